@@ -69,6 +69,8 @@ typedef __m512 vec;
 [[maybe_unused]] static inline vec v_neg(vec a) { return _mm512_xor_ps(a, _mm512_set1_ps(-0.0f)); }
 [[maybe_unused]] static inline vec v_abs(vec a) { return _mm512_andnot_ps(_mm512_set1_ps(-0.0f), a); }
 [[maybe_unused]] static inline vec v_fma(vec a, vec b, vec c) { return _mm512_fmadd_ps(a, b, c); }
+[[maybe_unused]] static inline vec v_fms(vec a, vec b, vec c) { return _mm512_fmsub_ps(a, b, c); }
+[[maybe_unused]] static inline vec v_fnma(vec a, vec b, vec c) { return _mm512_fnmadd_ps(a, b, c); }
 [[maybe_unused]] static inline vec v_sqrt(vec a) { return _mm512_sqrt_ps(a); }
 [[maybe_unused]] static inline vec v_rsqrt(vec a) { return _mm512_div_ps(_mm512_set1_ps(1), _mm512_sqrt_ps(a)); }
 // Of operands with the same number in all lanes: a vector's division keeps the processor busy for longer.
@@ -453,15 +455,17 @@ template <class T>
   (void)first, (void)at;
 #endif
 }
-/// Lines in order, which a matrix product is going to go through in strides.
+/// Lines in order, which a matrix product is going to go through in strides; none of what would take up more than half
+/// of a second cache.
 template <class T>
 [[maybe_unused]] static inline void v_fetch(const T* first, std::int64_t count) {
   constexpr std::int64_t line = 64 / sizeof(T);
+  if (count * static_cast<std::int64_t>(sizeof(T)) > tessera_second_cache() / 2) return;
   for (std::int64_t i = 0; i < count; i += line) v_fetch_line(first, i);
 }
 
 // Weight gradients: sums of products of two activations over the tokens of an image.
-inline constexpr std::int64_t g_near = 3 << 14;  ///< reals of one factor that lie in a second cache beside other things
+inline constexpr std::int64_t g_near = 3 << 14;  ///< reals of one factor that are copied at once, at most
 
 template <std::int64_t count>
 static inline void g_copy(const real* from, real* to) {
@@ -520,23 +524,49 @@ static inline void g_tile(bool add, const real* left, const real* right, std::in
     }
 }
 
+/// The sums over the depth of `rows` neighbours, from[k * along + row], which have just been read: each in four parts.
+static inline void g_sums(bool add, const real* from, std::int64_t along, std::int64_t rows, std::int64_t depth,
+                          real* to) {
+  for (std::int64_t row = 0; row < rows; row += lanes) {
+    const int some = static_cast<int>(std::min<std::int64_t>(lanes, rows - row));
+    vec sum[4] = {v_zero(), v_zero(), v_zero(), v_zero()};
+    const std::int64_t turns = depth / 4, rest = depth % 4;
+    for (std::int64_t k = 0; k < turns; ++k)
+#pragma GCC unroll 4
+      for (int i = 0; i < 4; ++i) sum[i] = v_add(sum[i], v_load_n(from + (4 * k + i) * along + row, some));
+    for (std::int64_t i = 0; i < rest; ++i)
+      sum[i] = v_add(sum[i], v_load_n(from + (4 * turns + i) * along + row, some));
+    const vec all = v_add(v_add(sum[0], sum[1]), v_add(sum[2], sum[3]));
+    v_store_n(to + row, add ? v_add(v_load_n(to + row, some), all) : all, some);
+  }
+}
+/// So many columns, whole tiles of them, or rows of the other factor lie in `near` reals; one tile where they do not.
+constexpr std::int64_t g_fit(std::int64_t near, std::int64_t depth, std::int64_t tile) {
+  return std::max<std::int64_t>(1, near / depth / tile) * tile;
+}
+
 /// Of one image: to[row * to_row + column], rows from `begin` to `end`, gets the sum of left[k * left_along + row] *
-/// right[k * right_along + column] over the depth, or is increased by it. Both factors are copied tile after tile, so
-/// that sums go through them in order.
+/// right[k * right_along + column] over the depth, or is increased by it; and so does biases[row], where there are any,
+/// of left[k * left_along + row]. Both factors are copied tile after tile, so that sums go through them in order.
 template <std::int64_t columns, std::int64_t depth, int high, int vectors, class Left, class Right>
 static void g_gradient(std::int64_t begin, std::int64_t end, bool add, const Left* left, std::int64_t left_along,
-                       const Right* right, std::int64_t right_along, real* to, std::int64_t to_row) {
+                       const Right* right, std::int64_t right_along, real* to, std::int64_t to_row, real* biases) {
   constexpr std::int64_t wide = vectors * lanes, tiles = (columns + wide - 1) / wide;
-  constexpr std::int64_t across = std::min(tiles, std::max<std::int64_t>(1, g_near / depth / wide)) * wide;
-  constexpr std::int64_t down = std::max<std::int64_t>(1, g_near / 4 / depth / high) * high;
+  alignas(64) real right_tiles[std::min(g_fit(g_near, depth, wide), tiles * wide) * depth];
+  alignas(64) real left_tiles[g_fit(g_near / 4, depth, high) * depth];
+  // What is copied of the right factor lies in a second cache beside other things.
+  const std::int64_t part = tessera_second_cache() * 3 / 16 / static_cast<std::int64_t>(sizeof(real));
+  const std::int64_t near = std::min(g_near, part);
+  const std::int64_t across = std::min(g_fit(near, depth, wide), tiles * wide), down = g_fit(near / 4, depth, high);
   constexpr int rest = columns % wide;
-  alignas(64) real right_tiles[across * depth], left_tiles[down * depth];
   for (std::int64_t first = 0; first < columns; first += across) {
     const std::int64_t last = std::min(columns, first + across);
     g_pack<wide>(right + first, right_along, last - first, depth, right_tiles);
     for (std::int64_t top = begin; top < end; top += down) {
       const std::int64_t bottom = std::min(end, top + down);
       g_pack<high>(left + top, left_along, bottom - top, depth, left_tiles);
+      if constexpr (std::is_same_v<Left, real>)
+        if (biases && first == 0) g_sums(add, left + top, left_along, bottom - top, depth, biases + top);
       for (std::int64_t column = first; column < last; column += wide)
         for (std::int64_t row = top; row < bottom; row += high) {
           const real* const a = left_tiles + (row - top) * depth;
@@ -870,58 +900,69 @@ static void transformer_blocks_norm1_forward(const real* transformer_blocks_carr
                                              const real* transformer_blocks_norm1_weight,
                                              const real* transformer_blocks_norm1_bias,
                                              real* transformer_blocks_norm1_add) {
-  for (std::int64_t n = 0; n < 65; ++n) {
-    vec sum0 = v_zero();
-    vec sum0_1 = v_zero();
-    vec sum0_2 = v_zero();
-    vec sum0_3 = v_zero();
-    for (std::int64_t d = 0; d < 256; d += 64) {
-      const vec x0 = v_load(transformer_blocks_carry + (n * 256 + d));
-      sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(transformer_blocks_carry + (n * 256 + d + 16));
-      sum0_1 = v_add(sum0_1, x1);
-      const vec x2 = v_load(transformer_blocks_carry + (n * 256 + d + 32));
-      sum0_2 = v_add(sum0_2, x2);
-      const vec x3 = v_load(transformer_blocks_carry + (n * 256 + d + 48));
-      sum0_3 = v_add(sum0_3, x3);
+  for (std::int64_t top = 0; top < 65; top += 8) {
+    const std::int64_t bottom = std::min<std::int64_t>(65, top + 8);
+    real row0s[8];
+    for (std::int64_t n = top; n < bottom; ++n) {
+      vec sum0 = v_zero();
+      vec sum0_1 = v_zero();
+      vec sum0_2 = v_zero();
+      vec sum0_3 = v_zero();
+      for (std::int64_t d = 0; d < 256; d += 64) {
+        const vec x0 = v_load(transformer_blocks_carry + (n * 256 + d));
+        sum0 = v_add(sum0, x0);
+        const vec x1 = v_load(transformer_blocks_carry + (n * 256 + d + 16));
+        sum0_1 = v_add(sum0_1, x1);
+        const vec x2 = v_load(transformer_blocks_carry + (n * 256 + d + 32));
+        sum0_2 = v_add(sum0_2, x2);
+        const vec x3 = v_load(transformer_blocks_carry + (n * 256 + d + 48));
+        sum0_3 = v_add(sum0_3, x3);
+      }
+      row0s[n - top] = v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3)));
     }
-    const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
-    vec sum1 = v_zero();
-    vec sum1_1 = v_zero();
-    vec sum1_2 = v_zero();
-    vec sum1_3 = v_zero();
-    for (std::int64_t d = 0; d < 256; d += 64) {
-      const vec x4 = v_load(transformer_blocks_carry + (n * 256 + d));
-      const vec t5 = v_set(real(256.0));
-      const vec t6 = v_div_one(row0, t5);
-      const vec t7 = v_sub(x4, t6);
-      sum1 = v_fma(t7, t7, sum1);
-      const vec x8 = v_load(transformer_blocks_carry + (n * 256 + d + 16));
-      const vec t9 = v_sub(x8, t6);
-      sum1_1 = v_fma(t9, t9, sum1_1);
-      const vec x10 = v_load(transformer_blocks_carry + (n * 256 + d + 32));
-      const vec t11 = v_sub(x10, t6);
-      sum1_2 = v_fma(t11, t11, sum1_2);
-      const vec x12 = v_load(transformer_blocks_carry + (n * 256 + d + 48));
-      const vec t13 = v_sub(x12, t6);
-      sum1_3 = v_fma(t13, t13, sum1_3);
+    real row1s[8];
+    for (std::int64_t n = top; n < bottom; ++n) {
+      const vec row0 = v_set(row0s[n - top]);
+      vec sum1 = v_zero();
+      vec sum1_1 = v_zero();
+      vec sum1_2 = v_zero();
+      vec sum1_3 = v_zero();
+      for (std::int64_t d = 0; d < 256; d += 64) {
+        const vec x4 = v_load(transformer_blocks_carry + (n * 256 + d));
+        const vec t5 = v_set(real(256.0));
+        const vec t6 = v_div_one(row0, t5);
+        const vec t7 = v_sub(x4, t6);
+        sum1 = v_fma(t7, t7, sum1);
+        const vec x8 = v_load(transformer_blocks_carry + (n * 256 + d + 16));
+        const vec t9 = v_sub(x8, t6);
+        sum1_1 = v_fma(t9, t9, sum1_1);
+        const vec x10 = v_load(transformer_blocks_carry + (n * 256 + d + 32));
+        const vec t11 = v_sub(x10, t6);
+        sum1_2 = v_fma(t11, t11, sum1_2);
+        const vec x12 = v_load(transformer_blocks_carry + (n * 256 + d + 48));
+        const vec t13 = v_sub(x12, t6);
+        sum1_3 = v_fma(t13, t13, sum1_3);
+      }
+      row1s[n - top] = v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3)));
     }
-    const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
-    for (std::int64_t d = 0; d < 256; d += 16) {
-      const vec x14 = v_load(transformer_blocks_carry + (n * 256 + d));
-      const vec t15 = v_set(real(256.0));
-      const vec t16 = v_div_one(row0, t15);
-      const vec t17 = v_sub(x14, t16);
-      const vec t18 = v_div_one(row1, t15);
-      const vec t19 = v_set(real(1e-05));
-      const vec t20 = v_add(t18, t19);
-      const vec t21 = v_rsqrt_one(t20);
-      const vec t22 = v_mul(t17, t21);
-      const vec x23 = v_load(transformer_blocks_norm1_weight + d);
-      const vec t24 = v_mul(t22, x23);
-      const vec x25 = v_load(transformer_blocks_norm1_bias + d);
-      const vec t26 = v_add(t24, x25);
-      v_store(transformer_blocks_norm1_add + (n * 256 + d), t26);
+    for (std::int64_t n = top; n < bottom; ++n) {
+      const vec row0 = v_set(row0s[n - top]);
+      const vec row1 = v_set(row1s[n - top]);
+      for (std::int64_t d = 0; d < 256; d += 16) {
+        const vec x14 = v_load(transformer_blocks_carry + (n * 256 + d));
+        const vec t15 = v_set(real(256.0));
+        const vec t16 = v_div_one(row0, t15);
+        const vec t17 = v_sub(x14, t16);
+        const vec t18 = v_div_one(row1, t15);
+        const vec t19 = v_set(real(1e-05));
+        const vec t20 = v_add(t18, t19);
+        const vec t21 = v_rsqrt_one(t20);
+        const vec t22 = v_mul(t17, t21);
+        const vec x23 = v_load(transformer_blocks_norm1_weight + d);
+        const vec x24 = v_load(transformer_blocks_norm1_bias + d);
+        const vec t25 = v_fma(t22, x23, x24);
+        v_store(transformer_blocks_norm1_add + (n * 256 + d), t25);
+      }
     }
   }
 }
@@ -932,7 +973,7 @@ static void transformer_blocks_attention_forward(const Team& team,
                                                  const real* transformer_blocks_norm1_add,
                                                  const real* transformer_blocks_attention_in_proj_bias,
                                                  real* transformer_blocks_attention_add) {
-  const Tiles mine = team.tiles(65, 9, 768, 48, false);
+  const Tiles mine = team.tiles(65, 9, 768, 48, 786432 > tessera_second_cache());
   for (std::int64_t d = mine.left; d < mine.right; d += 48) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 63); n += 9) {
       vec sum0 = v_zero();
@@ -1348,85 +1389,91 @@ static void transformer_blocks_attention_forward_4(const Team& team, const real*
   const std::int64_t begin = team.begin(65, 1);
   const std::int64_t end = team.end(65, 1);
   for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t n = begin; n < end; ++n) {
-      vec most0 = v_set(-INFINITY);
-      vec most0_1 = v_set(-INFINITY);
-      vec most0_2 = v_set(-INFINITY);
-      vec most0_3 = v_set(-INFINITY);
-      {
-        const vec x0 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65));
-        const vec t1 = v_set(real(0.17677669529663687));
-        const vec t2 = v_mul(x0, t1);
-        most0 = v_max(most0, t2);
-        const vec x3 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 16));
-        const vec t4 = v_mul(x3, t1);
-        most0_1 = v_max(most0_1, t4);
-        const vec x5 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 32));
-        const vec t6 = v_mul(x5, t1);
-        most0_2 = v_max(most0_2, t6);
-        const vec x7 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 48));
-        const vec t8 = v_mul(x7, t1);
-        most0_3 = v_max(most0_3, t8);
+    for (std::int64_t top = begin; top < end; top += 8) {
+      const std::int64_t bottom = std::min<std::int64_t>(end, top + 8);
+      real row0s[8];
+      for (std::int64_t n = top; n < bottom; ++n) {
+        vec most0 = v_set(-INFINITY);
+        vec most0_1 = v_set(-INFINITY);
+        vec most0_2 = v_set(-INFINITY);
+        vec most0_3 = v_set(-INFINITY);
+        {
+          const vec x0 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65));
+          const vec t1 = v_set(real(0.17677669529663687));
+          const vec t2 = v_mul(x0, t1);
+          most0 = v_max(most0, t2);
+          const vec x3 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 16));
+          const vec t4 = v_mul(x3, t1);
+          most0_1 = v_max(most0_1, t4);
+          const vec x5 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 32));
+          const vec t6 = v_mul(x5, t1);
+          most0_2 = v_max(most0_2, t6);
+          const vec x7 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 48));
+          const vec t8 = v_mul(x7, t1);
+          most0_3 = v_max(most0_3, t8);
+        }
+        {
+          const vec x9 = v_load_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), 1);
+          const vec t10 = v_set(real(0.17677669529663687));
+          const vec t11 = v_mul(x9, t10);
+          most0 = v_max(most0, v_keep_n(t11, 1, -INFINITY));
+        }
+        row0s[n - top] = v_max_lane(v_max(v_max(most0, most0_1), v_max(most0_2, most0_3)));
       }
-      {
-        const vec x9 = v_load_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), 1);
-        const vec t10 = v_set(real(0.17677669529663687));
-        const vec t11 = v_mul(x9, t10);
-        most0 = v_max(most0, v_keep_n(t11, 1, -INFINITY));
+      real row1s[8];
+      for (std::int64_t n = top; n < bottom; ++n) {
+        const vec row0 = v_set(row0s[n - top]);
+        vec sum1 = v_zero();
+        vec sum1_1 = v_zero();
+        vec sum1_2 = v_zero();
+        vec sum1_3 = v_zero();
+        {
+          const vec x12 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65));
+          const vec t13 = v_set(real(0.17677669529663687));
+          const vec t14 = v_fms(x12, t13, row0);
+          const vec t15 = v_exp(t14);
+          sum1 = v_add(sum1, t15);
+          v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65), t15);
+          const vec x16 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 16));
+          const vec t17 = v_fms(x16, t13, row0);
+          const vec t18 = v_exp(t17);
+          sum1_1 = v_add(sum1_1, t18);
+          v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 16), t18);
+          const vec x19 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 32));
+          const vec t20 = v_fms(x19, t13, row0);
+          const vec t21 = v_exp(t20);
+          sum1_2 = v_add(sum1_2, t21);
+          v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 32), t21);
+          const vec x22 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 48));
+          const vec t23 = v_fms(x22, t13, row0);
+          const vec t24 = v_exp(t23);
+          sum1_3 = v_add(sum1_3, t24);
+          v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 48), t24);
+        }
+        {
+          const vec x25 = v_load_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), 1);
+          const vec t26 = v_set(real(0.17677669529663687));
+          const vec t27 = v_fms(x25, t26, row0);
+          const vec t28 = v_exp(t27);
+          sum1 = v_add(sum1, v_keep_n(t28, 1, real(0.0)));
+          v_store_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), t28, 1);
+        }
+        row1s[n - top] = v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3)));
       }
-      const vec row0 = v_set(v_max_lane(v_max(v_max(most0, most0_1), v_max(most0_2, most0_3))));
-      vec sum1 = v_zero();
-      vec sum1_1 = v_zero();
-      vec sum1_2 = v_zero();
-      vec sum1_3 = v_zero();
-      {
-        const vec x12 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65));
-        const vec t13 = v_set(real(0.17677669529663687));
-        const vec t14 = v_mul(x12, t13);
-        const vec t15 = v_sub(t14, row0);
-        const vec t16 = v_exp(t15);
-        sum1 = v_add(sum1, t16);
-        v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65), t16);
-        const vec x17 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 16));
-        const vec t18 = v_mul(x17, t13);
-        const vec t19 = v_sub(t18, row0);
-        const vec t20 = v_exp(t19);
-        sum1_1 = v_add(sum1_1, t20);
-        v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 16), t20);
-        const vec x21 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 32));
-        const vec t22 = v_mul(x21, t13);
-        const vec t23 = v_sub(t22, row0);
-        const vec t24 = v_exp(t23);
-        sum1_2 = v_add(sum1_2, t24);
-        v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 32), t24);
-        const vec x25 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 48));
-        const vec t26 = v_mul(x25, t13);
-        const vec t27 = v_sub(t26, row0);
-        const vec t28 = v_exp(t27);
-        sum1_3 = v_add(sum1_3, t28);
-        v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 48), t28);
-      }
-      {
-        const vec x29 = v_load_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), 1);
-        const vec t30 = v_set(real(0.17677669529663687));
-        const vec t31 = v_mul(x29, t30);
-        const vec t32 = v_sub(t31, row0);
-        const vec t33 = v_exp(t32);
-        sum1 = v_add(sum1, v_keep_n(t33, 1, real(0.0)));
-        v_store_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), t33, 1);
-      }
-      const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
-      for (std::int64_t n2 = 0; n2 < 64; n2 += 16) {
-        const vec x34 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
-        const vec t35 = v_div_one(v_set(real(1.0)), row1);
-        const vec t36 = v_mul(x34, t35);
-        v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), t36);
-      }
-      {
-        const vec x37 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
-        const vec t38 = v_div_one(v_set(real(1.0)), row1);
-        const vec t39 = v_mul(x37, t38);
-        v_store_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), t39, 1);
+      for (std::int64_t n = top; n < bottom; ++n) {
+        const vec row1 = v_set(row1s[n - top]);
+        for (std::int64_t n2 = 0; n2 < 64; n2 += 16) {
+          const vec x29 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
+          const vec t30 = v_div_one(v_set(real(1.0)), row1);
+          const vec t31 = v_mul(x29, t30);
+          v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), t31);
+        }
+        {
+          const vec x32 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
+          const vec t33 = v_div_one(v_set(real(1.0)), row1);
+          const vec t34 = v_mul(x32, t33);
+          v_store_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), t34, 1);
+        }
       }
     }
   }
@@ -1544,7 +1591,7 @@ static void transformer_blocks_attention_out_proj_forward(const Team& team,
                                                           const real* transformer_blocks_attention_out_proj_weight_packed,
                                                           const real* transformer_blocks_attention_rearrange,
                                                           real* transformer_blocks_attention_out_proj_einsum) {
-  const Tiles mine = team.tiles(65, 6, 256, 64, false);
+  const Tiles mine = team.tiles(65, 6, 256, 64, 262144 > tessera_second_cache());
   for (std::int64_t d = mine.left; d < mine.right; d += 64) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
       vec sum0 = v_zero();
@@ -1718,95 +1765,106 @@ static void transformer_blocks_attention_out_proj_forward_2(const real* transfor
                                                             const real* transformer_blocks_norm2_weight,
                                                             const real* transformer_blocks_norm2_bias,
                                                             real* transformer_blocks_norm2_add) {
-  for (std::int64_t n = 0; n < 65; ++n) {
-    vec sum0 = v_zero();
-    vec sum0_1 = v_zero();
-    vec sum0_2 = v_zero();
-    vec sum0_3 = v_zero();
-    for (std::int64_t d = 0; d < 256; d += 64) {
-      const vec x0 = v_load(transformer_blocks_carry + (n * 256 + d));
-      const vec x1 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
-      const vec x2 = v_load(transformer_blocks_attention_out_proj_bias + d);
-      const vec t3 = v_add(x1, x2);
-      const vec t4 = v_add(x0, t3);
-      sum0 = v_add(sum0, t4);
-      const vec x5 = v_load(transformer_blocks_carry + (n * 256 + d + 16));
-      const vec x6 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 16));
-      const vec x7 = v_load(transformer_blocks_attention_out_proj_bias + (d + 16));
-      const vec t8 = v_add(x6, x7);
-      const vec t9 = v_add(x5, t8);
-      sum0_1 = v_add(sum0_1, t9);
-      const vec x10 = v_load(transformer_blocks_carry + (n * 256 + d + 32));
-      const vec x11 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 32));
-      const vec x12 = v_load(transformer_blocks_attention_out_proj_bias + (d + 32));
-      const vec t13 = v_add(x11, x12);
-      const vec t14 = v_add(x10, t13);
-      sum0_2 = v_add(sum0_2, t14);
-      const vec x15 = v_load(transformer_blocks_carry + (n * 256 + d + 48));
-      const vec x16 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 48));
-      const vec x17 = v_load(transformer_blocks_attention_out_proj_bias + (d + 48));
-      const vec t18 = v_add(x16, x17);
-      const vec t19 = v_add(x15, t18);
-      sum0_3 = v_add(sum0_3, t19);
+  for (std::int64_t top = 0; top < 65; top += 8) {
+    const std::int64_t bottom = std::min<std::int64_t>(65, top + 8);
+    real row0s[8];
+    for (std::int64_t n = top; n < bottom; ++n) {
+      vec sum0 = v_zero();
+      vec sum0_1 = v_zero();
+      vec sum0_2 = v_zero();
+      vec sum0_3 = v_zero();
+      for (std::int64_t d = 0; d < 256; d += 64) {
+        const vec x0 = v_load(transformer_blocks_carry + (n * 256 + d));
+        const vec x1 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
+        const vec x2 = v_load(transformer_blocks_attention_out_proj_bias + d);
+        const vec t3 = v_add(x1, x2);
+        const vec t4 = v_add(x0, t3);
+        sum0 = v_add(sum0, t4);
+        const vec x5 = v_load(transformer_blocks_carry + (n * 256 + d + 16));
+        const vec x6 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 16));
+        const vec x7 = v_load(transformer_blocks_attention_out_proj_bias + (d + 16));
+        const vec t8 = v_add(x6, x7);
+        const vec t9 = v_add(x5, t8);
+        sum0_1 = v_add(sum0_1, t9);
+        const vec x10 = v_load(transformer_blocks_carry + (n * 256 + d + 32));
+        const vec x11 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 32));
+        const vec x12 = v_load(transformer_blocks_attention_out_proj_bias + (d + 32));
+        const vec t13 = v_add(x11, x12);
+        const vec t14 = v_add(x10, t13);
+        sum0_2 = v_add(sum0_2, t14);
+        const vec x15 = v_load(transformer_blocks_carry + (n * 256 + d + 48));
+        const vec x16 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 48));
+        const vec x17 = v_load(transformer_blocks_attention_out_proj_bias + (d + 48));
+        const vec t18 = v_add(x16, x17);
+        const vec t19 = v_add(x15, t18);
+        sum0_3 = v_add(sum0_3, t19);
+      }
+      row0s[n - top] = v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3)));
     }
-    const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
-    vec sum1 = v_zero();
-    vec sum1_1 = v_zero();
-    vec sum1_2 = v_zero();
-    vec sum1_3 = v_zero();
-    for (std::int64_t d = 0; d < 256; d += 64) {
-      const vec x20 = v_load(transformer_blocks_carry + (n * 256 + d));
-      const vec x21 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
-      const vec x22 = v_load(transformer_blocks_attention_out_proj_bias + d);
-      const vec t23 = v_add(x21, x22);
-      const vec t24 = v_add(x20, t23);
-      const vec t25 = v_set(real(256.0));
-      const vec t26 = v_div_one(row0, t25);
-      const vec t27 = v_sub(t24, t26);
-      sum1 = v_fma(t27, t27, sum1);
-      const vec x28 = v_load(transformer_blocks_carry + (n * 256 + d + 16));
-      const vec x29 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 16));
-      const vec x30 = v_load(transformer_blocks_attention_out_proj_bias + (d + 16));
-      const vec t31 = v_add(x29, x30);
-      const vec t32 = v_add(x28, t31);
-      const vec t33 = v_sub(t32, t26);
-      sum1_1 = v_fma(t33, t33, sum1_1);
-      const vec x34 = v_load(transformer_blocks_carry + (n * 256 + d + 32));
-      const vec x35 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 32));
-      const vec x36 = v_load(transformer_blocks_attention_out_proj_bias + (d + 32));
-      const vec t37 = v_add(x35, x36);
-      const vec t38 = v_add(x34, t37);
-      const vec t39 = v_sub(t38, t26);
-      sum1_2 = v_fma(t39, t39, sum1_2);
-      const vec x40 = v_load(transformer_blocks_carry + (n * 256 + d + 48));
-      const vec x41 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 48));
-      const vec x42 = v_load(transformer_blocks_attention_out_proj_bias + (d + 48));
-      const vec t43 = v_add(x41, x42);
-      const vec t44 = v_add(x40, t43);
-      const vec t45 = v_sub(t44, t26);
-      sum1_3 = v_fma(t45, t45, sum1_3);
+    real row1s[8];
+    for (std::int64_t n = top; n < bottom; ++n) {
+      const vec row0 = v_set(row0s[n - top]);
+      vec sum1 = v_zero();
+      vec sum1_1 = v_zero();
+      vec sum1_2 = v_zero();
+      vec sum1_3 = v_zero();
+      for (std::int64_t d = 0; d < 256; d += 64) {
+        const vec x20 = v_load(transformer_blocks_carry + (n * 256 + d));
+        const vec x21 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
+        const vec x22 = v_load(transformer_blocks_attention_out_proj_bias + d);
+        const vec t23 = v_add(x21, x22);
+        const vec t24 = v_add(x20, t23);
+        const vec t25 = v_set(real(256.0));
+        const vec t26 = v_div_one(row0, t25);
+        const vec t27 = v_sub(t24, t26);
+        sum1 = v_fma(t27, t27, sum1);
+        const vec x28 = v_load(transformer_blocks_carry + (n * 256 + d + 16));
+        const vec x29 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 16));
+        const vec x30 = v_load(transformer_blocks_attention_out_proj_bias + (d + 16));
+        const vec t31 = v_add(x29, x30);
+        const vec t32 = v_add(x28, t31);
+        const vec t33 = v_sub(t32, t26);
+        sum1_1 = v_fma(t33, t33, sum1_1);
+        const vec x34 = v_load(transformer_blocks_carry + (n * 256 + d + 32));
+        const vec x35 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 32));
+        const vec x36 = v_load(transformer_blocks_attention_out_proj_bias + (d + 32));
+        const vec t37 = v_add(x35, x36);
+        const vec t38 = v_add(x34, t37);
+        const vec t39 = v_sub(t38, t26);
+        sum1_2 = v_fma(t39, t39, sum1_2);
+        const vec x40 = v_load(transformer_blocks_carry + (n * 256 + d + 48));
+        const vec x41 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 48));
+        const vec x42 = v_load(transformer_blocks_attention_out_proj_bias + (d + 48));
+        const vec t43 = v_add(x41, x42);
+        const vec t44 = v_add(x40, t43);
+        const vec t45 = v_sub(t44, t26);
+        sum1_3 = v_fma(t45, t45, sum1_3);
+      }
+      row1s[n - top] = v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3)));
     }
-    const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
-    for (std::int64_t d = 0; d < 256; d += 16) {
-      const vec x46 = v_load(transformer_blocks_carry + (n * 256 + d));
-      const vec x47 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
-      const vec x48 = v_load(transformer_blocks_attention_out_proj_bias + d);
-      const vec t49 = v_add(x47, x48);
-      const vec t50 = v_add(x46, t49);
-      v_store(transformer_blocks_add + (n * 256 + d), t50);
-      const vec t51 = v_set(real(256.0));
-      const vec t52 = v_div_one(row0, t51);
-      const vec t53 = v_sub(t50, t52);
-      const vec t54 = v_div_one(row1, t51);
-      const vec t55 = v_set(real(1e-05));
-      const vec t56 = v_add(t54, t55);
-      const vec t57 = v_rsqrt_one(t56);
-      const vec t58 = v_mul(t53, t57);
-      const vec x59 = v_load(transformer_blocks_norm2_weight + d);
-      const vec t60 = v_mul(t58, x59);
-      const vec x61 = v_load(transformer_blocks_norm2_bias + d);
-      const vec t62 = v_add(t60, x61);
-      v_store(transformer_blocks_norm2_add + (n * 256 + d), t62);
+    for (std::int64_t n = top; n < bottom; ++n) {
+      const vec row0 = v_set(row0s[n - top]);
+      const vec row1 = v_set(row1s[n - top]);
+      for (std::int64_t d = 0; d < 256; d += 16) {
+        const vec x46 = v_load(transformer_blocks_carry + (n * 256 + d));
+        const vec x47 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
+        const vec x48 = v_load(transformer_blocks_attention_out_proj_bias + d);
+        const vec t49 = v_add(x47, x48);
+        const vec t50 = v_add(x46, t49);
+        v_store(transformer_blocks_add + (n * 256 + d), t50);
+        const vec t51 = v_set(real(256.0));
+        const vec t52 = v_div_one(row0, t51);
+        const vec t53 = v_sub(t50, t52);
+        const vec t54 = v_div_one(row1, t51);
+        const vec t55 = v_set(real(1e-05));
+        const vec t56 = v_add(t54, t55);
+        const vec t57 = v_rsqrt_one(t56);
+        const vec t58 = v_mul(t53, t57);
+        const vec x59 = v_load(transformer_blocks_norm2_weight + d);
+        const vec x60 = v_load(transformer_blocks_norm2_bias + d);
+        const vec t61 = v_fma(t58, x59, x60);
+        v_store(transformer_blocks_norm2_add + (n * 256 + d), t61);
+      }
     }
   }
 }
@@ -1817,7 +1875,7 @@ static void transformer_blocks_ffn_linear1_forward(const Team& team,
                                                    const real* transformer_blocks_norm2_add,
                                                    const real* transformer_blocks_ffn_linear1_bias,
                                                    real* transformer_blocks_ffn_gelu) {
-  const Tiles mine = team.tiles(65, 6, 512, 64, false);
+  const Tiles mine = team.tiles(65, 6, 512, 64, 524288 > tessera_second_cache());
   for (std::int64_t m = mine.left; m < mine.right; m += 64) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
       vec sum0 = v_zero();
@@ -2010,7 +2068,7 @@ static void transformer_blocks_ffn_linear2_forward(const Team& team,
                                                    const real* transformer_blocks_add,
                                                    const real* transformer_blocks_ffn_linear2_bias,
                                                    real* transformer_blocks_carry_next) {
-  const Tiles mine = team.tiles(65, 6, 256, 64, false);
+  const Tiles mine = team.tiles(65, 6, 256, 64, 524288 > tessera_second_cache());
   for (std::int64_t d = mine.left; d < mine.right; d += 64) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
       vec sum0 = v_zero();
@@ -2321,58 +2379,69 @@ static void transformer_blocks_5_norm1_forward(const real* transformer_blocks_ca
                                                const real* transformer_blocks_5_norm1_weight,
                                                const real* transformer_blocks_5_norm1_bias,
                                                real* transformer_blocks_5_norm1_add) {
-  for (std::int64_t n = 0; n < 65; ++n) {
-    vec sum0 = v_zero();
-    vec sum0_1 = v_zero();
-    vec sum0_2 = v_zero();
-    vec sum0_3 = v_zero();
-    for (std::int64_t d = 0; d < 256; d += 64) {
-      const vec x0 = v_load(transformer_blocks_carry_next + (n * 256 + d));
-      sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(transformer_blocks_carry_next + (n * 256 + d + 16));
-      sum0_1 = v_add(sum0_1, x1);
-      const vec x2 = v_load(transformer_blocks_carry_next + (n * 256 + d + 32));
-      sum0_2 = v_add(sum0_2, x2);
-      const vec x3 = v_load(transformer_blocks_carry_next + (n * 256 + d + 48));
-      sum0_3 = v_add(sum0_3, x3);
+  for (std::int64_t top = 0; top < 65; top += 8) {
+    const std::int64_t bottom = std::min<std::int64_t>(65, top + 8);
+    real row0s[8];
+    for (std::int64_t n = top; n < bottom; ++n) {
+      vec sum0 = v_zero();
+      vec sum0_1 = v_zero();
+      vec sum0_2 = v_zero();
+      vec sum0_3 = v_zero();
+      for (std::int64_t d = 0; d < 256; d += 64) {
+        const vec x0 = v_load(transformer_blocks_carry_next + (n * 256 + d));
+        sum0 = v_add(sum0, x0);
+        const vec x1 = v_load(transformer_blocks_carry_next + (n * 256 + d + 16));
+        sum0_1 = v_add(sum0_1, x1);
+        const vec x2 = v_load(transformer_blocks_carry_next + (n * 256 + d + 32));
+        sum0_2 = v_add(sum0_2, x2);
+        const vec x3 = v_load(transformer_blocks_carry_next + (n * 256 + d + 48));
+        sum0_3 = v_add(sum0_3, x3);
+      }
+      row0s[n - top] = v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3)));
     }
-    const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
-    vec sum1 = v_zero();
-    vec sum1_1 = v_zero();
-    vec sum1_2 = v_zero();
-    vec sum1_3 = v_zero();
-    for (std::int64_t d = 0; d < 256; d += 64) {
-      const vec x4 = v_load(transformer_blocks_carry_next + (n * 256 + d));
-      const vec t5 = v_set(real(256.0));
-      const vec t6 = v_div_one(row0, t5);
-      const vec t7 = v_sub(x4, t6);
-      sum1 = v_fma(t7, t7, sum1);
-      const vec x8 = v_load(transformer_blocks_carry_next + (n * 256 + d + 16));
-      const vec t9 = v_sub(x8, t6);
-      sum1_1 = v_fma(t9, t9, sum1_1);
-      const vec x10 = v_load(transformer_blocks_carry_next + (n * 256 + d + 32));
-      const vec t11 = v_sub(x10, t6);
-      sum1_2 = v_fma(t11, t11, sum1_2);
-      const vec x12 = v_load(transformer_blocks_carry_next + (n * 256 + d + 48));
-      const vec t13 = v_sub(x12, t6);
-      sum1_3 = v_fma(t13, t13, sum1_3);
+    real row1s[8];
+    for (std::int64_t n = top; n < bottom; ++n) {
+      const vec row0 = v_set(row0s[n - top]);
+      vec sum1 = v_zero();
+      vec sum1_1 = v_zero();
+      vec sum1_2 = v_zero();
+      vec sum1_3 = v_zero();
+      for (std::int64_t d = 0; d < 256; d += 64) {
+        const vec x4 = v_load(transformer_blocks_carry_next + (n * 256 + d));
+        const vec t5 = v_set(real(256.0));
+        const vec t6 = v_div_one(row0, t5);
+        const vec t7 = v_sub(x4, t6);
+        sum1 = v_fma(t7, t7, sum1);
+        const vec x8 = v_load(transformer_blocks_carry_next + (n * 256 + d + 16));
+        const vec t9 = v_sub(x8, t6);
+        sum1_1 = v_fma(t9, t9, sum1_1);
+        const vec x10 = v_load(transformer_blocks_carry_next + (n * 256 + d + 32));
+        const vec t11 = v_sub(x10, t6);
+        sum1_2 = v_fma(t11, t11, sum1_2);
+        const vec x12 = v_load(transformer_blocks_carry_next + (n * 256 + d + 48));
+        const vec t13 = v_sub(x12, t6);
+        sum1_3 = v_fma(t13, t13, sum1_3);
+      }
+      row1s[n - top] = v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3)));
     }
-    const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
-    for (std::int64_t d = 0; d < 256; d += 16) {
-      const vec x14 = v_load(transformer_blocks_carry_next + (n * 256 + d));
-      const vec t15 = v_set(real(256.0));
-      const vec t16 = v_div_one(row0, t15);
-      const vec t17 = v_sub(x14, t16);
-      const vec t18 = v_div_one(row1, t15);
-      const vec t19 = v_set(real(1e-05));
-      const vec t20 = v_add(t18, t19);
-      const vec t21 = v_rsqrt_one(t20);
-      const vec t22 = v_mul(t17, t21);
-      const vec x23 = v_load(transformer_blocks_5_norm1_weight + d);
-      const vec t24 = v_mul(t22, x23);
-      const vec x25 = v_load(transformer_blocks_5_norm1_bias + d);
-      const vec t26 = v_add(t24, x25);
-      v_store(transformer_blocks_5_norm1_add + (n * 256 + d), t26);
+    for (std::int64_t n = top; n < bottom; ++n) {
+      const vec row0 = v_set(row0s[n - top]);
+      const vec row1 = v_set(row1s[n - top]);
+      for (std::int64_t d = 0; d < 256; d += 16) {
+        const vec x14 = v_load(transformer_blocks_carry_next + (n * 256 + d));
+        const vec t15 = v_set(real(256.0));
+        const vec t16 = v_div_one(row0, t15);
+        const vec t17 = v_sub(x14, t16);
+        const vec t18 = v_div_one(row1, t15);
+        const vec t19 = v_set(real(1e-05));
+        const vec t20 = v_add(t18, t19);
+        const vec t21 = v_rsqrt_one(t20);
+        const vec t22 = v_mul(t17, t21);
+        const vec x23 = v_load(transformer_blocks_5_norm1_weight + d);
+        const vec x24 = v_load(transformer_blocks_5_norm1_bias + d);
+        const vec t25 = v_fma(t22, x23, x24);
+        v_store(transformer_blocks_5_norm1_add + (n * 256 + d), t25);
+      }
     }
   }
 }
@@ -2383,7 +2452,7 @@ static void transformer_blocks_5_attention_forward(const Team& team,
                                                    const real* transformer_blocks_5_norm1_add,
                                                    const real* transformer_blocks_5_attention_in_proj_bias,
                                                    real* transformer_blocks_5_attention_add) {
-  const Tiles mine = team.tiles(65, 9, 768, 48, false);
+  const Tiles mine = team.tiles(65, 9, 768, 48, 786432 > tessera_second_cache());
   for (std::int64_t d = mine.left; d < mine.right; d += 48) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 63); n += 9) {
       vec sum0 = v_zero();
@@ -2648,51 +2717,46 @@ static void transformer_blocks_5_attention_forward_4(const real* transformer_blo
       {
         const vec x12 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65));
         const vec t13 = v_set(real(0.17677669529663687));
-        const vec t14 = v_mul(x12, t13);
-        const vec t15 = v_sub(t14, row0);
-        const vec t16 = v_exp(t15);
-        sum1 = v_add(sum1, t16);
-        v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65), t16);
-        const vec x17 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 16));
-        const vec t18 = v_mul(x17, t13);
-        const vec t19 = v_sub(t18, row0);
-        const vec t20 = v_exp(t19);
-        sum1_1 = v_add(sum1_1, t20);
-        v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 16), t20);
-        const vec x21 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 32));
-        const vec t22 = v_mul(x21, t13);
-        const vec t23 = v_sub(t22, row0);
+        const vec t14 = v_fms(x12, t13, row0);
+        const vec t15 = v_exp(t14);
+        sum1 = v_add(sum1, t15);
+        v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65), t15);
+        const vec x16 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 16));
+        const vec t17 = v_fms(x16, t13, row0);
+        const vec t18 = v_exp(t17);
+        sum1_1 = v_add(sum1_1, t18);
+        v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 16), t18);
+        const vec x19 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 32));
+        const vec t20 = v_fms(x19, t13, row0);
+        const vec t21 = v_exp(t20);
+        sum1_2 = v_add(sum1_2, t21);
+        v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 32), t21);
+        const vec x22 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 48));
+        const vec t23 = v_fms(x22, t13, row0);
         const vec t24 = v_exp(t23);
-        sum1_2 = v_add(sum1_2, t24);
-        v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 32), t24);
-        const vec x25 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 48));
-        const vec t26 = v_mul(x25, t13);
-        const vec t27 = v_sub(t26, row0);
-        const vec t28 = v_exp(t27);
-        sum1_3 = v_add(sum1_3, t28);
-        v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 48), t28);
+        sum1_3 = v_add(sum1_3, t24);
+        v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 48), t24);
       }
       {
-        const vec x29 = v_load_n(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
-        const vec t30 = v_set(real(0.17677669529663687));
-        const vec t31 = v_mul(x29, t30);
-        const vec t32 = v_sub(t31, row0);
-        const vec t33 = v_exp(t32);
-        sum1 = v_add(sum1, v_keep_n(t33, 1, real(0.0)));
-        v_store_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), t33, 1);
+        const vec x25 = v_load_n(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
+        const vec t26 = v_set(real(0.17677669529663687));
+        const vec t27 = v_fms(x25, t26, row0);
+        const vec t28 = v_exp(t27);
+        sum1 = v_add(sum1, v_keep_n(t28, 1, real(0.0)));
+        v_store_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), t28, 1);
       }
       const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
       for (std::int64_t n = 0; n < 64; n += 16) {
-        const vec x34 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n));
-        const vec t35 = v_div_one(v_set(real(1.0)), row1);
-        const vec t36 = v_mul(x34, t35);
-        v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n), t36);
+        const vec x29 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n));
+        const vec t30 = v_div_one(v_set(real(1.0)), row1);
+        const vec t31 = v_mul(x29, t30);
+        v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n), t31);
       }
       {
-        const vec x37 = v_load_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), 1);
-        const vec t38 = v_div_one(v_set(real(1.0)), row1);
-        const vec t39 = v_mul(x37, t38);
-        v_store_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), t39, 1);
+        const vec x32 = v_load_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), 1);
+        const vec t33 = v_div_one(v_set(real(1.0)), row1);
+        const vec t34 = v_mul(x32, t33);
+        v_store_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), t34, 1);
       }
     }
   }
@@ -2724,7 +2788,7 @@ static void transformer_blocks_5_attention_out_proj_forward(const Team& team,
                                                             const real* transformer_blocks_5_attention_rearrange,
                                                             const real* transformer_blocks_5_attention_out_proj_weight_packed,
                                                             real* transformer_blocks_5_attention_out_proj_einsum) {
-  const Tiles mine = team.tiles(1, 1, 256, 64, false);
+  const Tiles mine = team.tiles(1, 1, 256, 64, 262144 > tessera_second_cache());
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t d = mine.left; d < mine.right; d += 64) {
       vec sum0 = v_zero();
@@ -2843,10 +2907,9 @@ static void transformer_blocks_5_attention_out_proj_forward_2(const real* transf
       const vec t57 = v_rsqrt_one(t56);
       const vec t58 = v_mul(t53, t57);
       const vec x59 = v_load(transformer_blocks_5_norm2_weight + d);
-      const vec t60 = v_mul(t58, x59);
-      const vec x61 = v_load(transformer_blocks_5_norm2_bias + d);
-      const vec t62 = v_add(t60, x61);
-      v_store(transformer_blocks_5_norm2_add + (i * 256 + d), t62);
+      const vec x60 = v_load(transformer_blocks_5_norm2_bias + d);
+      const vec t61 = v_fma(t58, x59, x60);
+      v_store(transformer_blocks_5_norm2_add + (i * 256 + d), t61);
     }
   }
 }
@@ -2856,7 +2919,7 @@ static void transformer_blocks_5_ffn_linear1_forward(const Team& team, const rea
                                                      const real* transformer_blocks_5_ffn_linear1_weight_packed,
                                                      const real* transformer_blocks_5_ffn_linear1_bias,
                                                      real* transformer_blocks_5_ffn_gelu) {
-  const Tiles mine = team.tiles(1, 1, 512, 64, false);
+  const Tiles mine = team.tiles(1, 1, 512, 64, 524288 > tessera_second_cache());
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t m = mine.left; m < mine.right; m += 64) {
       vec sum0 = v_zero();
@@ -2894,7 +2957,7 @@ static void transformer_blocks_5_ffn_linear1_forward(const Team& team, const rea
 static void transformer_blocks_5_ffn_linear2_forward(const Team& team, const real* transformer_blocks_5_ffn_gelu,
                                                      const real* transformer_blocks_5_ffn_linear2_weight_packed,
                                                      real* transformer_blocks_5_ffn_linear2_einsum) {
-  const Tiles mine = team.tiles(1, 1, 256, 64, false);
+  const Tiles mine = team.tiles(1, 1, 256, 64, 524288 > tessera_second_cache());
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t d = mine.left; d < mine.right; d += 64) {
       vec sum0 = v_zero();
@@ -3009,10 +3072,9 @@ static void transformer_blocks_5_ffn_linear2_forward_2(const real* transformer_b
       const vec t57 = v_rsqrt_one(t56);
       const vec t58 = v_mul(t53, t57);
       const vec x59 = v_load(norm_weight + d);
-      const vec t60 = v_mul(t58, x59);
-      const vec x61 = v_load(norm_bias + d);
-      const vec t62 = v_add(t60, x61);
-      v_store(norm_add + (i * 256 + d), t62);
+      const vec x60 = v_load(norm_bias + d);
+      const vec t61 = v_fma(t58, x59, x60);
+      v_store(norm_add + (i * 256 + d), t61);
     }
   }
 }
@@ -3326,65 +3388,79 @@ static void transformer_blocks_norm1_forward_train(const real* transformer_block
                                                    const real* transformer_blocks_norm1_weight,
                                                    const real* transformer_blocks_norm1_bias,
                                                    real* transformer_blocks_norm1_add) {
-  for (std::int64_t n = 0; n < 65; ++n) {
-    vec sum0 = v_zero();
-    vec sum0_1 = v_zero();
-    vec sum0_2 = v_zero();
-    vec sum0_3 = v_zero();
-    for (std::int64_t d = 0; d < 256; d += 64) {
-      const vec x0 = v_load(transformer_blocks_carry + (n * 256 + d));
-      sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(transformer_blocks_carry + (n * 256 + d + 16));
-      sum0_1 = v_add(sum0_1, x1);
-      const vec x2 = v_load(transformer_blocks_carry + (n * 256 + d + 32));
-      sum0_2 = v_add(sum0_2, x2);
-      const vec x3 = v_load(transformer_blocks_carry + (n * 256 + d + 48));
-      sum0_3 = v_add(sum0_3, x3);
+  for (std::int64_t top = 0; top < 65; top += 8) {
+    const std::int64_t bottom = std::min<std::int64_t>(65, top + 8);
+    real row0s[8];
+    for (std::int64_t n = top; n < bottom; ++n) {
+      vec sum0 = v_zero();
+      vec sum0_1 = v_zero();
+      vec sum0_2 = v_zero();
+      vec sum0_3 = v_zero();
+      for (std::int64_t d = 0; d < 256; d += 64) {
+        const vec x0 = v_load(transformer_blocks_carry + (n * 256 + d));
+        sum0 = v_add(sum0, x0);
+        const vec x1 = v_load(transformer_blocks_carry + (n * 256 + d + 16));
+        sum0_1 = v_add(sum0_1, x1);
+        const vec x2 = v_load(transformer_blocks_carry + (n * 256 + d + 32));
+        sum0_2 = v_add(sum0_2, x2);
+        const vec x3 = v_load(transformer_blocks_carry + (n * 256 + d + 48));
+        sum0_3 = v_add(sum0_3, x3);
+      }
+      row0s[n - top] = v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3)));
     }
-    const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
-    vec sum1 = v_zero();
-    vec sum1_1 = v_zero();
-    vec sum1_2 = v_zero();
-    vec sum1_3 = v_zero();
-    for (std::int64_t d = 0; d < 256; d += 64) {
-      const vec x4 = v_load(transformer_blocks_carry + (n * 256 + d));
-      const vec t5 = v_set(real(256.0));
-      const vec t6 = v_div_one(row0, t5);
-      const vec t7 = v_sub(x4, t6);
-      sum1 = v_fma(t7, t7, sum1);
-      const vec x8 = v_load(transformer_blocks_carry + (n * 256 + d + 16));
-      const vec t9 = v_sub(x8, t6);
-      sum1_1 = v_fma(t9, t9, sum1_1);
-      const vec x10 = v_load(transformer_blocks_carry + (n * 256 + d + 32));
-      const vec t11 = v_sub(x10, t6);
-      sum1_2 = v_fma(t11, t11, sum1_2);
-      const vec x12 = v_load(transformer_blocks_carry + (n * 256 + d + 48));
-      const vec t13 = v_sub(x12, t6);
-      sum1_3 = v_fma(t13, t13, sum1_3);
+    real row1s[8];
+    for (std::int64_t n = top; n < bottom; ++n) {
+      const vec row0 = v_set(row0s[n - top]);
+      vec sum1 = v_zero();
+      vec sum1_1 = v_zero();
+      vec sum1_2 = v_zero();
+      vec sum1_3 = v_zero();
+      for (std::int64_t d = 0; d < 256; d += 64) {
+        const vec x4 = v_load(transformer_blocks_carry + (n * 256 + d));
+        const vec t5 = v_set(real(256.0));
+        const vec t6 = v_div_one(row0, t5);
+        const vec t7 = v_sub(x4, t6);
+        sum1 = v_fma(t7, t7, sum1);
+        const vec x8 = v_load(transformer_blocks_carry + (n * 256 + d + 16));
+        const vec t9 = v_sub(x8, t6);
+        sum1_1 = v_fma(t9, t9, sum1_1);
+        const vec x10 = v_load(transformer_blocks_carry + (n * 256 + d + 32));
+        const vec t11 = v_sub(x10, t6);
+        sum1_2 = v_fma(t11, t11, sum1_2);
+        const vec x12 = v_load(transformer_blocks_carry + (n * 256 + d + 48));
+        const vec t13 = v_sub(x12, t6);
+        sum1_3 = v_fma(t13, t13, sum1_3);
+      }
+      row1s[n - top] = v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3)));
     }
-    const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
-    const vec t14 = v_set(real(256.0));
-    const vec t15 = v_div_one(row1, t14);
-    const vec t16 = v_set(real(1e-05));
-    const vec t17 = v_add(t15, t16);
-    const vec t18 = v_rsqrt_one(t17);
-    v_store_n(transformer_blocks_norm1_rsqrt + n, t18, 1);
-    for (std::int64_t d = 0; d < 256; d += 16) {
-      const vec x19 = v_load(transformer_blocks_carry + (n * 256 + d));
-      const vec t20 = v_set(real(256.0));
-      const vec t21 = v_div_one(row0, t20);
-      const vec t22 = v_sub(x19, t21);
-      const vec t23 = v_div_one(row1, t20);
-      const vec t24 = v_set(real(1e-05));
-      const vec t25 = v_add(t23, t24);
-      const vec t26 = v_rsqrt_one(t25);
-      const vec t27 = v_mul(t22, t26);
-      v_store(transformer_blocks_norm1_multiply + (n * 256 + d), t27);
-      const vec x28 = v_load(transformer_blocks_norm1_weight + d);
-      const vec t29 = v_mul(t27, x28);
-      const vec x30 = v_load(transformer_blocks_norm1_bias + d);
-      const vec t31 = v_add(t29, x30);
-      v_store(transformer_blocks_norm1_add + (n * 256 + d), t31);
+    for (std::int64_t n = top; n < bottom; ++n) {
+      const vec row1 = v_set(row1s[n - top]);
+      const vec t14 = v_set(real(256.0));
+      const vec t15 = v_div_one(row1, t14);
+      const vec t16 = v_set(real(1e-05));
+      const vec t17 = v_add(t15, t16);
+      const vec t18 = v_rsqrt_one(t17);
+      v_store_n(transformer_blocks_norm1_rsqrt + n, t18, 1);
+    }
+    for (std::int64_t n = top; n < bottom; ++n) {
+      const vec row0 = v_set(row0s[n - top]);
+      const vec row1 = v_set(row1s[n - top]);
+      for (std::int64_t d = 0; d < 256; d += 16) {
+        const vec x19 = v_load(transformer_blocks_carry + (n * 256 + d));
+        const vec t20 = v_set(real(256.0));
+        const vec t21 = v_div_one(row0, t20);
+        const vec t22 = v_sub(x19, t21);
+        const vec t23 = v_div_one(row1, t20);
+        const vec t24 = v_set(real(1e-05));
+        const vec t25 = v_add(t23, t24);
+        const vec t26 = v_rsqrt_one(t25);
+        const vec t27 = v_mul(t22, t26);
+        v_store(transformer_blocks_norm1_multiply + (n * 256 + d), t27);
+        const vec x28 = v_load(transformer_blocks_norm1_weight + d);
+        const vec x29 = v_load(transformer_blocks_norm1_bias + d);
+        const vec t30 = v_fma(t27, x28, x29);
+        v_store(transformer_blocks_norm1_add + (n * 256 + d), t30);
+      }
     }
   }
 }
@@ -3399,107 +3475,112 @@ static void transformer_blocks_attention_forward_4_train(const Team& team, const
   const std::int64_t begin = team.begin(65, 1);
   const std::int64_t end = team.end(65, 1);
   for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t n = begin; n < end; ++n) {
-      vec most0 = v_set(-INFINITY);
-      vec most0_1 = v_set(-INFINITY);
-      vec most0_2 = v_set(-INFINITY);
-      vec most0_3 = v_set(-INFINITY);
-      {
-        const vec x0 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65));
-        const vec t1 = v_set(real(0.17677669529663687));
-        const vec t2 = v_mul(x0, t1);
-        most0 = v_max(most0, t2);
-        const vec x3 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 16));
-        const vec t4 = v_mul(x3, t1);
-        most0_1 = v_max(most0_1, t4);
-        const vec x5 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 32));
-        const vec t6 = v_mul(x5, t1);
-        most0_2 = v_max(most0_2, t6);
-        const vec x7 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 48));
-        const vec t8 = v_mul(x7, t1);
-        most0_3 = v_max(most0_3, t8);
+    for (std::int64_t top = begin; top < end; top += 8) {
+      const std::int64_t bottom = std::min<std::int64_t>(end, top + 8);
+      real row0s[8];
+      for (std::int64_t n = top; n < bottom; ++n) {
+        vec most0 = v_set(-INFINITY);
+        vec most0_1 = v_set(-INFINITY);
+        vec most0_2 = v_set(-INFINITY);
+        vec most0_3 = v_set(-INFINITY);
+        {
+          const vec x0 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65));
+          const vec t1 = v_set(real(0.17677669529663687));
+          const vec t2 = v_mul(x0, t1);
+          most0 = v_max(most0, t2);
+          const vec x3 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 16));
+          const vec t4 = v_mul(x3, t1);
+          most0_1 = v_max(most0_1, t4);
+          const vec x5 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 32));
+          const vec t6 = v_mul(x5, t1);
+          most0_2 = v_max(most0_2, t6);
+          const vec x7 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 48));
+          const vec t8 = v_mul(x7, t1);
+          most0_3 = v_max(most0_3, t8);
+        }
+        {
+          const vec x9 = v_load_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), 1);
+          const vec t10 = v_set(real(0.17677669529663687));
+          const vec t11 = v_mul(x9, t10);
+          most0 = v_max(most0, v_keep_n(t11, 1, -INFINITY));
+        }
+        row0s[n - top] = v_max_lane(v_max(v_max(most0, most0_1), v_max(most0_2, most0_3)));
       }
-      {
-        const vec x9 = v_load_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), 1);
-        const vec t10 = v_set(real(0.17677669529663687));
-        const vec t11 = v_mul(x9, t10);
-        most0 = v_max(most0, v_keep_n(t11, 1, -INFINITY));
+      real row1s[8];
+      for (std::int64_t n = top; n < bottom; ++n) {
+        const vec row0 = v_set(row0s[n - top]);
+        vec sum1 = v_zero();
+        vec sum1_1 = v_zero();
+        vec sum1_2 = v_zero();
+        vec sum1_3 = v_zero();
+        {
+          const vec x12 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65));
+          const vec t13 = v_set(real(0.17677669529663687));
+          const vec t14 = v_fms(x12, t13, row0);
+          const vec t15 = v_exp(t14);
+          sum1 = v_add(sum1, t15);
+          v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65), t15);
+          const vec x16 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 16));
+          const vec t17 = v_fms(x16, t13, row0);
+          const vec t18 = v_exp(t17);
+          sum1_1 = v_add(sum1_1, t18);
+          v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 16), t18);
+          const vec x19 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 32));
+          const vec t20 = v_fms(x19, t13, row0);
+          const vec t21 = v_exp(t20);
+          sum1_2 = v_add(sum1_2, t21);
+          v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 32), t21);
+          const vec x22 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 48));
+          const vec t23 = v_fms(x22, t13, row0);
+          const vec t24 = v_exp(t23);
+          sum1_3 = v_add(sum1_3, t24);
+          v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 48), t24);
+        }
+        {
+          const vec x25 = v_load_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), 1);
+          const vec t26 = v_set(real(0.17677669529663687));
+          const vec t27 = v_fms(x25, t26, row0);
+          const vec t28 = v_exp(t27);
+          sum1 = v_add(sum1, v_keep_n(t28, 1, real(0.0)));
+          v_store_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), t28, 1);
+        }
+        row1s[n - top] = v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3)));
       }
-      const vec row0 = v_set(v_max_lane(v_max(v_max(most0, most0_1), v_max(most0_2, most0_3))));
-      vec sum1 = v_zero();
-      vec sum1_1 = v_zero();
-      vec sum1_2 = v_zero();
-      vec sum1_3 = v_zero();
-      {
-        const vec x12 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65));
-        const vec t13 = v_set(real(0.17677669529663687));
-        const vec t14 = v_mul(x12, t13);
-        const vec t15 = v_sub(t14, row0);
-        const vec t16 = v_exp(t15);
-        sum1 = v_add(sum1, t16);
-        v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65), t16);
-        const vec x17 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 16));
-        const vec t18 = v_mul(x17, t13);
-        const vec t19 = v_sub(t18, row0);
-        const vec t20 = v_exp(t19);
-        sum1_1 = v_add(sum1_1, t20);
-        v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 16), t20);
-        const vec x21 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 32));
-        const vec t22 = v_mul(x21, t13);
-        const vec t23 = v_sub(t22, row0);
-        const vec t24 = v_exp(t23);
-        sum1_2 = v_add(sum1_2, t24);
-        v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 32), t24);
-        const vec x25 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 48));
-        const vec t26 = v_mul(x25, t13);
-        const vec t27 = v_sub(t26, row0);
-        const vec t28 = v_exp(t27);
-        sum1_3 = v_add(sum1_3, t28);
-        v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 48), t28);
-      }
-      {
-        const vec x29 = v_load_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), 1);
-        const vec t30 = v_set(real(0.17677669529663687));
-        const vec t31 = v_mul(x29, t30);
-        const vec t32 = v_sub(t31, row0);
-        const vec t33 = v_exp(t32);
-        sum1 = v_add(sum1, v_keep_n(t33, 1, real(0.0)));
-        v_store_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), t33, 1);
-      }
-      const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
-      for (std::int64_t n2 = 0; n2 < 64; n2 += 16) {
-        const vec x34 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
-        const vec t35 = v_div_one(v_set(real(1.0)), row1);
-        const vec t36 = v_mul(x34, t35);
-        v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), t36);
-        const vec x37 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
-        const vec t38 = v_set(real(0.17677669529663687));
-        const vec t39 = v_mul(x37, t38);
-        const vec t40 = v_sub(t39, row0);
-        const vec t41 = v_exp(t40);
-        const vec t42 = v_div_one(v_set(real(1.0)), row1);
-        const vec t43 = v_mul(t41, t42);
-        const vec t44 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + n2, 1, 858993459,
-                               real(1.25));
-        const vec t45 = v_mul(t43, t44);
-        v_store(transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), t45);
-      }
-      {
-        const vec x46 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
-        const vec t47 = v_div_one(v_set(real(1.0)), row1);
-        const vec t48 = v_mul(x46, t47);
-        v_store_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), t48, 1);
-        const vec x49 = v_load_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), 1);
-        const vec t50 = v_set(real(0.17677669529663687));
-        const vec t51 = v_mul(x49, t50);
-        const vec t52 = v_sub(t51, row0);
-        const vec t53 = v_exp(t52);
-        const vec t54 = v_div_one(v_set(real(1.0)), row1);
-        const vec t55 = v_mul(t53, t54);
-        const vec t56 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + 64, 1, 858993459,
-                               real(1.25));
-        const vec t57 = v_mul(t55, t56);
-        v_store_n(transformer_blocks_attention_multiply + (h * 4225 + n * 65 + 64), t57, 1);
+      for (std::int64_t n = top; n < bottom; ++n) {
+        const vec row0 = v_set(row0s[n - top]);
+        const vec row1 = v_set(row1s[n - top]);
+        for (std::int64_t n2 = 0; n2 < 64; n2 += 16) {
+          const vec x29 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
+          const vec t30 = v_div_one(v_set(real(1.0)), row1);
+          const vec t31 = v_mul(x29, t30);
+          v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), t31);
+          const vec x32 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
+          const vec t33 = v_set(real(0.17677669529663687));
+          const vec t34 = v_fms(x32, t33, row0);
+          const vec t35 = v_exp(t34);
+          const vec t36 = v_div_one(v_set(real(1.0)), row1);
+          const vec t37 = v_mul(t35, t36);
+          const vec t38 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + n2, 1, 858993459,
+                                 real(1.25));
+          const vec t39 = v_mul(t37, t38);
+          v_store(transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), t39);
+        }
+        {
+          const vec x40 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
+          const vec t41 = v_div_one(v_set(real(1.0)), row1);
+          const vec t42 = v_mul(x40, t41);
+          v_store_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), t42, 1);
+          const vec x43 = v_load_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), 1);
+          const vec t44 = v_set(real(0.17677669529663687));
+          const vec t45 = v_fms(x43, t44, row0);
+          const vec t46 = v_exp(t45);
+          const vec t47 = v_div_one(v_set(real(1.0)), row1);
+          const vec t48 = v_mul(t46, t47);
+          const vec t49 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + 64, 1, 858993459,
+                                 real(1.25));
+          const vec t50 = v_mul(t48, t49);
+          v_store_n(transformer_blocks_attention_multiply + (h * 4225 + n * 65 + 64), t50, 1);
+        }
       }
     }
   }
@@ -3623,102 +3704,116 @@ static void transformer_blocks_attention_out_proj_forward_2_train(const real* tr
                                                                   const real* transformer_blocks_norm2_weight,
                                                                   const real* transformer_blocks_norm2_bias,
                                                                   real* transformer_blocks_norm2_add) {
-  for (std::int64_t n = 0; n < 65; ++n) {
-    vec sum0 = v_zero();
-    vec sum0_1 = v_zero();
-    vec sum0_2 = v_zero();
-    vec sum0_3 = v_zero();
-    for (std::int64_t d = 0; d < 256; d += 64) {
-      const vec x0 = v_load(transformer_blocks_carry + (n * 256 + d));
-      const vec x1 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
-      const vec x2 = v_load(transformer_blocks_attention_out_proj_bias + d);
-      const vec t3 = v_add(x1, x2);
-      const vec t4 = v_add(x0, t3);
-      sum0 = v_add(sum0, t4);
-      const vec x5 = v_load(transformer_blocks_carry + (n * 256 + d + 16));
-      const vec x6 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 16));
-      const vec x7 = v_load(transformer_blocks_attention_out_proj_bias + (d + 16));
-      const vec t8 = v_add(x6, x7);
-      const vec t9 = v_add(x5, t8);
-      sum0_1 = v_add(sum0_1, t9);
-      const vec x10 = v_load(transformer_blocks_carry + (n * 256 + d + 32));
-      const vec x11 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 32));
-      const vec x12 = v_load(transformer_blocks_attention_out_proj_bias + (d + 32));
-      const vec t13 = v_add(x11, x12);
-      const vec t14 = v_add(x10, t13);
-      sum0_2 = v_add(sum0_2, t14);
-      const vec x15 = v_load(transformer_blocks_carry + (n * 256 + d + 48));
-      const vec x16 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 48));
-      const vec x17 = v_load(transformer_blocks_attention_out_proj_bias + (d + 48));
-      const vec t18 = v_add(x16, x17);
-      const vec t19 = v_add(x15, t18);
-      sum0_3 = v_add(sum0_3, t19);
+  for (std::int64_t top = 0; top < 65; top += 8) {
+    const std::int64_t bottom = std::min<std::int64_t>(65, top + 8);
+    real row0s[8];
+    for (std::int64_t n = top; n < bottom; ++n) {
+      vec sum0 = v_zero();
+      vec sum0_1 = v_zero();
+      vec sum0_2 = v_zero();
+      vec sum0_3 = v_zero();
+      for (std::int64_t d = 0; d < 256; d += 64) {
+        const vec x0 = v_load(transformer_blocks_carry + (n * 256 + d));
+        const vec x1 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
+        const vec x2 = v_load(transformer_blocks_attention_out_proj_bias + d);
+        const vec t3 = v_add(x1, x2);
+        const vec t4 = v_add(x0, t3);
+        sum0 = v_add(sum0, t4);
+        const vec x5 = v_load(transformer_blocks_carry + (n * 256 + d + 16));
+        const vec x6 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 16));
+        const vec x7 = v_load(transformer_blocks_attention_out_proj_bias + (d + 16));
+        const vec t8 = v_add(x6, x7);
+        const vec t9 = v_add(x5, t8);
+        sum0_1 = v_add(sum0_1, t9);
+        const vec x10 = v_load(transformer_blocks_carry + (n * 256 + d + 32));
+        const vec x11 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 32));
+        const vec x12 = v_load(transformer_blocks_attention_out_proj_bias + (d + 32));
+        const vec t13 = v_add(x11, x12);
+        const vec t14 = v_add(x10, t13);
+        sum0_2 = v_add(sum0_2, t14);
+        const vec x15 = v_load(transformer_blocks_carry + (n * 256 + d + 48));
+        const vec x16 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 48));
+        const vec x17 = v_load(transformer_blocks_attention_out_proj_bias + (d + 48));
+        const vec t18 = v_add(x16, x17);
+        const vec t19 = v_add(x15, t18);
+        sum0_3 = v_add(sum0_3, t19);
+      }
+      row0s[n - top] = v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3)));
     }
-    const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
-    vec sum1 = v_zero();
-    vec sum1_1 = v_zero();
-    vec sum1_2 = v_zero();
-    vec sum1_3 = v_zero();
-    for (std::int64_t d = 0; d < 256; d += 64) {
-      const vec x20 = v_load(transformer_blocks_carry + (n * 256 + d));
-      const vec x21 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
-      const vec x22 = v_load(transformer_blocks_attention_out_proj_bias + d);
-      const vec t23 = v_add(x21, x22);
-      const vec t24 = v_add(x20, t23);
-      const vec t25 = v_set(real(256.0));
-      const vec t26 = v_div_one(row0, t25);
-      const vec t27 = v_sub(t24, t26);
-      sum1 = v_fma(t27, t27, sum1);
-      const vec x28 = v_load(transformer_blocks_carry + (n * 256 + d + 16));
-      const vec x29 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 16));
-      const vec x30 = v_load(transformer_blocks_attention_out_proj_bias + (d + 16));
-      const vec t31 = v_add(x29, x30);
-      const vec t32 = v_add(x28, t31);
-      const vec t33 = v_sub(t32, t26);
-      sum1_1 = v_fma(t33, t33, sum1_1);
-      const vec x34 = v_load(transformer_blocks_carry + (n * 256 + d + 32));
-      const vec x35 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 32));
-      const vec x36 = v_load(transformer_blocks_attention_out_proj_bias + (d + 32));
-      const vec t37 = v_add(x35, x36);
-      const vec t38 = v_add(x34, t37);
-      const vec t39 = v_sub(t38, t26);
-      sum1_2 = v_fma(t39, t39, sum1_2);
-      const vec x40 = v_load(transformer_blocks_carry + (n * 256 + d + 48));
-      const vec x41 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 48));
-      const vec x42 = v_load(transformer_blocks_attention_out_proj_bias + (d + 48));
-      const vec t43 = v_add(x41, x42);
-      const vec t44 = v_add(x40, t43);
-      const vec t45 = v_sub(t44, t26);
-      sum1_3 = v_fma(t45, t45, sum1_3);
+    real row1s[8];
+    for (std::int64_t n = top; n < bottom; ++n) {
+      const vec row0 = v_set(row0s[n - top]);
+      vec sum1 = v_zero();
+      vec sum1_1 = v_zero();
+      vec sum1_2 = v_zero();
+      vec sum1_3 = v_zero();
+      for (std::int64_t d = 0; d < 256; d += 64) {
+        const vec x20 = v_load(transformer_blocks_carry + (n * 256 + d));
+        const vec x21 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
+        const vec x22 = v_load(transformer_blocks_attention_out_proj_bias + d);
+        const vec t23 = v_add(x21, x22);
+        const vec t24 = v_add(x20, t23);
+        const vec t25 = v_set(real(256.0));
+        const vec t26 = v_div_one(row0, t25);
+        const vec t27 = v_sub(t24, t26);
+        sum1 = v_fma(t27, t27, sum1);
+        const vec x28 = v_load(transformer_blocks_carry + (n * 256 + d + 16));
+        const vec x29 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 16));
+        const vec x30 = v_load(transformer_blocks_attention_out_proj_bias + (d + 16));
+        const vec t31 = v_add(x29, x30);
+        const vec t32 = v_add(x28, t31);
+        const vec t33 = v_sub(t32, t26);
+        sum1_1 = v_fma(t33, t33, sum1_1);
+        const vec x34 = v_load(transformer_blocks_carry + (n * 256 + d + 32));
+        const vec x35 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 32));
+        const vec x36 = v_load(transformer_blocks_attention_out_proj_bias + (d + 32));
+        const vec t37 = v_add(x35, x36);
+        const vec t38 = v_add(x34, t37);
+        const vec t39 = v_sub(t38, t26);
+        sum1_2 = v_fma(t39, t39, sum1_2);
+        const vec x40 = v_load(transformer_blocks_carry + (n * 256 + d + 48));
+        const vec x41 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 48));
+        const vec x42 = v_load(transformer_blocks_attention_out_proj_bias + (d + 48));
+        const vec t43 = v_add(x41, x42);
+        const vec t44 = v_add(x40, t43);
+        const vec t45 = v_sub(t44, t26);
+        sum1_3 = v_fma(t45, t45, sum1_3);
+      }
+      row1s[n - top] = v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3)));
     }
-    const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
-    const vec t46 = v_set(real(256.0));
-    const vec t47 = v_div_one(row1, t46);
-    const vec t48 = v_set(real(1e-05));
-    const vec t49 = v_add(t47, t48);
-    const vec t50 = v_rsqrt_one(t49);
-    v_store_n(transformer_blocks_norm2_rsqrt + n, t50, 1);
-    for (std::int64_t d = 0; d < 256; d += 16) {
-      const vec x51 = v_load(transformer_blocks_carry + (n * 256 + d));
-      const vec x52 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
-      const vec x53 = v_load(transformer_blocks_attention_out_proj_bias + d);
-      const vec t54 = v_add(x52, x53);
-      const vec t55 = v_add(x51, t54);
-      v_store(transformer_blocks_add + (n * 256 + d), t55);
-      const vec t56 = v_set(real(256.0));
-      const vec t57 = v_div_one(row0, t56);
-      const vec t58 = v_sub(t55, t57);
-      const vec t59 = v_div_one(row1, t56);
-      const vec t60 = v_set(real(1e-05));
-      const vec t61 = v_add(t59, t60);
-      const vec t62 = v_rsqrt_one(t61);
-      const vec t63 = v_mul(t58, t62);
-      v_store(transformer_blocks_norm2_multiply + (n * 256 + d), t63);
-      const vec x64 = v_load(transformer_blocks_norm2_weight + d);
-      const vec t65 = v_mul(t63, x64);
-      const vec x66 = v_load(transformer_blocks_norm2_bias + d);
-      const vec t67 = v_add(t65, x66);
-      v_store(transformer_blocks_norm2_add + (n * 256 + d), t67);
+    for (std::int64_t n = top; n < bottom; ++n) {
+      const vec row1 = v_set(row1s[n - top]);
+      const vec t46 = v_set(real(256.0));
+      const vec t47 = v_div_one(row1, t46);
+      const vec t48 = v_set(real(1e-05));
+      const vec t49 = v_add(t47, t48);
+      const vec t50 = v_rsqrt_one(t49);
+      v_store_n(transformer_blocks_norm2_rsqrt + n, t50, 1);
+    }
+    for (std::int64_t n = top; n < bottom; ++n) {
+      const vec row0 = v_set(row0s[n - top]);
+      const vec row1 = v_set(row1s[n - top]);
+      for (std::int64_t d = 0; d < 256; d += 16) {
+        const vec x51 = v_load(transformer_blocks_carry + (n * 256 + d));
+        const vec x52 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
+        const vec x53 = v_load(transformer_blocks_attention_out_proj_bias + d);
+        const vec t54 = v_add(x52, x53);
+        const vec t55 = v_add(x51, t54);
+        v_store(transformer_blocks_add + (n * 256 + d), t55);
+        const vec t56 = v_set(real(256.0));
+        const vec t57 = v_div_one(row0, t56);
+        const vec t58 = v_sub(t55, t57);
+        const vec t59 = v_div_one(row1, t56);
+        const vec t60 = v_set(real(1e-05));
+        const vec t61 = v_add(t59, t60);
+        const vec t62 = v_rsqrt_one(t61);
+        const vec t63 = v_mul(t58, t62);
+        v_store(transformer_blocks_norm2_multiply + (n * 256 + d), t63);
+        const vec x64 = v_load(transformer_blocks_norm2_weight + d);
+        const vec x65 = v_load(transformer_blocks_norm2_bias + d);
+        const vec t66 = v_fma(t63, x64, x65);
+        v_store(transformer_blocks_norm2_add + (n * 256 + d), t66);
+      }
     }
   }
 }
@@ -3732,7 +3827,7 @@ static void transformer_blocks_ffn_linear1_forward_train(const Team& team, const
                                                          const std::int32_t* random,
                                                          real* transformer_blocks_ffn_multiply,
                                                          real* transformer_blocks_ffn_gelu) {
-  const Tiles mine = team.tiles(65, 6, 512, 64, false);
+  const Tiles mine = team.tiles(65, 6, 512, 64, 524288 > tessera_second_cache());
   for (std::int64_t m = mine.left; m < mine.right; m += 64) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
       vec sum0 = v_zero();
@@ -3931,11 +4026,10 @@ static void transformer_blocks_ffn_linear2_forward_train(const Team& team, const
                                                          const std::int64_t layer,
                                                          const real* transformer_blocks_ffn_linear2_weight_packed,
                                                          const real* transformer_blocks_ffn_gelu,
-                                                         const real* transformer_blocks_add,
                                                          const real* transformer_blocks_ffn_linear2_bias,
-                                                         const std::int32_t* random,
+                                                         const std::int32_t* random, const real* transformer_blocks_add,
                                                          real* transformer_blocks_carry_next) {
-  const Tiles mine = team.tiles(65, 6, 256, 64, false);
+  const Tiles mine = team.tiles(65, 6, 256, 64, 524288 > tessera_second_cache());
   for (std::int64_t d = mine.left; d < mine.right; d += 64) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
       vec sum0 = v_zero();
@@ -4027,14 +4121,13 @@ static void transformer_blocks_ffn_linear2_forward_train(const Team& team, const
       for (std::int64_t row = 0; row < 6; ++row) {
         for (std::int64_t column = 0; column < 64; column += 16) {
           const vec sum = v_load(sums + (row * 64 + column));
-          const vec x10 = v_load(transformer_blocks_add + ((n + row) * 256 + (d + column)));
-          const vec x11 = v_load(transformer_blocks_ffn_linear2_bias + (d + column));
-          const vec t12 = v_add(sum, x11);
-          const vec t13 = v_keep(random, layer * 65536 + 3, image * 16640 + (n + row) * 256 + (d + column), 1,
+          const vec x10 = v_load(transformer_blocks_ffn_linear2_bias + (d + column));
+          const vec t11 = v_add(sum, x10);
+          const vec t12 = v_keep(random, layer * 65536 + 3, image * 16640 + (n + row) * 256 + (d + column), 1,
                                  858993459, real(1.25));
-          const vec t14 = v_mul(t12, t13);
-          const vec t15 = v_add(x10, t14);
-          v_store(transformer_blocks_carry_next + ((n + row) * 256 + (d + column)), t15);
+          const vec x13 = v_load(transformer_blocks_add + ((n + row) * 256 + (d + column)));
+          const vec t14 = v_fma(t11, t12, x13);
+          v_store(transformer_blocks_carry_next + ((n + row) * 256 + (d + column)), t14);
         }
       }
     }
@@ -4061,35 +4154,35 @@ static void transformer_blocks_ffn_linear2_forward_train(const Team& team, const
       vec sum19 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
         v_fetch_line(transformer_blocks_ffn_linear2_weight_packed, d * 512 + 32768 + 30720 + m * 6);
-        const vec x16 = v_set(transformer_blocks_ffn_gelu[m + 30720]);
-        const vec x17 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 64));
-        sum0 = v_fma(x16, x17, sum0);
-        const vec x18 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 64 + 16));
-        sum1 = v_fma(x16, x18, sum1);
-        const vec x19 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 64 + 32));
-        sum2 = v_fma(x16, x19, sum2);
-        const vec x20 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 64 + 48));
-        sum3 = v_fma(x16, x20, sum3);
-        const vec x21 = v_set(transformer_blocks_ffn_gelu[m + 31232]);
-        sum4 = v_fma(x21, x17, sum4);
-        sum5 = v_fma(x21, x18, sum5);
-        sum6 = v_fma(x21, x19, sum6);
-        sum7 = v_fma(x21, x20, sum7);
-        const vec x22 = v_set(transformer_blocks_ffn_gelu[m + 31744]);
-        sum8 = v_fma(x22, x17, sum8);
-        sum9 = v_fma(x22, x18, sum9);
-        sum10 = v_fma(x22, x19, sum10);
-        sum11 = v_fma(x22, x20, sum11);
-        const vec x23 = v_set(transformer_blocks_ffn_gelu[m + 32256]);
-        sum12 = v_fma(x23, x17, sum12);
-        sum13 = v_fma(x23, x18, sum13);
-        sum14 = v_fma(x23, x19, sum14);
-        sum15 = v_fma(x23, x20, sum15);
-        const vec x24 = v_set(transformer_blocks_ffn_gelu[m + 32768]);
-        sum16 = v_fma(x24, x17, sum16);
-        sum17 = v_fma(x24, x18, sum17);
-        sum18 = v_fma(x24, x19, sum18);
-        sum19 = v_fma(x24, x20, sum19);
+        const vec x15 = v_set(transformer_blocks_ffn_gelu[m + 30720]);
+        const vec x16 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 64));
+        sum0 = v_fma(x15, x16, sum0);
+        const vec x17 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 64 + 16));
+        sum1 = v_fma(x15, x17, sum1);
+        const vec x18 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 64 + 32));
+        sum2 = v_fma(x15, x18, sum2);
+        const vec x19 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 64 + 48));
+        sum3 = v_fma(x15, x19, sum3);
+        const vec x20 = v_set(transformer_blocks_ffn_gelu[m + 31232]);
+        sum4 = v_fma(x20, x16, sum4);
+        sum5 = v_fma(x20, x17, sum5);
+        sum6 = v_fma(x20, x18, sum6);
+        sum7 = v_fma(x20, x19, sum7);
+        const vec x21 = v_set(transformer_blocks_ffn_gelu[m + 31744]);
+        sum8 = v_fma(x21, x16, sum8);
+        sum9 = v_fma(x21, x17, sum9);
+        sum10 = v_fma(x21, x18, sum10);
+        sum11 = v_fma(x21, x19, sum11);
+        const vec x22 = v_set(transformer_blocks_ffn_gelu[m + 32256]);
+        sum12 = v_fma(x22, x16, sum12);
+        sum13 = v_fma(x22, x17, sum13);
+        sum14 = v_fma(x22, x18, sum14);
+        sum15 = v_fma(x22, x19, sum15);
+        const vec x23 = v_set(transformer_blocks_ffn_gelu[m + 32768]);
+        sum16 = v_fma(x23, x16, sum16);
+        sum17 = v_fma(x23, x17, sum17);
+        sum18 = v_fma(x23, x18, sum18);
+        sum19 = v_fma(x23, x19, sum19);
       }
       alignas(64) real sums[320];
       v_store(sums, sum0);
@@ -4115,14 +4208,13 @@ static void transformer_blocks_ffn_linear2_forward_train(const Team& team, const
       for (std::int64_t row = 0; row < 5; ++row) {
         for (std::int64_t column = 0; column < 64; column += 16) {
           const vec sum = v_load(sums + (row * 64 + column));
-          const vec x25 = v_load(transformer_blocks_add + (row * 256 + (d + column) + 15360));
-          const vec x26 = v_load(transformer_blocks_ffn_linear2_bias + (d + column));
-          const vec t27 = v_add(sum, x26);
-          const vec t28 = v_keep(random, layer * 65536 + 3, image * 16640 + (row * 256 + 15360) + (d + column), 1,
+          const vec x24 = v_load(transformer_blocks_ffn_linear2_bias + (d + column));
+          const vec t25 = v_add(sum, x24);
+          const vec t26 = v_keep(random, layer * 65536 + 3, image * 16640 + (row * 256 + 15360) + (d + column), 1,
                                  858993459, real(1.25));
-          const vec t29 = v_mul(t27, t28);
-          const vec t30 = v_add(x25, t29);
-          v_store(transformer_blocks_carry_next + (row * 256 + (d + column) + 15360), t30);
+          const vec x27 = v_load(transformer_blocks_add + (row * 256 + (d + column) + 15360));
+          const vec t28 = v_fma(t25, t26, x27);
+          v_store(transformer_blocks_carry_next + (row * 256 + (d + column) + 15360), t28);
         }
       }
     }
@@ -4136,65 +4228,79 @@ static void transformer_blocks_5_norm1_forward_train(const real* transformer_blo
                                                      const real* transformer_blocks_5_norm1_weight,
                                                      const real* transformer_blocks_5_norm1_bias,
                                                      real* transformer_blocks_5_norm1_add) {
-  for (std::int64_t n = 0; n < 65; ++n) {
-    vec sum0 = v_zero();
-    vec sum0_1 = v_zero();
-    vec sum0_2 = v_zero();
-    vec sum0_3 = v_zero();
-    for (std::int64_t d = 0; d < 256; d += 64) {
-      const vec x0 = v_load(transformer_blocks_carry_next + (n * 256 + d));
-      sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(transformer_blocks_carry_next + (n * 256 + d + 16));
-      sum0_1 = v_add(sum0_1, x1);
-      const vec x2 = v_load(transformer_blocks_carry_next + (n * 256 + d + 32));
-      sum0_2 = v_add(sum0_2, x2);
-      const vec x3 = v_load(transformer_blocks_carry_next + (n * 256 + d + 48));
-      sum0_3 = v_add(sum0_3, x3);
+  for (std::int64_t top = 0; top < 65; top += 8) {
+    const std::int64_t bottom = std::min<std::int64_t>(65, top + 8);
+    real row0s[8];
+    for (std::int64_t n = top; n < bottom; ++n) {
+      vec sum0 = v_zero();
+      vec sum0_1 = v_zero();
+      vec sum0_2 = v_zero();
+      vec sum0_3 = v_zero();
+      for (std::int64_t d = 0; d < 256; d += 64) {
+        const vec x0 = v_load(transformer_blocks_carry_next + (n * 256 + d));
+        sum0 = v_add(sum0, x0);
+        const vec x1 = v_load(transformer_blocks_carry_next + (n * 256 + d + 16));
+        sum0_1 = v_add(sum0_1, x1);
+        const vec x2 = v_load(transformer_blocks_carry_next + (n * 256 + d + 32));
+        sum0_2 = v_add(sum0_2, x2);
+        const vec x3 = v_load(transformer_blocks_carry_next + (n * 256 + d + 48));
+        sum0_3 = v_add(sum0_3, x3);
+      }
+      row0s[n - top] = v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3)));
     }
-    const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
-    vec sum1 = v_zero();
-    vec sum1_1 = v_zero();
-    vec sum1_2 = v_zero();
-    vec sum1_3 = v_zero();
-    for (std::int64_t d = 0; d < 256; d += 64) {
-      const vec x4 = v_load(transformer_blocks_carry_next + (n * 256 + d));
-      const vec t5 = v_set(real(256.0));
-      const vec t6 = v_div_one(row0, t5);
-      const vec t7 = v_sub(x4, t6);
-      sum1 = v_fma(t7, t7, sum1);
-      const vec x8 = v_load(transformer_blocks_carry_next + (n * 256 + d + 16));
-      const vec t9 = v_sub(x8, t6);
-      sum1_1 = v_fma(t9, t9, sum1_1);
-      const vec x10 = v_load(transformer_blocks_carry_next + (n * 256 + d + 32));
-      const vec t11 = v_sub(x10, t6);
-      sum1_2 = v_fma(t11, t11, sum1_2);
-      const vec x12 = v_load(transformer_blocks_carry_next + (n * 256 + d + 48));
-      const vec t13 = v_sub(x12, t6);
-      sum1_3 = v_fma(t13, t13, sum1_3);
+    real row1s[8];
+    for (std::int64_t n = top; n < bottom; ++n) {
+      const vec row0 = v_set(row0s[n - top]);
+      vec sum1 = v_zero();
+      vec sum1_1 = v_zero();
+      vec sum1_2 = v_zero();
+      vec sum1_3 = v_zero();
+      for (std::int64_t d = 0; d < 256; d += 64) {
+        const vec x4 = v_load(transformer_blocks_carry_next + (n * 256 + d));
+        const vec t5 = v_set(real(256.0));
+        const vec t6 = v_div_one(row0, t5);
+        const vec t7 = v_sub(x4, t6);
+        sum1 = v_fma(t7, t7, sum1);
+        const vec x8 = v_load(transformer_blocks_carry_next + (n * 256 + d + 16));
+        const vec t9 = v_sub(x8, t6);
+        sum1_1 = v_fma(t9, t9, sum1_1);
+        const vec x10 = v_load(transformer_blocks_carry_next + (n * 256 + d + 32));
+        const vec t11 = v_sub(x10, t6);
+        sum1_2 = v_fma(t11, t11, sum1_2);
+        const vec x12 = v_load(transformer_blocks_carry_next + (n * 256 + d + 48));
+        const vec t13 = v_sub(x12, t6);
+        sum1_3 = v_fma(t13, t13, sum1_3);
+      }
+      row1s[n - top] = v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3)));
     }
-    const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
-    const vec t14 = v_set(real(256.0));
-    const vec t15 = v_div_one(row1, t14);
-    const vec t16 = v_set(real(1e-05));
-    const vec t17 = v_add(t15, t16);
-    const vec t18 = v_rsqrt_one(t17);
-    v_store_n(transformer_blocks_5_norm1_rsqrt + n, t18, 1);
-    for (std::int64_t d = 0; d < 256; d += 16) {
-      const vec x19 = v_load(transformer_blocks_carry_next + (n * 256 + d));
-      const vec t20 = v_set(real(256.0));
-      const vec t21 = v_div_one(row0, t20);
-      const vec t22 = v_sub(x19, t21);
-      const vec t23 = v_div_one(row1, t20);
-      const vec t24 = v_set(real(1e-05));
-      const vec t25 = v_add(t23, t24);
-      const vec t26 = v_rsqrt_one(t25);
-      const vec t27 = v_mul(t22, t26);
-      v_store(transformer_blocks_5_norm1_multiply + (n * 256 + d), t27);
-      const vec x28 = v_load(transformer_blocks_5_norm1_weight + d);
-      const vec t29 = v_mul(t27, x28);
-      const vec x30 = v_load(transformer_blocks_5_norm1_bias + d);
-      const vec t31 = v_add(t29, x30);
-      v_store(transformer_blocks_5_norm1_add + (n * 256 + d), t31);
+    for (std::int64_t n = top; n < bottom; ++n) {
+      const vec row1 = v_set(row1s[n - top]);
+      const vec t14 = v_set(real(256.0));
+      const vec t15 = v_div_one(row1, t14);
+      const vec t16 = v_set(real(1e-05));
+      const vec t17 = v_add(t15, t16);
+      const vec t18 = v_rsqrt_one(t17);
+      v_store_n(transformer_blocks_5_norm1_rsqrt + n, t18, 1);
+    }
+    for (std::int64_t n = top; n < bottom; ++n) {
+      const vec row0 = v_set(row0s[n - top]);
+      const vec row1 = v_set(row1s[n - top]);
+      for (std::int64_t d = 0; d < 256; d += 16) {
+        const vec x19 = v_load(transformer_blocks_carry_next + (n * 256 + d));
+        const vec t20 = v_set(real(256.0));
+        const vec t21 = v_div_one(row0, t20);
+        const vec t22 = v_sub(x19, t21);
+        const vec t23 = v_div_one(row1, t20);
+        const vec t24 = v_set(real(1e-05));
+        const vec t25 = v_add(t23, t24);
+        const vec t26 = v_rsqrt_one(t25);
+        const vec t27 = v_mul(t22, t26);
+        v_store(transformer_blocks_5_norm1_multiply + (n * 256 + d), t27);
+        const vec x28 = v_load(transformer_blocks_5_norm1_weight + d);
+        const vec x29 = v_load(transformer_blocks_5_norm1_bias + d);
+        const vec t30 = v_fma(t27, x28, x29);
+        v_store(transformer_blocks_5_norm1_add + (n * 256 + d), t30);
+      }
     }
   }
 }
@@ -4240,71 +4346,64 @@ static void transformer_blocks_5_attention_forward_4_train(const std::int64_t im
       {
         const vec x12 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65));
         const vec t13 = v_set(real(0.17677669529663687));
-        const vec t14 = v_mul(x12, t13);
-        const vec t15 = v_sub(t14, row0);
-        const vec t16 = v_exp(t15);
-        sum1 = v_add(sum1, t16);
-        v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65), t16);
-        const vec x17 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 16));
-        const vec t18 = v_mul(x17, t13);
-        const vec t19 = v_sub(t18, row0);
-        const vec t20 = v_exp(t19);
-        sum1_1 = v_add(sum1_1, t20);
-        v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 16), t20);
-        const vec x21 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 32));
-        const vec t22 = v_mul(x21, t13);
-        const vec t23 = v_sub(t22, row0);
+        const vec t14 = v_fms(x12, t13, row0);
+        const vec t15 = v_exp(t14);
+        sum1 = v_add(sum1, t15);
+        v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65), t15);
+        const vec x16 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 16));
+        const vec t17 = v_fms(x16, t13, row0);
+        const vec t18 = v_exp(t17);
+        sum1_1 = v_add(sum1_1, t18);
+        v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 16), t18);
+        const vec x19 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 32));
+        const vec t20 = v_fms(x19, t13, row0);
+        const vec t21 = v_exp(t20);
+        sum1_2 = v_add(sum1_2, t21);
+        v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 32), t21);
+        const vec x22 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 48));
+        const vec t23 = v_fms(x22, t13, row0);
         const vec t24 = v_exp(t23);
-        sum1_2 = v_add(sum1_2, t24);
-        v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 32), t24);
-        const vec x25 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 48));
-        const vec t26 = v_mul(x25, t13);
-        const vec t27 = v_sub(t26, row0);
-        const vec t28 = v_exp(t27);
-        sum1_3 = v_add(sum1_3, t28);
-        v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 48), t28);
+        sum1_3 = v_add(sum1_3, t24);
+        v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 48), t24);
       }
       {
-        const vec x29 = v_load_n(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
-        const vec t30 = v_set(real(0.17677669529663687));
-        const vec t31 = v_mul(x29, t30);
-        const vec t32 = v_sub(t31, row0);
-        const vec t33 = v_exp(t32);
-        sum1 = v_add(sum1, v_keep_n(t33, 1, real(0.0)));
-        v_store_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), t33, 1);
+        const vec x25 = v_load_n(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
+        const vec t26 = v_set(real(0.17677669529663687));
+        const vec t27 = v_fms(x25, t26, row0);
+        const vec t28 = v_exp(t27);
+        sum1 = v_add(sum1, v_keep_n(t28, 1, real(0.0)));
+        v_store_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), t28, 1);
       }
       const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
       for (std::int64_t n = 0; n < 64; n += 16) {
-        const vec x34 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n));
-        const vec t35 = v_div_one(v_set(real(1.0)), row1);
-        const vec t36 = v_mul(x34, t35);
-        v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n), t36);
-        const vec x37 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n));
-        const vec t38 = v_set(real(0.17677669529663687));
-        const vec t39 = v_mul(x37, t38);
-        const vec t40 = v_sub(t39, row0);
-        const vec t41 = v_exp(t40);
-        const vec t42 = v_div_one(v_set(real(1.0)), row1);
-        const vec t43 = v_mul(t41, t42);
-        const vec t44 = v_keep(random, 4, image * 35360 + h * 4420 + i * 68 + n, 1, 858993459, real(1.25));
-        const vec t45 = v_mul(t43, t44);
-        v_store(transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + n), t45);
+        const vec x29 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n));
+        const vec t30 = v_div_one(v_set(real(1.0)), row1);
+        const vec t31 = v_mul(x29, t30);
+        v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n), t31);
+        const vec x32 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n));
+        const vec t33 = v_set(real(0.17677669529663687));
+        const vec t34 = v_fms(x32, t33, row0);
+        const vec t35 = v_exp(t34);
+        const vec t36 = v_div_one(v_set(real(1.0)), row1);
+        const vec t37 = v_mul(t35, t36);
+        const vec t38 = v_keep(random, 4, image * 35360 + h * 4420 + i * 68 + n, 1, 858993459, real(1.25));
+        const vec t39 = v_mul(t37, t38);
+        v_store(transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + n), t39);
       }
       {
-        const vec x46 = v_load_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), 1);
+        const vec x40 = v_load_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), 1);
+        const vec t41 = v_div_one(v_set(real(1.0)), row1);
+        const vec t42 = v_mul(x40, t41);
+        v_store_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), t42, 1);
+        const vec x43 = v_load_n(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
+        const vec t44 = v_set(real(0.17677669529663687));
+        const vec t45 = v_fms(x43, t44, row0);
+        const vec t46 = v_exp(t45);
         const vec t47 = v_div_one(v_set(real(1.0)), row1);
-        const vec t48 = v_mul(x46, t47);
-        v_store_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), t48, 1);
-        const vec x49 = v_load_n(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
-        const vec t50 = v_set(real(0.17677669529663687));
-        const vec t51 = v_mul(x49, t50);
-        const vec t52 = v_sub(t51, row0);
-        const vec t53 = v_exp(t52);
-        const vec t54 = v_div_one(v_set(real(1.0)), row1);
-        const vec t55 = v_mul(t53, t54);
-        const vec t56 = v_keep(random, 4, image * 35360 + h * 4420 + i * 68 + 64, 1, 858993459, real(1.25));
-        const vec t57 = v_mul(t55, t56);
-        v_store_n(transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + 64), t57, 1);
+        const vec t48 = v_mul(t46, t47);
+        const vec t49 = v_keep(random, 4, image * 35360 + h * 4420 + i * 68 + 64, 1, 858993459, real(1.25));
+        const vec t50 = v_mul(t48, t49);
+        v_store_n(transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + 64), t50, 1);
       }
     }
   }
@@ -4433,10 +4532,9 @@ static void transformer_blocks_5_attention_out_proj_forward_2_train(const real* 
       const vec t63 = v_mul(t58, t62);
       v_store(transformer_blocks_5_norm2_multiply + (i * 256 + d), t63);
       const vec x64 = v_load(transformer_blocks_5_norm2_weight + d);
-      const vec t65 = v_mul(t63, x64);
-      const vec x66 = v_load(transformer_blocks_5_norm2_bias + d);
-      const vec t67 = v_add(t65, x66);
-      v_store(transformer_blocks_5_norm2_add + (i * 256 + d), t67);
+      const vec x65 = v_load(transformer_blocks_5_norm2_bias + d);
+      const vec t66 = v_fma(t63, x64, x65);
+      v_store(transformer_blocks_5_norm2_add + (i * 256 + d), t66);
     }
   }
 }
@@ -4448,7 +4546,7 @@ static void transformer_blocks_5_ffn_linear1_backward(const Team& team, const st
                                                       const real* transformer_blocks_5_ffn_linear1_bias,
                                                       const std::int32_t* random, real* transformer_blocks_5_ffn_gelu,
                                                       real* d_transformer_blocks_5_ffn_gelu_gradient) {
-  const Tiles mine = team.tiles(1, 1, 512, 64, false);
+  const Tiles mine = team.tiles(1, 1, 512, 64, 524288 > tessera_second_cache());
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t m = mine.left; m < mine.right; m += 64) {
       vec sum0 = v_zero();
@@ -4488,10 +4586,10 @@ static void transformer_blocks_5_ffn_linear1_backward(const Team& team, const st
 
 // b < B, i < 1, d < D=256 (row); lanes along d
 static void transformer_blocks_5_ffn_linear2_forward_2_train(const std::int64_t image,
-                                                             const real* transformer_blocks_5_add,
                                                              const real* transformer_blocks_5_ffn_linear2_einsum,
                                                              const real* transformer_blocks_5_ffn_linear2_bias,
-                                                             const std::int32_t* random, real* norm_rsqrt,
+                                                             const std::int32_t* random,
+                                                             const real* transformer_blocks_5_add, real* norm_rsqrt,
                                                              real* norm_multiply, const real* norm_weight,
                                                              const real* norm_bias, real* norm_add) {
   for (std::int64_t i = 0; i < 1; ++i) {
@@ -4500,38 +4598,34 @@ static void transformer_blocks_5_ffn_linear2_forward_2_train(const std::int64_t 
     vec sum0_2 = v_zero();
     vec sum0_3 = v_zero();
     for (std::int64_t d = 0; d < 256; d += 64) {
-      const vec x0 = v_load(transformer_blocks_5_add + (i * 256 + d));
-      const vec x1 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d));
-      const vec x2 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
-      const vec t3 = v_add(x1, x2);
-      const vec t4 = v_keep(random, 6, image * 16640 + i * 256 + d, 1, 858993459, real(1.25));
-      const vec t5 = v_mul(t3, t4);
-      const vec t6 = v_add(x0, t5);
-      sum0 = v_add(sum0, t6);
-      const vec x7 = v_load(transformer_blocks_5_add + (i * 256 + d + 16));
-      const vec x8 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 16));
-      const vec x9 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + 16));
-      const vec t10 = v_add(x8, x9);
-      const vec t11 = v_keep(random, 6, image * 16640 + i * 256 + (d + 16), 1, 858993459, real(1.25));
-      const vec t12 = v_mul(t10, t11);
-      const vec t13 = v_add(x7, t12);
-      sum0_1 = v_add(sum0_1, t13);
-      const vec x14 = v_load(transformer_blocks_5_add + (i * 256 + d + 32));
-      const vec x15 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 32));
-      const vec x16 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + 32));
-      const vec t17 = v_add(x15, x16);
-      const vec t18 = v_keep(random, 6, image * 16640 + i * 256 + (d + 32), 1, 858993459, real(1.25));
-      const vec t19 = v_mul(t17, t18);
-      const vec t20 = v_add(x14, t19);
-      sum0_2 = v_add(sum0_2, t20);
-      const vec x21 = v_load(transformer_blocks_5_add + (i * 256 + d + 48));
-      const vec x22 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 48));
-      const vec x23 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + 48));
-      const vec t24 = v_add(x22, x23);
-      const vec t25 = v_keep(random, 6, image * 16640 + i * 256 + (d + 48), 1, 858993459, real(1.25));
-      const vec t26 = v_mul(t24, t25);
-      const vec t27 = v_add(x21, t26);
-      sum0_3 = v_add(sum0_3, t27);
+      const vec x0 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d));
+      const vec x1 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
+      const vec t2 = v_add(x0, x1);
+      const vec t3 = v_keep(random, 6, image * 16640 + i * 256 + d, 1, 858993459, real(1.25));
+      const vec x4 = v_load(transformer_blocks_5_add + (i * 256 + d));
+      const vec t5 = v_fma(t2, t3, x4);
+      sum0 = v_add(sum0, t5);
+      const vec x6 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 16));
+      const vec x7 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + 16));
+      const vec t8 = v_add(x6, x7);
+      const vec t9 = v_keep(random, 6, image * 16640 + i * 256 + (d + 16), 1, 858993459, real(1.25));
+      const vec x10 = v_load(transformer_blocks_5_add + (i * 256 + d + 16));
+      const vec t11 = v_fma(t8, t9, x10);
+      sum0_1 = v_add(sum0_1, t11);
+      const vec x12 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 32));
+      const vec x13 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + 32));
+      const vec t14 = v_add(x12, x13);
+      const vec t15 = v_keep(random, 6, image * 16640 + i * 256 + (d + 32), 1, 858993459, real(1.25));
+      const vec x16 = v_load(transformer_blocks_5_add + (i * 256 + d + 32));
+      const vec t17 = v_fma(t14, t15, x16);
+      sum0_2 = v_add(sum0_2, t17);
+      const vec x18 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 48));
+      const vec x19 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + 48));
+      const vec t20 = v_add(x18, x19);
+      const vec t21 = v_keep(random, 6, image * 16640 + i * 256 + (d + 48), 1, 858993459, real(1.25));
+      const vec x22 = v_load(transformer_blocks_5_add + (i * 256 + d + 48));
+      const vec t23 = v_fma(t20, t21, x22);
+      sum0_3 = v_add(sum0_3, t23);
     }
     const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
     vec sum1 = v_zero();
@@ -4539,74 +4633,68 @@ static void transformer_blocks_5_ffn_linear2_forward_2_train(const std::int64_t 
     vec sum1_2 = v_zero();
     vec sum1_3 = v_zero();
     for (std::int64_t d = 0; d < 256; d += 64) {
+      const vec x24 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d));
+      const vec x25 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
+      const vec t26 = v_add(x24, x25);
+      const vec t27 = v_keep(random, 6, image * 16640 + i * 256 + d, 1, 858993459, real(1.25));
       const vec x28 = v_load(transformer_blocks_5_add + (i * 256 + d));
-      const vec x29 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d));
-      const vec x30 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
-      const vec t31 = v_add(x29, x30);
-      const vec t32 = v_keep(random, 6, image * 16640 + i * 256 + d, 1, 858993459, real(1.25));
-      const vec t33 = v_mul(t31, t32);
-      const vec t34 = v_add(x28, t33);
-      const vec t35 = v_set(real(256.0));
-      const vec t36 = v_div_one(row0, t35);
-      const vec t37 = v_sub(t34, t36);
-      sum1 = v_fma(t37, t37, sum1);
-      const vec x38 = v_load(transformer_blocks_5_add + (i * 256 + d + 16));
-      const vec x39 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 16));
-      const vec x40 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + 16));
-      const vec t41 = v_add(x39, x40);
-      const vec t42 = v_keep(random, 6, image * 16640 + i * 256 + (d + 16), 1, 858993459, real(1.25));
-      const vec t43 = v_mul(t41, t42);
-      const vec t44 = v_add(x38, t43);
-      const vec t45 = v_sub(t44, t36);
-      sum1_1 = v_fma(t45, t45, sum1_1);
-      const vec x46 = v_load(transformer_blocks_5_add + (i * 256 + d + 32));
-      const vec x47 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 32));
-      const vec x48 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + 32));
+      const vec t29 = v_fma(t26, t27, x28);
+      const vec t30 = v_set(real(256.0));
+      const vec t31 = v_div_one(row0, t30);
+      const vec t32 = v_sub(t29, t31);
+      sum1 = v_fma(t32, t32, sum1);
+      const vec x33 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 16));
+      const vec x34 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + 16));
+      const vec t35 = v_add(x33, x34);
+      const vec t36 = v_keep(random, 6, image * 16640 + i * 256 + (d + 16), 1, 858993459, real(1.25));
+      const vec x37 = v_load(transformer_blocks_5_add + (i * 256 + d + 16));
+      const vec t38 = v_fma(t35, t36, x37);
+      const vec t39 = v_sub(t38, t31);
+      sum1_1 = v_fma(t39, t39, sum1_1);
+      const vec x40 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 32));
+      const vec x41 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + 32));
+      const vec t42 = v_add(x40, x41);
+      const vec t43 = v_keep(random, 6, image * 16640 + i * 256 + (d + 32), 1, 858993459, real(1.25));
+      const vec x44 = v_load(transformer_blocks_5_add + (i * 256 + d + 32));
+      const vec t45 = v_fma(t42, t43, x44);
+      const vec t46 = v_sub(t45, t31);
+      sum1_2 = v_fma(t46, t46, sum1_2);
+      const vec x47 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 48));
+      const vec x48 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + 48));
       const vec t49 = v_add(x47, x48);
-      const vec t50 = v_keep(random, 6, image * 16640 + i * 256 + (d + 32), 1, 858993459, real(1.25));
-      const vec t51 = v_mul(t49, t50);
-      const vec t52 = v_add(x46, t51);
-      const vec t53 = v_sub(t52, t36);
-      sum1_2 = v_fma(t53, t53, sum1_2);
-      const vec x54 = v_load(transformer_blocks_5_add + (i * 256 + d + 48));
-      const vec x55 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 48));
-      const vec x56 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + 48));
-      const vec t57 = v_add(x55, x56);
-      const vec t58 = v_keep(random, 6, image * 16640 + i * 256 + (d + 48), 1, 858993459, real(1.25));
-      const vec t59 = v_mul(t57, t58);
-      const vec t60 = v_add(x54, t59);
-      const vec t61 = v_sub(t60, t36);
-      sum1_3 = v_fma(t61, t61, sum1_3);
+      const vec t50 = v_keep(random, 6, image * 16640 + i * 256 + (d + 48), 1, 858993459, real(1.25));
+      const vec x51 = v_load(transformer_blocks_5_add + (i * 256 + d + 48));
+      const vec t52 = v_fma(t49, t50, x51);
+      const vec t53 = v_sub(t52, t31);
+      sum1_3 = v_fma(t53, t53, sum1_3);
     }
     const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
-    const vec t62 = v_set(real(256.0));
-    const vec t63 = v_div_one(row1, t62);
-    const vec t64 = v_set(real(1e-05));
-    const vec t65 = v_add(t63, t64);
-    const vec t66 = v_rsqrt_one(t65);
-    v_store_n(norm_rsqrt + i, t66, 1);
+    const vec t54 = v_set(real(256.0));
+    const vec t55 = v_div_one(row1, t54);
+    const vec t56 = v_set(real(1e-05));
+    const vec t57 = v_add(t55, t56);
+    const vec t58 = v_rsqrt_one(t57);
+    v_store_n(norm_rsqrt + i, t58, 1);
     for (std::int64_t d = 0; d < 256; d += 16) {
-      const vec x67 = v_load(transformer_blocks_5_add + (i * 256 + d));
-      const vec x68 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d));
-      const vec x69 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
-      const vec t70 = v_add(x68, x69);
-      const vec t71 = v_keep(random, 6, image * 16640 + i * 256 + d, 1, 858993459, real(1.25));
-      const vec t72 = v_mul(t70, t71);
-      const vec t73 = v_add(x67, t72);
-      const vec t74 = v_set(real(256.0));
-      const vec t75 = v_div_one(row0, t74);
-      const vec t76 = v_sub(t73, t75);
-      const vec t77 = v_div_one(row1, t74);
-      const vec t78 = v_set(real(1e-05));
-      const vec t79 = v_add(t77, t78);
-      const vec t80 = v_rsqrt_one(t79);
-      const vec t81 = v_mul(t76, t80);
-      v_store(norm_multiply + (i * 256 + d), t81);
-      const vec x82 = v_load(norm_weight + d);
-      const vec t83 = v_mul(t81, x82);
-      const vec x84 = v_load(norm_bias + d);
-      const vec t85 = v_add(t83, x84);
-      v_store(norm_add + (i * 256 + d), t85);
+      const vec x59 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d));
+      const vec x60 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
+      const vec t61 = v_add(x59, x60);
+      const vec t62 = v_keep(random, 6, image * 16640 + i * 256 + d, 1, 858993459, real(1.25));
+      const vec x63 = v_load(transformer_blocks_5_add + (i * 256 + d));
+      const vec t64 = v_fma(t61, t62, x63);
+      const vec t65 = v_set(real(256.0));
+      const vec t66 = v_div_one(row0, t65);
+      const vec t67 = v_sub(t64, t66);
+      const vec t68 = v_div_one(row1, t65);
+      const vec t69 = v_set(real(1e-05));
+      const vec t70 = v_add(t68, t69);
+      const vec t71 = v_rsqrt_one(t70);
+      const vec t72 = v_mul(t67, t71);
+      v_store(norm_multiply + (i * 256 + d), t72);
+      const vec x73 = v_load(norm_weight + d);
+      const vec x74 = v_load(norm_bias + d);
+      const vec t75 = v_fma(t72, x73, x74);
+      v_store(norm_add + (i * 256 + d), t75);
     }
   }
 }
@@ -4730,21 +4818,20 @@ static void norm_backward(const std::int64_t image, const real* d_head_einsum, c
     const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
     for (std::int64_t d = 0; d < 256; d += 16) {
       const vec x16 = v_set(norm_rsqrt[i]);
-      const vec x17 = v_load(d_head_einsum + d);
-      const vec x18 = v_load(norm_weight + d);
-      const vec t19 = v_mul(x17, x18);
-      const vec t20 = v_set(real(256.0));
-      const vec t21 = v_div_one(row1, t20);
-      const vec t22 = v_sub(t19, t21);
-      const vec x23 = v_load(norm_multiply + (i * 256 + d));
-      const vec t24 = v_div_one(row0, t20);
-      const vec t25 = v_mul(x23, t24);
-      const vec t26 = v_sub(t22, t25);
-      const vec t27 = v_mul(x16, t26);
-      v_store(d_norm_multiply + (i * 256 + d), t27);
-      const vec t28 = v_keep(random, 6, image * 16640 + i * 256 + d, 1, 858993459, real(1.25));
-      const vec t29 = v_mul(t27, t28);
-      v_store(d_transformer_blocks_5_ffn_multiply + (i * 256 + d), t29);
+      const vec x17 = v_load(norm_multiply + (i * 256 + d));
+      const vec t18 = v_set(real(256.0));
+      const vec t19 = v_div_one(row0, t18);
+      const vec x20 = v_load(d_head_einsum + d);
+      const vec x21 = v_load(norm_weight + d);
+      const vec t22 = v_mul(x20, x21);
+      const vec t23 = v_div_one(row1, t18);
+      const vec t24 = v_sub(t22, t23);
+      const vec t25 = v_fnma(x17, t19, t24);
+      const vec t26 = v_mul(x16, t25);
+      v_store(d_norm_multiply + (i * 256 + d), t26);
+      const vec t27 = v_keep(random, 6, image * 16640 + i * 256 + d, 1, 858993459, real(1.25));
+      const vec t28 = v_mul(t26, t27);
+      v_store(d_transformer_blocks_5_ffn_multiply + (i * 256 + d), t28);
     }
   }
 }
@@ -4756,7 +4843,7 @@ static void transformer_blocks_5_ffn_linear2_backward(const Team& team, const st
                                                       const real* d_transformer_blocks_5_ffn_gelu_gradient,
                                                       const std::int32_t* random,
                                                       real* d_transformer_blocks_5_ffn_multiply_2) {
-  const Tiles mine = team.tiles(1, 1, 512, 64, false);
+  const Tiles mine = team.tiles(1, 1, 512, 64, 524288 > tessera_second_cache());
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t m = mine.left; m < mine.right; m += 64) {
       vec sum0 = v_zero();
@@ -4796,7 +4883,7 @@ static void transformer_blocks_5_ffn_linear1_backward_2(const Team& team,
                                                         const real* d_transformer_blocks_5_ffn_multiply_2,
                                                         const real* transformer_blocks_5_ffn_linear1_weight_packed_transposed,
                                                         real* d_transformer_blocks_5_ffn_linear1_einsum) {
-  const Tiles mine = team.tiles(1, 1, 256, 64, false);
+  const Tiles mine = team.tiles(1, 1, 256, 64, 524288 > tessera_second_cache());
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t d = mine.left; d < mine.right; d += 64) {
       vec sum0 = v_zero();
@@ -4826,9 +4913,8 @@ static void transformer_blocks_5_ffn_linear1_backward_2(const Team& team,
 static void transformer_blocks_5_norm2_backward(const real* d_transformer_blocks_5_ffn_linear1_einsum,
                                                 const real* transformer_blocks_5_norm2_weight,
                                                 const real* transformer_blocks_5_norm2_multiply,
-                                                const real* d_norm_multiply,
                                                 const real* transformer_blocks_5_norm2_rsqrt,
-                                                real* d_transformer_blocks_5_add) {
+                                                const real* d_norm_multiply, real* d_transformer_blocks_5_add) {
   for (std::int64_t i = 0; i < 1; ++i) {
     vec sum0 = v_zero();
     vec sum0_1 = v_zero();
@@ -4867,21 +4953,19 @@ static void transformer_blocks_5_norm2_backward(const real* d_transformer_blocks
     const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
     const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
     for (std::int64_t d = 0; d < 256; d += 16) {
-      const vec x16 = v_load(d_norm_multiply + (i * 256 + d));
-      const vec x17 = v_set(transformer_blocks_5_norm2_rsqrt[i]);
-      const vec x18 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (i * 256 + d));
-      const vec x19 = v_load(transformer_blocks_5_norm2_weight + d);
-      const vec t20 = v_mul(x18, x19);
-      const vec t21 = v_set(real(256.0));
-      const vec t22 = v_div_one(row1, t21);
-      const vec t23 = v_sub(t20, t22);
-      const vec x24 = v_load(transformer_blocks_5_norm2_multiply + (i * 256 + d));
-      const vec t25 = v_div_one(row0, t21);
-      const vec t26 = v_mul(x24, t25);
-      const vec t27 = v_sub(t23, t26);
-      const vec t28 = v_mul(x17, t27);
-      const vec t29 = v_add(x16, t28);
-      v_store(d_transformer_blocks_5_add + (i * 256 + d), t29);
+      const vec x16 = v_set(transformer_blocks_5_norm2_rsqrt[i]);
+      const vec x17 = v_load(transformer_blocks_5_norm2_multiply + (i * 256 + d));
+      const vec t18 = v_set(real(256.0));
+      const vec t19 = v_div_one(row0, t18);
+      const vec x20 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (i * 256 + d));
+      const vec x21 = v_load(transformer_blocks_5_norm2_weight + d);
+      const vec t22 = v_mul(x20, x21);
+      const vec t23 = v_div_one(row1, t18);
+      const vec t24 = v_sub(t22, t23);
+      const vec t25 = v_fnma(x17, t19, t24);
+      const vec x26 = v_load(d_norm_multiply + (i * 256 + d));
+      const vec t27 = v_fma(x16, t25, x26);
+      v_store(d_transformer_blocks_5_add + (i * 256 + d), t27);
     }
   }
 }
@@ -4890,7 +4974,7 @@ static void transformer_blocks_5_norm2_backward(const real* d_transformer_blocks
 static void transformer_blocks_5_attention_out_proj_backward(const Team& team, const real* d_transformer_blocks_5_add,
                                                              const real* transformer_blocks_5_attention_out_proj_weight_packed_transposed,
                                                              real* d_transformer_blocks_5_attention_out_proj_einsum) {
-  const Tiles mine = team.tiles(1, 1, 256, 64, false);
+  const Tiles mine = team.tiles(1, 1, 256, 64, 262144 > tessera_second_cache());
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t d = mine.left; d < mine.right; d += 64) {
       vec sum0 = v_zero();
@@ -5166,7 +5250,7 @@ static void transformer_blocks_5_attention_backward_8(const Team& team,
                                                       const real* transformer_blocks_5_attention_in_proj_weight_packed_transposed,
                                                       const real* d_transformer_blocks_5_attention_rearrange,
                                                       real* d_transformer_blocks_5_attention_einsum_2) {
-  const Tiles mine = team.tiles(65, 6, 256, 64, false);
+  const Tiles mine = team.tiles(65, 6, 256, 64, 786432 > tessera_second_cache());
   for (std::int64_t d = mine.left; d < mine.right; d += 64) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
       vec sum0 = v_zero();
@@ -5339,57 +5423,65 @@ static void transformer_blocks_5_norm1_backward(const real* d_transformer_blocks
                                                 const real* transformer_blocks_5_norm1_multiply,
                                                 const real* transformer_blocks_5_norm1_rsqrt,
                                                 real* d_transformer_blocks_5_norm1_multiply) {
-  for (std::int64_t n = 0; n < 65; ++n) {
-    vec sum0 = v_zero();
-    vec sum0_1 = v_zero();
-    vec sum0_2 = v_zero();
-    vec sum0_3 = v_zero();
-    vec sum1 = v_zero();
-    vec sum1_1 = v_zero();
-    vec sum1_2 = v_zero();
-    vec sum1_3 = v_zero();
-    for (std::int64_t d = 0; d < 256; d += 64) {
-      const vec x0 = v_load(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d));
-      const vec x1 = v_load(transformer_blocks_5_norm1_weight + d);
-      const vec t2 = v_mul(x0, x1);
-      const vec x3 = v_load(transformer_blocks_5_norm1_multiply + (n * 256 + d));
-      sum0 = v_fma(t2, x3, sum0);
-      sum1 = v_fma(x0, x1, sum1);
-      const vec x4 = v_load(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d + 16));
-      const vec x5 = v_load(transformer_blocks_5_norm1_weight + (d + 16));
-      const vec t6 = v_mul(x4, x5);
-      const vec x7 = v_load(transformer_blocks_5_norm1_multiply + (n * 256 + d + 16));
-      sum0_1 = v_fma(t6, x7, sum0_1);
-      sum1_1 = v_fma(x4, x5, sum1_1);
-      const vec x8 = v_load(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d + 32));
-      const vec x9 = v_load(transformer_blocks_5_norm1_weight + (d + 32));
-      const vec t10 = v_mul(x8, x9);
-      const vec x11 = v_load(transformer_blocks_5_norm1_multiply + (n * 256 + d + 32));
-      sum0_2 = v_fma(t10, x11, sum0_2);
-      sum1_2 = v_fma(x8, x9, sum1_2);
-      const vec x12 = v_load(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d + 48));
-      const vec x13 = v_load(transformer_blocks_5_norm1_weight + (d + 48));
-      const vec t14 = v_mul(x12, x13);
-      const vec x15 = v_load(transformer_blocks_5_norm1_multiply + (n * 256 + d + 48));
-      sum0_3 = v_fma(t14, x15, sum0_3);
-      sum1_3 = v_fma(x12, x13, sum1_3);
+  for (std::int64_t top = 0; top < 65; top += 8) {
+    const std::int64_t bottom = std::min<std::int64_t>(65, top + 8);
+    real row0s[8];
+    real row1s[8];
+    for (std::int64_t n = top; n < bottom; ++n) {
+      vec sum0 = v_zero();
+      vec sum0_1 = v_zero();
+      vec sum0_2 = v_zero();
+      vec sum0_3 = v_zero();
+      vec sum1 = v_zero();
+      vec sum1_1 = v_zero();
+      vec sum1_2 = v_zero();
+      vec sum1_3 = v_zero();
+      for (std::int64_t d = 0; d < 256; d += 64) {
+        const vec x0 = v_load(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d));
+        const vec x1 = v_load(transformer_blocks_5_norm1_weight + d);
+        const vec t2 = v_mul(x0, x1);
+        const vec x3 = v_load(transformer_blocks_5_norm1_multiply + (n * 256 + d));
+        sum0 = v_fma(t2, x3, sum0);
+        sum1 = v_fma(x0, x1, sum1);
+        const vec x4 = v_load(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d + 16));
+        const vec x5 = v_load(transformer_blocks_5_norm1_weight + (d + 16));
+        const vec t6 = v_mul(x4, x5);
+        const vec x7 = v_load(transformer_blocks_5_norm1_multiply + (n * 256 + d + 16));
+        sum0_1 = v_fma(t6, x7, sum0_1);
+        sum1_1 = v_fma(x4, x5, sum1_1);
+        const vec x8 = v_load(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d + 32));
+        const vec x9 = v_load(transformer_blocks_5_norm1_weight + (d + 32));
+        const vec t10 = v_mul(x8, x9);
+        const vec x11 = v_load(transformer_blocks_5_norm1_multiply + (n * 256 + d + 32));
+        sum0_2 = v_fma(t10, x11, sum0_2);
+        sum1_2 = v_fma(x8, x9, sum1_2);
+        const vec x12 = v_load(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d + 48));
+        const vec x13 = v_load(transformer_blocks_5_norm1_weight + (d + 48));
+        const vec t14 = v_mul(x12, x13);
+        const vec x15 = v_load(transformer_blocks_5_norm1_multiply + (n * 256 + d + 48));
+        sum0_3 = v_fma(t14, x15, sum0_3);
+        sum1_3 = v_fma(x12, x13, sum1_3);
+      }
+      row0s[n - top] = v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3)));
+      row1s[n - top] = v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3)));
     }
-    const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
-    const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
-    for (std::int64_t d = 0; d < 256; d += 16) {
-      const vec x16 = v_set(transformer_blocks_5_norm1_rsqrt[n]);
-      const vec x17 = v_load(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d));
-      const vec x18 = v_load(transformer_blocks_5_norm1_weight + d);
-      const vec t19 = v_mul(x17, x18);
-      const vec t20 = v_set(real(256.0));
-      const vec t21 = v_div_one(row1, t20);
-      const vec t22 = v_sub(t19, t21);
-      const vec x23 = v_load(transformer_blocks_5_norm1_multiply + (n * 256 + d));
-      const vec t24 = v_div_one(row0, t20);
-      const vec t25 = v_mul(x23, t24);
-      const vec t26 = v_sub(t22, t25);
-      const vec t27 = v_mul(x16, t26);
-      v_store(d_transformer_blocks_5_norm1_multiply + (n * 256 + d), t27);
+    for (std::int64_t n = top; n < bottom; ++n) {
+      const vec row0 = v_set(row0s[n - top]);
+      const vec row1 = v_set(row1s[n - top]);
+      for (std::int64_t d = 0; d < 256; d += 16) {
+        const vec x16 = v_set(transformer_blocks_5_norm1_rsqrt[n]);
+        const vec x17 = v_load(transformer_blocks_5_norm1_multiply + (n * 256 + d));
+        const vec t18 = v_set(real(256.0));
+        const vec t19 = v_div_one(row0, t18);
+        const vec x20 = v_load(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d));
+        const vec x21 = v_load(transformer_blocks_5_norm1_weight + d);
+        const vec t22 = v_mul(x20, x21);
+        const vec t23 = v_div_one(row1, t18);
+        const vec t24 = v_sub(t22, t23);
+        const vec t25 = v_fnma(x17, t19, t24);
+        const vec t26 = v_mul(x16, t25);
+        v_store(d_transformer_blocks_5_norm1_multiply + (n * 256 + d), t26);
+      }
     }
   }
 }
@@ -6265,78 +6357,20 @@ static void transformer_blocks_5_attention_out_proj_weight_gradient(const std::i
   }
 }
 
-// b < B (summed), n < N+1=65 (summed), d < 3*D=768; lanes along d
-static void transformer_blocks_5_attention_in_proj_bias_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                                         const real* d_transformer_blocks_5_attention_rearrange,
-                                                                         real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  for (std::int64_t d = 0; d < 768; d += 128) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    for (std::int64_t b = begin; b < end; ++b) {
-      for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_5_attention_rearrange + (b * 1324768 + n * 768 + d));
-        sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_5_attention_rearrange + (b * 1324768 + n * 768 + d + 16));
-        sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_5_attention_rearrange + (b * 1324768 + n * 768 + d + 32));
-        sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_5_attention_rearrange + (b * 1324768 + n * 768 + d + 48));
-        sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_5_attention_rearrange + (b * 1324768 + n * 768 + d + 64));
-        sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_5_attention_rearrange + (b * 1324768 + n * 768 + d + 80));
-        sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_5_attention_rearrange + (b * 1324768 + n * 768 + d + 96));
-        sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_5_attention_rearrange + (b * 1324768 + n * 768 + d + 112));
-        sum7 = v_add(sum7, x7);
-      }
-    }
-    v_store(partial + (chunk * 768 + d), sum0);
-    v_store(partial + (chunk * 768 + (d + 16)), sum1);
-    v_store(partial + (chunk * 768 + (d + 32)), sum2);
-    v_store(partial + (chunk * 768 + (d + 48)), sum3);
-    v_store(partial + (chunk * 768 + (d + 64)), sum4);
-    v_store(partial + (chunk * 768 + (d + 80)), sum5);
-    v_store(partial + (chunk * 768 + (d + 96)), sum6);
-    v_store(partial + (chunk * 768 + (d + 112)), sum7);
-  }
-}
-
-// b < B (summed), n < N+1=65 (summed), d < 3*D=768; lanes along d
-static void transformer_blocks_5_attention_in_proj_bias_gradient_sum(const Group& group,
-                                                                     real* gradient_transformer_blocks_5_attention_in_proj_bias,
-                                                                     const real* partial) {
-  for (std::int64_t d = 0; d < 768; d += 16) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load(gradient_transformer_blocks_5_attention_in_proj_bias + d);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 768 + d)));
-    }
-    v_store(gradient_transformer_blocks_5_attention_in_proj_bias + d, sum0);
-  }
-}
-
 // d < 3*D=768, d2 < D=256, b < B (summed), n < N+1=65 (summed); lanes along d2
 static void transformer_blocks_5_attention_in_proj_weight_gradient(const std::int64_t begin, const std::int64_t end,
                                                                    const Group& group,
                                                                    const real* d_transformer_blocks_5_attention_rearrange,
                                                                    const real* transformer_blocks_5_norm1_add,
+                                                                   real* gradient_transformer_blocks_5_attention_in_proj_bias,
                                                                    real* gradient_transformer_blocks_5_attention_in_proj_weight) {
   for (std::int64_t b = 0; b < group.images; ++b) {
     v_fetch(d_transformer_blocks_5_attention_rearrange + b * 1324768, 49920);
     v_fetch(transformer_blocks_5_norm1_add + b * 1324768, 16640);
     g_gradient<256, 65, 6, 4>(begin, end, group.first + b > 0, d_transformer_blocks_5_attention_rearrange + b * 1324768,
                               768, transformer_blocks_5_norm1_add + b * 1324768, 256,
-                              gradient_transformer_blocks_5_attention_in_proj_weight, 256);
+                              gradient_transformer_blocks_5_attention_in_proj_weight, 256,
+                              gradient_transformer_blocks_5_attention_in_proj_bias);
   }
 }
 
@@ -6492,7 +6526,7 @@ static void transformer_blocks_ffn_linear2_backward(const Team& team, const std:
                                                     real* d_transformer_blocks_ffn_linear2_copy,
                                                     const std::int32_t* random,
                                                     real* d_transformer_blocks_ffn_multiply_2) {
-  const Tiles mine = team.tiles(65, 6, 512, 64, false);
+  const Tiles mine = team.tiles(65, 6, 512, 64, 524288 > tessera_second_cache());
   for (std::int64_t m = mine.left; m < mine.right; m += 64) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
       for (std::int64_t row = 0; row < 6; ++row) {
@@ -6703,7 +6737,7 @@ static void transformer_blocks_ffn_linear1_backward(const Team& team,
                                                     const real* transformer_blocks_ffn_linear1_weight_packed_transposed,
                                                     const real* d_transformer_blocks_ffn_multiply_2,
                                                     real* d_transformer_blocks_ffn_linear1_einsum) {
-  const Tiles mine = team.tiles(65, 6, 256, 64, false);
+  const Tiles mine = team.tiles(65, 6, 256, 64, 524288 > tessera_second_cache());
   for (std::int64_t d = mine.left; d < mine.right; d += 64) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
       vec sum0 = v_zero();
@@ -6875,66 +6909,71 @@ static void transformer_blocks_norm2_backward(const real* d_transformer_blocks_f
                                               const real* transformer_blocks_norm2_multiply,
                                               const real* transformer_blocks_norm2_bias,
                                               real* d_transformer_blocks_ffn_linear1_copy,
-                                              const real* d_transformer_blocks_carry,
                                               const real* transformer_blocks_norm2_rsqrt,
-                                              real* d_transformer_blocks_add) {
-  for (std::int64_t n = 0; n < 65; ++n) {
-    vec sum0 = v_zero();
-    vec sum0_1 = v_zero();
-    vec sum0_2 = v_zero();
-    vec sum0_3 = v_zero();
-    vec sum1 = v_zero();
-    vec sum1_1 = v_zero();
-    vec sum1_2 = v_zero();
-    vec sum1_3 = v_zero();
-    for (std::int64_t d = 0; d < 256; d += 64) {
-      const vec x0 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d));
-      const vec x1 = v_load(transformer_blocks_norm2_weight + d);
-      const vec t2 = v_mul(x0, x1);
-      const vec x3 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d));
-      sum0 = v_fma(t2, x3, sum0);
-      sum1 = v_fma(x0, x1, sum1);
-      const vec x4 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 16));
-      const vec x5 = v_load(transformer_blocks_norm2_weight + (d + 16));
-      const vec t6 = v_mul(x4, x5);
-      const vec x7 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d + 16));
-      sum0_1 = v_fma(t6, x7, sum0_1);
-      sum1_1 = v_fma(x4, x5, sum1_1);
-      const vec x8 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 32));
-      const vec x9 = v_load(transformer_blocks_norm2_weight + (d + 32));
-      const vec t10 = v_mul(x8, x9);
-      const vec x11 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d + 32));
-      sum0_2 = v_fma(t10, x11, sum0_2);
-      sum1_2 = v_fma(x8, x9, sum1_2);
-      const vec x12 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 48));
-      const vec x13 = v_load(transformer_blocks_norm2_weight + (d + 48));
-      const vec t14 = v_mul(x12, x13);
-      const vec x15 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d + 48));
-      sum0_3 = v_fma(t14, x15, sum0_3);
-      sum1_3 = v_fma(x12, x13, sum1_3);
+                                              const real* d_transformer_blocks_carry, real* d_transformer_blocks_add) {
+  for (std::int64_t top = 0; top < 65; top += 8) {
+    const std::int64_t bottom = std::min<std::int64_t>(65, top + 8);
+    real row0s[8];
+    real row1s[8];
+    for (std::int64_t n = top; n < bottom; ++n) {
+      vec sum0 = v_zero();
+      vec sum0_1 = v_zero();
+      vec sum0_2 = v_zero();
+      vec sum0_3 = v_zero();
+      vec sum1 = v_zero();
+      vec sum1_1 = v_zero();
+      vec sum1_2 = v_zero();
+      vec sum1_3 = v_zero();
+      for (std::int64_t d = 0; d < 256; d += 64) {
+        const vec x0 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d));
+        const vec x1 = v_load(transformer_blocks_norm2_weight + d);
+        const vec t2 = v_mul(x0, x1);
+        const vec x3 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d));
+        sum0 = v_fma(t2, x3, sum0);
+        sum1 = v_fma(x0, x1, sum1);
+        const vec x4 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 16));
+        const vec x5 = v_load(transformer_blocks_norm2_weight + (d + 16));
+        const vec t6 = v_mul(x4, x5);
+        const vec x7 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d + 16));
+        sum0_1 = v_fma(t6, x7, sum0_1);
+        sum1_1 = v_fma(x4, x5, sum1_1);
+        const vec x8 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 32));
+        const vec x9 = v_load(transformer_blocks_norm2_weight + (d + 32));
+        const vec t10 = v_mul(x8, x9);
+        const vec x11 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d + 32));
+        sum0_2 = v_fma(t10, x11, sum0_2);
+        sum1_2 = v_fma(x8, x9, sum1_2);
+        const vec x12 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 48));
+        const vec x13 = v_load(transformer_blocks_norm2_weight + (d + 48));
+        const vec t14 = v_mul(x12, x13);
+        const vec x15 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d + 48));
+        sum0_3 = v_fma(t14, x15, sum0_3);
+        sum1_3 = v_fma(x12, x13, sum1_3);
+      }
+      row0s[n - top] = v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3)));
+      row1s[n - top] = v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3)));
     }
-    const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
-    const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
-    for (std::int64_t d = 0; d < 256; d += 16) {
-      const vec x16 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d));
-      const vec x17 = v_load(transformer_blocks_norm2_weight + d);
-      const vec t18 = v_mul(x16, x17);
-      const vec x19 = v_load(transformer_blocks_norm2_bias + d);
-      const vec t20 = v_add(t18, x19);
-      v_store(d_transformer_blocks_ffn_linear1_copy + (n * 256 + d), t20);
-      const vec x21 = v_load(d_transformer_blocks_carry + (n * 256 + d));
-      const vec x22 = v_set(transformer_blocks_norm2_rsqrt[n]);
-      const vec x23 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d));
-      const vec t24 = v_mul(x23, x17);
-      const vec t25 = v_set(real(256.0));
-      const vec t26 = v_div_one(row1, t25);
-      const vec t27 = v_sub(t24, t26);
-      const vec t28 = v_div_one(row0, t25);
-      const vec t29 = v_mul(x16, t28);
-      const vec t30 = v_sub(t27, t29);
-      const vec t31 = v_mul(x22, t30);
-      const vec t32 = v_add(x21, t31);
-      v_store(d_transformer_blocks_add + (n * 256 + d), t32);
+    for (std::int64_t n = top; n < bottom; ++n) {
+      const vec row0 = v_set(row0s[n - top]);
+      const vec row1 = v_set(row1s[n - top]);
+      for (std::int64_t d = 0; d < 256; d += 16) {
+        const vec x16 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d));
+        const vec x17 = v_load(transformer_blocks_norm2_weight + d);
+        const vec x18 = v_load(transformer_blocks_norm2_bias + d);
+        const vec t19 = v_fma(x16, x17, x18);
+        v_store(d_transformer_blocks_ffn_linear1_copy + (n * 256 + d), t19);
+        const vec x20 = v_set(transformer_blocks_norm2_rsqrt[n]);
+        const vec t21 = v_set(real(256.0));
+        const vec t22 = v_div_one(row0, t21);
+        const vec x23 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d));
+        const vec t24 = v_mul(x23, x17);
+        const vec t25 = v_div_one(row1, t21);
+        const vec t26 = v_sub(t24, t25);
+        const vec t27 = v_fnma(x16, t22, t26);
+        const vec x28 = v_load(d_transformer_blocks_carry + (n * 256 + d));
+        const vec t29 = v_fma(x20, t27, x28);
+        v_store(d_transformer_blocks_add + (n * 256 + d), t29);
+      }
     }
   }
 }
@@ -6944,7 +6983,7 @@ static void transformer_blocks_attention_out_proj_backward(const Team& team,
                                                            const real* transformer_blocks_attention_out_proj_weight_packed_transposed,
                                                            const real* d_transformer_blocks_add,
                                                            real* d_transformer_blocks_attention_out_proj_einsum) {
-  const Tiles mine = team.tiles(65, 6, 256, 64, false);
+  const Tiles mine = team.tiles(65, 6, 256, 64, 262144 > tessera_second_cache());
   for (std::int64_t d = mine.left; d < mine.right; d += 64) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
       vec sum0 = v_zero();
@@ -7471,69 +7510,76 @@ static void transformer_blocks_attention_backward_4(const Team& team, const std:
   const std::int64_t begin = team.begin(65, 1);
   const std::int64_t end = team.end(65, 1);
   for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t n = begin; n < end; ++n) {
-      vec sum0 = v_zero();
-      vec sum0_1 = v_zero();
-      vec sum0_2 = v_zero();
-      vec sum0_3 = v_zero();
-      {
-        const vec x0 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65));
-        const vec t1 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68, 1, 858993459, real(1.25));
-        const vec t2 = v_mul(x0, t1);
-        const vec x3 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65));
-        sum0 = v_fma(t2, x3, sum0);
-        const vec x4 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 16));
-        const vec t5 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + 16, 1, 858993459,
-                              real(1.25));
-        const vec t6 = v_mul(x4, t5);
-        const vec x7 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 16));
-        sum0_1 = v_fma(t6, x7, sum0_1);
-        const vec x8 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 32));
-        const vec t9 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + 32, 1, 858993459,
-                              real(1.25));
-        const vec t10 = v_mul(x8, t9);
-        const vec x11 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 32));
-        sum0_2 = v_fma(t10, x11, sum0_2);
-        const vec x12 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 48));
-        const vec t13 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + 48, 1, 858993459,
-                               real(1.25));
-        const vec t14 = v_mul(x12, t13);
-        const vec x15 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 48));
-        sum0_3 = v_fma(t14, x15, sum0_3);
+    for (std::int64_t top = begin; top < end; top += 8) {
+      const std::int64_t bottom = std::min<std::int64_t>(end, top + 8);
+      real row0s[8];
+      for (std::int64_t n = top; n < bottom; ++n) {
+        vec sum0 = v_zero();
+        vec sum0_1 = v_zero();
+        vec sum0_2 = v_zero();
+        vec sum0_3 = v_zero();
+        {
+          const vec x0 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65));
+          const vec t1 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68, 1, 858993459, real(1.25));
+          const vec t2 = v_mul(x0, t1);
+          const vec x3 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65));
+          sum0 = v_fma(t2, x3, sum0);
+          const vec x4 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 16));
+          const vec t5 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + 16, 1, 858993459,
+                                real(1.25));
+          const vec t6 = v_mul(x4, t5);
+          const vec x7 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 16));
+          sum0_1 = v_fma(t6, x7, sum0_1);
+          const vec x8 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 32));
+          const vec t9 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + 32, 1, 858993459,
+                                real(1.25));
+          const vec t10 = v_mul(x8, t9);
+          const vec x11 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 32));
+          sum0_2 = v_fma(t10, x11, sum0_2);
+          const vec x12 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 48));
+          const vec t13 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + 48, 1, 858993459,
+                                 real(1.25));
+          const vec t14 = v_mul(x12, t13);
+          const vec x15 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 48));
+          sum0_3 = v_fma(t14, x15, sum0_3);
+        }
+        {
+          const vec x16 = v_load_n(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), 1);
+          const vec t17 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + 64, 1, 858993459,
+                                 real(1.25));
+          const vec t18 = v_mul(x16, t17);
+          const vec x19 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
+          const vec t20 = v_mul(t18, x19);
+          sum0 = v_add(sum0, v_keep_n(t20, 1, real(0.0)));
+        }
+        row0s[n - top] = v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3)));
       }
-      {
-        const vec x16 = v_load_n(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), 1);
-        const vec t17 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + 64, 1, 858993459,
-                               real(1.25));
-        const vec t18 = v_mul(x16, t17);
-        const vec x19 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
-        const vec t20 = v_mul(t18, x19);
-        sum0 = v_add(sum0, v_keep_n(t20, 1, real(0.0)));
-      }
-      const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
-      for (std::int64_t n2 = 0; n2 < 64; n2 += 16) {
-        const vec x21 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
-        const vec x22 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
-        const vec t23 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + n2, 1, 858993459,
-                               real(1.25));
-        const vec t24 = v_mul(x22, t23);
-        const vec t25 = v_sub(t24, row0);
-        const vec t26 = v_mul(x21, t25);
-        const vec t27 = v_set(real(0.17677669529663687));
-        const vec t28 = v_mul(t26, t27);
-        v_store(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), t28);
-      }
-      {
-        const vec x29 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
-        const vec x30 = v_load_n(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), 1);
-        const vec t31 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + 64, 1, 858993459,
-                               real(1.25));
-        const vec t32 = v_mul(x30, t31);
-        const vec t33 = v_sub(t32, row0);
-        const vec t34 = v_mul(x29, t33);
-        const vec t35 = v_set(real(0.17677669529663687));
-        const vec t36 = v_mul(t34, t35);
-        v_store_n(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + 64), t36, 1);
+      for (std::int64_t n = top; n < bottom; ++n) {
+        const vec row0 = v_set(row0s[n - top]);
+        for (std::int64_t n2 = 0; n2 < 64; n2 += 16) {
+          const vec x21 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
+          const vec x22 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
+          const vec t23 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + n2, 1, 858993459,
+                                 real(1.25));
+          const vec t24 = v_mul(x22, t23);
+          const vec t25 = v_sub(t24, row0);
+          const vec t26 = v_mul(x21, t25);
+          const vec t27 = v_set(real(0.17677669529663687));
+          const vec t28 = v_mul(t26, t27);
+          v_store(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), t28);
+        }
+        {
+          const vec x29 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
+          const vec x30 = v_load_n(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), 1);
+          const vec t31 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + 64, 1, 858993459,
+                                 real(1.25));
+          const vec t32 = v_mul(x30, t31);
+          const vec t33 = v_sub(t32, row0);
+          const vec t34 = v_mul(x29, t33);
+          const vec t35 = v_set(real(0.17677669529663687));
+          const vec t36 = v_mul(t34, t35);
+          v_store_n(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + 64), t36, 1);
+        }
       }
     }
   }
@@ -7762,7 +7808,7 @@ static void transformer_blocks_attention_backward_7(const Team& team,
                                                     const real* transformer_blocks_attention_in_proj_weight_packed_transposed,
                                                     const real* d_transformer_blocks_attention_rearrange,
                                                     real* d_transformer_blocks_attention_einsum_2) {
-  const Tiles mine = team.tiles(65, 6, 256, 64, false);
+  const Tiles mine = team.tiles(65, 6, 256, 64, 786432 > tessera_second_cache());
   for (std::int64_t d = mine.left; d < mine.right; d += 64) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
       vec sum0 = v_zero();
@@ -7934,127 +7980,73 @@ static void transformer_blocks_norm1_backward(const real* d_transformer_blocks_a
                                               const real* transformer_blocks_norm1_multiply,
                                               const real* transformer_blocks_norm1_bias,
                                               real* d_transformer_blocks_attention_copy_2,
-                                              const real* d_transformer_blocks_add,
                                               const real* transformer_blocks_norm1_rsqrt,
+                                              const real* d_transformer_blocks_add,
                                               real* d_transformer_blocks_carry_next) {
-  for (std::int64_t n = 0; n < 65; ++n) {
-    vec sum0 = v_zero();
-    vec sum0_1 = v_zero();
-    vec sum0_2 = v_zero();
-    vec sum0_3 = v_zero();
-    vec sum1 = v_zero();
-    vec sum1_1 = v_zero();
-    vec sum1_2 = v_zero();
-    vec sum1_3 = v_zero();
-    for (std::int64_t d = 0; d < 256; d += 64) {
-      const vec x0 = v_load(d_transformer_blocks_attention_einsum_2 + (n * 256 + d));
-      const vec x1 = v_load(transformer_blocks_norm1_weight + d);
-      const vec t2 = v_mul(x0, x1);
-      const vec x3 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d));
-      sum0 = v_fma(t2, x3, sum0);
-      sum1 = v_fma(x0, x1, sum1);
-      const vec x4 = v_load(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 16));
-      const vec x5 = v_load(transformer_blocks_norm1_weight + (d + 16));
-      const vec t6 = v_mul(x4, x5);
-      const vec x7 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d + 16));
-      sum0_1 = v_fma(t6, x7, sum0_1);
-      sum1_1 = v_fma(x4, x5, sum1_1);
-      const vec x8 = v_load(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 32));
-      const vec x9 = v_load(transformer_blocks_norm1_weight + (d + 32));
-      const vec t10 = v_mul(x8, x9);
-      const vec x11 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d + 32));
-      sum0_2 = v_fma(t10, x11, sum0_2);
-      sum1_2 = v_fma(x8, x9, sum1_2);
-      const vec x12 = v_load(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 48));
-      const vec x13 = v_load(transformer_blocks_norm1_weight + (d + 48));
-      const vec t14 = v_mul(x12, x13);
-      const vec x15 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d + 48));
-      sum0_3 = v_fma(t14, x15, sum0_3);
-      sum1_3 = v_fma(x12, x13, sum1_3);
+  for (std::int64_t top = 0; top < 65; top += 8) {
+    const std::int64_t bottom = std::min<std::int64_t>(65, top + 8);
+    real row0s[8];
+    real row1s[8];
+    for (std::int64_t n = top; n < bottom; ++n) {
+      vec sum0 = v_zero();
+      vec sum0_1 = v_zero();
+      vec sum0_2 = v_zero();
+      vec sum0_3 = v_zero();
+      vec sum1 = v_zero();
+      vec sum1_1 = v_zero();
+      vec sum1_2 = v_zero();
+      vec sum1_3 = v_zero();
+      for (std::int64_t d = 0; d < 256; d += 64) {
+        const vec x0 = v_load(d_transformer_blocks_attention_einsum_2 + (n * 256 + d));
+        const vec x1 = v_load(transformer_blocks_norm1_weight + d);
+        const vec t2 = v_mul(x0, x1);
+        const vec x3 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d));
+        sum0 = v_fma(t2, x3, sum0);
+        sum1 = v_fma(x0, x1, sum1);
+        const vec x4 = v_load(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 16));
+        const vec x5 = v_load(transformer_blocks_norm1_weight + (d + 16));
+        const vec t6 = v_mul(x4, x5);
+        const vec x7 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d + 16));
+        sum0_1 = v_fma(t6, x7, sum0_1);
+        sum1_1 = v_fma(x4, x5, sum1_1);
+        const vec x8 = v_load(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 32));
+        const vec x9 = v_load(transformer_blocks_norm1_weight + (d + 32));
+        const vec t10 = v_mul(x8, x9);
+        const vec x11 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d + 32));
+        sum0_2 = v_fma(t10, x11, sum0_2);
+        sum1_2 = v_fma(x8, x9, sum1_2);
+        const vec x12 = v_load(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 48));
+        const vec x13 = v_load(transformer_blocks_norm1_weight + (d + 48));
+        const vec t14 = v_mul(x12, x13);
+        const vec x15 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d + 48));
+        sum0_3 = v_fma(t14, x15, sum0_3);
+        sum1_3 = v_fma(x12, x13, sum1_3);
+      }
+      row0s[n - top] = v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3)));
+      row1s[n - top] = v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3)));
     }
-    const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
-    const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
-    for (std::int64_t d = 0; d < 256; d += 16) {
-      const vec x16 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d));
-      const vec x17 = v_load(transformer_blocks_norm1_weight + d);
-      const vec t18 = v_mul(x16, x17);
-      const vec x19 = v_load(transformer_blocks_norm1_bias + d);
-      const vec t20 = v_add(t18, x19);
-      v_store(d_transformer_blocks_attention_copy_2 + (n * 256 + d), t20);
-      const vec x21 = v_load(d_transformer_blocks_add + (n * 256 + d));
-      const vec x22 = v_set(transformer_blocks_norm1_rsqrt[n]);
-      const vec x23 = v_load(d_transformer_blocks_attention_einsum_2 + (n * 256 + d));
-      const vec t24 = v_mul(x23, x17);
-      const vec t25 = v_set(real(256.0));
-      const vec t26 = v_div_one(row1, t25);
-      const vec t27 = v_sub(t24, t26);
-      const vec t28 = v_div_one(row0, t25);
-      const vec t29 = v_mul(x16, t28);
-      const vec t30 = v_sub(t27, t29);
-      const vec t31 = v_mul(x22, t30);
-      const vec t32 = v_add(x21, t31);
-      v_store(d_transformer_blocks_carry_next + (n * 256 + d), t32);
-    }
-  }
-}
-
-// b < B (summed), n < N+1=65 (summed), d < D=256; lanes along d
-static void transformer_blocks_ffn_linear2_bias_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                                 const real* d_transformer_blocks_ffn_multiply,
-                                                                 real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  for (std::int64_t d = 0; d < 256; d += 128) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    for (std::int64_t b = begin; b < end; ++b) {
-      for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_ffn_multiply + (b * 1324768 + n * 256 + d));
-        sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_ffn_multiply + (b * 1324768 + n * 256 + d + 16));
-        sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_ffn_multiply + (b * 1324768 + n * 256 + d + 32));
-        sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_ffn_multiply + (b * 1324768 + n * 256 + d + 48));
-        sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_ffn_multiply + (b * 1324768 + n * 256 + d + 64));
-        sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_ffn_multiply + (b * 1324768 + n * 256 + d + 80));
-        sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_ffn_multiply + (b * 1324768 + n * 256 + d + 96));
-        sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_ffn_multiply + (b * 1324768 + n * 256 + d + 112));
-        sum7 = v_add(sum7, x7);
+    for (std::int64_t n = top; n < bottom; ++n) {
+      const vec row0 = v_set(row0s[n - top]);
+      const vec row1 = v_set(row1s[n - top]);
+      for (std::int64_t d = 0; d < 256; d += 16) {
+        const vec x16 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d));
+        const vec x17 = v_load(transformer_blocks_norm1_weight + d);
+        const vec x18 = v_load(transformer_blocks_norm1_bias + d);
+        const vec t19 = v_fma(x16, x17, x18);
+        v_store(d_transformer_blocks_attention_copy_2 + (n * 256 + d), t19);
+        const vec x20 = v_set(transformer_blocks_norm1_rsqrt[n]);
+        const vec t21 = v_set(real(256.0));
+        const vec t22 = v_div_one(row0, t21);
+        const vec x23 = v_load(d_transformer_blocks_attention_einsum_2 + (n * 256 + d));
+        const vec t24 = v_mul(x23, x17);
+        const vec t25 = v_div_one(row1, t21);
+        const vec t26 = v_sub(t24, t25);
+        const vec t27 = v_fnma(x16, t22, t26);
+        const vec x28 = v_load(d_transformer_blocks_add + (n * 256 + d));
+        const vec t29 = v_fma(x20, t27, x28);
+        v_store(d_transformer_blocks_carry_next + (n * 256 + d), t29);
       }
     }
-    v_store(partial + (chunk * 256 + d), sum0);
-    v_store(partial + (chunk * 256 + (d + 16)), sum1);
-    v_store(partial + (chunk * 256 + (d + 32)), sum2);
-    v_store(partial + (chunk * 256 + (d + 48)), sum3);
-    v_store(partial + (chunk * 256 + (d + 64)), sum4);
-    v_store(partial + (chunk * 256 + (d + 80)), sum5);
-    v_store(partial + (chunk * 256 + (d + 96)), sum6);
-    v_store(partial + (chunk * 256 + (d + 112)), sum7);
-  }
-}
-
-// b < B (summed), n < N+1=65 (summed), d < D=256; lanes along d
-static void transformer_blocks_ffn_linear2_bias_gradient_sum(const Group& group,
-                                                             real* gradient_transformer_blocks_ffn_linear2_bias,
-                                                             const real* partial) {
-  for (std::int64_t d = 0; d < 256; d += 16) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load(gradient_transformer_blocks_ffn_linear2_bias + d);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
-    }
-    v_store(gradient_transformer_blocks_ffn_linear2_bias + d, sum0);
   }
 }
 
@@ -8063,73 +8055,15 @@ static void transformer_blocks_ffn_linear2_weight_gradient(const std::int64_t be
                                                            const Group& group,
                                                            const real* d_transformer_blocks_ffn_multiply,
                                                            const real* d_transformer_blocks_ffn_linear2_copy,
+                                                           real* gradient_transformer_blocks_ffn_linear2_bias,
                                                            real* gradient_transformer_blocks_ffn_linear2_weight) {
   for (std::int64_t b = 0; b < group.images; ++b) {
     v_fetch(d_transformer_blocks_ffn_multiply + b * 1324768, 16640);
     v_fetch(d_transformer_blocks_ffn_linear2_copy + b * 1324768, 33280);
     g_gradient<512, 65, 4, 4>(begin, end, group.first + b > 0, d_transformer_blocks_ffn_multiply + b * 1324768, 256,
                               d_transformer_blocks_ffn_linear2_copy + b * 1324768, 512,
-                              gradient_transformer_blocks_ffn_linear2_weight, 512);
-  }
-}
-
-// b < B (summed), n < N+1=65 (summed), m < M=512; lanes along m
-static void transformer_blocks_ffn_linear1_bias_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                                 const real* d_transformer_blocks_ffn_multiply_2,
-                                                                 real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  for (std::int64_t m = 0; m < 512; m += 128) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    for (std::int64_t b = begin; b < end; ++b) {
-      for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1324768 + n * 512 + m));
-        sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1324768 + n * 512 + m + 16));
-        sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1324768 + n * 512 + m + 32));
-        sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1324768 + n * 512 + m + 48));
-        sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1324768 + n * 512 + m + 64));
-        sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1324768 + n * 512 + m + 80));
-        sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1324768 + n * 512 + m + 96));
-        sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1324768 + n * 512 + m + 112));
-        sum7 = v_add(sum7, x7);
-      }
-    }
-    v_store(partial + (chunk * 512 + m), sum0);
-    v_store(partial + (chunk * 512 + (m + 16)), sum1);
-    v_store(partial + (chunk * 512 + (m + 32)), sum2);
-    v_store(partial + (chunk * 512 + (m + 48)), sum3);
-    v_store(partial + (chunk * 512 + (m + 64)), sum4);
-    v_store(partial + (chunk * 512 + (m + 80)), sum5);
-    v_store(partial + (chunk * 512 + (m + 96)), sum6);
-    v_store(partial + (chunk * 512 + (m + 112)), sum7);
-  }
-}
-
-// b < B (summed), n < N+1=65 (summed), m < M=512; lanes along m
-static void transformer_blocks_ffn_linear1_bias_gradient_sum(const Group& group,
-                                                             real* gradient_transformer_blocks_ffn_linear1_bias,
-                                                             const real* partial) {
-  for (std::int64_t m = 0; m < 512; m += 16) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load(gradient_transformer_blocks_ffn_linear1_bias + m);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 512 + m)));
-    }
-    v_store(gradient_transformer_blocks_ffn_linear1_bias + m, sum0);
+                              gradient_transformer_blocks_ffn_linear2_weight, 512,
+                              gradient_transformer_blocks_ffn_linear2_bias);
   }
 }
 
@@ -8138,13 +8072,15 @@ static void transformer_blocks_ffn_linear1_weight_gradient(const std::int64_t be
                                                            const Group& group,
                                                            const real* d_transformer_blocks_ffn_multiply_2,
                                                            const real* d_transformer_blocks_ffn_linear1_copy,
+                                                           real* gradient_transformer_blocks_ffn_linear1_bias,
                                                            real* gradient_transformer_blocks_ffn_linear1_weight) {
   for (std::int64_t b = 0; b < group.images; ++b) {
     v_fetch(d_transformer_blocks_ffn_multiply_2 + b * 1324768, 33280);
     v_fetch(d_transformer_blocks_ffn_linear1_copy + b * 1324768, 16640);
     g_gradient<256, 65, 4, 4>(begin, end, group.first + b > 0, d_transformer_blocks_ffn_multiply_2 + b * 1324768, 512,
                               d_transformer_blocks_ffn_linear1_copy + b * 1324768, 256,
-                              gradient_transformer_blocks_ffn_linear1_weight, 256);
+                              gradient_transformer_blocks_ffn_linear1_weight, 256,
+                              gradient_transformer_blocks_ffn_linear1_bias);
   }
 }
 
@@ -8276,138 +8212,20 @@ static void transformer_blocks_norm2_bias_gradient_sum(const Group& group, real*
   }
 }
 
-// b < B (summed), n < N+1=65 (summed), d < D=256; lanes along d
-static void transformer_blocks_attention_out_proj_bias_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                                        const real* d_transformer_blocks_add,
-                                                                        real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  for (std::int64_t d = 0; d < 256; d += 128) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    for (std::int64_t b = begin; b < end; ++b) {
-      for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_add + (b * 1324768 + n * 256 + d));
-        sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_add + (b * 1324768 + n * 256 + d + 16));
-        sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_add + (b * 1324768 + n * 256 + d + 32));
-        sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_add + (b * 1324768 + n * 256 + d + 48));
-        sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_add + (b * 1324768 + n * 256 + d + 64));
-        sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_add + (b * 1324768 + n * 256 + d + 80));
-        sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_add + (b * 1324768 + n * 256 + d + 96));
-        sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_add + (b * 1324768 + n * 256 + d + 112));
-        sum7 = v_add(sum7, x7);
-      }
-    }
-    v_store(partial + (chunk * 256 + d), sum0);
-    v_store(partial + (chunk * 256 + (d + 16)), sum1);
-    v_store(partial + (chunk * 256 + (d + 32)), sum2);
-    v_store(partial + (chunk * 256 + (d + 48)), sum3);
-    v_store(partial + (chunk * 256 + (d + 64)), sum4);
-    v_store(partial + (chunk * 256 + (d + 80)), sum5);
-    v_store(partial + (chunk * 256 + (d + 96)), sum6);
-    v_store(partial + (chunk * 256 + (d + 112)), sum7);
-  }
-}
-
-// b < B (summed), n < N+1=65 (summed), d < D=256; lanes along d
-static void transformer_blocks_attention_out_proj_bias_gradient_sum(const Group& group,
-                                                                    real* gradient_transformer_blocks_attention_out_proj_bias,
-                                                                    const real* partial) {
-  for (std::int64_t d = 0; d < 256; d += 16) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load(gradient_transformer_blocks_attention_out_proj_bias + d);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
-    }
-    v_store(gradient_transformer_blocks_attention_out_proj_bias + d, sum0);
-  }
-}
-
 // d < D=256, h < H*K=256, b < B (summed), n < N+1=65 (summed); lanes along h
 static void transformer_blocks_attention_out_proj_weight_gradient(const std::int64_t begin, const std::int64_t end,
                                                                   const Group& group,
                                                                   const real* d_transformer_blocks_add,
                                                                   const real* transformer_blocks_attention_rearrange,
+                                                                  real* gradient_transformer_blocks_attention_out_proj_bias,
                                                                   real* gradient_transformer_blocks_attention_out_proj_weight) {
   for (std::int64_t b = 0; b < group.images; ++b) {
     v_fetch(d_transformer_blocks_add + b * 1324768, 16640);
     v_fetch(transformer_blocks_attention_rearrange + b * 1324768, 16640);
     g_gradient<256, 65, 4, 4>(begin, end, group.first + b > 0, d_transformer_blocks_add + b * 1324768, 256,
                               transformer_blocks_attention_rearrange + b * 1324768, 256,
-                              gradient_transformer_blocks_attention_out_proj_weight, 256);
-  }
-}
-
-// b < B (summed), n < N+1=65 (summed), d < 3*D=768; lanes along d
-static void transformer_blocks_attention_in_proj_bias_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                                       const real* d_transformer_blocks_attention_rearrange,
-                                                                       real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  for (std::int64_t d = 0; d < 768; d += 128) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    for (std::int64_t b = begin; b < end; ++b) {
-      for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_attention_rearrange + (b * 1324768 + n * 768 + d));
-        sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_attention_rearrange + (b * 1324768 + n * 768 + d + 16));
-        sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_attention_rearrange + (b * 1324768 + n * 768 + d + 32));
-        sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_attention_rearrange + (b * 1324768 + n * 768 + d + 48));
-        sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_attention_rearrange + (b * 1324768 + n * 768 + d + 64));
-        sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_attention_rearrange + (b * 1324768 + n * 768 + d + 80));
-        sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_attention_rearrange + (b * 1324768 + n * 768 + d + 96));
-        sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_attention_rearrange + (b * 1324768 + n * 768 + d + 112));
-        sum7 = v_add(sum7, x7);
-      }
-    }
-    v_store(partial + (chunk * 768 + d), sum0);
-    v_store(partial + (chunk * 768 + (d + 16)), sum1);
-    v_store(partial + (chunk * 768 + (d + 32)), sum2);
-    v_store(partial + (chunk * 768 + (d + 48)), sum3);
-    v_store(partial + (chunk * 768 + (d + 64)), sum4);
-    v_store(partial + (chunk * 768 + (d + 80)), sum5);
-    v_store(partial + (chunk * 768 + (d + 96)), sum6);
-    v_store(partial + (chunk * 768 + (d + 112)), sum7);
-  }
-}
-
-// b < B (summed), n < N+1=65 (summed), d < 3*D=768; lanes along d
-static void transformer_blocks_attention_in_proj_bias_gradient_sum(const Group& group,
-                                                                   real* gradient_transformer_blocks_attention_in_proj_bias,
-                                                                   const real* partial) {
-  for (std::int64_t d = 0; d < 768; d += 16) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load(gradient_transformer_blocks_attention_in_proj_bias + d);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 768 + d)));
-    }
-    v_store(gradient_transformer_blocks_attention_in_proj_bias + d, sum0);
+                              gradient_transformer_blocks_attention_out_proj_weight, 256,
+                              gradient_transformer_blocks_attention_out_proj_bias);
   }
 }
 
@@ -8416,13 +8234,15 @@ static void transformer_blocks_attention_in_proj_weight_gradient(const std::int6
                                                                  const Group& group,
                                                                  const real* d_transformer_blocks_attention_rearrange,
                                                                  const real* d_transformer_blocks_attention_copy_2,
+                                                                 real* gradient_transformer_blocks_attention_in_proj_bias,
                                                                  real* gradient_transformer_blocks_attention_in_proj_weight) {
   for (std::int64_t b = 0; b < group.images; ++b) {
     v_fetch(d_transformer_blocks_attention_rearrange + b * 1324768, 49920);
     v_fetch(d_transformer_blocks_attention_copy_2 + b * 1324768, 16640);
     g_gradient<256, 65, 6, 4>(begin, end, group.first + b > 0, d_transformer_blocks_attention_rearrange + b * 1324768,
                               768, d_transformer_blocks_attention_copy_2 + b * 1324768, 256,
-                              gradient_transformer_blocks_attention_in_proj_weight, 256);
+                              gradient_transformer_blocks_attention_in_proj_weight, 256,
+                              gradient_transformer_blocks_attention_in_proj_bias);
   }
 }
 
@@ -8634,71 +8454,14 @@ static void pos_embed_gradient(const real* d_reduce_sum, real* gradient_pos_embe
   }
 }
 
-// b < B (summed), n < N=64 (summed), d < D=256; lanes along d
-static void patch_embed_bias_gradient_partial(const std::int64_t chunk, const Group& group, const real* d_multiply_2,
-                                              real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  for (std::int64_t d = 0; d < 256; d += 128) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    for (std::int64_t b = begin; b < end; ++b) {
-      for (std::int64_t n = 0; n < 64; ++n) {
-        const vec x0 = v_load(d_multiply_2 + (b * 1324768 + n * 256 + d + 256));
-        sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_multiply_2 + (b * 1324768 + n * 256 + d + 272));
-        sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_multiply_2 + (b * 1324768 + n * 256 + d + 288));
-        sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_multiply_2 + (b * 1324768 + n * 256 + d + 304));
-        sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_multiply_2 + (b * 1324768 + n * 256 + d + 320));
-        sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_multiply_2 + (b * 1324768 + n * 256 + d + 336));
-        sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_multiply_2 + (b * 1324768 + n * 256 + d + 352));
-        sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_multiply_2 + (b * 1324768 + n * 256 + d + 368));
-        sum7 = v_add(sum7, x7);
-      }
-    }
-    v_store(partial + (chunk * 256 + d), sum0);
-    v_store(partial + (chunk * 256 + (d + 16)), sum1);
-    v_store(partial + (chunk * 256 + (d + 32)), sum2);
-    v_store(partial + (chunk * 256 + (d + 48)), sum3);
-    v_store(partial + (chunk * 256 + (d + 64)), sum4);
-    v_store(partial + (chunk * 256 + (d + 80)), sum5);
-    v_store(partial + (chunk * 256 + (d + 96)), sum6);
-    v_store(partial + (chunk * 256 + (d + 112)), sum7);
-  }
-}
-
-// b < B (summed), n < N=64 (summed), d < D=256; lanes along d
-static void patch_embed_bias_gradient_sum(const Group& group, real* gradient_patch_embed_bias, const real* partial) {
-  for (std::int64_t d = 0; d < 256; d += 16) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load(gradient_patch_embed_bias + d);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
-    }
-    v_store(gradient_patch_embed_bias + d, sum0);
-  }
-}
-
 // d < D=256, c < C*P*P=48, b < B (summed), n < N=64 (summed); lanes along c
 static void patch_embed_weight_gradient(const std::int64_t begin, const std::int64_t end, const Group& group,
-                                        const real* d_multiply_2, const real* rearrange,
-                                        real* gradient_patch_embed_weight) {
+                                        const real* d_multiply_2, real* gradient_patch_embed_bias,
+                                        const real* rearrange, real* gradient_patch_embed_weight) {
   for (std::int64_t b = 0; b < group.images; ++b) {
     v_fetch(d_multiply_2 + b * 1324768, 16640);
     g_gradient<48, 64, 8, 3>(begin, end, group.first + b > 0, d_multiply_2 + (b * 1324768 + 256), 256,
-                             rearrange + b * 1324768, 48, gradient_patch_embed_weight, 48);
+                             rearrange + b * 1324768, 48, gradient_patch_embed_weight, 48, gradient_patch_embed_bias);
   }
 }
 
@@ -8776,7 +8539,7 @@ static void transformer_blocks_ffn_linear1_forward_input_gradient(const Team& te
                                                                   const real* transformer_blocks_ffn_linear1_bias,
                                                                   real* transformer_blocks_ffn_linear1_add,
                                                                   real* transformer_blocks_ffn_gelu) {
-  const Tiles mine = team.tiles(65, 6, 512, 64, false);
+  const Tiles mine = team.tiles(65, 6, 512, 64, 524288 > tessera_second_cache());
   for (std::int64_t m = mine.left; m < mine.right; m += 64) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
       vec sum0 = v_zero();
@@ -8971,7 +8734,7 @@ static void transformer_blocks_5_ffn_linear1_backward_input_gradient(const Team&
                                                                      const real* transformer_blocks_5_ffn_linear1_bias,
                                                                      real* transformer_blocks_5_ffn_gelu,
                                                                      real* d_transformer_blocks_5_ffn_gelu_gradient) {
-  const Tiles mine = team.tiles(1, 1, 512, 64, false);
+  const Tiles mine = team.tiles(1, 1, 512, 64, 524288 > tessera_second_cache());
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t m = mine.left; m < mine.right; m += 64) {
       vec sum0 = v_zero();
@@ -9105,10 +8868,9 @@ static void transformer_blocks_5_ffn_linear2_forward_2_input_gradient(const real
       const vec t63 = v_mul(t58, t62);
       v_store(norm_multiply + (i * 256 + d), t63);
       const vec x64 = v_load(norm_weight + d);
-      const vec t65 = v_mul(t63, x64);
-      const vec x66 = v_load(norm_bias + d);
-      const vec t67 = v_add(t65, x66);
-      v_store(norm_add + (i * 256 + d), t67);
+      const vec x65 = v_load(norm_bias + d);
+      const vec t66 = v_fma(t63, x64, x65);
+      v_store(norm_add + (i * 256 + d), t66);
     }
   }
 }
@@ -9155,18 +8917,17 @@ static void norm_backward_input_gradient(const real* d_head_einsum, const real* 
     const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
     for (std::int64_t d = 0; d < 256; d += 16) {
       const vec x16 = v_set(norm_rsqrt[i]);
-      const vec x17 = v_load(d_head_einsum + d);
-      const vec x18 = v_load(norm_weight + d);
-      const vec t19 = v_mul(x17, x18);
-      const vec t20 = v_set(real(256.0));
-      const vec t21 = v_div_one(row1, t20);
-      const vec t22 = v_sub(t19, t21);
-      const vec x23 = v_load(norm_multiply + (i * 256 + d));
-      const vec t24 = v_div_one(row0, t20);
-      const vec t25 = v_mul(x23, t24);
-      const vec t26 = v_sub(t22, t25);
-      const vec t27 = v_mul(x16, t26);
-      v_store(d_norm_multiply + (i * 256 + d), t27);
+      const vec x17 = v_load(norm_multiply + (i * 256 + d));
+      const vec t18 = v_set(real(256.0));
+      const vec t19 = v_div_one(row0, t18);
+      const vec x20 = v_load(d_head_einsum + d);
+      const vec x21 = v_load(norm_weight + d);
+      const vec t22 = v_mul(x20, x21);
+      const vec t23 = v_div_one(row1, t18);
+      const vec t24 = v_sub(t22, t23);
+      const vec t25 = v_fnma(x17, t19, t24);
+      const vec t26 = v_mul(x16, t25);
+      v_store(d_norm_multiply + (i * 256 + d), t26);
     }
   }
 }
@@ -9176,7 +8937,7 @@ static void transformer_blocks_5_ffn_linear2_backward_input_gradient(const Team&
                                                                      const real* transformer_blocks_5_ffn_linear2_weight_packed_transposed,
                                                                      const real* d_transformer_blocks_5_ffn_gelu_gradient,
                                                                      real* d_transformer_blocks_5_ffn_multiply) {
-  const Tiles mine = team.tiles(1, 1, 512, 64, false);
+  const Tiles mine = team.tiles(1, 1, 512, 64, 524288 > tessera_second_cache());
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t m = mine.left; m < mine.right; m += 64) {
       vec sum0 = v_zero();
@@ -9215,7 +8976,7 @@ static void transformer_blocks_5_ffn_linear1_backward_2_input_gradient(const Tea
                                                                        const real* d_transformer_blocks_5_ffn_multiply,
                                                                        const real* transformer_blocks_5_ffn_linear1_weight_packed_transposed,
                                                                        real* d_transformer_blocks_5_ffn_linear1_einsum) {
-  const Tiles mine = team.tiles(1, 1, 256, 64, false);
+  const Tiles mine = team.tiles(1, 1, 256, 64, 524288 > tessera_second_cache());
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t d = mine.left; d < mine.right; d += 64) {
       vec sum0 = v_zero();
@@ -9371,7 +9132,7 @@ static void transformer_blocks_ffn_linear2_backward_input_gradient(const Team& t
                                                                    const real* transformer_blocks_ffn_linear2_weight_packed_transposed,
                                                                    const real* d_transformer_blocks_carry,
                                                                    real* d_transformer_blocks_ffn_multiply) {
-  const Tiles mine = team.tiles(65, 6, 512, 64, false);
+  const Tiles mine = team.tiles(65, 6, 512, 64, 524288 > tessera_second_cache());
   for (std::int64_t m = mine.left; m < mine.right; m += 64) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
       for (std::int64_t row = 0; row < 6; ++row) {
@@ -9572,7 +9333,7 @@ static void transformer_blocks_ffn_linear1_backward_input_gradient(const Team& t
                                                                    const real* transformer_blocks_ffn_linear1_weight_packed_transposed,
                                                                    const real* d_transformer_blocks_ffn_multiply,
                                                                    real* d_transformer_blocks_ffn_linear1_einsum) {
-  const Tiles mine = team.tiles(65, 6, 256, 64, false);
+  const Tiles mine = team.tiles(65, 6, 256, 64, 524288 > tessera_second_cache());
   for (std::int64_t d = mine.left; d < mine.right; d += 64) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
       vec sum0 = v_zero();
@@ -9742,62 +9503,69 @@ static void transformer_blocks_ffn_linear1_backward_input_gradient(const Team& t
 static void transformer_blocks_norm2_backward_input_gradient(const real* d_transformer_blocks_ffn_linear1_einsum,
                                                              const real* transformer_blocks_norm2_weight,
                                                              const real* transformer_blocks_norm2_multiply,
-                                                             const real* d_transformer_blocks_carry,
                                                              const real* transformer_blocks_norm2_rsqrt,
+                                                             const real* d_transformer_blocks_carry,
                                                              real* d_transformer_blocks_add) {
-  for (std::int64_t n = 0; n < 65; ++n) {
-    vec sum0 = v_zero();
-    vec sum0_1 = v_zero();
-    vec sum0_2 = v_zero();
-    vec sum0_3 = v_zero();
-    vec sum1 = v_zero();
-    vec sum1_1 = v_zero();
-    vec sum1_2 = v_zero();
-    vec sum1_3 = v_zero();
-    for (std::int64_t d = 0; d < 256; d += 64) {
-      const vec x0 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d));
-      const vec x1 = v_load(transformer_blocks_norm2_weight + d);
-      const vec t2 = v_mul(x0, x1);
-      const vec x3 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d));
-      sum0 = v_fma(t2, x3, sum0);
-      sum1 = v_fma(x0, x1, sum1);
-      const vec x4 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 16));
-      const vec x5 = v_load(transformer_blocks_norm2_weight + (d + 16));
-      const vec t6 = v_mul(x4, x5);
-      const vec x7 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d + 16));
-      sum0_1 = v_fma(t6, x7, sum0_1);
-      sum1_1 = v_fma(x4, x5, sum1_1);
-      const vec x8 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 32));
-      const vec x9 = v_load(transformer_blocks_norm2_weight + (d + 32));
-      const vec t10 = v_mul(x8, x9);
-      const vec x11 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d + 32));
-      sum0_2 = v_fma(t10, x11, sum0_2);
-      sum1_2 = v_fma(x8, x9, sum1_2);
-      const vec x12 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 48));
-      const vec x13 = v_load(transformer_blocks_norm2_weight + (d + 48));
-      const vec t14 = v_mul(x12, x13);
-      const vec x15 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d + 48));
-      sum0_3 = v_fma(t14, x15, sum0_3);
-      sum1_3 = v_fma(x12, x13, sum1_3);
+  for (std::int64_t top = 0; top < 65; top += 8) {
+    const std::int64_t bottom = std::min<std::int64_t>(65, top + 8);
+    real row0s[8];
+    real row1s[8];
+    for (std::int64_t n = top; n < bottom; ++n) {
+      vec sum0 = v_zero();
+      vec sum0_1 = v_zero();
+      vec sum0_2 = v_zero();
+      vec sum0_3 = v_zero();
+      vec sum1 = v_zero();
+      vec sum1_1 = v_zero();
+      vec sum1_2 = v_zero();
+      vec sum1_3 = v_zero();
+      for (std::int64_t d = 0; d < 256; d += 64) {
+        const vec x0 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d));
+        const vec x1 = v_load(transformer_blocks_norm2_weight + d);
+        const vec t2 = v_mul(x0, x1);
+        const vec x3 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d));
+        sum0 = v_fma(t2, x3, sum0);
+        sum1 = v_fma(x0, x1, sum1);
+        const vec x4 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 16));
+        const vec x5 = v_load(transformer_blocks_norm2_weight + (d + 16));
+        const vec t6 = v_mul(x4, x5);
+        const vec x7 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d + 16));
+        sum0_1 = v_fma(t6, x7, sum0_1);
+        sum1_1 = v_fma(x4, x5, sum1_1);
+        const vec x8 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 32));
+        const vec x9 = v_load(transformer_blocks_norm2_weight + (d + 32));
+        const vec t10 = v_mul(x8, x9);
+        const vec x11 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d + 32));
+        sum0_2 = v_fma(t10, x11, sum0_2);
+        sum1_2 = v_fma(x8, x9, sum1_2);
+        const vec x12 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 48));
+        const vec x13 = v_load(transformer_blocks_norm2_weight + (d + 48));
+        const vec t14 = v_mul(x12, x13);
+        const vec x15 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d + 48));
+        sum0_3 = v_fma(t14, x15, sum0_3);
+        sum1_3 = v_fma(x12, x13, sum1_3);
+      }
+      row0s[n - top] = v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3)));
+      row1s[n - top] = v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3)));
     }
-    const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
-    const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
-    for (std::int64_t d = 0; d < 256; d += 16) {
-      const vec x16 = v_load(d_transformer_blocks_carry + (n * 256 + d));
-      const vec x17 = v_set(transformer_blocks_norm2_rsqrt[n]);
-      const vec x18 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d));
-      const vec x19 = v_load(transformer_blocks_norm2_weight + d);
-      const vec t20 = v_mul(x18, x19);
-      const vec t21 = v_set(real(256.0));
-      const vec t22 = v_div_one(row1, t21);
-      const vec t23 = v_sub(t20, t22);
-      const vec x24 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d));
-      const vec t25 = v_div_one(row0, t21);
-      const vec t26 = v_mul(x24, t25);
-      const vec t27 = v_sub(t23, t26);
-      const vec t28 = v_mul(x17, t27);
-      const vec t29 = v_add(x16, t28);
-      v_store(d_transformer_blocks_add + (n * 256 + d), t29);
+    for (std::int64_t n = top; n < bottom; ++n) {
+      const vec row0 = v_set(row0s[n - top]);
+      const vec row1 = v_set(row1s[n - top]);
+      for (std::int64_t d = 0; d < 256; d += 16) {
+        const vec x16 = v_set(transformer_blocks_norm2_rsqrt[n]);
+        const vec x17 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d));
+        const vec t18 = v_set(real(256.0));
+        const vec t19 = v_div_one(row0, t18);
+        const vec x20 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d));
+        const vec x21 = v_load(transformer_blocks_norm2_weight + d);
+        const vec t22 = v_mul(x20, x21);
+        const vec t23 = v_div_one(row1, t18);
+        const vec t24 = v_sub(t22, t23);
+        const vec t25 = v_fnma(x17, t19, t24);
+        const vec x26 = v_load(d_transformer_blocks_carry + (n * 256 + d));
+        const vec t27 = v_fma(x16, t25, x26);
+        v_store(d_transformer_blocks_add + (n * 256 + d), t27);
+      }
     }
   }
 }
@@ -9919,48 +9687,55 @@ static void transformer_blocks_attention_backward_4_input_gradient(const Team& t
   const std::int64_t begin = team.begin(65, 1);
   const std::int64_t end = team.end(65, 1);
   for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t n = begin; n < end; ++n) {
-      vec sum0 = v_zero();
-      vec sum0_1 = v_zero();
-      vec sum0_2 = v_zero();
-      vec sum0_3 = v_zero();
-      {
-        const vec x0 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65));
-        const vec x1 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 16));
-        const vec x3 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 16));
-        sum0_1 = v_fma(x2, x3, sum0_1);
-        const vec x4 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 32));
-        const vec x5 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 32));
-        sum0_2 = v_fma(x4, x5, sum0_2);
-        const vec x6 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 48));
-        const vec x7 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 48));
-        sum0_3 = v_fma(x6, x7, sum0_3);
+    for (std::int64_t top = begin; top < end; top += 8) {
+      const std::int64_t bottom = std::min<std::int64_t>(end, top + 8);
+      real row0s[8];
+      for (std::int64_t n = top; n < bottom; ++n) {
+        vec sum0 = v_zero();
+        vec sum0_1 = v_zero();
+        vec sum0_2 = v_zero();
+        vec sum0_3 = v_zero();
+        {
+          const vec x0 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65));
+          const vec x1 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65));
+          sum0 = v_fma(x0, x1, sum0);
+          const vec x2 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 16));
+          const vec x3 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 16));
+          sum0_1 = v_fma(x2, x3, sum0_1);
+          const vec x4 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 32));
+          const vec x5 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 32));
+          sum0_2 = v_fma(x4, x5, sum0_2);
+          const vec x6 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 48));
+          const vec x7 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 48));
+          sum0_3 = v_fma(x6, x7, sum0_3);
+        }
+        {
+          const vec x8 = v_load_n(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), 1);
+          const vec x9 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
+          sum0 = v_fma(x8, x9, sum0);
+        }
+        row0s[n - top] = v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3)));
       }
-      {
-        const vec x8 = v_load_n(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), 1);
-        const vec x9 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
-        sum0 = v_fma(x8, x9, sum0);
-      }
-      const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
-      for (std::int64_t n2 = 0; n2 < 64; n2 += 16) {
-        const vec x10 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
-        const vec x11 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
-        const vec t12 = v_sub(x11, row0);
-        const vec t13 = v_mul(x10, t12);
-        const vec t14 = v_set(real(0.17677669529663687));
-        const vec t15 = v_mul(t13, t14);
-        v_store(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), t15);
-      }
-      {
-        const vec x16 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
-        const vec x17 = v_load_n(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), 1);
-        const vec t18 = v_sub(x17, row0);
-        const vec t19 = v_mul(x16, t18);
-        const vec t20 = v_set(real(0.17677669529663687));
-        const vec t21 = v_mul(t19, t20);
-        v_store_n(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + 64), t21, 1);
+      for (std::int64_t n = top; n < bottom; ++n) {
+        const vec row0 = v_set(row0s[n - top]);
+        for (std::int64_t n2 = 0; n2 < 64; n2 += 16) {
+          const vec x10 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
+          const vec x11 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
+          const vec t12 = v_sub(x11, row0);
+          const vec t13 = v_mul(x10, t12);
+          const vec t14 = v_set(real(0.17677669529663687));
+          const vec t15 = v_mul(t13, t14);
+          v_store(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), t15);
+        }
+        {
+          const vec x16 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
+          const vec x17 = v_load_n(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), 1);
+          const vec t18 = v_sub(x17, row0);
+          const vec t19 = v_mul(x16, t18);
+          const vec t20 = v_set(real(0.17677669529663687));
+          const vec t21 = v_mul(t19, t20);
+          v_store_n(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + 64), t21, 1);
+        }
       }
     }
   }
@@ -9970,62 +9745,69 @@ static void transformer_blocks_attention_backward_4_input_gradient(const Team& t
 static void transformer_blocks_norm1_backward_input_gradient(const real* d_transformer_blocks_attention_einsum_2,
                                                              const real* transformer_blocks_norm1_weight,
                                                              const real* transformer_blocks_norm1_multiply,
-                                                             const real* d_transformer_blocks_add,
                                                              const real* transformer_blocks_norm1_rsqrt,
+                                                             const real* d_transformer_blocks_add,
                                                              real* d_transformer_blocks_carry_next) {
-  for (std::int64_t n = 0; n < 65; ++n) {
-    vec sum0 = v_zero();
-    vec sum0_1 = v_zero();
-    vec sum0_2 = v_zero();
-    vec sum0_3 = v_zero();
-    vec sum1 = v_zero();
-    vec sum1_1 = v_zero();
-    vec sum1_2 = v_zero();
-    vec sum1_3 = v_zero();
-    for (std::int64_t d = 0; d < 256; d += 64) {
-      const vec x0 = v_load(d_transformer_blocks_attention_einsum_2 + (n * 256 + d));
-      const vec x1 = v_load(transformer_blocks_norm1_weight + d);
-      const vec t2 = v_mul(x0, x1);
-      const vec x3 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d));
-      sum0 = v_fma(t2, x3, sum0);
-      sum1 = v_fma(x0, x1, sum1);
-      const vec x4 = v_load(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 16));
-      const vec x5 = v_load(transformer_blocks_norm1_weight + (d + 16));
-      const vec t6 = v_mul(x4, x5);
-      const vec x7 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d + 16));
-      sum0_1 = v_fma(t6, x7, sum0_1);
-      sum1_1 = v_fma(x4, x5, sum1_1);
-      const vec x8 = v_load(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 32));
-      const vec x9 = v_load(transformer_blocks_norm1_weight + (d + 32));
-      const vec t10 = v_mul(x8, x9);
-      const vec x11 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d + 32));
-      sum0_2 = v_fma(t10, x11, sum0_2);
-      sum1_2 = v_fma(x8, x9, sum1_2);
-      const vec x12 = v_load(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 48));
-      const vec x13 = v_load(transformer_blocks_norm1_weight + (d + 48));
-      const vec t14 = v_mul(x12, x13);
-      const vec x15 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d + 48));
-      sum0_3 = v_fma(t14, x15, sum0_3);
-      sum1_3 = v_fma(x12, x13, sum1_3);
+  for (std::int64_t top = 0; top < 65; top += 8) {
+    const std::int64_t bottom = std::min<std::int64_t>(65, top + 8);
+    real row0s[8];
+    real row1s[8];
+    for (std::int64_t n = top; n < bottom; ++n) {
+      vec sum0 = v_zero();
+      vec sum0_1 = v_zero();
+      vec sum0_2 = v_zero();
+      vec sum0_3 = v_zero();
+      vec sum1 = v_zero();
+      vec sum1_1 = v_zero();
+      vec sum1_2 = v_zero();
+      vec sum1_3 = v_zero();
+      for (std::int64_t d = 0; d < 256; d += 64) {
+        const vec x0 = v_load(d_transformer_blocks_attention_einsum_2 + (n * 256 + d));
+        const vec x1 = v_load(transformer_blocks_norm1_weight + d);
+        const vec t2 = v_mul(x0, x1);
+        const vec x3 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d));
+        sum0 = v_fma(t2, x3, sum0);
+        sum1 = v_fma(x0, x1, sum1);
+        const vec x4 = v_load(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 16));
+        const vec x5 = v_load(transformer_blocks_norm1_weight + (d + 16));
+        const vec t6 = v_mul(x4, x5);
+        const vec x7 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d + 16));
+        sum0_1 = v_fma(t6, x7, sum0_1);
+        sum1_1 = v_fma(x4, x5, sum1_1);
+        const vec x8 = v_load(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 32));
+        const vec x9 = v_load(transformer_blocks_norm1_weight + (d + 32));
+        const vec t10 = v_mul(x8, x9);
+        const vec x11 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d + 32));
+        sum0_2 = v_fma(t10, x11, sum0_2);
+        sum1_2 = v_fma(x8, x9, sum1_2);
+        const vec x12 = v_load(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 48));
+        const vec x13 = v_load(transformer_blocks_norm1_weight + (d + 48));
+        const vec t14 = v_mul(x12, x13);
+        const vec x15 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d + 48));
+        sum0_3 = v_fma(t14, x15, sum0_3);
+        sum1_3 = v_fma(x12, x13, sum1_3);
+      }
+      row0s[n - top] = v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3)));
+      row1s[n - top] = v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3)));
     }
-    const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
-    const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
-    for (std::int64_t d = 0; d < 256; d += 16) {
-      const vec x16 = v_load(d_transformer_blocks_add + (n * 256 + d));
-      const vec x17 = v_set(transformer_blocks_norm1_rsqrt[n]);
-      const vec x18 = v_load(d_transformer_blocks_attention_einsum_2 + (n * 256 + d));
-      const vec x19 = v_load(transformer_blocks_norm1_weight + d);
-      const vec t20 = v_mul(x18, x19);
-      const vec t21 = v_set(real(256.0));
-      const vec t22 = v_div_one(row1, t21);
-      const vec t23 = v_sub(t20, t22);
-      const vec x24 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d));
-      const vec t25 = v_div_one(row0, t21);
-      const vec t26 = v_mul(x24, t25);
-      const vec t27 = v_sub(t23, t26);
-      const vec t28 = v_mul(x17, t27);
-      const vec t29 = v_add(x16, t28);
-      v_store(d_transformer_blocks_carry_next + (n * 256 + d), t29);
+    for (std::int64_t n = top; n < bottom; ++n) {
+      const vec row0 = v_set(row0s[n - top]);
+      const vec row1 = v_set(row1s[n - top]);
+      for (std::int64_t d = 0; d < 256; d += 16) {
+        const vec x16 = v_set(transformer_blocks_norm1_rsqrt[n]);
+        const vec x17 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d));
+        const vec t18 = v_set(real(256.0));
+        const vec t19 = v_div_one(row0, t18);
+        const vec x20 = v_load(d_transformer_blocks_attention_einsum_2 + (n * 256 + d));
+        const vec x21 = v_load(transformer_blocks_norm1_weight + d);
+        const vec t22 = v_mul(x20, x21);
+        const vec t23 = v_div_one(row1, t18);
+        const vec t24 = v_sub(t22, t23);
+        const vec t25 = v_fnma(x17, t19, t24);
+        const vec x26 = v_load(d_transformer_blocks_add + (n * 256 + d));
+        const vec t27 = v_fma(x16, t25, x26);
+        v_store(d_transformer_blocks_carry_next + (n * 256 + d), t27);
+      }
     }
   }
 }
@@ -10140,66 +9922,58 @@ static void images_gradient(const real* d_patch_embed_einsum, real* gradient_ima
 
 // p < P=3195152; lanes along p
 static void update(const std::int64_t begin, const std::int64_t end, const real* moment1, const real* gradients,
-                   real* moment1_2, const real* moment2, real* moment2_2, const real* parameters,
-                   const real* second_correction, const real* learning_rate_corrected, real* parameters_2) {
+                   real* moment1_2, const real* moment2, real* moment2_2, const real* second_correction,
+                   const real* learning_rate_corrected, const real* parameters, real* parameters_2) {
   for (std::int64_t p = begin; p + 16 <= end; p += 16) {
     const vec x0 = v_load(moment1 + p);
     const vec t1 = v_set(real(0.9));
-    const vec t2 = v_mul(x0, t1);
-    const vec x3 = v_load(gradients + p);
-    const vec t4 = v_set(real(0.09999999999999998));
-    const vec t5 = v_mul(x3, t4);
-    const vec t6 = v_add(t2, t5);
-    v_store(moment1_2 + p, t6);
-    const vec x7 = v_load(moment2 + p);
-    const vec t8 = v_set(real(0.999));
-    const vec t9 = v_mul(x7, t8);
-    const vec t10 = v_mul(x3, x3);
-    const vec t11 = v_set(real(0.0010000000000000009));
-    const vec t12 = v_mul(t10, t11);
-    const vec t13 = v_add(t9, t12);
-    v_store(moment2_2 + p, t13);
-    const vec x14 = v_load(parameters + p);
-    const vec t15 = v_sqrt(t13);
-    const vec x16 = v_set(second_correction[0]);
-    const vec t17 = v_mul(t15, x16);
-    const vec t18 = v_set(real(1e-08));
-    const vec t19 = v_add(t17, t18);
-    const vec t20 = v_div(t6, t19);
-    const vec x21 = v_set(learning_rate_corrected[0]);
-    const vec t22 = v_mul(t20, x21);
-    const vec t23 = v_sub(x14, t22);
-    v_store(parameters_2 + p, t23);
+    const vec x2 = v_load(gradients + p);
+    const vec t3 = v_set(real(0.09999999999999998));
+    const vec t4 = v_mul(x2, t3);
+    const vec t5 = v_fma(x0, t1, t4);
+    v_store(moment1_2 + p, t5);
+    const vec x6 = v_load(moment2 + p);
+    const vec t7 = v_set(real(0.999));
+    const vec t8 = v_mul(x2, x2);
+    const vec t9 = v_set(real(0.0010000000000000009));
+    const vec t10 = v_mul(t8, t9);
+    const vec t11 = v_fma(x6, t7, t10);
+    v_store(moment2_2 + p, t11);
+    const vec t12 = v_sqrt(t11);
+    const vec x13 = v_set(second_correction[0]);
+    const vec t14 = v_set(real(1e-08));
+    const vec t15 = v_fma(t12, x13, t14);
+    const vec t16 = v_div(t5, t15);
+    const vec x17 = v_set(learning_rate_corrected[0]);
+    const vec x18 = v_load(parameters + p);
+    const vec t19 = v_fnma(t16, x17, x18);
+    v_store(parameters_2 + p, t19);
   }
   const std::int64_t p_rest = begin + (end - begin) / 16 * 16;
   if (p_rest < end) {
-    const vec x24 = v_load_n(moment1 + p_rest, static_cast<int>(end - p_rest));
-    const vec t25 = v_set(real(0.9));
-    const vec t26 = v_mul(x24, t25);
-    const vec x27 = v_load_n(gradients + p_rest, static_cast<int>(end - p_rest));
-    const vec t28 = v_set(real(0.09999999999999998));
-    const vec t29 = v_mul(x27, t28);
-    const vec t30 = v_add(t26, t29);
-    v_store_n(moment1_2 + p_rest, t30, static_cast<int>(end - p_rest));
-    const vec x31 = v_load_n(moment2 + p_rest, static_cast<int>(end - p_rest));
-    const vec t32 = v_set(real(0.999));
-    const vec t33 = v_mul(x31, t32);
-    const vec t34 = v_mul(x27, x27);
-    const vec t35 = v_set(real(0.0010000000000000009));
-    const vec t36 = v_mul(t34, t35);
-    const vec t37 = v_add(t33, t36);
-    v_store_n(moment2_2 + p_rest, t37, static_cast<int>(end - p_rest));
+    const vec x20 = v_load_n(moment1 + p_rest, static_cast<int>(end - p_rest));
+    const vec t21 = v_set(real(0.9));
+    const vec x22 = v_load_n(gradients + p_rest, static_cast<int>(end - p_rest));
+    const vec t23 = v_set(real(0.09999999999999998));
+    const vec t24 = v_mul(x22, t23);
+    const vec t25 = v_fma(x20, t21, t24);
+    v_store_n(moment1_2 + p_rest, t25, static_cast<int>(end - p_rest));
+    const vec x26 = v_load_n(moment2 + p_rest, static_cast<int>(end - p_rest));
+    const vec t27 = v_set(real(0.999));
+    const vec t28 = v_mul(x22, x22);
+    const vec t29 = v_set(real(0.0010000000000000009));
+    const vec t30 = v_mul(t28, t29);
+    const vec t31 = v_fma(x26, t27, t30);
+    v_store_n(moment2_2 + p_rest, t31, static_cast<int>(end - p_rest));
+    const vec t32 = v_sqrt(t31);
+    const vec x33 = v_set(second_correction[0]);
+    const vec t34 = v_set(real(1e-08));
+    const vec t35 = v_fma(t32, x33, t34);
+    const vec t36 = v_div(t25, t35);
+    const vec x37 = v_set(learning_rate_corrected[0]);
     const vec x38 = v_load_n(parameters + p_rest, static_cast<int>(end - p_rest));
-    const vec t39 = v_sqrt(t37);
-    const vec x40 = v_set(second_correction[0]);
-    const vec t41 = v_mul(t39, x40);
-    const vec t42 = v_set(real(1e-08));
-    const vec t43 = v_add(t41, t42);
-    const vec t44 = v_div(t30, t43);
-    const vec x45 = v_set(learning_rate_corrected[0]);
-    const vec t46 = v_mul(t44, x45);
-    const vec t47 = v_sub(x38, t46);
-    v_store_n(parameters_2 + p_rest, t47, static_cast<int>(end - p_rest));
+    const vec t39 = v_fnma(t36, x37, x38);
+    v_store_n(parameters_2 + p_rest, t39, static_cast<int>(end - p_rest));
   }
 }
 
@@ -10437,61 +10211,72 @@ static void transformer_blocks_norm1_forward_inspect(const real* transformer_blo
                                                      const real* transformer_blocks_norm1_bias,
                                                      real* transformer_blocks_norm1_add,
                                                      real* transformer_blocks_norm1_maximum) {
-  for (std::int64_t n = 0; n < 65; ++n) {
-    vec sum0 = v_zero();
-    vec sum0_1 = v_zero();
-    vec sum0_2 = v_zero();
-    vec sum0_3 = v_zero();
-    for (std::int64_t d = 0; d < 256; d += 64) {
-      const vec x0 = v_load(transformer_blocks_carry + (n * 256 + d));
-      sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(transformer_blocks_carry + (n * 256 + d + 16));
-      sum0_1 = v_add(sum0_1, x1);
-      const vec x2 = v_load(transformer_blocks_carry + (n * 256 + d + 32));
-      sum0_2 = v_add(sum0_2, x2);
-      const vec x3 = v_load(transformer_blocks_carry + (n * 256 + d + 48));
-      sum0_3 = v_add(sum0_3, x3);
+  for (std::int64_t top = 0; top < 65; top += 8) {
+    const std::int64_t bottom = std::min<std::int64_t>(65, top + 8);
+    real row0s[8];
+    for (std::int64_t n = top; n < bottom; ++n) {
+      vec sum0 = v_zero();
+      vec sum0_1 = v_zero();
+      vec sum0_2 = v_zero();
+      vec sum0_3 = v_zero();
+      for (std::int64_t d = 0; d < 256; d += 64) {
+        const vec x0 = v_load(transformer_blocks_carry + (n * 256 + d));
+        sum0 = v_add(sum0, x0);
+        const vec x1 = v_load(transformer_blocks_carry + (n * 256 + d + 16));
+        sum0_1 = v_add(sum0_1, x1);
+        const vec x2 = v_load(transformer_blocks_carry + (n * 256 + d + 32));
+        sum0_2 = v_add(sum0_2, x2);
+        const vec x3 = v_load(transformer_blocks_carry + (n * 256 + d + 48));
+        sum0_3 = v_add(sum0_3, x3);
+      }
+      row0s[n - top] = v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3)));
     }
-    const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
-    vec sum1 = v_zero();
-    vec sum1_1 = v_zero();
-    vec sum1_2 = v_zero();
-    vec sum1_3 = v_zero();
-    for (std::int64_t d = 0; d < 256; d += 64) {
-      const vec x4 = v_load(transformer_blocks_carry + (n * 256 + d));
-      const vec t5 = v_set(real(256.0));
-      const vec t6 = v_div_one(row0, t5);
-      const vec t7 = v_sub(x4, t6);
-      sum1 = v_fma(t7, t7, sum1);
-      const vec x8 = v_load(transformer_blocks_carry + (n * 256 + d + 16));
-      const vec t9 = v_sub(x8, t6);
-      sum1_1 = v_fma(t9, t9, sum1_1);
-      const vec x10 = v_load(transformer_blocks_carry + (n * 256 + d + 32));
-      const vec t11 = v_sub(x10, t6);
-      sum1_2 = v_fma(t11, t11, sum1_2);
-      const vec x12 = v_load(transformer_blocks_carry + (n * 256 + d + 48));
-      const vec t13 = v_sub(x12, t6);
-      sum1_3 = v_fma(t13, t13, sum1_3);
+    real row1s[8];
+    for (std::int64_t n = top; n < bottom; ++n) {
+      const vec row0 = v_set(row0s[n - top]);
+      vec sum1 = v_zero();
+      vec sum1_1 = v_zero();
+      vec sum1_2 = v_zero();
+      vec sum1_3 = v_zero();
+      for (std::int64_t d = 0; d < 256; d += 64) {
+        const vec x4 = v_load(transformer_blocks_carry + (n * 256 + d));
+        const vec t5 = v_set(real(256.0));
+        const vec t6 = v_div_one(row0, t5);
+        const vec t7 = v_sub(x4, t6);
+        sum1 = v_fma(t7, t7, sum1);
+        const vec x8 = v_load(transformer_blocks_carry + (n * 256 + d + 16));
+        const vec t9 = v_sub(x8, t6);
+        sum1_1 = v_fma(t9, t9, sum1_1);
+        const vec x10 = v_load(transformer_blocks_carry + (n * 256 + d + 32));
+        const vec t11 = v_sub(x10, t6);
+        sum1_2 = v_fma(t11, t11, sum1_2);
+        const vec x12 = v_load(transformer_blocks_carry + (n * 256 + d + 48));
+        const vec t13 = v_sub(x12, t6);
+        sum1_3 = v_fma(t13, t13, sum1_3);
+      }
+      row1s[n - top] = v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3)));
     }
-    const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
-    for (std::int64_t d = 0; d < 256; d += 16) {
-      const vec x14 = v_load(transformer_blocks_carry + (n * 256 + d));
-      const vec t15 = v_set(real(256.0));
-      const vec t16 = v_div_one(row0, t15);
-      const vec t17 = v_sub(x14, t16);
-      const vec t18 = v_div_one(row1, t15);
-      const vec t19 = v_set(real(1e-05));
-      const vec t20 = v_add(t18, t19);
-      const vec t21 = v_rsqrt_one(t20);
-      const vec t22 = v_mul(t17, t21);
-      const vec x23 = v_load(transformer_blocks_norm1_weight + d);
-      const vec t24 = v_mul(t22, x23);
-      const vec x25 = v_load(transformer_blocks_norm1_bias + d);
-      const vec t26 = v_add(t24, x25);
-      v_store(transformer_blocks_norm1_add + (n * 256 + d), t26);
-      const vec t27 = v_neg(t26);
-      const vec t28 = v_max(t26, t27);
-      v_store(transformer_blocks_norm1_maximum + (n * 256 + d), t28);
+    for (std::int64_t n = top; n < bottom; ++n) {
+      const vec row0 = v_set(row0s[n - top]);
+      const vec row1 = v_set(row1s[n - top]);
+      for (std::int64_t d = 0; d < 256; d += 16) {
+        const vec x14 = v_load(transformer_blocks_carry + (n * 256 + d));
+        const vec t15 = v_set(real(256.0));
+        const vec t16 = v_div_one(row0, t15);
+        const vec t17 = v_sub(x14, t16);
+        const vec t18 = v_div_one(row1, t15);
+        const vec t19 = v_set(real(1e-05));
+        const vec t20 = v_add(t18, t19);
+        const vec t21 = v_rsqrt_one(t20);
+        const vec t22 = v_mul(t17, t21);
+        const vec x23 = v_load(transformer_blocks_norm1_weight + d);
+        const vec x24 = v_load(transformer_blocks_norm1_bias + d);
+        const vec t25 = v_fma(t22, x23, x24);
+        v_store(transformer_blocks_norm1_add + (n * 256 + d), t25);
+        const vec t26 = v_neg(t25);
+        const vec t27 = v_max(t25, t26);
+        v_store(transformer_blocks_norm1_maximum + (n * 256 + d), t27);
+      }
     }
   }
 }
@@ -10503,85 +10288,91 @@ static void transformer_blocks_attention_forward_4_inspect(const Team& team,
   const std::int64_t begin = team.begin(65, 1);
   const std::int64_t end = team.end(65, 1);
   for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t n = begin; n < end; ++n) {
-      vec most0 = v_set(-INFINITY);
-      vec most0_1 = v_set(-INFINITY);
-      vec most0_2 = v_set(-INFINITY);
-      vec most0_3 = v_set(-INFINITY);
-      {
-        const vec x0 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65));
-        const vec t1 = v_set(real(0.17677669529663687));
-        const vec t2 = v_mul(x0, t1);
-        most0 = v_max(most0, t2);
-        const vec x3 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 16));
-        const vec t4 = v_mul(x3, t1);
-        most0_1 = v_max(most0_1, t4);
-        const vec x5 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 32));
-        const vec t6 = v_mul(x5, t1);
-        most0_2 = v_max(most0_2, t6);
-        const vec x7 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 48));
-        const vec t8 = v_mul(x7, t1);
-        most0_3 = v_max(most0_3, t8);
+    for (std::int64_t top = begin; top < end; top += 8) {
+      const std::int64_t bottom = std::min<std::int64_t>(end, top + 8);
+      real row0s[8];
+      for (std::int64_t n = top; n < bottom; ++n) {
+        vec most0 = v_set(-INFINITY);
+        vec most0_1 = v_set(-INFINITY);
+        vec most0_2 = v_set(-INFINITY);
+        vec most0_3 = v_set(-INFINITY);
+        {
+          const vec x0 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65));
+          const vec t1 = v_set(real(0.17677669529663687));
+          const vec t2 = v_mul(x0, t1);
+          most0 = v_max(most0, t2);
+          const vec x3 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 16));
+          const vec t4 = v_mul(x3, t1);
+          most0_1 = v_max(most0_1, t4);
+          const vec x5 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 32));
+          const vec t6 = v_mul(x5, t1);
+          most0_2 = v_max(most0_2, t6);
+          const vec x7 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 48));
+          const vec t8 = v_mul(x7, t1);
+          most0_3 = v_max(most0_3, t8);
+        }
+        {
+          const vec x9 = v_load_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), 1);
+          const vec t10 = v_set(real(0.17677669529663687));
+          const vec t11 = v_mul(x9, t10);
+          most0 = v_max(most0, v_keep_n(t11, 1, -INFINITY));
+        }
+        row0s[n - top] = v_max_lane(v_max(v_max(most0, most0_1), v_max(most0_2, most0_3)));
       }
-      {
-        const vec x9 = v_load_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), 1);
-        const vec t10 = v_set(real(0.17677669529663687));
-        const vec t11 = v_mul(x9, t10);
-        most0 = v_max(most0, v_keep_n(t11, 1, -INFINITY));
+      real row1s[8];
+      for (std::int64_t n = top; n < bottom; ++n) {
+        const vec row0 = v_set(row0s[n - top]);
+        vec sum1 = v_zero();
+        vec sum1_1 = v_zero();
+        vec sum1_2 = v_zero();
+        vec sum1_3 = v_zero();
+        {
+          const vec x12 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65));
+          const vec t13 = v_set(real(0.17677669529663687));
+          const vec t14 = v_fms(x12, t13, row0);
+          const vec t15 = v_exp(t14);
+          sum1 = v_add(sum1, t15);
+          v_store(attention_0 + (h * 4225 + n * 65), t15);
+          const vec x16 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 16));
+          const vec t17 = v_fms(x16, t13, row0);
+          const vec t18 = v_exp(t17);
+          sum1_1 = v_add(sum1_1, t18);
+          v_store(attention_0 + (h * 4225 + n * 65 + 16), t18);
+          const vec x19 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 32));
+          const vec t20 = v_fms(x19, t13, row0);
+          const vec t21 = v_exp(t20);
+          sum1_2 = v_add(sum1_2, t21);
+          v_store(attention_0 + (h * 4225 + n * 65 + 32), t21);
+          const vec x22 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 48));
+          const vec t23 = v_fms(x22, t13, row0);
+          const vec t24 = v_exp(t23);
+          sum1_3 = v_add(sum1_3, t24);
+          v_store(attention_0 + (h * 4225 + n * 65 + 48), t24);
+        }
+        {
+          const vec x25 = v_load_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), 1);
+          const vec t26 = v_set(real(0.17677669529663687));
+          const vec t27 = v_fms(x25, t26, row0);
+          const vec t28 = v_exp(t27);
+          sum1 = v_add(sum1, v_keep_n(t28, 1, real(0.0)));
+          v_store_n(attention_0 + (h * 4225 + n * 65 + 64), t28, 1);
+        }
+        row1s[n - top] = v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3)));
       }
-      const vec row0 = v_set(v_max_lane(v_max(v_max(most0, most0_1), v_max(most0_2, most0_3))));
-      vec sum1 = v_zero();
-      vec sum1_1 = v_zero();
-      vec sum1_2 = v_zero();
-      vec sum1_3 = v_zero();
-      {
-        const vec x12 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65));
-        const vec t13 = v_set(real(0.17677669529663687));
-        const vec t14 = v_mul(x12, t13);
-        const vec t15 = v_sub(t14, row0);
-        const vec t16 = v_exp(t15);
-        sum1 = v_add(sum1, t16);
-        v_store(attention_0 + (h * 4225 + n * 65), t16);
-        const vec x17 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 16));
-        const vec t18 = v_mul(x17, t13);
-        const vec t19 = v_sub(t18, row0);
-        const vec t20 = v_exp(t19);
-        sum1_1 = v_add(sum1_1, t20);
-        v_store(attention_0 + (h * 4225 + n * 65 + 16), t20);
-        const vec x21 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 32));
-        const vec t22 = v_mul(x21, t13);
-        const vec t23 = v_sub(t22, row0);
-        const vec t24 = v_exp(t23);
-        sum1_2 = v_add(sum1_2, t24);
-        v_store(attention_0 + (h * 4225 + n * 65 + 32), t24);
-        const vec x25 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 48));
-        const vec t26 = v_mul(x25, t13);
-        const vec t27 = v_sub(t26, row0);
-        const vec t28 = v_exp(t27);
-        sum1_3 = v_add(sum1_3, t28);
-        v_store(attention_0 + (h * 4225 + n * 65 + 48), t28);
-      }
-      {
-        const vec x29 = v_load_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), 1);
-        const vec t30 = v_set(real(0.17677669529663687));
-        const vec t31 = v_mul(x29, t30);
-        const vec t32 = v_sub(t31, row0);
-        const vec t33 = v_exp(t32);
-        sum1 = v_add(sum1, v_keep_n(t33, 1, real(0.0)));
-        v_store_n(attention_0 + (h * 4225 + n * 65 + 64), t33, 1);
-      }
-      const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
-      for (std::int64_t n2 = 0; n2 < 64; n2 += 16) {
-        const vec x34 = v_load(attention_0 + (h * 4225 + n * 65 + n2));
-        const vec t35 = v_div_one(v_set(real(1.0)), row1);
-        const vec t36 = v_mul(x34, t35);
-        v_store(attention_0 + (h * 4225 + n * 65 + n2), t36);
-      }
-      {
-        const vec x37 = v_load_n(attention_0 + (h * 4225 + n * 65 + 64), 1);
-        const vec t38 = v_div_one(v_set(real(1.0)), row1);
-        const vec t39 = v_mul(x37, t38);
-        v_store_n(attention_0 + (h * 4225 + n * 65 + 64), t39, 1);
+      for (std::int64_t n = top; n < bottom; ++n) {
+        const vec row1 = v_set(row1s[n - top]);
+        for (std::int64_t n2 = 0; n2 < 64; n2 += 16) {
+          const vec x29 = v_load(attention_0 + (h * 4225 + n * 65 + n2));
+          const vec t30 = v_div_one(v_set(real(1.0)), row1);
+          const vec t31 = v_mul(x29, t30);
+          v_store(attention_0 + (h * 4225 + n * 65 + n2), t31);
+        }
+        {
+          const vec x32 = v_load_n(attention_0 + (h * 4225 + n * 65 + 64), 1);
+          const vec t33 = v_div_one(v_set(real(1.0)), row1);
+          const vec t34 = v_mul(x32, t33);
+          v_store_n(attention_0 + (h * 4225 + n * 65 + 64), t34, 1);
+        }
       }
     }
   }
@@ -10819,61 +10610,72 @@ static void transformer_blocks_norm2_forward(const real* transformer_blocks_add,
                                              const real* transformer_blocks_norm2_bias,
                                              real* transformer_blocks_norm2_add,
                                              real* transformer_blocks_norm2_maximum) {
-  for (std::int64_t n = 0; n < 65; ++n) {
-    vec sum0 = v_zero();
-    vec sum0_1 = v_zero();
-    vec sum0_2 = v_zero();
-    vec sum0_3 = v_zero();
-    for (std::int64_t d = 0; d < 256; d += 64) {
-      const vec x0 = v_load(transformer_blocks_add + (n * 256 + d));
-      sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(transformer_blocks_add + (n * 256 + d + 16));
-      sum0_1 = v_add(sum0_1, x1);
-      const vec x2 = v_load(transformer_blocks_add + (n * 256 + d + 32));
-      sum0_2 = v_add(sum0_2, x2);
-      const vec x3 = v_load(transformer_blocks_add + (n * 256 + d + 48));
-      sum0_3 = v_add(sum0_3, x3);
+  for (std::int64_t top = 0; top < 65; top += 8) {
+    const std::int64_t bottom = std::min<std::int64_t>(65, top + 8);
+    real row0s[8];
+    for (std::int64_t n = top; n < bottom; ++n) {
+      vec sum0 = v_zero();
+      vec sum0_1 = v_zero();
+      vec sum0_2 = v_zero();
+      vec sum0_3 = v_zero();
+      for (std::int64_t d = 0; d < 256; d += 64) {
+        const vec x0 = v_load(transformer_blocks_add + (n * 256 + d));
+        sum0 = v_add(sum0, x0);
+        const vec x1 = v_load(transformer_blocks_add + (n * 256 + d + 16));
+        sum0_1 = v_add(sum0_1, x1);
+        const vec x2 = v_load(transformer_blocks_add + (n * 256 + d + 32));
+        sum0_2 = v_add(sum0_2, x2);
+        const vec x3 = v_load(transformer_blocks_add + (n * 256 + d + 48));
+        sum0_3 = v_add(sum0_3, x3);
+      }
+      row0s[n - top] = v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3)));
     }
-    const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
-    vec sum1 = v_zero();
-    vec sum1_1 = v_zero();
-    vec sum1_2 = v_zero();
-    vec sum1_3 = v_zero();
-    for (std::int64_t d = 0; d < 256; d += 64) {
-      const vec x4 = v_load(transformer_blocks_add + (n * 256 + d));
-      const vec t5 = v_set(real(256.0));
-      const vec t6 = v_div_one(row0, t5);
-      const vec t7 = v_sub(x4, t6);
-      sum1 = v_fma(t7, t7, sum1);
-      const vec x8 = v_load(transformer_blocks_add + (n * 256 + d + 16));
-      const vec t9 = v_sub(x8, t6);
-      sum1_1 = v_fma(t9, t9, sum1_1);
-      const vec x10 = v_load(transformer_blocks_add + (n * 256 + d + 32));
-      const vec t11 = v_sub(x10, t6);
-      sum1_2 = v_fma(t11, t11, sum1_2);
-      const vec x12 = v_load(transformer_blocks_add + (n * 256 + d + 48));
-      const vec t13 = v_sub(x12, t6);
-      sum1_3 = v_fma(t13, t13, sum1_3);
+    real row1s[8];
+    for (std::int64_t n = top; n < bottom; ++n) {
+      const vec row0 = v_set(row0s[n - top]);
+      vec sum1 = v_zero();
+      vec sum1_1 = v_zero();
+      vec sum1_2 = v_zero();
+      vec sum1_3 = v_zero();
+      for (std::int64_t d = 0; d < 256; d += 64) {
+        const vec x4 = v_load(transformer_blocks_add + (n * 256 + d));
+        const vec t5 = v_set(real(256.0));
+        const vec t6 = v_div_one(row0, t5);
+        const vec t7 = v_sub(x4, t6);
+        sum1 = v_fma(t7, t7, sum1);
+        const vec x8 = v_load(transformer_blocks_add + (n * 256 + d + 16));
+        const vec t9 = v_sub(x8, t6);
+        sum1_1 = v_fma(t9, t9, sum1_1);
+        const vec x10 = v_load(transformer_blocks_add + (n * 256 + d + 32));
+        const vec t11 = v_sub(x10, t6);
+        sum1_2 = v_fma(t11, t11, sum1_2);
+        const vec x12 = v_load(transformer_blocks_add + (n * 256 + d + 48));
+        const vec t13 = v_sub(x12, t6);
+        sum1_3 = v_fma(t13, t13, sum1_3);
+      }
+      row1s[n - top] = v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3)));
     }
-    const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
-    for (std::int64_t d = 0; d < 256; d += 16) {
-      const vec x14 = v_load(transformer_blocks_add + (n * 256 + d));
-      const vec t15 = v_set(real(256.0));
-      const vec t16 = v_div_one(row0, t15);
-      const vec t17 = v_sub(x14, t16);
-      const vec t18 = v_div_one(row1, t15);
-      const vec t19 = v_set(real(1e-05));
-      const vec t20 = v_add(t18, t19);
-      const vec t21 = v_rsqrt_one(t20);
-      const vec t22 = v_mul(t17, t21);
-      const vec x23 = v_load(transformer_blocks_norm2_weight + d);
-      const vec t24 = v_mul(t22, x23);
-      const vec x25 = v_load(transformer_blocks_norm2_bias + d);
-      const vec t26 = v_add(t24, x25);
-      v_store(transformer_blocks_norm2_add + (n * 256 + d), t26);
-      const vec t27 = v_neg(t26);
-      const vec t28 = v_max(t26, t27);
-      v_store(transformer_blocks_norm2_maximum + (n * 256 + d), t28);
+    for (std::int64_t n = top; n < bottom; ++n) {
+      const vec row0 = v_set(row0s[n - top]);
+      const vec row1 = v_set(row1s[n - top]);
+      for (std::int64_t d = 0; d < 256; d += 16) {
+        const vec x14 = v_load(transformer_blocks_add + (n * 256 + d));
+        const vec t15 = v_set(real(256.0));
+        const vec t16 = v_div_one(row0, t15);
+        const vec t17 = v_sub(x14, t16);
+        const vec t18 = v_div_one(row1, t15);
+        const vec t19 = v_set(real(1e-05));
+        const vec t20 = v_add(t18, t19);
+        const vec t21 = v_rsqrt_one(t20);
+        const vec t22 = v_mul(t17, t21);
+        const vec x23 = v_load(transformer_blocks_norm2_weight + d);
+        const vec x24 = v_load(transformer_blocks_norm2_bias + d);
+        const vec t25 = v_fma(t22, x23, x24);
+        v_store(transformer_blocks_norm2_add + (n * 256 + d), t25);
+        const vec t26 = v_neg(t25);
+        const vec t27 = v_max(t25, t26);
+        v_store(transformer_blocks_norm2_maximum + (n * 256 + d), t27);
+      }
     }
   }
 }
@@ -10883,7 +10685,7 @@ static void transformer_blocks_ffn_linear1_forward_inspect(const Team& team,
                                                            const real* transformer_blocks_ffn_linear1_weight_packed,
                                                            const real* transformer_blocks_norm2_add,
                                                            real* transformer_blocks_ffn_linear1_einsum) {
-  const Tiles mine = team.tiles(65, 6, 512, 64, false);
+  const Tiles mine = team.tiles(65, 6, 512, 64, 524288 > tessera_second_cache());
   for (std::int64_t m = mine.left; m < mine.right; m += 64) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
       vec sum0 = v_zero();
@@ -11128,7 +10930,7 @@ static void transformer_blocks_ffn_linear2_forward_inspect(const Team& team,
                                                            const real* transformer_blocks_ffn_linear2_weight_packed,
                                                            const real* transformer_blocks_ffn_gelu,
                                                            real* transformer_blocks_ffn_linear2_einsum) {
-  const Tiles mine = team.tiles(65, 6, 256, 64, false);
+  const Tiles mine = team.tiles(65, 6, 256, 64, 524288 > tessera_second_cache());
   for (std::int64_t d = mine.left; d < mine.right; d += 64) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
       vec sum0 = v_zero();
@@ -11393,61 +11195,72 @@ static void transformer_blocks_norm2_forward_2(const real* transformer_blocks_no
 // b < B, n < N+1=65, d < D=256 (row); lanes along d
 static void norm_forward_2(const real* transformer_blocks_carry_next, const real* norm_weight, const real* norm_bias,
                            real* norm_add, real* norm_maximum) {
-  for (std::int64_t n = 0; n < 65; ++n) {
-    vec sum0 = v_zero();
-    vec sum0_1 = v_zero();
-    vec sum0_2 = v_zero();
-    vec sum0_3 = v_zero();
-    for (std::int64_t d = 0; d < 256; d += 64) {
-      const vec x0 = v_load(transformer_blocks_carry_next + (n * 256 + d));
-      sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(transformer_blocks_carry_next + (n * 256 + d + 16));
-      sum0_1 = v_add(sum0_1, x1);
-      const vec x2 = v_load(transformer_blocks_carry_next + (n * 256 + d + 32));
-      sum0_2 = v_add(sum0_2, x2);
-      const vec x3 = v_load(transformer_blocks_carry_next + (n * 256 + d + 48));
-      sum0_3 = v_add(sum0_3, x3);
+  for (std::int64_t top = 0; top < 65; top += 8) {
+    const std::int64_t bottom = std::min<std::int64_t>(65, top + 8);
+    real row0s[8];
+    for (std::int64_t n = top; n < bottom; ++n) {
+      vec sum0 = v_zero();
+      vec sum0_1 = v_zero();
+      vec sum0_2 = v_zero();
+      vec sum0_3 = v_zero();
+      for (std::int64_t d = 0; d < 256; d += 64) {
+        const vec x0 = v_load(transformer_blocks_carry_next + (n * 256 + d));
+        sum0 = v_add(sum0, x0);
+        const vec x1 = v_load(transformer_blocks_carry_next + (n * 256 + d + 16));
+        sum0_1 = v_add(sum0_1, x1);
+        const vec x2 = v_load(transformer_blocks_carry_next + (n * 256 + d + 32));
+        sum0_2 = v_add(sum0_2, x2);
+        const vec x3 = v_load(transformer_blocks_carry_next + (n * 256 + d + 48));
+        sum0_3 = v_add(sum0_3, x3);
+      }
+      row0s[n - top] = v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3)));
     }
-    const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
-    vec sum1 = v_zero();
-    vec sum1_1 = v_zero();
-    vec sum1_2 = v_zero();
-    vec sum1_3 = v_zero();
-    for (std::int64_t d = 0; d < 256; d += 64) {
-      const vec x4 = v_load(transformer_blocks_carry_next + (n * 256 + d));
-      const vec t5 = v_set(real(256.0));
-      const vec t6 = v_div_one(row0, t5);
-      const vec t7 = v_sub(x4, t6);
-      sum1 = v_fma(t7, t7, sum1);
-      const vec x8 = v_load(transformer_blocks_carry_next + (n * 256 + d + 16));
-      const vec t9 = v_sub(x8, t6);
-      sum1_1 = v_fma(t9, t9, sum1_1);
-      const vec x10 = v_load(transformer_blocks_carry_next + (n * 256 + d + 32));
-      const vec t11 = v_sub(x10, t6);
-      sum1_2 = v_fma(t11, t11, sum1_2);
-      const vec x12 = v_load(transformer_blocks_carry_next + (n * 256 + d + 48));
-      const vec t13 = v_sub(x12, t6);
-      sum1_3 = v_fma(t13, t13, sum1_3);
+    real row1s[8];
+    for (std::int64_t n = top; n < bottom; ++n) {
+      const vec row0 = v_set(row0s[n - top]);
+      vec sum1 = v_zero();
+      vec sum1_1 = v_zero();
+      vec sum1_2 = v_zero();
+      vec sum1_3 = v_zero();
+      for (std::int64_t d = 0; d < 256; d += 64) {
+        const vec x4 = v_load(transformer_blocks_carry_next + (n * 256 + d));
+        const vec t5 = v_set(real(256.0));
+        const vec t6 = v_div_one(row0, t5);
+        const vec t7 = v_sub(x4, t6);
+        sum1 = v_fma(t7, t7, sum1);
+        const vec x8 = v_load(transformer_blocks_carry_next + (n * 256 + d + 16));
+        const vec t9 = v_sub(x8, t6);
+        sum1_1 = v_fma(t9, t9, sum1_1);
+        const vec x10 = v_load(transformer_blocks_carry_next + (n * 256 + d + 32));
+        const vec t11 = v_sub(x10, t6);
+        sum1_2 = v_fma(t11, t11, sum1_2);
+        const vec x12 = v_load(transformer_blocks_carry_next + (n * 256 + d + 48));
+        const vec t13 = v_sub(x12, t6);
+        sum1_3 = v_fma(t13, t13, sum1_3);
+      }
+      row1s[n - top] = v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3)));
     }
-    const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
-    for (std::int64_t d = 0; d < 256; d += 16) {
-      const vec x14 = v_load(transformer_blocks_carry_next + (n * 256 + d));
-      const vec t15 = v_set(real(256.0));
-      const vec t16 = v_div_one(row0, t15);
-      const vec t17 = v_sub(x14, t16);
-      const vec t18 = v_div_one(row1, t15);
-      const vec t19 = v_set(real(1e-05));
-      const vec t20 = v_add(t18, t19);
-      const vec t21 = v_rsqrt_one(t20);
-      const vec t22 = v_mul(t17, t21);
-      const vec x23 = v_load(norm_weight + d);
-      const vec t24 = v_mul(t22, x23);
-      const vec x25 = v_load(norm_bias + d);
-      const vec t26 = v_add(t24, x25);
-      v_store(norm_add + (n * 256 + d), t26);
-      const vec t27 = v_neg(t26);
-      const vec t28 = v_max(t26, t27);
-      v_store(norm_maximum + (n * 256 + d), t28);
+    for (std::int64_t n = top; n < bottom; ++n) {
+      const vec row0 = v_set(row0s[n - top]);
+      const vec row1 = v_set(row1s[n - top]);
+      for (std::int64_t d = 0; d < 256; d += 16) {
+        const vec x14 = v_load(transformer_blocks_carry_next + (n * 256 + d));
+        const vec t15 = v_set(real(256.0));
+        const vec t16 = v_div_one(row0, t15);
+        const vec t17 = v_sub(x14, t16);
+        const vec t18 = v_div_one(row1, t15);
+        const vec t19 = v_set(real(1e-05));
+        const vec t20 = v_add(t18, t19);
+        const vec t21 = v_rsqrt_one(t20);
+        const vec t22 = v_mul(t17, t21);
+        const vec x23 = v_load(norm_weight + d);
+        const vec x24 = v_load(norm_bias + d);
+        const vec t25 = v_fma(t22, x23, x24);
+        v_store(norm_add + (n * 256 + d), t25);
+        const vec t26 = v_neg(t25);
+        const vec t27 = v_max(t25, t26);
+        v_store(norm_maximum + (n * 256 + d), t27);
+      }
     }
   }
 }
@@ -11928,66 +11741,66 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
                                          const std::int32_t* labels, const std::int32_t* random,
                                          const std::int64_t batch, const std::int64_t at_once, float* outputs,
                                          float* loss, float* gradients, float* scratch) {
-  // [B, N=64, C*P*P=48], every 1324768 reals, live from kernel 0 to 90
-  float* const rearrange = scratch + 1519792;
+  // [B, N=64, C*P*P=48], every 1324768 reals, live from kernel 0 to 84
+  float* const rearrange = scratch + 1503152;
   // [B, N+1=65, D=256] x 2 slots, every 1324768 reals, live from kernel 0 to 21
-  float* const transformer_blocks_carry = scratch + 1469872;
-  // [B, N+1=65] x 5 slots, every 1324768 reals, live from kernel 4 to 85
+  float* const transformer_blocks_carry = scratch + 1453232;
+  // [B, N+1=65] x 5 slots, every 1324768 reals, live from kernel 4 to 80
   float* const transformer_blocks_norm1_rsqrt = scratch + 1607120;
-  // [B, N+1=65, D=256] x 5 slots, every 1324768 reals, live from kernel 4 to 85
+  // [B, N+1=65, D=256] x 5 slots, every 1324768 reals, live from kernel 4 to 80
   float* const transformer_blocks_norm1_multiply = scratch + 1037232;
   // [B, N+1=65, D=256], every 1324768 reals, live from kernel 4 to 5
   float* const transformer_blocks_norm1_add = scratch + 1336752;
-  // [B, N+1=65, 3*D=768] x 5 slots, every 1324768 reals, live from kernel 4 to 85
+  // [B, N+1=65, 3*D=768] x 5 slots, every 1324768 reals, live from kernel 4 to 80
   float* const transformer_blocks_attention_add = scratch + 283152;
   // [B, H=8, K=32, N+1=65], every 1324768 reals, live from kernel 6 to 7
   float* const transformer_blocks_attention_copy = scratch + 1370560;
   // [B, H=8, N+1=65, N+1=65], every 1324768 reals, live from kernel 7 to 8
   float* const transformer_blocks_attention_einsum = scratch + 1336752;
-  // [B, H=8, N+1=65, N+1=65] x 5 slots, every 1324768 reals, live from kernel 4 to 85
+  // [B, H=8, N+1=65, N+1=65] x 5 slots, every 1324768 reals, live from kernel 4 to 80
   float* const transformer_blocks_attention_divide = scratch + 532752;
-  // [B, H=8, N+1=65, N+1=65] x 5 slots, every 1324768 reals, live from kernel 4 to 85
+  // [B, H=8, N+1=65, N+1=65] x 5 slots, every 1324768 reals, live from kernel 4 to 80
   float* const transformer_blocks_attention_multiply = scratch + 701792;
-  // [B, N+1=65, H*K=256] x 5 slots, every 1324768 reals, live from kernel 4 to 85
+  // [B, N+1=65, H*K=256] x 5 slots, every 1324768 reals, live from kernel 4 to 80
   float* const transformer_blocks_attention_rearrange = scratch + 1120432;
   // [B, N+1=65, D=256], every 1324768 reals, live from kernel 10 to 11
   float* const transformer_blocks_attention_out_proj_einsum = scratch + 1336752;
-  // [B, N+1=65] x 5 slots, every 1324768 reals, live from kernel 4 to 85
+  // [B, N+1=65] x 5 slots, every 1324768 reals, live from kernel 4 to 80
   float* const transformer_blocks_norm2_rsqrt = scratch + 1607520;
   // [B, N+1=65, D=256], every 1324768 reals, live from kernel 11 to 13
   float* const transformer_blocks_add = scratch + 1370032;
-  // [B, N+1=65, D=256] x 5 slots, every 1324768 reals, live from kernel 4 to 85
+  // [B, N+1=65, D=256] x 5 slots, every 1324768 reals, live from kernel 4 to 80
   float* const transformer_blocks_norm2_multiply = scratch + 1203632;
   // [B, N+1=65, D=256], every 1324768 reals, live from kernel 11 to 12
   float* const transformer_blocks_norm2_add = scratch + 1386672;
-  // [B, N+1=65, M=512] x 5 slots, every 1324768 reals, live from kernel 4 to 85
+  // [B, N+1=65, M=512] x 5 slots, every 1324768 reals, live from kernel 4 to 80
   float* const transformer_blocks_ffn_multiply = scratch + 870832;
   // [B, N+1=65, M=512], every 1324768 reals, live from kernel 12 to 13
   float* const transformer_blocks_ffn_gelu = scratch + 1336752;
   // [B, N+1=65], every 1324768 reals, live from kernel 14 to 40
   float* const transformer_blocks_5_norm1_rsqrt = scratch + 1526192;
-  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 14 to 59
-  float* const transformer_blocks_5_norm1_multiply = scratch + 1436592;
   // [B, N+1=65, D=256], every 1324768 reals, live from kernel 14 to 58
-  float* const transformer_blocks_5_norm1_add = scratch + 1453232;
+  float* const transformer_blocks_5_norm1_multiply = scratch + 1436592;
+  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 14 to 57
+  float* const transformer_blocks_5_norm1_add = scratch + 1486512;
   // [B, N+1=65, 3*D=768], every 1324768 reals, live from kernel 15 to 38
   float* const transformer_blocks_5_attention_add = scratch + 1370032;
   // [B, H=8, K=32, N+1=65], every 1324768 reals, live from kernel 16 to 17
-  float* const transformer_blocks_5_attention_copy = scratch + 1503152;
+  float* const transformer_blocks_5_attention_copy = scratch + 1506224;
   // [B, H=8, 1, N+1=65], every 1324768 reals, live from kernel 17 to 18
   float* const transformer_blocks_5_attention_einsum = scratch + 1526272;
   // [B, H=8, 1, N+1=65], every 1324768 reals, live from kernel 18 to 36
-  float* const transformer_blocks_5_attention_divide = scratch + 1503152;
+  float* const transformer_blocks_5_attention_divide = scratch + 1506224;
   // [B, H=8, 1, N+1=65], every 1324768 reals, live from kernel 18 to 35
-  float* const transformer_blocks_5_attention_multiply = scratch + 1503680;
+  float* const transformer_blocks_5_attention_multiply = scratch + 1506752;
   // [B, 1, H*K=256], every 1324768 reals, live from kernel 14 to 56
   float* const transformer_blocks_5_attention_rearrange = scratch + 1523888;
   // [B, 1, D=256], every 1324768 reals, live from kernel 20 to 21
-  float* const transformer_blocks_5_attention_out_proj_einsum = scratch + 1504464;
+  float* const transformer_blocks_5_attention_out_proj_einsum = scratch + 1507536;
   // [B, 1], every 1324768 reals, live from kernel 21 to 31
-  float* const transformer_blocks_5_norm2_rsqrt = scratch + 1504720;
+  float* const transformer_blocks_5_norm2_rsqrt = scratch + 1507792;
   // [B, 1, D=256], every 1324768 reals, live from kernel 21 to 24
-  float* const transformer_blocks_5_add = scratch + 1504208;
+  float* const transformer_blocks_5_add = scratch + 1507280;
   // [B, 1, D=256], every 1324768 reals, live from kernel 14 to 53
   float* const transformer_blocks_5_norm2_multiply = scratch + 1524656;
   // [B, 1, D=256], every 1324768 reals, live from kernel 14 to 52
@@ -11995,11 +11808,11 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
   // [B, 1, M=512], every 1324768 reals, live from kernel 14 to 50
   float* const transformer_blocks_5_ffn_gelu = scratch + 1523376;
   // [B, 1, M=512], every 1324768 reals, live from kernel 22 to 29
-  float* const d_transformer_blocks_5_ffn_gelu_gradient = scratch + 1469872;
+  float* const d_transformer_blocks_5_ffn_gelu_gradient = scratch + 1453232;
   // [B, 1, D=256], every 1324768 reals, live from kernel 23 to 24
-  float* const transformer_blocks_5_ffn_linear2_einsum = scratch + 1470384;
+  float* const transformer_blocks_5_ffn_linear2_einsum = scratch + 1453744;
   // [B, 1], every 1324768 reals, live from kernel 24 to 28
-  float* const norm_rsqrt = scratch + 1470640;
+  float* const norm_rsqrt = scratch + 1454000;
   // [B, 1, D=256], every 1324768 reals, live from kernel 14 to 47
   float* const norm_multiply = scratch + 1525680;
   // [B, 1, D=256], every 1324768 reals, live from kernel 14 to 46
@@ -12013,7 +11826,7 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
   // [B, D=256], every 1324768 reals, live from kernel 14 to 48
   float* const d_head_einsum = scratch + 1525424;
   // [B, 1, D=256], every 1324768 reals, live from kernel 28 to 31
-  float* const d_norm_multiply = scratch + 1470384;
+  float* const d_norm_multiply = scratch + 1453744;
   // [B, 1, D=256], every 1324768 reals, live from kernel 14 to 50
   float* const d_transformer_blocks_5_ffn_multiply = scratch + 1525168;
   // [B, 1, M=512], every 1324768 reals, live from kernel 14 to 52
@@ -12023,54 +11836,54 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
   // [B, 1, D=256], every 1324768 reals, live from kernel 14 to 56
   float* const d_transformer_blocks_5_add = scratch + 1524144;
   // [B, 1, D=256], every 1324768 reals, live from kernel 32 to 35
-  float* const d_transformer_blocks_5_attention_out_proj_einsum = scratch + 1487040;
+  float* const d_transformer_blocks_5_attention_out_proj_einsum = scratch + 1470400;
   // [B, H=8, K=32, N+1=65], every 1324768 reals, live from kernel 33 to 34
-  float* const d_transformer_blocks_5_attention_copy = scratch + 1469872;
+  float* const d_transformer_blocks_5_attention_copy = scratch + 1453232;
   // [B, H=8, 1, N+1=65], every 1324768 reals, live from kernel 34 to 36
-  float* const d_transformer_blocks_5_attention_einsum = scratch + 1486512;
-  // [B, N+1=65, 3*D=768], every 1324768 reals, live from kernel 0 to 58
+  float* const d_transformer_blocks_5_attention_einsum = scratch + 1469872;
+  // [B, N+1=65, 3*D=768], every 1324768 reals, live from kernel 0 to 57
   float* const d_transformer_blocks_5_attention_rearrange = scratch + 1286832;
   // [B, H=8, 1, N+1=65], every 1324768 reals, live from kernel 36 to 38
-  float* const d_transformer_blocks_5_attention_multiply = scratch + 1469872;
-  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 14 to 60
+  float* const d_transformer_blocks_5_attention_multiply = scratch + 1453232;
+  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 14 to 59
   float* const d_transformer_blocks_5_attention_einsum_2 = scratch + 1419952;
   // [B, N+1=65, D=256], every 1324768 reals, live from kernel 40 to 42
   float* const d_transformer_blocks_5_norm1_multiply = scratch + 1370032;
-  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 61 to 75
+  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 60 to 73
   float* const d_transformer_blocks_ffn_multiply = scratch + 1522864;
-  // [B, N+1=65, D=256] x 2 slots, every 1324768 reals, live from kernel 14 to 86
+  // [B, N+1=65, D=256] x 2 slots, every 1324768 reals, live from kernel 14 to 81
   float* const d_transformer_blocks_carry = scratch + 1336752;
-  // [B, N+1=65, M=512], every 1324768 reals, live from kernel 61 to 75
+  // [B, N+1=65, M=512], every 1324768 reals, live from kernel 60 to 73
   float* const d_transformer_blocks_ffn_linear2_copy = scratch + 1403312;
-  // [B, N+1=65, M=512], every 1324768 reals, live from kernel 61 to 77
+  // [B, N+1=65, M=512], every 1324768 reals, live from kernel 60 to 74
   float* const d_transformer_blocks_ffn_multiply_2 = scratch + 1370032;
-  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 61 to 79
+  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 60 to 76
   float* const d_transformer_blocks_ffn_linear1_einsum = scratch + 1486512;
-  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 61 to 77
-  float* const d_transformer_blocks_ffn_linear1_copy = scratch + 1503152;
-  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 61 to 81
+  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 60 to 74
+  float* const d_transformer_blocks_ffn_linear1_copy = scratch + 1506224;
+  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 60 to 77
   float* const d_transformer_blocks_add = scratch + 1469872;
-  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 65 to 68
+  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 64 to 67
   float* const d_transformer_blocks_attention_out_proj_einsum = scratch + 1573312;
-  // [B, H=8, K=32, N+1=65], every 1324768 reals, live from kernel 66 to 67
+  // [B, H=8, K=32, N+1=65], every 1324768 reals, live from kernel 65 to 66
   float* const d_transformer_blocks_attention_copy = scratch + 1589952;
-  // [B, H=8, N+1=65, N+1=65], every 1324768 reals, live from kernel 67 to 69
+  // [B, H=8, N+1=65, N+1=65], every 1324768 reals, live from kernel 66 to 68
   float* const d_transformer_blocks_attention_einsum = scratch + 1539504;
-  // [B, N+1=65, 3*D=768], every 1324768 reals, live from kernel 61 to 83
+  // [B, N+1=65, 3*D=768], every 1324768 reals, live from kernel 60 to 78
   float* const d_transformer_blocks_attention_rearrange = scratch + 1286832;
-  // [B, H=8, N+1=65, N+1=65], every 1324768 reals, live from kernel 69 to 71
+  // [B, H=8, N+1=65, N+1=65], every 1324768 reals, live from kernel 68 to 70
   float* const d_transformer_blocks_attention_multiply = scratch + 1573312;
-  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 61 to 85
+  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 60 to 80
   float* const d_transformer_blocks_attention_einsum_2 = scratch + 1436592;
-  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 61 to 83
+  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 60 to 78
   float* const d_transformer_blocks_attention_copy_2 = scratch + 1453232;
-  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 86 to 91
+  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 81 to 85
   float* const d_multiply_2 = scratch + 283152;
-  // [N+1=65, D=256], live from kernel 0 to 92
+  // [N+1=65, D=256], live from kernel 0 to 86
   float* const d_reduce_sum = scratch + 266240;
-  // [D=256], live from kernel 0 to 92
+  // [D=256], live from kernel 0 to 86
   float* const d_reduce_sum_2 = scratch + 282880;
-  // [1], live from kernel 0 to 92
+  // [1], live from kernel 0 to 86
   float* const divide_forward_sum = scratch + 283136;
   const std::int64_t parts = threads();
   // Group after group of images: forward, backward, and their gradients added to those before them.
@@ -12154,8 +11967,8 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
             transformer_blocks_ffn_linear2_forward_train(team, group.first + image, layer,
                                                          packed + 2408720 + layer * 131072,
                                                          transformer_blocks_ffn_gelu + team.first * 1324768,
-                                                         transformer_blocks_add + team.first * 1324768,
                                                          parameters + 2638608 - layer * 527104, random,
+                                                         transformer_blocks_add + team.first * 1324768,
                                                          transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 1324768);
             team.wait();
           }
@@ -12223,9 +12036,9 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
           team.wait();
           if (team.part == 0) {
             transformer_blocks_5_ffn_linear2_forward_2_train(group.first + image,
-                                                             transformer_blocks_5_add + team.first * 1324768,
                                                              transformer_blocks_5_ffn_linear2_einsum + team.first * 1324768,
                                                              parameters + 3088, random,
+                                                             transformer_blocks_5_add + team.first * 1324768,
                                                              norm_rsqrt + team.first * 1324768,
                                                              norm_multiply + image * 1324768, parameters + 2576,
                                                              parameters + 2832, norm_add + image * 1324768);
@@ -12254,8 +12067,8 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
             transformer_blocks_5_norm2_backward(d_transformer_blocks_5_ffn_linear1_einsum + image * 1324768,
                                                 parameters + 266000,
                                                 transformer_blocks_5_norm2_multiply + image * 1324768,
-                                                d_norm_multiply + team.first * 1324768,
                                                 transformer_blocks_5_norm2_rsqrt + team.first * 1324768,
+                                                d_norm_multiply + team.first * 1324768,
                                                 d_transformer_blocks_5_add + image * 1324768);
           }
           team.wait();
@@ -12365,16 +12178,11 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
                                                               transformer_blocks_5_attention_rearrange);
     }
 #pragma omp parallel for schedule(static)
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      transformer_blocks_5_attention_in_proj_bias_gradient_partial(chunk, group,
-                                                                   d_transformer_blocks_5_attention_rearrange, scratch);
-    }
-    transformer_blocks_5_attention_in_proj_bias_gradient_sum(group, gradients + 332304, scratch);
-#pragma omp parallel for schedule(static)
     for (std::int64_t part = 0; part < parts; ++part) {
       transformer_blocks_5_attention_in_proj_weight_gradient(share(768, 6, part, parts), share(768, 6, part + 1, parts),
                                                              group, d_transformer_blocks_5_attention_rearrange,
-                                                             transformer_blocks_5_norm1_add, gradients + 333072);
+                                                             transformer_blocks_5_norm1_add, gradients + 332304,
+                                                             gradients + 333072);
     }
 #pragma omp parallel for schedule(static)
     for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
@@ -12416,8 +12224,8 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
                                                 transformer_blocks_norm2_multiply + layer * 16640 + image * 1324768,
                                                 parameters + 2901776 - layer * 527104,
                                                 d_transformer_blocks_ffn_linear1_copy + image * 1324768,
-                                                d_transformer_blocks_carry + pass % 2 * 16640 + image * 1324768,
                                                 transformer_blocks_norm2_rsqrt + layer * 80 + image * 1324768,
+                                                d_transformer_blocks_carry + pass % 2 * 16640 + image * 1324768,
                                                 d_transformer_blocks_add + image * 1324768);
             }
             team.wait();
@@ -12466,8 +12274,8 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
                                                 transformer_blocks_norm1_multiply + layer * 16640 + image * 1324768,
                                                 parameters + 3165456 - layer * 527104,
                                                 d_transformer_blocks_attention_copy_2 + image * 1324768,
-                                                d_transformer_blocks_add + image * 1324768,
                                                 transformer_blocks_norm1_rsqrt + layer * 80 + image * 1324768,
+                                                d_transformer_blocks_add + image * 1324768,
                                                 d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + image * 1324768);
             }
             team.wait();
@@ -12475,28 +12283,19 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
         }
       }
 #pragma omp parallel for schedule(static)
-      for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-        transformer_blocks_ffn_linear2_bias_gradient_partial(chunk, group, d_transformer_blocks_ffn_multiply, scratch);
-      }
-      transformer_blocks_ffn_linear2_bias_gradient_sum(group, gradients + 2638608 - layer * 527104, scratch);
-#pragma omp parallel for schedule(static)
       for (std::int64_t part = 0; part < parts; ++part) {
         transformer_blocks_ffn_linear2_weight_gradient(share(256, 4, part, parts), share(256, 4, part + 1, parts),
                                                        group, d_transformer_blocks_ffn_multiply,
                                                        d_transformer_blocks_ffn_linear2_copy,
+                                                       gradients + 2638608 - layer * 527104,
                                                        gradients + 2638864 - layer * 527104);
       }
-#pragma omp parallel for schedule(static)
-      for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-        transformer_blocks_ffn_linear1_bias_gradient_partial(chunk, group, d_transformer_blocks_ffn_multiply_2,
-                                                             scratch);
-      }
-      transformer_blocks_ffn_linear1_bias_gradient_sum(group, gradients + 2769936 - layer * 527104, scratch);
 #pragma omp parallel for schedule(static)
       for (std::int64_t part = 0; part < parts; ++part) {
         transformer_blocks_ffn_linear1_weight_gradient(share(512, 4, part, parts), share(512, 4, part + 1, parts),
                                                        group, d_transformer_blocks_ffn_multiply_2,
                                                        d_transformer_blocks_ffn_linear1_copy,
+                                                       gradients + 2769936 - layer * 527104,
                                                        gradients + 2770448 - layer * 527104);
       }
 #pragma omp parallel for schedule(static)
@@ -12505,32 +12304,24 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
                                                          transformer_blocks_norm2_multiply + layer * 16640, scratch);
         transformer_blocks_norm2_bias_gradient_partial(chunk, group, d_transformer_blocks_ffn_linear1_einsum,
                                                        scratch + 4096);
-        transformer_blocks_attention_out_proj_bias_gradient_partial(chunk, group, d_transformer_blocks_add,
-                                                                    scratch + 8192);
       }
       transformer_blocks_norm2_weight_gradient_sum(group, gradients + 2901520 - layer * 527104, scratch);
       transformer_blocks_norm2_bias_gradient_sum(group, gradients + 2901776 - layer * 527104, scratch + 4096);
-      transformer_blocks_attention_out_proj_bias_gradient_sum(group, gradients + 2902032 - layer * 527104,
-                                                              scratch + 8192);
 #pragma omp parallel for schedule(static)
       for (std::int64_t part = 0; part < parts; ++part) {
         transformer_blocks_attention_out_proj_weight_gradient(share(256, 4, part, parts),
                                                               share(256, 4, part + 1, parts), group,
                                                               d_transformer_blocks_add,
                                                               transformer_blocks_attention_rearrange + layer * 16640,
+                                                              gradients + 2902032 - layer * 527104,
                                                               gradients + 2902288 - layer * 527104);
       }
-#pragma omp parallel for schedule(static)
-      for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-        transformer_blocks_attention_in_proj_bias_gradient_partial(chunk, group,
-                                                                   d_transformer_blocks_attention_rearrange, scratch);
-      }
-      transformer_blocks_attention_in_proj_bias_gradient_sum(group, gradients + 2967824 - layer * 527104, scratch);
 #pragma omp parallel for schedule(static)
       for (std::int64_t part = 0; part < parts; ++part) {
         transformer_blocks_attention_in_proj_weight_gradient(share(768, 6, part, parts), share(768, 6, part + 1, parts),
                                                              group, d_transformer_blocks_attention_rearrange,
                                                              d_transformer_blocks_attention_copy_2,
+                                                             gradients + 2967824 - layer * 527104,
                                                              gradients + 2968592 - layer * 527104);
       }
 #pragma omp parallel for schedule(static)
@@ -12555,14 +12346,9 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
     reduce_sum_backward_sum(group, d_reduce_sum, scratch);
     pos_embed_gradient(d_reduce_sum, gradients + 3165712);
 #pragma omp parallel for schedule(static)
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      patch_embed_bias_gradient_partial(chunk, group, d_multiply_2, scratch);
-    }
-    patch_embed_bias_gradient_sum(group, gradients + 3182352, scratch);
-#pragma omp parallel for schedule(static)
     for (std::int64_t part = 0; part < parts; ++part) {
       patch_embed_weight_gradient(share(256, 8, part, parts), share(256, 8, part + 1, parts), group, d_multiply_2,
-                                  rearrange, gradients + 3182608);
+                                  gradients + 3182352, rearrange, gradients + 3182608);
     }
 #pragma omp parallel for schedule(static)
     for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
@@ -12868,8 +12654,8 @@ void vit_cifar_input_gradient_avx512(const float* parameters, const float* packe
           transformer_blocks_5_norm2_backward(d_transformer_blocks_5_ffn_linear1_einsum + team.first * 952560,
                                               parameters + 266000,
                                               transformer_blocks_5_norm2_multiply + team.first * 952560,
-                                              d_norm_multiply + team.first * 952560,
                                               transformer_blocks_5_norm2_rsqrt + team.first * 952560,
+                                              d_norm_multiply + team.first * 952560,
                                               d_transformer_blocks_5_add + team.first * 952560);
         }
         team.wait();
@@ -12940,8 +12726,8 @@ void vit_cifar_input_gradient_avx512(const float* parameters, const float* packe
             transformer_blocks_norm2_backward_input_gradient(d_transformer_blocks_ffn_linear1_einsum + team.first * 952560,
                                                              parameters + 2901520 - layer * 527104,
                                                              transformer_blocks_norm2_multiply + layer * 16640 + image * 952560,
-                                                             d_transformer_blocks_carry + pass % 2 * 16640 + image * 952560,
                                                              transformer_blocks_norm2_rsqrt + layer * 80 + image * 952560,
+                                                             d_transformer_blocks_carry + pass % 2 * 16640 + image * 952560,
                                                              d_transformer_blocks_add + team.first * 952560);
           }
           team.wait();
@@ -12985,8 +12771,8 @@ void vit_cifar_input_gradient_avx512(const float* parameters, const float* packe
             transformer_blocks_norm1_backward_input_gradient(d_transformer_blocks_attention_einsum_2 + team.first * 952560,
                                                              parameters + 3165200 - layer * 527104,
                                                              transformer_blocks_norm1_multiply + layer * 16640 + image * 952560,
-                                                             d_transformer_blocks_add + team.first * 952560,
                                                              transformer_blocks_norm1_rsqrt + layer * 80 + image * 952560,
+                                                             d_transformer_blocks_add + team.first * 952560,
                                                              d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + image * 952560);
           }
           team.wait();
@@ -13008,8 +12794,8 @@ void vit_cifar_update_avx512(float* parameters, const float* gradients, float* m
                              const std::int64_t first, const std::int64_t last) {
 #pragma omp parallel for schedule(static) if (last - first > 65536)
   for (std::int64_t begin = first; begin < last; begin += 1024) {
-    update(begin, std::min<std::int64_t>(last, begin + 1024), moment1, gradients, moment1, moment2, moment2, parameters,
-           second_correction, learning_rate_corrected, parameters);
+    update(begin, std::min<std::int64_t>(last, begin + 1024), moment1, gradients, moment1, moment2, moment2,
+           second_correction, learning_rate_corrected, parameters, parameters);
   }
 }
 

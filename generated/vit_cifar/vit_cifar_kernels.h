@@ -4,9 +4,29 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
+#include <type_traits>
 #if defined(_OPENMP)
 #include <omp.h>
 #endif
+#if defined(__unix__)
+#include <unistd.h>
+#endif
+
+/// Bytes of a core's second cache: what the environment says (TESSERA_SECOND_CACHE), else the system, else 1 MiB. How
+/// work is cut up follows from it; sums and their order do not.
+inline std::int64_t tessera_second_cache() {
+  static const std::int64_t bytes = [] {
+    if (const char* given = std::getenv("TESSERA_SECOND_CACHE"); given && std::atoll(given) > 0)
+      return static_cast<std::int64_t>(std::atoll(given));
+    std::int64_t of_system = 0;
+#if defined(_SC_LEVEL2_CACHE_SIZE)
+    of_system = sysconf(_SC_LEVEL2_CACHE_SIZE);
+#endif
+    return of_system > 0 ? of_system : std::int64_t{1} << 20;
+  }();
+  return bytes;
+}
 
 void vit_cifar_forward_scalar(const float* packed, const float* images, const std::int64_t batch, float* outputs,
                               float* scratch);

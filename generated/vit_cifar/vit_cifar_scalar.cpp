@@ -40,6 +40,8 @@ typedef real vec;
 [[maybe_unused]] static inline vec v_neg(vec a) { return -a; }
 [[maybe_unused]] static inline vec v_abs(vec a) { return std::fabs(a); }
 [[maybe_unused]] static inline vec v_fma(vec a, vec b, vec c) { return a * b + c; }
+[[maybe_unused]] static inline vec v_fms(vec a, vec b, vec c) { return a * b - c; }
+[[maybe_unused]] static inline vec v_fnma(vec a, vec b, vec c) { return c - a * b; }
 [[maybe_unused]] static inline vec v_sqrt(vec a) { return std::sqrt(a); }
 [[maybe_unused]] static inline vec v_rsqrt(vec a) { return real(1) / std::sqrt(a); }
 [[maybe_unused]] static inline vec v_div_one(vec a, vec b) { return v_div(a, b); }
@@ -371,15 +373,17 @@ template <class T>
   (void)first, (void)at;
 #endif
 }
-/// Lines in order, which a matrix product is going to go through in strides.
+/// Lines in order, which a matrix product is going to go through in strides; none of what would take up more than half
+/// of a second cache.
 template <class T>
 [[maybe_unused]] static inline void v_fetch(const T* first, std::int64_t count) {
   constexpr std::int64_t line = 64 / sizeof(T);
+  if (count * static_cast<std::int64_t>(sizeof(T)) > tessera_second_cache() / 2) return;
   for (std::int64_t i = 0; i < count; i += line) v_fetch_line(first, i);
 }
 
 // Weight gradients: sums of products of two activations over the tokens of an image.
-inline constexpr std::int64_t g_near = 3 << 14;  ///< reals of one factor that lie in a second cache beside other things
+inline constexpr std::int64_t g_near = 3 << 14;  ///< reals of one factor that are copied at once, at most
 
 template <std::int64_t count>
 static inline void g_copy(const real* from, real* to) {
@@ -438,23 +442,49 @@ static inline void g_tile(bool add, const real* left, const real* right, std::in
     }
 }
 
+/// The sums over the depth of `rows` neighbours, from[k * along + row], which have just been read: each in four parts.
+static inline void g_sums(bool add, const real* from, std::int64_t along, std::int64_t rows, std::int64_t depth,
+                          real* to) {
+  for (std::int64_t row = 0; row < rows; row += lanes) {
+    const int some = static_cast<int>(std::min<std::int64_t>(lanes, rows - row));
+    vec sum[4] = {v_zero(), v_zero(), v_zero(), v_zero()};
+    const std::int64_t turns = depth / 4, rest = depth % 4;
+    for (std::int64_t k = 0; k < turns; ++k)
+#pragma GCC unroll 4
+      for (int i = 0; i < 4; ++i) sum[i] = v_add(sum[i], v_load_n(from + (4 * k + i) * along + row, some));
+    for (std::int64_t i = 0; i < rest; ++i)
+      sum[i] = v_add(sum[i], v_load_n(from + (4 * turns + i) * along + row, some));
+    const vec all = v_add(v_add(sum[0], sum[1]), v_add(sum[2], sum[3]));
+    v_store_n(to + row, add ? v_add(v_load_n(to + row, some), all) : all, some);
+  }
+}
+/// So many columns, whole tiles of them, or rows of the other factor lie in `near` reals; one tile where they do not.
+constexpr std::int64_t g_fit(std::int64_t near, std::int64_t depth, std::int64_t tile) {
+  return std::max<std::int64_t>(1, near / depth / tile) * tile;
+}
+
 /// Of one image: to[row * to_row + column], rows from `begin` to `end`, gets the sum of left[k * left_along + row] *
-/// right[k * right_along + column] over the depth, or is increased by it. Both factors are copied tile after tile, so
-/// that sums go through them in order.
+/// right[k * right_along + column] over the depth, or is increased by it; and so does biases[row], where there are any,
+/// of left[k * left_along + row]. Both factors are copied tile after tile, so that sums go through them in order.
 template <std::int64_t columns, std::int64_t depth, int high, int vectors, class Left, class Right>
 static void g_gradient(std::int64_t begin, std::int64_t end, bool add, const Left* left, std::int64_t left_along,
-                       const Right* right, std::int64_t right_along, real* to, std::int64_t to_row) {
+                       const Right* right, std::int64_t right_along, real* to, std::int64_t to_row, real* biases) {
   constexpr std::int64_t wide = vectors * lanes, tiles = (columns + wide - 1) / wide;
-  constexpr std::int64_t across = std::min(tiles, std::max<std::int64_t>(1, g_near / depth / wide)) * wide;
-  constexpr std::int64_t down = std::max<std::int64_t>(1, g_near / 4 / depth / high) * high;
+  alignas(64) real right_tiles[std::min(g_fit(g_near, depth, wide), tiles * wide) * depth];
+  alignas(64) real left_tiles[g_fit(g_near / 4, depth, high) * depth];
+  // What is copied of the right factor lies in a second cache beside other things.
+  const std::int64_t part = tessera_second_cache() * 3 / 16 / static_cast<std::int64_t>(sizeof(real));
+  const std::int64_t near = std::min(g_near, part);
+  const std::int64_t across = std::min(g_fit(near, depth, wide), tiles * wide), down = g_fit(near / 4, depth, high);
   constexpr int rest = columns % wide;
-  alignas(64) real right_tiles[across * depth], left_tiles[down * depth];
   for (std::int64_t first = 0; first < columns; first += across) {
     const std::int64_t last = std::min(columns, first + across);
     g_pack<wide>(right + first, right_along, last - first, depth, right_tiles);
     for (std::int64_t top = begin; top < end; top += down) {
       const std::int64_t bottom = std::min(end, top + down);
       g_pack<high>(left + top, left_along, bottom - top, depth, left_tiles);
+      if constexpr (std::is_same_v<Left, real>)
+        if (biases && first == 0) g_sums(add, left + top, left_along, bottom - top, depth, biases + top);
       for (std::int64_t column = first; column < last; column += wide)
         for (std::int64_t row = top; row < bottom; row += high) {
           const real* const a = left_tiles + (row - top) * depth;
@@ -599,10 +629,9 @@ static void transformer_blocks_norm1_forward(const real* transformer_blocks_carr
       const vec t12 = v_rsqrt(t11);
       const vec t13 = v_mul(t8, t12);
       const vec x14 = v_set(transformer_blocks_norm1_weight[d]);
-      const vec t15 = v_mul(t13, x14);
-      const vec x16 = v_set(transformer_blocks_norm1_bias[d]);
-      const vec t17 = v_add(t15, x16);
-      v_store_strided(transformer_blocks_norm1_add + (n * 256 + d), 256, t17, lanes);
+      const vec x15 = v_set(transformer_blocks_norm1_bias[d]);
+      const vec t16 = v_fma(t13, x14, x15);
+      v_store_strided(transformer_blocks_norm1_add + (n * 256 + d), 256, t16, lanes);
     }
   }
 }
@@ -612,7 +641,7 @@ static void transformer_blocks_attention_forward(const Team& team, const real* t
                                                  const real* transformer_blocks_attention_in_proj_weight_packed,
                                                  const real* transformer_blocks_attention_in_proj_bias,
                                                  real* transformer_blocks_attention_add) {
-  const Tiles mine = team.tiles(65, 2, 768, 4, false);
+  const Tiles mine = team.tiles(65, 2, 768, 4, 786432 > tessera_second_cache());
   for (std::int64_t d = mine.left; d < mine.right; d += 4) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 64); n += 2) {
       vec sum0 = v_zero();
@@ -813,18 +842,17 @@ static void transformer_blocks_attention_forward_4(const Team& team, const real*
       for (std::int64_t n2 = 0; n2 < 65; ++n2) {
         const vec x3 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
         const vec t4 = v_set(real(0.17677669529663687));
-        const vec t5 = v_mul(x3, t4);
-        const vec t6 = v_sub(t5, row0);
-        const vec t7 = v_exp(t6);
-        sum1 = v_add(sum1, t7);
-        v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), t7);
+        const vec t5 = v_fms(x3, t4, row0);
+        const vec t6 = v_exp(t5);
+        sum1 = v_add(sum1, t6);
+        v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), t6);
       }
       const vec row1 = v_set(v_sum(sum1));
       for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-        const vec x8 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
-        const vec t9 = v_div_one(v_set(real(1.0)), row1);
-        const vec t10 = v_mul(x8, t9);
-        v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), t10);
+        const vec x7 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
+        const vec t8 = v_div_one(v_set(real(1.0)), row1);
+        const vec t9 = v_mul(x7, t8);
+        v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), t9);
       }
     }
   }
@@ -902,7 +930,7 @@ static void transformer_blocks_attention_out_proj_forward(const Team& team,
                                                           const real* transformer_blocks_attention_rearrange,
                                                           const real* transformer_blocks_attention_out_proj_weight_packed,
                                                           real* transformer_blocks_attention_out_proj_einsum) {
-  const Tiles mine = team.tiles(65, 2, 256, 4, false);
+  const Tiles mine = team.tiles(65, 2, 256, 4, 262144 > tessera_second_cache());
   for (std::int64_t d = mine.left; d < mine.right; d += 4) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 64); n += 2) {
       vec sum0 = v_zero();
@@ -1008,10 +1036,9 @@ static void transformer_blocks_attention_out_proj_forward_2(const real* transfor
       const vec t24 = v_rsqrt(t23);
       const vec t25 = v_mul(t20, t24);
       const vec x26 = v_set(transformer_blocks_norm2_weight[d]);
-      const vec t27 = v_mul(t25, x26);
-      const vec x28 = v_set(transformer_blocks_norm2_bias[d]);
-      const vec t29 = v_add(t27, x28);
-      v_store_strided(transformer_blocks_norm2_add + (n * 256 + d), 256, t29, lanes);
+      const vec x27 = v_set(transformer_blocks_norm2_bias[d]);
+      const vec t28 = v_fma(t25, x26, x27);
+      v_store_strided(transformer_blocks_norm2_add + (n * 256 + d), 256, t28, lanes);
     }
   }
 }
@@ -1021,7 +1048,7 @@ static void transformer_blocks_ffn_linear1_forward(const Team& team, const real*
                                                    const real* transformer_blocks_ffn_linear1_weight_packed,
                                                    const real* transformer_blocks_ffn_linear1_bias,
                                                    real* transformer_blocks_ffn_gelu) {
-  const Tiles mine = team.tiles(65, 2, 512, 4, false);
+  const Tiles mine = team.tiles(65, 2, 512, 4, 524288 > tessera_second_cache());
   for (std::int64_t m = mine.left; m < mine.right; m += 4) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 64); n += 2) {
       vec sum0 = v_zero();
@@ -1105,7 +1132,7 @@ static void transformer_blocks_ffn_linear2_forward(const Team& team, const real*
                                                    const real* transformer_blocks_add,
                                                    const real* transformer_blocks_ffn_linear2_bias,
                                                    real* transformer_blocks_carry_next) {
-  const Tiles mine = team.tiles(65, 2, 256, 4, false);
+  const Tiles mine = team.tiles(65, 2, 256, 4, 524288 > tessera_second_cache());
   for (std::int64_t d = mine.left; d < mine.right; d += 4) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 64); n += 2) {
       vec sum0 = v_zero();
@@ -1239,10 +1266,9 @@ static void transformer_blocks_5_norm1_forward(const real* transformer_blocks_ca
       const vec t12 = v_rsqrt(t11);
       const vec t13 = v_mul(t8, t12);
       const vec x14 = v_set(transformer_blocks_5_norm1_weight[d]);
-      const vec t15 = v_mul(t13, x14);
-      const vec x16 = v_set(transformer_blocks_5_norm1_bias[d]);
-      const vec t17 = v_add(t15, x16);
-      v_store_strided(transformer_blocks_5_norm1_add + (n * 256 + d), 256, t17, lanes);
+      const vec x15 = v_set(transformer_blocks_5_norm1_bias[d]);
+      const vec t16 = v_fma(t13, x14, x15);
+      v_store_strided(transformer_blocks_5_norm1_add + (n * 256 + d), 256, t16, lanes);
     }
   }
 }
@@ -1252,7 +1278,7 @@ static void transformer_blocks_5_attention_forward(const Team& team, const real*
                                                    const real* transformer_blocks_5_attention_in_proj_weight_packed,
                                                    const real* transformer_blocks_5_attention_in_proj_bias,
                                                    real* transformer_blocks_5_attention_add) {
-  const Tiles mine = team.tiles(65, 2, 768, 4, false);
+  const Tiles mine = team.tiles(65, 2, 768, 4, 786432 > tessera_second_cache());
   for (std::int64_t d = mine.left; d < mine.right; d += 4) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 64); n += 2) {
       vec sum0 = v_zero();
@@ -1402,18 +1428,17 @@ static void transformer_blocks_5_attention_forward_4(const real* transformer_blo
       for (std::int64_t n = 0; n < 65; ++n) {
         const vec x3 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n));
         const vec t4 = v_set(real(0.17677669529663687));
-        const vec t5 = v_mul(x3, t4);
-        const vec t6 = v_sub(t5, row0);
-        const vec t7 = v_exp(t6);
-        sum1 = v_add(sum1, t7);
-        v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n), t7);
+        const vec t5 = v_fms(x3, t4, row0);
+        const vec t6 = v_exp(t5);
+        sum1 = v_add(sum1, t6);
+        v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n), t6);
       }
       const vec row1 = v_set(v_sum(sum1));
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x8 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n));
-        const vec t9 = v_div_one(v_set(real(1.0)), row1);
-        const vec t10 = v_mul(x8, t9);
-        v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n), t10);
+        const vec x7 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n));
+        const vec t8 = v_div_one(v_set(real(1.0)), row1);
+        const vec t9 = v_mul(x7, t8);
+        v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n), t9);
       }
     }
   }
@@ -1455,7 +1480,7 @@ static void transformer_blocks_5_attention_out_proj_forward(const Team& team,
                                                             const real* transformer_blocks_5_attention_rearrange,
                                                             const real* transformer_blocks_5_attention_out_proj_weight_packed,
                                                             real* transformer_blocks_5_attention_out_proj_einsum) {
-  const Tiles mine = team.tiles(1, 1, 256, 4, false);
+  const Tiles mine = team.tiles(1, 1, 256, 4, 262144 > tessera_second_cache());
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t d = mine.left; d < mine.right; d += 4) {
       vec sum0 = v_zero();
@@ -1526,10 +1551,9 @@ static void transformer_blocks_5_attention_out_proj_forward_2(const real* transf
     const vec t24 = v_rsqrt(t23);
     const vec t25 = v_mul(t20, t24);
     const vec x26 = v_set(transformer_blocks_5_norm2_weight[d]);
-    const vec t27 = v_mul(t25, x26);
-    const vec x28 = v_set(transformer_blocks_5_norm2_bias[d]);
-    const vec t29 = v_add(t27, x28);
-    v_store_strided(transformer_blocks_5_norm2_add + d, 256, t29, lanes);
+    const vec x27 = v_set(transformer_blocks_5_norm2_bias[d]);
+    const vec t28 = v_fma(t25, x26, x27);
+    v_store_strided(transformer_blocks_5_norm2_add + d, 256, t28, lanes);
   }
 }
 
@@ -1538,7 +1562,7 @@ static void transformer_blocks_5_ffn_linear1_forward(const Team& team, const rea
                                                      const real* transformer_blocks_5_ffn_linear1_weight_packed,
                                                      const real* transformer_blocks_5_ffn_linear1_bias,
                                                      real* transformer_blocks_5_ffn_gelu) {
-  const Tiles mine = team.tiles(1, 1, 512, 4, false);
+  const Tiles mine = team.tiles(1, 1, 512, 4, 524288 > tessera_second_cache());
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t m = mine.left; m < mine.right; m += 4) {
       vec sum0 = v_zero();
@@ -1576,7 +1600,7 @@ static void transformer_blocks_5_ffn_linear1_forward(const Team& team, const rea
 static void transformer_blocks_5_ffn_linear2_forward(const Team& team, const real* transformer_blocks_5_ffn_gelu,
                                                      const real* transformer_blocks_5_ffn_linear2_weight_packed,
                                                      real* transformer_blocks_5_ffn_linear2_einsum) {
-  const Tiles mine = team.tiles(1, 1, 256, 4, false);
+  const Tiles mine = team.tiles(1, 1, 256, 4, 524288 > tessera_second_cache());
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t d = mine.left; d < mine.right; d += 4) {
       vec sum0 = v_zero();
@@ -1643,10 +1667,9 @@ static void transformer_blocks_5_ffn_linear2_forward_2(const real* transformer_b
     const vec t24 = v_rsqrt(t23);
     const vec t25 = v_mul(t20, t24);
     const vec x26 = v_set(norm_weight[d]);
-    const vec t27 = v_mul(t25, x26);
-    const vec x28 = v_set(norm_bias[d]);
-    const vec t29 = v_add(t27, x28);
-    v_store_strided(norm_add + d, 256, t29, lanes);
+    const vec x27 = v_set(norm_bias[d]);
+    const vec t28 = v_fma(t25, x26, x27);
+    v_store_strided(norm_add + d, 256, t28, lanes);
   }
 }
 
@@ -1853,10 +1876,9 @@ static void transformer_blocks_norm1_forward_train(const real* transformer_block
       const vec t18 = v_mul(t13, t17);
       v_store_strided(transformer_blocks_norm1_multiply + (n * 256 + d), 256, t18, lanes);
       const vec x19 = v_set(transformer_blocks_norm1_weight[d]);
-      const vec t20 = v_mul(t18, x19);
-      const vec x21 = v_set(transformer_blocks_norm1_bias[d]);
-      const vec t22 = v_add(t20, x21);
-      v_store_strided(transformer_blocks_norm1_add + (n * 256 + d), 256, t22, lanes);
+      const vec x20 = v_set(transformer_blocks_norm1_bias[d]);
+      const vec t21 = v_fma(t18, x19, x20);
+      v_store_strided(transformer_blocks_norm1_add + (n * 256 + d), 256, t21, lanes);
     }
   }
 }
@@ -1884,29 +1906,27 @@ static void transformer_blocks_attention_forward_4_train(const Team& team, const
       for (std::int64_t n2 = 0; n2 < 65; ++n2) {
         const vec x3 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
         const vec t4 = v_set(real(0.17677669529663687));
-        const vec t5 = v_mul(x3, t4);
-        const vec t6 = v_sub(t5, row0);
-        const vec t7 = v_exp(t6);
-        sum1 = v_add(sum1, t7);
-        v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), t7);
+        const vec t5 = v_fms(x3, t4, row0);
+        const vec t6 = v_exp(t5);
+        sum1 = v_add(sum1, t6);
+        v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), t6);
       }
       const vec row1 = v_set(v_sum(sum1));
       for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-        const vec x8 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
-        const vec t9 = v_div_one(v_set(real(1.0)), row1);
-        const vec t10 = v_mul(x8, t9);
-        v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), t10);
-        const vec x11 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
-        const vec t12 = v_set(real(0.17677669529663687));
-        const vec t13 = v_mul(x11, t12);
-        const vec t14 = v_sub(t13, row0);
-        const vec t15 = v_exp(t14);
-        const vec t16 = v_div_one(v_set(real(1.0)), row1);
-        const vec t17 = v_mul(t15, t16);
-        const vec t18 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + n2, 1, 858993459,
+        const vec x7 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
+        const vec t8 = v_div_one(v_set(real(1.0)), row1);
+        const vec t9 = v_mul(x7, t8);
+        v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), t9);
+        const vec x10 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
+        const vec t11 = v_set(real(0.17677669529663687));
+        const vec t12 = v_fms(x10, t11, row0);
+        const vec t13 = v_exp(t12);
+        const vec t14 = v_div_one(v_set(real(1.0)), row1);
+        const vec t15 = v_mul(t13, t14);
+        const vec t16 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + n2, 1, 858993459,
                                real(1.25));
-        const vec t19 = v_mul(t17, t18);
-        v_store(transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), t19);
+        const vec t17 = v_mul(t15, t16);
+        v_store(transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), t17);
       }
     }
   }
@@ -2035,10 +2055,9 @@ static void transformer_blocks_attention_out_proj_forward_2_train(const real* tr
       const vec t30 = v_mul(t25, t29);
       v_store_strided(transformer_blocks_norm2_multiply + (n * 256 + d), 256, t30, lanes);
       const vec x31 = v_set(transformer_blocks_norm2_weight[d]);
-      const vec t32 = v_mul(t30, x31);
-      const vec x33 = v_set(transformer_blocks_norm2_bias[d]);
-      const vec t34 = v_add(t32, x33);
-      v_store_strided(transformer_blocks_norm2_add + (n * 256 + d), 256, t34, lanes);
+      const vec x32 = v_set(transformer_blocks_norm2_bias[d]);
+      const vec t33 = v_fma(t30, x31, x32);
+      v_store_strided(transformer_blocks_norm2_add + (n * 256 + d), 256, t33, lanes);
     }
   }
 }
@@ -2052,7 +2071,7 @@ static void transformer_blocks_ffn_linear1_forward_train(const Team& team, const
                                                          const std::int32_t* random,
                                                          real* transformer_blocks_ffn_multiply,
                                                          real* transformer_blocks_ffn_gelu) {
-  const Tiles mine = team.tiles(65, 2, 512, 4, false);
+  const Tiles mine = team.tiles(65, 2, 512, 4, 524288 > tessera_second_cache());
   for (std::int64_t m = mine.left; m < mine.right; m += 4) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 64); n += 2) {
       vec sum0 = v_zero();
@@ -2143,11 +2162,10 @@ static void transformer_blocks_ffn_linear2_forward_train(const Team& team, const
                                                          const std::int64_t layer,
                                                          const real* transformer_blocks_ffn_gelu,
                                                          const real* transformer_blocks_ffn_linear2_weight_packed,
-                                                         const real* transformer_blocks_add,
                                                          const real* transformer_blocks_ffn_linear2_bias,
-                                                         const std::int32_t* random,
+                                                         const std::int32_t* random, const real* transformer_blocks_add,
                                                          real* transformer_blocks_carry_next) {
-  const Tiles mine = team.tiles(65, 2, 256, 4, false);
+  const Tiles mine = team.tiles(65, 2, 256, 4, 524288 > tessera_second_cache());
   for (std::int64_t d = mine.left; d < mine.right; d += 4) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 64); n += 2) {
       vec sum0 = v_zero();
@@ -2186,14 +2204,13 @@ static void transformer_blocks_ffn_linear2_forward_train(const Team& team, const
       for (std::int64_t row = 0; row < 2; ++row) {
         for (std::int64_t column = 0; column < 4; ++column) {
           const vec sum = v_load(sums + (row * 4 + column));
-          const vec x6 = v_load(transformer_blocks_add + ((n + row) * 256 + (d + column)));
-          const vec x7 = v_load(transformer_blocks_ffn_linear2_bias + (d + column));
-          const vec t8 = v_add(sum, x7);
-          const vec t9 = v_keep(random, layer * 65536 + 3, image * 16640 + (n + row) * 256 + (d + column), 1, 858993459,
+          const vec x6 = v_load(transformer_blocks_ffn_linear2_bias + (d + column));
+          const vec t7 = v_add(sum, x6);
+          const vec t8 = v_keep(random, layer * 65536 + 3, image * 16640 + (n + row) * 256 + (d + column), 1, 858993459,
                                 real(1.25));
-          const vec t10 = v_mul(t8, t9);
-          const vec t11 = v_add(x6, t10);
-          v_store(transformer_blocks_carry_next + ((n + row) * 256 + (d + column)), t11);
+          const vec x9 = v_load(transformer_blocks_add + ((n + row) * 256 + (d + column)));
+          const vec t10 = v_fma(t7, t8, x9);
+          v_store(transformer_blocks_carry_next + ((n + row) * 256 + (d + column)), t10);
         }
       }
     }
@@ -2203,15 +2220,15 @@ static void transformer_blocks_ffn_linear2_forward_train(const Team& team, const
       vec sum2 = v_zero();
       vec sum3 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
-        const vec x12 = v_set(transformer_blocks_ffn_gelu[m + 32768]);
-        const vec x13 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 4));
-        sum0 = v_fma(x12, x13, sum0);
-        const vec x14 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 4 + 1));
-        sum1 = v_fma(x12, x14, sum1);
-        const vec x15 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 4 + 2));
-        sum2 = v_fma(x12, x15, sum2);
-        const vec x16 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 4 + 3));
-        sum3 = v_fma(x12, x16, sum3);
+        const vec x11 = v_set(transformer_blocks_ffn_gelu[m + 32768]);
+        const vec x12 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 4));
+        sum0 = v_fma(x11, x12, sum0);
+        const vec x13 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 4 + 1));
+        sum1 = v_fma(x11, x13, sum1);
+        const vec x14 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 4 + 2));
+        sum2 = v_fma(x11, x14, sum2);
+        const vec x15 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 4 + 3));
+        sum3 = v_fma(x11, x15, sum3);
       }
       alignas(64) real sums[4];
       v_store(sums, sum0);
@@ -2220,14 +2237,13 @@ static void transformer_blocks_ffn_linear2_forward_train(const Team& team, const
       v_store(sums + 3, sum3);
       for (std::int64_t column = 0; column < 4; ++column) {
         const vec sum = v_load(sums + column);
-        const vec x17 = v_load(transformer_blocks_add + (d + column + 16384));
-        const vec x18 = v_load(transformer_blocks_ffn_linear2_bias + (d + column));
-        const vec t19 = v_add(sum, x18);
-        const vec t20 = v_keep(random, layer * 65536 + 3, image * 16640 + 16384 + (d + column), 1, 858993459,
+        const vec x16 = v_load(transformer_blocks_ffn_linear2_bias + (d + column));
+        const vec t17 = v_add(sum, x16);
+        const vec t18 = v_keep(random, layer * 65536 + 3, image * 16640 + 16384 + (d + column), 1, 858993459,
                                real(1.25));
-        const vec t21 = v_mul(t19, t20);
-        const vec t22 = v_add(x17, t21);
-        v_store(transformer_blocks_carry_next + (d + column + 16384), t22);
+        const vec x19 = v_load(transformer_blocks_add + (d + column + 16384));
+        const vec t20 = v_fma(t17, t18, x19);
+        v_store(transformer_blocks_carry_next + (d + column + 16384), t20);
       }
     }
   }
@@ -2272,10 +2288,9 @@ static void transformer_blocks_5_norm1_forward_train(const real* transformer_blo
       const vec t18 = v_mul(t13, t17);
       v_store_strided(transformer_blocks_5_norm1_multiply + (n * 256 + d), 256, t18, lanes);
       const vec x19 = v_set(transformer_blocks_5_norm1_weight[d]);
-      const vec t20 = v_mul(t18, x19);
-      const vec x21 = v_set(transformer_blocks_5_norm1_bias[d]);
-      const vec t22 = v_add(t20, x21);
-      v_store_strided(transformer_blocks_5_norm1_add + (n * 256 + d), 256, t22, lanes);
+      const vec x20 = v_set(transformer_blocks_5_norm1_bias[d]);
+      const vec t21 = v_fma(t18, x19, x20);
+      v_store_strided(transformer_blocks_5_norm1_add + (n * 256 + d), 256, t21, lanes);
     }
   }
 }
@@ -2300,28 +2315,26 @@ static void transformer_blocks_5_attention_forward_4_train(const std::int64_t im
       for (std::int64_t n = 0; n < 65; ++n) {
         const vec x3 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n));
         const vec t4 = v_set(real(0.17677669529663687));
-        const vec t5 = v_mul(x3, t4);
-        const vec t6 = v_sub(t5, row0);
-        const vec t7 = v_exp(t6);
-        sum1 = v_add(sum1, t7);
-        v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n), t7);
+        const vec t5 = v_fms(x3, t4, row0);
+        const vec t6 = v_exp(t5);
+        sum1 = v_add(sum1, t6);
+        v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n), t6);
       }
       const vec row1 = v_set(v_sum(sum1));
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x8 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n));
-        const vec t9 = v_div_one(v_set(real(1.0)), row1);
-        const vec t10 = v_mul(x8, t9);
-        v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n), t10);
-        const vec x11 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n));
-        const vec t12 = v_set(real(0.17677669529663687));
-        const vec t13 = v_mul(x11, t12);
-        const vec t14 = v_sub(t13, row0);
-        const vec t15 = v_exp(t14);
-        const vec t16 = v_div_one(v_set(real(1.0)), row1);
+        const vec x7 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n));
+        const vec t8 = v_div_one(v_set(real(1.0)), row1);
+        const vec t9 = v_mul(x7, t8);
+        v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n), t9);
+        const vec x10 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n));
+        const vec t11 = v_set(real(0.17677669529663687));
+        const vec t12 = v_fms(x10, t11, row0);
+        const vec t13 = v_exp(t12);
+        const vec t14 = v_div_one(v_set(real(1.0)), row1);
+        const vec t15 = v_mul(t13, t14);
+        const vec t16 = v_keep(random, 4, image * 35360 + h * 4420 + i * 68 + n, 1, 858993459, real(1.25));
         const vec t17 = v_mul(t15, t16);
-        const vec t18 = v_keep(random, 4, image * 35360 + h * 4420 + i * 68 + n, 1, 858993459, real(1.25));
-        const vec t19 = v_mul(t17, t18);
-        v_store(transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + n), t19);
+        v_store(transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + n), t17);
       }
     }
   }
@@ -2412,10 +2425,9 @@ static void transformer_blocks_5_attention_out_proj_forward_2_train(const real* 
     const vec t30 = v_mul(t25, t29);
     v_store_strided(transformer_blocks_5_norm2_multiply + d, 256, t30, lanes);
     const vec x31 = v_set(transformer_blocks_5_norm2_weight[d]);
-    const vec t32 = v_mul(t30, x31);
-    const vec x33 = v_set(transformer_blocks_5_norm2_bias[d]);
-    const vec t34 = v_add(t32, x33);
-    v_store_strided(transformer_blocks_5_norm2_add + d, 256, t34, lanes);
+    const vec x32 = v_set(transformer_blocks_5_norm2_bias[d]);
+    const vec t33 = v_fma(t30, x31, x32);
+    v_store_strided(transformer_blocks_5_norm2_add + d, 256, t33, lanes);
   }
 }
 
@@ -2426,7 +2438,7 @@ static void transformer_blocks_5_ffn_linear1_backward(const Team& team, const st
                                                       const real* transformer_blocks_5_ffn_linear1_bias,
                                                       const std::int32_t* random, real* transformer_blocks_5_ffn_gelu,
                                                       real* d_transformer_blocks_5_ffn_gelu_gradient) {
-  const Tiles mine = team.tiles(1, 1, 512, 4, false);
+  const Tiles mine = team.tiles(1, 1, 512, 4, 524288 > tessera_second_cache());
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t m = mine.left; m < mine.right; m += 4) {
       vec sum0 = v_zero();
@@ -2466,65 +2478,61 @@ static void transformer_blocks_5_ffn_linear1_backward(const Team& team, const st
 
 // b < B, i < 1, d < D=256 (row)
 static void transformer_blocks_5_ffn_linear2_forward_2_train(const std::int64_t image,
-                                                             const real* transformer_blocks_5_add,
                                                              const real* transformer_blocks_5_ffn_linear2_einsum,
                                                              const real* transformer_blocks_5_ffn_linear2_bias,
-                                                             const std::int32_t* random, real* norm_rsqrt,
+                                                             const std::int32_t* random,
+                                                             const real* transformer_blocks_5_add, real* norm_rsqrt,
                                                              real* norm_multiply, const real* norm_weight,
                                                              const real* norm_bias, real* norm_add) {
   vec sum0 = v_zero();
   for (std::int64_t d = 0; d < 256; ++d) {
-    const vec x0 = v_load_strided(transformer_blocks_5_add + d, 256, lanes);
-    const vec x1 = v_load_strided(transformer_blocks_5_ffn_linear2_einsum + d, 256, lanes);
-    const vec x2 = v_set(transformer_blocks_5_ffn_linear2_bias[d]);
-    const vec t3 = v_add(x1, x2);
-    const vec t4 = v_keep(random, 6, image * 16640 + d, 256, 858993459, real(1.25));
-    const vec t5 = v_mul(t3, t4);
-    const vec t6 = v_add(x0, t5);
-    sum0 = v_add(sum0, t6);
+    const vec x0 = v_load_strided(transformer_blocks_5_ffn_linear2_einsum + d, 256, lanes);
+    const vec x1 = v_set(transformer_blocks_5_ffn_linear2_bias[d]);
+    const vec t2 = v_add(x0, x1);
+    const vec t3 = v_keep(random, 6, image * 16640 + d, 256, 858993459, real(1.25));
+    const vec x4 = v_load_strided(transformer_blocks_5_add + d, 256, lanes);
+    const vec t5 = v_fma(t2, t3, x4);
+    sum0 = v_add(sum0, t5);
   }
   vec sum1 = v_zero();
   for (std::int64_t d = 0; d < 256; ++d) {
-    const vec x7 = v_load_strided(transformer_blocks_5_add + d, 256, lanes);
-    const vec x8 = v_load_strided(transformer_blocks_5_ffn_linear2_einsum + d, 256, lanes);
-    const vec x9 = v_set(transformer_blocks_5_ffn_linear2_bias[d]);
-    const vec t10 = v_add(x8, x9);
-    const vec t11 = v_keep(random, 6, image * 16640 + d, 256, 858993459, real(1.25));
-    const vec t12 = v_mul(t10, t11);
-    const vec t13 = v_add(x7, t12);
-    const vec t14 = v_set(real(256.0));
-    const vec t15 = v_div(sum0, t14);
-    const vec t16 = v_sub(t13, t15);
-    sum1 = v_fma(t16, t16, sum1);
+    const vec x6 = v_load_strided(transformer_blocks_5_ffn_linear2_einsum + d, 256, lanes);
+    const vec x7 = v_set(transformer_blocks_5_ffn_linear2_bias[d]);
+    const vec t8 = v_add(x6, x7);
+    const vec t9 = v_keep(random, 6, image * 16640 + d, 256, 858993459, real(1.25));
+    const vec x10 = v_load_strided(transformer_blocks_5_add + d, 256, lanes);
+    const vec t11 = v_fma(t8, t9, x10);
+    const vec t12 = v_set(real(256.0));
+    const vec t13 = v_div(sum0, t12);
+    const vec t14 = v_sub(t11, t13);
+    sum1 = v_fma(t14, t14, sum1);
   }
-  const vec t17 = v_set(real(256.0));
-  const vec t18 = v_div(sum1, t17);
-  const vec t19 = v_set(real(1e-05));
-  const vec t20 = v_add(t18, t19);
-  const vec t21 = v_rsqrt(t20);
-  v_store(norm_rsqrt, t21);
+  const vec t15 = v_set(real(256.0));
+  const vec t16 = v_div(sum1, t15);
+  const vec t17 = v_set(real(1e-05));
+  const vec t18 = v_add(t16, t17);
+  const vec t19 = v_rsqrt(t18);
+  v_store(norm_rsqrt, t19);
   for (std::int64_t d = 0; d < 256; ++d) {
-    const vec x22 = v_load_strided(transformer_blocks_5_add + d, 256, lanes);
-    const vec x23 = v_load_strided(transformer_blocks_5_ffn_linear2_einsum + d, 256, lanes);
-    const vec x24 = v_set(transformer_blocks_5_ffn_linear2_bias[d]);
-    const vec t25 = v_add(x23, x24);
-    const vec t26 = v_keep(random, 6, image * 16640 + d, 256, 858993459, real(1.25));
-    const vec t27 = v_mul(t25, t26);
-    const vec t28 = v_add(x22, t27);
-    const vec t29 = v_set(real(256.0));
-    const vec t30 = v_div(sum0, t29);
-    const vec t31 = v_sub(t28, t30);
-    const vec t32 = v_div(sum1, t29);
-    const vec t33 = v_set(real(1e-05));
-    const vec t34 = v_add(t32, t33);
-    const vec t35 = v_rsqrt(t34);
-    const vec t36 = v_mul(t31, t35);
-    v_store_strided(norm_multiply + d, 256, t36, lanes);
-    const vec x37 = v_set(norm_weight[d]);
-    const vec t38 = v_mul(t36, x37);
-    const vec x39 = v_set(norm_bias[d]);
-    const vec t40 = v_add(t38, x39);
-    v_store_strided(norm_add + d, 256, t40, lanes);
+    const vec x20 = v_load_strided(transformer_blocks_5_ffn_linear2_einsum + d, 256, lanes);
+    const vec x21 = v_set(transformer_blocks_5_ffn_linear2_bias[d]);
+    const vec t22 = v_add(x20, x21);
+    const vec t23 = v_keep(random, 6, image * 16640 + d, 256, 858993459, real(1.25));
+    const vec x24 = v_load_strided(transformer_blocks_5_add + d, 256, lanes);
+    const vec t25 = v_fma(t22, t23, x24);
+    const vec t26 = v_set(real(256.0));
+    const vec t27 = v_div(sum0, t26);
+    const vec t28 = v_sub(t25, t27);
+    const vec t29 = v_div(sum1, t26);
+    const vec t30 = v_set(real(1e-05));
+    const vec t31 = v_add(t29, t30);
+    const vec t32 = v_rsqrt(t31);
+    const vec t33 = v_mul(t28, t32);
+    v_store_strided(norm_multiply + d, 256, t33, lanes);
+    const vec x34 = v_set(norm_weight[d]);
+    const vec x35 = v_set(norm_bias[d]);
+    const vec t36 = v_fma(t33, x34, x35);
+    v_store_strided(norm_add + d, 256, t36, lanes);
   }
 }
 
@@ -2625,21 +2633,20 @@ static void norm_backward(const std::int64_t image, const real* d_head_einsum, c
   }
   for (std::int64_t d = 0; d < 256; ++d) {
     const vec x4 = v_load(norm_rsqrt);
-    const vec x5 = v_set(d_head_einsum[d]);
-    const vec x6 = v_set(norm_weight[d]);
-    const vec t7 = v_mul(x5, x6);
-    const vec t8 = v_set(real(256.0));
-    const vec t9 = v_div(sum1, t8);
-    const vec t10 = v_sub(t7, t9);
-    const vec x11 = v_load_strided(norm_multiply + d, 256, lanes);
-    const vec t12 = v_div(sum0, t8);
-    const vec t13 = v_mul(x11, t12);
-    const vec t14 = v_sub(t10, t13);
-    const vec t15 = v_mul(x4, t14);
-    v_store_strided(d_norm_multiply + d, 256, t15, lanes);
-    const vec t16 = v_keep(random, 6, image * 16640 + d, 256, 858993459, real(1.25));
-    const vec t17 = v_mul(t15, t16);
-    v_store_strided(d_transformer_blocks_5_ffn_multiply + d, 256, t17, lanes);
+    const vec x5 = v_load_strided(norm_multiply + d, 256, lanes);
+    const vec t6 = v_set(real(256.0));
+    const vec t7 = v_div(sum0, t6);
+    const vec x8 = v_set(d_head_einsum[d]);
+    const vec x9 = v_set(norm_weight[d]);
+    const vec t10 = v_mul(x8, x9);
+    const vec t11 = v_div(sum1, t6);
+    const vec t12 = v_sub(t10, t11);
+    const vec t13 = v_fnma(x5, t7, t12);
+    const vec t14 = v_mul(x4, t13);
+    v_store_strided(d_norm_multiply + d, 256, t14, lanes);
+    const vec t15 = v_keep(random, 6, image * 16640 + d, 256, 858993459, real(1.25));
+    const vec t16 = v_mul(t14, t15);
+    v_store_strided(d_transformer_blocks_5_ffn_multiply + d, 256, t16, lanes);
   }
 }
 
@@ -2650,7 +2657,7 @@ static void transformer_blocks_5_ffn_linear2_backward(const Team& team, const st
                                                       const real* d_transformer_blocks_5_ffn_gelu_gradient,
                                                       const std::int32_t* random,
                                                       real* d_transformer_blocks_5_ffn_multiply_2) {
-  const Tiles mine = team.tiles(1, 1, 512, 4, false);
+  const Tiles mine = team.tiles(1, 1, 512, 4, 524288 > tessera_second_cache());
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t m = mine.left; m < mine.right; m += 4) {
       vec sum0 = v_zero();
@@ -2690,7 +2697,7 @@ static void transformer_blocks_5_ffn_linear1_backward_2(const Team& team,
                                                         const real* d_transformer_blocks_5_ffn_multiply_2,
                                                         const real* transformer_blocks_5_ffn_linear1_weight_packed_transposed,
                                                         real* d_transformer_blocks_5_ffn_linear1_einsum) {
-  const Tiles mine = team.tiles(1, 1, 256, 4, false);
+  const Tiles mine = team.tiles(1, 1, 256, 4, 524288 > tessera_second_cache());
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t d = mine.left; d < mine.right; d += 4) {
       vec sum0 = v_zero();
@@ -2720,9 +2727,8 @@ static void transformer_blocks_5_ffn_linear1_backward_2(const Team& team,
 static void transformer_blocks_5_norm2_backward(const real* d_transformer_blocks_5_ffn_linear1_einsum,
                                                 const real* transformer_blocks_5_norm2_weight,
                                                 const real* transformer_blocks_5_norm2_multiply,
-                                                const real* d_norm_multiply,
                                                 const real* transformer_blocks_5_norm2_rsqrt,
-                                                real* d_transformer_blocks_5_add) {
+                                                const real* d_norm_multiply, real* d_transformer_blocks_5_add) {
   vec sum0 = v_zero();
   vec sum1 = v_zero();
   for (std::int64_t d = 0; d < 256; ++d) {
@@ -2734,21 +2740,19 @@ static void transformer_blocks_5_norm2_backward(const real* d_transformer_blocks
     sum1 = v_fma(x0, x1, sum1);
   }
   for (std::int64_t d = 0; d < 256; ++d) {
-    const vec x4 = v_load_strided(d_norm_multiply + d, 256, lanes);
-    const vec x5 = v_load(transformer_blocks_5_norm2_rsqrt);
-    const vec x6 = v_load_strided(d_transformer_blocks_5_ffn_linear1_einsum + d, 256, lanes);
-    const vec x7 = v_set(transformer_blocks_5_norm2_weight[d]);
-    const vec t8 = v_mul(x6, x7);
-    const vec t9 = v_set(real(256.0));
-    const vec t10 = v_div(sum1, t9);
-    const vec t11 = v_sub(t8, t10);
-    const vec x12 = v_load_strided(transformer_blocks_5_norm2_multiply + d, 256, lanes);
-    const vec t13 = v_div(sum0, t9);
-    const vec t14 = v_mul(x12, t13);
-    const vec t15 = v_sub(t11, t14);
-    const vec t16 = v_mul(x5, t15);
-    const vec t17 = v_add(x4, t16);
-    v_store_strided(d_transformer_blocks_5_add + d, 256, t17, lanes);
+    const vec x4 = v_load(transformer_blocks_5_norm2_rsqrt);
+    const vec x5 = v_load_strided(transformer_blocks_5_norm2_multiply + d, 256, lanes);
+    const vec t6 = v_set(real(256.0));
+    const vec t7 = v_div(sum0, t6);
+    const vec x8 = v_load_strided(d_transformer_blocks_5_ffn_linear1_einsum + d, 256, lanes);
+    const vec x9 = v_set(transformer_blocks_5_norm2_weight[d]);
+    const vec t10 = v_mul(x8, x9);
+    const vec t11 = v_div(sum1, t6);
+    const vec t12 = v_sub(t10, t11);
+    const vec t13 = v_fnma(x5, t7, t12);
+    const vec x14 = v_load_strided(d_norm_multiply + d, 256, lanes);
+    const vec t15 = v_fma(x4, t13, x14);
+    v_store_strided(d_transformer_blocks_5_add + d, 256, t15, lanes);
   }
 }
 
@@ -2756,7 +2760,7 @@ static void transformer_blocks_5_norm2_backward(const real* d_transformer_blocks
 static void transformer_blocks_5_attention_out_proj_backward(const Team& team, const real* d_transformer_blocks_5_add,
                                                              const real* transformer_blocks_5_attention_out_proj_weight_packed_transposed,
                                                              real* d_transformer_blocks_5_attention_out_proj_einsum) {
-  const Tiles mine = team.tiles(1, 1, 256, 4, false);
+  const Tiles mine = team.tiles(1, 1, 256, 4, 262144 > tessera_second_cache());
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t d = mine.left; d < mine.right; d += 4) {
       vec sum0 = v_zero();
@@ -3033,7 +3037,7 @@ static void transformer_blocks_5_attention_backward_8(const Team& team,
                                                       const real* d_transformer_blocks_5_attention_rearrange,
                                                       const real* transformer_blocks_5_attention_in_proj_weight_packed_transposed,
                                                       real* d_transformer_blocks_5_attention_einsum_2) {
-  const Tiles mine = team.tiles(65, 2, 256, 4, false);
+  const Tiles mine = team.tiles(65, 2, 256, 4, 786432 > tessera_second_cache());
   for (std::int64_t d = mine.left; d < mine.right; d += 4) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 64); n += 2) {
       vec sum0 = v_zero();
@@ -3112,18 +3116,17 @@ static void transformer_blocks_5_norm1_backward(const real* d_transformer_blocks
     }
     for (std::int64_t d = 0; d < 256; ++d) {
       const vec x4 = v_load(transformer_blocks_5_norm1_rsqrt + n);
-      const vec x5 = v_load_strided(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d), 256, lanes);
-      const vec x6 = v_set(transformer_blocks_5_norm1_weight[d]);
-      const vec t7 = v_mul(x5, x6);
-      const vec t8 = v_set(real(256.0));
-      const vec t9 = v_div(sum1, t8);
-      const vec t10 = v_sub(t7, t9);
-      const vec x11 = v_load_strided(transformer_blocks_5_norm1_multiply + (n * 256 + d), 256, lanes);
-      const vec t12 = v_div(sum0, t8);
-      const vec t13 = v_mul(x11, t12);
-      const vec t14 = v_sub(t10, t13);
-      const vec t15 = v_mul(x4, t14);
-      v_store_strided(d_transformer_blocks_5_norm1_multiply + (n * 256 + d), 256, t15, lanes);
+      const vec x5 = v_load_strided(transformer_blocks_5_norm1_multiply + (n * 256 + d), 256, lanes);
+      const vec t6 = v_set(real(256.0));
+      const vec t7 = v_div(sum0, t6);
+      const vec x8 = v_load_strided(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d), 256, lanes);
+      const vec x9 = v_set(transformer_blocks_5_norm1_weight[d]);
+      const vec t10 = v_mul(x8, x9);
+      const vec t11 = v_div(sum1, t6);
+      const vec t12 = v_sub(t10, t11);
+      const vec t13 = v_fnma(x5, t7, t12);
+      const vec t14 = v_mul(x4, t13);
+      v_store_strided(d_transformer_blocks_5_norm1_multiply + (n * 256 + d), 256, t14, lanes);
     }
   }
 }
@@ -3866,78 +3869,20 @@ static void transformer_blocks_5_attention_out_proj_weight_gradient(const std::i
   }
 }
 
-// b < B (summed), n < N+1=65 (summed), d < 3*D=768
-static void transformer_blocks_5_attention_in_proj_bias_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                                         const real* d_transformer_blocks_5_attention_rearrange,
-                                                                         real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  for (std::int64_t d = 0; d < 768; d += 8) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    for (std::int64_t b = begin; b < end; ++b) {
-      for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_5_attention_rearrange + (b * 1324768 + n * 768 + d));
-        sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_5_attention_rearrange + (b * 1324768 + n * 768 + d + 1));
-        sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_5_attention_rearrange + (b * 1324768 + n * 768 + d + 2));
-        sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_5_attention_rearrange + (b * 1324768 + n * 768 + d + 3));
-        sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_5_attention_rearrange + (b * 1324768 + n * 768 + d + 4));
-        sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_5_attention_rearrange + (b * 1324768 + n * 768 + d + 5));
-        sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_5_attention_rearrange + (b * 1324768 + n * 768 + d + 6));
-        sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_5_attention_rearrange + (b * 1324768 + n * 768 + d + 7));
-        sum7 = v_add(sum7, x7);
-      }
-    }
-    v_store(partial + (chunk * 768 + d), sum0);
-    v_store(partial + (chunk * 768 + (d + 1)), sum1);
-    v_store(partial + (chunk * 768 + (d + 2)), sum2);
-    v_store(partial + (chunk * 768 + (d + 3)), sum3);
-    v_store(partial + (chunk * 768 + (d + 4)), sum4);
-    v_store(partial + (chunk * 768 + (d + 5)), sum5);
-    v_store(partial + (chunk * 768 + (d + 6)), sum6);
-    v_store(partial + (chunk * 768 + (d + 7)), sum7);
-  }
-}
-
-// b < B (summed), n < N+1=65 (summed), d < 3*D=768
-static void transformer_blocks_5_attention_in_proj_bias_gradient_sum(const Group& group,
-                                                                     real* gradient_transformer_blocks_5_attention_in_proj_bias,
-                                                                     const real* partial) {
-  for (std::int64_t d = 0; d < 768; ++d) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load(gradient_transformer_blocks_5_attention_in_proj_bias + d);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 768 + d)));
-    }
-    v_store(gradient_transformer_blocks_5_attention_in_proj_bias + d, sum0);
-  }
-}
-
 // d < 3*D=768, d2 < D=256, b < B (summed), n < N+1=65 (summed)
 static void transformer_blocks_5_attention_in_proj_weight_gradient(const std::int64_t begin, const std::int64_t end,
                                                                    const Group& group,
                                                                    const real* d_transformer_blocks_5_attention_rearrange,
                                                                    const real* transformer_blocks_5_norm1_add,
+                                                                   real* gradient_transformer_blocks_5_attention_in_proj_bias,
                                                                    real* gradient_transformer_blocks_5_attention_in_proj_weight) {
   for (std::int64_t b = 0; b < group.images; ++b) {
     v_fetch(d_transformer_blocks_5_attention_rearrange + b * 1324768, 49920);
     v_fetch(transformer_blocks_5_norm1_add + b * 1324768, 16640);
     g_gradient<256, 65, 2, 4>(begin, end, group.first + b > 0, d_transformer_blocks_5_attention_rearrange + b * 1324768,
                               768, transformer_blocks_5_norm1_add + b * 1324768, 256,
-                              gradient_transformer_blocks_5_attention_in_proj_weight, 256);
+                              gradient_transformer_blocks_5_attention_in_proj_weight, 256,
+                              gradient_transformer_blocks_5_attention_in_proj_bias);
   }
 }
 
@@ -4093,7 +4038,7 @@ static void transformer_blocks_ffn_linear2_backward(const Team& team, const std:
                                                     real* d_transformer_blocks_ffn_linear2_copy,
                                                     const std::int32_t* random,
                                                     real* d_transformer_blocks_ffn_multiply_2) {
-  const Tiles mine = team.tiles(65, 2, 512, 4, false);
+  const Tiles mine = team.tiles(65, 2, 512, 4, 524288 > tessera_second_cache());
   v_fetch(transformer_blocks_ffn_multiply, 33280);
   for (std::int64_t m = mine.left; m < mine.right; m += 4) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 64); n += 2) {
@@ -4186,7 +4131,7 @@ static void transformer_blocks_ffn_linear2_backward(const Team& team, const std:
 static void transformer_blocks_ffn_linear1_backward(const Team& team, const real* d_transformer_blocks_ffn_multiply_2,
                                                     const real* transformer_blocks_ffn_linear1_weight_packed_transposed,
                                                     real* d_transformer_blocks_ffn_linear1_einsum) {
-  const Tiles mine = team.tiles(65, 2, 256, 4, false);
+  const Tiles mine = team.tiles(65, 2, 256, 4, 524288 > tessera_second_cache());
   for (std::int64_t d = mine.left; d < mine.right; d += 4) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 64); n += 2) {
       vec sum0 = v_zero();
@@ -4252,9 +4197,8 @@ static void transformer_blocks_norm2_backward(const real* d_transformer_blocks_f
                                               const real* transformer_blocks_norm2_multiply,
                                               const real* transformer_blocks_norm2_bias,
                                               real* d_transformer_blocks_ffn_linear1_copy,
-                                              const real* d_transformer_blocks_carry,
                                               const real* transformer_blocks_norm2_rsqrt,
-                                              real* d_transformer_blocks_add) {
+                                              const real* d_transformer_blocks_carry, real* d_transformer_blocks_add) {
   for (std::int64_t n = 0; n < 65; ++n) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
@@ -4269,23 +4213,20 @@ static void transformer_blocks_norm2_backward(const real* d_transformer_blocks_f
     for (std::int64_t d = 0; d < 256; ++d) {
       const vec x4 = v_load_strided(transformer_blocks_norm2_multiply + (n * 256 + d), 256, lanes);
       const vec x5 = v_set(transformer_blocks_norm2_weight[d]);
-      const vec t6 = v_mul(x4, x5);
-      const vec x7 = v_set(transformer_blocks_norm2_bias[d]);
-      const vec t8 = v_add(t6, x7);
-      v_store_strided(d_transformer_blocks_ffn_linear1_copy + (n * 256 + d), 256, t8, lanes);
-      const vec x9 = v_load_strided(d_transformer_blocks_carry + (n * 256 + d), 256, lanes);
-      const vec x10 = v_load(transformer_blocks_norm2_rsqrt + n);
+      const vec x6 = v_set(transformer_blocks_norm2_bias[d]);
+      const vec t7 = v_fma(x4, x5, x6);
+      v_store_strided(d_transformer_blocks_ffn_linear1_copy + (n * 256 + d), 256, t7, lanes);
+      const vec x8 = v_load(transformer_blocks_norm2_rsqrt + n);
+      const vec t9 = v_set(real(256.0));
+      const vec t10 = v_div(sum0, t9);
       const vec x11 = v_load_strided(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d), 256, lanes);
       const vec t12 = v_mul(x11, x5);
-      const vec t13 = v_set(real(256.0));
-      const vec t14 = v_div(sum1, t13);
-      const vec t15 = v_sub(t12, t14);
-      const vec t16 = v_div(sum0, t13);
-      const vec t17 = v_mul(x4, t16);
-      const vec t18 = v_sub(t15, t17);
-      const vec t19 = v_mul(x10, t18);
-      const vec t20 = v_add(x9, t19);
-      v_store_strided(d_transformer_blocks_add + (n * 256 + d), 256, t20, lanes);
+      const vec t13 = v_div(sum1, t9);
+      const vec t14 = v_sub(t12, t13);
+      const vec t15 = v_fnma(x4, t10, t14);
+      const vec x16 = v_load_strided(d_transformer_blocks_carry + (n * 256 + d), 256, lanes);
+      const vec t17 = v_fma(x8, t15, x16);
+      v_store_strided(d_transformer_blocks_add + (n * 256 + d), 256, t17, lanes);
     }
   }
 }
@@ -4294,7 +4235,7 @@ static void transformer_blocks_norm2_backward(const real* d_transformer_blocks_f
 static void transformer_blocks_attention_out_proj_backward(const Team& team, const real* d_transformer_blocks_add,
                                                            const real* transformer_blocks_attention_out_proj_weight_packed_transposed,
                                                            real* d_transformer_blocks_attention_out_proj_einsum) {
-  const Tiles mine = team.tiles(65, 2, 256, 4, false);
+  const Tiles mine = team.tiles(65, 2, 256, 4, 262144 > tessera_second_cache());
   for (std::int64_t d = mine.left; d < mine.right; d += 4) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 64); n += 2) {
       vec sum0 = v_zero();
@@ -4706,7 +4647,7 @@ static void transformer_blocks_attention_backward_7(const Team& team,
                                                     const real* d_transformer_blocks_attention_rearrange,
                                                     const real* transformer_blocks_attention_in_proj_weight_packed_transposed,
                                                     real* d_transformer_blocks_attention_einsum_2) {
-  const Tiles mine = team.tiles(65, 2, 256, 4, false);
+  const Tiles mine = team.tiles(65, 2, 256, 4, 786432 > tessera_second_cache());
   for (std::int64_t d = mine.left; d < mine.right; d += 4) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 64); n += 2) {
       vec sum0 = v_zero();
@@ -4772,8 +4713,8 @@ static void transformer_blocks_norm1_backward(const real* d_transformer_blocks_a
                                               const real* transformer_blocks_norm1_multiply,
                                               const real* transformer_blocks_norm1_bias,
                                               real* d_transformer_blocks_attention_copy_2,
-                                              const real* d_transformer_blocks_add,
                                               const real* transformer_blocks_norm1_rsqrt,
+                                              const real* d_transformer_blocks_add,
                                               real* d_transformer_blocks_carry_next) {
   for (std::int64_t n = 0; n < 65; ++n) {
     vec sum0 = v_zero();
@@ -4789,84 +4730,21 @@ static void transformer_blocks_norm1_backward(const real* d_transformer_blocks_a
     for (std::int64_t d = 0; d < 256; ++d) {
       const vec x4 = v_load_strided(transformer_blocks_norm1_multiply + (n * 256 + d), 256, lanes);
       const vec x5 = v_set(transformer_blocks_norm1_weight[d]);
-      const vec t6 = v_mul(x4, x5);
-      const vec x7 = v_set(transformer_blocks_norm1_bias[d]);
-      const vec t8 = v_add(t6, x7);
-      v_store_strided(d_transformer_blocks_attention_copy_2 + (n * 256 + d), 256, t8, lanes);
-      const vec x9 = v_load_strided(d_transformer_blocks_add + (n * 256 + d), 256, lanes);
-      const vec x10 = v_load(transformer_blocks_norm1_rsqrt + n);
+      const vec x6 = v_set(transformer_blocks_norm1_bias[d]);
+      const vec t7 = v_fma(x4, x5, x6);
+      v_store_strided(d_transformer_blocks_attention_copy_2 + (n * 256 + d), 256, t7, lanes);
+      const vec x8 = v_load(transformer_blocks_norm1_rsqrt + n);
+      const vec t9 = v_set(real(256.0));
+      const vec t10 = v_div(sum0, t9);
       const vec x11 = v_load_strided(d_transformer_blocks_attention_einsum_2 + (n * 256 + d), 256, lanes);
       const vec t12 = v_mul(x11, x5);
-      const vec t13 = v_set(real(256.0));
-      const vec t14 = v_div(sum1, t13);
-      const vec t15 = v_sub(t12, t14);
-      const vec t16 = v_div(sum0, t13);
-      const vec t17 = v_mul(x4, t16);
-      const vec t18 = v_sub(t15, t17);
-      const vec t19 = v_mul(x10, t18);
-      const vec t20 = v_add(x9, t19);
-      v_store_strided(d_transformer_blocks_carry_next + (n * 256 + d), 256, t20, lanes);
+      const vec t13 = v_div(sum1, t9);
+      const vec t14 = v_sub(t12, t13);
+      const vec t15 = v_fnma(x4, t10, t14);
+      const vec x16 = v_load_strided(d_transformer_blocks_add + (n * 256 + d), 256, lanes);
+      const vec t17 = v_fma(x8, t15, x16);
+      v_store_strided(d_transformer_blocks_carry_next + (n * 256 + d), 256, t17, lanes);
     }
-  }
-}
-
-// b < B (summed), n < N+1=65 (summed), d < D=256
-static void transformer_blocks_ffn_linear2_bias_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                                 const real* d_transformer_blocks_ffn_multiply,
-                                                                 real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  for (std::int64_t d = 0; d < 256; d += 8) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    for (std::int64_t b = begin; b < end; ++b) {
-      for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_ffn_multiply + (b * 1324768 + n * 256 + d));
-        sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_ffn_multiply + (b * 1324768 + n * 256 + d + 1));
-        sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_ffn_multiply + (b * 1324768 + n * 256 + d + 2));
-        sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_ffn_multiply + (b * 1324768 + n * 256 + d + 3));
-        sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_ffn_multiply + (b * 1324768 + n * 256 + d + 4));
-        sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_ffn_multiply + (b * 1324768 + n * 256 + d + 5));
-        sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_ffn_multiply + (b * 1324768 + n * 256 + d + 6));
-        sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_ffn_multiply + (b * 1324768 + n * 256 + d + 7));
-        sum7 = v_add(sum7, x7);
-      }
-    }
-    v_store(partial + (chunk * 256 + d), sum0);
-    v_store(partial + (chunk * 256 + (d + 1)), sum1);
-    v_store(partial + (chunk * 256 + (d + 2)), sum2);
-    v_store(partial + (chunk * 256 + (d + 3)), sum3);
-    v_store(partial + (chunk * 256 + (d + 4)), sum4);
-    v_store(partial + (chunk * 256 + (d + 5)), sum5);
-    v_store(partial + (chunk * 256 + (d + 6)), sum6);
-    v_store(partial + (chunk * 256 + (d + 7)), sum7);
-  }
-}
-
-// b < B (summed), n < N+1=65 (summed), d < D=256
-static void transformer_blocks_ffn_linear2_bias_gradient_sum(const Group& group,
-                                                             real* gradient_transformer_blocks_ffn_linear2_bias,
-                                                             const real* partial) {
-  for (std::int64_t d = 0; d < 256; ++d) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load(gradient_transformer_blocks_ffn_linear2_bias + d);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
-    }
-    v_store(gradient_transformer_blocks_ffn_linear2_bias + d, sum0);
   }
 }
 
@@ -4875,73 +4753,15 @@ static void transformer_blocks_ffn_linear2_weight_gradient(const std::int64_t be
                                                            const Group& group,
                                                            const real* d_transformer_blocks_ffn_multiply,
                                                            const real* d_transformer_blocks_ffn_linear2_copy,
+                                                           real* gradient_transformer_blocks_ffn_linear2_bias,
                                                            real* gradient_transformer_blocks_ffn_linear2_weight) {
   for (std::int64_t b = 0; b < group.images; ++b) {
     v_fetch(d_transformer_blocks_ffn_multiply + b * 1324768, 16640);
     v_fetch(d_transformer_blocks_ffn_linear2_copy + b * 1324768, 33280);
     g_gradient<512, 65, 2, 4>(begin, end, group.first + b > 0, d_transformer_blocks_ffn_multiply + b * 1324768, 256,
                               d_transformer_blocks_ffn_linear2_copy + b * 1324768, 512,
-                              gradient_transformer_blocks_ffn_linear2_weight, 512);
-  }
-}
-
-// b < B (summed), n < N+1=65 (summed), m < M=512
-static void transformer_blocks_ffn_linear1_bias_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                                 const real* d_transformer_blocks_ffn_multiply_2,
-                                                                 real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  for (std::int64_t m = 0; m < 512; m += 8) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    for (std::int64_t b = begin; b < end; ++b) {
-      for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1324768 + n * 512 + m));
-        sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1324768 + n * 512 + m + 1));
-        sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1324768 + n * 512 + m + 2));
-        sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1324768 + n * 512 + m + 3));
-        sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1324768 + n * 512 + m + 4));
-        sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1324768 + n * 512 + m + 5));
-        sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1324768 + n * 512 + m + 6));
-        sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_ffn_multiply_2 + (b * 1324768 + n * 512 + m + 7));
-        sum7 = v_add(sum7, x7);
-      }
-    }
-    v_store(partial + (chunk * 512 + m), sum0);
-    v_store(partial + (chunk * 512 + (m + 1)), sum1);
-    v_store(partial + (chunk * 512 + (m + 2)), sum2);
-    v_store(partial + (chunk * 512 + (m + 3)), sum3);
-    v_store(partial + (chunk * 512 + (m + 4)), sum4);
-    v_store(partial + (chunk * 512 + (m + 5)), sum5);
-    v_store(partial + (chunk * 512 + (m + 6)), sum6);
-    v_store(partial + (chunk * 512 + (m + 7)), sum7);
-  }
-}
-
-// b < B (summed), n < N+1=65 (summed), m < M=512
-static void transformer_blocks_ffn_linear1_bias_gradient_sum(const Group& group,
-                                                             real* gradient_transformer_blocks_ffn_linear1_bias,
-                                                             const real* partial) {
-  for (std::int64_t m = 0; m < 512; ++m) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load(gradient_transformer_blocks_ffn_linear1_bias + m);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 512 + m)));
-    }
-    v_store(gradient_transformer_blocks_ffn_linear1_bias + m, sum0);
+                              gradient_transformer_blocks_ffn_linear2_weight, 512,
+                              gradient_transformer_blocks_ffn_linear2_bias);
   }
 }
 
@@ -4950,13 +4770,15 @@ static void transformer_blocks_ffn_linear1_weight_gradient(const std::int64_t be
                                                            const Group& group,
                                                            const real* d_transformer_blocks_ffn_multiply_2,
                                                            const real* d_transformer_blocks_ffn_linear1_copy,
+                                                           real* gradient_transformer_blocks_ffn_linear1_bias,
                                                            real* gradient_transformer_blocks_ffn_linear1_weight) {
   for (std::int64_t b = 0; b < group.images; ++b) {
     v_fetch(d_transformer_blocks_ffn_multiply_2 + b * 1324768, 33280);
     v_fetch(d_transformer_blocks_ffn_linear1_copy + b * 1324768, 16640);
     g_gradient<256, 65, 2, 4>(begin, end, group.first + b > 0, d_transformer_blocks_ffn_multiply_2 + b * 1324768, 512,
                               d_transformer_blocks_ffn_linear1_copy + b * 1324768, 256,
-                              gradient_transformer_blocks_ffn_linear1_weight, 256);
+                              gradient_transformer_blocks_ffn_linear1_weight, 256,
+                              gradient_transformer_blocks_ffn_linear1_bias);
   }
 }
 
@@ -5088,138 +4910,20 @@ static void transformer_blocks_norm2_bias_gradient_sum(const Group& group, real*
   }
 }
 
-// b < B (summed), n < N+1=65 (summed), d < D=256
-static void transformer_blocks_attention_out_proj_bias_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                                        const real* d_transformer_blocks_add,
-                                                                        real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  for (std::int64_t d = 0; d < 256; d += 8) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    for (std::int64_t b = begin; b < end; ++b) {
-      for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_add + (b * 1324768 + n * 256 + d));
-        sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_add + (b * 1324768 + n * 256 + d + 1));
-        sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_add + (b * 1324768 + n * 256 + d + 2));
-        sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_add + (b * 1324768 + n * 256 + d + 3));
-        sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_add + (b * 1324768 + n * 256 + d + 4));
-        sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_add + (b * 1324768 + n * 256 + d + 5));
-        sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_add + (b * 1324768 + n * 256 + d + 6));
-        sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_add + (b * 1324768 + n * 256 + d + 7));
-        sum7 = v_add(sum7, x7);
-      }
-    }
-    v_store(partial + (chunk * 256 + d), sum0);
-    v_store(partial + (chunk * 256 + (d + 1)), sum1);
-    v_store(partial + (chunk * 256 + (d + 2)), sum2);
-    v_store(partial + (chunk * 256 + (d + 3)), sum3);
-    v_store(partial + (chunk * 256 + (d + 4)), sum4);
-    v_store(partial + (chunk * 256 + (d + 5)), sum5);
-    v_store(partial + (chunk * 256 + (d + 6)), sum6);
-    v_store(partial + (chunk * 256 + (d + 7)), sum7);
-  }
-}
-
-// b < B (summed), n < N+1=65 (summed), d < D=256
-static void transformer_blocks_attention_out_proj_bias_gradient_sum(const Group& group,
-                                                                    real* gradient_transformer_blocks_attention_out_proj_bias,
-                                                                    const real* partial) {
-  for (std::int64_t d = 0; d < 256; ++d) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load(gradient_transformer_blocks_attention_out_proj_bias + d);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
-    }
-    v_store(gradient_transformer_blocks_attention_out_proj_bias + d, sum0);
-  }
-}
-
 // d < D=256, h < H*K=256, b < B (summed), n < N+1=65 (summed)
 static void transformer_blocks_attention_out_proj_weight_gradient(const std::int64_t begin, const std::int64_t end,
                                                                   const Group& group,
                                                                   const real* d_transformer_blocks_add,
                                                                   const real* transformer_blocks_attention_rearrange,
+                                                                  real* gradient_transformer_blocks_attention_out_proj_bias,
                                                                   real* gradient_transformer_blocks_attention_out_proj_weight) {
   for (std::int64_t b = 0; b < group.images; ++b) {
     v_fetch(d_transformer_blocks_add + b * 1324768, 16640);
     v_fetch(transformer_blocks_attention_rearrange + b * 1324768, 16640);
     g_gradient<256, 65, 2, 4>(begin, end, group.first + b > 0, d_transformer_blocks_add + b * 1324768, 256,
                               transformer_blocks_attention_rearrange + b * 1324768, 256,
-                              gradient_transformer_blocks_attention_out_proj_weight, 256);
-  }
-}
-
-// b < B (summed), n < N+1=65 (summed), d < 3*D=768
-static void transformer_blocks_attention_in_proj_bias_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                                       const real* d_transformer_blocks_attention_rearrange,
-                                                                       real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  for (std::int64_t d = 0; d < 768; d += 8) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    for (std::int64_t b = begin; b < end; ++b) {
-      for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_attention_rearrange + (b * 1324768 + n * 768 + d));
-        sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_attention_rearrange + (b * 1324768 + n * 768 + d + 1));
-        sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_attention_rearrange + (b * 1324768 + n * 768 + d + 2));
-        sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_attention_rearrange + (b * 1324768 + n * 768 + d + 3));
-        sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_attention_rearrange + (b * 1324768 + n * 768 + d + 4));
-        sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_attention_rearrange + (b * 1324768 + n * 768 + d + 5));
-        sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_attention_rearrange + (b * 1324768 + n * 768 + d + 6));
-        sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_attention_rearrange + (b * 1324768 + n * 768 + d + 7));
-        sum7 = v_add(sum7, x7);
-      }
-    }
-    v_store(partial + (chunk * 768 + d), sum0);
-    v_store(partial + (chunk * 768 + (d + 1)), sum1);
-    v_store(partial + (chunk * 768 + (d + 2)), sum2);
-    v_store(partial + (chunk * 768 + (d + 3)), sum3);
-    v_store(partial + (chunk * 768 + (d + 4)), sum4);
-    v_store(partial + (chunk * 768 + (d + 5)), sum5);
-    v_store(partial + (chunk * 768 + (d + 6)), sum6);
-    v_store(partial + (chunk * 768 + (d + 7)), sum7);
-  }
-}
-
-// b < B (summed), n < N+1=65 (summed), d < 3*D=768
-static void transformer_blocks_attention_in_proj_bias_gradient_sum(const Group& group,
-                                                                   real* gradient_transformer_blocks_attention_in_proj_bias,
-                                                                   const real* partial) {
-  for (std::int64_t d = 0; d < 768; ++d) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load(gradient_transformer_blocks_attention_in_proj_bias + d);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 768 + d)));
-    }
-    v_store(gradient_transformer_blocks_attention_in_proj_bias + d, sum0);
+                              gradient_transformer_blocks_attention_out_proj_weight, 256,
+                              gradient_transformer_blocks_attention_out_proj_bias);
   }
 }
 
@@ -5228,13 +4932,15 @@ static void transformer_blocks_attention_in_proj_weight_gradient(const std::int6
                                                                  const Group& group,
                                                                  const real* d_transformer_blocks_attention_rearrange,
                                                                  const real* d_transformer_blocks_attention_copy_2,
+                                                                 real* gradient_transformer_blocks_attention_in_proj_bias,
                                                                  real* gradient_transformer_blocks_attention_in_proj_weight) {
   for (std::int64_t b = 0; b < group.images; ++b) {
     v_fetch(d_transformer_blocks_attention_rearrange + b * 1324768, 49920);
     v_fetch(d_transformer_blocks_attention_copy_2 + b * 1324768, 16640);
     g_gradient<256, 65, 2, 4>(begin, end, group.first + b > 0, d_transformer_blocks_attention_rearrange + b * 1324768,
                               768, d_transformer_blocks_attention_copy_2 + b * 1324768, 256,
-                              gradient_transformer_blocks_attention_in_proj_weight, 256);
+                              gradient_transformer_blocks_attention_in_proj_weight, 256,
+                              gradient_transformer_blocks_attention_in_proj_bias);
   }
 }
 
@@ -5444,71 +5150,14 @@ static void pos_embed_gradient(const real* d_reduce_sum, real* gradient_pos_embe
   }
 }
 
-// b < B (summed), n < N=64 (summed), d < D=256
-static void patch_embed_bias_gradient_partial(const std::int64_t chunk, const Group& group, const real* d_multiply_2,
-                                              real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  for (std::int64_t d = 0; d < 256; d += 8) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    for (std::int64_t b = begin; b < end; ++b) {
-      for (std::int64_t n = 0; n < 64; ++n) {
-        const vec x0 = v_load(d_multiply_2 + (b * 1324768 + n * 256 + d + 256));
-        sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_multiply_2 + (b * 1324768 + n * 256 + d + 257));
-        sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_multiply_2 + (b * 1324768 + n * 256 + d + 258));
-        sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_multiply_2 + (b * 1324768 + n * 256 + d + 259));
-        sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_multiply_2 + (b * 1324768 + n * 256 + d + 260));
-        sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_multiply_2 + (b * 1324768 + n * 256 + d + 261));
-        sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_multiply_2 + (b * 1324768 + n * 256 + d + 262));
-        sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_multiply_2 + (b * 1324768 + n * 256 + d + 263));
-        sum7 = v_add(sum7, x7);
-      }
-    }
-    v_store(partial + (chunk * 256 + d), sum0);
-    v_store(partial + (chunk * 256 + (d + 1)), sum1);
-    v_store(partial + (chunk * 256 + (d + 2)), sum2);
-    v_store(partial + (chunk * 256 + (d + 3)), sum3);
-    v_store(partial + (chunk * 256 + (d + 4)), sum4);
-    v_store(partial + (chunk * 256 + (d + 5)), sum5);
-    v_store(partial + (chunk * 256 + (d + 6)), sum6);
-    v_store(partial + (chunk * 256 + (d + 7)), sum7);
-  }
-}
-
-// b < B (summed), n < N=64 (summed), d < D=256
-static void patch_embed_bias_gradient_sum(const Group& group, real* gradient_patch_embed_bias, const real* partial) {
-  for (std::int64_t d = 0; d < 256; ++d) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load(gradient_patch_embed_bias + d);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
-    }
-    v_store(gradient_patch_embed_bias + d, sum0);
-  }
-}
-
 // d < D=256, c < C*P*P=48, b < B (summed), n < N=64 (summed)
 static void patch_embed_weight_gradient(const std::int64_t begin, const std::int64_t end, const Group& group,
-                                        const real* d_multiply_2, const real* rearrange,
-                                        real* gradient_patch_embed_weight) {
+                                        const real* d_multiply_2, real* gradient_patch_embed_bias,
+                                        const real* rearrange, real* gradient_patch_embed_weight) {
   for (std::int64_t b = 0; b < group.images; ++b) {
     v_fetch(d_multiply_2 + b * 1324768, 16640);
     g_gradient<48, 64, 2, 4>(begin, end, group.first + b > 0, d_multiply_2 + (b * 1324768 + 256), 256,
-                             rearrange + b * 1324768, 48, gradient_patch_embed_weight, 48);
+                             rearrange + b * 1324768, 48, gradient_patch_embed_weight, 48, gradient_patch_embed_bias);
   }
 }
 
@@ -5584,7 +5233,7 @@ static void transformer_blocks_ffn_linear1_forward_input_gradient(const Team& te
                                                                   const real* transformer_blocks_ffn_linear1_bias,
                                                                   real* transformer_blocks_ffn_linear1_add,
                                                                   real* transformer_blocks_ffn_gelu) {
-  const Tiles mine = team.tiles(65, 2, 512, 4, false);
+  const Tiles mine = team.tiles(65, 2, 512, 4, 524288 > tessera_second_cache());
   for (std::int64_t m = mine.left; m < mine.right; m += 4) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 64); n += 2) {
       vec sum0 = v_zero();
@@ -5671,7 +5320,7 @@ static void transformer_blocks_5_ffn_linear1_backward_input_gradient(const Team&
                                                                      const real* transformer_blocks_5_ffn_linear1_bias,
                                                                      real* transformer_blocks_5_ffn_gelu,
                                                                      real* d_transformer_blocks_5_ffn_gelu_gradient) {
-  const Tiles mine = team.tiles(1, 1, 512, 4, false);
+  const Tiles mine = team.tiles(1, 1, 512, 4, 524288 > tessera_second_cache());
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t m = mine.left; m < mine.right; m += 4) {
       vec sum0 = v_zero();
@@ -5757,10 +5406,9 @@ static void transformer_blocks_5_ffn_linear2_forward_2_input_gradient(const real
     const vec t30 = v_mul(t25, t29);
     v_store_strided(norm_multiply + d, 256, t30, lanes);
     const vec x31 = v_set(norm_weight[d]);
-    const vec t32 = v_mul(t30, x31);
-    const vec x33 = v_set(norm_bias[d]);
-    const vec t34 = v_add(t32, x33);
-    v_store_strided(norm_add + d, 256, t34, lanes);
+    const vec x32 = v_set(norm_bias[d]);
+    const vec t33 = v_fma(t30, x31, x32);
+    v_store_strided(norm_add + d, 256, t33, lanes);
   }
 }
 
@@ -5779,18 +5427,17 @@ static void norm_backward_input_gradient(const real* d_head_einsum, const real* 
   }
   for (std::int64_t d = 0; d < 256; ++d) {
     const vec x4 = v_load(norm_rsqrt);
-    const vec x5 = v_set(d_head_einsum[d]);
-    const vec x6 = v_set(norm_weight[d]);
-    const vec t7 = v_mul(x5, x6);
-    const vec t8 = v_set(real(256.0));
-    const vec t9 = v_div(sum1, t8);
-    const vec t10 = v_sub(t7, t9);
-    const vec x11 = v_load_strided(norm_multiply + d, 256, lanes);
-    const vec t12 = v_div(sum0, t8);
-    const vec t13 = v_mul(x11, t12);
-    const vec t14 = v_sub(t10, t13);
-    const vec t15 = v_mul(x4, t14);
-    v_store_strided(d_norm_multiply + d, 256, t15, lanes);
+    const vec x5 = v_load_strided(norm_multiply + d, 256, lanes);
+    const vec t6 = v_set(real(256.0));
+    const vec t7 = v_div(sum0, t6);
+    const vec x8 = v_set(d_head_einsum[d]);
+    const vec x9 = v_set(norm_weight[d]);
+    const vec t10 = v_mul(x8, x9);
+    const vec t11 = v_div(sum1, t6);
+    const vec t12 = v_sub(t10, t11);
+    const vec t13 = v_fnma(x5, t7, t12);
+    const vec t14 = v_mul(x4, t13);
+    v_store_strided(d_norm_multiply + d, 256, t14, lanes);
   }
 }
 
@@ -5799,7 +5446,7 @@ static void transformer_blocks_5_ffn_linear2_backward_input_gradient(const Team&
                                                                      const real* transformer_blocks_5_ffn_linear2_weight_packed_transposed,
                                                                      const real* d_transformer_blocks_5_ffn_gelu_gradient,
                                                                      real* d_transformer_blocks_5_ffn_multiply) {
-  const Tiles mine = team.tiles(1, 1, 512, 4, false);
+  const Tiles mine = team.tiles(1, 1, 512, 4, 524288 > tessera_second_cache());
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t m = mine.left; m < mine.right; m += 4) {
       vec sum0 = v_zero();
@@ -5838,7 +5485,7 @@ static void transformer_blocks_5_ffn_linear1_backward_2_input_gradient(const Tea
                                                                        const real* d_transformer_blocks_5_ffn_multiply,
                                                                        const real* transformer_blocks_5_ffn_linear1_weight_packed_transposed,
                                                                        real* d_transformer_blocks_5_ffn_linear1_einsum) {
-  const Tiles mine = team.tiles(1, 1, 256, 4, false);
+  const Tiles mine = team.tiles(1, 1, 256, 4, 524288 > tessera_second_cache());
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t d = mine.left; d < mine.right; d += 4) {
       vec sum0 = v_zero();
@@ -5977,7 +5624,7 @@ static void transformer_blocks_ffn_linear2_backward_input_gradient(const Team& t
                                                                    const real* transformer_blocks_ffn_linear2_weight_packed_transposed,
                                                                    const real* transformer_blocks_ffn_linear1_add,
                                                                    real* d_transformer_blocks_ffn_multiply) {
-  const Tiles mine = team.tiles(65, 2, 512, 4, false);
+  const Tiles mine = team.tiles(65, 2, 512, 4, 524288 > tessera_second_cache());
   v_fetch(transformer_blocks_ffn_linear1_add, 33280);
   for (std::int64_t m = mine.left; m < mine.right; m += 4) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 64); n += 2) {
@@ -6061,7 +5708,7 @@ static void transformer_blocks_ffn_linear1_backward_input_gradient(const Team& t
                                                                    const real* d_transformer_blocks_ffn_multiply,
                                                                    const real* transformer_blocks_ffn_linear1_weight_packed_transposed,
                                                                    real* d_transformer_blocks_ffn_linear1_einsum) {
-  const Tiles mine = team.tiles(65, 2, 256, 4, false);
+  const Tiles mine = team.tiles(65, 2, 256, 4, 524288 > tessera_second_cache());
   for (std::int64_t d = mine.left; d < mine.right; d += 4) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 64); n += 2) {
       vec sum0 = v_zero();
@@ -6125,8 +5772,8 @@ static void transformer_blocks_ffn_linear1_backward_input_gradient(const Team& t
 static void transformer_blocks_norm2_backward_input_gradient(const real* d_transformer_blocks_ffn_linear1_einsum,
                                                              const real* transformer_blocks_norm2_weight,
                                                              const real* transformer_blocks_norm2_multiply,
-                                                             const real* d_transformer_blocks_carry,
                                                              const real* transformer_blocks_norm2_rsqrt,
+                                                             const real* d_transformer_blocks_carry,
                                                              real* d_transformer_blocks_add) {
   for (std::int64_t n = 0; n < 65; ++n) {
     vec sum0 = v_zero();
@@ -6140,21 +5787,19 @@ static void transformer_blocks_norm2_backward_input_gradient(const real* d_trans
       sum1 = v_fma(x0, x1, sum1);
     }
     for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x4 = v_load_strided(d_transformer_blocks_carry + (n * 256 + d), 256, lanes);
-      const vec x5 = v_load(transformer_blocks_norm2_rsqrt + n);
-      const vec x6 = v_load_strided(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d), 256, lanes);
-      const vec x7 = v_set(transformer_blocks_norm2_weight[d]);
-      const vec t8 = v_mul(x6, x7);
-      const vec t9 = v_set(real(256.0));
-      const vec t10 = v_div(sum1, t9);
-      const vec t11 = v_sub(t8, t10);
-      const vec x12 = v_load_strided(transformer_blocks_norm2_multiply + (n * 256 + d), 256, lanes);
-      const vec t13 = v_div(sum0, t9);
-      const vec t14 = v_mul(x12, t13);
-      const vec t15 = v_sub(t11, t14);
-      const vec t16 = v_mul(x5, t15);
-      const vec t17 = v_add(x4, t16);
-      v_store_strided(d_transformer_blocks_add + (n * 256 + d), 256, t17, lanes);
+      const vec x4 = v_load(transformer_blocks_norm2_rsqrt + n);
+      const vec x5 = v_load_strided(transformer_blocks_norm2_multiply + (n * 256 + d), 256, lanes);
+      const vec t6 = v_set(real(256.0));
+      const vec t7 = v_div(sum0, t6);
+      const vec x8 = v_load_strided(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d), 256, lanes);
+      const vec x9 = v_set(transformer_blocks_norm2_weight[d]);
+      const vec t10 = v_mul(x8, x9);
+      const vec t11 = v_div(sum1, t6);
+      const vec t12 = v_sub(t10, t11);
+      const vec t13 = v_fnma(x5, t7, t12);
+      const vec x14 = v_load_strided(d_transformer_blocks_carry + (n * 256 + d), 256, lanes);
+      const vec t15 = v_fma(x4, t13, x14);
+      v_store_strided(d_transformer_blocks_add + (n * 256 + d), 256, t15, lanes);
     }
   }
 }
@@ -6261,8 +5906,8 @@ static void transformer_blocks_attention_backward_4_input_gradient(const Team& t
 static void transformer_blocks_norm1_backward_input_gradient(const real* d_transformer_blocks_attention_einsum_2,
                                                              const real* transformer_blocks_norm1_weight,
                                                              const real* transformer_blocks_norm1_multiply,
-                                                             const real* d_transformer_blocks_add,
                                                              const real* transformer_blocks_norm1_rsqrt,
+                                                             const real* d_transformer_blocks_add,
                                                              real* d_transformer_blocks_carry_next) {
   for (std::int64_t n = 0; n < 65; ++n) {
     vec sum0 = v_zero();
@@ -6276,21 +5921,19 @@ static void transformer_blocks_norm1_backward_input_gradient(const real* d_trans
       sum1 = v_fma(x0, x1, sum1);
     }
     for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x4 = v_load_strided(d_transformer_blocks_add + (n * 256 + d), 256, lanes);
-      const vec x5 = v_load(transformer_blocks_norm1_rsqrt + n);
-      const vec x6 = v_load_strided(d_transformer_blocks_attention_einsum_2 + (n * 256 + d), 256, lanes);
-      const vec x7 = v_set(transformer_blocks_norm1_weight[d]);
-      const vec t8 = v_mul(x6, x7);
-      const vec t9 = v_set(real(256.0));
-      const vec t10 = v_div(sum1, t9);
-      const vec t11 = v_sub(t8, t10);
-      const vec x12 = v_load_strided(transformer_blocks_norm1_multiply + (n * 256 + d), 256, lanes);
-      const vec t13 = v_div(sum0, t9);
-      const vec t14 = v_mul(x12, t13);
-      const vec t15 = v_sub(t11, t14);
-      const vec t16 = v_mul(x5, t15);
-      const vec t17 = v_add(x4, t16);
-      v_store_strided(d_transformer_blocks_carry_next + (n * 256 + d), 256, t17, lanes);
+      const vec x4 = v_load(transformer_blocks_norm1_rsqrt + n);
+      const vec x5 = v_load_strided(transformer_blocks_norm1_multiply + (n * 256 + d), 256, lanes);
+      const vec t6 = v_set(real(256.0));
+      const vec t7 = v_div(sum0, t6);
+      const vec x8 = v_load_strided(d_transformer_blocks_attention_einsum_2 + (n * 256 + d), 256, lanes);
+      const vec x9 = v_set(transformer_blocks_norm1_weight[d]);
+      const vec t10 = v_mul(x8, x9);
+      const vec t11 = v_div(sum1, t6);
+      const vec t12 = v_sub(t10, t11);
+      const vec t13 = v_fnma(x5, t7, t12);
+      const vec x14 = v_load_strided(d_transformer_blocks_add + (n * 256 + d), 256, lanes);
+      const vec t15 = v_fma(x4, t13, x14);
+      v_store_strided(d_transformer_blocks_carry_next + (n * 256 + d), 256, t15, lanes);
     }
   }
 }
@@ -6355,36 +5998,32 @@ static void images_gradient(const real* d_patch_embed_einsum, real* gradient_ima
 
 // p < P=3195152
 static void update(const std::int64_t begin, const std::int64_t end, const real* moment1, const real* gradients,
-                   real* moment1_2, const real* moment2, real* moment2_2, const real* parameters,
-                   const real* second_correction, const real* learning_rate_corrected, real* parameters_2) {
+                   real* moment1_2, const real* moment2, real* moment2_2, const real* second_correction,
+                   const real* learning_rate_corrected, const real* parameters, real* parameters_2) {
   for (std::int64_t p = begin; p < end; ++p) {
     const vec x0 = v_load(moment1 + p);
     const vec t1 = v_set(real(0.9));
-    const vec t2 = v_mul(x0, t1);
-    const vec x3 = v_load(gradients + p);
-    const vec t4 = v_set(real(0.09999999999999998));
-    const vec t5 = v_mul(x3, t4);
-    const vec t6 = v_add(t2, t5);
-    v_store(moment1_2 + p, t6);
-    const vec x7 = v_load(moment2 + p);
-    const vec t8 = v_set(real(0.999));
-    const vec t9 = v_mul(x7, t8);
-    const vec t10 = v_mul(x3, x3);
-    const vec t11 = v_set(real(0.0010000000000000009));
-    const vec t12 = v_mul(t10, t11);
-    const vec t13 = v_add(t9, t12);
-    v_store(moment2_2 + p, t13);
-    const vec x14 = v_load(parameters + p);
-    const vec t15 = v_sqrt(t13);
-    const vec x16 = v_set(second_correction[0]);
-    const vec t17 = v_mul(t15, x16);
-    const vec t18 = v_set(real(1e-08));
-    const vec t19 = v_add(t17, t18);
-    const vec t20 = v_div(t6, t19);
-    const vec x21 = v_set(learning_rate_corrected[0]);
-    const vec t22 = v_mul(t20, x21);
-    const vec t23 = v_sub(x14, t22);
-    v_store(parameters_2 + p, t23);
+    const vec x2 = v_load(gradients + p);
+    const vec t3 = v_set(real(0.09999999999999998));
+    const vec t4 = v_mul(x2, t3);
+    const vec t5 = v_fma(x0, t1, t4);
+    v_store(moment1_2 + p, t5);
+    const vec x6 = v_load(moment2 + p);
+    const vec t7 = v_set(real(0.999));
+    const vec t8 = v_mul(x2, x2);
+    const vec t9 = v_set(real(0.0010000000000000009));
+    const vec t10 = v_mul(t8, t9);
+    const vec t11 = v_fma(x6, t7, t10);
+    v_store(moment2_2 + p, t11);
+    const vec t12 = v_sqrt(t11);
+    const vec x13 = v_set(second_correction[0]);
+    const vec t14 = v_set(real(1e-08));
+    const vec t15 = v_fma(t12, x13, t14);
+    const vec t16 = v_div(t5, t15);
+    const vec x17 = v_set(learning_rate_corrected[0]);
+    const vec x18 = v_load(parameters + p);
+    const vec t19 = v_fnma(t16, x17, x18);
+    v_store(parameters_2 + p, t19);
   }
 }
 
@@ -6510,13 +6149,12 @@ static void transformer_blocks_norm1_forward_inspect(const real* transformer_blo
       const vec t12 = v_rsqrt(t11);
       const vec t13 = v_mul(t8, t12);
       const vec x14 = v_set(transformer_blocks_norm1_weight[d]);
-      const vec t15 = v_mul(t13, x14);
-      const vec x16 = v_set(transformer_blocks_norm1_bias[d]);
-      const vec t17 = v_add(t15, x16);
-      v_store_strided(transformer_blocks_norm1_add + (n * 256 + d), 256, t17, lanes);
-      const vec t18 = v_neg(t17);
-      const vec t19 = v_max(t17, t18);
-      v_store_strided(transformer_blocks_norm1_maximum + (n * 256 + d), 256, t19, lanes);
+      const vec x15 = v_set(transformer_blocks_norm1_bias[d]);
+      const vec t16 = v_fma(t13, x14, x15);
+      v_store_strided(transformer_blocks_norm1_add + (n * 256 + d), 256, t16, lanes);
+      const vec t17 = v_neg(t16);
+      const vec t18 = v_max(t16, t17);
+      v_store_strided(transformer_blocks_norm1_maximum + (n * 256 + d), 256, t18, lanes);
     }
   }
 }
@@ -6541,18 +6179,17 @@ static void transformer_blocks_attention_forward_4_inspect(const Team& team,
       for (std::int64_t n2 = 0; n2 < 65; ++n2) {
         const vec x3 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
         const vec t4 = v_set(real(0.17677669529663687));
-        const vec t5 = v_mul(x3, t4);
-        const vec t6 = v_sub(t5, row0);
-        const vec t7 = v_exp(t6);
-        sum1 = v_add(sum1, t7);
-        v_store(attention_0 + (h * 4225 + n * 65 + n2), t7);
+        const vec t5 = v_fms(x3, t4, row0);
+        const vec t6 = v_exp(t5);
+        sum1 = v_add(sum1, t6);
+        v_store(attention_0 + (h * 4225 + n * 65 + n2), t6);
       }
       const vec row1 = v_set(v_sum(sum1));
       for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-        const vec x8 = v_load(attention_0 + (h * 4225 + n * 65 + n2));
-        const vec t9 = v_div_one(v_set(real(1.0)), row1);
-        const vec t10 = v_mul(x8, t9);
-        v_store(attention_0 + (h * 4225 + n * 65 + n2), t10);
+        const vec x7 = v_load(attention_0 + (h * 4225 + n * 65 + n2));
+        const vec t8 = v_div_one(v_set(real(1.0)), row1);
+        const vec t9 = v_mul(x7, t8);
+        v_store(attention_0 + (h * 4225 + n * 65 + n2), t9);
       }
     }
   }
@@ -6724,13 +6361,12 @@ static void transformer_blocks_norm2_forward(const real* transformer_blocks_add,
       const vec t12 = v_rsqrt(t11);
       const vec t13 = v_mul(t8, t12);
       const vec x14 = v_set(transformer_blocks_norm2_weight[d]);
-      const vec t15 = v_mul(t13, x14);
-      const vec x16 = v_set(transformer_blocks_norm2_bias[d]);
-      const vec t17 = v_add(t15, x16);
-      v_store_strided(transformer_blocks_norm2_add + (n * 256 + d), 256, t17, lanes);
-      const vec t18 = v_neg(t17);
-      const vec t19 = v_max(t17, t18);
-      v_store_strided(transformer_blocks_norm2_maximum + (n * 256 + d), 256, t19, lanes);
+      const vec x15 = v_set(transformer_blocks_norm2_bias[d]);
+      const vec t16 = v_fma(t13, x14, x15);
+      v_store_strided(transformer_blocks_norm2_add + (n * 256 + d), 256, t16, lanes);
+      const vec t17 = v_neg(t16);
+      const vec t18 = v_max(t16, t17);
+      v_store_strided(transformer_blocks_norm2_maximum + (n * 256 + d), 256, t18, lanes);
     }
   }
 }
@@ -6739,7 +6375,7 @@ static void transformer_blocks_norm2_forward(const real* transformer_blocks_add,
 static void transformer_blocks_ffn_linear1_forward_inspect(const Team& team, const real* transformer_blocks_norm2_add,
                                                            const real* transformer_blocks_ffn_linear1_weight_packed,
                                                            real* transformer_blocks_ffn_linear1_einsum) {
-  const Tiles mine = team.tiles(65, 2, 512, 4, false);
+  const Tiles mine = team.tiles(65, 2, 512, 4, 524288 > tessera_second_cache());
   for (std::int64_t m = mine.left; m < mine.right; m += 4) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 64); n += 2) {
       vec sum0 = v_zero();
@@ -6841,7 +6477,7 @@ static void transformer_blocks_ffn_linear1_forward_2(const real* transformer_blo
 static void transformer_blocks_ffn_linear2_forward_inspect(const Team& team, const real* transformer_blocks_ffn_gelu,
                                                            const real* transformer_blocks_ffn_linear2_weight_packed,
                                                            real* transformer_blocks_ffn_linear2_einsum) {
-  const Tiles mine = team.tiles(65, 2, 256, 4, false);
+  const Tiles mine = team.tiles(65, 2, 256, 4, 524288 > tessera_second_cache());
   for (std::int64_t d = mine.left; d < mine.right; d += 4) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 64); n += 2) {
       vec sum0 = v_zero();
@@ -6977,13 +6613,12 @@ static void norm_forward_2(const real* transformer_blocks_carry_next, const real
       const vec t12 = v_rsqrt(t11);
       const vec t13 = v_mul(t8, t12);
       const vec x14 = v_set(norm_weight[d]);
-      const vec t15 = v_mul(t13, x14);
-      const vec x16 = v_set(norm_bias[d]);
-      const vec t17 = v_add(t15, x16);
-      v_store_strided(norm_add + (n * 256 + d), 256, t17, lanes);
-      const vec t18 = v_neg(t17);
-      const vec t19 = v_max(t17, t18);
-      v_store_strided(norm_maximum + (n * 256 + d), 256, t19, lanes);
+      const vec x15 = v_set(norm_bias[d]);
+      const vec t16 = v_fma(t13, x14, x15);
+      v_store_strided(norm_add + (n * 256 + d), 256, t16, lanes);
+      const vec t17 = v_neg(t16);
+      const vec t18 = v_max(t16, t17);
+      v_store_strided(norm_maximum + (n * 256 + d), 256, t18, lanes);
     }
   }
 }
@@ -7435,66 +7070,66 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
                                          const std::int32_t* labels, const std::int32_t* random,
                                          const std::int64_t batch, const std::int64_t at_once, float* outputs,
                                          float* loss, float* gradients, float* scratch) {
-  // [B, N=64, C*P*P=48], every 1324768 reals, live from kernel 0 to 90
-  float* const rearrange = scratch + 1519792;
+  // [B, N=64, C*P*P=48], every 1324768 reals, live from kernel 0 to 84
+  float* const rearrange = scratch + 1503152;
   // [B, N+1=65, D=256] x 2 slots, every 1324768 reals, live from kernel 0 to 21
-  float* const transformer_blocks_carry = scratch + 1469872;
-  // [B, N+1=65] x 5 slots, every 1324768 reals, live from kernel 4 to 85
+  float* const transformer_blocks_carry = scratch + 1453232;
+  // [B, N+1=65] x 5 slots, every 1324768 reals, live from kernel 4 to 80
   float* const transformer_blocks_norm1_rsqrt = scratch + 1607120;
-  // [B, N+1=65, D=256] x 5 slots, every 1324768 reals, live from kernel 4 to 85
+  // [B, N+1=65, D=256] x 5 slots, every 1324768 reals, live from kernel 4 to 80
   float* const transformer_blocks_norm1_multiply = scratch + 1037232;
   // [B, N+1=65, D=256], every 1324768 reals, live from kernel 4 to 5
   float* const transformer_blocks_norm1_add = scratch + 1336752;
-  // [B, N+1=65, 3*D=768] x 5 slots, every 1324768 reals, live from kernel 4 to 85
+  // [B, N+1=65, 3*D=768] x 5 slots, every 1324768 reals, live from kernel 4 to 80
   float* const transformer_blocks_attention_add = scratch + 283152;
   // [B, H=8, K=32, N+1=65], every 1324768 reals, live from kernel 6 to 7
   float* const transformer_blocks_attention_copy = scratch + 1370560;
   // [B, H=8, N+1=65, N+1=65], every 1324768 reals, live from kernel 7 to 8
   float* const transformer_blocks_attention_einsum = scratch + 1336752;
-  // [B, H=8, N+1=65, N+1=65] x 5 slots, every 1324768 reals, live from kernel 4 to 85
+  // [B, H=8, N+1=65, N+1=65] x 5 slots, every 1324768 reals, live from kernel 4 to 80
   float* const transformer_blocks_attention_divide = scratch + 532752;
-  // [B, H=8, N+1=65, N+1=65] x 5 slots, every 1324768 reals, live from kernel 4 to 85
+  // [B, H=8, N+1=65, N+1=65] x 5 slots, every 1324768 reals, live from kernel 4 to 80
   float* const transformer_blocks_attention_multiply = scratch + 701792;
-  // [B, N+1=65, H*K=256] x 5 slots, every 1324768 reals, live from kernel 4 to 85
+  // [B, N+1=65, H*K=256] x 5 slots, every 1324768 reals, live from kernel 4 to 80
   float* const transformer_blocks_attention_rearrange = scratch + 1120432;
   // [B, N+1=65, D=256], every 1324768 reals, live from kernel 10 to 11
   float* const transformer_blocks_attention_out_proj_einsum = scratch + 1336752;
-  // [B, N+1=65] x 5 slots, every 1324768 reals, live from kernel 4 to 85
+  // [B, N+1=65] x 5 slots, every 1324768 reals, live from kernel 4 to 80
   float* const transformer_blocks_norm2_rsqrt = scratch + 1607520;
   // [B, N+1=65, D=256], every 1324768 reals, live from kernel 11 to 13
   float* const transformer_blocks_add = scratch + 1370032;
-  // [B, N+1=65, D=256] x 5 slots, every 1324768 reals, live from kernel 4 to 85
+  // [B, N+1=65, D=256] x 5 slots, every 1324768 reals, live from kernel 4 to 80
   float* const transformer_blocks_norm2_multiply = scratch + 1203632;
   // [B, N+1=65, D=256], every 1324768 reals, live from kernel 11 to 12
   float* const transformer_blocks_norm2_add = scratch + 1386672;
-  // [B, N+1=65, M=512] x 5 slots, every 1324768 reals, live from kernel 4 to 85
+  // [B, N+1=65, M=512] x 5 slots, every 1324768 reals, live from kernel 4 to 80
   float* const transformer_blocks_ffn_multiply = scratch + 870832;
   // [B, N+1=65, M=512], every 1324768 reals, live from kernel 12 to 13
   float* const transformer_blocks_ffn_gelu = scratch + 1336752;
   // [B, N+1=65], every 1324768 reals, live from kernel 14 to 40
   float* const transformer_blocks_5_norm1_rsqrt = scratch + 1526192;
-  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 14 to 59
-  float* const transformer_blocks_5_norm1_multiply = scratch + 1436592;
   // [B, N+1=65, D=256], every 1324768 reals, live from kernel 14 to 58
-  float* const transformer_blocks_5_norm1_add = scratch + 1453232;
+  float* const transformer_blocks_5_norm1_multiply = scratch + 1436592;
+  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 14 to 57
+  float* const transformer_blocks_5_norm1_add = scratch + 1486512;
   // [B, N+1=65, 3*D=768], every 1324768 reals, live from kernel 15 to 38
   float* const transformer_blocks_5_attention_add = scratch + 1370032;
   // [B, H=8, K=32, N+1=65], every 1324768 reals, live from kernel 16 to 17
-  float* const transformer_blocks_5_attention_copy = scratch + 1503152;
+  float* const transformer_blocks_5_attention_copy = scratch + 1506224;
   // [B, H=8, 1, N+1=65], every 1324768 reals, live from kernel 17 to 18
   float* const transformer_blocks_5_attention_einsum = scratch + 1526272;
   // [B, H=8, 1, N+1=65], every 1324768 reals, live from kernel 18 to 36
-  float* const transformer_blocks_5_attention_divide = scratch + 1503152;
+  float* const transformer_blocks_5_attention_divide = scratch + 1506224;
   // [B, H=8, 1, N+1=65], every 1324768 reals, live from kernel 18 to 35
-  float* const transformer_blocks_5_attention_multiply = scratch + 1503680;
+  float* const transformer_blocks_5_attention_multiply = scratch + 1506752;
   // [B, 1, H*K=256], every 1324768 reals, live from kernel 14 to 56
   float* const transformer_blocks_5_attention_rearrange = scratch + 1523888;
   // [B, 1, D=256], every 1324768 reals, live from kernel 20 to 21
-  float* const transformer_blocks_5_attention_out_proj_einsum = scratch + 1504464;
+  float* const transformer_blocks_5_attention_out_proj_einsum = scratch + 1507536;
   // [B, 1], every 1324768 reals, live from kernel 21 to 31
-  float* const transformer_blocks_5_norm2_rsqrt = scratch + 1504720;
+  float* const transformer_blocks_5_norm2_rsqrt = scratch + 1507792;
   // [B, 1, D=256], every 1324768 reals, live from kernel 21 to 24
-  float* const transformer_blocks_5_add = scratch + 1504208;
+  float* const transformer_blocks_5_add = scratch + 1507280;
   // [B, 1, D=256], every 1324768 reals, live from kernel 14 to 53
   float* const transformer_blocks_5_norm2_multiply = scratch + 1524656;
   // [B, 1, D=256], every 1324768 reals, live from kernel 14 to 52
@@ -7502,11 +7137,11 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
   // [B, 1, M=512], every 1324768 reals, live from kernel 14 to 50
   float* const transformer_blocks_5_ffn_gelu = scratch + 1523376;
   // [B, 1, M=512], every 1324768 reals, live from kernel 22 to 29
-  float* const d_transformer_blocks_5_ffn_gelu_gradient = scratch + 1469872;
+  float* const d_transformer_blocks_5_ffn_gelu_gradient = scratch + 1453232;
   // [B, 1, D=256], every 1324768 reals, live from kernel 23 to 24
-  float* const transformer_blocks_5_ffn_linear2_einsum = scratch + 1470384;
+  float* const transformer_blocks_5_ffn_linear2_einsum = scratch + 1453744;
   // [B, 1], every 1324768 reals, live from kernel 24 to 28
-  float* const norm_rsqrt = scratch + 1470640;
+  float* const norm_rsqrt = scratch + 1454000;
   // [B, 1, D=256], every 1324768 reals, live from kernel 14 to 47
   float* const norm_multiply = scratch + 1525680;
   // [B, 1, D=256], every 1324768 reals, live from kernel 14 to 46
@@ -7520,7 +7155,7 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
   // [B, D=256], every 1324768 reals, live from kernel 14 to 48
   float* const d_head_einsum = scratch + 1525424;
   // [B, 1, D=256], every 1324768 reals, live from kernel 28 to 31
-  float* const d_norm_multiply = scratch + 1470384;
+  float* const d_norm_multiply = scratch + 1453744;
   // [B, 1, D=256], every 1324768 reals, live from kernel 14 to 50
   float* const d_transformer_blocks_5_ffn_multiply = scratch + 1525168;
   // [B, 1, M=512], every 1324768 reals, live from kernel 14 to 52
@@ -7530,54 +7165,54 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
   // [B, 1, D=256], every 1324768 reals, live from kernel 14 to 56
   float* const d_transformer_blocks_5_add = scratch + 1524144;
   // [B, 1, D=256], every 1324768 reals, live from kernel 32 to 35
-  float* const d_transformer_blocks_5_attention_out_proj_einsum = scratch + 1487040;
+  float* const d_transformer_blocks_5_attention_out_proj_einsum = scratch + 1470400;
   // [B, H=8, K=32, N+1=65], every 1324768 reals, live from kernel 33 to 34
-  float* const d_transformer_blocks_5_attention_copy = scratch + 1469872;
+  float* const d_transformer_blocks_5_attention_copy = scratch + 1453232;
   // [B, H=8, 1, N+1=65], every 1324768 reals, live from kernel 34 to 36
-  float* const d_transformer_blocks_5_attention_einsum = scratch + 1486512;
-  // [B, N+1=65, 3*D=768], every 1324768 reals, live from kernel 0 to 58
+  float* const d_transformer_blocks_5_attention_einsum = scratch + 1469872;
+  // [B, N+1=65, 3*D=768], every 1324768 reals, live from kernel 0 to 57
   float* const d_transformer_blocks_5_attention_rearrange = scratch + 1286832;
   // [B, H=8, 1, N+1=65], every 1324768 reals, live from kernel 36 to 38
-  float* const d_transformer_blocks_5_attention_multiply = scratch + 1469872;
-  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 14 to 60
+  float* const d_transformer_blocks_5_attention_multiply = scratch + 1453232;
+  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 14 to 59
   float* const d_transformer_blocks_5_attention_einsum_2 = scratch + 1419952;
   // [B, N+1=65, D=256], every 1324768 reals, live from kernel 40 to 42
   float* const d_transformer_blocks_5_norm1_multiply = scratch + 1370032;
-  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 61 to 75
+  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 60 to 73
   float* const d_transformer_blocks_ffn_multiply = scratch + 1522864;
-  // [B, N+1=65, D=256] x 2 slots, every 1324768 reals, live from kernel 14 to 86
+  // [B, N+1=65, D=256] x 2 slots, every 1324768 reals, live from kernel 14 to 81
   float* const d_transformer_blocks_carry = scratch + 1336752;
-  // [B, N+1=65, M=512], every 1324768 reals, live from kernel 61 to 75
+  // [B, N+1=65, M=512], every 1324768 reals, live from kernel 60 to 73
   float* const d_transformer_blocks_ffn_linear2_copy = scratch + 1403312;
-  // [B, N+1=65, M=512], every 1324768 reals, live from kernel 61 to 77
+  // [B, N+1=65, M=512], every 1324768 reals, live from kernel 60 to 74
   float* const d_transformer_blocks_ffn_multiply_2 = scratch + 1370032;
-  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 61 to 79
+  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 60 to 76
   float* const d_transformer_blocks_ffn_linear1_einsum = scratch + 1486512;
-  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 61 to 77
-  float* const d_transformer_blocks_ffn_linear1_copy = scratch + 1503152;
-  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 61 to 81
+  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 60 to 74
+  float* const d_transformer_blocks_ffn_linear1_copy = scratch + 1506224;
+  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 60 to 77
   float* const d_transformer_blocks_add = scratch + 1469872;
-  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 65 to 68
+  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 64 to 67
   float* const d_transformer_blocks_attention_out_proj_einsum = scratch + 1573312;
-  // [B, H=8, K=32, N+1=65], every 1324768 reals, live from kernel 66 to 67
+  // [B, H=8, K=32, N+1=65], every 1324768 reals, live from kernel 65 to 66
   float* const d_transformer_blocks_attention_copy = scratch + 1589952;
-  // [B, H=8, N+1=65, N+1=65], every 1324768 reals, live from kernel 67 to 69
+  // [B, H=8, N+1=65, N+1=65], every 1324768 reals, live from kernel 66 to 68
   float* const d_transformer_blocks_attention_einsum = scratch + 1539504;
-  // [B, N+1=65, 3*D=768], every 1324768 reals, live from kernel 61 to 83
+  // [B, N+1=65, 3*D=768], every 1324768 reals, live from kernel 60 to 78
   float* const d_transformer_blocks_attention_rearrange = scratch + 1286832;
-  // [B, H=8, N+1=65, N+1=65], every 1324768 reals, live from kernel 69 to 71
+  // [B, H=8, N+1=65, N+1=65], every 1324768 reals, live from kernel 68 to 70
   float* const d_transformer_blocks_attention_multiply = scratch + 1573312;
-  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 61 to 85
+  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 60 to 80
   float* const d_transformer_blocks_attention_einsum_2 = scratch + 1436592;
-  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 61 to 83
+  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 60 to 78
   float* const d_transformer_blocks_attention_copy_2 = scratch + 1453232;
-  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 86 to 91
+  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 81 to 85
   float* const d_multiply_2 = scratch + 283152;
-  // [N+1=65, D=256], live from kernel 0 to 92
+  // [N+1=65, D=256], live from kernel 0 to 86
   float* const d_reduce_sum = scratch + 266240;
-  // [D=256], live from kernel 0 to 92
+  // [D=256], live from kernel 0 to 86
   float* const d_reduce_sum_2 = scratch + 282880;
-  // [1], live from kernel 0 to 92
+  // [1], live from kernel 0 to 86
   float* const divide_forward_sum = scratch + 283136;
   const std::int64_t parts = threads();
   // Group after group of images: forward, backward, and their gradients added to those before them.
@@ -7661,8 +7296,8 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
             transformer_blocks_ffn_linear2_forward_train(team, group.first + image, layer,
                                                          transformer_blocks_ffn_gelu + team.first * 1324768,
                                                          packed + 2408720 + layer * 131072,
-                                                         transformer_blocks_add + team.first * 1324768,
                                                          parameters + 2638608 - layer * 527104, random,
+                                                         transformer_blocks_add + team.first * 1324768,
                                                          transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 1324768);
             team.wait();
           }
@@ -7730,9 +7365,9 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
           team.wait();
           if (team.part == 0) {
             transformer_blocks_5_ffn_linear2_forward_2_train(group.first + image,
-                                                             transformer_blocks_5_add + team.first * 1324768,
                                                              transformer_blocks_5_ffn_linear2_einsum + team.first * 1324768,
                                                              parameters + 3088, random,
+                                                             transformer_blocks_5_add + team.first * 1324768,
                                                              norm_rsqrt + team.first * 1324768,
                                                              norm_multiply + image * 1324768, parameters + 2576,
                                                              parameters + 2832, norm_add + image * 1324768);
@@ -7761,8 +7396,8 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
             transformer_blocks_5_norm2_backward(d_transformer_blocks_5_ffn_linear1_einsum + image * 1324768,
                                                 parameters + 266000,
                                                 transformer_blocks_5_norm2_multiply + image * 1324768,
-                                                d_norm_multiply + team.first * 1324768,
                                                 transformer_blocks_5_norm2_rsqrt + team.first * 1324768,
+                                                d_norm_multiply + team.first * 1324768,
                                                 d_transformer_blocks_5_add + image * 1324768);
           }
           team.wait();
@@ -7872,16 +7507,11 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
                                                               transformer_blocks_5_attention_rearrange);
     }
 #pragma omp parallel for schedule(static)
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      transformer_blocks_5_attention_in_proj_bias_gradient_partial(chunk, group,
-                                                                   d_transformer_blocks_5_attention_rearrange, scratch);
-    }
-    transformer_blocks_5_attention_in_proj_bias_gradient_sum(group, gradients + 332304, scratch);
-#pragma omp parallel for schedule(static)
     for (std::int64_t part = 0; part < parts; ++part) {
       transformer_blocks_5_attention_in_proj_weight_gradient(share(768, 2, part, parts), share(768, 2, part + 1, parts),
                                                              group, d_transformer_blocks_5_attention_rearrange,
-                                                             transformer_blocks_5_norm1_add, gradients + 333072);
+                                                             transformer_blocks_5_norm1_add, gradients + 332304,
+                                                             gradients + 333072);
     }
 #pragma omp parallel for schedule(static)
     for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
@@ -7923,8 +7553,8 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
                                                 transformer_blocks_norm2_multiply + layer * 16640 + image * 1324768,
                                                 parameters + 2901776 - layer * 527104,
                                                 d_transformer_blocks_ffn_linear1_copy + image * 1324768,
-                                                d_transformer_blocks_carry + pass % 2 * 16640 + image * 1324768,
                                                 transformer_blocks_norm2_rsqrt + layer * 80 + image * 1324768,
+                                                d_transformer_blocks_carry + pass % 2 * 16640 + image * 1324768,
                                                 d_transformer_blocks_add + image * 1324768);
             }
             team.wait();
@@ -7973,8 +7603,8 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
                                                 transformer_blocks_norm1_multiply + layer * 16640 + image * 1324768,
                                                 parameters + 3165456 - layer * 527104,
                                                 d_transformer_blocks_attention_copy_2 + image * 1324768,
-                                                d_transformer_blocks_add + image * 1324768,
                                                 transformer_blocks_norm1_rsqrt + layer * 80 + image * 1324768,
+                                                d_transformer_blocks_add + image * 1324768,
                                                 d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + image * 1324768);
             }
             team.wait();
@@ -7982,28 +7612,19 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
         }
       }
 #pragma omp parallel for schedule(static)
-      for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-        transformer_blocks_ffn_linear2_bias_gradient_partial(chunk, group, d_transformer_blocks_ffn_multiply, scratch);
-      }
-      transformer_blocks_ffn_linear2_bias_gradient_sum(group, gradients + 2638608 - layer * 527104, scratch);
-#pragma omp parallel for schedule(static)
       for (std::int64_t part = 0; part < parts; ++part) {
         transformer_blocks_ffn_linear2_weight_gradient(share(256, 2, part, parts), share(256, 2, part + 1, parts),
                                                        group, d_transformer_blocks_ffn_multiply,
                                                        d_transformer_blocks_ffn_linear2_copy,
+                                                       gradients + 2638608 - layer * 527104,
                                                        gradients + 2638864 - layer * 527104);
       }
-#pragma omp parallel for schedule(static)
-      for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-        transformer_blocks_ffn_linear1_bias_gradient_partial(chunk, group, d_transformer_blocks_ffn_multiply_2,
-                                                             scratch);
-      }
-      transformer_blocks_ffn_linear1_bias_gradient_sum(group, gradients + 2769936 - layer * 527104, scratch);
 #pragma omp parallel for schedule(static)
       for (std::int64_t part = 0; part < parts; ++part) {
         transformer_blocks_ffn_linear1_weight_gradient(share(512, 2, part, parts), share(512, 2, part + 1, parts),
                                                        group, d_transformer_blocks_ffn_multiply_2,
                                                        d_transformer_blocks_ffn_linear1_copy,
+                                                       gradients + 2769936 - layer * 527104,
                                                        gradients + 2770448 - layer * 527104);
       }
 #pragma omp parallel for schedule(static)
@@ -8012,32 +7633,24 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
                                                          transformer_blocks_norm2_multiply + layer * 16640, scratch);
         transformer_blocks_norm2_bias_gradient_partial(chunk, group, d_transformer_blocks_ffn_linear1_einsum,
                                                        scratch + 4096);
-        transformer_blocks_attention_out_proj_bias_gradient_partial(chunk, group, d_transformer_blocks_add,
-                                                                    scratch + 8192);
       }
       transformer_blocks_norm2_weight_gradient_sum(group, gradients + 2901520 - layer * 527104, scratch);
       transformer_blocks_norm2_bias_gradient_sum(group, gradients + 2901776 - layer * 527104, scratch + 4096);
-      transformer_blocks_attention_out_proj_bias_gradient_sum(group, gradients + 2902032 - layer * 527104,
-                                                              scratch + 8192);
 #pragma omp parallel for schedule(static)
       for (std::int64_t part = 0; part < parts; ++part) {
         transformer_blocks_attention_out_proj_weight_gradient(share(256, 2, part, parts),
                                                               share(256, 2, part + 1, parts), group,
                                                               d_transformer_blocks_add,
                                                               transformer_blocks_attention_rearrange + layer * 16640,
+                                                              gradients + 2902032 - layer * 527104,
                                                               gradients + 2902288 - layer * 527104);
       }
-#pragma omp parallel for schedule(static)
-      for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-        transformer_blocks_attention_in_proj_bias_gradient_partial(chunk, group,
-                                                                   d_transformer_blocks_attention_rearrange, scratch);
-      }
-      transformer_blocks_attention_in_proj_bias_gradient_sum(group, gradients + 2967824 - layer * 527104, scratch);
 #pragma omp parallel for schedule(static)
       for (std::int64_t part = 0; part < parts; ++part) {
         transformer_blocks_attention_in_proj_weight_gradient(share(768, 2, part, parts), share(768, 2, part + 1, parts),
                                                              group, d_transformer_blocks_attention_rearrange,
                                                              d_transformer_blocks_attention_copy_2,
+                                                             gradients + 2967824 - layer * 527104,
                                                              gradients + 2968592 - layer * 527104);
       }
 #pragma omp parallel for schedule(static)
@@ -8062,14 +7675,9 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
     reduce_sum_backward_sum(group, d_reduce_sum, scratch);
     pos_embed_gradient(d_reduce_sum, gradients + 3165712);
 #pragma omp parallel for schedule(static)
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      patch_embed_bias_gradient_partial(chunk, group, d_multiply_2, scratch);
-    }
-    patch_embed_bias_gradient_sum(group, gradients + 3182352, scratch);
-#pragma omp parallel for schedule(static)
     for (std::int64_t part = 0; part < parts; ++part) {
       patch_embed_weight_gradient(share(256, 2, part, parts), share(256, 2, part + 1, parts), group, d_multiply_2,
-                                  rearrange, gradients + 3182608);
+                                  gradients + 3182352, rearrange, gradients + 3182608);
     }
 #pragma omp parallel for schedule(static)
     for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
@@ -8375,8 +7983,8 @@ void vit_cifar_input_gradient_scalar(const float* parameters, const float* packe
           transformer_blocks_5_norm2_backward(d_transformer_blocks_5_ffn_linear1_einsum + team.first * 952560,
                                               parameters + 266000,
                                               transformer_blocks_5_norm2_multiply + team.first * 952560,
-                                              d_norm_multiply + team.first * 952560,
                                               transformer_blocks_5_norm2_rsqrt + team.first * 952560,
+                                              d_norm_multiply + team.first * 952560,
                                               d_transformer_blocks_5_add + team.first * 952560);
         }
         team.wait();
@@ -8448,8 +8056,8 @@ void vit_cifar_input_gradient_scalar(const float* parameters, const float* packe
             transformer_blocks_norm2_backward_input_gradient(d_transformer_blocks_ffn_linear1_einsum + team.first * 952560,
                                                              parameters + 2901520 - layer * 527104,
                                                              transformer_blocks_norm2_multiply + layer * 16640 + image * 952560,
-                                                             d_transformer_blocks_carry + pass % 2 * 16640 + image * 952560,
                                                              transformer_blocks_norm2_rsqrt + layer * 80 + image * 952560,
+                                                             d_transformer_blocks_carry + pass % 2 * 16640 + image * 952560,
                                                              d_transformer_blocks_add + team.first * 952560);
           }
           team.wait();
@@ -8493,8 +8101,8 @@ void vit_cifar_input_gradient_scalar(const float* parameters, const float* packe
             transformer_blocks_norm1_backward_input_gradient(d_transformer_blocks_attention_einsum_2 + team.first * 952560,
                                                              parameters + 3165200 - layer * 527104,
                                                              transformer_blocks_norm1_multiply + layer * 16640 + image * 952560,
-                                                             d_transformer_blocks_add + team.first * 952560,
                                                              transformer_blocks_norm1_rsqrt + layer * 80 + image * 952560,
+                                                             d_transformer_blocks_add + team.first * 952560,
                                                              d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + image * 952560);
           }
           team.wait();
@@ -8516,8 +8124,8 @@ void vit_cifar_update_scalar(float* parameters, const float* gradients, float* m
                              const std::int64_t first, const std::int64_t last) {
 #pragma omp parallel for schedule(static) if (last - first > 65536)
   for (std::int64_t begin = first; begin < last; begin += 1024) {
-    update(begin, std::min<std::int64_t>(last, begin + 1024), moment1, gradients, moment1, moment2, moment2, parameters,
-           second_correction, learning_rate_corrected, parameters);
+    update(begin, std::min<std::int64_t>(last, begin + 1024), moment1, gradients, moment1, moment2, moment2,
+           second_correction, learning_rate_corrected, parameters, parameters);
   }
 }
 

@@ -428,7 +428,8 @@ int64_t vit_mnist_images_at_once(int64_t batch) {
 #else
   const std::int64_t threads = 1;
 #endif
-  return std::min(batch, threads * std::max<std::int64_t>(10, (batch + 15) / 16));
+  const std::int64_t image = 27088 * sizeof(float), near = (tessera_second_cache() / 2 + image - 1) / image;
+  return std::min(batch, threads * std::max<std::int64_t>(near, (batch + 15) / 16));
 }
 
 int vit_mnist_loss_and_gradients(const float* parameters, const float* packed, const float* images,

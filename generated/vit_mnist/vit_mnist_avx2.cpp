@@ -59,6 +59,8 @@ typedef __m256 vec;
 [[maybe_unused]] static inline vec v_neg(vec a) { return _mm256_xor_ps(a, _mm256_set1_ps(-0.0f)); }
 [[maybe_unused]] static inline vec v_abs(vec a) { return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a); }
 [[maybe_unused]] static inline vec v_fma(vec a, vec b, vec c) { return _mm256_fmadd_ps(a, b, c); }
+[[maybe_unused]] static inline vec v_fms(vec a, vec b, vec c) { return _mm256_fmsub_ps(a, b, c); }
+[[maybe_unused]] static inline vec v_fnma(vec a, vec b, vec c) { return _mm256_fnmadd_ps(a, b, c); }
 [[maybe_unused]] static inline vec v_sqrt(vec a) { return _mm256_sqrt_ps(a); }
 [[maybe_unused]] static inline vec v_rsqrt(vec a) { return _mm256_div_ps(_mm256_set1_ps(1), _mm256_sqrt_ps(a)); }
 // Of operands with the same number in all lanes: a vector's division keeps the processor busy for longer.
@@ -601,41 +603,39 @@ static void blocks_norm1_forward(const real* blocks_carry, const real* blocks_no
       const vec t12 = v_rsqrt(t11);
       const vec t13 = v_mul(t8, t12);
       const vec x14 = v_set(blocks_norm1_weight[d]);
-      const vec t15 = v_mul(t13, x14);
-      const vec x16 = v_set(blocks_norm1_bias[d]);
-      const vec t17 = v_add(t15, x16);
-      v_store(blocks_norm1_add + (n + d * 50), t17);
+      const vec x15 = v_set(blocks_norm1_bias[d]);
+      const vec t16 = v_fma(t13, x14, x15);
+      v_store(blocks_norm1_add + (n + d * 50), t16);
     }
   }
   {
     vec sum0 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x18 = v_load_n(blocks_carry + (d * 50 + 48), 2);
-      sum0 = v_add(sum0, x18);
+      const vec x17 = v_load_n(blocks_carry + (d * 50 + 48), 2);
+      sum0 = v_add(sum0, x17);
     }
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x19 = v_load_n(blocks_carry + (d * 50 + 48), 2);
-      const vec t20 = v_set(real(8.0));
-      const vec t21 = v_div(sum0, t20);
-      const vec t22 = v_sub(x19, t21);
-      sum1 = v_fma(t22, t22, sum1);
+      const vec x18 = v_load_n(blocks_carry + (d * 50 + 48), 2);
+      const vec t19 = v_set(real(8.0));
+      const vec t20 = v_div(sum0, t19);
+      const vec t21 = v_sub(x18, t20);
+      sum1 = v_fma(t21, t21, sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x23 = v_load_n(blocks_carry + (d * 50 + 48), 2);
-      const vec t24 = v_set(real(8.0));
-      const vec t25 = v_div(sum0, t24);
-      const vec t26 = v_sub(x23, t25);
-      const vec t27 = v_div(sum1, t24);
-      const vec t28 = v_set(real(1e-05));
-      const vec t29 = v_add(t27, t28);
-      const vec t30 = v_rsqrt(t29);
-      const vec t31 = v_mul(t26, t30);
-      const vec x32 = v_set(blocks_norm1_weight[d]);
-      const vec t33 = v_mul(t31, x32);
-      const vec x34 = v_set(blocks_norm1_bias[d]);
-      const vec t35 = v_add(t33, x34);
-      v_store_n(blocks_norm1_add + (d * 50 + 48), t35, 2);
+      const vec x22 = v_load_n(blocks_carry + (d * 50 + 48), 2);
+      const vec t23 = v_set(real(8.0));
+      const vec t24 = v_div(sum0, t23);
+      const vec t25 = v_sub(x22, t24);
+      const vec t26 = v_div(sum1, t23);
+      const vec t27 = v_set(real(1e-05));
+      const vec t28 = v_add(t26, t27);
+      const vec t29 = v_rsqrt(t28);
+      const vec t30 = v_mul(t25, t29);
+      const vec x31 = v_set(blocks_norm1_weight[d]);
+      const vec x32 = v_set(blocks_norm1_bias[d]);
+      const vec t33 = v_fma(t30, x31, x32);
+      v_store_n(blocks_norm1_add + (d * 50 + 48), t33, 2);
     }
   }
 }
@@ -1282,77 +1282,73 @@ static void blocks_mhsa_forward_2(const real* blocks_mhsa_einsum, real* blocks_m
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
       const vec x3 = v_load(blocks_mhsa_einsum + (n + n2 * 50));
       const vec t4 = v_set(real(0.5));
-      const vec t5 = v_mul(x3, t4);
-      const vec t6 = v_sub(t5, most0);
-      const vec t7 = v_exp(t6);
-      sum1 = v_add(sum1, t7);
-      v_store(blocks_mhsa_divide + (n + n2 * 50), t7);
-      const vec x8 = v_load(blocks_mhsa_einsum_2 + (n + n2 * 50));
-      const vec t9 = v_mul(x8, t4);
-      most2 = v_max(most2, t9);
+      const vec t5 = v_fms(x3, t4, most0);
+      const vec t6 = v_exp(t5);
+      sum1 = v_add(sum1, t6);
+      v_store(blocks_mhsa_divide + (n + n2 * 50), t6);
+      const vec x7 = v_load(blocks_mhsa_einsum_2 + (n + n2 * 50));
+      const vec t8 = v_mul(x7, t4);
+      most2 = v_max(most2, t8);
     }
     vec sum3 = v_zero();
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x10 = v_load(blocks_mhsa_einsum_2 + (n + n2 * 50));
-      const vec t11 = v_set(real(0.5));
-      const vec t12 = v_mul(x10, t11);
-      const vec t13 = v_sub(t12, most2);
-      const vec t14 = v_exp(t13);
-      sum3 = v_add(sum3, t14);
-      v_store(blocks_mhsa_divide_2 + (n + n2 * 50), t14);
+      const vec x9 = v_load(blocks_mhsa_einsum_2 + (n + n2 * 50));
+      const vec t10 = v_set(real(0.5));
+      const vec t11 = v_fms(x9, t10, most2);
+      const vec t12 = v_exp(t11);
+      sum3 = v_add(sum3, t12);
+      v_store(blocks_mhsa_divide_2 + (n + n2 * 50), t12);
     }
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x15 = v_load(blocks_mhsa_divide + (n + n2 * 50));
-      const vec t16 = v_div(v_set(real(1.0)), sum1);
-      const vec t17 = v_mul(x15, t16);
-      v_store(blocks_mhsa_divide + (n + n2 * 50), t17);
-      const vec x18 = v_load(blocks_mhsa_divide_2 + (n + n2 * 50));
-      const vec t19 = v_div(v_set(real(1.0)), sum3);
-      const vec t20 = v_mul(x18, t19);
-      v_store(blocks_mhsa_divide_2 + (n + n2 * 50), t20);
+      const vec x13 = v_load(blocks_mhsa_divide + (n + n2 * 50));
+      const vec t14 = v_div(v_set(real(1.0)), sum1);
+      const vec t15 = v_mul(x13, t14);
+      v_store(blocks_mhsa_divide + (n + n2 * 50), t15);
+      const vec x16 = v_load(blocks_mhsa_divide_2 + (n + n2 * 50));
+      const vec t17 = v_div(v_set(real(1.0)), sum3);
+      const vec t18 = v_mul(x16, t17);
+      v_store(blocks_mhsa_divide_2 + (n + n2 * 50), t18);
     }
   }
   {
     vec most0 = v_set(-INFINITY);
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x21 = v_load_n(blocks_mhsa_einsum + (n2 * 50 + 48), 2);
-      const vec t22 = v_set(real(0.5));
-      const vec t23 = v_mul(x21, t22);
-      most0 = v_max(most0, t23);
+      const vec x19 = v_load_n(blocks_mhsa_einsum + (n2 * 50 + 48), 2);
+      const vec t20 = v_set(real(0.5));
+      const vec t21 = v_mul(x19, t20);
+      most0 = v_max(most0, t21);
     }
     vec sum1 = v_zero();
     vec most2 = v_set(-INFINITY);
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x24 = v_load_n(blocks_mhsa_einsum + (n2 * 50 + 48), 2);
-      const vec t25 = v_set(real(0.5));
-      const vec t26 = v_mul(x24, t25);
-      const vec t27 = v_sub(t26, most0);
-      const vec t28 = v_exp(t27);
-      sum1 = v_add(sum1, t28);
-      v_store_n(blocks_mhsa_divide + (n2 * 50 + 48), t28, 2);
-      const vec x29 = v_load_n(blocks_mhsa_einsum_2 + (n2 * 50 + 48), 2);
-      const vec t30 = v_mul(x29, t25);
-      most2 = v_max(most2, t30);
+      const vec x22 = v_load_n(blocks_mhsa_einsum + (n2 * 50 + 48), 2);
+      const vec t23 = v_set(real(0.5));
+      const vec t24 = v_fms(x22, t23, most0);
+      const vec t25 = v_exp(t24);
+      sum1 = v_add(sum1, t25);
+      v_store_n(blocks_mhsa_divide + (n2 * 50 + 48), t25, 2);
+      const vec x26 = v_load_n(blocks_mhsa_einsum_2 + (n2 * 50 + 48), 2);
+      const vec t27 = v_mul(x26, t23);
+      most2 = v_max(most2, t27);
     }
     vec sum3 = v_zero();
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x31 = v_load_n(blocks_mhsa_einsum_2 + (n2 * 50 + 48), 2);
-      const vec t32 = v_set(real(0.5));
-      const vec t33 = v_mul(x31, t32);
-      const vec t34 = v_sub(t33, most2);
-      const vec t35 = v_exp(t34);
-      sum3 = v_add(sum3, t35);
-      v_store_n(blocks_mhsa_divide_2 + (n2 * 50 + 48), t35, 2);
+      const vec x28 = v_load_n(blocks_mhsa_einsum_2 + (n2 * 50 + 48), 2);
+      const vec t29 = v_set(real(0.5));
+      const vec t30 = v_fms(x28, t29, most2);
+      const vec t31 = v_exp(t30);
+      sum3 = v_add(sum3, t31);
+      v_store_n(blocks_mhsa_divide_2 + (n2 * 50 + 48), t31, 2);
     }
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x36 = v_load_n(blocks_mhsa_divide + (n2 * 50 + 48), 2);
-      const vec t37 = v_div(v_set(real(1.0)), sum1);
-      const vec t38 = v_mul(x36, t37);
-      v_store_n(blocks_mhsa_divide + (n2 * 50 + 48), t38, 2);
-      const vec x39 = v_load_n(blocks_mhsa_divide_2 + (n2 * 50 + 48), 2);
-      const vec t40 = v_div(v_set(real(1.0)), sum3);
-      const vec t41 = v_mul(x39, t40);
-      v_store_n(blocks_mhsa_divide_2 + (n2 * 50 + 48), t41, 2);
+      const vec x32 = v_load_n(blocks_mhsa_divide + (n2 * 50 + 48), 2);
+      const vec t33 = v_div(v_set(real(1.0)), sum1);
+      const vec t34 = v_mul(x32, t33);
+      v_store_n(blocks_mhsa_divide + (n2 * 50 + 48), t34, 2);
+      const vec x35 = v_load_n(blocks_mhsa_divide_2 + (n2 * 50 + 48), 2);
+      const vec t36 = v_div(v_set(real(1.0)), sum3);
+      const vec t37 = v_mul(x35, t36);
+      v_store_n(blocks_mhsa_divide_2 + (n2 * 50 + 48), t37, 2);
     }
   }
 }
@@ -1693,41 +1689,39 @@ static void blocks_norm2_forward(const real* blocks_concat, const real* blocks_n
       const vec t12 = v_rsqrt(t11);
       const vec t13 = v_mul(t8, t12);
       const vec x14 = v_set(blocks_norm2_weight[d]);
-      const vec t15 = v_mul(t13, x14);
-      const vec x16 = v_set(blocks_norm2_bias[d]);
-      const vec t17 = v_add(t15, x16);
-      v_store(blocks_norm2_add + (n + d * 50), t17);
+      const vec x15 = v_set(blocks_norm2_bias[d]);
+      const vec t16 = v_fma(t13, x14, x15);
+      v_store(blocks_norm2_add + (n + d * 50), t16);
     }
   }
   {
     vec sum0 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x18 = v_load_n(blocks_concat + (d * 50 + 48), 2);
-      sum0 = v_add(sum0, x18);
+      const vec x17 = v_load_n(blocks_concat + (d * 50 + 48), 2);
+      sum0 = v_add(sum0, x17);
     }
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x19 = v_load_n(blocks_concat + (d * 50 + 48), 2);
-      const vec t20 = v_set(real(8.0));
-      const vec t21 = v_div(sum0, t20);
-      const vec t22 = v_sub(x19, t21);
-      sum1 = v_fma(t22, t22, sum1);
+      const vec x18 = v_load_n(blocks_concat + (d * 50 + 48), 2);
+      const vec t19 = v_set(real(8.0));
+      const vec t20 = v_div(sum0, t19);
+      const vec t21 = v_sub(x18, t20);
+      sum1 = v_fma(t21, t21, sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x23 = v_load_n(blocks_concat + (d * 50 + 48), 2);
-      const vec t24 = v_set(real(8.0));
-      const vec t25 = v_div(sum0, t24);
-      const vec t26 = v_sub(x23, t25);
-      const vec t27 = v_div(sum1, t24);
-      const vec t28 = v_set(real(1e-05));
-      const vec t29 = v_add(t27, t28);
-      const vec t30 = v_rsqrt(t29);
-      const vec t31 = v_mul(t26, t30);
-      const vec x32 = v_set(blocks_norm2_weight[d]);
-      const vec t33 = v_mul(t31, x32);
-      const vec x34 = v_set(blocks_norm2_bias[d]);
-      const vec t35 = v_add(t33, x34);
-      v_store_n(blocks_norm2_add + (d * 50 + 48), t35, 2);
+      const vec x22 = v_load_n(blocks_concat + (d * 50 + 48), 2);
+      const vec t23 = v_set(real(8.0));
+      const vec t24 = v_div(sum0, t23);
+      const vec t25 = v_sub(x22, t24);
+      const vec t26 = v_div(sum1, t23);
+      const vec t27 = v_set(real(1e-05));
+      const vec t28 = v_add(t26, t27);
+      const vec t29 = v_rsqrt(t28);
+      const vec t30 = v_mul(t25, t29);
+      const vec x31 = v_set(blocks_norm2_weight[d]);
+      const vec x32 = v_set(blocks_norm2_bias[d]);
+      const vec t33 = v_fma(t30, x31, x32);
+      v_store_n(blocks_norm2_add + (d * 50 + 48), t33, 2);
     }
   }
 }
@@ -2006,41 +2000,39 @@ static void blocks_1_norm1_forward(const real* blocks_carry_next, const real* bl
       const vec t12 = v_rsqrt(t11);
       const vec t13 = v_mul(t8, t12);
       const vec x14 = v_set(blocks_1_norm1_weight[d]);
-      const vec t15 = v_mul(t13, x14);
-      const vec x16 = v_set(blocks_1_norm1_bias[d]);
-      const vec t17 = v_add(t15, x16);
-      v_store(blocks_1_norm1_add + (n + d * 50), t17);
+      const vec x15 = v_set(blocks_1_norm1_bias[d]);
+      const vec t16 = v_fma(t13, x14, x15);
+      v_store(blocks_1_norm1_add + (n + d * 50), t16);
     }
   }
   {
     vec sum0 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x18 = v_load_n(blocks_carry_next + (d * 50 + 48), 2);
-      sum0 = v_add(sum0, x18);
+      const vec x17 = v_load_n(blocks_carry_next + (d * 50 + 48), 2);
+      sum0 = v_add(sum0, x17);
     }
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x19 = v_load_n(blocks_carry_next + (d * 50 + 48), 2);
-      const vec t20 = v_set(real(8.0));
-      const vec t21 = v_div(sum0, t20);
-      const vec t22 = v_sub(x19, t21);
-      sum1 = v_fma(t22, t22, sum1);
+      const vec x18 = v_load_n(blocks_carry_next + (d * 50 + 48), 2);
+      const vec t19 = v_set(real(8.0));
+      const vec t20 = v_div(sum0, t19);
+      const vec t21 = v_sub(x18, t20);
+      sum1 = v_fma(t21, t21, sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x23 = v_load_n(blocks_carry_next + (d * 50 + 48), 2);
-      const vec t24 = v_set(real(8.0));
-      const vec t25 = v_div(sum0, t24);
-      const vec t26 = v_sub(x23, t25);
-      const vec t27 = v_div(sum1, t24);
-      const vec t28 = v_set(real(1e-05));
-      const vec t29 = v_add(t27, t28);
-      const vec t30 = v_rsqrt(t29);
-      const vec t31 = v_mul(t26, t30);
-      const vec x32 = v_set(blocks_1_norm1_weight[d]);
-      const vec t33 = v_mul(t31, x32);
-      const vec x34 = v_set(blocks_1_norm1_bias[d]);
-      const vec t35 = v_add(t33, x34);
-      v_store_n(blocks_1_norm1_add + (d * 50 + 48), t35, 2);
+      const vec x22 = v_load_n(blocks_carry_next + (d * 50 + 48), 2);
+      const vec t23 = v_set(real(8.0));
+      const vec t24 = v_div(sum0, t23);
+      const vec t25 = v_sub(x22, t24);
+      const vec t26 = v_div(sum1, t23);
+      const vec t27 = v_set(real(1e-05));
+      const vec t28 = v_add(t26, t27);
+      const vec t29 = v_rsqrt(t28);
+      const vec t30 = v_mul(t25, t29);
+      const vec x31 = v_set(blocks_1_norm1_weight[d]);
+      const vec x32 = v_set(blocks_1_norm1_bias[d]);
+      const vec t33 = v_fma(t30, x31, x32);
+      v_store_n(blocks_1_norm1_add + (d * 50 + 48), t33, 2);
     }
   }
 }
@@ -2601,72 +2593,65 @@ static void blocks_1_mhsa_forward_2(const real* blocks_1_mhsa_einsum, real* bloc
     {
       const vec x17 = v_load(blocks_1_mhsa_einsum + i * 50);
       const vec t18 = v_set(real(0.5));
-      const vec t19 = v_mul(x17, t18);
-      const vec t20 = v_sub(t19, row0);
-      const vec t21 = v_exp(t20);
-      sum1 = v_add(sum1, t21);
-      v_store(blocks_1_mhsa_divide + i * 50, t21);
-      const vec x22 = v_load(blocks_1_mhsa_einsum_2 + i * 50);
-      const vec t23 = v_mul(x22, t18);
-      most2 = v_max(most2, t23);
-      const vec x24 = v_load(blocks_1_mhsa_einsum + (i * 50 + 8));
-      const vec t25 = v_mul(x24, t18);
-      const vec t26 = v_sub(t25, row0);
-      const vec t27 = v_exp(t26);
-      sum1_1 = v_add(sum1_1, t27);
-      v_store(blocks_1_mhsa_divide + (i * 50 + 8), t27);
-      const vec x28 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + 8));
-      const vec t29 = v_mul(x28, t18);
-      most2_1 = v_max(most2_1, t29);
-      const vec x30 = v_load(blocks_1_mhsa_einsum + (i * 50 + 16));
-      const vec t31 = v_mul(x30, t18);
-      const vec t32 = v_sub(t31, row0);
-      const vec t33 = v_exp(t32);
-      sum1_2 = v_add(sum1_2, t33);
-      v_store(blocks_1_mhsa_divide + (i * 50 + 16), t33);
-      const vec x34 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + 16));
-      const vec t35 = v_mul(x34, t18);
-      most2_2 = v_max(most2_2, t35);
-      const vec x36 = v_load(blocks_1_mhsa_einsum + (i * 50 + 24));
+      const vec t19 = v_fms(x17, t18, row0);
+      const vec t20 = v_exp(t19);
+      sum1 = v_add(sum1, t20);
+      v_store(blocks_1_mhsa_divide + i * 50, t20);
+      const vec x21 = v_load(blocks_1_mhsa_einsum_2 + i * 50);
+      const vec t22 = v_mul(x21, t18);
+      most2 = v_max(most2, t22);
+      const vec x23 = v_load(blocks_1_mhsa_einsum + (i * 50 + 8));
+      const vec t24 = v_fms(x23, t18, row0);
+      const vec t25 = v_exp(t24);
+      sum1_1 = v_add(sum1_1, t25);
+      v_store(blocks_1_mhsa_divide + (i * 50 + 8), t25);
+      const vec x26 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + 8));
+      const vec t27 = v_mul(x26, t18);
+      most2_1 = v_max(most2_1, t27);
+      const vec x28 = v_load(blocks_1_mhsa_einsum + (i * 50 + 16));
+      const vec t29 = v_fms(x28, t18, row0);
+      const vec t30 = v_exp(t29);
+      sum1_2 = v_add(sum1_2, t30);
+      v_store(blocks_1_mhsa_divide + (i * 50 + 16), t30);
+      const vec x31 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + 16));
+      const vec t32 = v_mul(x31, t18);
+      most2_2 = v_max(most2_2, t32);
+      const vec x33 = v_load(blocks_1_mhsa_einsum + (i * 50 + 24));
+      const vec t34 = v_fms(x33, t18, row0);
+      const vec t35 = v_exp(t34);
+      sum1_3 = v_add(sum1_3, t35);
+      v_store(blocks_1_mhsa_divide + (i * 50 + 24), t35);
+      const vec x36 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + 24));
       const vec t37 = v_mul(x36, t18);
-      const vec t38 = v_sub(t37, row0);
-      const vec t39 = v_exp(t38);
-      sum1_3 = v_add(sum1_3, t39);
-      v_store(blocks_1_mhsa_divide + (i * 50 + 24), t39);
-      const vec x40 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + 24));
-      const vec t41 = v_mul(x40, t18);
-      most2_3 = v_max(most2_3, t41);
-      const vec x42 = v_load(blocks_1_mhsa_einsum + (i * 50 + 32));
-      const vec t43 = v_set(real(0.5));
-      const vec t44 = v_mul(x42, t43);
-      const vec t45 = v_sub(t44, row0);
+      most2_3 = v_max(most2_3, t37);
+      const vec x38 = v_load(blocks_1_mhsa_einsum + (i * 50 + 32));
+      const vec t39 = v_set(real(0.5));
+      const vec t40 = v_fms(x38, t39, row0);
+      const vec t41 = v_exp(t40);
+      sum1 = v_add(sum1, t41);
+      v_store(blocks_1_mhsa_divide + (i * 50 + 32), t41);
+      const vec x42 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + 32));
+      const vec t43 = v_mul(x42, t39);
+      most2 = v_max(most2, t43);
+      const vec x44 = v_load(blocks_1_mhsa_einsum + (i * 50 + 40));
+      const vec t45 = v_fms(x44, t39, row0);
       const vec t46 = v_exp(t45);
-      sum1 = v_add(sum1, t46);
-      v_store(blocks_1_mhsa_divide + (i * 50 + 32), t46);
-      const vec x47 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + 32));
-      const vec t48 = v_mul(x47, t43);
-      most2 = v_max(most2, t48);
-      const vec x49 = v_load(blocks_1_mhsa_einsum + (i * 50 + 40));
-      const vec t50 = v_mul(x49, t43);
-      const vec t51 = v_sub(t50, row0);
-      const vec t52 = v_exp(t51);
-      sum1_1 = v_add(sum1_1, t52);
-      v_store(blocks_1_mhsa_divide + (i * 50 + 40), t52);
-      const vec x53 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + 40));
-      const vec t54 = v_mul(x53, t43);
-      most2_1 = v_max(most2_1, t54);
+      sum1_1 = v_add(sum1_1, t46);
+      v_store(blocks_1_mhsa_divide + (i * 50 + 40), t46);
+      const vec x47 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + 40));
+      const vec t48 = v_mul(x47, t39);
+      most2_1 = v_max(most2_1, t48);
     }
     {
-      const vec x55 = v_load_n(blocks_1_mhsa_einsum + (i * 50 + 48), 2);
-      const vec t56 = v_set(real(0.5));
-      const vec t57 = v_mul(x55, t56);
-      const vec t58 = v_sub(t57, row0);
-      const vec t59 = v_exp(t58);
-      sum1 = v_add(sum1, v_keep_n(t59, 2, real(0.0)));
-      v_store_n(blocks_1_mhsa_divide + (i * 50 + 48), t59, 2);
-      const vec x60 = v_load_n(blocks_1_mhsa_einsum_2 + (i * 50 + 48), 2);
-      const vec t61 = v_mul(x60, t56);
-      most2 = v_max(most2, v_keep_n(t61, 2, -INFINITY));
+      const vec x49 = v_load_n(blocks_1_mhsa_einsum + (i * 50 + 48), 2);
+      const vec t50 = v_set(real(0.5));
+      const vec t51 = v_fms(x49, t50, row0);
+      const vec t52 = v_exp(t51);
+      sum1 = v_add(sum1, v_keep_n(t52, 2, real(0.0)));
+      v_store_n(blocks_1_mhsa_divide + (i * 50 + 48), t52, 2);
+      const vec x53 = v_load_n(blocks_1_mhsa_einsum_2 + (i * 50 + 48), 2);
+      const vec t54 = v_mul(x53, t50);
+      most2 = v_max(most2, v_keep_n(t54, 2, -INFINITY));
     }
     const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
     const vec row2 = v_set(v_max_lane(v_max(v_max(most2, most2_1), v_max(most2_2, most2_3))));
@@ -2675,74 +2660,67 @@ static void blocks_1_mhsa_forward_2(const real* blocks_1_mhsa_einsum, real* bloc
     vec sum3_2 = v_zero();
     vec sum3_3 = v_zero();
     {
-      const vec x62 = v_load(blocks_1_mhsa_einsum_2 + i * 50);
-      const vec t63 = v_set(real(0.5));
-      const vec t64 = v_mul(x62, t63);
-      const vec t65 = v_sub(t64, row2);
-      const vec t66 = v_exp(t65);
-      sum3 = v_add(sum3, t66);
-      v_store(blocks_1_mhsa_divide_2 + i * 50, t66);
-      const vec x67 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + 8));
-      const vec t68 = v_mul(x67, t63);
-      const vec t69 = v_sub(t68, row2);
-      const vec t70 = v_exp(t69);
-      sum3_1 = v_add(sum3_1, t70);
-      v_store(blocks_1_mhsa_divide_2 + (i * 50 + 8), t70);
-      const vec x71 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + 16));
-      const vec t72 = v_mul(x71, t63);
-      const vec t73 = v_sub(t72, row2);
+      const vec x55 = v_load(blocks_1_mhsa_einsum_2 + i * 50);
+      const vec t56 = v_set(real(0.5));
+      const vec t57 = v_fms(x55, t56, row2);
+      const vec t58 = v_exp(t57);
+      sum3 = v_add(sum3, t58);
+      v_store(blocks_1_mhsa_divide_2 + i * 50, t58);
+      const vec x59 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + 8));
+      const vec t60 = v_fms(x59, t56, row2);
+      const vec t61 = v_exp(t60);
+      sum3_1 = v_add(sum3_1, t61);
+      v_store(blocks_1_mhsa_divide_2 + (i * 50 + 8), t61);
+      const vec x62 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + 16));
+      const vec t63 = v_fms(x62, t56, row2);
+      const vec t64 = v_exp(t63);
+      sum3_2 = v_add(sum3_2, t64);
+      v_store(blocks_1_mhsa_divide_2 + (i * 50 + 16), t64);
+      const vec x65 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + 24));
+      const vec t66 = v_fms(x65, t56, row2);
+      const vec t67 = v_exp(t66);
+      sum3_3 = v_add(sum3_3, t67);
+      v_store(blocks_1_mhsa_divide_2 + (i * 50 + 24), t67);
+      const vec x68 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + 32));
+      const vec t69 = v_set(real(0.5));
+      const vec t70 = v_fms(x68, t69, row2);
+      const vec t71 = v_exp(t70);
+      sum3 = v_add(sum3, t71);
+      v_store(blocks_1_mhsa_divide_2 + (i * 50 + 32), t71);
+      const vec x72 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + 40));
+      const vec t73 = v_fms(x72, t69, row2);
       const vec t74 = v_exp(t73);
-      sum3_2 = v_add(sum3_2, t74);
-      v_store(blocks_1_mhsa_divide_2 + (i * 50 + 16), t74);
-      const vec x75 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + 24));
-      const vec t76 = v_mul(x75, t63);
-      const vec t77 = v_sub(t76, row2);
-      const vec t78 = v_exp(t77);
-      sum3_3 = v_add(sum3_3, t78);
-      v_store(blocks_1_mhsa_divide_2 + (i * 50 + 24), t78);
-      const vec x79 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + 32));
-      const vec t80 = v_set(real(0.5));
-      const vec t81 = v_mul(x79, t80);
-      const vec t82 = v_sub(t81, row2);
-      const vec t83 = v_exp(t82);
-      sum3 = v_add(sum3, t83);
-      v_store(blocks_1_mhsa_divide_2 + (i * 50 + 32), t83);
-      const vec x84 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + 40));
-      const vec t85 = v_mul(x84, t80);
-      const vec t86 = v_sub(t85, row2);
-      const vec t87 = v_exp(t86);
-      sum3_1 = v_add(sum3_1, t87);
-      v_store(blocks_1_mhsa_divide_2 + (i * 50 + 40), t87);
+      sum3_1 = v_add(sum3_1, t74);
+      v_store(blocks_1_mhsa_divide_2 + (i * 50 + 40), t74);
     }
     {
-      const vec x88 = v_load_n(blocks_1_mhsa_einsum_2 + (i * 50 + 48), 2);
-      const vec t89 = v_set(real(0.5));
-      const vec t90 = v_mul(x88, t89);
-      const vec t91 = v_sub(t90, row2);
-      const vec t92 = v_exp(t91);
-      sum3 = v_add(sum3, v_keep_n(t92, 2, real(0.0)));
-      v_store_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), t92, 2);
+      const vec x75 = v_load_n(blocks_1_mhsa_einsum_2 + (i * 50 + 48), 2);
+      const vec t76 = v_set(real(0.5));
+      const vec t77 = v_fms(x75, t76, row2);
+      const vec t78 = v_exp(t77);
+      sum3 = v_add(sum3, v_keep_n(t78, 2, real(0.0)));
+      v_store_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), t78, 2);
     }
     const vec row3 = v_set(v_sum(v_add(v_add(sum3, sum3_1), v_add(sum3_2, sum3_3))));
     for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x93 = v_load(blocks_1_mhsa_divide + (i * 50 + n));
-      const vec t94 = v_div_one(v_set(real(1.0)), row1);
-      const vec t95 = v_mul(x93, t94);
-      v_store(blocks_1_mhsa_divide + (i * 50 + n), t95);
-      const vec x96 = v_load(blocks_1_mhsa_divide_2 + (i * 50 + n));
-      const vec t97 = v_div_one(v_set(real(1.0)), row3);
-      const vec t98 = v_mul(x96, t97);
-      v_store(blocks_1_mhsa_divide_2 + (i * 50 + n), t98);
+      const vec x79 = v_load(blocks_1_mhsa_divide + (i * 50 + n));
+      const vec t80 = v_div_one(v_set(real(1.0)), row1);
+      const vec t81 = v_mul(x79, t80);
+      v_store(blocks_1_mhsa_divide + (i * 50 + n), t81);
+      const vec x82 = v_load(blocks_1_mhsa_divide_2 + (i * 50 + n));
+      const vec t83 = v_div_one(v_set(real(1.0)), row3);
+      const vec t84 = v_mul(x82, t83);
+      v_store(blocks_1_mhsa_divide_2 + (i * 50 + n), t84);
     }
     {
-      const vec x99 = v_load_n(blocks_1_mhsa_divide + (i * 50 + 48), 2);
-      const vec t100 = v_div_one(v_set(real(1.0)), row1);
-      const vec t101 = v_mul(x99, t100);
-      v_store_n(blocks_1_mhsa_divide + (i * 50 + 48), t101, 2);
-      const vec x102 = v_load_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), 2);
-      const vec t103 = v_div_one(v_set(real(1.0)), row3);
-      const vec t104 = v_mul(x102, t103);
-      v_store_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), t104, 2);
+      const vec x85 = v_load_n(blocks_1_mhsa_divide + (i * 50 + 48), 2);
+      const vec t86 = v_div_one(v_set(real(1.0)), row1);
+      const vec t87 = v_mul(x85, t86);
+      v_store_n(blocks_1_mhsa_divide + (i * 50 + 48), t87, 2);
+      const vec x88 = v_load_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), 2);
+      const vec t89 = v_div_one(v_set(real(1.0)), row3);
+      const vec t90 = v_mul(x88, t89);
+      v_store_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), t90, 2);
     }
   }
 }
@@ -2870,10 +2848,9 @@ static void blocks_1_norm2_forward(const real* blocks_1_concat, const real* bloc
     const vec t12 = v_rsqrt_one(t11);
     const vec t13 = v_mul(t8, t12);
     const vec x14 = v_load(blocks_1_norm2_weight);
-    const vec t15 = v_mul(t13, x14);
-    const vec x16 = v_load(blocks_1_norm2_bias);
-    const vec t17 = v_add(t15, x16);
-    v_store(blocks_1_norm2_add + i * 8, t17);
+    const vec x15 = v_load(blocks_1_norm2_bias);
+    const vec t16 = v_fma(t13, x14, x15);
+    v_store(blocks_1_norm2_add + i * 8, t16);
   }
 }
 
@@ -3184,48 +3161,46 @@ static void blocks_norm1_forward_train(const real* blocks_carry, real* blocks_no
       const vec t18 = v_mul(t13, t17);
       v_store(blocks_norm1_multiply + (n + d * 50), t18);
       const vec x19 = v_set(blocks_norm1_weight[d]);
-      const vec t20 = v_mul(t18, x19);
-      const vec x21 = v_set(blocks_norm1_bias[d]);
-      const vec t22 = v_add(t20, x21);
-      v_store(blocks_norm1_add + (n + d * 50), t22);
+      const vec x20 = v_set(blocks_norm1_bias[d]);
+      const vec t21 = v_fma(t18, x19, x20);
+      v_store(blocks_norm1_add + (n + d * 50), t21);
     }
   }
   {
     vec sum0 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x23 = v_load_n(blocks_carry + (d * 50 + 48), 2);
-      sum0 = v_add(sum0, x23);
+      const vec x22 = v_load_n(blocks_carry + (d * 50 + 48), 2);
+      sum0 = v_add(sum0, x22);
     }
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x24 = v_load_n(blocks_carry + (d * 50 + 48), 2);
-      const vec t25 = v_set(real(8.0));
-      const vec t26 = v_div(sum0, t25);
-      const vec t27 = v_sub(x24, t26);
-      sum1 = v_fma(t27, t27, sum1);
+      const vec x23 = v_load_n(blocks_carry + (d * 50 + 48), 2);
+      const vec t24 = v_set(real(8.0));
+      const vec t25 = v_div(sum0, t24);
+      const vec t26 = v_sub(x23, t25);
+      sum1 = v_fma(t26, t26, sum1);
     }
-    const vec t28 = v_set(real(8.0));
-    const vec t29 = v_div(sum1, t28);
-    const vec t30 = v_set(real(1e-05));
-    const vec t31 = v_add(t29, t30);
-    const vec t32 = v_rsqrt(t31);
-    v_store_n(blocks_norm1_rsqrt + 48, t32, 2);
+    const vec t27 = v_set(real(8.0));
+    const vec t28 = v_div(sum1, t27);
+    const vec t29 = v_set(real(1e-05));
+    const vec t30 = v_add(t28, t29);
+    const vec t31 = v_rsqrt(t30);
+    v_store_n(blocks_norm1_rsqrt + 48, t31, 2);
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x33 = v_load_n(blocks_carry + (d * 50 + 48), 2);
-      const vec t34 = v_set(real(8.0));
-      const vec t35 = v_div(sum0, t34);
-      const vec t36 = v_sub(x33, t35);
-      const vec t37 = v_div(sum1, t34);
-      const vec t38 = v_set(real(1e-05));
-      const vec t39 = v_add(t37, t38);
-      const vec t40 = v_rsqrt(t39);
-      const vec t41 = v_mul(t36, t40);
-      v_store_n(blocks_norm1_multiply + (d * 50 + 48), t41, 2);
-      const vec x42 = v_set(blocks_norm1_weight[d]);
-      const vec t43 = v_mul(t41, x42);
-      const vec x44 = v_set(blocks_norm1_bias[d]);
-      const vec t45 = v_add(t43, x44);
-      v_store_n(blocks_norm1_add + (d * 50 + 48), t45, 2);
+      const vec x32 = v_load_n(blocks_carry + (d * 50 + 48), 2);
+      const vec t33 = v_set(real(8.0));
+      const vec t34 = v_div(sum0, t33);
+      const vec t35 = v_sub(x32, t34);
+      const vec t36 = v_div(sum1, t33);
+      const vec t37 = v_set(real(1e-05));
+      const vec t38 = v_add(t36, t37);
+      const vec t39 = v_rsqrt(t38);
+      const vec t40 = v_mul(t35, t39);
+      v_store_n(blocks_norm1_multiply + (d * 50 + 48), t40, 2);
+      const vec x41 = v_set(blocks_norm1_weight[d]);
+      const vec x42 = v_set(blocks_norm1_bias[d]);
+      const vec t43 = v_fma(t40, x41, x42);
+      v_store_n(blocks_norm1_add + (d * 50 + 48), t43, 2);
     }
   }
 }
@@ -3266,48 +3241,46 @@ static void blocks_norm2_forward_train(const real* blocks_concat, real* blocks_n
       const vec t18 = v_mul(t13, t17);
       v_store(blocks_norm2_multiply + (n + d * 50), t18);
       const vec x19 = v_set(blocks_norm2_weight[d]);
-      const vec t20 = v_mul(t18, x19);
-      const vec x21 = v_set(blocks_norm2_bias[d]);
-      const vec t22 = v_add(t20, x21);
-      v_store(blocks_norm2_add + (n + d * 50), t22);
+      const vec x20 = v_set(blocks_norm2_bias[d]);
+      const vec t21 = v_fma(t18, x19, x20);
+      v_store(blocks_norm2_add + (n + d * 50), t21);
     }
   }
   {
     vec sum0 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x23 = v_load_n(blocks_concat + (d * 50 + 48), 2);
-      sum0 = v_add(sum0, x23);
+      const vec x22 = v_load_n(blocks_concat + (d * 50 + 48), 2);
+      sum0 = v_add(sum0, x22);
     }
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x24 = v_load_n(blocks_concat + (d * 50 + 48), 2);
-      const vec t25 = v_set(real(8.0));
-      const vec t26 = v_div(sum0, t25);
-      const vec t27 = v_sub(x24, t26);
-      sum1 = v_fma(t27, t27, sum1);
+      const vec x23 = v_load_n(blocks_concat + (d * 50 + 48), 2);
+      const vec t24 = v_set(real(8.0));
+      const vec t25 = v_div(sum0, t24);
+      const vec t26 = v_sub(x23, t25);
+      sum1 = v_fma(t26, t26, sum1);
     }
-    const vec t28 = v_set(real(8.0));
-    const vec t29 = v_div(sum1, t28);
-    const vec t30 = v_set(real(1e-05));
-    const vec t31 = v_add(t29, t30);
-    const vec t32 = v_rsqrt(t31);
-    v_store_n(blocks_norm2_rsqrt + 48, t32, 2);
+    const vec t27 = v_set(real(8.0));
+    const vec t28 = v_div(sum1, t27);
+    const vec t29 = v_set(real(1e-05));
+    const vec t30 = v_add(t28, t29);
+    const vec t31 = v_rsqrt(t30);
+    v_store_n(blocks_norm2_rsqrt + 48, t31, 2);
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x33 = v_load_n(blocks_concat + (d * 50 + 48), 2);
-      const vec t34 = v_set(real(8.0));
-      const vec t35 = v_div(sum0, t34);
-      const vec t36 = v_sub(x33, t35);
-      const vec t37 = v_div(sum1, t34);
-      const vec t38 = v_set(real(1e-05));
-      const vec t39 = v_add(t37, t38);
-      const vec t40 = v_rsqrt(t39);
-      const vec t41 = v_mul(t36, t40);
-      v_store_n(blocks_norm2_multiply + (d * 50 + 48), t41, 2);
-      const vec x42 = v_set(blocks_norm2_weight[d]);
-      const vec t43 = v_mul(t41, x42);
-      const vec x44 = v_set(blocks_norm2_bias[d]);
-      const vec t45 = v_add(t43, x44);
-      v_store_n(blocks_norm2_add + (d * 50 + 48), t45, 2);
+      const vec x32 = v_load_n(blocks_concat + (d * 50 + 48), 2);
+      const vec t33 = v_set(real(8.0));
+      const vec t34 = v_div(sum0, t33);
+      const vec t35 = v_sub(x32, t34);
+      const vec t36 = v_div(sum1, t33);
+      const vec t37 = v_set(real(1e-05));
+      const vec t38 = v_add(t36, t37);
+      const vec t39 = v_rsqrt(t38);
+      const vec t40 = v_mul(t35, t39);
+      v_store_n(blocks_norm2_multiply + (d * 50 + 48), t40, 2);
+      const vec x41 = v_set(blocks_norm2_weight[d]);
+      const vec x42 = v_set(blocks_norm2_bias[d]);
+      const vec t43 = v_fma(t40, x41, x42);
+      v_store_n(blocks_norm2_add + (d * 50 + 48), t43, 2);
     }
   }
 }
@@ -3479,48 +3452,46 @@ static void blocks_1_norm1_forward_train(const real* blocks_carry_next, real* bl
       const vec t18 = v_mul(t13, t17);
       v_store(blocks_1_norm1_multiply + (n + d * 50), t18);
       const vec x19 = v_set(blocks_1_norm1_weight[d]);
-      const vec t20 = v_mul(t18, x19);
-      const vec x21 = v_set(blocks_1_norm1_bias[d]);
-      const vec t22 = v_add(t20, x21);
-      v_store(blocks_1_norm1_add + (n + d * 50), t22);
+      const vec x20 = v_set(blocks_1_norm1_bias[d]);
+      const vec t21 = v_fma(t18, x19, x20);
+      v_store(blocks_1_norm1_add + (n + d * 50), t21);
     }
   }
   {
     vec sum0 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x23 = v_load_n(blocks_carry_next + (d * 50 + 48), 2);
-      sum0 = v_add(sum0, x23);
+      const vec x22 = v_load_n(blocks_carry_next + (d * 50 + 48), 2);
+      sum0 = v_add(sum0, x22);
     }
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x24 = v_load_n(blocks_carry_next + (d * 50 + 48), 2);
-      const vec t25 = v_set(real(8.0));
-      const vec t26 = v_div(sum0, t25);
-      const vec t27 = v_sub(x24, t26);
-      sum1 = v_fma(t27, t27, sum1);
+      const vec x23 = v_load_n(blocks_carry_next + (d * 50 + 48), 2);
+      const vec t24 = v_set(real(8.0));
+      const vec t25 = v_div(sum0, t24);
+      const vec t26 = v_sub(x23, t25);
+      sum1 = v_fma(t26, t26, sum1);
     }
-    const vec t28 = v_set(real(8.0));
-    const vec t29 = v_div(sum1, t28);
-    const vec t30 = v_set(real(1e-05));
-    const vec t31 = v_add(t29, t30);
-    const vec t32 = v_rsqrt(t31);
-    v_store_n(blocks_1_norm1_rsqrt + 48, t32, 2);
+    const vec t27 = v_set(real(8.0));
+    const vec t28 = v_div(sum1, t27);
+    const vec t29 = v_set(real(1e-05));
+    const vec t30 = v_add(t28, t29);
+    const vec t31 = v_rsqrt(t30);
+    v_store_n(blocks_1_norm1_rsqrt + 48, t31, 2);
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x33 = v_load_n(blocks_carry_next + (d * 50 + 48), 2);
-      const vec t34 = v_set(real(8.0));
-      const vec t35 = v_div(sum0, t34);
-      const vec t36 = v_sub(x33, t35);
-      const vec t37 = v_div(sum1, t34);
-      const vec t38 = v_set(real(1e-05));
-      const vec t39 = v_add(t37, t38);
-      const vec t40 = v_rsqrt(t39);
-      const vec t41 = v_mul(t36, t40);
-      v_store_n(blocks_1_norm1_multiply + (d * 50 + 48), t41, 2);
-      const vec x42 = v_set(blocks_1_norm1_weight[d]);
-      const vec t43 = v_mul(t41, x42);
-      const vec x44 = v_set(blocks_1_norm1_bias[d]);
-      const vec t45 = v_add(t43, x44);
-      v_store_n(blocks_1_norm1_add + (d * 50 + 48), t45, 2);
+      const vec x32 = v_load_n(blocks_carry_next + (d * 50 + 48), 2);
+      const vec t33 = v_set(real(8.0));
+      const vec t34 = v_div(sum0, t33);
+      const vec t35 = v_sub(x32, t34);
+      const vec t36 = v_div(sum1, t33);
+      const vec t37 = v_set(real(1e-05));
+      const vec t38 = v_add(t36, t37);
+      const vec t39 = v_rsqrt(t38);
+      const vec t40 = v_mul(t35, t39);
+      v_store_n(blocks_1_norm1_multiply + (d * 50 + 48), t40, 2);
+      const vec x41 = v_set(blocks_1_norm1_weight[d]);
+      const vec x42 = v_set(blocks_1_norm1_bias[d]);
+      const vec t43 = v_fma(t40, x41, x42);
+      v_store_n(blocks_1_norm1_add + (d * 50 + 48), t43, 2);
     }
   }
 }
@@ -3558,10 +3529,9 @@ static void blocks_1_norm2_forward_train(const real* blocks_1_concat, real* bloc
     const vec t18 = v_mul(t13, t17);
     v_store(blocks_1_norm2_multiply + i * 8, t18);
     const vec x19 = v_load(blocks_1_norm2_weight);
-    const vec t20 = v_mul(t18, x19);
-    const vec x21 = v_load(blocks_1_norm2_bias);
-    const vec t22 = v_add(t20, x21);
-    v_store(blocks_1_norm2_add + i * 8, t22);
+    const vec x20 = v_load(blocks_1_norm2_bias);
+    const vec t21 = v_fma(t18, x19, x20);
+    v_store(blocks_1_norm2_add + i * 8, t21);
   }
 }
 
@@ -3773,35 +3743,33 @@ static void mlp_0_backward(const std::int64_t batch, const real* mlp_0_einsum, c
     const vec t103 = v_set(real(1.0));
     const vec t104 = v_set(static_cast<real>(batch));
     const vec t105 = v_div_one(t103, t104);
-    const vec t106 = v_mul(t102, t105);
-    const vec t107 = v_sub(t106, row5);
-    const vec t108 = v_mul(t97, t107);
-    v_store(d_mlp_1_multiply, t108);
+    const vec t106 = v_fms(t102, t105, row5);
+    const vec t107 = v_mul(t97, t106);
+    v_store(d_mlp_1_multiply, t107);
   }
   {
-    const vec x109 = v_load_n(outputs + 8, 2);
-    const vec t110 = v_div_one(v_set(real(1.0)), row1);
-    const vec t111 = v_mul(x109, t110);
-    v_store_n(outputs + 8, t111, 2);
-    const vec x112 = v_load_n(mlp_0_einsum + 8, 2);
-    const vec x113 = v_load_n(mlp_0_bias + 8, 2);
-    const vec t114 = v_add(x112, x113);
-    const vec t115 = v_sub(t114, row0);
-    const vec t116 = v_exp(t115);
-    const vec t117 = v_div_one(v_set(real(1.0)), row1);
-    const vec t118 = v_mul(t116, t117);
-    const vec x119 = v_load_n(d_mlp_1_multiply + 8, 2);
-    const vec t120 = v_div_one(v_set(real(1.0)), row3);
-    const vec t121 = v_mul(x119, t120);
-    const vec t122 = v_equal(v_add(v_set(real(8.0)), v_iota()), v_set(static_cast<real>(labels[0])));
-    const vec t123 = v_sub(t121, t122);
-    const vec t124 = v_set(real(1.0));
-    const vec t125 = v_set(static_cast<real>(batch));
-    const vec t126 = v_div_one(t124, t125);
-    const vec t127 = v_mul(t123, t126);
-    const vec t128 = v_sub(t127, row5);
-    const vec t129 = v_mul(t118, t128);
-    v_store_n(d_mlp_1_multiply + 8, t129, 2);
+    const vec x108 = v_load_n(outputs + 8, 2);
+    const vec t109 = v_div_one(v_set(real(1.0)), row1);
+    const vec t110 = v_mul(x108, t109);
+    v_store_n(outputs + 8, t110, 2);
+    const vec x111 = v_load_n(mlp_0_einsum + 8, 2);
+    const vec x112 = v_load_n(mlp_0_bias + 8, 2);
+    const vec t113 = v_add(x111, x112);
+    const vec t114 = v_sub(t113, row0);
+    const vec t115 = v_exp(t114);
+    const vec t116 = v_div_one(v_set(real(1.0)), row1);
+    const vec t117 = v_mul(t115, t116);
+    const vec x118 = v_load_n(d_mlp_1_multiply + 8, 2);
+    const vec t119 = v_div_one(v_set(real(1.0)), row3);
+    const vec t120 = v_mul(x118, t119);
+    const vec t121 = v_equal(v_add(v_set(real(8.0)), v_iota()), v_set(static_cast<real>(labels[0])));
+    const vec t122 = v_sub(t120, t121);
+    const vec t123 = v_set(real(1.0));
+    const vec t124 = v_set(static_cast<real>(batch));
+    const vec t125 = v_div_one(t123, t124);
+    const vec t126 = v_fms(t122, t125, row5);
+    const vec t127 = v_mul(t117, t126);
+    v_store_n(d_mlp_1_multiply + 8, t127, 2);
   }
 }
 
@@ -3866,8 +3834,8 @@ static void blocks_1_mlp_0_backward_2(const real* d_blocks_1_mlp_1_multiply, con
 
 // b < B, i < 1, d < D=8 (row); lanes along d
 static void blocks_1_norm2_backward(const real* d_blocks_1_mlp_0_einsum, const real* blocks_1_norm2_weight,
-                                    const real* blocks_1_norm2_multiply, const real* d_mlp_0_einsum,
-                                    const real* blocks_1_norm2_rsqrt, real* d_blocks_1_add) {
+                                    const real* blocks_1_norm2_multiply, const real* blocks_1_norm2_rsqrt,
+                                    const real* d_mlp_0_einsum, real* d_blocks_1_add) {
   for (std::int64_t i = 0; i < 1; ++i) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
@@ -3879,21 +3847,19 @@ static void blocks_1_norm2_backward(const real* d_blocks_1_mlp_0_einsum, const r
     sum1 = v_fma(x0, x1, sum1);
     const vec row0 = v_set(v_sum(sum0));
     const vec row1 = v_set(v_sum(sum1));
-    const vec x4 = v_load(d_mlp_0_einsum);
-    const vec x5 = v_set(blocks_1_norm2_rsqrt[i]);
-    const vec x6 = v_load(d_blocks_1_mlp_0_einsum + i * 8);
-    const vec x7 = v_load(blocks_1_norm2_weight);
-    const vec t8 = v_mul(x6, x7);
-    const vec t9 = v_set(real(8.0));
-    const vec t10 = v_div_one(row1, t9);
-    const vec t11 = v_sub(t8, t10);
-    const vec x12 = v_load(blocks_1_norm2_multiply + i * 8);
-    const vec t13 = v_div_one(row0, t9);
-    const vec t14 = v_mul(x12, t13);
-    const vec t15 = v_sub(t11, t14);
-    const vec t16 = v_mul(x5, t15);
-    const vec t17 = v_add(x4, t16);
-    v_store(d_blocks_1_add + i, t17);
+    const vec x4 = v_set(blocks_1_norm2_rsqrt[i]);
+    const vec x5 = v_load(blocks_1_norm2_multiply + i * 8);
+    const vec t6 = v_set(real(8.0));
+    const vec t7 = v_div_one(row0, t6);
+    const vec x8 = v_load(d_blocks_1_mlp_0_einsum + i * 8);
+    const vec x9 = v_load(blocks_1_norm2_weight);
+    const vec t10 = v_mul(x8, x9);
+    const vec t11 = v_div_one(row1, t6);
+    const vec t12 = v_sub(t10, t11);
+    const vec t13 = v_fnma(x5, t7, t12);
+    const vec x14 = v_load(d_mlp_0_einsum);
+    const vec t15 = v_fma(x4, t13, x14);
+    v_store(d_blocks_1_add + i, t15);
   }
 }
 
@@ -4882,45 +4848,43 @@ static void blocks_1_norm1_backward(const real* d_blocks_1_norm1_concat, const r
     }
     for (std::int64_t d = 0; d < 8; ++d) {
       const vec x4 = v_load(blocks_1_norm1_rsqrt + n);
-      const vec x5 = v_load(d_blocks_1_norm1_concat + (n + d * 50));
-      const vec x6 = v_set(blocks_1_norm1_weight[d]);
-      const vec t7 = v_mul(x5, x6);
-      const vec t8 = v_set(real(8.0));
-      const vec t9 = v_div(sum1, t8);
-      const vec t10 = v_sub(t7, t9);
-      const vec x11 = v_load(blocks_1_norm1_multiply + (n + d * 50));
-      const vec t12 = v_div(sum0, t8);
-      const vec t13 = v_mul(x11, t12);
-      const vec t14 = v_sub(t10, t13);
-      const vec t15 = v_mul(x4, t14);
-      v_store(d_blocks_1_norm1_multiply + (n + d * 50), t15);
+      const vec x5 = v_load(blocks_1_norm1_multiply + (n + d * 50));
+      const vec t6 = v_set(real(8.0));
+      const vec t7 = v_div(sum0, t6);
+      const vec x8 = v_load(d_blocks_1_norm1_concat + (n + d * 50));
+      const vec x9 = v_set(blocks_1_norm1_weight[d]);
+      const vec t10 = v_mul(x8, x9);
+      const vec t11 = v_div(sum1, t6);
+      const vec t12 = v_sub(t10, t11);
+      const vec t13 = v_fnma(x5, t7, t12);
+      const vec t14 = v_mul(x4, t13);
+      v_store(d_blocks_1_norm1_multiply + (n + d * 50), t14);
     }
   }
   {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x16 = v_load_n(d_blocks_1_norm1_concat + (d * 50 + 48), 2);
-      const vec x17 = v_set(blocks_1_norm1_weight[d]);
-      const vec t18 = v_mul(x16, x17);
-      const vec x19 = v_load_n(blocks_1_norm1_multiply + (d * 50 + 48), 2);
-      sum0 = v_fma(t18, x19, sum0);
-      sum1 = v_fma(x16, x17, sum1);
+      const vec x15 = v_load_n(d_blocks_1_norm1_concat + (d * 50 + 48), 2);
+      const vec x16 = v_set(blocks_1_norm1_weight[d]);
+      const vec t17 = v_mul(x15, x16);
+      const vec x18 = v_load_n(blocks_1_norm1_multiply + (d * 50 + 48), 2);
+      sum0 = v_fma(t17, x18, sum0);
+      sum1 = v_fma(x15, x16, sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x20 = v_load_n(blocks_1_norm1_rsqrt + 48, 2);
-      const vec x21 = v_load_n(d_blocks_1_norm1_concat + (d * 50 + 48), 2);
-      const vec x22 = v_set(blocks_1_norm1_weight[d]);
-      const vec t23 = v_mul(x21, x22);
-      const vec t24 = v_set(real(8.0));
-      const vec t25 = v_div(sum1, t24);
-      const vec t26 = v_sub(t23, t25);
-      const vec x27 = v_load_n(blocks_1_norm1_multiply + (d * 50 + 48), 2);
-      const vec t28 = v_div(sum0, t24);
-      const vec t29 = v_mul(x27, t28);
-      const vec t30 = v_sub(t26, t29);
-      const vec t31 = v_mul(x20, t30);
-      v_store_n(d_blocks_1_norm1_multiply + (d * 50 + 48), t31, 2);
+      const vec x19 = v_load_n(blocks_1_norm1_rsqrt + 48, 2);
+      const vec x20 = v_load_n(blocks_1_norm1_multiply + (d * 50 + 48), 2);
+      const vec t21 = v_set(real(8.0));
+      const vec t22 = v_div(sum0, t21);
+      const vec x23 = v_load_n(d_blocks_1_norm1_concat + (d * 50 + 48), 2);
+      const vec x24 = v_set(blocks_1_norm1_weight[d]);
+      const vec t25 = v_mul(x23, x24);
+      const vec t26 = v_div(sum1, t21);
+      const vec t27 = v_sub(t25, t26);
+      const vec t28 = v_fnma(x20, t22, t27);
+      const vec t29 = v_mul(x19, t28);
+      v_store_n(d_blocks_1_norm1_multiply + (d * 50 + 48), t29, 2);
     }
   }
 }
@@ -6660,7 +6624,7 @@ static void blocks_mlp_0_backward(const real* d_blocks_mlp_1_multiply, const rea
 // b < B, n < N+1=50, d < D=8 (row); lanes along n
 static void blocks_norm2_backward(const real* d_blocks_mlp_0_einsum, const real* blocks_norm2_weight,
                                   const real* blocks_norm2_multiply, const real* blocks_norm2_bias,
-                                  real* d_blocks_mlp_0_copy, const real* d_blocks_carry, const real* blocks_norm2_rsqrt,
+                                  real* d_blocks_mlp_0_copy, const real* blocks_norm2_rsqrt, const real* d_blocks_carry,
                                   real* d_blocks_add) {
   for (std::int64_t n = 0; n < 48; n += 8) {
     vec sum0 = v_zero();
@@ -6676,56 +6640,50 @@ static void blocks_norm2_backward(const real* d_blocks_mlp_0_einsum, const real*
     for (std::int64_t d = 0; d < 8; ++d) {
       const vec x4 = v_load(blocks_norm2_multiply + (n + d * 50));
       const vec x5 = v_set(blocks_norm2_weight[d]);
-      const vec t6 = v_mul(x4, x5);
-      const vec x7 = v_set(blocks_norm2_bias[d]);
-      const vec t8 = v_add(t6, x7);
-      v_store(d_blocks_mlp_0_copy + (n + d * 50), t8);
-      const vec x9 = v_load(d_blocks_carry + (n + d * 50));
-      const vec x10 = v_load(blocks_norm2_rsqrt + n);
+      const vec x6 = v_set(blocks_norm2_bias[d]);
+      const vec t7 = v_fma(x4, x5, x6);
+      v_store(d_blocks_mlp_0_copy + (n + d * 50), t7);
+      const vec x8 = v_load(blocks_norm2_rsqrt + n);
+      const vec t9 = v_set(real(8.0));
+      const vec t10 = v_div(sum0, t9);
       const vec x11 = v_load(d_blocks_mlp_0_einsum + (n + d * 50));
       const vec t12 = v_mul(x11, x5);
-      const vec t13 = v_set(real(8.0));
-      const vec t14 = v_div(sum1, t13);
-      const vec t15 = v_sub(t12, t14);
-      const vec t16 = v_div(sum0, t13);
-      const vec t17 = v_mul(x4, t16);
-      const vec t18 = v_sub(t15, t17);
-      const vec t19 = v_mul(x10, t18);
-      const vec t20 = v_add(x9, t19);
-      v_store(d_blocks_add + (n + d * 50), t20);
+      const vec t13 = v_div(sum1, t9);
+      const vec t14 = v_sub(t12, t13);
+      const vec t15 = v_fnma(x4, t10, t14);
+      const vec x16 = v_load(d_blocks_carry + (n + d * 50));
+      const vec t17 = v_fma(x8, t15, x16);
+      v_store(d_blocks_add + (n + d * 50), t17);
     }
   }
   {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x21 = v_load_n(d_blocks_mlp_0_einsum + (d * 50 + 48), 2);
-      const vec x22 = v_set(blocks_norm2_weight[d]);
-      const vec t23 = v_mul(x21, x22);
-      const vec x24 = v_load_n(blocks_norm2_multiply + (d * 50 + 48), 2);
-      sum0 = v_fma(t23, x24, sum0);
-      sum1 = v_fma(x21, x22, sum1);
+      const vec x18 = v_load_n(d_blocks_mlp_0_einsum + (d * 50 + 48), 2);
+      const vec x19 = v_set(blocks_norm2_weight[d]);
+      const vec t20 = v_mul(x18, x19);
+      const vec x21 = v_load_n(blocks_norm2_multiply + (d * 50 + 48), 2);
+      sum0 = v_fma(t20, x21, sum0);
+      sum1 = v_fma(x18, x19, sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x25 = v_load_n(blocks_norm2_multiply + (d * 50 + 48), 2);
-      const vec x26 = v_set(blocks_norm2_weight[d]);
-      const vec t27 = v_mul(x25, x26);
-      const vec x28 = v_set(blocks_norm2_bias[d]);
-      const vec t29 = v_add(t27, x28);
-      v_store_n(d_blocks_mlp_0_copy + (d * 50 + 48), t29, 2);
-      const vec x30 = v_load_n(d_blocks_carry + (d * 50 + 48), 2);
-      const vec x31 = v_load_n(blocks_norm2_rsqrt + 48, 2);
-      const vec x32 = v_load_n(d_blocks_mlp_0_einsum + (d * 50 + 48), 2);
-      const vec t33 = v_mul(x32, x26);
-      const vec t34 = v_set(real(8.0));
-      const vec t35 = v_div(sum1, t34);
-      const vec t36 = v_sub(t33, t35);
-      const vec t37 = v_div(sum0, t34);
-      const vec t38 = v_mul(x25, t37);
-      const vec t39 = v_sub(t36, t38);
-      const vec t40 = v_mul(x31, t39);
-      const vec t41 = v_add(x30, t40);
-      v_store_n(d_blocks_add + (d * 50 + 48), t41, 2);
+      const vec x22 = v_load_n(blocks_norm2_multiply + (d * 50 + 48), 2);
+      const vec x23 = v_set(blocks_norm2_weight[d]);
+      const vec x24 = v_set(blocks_norm2_bias[d]);
+      const vec t25 = v_fma(x22, x23, x24);
+      v_store_n(d_blocks_mlp_0_copy + (d * 50 + 48), t25, 2);
+      const vec x26 = v_load_n(blocks_norm2_rsqrt + 48, 2);
+      const vec t27 = v_set(real(8.0));
+      const vec t28 = v_div(sum0, t27);
+      const vec x29 = v_load_n(d_blocks_mlp_0_einsum + (d * 50 + 48), 2);
+      const vec t30 = v_mul(x29, x23);
+      const vec t31 = v_div(sum1, t27);
+      const vec t32 = v_sub(t30, t31);
+      const vec t33 = v_fnma(x22, t28, t32);
+      const vec x34 = v_load_n(d_blocks_carry + (d * 50 + 48), 2);
+      const vec t35 = v_fma(x26, t33, x34);
+      v_store_n(d_blocks_add + (d * 50 + 48), t35, 2);
     }
   }
 }
@@ -8219,8 +8177,8 @@ static void blocks_mhsa_q_mappings_0_backward(const real* d_blocks_mhsa_einsum_7
 
 // b < B, n < N+1=50, d < D=8 (row); lanes along n
 static void blocks_norm1_backward(const real* d_blocks_norm1_concat, const real* blocks_norm1_weight,
-                                  const real* blocks_norm1_multiply, const real* d_blocks_add,
-                                  const real* blocks_norm1_rsqrt, real* d_blocks_carry_next) {
+                                  const real* blocks_norm1_multiply, const real* blocks_norm1_rsqrt,
+                                  const real* d_blocks_add, real* d_blocks_carry_next) {
   for (std::int64_t n = 0; n < 48; n += 8) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
@@ -8233,50 +8191,46 @@ static void blocks_norm1_backward(const real* d_blocks_norm1_concat, const real*
       sum1 = v_fma(x0, x1, sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x4 = v_load(d_blocks_add + (n + d * 50));
-      const vec x5 = v_load(blocks_norm1_rsqrt + n);
-      const vec x6 = v_load(d_blocks_norm1_concat + (n + d * 50));
-      const vec x7 = v_set(blocks_norm1_weight[d]);
-      const vec t8 = v_mul(x6, x7);
-      const vec t9 = v_set(real(8.0));
-      const vec t10 = v_div(sum1, t9);
-      const vec t11 = v_sub(t8, t10);
-      const vec x12 = v_load(blocks_norm1_multiply + (n + d * 50));
-      const vec t13 = v_div(sum0, t9);
-      const vec t14 = v_mul(x12, t13);
-      const vec t15 = v_sub(t11, t14);
-      const vec t16 = v_mul(x5, t15);
-      const vec t17 = v_add(x4, t16);
-      v_store(d_blocks_carry_next + (n + d * 50), t17);
+      const vec x4 = v_load(blocks_norm1_rsqrt + n);
+      const vec x5 = v_load(blocks_norm1_multiply + (n + d * 50));
+      const vec t6 = v_set(real(8.0));
+      const vec t7 = v_div(sum0, t6);
+      const vec x8 = v_load(d_blocks_norm1_concat + (n + d * 50));
+      const vec x9 = v_set(blocks_norm1_weight[d]);
+      const vec t10 = v_mul(x8, x9);
+      const vec t11 = v_div(sum1, t6);
+      const vec t12 = v_sub(t10, t11);
+      const vec t13 = v_fnma(x5, t7, t12);
+      const vec x14 = v_load(d_blocks_add + (n + d * 50));
+      const vec t15 = v_fma(x4, t13, x14);
+      v_store(d_blocks_carry_next + (n + d * 50), t15);
     }
   }
   {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x18 = v_load_n(d_blocks_norm1_concat + (d * 50 + 48), 2);
-      const vec x19 = v_set(blocks_norm1_weight[d]);
-      const vec t20 = v_mul(x18, x19);
-      const vec x21 = v_load_n(blocks_norm1_multiply + (d * 50 + 48), 2);
-      sum0 = v_fma(t20, x21, sum0);
-      sum1 = v_fma(x18, x19, sum1);
+      const vec x16 = v_load_n(d_blocks_norm1_concat + (d * 50 + 48), 2);
+      const vec x17 = v_set(blocks_norm1_weight[d]);
+      const vec t18 = v_mul(x16, x17);
+      const vec x19 = v_load_n(blocks_norm1_multiply + (d * 50 + 48), 2);
+      sum0 = v_fma(t18, x19, sum0);
+      sum1 = v_fma(x16, x17, sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x22 = v_load_n(d_blocks_add + (d * 50 + 48), 2);
-      const vec x23 = v_load_n(blocks_norm1_rsqrt + 48, 2);
+      const vec x20 = v_load_n(blocks_norm1_rsqrt + 48, 2);
+      const vec x21 = v_load_n(blocks_norm1_multiply + (d * 50 + 48), 2);
+      const vec t22 = v_set(real(8.0));
+      const vec t23 = v_div(sum0, t22);
       const vec x24 = v_load_n(d_blocks_norm1_concat + (d * 50 + 48), 2);
       const vec x25 = v_set(blocks_norm1_weight[d]);
       const vec t26 = v_mul(x24, x25);
-      const vec t27 = v_set(real(8.0));
-      const vec t28 = v_div(sum1, t27);
-      const vec t29 = v_sub(t26, t28);
-      const vec x30 = v_load_n(blocks_norm1_multiply + (d * 50 + 48), 2);
-      const vec t31 = v_div(sum0, t27);
-      const vec t32 = v_mul(x30, t31);
-      const vec t33 = v_sub(t29, t32);
-      const vec t34 = v_mul(x23, t33);
-      const vec t35 = v_add(x22, t34);
-      v_store_n(d_blocks_carry_next + (d * 50 + 48), t35, 2);
+      const vec t27 = v_div(sum1, t22);
+      const vec t28 = v_sub(t26, t27);
+      const vec t29 = v_fnma(x21, t23, t28);
+      const vec x30 = v_load_n(d_blocks_add + (d * 50 + 48), 2);
+      const vec t31 = v_fma(x20, t29, x30);
+      v_store_n(d_blocks_carry_next + (d * 50 + 48), t31, 2);
     }
   }
 }
@@ -10648,39 +10602,37 @@ static void blocks_1_norm1_backward_input_gradient(const real* d_blocks_1_norm1_
     }
     for (std::int64_t d = 0; d < 8; ++d) {
       const vec x2 = v_load(blocks_1_norm1_rsqrt + n);
-      const vec x3 = v_load(d_blocks_1_norm1_concat + (n + d * 50));
+      const vec x3 = v_load(blocks_1_norm1_multiply + (n + d * 50));
       const vec t4 = v_set(real(8.0));
-      const vec t5 = v_div(sum1, t4);
-      const vec t6 = v_sub(x3, t5);
-      const vec x7 = v_load(blocks_1_norm1_multiply + (n + d * 50));
-      const vec t8 = v_div(sum0, t4);
-      const vec t9 = v_mul(x7, t8);
-      const vec t10 = v_sub(t6, t9);
-      const vec t11 = v_mul(x2, t10);
-      v_store(d_blocks_1_norm1_multiply + (n + d * 50), t11);
+      const vec t5 = v_div(sum0, t4);
+      const vec x6 = v_load(d_blocks_1_norm1_concat + (n + d * 50));
+      const vec t7 = v_div(sum1, t4);
+      const vec t8 = v_sub(x6, t7);
+      const vec t9 = v_fnma(x3, t5, t8);
+      const vec t10 = v_mul(x2, t9);
+      v_store(d_blocks_1_norm1_multiply + (n + d * 50), t10);
     }
   }
   {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x12 = v_load_n(d_blocks_1_norm1_concat + (d * 50 + 48), 2);
-      const vec x13 = v_load_n(blocks_1_norm1_multiply + (d * 50 + 48), 2);
-      sum0 = v_fma(x12, x13, sum0);
-      sum1 = v_add(sum1, x12);
+      const vec x11 = v_load_n(d_blocks_1_norm1_concat + (d * 50 + 48), 2);
+      const vec x12 = v_load_n(blocks_1_norm1_multiply + (d * 50 + 48), 2);
+      sum0 = v_fma(x11, x12, sum0);
+      sum1 = v_add(sum1, x11);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x14 = v_load_n(blocks_1_norm1_rsqrt + 48, 2);
-      const vec x15 = v_load_n(d_blocks_1_norm1_concat + (d * 50 + 48), 2);
-      const vec t16 = v_set(real(8.0));
-      const vec t17 = v_div(sum1, t16);
-      const vec t18 = v_sub(x15, t17);
-      const vec x19 = v_load_n(blocks_1_norm1_multiply + (d * 50 + 48), 2);
-      const vec t20 = v_div(sum0, t16);
-      const vec t21 = v_mul(x19, t20);
-      const vec t22 = v_sub(t18, t21);
-      const vec t23 = v_mul(x14, t22);
-      v_store_n(d_blocks_1_norm1_multiply + (d * 50 + 48), t23, 2);
+      const vec x13 = v_load_n(blocks_1_norm1_rsqrt + 48, 2);
+      const vec x14 = v_load_n(blocks_1_norm1_multiply + (d * 50 + 48), 2);
+      const vec t15 = v_set(real(8.0));
+      const vec t16 = v_div(sum0, t15);
+      const vec x17 = v_load_n(d_blocks_1_norm1_concat + (d * 50 + 48), 2);
+      const vec t18 = v_div(sum1, t15);
+      const vec t19 = v_sub(x17, t18);
+      const vec t20 = v_fnma(x14, t16, t19);
+      const vec t21 = v_mul(x13, t20);
+      v_store_n(d_blocks_1_norm1_multiply + (d * 50 + 48), t21, 2);
     }
   }
 }
@@ -10833,8 +10785,8 @@ static void blocks_mlp_2_backward_input_gradient(const real* d_blocks_carry, con
 
 // b < B, n < N+1=50, d < D=8 (row); lanes along n
 static void blocks_norm2_backward_input_gradient(const real* d_blocks_mlp_0_einsum, const real* blocks_norm2_weight,
-                                                 const real* blocks_norm2_multiply, const real* d_blocks_carry,
-                                                 const real* blocks_norm2_rsqrt, real* d_blocks_add) {
+                                                 const real* blocks_norm2_multiply, const real* blocks_norm2_rsqrt,
+                                                 const real* d_blocks_carry, real* d_blocks_add) {
   for (std::int64_t n = 0; n < 48; n += 8) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
@@ -10847,50 +10799,46 @@ static void blocks_norm2_backward_input_gradient(const real* d_blocks_mlp_0_eins
       sum1 = v_fma(x0, x1, sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x4 = v_load(d_blocks_carry + (n + d * 50));
-      const vec x5 = v_load(blocks_norm2_rsqrt + n);
-      const vec x6 = v_load(d_blocks_mlp_0_einsum + (n + d * 50));
-      const vec x7 = v_set(blocks_norm2_weight[d]);
-      const vec t8 = v_mul(x6, x7);
-      const vec t9 = v_set(real(8.0));
-      const vec t10 = v_div(sum1, t9);
-      const vec t11 = v_sub(t8, t10);
-      const vec x12 = v_load(blocks_norm2_multiply + (n + d * 50));
-      const vec t13 = v_div(sum0, t9);
-      const vec t14 = v_mul(x12, t13);
-      const vec t15 = v_sub(t11, t14);
-      const vec t16 = v_mul(x5, t15);
-      const vec t17 = v_add(x4, t16);
-      v_store(d_blocks_add + (n + d * 50), t17);
+      const vec x4 = v_load(blocks_norm2_rsqrt + n);
+      const vec x5 = v_load(blocks_norm2_multiply + (n + d * 50));
+      const vec t6 = v_set(real(8.0));
+      const vec t7 = v_div(sum0, t6);
+      const vec x8 = v_load(d_blocks_mlp_0_einsum + (n + d * 50));
+      const vec x9 = v_set(blocks_norm2_weight[d]);
+      const vec t10 = v_mul(x8, x9);
+      const vec t11 = v_div(sum1, t6);
+      const vec t12 = v_sub(t10, t11);
+      const vec t13 = v_fnma(x5, t7, t12);
+      const vec x14 = v_load(d_blocks_carry + (n + d * 50));
+      const vec t15 = v_fma(x4, t13, x14);
+      v_store(d_blocks_add + (n + d * 50), t15);
     }
   }
   {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x18 = v_load_n(d_blocks_mlp_0_einsum + (d * 50 + 48), 2);
-      const vec x19 = v_set(blocks_norm2_weight[d]);
-      const vec t20 = v_mul(x18, x19);
-      const vec x21 = v_load_n(blocks_norm2_multiply + (d * 50 + 48), 2);
-      sum0 = v_fma(t20, x21, sum0);
-      sum1 = v_fma(x18, x19, sum1);
+      const vec x16 = v_load_n(d_blocks_mlp_0_einsum + (d * 50 + 48), 2);
+      const vec x17 = v_set(blocks_norm2_weight[d]);
+      const vec t18 = v_mul(x16, x17);
+      const vec x19 = v_load_n(blocks_norm2_multiply + (d * 50 + 48), 2);
+      sum0 = v_fma(t18, x19, sum0);
+      sum1 = v_fma(x16, x17, sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x22 = v_load_n(d_blocks_carry + (d * 50 + 48), 2);
-      const vec x23 = v_load_n(blocks_norm2_rsqrt + 48, 2);
+      const vec x20 = v_load_n(blocks_norm2_rsqrt + 48, 2);
+      const vec x21 = v_load_n(blocks_norm2_multiply + (d * 50 + 48), 2);
+      const vec t22 = v_set(real(8.0));
+      const vec t23 = v_div(sum0, t22);
       const vec x24 = v_load_n(d_blocks_mlp_0_einsum + (d * 50 + 48), 2);
       const vec x25 = v_set(blocks_norm2_weight[d]);
       const vec t26 = v_mul(x24, x25);
-      const vec t27 = v_set(real(8.0));
-      const vec t28 = v_div(sum1, t27);
-      const vec t29 = v_sub(t26, t28);
-      const vec x30 = v_load_n(blocks_norm2_multiply + (d * 50 + 48), 2);
-      const vec t31 = v_div(sum0, t27);
-      const vec t32 = v_mul(x30, t31);
-      const vec t33 = v_sub(t29, t32);
-      const vec t34 = v_mul(x23, t33);
-      const vec t35 = v_add(x22, t34);
-      v_store_n(d_blocks_add + (d * 50 + 48), t35, 2);
+      const vec t27 = v_div(sum1, t22);
+      const vec t28 = v_sub(t26, t27);
+      const vec t29 = v_fnma(x21, t23, t28);
+      const vec x30 = v_load_n(d_blocks_carry + (d * 50 + 48), 2);
+      const vec t31 = v_fma(x20, t29, x30);
+      v_store_n(d_blocks_add + (d * 50 + 48), t31, 2);
     }
   }
 }
@@ -11161,7 +11109,7 @@ static void blocks_mhsa_q_mappings_0_backward_input_gradient(const real* d_block
 
 // b < B, n < N+1=50, d < D=8 (row); lanes along n
 static void blocks_norm1_backward_input_gradient(const real* d_blocks_norm1_concat, const real* blocks_norm1_multiply,
-                                                 const real* d_blocks_add, const real* blocks_norm1_rsqrt,
+                                                 const real* blocks_norm1_rsqrt, const real* d_blocks_add,
                                                  real* d_blocks_carry_next) {
   for (std::int64_t n = 0; n < 48; n += 8) {
     vec sum0 = v_zero();
@@ -11173,44 +11121,40 @@ static void blocks_norm1_backward_input_gradient(const real* d_blocks_norm1_conc
       sum1 = v_add(sum1, x0);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x2 = v_load(d_blocks_add + (n + d * 50));
-      const vec x3 = v_load(blocks_norm1_rsqrt + n);
-      const vec x4 = v_load(d_blocks_norm1_concat + (n + d * 50));
-      const vec t5 = v_set(real(8.0));
-      const vec t6 = v_div(sum1, t5);
-      const vec t7 = v_sub(x4, t6);
-      const vec x8 = v_load(blocks_norm1_multiply + (n + d * 50));
-      const vec t9 = v_div(sum0, t5);
-      const vec t10 = v_mul(x8, t9);
-      const vec t11 = v_sub(t7, t10);
-      const vec t12 = v_mul(x3, t11);
-      const vec t13 = v_add(x2, t12);
-      v_store(d_blocks_carry_next + (n + d * 50), t13);
+      const vec x2 = v_load(blocks_norm1_rsqrt + n);
+      const vec x3 = v_load(blocks_norm1_multiply + (n + d * 50));
+      const vec t4 = v_set(real(8.0));
+      const vec t5 = v_div(sum0, t4);
+      const vec x6 = v_load(d_blocks_norm1_concat + (n + d * 50));
+      const vec t7 = v_div(sum1, t4);
+      const vec t8 = v_sub(x6, t7);
+      const vec t9 = v_fnma(x3, t5, t8);
+      const vec x10 = v_load(d_blocks_add + (n + d * 50));
+      const vec t11 = v_fma(x2, t9, x10);
+      v_store(d_blocks_carry_next + (n + d * 50), t11);
     }
   }
   {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x14 = v_load_n(d_blocks_norm1_concat + (d * 50 + 48), 2);
-      const vec x15 = v_load_n(blocks_norm1_multiply + (d * 50 + 48), 2);
-      sum0 = v_fma(x14, x15, sum0);
-      sum1 = v_add(sum1, x14);
+      const vec x12 = v_load_n(d_blocks_norm1_concat + (d * 50 + 48), 2);
+      const vec x13 = v_load_n(blocks_norm1_multiply + (d * 50 + 48), 2);
+      sum0 = v_fma(x12, x13, sum0);
+      sum1 = v_add(sum1, x12);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x16 = v_load_n(d_blocks_add + (d * 50 + 48), 2);
-      const vec x17 = v_load_n(blocks_norm1_rsqrt + 48, 2);
+      const vec x14 = v_load_n(blocks_norm1_rsqrt + 48, 2);
+      const vec x15 = v_load_n(blocks_norm1_multiply + (d * 50 + 48), 2);
+      const vec t16 = v_set(real(8.0));
+      const vec t17 = v_div(sum0, t16);
       const vec x18 = v_load_n(d_blocks_norm1_concat + (d * 50 + 48), 2);
-      const vec t19 = v_set(real(8.0));
-      const vec t20 = v_div(sum1, t19);
-      const vec t21 = v_sub(x18, t20);
-      const vec x22 = v_load_n(blocks_norm1_multiply + (d * 50 + 48), 2);
-      const vec t23 = v_div(sum0, t19);
-      const vec t24 = v_mul(x22, t23);
-      const vec t25 = v_sub(t21, t24);
-      const vec t26 = v_mul(x17, t25);
-      const vec t27 = v_add(x16, t26);
-      v_store_n(d_blocks_carry_next + (d * 50 + 48), t27, 2);
+      const vec t19 = v_div(sum1, t16);
+      const vec t20 = v_sub(x18, t19);
+      const vec t21 = v_fnma(x15, t17, t20);
+      const vec x22 = v_load_n(d_blocks_add + (d * 50 + 48), 2);
+      const vec t23 = v_fma(x14, t21, x22);
+      v_store_n(d_blocks_carry_next + (d * 50 + 48), t23, 2);
     }
   }
 }
@@ -11297,66 +11241,58 @@ static void images_gradient(const real* d_linear_mapper_einsum, real* gradient_i
 
 // p < P=1888; lanes along p
 static void update(const std::int64_t begin, const std::int64_t end, const real* moment1, const real* gradients,
-                   real* moment1_2, const real* moment2, real* moment2_2, const real* parameters,
-                   const real* second_correction, const real* learning_rate_corrected, real* parameters_2) {
+                   real* moment1_2, const real* moment2, real* moment2_2, const real* second_correction,
+                   const real* learning_rate_corrected, const real* parameters, real* parameters_2) {
   for (std::int64_t p = begin; p + 8 <= end; p += 8) {
     const vec x0 = v_load(moment1 + p);
     const vec t1 = v_set(real(0.9));
-    const vec t2 = v_mul(x0, t1);
-    const vec x3 = v_load(gradients + p);
-    const vec t4 = v_set(real(0.09999999999999998));
-    const vec t5 = v_mul(x3, t4);
-    const vec t6 = v_add(t2, t5);
-    v_store(moment1_2 + p, t6);
-    const vec x7 = v_load(moment2 + p);
-    const vec t8 = v_set(real(0.999));
-    const vec t9 = v_mul(x7, t8);
-    const vec t10 = v_mul(x3, x3);
-    const vec t11 = v_set(real(0.0010000000000000009));
-    const vec t12 = v_mul(t10, t11);
-    const vec t13 = v_add(t9, t12);
-    v_store(moment2_2 + p, t13);
-    const vec x14 = v_load(parameters + p);
-    const vec t15 = v_sqrt(t13);
-    const vec x16 = v_set(second_correction[0]);
-    const vec t17 = v_mul(t15, x16);
-    const vec t18 = v_set(real(1e-08));
-    const vec t19 = v_add(t17, t18);
-    const vec t20 = v_div(t6, t19);
-    const vec x21 = v_set(learning_rate_corrected[0]);
-    const vec t22 = v_mul(t20, x21);
-    const vec t23 = v_sub(x14, t22);
-    v_store(parameters_2 + p, t23);
+    const vec x2 = v_load(gradients + p);
+    const vec t3 = v_set(real(0.09999999999999998));
+    const vec t4 = v_mul(x2, t3);
+    const vec t5 = v_fma(x0, t1, t4);
+    v_store(moment1_2 + p, t5);
+    const vec x6 = v_load(moment2 + p);
+    const vec t7 = v_set(real(0.999));
+    const vec t8 = v_mul(x2, x2);
+    const vec t9 = v_set(real(0.0010000000000000009));
+    const vec t10 = v_mul(t8, t9);
+    const vec t11 = v_fma(x6, t7, t10);
+    v_store(moment2_2 + p, t11);
+    const vec t12 = v_sqrt(t11);
+    const vec x13 = v_set(second_correction[0]);
+    const vec t14 = v_set(real(1e-08));
+    const vec t15 = v_fma(t12, x13, t14);
+    const vec t16 = v_div(t5, t15);
+    const vec x17 = v_set(learning_rate_corrected[0]);
+    const vec x18 = v_load(parameters + p);
+    const vec t19 = v_fnma(t16, x17, x18);
+    v_store(parameters_2 + p, t19);
   }
   const std::int64_t p_rest = begin + (end - begin) / 8 * 8;
   if (p_rest < end) {
-    const vec x24 = v_load_n(moment1 + p_rest, static_cast<int>(end - p_rest));
-    const vec t25 = v_set(real(0.9));
-    const vec t26 = v_mul(x24, t25);
-    const vec x27 = v_load_n(gradients + p_rest, static_cast<int>(end - p_rest));
-    const vec t28 = v_set(real(0.09999999999999998));
-    const vec t29 = v_mul(x27, t28);
-    const vec t30 = v_add(t26, t29);
-    v_store_n(moment1_2 + p_rest, t30, static_cast<int>(end - p_rest));
-    const vec x31 = v_load_n(moment2 + p_rest, static_cast<int>(end - p_rest));
-    const vec t32 = v_set(real(0.999));
-    const vec t33 = v_mul(x31, t32);
-    const vec t34 = v_mul(x27, x27);
-    const vec t35 = v_set(real(0.0010000000000000009));
-    const vec t36 = v_mul(t34, t35);
-    const vec t37 = v_add(t33, t36);
-    v_store_n(moment2_2 + p_rest, t37, static_cast<int>(end - p_rest));
+    const vec x20 = v_load_n(moment1 + p_rest, static_cast<int>(end - p_rest));
+    const vec t21 = v_set(real(0.9));
+    const vec x22 = v_load_n(gradients + p_rest, static_cast<int>(end - p_rest));
+    const vec t23 = v_set(real(0.09999999999999998));
+    const vec t24 = v_mul(x22, t23);
+    const vec t25 = v_fma(x20, t21, t24);
+    v_store_n(moment1_2 + p_rest, t25, static_cast<int>(end - p_rest));
+    const vec x26 = v_load_n(moment2 + p_rest, static_cast<int>(end - p_rest));
+    const vec t27 = v_set(real(0.999));
+    const vec t28 = v_mul(x22, x22);
+    const vec t29 = v_set(real(0.0010000000000000009));
+    const vec t30 = v_mul(t28, t29);
+    const vec t31 = v_fma(x26, t27, t30);
+    v_store_n(moment2_2 + p_rest, t31, static_cast<int>(end - p_rest));
+    const vec t32 = v_sqrt(t31);
+    const vec x33 = v_set(second_correction[0]);
+    const vec t34 = v_set(real(1e-08));
+    const vec t35 = v_fma(t32, x33, t34);
+    const vec t36 = v_div(t25, t35);
+    const vec x37 = v_set(learning_rate_corrected[0]);
     const vec x38 = v_load_n(parameters + p_rest, static_cast<int>(end - p_rest));
-    const vec t39 = v_sqrt(t37);
-    const vec x40 = v_set(second_correction[0]);
-    const vec t41 = v_mul(t39, x40);
-    const vec t42 = v_set(real(1e-08));
-    const vec t43 = v_add(t41, t42);
-    const vec t44 = v_div(t30, t43);
-    const vec x45 = v_set(learning_rate_corrected[0]);
-    const vec t46 = v_mul(t44, x45);
-    const vec t47 = v_sub(x38, t46);
-    v_store_n(parameters_2 + p_rest, t47, static_cast<int>(end - p_rest));
+    const vec t39 = v_fnma(t36, x37, x38);
+    v_store_n(parameters_2 + p_rest, t39, static_cast<int>(end - p_rest));
   }
 }
 
@@ -11607,47 +11543,45 @@ static void blocks_norm1_forward_inspect(const real* blocks_carry, const real* b
       const vec t12 = v_rsqrt(t11);
       const vec t13 = v_mul(t8, t12);
       const vec x14 = v_set(blocks_norm1_weight[d]);
-      const vec t15 = v_mul(t13, x14);
-      const vec x16 = v_set(blocks_norm1_bias[d]);
-      const vec t17 = v_add(t15, x16);
-      v_store(blocks_norm1_add + (n + d * 50), t17);
-      const vec t18 = v_neg(t17);
-      const vec t19 = v_max(t17, t18);
-      v_store(blocks_norm1_maximum + (n + d * 50), t19);
+      const vec x15 = v_set(blocks_norm1_bias[d]);
+      const vec t16 = v_fma(t13, x14, x15);
+      v_store(blocks_norm1_add + (n + d * 50), t16);
+      const vec t17 = v_neg(t16);
+      const vec t18 = v_max(t16, t17);
+      v_store(blocks_norm1_maximum + (n + d * 50), t18);
     }
   }
   {
     vec sum0 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x20 = v_load_n(blocks_carry + (d * 50 + 48), 2);
-      sum0 = v_add(sum0, x20);
+      const vec x19 = v_load_n(blocks_carry + (d * 50 + 48), 2);
+      sum0 = v_add(sum0, x19);
     }
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x21 = v_load_n(blocks_carry + (d * 50 + 48), 2);
-      const vec t22 = v_set(real(8.0));
-      const vec t23 = v_div(sum0, t22);
-      const vec t24 = v_sub(x21, t23);
-      sum1 = v_fma(t24, t24, sum1);
+      const vec x20 = v_load_n(blocks_carry + (d * 50 + 48), 2);
+      const vec t21 = v_set(real(8.0));
+      const vec t22 = v_div(sum0, t21);
+      const vec t23 = v_sub(x20, t22);
+      sum1 = v_fma(t23, t23, sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x25 = v_load_n(blocks_carry + (d * 50 + 48), 2);
-      const vec t26 = v_set(real(8.0));
-      const vec t27 = v_div(sum0, t26);
-      const vec t28 = v_sub(x25, t27);
-      const vec t29 = v_div(sum1, t26);
-      const vec t30 = v_set(real(1e-05));
-      const vec t31 = v_add(t29, t30);
-      const vec t32 = v_rsqrt(t31);
-      const vec t33 = v_mul(t28, t32);
-      const vec x34 = v_set(blocks_norm1_weight[d]);
-      const vec t35 = v_mul(t33, x34);
-      const vec x36 = v_set(blocks_norm1_bias[d]);
-      const vec t37 = v_add(t35, x36);
-      v_store_n(blocks_norm1_add + (d * 50 + 48), t37, 2);
-      const vec t38 = v_neg(t37);
-      const vec t39 = v_max(t37, t38);
-      v_store_n(blocks_norm1_maximum + (d * 50 + 48), t39, 2);
+      const vec x24 = v_load_n(blocks_carry + (d * 50 + 48), 2);
+      const vec t25 = v_set(real(8.0));
+      const vec t26 = v_div(sum0, t25);
+      const vec t27 = v_sub(x24, t26);
+      const vec t28 = v_div(sum1, t25);
+      const vec t29 = v_set(real(1e-05));
+      const vec t30 = v_add(t28, t29);
+      const vec t31 = v_rsqrt(t30);
+      const vec t32 = v_mul(t27, t31);
+      const vec x33 = v_set(blocks_norm1_weight[d]);
+      const vec x34 = v_set(blocks_norm1_bias[d]);
+      const vec t35 = v_fma(t32, x33, x34);
+      v_store_n(blocks_norm1_add + (d * 50 + 48), t35, 2);
+      const vec t36 = v_neg(t35);
+      const vec t37 = v_max(t35, t36);
+      v_store_n(blocks_norm1_maximum + (d * 50 + 48), t37, 2);
     }
   }
 }
@@ -11792,231 +11726,232 @@ static void blocks_mhsa_forward_5_inspect(const real* blocks_mhsa_q_mappings_1_a
 static void blocks_mhsa_forward_2_inspect(const real* blocks_mhsa_einsum_3, real* attention_0,
                                           const real* blocks_mhsa_einsum_4, real* attention_1,
                                           real* blocks_mhsa_maximum, real* blocks_mhsa_maximum_2) {
-  for (std::int64_t n = 0; n < 50; ++n) {
-    vec most0 = v_set(-INFINITY);
-    vec most0_1 = v_set(-INFINITY);
-    vec most0_2 = v_set(-INFINITY);
-    vec most0_3 = v_set(-INFINITY);
-    {
-      const vec x0 = v_load(blocks_mhsa_einsum_3 + n * 50);
-      const vec t1 = v_set(real(0.5));
-      const vec t2 = v_mul(x0, t1);
-      most0 = v_max(most0, t2);
-      const vec x3 = v_load(blocks_mhsa_einsum_3 + (n * 50 + 8));
-      const vec t4 = v_mul(x3, t1);
-      most0_1 = v_max(most0_1, t4);
-      const vec x5 = v_load(blocks_mhsa_einsum_3 + (n * 50 + 16));
-      const vec t6 = v_mul(x5, t1);
-      most0_2 = v_max(most0_2, t6);
-      const vec x7 = v_load(blocks_mhsa_einsum_3 + (n * 50 + 24));
-      const vec t8 = v_mul(x7, t1);
-      most0_3 = v_max(most0_3, t8);
-      const vec x9 = v_load(blocks_mhsa_einsum_3 + (n * 50 + 32));
-      const vec t10 = v_set(real(0.5));
-      const vec t11 = v_mul(x9, t10);
-      most0 = v_max(most0, t11);
-      const vec x12 = v_load(blocks_mhsa_einsum_3 + (n * 50 + 40));
-      const vec t13 = v_mul(x12, t10);
-      most0_1 = v_max(most0_1, t13);
+  for (std::int64_t top = 0; top < 50; top += 8) {
+    const std::int64_t bottom = std::min<std::int64_t>(50, top + 8);
+    real row0s[8];
+    for (std::int64_t n = top; n < bottom; ++n) {
+      vec most0 = v_set(-INFINITY);
+      vec most0_1 = v_set(-INFINITY);
+      vec most0_2 = v_set(-INFINITY);
+      vec most0_3 = v_set(-INFINITY);
+      {
+        const vec x0 = v_load(blocks_mhsa_einsum_3 + n * 50);
+        const vec t1 = v_set(real(0.5));
+        const vec t2 = v_mul(x0, t1);
+        most0 = v_max(most0, t2);
+        const vec x3 = v_load(blocks_mhsa_einsum_3 + (n * 50 + 8));
+        const vec t4 = v_mul(x3, t1);
+        most0_1 = v_max(most0_1, t4);
+        const vec x5 = v_load(blocks_mhsa_einsum_3 + (n * 50 + 16));
+        const vec t6 = v_mul(x5, t1);
+        most0_2 = v_max(most0_2, t6);
+        const vec x7 = v_load(blocks_mhsa_einsum_3 + (n * 50 + 24));
+        const vec t8 = v_mul(x7, t1);
+        most0_3 = v_max(most0_3, t8);
+        const vec x9 = v_load(blocks_mhsa_einsum_3 + (n * 50 + 32));
+        const vec t10 = v_set(real(0.5));
+        const vec t11 = v_mul(x9, t10);
+        most0 = v_max(most0, t11);
+        const vec x12 = v_load(blocks_mhsa_einsum_3 + (n * 50 + 40));
+        const vec t13 = v_mul(x12, t10);
+        most0_1 = v_max(most0_1, t13);
+      }
+      {
+        const vec x14 = v_load_n(blocks_mhsa_einsum_3 + (n * 50 + 48), 2);
+        const vec t15 = v_set(real(0.5));
+        const vec t16 = v_mul(x14, t15);
+        most0 = v_max(most0, v_keep_n(t16, 2, -INFINITY));
+      }
+      row0s[n - top] = v_max_lane(v_max(v_max(most0, most0_1), v_max(most0_2, most0_3)));
     }
-    {
-      const vec x14 = v_load_n(blocks_mhsa_einsum_3 + (n * 50 + 48), 2);
-      const vec t15 = v_set(real(0.5));
-      const vec t16 = v_mul(x14, t15);
-      most0 = v_max(most0, v_keep_n(t16, 2, -INFINITY));
+    real row1s[8];
+    real row2s[8];
+    for (std::int64_t n = top; n < bottom; ++n) {
+      const vec row0 = v_set(row0s[n - top]);
+      vec sum1 = v_zero();
+      vec sum1_1 = v_zero();
+      vec sum1_2 = v_zero();
+      vec sum1_3 = v_zero();
+      vec most2 = v_set(-INFINITY);
+      vec most2_1 = v_set(-INFINITY);
+      vec most2_2 = v_set(-INFINITY);
+      vec most2_3 = v_set(-INFINITY);
+      {
+        const vec x17 = v_load(blocks_mhsa_einsum_3 + n * 50);
+        const vec t18 = v_set(real(0.5));
+        const vec t19 = v_fms(x17, t18, row0);
+        const vec t20 = v_exp(t19);
+        sum1 = v_add(sum1, t20);
+        v_store(attention_0 + n * 50, t20);
+        const vec x21 = v_load(blocks_mhsa_einsum_4 + n * 50);
+        const vec t22 = v_mul(x21, t18);
+        most2 = v_max(most2, t22);
+        const vec x23 = v_load(blocks_mhsa_einsum_3 + (n * 50 + 8));
+        const vec t24 = v_fms(x23, t18, row0);
+        const vec t25 = v_exp(t24);
+        sum1_1 = v_add(sum1_1, t25);
+        v_store(attention_0 + (n * 50 + 8), t25);
+        const vec x26 = v_load(blocks_mhsa_einsum_4 + (n * 50 + 8));
+        const vec t27 = v_mul(x26, t18);
+        most2_1 = v_max(most2_1, t27);
+        const vec x28 = v_load(blocks_mhsa_einsum_3 + (n * 50 + 16));
+        const vec t29 = v_fms(x28, t18, row0);
+        const vec t30 = v_exp(t29);
+        sum1_2 = v_add(sum1_2, t30);
+        v_store(attention_0 + (n * 50 + 16), t30);
+        const vec x31 = v_load(blocks_mhsa_einsum_4 + (n * 50 + 16));
+        const vec t32 = v_mul(x31, t18);
+        most2_2 = v_max(most2_2, t32);
+        const vec x33 = v_load(blocks_mhsa_einsum_3 + (n * 50 + 24));
+        const vec t34 = v_fms(x33, t18, row0);
+        const vec t35 = v_exp(t34);
+        sum1_3 = v_add(sum1_3, t35);
+        v_store(attention_0 + (n * 50 + 24), t35);
+        const vec x36 = v_load(blocks_mhsa_einsum_4 + (n * 50 + 24));
+        const vec t37 = v_mul(x36, t18);
+        most2_3 = v_max(most2_3, t37);
+        const vec x38 = v_load(blocks_mhsa_einsum_3 + (n * 50 + 32));
+        const vec t39 = v_set(real(0.5));
+        const vec t40 = v_fms(x38, t39, row0);
+        const vec t41 = v_exp(t40);
+        sum1 = v_add(sum1, t41);
+        v_store(attention_0 + (n * 50 + 32), t41);
+        const vec x42 = v_load(blocks_mhsa_einsum_4 + (n * 50 + 32));
+        const vec t43 = v_mul(x42, t39);
+        most2 = v_max(most2, t43);
+        const vec x44 = v_load(blocks_mhsa_einsum_3 + (n * 50 + 40));
+        const vec t45 = v_fms(x44, t39, row0);
+        const vec t46 = v_exp(t45);
+        sum1_1 = v_add(sum1_1, t46);
+        v_store(attention_0 + (n * 50 + 40), t46);
+        const vec x47 = v_load(blocks_mhsa_einsum_4 + (n * 50 + 40));
+        const vec t48 = v_mul(x47, t39);
+        most2_1 = v_max(most2_1, t48);
+      }
+      {
+        const vec x49 = v_load_n(blocks_mhsa_einsum_3 + (n * 50 + 48), 2);
+        const vec t50 = v_set(real(0.5));
+        const vec t51 = v_fms(x49, t50, row0);
+        const vec t52 = v_exp(t51);
+        sum1 = v_add(sum1, v_keep_n(t52, 2, real(0.0)));
+        v_store_n(attention_0 + (n * 50 + 48), t52, 2);
+        const vec x53 = v_load_n(blocks_mhsa_einsum_4 + (n * 50 + 48), 2);
+        const vec t54 = v_mul(x53, t50);
+        most2 = v_max(most2, v_keep_n(t54, 2, -INFINITY));
+      }
+      row1s[n - top] = v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3)));
+      row2s[n - top] = v_max_lane(v_max(v_max(most2, most2_1), v_max(most2_2, most2_3)));
     }
-    const vec row0 = v_set(v_max_lane(v_max(v_max(most0, most0_1), v_max(most0_2, most0_3))));
-    vec sum1 = v_zero();
-    vec sum1_1 = v_zero();
-    vec sum1_2 = v_zero();
-    vec sum1_3 = v_zero();
-    vec most2 = v_set(-INFINITY);
-    vec most2_1 = v_set(-INFINITY);
-    vec most2_2 = v_set(-INFINITY);
-    vec most2_3 = v_set(-INFINITY);
-    {
-      const vec x17 = v_load(blocks_mhsa_einsum_3 + n * 50);
-      const vec t18 = v_set(real(0.5));
-      const vec t19 = v_mul(x17, t18);
-      const vec t20 = v_sub(t19, row0);
-      const vec t21 = v_exp(t20);
-      sum1 = v_add(sum1, t21);
-      v_store(attention_0 + n * 50, t21);
-      const vec x22 = v_load(blocks_mhsa_einsum_4 + n * 50);
-      const vec t23 = v_mul(x22, t18);
-      most2 = v_max(most2, t23);
-      const vec x24 = v_load(blocks_mhsa_einsum_3 + (n * 50 + 8));
-      const vec t25 = v_mul(x24, t18);
-      const vec t26 = v_sub(t25, row0);
-      const vec t27 = v_exp(t26);
-      sum1_1 = v_add(sum1_1, t27);
-      v_store(attention_0 + (n * 50 + 8), t27);
-      const vec x28 = v_load(blocks_mhsa_einsum_4 + (n * 50 + 8));
-      const vec t29 = v_mul(x28, t18);
-      most2_1 = v_max(most2_1, t29);
-      const vec x30 = v_load(blocks_mhsa_einsum_3 + (n * 50 + 16));
-      const vec t31 = v_mul(x30, t18);
-      const vec t32 = v_sub(t31, row0);
-      const vec t33 = v_exp(t32);
-      sum1_2 = v_add(sum1_2, t33);
-      v_store(attention_0 + (n * 50 + 16), t33);
-      const vec x34 = v_load(blocks_mhsa_einsum_4 + (n * 50 + 16));
-      const vec t35 = v_mul(x34, t18);
-      most2_2 = v_max(most2_2, t35);
-      const vec x36 = v_load(blocks_mhsa_einsum_3 + (n * 50 + 24));
-      const vec t37 = v_mul(x36, t18);
-      const vec t38 = v_sub(t37, row0);
-      const vec t39 = v_exp(t38);
-      sum1_3 = v_add(sum1_3, t39);
-      v_store(attention_0 + (n * 50 + 24), t39);
-      const vec x40 = v_load(blocks_mhsa_einsum_4 + (n * 50 + 24));
-      const vec t41 = v_mul(x40, t18);
-      most2_3 = v_max(most2_3, t41);
-      const vec x42 = v_load(blocks_mhsa_einsum_3 + (n * 50 + 32));
-      const vec t43 = v_set(real(0.5));
-      const vec t44 = v_mul(x42, t43);
-      const vec t45 = v_sub(t44, row0);
-      const vec t46 = v_exp(t45);
-      sum1 = v_add(sum1, t46);
-      v_store(attention_0 + (n * 50 + 32), t46);
-      const vec x47 = v_load(blocks_mhsa_einsum_4 + (n * 50 + 32));
-      const vec t48 = v_mul(x47, t43);
-      most2 = v_max(most2, t48);
-      const vec x49 = v_load(blocks_mhsa_einsum_3 + (n * 50 + 40));
-      const vec t50 = v_mul(x49, t43);
-      const vec t51 = v_sub(t50, row0);
-      const vec t52 = v_exp(t51);
-      sum1_1 = v_add(sum1_1, t52);
-      v_store(attention_0 + (n * 50 + 40), t52);
-      const vec x53 = v_load(blocks_mhsa_einsum_4 + (n * 50 + 40));
-      const vec t54 = v_mul(x53, t43);
-      most2_1 = v_max(most2_1, t54);
+    real row3s[8];
+    for (std::int64_t n = top; n < bottom; ++n) {
+      const vec row2 = v_set(row2s[n - top]);
+      vec sum3 = v_zero();
+      vec sum3_1 = v_zero();
+      vec sum3_2 = v_zero();
+      vec sum3_3 = v_zero();
+      {
+        const vec x55 = v_load(blocks_mhsa_einsum_4 + n * 50);
+        const vec t56 = v_set(real(0.5));
+        const vec t57 = v_fms(x55, t56, row2);
+        const vec t58 = v_exp(t57);
+        sum3 = v_add(sum3, t58);
+        v_store(attention_1 + n * 50, t58);
+        const vec x59 = v_load(blocks_mhsa_einsum_4 + (n * 50 + 8));
+        const vec t60 = v_fms(x59, t56, row2);
+        const vec t61 = v_exp(t60);
+        sum3_1 = v_add(sum3_1, t61);
+        v_store(attention_1 + (n * 50 + 8), t61);
+        const vec x62 = v_load(blocks_mhsa_einsum_4 + (n * 50 + 16));
+        const vec t63 = v_fms(x62, t56, row2);
+        const vec t64 = v_exp(t63);
+        sum3_2 = v_add(sum3_2, t64);
+        v_store(attention_1 + (n * 50 + 16), t64);
+        const vec x65 = v_load(blocks_mhsa_einsum_4 + (n * 50 + 24));
+        const vec t66 = v_fms(x65, t56, row2);
+        const vec t67 = v_exp(t66);
+        sum3_3 = v_add(sum3_3, t67);
+        v_store(attention_1 + (n * 50 + 24), t67);
+        const vec x68 = v_load(blocks_mhsa_einsum_4 + (n * 50 + 32));
+        const vec t69 = v_set(real(0.5));
+        const vec t70 = v_fms(x68, t69, row2);
+        const vec t71 = v_exp(t70);
+        sum3 = v_add(sum3, t71);
+        v_store(attention_1 + (n * 50 + 32), t71);
+        const vec x72 = v_load(blocks_mhsa_einsum_4 + (n * 50 + 40));
+        const vec t73 = v_fms(x72, t69, row2);
+        const vec t74 = v_exp(t73);
+        sum3_1 = v_add(sum3_1, t74);
+        v_store(attention_1 + (n * 50 + 40), t74);
+      }
+      {
+        const vec x75 = v_load_n(blocks_mhsa_einsum_4 + (n * 50 + 48), 2);
+        const vec t76 = v_set(real(0.5));
+        const vec t77 = v_fms(x75, t76, row2);
+        const vec t78 = v_exp(t77);
+        sum3 = v_add(sum3, v_keep_n(t78, 2, real(0.0)));
+        v_store_n(attention_1 + (n * 50 + 48), t78, 2);
+      }
+      row3s[n - top] = v_sum(v_add(v_add(sum3, sum3_1), v_add(sum3_2, sum3_3)));
     }
-    {
-      const vec x55 = v_load_n(blocks_mhsa_einsum_3 + (n * 50 + 48), 2);
-      const vec t56 = v_set(real(0.5));
-      const vec t57 = v_mul(x55, t56);
-      const vec t58 = v_sub(t57, row0);
-      const vec t59 = v_exp(t58);
-      sum1 = v_add(sum1, v_keep_n(t59, 2, real(0.0)));
-      v_store_n(attention_0 + (n * 50 + 48), t59, 2);
-      const vec x60 = v_load_n(blocks_mhsa_einsum_4 + (n * 50 + 48), 2);
-      const vec t61 = v_mul(x60, t56);
-      most2 = v_max(most2, v_keep_n(t61, 2, -INFINITY));
-    }
-    const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
-    const vec row2 = v_set(v_max_lane(v_max(v_max(most2, most2_1), v_max(most2_2, most2_3))));
-    vec sum3 = v_zero();
-    vec sum3_1 = v_zero();
-    vec sum3_2 = v_zero();
-    vec sum3_3 = v_zero();
-    {
-      const vec x62 = v_load(blocks_mhsa_einsum_4 + n * 50);
-      const vec t63 = v_set(real(0.5));
-      const vec t64 = v_mul(x62, t63);
-      const vec t65 = v_sub(t64, row2);
-      const vec t66 = v_exp(t65);
-      sum3 = v_add(sum3, t66);
-      v_store(attention_1 + n * 50, t66);
-      const vec x67 = v_load(blocks_mhsa_einsum_4 + (n * 50 + 8));
-      const vec t68 = v_mul(x67, t63);
-      const vec t69 = v_sub(t68, row2);
-      const vec t70 = v_exp(t69);
-      sum3_1 = v_add(sum3_1, t70);
-      v_store(attention_1 + (n * 50 + 8), t70);
-      const vec x71 = v_load(blocks_mhsa_einsum_4 + (n * 50 + 16));
-      const vec t72 = v_mul(x71, t63);
-      const vec t73 = v_sub(t72, row2);
-      const vec t74 = v_exp(t73);
-      sum3_2 = v_add(sum3_2, t74);
-      v_store(attention_1 + (n * 50 + 16), t74);
-      const vec x75 = v_load(blocks_mhsa_einsum_4 + (n * 50 + 24));
-      const vec t76 = v_mul(x75, t63);
-      const vec t77 = v_sub(t76, row2);
-      const vec t78 = v_exp(t77);
-      sum3_3 = v_add(sum3_3, t78);
-      v_store(attention_1 + (n * 50 + 24), t78);
-      const vec x79 = v_load(blocks_mhsa_einsum_4 + (n * 50 + 32));
-      const vec t80 = v_set(real(0.5));
-      const vec t81 = v_mul(x79, t80);
-      const vec t82 = v_sub(t81, row2);
-      const vec t83 = v_exp(t82);
-      sum3 = v_add(sum3, t83);
-      v_store(attention_1 + (n * 50 + 32), t83);
-      const vec x84 = v_load(blocks_mhsa_einsum_4 + (n * 50 + 40));
-      const vec t85 = v_mul(x84, t80);
-      const vec t86 = v_sub(t85, row2);
-      const vec t87 = v_exp(t86);
-      sum3_1 = v_add(sum3_1, t87);
-      v_store(attention_1 + (n * 50 + 40), t87);
-    }
-    {
-      const vec x88 = v_load_n(blocks_mhsa_einsum_4 + (n * 50 + 48), 2);
-      const vec t89 = v_set(real(0.5));
-      const vec t90 = v_mul(x88, t89);
-      const vec t91 = v_sub(t90, row2);
-      const vec t92 = v_exp(t91);
-      sum3 = v_add(sum3, v_keep_n(t92, 2, real(0.0)));
-      v_store_n(attention_1 + (n * 50 + 48), t92, 2);
-    }
-    const vec row3 = v_set(v_sum(v_add(v_add(sum3, sum3_1), v_add(sum3_2, sum3_3))));
-    for (std::int64_t n2 = 0; n2 < 48; n2 += 8) {
-      const vec x93 = v_load(attention_0 + (n * 50 + n2));
-      const vec t94 = v_div_one(v_set(real(1.0)), row1);
-      const vec t95 = v_mul(x93, t94);
-      v_store(attention_0 + (n * 50 + n2), t95);
-      const vec x96 = v_load(blocks_mhsa_einsum_3 + (n * 50 + n2));
-      const vec t97 = v_set(real(0.5));
-      const vec t98 = v_mul(x96, t97);
-      const vec t99 = v_sub(t98, row0);
-      const vec t100 = v_exp(t99);
-      const vec t101 = v_div_one(v_set(real(1.0)), row1);
-      const vec t102 = v_mul(t100, t101);
-      const vec t103 = v_neg(t102);
-      const vec t104 = v_max(t102, t103);
-      v_store(blocks_mhsa_maximum + (n * 50 + n2), t104);
-      const vec x105 = v_load(attention_1 + (n * 50 + n2));
-      const vec t106 = v_div_one(v_set(real(1.0)), row3);
-      const vec t107 = v_mul(x105, t106);
-      v_store(attention_1 + (n * 50 + n2), t107);
-      const vec x108 = v_load(blocks_mhsa_einsum_4 + (n * 50 + n2));
-      const vec t109 = v_mul(x108, t97);
-      const vec t110 = v_sub(t109, row2);
-      const vec t111 = v_exp(t110);
-      const vec t112 = v_div_one(v_set(real(1.0)), row3);
-      const vec t113 = v_mul(t111, t112);
-      const vec t114 = v_neg(t113);
-      const vec t115 = v_max(t113, t114);
-      v_store(blocks_mhsa_maximum_2 + (n * 50 + n2), t115);
-    }
-    {
-      const vec x116 = v_load_n(attention_0 + (n * 50 + 48), 2);
-      const vec t117 = v_div_one(v_set(real(1.0)), row1);
-      const vec t118 = v_mul(x116, t117);
-      v_store_n(attention_0 + (n * 50 + 48), t118, 2);
-      const vec x119 = v_load_n(blocks_mhsa_einsum_3 + (n * 50 + 48), 2);
-      const vec t120 = v_set(real(0.5));
-      const vec t121 = v_mul(x119, t120);
-      const vec t122 = v_sub(t121, row0);
-      const vec t123 = v_exp(t122);
-      const vec t124 = v_div_one(v_set(real(1.0)), row1);
-      const vec t125 = v_mul(t123, t124);
-      const vec t126 = v_neg(t125);
-      const vec t127 = v_max(t125, t126);
-      v_store_n(blocks_mhsa_maximum + (n * 50 + 48), t127, 2);
-      const vec x128 = v_load_n(attention_1 + (n * 50 + 48), 2);
-      const vec t129 = v_div_one(v_set(real(1.0)), row3);
-      const vec t130 = v_mul(x128, t129);
-      v_store_n(attention_1 + (n * 50 + 48), t130, 2);
-      const vec x131 = v_load_n(blocks_mhsa_einsum_4 + (n * 50 + 48), 2);
-      const vec t132 = v_mul(x131, t120);
-      const vec t133 = v_sub(t132, row2);
-      const vec t134 = v_exp(t133);
-      const vec t135 = v_div_one(v_set(real(1.0)), row3);
-      const vec t136 = v_mul(t134, t135);
-      const vec t137 = v_neg(t136);
-      const vec t138 = v_max(t136, t137);
-      v_store_n(blocks_mhsa_maximum_2 + (n * 50 + 48), t138, 2);
+    for (std::int64_t n = top; n < bottom; ++n) {
+      const vec row0 = v_set(row0s[n - top]);
+      const vec row1 = v_set(row1s[n - top]);
+      const vec row2 = v_set(row2s[n - top]);
+      const vec row3 = v_set(row3s[n - top]);
+      for (std::int64_t n2 = 0; n2 < 48; n2 += 8) {
+        const vec x79 = v_load(attention_0 + (n * 50 + n2));
+        const vec t80 = v_div_one(v_set(real(1.0)), row1);
+        const vec t81 = v_mul(x79, t80);
+        v_store(attention_0 + (n * 50 + n2), t81);
+        const vec x82 = v_load(blocks_mhsa_einsum_3 + (n * 50 + n2));
+        const vec t83 = v_set(real(0.5));
+        const vec t84 = v_fms(x82, t83, row0);
+        const vec t85 = v_exp(t84);
+        const vec t86 = v_div_one(v_set(real(1.0)), row1);
+        const vec t87 = v_mul(t85, t86);
+        const vec t88 = v_neg(t87);
+        const vec t89 = v_max(t87, t88);
+        v_store(blocks_mhsa_maximum + (n * 50 + n2), t89);
+        const vec x90 = v_load(attention_1 + (n * 50 + n2));
+        const vec t91 = v_div_one(v_set(real(1.0)), row3);
+        const vec t92 = v_mul(x90, t91);
+        v_store(attention_1 + (n * 50 + n2), t92);
+        const vec x93 = v_load(blocks_mhsa_einsum_4 + (n * 50 + n2));
+        const vec t94 = v_fms(x93, t83, row2);
+        const vec t95 = v_exp(t94);
+        const vec t96 = v_div_one(v_set(real(1.0)), row3);
+        const vec t97 = v_mul(t95, t96);
+        const vec t98 = v_neg(t97);
+        const vec t99 = v_max(t97, t98);
+        v_store(blocks_mhsa_maximum_2 + (n * 50 + n2), t99);
+      }
+      {
+        const vec x100 = v_load_n(attention_0 + (n * 50 + 48), 2);
+        const vec t101 = v_div_one(v_set(real(1.0)), row1);
+        const vec t102 = v_mul(x100, t101);
+        v_store_n(attention_0 + (n * 50 + 48), t102, 2);
+        const vec x103 = v_load_n(blocks_mhsa_einsum_3 + (n * 50 + 48), 2);
+        const vec t104 = v_set(real(0.5));
+        const vec t105 = v_fms(x103, t104, row0);
+        const vec t106 = v_exp(t105);
+        const vec t107 = v_div_one(v_set(real(1.0)), row1);
+        const vec t108 = v_mul(t106, t107);
+        const vec t109 = v_neg(t108);
+        const vec t110 = v_max(t108, t109);
+        v_store_n(blocks_mhsa_maximum + (n * 50 + 48), t110, 2);
+        const vec x111 = v_load_n(attention_1 + (n * 50 + 48), 2);
+        const vec t112 = v_div_one(v_set(real(1.0)), row3);
+        const vec t113 = v_mul(x111, t112);
+        v_store_n(attention_1 + (n * 50 + 48), t113, 2);
+        const vec x114 = v_load_n(blocks_mhsa_einsum_4 + (n * 50 + 48), 2);
+        const vec t115 = v_fms(x114, t104, row2);
+        const vec t116 = v_exp(t115);
+        const vec t117 = v_div_one(v_set(real(1.0)), row3);
+        const vec t118 = v_mul(t116, t117);
+        const vec t119 = v_neg(t118);
+        const vec t120 = v_max(t118, t119);
+        v_store_n(blocks_mhsa_maximum_2 + (n * 50 + 48), t120, 2);
+      }
     }
   }
 }
@@ -12809,47 +12744,45 @@ static void blocks_norm2_forward_inspect(const real* blocks_concat, const real* 
       const vec t12 = v_rsqrt(t11);
       const vec t13 = v_mul(t8, t12);
       const vec x14 = v_set(blocks_norm2_weight[d]);
-      const vec t15 = v_mul(t13, x14);
-      const vec x16 = v_set(blocks_norm2_bias[d]);
-      const vec t17 = v_add(t15, x16);
-      v_store(blocks_norm2_add + (n + d * 50), t17);
-      const vec t18 = v_neg(t17);
-      const vec t19 = v_max(t17, t18);
-      v_store(blocks_norm2_maximum + (n + d * 50), t19);
+      const vec x15 = v_set(blocks_norm2_bias[d]);
+      const vec t16 = v_fma(t13, x14, x15);
+      v_store(blocks_norm2_add + (n + d * 50), t16);
+      const vec t17 = v_neg(t16);
+      const vec t18 = v_max(t16, t17);
+      v_store(blocks_norm2_maximum + (n + d * 50), t18);
     }
   }
   {
     vec sum0 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x20 = v_load_n(blocks_concat + (d * 50 + 48), 2);
-      sum0 = v_add(sum0, x20);
+      const vec x19 = v_load_n(blocks_concat + (d * 50 + 48), 2);
+      sum0 = v_add(sum0, x19);
     }
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x21 = v_load_n(blocks_concat + (d * 50 + 48), 2);
-      const vec t22 = v_set(real(8.0));
-      const vec t23 = v_div(sum0, t22);
-      const vec t24 = v_sub(x21, t23);
-      sum1 = v_fma(t24, t24, sum1);
+      const vec x20 = v_load_n(blocks_concat + (d * 50 + 48), 2);
+      const vec t21 = v_set(real(8.0));
+      const vec t22 = v_div(sum0, t21);
+      const vec t23 = v_sub(x20, t22);
+      sum1 = v_fma(t23, t23, sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x25 = v_load_n(blocks_concat + (d * 50 + 48), 2);
-      const vec t26 = v_set(real(8.0));
-      const vec t27 = v_div(sum0, t26);
-      const vec t28 = v_sub(x25, t27);
-      const vec t29 = v_div(sum1, t26);
-      const vec t30 = v_set(real(1e-05));
-      const vec t31 = v_add(t29, t30);
-      const vec t32 = v_rsqrt(t31);
-      const vec t33 = v_mul(t28, t32);
-      const vec x34 = v_set(blocks_norm2_weight[d]);
-      const vec t35 = v_mul(t33, x34);
-      const vec x36 = v_set(blocks_norm2_bias[d]);
-      const vec t37 = v_add(t35, x36);
-      v_store_n(blocks_norm2_add + (d * 50 + 48), t37, 2);
-      const vec t38 = v_neg(t37);
-      const vec t39 = v_max(t37, t38);
-      v_store_n(blocks_norm2_maximum + (d * 50 + 48), t39, 2);
+      const vec x24 = v_load_n(blocks_concat + (d * 50 + 48), 2);
+      const vec t25 = v_set(real(8.0));
+      const vec t26 = v_div(sum0, t25);
+      const vec t27 = v_sub(x24, t26);
+      const vec t28 = v_div(sum1, t25);
+      const vec t29 = v_set(real(1e-05));
+      const vec t30 = v_add(t28, t29);
+      const vec t31 = v_rsqrt(t30);
+      const vec t32 = v_mul(t27, t31);
+      const vec x33 = v_set(blocks_norm2_weight[d]);
+      const vec x34 = v_set(blocks_norm2_bias[d]);
+      const vec t35 = v_fma(t32, x33, x34);
+      v_store_n(blocks_norm2_add + (d * 50 + 48), t35, 2);
+      const vec t36 = v_neg(t35);
+      const vec t37 = v_max(t35, t36);
+      v_store_n(blocks_norm2_maximum + (d * 50 + 48), t37, 2);
     }
   }
 }
@@ -13990,8 +13923,8 @@ void vit_mnist_loss_and_gradients_avx2(const float* parameters, const float* ima
       blocks_1_mlp_0_backward_2(d_blocks_1_mlp_1_multiply + image * 27088, parameters + 400,
                                 d_blocks_1_mlp_0_einsum + image * 27088);
       blocks_1_norm2_backward(d_blocks_1_mlp_0_einsum + image * 27088, parameters + 656,
-                              blocks_1_norm2_multiply + image * 27088, d_mlp_0_einsum + image * 27088,
-                              blocks_1_norm2_rsqrt + place * 27088, d_blocks_1_add + place * 27088);
+                              blocks_1_norm2_multiply + image * 27088, blocks_1_norm2_rsqrt + place * 27088,
+                              d_mlp_0_einsum + image * 27088, d_blocks_1_add + place * 27088);
       blocks_1_mhsa_backward(d_blocks_1_add + place * 27088, blocks_1_mhsa_v_mappings_1_add + place * 27088,
                              d_blocks_1_mhsa_einsum + place * 27088);
       blocks_1_mhsa_backward_2(d_blocks_1_add + place * 27088, blocks_1_mhsa_divide_2 + place * 27088,
@@ -14108,8 +14041,8 @@ void vit_mnist_loss_and_gradients_avx2(const float* parameters, const float* ima
                               d_blocks_mlp_0_einsum + image * 27088);
         blocks_norm2_backward(d_blocks_mlp_0_einsum + image * 27088, parameters + 1472 - layer * 816,
                               blocks_norm2_multiply + image * 27088, parameters + 1488 - layer * 816,
-                              d_blocks_mlp_0_copy + image * 27088, d_blocks_carry + pass * 400 + image * 27088,
-                              blocks_norm2_rsqrt + image * 27088, d_blocks_add + place * 27088);
+                              d_blocks_mlp_0_copy + image * 27088, blocks_norm2_rsqrt + image * 27088,
+                              d_blocks_carry + pass * 400 + image * 27088, d_blocks_add + place * 27088);
         blocks_mhsa_backward(d_blocks_add + place * 27088, blocks_mhsa_v_mappings_1_add + image * 27088,
                              d_blocks_mhsa_einsum + place * 27088);
         blocks_mhsa_backward_2(d_blocks_add + place * 27088, blocks_mhsa_divide_2 + image * 27088,
@@ -14144,8 +14077,8 @@ void vit_mnist_loss_and_gradients_avx2(const float* parameters, const float* ima
         blocks_mhsa_q_mappings_0_backward(d_blocks_mhsa_einsum_7 + image * 27088, parameters + 1680 - layer * 816,
                                           d_blocks_mhsa_add_2 + place * 27088, d_blocks_norm1_concat + image * 27088);
         blocks_norm1_backward(d_blocks_norm1_concat + image * 27088, parameters + 1696 - layer * 816,
-                              blocks_norm1_multiply + image * 27088, d_blocks_add + place * 27088,
-                              blocks_norm1_rsqrt + image * 27088, d_blocks_carry + (pass + 1) * 400 + image * 27088);
+                              blocks_norm1_multiply + image * 27088, blocks_norm1_rsqrt + image * 27088,
+                              d_blocks_add + place * 27088, d_blocks_carry + (pass + 1) * 400 + image * 27088);
       }
 #pragma omp parallel for schedule(static)
       for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
@@ -14482,8 +14415,8 @@ void vit_mnist_input_gradient_avx2(const float* parameters, const float* images,
     blocks_1_mlp_0_backward_2(d_blocks_1_mlp_1_multiply + place * 20256, parameters + 400,
                               d_blocks_1_mlp_0_einsum + place * 20256);
     blocks_1_norm2_backward(d_blocks_1_mlp_0_einsum + place * 20256, parameters + 656,
-                            blocks_1_norm2_multiply + place * 20256, d_mlp_0_einsum + place * 20256,
-                            blocks_1_norm2_rsqrt + place * 20256, d_blocks_1_add + place * 20256);
+                            blocks_1_norm2_multiply + place * 20256, blocks_1_norm2_rsqrt + place * 20256,
+                            d_mlp_0_einsum + place * 20256, d_blocks_1_add + place * 20256);
     blocks_1_mhsa_backward(d_blocks_1_add + place * 20256, blocks_1_mhsa_v_mappings_1_add + place * 20256,
                            d_blocks_1_mhsa_einsum + place * 20256);
     blocks_1_mhsa_backward_2(d_blocks_1_add + place * 20256, blocks_1_mhsa_divide_2 + place * 20256,
@@ -14543,9 +14476,8 @@ void vit_mnist_input_gradient_avx2(const float* parameters, const float* images,
       blocks_mlp_0_backward(d_blocks_mlp_1_multiply + place * 20256, parameters + 1216 - layer * 816,
                             d_blocks_mlp_0_einsum + place * 20256);
       blocks_norm2_backward_input_gradient(d_blocks_mlp_0_einsum + place * 20256, parameters + 1472 - layer * 816,
-                                           blocks_norm2_multiply + image * 20256,
-                                           d_blocks_carry + pass * 400 + image * 20256,
-                                           blocks_norm2_rsqrt + image * 20256, d_blocks_add + place * 20256);
+                                           blocks_norm2_multiply + image * 20256, blocks_norm2_rsqrt + image * 20256,
+                                           d_blocks_carry + pass * 400 + image * 20256, d_blocks_add + place * 20256);
       blocks_mhsa_backward(d_blocks_add + place * 20256, blocks_mhsa_v_mappings_1_add + image * 20256,
                            d_blocks_mhsa_einsum + place * 20256);
       blocks_mhsa_backward_2(d_blocks_add + place * 20256, blocks_mhsa_divide_2 + image * 20256,
@@ -14586,7 +14518,7 @@ void vit_mnist_input_gradient_avx2(const float* parameters, const float* images,
                                                        parameters + 1696 - layer * 816,
                                                        d_blocks_norm1_concat + place * 20256);
       blocks_norm1_backward_input_gradient(d_blocks_norm1_concat + place * 20256, blocks_norm1_multiply + image * 20256,
-                                           d_blocks_add + place * 20256, blocks_norm1_rsqrt + image * 20256,
+                                           blocks_norm1_rsqrt + image * 20256, d_blocks_add + place * 20256,
                                            d_blocks_carry + (pass + 1) * 400 + image * 20256);
     }
   }
@@ -14604,8 +14536,8 @@ void vit_mnist_update_avx2(float* parameters, const float* gradients, float* mom
                            const std::int64_t first, const std::int64_t last) {
 #pragma omp parallel for schedule(static) if (last - first > 65536)
   for (std::int64_t begin = first; begin < last; begin += 1024) {
-    update(begin, std::min<std::int64_t>(last, begin + 1024), moment1, gradients, moment1, moment2, moment2, parameters,
-           second_correction, learning_rate_corrected, parameters);
+    update(begin, std::min<std::int64_t>(last, begin + 1024), moment1, gradients, moment1, moment2, moment2,
+           second_correction, learning_rate_corrected, parameters, parameters);
   }
 }
 

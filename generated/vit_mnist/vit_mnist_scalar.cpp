@@ -40,6 +40,8 @@ typedef real vec;
 [[maybe_unused]] static inline vec v_neg(vec a) { return -a; }
 [[maybe_unused]] static inline vec v_abs(vec a) { return std::fabs(a); }
 [[maybe_unused]] static inline vec v_fma(vec a, vec b, vec c) { return a * b + c; }
+[[maybe_unused]] static inline vec v_fms(vec a, vec b, vec c) { return a * b - c; }
+[[maybe_unused]] static inline vec v_fnma(vec a, vec b, vec c) { return c - a * b; }
 [[maybe_unused]] static inline vec v_sqrt(vec a) { return std::sqrt(a); }
 [[maybe_unused]] static inline vec v_rsqrt(vec a) { return real(1) / std::sqrt(a); }
 [[maybe_unused]] static inline vec v_div_one(vec a, vec b) { return v_div(a, b); }
@@ -497,10 +499,9 @@ static void blocks_norm1_forward(const real* blocks_carry, const real* blocks_no
       const vec t12 = v_rsqrt(t11);
       const vec t13 = v_mul(t8, t12);
       const vec x14 = v_set(blocks_norm1_weight[d]);
-      const vec t15 = v_mul(t13, x14);
-      const vec x16 = v_set(blocks_norm1_bias[d]);
-      const vec t17 = v_add(t15, x16);
-      v_store(blocks_norm1_add + (n + d * 50), t17);
+      const vec x15 = v_set(blocks_norm1_bias[d]);
+      const vec t16 = v_fma(t13, x14, x15);
+      v_store(blocks_norm1_add + (n + d * 50), t16);
     }
   }
 }
@@ -903,34 +904,32 @@ static void blocks_mhsa_forward_2(const real* blocks_mhsa_einsum, real* blocks_m
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
       const vec x3 = v_load(blocks_mhsa_einsum + (n + n2 * 50));
       const vec t4 = v_set(real(0.5));
-      const vec t5 = v_mul(x3, t4);
-      const vec t6 = v_sub(t5, most0);
-      const vec t7 = v_exp(t6);
-      sum1 = v_add(sum1, t7);
-      v_store(blocks_mhsa_divide + (n + n2 * 50), t7);
-      const vec x8 = v_load(blocks_mhsa_einsum_2 + (n + n2 * 50));
-      const vec t9 = v_mul(x8, t4);
-      most2 = v_max(most2, t9);
+      const vec t5 = v_fms(x3, t4, most0);
+      const vec t6 = v_exp(t5);
+      sum1 = v_add(sum1, t6);
+      v_store(blocks_mhsa_divide + (n + n2 * 50), t6);
+      const vec x7 = v_load(blocks_mhsa_einsum_2 + (n + n2 * 50));
+      const vec t8 = v_mul(x7, t4);
+      most2 = v_max(most2, t8);
     }
     vec sum3 = v_zero();
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x10 = v_load(blocks_mhsa_einsum_2 + (n + n2 * 50));
-      const vec t11 = v_set(real(0.5));
-      const vec t12 = v_mul(x10, t11);
-      const vec t13 = v_sub(t12, most2);
-      const vec t14 = v_exp(t13);
-      sum3 = v_add(sum3, t14);
-      v_store(blocks_mhsa_divide_2 + (n + n2 * 50), t14);
+      const vec x9 = v_load(blocks_mhsa_einsum_2 + (n + n2 * 50));
+      const vec t10 = v_set(real(0.5));
+      const vec t11 = v_fms(x9, t10, most2);
+      const vec t12 = v_exp(t11);
+      sum3 = v_add(sum3, t12);
+      v_store(blocks_mhsa_divide_2 + (n + n2 * 50), t12);
     }
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x15 = v_load(blocks_mhsa_divide + (n + n2 * 50));
-      const vec t16 = v_div(v_set(real(1.0)), sum1);
-      const vec t17 = v_mul(x15, t16);
-      v_store(blocks_mhsa_divide + (n + n2 * 50), t17);
-      const vec x18 = v_load(blocks_mhsa_divide_2 + (n + n2 * 50));
-      const vec t19 = v_div(v_set(real(1.0)), sum3);
-      const vec t20 = v_mul(x18, t19);
-      v_store(blocks_mhsa_divide_2 + (n + n2 * 50), t20);
+      const vec x13 = v_load(blocks_mhsa_divide + (n + n2 * 50));
+      const vec t14 = v_div(v_set(real(1.0)), sum1);
+      const vec t15 = v_mul(x13, t14);
+      v_store(blocks_mhsa_divide + (n + n2 * 50), t15);
+      const vec x16 = v_load(blocks_mhsa_divide_2 + (n + n2 * 50));
+      const vec t17 = v_div(v_set(real(1.0)), sum3);
+      const vec t18 = v_mul(x16, t17);
+      v_store(blocks_mhsa_divide_2 + (n + n2 * 50), t18);
     }
   }
 }
@@ -1125,10 +1124,9 @@ static void blocks_norm2_forward(const real* blocks_concat, const real* blocks_n
       const vec t12 = v_rsqrt(t11);
       const vec t13 = v_mul(t8, t12);
       const vec x14 = v_set(blocks_norm2_weight[d]);
-      const vec t15 = v_mul(t13, x14);
-      const vec x16 = v_set(blocks_norm2_bias[d]);
-      const vec t17 = v_add(t15, x16);
-      v_store(blocks_norm2_add + (n + d * 50), t17);
+      const vec x15 = v_set(blocks_norm2_bias[d]);
+      const vec t16 = v_fma(t13, x14, x15);
+      v_store(blocks_norm2_add + (n + d * 50), t16);
     }
   }
 }
@@ -1291,10 +1289,9 @@ static void blocks_1_norm1_forward(const real* blocks_carry_next, const real* bl
       const vec t12 = v_rsqrt(t11);
       const vec t13 = v_mul(t8, t12);
       const vec x14 = v_set(blocks_1_norm1_weight[d]);
-      const vec t15 = v_mul(t13, x14);
-      const vec x16 = v_set(blocks_1_norm1_bias[d]);
-      const vec t17 = v_add(t15, x16);
-      v_store(blocks_1_norm1_add + (n + d * 50), t17);
+      const vec x15 = v_set(blocks_1_norm1_bias[d]);
+      const vec t16 = v_fma(t13, x14, x15);
+      v_store(blocks_1_norm1_add + (n + d * 50), t16);
     }
   }
 }
@@ -1660,37 +1657,35 @@ static void blocks_1_mhsa_forward_2(const real* blocks_1_mhsa_einsum, real* bloc
     for (std::int64_t n = 0; n < 50; ++n) {
       const vec x3 = v_load(blocks_1_mhsa_einsum + (i * 50 + n));
       const vec t4 = v_set(real(0.5));
-      const vec t5 = v_mul(x3, t4);
-      const vec t6 = v_sub(t5, row0);
-      const vec t7 = v_exp(t6);
-      sum1 = v_add(sum1, t7);
-      v_store(blocks_1_mhsa_divide + (i * 50 + n), t7);
-      const vec x8 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + n));
-      const vec t9 = v_mul(x8, t4);
-      most2 = v_max(most2, t9);
+      const vec t5 = v_fms(x3, t4, row0);
+      const vec t6 = v_exp(t5);
+      sum1 = v_add(sum1, t6);
+      v_store(blocks_1_mhsa_divide + (i * 50 + n), t6);
+      const vec x7 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + n));
+      const vec t8 = v_mul(x7, t4);
+      most2 = v_max(most2, t8);
     }
     const vec row1 = v_set(v_sum(sum1));
     const vec row2 = v_set(v_max_lane(most2));
     vec sum3 = v_zero();
     for (std::int64_t n = 0; n < 50; ++n) {
-      const vec x10 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + n));
-      const vec t11 = v_set(real(0.5));
-      const vec t12 = v_mul(x10, t11);
-      const vec t13 = v_sub(t12, row2);
-      const vec t14 = v_exp(t13);
-      sum3 = v_add(sum3, t14);
-      v_store(blocks_1_mhsa_divide_2 + (i * 50 + n), t14);
+      const vec x9 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + n));
+      const vec t10 = v_set(real(0.5));
+      const vec t11 = v_fms(x9, t10, row2);
+      const vec t12 = v_exp(t11);
+      sum3 = v_add(sum3, t12);
+      v_store(blocks_1_mhsa_divide_2 + (i * 50 + n), t12);
     }
     const vec row3 = v_set(v_sum(sum3));
     for (std::int64_t n = 0; n < 50; ++n) {
-      const vec x15 = v_load(blocks_1_mhsa_divide + (i * 50 + n));
-      const vec t16 = v_div_one(v_set(real(1.0)), row1);
-      const vec t17 = v_mul(x15, t16);
-      v_store(blocks_1_mhsa_divide + (i * 50 + n), t17);
-      const vec x18 = v_load(blocks_1_mhsa_divide_2 + (i * 50 + n));
-      const vec t19 = v_div_one(v_set(real(1.0)), row3);
-      const vec t20 = v_mul(x18, t19);
-      v_store(blocks_1_mhsa_divide_2 + (i * 50 + n), t20);
+      const vec x13 = v_load(blocks_1_mhsa_divide + (i * 50 + n));
+      const vec t14 = v_div_one(v_set(real(1.0)), row1);
+      const vec t15 = v_mul(x13, t14);
+      v_store(blocks_1_mhsa_divide + (i * 50 + n), t15);
+      const vec x16 = v_load(blocks_1_mhsa_divide_2 + (i * 50 + n));
+      const vec t17 = v_div_one(v_set(real(1.0)), row3);
+      const vec t18 = v_mul(x16, t17);
+      v_store(blocks_1_mhsa_divide_2 + (i * 50 + n), t18);
     }
   }
 }
@@ -1790,10 +1785,9 @@ static void blocks_1_norm2_forward(const real* blocks_1_concat, const real* bloc
     const vec t12 = v_rsqrt(t11);
     const vec t13 = v_mul(t8, t12);
     const vec x14 = v_set(blocks_1_norm2_weight[d]);
-    const vec t15 = v_mul(t13, x14);
-    const vec x16 = v_set(blocks_1_norm2_bias[d]);
-    const vec t17 = v_add(t15, x16);
-    v_store_strided(blocks_1_norm2_add + d, 8, t17, lanes);
+    const vec x15 = v_set(blocks_1_norm2_bias[d]);
+    const vec t16 = v_fma(t13, x14, x15);
+    v_store_strided(blocks_1_norm2_add + d, 8, t16, lanes);
   }
 }
 
@@ -2126,10 +2120,9 @@ static void blocks_norm1_forward_train(const real* blocks_carry, real* blocks_no
       const vec t18 = v_mul(t13, t17);
       v_store(blocks_norm1_multiply + (n + d * 50), t18);
       const vec x19 = v_set(blocks_norm1_weight[d]);
-      const vec t20 = v_mul(t18, x19);
-      const vec x21 = v_set(blocks_norm1_bias[d]);
-      const vec t22 = v_add(t20, x21);
-      v_store(blocks_norm1_add + (n + d * 50), t22);
+      const vec x20 = v_set(blocks_norm1_bias[d]);
+      const vec t21 = v_fma(t18, x19, x20);
+      v_store(blocks_norm1_add + (n + d * 50), t21);
     }
   }
 }
@@ -2170,10 +2163,9 @@ static void blocks_norm2_forward_train(const real* blocks_concat, real* blocks_n
       const vec t18 = v_mul(t13, t17);
       v_store(blocks_norm2_multiply + (n + d * 50), t18);
       const vec x19 = v_set(blocks_norm2_weight[d]);
-      const vec t20 = v_mul(t18, x19);
-      const vec x21 = v_set(blocks_norm2_bias[d]);
-      const vec t22 = v_add(t20, x21);
-      v_store(blocks_norm2_add + (n + d * 50), t22);
+      const vec x20 = v_set(blocks_norm2_bias[d]);
+      const vec t21 = v_fma(t18, x19, x20);
+      v_store(blocks_norm2_add + (n + d * 50), t21);
     }
   }
 }
@@ -2283,10 +2275,9 @@ static void blocks_1_norm1_forward_train(const real* blocks_carry_next, real* bl
       const vec t18 = v_mul(t13, t17);
       v_store(blocks_1_norm1_multiply + (n + d * 50), t18);
       const vec x19 = v_set(blocks_1_norm1_weight[d]);
-      const vec t20 = v_mul(t18, x19);
-      const vec x21 = v_set(blocks_1_norm1_bias[d]);
-      const vec t22 = v_add(t20, x21);
-      v_store(blocks_1_norm1_add + (n + d * 50), t22);
+      const vec x20 = v_set(blocks_1_norm1_bias[d]);
+      const vec t21 = v_fma(t18, x19, x20);
+      v_store(blocks_1_norm1_add + (n + d * 50), t21);
     }
   }
 }
@@ -2326,10 +2317,9 @@ static void blocks_1_norm2_forward_train(const real* blocks_1_concat, real* bloc
     const vec t18 = v_mul(t13, t17);
     v_store_strided(blocks_1_norm2_multiply + d, 8, t18, lanes);
     const vec x19 = v_set(blocks_1_norm2_weight[d]);
-    const vec t20 = v_mul(t18, x19);
-    const vec x21 = v_set(blocks_1_norm2_bias[d]);
-    const vec t22 = v_add(t20, x21);
-    v_store_strided(blocks_1_norm2_add + d, 8, t22, lanes);
+    const vec x20 = v_set(blocks_1_norm2_bias[d]);
+    const vec t21 = v_fma(t18, x19, x20);
+    v_store_strided(blocks_1_norm2_add + d, 8, t21, lanes);
   }
 }
 
@@ -2517,10 +2507,9 @@ static void mlp_0_backward(const std::int64_t batch, const real* mlp_0_einsum, c
     const vec t59 = v_set(real(1.0));
     const vec t60 = v_set(static_cast<real>(batch));
     const vec t61 = v_div_one(t59, t60);
-    const vec t62 = v_mul(t58, t61);
-    const vec t63 = v_sub(t62, row5);
-    const vec t64 = v_mul(t53, t63);
-    v_store(d_mlp_1_multiply + classes, t64);
+    const vec t62 = v_fms(t58, t61, row5);
+    const vec t63 = v_mul(t53, t62);
+    v_store(d_mlp_1_multiply + classes, t63);
   }
 }
 
@@ -2665,8 +2654,8 @@ static void blocks_1_mlp_0_backward_2(const real* d_blocks_1_mlp_1_multiply, con
 
 // b < B, i < 1, d < D=8 (row)
 static void blocks_1_norm2_backward(const real* d_blocks_1_mlp_0_einsum, const real* blocks_1_norm2_weight,
-                                    const real* blocks_1_norm2_multiply, const real* d_mlp_0_einsum,
-                                    const real* blocks_1_norm2_rsqrt, real* d_blocks_1_add) {
+                                    const real* blocks_1_norm2_multiply, const real* blocks_1_norm2_rsqrt,
+                                    const real* d_mlp_0_einsum, real* d_blocks_1_add) {
   vec sum0 = v_zero();
   vec sum1 = v_zero();
   for (std::int64_t d = 0; d < 8; ++d) {
@@ -2678,21 +2667,19 @@ static void blocks_1_norm2_backward(const real* d_blocks_1_mlp_0_einsum, const r
     sum1 = v_fma(x0, x1, sum1);
   }
   for (std::int64_t d = 0; d < 8; ++d) {
-    const vec x4 = v_set(d_mlp_0_einsum[d]);
-    const vec x5 = v_load(blocks_1_norm2_rsqrt);
-    const vec x6 = v_load_strided(d_blocks_1_mlp_0_einsum + d, 8, lanes);
-    const vec x7 = v_set(blocks_1_norm2_weight[d]);
-    const vec t8 = v_mul(x6, x7);
-    const vec t9 = v_set(real(8.0));
-    const vec t10 = v_div(sum1, t9);
-    const vec t11 = v_sub(t8, t10);
-    const vec x12 = v_load_strided(blocks_1_norm2_multiply + d, 8, lanes);
-    const vec t13 = v_div(sum0, t9);
-    const vec t14 = v_mul(x12, t13);
-    const vec t15 = v_sub(t11, t14);
-    const vec t16 = v_mul(x5, t15);
-    const vec t17 = v_add(x4, t16);
-    v_store(d_blocks_1_add + d, t17);
+    const vec x4 = v_load(blocks_1_norm2_rsqrt);
+    const vec x5 = v_load_strided(blocks_1_norm2_multiply + d, 8, lanes);
+    const vec t6 = v_set(real(8.0));
+    const vec t7 = v_div(sum0, t6);
+    const vec x8 = v_load_strided(d_blocks_1_mlp_0_einsum + d, 8, lanes);
+    const vec x9 = v_set(blocks_1_norm2_weight[d]);
+    const vec t10 = v_mul(x8, x9);
+    const vec t11 = v_div(sum1, t6);
+    const vec t12 = v_sub(t10, t11);
+    const vec t13 = v_fnma(x5, t7, t12);
+    const vec x14 = v_set(d_mlp_0_einsum[d]);
+    const vec t15 = v_fma(x4, t13, x14);
+    v_store(d_blocks_1_add + d, t15);
   }
 }
 
@@ -3300,18 +3287,17 @@ static void blocks_1_norm1_backward(const real* d_blocks_1_norm1_concat, const r
     }
     for (std::int64_t d = 0; d < 8; ++d) {
       const vec x4 = v_load(blocks_1_norm1_rsqrt + n);
-      const vec x5 = v_load(d_blocks_1_norm1_concat + (n + d * 50));
-      const vec x6 = v_set(blocks_1_norm1_weight[d]);
-      const vec t7 = v_mul(x5, x6);
-      const vec t8 = v_set(real(8.0));
-      const vec t9 = v_div(sum1, t8);
-      const vec t10 = v_sub(t7, t9);
-      const vec x11 = v_load(blocks_1_norm1_multiply + (n + d * 50));
-      const vec t12 = v_div(sum0, t8);
-      const vec t13 = v_mul(x11, t12);
-      const vec t14 = v_sub(t10, t13);
-      const vec t15 = v_mul(x4, t14);
-      v_store(d_blocks_1_norm1_multiply + (n + d * 50), t15);
+      const vec x5 = v_load(blocks_1_norm1_multiply + (n + d * 50));
+      const vec t6 = v_set(real(8.0));
+      const vec t7 = v_div(sum0, t6);
+      const vec x8 = v_load(d_blocks_1_norm1_concat + (n + d * 50));
+      const vec x9 = v_set(blocks_1_norm1_weight[d]);
+      const vec t10 = v_mul(x8, x9);
+      const vec t11 = v_div(sum1, t6);
+      const vec t12 = v_sub(t10, t11);
+      const vec t13 = v_fnma(x5, t7, t12);
+      const vec t14 = v_mul(x4, t13);
+      v_store(d_blocks_1_norm1_multiply + (n + d * 50), t14);
     }
   }
 }
@@ -4667,7 +4653,7 @@ static void blocks_mlp_0_backward(const real* d_blocks_mlp_1_multiply, const rea
 // b < B, n < N+1=50, d < D=8 (row)
 static void blocks_norm2_backward(const real* d_blocks_mlp_0_einsum, const real* blocks_norm2_weight,
                                   const real* blocks_norm2_multiply, const real* blocks_norm2_bias,
-                                  real* d_blocks_mlp_0_copy, const real* d_blocks_carry, const real* blocks_norm2_rsqrt,
+                                  real* d_blocks_mlp_0_copy, const real* blocks_norm2_rsqrt, const real* d_blocks_carry,
                                   real* d_blocks_add) {
   for (std::int64_t n = 0; n < 50; ++n) {
     vec sum0 = v_zero();
@@ -4683,23 +4669,20 @@ static void blocks_norm2_backward(const real* d_blocks_mlp_0_einsum, const real*
     for (std::int64_t d = 0; d < 8; ++d) {
       const vec x4 = v_load(blocks_norm2_multiply + (n + d * 50));
       const vec x5 = v_set(blocks_norm2_weight[d]);
-      const vec t6 = v_mul(x4, x5);
-      const vec x7 = v_set(blocks_norm2_bias[d]);
-      const vec t8 = v_add(t6, x7);
-      v_store(d_blocks_mlp_0_copy + (n + d * 50), t8);
-      const vec x9 = v_load(d_blocks_carry + (n + d * 50));
-      const vec x10 = v_load(blocks_norm2_rsqrt + n);
+      const vec x6 = v_set(blocks_norm2_bias[d]);
+      const vec t7 = v_fma(x4, x5, x6);
+      v_store(d_blocks_mlp_0_copy + (n + d * 50), t7);
+      const vec x8 = v_load(blocks_norm2_rsqrt + n);
+      const vec t9 = v_set(real(8.0));
+      const vec t10 = v_div(sum0, t9);
       const vec x11 = v_load(d_blocks_mlp_0_einsum + (n + d * 50));
       const vec t12 = v_mul(x11, x5);
-      const vec t13 = v_set(real(8.0));
-      const vec t14 = v_div(sum1, t13);
-      const vec t15 = v_sub(t12, t14);
-      const vec t16 = v_div(sum0, t13);
-      const vec t17 = v_mul(x4, t16);
-      const vec t18 = v_sub(t15, t17);
-      const vec t19 = v_mul(x10, t18);
-      const vec t20 = v_add(x9, t19);
-      v_store(d_blocks_add + (n + d * 50), t20);
+      const vec t13 = v_div(sum1, t9);
+      const vec t14 = v_sub(t12, t13);
+      const vec t15 = v_fnma(x4, t10, t14);
+      const vec x16 = v_load(d_blocks_carry + (n + d * 50));
+      const vec t17 = v_fma(x8, t15, x16);
+      v_store(d_blocks_add + (n + d * 50), t17);
     }
   }
 }
@@ -5400,8 +5383,8 @@ static void blocks_mhsa_q_mappings_0_backward(const real* d_blocks_mhsa_einsum_7
 
 // b < B, n < N+1=50, d < D=8 (row)
 static void blocks_norm1_backward(const real* d_blocks_norm1_concat, const real* blocks_norm1_weight,
-                                  const real* blocks_norm1_multiply, const real* d_blocks_add,
-                                  const real* blocks_norm1_rsqrt, real* d_blocks_carry_next) {
+                                  const real* blocks_norm1_multiply, const real* blocks_norm1_rsqrt,
+                                  const real* d_blocks_add, real* d_blocks_carry_next) {
   for (std::int64_t n = 0; n < 50; ++n) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
@@ -5414,21 +5397,19 @@ static void blocks_norm1_backward(const real* d_blocks_norm1_concat, const real*
       sum1 = v_fma(x0, x1, sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x4 = v_load(d_blocks_add + (n + d * 50));
-      const vec x5 = v_load(blocks_norm1_rsqrt + n);
-      const vec x6 = v_load(d_blocks_norm1_concat + (n + d * 50));
-      const vec x7 = v_set(blocks_norm1_weight[d]);
-      const vec t8 = v_mul(x6, x7);
-      const vec t9 = v_set(real(8.0));
-      const vec t10 = v_div(sum1, t9);
-      const vec t11 = v_sub(t8, t10);
-      const vec x12 = v_load(blocks_norm1_multiply + (n + d * 50));
-      const vec t13 = v_div(sum0, t9);
-      const vec t14 = v_mul(x12, t13);
-      const vec t15 = v_sub(t11, t14);
-      const vec t16 = v_mul(x5, t15);
-      const vec t17 = v_add(x4, t16);
-      v_store(d_blocks_carry_next + (n + d * 50), t17);
+      const vec x4 = v_load(blocks_norm1_rsqrt + n);
+      const vec x5 = v_load(blocks_norm1_multiply + (n + d * 50));
+      const vec t6 = v_set(real(8.0));
+      const vec t7 = v_div(sum0, t6);
+      const vec x8 = v_load(d_blocks_norm1_concat + (n + d * 50));
+      const vec x9 = v_set(blocks_norm1_weight[d]);
+      const vec t10 = v_mul(x8, x9);
+      const vec t11 = v_div(sum1, t6);
+      const vec t12 = v_sub(t10, t11);
+      const vec t13 = v_fnma(x5, t7, t12);
+      const vec x14 = v_load(d_blocks_add + (n + d * 50));
+      const vec t15 = v_fma(x4, t13, x14);
+      v_store(d_blocks_carry_next + (n + d * 50), t15);
     }
   }
 }
@@ -6808,16 +6789,15 @@ static void blocks_1_norm1_backward_input_gradient(const real* d_blocks_1_norm1_
     }
     for (std::int64_t d = 0; d < 8; ++d) {
       const vec x2 = v_load(blocks_1_norm1_rsqrt + n);
-      const vec x3 = v_load(d_blocks_1_norm1_concat + (n + d * 50));
+      const vec x3 = v_load(blocks_1_norm1_multiply + (n + d * 50));
       const vec t4 = v_set(real(8.0));
-      const vec t5 = v_div(sum1, t4);
-      const vec t6 = v_sub(x3, t5);
-      const vec x7 = v_load(blocks_1_norm1_multiply + (n + d * 50));
-      const vec t8 = v_div(sum0, t4);
-      const vec t9 = v_mul(x7, t8);
-      const vec t10 = v_sub(t6, t9);
-      const vec t11 = v_mul(x2, t10);
-      v_store(d_blocks_1_norm1_multiply + (n + d * 50), t11);
+      const vec t5 = v_div(sum0, t4);
+      const vec x6 = v_load(d_blocks_1_norm1_concat + (n + d * 50));
+      const vec t7 = v_div(sum1, t4);
+      const vec t8 = v_sub(x6, t7);
+      const vec t9 = v_fnma(x3, t5, t8);
+      const vec t10 = v_mul(x2, t9);
+      v_store(d_blocks_1_norm1_multiply + (n + d * 50), t10);
     }
   }
 }
@@ -6905,8 +6885,8 @@ static void blocks_mlp_2_backward_input_gradient(const real* d_blocks_carry, con
 
 // b < B, n < N+1=50, d < D=8 (row)
 static void blocks_norm2_backward_input_gradient(const real* d_blocks_mlp_0_einsum, const real* blocks_norm2_weight,
-                                                 const real* blocks_norm2_multiply, const real* d_blocks_carry,
-                                                 const real* blocks_norm2_rsqrt, real* d_blocks_add) {
+                                                 const real* blocks_norm2_multiply, const real* blocks_norm2_rsqrt,
+                                                 const real* d_blocks_carry, real* d_blocks_add) {
   for (std::int64_t n = 0; n < 50; ++n) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
@@ -6919,21 +6899,19 @@ static void blocks_norm2_backward_input_gradient(const real* d_blocks_mlp_0_eins
       sum1 = v_fma(x0, x1, sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x4 = v_load(d_blocks_carry + (n + d * 50));
-      const vec x5 = v_load(blocks_norm2_rsqrt + n);
-      const vec x6 = v_load(d_blocks_mlp_0_einsum + (n + d * 50));
-      const vec x7 = v_set(blocks_norm2_weight[d]);
-      const vec t8 = v_mul(x6, x7);
-      const vec t9 = v_set(real(8.0));
-      const vec t10 = v_div(sum1, t9);
-      const vec t11 = v_sub(t8, t10);
-      const vec x12 = v_load(blocks_norm2_multiply + (n + d * 50));
-      const vec t13 = v_div(sum0, t9);
-      const vec t14 = v_mul(x12, t13);
-      const vec t15 = v_sub(t11, t14);
-      const vec t16 = v_mul(x5, t15);
-      const vec t17 = v_add(x4, t16);
-      v_store(d_blocks_add + (n + d * 50), t17);
+      const vec x4 = v_load(blocks_norm2_rsqrt + n);
+      const vec x5 = v_load(blocks_norm2_multiply + (n + d * 50));
+      const vec t6 = v_set(real(8.0));
+      const vec t7 = v_div(sum0, t6);
+      const vec x8 = v_load(d_blocks_mlp_0_einsum + (n + d * 50));
+      const vec x9 = v_set(blocks_norm2_weight[d]);
+      const vec t10 = v_mul(x8, x9);
+      const vec t11 = v_div(sum1, t6);
+      const vec t12 = v_sub(t10, t11);
+      const vec t13 = v_fnma(x5, t7, t12);
+      const vec x14 = v_load(d_blocks_carry + (n + d * 50));
+      const vec t15 = v_fma(x4, t13, x14);
+      v_store(d_blocks_add + (n + d * 50), t15);
     }
   }
 }
@@ -7080,7 +7058,7 @@ static void blocks_mhsa_q_mappings_0_backward_input_gradient(const real* d_block
 
 // b < B, n < N+1=50, d < D=8 (row)
 static void blocks_norm1_backward_input_gradient(const real* d_blocks_norm1_concat, const real* blocks_norm1_multiply,
-                                                 const real* d_blocks_add, const real* blocks_norm1_rsqrt,
+                                                 const real* blocks_norm1_rsqrt, const real* d_blocks_add,
                                                  real* d_blocks_carry_next) {
   for (std::int64_t n = 0; n < 50; ++n) {
     vec sum0 = v_zero();
@@ -7092,19 +7070,17 @@ static void blocks_norm1_backward_input_gradient(const real* d_blocks_norm1_conc
       sum1 = v_add(sum1, x0);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x2 = v_load(d_blocks_add + (n + d * 50));
-      const vec x3 = v_load(blocks_norm1_rsqrt + n);
-      const vec x4 = v_load(d_blocks_norm1_concat + (n + d * 50));
-      const vec t5 = v_set(real(8.0));
-      const vec t6 = v_div(sum1, t5);
-      const vec t7 = v_sub(x4, t6);
-      const vec x8 = v_load(blocks_norm1_multiply + (n + d * 50));
-      const vec t9 = v_div(sum0, t5);
-      const vec t10 = v_mul(x8, t9);
-      const vec t11 = v_sub(t7, t10);
-      const vec t12 = v_mul(x3, t11);
-      const vec t13 = v_add(x2, t12);
-      v_store(d_blocks_carry_next + (n + d * 50), t13);
+      const vec x2 = v_load(blocks_norm1_rsqrt + n);
+      const vec x3 = v_load(blocks_norm1_multiply + (n + d * 50));
+      const vec t4 = v_set(real(8.0));
+      const vec t5 = v_div(sum0, t4);
+      const vec x6 = v_load(d_blocks_norm1_concat + (n + d * 50));
+      const vec t7 = v_div(sum1, t4);
+      const vec t8 = v_sub(x6, t7);
+      const vec t9 = v_fnma(x3, t5, t8);
+      const vec x10 = v_load(d_blocks_add + (n + d * 50));
+      const vec t11 = v_fma(x2, t9, x10);
+      v_store(d_blocks_carry_next + (n + d * 50), t11);
     }
   }
 }
@@ -7189,36 +7165,32 @@ static void images_gradient(const real* d_linear_mapper_einsum, real* gradient_i
 
 // p < P=1888
 static void update(const std::int64_t begin, const std::int64_t end, const real* moment1, const real* gradients,
-                   real* moment1_2, const real* moment2, real* moment2_2, const real* parameters,
-                   const real* second_correction, const real* learning_rate_corrected, real* parameters_2) {
+                   real* moment1_2, const real* moment2, real* moment2_2, const real* second_correction,
+                   const real* learning_rate_corrected, const real* parameters, real* parameters_2) {
   for (std::int64_t p = begin; p < end; ++p) {
     const vec x0 = v_load(moment1 + p);
     const vec t1 = v_set(real(0.9));
-    const vec t2 = v_mul(x0, t1);
-    const vec x3 = v_load(gradients + p);
-    const vec t4 = v_set(real(0.09999999999999998));
-    const vec t5 = v_mul(x3, t4);
-    const vec t6 = v_add(t2, t5);
-    v_store(moment1_2 + p, t6);
-    const vec x7 = v_load(moment2 + p);
-    const vec t8 = v_set(real(0.999));
-    const vec t9 = v_mul(x7, t8);
-    const vec t10 = v_mul(x3, x3);
-    const vec t11 = v_set(real(0.0010000000000000009));
-    const vec t12 = v_mul(t10, t11);
-    const vec t13 = v_add(t9, t12);
-    v_store(moment2_2 + p, t13);
-    const vec x14 = v_load(parameters + p);
-    const vec t15 = v_sqrt(t13);
-    const vec x16 = v_set(second_correction[0]);
-    const vec t17 = v_mul(t15, x16);
-    const vec t18 = v_set(real(1e-08));
-    const vec t19 = v_add(t17, t18);
-    const vec t20 = v_div(t6, t19);
-    const vec x21 = v_set(learning_rate_corrected[0]);
-    const vec t22 = v_mul(t20, x21);
-    const vec t23 = v_sub(x14, t22);
-    v_store(parameters_2 + p, t23);
+    const vec x2 = v_load(gradients + p);
+    const vec t3 = v_set(real(0.09999999999999998));
+    const vec t4 = v_mul(x2, t3);
+    const vec t5 = v_fma(x0, t1, t4);
+    v_store(moment1_2 + p, t5);
+    const vec x6 = v_load(moment2 + p);
+    const vec t7 = v_set(real(0.999));
+    const vec t8 = v_mul(x2, x2);
+    const vec t9 = v_set(real(0.0010000000000000009));
+    const vec t10 = v_mul(t8, t9);
+    const vec t11 = v_fma(x6, t7, t10);
+    v_store(moment2_2 + p, t11);
+    const vec t12 = v_sqrt(t11);
+    const vec x13 = v_set(second_correction[0]);
+    const vec t14 = v_set(real(1e-08));
+    const vec t15 = v_fma(t12, x13, t14);
+    const vec t16 = v_div(t5, t15);
+    const vec x17 = v_set(learning_rate_corrected[0]);
+    const vec x18 = v_load(parameters + p);
+    const vec t19 = v_fnma(t16, x17, x18);
+    v_store(parameters_2 + p, t19);
   }
 }
 
@@ -7378,13 +7350,12 @@ static void blocks_norm1_forward_inspect(const real* blocks_carry, const real* b
       const vec t12 = v_rsqrt(t11);
       const vec t13 = v_mul(t8, t12);
       const vec x14 = v_set(blocks_norm1_weight[d]);
-      const vec t15 = v_mul(t13, x14);
-      const vec x16 = v_set(blocks_norm1_bias[d]);
-      const vec t17 = v_add(t15, x16);
-      v_store(blocks_norm1_add + (n + d * 50), t17);
-      const vec t18 = v_neg(t17);
-      const vec t19 = v_max(t17, t18);
-      v_store(blocks_norm1_maximum + (n + d * 50), t19);
+      const vec x15 = v_set(blocks_norm1_bias[d]);
+      const vec t16 = v_fma(t13, x14, x15);
+      v_store(blocks_norm1_add + (n + d * 50), t16);
+      const vec t17 = v_neg(t16);
+      const vec t18 = v_max(t16, t17);
+      v_store(blocks_norm1_maximum + (n + d * 50), t18);
     }
   }
 }
@@ -7529,56 +7500,52 @@ static void blocks_mhsa_forward_2_inspect(const real* blocks_mhsa_einsum_3, real
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
       const vec x3 = v_load(blocks_mhsa_einsum_3 + (n * 50 + n2));
       const vec t4 = v_set(real(0.5));
-      const vec t5 = v_mul(x3, t4);
-      const vec t6 = v_sub(t5, row0);
-      const vec t7 = v_exp(t6);
-      sum1 = v_add(sum1, t7);
-      v_store(attention_0 + (n * 50 + n2), t7);
-      const vec x8 = v_load(blocks_mhsa_einsum_4 + (n * 50 + n2));
-      const vec t9 = v_mul(x8, t4);
-      most2 = v_max(most2, t9);
+      const vec t5 = v_fms(x3, t4, row0);
+      const vec t6 = v_exp(t5);
+      sum1 = v_add(sum1, t6);
+      v_store(attention_0 + (n * 50 + n2), t6);
+      const vec x7 = v_load(blocks_mhsa_einsum_4 + (n * 50 + n2));
+      const vec t8 = v_mul(x7, t4);
+      most2 = v_max(most2, t8);
     }
     const vec row1 = v_set(v_sum(sum1));
     const vec row2 = v_set(v_max_lane(most2));
     vec sum3 = v_zero();
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x10 = v_load(blocks_mhsa_einsum_4 + (n * 50 + n2));
-      const vec t11 = v_set(real(0.5));
-      const vec t12 = v_mul(x10, t11);
-      const vec t13 = v_sub(t12, row2);
-      const vec t14 = v_exp(t13);
-      sum3 = v_add(sum3, t14);
-      v_store(attention_1 + (n * 50 + n2), t14);
+      const vec x9 = v_load(blocks_mhsa_einsum_4 + (n * 50 + n2));
+      const vec t10 = v_set(real(0.5));
+      const vec t11 = v_fms(x9, t10, row2);
+      const vec t12 = v_exp(t11);
+      sum3 = v_add(sum3, t12);
+      v_store(attention_1 + (n * 50 + n2), t12);
     }
     const vec row3 = v_set(v_sum(sum3));
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x15 = v_load(attention_0 + (n * 50 + n2));
-      const vec t16 = v_div_one(v_set(real(1.0)), row1);
-      const vec t17 = v_mul(x15, t16);
-      v_store(attention_0 + (n * 50 + n2), t17);
-      const vec x18 = v_load(blocks_mhsa_einsum_3 + (n * 50 + n2));
-      const vec t19 = v_set(real(0.5));
-      const vec t20 = v_mul(x18, t19);
-      const vec t21 = v_sub(t20, row0);
-      const vec t22 = v_exp(t21);
-      const vec t23 = v_div_one(v_set(real(1.0)), row1);
-      const vec t24 = v_mul(t22, t23);
-      const vec t25 = v_neg(t24);
-      const vec t26 = v_max(t24, t25);
-      v_store(blocks_mhsa_maximum + (n * 50 + n2), t26);
-      const vec x27 = v_load(attention_1 + (n * 50 + n2));
-      const vec t28 = v_div_one(v_set(real(1.0)), row3);
-      const vec t29 = v_mul(x27, t28);
-      v_store(attention_1 + (n * 50 + n2), t29);
-      const vec x30 = v_load(blocks_mhsa_einsum_4 + (n * 50 + n2));
-      const vec t31 = v_mul(x30, t19);
-      const vec t32 = v_sub(t31, row2);
-      const vec t33 = v_exp(t32);
-      const vec t34 = v_div_one(v_set(real(1.0)), row3);
-      const vec t35 = v_mul(t33, t34);
-      const vec t36 = v_neg(t35);
-      const vec t37 = v_max(t35, t36);
-      v_store(blocks_mhsa_maximum_2 + (n * 50 + n2), t37);
+      const vec x13 = v_load(attention_0 + (n * 50 + n2));
+      const vec t14 = v_div_one(v_set(real(1.0)), row1);
+      const vec t15 = v_mul(x13, t14);
+      v_store(attention_0 + (n * 50 + n2), t15);
+      const vec x16 = v_load(blocks_mhsa_einsum_3 + (n * 50 + n2));
+      const vec t17 = v_set(real(0.5));
+      const vec t18 = v_fms(x16, t17, row0);
+      const vec t19 = v_exp(t18);
+      const vec t20 = v_div_one(v_set(real(1.0)), row1);
+      const vec t21 = v_mul(t19, t20);
+      const vec t22 = v_neg(t21);
+      const vec t23 = v_max(t21, t22);
+      v_store(blocks_mhsa_maximum + (n * 50 + n2), t23);
+      const vec x24 = v_load(attention_1 + (n * 50 + n2));
+      const vec t25 = v_div_one(v_set(real(1.0)), row3);
+      const vec t26 = v_mul(x24, t25);
+      v_store(attention_1 + (n * 50 + n2), t26);
+      const vec x27 = v_load(blocks_mhsa_einsum_4 + (n * 50 + n2));
+      const vec t28 = v_fms(x27, t17, row2);
+      const vec t29 = v_exp(t28);
+      const vec t30 = v_div_one(v_set(real(1.0)), row3);
+      const vec t31 = v_mul(t29, t30);
+      const vec t32 = v_neg(t31);
+      const vec t33 = v_max(t31, t32);
+      v_store(blocks_mhsa_maximum_2 + (n * 50 + n2), t33);
     }
   }
 }
@@ -7841,13 +7808,12 @@ static void blocks_norm2_forward_inspect(const real* blocks_concat, const real* 
       const vec t12 = v_rsqrt(t11);
       const vec t13 = v_mul(t8, t12);
       const vec x14 = v_set(blocks_norm2_weight[d]);
-      const vec t15 = v_mul(t13, x14);
-      const vec x16 = v_set(blocks_norm2_bias[d]);
-      const vec t17 = v_add(t15, x16);
-      v_store(blocks_norm2_add + (n + d * 50), t17);
-      const vec t18 = v_neg(t17);
-      const vec t19 = v_max(t17, t18);
-      v_store(blocks_norm2_maximum + (n + d * 50), t19);
+      const vec x15 = v_set(blocks_norm2_bias[d]);
+      const vec t16 = v_fma(t13, x14, x15);
+      v_store(blocks_norm2_add + (n + d * 50), t16);
+      const vec t17 = v_neg(t16);
+      const vec t18 = v_max(t16, t17);
+      v_store(blocks_norm2_maximum + (n + d * 50), t18);
     }
   }
 }
@@ -8705,8 +8671,8 @@ void vit_mnist_loss_and_gradients_scalar(const float* parameters, const float* i
       blocks_1_mlp_0_backward_2(d_blocks_1_mlp_1_multiply + image * 27088, parameters + 400,
                                 d_blocks_1_mlp_0_einsum + image * 27088);
       blocks_1_norm2_backward(d_blocks_1_mlp_0_einsum + image * 27088, parameters + 656,
-                              blocks_1_norm2_multiply + image * 27088, d_mlp_0_einsum + image * 27088,
-                              blocks_1_norm2_rsqrt + place * 27088, d_blocks_1_add + place * 27088);
+                              blocks_1_norm2_multiply + image * 27088, blocks_1_norm2_rsqrt + place * 27088,
+                              d_mlp_0_einsum + image * 27088, d_blocks_1_add + place * 27088);
       blocks_1_mhsa_backward(d_blocks_1_add + place * 27088, blocks_1_mhsa_v_mappings_1_add + place * 27088,
                              d_blocks_1_mhsa_einsum + place * 27088);
       blocks_1_mhsa_backward_2(d_blocks_1_add + place * 27088, blocks_1_mhsa_divide_2 + place * 27088,
@@ -8823,8 +8789,8 @@ void vit_mnist_loss_and_gradients_scalar(const float* parameters, const float* i
                               d_blocks_mlp_0_einsum + image * 27088);
         blocks_norm2_backward(d_blocks_mlp_0_einsum + image * 27088, parameters + 1472 - layer * 816,
                               blocks_norm2_multiply + image * 27088, parameters + 1488 - layer * 816,
-                              d_blocks_mlp_0_copy + image * 27088, d_blocks_carry + pass * 400 + image * 27088,
-                              blocks_norm2_rsqrt + image * 27088, d_blocks_add + place * 27088);
+                              d_blocks_mlp_0_copy + image * 27088, blocks_norm2_rsqrt + image * 27088,
+                              d_blocks_carry + pass * 400 + image * 27088, d_blocks_add + place * 27088);
         blocks_mhsa_backward(d_blocks_add + place * 27088, blocks_mhsa_v_mappings_1_add + image * 27088,
                              d_blocks_mhsa_einsum + place * 27088);
         blocks_mhsa_backward_2(d_blocks_add + place * 27088, blocks_mhsa_divide_2 + image * 27088,
@@ -8859,8 +8825,8 @@ void vit_mnist_loss_and_gradients_scalar(const float* parameters, const float* i
         blocks_mhsa_q_mappings_0_backward(d_blocks_mhsa_einsum_7 + image * 27088, parameters + 1680 - layer * 816,
                                           d_blocks_mhsa_add_2 + place * 27088, d_blocks_norm1_concat + image * 27088);
         blocks_norm1_backward(d_blocks_norm1_concat + image * 27088, parameters + 1696 - layer * 816,
-                              blocks_norm1_multiply + image * 27088, d_blocks_add + place * 27088,
-                              blocks_norm1_rsqrt + image * 27088, d_blocks_carry + (pass + 1) * 400 + image * 27088);
+                              blocks_norm1_multiply + image * 27088, blocks_norm1_rsqrt + image * 27088,
+                              d_blocks_add + place * 27088, d_blocks_carry + (pass + 1) * 400 + image * 27088);
       }
 #pragma omp parallel for schedule(static)
       for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
@@ -9197,8 +9163,8 @@ void vit_mnist_input_gradient_scalar(const float* parameters, const float* image
     blocks_1_mlp_0_backward_2(d_blocks_1_mlp_1_multiply + place * 20256, parameters + 400,
                               d_blocks_1_mlp_0_einsum + place * 20256);
     blocks_1_norm2_backward(d_blocks_1_mlp_0_einsum + place * 20256, parameters + 656,
-                            blocks_1_norm2_multiply + place * 20256, d_mlp_0_einsum + place * 20256,
-                            blocks_1_norm2_rsqrt + place * 20256, d_blocks_1_add + place * 20256);
+                            blocks_1_norm2_multiply + place * 20256, blocks_1_norm2_rsqrt + place * 20256,
+                            d_mlp_0_einsum + place * 20256, d_blocks_1_add + place * 20256);
     blocks_1_mhsa_backward(d_blocks_1_add + place * 20256, blocks_1_mhsa_v_mappings_1_add + place * 20256,
                            d_blocks_1_mhsa_einsum + place * 20256);
     blocks_1_mhsa_backward_2(d_blocks_1_add + place * 20256, blocks_1_mhsa_divide_2 + place * 20256,
@@ -9258,9 +9224,8 @@ void vit_mnist_input_gradient_scalar(const float* parameters, const float* image
       blocks_mlp_0_backward(d_blocks_mlp_1_multiply + place * 20256, parameters + 1216 - layer * 816,
                             d_blocks_mlp_0_einsum + place * 20256);
       blocks_norm2_backward_input_gradient(d_blocks_mlp_0_einsum + place * 20256, parameters + 1472 - layer * 816,
-                                           blocks_norm2_multiply + image * 20256,
-                                           d_blocks_carry + pass * 400 + image * 20256,
-                                           blocks_norm2_rsqrt + image * 20256, d_blocks_add + place * 20256);
+                                           blocks_norm2_multiply + image * 20256, blocks_norm2_rsqrt + image * 20256,
+                                           d_blocks_carry + pass * 400 + image * 20256, d_blocks_add + place * 20256);
       blocks_mhsa_backward(d_blocks_add + place * 20256, blocks_mhsa_v_mappings_1_add + image * 20256,
                            d_blocks_mhsa_einsum + place * 20256);
       blocks_mhsa_backward_2(d_blocks_add + place * 20256, blocks_mhsa_divide_2 + image * 20256,
@@ -9301,7 +9266,7 @@ void vit_mnist_input_gradient_scalar(const float* parameters, const float* image
                                                        parameters + 1696 - layer * 816,
                                                        d_blocks_norm1_concat + place * 20256);
       blocks_norm1_backward_input_gradient(d_blocks_norm1_concat + place * 20256, blocks_norm1_multiply + image * 20256,
-                                           d_blocks_add + place * 20256, blocks_norm1_rsqrt + image * 20256,
+                                           blocks_norm1_rsqrt + image * 20256, d_blocks_add + place * 20256,
                                            d_blocks_carry + (pass + 1) * 400 + image * 20256);
     }
   }
@@ -9319,8 +9284,8 @@ void vit_mnist_update_scalar(float* parameters, const float* gradients, float* m
                              const std::int64_t first, const std::int64_t last) {
 #pragma omp parallel for schedule(static) if (last - first > 65536)
   for (std::int64_t begin = first; begin < last; begin += 1024) {
-    update(begin, std::min<std::int64_t>(last, begin + 1024), moment1, gradients, moment1, moment2, moment2, parameters,
-           second_correction, learning_rate_corrected, parameters);
+    update(begin, std::min<std::int64_t>(last, begin + 1024), moment1, gradients, moment1, moment2, moment2,
+           second_correction, learning_rate_corrected, parameters, parameters);
   }
 }
 
