@@ -7,13 +7,17 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <iostream>
 #include <new>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "runtime/arena.hpp"
@@ -259,7 +263,18 @@ void add_checkpoint_options(CLI::App* command, EvalOptions& options) {
       ->type_name("FILE");
 }
 
+/// The kernels take no notice of a size that they cannot read; a person should hear of it.
+void check_second_cache() {
+  const char* const given = std::getenv("TESSERA_SECOND_CACHE");
+  if (!given || !*given) return;
+  const char* const end = given + std::strlen(given);
+  std::int64_t bytes = 0;
+  if (const auto [read, error] = std::from_chars(given, end, bytes); error != std::errc{} || read != end || bytes < 1)
+    fail(text("TESSERA_SECOND_CACHE=", given, " is not a number of bytes above 0"));
+}
+
 int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int argc, char** argv) {
+  check_second_cache();
   // A file that would grow past its limit is an error with a sentence, not the end of the program.
   std::signal(SIGXFSZ, SIG_IGN);
   CLI::App app(text(model.name, ": trains, evaluates and applies the model."), model.name);

@@ -20,8 +20,8 @@ class Program : public testing::Test {
 TEST_F(Program, HelpTellsCommandsFilesAndEnvironment) {
   const Result help = sample({"--help"});
   EXPECT_EQ(help.code, 0);
-  for (const char* part :
-       {"train", "eval", "predict", "summary", "TESSERA_ISA=scalar|avx2|avx512", "--resume", "curve.csv"})
+  for (const char* part : {"train", "eval", "predict", "summary", "TESSERA_ISA=scalar|avx2|avx512",
+                           "TESSERA_SECOND_CACHE=BYTES", "--resume", "curve.csv"})
     EXPECT_CONTAINS(help.out, part);
   EXPECT_EQ(sample({"train", "--help"}).code, 0);
 }
@@ -40,6 +40,18 @@ TEST_F(Program, WrongCommandLinesAreOneSentenceAndExitCodeTwo) {
     EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
     EXPECT_TRUE(result.err.starts_with("sample: ")) << result.err;
   }
+}
+
+TEST_F(Program, ASizeOfTheSecondCacheThatIsNoneIsOneSentence) {
+  for (const char* wrong : {"many", "0", "-5", "1M", "99999999999999999999"}) {
+    setenv("TESSERA_SECOND_CACHE", wrong, 1);
+    const Result result = train();
+    EXPECT_EQ(result.code, 1);
+    EXPECT_EQ(result.err, std::string("sample: TESSERA_SECOND_CACHE=") + wrong + " is not a number of bytes above 0\n");
+  }
+  setenv("TESSERA_SECOND_CACHE", "262144", 1);
+  EXPECT_EQ(train().code, 0);
+  unsetenv("TESSERA_SECOND_CACHE");
 }
 
 TEST_F(Program, WhatNeedsCudaIsOneSentenceWithoutIt) {
