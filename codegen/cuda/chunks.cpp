@@ -30,8 +30,9 @@ int Emitter::made_by_product() const {
   if (before < 0) return 0;
   const Kernel& product = plan_.program.kernels[static_cast<std::size_t>(before)];
   if (factors_of(product, plan_.program.precision).left < 0 || tasks_of(product) != Tasks::chunks) return 0;
-  for (const Emitted& e : Emitter(plan_, product, table_, tiles_).run().front().by_warpgroups) return e.sums_of_rows;
-  return 0;
+  const std::vector<Emitted> made = Emitter(plan_, product, table_, tiles_).run();
+  const auto& by_warpgroups = made.front().by_warpgroups;
+  return by_warpgroups.empty() ? 0 : by_warpgroups.front().sums_of_rows;
 }
 
 Expr Emitter::partial(std::size_t step) {
