@@ -525,8 +525,8 @@ static inline void g_tile(bool add, const real* left, const real* right, std::in
 }
 
 /// The sums over the depth of `rows` neighbours, from[k * along + row], which have just been read: each in four parts.
-static inline void g_sums(bool add, const real* from, std::int64_t along, std::int64_t rows, std::int64_t depth,
-                          real* to) {
+[[maybe_unused]] static inline void g_sums(bool add, const real* from, std::int64_t along, std::int64_t rows,
+                                           std::int64_t depth, real* to) {
   for (std::int64_t row = 0; row < rows; row += lanes) {
     const int some = static_cast<int>(std::min<std::int64_t>(lanes, rows - row));
     vec sum[4] = {v_zero(), v_zero(), v_zero(), v_zero()};
@@ -541,7 +541,7 @@ static inline void g_sums(bool add, const real* from, std::int64_t along, std::i
   }
 }
 /// So many columns, whole tiles of them, or rows of the other factor lie in `near` reals; one tile where they do not.
-constexpr std::int64_t g_fit(std::int64_t near, std::int64_t depth, std::int64_t tile) {
+[[maybe_unused]] constexpr std::int64_t g_fit(std::int64_t near, std::int64_t depth, std::int64_t tile) {
   return std::max<std::int64_t>(1, near / depth / tile) * tile;
 }
 
