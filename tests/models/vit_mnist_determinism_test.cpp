@@ -171,10 +171,11 @@ TEST(VitMnistIsas, GiveNearlyTheSameNumbers) {
       if (key.find("k_mappings") != std::string::npos && key.ends_with(".bias")) continue;
       std::int64_t count = 1;
       for (std::int32_t d = 0; d < row.rank; ++d) count *= row.shape[d];
-      // Scalar kernels round a product before it is added to something, others do not.
+      // Through a softmax come small differences of larger numbers.
+      const bool scores = key.find("q_mappings") != std::string::npos || key.find("k_mappings") != std::string::npos;
       EXPECT_LE(relative_error(&wide.gradients[static_cast<std::size_t>(row.offset)],
                                &scalar.gradients[static_cast<std::size_t>(row.offset)], count),
-                2e-5)
+                scores ? 2e-5 : 1e-5)
           << isa << ", " << key;
     }
   }
