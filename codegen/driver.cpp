@@ -164,7 +164,7 @@ Planned plan_model(const graph::Graph& traced, const GeneratorOptions& options) 
   plan(m.inspected, "inspect");
   m.packed = make_packed_arena(m.plans, m.arena, m.targets);
   m.forward_flops = flops(simplify(decompose(whole)));
-  m.gradient_flops = flops(recompute(simplify(decompose(differentiate(training(declared), false)))));
+  m.gradient_flops = flops(simplify(decompose(differentiate(training(declared), false))));
   return planned;
 }
 

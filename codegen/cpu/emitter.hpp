@@ -76,6 +76,10 @@ class Emitter : Values {
   std::vector<tree::Block> by_turns(int axis, const std::function<tree::Block()>& body);
 
   // Row and elementwise kernels: kernel.cpp
+  /// The axis along which a kernel that does no more than copy reads what lies side by side, where it writes side by
+  /// side along the vector axis: blocks of whole vectors are transposed. -1: it is no such copy.
+  int transposed_axis() const;
+  tree::Block transposed_copy(int axis);
   tree::Block sweeps();
   /// How many rows go through one sweep before any of them goes through the next, so that a row need not wait for its
   /// own sums: as many as stay in near memory.

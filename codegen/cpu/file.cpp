@@ -83,6 +83,8 @@ class File {
     if (gradients || kernels_.find("v_fetch") != std::string::npos)
       out += fmt::format("\n{}", embedded("cpu/simd/fetch.h"));
     if (gradients) out += fmt::format("\n{}", embedded("cpu/simd/gradient.h"));
+    if (kernels_.find("v_copy_transposed") != std::string::npos)
+      out += fmt::format("\n{}", embedded("cpu/simd/transpose.h"));
     out += "\n// ---- tables ----\n";
     out += tables_;
     out += "\n// ---- kernels: each call handles one index of the axis that is shared out among threads ----\n";

@@ -129,7 +129,8 @@ bool Emitter::saved(const Access& access) const {
 }
 
 std::int64_t Emitter::rows_of_tile(int a) const {
-  return kernel_.anchor == Anchor::contraction ? schedule_.tile[static_cast<std::size_t>(a)] : 1;
+  if (kernel_.anchor == Anchor::contraction) return schedule_.tile[static_cast<std::size_t>(a)];
+  return a == transposed_axis() ? target_.lanes : 1;
 }
 
 int Emitter::axis_to_split() const {
@@ -424,7 +425,48 @@ Block Emitter::join(std::vector<Block> pieces) {
 
 // ---- row and elementwise kernels
 
+int Emitter::transposed_axis() const {
+  if (kernel_.anchor != Anchor::elementwise || target_.lanes == 1 || vector_ < 0 || kernel_.steps.size() != 1)
+    return -1;
+  const std::vector<Step::Store>& stores = step(0).stores;
+  if (stores.size() != 1 || expression(stores[0].value).kind != Expression::Kind::load) return -1;
+  const Access &to = stores[0].to, &from = expression(stores[0].value).access;
+  const auto element_of = [&](const Access& a) { return tensor(a).element; };
+  if (element_of(from) != Element::real || element_of(to) != Element::real || lane_step(to) != 1 || in_panels(from) ||
+      lane_step(from) <= 1 || extent_[static_cast<std::size_t>(vector_)] < target_.lanes)
+    return -1;
+  for (int a : outer_axes()) {
+    const std::int64_t extent = extent_[static_cast<std::size_t>(a)];
+    if (a != schedule_.parallel && extent > 0 && extent % target_.lanes == 0 && step_of(from, a) == 1) return a;
+  }
+  return -1;
+}
+
+Block Emitter::transposed_copy(int axis) {
+  std::vector<int> loops;
+  for (int a : outer_axes())
+    if (a != vector_ && a != axis && a != schedule_.parallel) loops.push_back(a);
+  return nest(loops, [&](Block& b) {
+    const Step::Store& store = step(0).stores[0];
+    const Access& from = expression(store.value).access;
+    Expr depth = integer(extent_[static_cast<std::size_t>(axis)]);
+    set(axis, nullptr);
+    if (axis == split_) {
+      const auto [first, limit] = shared_part(axis);
+      set(axis, first);
+      depth = tree::binary("-", limit, first);
+    }
+    set(vector_, nullptr);
+    b.push_back(
+        tree::evaluate(call("v_copy_transposed", {address(from, false), integer(lane_step(from)),
+                                                  address(store.to, true), integer(step_of(store.to, axis)), depth,
+                                                  integer(extent_[static_cast<std::size_t>(vector_)])})));
+  });
+}
+
 Block Emitter::sweeps() {
+  if (const int axis = transposed_axis(); axis >= 0 && (schedule_.parallel < 0 || schedule_.block == 1))
+    return transposed_copy(axis);
   std::vector<int> loops;
   for (int a : outer_axes())
     if (a != vector_ && !(a == schedule_.parallel && schedule_.block == 1)) loops.push_back(a);
@@ -627,6 +669,7 @@ const std::set<std::string>& known_names() {
                                            "v_select_less",
                                            "v_keep",
                                            "v_keep_n",
+                                           "v_copy_transposed",
                                            "v_fetch",
                                            "v_fetch_line",
                                            "tessera_second_cache",

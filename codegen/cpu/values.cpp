@@ -161,10 +161,11 @@ Expr Values::make(Block& b, int e) {
   }
   if (x.b >= 0) {
     Expr c = evaluate(b, x.b);
-    if (x.op == Op::divide && sweeps(x.a) && !sweeps(x.b)) {
+    const bool of_row = divides_by_number_of_row(x);
+    if (x.op == Op::divide && (of_row || (sweeps(x.a) && !sweeps(x.b)))) {
       // One division a row, which compilers lift out of the loop, and a product for each element.
       const std::string v = fmt::format("t{}", counter_++);
-      const char* const divide = uniform(x.b) ? "v_div_one" : "v_div";
+      const char* const divide = of_row || uniform(x.b) ? "v_div_one" : "v_div";
       b.push_back(tree::declare("const vec", v, call(divide, {call("v_set", {tree::real(1)}), c})));
       return call("v_mul", {a, name(v)});
     }
@@ -213,6 +214,12 @@ Expr Values::keep(const Expression& x) {
 /// Whether an expression changes along the axes that a row kernel sweeps over.
 bool Values::sweeps(int e) {
   return kernel_.anchor == Anchor::row && ranges::any_of(axes_of(e), [&](int a) { return inner(a); });
+}
+
+/// Whether what is made of a product's sums is divided by a number that is kept of its row: as a softmax divides.
+bool Values::divides_by_number_of_row(const Expression& x) {
+  return x.op == Op::divide && kernel_.product.columns >= 0 && vector_ >= 0 && axes_of(x.a).contains(vector_) &&
+         expression(x.b).kind == Expression::Kind::load && !axes_of(x.b).contains(vector_);
 }
 
 /// Whether an expression is one number for all lanes, made of what a row has been reduced to along them.
@@ -300,7 +307,10 @@ Expr Values::offset_in_panels(const Access& access, const Layout& layout) const 
 
 std::int64_t Values::lane_step(const Access& access) const {
   if (in_panels(access)) return 1;
-  return vector_ < 0 ? 0 : step_along(access, plan_.layouts[static_cast<std::size_t>(access.tensor)], vector_);
+  return vector_ < 0 ? 0 : step_of(access, vector_);
+}
+std::int64_t Values::step_of(const Access& access, int axis) const {
+  return step_along(access, plan_.layouts[static_cast<std::size_t>(access.tensor)], axis);
 }
 
 Expr Values::load(const Access& access) {

@@ -67,6 +67,8 @@ class Values {
   }
   /// How far apart two lanes lie.
   std::int64_t lane_step(const Access& access) const;
+  /// How far apart neighbours along an axis lie.
+  std::int64_t step_of(const Access& access, int axis) const;
   /// The parameter through which a tensor is reached.
   std::string argument(const Access& access, bool written);
 
@@ -85,6 +87,7 @@ class Values {
   const std::set<int>& axes_of(int e);
   bool sweeps(int e);
   bool uniform(int e);
+  bool divides_by_number_of_row(const Expression& x);
   bool is_product(int e) const;
   tree::Expr make(tree::Block& b, int e);
   tree::Expr keep(const Expression& x);

@@ -261,6 +261,7 @@ std::string emit_kernels_header(const ModelFiles& m) {
 #include <cstdint>
 #include <cstdlib>
 #include <type_traits>
+#include <utility>
 #if defined(_OPENMP)
 #include <omp.h>
 #endif

@@ -13,7 +13,6 @@ using graph::Output;
 using graph::Rearrangement;
 
 bool is_elementwise(Op op) { return op >= Op::add && op <= Op::copy; }
-bool is_reduction(Op op) { return op == Op::reduce_sum || op == Op::reduce_max; }
 
 Affine axis_index(int axis) {
   Affine a;

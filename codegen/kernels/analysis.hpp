@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "codegen/kernels/kernel.hpp"
+#include "codegen/passes/op.hpp"
 
 namespace tessera::codegen {
 
@@ -32,7 +33,6 @@ struct Analysis {
 };
 
 bool is_elementwise(graph::Op op);
-bool is_reduction(graph::Op op);
 
 /// Adjacent atoms that stay adjacent on both sides become one, and atoms of extent 1 vanish.
 graph::Rearrangement canonical(const graph::Rearrangement& rearrangement);

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <range/v3/algorithm/all_of.hpp>
+#include <range/v3/algorithm/any_of.hpp>
 #include <set>
 #include <tuple>
 
@@ -131,11 +133,20 @@ class Fuser {
     }
     return false;
   }
+  /// Whether all that is made of the node is made of factors of products: those are in memory anyway.
+  bool feeds_factors_alone(NodeId id) const {
+    const auto in_place = [&](NodeId u) { return graph_[u].region == graph_[id].region; };
+    return ranges::all_of(users_[static_cast<std::size_t>(id)], [&](NodeId u) {
+      const auto is_product = [&](NodeId v) { return in_place(v) && graph_[v].op == Op::einsum; };
+      return in_place(u) && is_elementwise(graph_[u].op) &&
+             (ranges::any_of(users_[static_cast<std::size_t>(u)], is_product) || feeds_factors_alone(u));
+    });
+  }
   /// Whether a row kernel alone is going to read the node: it feeds a reduction, and none of its users comes after a
   /// contraction that itself needs the node.
   bool belongs_to_row(NodeId id) const {
     if (analysis_.claim[static_cast<std::size_t>(id)].kind != Claim::Kind::none ||
-        analysis_.kept[static_cast<std::size_t>(id)] || !feeds_row(id))
+        analysis_.kept[static_cast<std::size_t>(id)] || !feeds_row(id) || feeds_factors_alone(id))
       return false;
     std::set<NodeId> after;  // what needs the node through a contraction
     std::set<NodeId> needs{id};

@@ -16,6 +16,8 @@ bool is_binary(graph::Op op);  ///< elementwise, two operands
 /// Whether the op is a function of its operands' elements at the same place, so that it can be moved past any view.
 inline bool is_pointwise(graph::Op op) { return is_unary(op) || is_binary(op) || op == graph::Op::select; }
 
+inline bool is_reduction(graph::Op op) { return op == graph::Op::reduce_sum || op == graph::Op::reduce_max; }
+
 /// Whether a node has a value for each image of the batch.
 inline bool grows(const graph::Node& n) { return !n.shape.empty() && !n.shape.front().known(); }
 

@@ -1,5 +1,6 @@
 #include "codegen/passes/recompute.hpp"
 
+#include <algorithm>
 #include <map>
 
 #include "codegen/passes/op.hpp"
@@ -17,13 +18,22 @@ namespace {
 
 class Recomputer {
  public:
-  explicit Recomputer(const Graph& graph)
-      : graph_(graph), kept_(graph.nodes.size(), false), again_(graph.nodes.size(), false) {
+  Recomputer(const Graph& graph, std::int64_t large)
+      : graph_(graph), large_(large), kept_(graph.nodes.size(), false), again_(graph.nodes.size(), false) {
     for (const Node& n : graph.nodes)
       for (NodeId o : n.operands) kept_[at(o)] = kept_[at(o)] || crosses(n, o);
     // Ascending: what a value is made of has been decided before the value.
-    for (std::size_t i = 0; i < graph.nodes.size(); ++i)
-      again_[i] = kept_[i] && grows(graph.nodes[i]) && is_pointwise(graph.nodes[i].op) && sources_stay(graph.nodes[i]);
+    for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+      const Node& n = graph.nodes[i];
+      if (!kept_[i] || !grows(n) || !is_pointwise(n.op)) continue;
+      std::vector<NodeId> of_rows;
+      std::int64_t more = 0;  // to keep
+      again_[i] = sources_stay(n, of_rows);
+      for (NodeId o : of_rows) more += kept_[at(o)] ? 0 : size_of_image(graph[o]);
+      again_[i] = again_[i] && (more == 0 || 2 * more < size_of_image(n));
+      if (again_[i])
+        for (NodeId o : of_rows) kept_[at(o)] = true;
+    }
   }
 
   Graph run() {
@@ -47,16 +57,39 @@ class Recomputer {
   }
   bool stays(NodeId id) const { return graph_[id].op == Op::parameter || (kept_[at(id)] && !again_[at(id)]); }
 
-  /// Whether all that a pointwise node is made of, perhaps through others, can be read in the backward pass.
-  bool sources_stay(const Node& n) const {
+  /// Whether all that a node is made of, perhaps through others, can be read in the backward pass. What has been found
+  /// of rows, as a softmax' largest score and its sum, can where it is kept from now on.
+  bool sources_stay(const Node& n, std::vector<NodeId>& of_rows) const {
     for (NodeId o : n.operands) {
       const Node& source = graph_[o];
       if (source.region != n.region) return false;
       if (stays(o) || source.op == Op::constant) continue;
-      if (!is_pointwise(source.op) && source.op != Op::broadcast) return false;
-      if (!sources_stay(source)) return false;
+      if (is_reduction(source.op) && grows(source)) {
+        of_rows.push_back(o);
+        continue;
+      }
+      const bool view = source.op == Op::broadcast || source.op == Op::rearrange || source.op == Op::slice;
+      if (!view && !is_pointwise(source.op) && !is_outer(source)) return false;
+      if (!sources_stay(source, of_rows)) return false;
     }
     return true;
+  }
+
+  /// Whether a node is a large product of two of an image's values: larger than both together, as scores are.
+  bool is_outer(const Node& n) const {
+    if (n.op != Op::einsum) return false;
+    std::int64_t factors = 0;
+    for (NodeId o : n.operands) {
+      if (!grows(graph_[o])) return false;
+      factors += size_of_image(graph_[o]);
+    }
+    return size_of_image(n) > std::max(factors, large_);
+  }
+  static std::int64_t size_of_image(const Node& n) {
+    std::int64_t size = 1;
+    for (const Dim& d : n.shape)
+      if (d.known()) size *= d.value();
+    return size;
   }
 
   /// The node in the region where the builder stands.
@@ -68,6 +101,7 @@ class Recomputer {
   }
 
   const Graph& graph_;
+  std::int64_t large_;
   std::vector<bool> kept_;   ///< by node: the backward pass reads it
   std::vector<bool> again_;  ///< by node: and computes it again
   std::map<NodeId, NodeId> new_;
@@ -76,6 +110,6 @@ class Recomputer {
 
 }  // namespace
 
-Graph recompute(const Graph& graph) { return Recomputer(graph).run(); }
+Graph recompute(const Graph& graph, std::int64_t large) { return Recomputer(graph, large).run(); }
 
 }  // namespace tessera::codegen

@@ -428,7 +428,7 @@ const char* vit_cifar_summary(void) {
     "  forward bytes in all             12,780,608 + 615,592 * B                91,576,384\n"
     "  training step bytes in all       77,667,716 + 12,332 * B + 5,299,072 * A 121,638,788\n"
     "  forward FLOPs                    440,346,718 * B                         56,364,379,904\n"
-    "  training step FLOPs              41,536,978 + 1,318,099,376 * B          168,758,257,106\n"
+    "  training step FLOPs              41,536,978 + 1,317,500,336 * B          168,681,579,986\n"
     "  A: the images of a batch that are worked on at once, at least a 16th of it, as here\n";
 }
 

@@ -554,7 +554,7 @@ static void g_gradient(std::int64_t begin, std::int64_t end, bool add, const Lef
   alignas(64) real right_tiles[std::min(g_fit(g_near, depth, wide), tiles * wide) * depth];
   alignas(64) real left_tiles[g_fit(g_near / 4, depth, high) * depth];
   // What is copied of the right factor lies in a second cache beside other things.
-  const std::int64_t part = tessera_second_cache() * 3 / 16 / static_cast<std::int64_t>(sizeof(real));
+  const std::int64_t part = tessera_second_cache() / 16 * 3 / static_cast<std::int64_t>(sizeof(real));
   const std::int64_t near = std::min(g_near, part);
   const std::int64_t across = std::min(g_fit(near, depth, wide), tiles * wide), down = g_fit(near / 4, depth, high);
   constexpr int rest = columns % wide;
@@ -577,6 +577,47 @@ static void g_gradient(std::int64_t begin, std::int64_t end, bool add, const Lef
             g_tile<high, wide, (rest + lanes - 1) / lanes, rest % lanes>(add, a, b, depth, at, to_row);
           }
         }
+    }
+  }
+}
+
+// Transposed copies: by blocks of as many rows as a vector has lanes.
+/// Half of each of two vectors changes places: lanes of `a` whose number has the bit `apart`, and those without it of
+/// `b`.
+template <int apart, int... lane>
+static inline void v_exchange(vec& a, vec& b, std::integer_sequence<int, lane...>) {
+  const vec first = __builtin_shufflevector(a, b, (lane & apart ? lanes + lane - apart : lane)...);
+  b = __builtin_shufflevector(a, b, (lane & apart ? lanes + lane : lane + apart)...);
+  a = first;
+}
+/// The transpose: lane j of row i becomes lane i of row j.
+template <int apart = lanes / 2>
+static inline void v_transpose(vec (&row)[lanes]) {
+  if constexpr (apart > 0) {
+#pragma GCC unroll 16
+    for (int i = 0; i < lanes; ++i)
+      if (!(i & apart)) v_exchange<apart>(row[i], row[i + apart], std::make_integer_sequence<int, lanes>());
+    v_transpose<apart / 2>(row);
+  }
+}
+/// to[k * to_row + i] = from[i * from_row + k] for all i below `count` and k below `depth`, a multiple of the lanes.
+static void v_copy_transposed(const real* from, std::int64_t from_row, real* to, std::int64_t to_row,
+                              std::int64_t depth, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; i += lanes) {
+    const int some = static_cast<int>(std::min<std::int64_t>(lanes, count - i));
+    for (std::int64_t k = 0; k < depth; k += lanes) {
+      vec row[lanes];
+#pragma GCC unroll 16
+      for (int j = 0; j < lanes; ++j) row[j] = j < some ? v_load(from + (i + j) * from_row + k) : v_zero();
+      v_transpose(row);
+#pragma GCC unroll 16
+      for (int j = 0; j < lanes; ++j) {
+        real* const at = to + (k + j) * to_row + i;
+        if (some == lanes)
+          v_store(at, row[j]);
+        else
+          v_store_n(at, row[j], some);
+      }
     }
   }
 }
@@ -970,16 +1011,8 @@ static void transformer_blocks_attention_forward(const Team& team,
 static void transformer_blocks_attention_forward_2(const real* transformer_blocks_attention_add,
                                                    real* transformer_blocks_attention_copy) {
   for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t k = 0; k < 32; ++k) {
-      for (std::int64_t n = 0; n < 64; n += 8) {
-        const vec x0 = v_load_strided(transformer_blocks_attention_add + (h * 32 + k + n * 768 + 256), 768, lanes);
-        v_store(transformer_blocks_attention_copy + (h * 2080 + k * 65 + n), x0);
-      }
-      {
-        const vec x1 = v_load_strided(transformer_blocks_attention_add + (h * 32 + k + 49408), 768, 1);
-        v_store_n(transformer_blocks_attention_copy + (h * 2080 + k * 65 + 64), x1, 1);
-      }
-    }
+    v_copy_transposed(transformer_blocks_attention_add + (h * 32 + 256), 768,
+                      transformer_blocks_attention_copy + h * 2080, 65, 32, 65);
   }
 }
 
@@ -2047,16 +2080,8 @@ static void transformer_blocks_5_attention_forward(const Team& team,
 static void transformer_blocks_5_attention_forward_2(const real* transformer_blocks_5_attention_add,
                                                      real* transformer_blocks_5_attention_copy) {
   for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t k = 0; k < 32; ++k) {
-      for (std::int64_t n = 0; n < 64; n += 8) {
-        const vec x0 = v_load_strided(transformer_blocks_5_attention_add + (h * 32 + k + n * 768 + 256), 768, lanes);
-        v_store(transformer_blocks_5_attention_copy + (h * 2080 + k * 65 + n), x0);
-      }
-      {
-        const vec x1 = v_load_strided(transformer_blocks_5_attention_add + (h * 32 + k + 49408), 768, 1);
-        v_store_n(transformer_blocks_5_attention_copy + (h * 2080 + k * 65 + 64), x1, 1);
-      }
-    }
+    v_copy_transposed(transformer_blocks_5_attention_add + (h * 32 + 256), 768,
+                      transformer_blocks_5_attention_copy + h * 2080, 65, 32, 65);
   }
 }
 
@@ -4213,16 +4238,8 @@ static void transformer_blocks_5_attention_out_proj_backward(const Team& team,
 static void transformer_blocks_5_attention_backward(const real* transformer_blocks_5_attention_add,
                                                     real* d_transformer_blocks_5_attention_copy) {
   for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t k = 0; k < 32; ++k) {
-      for (std::int64_t n = 0; n < 64; n += 8) {
-        const vec x0 = v_load_strided(transformer_blocks_5_attention_add + (h * 32 + k + n * 768 + 512), 768, lanes);
-        v_store(d_transformer_blocks_5_attention_copy + (h * 2080 + k * 65 + n), x0);
-      }
-      {
-        const vec x1 = v_load_strided(transformer_blocks_5_attention_add + (h * 32 + k + 49664), 768, 1);
-        v_store_n(d_transformer_blocks_5_attention_copy + (h * 2080 + k * 65 + 64), x1, 1);
-      }
-    }
+    v_copy_transposed(transformer_blocks_5_attention_add + (h * 32 + 512), 768,
+                      d_transformer_blocks_5_attention_copy + h * 2080, 65, 32, 65);
   }
 }
 
@@ -6026,16 +6043,8 @@ static void transformer_blocks_attention_out_proj_backward(const Team& team,
 static void transformer_blocks_attention_backward(const real* transformer_blocks_attention_add,
                                                   real* d_transformer_blocks_attention_copy) {
   for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t k = 0; k < 32; ++k) {
-      for (std::int64_t n = 0; n < 64; n += 8) {
-        const vec x0 = v_load_strided(transformer_blocks_attention_add + (h * 32 + k + n * 768 + 512), 768, lanes);
-        v_store(d_transformer_blocks_attention_copy + (h * 2080 + k * 65 + n), x0);
-      }
-      {
-        const vec x1 = v_load_strided(transformer_blocks_attention_add + (h * 32 + k + 49664), 768, 1);
-        v_store_n(d_transformer_blocks_attention_copy + (h * 2080 + k * 65 + 64), x1, 1);
-      }
-    }
+    v_copy_transposed(transformer_blocks_attention_add + (h * 32 + 512), 768,
+                      d_transformer_blocks_attention_copy + h * 2080, 65, 32, 65);
   }
 }
 

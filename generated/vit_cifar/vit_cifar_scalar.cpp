@@ -473,7 +473,7 @@ static void g_gradient(std::int64_t begin, std::int64_t end, bool add, const Lef
   alignas(64) real right_tiles[std::min(g_fit(g_near, depth, wide), tiles * wide) * depth];
   alignas(64) real left_tiles[g_fit(g_near / 4, depth, high) * depth];
   // What is copied of the right factor lies in a second cache beside other things.
-  const std::int64_t part = tessera_second_cache() * 3 / 16 / static_cast<std::int64_t>(sizeof(real));
+  const std::int64_t part = tessera_second_cache() / 16 * 3 / static_cast<std::int64_t>(sizeof(real));
   const std::int64_t near = std::min(g_near, part);
   const std::int64_t across = std::min(g_fit(near, depth, wide), tiles * wide), down = g_fit(near / 4, depth, high);
   constexpr int rest = columns % wide;

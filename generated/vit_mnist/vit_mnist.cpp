@@ -344,7 +344,7 @@ const char* vit_mnist_summary(void) {
     "  forward bytes in all             7,616 + 49,000 * B               6,279,616\n"
     "  training step bytes in all       81,092 + 3,180 * B + 108,352 * A 1,354,948\n"
     "  forward FLOPs                    8 + 378,348 * B                  48,428,552\n"
-    "  training step FLOPs              24,554 + 1,043,756 * B           133,625,322\n"
+    "  training step FLOPs              24,554 + 1,038,956 * B           133,010,922\n"
     "  A: the images of a batch that are worked on at once, at least a 16th of it, as here\n";
 }
 

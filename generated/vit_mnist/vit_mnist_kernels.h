@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <type_traits>
+#include <utility>
 #if defined(_OPENMP)
 #include <omp.h>
 #endif

@@ -338,6 +338,50 @@ TEST(Recompute, MakesGeluAgainInTheBackwardPassAndKeepsWhatItsGradientReads) {
   expect_same_values(s, again, 0);
 }
 
+/// x + softmax(q k) v in three blocks, of 5 tokens and heads 2 wide: the gradients of everything.
+void record_attention(Sketch& s, bool drops) {
+  const NodeId x = s.input("images", {s.B, s.I, s.K});
+  s.b.begin_region("blocks", 3);
+  const NodeId carry = s.b.carry(x);
+  const auto map = [&](const std::string& name) {
+    const NodeId weight = s.parameter("blocks.{}." + name, {s.K, s.K}, -1, 1);
+    return s.b.einsum({carry, weight}, {{'b', 'i', 'j'}, {'k', 'j'}, {'b', 'i', 'k'}});
+  };
+  const NodeId query = map("query"), key = map("key"), value = map("value");
+  const NodeId scores = s.b.einsum({query, key}, {{'b', 'i', 'k'}, {'b', 'j', 'k'}, {'b', 'i', 'j'}});
+  const NodeId shares = s.b.softmax(s.b.multiply(scores, s.b.broadcast(s.b.constant(0.5), s.b.shape(scores), {})), 2);
+  const NodeId left = drops ? s.b.dropout(shares, 0.25, {0, 1, 2}) : shares;
+  const NodeId mixed = s.b.einsum({left, value}, {{'b', 'i', 'j'}, {'b', 'j', 'k'}, {'b', 'i', 'k'}});
+  s.weighted_loss(s.b.end_region({s.b.add(carry, mixed)})[0]);
+  s.graph = codegen::simplify(codegen::decompose(codegen::differentiate(s.graph, true)));
+}
+
+TEST(Recompute, MakesAttentionsProbabilitiesAgainFromTwoNumbersOfEachRow) {
+  Sketch s;
+  record_attention(s, false);
+  // The block's input, q, k, v, what scores are scaled by, and the probabilities.
+  EXPECT_EQ(values_kept(s.graph), 6u) << codegen::print(s.graph);
+  const Graph again = codegen::recompute(s.graph, 20);
+  EXPECT_EQ(values_kept(again), 7u) << codegen::print(again);  // in their place the largest scores and the sums
+  expect_same_values(s, again, 0);
+}
+
+TEST(Recompute, KeepsProbabilitiesThatAreNotLargerThanWhatTheyAreMadeOf) {
+  Sketch s;
+  record_attention(s, false);
+  EXPECT_EQ(codegen::print(codegen::recompute(s.graph)), codegen::print(s.graph));      // 25 scores: not large
+  EXPECT_EQ(codegen::print(codegen::recompute(s.graph, 25)), codegen::print(s.graph));  // not larger than that
+}
+
+TEST(Recompute, MakesProbabilitiesAgainBesideWhatIsLeftOfThemAfterDropout) {
+  Sketch s;
+  record_attention(s, true);
+  s.given["random"] = {{4}, {1, 2, 3, 4}};
+  const Graph again = codegen::recompute(s.graph, 20);
+  EXPECT_EQ(values_kept(again), values_kept(s.graph) + 1) << codegen::print(again);
+  expect_same_values(s, again, 0);
+}
+
 TEST(Recompute, LeavesAloneWhatItsSourcesAreNotKeptFor) {
   // tanh's gradient reads tanh's value, not what it was made of.
   Sketch s;

@@ -169,6 +169,19 @@ TEST(Fusion, ComputesWhatElseIsMadeOfASavedValueWhereItIsReadAnyway) {
   EXPECT_EQ(program.find("elementwise blocks_mlp_backward"), std::string::npos) << program;
 }
 
+TEST(Fusion, MakesProbabilitiesThatAreComputedAgainTheProductsEpilogue) {
+  using Small = models::Vit<{.image = 64, .width = 16, .heads = 2, .depth = 3}>;
+  const std::string program = print(codegen::lower(
+      codegen::recompute(codegen::simplify(codegen::decompose(codegen::differentiate(trace<Small>("small"), false))),
+                         0),
+      "loss_and_gradients"));
+  const std::size_t at = program.find(" = divide(exp(subtract(multiply(r0, ");
+  ASSERT_NE(at, std::string::npos) << program;
+  const std::size_t kernel = program.rfind("  contraction ", at);
+  EXPECT_EQ(program.substr(kernel, at - kernel).find("row blocks"), std::string::npos) << program;
+  EXPECT_EQ(program.find("exp(", at + 30), std::string::npos) << program;
+}
+
 TEST(Fusion, KeepsAValueThatARepeatedBlockReadsOutOfTheKernelThatReadsTheBlock) {
   Sketch s;
   const NodeId x = s.b.unary(Op::tanh, images(s));

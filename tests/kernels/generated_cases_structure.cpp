@@ -37,6 +37,17 @@ void rearrangements(std::vector<GeneratedCase>& cases) {
                      const NodeId spread = s.b.broadcast(scale, s.b.shape(y), {2});
                      weighted_outputs(s, s.b.multiply(s.b.unary(Op::tanh, y), spread));
                    }});
+  cases.push_back({"rearrange_copied_for_a_product", [](Sketch& s) {  // whole vectors of columns, and rows left over
+                     const Dim rows = Dim::axis("R", 37), columns = Dim::axis("C", 32);
+                     const NodeId left = s.parameter("left", {rows, s.I}, -1, 1),
+                                  right = s.parameter("right", {s.J, columns}, -1, 1);
+                     const NodeId high =
+                         s.b.einsum({left, shifted_images(s)}, {{'r', 'i'}, {'b', 'i', 'j'}, {'b', 'r', 'j'}});
+                     const NodeId x = s.b.einsum({high, right}, {{'b', 'r', 'j'}, {'j', 'c'}, {'b', 'r', 'c'}});
+                     const graph::Rearrangement turned{{s.B, rows, columns}, {{0}, {1}, {2}}, {{0}, {2}, {1}}};
+                     const NodeId copied = s.b.unary(Op::copy, s.b.rearrange(x, turned, {s.B, columns, rows}));
+                     weighted_outputs(s, s.b.einsum({x, copied}, {{'b', 'r', 'c'}, {'b', 'c', 's'}, {'b', 'r', 's'}}));
+                   }});
   cases.push_back({"rearrange_as_the_output", [=](Sketch& s) {
                      weighted_outputs(s, s.b.rearrange(shifted_images(s), transposed(s), {s.B, s.J, s.I}));
                    }});

@@ -1,11 +1,15 @@
 // The avx2 support text, pasted together in the order in which an emitted file has it.
 // clang-format off
+#include <algorithm>
+#include <utility>
+
 #include "tests/kernels/simd_table.hpp"
 
 #include "codegen/cpu/simd/avx2_begin.h"
 namespace {
 #include "codegen/cpu/simd/avx2.h"
 #include "codegen/cpu/simd/math.h"
+#include "codegen/cpu/simd/transpose.h"
 #include "codegen/cpu/simd/bf16.h"
 #include "codegen/cpu/simd/bf16_avx2.h"
 #include "tests/kernels/simd_table.inc"

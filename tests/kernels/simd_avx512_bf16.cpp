@@ -1,5 +1,8 @@
 // The support text around products of bf16, pasted together in the order in which an emitted file has it.
 // clang-format off
+#include <algorithm>
+#include <utility>
+
 #include "tests/kernels/simd_table.hpp"
 
 #include "codegen/cpu/simd/avx512_headers.h"
@@ -7,6 +10,7 @@
 namespace {
 #include "codegen/cpu/simd/avx512.h"
 #include "codegen/cpu/simd/math.h"
+#include "codegen/cpu/simd/transpose.h"
 #include "codegen/cpu/simd/narrow_bf16.h"
 #include "codegen/cpu/simd/bf16.h"
 #include "codegen/cpu/simd/bf16_avx512.h"

@@ -23,6 +23,9 @@ struct SimdTable {
   void (*keep)(const float* x, int n, float other, float* y);             ///< `lanes` numbers
   void (*strided)(const float* x, std::int64_t stride, float* y, int n);  ///< loads with stride, stores whole
   void (*scatter)(const float* x, float* y, std::int64_t stride, int n);  ///< loads whole, stores with stride
+  /// to[k * to_row + i] = from[i * from_row + k]; a multiple of the lanes of k
+  void (*transposed)(const float* from, std::int64_t from_row, float* to, std::int64_t to_row, std::int64_t depth,
+                     std::int64_t count);
   Unary round_bf16;
   void (*strided_bf16)(const float* x, std::int64_t stride, float* y, int n);  ///< through bf16, stored with stride
   float (*broadcast_bf16)(float x);                                            ///< the sum over all lanes

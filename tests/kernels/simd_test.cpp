@@ -208,6 +208,21 @@ TEST_P(Simd, StridedMemoryAndKeepTouchTheFirstLanesOnly) {
   }
 }
 
+TEST_P(Simd, TransposedCopiesHoldEachNumberAndTouchNoOther) {
+  const int lanes = GetParam().lanes, depth = 2 * lanes, from_row = depth + 3;
+  for (int count = 1; count <= 2 * lanes + 1; ++count) {
+    const int to_row = count + 2;
+    std::vector<float> from(static_cast<std::size_t>(count * from_row)),
+        to(static_cast<std::size_t>(depth * to_row), -1);
+    for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<float>(i);
+    GetParam().transposed(from.data(), from_row, to.data(), to_row, depth, count);
+    for (int k = 0; k < depth; ++k)
+      for (int i = 0; i < to_row; ++i)
+        EXPECT_EQ(to[static_cast<std::size_t>(k * to_row + i)], i < count ? static_cast<float>(i * from_row + k) : -1)
+            << count << ": " << k << ", " << i;
+  }
+}
+
 TEST_P(Simd, SumAndMaximumReduceByHalvingInAFixedOrder) {
   const auto lanes = static_cast<std::size_t>(GetParam().lanes);
   std::vector<float> x(lanes), iota(lanes);
