@@ -85,6 +85,13 @@ class Emitter : Values {
   /// own sums: as many as stay in near memory.
   std::int64_t rows_at_once(int axis) const;
   tree::Statement sweeps_over_rows(const std::vector<std::pair<std::size_t, std::size_t>>& sweeps);
+  std::set<int> locals_of(int e) const;
+  /// The expressions, as large as they can be, that the steps from `first` to before `end` need of each row and that
+  /// follow from what earlier steps have reduced it to.
+  std::set<int> of_rows(std::size_t first, std::size_t end);
+  std::string name_of_row_value(int e) const;
+  /// What the steps before `end` read of each row, side by side along the lanes.
+  std::vector<Access> rows_read(std::size_t end) const;
   /// Whether the steps from `first` to before `end` use what step `local` has reduced.
   bool uses_local(std::size_t first, std::size_t end, int local) const;
   /// Whether step `s` can run in the sweep of the steps from `first` on: over the same axes, and without their results.
@@ -164,7 +171,8 @@ class Emitter : Values {
   tree::Expr depth_first_;  ///< where a block of a product's depth begins; null: all of it is summed at once
   int ways_ = 1, way_ = 0;  ///< vectors that a sweep reduces into, and which of them the present place goes into
   std::int64_t rows_at_once_ = 1;
-  int row_axis_ = -1;  ///< of which so many rows go through a sweep at once
+  std::vector<Access> rows_ahead_;  ///< what a sweep asks for, of the rows that come next
+  int row_axis_ = -1;               ///< of which so many rows go through a sweep at once
   bool in_team_;
   int split_ = -1;  ///< axis that a team shares out
   bool splits_columns_ = false;

@@ -7,6 +7,7 @@
 #include <range/v3/algorithm/all_of.hpp>
 #include <range/v3/algorithm/any_of.hpp>
 #include <range/v3/algorithm/contains.hpp>
+#include <range/v3/algorithm/find_if.hpp>
 #include <tuple>
 
 #include "codegen/cpu/emitter.hpp"
@@ -506,22 +507,104 @@ tree::Statement Emitter::sweeps_over_rows(const std::vector<std::pair<std::size_
   Block body{tree::declare("const std::int64_t", "bottom", tree::least(limit, top + integer(rows_at_once_)))};
   set(row_axis_, row);
   const Expr which = tree::binary("-", row, top);
-  for (const auto& [begin, end] : sweeps) {
+  // What each sweep needs of a row, by expression, and in which sweep that is made.
+  const auto made_in = [&](int e) {
+    std::size_t last = 0;
+    for (int local : locals_of(e)) last = std::max(last, static_cast<std::size_t>(expression(local).a));
+    return static_cast<std::size_t>(ranges::find_if(sweeps, [&](const auto& w) { return last < w.second; }) -
+                                    sweeps.begin());
+  };
+  std::vector<std::set<int>> needs;
+  for (const auto& [begin, end] : sweeps) needs.push_back(of_rows(begin, end));
+  for (std::size_t w = 0; w < sweeps.size(); ++w)
+    for (int e : std::set<int>(needs[w]))
+      for (int local : locals_of(e))
+        if (made_in(local) < made_in(e)) needs[made_in(e)].insert(local);
+  for (std::size_t w = 0; w < sweeps.size(); ++w) {
     locals_.clear();
+    row_values_.clear();
     reset();
     Block one;
-    for (std::size_t s = 0; s < begin; ++s) {
-      if (!step(s).reduces || !uses_local(begin, end, static_cast<int>(s))) continue;
-      const std::string v = fmt::format("row{}", s);
+    for (int e : needs[w]) {
+      const std::string v = name_of_row_value(e);
       one.push_back(tree::declare("const vec", v, call("v_set", {tree::index(name(v + "s"), which)})));
-      locals_[{static_cast<int>(s), offsets_of_outer()}] = name(v);
+      row_values_[e] = name(v);
     }
-    for (std::size_t s = begin; s < end; ++s)
-      if (step(s).reduces) body.push_back(tree::declare("real", fmt::format("row{}s[{}]", s, rows_at_once_), nullptr));
-    sweep(one, begin, end);
+    std::set<int> made;
+    for (std::size_t later = w + 1; later < sweeps.size(); ++later)
+      for (int e : needs[later])
+        if (made_in(e) == w) made.insert(e);
+    for (int e : made)
+      body.push_back(tree::declare("real", fmt::format("{}s[{}]", name_of_row_value(e), rows_at_once_), nullptr));
+    // While the second sweep goes by a row, what the first one is going to read of a later row comes near.
+    rows_ahead_ = w == 1 ? rows_read(sweeps[0].second) : std::vector<Access>{};
+    sweep(one, sweeps[w].first, sweeps[w].second);
+    rows_ahead_.clear();
+    for (int e : made) {
+      const Expr value = evaluate(one, e);
+      one.push_back(tree::assign(fmt::format("{}s[{} - top]", name_of_row_value(e), axis_name(row_axis_)),
+                                 call("v_one", {value})));
+    }
     body.push_back(tree::loop(axis_name(row_axis_), top, tree::binary("<", row, bottom), 1, std::move(one)));
   }
+  row_values_.clear();
   return tree::loop("top", first, tree::binary("<", top, limit), static_cast<int>(rows_at_once_), std::move(body));
+}
+
+std::set<int> Emitter::locals_of(int e) const {
+  const Expression& x = expression(e);
+  if (x.kind == Expression::Kind::local) return {e};
+  std::set<int> found;
+  if (x.kind == Expression::Kind::op)
+    for (int operand : {x.a, x.b, x.c})
+      if (operand >= 0) found.merge(locals_of(operand));
+  return found;
+}
+
+std::set<int> Emitter::of_rows(std::size_t first, std::size_t end) {
+  std::vector<int> todo;
+  for (std::size_t s = first; s < end; ++s) {
+    if (step(s).reduces) todo.push_back(step(s).value);
+    for (const Step::Store& store : step(s).stores) todo.push_back(store.value);
+  }
+  std::set<int> found;
+  while (!todo.empty()) {
+    const int e = todo.back();
+    todo.pop_back();
+    const Expression& x = expression(e);
+    const std::set<int> locals = locals_of(e);
+    const bool before =
+        ranges::all_of(locals, [&](int local) { return static_cast<std::size_t>(expression(local).a) < first; });
+    if (locals.empty() || (x.kind == Expression::Kind::local && !before)) continue;
+    if (before && uniform(e) && !is_product(e)) {
+      found.insert(e);
+      continue;
+    }
+    for (int operand : {x.a, x.b, x.c})
+      if (operand >= 0) todo.push_back(operand);
+  }
+  return found;
+}
+
+std::string Emitter::name_of_row_value(int e) const {
+  const Expression& x = expression(e);
+  return x.kind == Expression::Kind::local ? fmt::format("row{}", x.a) : fmt::format("of_row{}", e);
+}
+
+std::vector<Access> Emitter::rows_read(std::size_t end) const {
+  std::vector<Access> read;
+  const auto visit = [&](auto&& self, int e) -> void {
+    const Expression& x = expression(e);
+    if (x.kind == Expression::Kind::op)
+      for (int operand : {x.a, x.b, x.c})
+        if (operand >= 0) self(self, operand);
+    if (x.kind == Expression::Kind::load && lane_step(x.access) == 1 && step_of(x.access, row_axis_) > 0 &&
+        !ranges::contains(read, x.access))
+      read.push_back(x.access);
+  };
+  for (std::size_t s = 0; s < end; ++s)
+    if (step(s).reduces) visit(visit, step(s).value);
+  return read;
 }
 
 bool Emitter::joins_sweep(std::size_t first, std::size_t s) const {
@@ -567,6 +650,10 @@ void Emitter::sweep(Block& b, std::size_t first, std::size_t end) {
       b.push_back(tree::declare("vec", sum_of(s, way), identity(step(s))));
   Block body = nest(loops, [&](Block& inside) {
     if (way_ == 0) reset();
+    for (const Access& read : rows_ahead_) {
+      const Expr at = offset_of(read) + integer(rows_at_once_ * step_of(read, row_axis_));
+      if (!tail_) inside.push_back(tree::evaluate(call("v_fetch_near", {name(argument(read, false)), at})));
+    }
     for (std::size_t s = first; s < end; ++s) {
       if (step(s).reduces) {
         const std::string sum = sum_of(s, way_);
@@ -586,10 +673,6 @@ void Emitter::sweep(Block& b, std::size_t first, std::size_t end) {
     Expr result = sums.front();
     const std::string all = fmt::format("row{}", s);
     const std::string reduce = step(s).reduction == Reduction::sum ? "v_sum" : "v_max_lane";
-    if (rows_at_once_ > 1) {
-      b.push_back(tree::assign(fmt::format("{}s[{} - top]", all, axis_name(row_axis_)), call(reduce, {result})));
-      continue;
-    }
     if (across) {
       b.push_back(tree::declare("const vec", all, call("v_set", {call(reduce, {result})})));
       result = name(all);
@@ -671,8 +754,10 @@ const std::set<std::string>& known_names() {
                                            "v_keep_n",
                                            "v_copy_transposed",
                                            "v_fetch",
+                                           "v_fetch_near",
                                            "v_fetch_line",
                                            "tessera_second_cache",
+                                           "v_one",
                                            "v_sum",
                                            "v_max_lane",
                                            "v_exp",

@@ -101,6 +101,7 @@ const std::set<int>& Values::axes_of(int e) {
 }
 
 Expr Values::evaluate(Block& b, int e) {
+  if (const auto at = row_values_.find(e); at != row_values_.end()) return at->second;
   std::vector<std::int64_t> key{e};
   for (int a : axes_of(e)) key.push_back(place_[static_cast<std::size_t>(a)].offset);
   if (auto at = values_.find(key); at != values_.end()) return at->second;
@@ -187,7 +188,6 @@ Expr Values::make(Block& b, int e) {
   return call(x.op == Op::rsqrt && uniform(x.a) ? "v_rsqrt_one" : at->second, {a});
 }
 
-/// Whether an expression is a product that one operation alone reads: an addition takes it in.
 bool Values::is_product(int e) const {
   const Expression& x = expression(e);
   return x.kind == Expression::Kind::op && x.op == Op::multiply && operations_[static_cast<std::size_t>(e)] == 1;
@@ -222,7 +222,6 @@ bool Values::divides_by_number_of_row(const Expression& x) {
          expression(x.b).kind == Expression::Kind::load && !axes_of(x.b).contains(vector_);
 }
 
-/// Whether an expression is one number for all lanes, made of what a row has been reduced to along them.
 bool Values::uniform(int e) {
   if (vector_ < 0 || !inner(vector_) || axes_of(e).contains(vector_)) return false;
   const Expression& x = expression(e);

@@ -69,6 +69,10 @@ class Values {
   std::int64_t lane_step(const Access& access) const;
   /// How far apart neighbours along an axis lie.
   std::int64_t step_of(const Access& access, int axis) const;
+  /// Whether an expression is one number for all lanes, made of what a row has been reduced to along them.
+  bool uniform(int e);
+  /// Whether an expression is a product that one operation alone reads: an addition takes it in.
+  bool is_product(int e) const;
   /// The parameter through which a tensor is reached.
   std::string argument(const Access& access, bool written);
 
@@ -82,13 +86,12 @@ class Values {
   tree::Expr tail_;  ///< lanes in use; null: all
   std::vector<Argument> arguments_;
   std::map<std::pair<int, std::vector<std::int64_t>>, tree::Expr> locals_;  ///< reduced values, by step and tile point
+  std::map<int, tree::Expr> row_values_;                                    ///< by expression: known of a whole row
 
  private:
   const std::set<int>& axes_of(int e);
   bool sweeps(int e);
-  bool uniform(int e);
   bool divides_by_number_of_row(const Expression& x);
-  bool is_product(int e) const;
   tree::Expr make(tree::Block& b, int e);
   tree::Expr keep(const Expression& x);
   tree::Expr offset_in_panels(const Access& access, const Layout& layout) const;

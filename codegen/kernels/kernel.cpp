@@ -2,6 +2,41 @@
 
 namespace tessera::codegen {
 
+bool needs(const Kernel& kernel, int e, int part) {
+  if (e < 0 || e == part) return e >= 0;
+  const Expression& x = kernel.expressions[static_cast<std::size_t>(e)];
+  return x.kind == Expression::Kind::op &&
+         (needs(kernel, x.a, part) || needs(kernel, x.b, part) || needs(kernel, x.c, part));
+}
+
+namespace {
+
+int push(Kernel& kernel, Expression e) {
+  kernel.expressions.push_back(std::move(e));
+  return static_cast<int>(kernel.expressions.size()) - 1;
+}
+
+/// Expression e with `by` in the place of `part`.
+int replaced(Kernel& kernel, int e, int part, int by) {
+  if (e == part) return by;
+  if (!needs(kernel, e, part)) return e;
+  Expression x = kernel.expressions[static_cast<std::size_t>(e)];
+  x.a = replaced(kernel, x.a, part, by);
+  if (x.b >= 0) x.b = replaced(kernel, x.b, part, by);
+  if (x.c >= 0) x.c = replaced(kernel, x.c, part, by);
+  return push(kernel, std::move(x));
+}
+
+}  // namespace
+
+void keep_for_store(Kernel& kernel, Step& sum, int part, Step::Store& store) {
+  sum.stores.push_back({store.to, part});
+  Expression load;
+  load.kind = Expression::Kind::load;
+  load.access = store.to;
+  store.value = replaced(kernel, store.value, part, push(kernel, std::move(load)));
+}
+
 void remove_kernels(KernelProgram& program, const std::set<int>& gone) {
   std::vector<Kernel>& kernels = program.kernels;
   std::vector<int> number(kernels.size());

@@ -110,6 +110,13 @@ struct Kernel {
   std::vector<Kernel> fused;  ///< that run within this one, before it: a plan's choice
 };
 
+/// Whether expression `e` is `part` or is made of it.
+bool needs(const Kernel& kernel, int e, int part);
+
+/// The sweep that reduces `sum` stores a part of what it reduces where `store` is going to put something made of that
+/// part, which then reads it from there: so that the part is computed once.
+void keep_for_store(Kernel& kernel, Step& sum, int part, Step::Store& store);
+
 /// Calls f(access, writes) for all that a kernel and those within it touch.
 template <class F>
 void for_each_access(const Kernel& k, F f) {

@@ -312,28 +312,11 @@ class Lowering {
       if (k.expressions[static_cast<std::size_t>(sum.value)].kind != Expression::Kind::op) continue;
       for (Step::Store& store : k.steps.back().stores) {
         if (k.steps.back().over != sum.over || store.value == sum.value || !needs(k, store.value, sum.value)) continue;
-        sum.stores.push_back({store.to, sum.value});
-        store.value = replaced(c, store.value, sum.value, push(c, load(store.to)));
+        keep_for_store(k, sum, sum.value, store);
         break;
       }
     }
   }
-  static bool needs(const Kernel& k, int e, int part) {
-    const Expression& x = k.expressions[static_cast<std::size_t>(e)];
-    return e == part || (x.kind == Expression::Kind::op && (needs(k, x.a, part) || (x.b >= 0 && needs(k, x.b, part)) ||
-                                                            (x.c >= 0 && needs(k, x.c, part))));
-  }
-  /// Expression e with `by` in the place of `part`.
-  int replaced(Context& c, int e, int part, int by) {
-    if (e == part) return by;
-    if (!needs(c.kernel, e, part)) return e;
-    Expression x = c.kernel.expressions[static_cast<std::size_t>(e)];
-    x.a = replaced(c, x.a, part, by);
-    if (x.b >= 0) x.b = replaced(c, x.b, part, by);
-    if (x.c >= 0) x.c = replaced(c, x.c, part, by);
-    return push(c, std::move(x));
-  }
-
   static bool spans(const std::vector<Affine>& index, const std::vector<int>& inner) {
     for (const Affine& a : index)
       for (const Affine::Part& p : a.parts)

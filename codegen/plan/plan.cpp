@@ -16,6 +16,7 @@ Plan make_plan(KernelProgram program, const std::vector<Target>& targets) {
   if (products && plan.program.precision == Precision::int8) store_factors_as_int8(plan.program);
   if (products && !differentiates(plan.program)) read_all_packed(plan.program);
   if (products) sum_biases_with_weights(plan.program);
+  drop_once(plan.program);
   if (plan.program.name == "loss_and_gradients") plan.program.groups = sum_in_groups(plan.program);
   if (products)
     for (const Tensor& t : plan.program.tensors) plan.layouts.push_back(layout_for_products(t));

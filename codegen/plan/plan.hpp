@@ -126,6 +126,11 @@ void place_buffers(Plan& plan);
 /// [layers, maps of a layer, ...], and the magnitudes.
 void place_inspected(Plan& plan);
 
+/// Where the gradient of a softmax is one of what has been dropped from, a row's sum and its result both need each
+/// value times its factor of dropout: the sweep that sums stores them in the result's place. (CUDA keeps them in
+/// registers.)
+void drop_once(KernelProgram& program);
+
 /// How far apart in memory two neighbours along a kernel's axis are, for one access.
 std::int64_t step_along(const Access& access, const Layout& layout, int axis);
 /// Finds the matrix products. Where there are any, their parameters get packed copies to read, axes that run on in

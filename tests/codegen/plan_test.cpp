@@ -17,6 +17,7 @@
 #include "codegen/plan/arena.hpp"
 #include "codegen/plan/tuned.hpp"
 #include "dsl/trace.hpp"
+#include "models/vit.hpp"
 #include "models/vit_mnist.hpp"
 #include "tests/codegen/support/sketch.hpp"
 #include "tests/models/deep_model.hpp"
@@ -199,6 +200,30 @@ TEST(PlanGradients, OfBiasesComeWithThoseOfTheWeightsBesideThemWhoseFactorTheyAd
   program.precision = codegen::Precision::bf16;  // its weight gradients read rounded values
   for (const codegen::Kernel& k : codegen::make_plan(program, codegen::cpu_targets).program.kernels)
     EXPECT_TRUE(k.fused.empty()) << k.name;
+}
+
+TEST(PlanDropout, DrawsAFactorOnceForTheGradientOfASoftmax) {
+  using Small = models::Vit<{.image = 32, .width = 16, .heads = 2, .depth = 3, .attention_dropout = 0.25}>;
+  const Graph train = codegen::differentiate(codegen::canonical_order(trace<Small>("small")), false);
+  std::size_t found = 0;
+  for (const codegen::Kernel& k : planned(train, "loss_and_gradients").program.kernels) {
+    if (k.name.find("attn_backward") == std::string::npos || k.anchor != codegen::Anchor::row) continue;
+    std::size_t drawn = 0;  // by how many sweeps
+    const auto draws = [&](int e) {
+      for (std::size_t x = 0; x < k.expressions.size(); ++x)
+        if (k.expressions[x].kind == codegen::Expression::Kind::keep && codegen::needs(k, e, static_cast<int>(x)))
+          return true;
+      return false;
+    };
+    for (const codegen::Step& step : k.steps) {
+      drawn += step.reduces && draws(step.value);
+      for (const codegen::Step::Store& store : step.stores) drawn += !step.reduces && draws(store.value);
+    }
+    EXPECT_EQ(drawn, 1u) << k.name;
+    EXPECT_EQ(k.steps.front().stores.size(), 1u) << k.name;
+    ++found;
+  }
+  EXPECT_EQ(found, 1u) << "the repeated block";
 }
 
 TEST(PlanGroups, KeepEverySumOverTheBatchUntilTheLastGroup) {

@@ -60,6 +60,15 @@ NodeId block(Sketch& s, NodeId x, const std::string& path) {
   return mlp(s, norm(s, y, path + ".norm2"), path + ".mlp");
 }
 
+/// x + dropout(softmax(q k)) v: the gradient of a softmax is one of what has been dropped from.
+NodeId dropped_attention(Sketch& s, NodeId x, const std::string& path) {
+  const NodeId q = linear(s, x, path + ".q", s.J), k = linear(s, x, path + ".k", s.J),
+               v = linear(s, x, path + ".v", s.J);
+  const NodeId shares = s.b.softmax(s.b.einsum({q, k}, {{'b', 'i', 'j'}, {'b', 'k', 'j'}, {'b', 'i', 'k'}}), 2);
+  const NodeId left = s.b.dropout(shares, 0.25, {0, 1, 2});
+  return s.b.add(x, s.b.einsum({left, v}, {{'b', 'i', 'k'}, {'b', 'k', 'j'}, {'b', 'i', 'j'}}));
+}
+
 /// `count` layers of `layer` over x.
 template <class Layer>
 NodeId stack(Sketch& s, NodeId x, const std::string& name, int count, Layer layer) {
@@ -76,6 +85,9 @@ void layers(std::vector<GeneratedCase>& cases) {
       {"stack_of_two_layers", [](Sketch& s) { weighted_outputs(s, stack(s, shifted_images(s), "blocks", 2, mlp)); }});
   cases.push_back({"stack_of_layers_that_drop_out",
                    [](Sketch& s) { weighted_outputs(s, stack(s, shifted_images(s), "blocks", 3, dropped_mlp)); }});
+  cases.push_back({"stack_of_attentions_that_drop_out", [](Sketch& s) {
+                     weighted_outputs(s, stack(s, shifted_images(s), "blocks", 3, dropped_attention));
+                   }});
   cases.push_back(
       {"stack_of_one_layer", [](Sketch& s) { weighted_outputs(s, stack(s, shifted_images(s), "blocks", 1, mlp)); }});
   cases.push_back({"stack_of_three_transformer_blocks",

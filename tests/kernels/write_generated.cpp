@@ -45,6 +45,7 @@ constexpr const char* headers = R"cpp(#if defined(__GNUC__) && !defined(__clang_
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "tests/kernels/generated_model.hpp"
 )cpp";

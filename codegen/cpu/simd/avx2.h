@@ -62,6 +62,9 @@ typedef __m256 vec;
   return _mm256_blendv_ps(_mm256_set1_ps(other), x, _mm256_castsi256_ps(v_first(n)));
 }
 
+/// The number that all lanes hold.
+[[maybe_unused]] static inline real v_one(vec x) { return _mm256_cvtss_f32(x); }
+
 // Across lanes, by halving: lane i meets lane i + 4, then i + 2, then i + 1.
 [[maybe_unused]] static inline real v_sum(vec x) {
   __m128 half = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));

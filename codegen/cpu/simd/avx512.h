@@ -62,6 +62,9 @@ typedef __m512 vec;
   return _mm512_mask_blend_ps(v_first(n), _mm512_set1_ps(other), x);
 }
 
+/// The number that all lanes hold.
+[[maybe_unused]] static inline real v_one(vec x) { return _mm512_cvtss_f32(x); }
+
 // Across lanes, by halving: lane i meets lane i + 8, then i + 4, then i + 2, then i + 1.
 [[maybe_unused]] static inline real v_sum(vec x) {
   const __m256 half = _mm256_add_ps(_mm512_castps512_ps256(x), _mm512_extractf32x8_ps(x, 1));

@@ -9,6 +9,16 @@ template <class T>
   (void)first, (void)at;
 #endif
 }
+/// The same, to the nearest cache.
+template <class T>
+[[maybe_unused]] static inline void v_fetch_near(const T* first, std::int64_t at) {
+#if defined(__GNUC__)
+  const auto address = reinterpret_cast<std::uintptr_t>(first) + static_cast<std::uintptr_t>(at) * sizeof(T);
+  __builtin_prefetch(reinterpret_cast<const void*>(address), 0, 3);
+#else
+  (void)first, (void)at;
+#endif
+}
 /// Lines in order, which a matrix product is going to go through in strides; none of what would take up more than half
 /// of a second cache.
 template <class T>

@@ -64,6 +64,9 @@ typedef float32x4_t vec;
   return vbslq_f32(v_first(n), x, vdupq_n_f32(other));
 }
 
+/// The number that all lanes hold.
+[[maybe_unused]] static inline real v_one(vec x) { return vgetq_lane_f32(x, 0); }
+
 // Across lanes, by halving: lane i meets lane i + 2, then i + 1.
 [[maybe_unused]] static inline real v_sum(vec x) {
   const float32x2_t half = vadd_f32(vget_low_f32(x), vget_high_f32(x));
