@@ -8,6 +8,7 @@
 #                     architectures; include "<name>_cuda.h". Without the language the sources are written, not compiled.
 #   <name>            with TRAIN: the emitted program: train, eval, predict, attention, ...; where <name>_cuda_model is
 #                     made, with --device cuda
+# A model without a recipe has no loss: its libraries are for inference, and its program trains nothing.
 #
 # DECLARATION is relative to the calling CMakeLists.txt (whose folder is an include folder of the declaration).
 # MODEL is the fully qualified class. ISA are the instruction sets to emit, chosen by CPUID when the program runs (neon: on

@@ -104,6 +104,11 @@ Plan plan_program(const graph::Graph& primitive, const std::string& name, const 
   return plan;
 }
 
+/// Whether the declaration says what training makes small. Without it there is a forward pass alone.
+bool has_loss(const graph::Graph& declared) {
+  return ranges::contains(declared.outputs, graph::Output::Kind::loss, &graph::Output::kind);
+}
+
 /// What is differentiated: the recipe's training loss, where it has one of its own, in the place of the loss.
 graph::Graph training(const graph::Graph& declared) {
   if (!softens(declared.recipe)) return declared;
@@ -127,9 +132,6 @@ Planned plan_model(const graph::Graph& traced, const GeneratorOptions& options) 
   const graph::Graph narrowed = narrow(declared);
   verify(narrowed);
   stages.dump("narrowed", print(narrowed));
-  const graph::Graph joint = differentiate(training(narrowed), false);
-  verify(joint);
-  stages.dump("joint", print(joint));
 
   Planned planned;
   ModelFiles& m = planned.files;
@@ -144,19 +146,31 @@ Planned plan_model(const graph::Graph& traced, const GeneratorOptions& options) 
   m.forward = declared;
   m.targets = options.targets;
   use_tiles(options.tiles_of_cpu ? *options.tiles_of_cpu : embedded("plan/tiles.txt"), m.targets);
-  const graph::Graph evaluated = subgraph(without_dropout(narrowed), {"outputs", "loss"});
+  const bool trains = has_loss(declared);
+  const graph::Graph evaluated =
+      subgraph(without_dropout(narrowed),
+               trains ? std::vector<std::string>{"outputs", "loss"} : std::vector<std::string>{"outputs"});
   const graph::Graph forward = subgraph(evaluated, {"outputs"});
   for (const graph::Node& n : forward.nodes)
     if (n.op == graph::Op::input && n.name == "labels")
       throw Error(fmt::format("the outputs of {} depend on the labels, which are there for the loss only", m.name));
   plan(forward, "forward");
-  plan(evaluated, "evaluate");
-  plan(joint, "loss_and_gradients");
+  if (trains) {
+    const graph::Graph joint = differentiate(training(narrowed), false);
+    verify(joint);
+    stages.dump("joint", print(joint));
+    plan(evaluated, "evaluate");
+    plan(joint, "loss_and_gradients");
+  }
   m.arena = make_arena(declared, m.plans.back().program);
-  if (m.arena.reals == 0) throw Error(fmt::format("the model {} has no parameters: there is nothing to train", m.name));
-  const graph::Graph inputs = subgraph(differentiate(evaluated, true), {"outputs", "loss", "images"});
-  plan(inputs, "input_gradient");
-  plan(optimizer(declared.recipe, m.arena.reals, declared.name), "update");
+  if (m.arena.reals == 0)
+    throw Error(
+        fmt::format("the model {} has no parameters: there is nothing to {}", m.name, trains ? "train" : "load"));
+  if (trains) {
+    const graph::Graph inputs = subgraph(differentiate(evaluated, true), {"outputs", "loss", "images"});
+    plan(inputs, "input_gradient");
+    plan(optimizer(declared.recipe, m.arena.reals, declared.name), "update");
+  }
 
   // Whoever looks inside wants to see every token.
   const graph::Graph whole = subgraph(without_dropout(declared), {"outputs"});
@@ -164,16 +178,15 @@ Planned plan_model(const graph::Graph& traced, const GeneratorOptions& options) 
   plan(m.inspected, "inspect");
   m.packed = make_packed_arena(m.plans, m.arena, m.targets);
   m.forward_flops = flops(simplify(decompose(whole)));
-  m.gradient_flops = flops(simplify(decompose(differentiate(training(declared), false))));
+  if (trains) m.gradient_flops = flops(simplify(decompose(differentiate(training(declared), false))));
   return planned;
 }
 
 }  // namespace
 
 std::string summarize(const graph::Graph& traced) {
-  const bool trains =
-      ranges::any_of(traced.outputs, [](const graph::Output& o) { return o.kind == graph::Output::Kind::loss; });
-  return trains ? summary(plan_model(traced, {}).files) : shape_table(canonical_order(traced));
+  const bool is_model = ranges::contains(traced.nodes, "images", &graph::Node::name);
+  return is_model ? summary(plan_model(traced, {}).files) : shape_table(canonical_order(traced));
 }
 
 namespace {
@@ -201,6 +214,11 @@ std::string predict(const graph::Graph& traced, const GeneratorOptions& options,
 std::map<std::string, std::string> generate(const graph::Graph& traced, const GeneratorOptions& options) {
   const Planned planned = plan_model(traced, options);
   const ModelFiles& m = planned.files;
+  if (options.train && !trains(m.plans) && (m.image_shape().size() != 3 || m.output_shape().size() != 1))
+    throw Error(
+        fmt::format("{} makes [{}] of [{}]: a program (--train, TRAIN) is for models that make a row of numbers of a "
+                    "picture, [channels, height, width]",
+                    m.name, fmt::join(m.output_shape(), ", "), fmt::join(m.image_shape(), ", ")));
   std::map<std::string, std::string> files;
   files[m.name + ".h"] = emit_header(m);
   files[m.name + "_kernels.h"] = emit_kernels_header(m);
@@ -236,12 +254,12 @@ std::vector<Target> targets_of(Precision precision) {
 
 constexpr const char* usage = R"(Usage: {0} --out DIR [options]
 
-Writes the sources of {1}: C header, kernels for each instruction set, training program.
+Writes the sources of {1}: C header, kernels for each instruction set, program.
 
   --out DIR      folder to write to, made when it is missing
   --isa LIST     instruction sets, comma separated: scalar (must be there), avx2, avx512 and, for products of bf16,
                  avx512_bf16, amx, for those of int8 avx512_vnni, amx (default: all of these); neon (64-bit Arm)
-  --train        write the program with the training loop as well
+  --train        write the program as well, with the training loop where the declaration has a loss
   --tiles FILE   tiles of matrix products, measured by bench/tune.py, in the place of the table that is built in
   --cuda         write the kernels for CUDA as well, and with --train what the program needs to use them
   --cuda-tile [KERNEL=][wgmma:]ROWSxCOLUMNS

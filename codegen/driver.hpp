@@ -14,7 +14,7 @@ struct GeneratorOptions {
   std::vector<Target> targets = cpu_targets;  ///< those of bf16_targets and int8_targets only with that precision
   std::string real = "float";                 ///< "double": for tests, scalar only
   Precision precision = Precision::fp32;
-  bool train = false;  ///< the program with the training loop as well
+  bool train = false;  ///< the program as well, with the training loop where there is a loss
   bool cuda = false;   ///< the kernels for CUDA as well
   std::optional<std::string>
       tiles_of_cpu;   ///< a table for codegen/plan/tuned.hpp, in the place of codegen/plan/tiles.txt
@@ -30,7 +30,7 @@ std::string predict(const graph::Graph& traced, const GeneratorOptions& options,
                     std::int64_t batch);
 
 /// What NAME_summary() of the emitted model returns: shapes, parameters, contract. Plans, but writes no kernel; a graph
-/// without a loss is not planned and has no contract.
+/// without images is no model: it is not planned and has no contract.
 std::string summarize(const graph::Graph& traced);
 
 /// The options that --help lists. Returns the exit code; errors are one sentence on standard error.

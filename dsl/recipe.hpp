@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <concepts>
 #include <cstdint>
 #include <string_view>
 
@@ -96,7 +97,23 @@ struct Recipe {
   graph::Recipe record() const;
 };
 
+/// Whether a model says how it is trained. One that does not is a forward pass alone, and its library is for inference.
+template <class Model>
+concept HasRecipe = requires { Model::recipe; };
+
 namespace detail {
+
+/// A model's recipe; of a forward pass alone no more than what its pictures go through, where it says so:
+/// static constexpr Preprocessing input{.mean = 0.5, .deviation = 0.5};
+template <class Model>
+constexpr Recipe recipe_of() {
+  if constexpr (HasRecipe<Model>)
+    return Model::recipe;
+  else if constexpr (requires { requires std::same_as<decltype(Model::input), const Preprocessing>; })
+    return {.input = Model::input};
+  else
+    return {};
+}
 
 /// A number of a recipe that has no meaning.
 struct RecipeFault {
@@ -143,7 +160,7 @@ template <class Model>
 struct RecipeProblem {
   constexpr Text operator()() const {
     Text t;
-    constexpr RecipeFault fault = recipe_fault(Model::recipe);
+    constexpr RecipeFault fault = recipe_fault(recipe_of<Model>());
     if (!fault.name.empty())
       t.put("recipe of ").put(Model::module_name).put(": ").put(fault.name).put(" ").put(fault.needs).put(" [recipe]");
     return t;

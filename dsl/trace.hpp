@@ -65,9 +65,10 @@ inline void demand_that_only_the_batch_is_unknown(const graph::Graph& g, const D
 /// "loss" (the recipe's), and the recipe itself. Where the recipe softens labels there is an input "targets" as well,
 /// of the shape of the outputs, and "training_loss", which is what is differentiated.
 ///
-/// Model has one non-template forward of one tensor, and a static constexpr Recipe named recipe. Throws
-/// std::logic_error for what only tracing can see: results that nothing uses, parameters that would get no gradient,
-/// members missing from TESSERA_MEMBERS, a Stack applied twice, a second axis without a size. Sentence: [model-images].
+/// Model has one non-template forward of one tensor, and a static constexpr Recipe named recipe. Without a recipe there
+/// are neither labels nor a loss, and what is generated is for inference. Throws std::logic_error for what only tracing
+/// can see: results and parameters that nothing uses, parameters that would get no gradient, members missing from
+/// TESSERA_MEMBERS, a Stack applied twice, a second axis without a size. Sentence: [model-images].
 template <class Model>
 graph::Graph trace(std::string name) {
   using Signature = detail::Signature<decltype(&Model::forward)>;
@@ -83,29 +84,31 @@ graph::Graph trace(std::string name) {
   } else if constexpr (!fits<Problem>) {
     refuse<Problem>();
   } else {
-    using Labels = TensorOf<Dims<typename Images::dims::template at<0>>>;
-    static_assert(Model::recipe.loss == Loss::cross_entropy);
     if constexpr (!fits<detail::RecipeProblem<Model>>) refuse<detail::RecipeProblem<Model>>();
-    g.recipe = Model::recipe.record();
+    constexpr Recipe recipe = detail::recipe_of<Model>();
+    static_assert(recipe.loss == Loss::cross_entropy);
+    g.recipe = recipe.record();
 
     graph::Builder builder(g);
     RecorderScope scope(builder);
     Model model;
     const Images images(builder.input("images", Images::shape.dims()));
-    const Labels labels(builder.input("labels", Labels::shape.dims(), graph::Type::integer));
+    [[maybe_unused]] graph::NodeId labels = graph::none;
+    using Labels = TensorOf<Dims<typename Images::dims::template at<0>>>;
+    if constexpr (HasRecipe<Model>) labels = builder.input("labels", Labels::shape.dims(), graph::Type::integer);
     bind(model, "");
     const auto outputs = model(images);
-    const auto loss = cross_entropy(outputs, labels);
-    if constexpr (!poisoned<decltype(outputs), decltype(loss)>) {
+    if constexpr (!poisoned<decltype(outputs)>) {
+      [[maybe_unused]] const auto add_loss = [&]<class L>(const char* name, const L& loss) {
+        if constexpr (!poisoned<L>) g.outputs.push_back({graph::Output::Kind::loss, name, node_of(loss), graph::none});
+      };
       g.outputs.push_back({graph::Output::Kind::value, "outputs", node_of(outputs), graph::none});
-      g.outputs.push_back({graph::Output::Kind::loss, "loss", node_of(loss), graph::none});
+      if constexpr (HasRecipe<Model>) add_loss("loss", cross_entropy(outputs, Labels(labels)));
       detail::demand_that_only_the_batch_is_unknown(g, Images::shape[0]);
       detail::demand_that_everything_is_used(g);
-      if constexpr (Model::recipe.labels.any()) {
+      if constexpr (recipe.labels.any()) {
         using Targets = TensorOf<typename decltype(outputs)::dims>;
-        const Targets targets(builder.input("targets", Targets::shape.dims()));
-        const auto training_loss = cross_entropy(outputs, targets);
-        g.outputs.push_back({graph::Output::Kind::loss, "training_loss", node_of(training_loss), graph::none});
+        add_loss("training_loss", cross_entropy(outputs, Targets(builder.input("targets", Targets::shape.dims()))));
       }
     }
   }

@@ -65,7 +65,8 @@ inline std::string described(const graph::Graph& g, const graph::Node& n) {
 }
 
 /// Throws std::logic_error when a result is computed that no output depends on, or when a parameter would get no
-/// gradient. Of results that follow from one another, the last is named; parameters are named by their keys.
+/// gradient or, where there is no loss, is not read. Of results that follow from one another, the last is named;
+/// parameters are named by their keys.
 inline void demand_that_everything_is_used(const graph::Graph& g) {
   std::vector<graph::NodeId> outputs, loss;
   for (const graph::Output& output : g.outputs) {
@@ -81,7 +82,7 @@ inline void demand_that_everything_is_used(const graph::Graph& g) {
   std::string unused, dead;
   for (std::size_t i = 0; i < g.nodes.size(); ++i) {
     const graph::Node& n = g.nodes[i];
-    if (n.op == graph::Op::parameter) {
+    if (n.op == graph::Op::parameter && !loss.empty()) {
       if (!learns[i]) dead += (dead.empty() ? "" : ", ") + n.name;
     } else if (!used[i] && !read[i]) {
       unused += (unused.empty() ? "" : ", ") + described(g, n);

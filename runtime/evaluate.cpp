@@ -53,7 +53,10 @@ Evaluation evaluate(const Model& model, const Recipe& recipe, const Inference& i
       normalize(data.image(first + i), data.channels, recipe.input, images.floats() + i * data.image_size());
     float loss = 0;
     const std::int32_t* labels = data.labels.data() + first;
-    inference.evaluate(images.floats(), labels, size, outputs.floats(), &loss);
+    if (model.has_loss())
+      inference.evaluate(images.floats(), labels, size, outputs.floats(), &loss);
+    else
+      inference.forward(images.floats(), size, outputs.floats());
     result.loss += static_cast<double>(loss) * static_cast<double>(size);
     for (std::int64_t i = 0; i < size; ++i) {
       const std::span<const float> row(outputs.floats() + i * model.classes, static_cast<std::size_t>(model.classes));

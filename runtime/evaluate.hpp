@@ -21,7 +21,7 @@ std::vector<float> probabilities(const Model& model, std::span<const float> row)
 bool among_largest(std::span<const float> row, std::int32_t label, std::int64_t k);
 
 struct Evaluation {
-  double loss = 0;  ///< mean over the images
+  double loss = 0;  ///< mean over the images; 0 where the model has none
   std::int64_t correct = 0;
   std::int64_t among_five = 0;          ///< images whose class is among the five likeliest
   std::vector<std::int32_t> predicted;  ///< the answer for each image

@@ -10,7 +10,8 @@ namespace {
 /// The most that any use of so many images takes; an inspection is of one.
 template <class Sizes>
 std::int64_t scratch_bytes(const Sizes& of, std::int64_t batch) {
-  return std::max({of.forward_scratch_bytes(batch), of.evaluate_scratch_bytes(batch), of.inspect_scratch_bytes(1)});
+  const std::int64_t evaluate = of.evaluate_scratch_bytes ? of.evaluate_scratch_bytes(batch) : 0;
+  return std::max({of.forward_scratch_bytes(batch), evaluate, of.inspect_scratch_bytes(1)});
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ class Inference {
 
   /// outputs [count, classes] of images [count, C, H, W].
   void forward(const float* images, std::int64_t count, float* outputs) const;
-  /// As forward, and the mean loss over the images.
+  /// As forward, and the mean loss over the images, of a model that has one.
   void evaluate(const float* images, const std::int32_t* labels, std::int64_t count, float* outputs, float* loss) const;
   Inspection inspect(const float* image) const;
 

@@ -73,7 +73,8 @@ struct Cuda {
   void (*run_graph)(void* graph, void* stream) = nullptr;
   void (*release_graph)(void* graph) = nullptr;
 
-  // Of the model. Pointers are to the GPU's memory.
+  // Of the model. Pointers are to the GPU's memory. What only training needs, and `evaluate`, is null where the
+  // declaration has no loss.
   std::int64_t packed_bytes = 0;  ///< of the copy of the parameters that products read; 0: they read them as they are
   std::int64_t (*largest_batch)() = nullptr;
   std::int64_t (*forward_scratch_bytes)(std::int64_t batch) = nullptr;
@@ -103,7 +104,8 @@ struct Cuda {
 };
 
 /// Sizes and entry points of one emitted model. Every function returns 0 or an error code that `error` puts into words.
-/// All memory is the caller's, aligned to `alignment` bytes. `batch` may be any number from 1 on.
+/// All memory is the caller's, aligned to `alignment` bytes. `batch` may be any number from 1 on. What only training
+/// needs, and `evaluate`, is missing (zero, or null) where the declaration has no loss.
 struct Model {
   std::string name;                    ///< "vit_mnist"
   std::uint64_t declaration_hash = 0;  ///< changes with the declaration
@@ -113,7 +115,7 @@ struct Model {
   std::int64_t packed_forward_floats = 0;  ///< of the one that `pack_forward` makes
   /// What the optimiser keeps, each as long as the parameters and zero at the start, one after the other: what their
   /// keys begin with in checkpoints. "average." is the moving average of the parameters, which is what is evaluated.
-  std::vector<std::string> optimizer_state;
+  std::vector<std::string> optimizer_state{};
   std::int64_t image_shape[3]{};  ///< channels, height, width
   Grid patches{};                 ///< that an image is cut into; zeros: it is not
   std::int64_t classes = 0;       ///< numbers in a row of outputs
@@ -122,6 +124,7 @@ struct Model {
   std::string summary;                     ///< the shape table, as text
   std::string optimizer{}, schedule{};     ///< what the declared recipe says of them, as text
 
+  bool has_loss() const { return evaluate != nullptr; }
   std::int64_t optimizer_floats() const { return static_cast<std::int64_t>(optimizer_state.size()) * parameter_floats; }
   /// Where the moving average stands in the optimiser's state; nothing where there is none.
   std::optional<std::int64_t> average_offset() const {

@@ -95,7 +95,7 @@ int evaluate_command(const Model& model, const Recipe& declared, const EvalOptio
   const Inference inference(model, parameters->floats(), recipe.batch, gpu);
   if (!inference.reads_parameters()) parameters.reset();
   const Evaluation evaluation = evaluate(model, recipe, inference, data, recipe.batch);
-  std::cout << evaluation_table(data, evaluation);
+  std::cout << evaluation_table(model, data, evaluation);
   if (options.confusion.empty()) return 0;
   write_file(options.confusion,
              confusion_svg(confusion(data, evaluation), text(model.name, ": ", fixed(100 * evaluation.accuracy(), 2),
@@ -273,37 +273,41 @@ void check_second_cache() {
     fail(text("TESSERA_SECOND_CACHE=", given, " is not a number of bytes above 0"));
 }
 
+/// What --help ends with.
+std::string footer(const Model& model) {
+  std::string examples;
+  const auto example = [&](const char* arguments) { examples += text("\n  ", model.name, " ", arguments); };
+  if (model.has_loss()) {
+    example("train");
+    example("train --data mnist --epochs 10 --out run");
+    example("train --resume --out run");
+  } else {
+    example("import weights.safetensors --out run");
+  }
+  example("eval --out run");
+  example("predict --out run --invert photo.jpg");
+  if (model.attention.layers > 0) example("attention --out run --invert photo.jpg -o seen.png");
+  return text(
+      model.has_loss()
+          ? "A training run keeps everything in one folder: checkpoint.safetensors (model, optimiser and place\n"
+            "in the data), curve.csv, curve.svg, predictions.svg, report.txt and report.html, which holds it all. "
+            "Ctrl-C saves and stops;\n"
+            "train --resume goes on, with the same numbers as if nothing had happened.\n\n"
+          : "The parameters come from training elsewhere: import makes a checkpoint of them.\n\n",
+      "Environment:\n"
+      "  TESSERA_ISA=scalar|avx2|avx512   kernels to use instead of the best ones for this machine\n"
+      "  TESSERA_SECOND_CACHE=BYTES       of a core, instead of what the system says\n\n"
+      "Examples:",
+      examples, "\n");
+}
+
 int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int argc, char** argv) {
   check_second_cache();
   // A file that would grow past its limit is an error with a sentence, not the end of the program.
   std::signal(SIGXFSZ, SIG_IGN);
-  CLI::App app(text(model.name, ": trains, evaluates and applies the model."), model.name);
+  CLI::App app(text(model.name, train ? ": trains, evaluates" : ": evaluates", " and applies the model."), model.name);
   app.require_subcommand(0, 1);
-  app.footer(
-      text("A training run keeps everything in one folder: checkpoint.safetensors (model, optimiser and place\n"
-           "in the data), curve.csv, curve.svg, predictions.svg, report.txt and report.html, which holds it all. "
-           "Ctrl-C saves and stops;\n"
-           "train --resume goes on, with the same numbers as if nothing had happened.\n\n"
-           "Environment:\n"
-           "  TESSERA_ISA=scalar|avx2|avx512   kernels to use instead of the best ones for this machine\n"
-           "  TESSERA_SECOND_CACHE=BYTES       of a core, instead of what the system says\n\n"
-           "Examples:\n"
-           "  ",
-           model.name,
-           " train\n"
-           "  ",
-           model.name,
-           " train --data mnist --epochs 10 --out run\n"
-           "  ",
-           model.name,
-           " train --resume --out run\n"
-           "  ",
-           model.name,
-           " eval --out run\n"
-           "  ",
-           model.name, " predict --out run --invert photo.jpg\n",
-           model.attention.layers > 0 ? text("  ", model.name, " attention --out run --invert photo.jpg -o seen.png\n")
-                                      : ""));
+  app.footer(footer(model));
   std::int64_t threads = 0;
   app.add_option("--threads", threads, "Threads to use (default: all cores); results do not depend on it")
       ->check(in(1, 4096))
@@ -316,6 +320,7 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
   training.out = default_out;
   training.command = argv[0];
   CLI::App* train_app = app.add_subcommand("train", "Train the model");
+  if (!train) train_app->group("");  // understood, but not among what --help lists
   add_data_options(train_app, training.data, training.digits, training.limit);
   train_app->add_option("--out", training.out, "Folder for everything the run writes")
       ->capture_default_str()
@@ -352,7 +357,8 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
 
   EvalOptions evaluation;
   evaluation.out = default_out;
-  CLI::App* eval_app = app.add_subcommand("eval", "Loss and accuracy on the test images, in all and for each class");
+  CLI::App* eval_app = app.add_subcommand(
+      "eval", text(train ? "Loss and accuracy" : "Accuracy", " on the test images, in all and for each class"));
   add_checkpoint_options(eval_app, evaluation);
   add_data_options(eval_app, evaluation.data, evaluation.digits, evaluation.limit);
   eval_app->add_flag("--on-training-images", evaluation.on_training_images, "Use the training images instead");
@@ -392,7 +398,8 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
   }
 
   BenchOptions speed;
-  CLI::App* bench_app = app.add_subcommand("bench", "Time the forward pass and the training step");
+  CLI::App* bench_app =
+      app.add_subcommand("bench", text("Time the forward pass", train ? " and the training step" : ""));
   bench_app->add_option("--batch", speed.batches, "Batch sizes")
       ->capture_default_str()
       ->check(in(1, 1'000'000))
@@ -446,10 +453,12 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
     return 2;
   }
   if (app.get_subcommands().empty()) {
-    std::cerr << model.name << ": say what to do, for example train, eval or predict (" << model.name
-              << " --help tells more)" << std::endl;
+    std::cerr << model.name << ": say what to do, for example " << (train ? "train, " : "") << "eval or predict ("
+              << model.name << " --help tells more)" << std::endl;
     return 2;
   }
+  if (*train_app && !train)
+    fail("the declaration has no loss: there is nothing to train (a recipe beside forward gives it one)");
   use_threads(threads);
   std::optional<Gpu> gpu;
   if (device == "cuda") gpu.emplace(model);

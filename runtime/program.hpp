@@ -6,9 +6,9 @@
 
 namespace tessera::runtime {
 
-/// Does what the command line says. `train` is the emitted training loop. Returns the program's exit code: 0, 1 after
-/// an error (one sentence on standard error), 2 for a command line that cannot be understood, 130 after SIGINT or
-/// SIGTERM.
+/// Does what the command line says. `train` is the emitted training loop, null where the model has no loss. Returns the
+/// program's exit code: 0, 1 after an error (one sentence on standard error), 2 for a command line that cannot be
+/// understood, 130 after SIGINT or SIGTERM.
 int program(const Model& model, const Recipe& recipe, int (*train)(Session&), int argc, char** argv);
 
 }  // namespace tessera::runtime

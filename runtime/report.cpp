@@ -11,11 +11,12 @@
 
 namespace tessera::runtime {
 
-std::string evaluation_table(const Dataset& data, const Evaluation& evaluation) {
-  std::string out = text(
-      "images    ", grouped(data.size()), " (", data.source, ")\nloss      ", fixed(evaluation.loss, 4), "\naccuracy  ",
-      fixed(100 * evaluation.accuracy(), 2), "% (", evaluation.correct, " of ", data.size(), ")\ntop 5     ",
-      fixed(100 * evaluation.accuracy_of_five(), 2), "% (", evaluation.among_five, " of ", data.size(), ")\n\n");
+std::string evaluation_table(const Model& model, const Dataset& data, const Evaluation& evaluation) {
+  const std::string loss = model.has_loss() ? "loss      " + fixed(evaluation.loss, 4) + "\n" : "";
+  std::string out =
+      text("images    ", grouped(data.size()), " (", data.source, ")\n", loss, "accuracy  ",
+           fixed(100 * evaluation.accuracy(), 2), "% (", evaluation.correct, " of ", data.size(), ")\ntop 5     ",
+           fixed(100 * evaluation.accuracy_of_five(), 2), "% (", evaluation.among_five, " of ", data.size(), ")\n\n");
   const auto classes = static_cast<std::size_t>(data.classes);
   std::size_t longest = std::string("class").size();
   for (const std::string& name : data.names) longest = std::max(longest, name.size());
@@ -95,17 +96,22 @@ std::string summary_text(const Model& model, const Recipe& recipe) {
   for (const tessera_parameter& p : model.parameters) count += elements(Shape(p.shape, p.shape + p.rank));
   char hash[17];
   std::snprintf(hash, sizeof hash, "%016llx", static_cast<unsigned long long>(model.declaration_hash));
-  const std::int64_t training = 4 * (2 * model.parameter_floats + model.optimizer_floats()) +
-                                model.train_scratch_bytes(model.images_at_once(recipe.batch));
   const std::int64_t predicting = 4 * model.parameter_floats + model.forward_scratch_bytes(1);
+  std::string to_train, trained;
+  if (model.has_loss()) {
+    const std::int64_t training = 4 * (2 * model.parameter_floats + model.optimizer_floats()) +
+                                  model.train_scratch_bytes(model.images_at_once(recipe.batch));
+    to_train = text(", ", bytes(training), " to train at batch ", recipe.batch);
+    trained = text("recipe        ", recipe.epochs, " epochs, batch ", recipe.batch, ", learning rate ",
+                   shortest(recipe.learning_rate), ", seed ", recipe.seed, "\n");
+  }
   std::string out = model.summary;
   if (!out.empty() && out.back() != '\n') out += '\n';
   return out + text("\nmodel         ", model.name, " (declaration ", hash, ")\nparameters    ", grouped(count), " in ",
                     model.parameters.size(), " tensors\ninput         ", model.image_shape[0], "x",
                     model.image_shape[1], "x", model.image_shape[2], ", outputs ", model.classes, "\nmemory        ",
-                    bytes(predicting), " to predict one image, ", bytes(training), " to train at batch ", recipe.batch,
-                    "\nrecipe        ", recipe.epochs, " epochs, batch ", recipe.batch, ", learning rate ",
-                    shortest(recipe.learning_rate), ", seed ", recipe.seed, "\nkernels       ", model.isa(), "\n");
+                    bytes(predicting), " to predict one image", to_train, "\n", trained, "kernels       ", model.isa(),
+                    "\n");
 }
 
 }  // namespace tessera::runtime

@@ -13,9 +13,9 @@
 
 namespace tessera::runtime {
 
-/// Loss, accuracy, how often the class is among the five likeliest, and for each class: how many there are, how many
-/// were found, and what they are most often taken for.
-std::string evaluation_table(const Dataset& data, const Evaluation& evaluation);
+/// Loss, where the model has one, accuracy, how often the class is among the five likeliest, and for each class: how
+/// many there are, how many were found, and what they are most often taken for.
+std::string evaluation_table(const Model& model, const Dataset& data, const Evaluation& evaluation);
 
 /// One line: the name, the most likely class with its probability, and the next ones, `top` in all. Classes are told by
 /// their names or, where there are none, by their numbers.

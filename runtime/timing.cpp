@@ -45,8 +45,10 @@ std::string timing_table(const Model& model, const Recipe& recipe, const std::ve
     table += padded(what, -14) + padded(std::to_string(batch), 7) + padded(fixed(1000 * seconds, 3), 13) +
              padded(grouped(static_cast<std::int64_t>(static_cast<double>(batch) / seconds)), 13) + '\n';
   };
-  Counter counter("timing runs", 2 * static_cast<std::int64_t>(batches.size()) * runs);
-  for (const bool training : {false, true})
+  std::vector<bool> kinds{false};
+  if (model.has_loss()) kinds.push_back(true);
+  Counter counter("timing runs", static_cast<std::int64_t>(kinds.size() * batches.size()) * runs);
+  for (const bool training : kinds)
     for (const std::int64_t size : batches) {
       const Arena images = Arena::of_floats(size * image, model.alignment);
       Random random(1, 0, 0);

@@ -394,33 +394,31 @@ std::string images_at_once(const ModelFiles& m) {
                      image, m.real, batch_chunks - 1, batch_chunks);
 }
 
+/// The body of the function that puts error codes into words.
+std::string errors(const ModelFiles& m) {
+  std::string body = "  switch (code) {\n";
+  const auto add = [&](const std::string& code, const std::string& words) {
+    body += fmt::format("    case {}_{}:\n      return \"{}\";\n", m.upper(), code, words);
+  };
+  const bool training = trains(m.plans);
+  add("OK", "no error");
+  add("ERROR_NULL", "a pointer is null");
+  add("ERROR_BATCH", "the batch must hold at least one image");
+  if (training) add("ERROR_LABEL", fmt::format("a label is not in [0, {})", m.classes()));
+  add("ERROR_ISA", "TESSERA_ISA names kernels that do not exist or that this processor cannot run");
+  if (training) {
+    add("ERROR_STEP", "steps are counted from 1");
+    add("ERROR_AT_ONCE", m.plan("loss_and_gradients").program.groups
+                             ? "at least a sixteenth of the batch has to be worked on at once"
+                             : "all images of the batch have to be worked on at once");
+  }
+  return body + "    default:\n      return \"unknown error code\";\n  }\n";
+}
+
 std::string body_of(const ModelFiles& m, const tree::Function& f) {
   const std::string n = m.name, u = m.upper(), r = m.real, what = f.name.substr(n.size() + 1);
   const graph::Recipe& recipe = m.forward.recipe;
-  if (what == "error")
-    return fmt::format(R"cpp(  switch (code) {{
-    case {0}_OK:
-      return "no error";
-    case {0}_ERROR_NULL:
-      return "a pointer is null";
-    case {0}_ERROR_BATCH:
-      return "the batch must hold at least one image";
-    case {0}_ERROR_LABEL:
-      return "a label is not in [0, {1})";
-    case {0}_ERROR_ISA:
-      return "TESSERA_ISA names kernels that do not exist or that this processor cannot run";
-    case {0}_ERROR_STEP:
-      return "steps are counted from 1";
-    case {0}_ERROR_AT_ONCE:
-      return "{2}";
-    default:
-      return "unknown error code";
-  }}
-)cpp",
-                       u, m.classes(),
-                       m.plan("loss_and_gradients").program.groups
-                           ? "at least a sixteenth of the batch has to be worked on at once"
-                           : "all images of the batch have to be worked on at once");
+  if (what == "error") return errors(m);
   if (what == "images_at_once") return images_at_once(m);
   if (what == "isa") return "  const int isa = choose_isa();\n  return isa < 0 ? \"\" : isa_names[isa];\n";
   if (what == "summary") return "  return" + literal(summary(m)) + ";\n";
@@ -507,14 +505,17 @@ Words philox(std::uint64_t counter, std::uint64_t stream, std::uint64_t key) {
 }
 )cpp";
   out += isa_choice(m);
-  out += fmt::format(R"cpp(
+  if (trains(m.plans))
+    out += fmt::format(R"cpp(
 // Whether every label names a class.
 bool labels_fit(const std::int32_t* labels, std::int64_t batch) {{
   for (std::int64_t i = 0; i < batch; ++i)
-    if (labels[i] < 0 || labels[i] >= {1}_CLASSES) return false;
+    if (labels[i] < 0 || labels[i] >= {}_CLASSES) return false;
   return true;
 }}
-
+)cpp",
+                       u);
+  out += fmt::format(R"cpp(
 // Each parameter begins on a multiple of 16 floats; what lies between them is zero.
 void zero_gaps({2}* arena) {{
   for (int p = 0; p < {1}_PARAMETERS; ++p)
@@ -525,7 +526,7 @@ void zero_gaps({2}* arena) {{
 
 extern "C" {{
 )cpp",
-                     n, u, m.real, update_helpers(m));
+                     n, u, m.real, trains(m.plans) ? update_helpers(m) : "");
   for (const tree::Function& f : api_functions(m)) out += "\n" + tree::print_head(f) + body_of(m, f) + "}\n";
   return out + "\n}  // extern \"C\"\n";
 }

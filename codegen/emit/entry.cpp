@@ -7,6 +7,10 @@
 
 namespace tessera::codegen {
 
+bool trains(const std::vector<Plan>& plans) {
+  return ranges::any_of(plans, [](const Plan& plan) { return differentiates(plan.program); });
+}
+
 bool softens(const graph::Recipe& recipe) { return recipe.smoothing > 0 || recipe.mixup > 0 || recipe.cutmix > 0; }
 
 bool takes_random(const KernelProgram& program) {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "codegen/emit/tree.hpp"
-#include "codegen/kernels/kernel.hpp"
+#include "codegen/plan/plan.hpp"
 
 namespace tessera::codegen {
 
@@ -14,6 +14,9 @@ std::vector<tree::Parameter> entry_parameters(const KernelProgram& program, cons
 
 /// Of the function that packs the parameters.
 std::vector<tree::Parameter> pack_parameters(const std::string& real);
+
+/// Whether the declaration has a loss: else its programs are those of inference, forward and inspect.
+bool trains(const std::vector<Plan>& plans);
 
 /// Whether training takes probabilities, "targets" [batch, classes], in the place of labels.
 bool softens(const graph::Recipe& recipe);

@@ -54,10 +54,34 @@ std::vector<tree::Function> api_functions(const ModelFiles& m) {
   add("summary", {{"void", ""}}, {"The shape table."}, "const char*");
   add("init", {{out, "parameters"}, {"uint64_t", "seed"}},
       {"Starting values as declared, by a counter-based generator: a seed gives the same numbers everywhere."});
-  add("pack", {parameters, {out, "packed"}},
-      {m.packed.reals
-           ? "Copies the parameters into the form that this processor's kernels read: after every change of them."
-           : "For these kernels there is nothing to pack: `packed` is never read."});
+  const std::string packs =
+      m.packed.reals
+          ? "Copies the parameters into the form that this processor's kernels read: after every change of them."
+          : "For these kernels there is nothing to pack: `packed` is never read.";
+  const auto add_forward = [&] {
+    add("forward", {parameters, packed, images, batch, outputs, scratch},
+        {fmt::format("outputs [batch, {}] of images.", fmt::join(m.output_shape(), ", "))});
+  };
+  const AttentionMaps a = attention_maps(m);
+  const auto add_inspect = [&] {
+    add("inspect", {parameters, packed, images, batch, {out, "maps"}, {out, "magnitudes"}, scratch},
+        {a.layers ? fmt::format(
+                        "What each token attends to, rows summing to one: maps [batch, {} layers, {} heads, {}, {}].",
+                        a.layers, a.heads, a.rows, a.columns)
+                  : "There are no attention maps: `maps` is never written.",
+         fmt::format("Magnitudes [batch, {}] are the means of |x| of what the layers of the table {}_layers give.",
+                     layers(m).size(), n)});
+  };
+  if (!trains(m.plans)) {
+    add("pack_forward", {parameters, {out, "packed"}}, {packs});
+    if (m.packed.reals)
+      functions.back().comment.emplace_back(
+          "To forward and inspect `parameters` may then be null: they read it no more.");
+    add_forward();
+    add_inspect();
+    return functions;
+  }
+  add("pack", {parameters, {out, "packed"}}, {packs});
   add("pack_forward", {parameters, {out, "packed"}},
       m.packed.forward_reals
           ? std::vector<std::string>{fmt::format("As pack, but only what forward, evaluate and inspect read: the first "
@@ -65,8 +89,7 @@ std::vector<tree::Function> api_functions(const ModelFiles& m) {
                                                  m.upper()),
                                      "To these three functions `parameters` may be null: they read it no more."}
           : std::vector<std::string>{"For forward, evaluate and inspect there is nothing to pack."});
-  add("forward", {parameters, packed, images, batch, outputs, scratch},
-      {fmt::format("outputs [batch, {}] of images.", fmt::join(m.output_shape(), ", "))});
+  add_forward();
   add("evaluate", {parameters, packed, images, labels, batch, outputs, loss, scratch},
       {"As forward, and the mean loss over the batch."});
   const tree::Parameter wanted = softens(recipe) ? tree::Parameter{in, "targets"} : labels;
@@ -89,14 +112,7 @@ std::vector<tree::Function> api_functions(const ModelFiles& m) {
   add("input_gradient", {parameters, packed, images, labels, batch, outputs, loss, {out, "image_gradients"}, scratch},
       {fmt::format("The gradient of the loss with respect to each pixel: [batch, {}].",
                    fmt::join(m.image_shape(), ", "))});
-  const AttentionMaps a = attention_maps(m);
-  add("inspect", {parameters, packed, images, batch, {out, "maps"}, {out, "magnitudes"}, scratch},
-      {a.layers
-           ? fmt::format("What each token attends to, rows summing to one: maps [batch, {} layers, {} heads, {}, {}].",
-                         a.layers, a.heads, a.rows, a.columns)
-           : "There are no attention maps: `maps` is never written.",
-       fmt::format("Magnitudes [batch, {}] are the means of |x| of what the layers of the table {}_layers give.",
-                   layers(m).size(), n)});
+  add_inspect();
   add("update", {{out, "parameters"}, {in, "gradients"}, {out, "optimizer"}, step, {"float", "learning_rate"}},
       {update_comment(recipe)});
   add("learning_rate", {{"double", "rate"}, {"int64_t", "step"}, {"int64_t", "steps_per_epoch"}, {"int64_t", "steps"}},
@@ -146,6 +162,7 @@ std::string scratch_macro(const ModelFiles& m, const std::string& what, const st
 
 std::string emit_header(const ModelFiles& m) {
   const std::string u = m.upper(), n = m.name;
+  const bool training = trains(m.plans);
   std::int64_t pixels = 1, tensors = 0;
   for (std::int64_t d : m.image_shape()) pixels *= d;
   for (const ArenaEntry& e : m.arena.entries) tensors += e.count;
@@ -192,57 +209,73 @@ typedef struct tessera_parameter {{
   macro("IMAGE_FLOATS", pixels, "of one image");
   macro("OUTPUT_FLOATS", m.output_reals(),
         m.output_shape().size() == 1 ? "of one row of outputs" : "of one image's outputs");
-  macro("CLASSES", m.classes(), "labels are below it");
+  if (training) macro("CLASSES", m.classes(), "labels are below it");
   macro("PARAMETERS", tensors, "rows of the parameter table");
-  macro("PARAMETER_FLOATS", m.arena.reals, "of the parameters, and of the gradients; gaps are zero");
-  macro("PACKED_FLOATS", m.packed.reals,
-        m.packed.reals ? "of the packed parameters" : "these kernels read the parameters as they are");
-  macro("PACKED_FORWARD_FLOATS", m.packed.forward_reals, "of those that forward, evaluate and inspect read");
-  macro("OPTIMIZER_FLOATS", static_cast<std::int64_t>(optimizer_state(m.forward.recipe).size()) * m.arena.reals,
-        "zero before the first step");
+  macro("PARAMETER_FLOATS", m.arena.reals,
+        training ? "of the parameters, and of the gradients; gaps are zero" : "of the parameters; gaps are zero");
+  const std::string packed =
+      m.packed.reals ? "of the packed parameters" : "these kernels read the parameters as they are";
+  if (training) {
+    macro("PACKED_FLOATS", m.packed.reals, packed);
+    macro("PACKED_FORWARD_FLOATS", m.packed.forward_reals, "of those that forward, evaluate and inspect read");
+    macro("OPTIMIZER_FLOATS", static_cast<std::int64_t>(optimizer_state(m.forward.recipe).size()) * m.arena.reals,
+          "zero before the first step");
+  } else {
+    macro("PACKED_FORWARD_FLOATS", m.packed.forward_reals, packed);
+  }
   macro("ATTENTION_FLOATS", attention_maps(m).of_image(), "of the attention maps of one image");
   macro("LAYERS", static_cast<std::int64_t>(layers(m).size()), "rows of the table of layers");
   out += scratch_macro(m, "FORWARD", "forward");
-  out += scratch_macro(m, "EVALUATE", "evaluate");
-  out += scratch_macro(m, "TRAIN", "loss_and_gradients");
-  out += scratch_macro(m, "INPUT_GRADIENT", "input_gradient");
+  if (training) {
+    out += scratch_macro(m, "EVALUATE", "evaluate");
+    out += scratch_macro(m, "TRAIN", "loss_and_gradients");
+    out += scratch_macro(m, "INPUT_GRADIENT", "input_gradient");
+  }
   out += scratch_macro(m, "INSPECT", "inspect");
 
   const Contract c = contract(m);
-  out += R"c(
-/* What the model costs: constant expressions, for static_assert. FORWARD_BYTES and TRAIN_BYTES are all the memory that a
- * call needs: images, outputs and scratch, and the packed parameters or, where there are none, the parameters; for a
- * training step both, gradients, optimizer, labels and loss.
+  out += fmt::format(R"c(
+/* What the model costs: constant expressions, for static_assert. {} all the memory that a
+ * call needs: images, outputs and scratch, and the packed parameters or, where there are none, the parameters{}.
  * FLOPs: 2 for each multiply-add of a contraction, 1 for each element of any other operation. */
-)c";
+)c",
+                     training ? "FORWARD_BYTES and TRAIN_BYTES are" : "FORWARD_BYTES is",
+                     training ? "; for a\n * training step both, gradients, optimizer, labels and loss" : "");
   out += fmt::format("#define {}_PARAMETER_BYTES INT64_C({})\n", u, c.parameter_bytes);
-  out += fmt::format("#define {}_OPTIMIZER_BYTES INT64_C({})\n", u, c.optimizer_bytes);
+  if (training) out += fmt::format("#define {}_OPTIMIZER_BYTES INT64_C({})\n", u, c.optimizer_bytes);
   out += macro_of_batch(m, "FORWARD_BYTES", c.forward_bytes);
-  out += fmt::format(
-      "#define {0}_TRAIN_BYTES(batch, at_once) \\\n"
-      "  (INT64_C({1}) + INT64_C({2}) * (int64_t)(batch) + {0}_TRAIN_SCRATCH_BYTES(at_once))\n",
-      u, c.train_bytes.fixed, c.train_bytes.per_batch);
+  if (training)
+    out += fmt::format(
+        "#define {0}_TRAIN_BYTES(batch, at_once) \\\n"
+        "  (INT64_C({1}) + INT64_C({2}) * (int64_t)(batch) + {0}_TRAIN_SCRATCH_BYTES(at_once))\n",
+        u, c.train_bytes.fixed, c.train_bytes.per_batch);
   out += macro_of_batch(m, "FORWARD_FLOPS", c.forward_flops);
-  out += macro_of_batch(m, "TRAIN_FLOPS", c.train_flops);
+  if (training) out += macro_of_batch(m, "TRAIN_FLOPS", c.train_flops);
 
   out += fmt::format(R"c(
 enum {{
-  {1}_OK = 0,
-  {1}_ERROR_NULL = 1,  /* a pointer is null */
-  {1}_ERROR_BATCH = 2, /* the batch is not positive */
-  {1}_ERROR_LABEL = 3, /* a label is not in [0, {3}) */
-  {1}_ERROR_ISA = 4,   /* TESSERA_ISA names kernels that do not exist or that this processor cannot run */
-  {1}_ERROR_STEP = 5,  /* the step is not positive */
-  {1}_ERROR_AT_ONCE = 6 /* fewer images at once than {4} */
-}};
+  {0}_OK = 0,
+  {0}_ERROR_NULL = 1,  /* a pointer is null */
+  {0}_ERROR_BATCH = 2, /* the batch is not positive */
+)c",
+                     u);
+  if (training) out += fmt::format("  {}_ERROR_LABEL = 3, /* a label is not in [0, {}) */\n", u, m.classes());
+  out += fmt::format(
+      "  {}_ERROR_ISA = 4{}   /* TESSERA_ISA names kernels that do not exist or that this processor cannot run */\n", u,
+      training ? "," : " ");
+  if (training)
+    out += fmt::format(R"c(  {0}_ERROR_STEP = 5,  /* the step is not positive */
+  {0}_ERROR_AT_ONCE = 6 /* fewer images at once than {1} */
+)c",
+                       u, m.plan("loss_and_gradients").program.groups ? "a sixteenth of the batch" : "the batch holds");
+  out += fmt::format(R"c(}};
 
 extern const tessera_parameter {0}_parameters[{1}_PARAMETERS];
 
 /* The layers whose magnitudes {0}_inspect gives, in the order in which they run. */
 extern const char* const {0}_layers[{1}_LAYERS];
 )c",
-                     n, u, m.real, m.classes(),
-                     m.plan("loss_and_gradients").program.groups ? "a sixteenth of the batch" : "the batch holds");
+                     n, u);
   for (const tree::Function& f : api_functions(m)) {
     out += "\n";
     for (const std::string& line : f.comment) out += "/* " + line + " */\n";
@@ -295,7 +328,8 @@ inline std::int64_t tessera_second_cache() {{
       out += tree::print_declaration(f);
     }
     if (m.packed.reals)
-      for (const char* const pack : {"pack_forward", "pack"}) {
+      for (const std::string pack : {"pack_forward", "pack"}) {
+        if (pack == "pack" && !trains(m.plans)) continue;
         tree::Function f;
         f.linkage = "";
         f.name = fmt::format("{}_{}_{}", m.name, pack, t.name);

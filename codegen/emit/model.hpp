@@ -18,7 +18,8 @@ struct ModelFiles {
   std::uint64_t hash = 0;   ///< of the declaration
   graph::Graph forward;     ///< as declared, before any pass
   graph::Graph inspected;   ///< attention maps and magnitudes as outputs
-  std::vector<Plan> plans;  ///< forward, evaluate, loss_and_gradients, input_gradient, update, inspect
+  std::vector<Plan> plans;  ///< forward, evaluate, loss_and_gradients, input_gradient, update, inspect; where there is
+                            ///< no loss, forward and inspect
   Arena arena;
   PackedArena packed;
   std::vector<Target> targets;
@@ -60,7 +61,7 @@ std::uint64_t hash_text(const std::string& text);
 struct Contract {
   std::int64_t parameters = 0;       ///< numbers that are learned
   std::int64_t parameter_bytes = 0;  ///< with the gaps between them; the gradients take as many
-  std::int64_t optimizer_bytes = 0;
+  std::int64_t optimizer_bytes = 0;  ///< of training, as are train_bytes and train_flops: zero where there is no loss
   Extent forward_bytes;  ///< packed parameters or, where there are none, parameters; images, outputs and scratch
   Extent train_bytes;    ///< parameters, as they are and packed, gradients, optimiser state, images, labels or targets,
                          ///< outputs, loss; not scratch, which is for as many images as are worked on at once
@@ -72,7 +73,8 @@ Contract contract(const ModelFiles& model);
 /// Every step of a declared graph with what it reads and its named shape; every parameter with its shape, size and
 /// whether weight decay applies. A block that is repeated stands once, with how often it runs.
 std::string shape_table(const graph::Graph& declared);
-/// The shape table and the contract, the latter also at the recipe's batch: what NAME_summary() returns.
+/// The shape table and the contract, the latter also at the recipe's batch (of one image, where nothing trains): what
+/// NAME_summary() returns.
 std::string summary(const ModelFiles& model);
 
 std::string emit_header(const ModelFiles& model);

@@ -7,6 +7,7 @@
 #include <range/v3/algorithm/find.hpp>
 #include <range/v3/algorithm/find_if.hpp>
 
+#include "codegen/emit/entry.hpp"
 #include "codegen/emit/model.hpp"
 #include "codegen/error.hpp"
 #include "codegen/passes/inspect.hpp"
@@ -279,7 +280,8 @@ std::string shape_table(const graph::Graph& g) {
 }
 
 std::string summary(const ModelFiles& m) {
-  const std::int64_t real_bytes = m.real == "double" ? 8 : 4, batch = m.forward.recipe.batch;
+  const bool training = trains(m.plans);
+  const std::int64_t real_bytes = m.real == "double" ? 8 : 4, batch = training ? m.forward.recipe.batch : 1;
   const std::string symbol = batch_axis(m.forward);
   std::vector<std::vector<std::string>> rows{
       {"", fmt::format("{} images", symbol), fmt::format("{} = {}", symbol, batch)}};
@@ -287,28 +289,29 @@ std::string summary(const ModelFiles& m) {
     rows.push_back({what, polynomial(e, symbol), grouped(e.at(batch))});
   };
   const Contract c = contract(m);
-  const bool groups = m.plan("loss_and_gradients").program.groups;
-  const Extent& training = m.plan("loss_and_gradients").scratch;
-  const std::int64_t at_once = groups ? (batch + batch_chunks - 1) / batch_chunks : batch;
-  const std::string images = groups ? "A" : symbol;
+  const bool groups = training && m.plan("loss_and_gradients").program.groups;
   const auto train_row = [&](const std::string& what, const Extent& e) {
-    const Extent scratch{training.fixed * real_bytes, training.per_batch * real_bytes};
+    const Extent& program = m.plan("loss_and_gradients").scratch;
+    const Extent scratch{program.fixed * real_bytes, program.per_batch * real_bytes};
     const Extent of_batch{e.fixed + scratch.fixed, e.per_batch};
-    rows.push_back({what, polynomial(of_batch, symbol) + fmt::format(" + {} * {}", grouped(scratch.per_batch), images),
-                    grouped(of_batch.at(batch) + scratch.per_batch * at_once)});
+    const std::int64_t at_once = groups ? (batch + batch_chunks - 1) / batch_chunks : batch;
+    rows.push_back(
+        {what,
+         polynomial(of_batch, symbol) + fmt::format(" + {} * {}", grouped(scratch.per_batch), groups ? "A" : symbol),
+         grouped(of_batch.at(batch) + scratch.per_batch * at_once)});
   };
   row("parameters", {c.parameters, 0});
   row("parameter bytes", {c.parameter_bytes, 0});
-  row("optimizer bytes", {c.optimizer_bytes, 0});
+  if (training) row("optimizer bytes", {c.optimizer_bytes, 0});
   for (const Plan& p : m.plans)
     if (p.program.name == "loss_and_gradients")
       train_row("loss_and_gradients scratch bytes", {});
     else if (p.scratch != Extent{})
       row(p.program.name + " scratch bytes", {p.scratch.fixed * real_bytes, p.scratch.per_batch * real_bytes});
   row("forward bytes in all", c.forward_bytes);
-  train_row("training step bytes in all", c.train_bytes);
+  if (training) train_row("training step bytes in all", c.train_bytes);
   row("forward FLOPs", c.forward_flops);
-  row("training step FLOPs", c.train_flops);
+  if (training) row("training step FLOPs", c.train_flops);
   return shape_table(m.forward) + "\ncontract\n" + table(rows) +
          (groups
               ? fmt::format("  A: the images of a batch that are worked on at once, at least a {}th of it, as here\n",

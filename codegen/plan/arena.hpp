@@ -35,8 +35,9 @@ struct Arena {
   std::pair<const ArenaEntry*, int> place(const std::string& name) const;
 };
 
-/// Of the declared parameters, in the order in which the program that computes the gradients finishes them.
-Arena make_arena(const graph::Graph& declared, const KernelProgram& gradients);
+/// Of the declared parameters, in the order in which the program finishes their gradients; where it computes none, in
+/// the declared one.
+Arena make_arena(const graph::Graph& declared, const KernelProgram& program);
 
 /// The packed copy of a parameter, which kernels read.
 struct PackedEntry {

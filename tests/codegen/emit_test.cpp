@@ -8,6 +8,7 @@
 #include "dsl/trace.hpp"
 #include "models/vit_mnist.hpp"
 #include "tests/codegen/support/sketch.hpp"
+#include "tests/models/forward_only_models.hpp"
 #include "tests/models/golden_variants.hpp"
 #include "tests/recipes/digit_probe.hpp"
 
@@ -95,6 +96,8 @@ TEST(Emit, RefusesAModelWithoutParametersOrWhoseOutputsDependOnTheLabels) {
   fixed.value("outputs", images);
   fixed.loss(fixed.b.reduce(graph::Op::reduce_sum, images, {0, 1}));
   EXPECT_EQ(refusal(fixed), "the model tiny has no parameters: there is nothing to train");
+  std::erase_if(fixed.graph.outputs, [](const graph::Output& o) { return o.kind == graph::Output::Kind::loss; });
+  EXPECT_EQ(refusal(fixed), "the model tiny has no parameters: there is nothing to load");
 
   Sketch looking;
   looking.graph.name = "tiny";
@@ -139,12 +142,52 @@ TEST(Emit, ModelOfTeamsWithoutWeightsMarksWhatItDoesNotCall) {
   EXPECT_NE(text.find("[[maybe_unused]] static std::int64_t threads()"), std::string::npos);
 }
 
-TEST(Emit, RefusesAModelWithoutLossOrWithAParameterThatIsNotUsed) {
-  Sketch without;
-  without.graph.name = "tiny";
-  without.value("outputs", without.input("images", {without.B, without.I}));
-  EXPECT_EQ(refusal(without), "the model tiny has no loss to differentiate");
+/// All files of a model, with all that can be asked for.
+std::map<std::string, std::string> every_file(const graph::Graph& traced, codegen::Precision precision) {
+  GeneratorOptions options;
+  options.precision = precision;
+  if (precision == codegen::Precision::bf16)
+    options.targets.insert(options.targets.end(), codegen::bf16_targets.begin(), codegen::bf16_targets.end());
+  options.train = true;
+  options.cuda = true;
+  return codegen::generate(traced, options);
+}
 
+TEST(Emit, AModelWithoutALossHasNothingOfTrainingInItsFiles) {
+  for (const codegen::Precision precision : {codegen::Precision::fp32, codegen::Precision::bf16}) {
+    std::map<std::string, std::string> files = every_file(trace<VitMnistInference>("seen"), precision);
+    EXPECT_EQ(files.size(), precision == codegen::Precision::fp32 ? 11u : 13u);
+    for (auto& [name, text] : files) {
+      // Of all models alike: the row of the table of parameters, and what kernels are made of.
+      const std::string row = "from the start of the parameters, and of the gradients alike";
+      if (const std::size_t at = text.find(row); at != std::string::npos) text.erase(at, row.size());
+      if (const std::size_t at = text.find("// ---- kernels"); at != std::string::npos) text.erase(0, at);
+      if (name.ends_with("_cuda_program.cu")) text.erase(0, text.find("std::int64_t forward_scratch_bytes"));
+      for (const char* part : {"gradient", "optimizer", "moment", "loss", "labels", "learning_rate", "train_", "Train",
+                               "_TRAIN", "evaluate", "seed, ", "step", "at_once", "_update", "Session"}) {
+        const std::size_t at = text.find(part);
+        EXPECT_EQ(at, std::string::npos) << name << ": " << text.substr(at < 60 ? 0 : at - 60, 140);
+      }
+    }
+  }
+}
+
+TEST(Emit, AProgramWithoutALossIsForPicturesAndRowsOfNumbers) {
+  const graph::Graph maps = trace<GoldenSelfAttention>("maps");
+  GeneratorOptions options;
+  EXPECT_EQ(codegen::generate(maps, options).size(), 6u);
+  options.train = true;
+  try {
+    codegen::generate(maps, options);
+    ADD_FAILURE() << "a program was written";
+  } catch (const codegen::Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "maps makes [32, 6, 5] of [32, 6, 5]: a program (--train, TRAIN) is for models that make a row of "
+                 "numbers of a picture, [channels, height, width]");
+  }
+}
+
+TEST(Emit, RefusesAParameterThatIsNotUsed) {
   Sketch unused;
   unused.graph.name = "tiny";
   const NodeId x = unused.input("images", {unused.B, unused.I});

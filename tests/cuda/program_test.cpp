@@ -144,6 +144,30 @@ TEST_F(CudaProgram, EvaluatesPredictsAndDrawsAttentionAsTheCpuDoes) {
   EXPECT_CONTAINS(timed.out, "training step       3 ");
 }
 
+TEST_F(CudaProgram, WithoutALossAnswersOnBothDevicesAlike) {
+  const std::string program = TESSERA_INFERENCE;
+  ASSERT_EQ(run(TESSERA_SAMPLE_PROGRAM, training("cpu", "run", {}, "1")).code, 0);
+  ASSERT_EQ(run(program, {"import", at("run/checkpoint.safetensors"), "--out", at("run")}).code, 0);
+  const auto eval = [&](const char* device) {
+    return run(program, {"eval", "--device", device, "--digits", "60", "--out", at("run")});
+  };
+  const Result cpu = eval("cpu"), cuda = eval("cuda");
+  EXPECT_EQ(cpu.code, 0) << cpu.err;
+  EXPECT_CONTAINS(cpu.out, "accuracy ");
+  EXPECT_EQ(cuda.code, 0) << cuda.err;
+  EXPECT_EQ(cuda.out, cpu.out);
+  const Result bench = run(program, {"bench", "--device", "cuda", "--batch", "2", "--runs", "1"});
+  EXPECT_EQ(bench.code, 0) << bench.err;
+  EXPECT_CONTAINS(bench.out, "\nforward ");
+  EXPECT_EQ(bench.out.find("training"), std::string::npos) << bench.out;
+  const Result predicted = run(program, {"summary", "--device", "sm_90a", "--batch", "2"});
+  EXPECT_CONTAINS(predicted.out, "forward");
+  EXPECT_EQ(predicted.out.find("update"), std::string::npos) << predicted.out;
+  const Result train = run(program, {"train", "--device", "cuda"});
+  EXPECT_EQ(train.code, 1);
+  EXPECT_CONTAINS(train.err, "the declaration has no loss: there is nothing to train");
+}
+
 TEST_F(CudaProgram, ARunThatWasKilledEndsWithTheSameBytesOnTheSameDevice) {
   for (const std::string& program : {mnist, probe, probe_bf16}) {
     const std::string name = program == mnist ? "mnist" : program == probe ? "probe" : "probe_bf16";

@@ -11,6 +11,7 @@
 #include "dsl/trace.hpp"
 #include "tests/cuda/example_models.hpp"
 #include "tests/cuda/toy_models.hpp"
+#include "tests/models/forward_only_models.hpp"
 
 namespace tessera::test {
 namespace {
@@ -70,6 +71,10 @@ int run(const fs::path& folder) {
   generate_both(trace<models::ToyWideVit>("toy_wide_again_bf16"), {{"wgmma:", "64x128"}, again});
   generate_both(trace_example<WideSelfAttention>("wide_self_attention_bf16"), {{"wgmma:", "64x128"}});
   generate_both(trace_example<WideSelfAttention>("self_attention_again_bf16"), {{"wgmma:", "64x128"}, again});
+
+  // The same declarations without a loss.
+  generate_both(trace<VitMnistInference>("toy_mnist_inference"));
+  generate_both(trace<ForwardOnly<models::ToyWideVit>>("toy_wide_inference_bf16"), {{"wgmma:", "64x128"}});
 
   generate_both(trace<models::vit_mnist::VitMnist>("toy_race"));
   const fs::path kernels = folder / "toy_race_cuda.cu";

@@ -33,6 +33,25 @@ struct Plain : Module {
   Tensor<B, 2_c> forward(Tensor<B, D> x) const { return head(blocks(x)); }
 };
 
+/// No recipe: for inference.
+struct ForwardAlone : Module {
+  static constexpr Preprocessing input{.mean = 0.5, .deviation = {1, 2, 3}};
+  Stack<Block, 3> blocks;
+  Linear<D, 2_c> head;
+  TESSERA_MEMBERS(ForwardAlone, blocks, head)
+  Tensor<B, 2_c> forward(Tensor<B, D> x) const { return head(blocks(x)); }
+};
+
+/// A member may be called what the declared preprocessing is called.
+struct ForwardAloneWithAnIdleMember : Module {
+  Linear<D, D> input, idle, dropped;
+  TESSERA_MEMBERS(ForwardAloneWithAnIdleMember, input, idle, dropped)
+  Tensor<B, D> forward(Tensor<B, D> x) const {
+    static_cast<void>(dropped(x));
+    return input(x);
+  }
+};
+
 struct DropsAttention : Module {
   static constexpr Recipe recipe{};
   Linear<D, D> attention, proj;
@@ -215,6 +234,25 @@ TEST(Trace, FillsTheRecipeIn) {
   EXPECT_EQ(r.input_mean, (std::array<double, 3>{0.5, 0.25, 0.125}));
   EXPECT_EQ(r.input_deviation, (std::array<double, 3>{2, 2, 2}));
   EXPECT_EQ(r.input_crop, 0.875);
+}
+
+TEST(Trace, WithoutARecipeIsAForwardPassAlone) {
+  const graph::Graph g = trace<ForwardAlone>("alone");
+  ASSERT_EQ(g.outputs.size(), 1U);
+  EXPECT_EQ(g.outputs[0].name, "outputs");
+  EXPECT_EQ(g.outputs[0].kind, graph::Output::Kind::value);
+  for (const graph::Node& n : g.nodes) {
+    EXPECT_NE(n.name, "labels");
+    EXPECT_NE(n.op, graph::Op::cross_entropy);
+  }
+  EXPECT_EQ(g.recipe.input_mean, (std::array<double, 3>{0.5, 0.5, 0.5}));
+  EXPECT_EQ(g.recipe.input_deviation, (std::array<double, 3>{1, 2, 3}));
+  EXPECT_TRUE(HasRecipe<Plain> && !HasRecipe<ForwardAlone>);
+}
+
+TEST(Trace, WithoutARecipeRefusesWhatIsNotUsed) {
+  EXPECT_EQ(refusal<ForwardAloneWithAnIdleMember>(),
+            "model does not use idle.weight, idle.bias, add [B, D=8] of dropped");
 }
 
 TEST(Trace, RecordsAStackOnceAsARegion) {

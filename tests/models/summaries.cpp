@@ -16,11 +16,11 @@ namespace tessera::test {
 namespace {
 
 template <class Model, fixed_string Name>
-std::string classifier() {
+std::string model() {
   return codegen::summarize(trace<Model>(Name.data));
 }
 
-/// A worked example has neither labels nor loss, so that trace() is not made for it.
+/// A worked example knows of no batch, so that trace() is not made for it.
 template <class Model, fixed_string Name>
 std::string example() {
   graph::Graph g;
@@ -44,8 +44,8 @@ std::string example() {
 }
 
 template <class Model, fixed_string Name>
-ModelSummary of_classifier() {
-  return {Name.data, &classifier<Model, Name>};
+ModelSummary of_model() {
+  return {Name.data, &model<Model, Name>};
 }
 template <class Model, fixed_string Name>
 ModelSummary of_example() {
@@ -57,20 +57,20 @@ ModelSummary of_example() {
 const std::vector<ModelSummary>& model_summaries() {
   using namespace models;
   static const std::vector<ModelSummary> all{
-      of_classifier<vit_mnist::VitMnist, "vit_mnist">(),
-      of_classifier<CifarVit<CifarVitSpec{}>, "vit_cifar">(),
-      of_classifier<VitTiny, "vit_tiny">(),
-      of_classifier<VitSmall, "vit_small">(),
-      of_classifier<VitBase, "vit_base">(),
-      of_classifier<VitLarge, "vit_large">(),
-      of_classifier<VitHuge, "vit_huge">(),
-      of_classifier<SimpleVitSmall, "simple_vit_small">(),
-      of_classifier<Dinov2Small, "dinov2_small">(),
-      of_classifier<Dinov2Base, "dinov2_base">(),
-      of_classifier<Dinov2Large, "dinov2_large">(),
-      of_classifier<Dinov2Giant, "dinov2_giant">(),
-      of_classifier<NotebookVit<NotebookVitSpec{}>, "vit_notebook">(),
-      of_example<SelfAttention2d<SelfAttention2dSpec{}>, "self_attention_2d">(),
+      of_model<vit_mnist::VitMnist, "vit_mnist">(),
+      of_model<CifarVit<CifarVitSpec{}>, "vit_cifar">(),
+      of_model<VitTiny, "vit_tiny">(),
+      of_model<VitSmall, "vit_small">(),
+      of_model<VitBase, "vit_base">(),
+      of_model<VitLarge, "vit_large">(),
+      of_model<VitHuge, "vit_huge">(),
+      of_model<SimpleVitSmall, "simple_vit_small">(),
+      of_model<Dinov2Small, "dinov2_small">(),
+      of_model<Dinov2Base, "dinov2_base">(),
+      of_model<Dinov2Large, "dinov2_large">(),
+      of_model<Dinov2Giant, "dinov2_giant">(),
+      of_model<NotebookVit<NotebookVitSpec{}>, "vit_notebook">(),
+      of_model<SelfAttention2d<SelfAttention2dSpec{}>, "self_attention_2d">(),
       of_example<SentenceAttention, "sentence_attention">(),
       of_example<ScalarGraph, "scalar_graph">(),
   };

@@ -80,12 +80,16 @@ TEST(Report, EvaluationTableNamesTheCommonestConfusion) {
   Evaluation evaluation;
   evaluation.predicted = {0, 2, 2, 1, 1, 2};
   evaluation.correct = 4;
-  const std::string table = evaluation_table(data, evaluation);
+  Model model;
+  EXPECT_EQ(evaluation_table(model, data, evaluation).find("loss"), std::string::npos);
+  model.evaluate = [](auto...) { return 0; };
+  const std::string table = evaluation_table(model, data, evaluation);
+  EXPECT_CONTAINS(table, "loss      0.0000\n");
   EXPECT_CONTAINS(table, "66.67% (4 of 6)");
   EXPECT_CONTAINS(table, "2 (2 times)");
   EXPECT_CONTAINS(table, "\n    0        3       1     33.33%");
   data.names = {"cat", "dog", "automobile"};
-  const std::string named = evaluation_table(data, evaluation);
+  const std::string named = evaluation_table(model, data, evaluation);
   EXPECT_CONTAINS(named, "automobile (2 times)");
   EXPECT_CONTAINS(named, "\ncat               3       1     33.33%");
 }

@@ -73,9 +73,9 @@ static inline void t_transpose(__m512i (&row)[16]) {
 }
 
 /// Adds a product to `to`, or stores it there.
-static inline void t_accumulate(bool add, std::int64_t rows, std::int64_t columns, const bf16* left,
-                                std::int64_t left_stride, const bf16* panel, std::int64_t depth, real* to,
-                                std::int64_t stride) {
+[[maybe_unused]] static inline void t_accumulate(bool add, std::int64_t rows, std::int64_t columns, const bf16* left,
+                                                 std::int64_t left_stride, const bf16* panel, std::int64_t depth,
+                                                 real* to, std::int64_t stride) {
   if (t_in_place && rows == t_rows && columns == t_columns) {
     t_accumulate_whole(add, left, left_stride, panel, depth, to, stride);
     return;

@@ -1,0 +1,28 @@
+// Models that are a forward pass alone, as published ones often are: what is generated of them is for inference.
+#pragma once
+
+#include "models/self_attention_2d.hpp"
+#include "models/vit_mnist.hpp"
+#include "tests/models/bf16_models.hpp"
+#include "tests/models/golden_models.hpp"
+
+namespace tessera::test {
+
+/// The same declaration without its recipe, and so without a loss.
+template <class Model>
+struct ForwardOnly : Model {
+  static constexpr Preprocessing input = Model::recipe.input;
+
+ private:
+  using Model::recipe;
+};
+
+using VitMnistInference = ForwardOnly<models::vit_mnist::VitMnist>;
+using GoldenVitInference = ForwardOnly<models::GoldenVit>;
+using SmallVitInference = ForwardOnly<SmallVit>;
+
+/// tests/golden/self_attention_2d
+using GoldenSelfAttention =
+    models::SelfAttention2d<{.channels = 32, .height = 6, .width = 5, .heads = 4, .head = 8, .value = 4}>;
+
+}  // namespace tessera::test
