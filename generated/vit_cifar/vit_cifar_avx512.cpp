@@ -96,6 +96,9 @@ typedef __m512 vec;
   return _mm512_mask_blend_ps(v_first(n), _mm512_set1_ps(other), x);
 }
 
+/// The number that all lanes hold.
+[[maybe_unused]] static inline real v_one(vec x) { return _mm512_cvtss_f32(x); }
+
 // Across lanes, by halving: lane i meets lane i + 8, then i + 4, then i + 2, then i + 1.
 [[maybe_unused]] static inline real v_sum(vec x) {
   const __m256 half = _mm256_add_ps(_mm512_castps512_ps256(x), _mm512_extractf32x8_ps(x, 1));
@@ -451,6 +454,16 @@ template <class T>
 #if defined(__GNUC__)
   const auto address = reinterpret_cast<std::uintptr_t>(first) + static_cast<std::uintptr_t>(at) * sizeof(T);
   __builtin_prefetch(reinterpret_cast<const void*>(address), 0, 2);
+#else
+  (void)first, (void)at;
+#endif
+}
+/// The same, to the nearest cache.
+template <class T>
+[[maybe_unused]] static inline void v_fetch_near(const T* first, std::int64_t at) {
+#if defined(__GNUC__)
+  const auto address = reinterpret_cast<std::uintptr_t>(first) + static_cast<std::uintptr_t>(at) * sizeof(T);
+  __builtin_prefetch(reinterpret_cast<const void*>(address), 0, 3);
 #else
   (void)first, (void)at;
 #endif
@@ -943,7 +956,7 @@ static void transformer_blocks_norm1_forward(const real* transformer_blocks_carr
                                              real* transformer_blocks_norm1_add) {
   for (std::int64_t top = 0; top < 65; top += 8) {
     const std::int64_t bottom = std::min<std::int64_t>(65, top + 8);
-    real row0s[8];
+    real of_row3s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
       vec sum0 = v_zero();
       vec sum0_1 = v_zero();
@@ -959,50 +972,55 @@ static void transformer_blocks_norm1_forward(const real* transformer_blocks_carr
         const vec x3 = v_load(transformer_blocks_carry + (n * 256 + d + 48));
         sum0_3 = v_add(sum0_3, x3);
       }
-      row0s[n - top] = v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3)));
+      const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
+      const vec t4 = v_set(real(256.0));
+      const vec t5 = v_div_one(row0, t4);
+      of_row3s[n - top] = v_one(t5);
     }
-    real row1s[8];
+    real of_row10s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
-      const vec row0 = v_set(row0s[n - top]);
+      const vec of_row3 = v_set(of_row3s[n - top]);
       vec sum1 = v_zero();
       vec sum1_1 = v_zero();
       vec sum1_2 = v_zero();
       vec sum1_3 = v_zero();
       for (std::int64_t d = 0; d < 256; d += 64) {
-        const vec x4 = v_load(transformer_blocks_carry + (n * 256 + d));
-        const vec t5 = v_set(real(256.0));
-        const vec t6 = v_div_one(row0, t5);
-        const vec t7 = v_sub(x4, t6);
+        v_fetch_near(transformer_blocks_carry, n * 256 + d + 2048);
+        const vec x6 = v_load(transformer_blocks_carry + (n * 256 + d));
+        const vec t7 = v_sub(x6, of_row3);
         sum1 = v_fma(t7, t7, sum1);
+        v_fetch_near(transformer_blocks_carry, n * 256 + d + 16 + 2048);
         const vec x8 = v_load(transformer_blocks_carry + (n * 256 + d + 16));
-        const vec t9 = v_sub(x8, t6);
+        const vec t9 = v_sub(x8, of_row3);
         sum1_1 = v_fma(t9, t9, sum1_1);
+        v_fetch_near(transformer_blocks_carry, n * 256 + d + 32 + 2048);
         const vec x10 = v_load(transformer_blocks_carry + (n * 256 + d + 32));
-        const vec t11 = v_sub(x10, t6);
+        const vec t11 = v_sub(x10, of_row3);
         sum1_2 = v_fma(t11, t11, sum1_2);
+        v_fetch_near(transformer_blocks_carry, n * 256 + d + 48 + 2048);
         const vec x12 = v_load(transformer_blocks_carry + (n * 256 + d + 48));
-        const vec t13 = v_sub(x12, t6);
+        const vec t13 = v_sub(x12, of_row3);
         sum1_3 = v_fma(t13, t13, sum1_3);
       }
-      row1s[n - top] = v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3)));
+      const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
+      const vec t14 = v_set(real(256.0));
+      const vec t15 = v_div_one(row1, t14);
+      const vec t16 = v_set(real(1e-05));
+      const vec t17 = v_add(t15, t16);
+      const vec t18 = v_rsqrt_one(t17);
+      of_row10s[n - top] = v_one(t18);
     }
     for (std::int64_t n = top; n < bottom; ++n) {
-      const vec row0 = v_set(row0s[n - top]);
-      const vec row1 = v_set(row1s[n - top]);
+      const vec of_row3 = v_set(of_row3s[n - top]);
+      const vec of_row10 = v_set(of_row10s[n - top]);
       for (std::int64_t d = 0; d < 256; d += 16) {
-        const vec x14 = v_load(transformer_blocks_carry + (n * 256 + d));
-        const vec t15 = v_set(real(256.0));
-        const vec t16 = v_div_one(row0, t15);
-        const vec t17 = v_sub(x14, t16);
-        const vec t18 = v_div_one(row1, t15);
-        const vec t19 = v_set(real(1e-05));
-        const vec t20 = v_add(t18, t19);
-        const vec t21 = v_rsqrt_one(t20);
-        const vec t22 = v_mul(t17, t21);
-        const vec x23 = v_load(transformer_blocks_norm1_weight + d);
-        const vec x24 = v_load(transformer_blocks_norm1_bias + d);
-        const vec t25 = v_fma(t22, x23, x24);
-        v_store(transformer_blocks_norm1_add + (n * 256 + d), t25);
+        const vec x19 = v_load(transformer_blocks_carry + (n * 256 + d));
+        const vec t20 = v_sub(x19, of_row3);
+        const vec t21 = v_mul(t20, of_row10);
+        const vec x22 = v_load(transformer_blocks_norm1_weight + d);
+        const vec x23 = v_load(transformer_blocks_norm1_bias + d);
+        const vec t24 = v_fma(t21, x22, x23);
+        v_store(transformer_blocks_norm1_add + (n * 256 + d), t24);
       }
     }
   }
@@ -1451,7 +1469,8 @@ static void transformer_blocks_attention_forward_4(const Team& team, const real*
           const vec t11 = v_mul(x9, t10);
           most0 = v_max(most0, v_keep_n(t11, 1, -INFINITY));
         }
-        row0s[n - top] = v_max_lane(v_max(v_max(most0, most0_1), v_max(most0_2, most0_3)));
+        const vec row0 = v_set(v_max_lane(v_max(v_max(most0, most0_1), v_max(most0_2, most0_3))));
+        row0s[n - top] = v_one(row0);
       }
       real row1s[8];
       for (std::int64_t n = top; n < bottom; ++n) {
@@ -1461,22 +1480,26 @@ static void transformer_blocks_attention_forward_4(const Team& team, const real*
         vec sum1_2 = v_zero();
         vec sum1_3 = v_zero();
         {
+          v_fetch_near(transformer_blocks_attention_einsum, h * 4225 + n * 65 + 520);
           const vec x12 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65));
           const vec t13 = v_set(real(0.17677669529663687));
           const vec t14 = v_fms(x12, t13, row0);
           const vec t15 = v_exp(t14);
           sum1 = v_add(sum1, t15);
           v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65), t15);
+          v_fetch_near(transformer_blocks_attention_einsum, h * 4225 + n * 65 + 16 + 520);
           const vec x16 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 16));
           const vec t17 = v_fms(x16, t13, row0);
           const vec t18 = v_exp(t17);
           sum1_1 = v_add(sum1_1, t18);
           v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 16), t18);
+          v_fetch_near(transformer_blocks_attention_einsum, h * 4225 + n * 65 + 32 + 520);
           const vec x19 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 32));
           const vec t20 = v_fms(x19, t13, row0);
           const vec t21 = v_exp(t20);
           sum1_2 = v_add(sum1_2, t21);
           v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 32), t21);
+          v_fetch_near(transformer_blocks_attention_einsum, h * 4225 + n * 65 + 48 + 520);
           const vec x22 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 48));
           const vec t23 = v_fms(x22, t13, row0);
           const vec t24 = v_exp(t23);
@@ -1491,7 +1514,8 @@ static void transformer_blocks_attention_forward_4(const Team& team, const real*
           sum1 = v_add(sum1, v_keep_n(t28, 1, real(0.0)));
           v_store_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), t28, 1);
         }
-        row1s[n - top] = v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3)));
+        const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
+        row1s[n - top] = v_one(row1);
       }
       for (std::int64_t n = top; n < bottom; ++n) {
         const vec row1 = v_set(row1s[n - top]);
@@ -1800,7 +1824,7 @@ static void transformer_blocks_attention_out_proj_forward_2(const real* transfor
                                                             real* transformer_blocks_norm2_add) {
   for (std::int64_t top = 0; top < 65; top += 8) {
     const std::int64_t bottom = std::min<std::int64_t>(65, top + 8);
-    real row0s[8];
+    real of_row7s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
       vec sum0 = v_zero();
       vec sum0_1 = v_zero();
@@ -1832,71 +1856,80 @@ static void transformer_blocks_attention_out_proj_forward_2(const real* transfor
         const vec t19 = v_add(x15, t18);
         sum0_3 = v_add(sum0_3, t19);
       }
-      row0s[n - top] = v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3)));
+      const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
+      const vec t20 = v_set(real(256.0));
+      const vec t21 = v_div_one(row0, t20);
+      of_row7s[n - top] = v_one(t21);
     }
-    real row1s[8];
+    real of_row14s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
-      const vec row0 = v_set(row0s[n - top]);
+      const vec of_row7 = v_set(of_row7s[n - top]);
       vec sum1 = v_zero();
       vec sum1_1 = v_zero();
       vec sum1_2 = v_zero();
       vec sum1_3 = v_zero();
       for (std::int64_t d = 0; d < 256; d += 64) {
-        const vec x20 = v_load(transformer_blocks_carry + (n * 256 + d));
-        const vec x21 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
-        const vec x22 = v_load(transformer_blocks_attention_out_proj_bias + d);
-        const vec t23 = v_add(x21, x22);
-        const vec t24 = v_add(x20, t23);
-        const vec t25 = v_set(real(256.0));
-        const vec t26 = v_div_one(row0, t25);
-        const vec t27 = v_sub(t24, t26);
+        v_fetch_near(transformer_blocks_carry, n * 256 + d + 2048);
+        v_fetch_near(transformer_blocks_attention_out_proj_einsum, n * 256 + d + 2048);
+        const vec x22 = v_load(transformer_blocks_carry + (n * 256 + d));
+        const vec x23 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
+        const vec x24 = v_load(transformer_blocks_attention_out_proj_bias + d);
+        const vec t25 = v_add(x23, x24);
+        const vec t26 = v_add(x22, t25);
+        const vec t27 = v_sub(t26, of_row7);
         sum1 = v_fma(t27, t27, sum1);
+        v_fetch_near(transformer_blocks_carry, n * 256 + d + 16 + 2048);
+        v_fetch_near(transformer_blocks_attention_out_proj_einsum, n * 256 + d + 16 + 2048);
         const vec x28 = v_load(transformer_blocks_carry + (n * 256 + d + 16));
         const vec x29 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 16));
         const vec x30 = v_load(transformer_blocks_attention_out_proj_bias + (d + 16));
         const vec t31 = v_add(x29, x30);
         const vec t32 = v_add(x28, t31);
-        const vec t33 = v_sub(t32, t26);
+        const vec t33 = v_sub(t32, of_row7);
         sum1_1 = v_fma(t33, t33, sum1_1);
+        v_fetch_near(transformer_blocks_carry, n * 256 + d + 32 + 2048);
+        v_fetch_near(transformer_blocks_attention_out_proj_einsum, n * 256 + d + 32 + 2048);
         const vec x34 = v_load(transformer_blocks_carry + (n * 256 + d + 32));
         const vec x35 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 32));
         const vec x36 = v_load(transformer_blocks_attention_out_proj_bias + (d + 32));
         const vec t37 = v_add(x35, x36);
         const vec t38 = v_add(x34, t37);
-        const vec t39 = v_sub(t38, t26);
+        const vec t39 = v_sub(t38, of_row7);
         sum1_2 = v_fma(t39, t39, sum1_2);
+        v_fetch_near(transformer_blocks_carry, n * 256 + d + 48 + 2048);
+        v_fetch_near(transformer_blocks_attention_out_proj_einsum, n * 256 + d + 48 + 2048);
         const vec x40 = v_load(transformer_blocks_carry + (n * 256 + d + 48));
         const vec x41 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 48));
         const vec x42 = v_load(transformer_blocks_attention_out_proj_bias + (d + 48));
         const vec t43 = v_add(x41, x42);
         const vec t44 = v_add(x40, t43);
-        const vec t45 = v_sub(t44, t26);
+        const vec t45 = v_sub(t44, of_row7);
         sum1_3 = v_fma(t45, t45, sum1_3);
       }
-      row1s[n - top] = v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3)));
+      const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
+      const vec t46 = v_set(real(256.0));
+      const vec t47 = v_div_one(row1, t46);
+      const vec t48 = v_set(real(1e-05));
+      const vec t49 = v_add(t47, t48);
+      const vec t50 = v_rsqrt_one(t49);
+      of_row14s[n - top] = v_one(t50);
     }
     for (std::int64_t n = top; n < bottom; ++n) {
-      const vec row0 = v_set(row0s[n - top]);
-      const vec row1 = v_set(row1s[n - top]);
+      const vec of_row7 = v_set(of_row7s[n - top]);
+      const vec of_row14 = v_set(of_row14s[n - top]);
       for (std::int64_t d = 0; d < 256; d += 16) {
-        const vec x46 = v_load(transformer_blocks_carry + (n * 256 + d));
-        const vec x47 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
-        const vec x48 = v_load(transformer_blocks_attention_out_proj_bias + d);
-        const vec t49 = v_add(x47, x48);
-        const vec t50 = v_add(x46, t49);
-        v_store(transformer_blocks_add + (n * 256 + d), t50);
-        const vec t51 = v_set(real(256.0));
-        const vec t52 = v_div_one(row0, t51);
-        const vec t53 = v_sub(t50, t52);
-        const vec t54 = v_div_one(row1, t51);
-        const vec t55 = v_set(real(1e-05));
-        const vec t56 = v_add(t54, t55);
-        const vec t57 = v_rsqrt_one(t56);
-        const vec t58 = v_mul(t53, t57);
-        const vec x59 = v_load(transformer_blocks_norm2_weight + d);
-        const vec x60 = v_load(transformer_blocks_norm2_bias + d);
-        const vec t61 = v_fma(t58, x59, x60);
-        v_store(transformer_blocks_norm2_add + (n * 256 + d), t61);
+        const vec x51 = v_load(transformer_blocks_carry + (n * 256 + d));
+        const vec x52 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
+        const vec x53 = v_load(transformer_blocks_attention_out_proj_bias + d);
+        const vec t54 = v_add(x52, x53);
+        const vec t55 = v_add(x51, t54);
+        v_store(transformer_blocks_add + (n * 256 + d), t55);
+        const vec t56 = v_sub(t55, of_row7);
+        const vec t57 = v_mul(t56, of_row14);
+        const vec x58 = v_load(transformer_blocks_norm2_weight + d);
+        const vec x59 = v_load(transformer_blocks_norm2_bias + d);
+        const vec t60 = v_fma(t57, x58, x59);
+        v_store(transformer_blocks_norm2_add + (n * 256 + d), t60);
       }
     }
   }
@@ -2414,7 +2447,7 @@ static void transformer_blocks_5_norm1_forward(const real* transformer_blocks_ca
                                                real* transformer_blocks_5_norm1_add) {
   for (std::int64_t top = 0; top < 65; top += 8) {
     const std::int64_t bottom = std::min<std::int64_t>(65, top + 8);
-    real row0s[8];
+    real of_row3s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
       vec sum0 = v_zero();
       vec sum0_1 = v_zero();
@@ -2430,50 +2463,55 @@ static void transformer_blocks_5_norm1_forward(const real* transformer_blocks_ca
         const vec x3 = v_load(transformer_blocks_carry_next + (n * 256 + d + 48));
         sum0_3 = v_add(sum0_3, x3);
       }
-      row0s[n - top] = v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3)));
+      const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
+      const vec t4 = v_set(real(256.0));
+      const vec t5 = v_div_one(row0, t4);
+      of_row3s[n - top] = v_one(t5);
     }
-    real row1s[8];
+    real of_row10s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
-      const vec row0 = v_set(row0s[n - top]);
+      const vec of_row3 = v_set(of_row3s[n - top]);
       vec sum1 = v_zero();
       vec sum1_1 = v_zero();
       vec sum1_2 = v_zero();
       vec sum1_3 = v_zero();
       for (std::int64_t d = 0; d < 256; d += 64) {
-        const vec x4 = v_load(transformer_blocks_carry_next + (n * 256 + d));
-        const vec t5 = v_set(real(256.0));
-        const vec t6 = v_div_one(row0, t5);
-        const vec t7 = v_sub(x4, t6);
+        v_fetch_near(transformer_blocks_carry_next, n * 256 + d + 2048);
+        const vec x6 = v_load(transformer_blocks_carry_next + (n * 256 + d));
+        const vec t7 = v_sub(x6, of_row3);
         sum1 = v_fma(t7, t7, sum1);
+        v_fetch_near(transformer_blocks_carry_next, n * 256 + d + 16 + 2048);
         const vec x8 = v_load(transformer_blocks_carry_next + (n * 256 + d + 16));
-        const vec t9 = v_sub(x8, t6);
+        const vec t9 = v_sub(x8, of_row3);
         sum1_1 = v_fma(t9, t9, sum1_1);
+        v_fetch_near(transformer_blocks_carry_next, n * 256 + d + 32 + 2048);
         const vec x10 = v_load(transformer_blocks_carry_next + (n * 256 + d + 32));
-        const vec t11 = v_sub(x10, t6);
+        const vec t11 = v_sub(x10, of_row3);
         sum1_2 = v_fma(t11, t11, sum1_2);
+        v_fetch_near(transformer_blocks_carry_next, n * 256 + d + 48 + 2048);
         const vec x12 = v_load(transformer_blocks_carry_next + (n * 256 + d + 48));
-        const vec t13 = v_sub(x12, t6);
+        const vec t13 = v_sub(x12, of_row3);
         sum1_3 = v_fma(t13, t13, sum1_3);
       }
-      row1s[n - top] = v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3)));
+      const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
+      const vec t14 = v_set(real(256.0));
+      const vec t15 = v_div_one(row1, t14);
+      const vec t16 = v_set(real(1e-05));
+      const vec t17 = v_add(t15, t16);
+      const vec t18 = v_rsqrt_one(t17);
+      of_row10s[n - top] = v_one(t18);
     }
     for (std::int64_t n = top; n < bottom; ++n) {
-      const vec row0 = v_set(row0s[n - top]);
-      const vec row1 = v_set(row1s[n - top]);
+      const vec of_row3 = v_set(of_row3s[n - top]);
+      const vec of_row10 = v_set(of_row10s[n - top]);
       for (std::int64_t d = 0; d < 256; d += 16) {
-        const vec x14 = v_load(transformer_blocks_carry_next + (n * 256 + d));
-        const vec t15 = v_set(real(256.0));
-        const vec t16 = v_div_one(row0, t15);
-        const vec t17 = v_sub(x14, t16);
-        const vec t18 = v_div_one(row1, t15);
-        const vec t19 = v_set(real(1e-05));
-        const vec t20 = v_add(t18, t19);
-        const vec t21 = v_rsqrt_one(t20);
-        const vec t22 = v_mul(t17, t21);
-        const vec x23 = v_load(transformer_blocks_5_norm1_weight + d);
-        const vec x24 = v_load(transformer_blocks_5_norm1_bias + d);
-        const vec t25 = v_fma(t22, x23, x24);
-        v_store(transformer_blocks_5_norm1_add + (n * 256 + d), t25);
+        const vec x19 = v_load(transformer_blocks_carry_next + (n * 256 + d));
+        const vec t20 = v_sub(x19, of_row3);
+        const vec t21 = v_mul(t20, of_row10);
+        const vec x22 = v_load(transformer_blocks_5_norm1_weight + d);
+        const vec x23 = v_load(transformer_blocks_5_norm1_bias + d);
+        const vec t24 = v_fma(t21, x22, x23);
+        v_store(transformer_blocks_5_norm1_add + (n * 256 + d), t24);
       }
     }
   }
@@ -3415,7 +3453,7 @@ static void transformer_blocks_norm1_forward_train(const real* transformer_block
                                                    real* transformer_blocks_norm1_add) {
   for (std::int64_t top = 0; top < 65; top += 8) {
     const std::int64_t bottom = std::min<std::int64_t>(65, top + 8);
-    real row0s[8];
+    real of_row3s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
       vec sum0 = v_zero();
       vec sum0_1 = v_zero();
@@ -3431,60 +3469,60 @@ static void transformer_blocks_norm1_forward_train(const real* transformer_block
         const vec x3 = v_load(transformer_blocks_carry + (n * 256 + d + 48));
         sum0_3 = v_add(sum0_3, x3);
       }
-      row0s[n - top] = v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3)));
+      const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
+      const vec t4 = v_set(real(256.0));
+      const vec t5 = v_div_one(row0, t4);
+      of_row3s[n - top] = v_one(t5);
     }
-    real row1s[8];
+    real of_row10s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
-      const vec row0 = v_set(row0s[n - top]);
+      const vec of_row3 = v_set(of_row3s[n - top]);
       vec sum1 = v_zero();
       vec sum1_1 = v_zero();
       vec sum1_2 = v_zero();
       vec sum1_3 = v_zero();
       for (std::int64_t d = 0; d < 256; d += 64) {
-        const vec x4 = v_load(transformer_blocks_carry + (n * 256 + d));
-        const vec t5 = v_set(real(256.0));
-        const vec t6 = v_div_one(row0, t5);
-        const vec t7 = v_sub(x4, t6);
+        v_fetch_near(transformer_blocks_carry, n * 256 + d + 2048);
+        const vec x6 = v_load(transformer_blocks_carry + (n * 256 + d));
+        const vec t7 = v_sub(x6, of_row3);
         sum1 = v_fma(t7, t7, sum1);
+        v_fetch_near(transformer_blocks_carry, n * 256 + d + 16 + 2048);
         const vec x8 = v_load(transformer_blocks_carry + (n * 256 + d + 16));
-        const vec t9 = v_sub(x8, t6);
+        const vec t9 = v_sub(x8, of_row3);
         sum1_1 = v_fma(t9, t9, sum1_1);
+        v_fetch_near(transformer_blocks_carry, n * 256 + d + 32 + 2048);
         const vec x10 = v_load(transformer_blocks_carry + (n * 256 + d + 32));
-        const vec t11 = v_sub(x10, t6);
+        const vec t11 = v_sub(x10, of_row3);
         sum1_2 = v_fma(t11, t11, sum1_2);
+        v_fetch_near(transformer_blocks_carry, n * 256 + d + 48 + 2048);
         const vec x12 = v_load(transformer_blocks_carry + (n * 256 + d + 48));
-        const vec t13 = v_sub(x12, t6);
+        const vec t13 = v_sub(x12, of_row3);
         sum1_3 = v_fma(t13, t13, sum1_3);
       }
-      row1s[n - top] = v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3)));
-    }
-    for (std::int64_t n = top; n < bottom; ++n) {
-      const vec row1 = v_set(row1s[n - top]);
+      const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
       const vec t14 = v_set(real(256.0));
       const vec t15 = v_div_one(row1, t14);
       const vec t16 = v_set(real(1e-05));
       const vec t17 = v_add(t15, t16);
       const vec t18 = v_rsqrt_one(t17);
-      v_store_n(transformer_blocks_norm1_rsqrt + n, t18, 1);
+      of_row10s[n - top] = v_one(t18);
     }
     for (std::int64_t n = top; n < bottom; ++n) {
-      const vec row0 = v_set(row0s[n - top]);
-      const vec row1 = v_set(row1s[n - top]);
+      const vec of_row10 = v_set(of_row10s[n - top]);
+      v_store_n(transformer_blocks_norm1_rsqrt + n, of_row10, 1);
+    }
+    for (std::int64_t n = top; n < bottom; ++n) {
+      const vec of_row3 = v_set(of_row3s[n - top]);
+      const vec of_row10 = v_set(of_row10s[n - top]);
       for (std::int64_t d = 0; d < 256; d += 16) {
         const vec x19 = v_load(transformer_blocks_carry + (n * 256 + d));
-        const vec t20 = v_set(real(256.0));
-        const vec t21 = v_div_one(row0, t20);
-        const vec t22 = v_sub(x19, t21);
-        const vec t23 = v_div_one(row1, t20);
-        const vec t24 = v_set(real(1e-05));
-        const vec t25 = v_add(t23, t24);
-        const vec t26 = v_rsqrt_one(t25);
-        const vec t27 = v_mul(t22, t26);
-        v_store(transformer_blocks_norm1_multiply + (n * 256 + d), t27);
-        const vec x28 = v_load(transformer_blocks_norm1_weight + d);
-        const vec x29 = v_load(transformer_blocks_norm1_bias + d);
-        const vec t30 = v_fma(t27, x28, x29);
-        v_store(transformer_blocks_norm1_add + (n * 256 + d), t30);
+        const vec t20 = v_sub(x19, of_row3);
+        const vec t21 = v_mul(t20, of_row10);
+        v_store(transformer_blocks_norm1_multiply + (n * 256 + d), t21);
+        const vec x22 = v_load(transformer_blocks_norm1_weight + d);
+        const vec x23 = v_load(transformer_blocks_norm1_bias + d);
+        const vec t24 = v_fma(t21, x22, x23);
+        v_store(transformer_blocks_norm1_add + (n * 256 + d), t24);
       }
     }
   }
@@ -3529,7 +3567,8 @@ static void transformer_blocks_attention_forward_4_train(const Team& team, const
           const vec t11 = v_mul(x9, t10);
           most0 = v_max(most0, v_keep_n(t11, 1, -INFINITY));
         }
-        row0s[n - top] = v_max_lane(v_max(v_max(most0, most0_1), v_max(most0_2, most0_3)));
+        const vec row0 = v_set(v_max_lane(v_max(v_max(most0, most0_1), v_max(most0_2, most0_3))));
+        row0s[n - top] = v_one(row0);
       }
       real row1s[8];
       for (std::int64_t n = top; n < bottom; ++n) {
@@ -3539,22 +3578,26 @@ static void transformer_blocks_attention_forward_4_train(const Team& team, const
         vec sum1_2 = v_zero();
         vec sum1_3 = v_zero();
         {
+          v_fetch_near(transformer_blocks_attention_einsum, h * 4225 + n * 65 + 520);
           const vec x12 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65));
           const vec t13 = v_set(real(0.17677669529663687));
           const vec t14 = v_fms(x12, t13, row0);
           const vec t15 = v_exp(t14);
           sum1 = v_add(sum1, t15);
           v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65), t15);
+          v_fetch_near(transformer_blocks_attention_einsum, h * 4225 + n * 65 + 16 + 520);
           const vec x16 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 16));
           const vec t17 = v_fms(x16, t13, row0);
           const vec t18 = v_exp(t17);
           sum1_1 = v_add(sum1_1, t18);
           v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 16), t18);
+          v_fetch_near(transformer_blocks_attention_einsum, h * 4225 + n * 65 + 32 + 520);
           const vec x19 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 32));
           const vec t20 = v_fms(x19, t13, row0);
           const vec t21 = v_exp(t20);
           sum1_2 = v_add(sum1_2, t21);
           v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 32), t21);
+          v_fetch_near(transformer_blocks_attention_einsum, h * 4225 + n * 65 + 48 + 520);
           const vec x22 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 48));
           const vec t23 = v_fms(x22, t13, row0);
           const vec t24 = v_exp(t23);
@@ -3569,7 +3612,8 @@ static void transformer_blocks_attention_forward_4_train(const Team& team, const
           sum1 = v_add(sum1, v_keep_n(t28, 1, real(0.0)));
           v_store_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), t28, 1);
         }
-        row1s[n - top] = v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3)));
+        const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
+        row1s[n - top] = v_one(row1);
       }
       for (std::int64_t n = top; n < bottom; ++n) {
         const vec row0 = v_set(row0s[n - top]);
@@ -3731,7 +3775,7 @@ static void transformer_blocks_attention_out_proj_forward_2_train(const real* tr
                                                                   real* transformer_blocks_norm2_add) {
   for (std::int64_t top = 0; top < 65; top += 8) {
     const std::int64_t bottom = std::min<std::int64_t>(65, top + 8);
-    real row0s[8];
+    real of_row7s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
       vec sum0 = v_zero();
       vec sum0_1 = v_zero();
@@ -3763,61 +3807,71 @@ static void transformer_blocks_attention_out_proj_forward_2_train(const real* tr
         const vec t19 = v_add(x15, t18);
         sum0_3 = v_add(sum0_3, t19);
       }
-      row0s[n - top] = v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3)));
+      const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
+      const vec t20 = v_set(real(256.0));
+      const vec t21 = v_div_one(row0, t20);
+      of_row7s[n - top] = v_one(t21);
     }
-    real row1s[8];
+    real of_row14s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
-      const vec row0 = v_set(row0s[n - top]);
+      const vec of_row7 = v_set(of_row7s[n - top]);
       vec sum1 = v_zero();
       vec sum1_1 = v_zero();
       vec sum1_2 = v_zero();
       vec sum1_3 = v_zero();
       for (std::int64_t d = 0; d < 256; d += 64) {
-        const vec x20 = v_load(transformer_blocks_carry + (n * 256 + d));
-        const vec x21 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
-        const vec x22 = v_load(transformer_blocks_attention_out_proj_bias + d);
-        const vec t23 = v_add(x21, x22);
-        const vec t24 = v_add(x20, t23);
-        const vec t25 = v_set(real(256.0));
-        const vec t26 = v_div_one(row0, t25);
-        const vec t27 = v_sub(t24, t26);
+        v_fetch_near(transformer_blocks_carry, n * 256 + d + 2048);
+        v_fetch_near(transformer_blocks_attention_out_proj_einsum, n * 256 + d + 2048);
+        const vec x22 = v_load(transformer_blocks_carry + (n * 256 + d));
+        const vec x23 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
+        const vec x24 = v_load(transformer_blocks_attention_out_proj_bias + d);
+        const vec t25 = v_add(x23, x24);
+        const vec t26 = v_add(x22, t25);
+        const vec t27 = v_sub(t26, of_row7);
         sum1 = v_fma(t27, t27, sum1);
+        v_fetch_near(transformer_blocks_carry, n * 256 + d + 16 + 2048);
+        v_fetch_near(transformer_blocks_attention_out_proj_einsum, n * 256 + d + 16 + 2048);
         const vec x28 = v_load(transformer_blocks_carry + (n * 256 + d + 16));
         const vec x29 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 16));
         const vec x30 = v_load(transformer_blocks_attention_out_proj_bias + (d + 16));
         const vec t31 = v_add(x29, x30);
         const vec t32 = v_add(x28, t31);
-        const vec t33 = v_sub(t32, t26);
+        const vec t33 = v_sub(t32, of_row7);
         sum1_1 = v_fma(t33, t33, sum1_1);
+        v_fetch_near(transformer_blocks_carry, n * 256 + d + 32 + 2048);
+        v_fetch_near(transformer_blocks_attention_out_proj_einsum, n * 256 + d + 32 + 2048);
         const vec x34 = v_load(transformer_blocks_carry + (n * 256 + d + 32));
         const vec x35 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 32));
         const vec x36 = v_load(transformer_blocks_attention_out_proj_bias + (d + 32));
         const vec t37 = v_add(x35, x36);
         const vec t38 = v_add(x34, t37);
-        const vec t39 = v_sub(t38, t26);
+        const vec t39 = v_sub(t38, of_row7);
         sum1_2 = v_fma(t39, t39, sum1_2);
+        v_fetch_near(transformer_blocks_carry, n * 256 + d + 48 + 2048);
+        v_fetch_near(transformer_blocks_attention_out_proj_einsum, n * 256 + d + 48 + 2048);
         const vec x40 = v_load(transformer_blocks_carry + (n * 256 + d + 48));
         const vec x41 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 48));
         const vec x42 = v_load(transformer_blocks_attention_out_proj_bias + (d + 48));
         const vec t43 = v_add(x41, x42);
         const vec t44 = v_add(x40, t43);
-        const vec t45 = v_sub(t44, t26);
+        const vec t45 = v_sub(t44, of_row7);
         sum1_3 = v_fma(t45, t45, sum1_3);
       }
-      row1s[n - top] = v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3)));
-    }
-    for (std::int64_t n = top; n < bottom; ++n) {
-      const vec row1 = v_set(row1s[n - top]);
+      const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
       const vec t46 = v_set(real(256.0));
       const vec t47 = v_div_one(row1, t46);
       const vec t48 = v_set(real(1e-05));
       const vec t49 = v_add(t47, t48);
       const vec t50 = v_rsqrt_one(t49);
-      v_store_n(transformer_blocks_norm2_rsqrt + n, t50, 1);
+      of_row14s[n - top] = v_one(t50);
     }
     for (std::int64_t n = top; n < bottom; ++n) {
-      const vec row0 = v_set(row0s[n - top]);
-      const vec row1 = v_set(row1s[n - top]);
+      const vec of_row14 = v_set(of_row14s[n - top]);
+      v_store_n(transformer_blocks_norm2_rsqrt + n, of_row14, 1);
+    }
+    for (std::int64_t n = top; n < bottom; ++n) {
+      const vec of_row7 = v_set(of_row7s[n - top]);
+      const vec of_row14 = v_set(of_row14s[n - top]);
       for (std::int64_t d = 0; d < 256; d += 16) {
         const vec x51 = v_load(transformer_blocks_carry + (n * 256 + d));
         const vec x52 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
@@ -3825,19 +3879,13 @@ static void transformer_blocks_attention_out_proj_forward_2_train(const real* tr
         const vec t54 = v_add(x52, x53);
         const vec t55 = v_add(x51, t54);
         v_store(transformer_blocks_add + (n * 256 + d), t55);
-        const vec t56 = v_set(real(256.0));
-        const vec t57 = v_div_one(row0, t56);
-        const vec t58 = v_sub(t55, t57);
-        const vec t59 = v_div_one(row1, t56);
-        const vec t60 = v_set(real(1e-05));
-        const vec t61 = v_add(t59, t60);
-        const vec t62 = v_rsqrt_one(t61);
-        const vec t63 = v_mul(t58, t62);
-        v_store(transformer_blocks_norm2_multiply + (n * 256 + d), t63);
-        const vec x64 = v_load(transformer_blocks_norm2_weight + d);
-        const vec x65 = v_load(transformer_blocks_norm2_bias + d);
-        const vec t66 = v_fma(t63, x64, x65);
-        v_store(transformer_blocks_norm2_add + (n * 256 + d), t66);
+        const vec t56 = v_sub(t55, of_row7);
+        const vec t57 = v_mul(t56, of_row14);
+        v_store(transformer_blocks_norm2_multiply + (n * 256 + d), t57);
+        const vec x58 = v_load(transformer_blocks_norm2_weight + d);
+        const vec x59 = v_load(transformer_blocks_norm2_bias + d);
+        const vec t60 = v_fma(t57, x58, x59);
+        v_store(transformer_blocks_norm2_add + (n * 256 + d), t60);
       }
     }
   }
@@ -4255,7 +4303,7 @@ static void transformer_blocks_5_norm1_forward_train(const real* transformer_blo
                                                      real* transformer_blocks_5_norm1_add) {
   for (std::int64_t top = 0; top < 65; top += 8) {
     const std::int64_t bottom = std::min<std::int64_t>(65, top + 8);
-    real row0s[8];
+    real of_row3s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
       vec sum0 = v_zero();
       vec sum0_1 = v_zero();
@@ -4271,60 +4319,60 @@ static void transformer_blocks_5_norm1_forward_train(const real* transformer_blo
         const vec x3 = v_load(transformer_blocks_carry_next + (n * 256 + d + 48));
         sum0_3 = v_add(sum0_3, x3);
       }
-      row0s[n - top] = v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3)));
+      const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
+      const vec t4 = v_set(real(256.0));
+      const vec t5 = v_div_one(row0, t4);
+      of_row3s[n - top] = v_one(t5);
     }
-    real row1s[8];
+    real of_row10s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
-      const vec row0 = v_set(row0s[n - top]);
+      const vec of_row3 = v_set(of_row3s[n - top]);
       vec sum1 = v_zero();
       vec sum1_1 = v_zero();
       vec sum1_2 = v_zero();
       vec sum1_3 = v_zero();
       for (std::int64_t d = 0; d < 256; d += 64) {
-        const vec x4 = v_load(transformer_blocks_carry_next + (n * 256 + d));
-        const vec t5 = v_set(real(256.0));
-        const vec t6 = v_div_one(row0, t5);
-        const vec t7 = v_sub(x4, t6);
+        v_fetch_near(transformer_blocks_carry_next, n * 256 + d + 2048);
+        const vec x6 = v_load(transformer_blocks_carry_next + (n * 256 + d));
+        const vec t7 = v_sub(x6, of_row3);
         sum1 = v_fma(t7, t7, sum1);
+        v_fetch_near(transformer_blocks_carry_next, n * 256 + d + 16 + 2048);
         const vec x8 = v_load(transformer_blocks_carry_next + (n * 256 + d + 16));
-        const vec t9 = v_sub(x8, t6);
+        const vec t9 = v_sub(x8, of_row3);
         sum1_1 = v_fma(t9, t9, sum1_1);
+        v_fetch_near(transformer_blocks_carry_next, n * 256 + d + 32 + 2048);
         const vec x10 = v_load(transformer_blocks_carry_next + (n * 256 + d + 32));
-        const vec t11 = v_sub(x10, t6);
+        const vec t11 = v_sub(x10, of_row3);
         sum1_2 = v_fma(t11, t11, sum1_2);
+        v_fetch_near(transformer_blocks_carry_next, n * 256 + d + 48 + 2048);
         const vec x12 = v_load(transformer_blocks_carry_next + (n * 256 + d + 48));
-        const vec t13 = v_sub(x12, t6);
+        const vec t13 = v_sub(x12, of_row3);
         sum1_3 = v_fma(t13, t13, sum1_3);
       }
-      row1s[n - top] = v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3)));
-    }
-    for (std::int64_t n = top; n < bottom; ++n) {
-      const vec row1 = v_set(row1s[n - top]);
+      const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
       const vec t14 = v_set(real(256.0));
       const vec t15 = v_div_one(row1, t14);
       const vec t16 = v_set(real(1e-05));
       const vec t17 = v_add(t15, t16);
       const vec t18 = v_rsqrt_one(t17);
-      v_store_n(transformer_blocks_5_norm1_rsqrt + n, t18, 1);
+      of_row10s[n - top] = v_one(t18);
     }
     for (std::int64_t n = top; n < bottom; ++n) {
-      const vec row0 = v_set(row0s[n - top]);
-      const vec row1 = v_set(row1s[n - top]);
+      const vec of_row10 = v_set(of_row10s[n - top]);
+      v_store_n(transformer_blocks_5_norm1_rsqrt + n, of_row10, 1);
+    }
+    for (std::int64_t n = top; n < bottom; ++n) {
+      const vec of_row3 = v_set(of_row3s[n - top]);
+      const vec of_row10 = v_set(of_row10s[n - top]);
       for (std::int64_t d = 0; d < 256; d += 16) {
         const vec x19 = v_load(transformer_blocks_carry_next + (n * 256 + d));
-        const vec t20 = v_set(real(256.0));
-        const vec t21 = v_div_one(row0, t20);
-        const vec t22 = v_sub(x19, t21);
-        const vec t23 = v_div_one(row1, t20);
-        const vec t24 = v_set(real(1e-05));
-        const vec t25 = v_add(t23, t24);
-        const vec t26 = v_rsqrt_one(t25);
-        const vec t27 = v_mul(t22, t26);
-        v_store(transformer_blocks_5_norm1_multiply + (n * 256 + d), t27);
-        const vec x28 = v_load(transformer_blocks_5_norm1_weight + d);
-        const vec x29 = v_load(transformer_blocks_5_norm1_bias + d);
-        const vec t30 = v_fma(t27, x28, x29);
-        v_store(transformer_blocks_5_norm1_add + (n * 256 + d), t30);
+        const vec t20 = v_sub(x19, of_row3);
+        const vec t21 = v_mul(t20, of_row10);
+        v_store(transformer_blocks_5_norm1_multiply + (n * 256 + d), t21);
+        const vec x22 = v_load(transformer_blocks_5_norm1_weight + d);
+        const vec x23 = v_load(transformer_blocks_5_norm1_bias + d);
+        const vec t24 = v_fma(t21, x22, x23);
+        v_store(transformer_blocks_5_norm1_add + (n * 256 + d), t24);
       }
     }
   }
@@ -4614,9 +4662,9 @@ static void transformer_blocks_5_ffn_linear2_forward_2_train(const std::int64_t 
                                                              const real* transformer_blocks_5_ffn_linear2_einsum,
                                                              const real* transformer_blocks_5_ffn_linear2_bias,
                                                              const std::int32_t* random,
-                                                             const real* transformer_blocks_5_add, real* norm_rsqrt,
-                                                             real* norm_multiply, const real* norm_weight,
-                                                             const real* norm_bias, real* norm_add) {
+                                                             const real* transformer_blocks_5_add, real* norm_multiply,
+                                                             real* norm_add, real* norm_rsqrt, const real* norm_weight,
+                                                             const real* norm_bias) {
   for (std::int64_t i = 0; i < 1; ++i) {
     vec sum0 = v_zero();
     vec sum0_1 = v_zero();
@@ -4630,27 +4678,35 @@ static void transformer_blocks_5_ffn_linear2_forward_2_train(const std::int64_t 
       const vec x4 = v_load(transformer_blocks_5_add + (i * 256 + d));
       const vec t5 = v_fma(t2, t3, x4);
       sum0 = v_add(sum0, t5);
-      const vec x6 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 16));
-      const vec x7 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + 16));
-      const vec t8 = v_add(x6, x7);
-      const vec t9 = v_keep(random, 6, image * 16640 + i * 256 + (d + 16), 1, 858993459, real(1.25));
-      const vec x10 = v_load(transformer_blocks_5_add + (i * 256 + d + 16));
-      const vec t11 = v_fma(t8, t9, x10);
-      sum0_1 = v_add(sum0_1, t11);
-      const vec x12 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 32));
-      const vec x13 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + 32));
-      const vec t14 = v_add(x12, x13);
-      const vec t15 = v_keep(random, 6, image * 16640 + i * 256 + (d + 32), 1, 858993459, real(1.25));
-      const vec x16 = v_load(transformer_blocks_5_add + (i * 256 + d + 32));
-      const vec t17 = v_fma(t14, t15, x16);
-      sum0_2 = v_add(sum0_2, t17);
-      const vec x18 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 48));
-      const vec x19 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + 48));
-      const vec t20 = v_add(x18, x19);
-      const vec t21 = v_keep(random, 6, image * 16640 + i * 256 + (d + 48), 1, 858993459, real(1.25));
-      const vec x22 = v_load(transformer_blocks_5_add + (i * 256 + d + 48));
-      const vec t23 = v_fma(t20, t21, x22);
-      sum0_3 = v_add(sum0_3, t23);
+      const vec t6 = v_mul(t2, t3);
+      v_store(norm_multiply + (i * 256 + d), t6);
+      const vec x7 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 16));
+      const vec x8 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + 16));
+      const vec t9 = v_add(x7, x8);
+      const vec t10 = v_keep(random, 6, image * 16640 + i * 256 + (d + 16), 1, 858993459, real(1.25));
+      const vec x11 = v_load(transformer_blocks_5_add + (i * 256 + d + 16));
+      const vec t12 = v_fma(t9, t10, x11);
+      sum0_1 = v_add(sum0_1, t12);
+      const vec t13 = v_mul(t9, t10);
+      v_store(norm_multiply + (i * 256 + d + 16), t13);
+      const vec x14 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 32));
+      const vec x15 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + 32));
+      const vec t16 = v_add(x14, x15);
+      const vec t17 = v_keep(random, 6, image * 16640 + i * 256 + (d + 32), 1, 858993459, real(1.25));
+      const vec x18 = v_load(transformer_blocks_5_add + (i * 256 + d + 32));
+      const vec t19 = v_fma(t16, t17, x18);
+      sum0_2 = v_add(sum0_2, t19);
+      const vec t20 = v_mul(t16, t17);
+      v_store(norm_multiply + (i * 256 + d + 32), t20);
+      const vec x21 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 48));
+      const vec x22 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + 48));
+      const vec t23 = v_add(x21, x22);
+      const vec t24 = v_keep(random, 6, image * 16640 + i * 256 + (d + 48), 1, 858993459, real(1.25));
+      const vec x25 = v_load(transformer_blocks_5_add + (i * 256 + d + 48));
+      const vec t26 = v_fma(t23, t24, x25);
+      sum0_3 = v_add(sum0_3, t26);
+      const vec t27 = v_mul(t23, t24);
+      v_store(norm_multiply + (i * 256 + d + 48), t27);
     }
     const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
     vec sum1 = v_zero();
@@ -4658,68 +4714,77 @@ static void transformer_blocks_5_ffn_linear2_forward_2_train(const std::int64_t 
     vec sum1_2 = v_zero();
     vec sum1_3 = v_zero();
     for (std::int64_t d = 0; d < 256; d += 64) {
-      const vec x24 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d));
-      const vec x25 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
-      const vec t26 = v_add(x24, x25);
-      const vec t27 = v_keep(random, 6, image * 16640 + i * 256 + d, 1, 858993459, real(1.25));
-      const vec x28 = v_load(transformer_blocks_5_add + (i * 256 + d));
-      const vec t29 = v_fma(t26, t27, x28);
-      const vec t30 = v_set(real(256.0));
-      const vec t31 = v_div_one(row0, t30);
-      const vec t32 = v_sub(t29, t31);
-      sum1 = v_fma(t32, t32, sum1);
-      const vec x33 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 16));
-      const vec x34 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + 16));
-      const vec t35 = v_add(x33, x34);
-      const vec t36 = v_keep(random, 6, image * 16640 + i * 256 + (d + 16), 1, 858993459, real(1.25));
-      const vec x37 = v_load(transformer_blocks_5_add + (i * 256 + d + 16));
-      const vec t38 = v_fma(t35, t36, x37);
-      const vec t39 = v_sub(t38, t31);
-      sum1_1 = v_fma(t39, t39, sum1_1);
-      const vec x40 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 32));
-      const vec x41 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + 32));
-      const vec t42 = v_add(x40, x41);
-      const vec t43 = v_keep(random, 6, image * 16640 + i * 256 + (d + 32), 1, 858993459, real(1.25));
-      const vec x44 = v_load(transformer_blocks_5_add + (i * 256 + d + 32));
-      const vec t45 = v_fma(t42, t43, x44);
-      const vec t46 = v_sub(t45, t31);
-      sum1_2 = v_fma(t46, t46, sum1_2);
-      const vec x47 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 48));
-      const vec x48 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + 48));
-      const vec t49 = v_add(x47, x48);
-      const vec t50 = v_keep(random, 6, image * 16640 + i * 256 + (d + 48), 1, 858993459, real(1.25));
-      const vec x51 = v_load(transformer_blocks_5_add + (i * 256 + d + 48));
-      const vec t52 = v_fma(t49, t50, x51);
-      const vec t53 = v_sub(t52, t31);
-      sum1_3 = v_fma(t53, t53, sum1_3);
+      const vec x28 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d));
+      const vec x29 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
+      const vec t30 = v_add(x28, x29);
+      const vec t31 = v_keep(random, 6, image * 16640 + i * 256 + d, 1, 858993459, real(1.25));
+      const vec x32 = v_load(transformer_blocks_5_add + (i * 256 + d));
+      const vec t33 = v_fma(t30, t31, x32);
+      const vec t34 = v_set(real(256.0));
+      const vec t35 = v_div_one(row0, t34);
+      const vec t36 = v_sub(t33, t35);
+      sum1 = v_fma(t36, t36, sum1);
+      const vec t37 = v_mul(t30, t31);
+      v_store(norm_add + (i * 256 + d), t37);
+      const vec x38 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 16));
+      const vec x39 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + 16));
+      const vec t40 = v_add(x38, x39);
+      const vec t41 = v_keep(random, 6, image * 16640 + i * 256 + (d + 16), 1, 858993459, real(1.25));
+      const vec x42 = v_load(transformer_blocks_5_add + (i * 256 + d + 16));
+      const vec t43 = v_fma(t40, t41, x42);
+      const vec t44 = v_sub(t43, t35);
+      sum1_1 = v_fma(t44, t44, sum1_1);
+      const vec t45 = v_mul(t40, t41);
+      v_store(norm_add + (i * 256 + d + 16), t45);
+      const vec x46 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 32));
+      const vec x47 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + 32));
+      const vec t48 = v_add(x46, x47);
+      const vec t49 = v_keep(random, 6, image * 16640 + i * 256 + (d + 32), 1, 858993459, real(1.25));
+      const vec x50 = v_load(transformer_blocks_5_add + (i * 256 + d + 32));
+      const vec t51 = v_fma(t48, t49, x50);
+      const vec t52 = v_sub(t51, t35);
+      sum1_2 = v_fma(t52, t52, sum1_2);
+      const vec t53 = v_mul(t48, t49);
+      v_store(norm_add + (i * 256 + d + 32), t53);
+      const vec x54 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 48));
+      const vec x55 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + 48));
+      const vec t56 = v_add(x54, x55);
+      const vec t57 = v_keep(random, 6, image * 16640 + i * 256 + (d + 48), 1, 858993459, real(1.25));
+      const vec x58 = v_load(transformer_blocks_5_add + (i * 256 + d + 48));
+      const vec t59 = v_fma(t56, t57, x58);
+      const vec t60 = v_sub(t59, t35);
+      sum1_3 = v_fma(t60, t60, sum1_3);
+      const vec t61 = v_mul(t56, t57);
+      v_store(norm_add + (i * 256 + d + 48), t61);
     }
     const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
-    const vec t54 = v_set(real(256.0));
-    const vec t55 = v_div_one(row1, t54);
-    const vec t56 = v_set(real(1e-05));
-    const vec t57 = v_add(t55, t56);
-    const vec t58 = v_rsqrt_one(t57);
-    v_store_n(norm_rsqrt + i, t58, 1);
+    const vec t62 = v_set(real(256.0));
+    const vec t63 = v_div_one(row1, t62);
+    const vec t64 = v_set(real(1e-05));
+    const vec t65 = v_add(t63, t64);
+    const vec t66 = v_rsqrt_one(t65);
+    v_store_n(norm_rsqrt + i, t66, 1);
     for (std::int64_t d = 0; d < 256; d += 16) {
-      const vec x59 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d));
-      const vec x60 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
-      const vec t61 = v_add(x59, x60);
-      const vec t62 = v_keep(random, 6, image * 16640 + i * 256 + d, 1, 858993459, real(1.25));
-      const vec x63 = v_load(transformer_blocks_5_add + (i * 256 + d));
-      const vec t64 = v_fma(t61, t62, x63);
-      const vec t65 = v_set(real(256.0));
-      const vec t66 = v_div_one(row0, t65);
-      const vec t67 = v_sub(t64, t66);
-      const vec t68 = v_div_one(row1, t65);
-      const vec t69 = v_set(real(1e-05));
-      const vec t70 = v_add(t68, t69);
-      const vec t71 = v_rsqrt_one(t70);
-      const vec t72 = v_mul(t67, t71);
-      v_store(norm_multiply + (i * 256 + d), t72);
-      const vec x73 = v_load(norm_weight + d);
-      const vec x74 = v_load(norm_bias + d);
-      const vec t75 = v_fma(t72, x73, x74);
-      v_store(norm_add + (i * 256 + d), t75);
+      const vec x67 = v_load(transformer_blocks_5_add + (i * 256 + d));
+      const vec x68 = v_load(norm_multiply + (i * 256 + d));
+      const vec t69 = v_add(x67, x68);
+      const vec t70 = v_set(real(256.0));
+      const vec t71 = v_div_one(row0, t70);
+      const vec t72 = v_sub(t69, t71);
+      const vec t73 = v_div_one(row1, t70);
+      const vec t74 = v_set(real(1e-05));
+      const vec t75 = v_add(t73, t74);
+      const vec t76 = v_rsqrt_one(t75);
+      const vec t77 = v_mul(t72, t76);
+      v_store(norm_multiply + (i * 256 + d), t77);
+      const vec x78 = v_load(norm_add + (i * 256 + d));
+      const vec t79 = v_add(x67, x78);
+      const vec t80 = v_sub(t79, t71);
+      const vec t81 = v_mul(t80, t76);
+      const vec x82 = v_load(norm_weight + d);
+      const vec x83 = v_load(norm_bias + d);
+      const vec t84 = v_fma(t81, x82, x83);
+      v_store(norm_add + (i * 256 + d), t84);
     }
   }
 }
@@ -5141,21 +5206,25 @@ static void transformer_blocks_5_attention_backward_4(const std::int64_t image,
         const vec t2 = v_mul(x0, t1);
         const vec x3 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65));
         sum0 = v_fma(t2, x3, sum0);
+        v_store(d_transformer_blocks_5_attention_multiply + (h * 65 + i * 65), t2);
         const vec x4 = v_load(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 16));
         const vec t5 = v_keep(random, 4, image * 35360 + h * 4420 + i * 68 + 16, 1, 858993459, real(1.25));
         const vec t6 = v_mul(x4, t5);
         const vec x7 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 16));
         sum0_1 = v_fma(t6, x7, sum0_1);
+        v_store(d_transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + 16), t6);
         const vec x8 = v_load(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 32));
         const vec t9 = v_keep(random, 4, image * 35360 + h * 4420 + i * 68 + 32, 1, 858993459, real(1.25));
         const vec t10 = v_mul(x8, t9);
         const vec x11 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 32));
         sum0_2 = v_fma(t10, x11, sum0_2);
+        v_store(d_transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + 32), t10);
         const vec x12 = v_load(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 48));
         const vec t13 = v_keep(random, 4, image * 35360 + h * 4420 + i * 68 + 48, 1, 858993459, real(1.25));
         const vec t14 = v_mul(x12, t13);
         const vec x15 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 48));
         sum0_3 = v_fma(t14, x15, sum0_3);
+        v_store(d_transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + 48), t14);
       }
       {
         const vec x16 = v_load_n(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
@@ -5164,29 +5233,26 @@ static void transformer_blocks_5_attention_backward_4(const std::int64_t image,
         const vec x19 = v_load_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), 1);
         const vec t20 = v_mul(t18, x19);
         sum0 = v_add(sum0, v_keep_n(t20, 1, real(0.0)));
+        v_store_n(d_transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + 64), t18, 1);
       }
       const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
       for (std::int64_t n = 0; n < 64; n += 16) {
         const vec x21 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n));
-        const vec x22 = v_load(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n));
-        const vec t23 = v_keep(random, 4, image * 35360 + h * 4420 + i * 68 + n, 1, 858993459, real(1.25));
-        const vec t24 = v_mul(x22, t23);
-        const vec t25 = v_sub(t24, row0);
-        const vec t26 = v_mul(x21, t25);
-        const vec t27 = v_set(real(0.17677669529663687));
-        const vec t28 = v_mul(t26, t27);
-        v_store(d_transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + n), t28);
+        const vec x22 = v_load(d_transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + n));
+        const vec t23 = v_sub(x22, row0);
+        const vec t24 = v_mul(x21, t23);
+        const vec t25 = v_set(real(0.17677669529663687));
+        const vec t26 = v_mul(t24, t25);
+        v_store(d_transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + n), t26);
       }
       {
-        const vec x29 = v_load_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), 1);
-        const vec x30 = v_load_n(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
-        const vec t31 = v_keep(random, 4, image * 35360 + h * 4420 + i * 68 + 64, 1, 858993459, real(1.25));
-        const vec t32 = v_mul(x30, t31);
-        const vec t33 = v_sub(t32, row0);
-        const vec t34 = v_mul(x29, t33);
-        const vec t35 = v_set(real(0.17677669529663687));
-        const vec t36 = v_mul(t34, t35);
-        v_store_n(d_transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + 64), t36, 1);
+        const vec x27 = v_load_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), 1);
+        const vec x28 = v_load_n(d_transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + 64), 1);
+        const vec t29 = v_sub(x28, row0);
+        const vec t30 = v_mul(x27, t29);
+        const vec t31 = v_set(real(0.17677669529663687));
+        const vec t32 = v_mul(t30, t31);
+        v_store_n(d_transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + 64), t32, 1);
       }
     }
   }
@@ -5442,8 +5508,8 @@ static void transformer_blocks_5_norm1_backward(const real* d_transformer_blocks
                                                 real* d_transformer_blocks_5_norm1_multiply) {
   for (std::int64_t top = 0; top < 65; top += 8) {
     const std::int64_t bottom = std::min<std::int64_t>(65, top + 8);
-    real row0s[8];
-    real row1s[8];
+    real of_row9s[8];
+    real of_row11s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
       vec sum0 = v_zero();
       vec sum0_1 = v_zero();
@@ -5479,24 +5545,28 @@ static void transformer_blocks_5_norm1_backward(const real* d_transformer_blocks
         sum0_3 = v_fma(t14, x15, sum0_3);
         sum1_3 = v_fma(x12, x13, sum1_3);
       }
-      row0s[n - top] = v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3)));
-      row1s[n - top] = v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3)));
+      const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
+      const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
+      const vec t16 = v_set(real(256.0));
+      const vec t17 = v_div_one(row1, t16);
+      of_row9s[n - top] = v_one(t17);
+      const vec t18 = v_div_one(row0, t16);
+      of_row11s[n - top] = v_one(t18);
     }
     for (std::int64_t n = top; n < bottom; ++n) {
-      const vec row0 = v_set(row0s[n - top]);
-      const vec row1 = v_set(row1s[n - top]);
+      const vec of_row9 = v_set(of_row9s[n - top]);
+      const vec of_row11 = v_set(of_row11s[n - top]);
       for (std::int64_t d = 0; d < 256; d += 16) {
-        const vec x16 = v_set(transformer_blocks_5_norm1_rsqrt[n]);
-        const vec x17 = v_load(transformer_blocks_5_norm1_multiply + (n * 256 + d));
-        const vec t18 = v_set(real(256.0));
-        const vec t19 = v_div_one(row0, t18);
-        const vec x20 = v_load(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d));
-        const vec x21 = v_load(transformer_blocks_5_norm1_weight + d);
-        const vec t22 = v_mul(x20, x21);
-        const vec t23 = v_div_one(row1, t18);
-        const vec t24 = v_sub(t22, t23);
-        const vec t25 = v_fnma(x17, t19, t24);
-        const vec t26 = v_mul(x16, t25);
+        v_fetch_near(d_transformer_blocks_5_attention_einsum_2, n * 256 + d + 2048);
+        v_fetch_near(transformer_blocks_5_norm1_multiply, n * 256 + d + 2048);
+        const vec x19 = v_set(transformer_blocks_5_norm1_rsqrt[n]);
+        const vec x20 = v_load(transformer_blocks_5_norm1_multiply + (n * 256 + d));
+        const vec x21 = v_load(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d));
+        const vec x22 = v_load(transformer_blocks_5_norm1_weight + d);
+        const vec t23 = v_mul(x21, x22);
+        const vec t24 = v_sub(t23, of_row9);
+        const vec t25 = v_fnma(x20, of_row11, t24);
+        const vec t26 = v_mul(x19, t25);
         v_store(d_transformer_blocks_5_norm1_multiply + (n * 256 + d), t26);
       }
     }
@@ -6930,8 +7000,8 @@ static void transformer_blocks_norm2_backward(const real* d_transformer_blocks_f
                                               const real* d_transformer_blocks_carry, real* d_transformer_blocks_add) {
   for (std::int64_t top = 0; top < 65; top += 8) {
     const std::int64_t bottom = std::min<std::int64_t>(65, top + 8);
-    real row0s[8];
-    real row1s[8];
+    real of_row13s[8];
+    real of_row15s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
       vec sum0 = v_zero();
       vec sum0_1 = v_zero();
@@ -6967,28 +7037,32 @@ static void transformer_blocks_norm2_backward(const real* d_transformer_blocks_f
         sum0_3 = v_fma(t14, x15, sum0_3);
         sum1_3 = v_fma(x12, x13, sum1_3);
       }
-      row0s[n - top] = v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3)));
-      row1s[n - top] = v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3)));
+      const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
+      const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
+      const vec t16 = v_set(real(256.0));
+      const vec t17 = v_div_one(row1, t16);
+      of_row13s[n - top] = v_one(t17);
+      const vec t18 = v_div_one(row0, t16);
+      of_row15s[n - top] = v_one(t18);
     }
     for (std::int64_t n = top; n < bottom; ++n) {
-      const vec row0 = v_set(row0s[n - top]);
-      const vec row1 = v_set(row1s[n - top]);
+      const vec of_row13 = v_set(of_row13s[n - top]);
+      const vec of_row15 = v_set(of_row15s[n - top]);
       for (std::int64_t d = 0; d < 256; d += 16) {
-        const vec x16 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d));
-        const vec x17 = v_load(transformer_blocks_norm2_weight + d);
-        const vec x18 = v_load(transformer_blocks_norm2_bias + d);
-        const vec t19 = v_fma(x16, x17, x18);
-        v_store(d_transformer_blocks_ffn_linear1_copy + (n * 256 + d), t19);
-        const vec x20 = v_set(transformer_blocks_norm2_rsqrt[n]);
-        const vec t21 = v_set(real(256.0));
-        const vec t22 = v_div_one(row0, t21);
-        const vec x23 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d));
-        const vec t24 = v_mul(x23, x17);
-        const vec t25 = v_div_one(row1, t21);
-        const vec t26 = v_sub(t24, t25);
-        const vec t27 = v_fnma(x16, t22, t26);
+        v_fetch_near(d_transformer_blocks_ffn_linear1_einsum, n * 256 + d + 2048);
+        v_fetch_near(transformer_blocks_norm2_multiply, n * 256 + d + 2048);
+        const vec x19 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d));
+        const vec x20 = v_load(transformer_blocks_norm2_weight + d);
+        const vec x21 = v_load(transformer_blocks_norm2_bias + d);
+        const vec t22 = v_fma(x19, x20, x21);
+        v_store(d_transformer_blocks_ffn_linear1_copy + (n * 256 + d), t22);
+        const vec x23 = v_set(transformer_blocks_norm2_rsqrt[n]);
+        const vec x24 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d));
+        const vec t25 = v_mul(x24, x20);
+        const vec t26 = v_sub(t25, of_row13);
+        const vec t27 = v_fnma(x19, of_row15, t26);
         const vec x28 = v_load(d_transformer_blocks_carry + (n * 256 + d));
-        const vec t29 = v_fma(x20, t27, x28);
+        const vec t29 = v_fma(x23, t27, x28);
         v_store(d_transformer_blocks_add + (n * 256 + d), t29);
       }
     }
@@ -7533,24 +7607,28 @@ static void transformer_blocks_attention_backward_4(const Team& team, const std:
           const vec t2 = v_mul(x0, t1);
           const vec x3 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65));
           sum0 = v_fma(t2, x3, sum0);
+          v_store(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65), t2);
           const vec x4 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 16));
           const vec t5 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + 16, 1, 858993459,
                                 real(1.25));
           const vec t6 = v_mul(x4, t5);
           const vec x7 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 16));
           sum0_1 = v_fma(t6, x7, sum0_1);
+          v_store(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + 16), t6);
           const vec x8 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 32));
           const vec t9 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + 32, 1, 858993459,
                                 real(1.25));
           const vec t10 = v_mul(x8, t9);
           const vec x11 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 32));
           sum0_2 = v_fma(t10, x11, sum0_2);
+          v_store(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + 32), t10);
           const vec x12 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 48));
           const vec t13 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + 48, 1, 858993459,
                                  real(1.25));
           const vec t14 = v_mul(x12, t13);
           const vec x15 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 48));
           sum0_3 = v_fma(t14, x15, sum0_3);
+          v_store(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + 48), t14);
         }
         {
           const vec x16 = v_load_n(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), 1);
@@ -7560,34 +7638,32 @@ static void transformer_blocks_attention_backward_4(const Team& team, const std:
           const vec x19 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
           const vec t20 = v_mul(t18, x19);
           sum0 = v_add(sum0, v_keep_n(t20, 1, real(0.0)));
+          v_store_n(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + 64), t18, 1);
         }
-        row0s[n - top] = v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3)));
+        const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
+        row0s[n - top] = v_one(row0);
       }
       for (std::int64_t n = top; n < bottom; ++n) {
         const vec row0 = v_set(row0s[n - top]);
         for (std::int64_t n2 = 0; n2 < 64; n2 += 16) {
+          v_fetch_near(d_transformer_blocks_attention_einsum, h * 4225 + n * 65 + n2 + 520);
+          v_fetch_near(transformer_blocks_attention_divide, h * 4225 + n * 65 + n2 + 520);
           const vec x21 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
-          const vec x22 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
-          const vec t23 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + n2, 1, 858993459,
-                                 real(1.25));
-          const vec t24 = v_mul(x22, t23);
-          const vec t25 = v_sub(t24, row0);
-          const vec t26 = v_mul(x21, t25);
-          const vec t27 = v_set(real(0.17677669529663687));
-          const vec t28 = v_mul(t26, t27);
-          v_store(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), t28);
+          const vec x22 = v_load(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2));
+          const vec t23 = v_sub(x22, row0);
+          const vec t24 = v_mul(x21, t23);
+          const vec t25 = v_set(real(0.17677669529663687));
+          const vec t26 = v_mul(t24, t25);
+          v_store(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), t26);
         }
         {
-          const vec x29 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
-          const vec x30 = v_load_n(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), 1);
-          const vec t31 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + 64, 1, 858993459,
-                                 real(1.25));
-          const vec t32 = v_mul(x30, t31);
-          const vec t33 = v_sub(t32, row0);
-          const vec t34 = v_mul(x29, t33);
-          const vec t35 = v_set(real(0.17677669529663687));
-          const vec t36 = v_mul(t34, t35);
-          v_store_n(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + 64), t36, 1);
+          const vec x27 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
+          const vec x28 = v_load_n(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + 64), 1);
+          const vec t29 = v_sub(x28, row0);
+          const vec t30 = v_mul(x27, t29);
+          const vec t31 = v_set(real(0.17677669529663687));
+          const vec t32 = v_mul(t30, t31);
+          v_store_n(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + 64), t32, 1);
         }
       }
     }
@@ -7994,8 +8070,8 @@ static void transformer_blocks_norm1_backward(const real* d_transformer_blocks_a
                                               real* d_transformer_blocks_carry_next) {
   for (std::int64_t top = 0; top < 65; top += 8) {
     const std::int64_t bottom = std::min<std::int64_t>(65, top + 8);
-    real row0s[8];
-    real row1s[8];
+    real of_row13s[8];
+    real of_row15s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
       vec sum0 = v_zero();
       vec sum0_1 = v_zero();
@@ -8031,28 +8107,32 @@ static void transformer_blocks_norm1_backward(const real* d_transformer_blocks_a
         sum0_3 = v_fma(t14, x15, sum0_3);
         sum1_3 = v_fma(x12, x13, sum1_3);
       }
-      row0s[n - top] = v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3)));
-      row1s[n - top] = v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3)));
+      const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
+      const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
+      const vec t16 = v_set(real(256.0));
+      const vec t17 = v_div_one(row1, t16);
+      of_row13s[n - top] = v_one(t17);
+      const vec t18 = v_div_one(row0, t16);
+      of_row15s[n - top] = v_one(t18);
     }
     for (std::int64_t n = top; n < bottom; ++n) {
-      const vec row0 = v_set(row0s[n - top]);
-      const vec row1 = v_set(row1s[n - top]);
+      const vec of_row13 = v_set(of_row13s[n - top]);
+      const vec of_row15 = v_set(of_row15s[n - top]);
       for (std::int64_t d = 0; d < 256; d += 16) {
-        const vec x16 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d));
-        const vec x17 = v_load(transformer_blocks_norm1_weight + d);
-        const vec x18 = v_load(transformer_blocks_norm1_bias + d);
-        const vec t19 = v_fma(x16, x17, x18);
-        v_store(d_transformer_blocks_attention_copy_2 + (n * 256 + d), t19);
-        const vec x20 = v_set(transformer_blocks_norm1_rsqrt[n]);
-        const vec t21 = v_set(real(256.0));
-        const vec t22 = v_div_one(row0, t21);
-        const vec x23 = v_load(d_transformer_blocks_attention_einsum_2 + (n * 256 + d));
-        const vec t24 = v_mul(x23, x17);
-        const vec t25 = v_div_one(row1, t21);
-        const vec t26 = v_sub(t24, t25);
-        const vec t27 = v_fnma(x16, t22, t26);
+        v_fetch_near(d_transformer_blocks_attention_einsum_2, n * 256 + d + 2048);
+        v_fetch_near(transformer_blocks_norm1_multiply, n * 256 + d + 2048);
+        const vec x19 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d));
+        const vec x20 = v_load(transformer_blocks_norm1_weight + d);
+        const vec x21 = v_load(transformer_blocks_norm1_bias + d);
+        const vec t22 = v_fma(x19, x20, x21);
+        v_store(d_transformer_blocks_attention_copy_2 + (n * 256 + d), t22);
+        const vec x23 = v_set(transformer_blocks_norm1_rsqrt[n]);
+        const vec x24 = v_load(d_transformer_blocks_attention_einsum_2 + (n * 256 + d));
+        const vec t25 = v_mul(x24, x20);
+        const vec t26 = v_sub(t25, of_row13);
+        const vec t27 = v_fnma(x19, of_row15, t26);
         const vec x28 = v_load(d_transformer_blocks_add + (n * 256 + d));
-        const vec t29 = v_fma(x20, t27, x28);
+        const vec t29 = v_fma(x23, t27, x28);
         v_store(d_transformer_blocks_carry_next + (n * 256 + d), t29);
       }
     }
@@ -9517,8 +9597,8 @@ static void transformer_blocks_norm2_backward_input_gradient(const real* d_trans
                                                              real* d_transformer_blocks_add) {
   for (std::int64_t top = 0; top < 65; top += 8) {
     const std::int64_t bottom = std::min<std::int64_t>(65, top + 8);
-    real row0s[8];
-    real row1s[8];
+    real of_row10s[8];
+    real of_row12s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
       vec sum0 = v_zero();
       vec sum0_1 = v_zero();
@@ -9554,25 +9634,29 @@ static void transformer_blocks_norm2_backward_input_gradient(const real* d_trans
         sum0_3 = v_fma(t14, x15, sum0_3);
         sum1_3 = v_fma(x12, x13, sum1_3);
       }
-      row0s[n - top] = v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3)));
-      row1s[n - top] = v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3)));
+      const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
+      const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
+      const vec t16 = v_set(real(256.0));
+      const vec t17 = v_div_one(row1, t16);
+      of_row10s[n - top] = v_one(t17);
+      const vec t18 = v_div_one(row0, t16);
+      of_row12s[n - top] = v_one(t18);
     }
     for (std::int64_t n = top; n < bottom; ++n) {
-      const vec row0 = v_set(row0s[n - top]);
-      const vec row1 = v_set(row1s[n - top]);
+      const vec of_row10 = v_set(of_row10s[n - top]);
+      const vec of_row12 = v_set(of_row12s[n - top]);
       for (std::int64_t d = 0; d < 256; d += 16) {
-        const vec x16 = v_set(transformer_blocks_norm2_rsqrt[n]);
-        const vec x17 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d));
-        const vec t18 = v_set(real(256.0));
-        const vec t19 = v_div_one(row0, t18);
-        const vec x20 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d));
-        const vec x21 = v_load(transformer_blocks_norm2_weight + d);
-        const vec t22 = v_mul(x20, x21);
-        const vec t23 = v_div_one(row1, t18);
-        const vec t24 = v_sub(t22, t23);
-        const vec t25 = v_fnma(x17, t19, t24);
+        v_fetch_near(d_transformer_blocks_ffn_linear1_einsum, n * 256 + d + 2048);
+        v_fetch_near(transformer_blocks_norm2_multiply, n * 256 + d + 2048);
+        const vec x19 = v_set(transformer_blocks_norm2_rsqrt[n]);
+        const vec x20 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d));
+        const vec x21 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d));
+        const vec x22 = v_load(transformer_blocks_norm2_weight + d);
+        const vec t23 = v_mul(x21, x22);
+        const vec t24 = v_sub(t23, of_row10);
+        const vec t25 = v_fnma(x20, of_row12, t24);
         const vec x26 = v_load(d_transformer_blocks_carry + (n * 256 + d));
-        const vec t27 = v_fma(x16, t25, x26);
+        const vec t27 = v_fma(x19, t25, x26);
         v_store(d_transformer_blocks_add + (n * 256 + d), t27);
       }
     }
@@ -9723,11 +9807,14 @@ static void transformer_blocks_attention_backward_4_input_gradient(const Team& t
           const vec x9 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
           sum0 = v_fma(x8, x9, sum0);
         }
-        row0s[n - top] = v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3)));
+        const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
+        row0s[n - top] = v_one(row0);
       }
       for (std::int64_t n = top; n < bottom; ++n) {
         const vec row0 = v_set(row0s[n - top]);
         for (std::int64_t n2 = 0; n2 < 64; n2 += 16) {
+          v_fetch_near(d_transformer_blocks_attention_einsum, h * 4225 + n * 65 + n2 + 520);
+          v_fetch_near(transformer_blocks_attention_divide, h * 4225 + n * 65 + n2 + 520);
           const vec x10 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
           const vec x11 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
           const vec t12 = v_sub(x11, row0);
@@ -9759,8 +9846,8 @@ static void transformer_blocks_norm1_backward_input_gradient(const real* d_trans
                                                              real* d_transformer_blocks_carry_next) {
   for (std::int64_t top = 0; top < 65; top += 8) {
     const std::int64_t bottom = std::min<std::int64_t>(65, top + 8);
-    real row0s[8];
-    real row1s[8];
+    real of_row10s[8];
+    real of_row12s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
       vec sum0 = v_zero();
       vec sum0_1 = v_zero();
@@ -9796,25 +9883,29 @@ static void transformer_blocks_norm1_backward_input_gradient(const real* d_trans
         sum0_3 = v_fma(t14, x15, sum0_3);
         sum1_3 = v_fma(x12, x13, sum1_3);
       }
-      row0s[n - top] = v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3)));
-      row1s[n - top] = v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3)));
+      const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
+      const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
+      const vec t16 = v_set(real(256.0));
+      const vec t17 = v_div_one(row1, t16);
+      of_row10s[n - top] = v_one(t17);
+      const vec t18 = v_div_one(row0, t16);
+      of_row12s[n - top] = v_one(t18);
     }
     for (std::int64_t n = top; n < bottom; ++n) {
-      const vec row0 = v_set(row0s[n - top]);
-      const vec row1 = v_set(row1s[n - top]);
+      const vec of_row10 = v_set(of_row10s[n - top]);
+      const vec of_row12 = v_set(of_row12s[n - top]);
       for (std::int64_t d = 0; d < 256; d += 16) {
-        const vec x16 = v_set(transformer_blocks_norm1_rsqrt[n]);
-        const vec x17 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d));
-        const vec t18 = v_set(real(256.0));
-        const vec t19 = v_div_one(row0, t18);
-        const vec x20 = v_load(d_transformer_blocks_attention_einsum_2 + (n * 256 + d));
-        const vec x21 = v_load(transformer_blocks_norm1_weight + d);
-        const vec t22 = v_mul(x20, x21);
-        const vec t23 = v_div_one(row1, t18);
-        const vec t24 = v_sub(t22, t23);
-        const vec t25 = v_fnma(x17, t19, t24);
+        v_fetch_near(d_transformer_blocks_attention_einsum_2, n * 256 + d + 2048);
+        v_fetch_near(transformer_blocks_norm1_multiply, n * 256 + d + 2048);
+        const vec x19 = v_set(transformer_blocks_norm1_rsqrt[n]);
+        const vec x20 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d));
+        const vec x21 = v_load(d_transformer_blocks_attention_einsum_2 + (n * 256 + d));
+        const vec x22 = v_load(transformer_blocks_norm1_weight + d);
+        const vec t23 = v_mul(x21, x22);
+        const vec t24 = v_sub(t23, of_row10);
+        const vec t25 = v_fnma(x20, of_row12, t24);
         const vec x26 = v_load(d_transformer_blocks_add + (n * 256 + d));
-        const vec t27 = v_fma(x16, t25, x26);
+        const vec t27 = v_fma(x19, t25, x26);
         v_store(d_transformer_blocks_carry_next + (n * 256 + d), t27);
       }
     }
@@ -10222,7 +10313,7 @@ static void transformer_blocks_norm1_forward_inspect(const real* transformer_blo
                                                      real* transformer_blocks_norm1_maximum) {
   for (std::int64_t top = 0; top < 65; top += 8) {
     const std::int64_t bottom = std::min<std::int64_t>(65, top + 8);
-    real row0s[8];
+    real of_row3s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
       vec sum0 = v_zero();
       vec sum0_1 = v_zero();
@@ -10238,53 +10329,58 @@ static void transformer_blocks_norm1_forward_inspect(const real* transformer_blo
         const vec x3 = v_load(transformer_blocks_carry + (n * 256 + d + 48));
         sum0_3 = v_add(sum0_3, x3);
       }
-      row0s[n - top] = v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3)));
+      const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
+      const vec t4 = v_set(real(256.0));
+      const vec t5 = v_div_one(row0, t4);
+      of_row3s[n - top] = v_one(t5);
     }
-    real row1s[8];
+    real of_row10s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
-      const vec row0 = v_set(row0s[n - top]);
+      const vec of_row3 = v_set(of_row3s[n - top]);
       vec sum1 = v_zero();
       vec sum1_1 = v_zero();
       vec sum1_2 = v_zero();
       vec sum1_3 = v_zero();
       for (std::int64_t d = 0; d < 256; d += 64) {
-        const vec x4 = v_load(transformer_blocks_carry + (n * 256 + d));
-        const vec t5 = v_set(real(256.0));
-        const vec t6 = v_div_one(row0, t5);
-        const vec t7 = v_sub(x4, t6);
+        v_fetch_near(transformer_blocks_carry, n * 256 + d + 2048);
+        const vec x6 = v_load(transformer_blocks_carry + (n * 256 + d));
+        const vec t7 = v_sub(x6, of_row3);
         sum1 = v_fma(t7, t7, sum1);
+        v_fetch_near(transformer_blocks_carry, n * 256 + d + 16 + 2048);
         const vec x8 = v_load(transformer_blocks_carry + (n * 256 + d + 16));
-        const vec t9 = v_sub(x8, t6);
+        const vec t9 = v_sub(x8, of_row3);
         sum1_1 = v_fma(t9, t9, sum1_1);
+        v_fetch_near(transformer_blocks_carry, n * 256 + d + 32 + 2048);
         const vec x10 = v_load(transformer_blocks_carry + (n * 256 + d + 32));
-        const vec t11 = v_sub(x10, t6);
+        const vec t11 = v_sub(x10, of_row3);
         sum1_2 = v_fma(t11, t11, sum1_2);
+        v_fetch_near(transformer_blocks_carry, n * 256 + d + 48 + 2048);
         const vec x12 = v_load(transformer_blocks_carry + (n * 256 + d + 48));
-        const vec t13 = v_sub(x12, t6);
+        const vec t13 = v_sub(x12, of_row3);
         sum1_3 = v_fma(t13, t13, sum1_3);
       }
-      row1s[n - top] = v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3)));
+      const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
+      const vec t14 = v_set(real(256.0));
+      const vec t15 = v_div_one(row1, t14);
+      const vec t16 = v_set(real(1e-05));
+      const vec t17 = v_add(t15, t16);
+      const vec t18 = v_rsqrt_one(t17);
+      of_row10s[n - top] = v_one(t18);
     }
     for (std::int64_t n = top; n < bottom; ++n) {
-      const vec row0 = v_set(row0s[n - top]);
-      const vec row1 = v_set(row1s[n - top]);
+      const vec of_row3 = v_set(of_row3s[n - top]);
+      const vec of_row10 = v_set(of_row10s[n - top]);
       for (std::int64_t d = 0; d < 256; d += 16) {
-        const vec x14 = v_load(transformer_blocks_carry + (n * 256 + d));
-        const vec t15 = v_set(real(256.0));
-        const vec t16 = v_div_one(row0, t15);
-        const vec t17 = v_sub(x14, t16);
-        const vec t18 = v_div_one(row1, t15);
-        const vec t19 = v_set(real(1e-05));
-        const vec t20 = v_add(t18, t19);
-        const vec t21 = v_rsqrt_one(t20);
-        const vec t22 = v_mul(t17, t21);
-        const vec x23 = v_load(transformer_blocks_norm1_weight + d);
-        const vec x24 = v_load(transformer_blocks_norm1_bias + d);
-        const vec t25 = v_fma(t22, x23, x24);
-        v_store(transformer_blocks_norm1_add + (n * 256 + d), t25);
-        const vec t26 = v_neg(t25);
-        const vec t27 = v_max(t25, t26);
-        v_store(transformer_blocks_norm1_maximum + (n * 256 + d), t27);
+        const vec x19 = v_load(transformer_blocks_carry + (n * 256 + d));
+        const vec t20 = v_sub(x19, of_row3);
+        const vec t21 = v_mul(t20, of_row10);
+        const vec x22 = v_load(transformer_blocks_norm1_weight + d);
+        const vec x23 = v_load(transformer_blocks_norm1_bias + d);
+        const vec t24 = v_fma(t21, x22, x23);
+        v_store(transformer_blocks_norm1_add + (n * 256 + d), t24);
+        const vec t25 = v_neg(t24);
+        const vec t26 = v_max(t24, t25);
+        v_store(transformer_blocks_norm1_maximum + (n * 256 + d), t26);
       }
     }
   }
@@ -10326,7 +10422,8 @@ static void transformer_blocks_attention_forward_4_inspect(const Team& team,
           const vec t11 = v_mul(x9, t10);
           most0 = v_max(most0, v_keep_n(t11, 1, -INFINITY));
         }
-        row0s[n - top] = v_max_lane(v_max(v_max(most0, most0_1), v_max(most0_2, most0_3)));
+        const vec row0 = v_set(v_max_lane(v_max(v_max(most0, most0_1), v_max(most0_2, most0_3))));
+        row0s[n - top] = v_one(row0);
       }
       real row1s[8];
       for (std::int64_t n = top; n < bottom; ++n) {
@@ -10336,22 +10433,26 @@ static void transformer_blocks_attention_forward_4_inspect(const Team& team,
         vec sum1_2 = v_zero();
         vec sum1_3 = v_zero();
         {
+          v_fetch_near(transformer_blocks_attention_einsum, h * 4225 + n * 65 + 520);
           const vec x12 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65));
           const vec t13 = v_set(real(0.17677669529663687));
           const vec t14 = v_fms(x12, t13, row0);
           const vec t15 = v_exp(t14);
           sum1 = v_add(sum1, t15);
           v_store(attention_0 + (h * 4225 + n * 65), t15);
+          v_fetch_near(transformer_blocks_attention_einsum, h * 4225 + n * 65 + 16 + 520);
           const vec x16 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 16));
           const vec t17 = v_fms(x16, t13, row0);
           const vec t18 = v_exp(t17);
           sum1_1 = v_add(sum1_1, t18);
           v_store(attention_0 + (h * 4225 + n * 65 + 16), t18);
+          v_fetch_near(transformer_blocks_attention_einsum, h * 4225 + n * 65 + 32 + 520);
           const vec x19 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 32));
           const vec t20 = v_fms(x19, t13, row0);
           const vec t21 = v_exp(t20);
           sum1_2 = v_add(sum1_2, t21);
           v_store(attention_0 + (h * 4225 + n * 65 + 32), t21);
+          v_fetch_near(transformer_blocks_attention_einsum, h * 4225 + n * 65 + 48 + 520);
           const vec x22 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 48));
           const vec t23 = v_fms(x22, t13, row0);
           const vec t24 = v_exp(t23);
@@ -10366,7 +10467,8 @@ static void transformer_blocks_attention_forward_4_inspect(const Team& team,
           sum1 = v_add(sum1, v_keep_n(t28, 1, real(0.0)));
           v_store_n(attention_0 + (h * 4225 + n * 65 + 64), t28, 1);
         }
-        row1s[n - top] = v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3)));
+        const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
+        row1s[n - top] = v_one(row1);
       }
       for (std::int64_t n = top; n < bottom; ++n) {
         const vec row1 = v_set(row1s[n - top]);
@@ -10621,7 +10723,7 @@ static void transformer_blocks_norm2_forward(const real* transformer_blocks_add,
                                              real* transformer_blocks_norm2_maximum) {
   for (std::int64_t top = 0; top < 65; top += 8) {
     const std::int64_t bottom = std::min<std::int64_t>(65, top + 8);
-    real row0s[8];
+    real of_row3s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
       vec sum0 = v_zero();
       vec sum0_1 = v_zero();
@@ -10637,53 +10739,58 @@ static void transformer_blocks_norm2_forward(const real* transformer_blocks_add,
         const vec x3 = v_load(transformer_blocks_add + (n * 256 + d + 48));
         sum0_3 = v_add(sum0_3, x3);
       }
-      row0s[n - top] = v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3)));
+      const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
+      const vec t4 = v_set(real(256.0));
+      const vec t5 = v_div_one(row0, t4);
+      of_row3s[n - top] = v_one(t5);
     }
-    real row1s[8];
+    real of_row10s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
-      const vec row0 = v_set(row0s[n - top]);
+      const vec of_row3 = v_set(of_row3s[n - top]);
       vec sum1 = v_zero();
       vec sum1_1 = v_zero();
       vec sum1_2 = v_zero();
       vec sum1_3 = v_zero();
       for (std::int64_t d = 0; d < 256; d += 64) {
-        const vec x4 = v_load(transformer_blocks_add + (n * 256 + d));
-        const vec t5 = v_set(real(256.0));
-        const vec t6 = v_div_one(row0, t5);
-        const vec t7 = v_sub(x4, t6);
+        v_fetch_near(transformer_blocks_add, n * 256 + d + 2048);
+        const vec x6 = v_load(transformer_blocks_add + (n * 256 + d));
+        const vec t7 = v_sub(x6, of_row3);
         sum1 = v_fma(t7, t7, sum1);
+        v_fetch_near(transformer_blocks_add, n * 256 + d + 16 + 2048);
         const vec x8 = v_load(transformer_blocks_add + (n * 256 + d + 16));
-        const vec t9 = v_sub(x8, t6);
+        const vec t9 = v_sub(x8, of_row3);
         sum1_1 = v_fma(t9, t9, sum1_1);
+        v_fetch_near(transformer_blocks_add, n * 256 + d + 32 + 2048);
         const vec x10 = v_load(transformer_blocks_add + (n * 256 + d + 32));
-        const vec t11 = v_sub(x10, t6);
+        const vec t11 = v_sub(x10, of_row3);
         sum1_2 = v_fma(t11, t11, sum1_2);
+        v_fetch_near(transformer_blocks_add, n * 256 + d + 48 + 2048);
         const vec x12 = v_load(transformer_blocks_add + (n * 256 + d + 48));
-        const vec t13 = v_sub(x12, t6);
+        const vec t13 = v_sub(x12, of_row3);
         sum1_3 = v_fma(t13, t13, sum1_3);
       }
-      row1s[n - top] = v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3)));
+      const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
+      const vec t14 = v_set(real(256.0));
+      const vec t15 = v_div_one(row1, t14);
+      const vec t16 = v_set(real(1e-05));
+      const vec t17 = v_add(t15, t16);
+      const vec t18 = v_rsqrt_one(t17);
+      of_row10s[n - top] = v_one(t18);
     }
     for (std::int64_t n = top; n < bottom; ++n) {
-      const vec row0 = v_set(row0s[n - top]);
-      const vec row1 = v_set(row1s[n - top]);
+      const vec of_row3 = v_set(of_row3s[n - top]);
+      const vec of_row10 = v_set(of_row10s[n - top]);
       for (std::int64_t d = 0; d < 256; d += 16) {
-        const vec x14 = v_load(transformer_blocks_add + (n * 256 + d));
-        const vec t15 = v_set(real(256.0));
-        const vec t16 = v_div_one(row0, t15);
-        const vec t17 = v_sub(x14, t16);
-        const vec t18 = v_div_one(row1, t15);
-        const vec t19 = v_set(real(1e-05));
-        const vec t20 = v_add(t18, t19);
-        const vec t21 = v_rsqrt_one(t20);
-        const vec t22 = v_mul(t17, t21);
-        const vec x23 = v_load(transformer_blocks_norm2_weight + d);
-        const vec x24 = v_load(transformer_blocks_norm2_bias + d);
-        const vec t25 = v_fma(t22, x23, x24);
-        v_store(transformer_blocks_norm2_add + (n * 256 + d), t25);
-        const vec t26 = v_neg(t25);
-        const vec t27 = v_max(t25, t26);
-        v_store(transformer_blocks_norm2_maximum + (n * 256 + d), t27);
+        const vec x19 = v_load(transformer_blocks_add + (n * 256 + d));
+        const vec t20 = v_sub(x19, of_row3);
+        const vec t21 = v_mul(t20, of_row10);
+        const vec x22 = v_load(transformer_blocks_norm2_weight + d);
+        const vec x23 = v_load(transformer_blocks_norm2_bias + d);
+        const vec t24 = v_fma(t21, x22, x23);
+        v_store(transformer_blocks_norm2_add + (n * 256 + d), t24);
+        const vec t25 = v_neg(t24);
+        const vec t26 = v_max(t24, t25);
+        v_store(transformer_blocks_norm2_maximum + (n * 256 + d), t26);
       }
     }
   }
@@ -11206,7 +11313,7 @@ static void norm_forward_2(const real* transformer_blocks_carry_next, const real
                            real* norm_add, real* norm_maximum) {
   for (std::int64_t top = 0; top < 65; top += 8) {
     const std::int64_t bottom = std::min<std::int64_t>(65, top + 8);
-    real row0s[8];
+    real of_row3s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
       vec sum0 = v_zero();
       vec sum0_1 = v_zero();
@@ -11222,53 +11329,58 @@ static void norm_forward_2(const real* transformer_blocks_carry_next, const real
         const vec x3 = v_load(transformer_blocks_carry_next + (n * 256 + d + 48));
         sum0_3 = v_add(sum0_3, x3);
       }
-      row0s[n - top] = v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3)));
+      const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
+      const vec t4 = v_set(real(256.0));
+      const vec t5 = v_div_one(row0, t4);
+      of_row3s[n - top] = v_one(t5);
     }
-    real row1s[8];
+    real of_row10s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
-      const vec row0 = v_set(row0s[n - top]);
+      const vec of_row3 = v_set(of_row3s[n - top]);
       vec sum1 = v_zero();
       vec sum1_1 = v_zero();
       vec sum1_2 = v_zero();
       vec sum1_3 = v_zero();
       for (std::int64_t d = 0; d < 256; d += 64) {
-        const vec x4 = v_load(transformer_blocks_carry_next + (n * 256 + d));
-        const vec t5 = v_set(real(256.0));
-        const vec t6 = v_div_one(row0, t5);
-        const vec t7 = v_sub(x4, t6);
+        v_fetch_near(transformer_blocks_carry_next, n * 256 + d + 2048);
+        const vec x6 = v_load(transformer_blocks_carry_next + (n * 256 + d));
+        const vec t7 = v_sub(x6, of_row3);
         sum1 = v_fma(t7, t7, sum1);
+        v_fetch_near(transformer_blocks_carry_next, n * 256 + d + 16 + 2048);
         const vec x8 = v_load(transformer_blocks_carry_next + (n * 256 + d + 16));
-        const vec t9 = v_sub(x8, t6);
+        const vec t9 = v_sub(x8, of_row3);
         sum1_1 = v_fma(t9, t9, sum1_1);
+        v_fetch_near(transformer_blocks_carry_next, n * 256 + d + 32 + 2048);
         const vec x10 = v_load(transformer_blocks_carry_next + (n * 256 + d + 32));
-        const vec t11 = v_sub(x10, t6);
+        const vec t11 = v_sub(x10, of_row3);
         sum1_2 = v_fma(t11, t11, sum1_2);
+        v_fetch_near(transformer_blocks_carry_next, n * 256 + d + 48 + 2048);
         const vec x12 = v_load(transformer_blocks_carry_next + (n * 256 + d + 48));
-        const vec t13 = v_sub(x12, t6);
+        const vec t13 = v_sub(x12, of_row3);
         sum1_3 = v_fma(t13, t13, sum1_3);
       }
-      row1s[n - top] = v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3)));
+      const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
+      const vec t14 = v_set(real(256.0));
+      const vec t15 = v_div_one(row1, t14);
+      const vec t16 = v_set(real(1e-05));
+      const vec t17 = v_add(t15, t16);
+      const vec t18 = v_rsqrt_one(t17);
+      of_row10s[n - top] = v_one(t18);
     }
     for (std::int64_t n = top; n < bottom; ++n) {
-      const vec row0 = v_set(row0s[n - top]);
-      const vec row1 = v_set(row1s[n - top]);
+      const vec of_row3 = v_set(of_row3s[n - top]);
+      const vec of_row10 = v_set(of_row10s[n - top]);
       for (std::int64_t d = 0; d < 256; d += 16) {
-        const vec x14 = v_load(transformer_blocks_carry_next + (n * 256 + d));
-        const vec t15 = v_set(real(256.0));
-        const vec t16 = v_div_one(row0, t15);
-        const vec t17 = v_sub(x14, t16);
-        const vec t18 = v_div_one(row1, t15);
-        const vec t19 = v_set(real(1e-05));
-        const vec t20 = v_add(t18, t19);
-        const vec t21 = v_rsqrt_one(t20);
-        const vec t22 = v_mul(t17, t21);
-        const vec x23 = v_load(norm_weight + d);
-        const vec x24 = v_load(norm_bias + d);
-        const vec t25 = v_fma(t22, x23, x24);
-        v_store(norm_add + (n * 256 + d), t25);
-        const vec t26 = v_neg(t25);
-        const vec t27 = v_max(t25, t26);
-        v_store(norm_maximum + (n * 256 + d), t27);
+        const vec x19 = v_load(transformer_blocks_carry_next + (n * 256 + d));
+        const vec t20 = v_sub(x19, of_row3);
+        const vec t21 = v_mul(t20, of_row10);
+        const vec x22 = v_load(norm_weight + d);
+        const vec x23 = v_load(norm_bias + d);
+        const vec t24 = v_fma(t21, x22, x23);
+        v_store(norm_add + (n * 256 + d), t24);
+        const vec t25 = v_neg(t24);
+        const vec t26 = v_max(t24, t25);
+        v_store(norm_maximum + (n * 256 + d), t26);
       }
     }
   }
@@ -12048,9 +12160,10 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
                                                              transformer_blocks_5_ffn_linear2_einsum + team.first * 1324768,
                                                              parameters + 3088, random,
                                                              transformer_blocks_5_add + team.first * 1324768,
-                                                             norm_rsqrt + team.first * 1324768,
-                                                             norm_multiply + image * 1324768, parameters + 2576,
-                                                             parameters + 2832, norm_add + image * 1324768);
+                                                             norm_multiply + image * 1324768,
+                                                             norm_add + image * 1324768,
+                                                             norm_rsqrt + team.first * 1324768, parameters + 2576,
+                                                             parameters + 2832);
             head_forward(norm_add + image * 1324768, parameters + 16, parameters,
                          outputs + group.first * 10 + image * 10);
             multiply_backward(batch, outputs + group.first * 10 + image * 10, d_multiply + image * 1324768,

@@ -53,6 +53,9 @@ typedef real vec;
 [[maybe_unused]] static inline vec v_select_less(vec a, vec b, vec x, vec y) { return a < b ? x : y; }
 [[maybe_unused]] static inline vec v_keep_n(vec x, int n, real other) { return n > 0 ? x : other; }
 
+/// The number that all lanes hold.
+[[maybe_unused]] static inline real v_one(vec x) { return x; }
+
 // Across lanes.
 [[maybe_unused]] static inline real v_sum(vec x) { return x; }
 [[maybe_unused]] static inline real v_max_lane(vec x) { return x; }
@@ -369,6 +372,16 @@ template <class T>
 #if defined(__GNUC__)
   const auto address = reinterpret_cast<std::uintptr_t>(first) + static_cast<std::uintptr_t>(at) * sizeof(T);
   __builtin_prefetch(reinterpret_cast<const void*>(address), 0, 2);
+#else
+  (void)first, (void)at;
+#endif
+}
+/// The same, to the nearest cache.
+template <class T>
+[[maybe_unused]] static inline void v_fetch_near(const T* first, std::int64_t at) {
+#if defined(__GNUC__)
+  const auto address = reinterpret_cast<std::uintptr_t>(first) + static_cast<std::uintptr_t>(at) * sizeof(T);
+  __builtin_prefetch(reinterpret_cast<const void*>(address), 0, 3);
 #else
   (void)first, (void)at;
 #endif
@@ -2481,9 +2494,9 @@ static void transformer_blocks_5_ffn_linear2_forward_2_train(const std::int64_t 
                                                              const real* transformer_blocks_5_ffn_linear2_einsum,
                                                              const real* transformer_blocks_5_ffn_linear2_bias,
                                                              const std::int32_t* random,
-                                                             const real* transformer_blocks_5_add, real* norm_rsqrt,
-                                                             real* norm_multiply, const real* norm_weight,
-                                                             const real* norm_bias, real* norm_add) {
+                                                             const real* transformer_blocks_5_add, real* norm_multiply,
+                                                             real* norm_add, real* norm_rsqrt, const real* norm_weight,
+                                                             const real* norm_bias) {
   vec sum0 = v_zero();
   for (std::int64_t d = 0; d < 256; ++d) {
     const vec x0 = v_load_strided(transformer_blocks_5_ffn_linear2_einsum + d, 256, lanes);
@@ -2493,46 +2506,51 @@ static void transformer_blocks_5_ffn_linear2_forward_2_train(const std::int64_t 
     const vec x4 = v_load_strided(transformer_blocks_5_add + d, 256, lanes);
     const vec t5 = v_fma(t2, t3, x4);
     sum0 = v_add(sum0, t5);
+    const vec t6 = v_mul(t2, t3);
+    v_store_strided(norm_multiply + d, 256, t6, lanes);
   }
   vec sum1 = v_zero();
   for (std::int64_t d = 0; d < 256; ++d) {
-    const vec x6 = v_load_strided(transformer_blocks_5_ffn_linear2_einsum + d, 256, lanes);
-    const vec x7 = v_set(transformer_blocks_5_ffn_linear2_bias[d]);
-    const vec t8 = v_add(x6, x7);
-    const vec t9 = v_keep(random, 6, image * 16640 + d, 256, 858993459, real(1.25));
-    const vec x10 = v_load_strided(transformer_blocks_5_add + d, 256, lanes);
-    const vec t11 = v_fma(t8, t9, x10);
-    const vec t12 = v_set(real(256.0));
-    const vec t13 = v_div(sum0, t12);
-    const vec t14 = v_sub(t11, t13);
-    sum1 = v_fma(t14, t14, sum1);
+    const vec x7 = v_load_strided(transformer_blocks_5_ffn_linear2_einsum + d, 256, lanes);
+    const vec x8 = v_set(transformer_blocks_5_ffn_linear2_bias[d]);
+    const vec t9 = v_add(x7, x8);
+    const vec t10 = v_keep(random, 6, image * 16640 + d, 256, 858993459, real(1.25));
+    const vec x11 = v_load_strided(transformer_blocks_5_add + d, 256, lanes);
+    const vec t12 = v_fma(t9, t10, x11);
+    const vec t13 = v_set(real(256.0));
+    const vec t14 = v_div(sum0, t13);
+    const vec t15 = v_sub(t12, t14);
+    sum1 = v_fma(t15, t15, sum1);
+    const vec t16 = v_mul(t9, t10);
+    v_store_strided(norm_add + d, 256, t16, lanes);
   }
-  const vec t15 = v_set(real(256.0));
-  const vec t16 = v_div(sum1, t15);
-  const vec t17 = v_set(real(1e-05));
-  const vec t18 = v_add(t16, t17);
-  const vec t19 = v_rsqrt(t18);
-  v_store(norm_rsqrt, t19);
+  const vec t17 = v_set(real(256.0));
+  const vec t18 = v_div(sum1, t17);
+  const vec t19 = v_set(real(1e-05));
+  const vec t20 = v_add(t18, t19);
+  const vec t21 = v_rsqrt(t20);
+  v_store(norm_rsqrt, t21);
   for (std::int64_t d = 0; d < 256; ++d) {
-    const vec x20 = v_load_strided(transformer_blocks_5_ffn_linear2_einsum + d, 256, lanes);
-    const vec x21 = v_set(transformer_blocks_5_ffn_linear2_bias[d]);
-    const vec t22 = v_add(x20, x21);
-    const vec t23 = v_keep(random, 6, image * 16640 + d, 256, 858993459, real(1.25));
-    const vec x24 = v_load_strided(transformer_blocks_5_add + d, 256, lanes);
-    const vec t25 = v_fma(t22, t23, x24);
-    const vec t26 = v_set(real(256.0));
-    const vec t27 = v_div(sum0, t26);
-    const vec t28 = v_sub(t25, t27);
-    const vec t29 = v_div(sum1, t26);
-    const vec t30 = v_set(real(1e-05));
-    const vec t31 = v_add(t29, t30);
-    const vec t32 = v_rsqrt(t31);
-    const vec t33 = v_mul(t28, t32);
-    v_store_strided(norm_multiply + d, 256, t33, lanes);
-    const vec x34 = v_set(norm_weight[d]);
-    const vec x35 = v_set(norm_bias[d]);
-    const vec t36 = v_fma(t33, x34, x35);
-    v_store_strided(norm_add + d, 256, t36, lanes);
+    const vec x22 = v_load_strided(transformer_blocks_5_add + d, 256, lanes);
+    const vec x23 = v_load_strided(norm_multiply + d, 256, lanes);
+    const vec t24 = v_add(x22, x23);
+    const vec t25 = v_set(real(256.0));
+    const vec t26 = v_div(sum0, t25);
+    const vec t27 = v_sub(t24, t26);
+    const vec t28 = v_div(sum1, t25);
+    const vec t29 = v_set(real(1e-05));
+    const vec t30 = v_add(t28, t29);
+    const vec t31 = v_rsqrt(t30);
+    const vec t32 = v_mul(t27, t31);
+    v_store_strided(norm_multiply + d, 256, t32, lanes);
+    const vec x33 = v_load_strided(norm_add + d, 256, lanes);
+    const vec t34 = v_add(x22, x33);
+    const vec t35 = v_sub(t34, t26);
+    const vec t36 = v_mul(t35, t31);
+    const vec x37 = v_set(norm_weight[d]);
+    const vec x38 = v_set(norm_bias[d]);
+    const vec t39 = v_fma(t36, x37, x38);
+    v_store_strided(norm_add + d, 256, t39, lanes);
   }
 }
 
@@ -2919,18 +2937,17 @@ static void transformer_blocks_5_attention_backward_4(const std::int64_t image,
         const vec t2 = v_mul(x0, t1);
         const vec x3 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n));
         sum0 = v_fma(t2, x3, sum0);
+        v_store(d_transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + n), t2);
       }
       const vec row0 = v_set(v_sum(sum0));
       for (std::int64_t n = 0; n < 65; ++n) {
         const vec x4 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n));
-        const vec x5 = v_load(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n));
-        const vec t6 = v_keep(random, 4, image * 35360 + h * 4420 + i * 68 + n, 1, 858993459, real(1.25));
-        const vec t7 = v_mul(x5, t6);
-        const vec t8 = v_sub(t7, row0);
-        const vec t9 = v_mul(x4, t8);
-        const vec t10 = v_set(real(0.17677669529663687));
-        const vec t11 = v_mul(t9, t10);
-        v_store(d_transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + n), t11);
+        const vec x5 = v_load(d_transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + n));
+        const vec t6 = v_sub(x5, row0);
+        const vec t7 = v_mul(x4, t6);
+        const vec t8 = v_set(real(0.17677669529663687));
+        const vec t9 = v_mul(t7, t8);
+        v_store(d_transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + n), t9);
       }
     }
   }
@@ -4486,19 +4503,17 @@ static void transformer_blocks_attention_backward_4(const Team& team, const std:
         const vec t2 = v_mul(x0, t1);
         const vec x3 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
         sum0 = v_fma(t2, x3, sum0);
+        v_store(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), t2);
       }
       const vec row0 = v_set(v_sum(sum0));
       for (std::int64_t n2 = 0; n2 < 65; ++n2) {
         const vec x4 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
-        const vec x5 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
-        const vec t6 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + n2, 1, 858993459,
-                              real(1.25));
-        const vec t7 = v_mul(x5, t6);
-        const vec t8 = v_sub(t7, row0);
-        const vec t9 = v_mul(x4, t8);
-        const vec t10 = v_set(real(0.17677669529663687));
-        const vec t11 = v_mul(t9, t10);
-        v_store(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), t11);
+        const vec x5 = v_load(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2));
+        const vec t6 = v_sub(x5, row0);
+        const vec t7 = v_mul(x4, t6);
+        const vec t8 = v_set(real(0.17677669529663687));
+        const vec t9 = v_mul(t7, t8);
+        v_store(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), t9);
       }
     }
   }
@@ -7368,9 +7383,10 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
                                                              transformer_blocks_5_ffn_linear2_einsum + team.first * 1324768,
                                                              parameters + 3088, random,
                                                              transformer_blocks_5_add + team.first * 1324768,
-                                                             norm_rsqrt + team.first * 1324768,
-                                                             norm_multiply + image * 1324768, parameters + 2576,
-                                                             parameters + 2832, norm_add + image * 1324768);
+                                                             norm_multiply + image * 1324768,
+                                                             norm_add + image * 1324768,
+                                                             norm_rsqrt + team.first * 1324768, parameters + 2576,
+                                                             parameters + 2832);
             head_forward(norm_add + image * 1324768, parameters + 16, parameters,
                          outputs + group.first * 10 + image * 10);
             multiply_backward(batch, outputs + group.first * 10 + image * 10, d_multiply + image * 1324768,

@@ -86,6 +86,9 @@ typedef __m256 vec;
   return _mm256_blendv_ps(_mm256_set1_ps(other), x, _mm256_castsi256_ps(v_first(n)));
 }
 
+/// The number that all lanes hold.
+[[maybe_unused]] static inline real v_one(vec x) { return _mm256_cvtss_f32(x); }
+
 // Across lanes, by halving: lane i meets lane i + 4, then i + 2, then i + 1.
 [[maybe_unused]] static inline real v_sum(vec x) {
   __m128 half = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
@@ -353,6 +356,36 @@ struct Group {
 /// How many chunks so many images are at least.
 [[maybe_unused]] static std::int64_t chunks_of(std::int64_t batch, std::int64_t images) {
   return std::min(images, batch) * 16 / batch;
+}
+
+// What lies in far memory is asked for before it is read.
+/// The line that holds element `at`, which may lie behind the array: then it is asked for in vain.
+template <class T>
+[[maybe_unused]] static inline void v_fetch_line(const T* first, std::int64_t at) {
+#if defined(__GNUC__)
+  const auto address = reinterpret_cast<std::uintptr_t>(first) + static_cast<std::uintptr_t>(at) * sizeof(T);
+  __builtin_prefetch(reinterpret_cast<const void*>(address), 0, 2);
+#else
+  (void)first, (void)at;
+#endif
+}
+/// The same, to the nearest cache.
+template <class T>
+[[maybe_unused]] static inline void v_fetch_near(const T* first, std::int64_t at) {
+#if defined(__GNUC__)
+  const auto address = reinterpret_cast<std::uintptr_t>(first) + static_cast<std::uintptr_t>(at) * sizeof(T);
+  __builtin_prefetch(reinterpret_cast<const void*>(address), 0, 3);
+#else
+  (void)first, (void)at;
+#endif
+}
+/// Lines in order, which a matrix product is going to go through in strides; none of what would take up more than half
+/// of a second cache.
+template <class T>
+[[maybe_unused]] static inline void v_fetch(const T* first, std::int64_t count) {
+  constexpr std::int64_t line = 64 / sizeof(T);
+  if (count * static_cast<std::int64_t>(sizeof(T)) > tessera_second_cache() / 2) return;
+  for (std::int64_t i = 0; i < count; i += line) v_fetch_line(first, i);
 }
 
 // ---- tables ----
@@ -11762,7 +11795,8 @@ static void blocks_mhsa_forward_2_inspect(const real* blocks_mhsa_einsum_3, real
         const vec t16 = v_mul(x14, t15);
         most0 = v_max(most0, v_keep_n(t16, 2, -INFINITY));
       }
-      row0s[n - top] = v_max_lane(v_max(v_max(most0, most0_1), v_max(most0_2, most0_3)));
+      const vec row0 = v_set(v_max_lane(v_max(v_max(most0, most0_1), v_max(most0_2, most0_3))));
+      row0s[n - top] = v_one(row0);
     }
     real row1s[8];
     real row2s[8];
@@ -11777,6 +11811,7 @@ static void blocks_mhsa_forward_2_inspect(const real* blocks_mhsa_einsum_3, real
       vec most2_2 = v_set(-INFINITY);
       vec most2_3 = v_set(-INFINITY);
       {
+        v_fetch_near(blocks_mhsa_einsum_3, n * 50 + 400);
         const vec x17 = v_load(blocks_mhsa_einsum_3 + n * 50);
         const vec t18 = v_set(real(0.5));
         const vec t19 = v_fms(x17, t18, row0);
@@ -11786,6 +11821,7 @@ static void blocks_mhsa_forward_2_inspect(const real* blocks_mhsa_einsum_3, real
         const vec x21 = v_load(blocks_mhsa_einsum_4 + n * 50);
         const vec t22 = v_mul(x21, t18);
         most2 = v_max(most2, t22);
+        v_fetch_near(blocks_mhsa_einsum_3, n * 50 + 8 + 400);
         const vec x23 = v_load(blocks_mhsa_einsum_3 + (n * 50 + 8));
         const vec t24 = v_fms(x23, t18, row0);
         const vec t25 = v_exp(t24);
@@ -11794,6 +11830,7 @@ static void blocks_mhsa_forward_2_inspect(const real* blocks_mhsa_einsum_3, real
         const vec x26 = v_load(blocks_mhsa_einsum_4 + (n * 50 + 8));
         const vec t27 = v_mul(x26, t18);
         most2_1 = v_max(most2_1, t27);
+        v_fetch_near(blocks_mhsa_einsum_3, n * 50 + 16 + 400);
         const vec x28 = v_load(blocks_mhsa_einsum_3 + (n * 50 + 16));
         const vec t29 = v_fms(x28, t18, row0);
         const vec t30 = v_exp(t29);
@@ -11802,6 +11839,7 @@ static void blocks_mhsa_forward_2_inspect(const real* blocks_mhsa_einsum_3, real
         const vec x31 = v_load(blocks_mhsa_einsum_4 + (n * 50 + 16));
         const vec t32 = v_mul(x31, t18);
         most2_2 = v_max(most2_2, t32);
+        v_fetch_near(blocks_mhsa_einsum_3, n * 50 + 24 + 400);
         const vec x33 = v_load(blocks_mhsa_einsum_3 + (n * 50 + 24));
         const vec t34 = v_fms(x33, t18, row0);
         const vec t35 = v_exp(t34);
@@ -11810,6 +11848,7 @@ static void blocks_mhsa_forward_2_inspect(const real* blocks_mhsa_einsum_3, real
         const vec x36 = v_load(blocks_mhsa_einsum_4 + (n * 50 + 24));
         const vec t37 = v_mul(x36, t18);
         most2_3 = v_max(most2_3, t37);
+        v_fetch_near(blocks_mhsa_einsum_3, n * 50 + 32 + 400);
         const vec x38 = v_load(blocks_mhsa_einsum_3 + (n * 50 + 32));
         const vec t39 = v_set(real(0.5));
         const vec t40 = v_fms(x38, t39, row0);
@@ -11819,6 +11858,7 @@ static void blocks_mhsa_forward_2_inspect(const real* blocks_mhsa_einsum_3, real
         const vec x42 = v_load(blocks_mhsa_einsum_4 + (n * 50 + 32));
         const vec t43 = v_mul(x42, t39);
         most2 = v_max(most2, t43);
+        v_fetch_near(blocks_mhsa_einsum_3, n * 50 + 40 + 400);
         const vec x44 = v_load(blocks_mhsa_einsum_3 + (n * 50 + 40));
         const vec t45 = v_fms(x44, t39, row0);
         const vec t46 = v_exp(t45);
@@ -11839,8 +11879,10 @@ static void blocks_mhsa_forward_2_inspect(const real* blocks_mhsa_einsum_3, real
         const vec t54 = v_mul(x53, t50);
         most2 = v_max(most2, v_keep_n(t54, 2, -INFINITY));
       }
-      row1s[n - top] = v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3)));
-      row2s[n - top] = v_max_lane(v_max(v_max(most2, most2_1), v_max(most2_2, most2_3)));
+      const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
+      const vec row2 = v_set(v_max_lane(v_max(v_max(most2, most2_1), v_max(most2_2, most2_3))));
+      row1s[n - top] = v_one(row1);
+      row2s[n - top] = v_one(row2);
     }
     real row3s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
@@ -11891,7 +11933,8 @@ static void blocks_mhsa_forward_2_inspect(const real* blocks_mhsa_einsum_3, real
         sum3 = v_add(sum3, v_keep_n(t78, 2, real(0.0)));
         v_store_n(attention_1 + (n * 50 + 48), t78, 2);
       }
-      row3s[n - top] = v_sum(v_add(v_add(sum3, sum3_1), v_add(sum3_2, sum3_3)));
+      const vec row3 = v_set(v_sum(v_add(v_add(sum3, sum3_1), v_add(sum3_2, sum3_3))));
+      row3s[n - top] = v_one(row3);
     }
     for (std::int64_t n = top; n < bottom; ++n) {
       const vec row0 = v_set(row0s[n - top]);

@@ -96,6 +96,9 @@ typedef __m512 vec;
   return _mm512_mask_blend_ps(v_first(n), _mm512_set1_ps(other), x);
 }
 
+/// The number that all lanes hold.
+[[maybe_unused]] static inline real v_one(vec x) { return _mm512_cvtss_f32(x); }
+
 // Across lanes, by halving: lane i meets lane i + 8, then i + 4, then i + 2, then i + 1.
 [[maybe_unused]] static inline real v_sum(vec x) {
   const __m256 half = _mm256_add_ps(_mm512_castps512_ps256(x), _mm512_extractf32x8_ps(x, 1));
@@ -354,6 +357,36 @@ struct Group {
 /// How many chunks so many images are at least.
 [[maybe_unused]] static std::int64_t chunks_of(std::int64_t batch, std::int64_t images) {
   return std::min(images, batch) * 16 / batch;
+}
+
+// What lies in far memory is asked for before it is read.
+/// The line that holds element `at`, which may lie behind the array: then it is asked for in vain.
+template <class T>
+[[maybe_unused]] static inline void v_fetch_line(const T* first, std::int64_t at) {
+#if defined(__GNUC__)
+  const auto address = reinterpret_cast<std::uintptr_t>(first) + static_cast<std::uintptr_t>(at) * sizeof(T);
+  __builtin_prefetch(reinterpret_cast<const void*>(address), 0, 2);
+#else
+  (void)first, (void)at;
+#endif
+}
+/// The same, to the nearest cache.
+template <class T>
+[[maybe_unused]] static inline void v_fetch_near(const T* first, std::int64_t at) {
+#if defined(__GNUC__)
+  const auto address = reinterpret_cast<std::uintptr_t>(first) + static_cast<std::uintptr_t>(at) * sizeof(T);
+  __builtin_prefetch(reinterpret_cast<const void*>(address), 0, 3);
+#else
+  (void)first, (void)at;
+#endif
+}
+/// Lines in order, which a matrix product is going to go through in strides; none of what would take up more than half
+/// of a second cache.
+template <class T>
+[[maybe_unused]] static inline void v_fetch(const T* first, std::int64_t count) {
+  constexpr std::int64_t line = 64 / sizeof(T);
+  if (count * static_cast<std::int64_t>(sizeof(T)) > tessera_second_cache() / 2) return;
+  for (std::int64_t i = 0; i < count; i += line) v_fetch_line(first, i);
 }
 
 // ---- tables ----
@@ -11834,7 +11867,8 @@ static void blocks_mhsa_forward_2_inspect(const real* blocks_mhsa_einsum_3, real
         const vec t9 = v_mul(x7, t8);
         most0 = v_max(most0, v_keep_n(t9, 2, -INFINITY));
       }
-      row0s[n - top] = v_max_lane(v_max(v_max(most0, most0_1), most0_2));
+      const vec row0 = v_set(v_max_lane(v_max(v_max(most0, most0_1), most0_2)));
+      row0s[n - top] = v_one(row0);
     }
     real row1s[8];
     real row2s[8];
@@ -11847,6 +11881,7 @@ static void blocks_mhsa_forward_2_inspect(const real* blocks_mhsa_einsum_3, real
       vec most2_1 = v_set(-INFINITY);
       vec most2_2 = v_set(-INFINITY);
       {
+        v_fetch_near(blocks_mhsa_einsum_3, n * 50 + 400);
         const vec x10 = v_load(blocks_mhsa_einsum_3 + n * 50);
         const vec t11 = v_set(real(0.5));
         const vec t12 = v_fms(x10, t11, row0);
@@ -11856,6 +11891,7 @@ static void blocks_mhsa_forward_2_inspect(const real* blocks_mhsa_einsum_3, real
         const vec x14 = v_load(blocks_mhsa_einsum_4 + n * 50);
         const vec t15 = v_mul(x14, t11);
         most2 = v_max(most2, t15);
+        v_fetch_near(blocks_mhsa_einsum_3, n * 50 + 16 + 400);
         const vec x16 = v_load(blocks_mhsa_einsum_3 + (n * 50 + 16));
         const vec t17 = v_fms(x16, t11, row0);
         const vec t18 = v_exp(t17);
@@ -11864,6 +11900,7 @@ static void blocks_mhsa_forward_2_inspect(const real* blocks_mhsa_einsum_3, real
         const vec x19 = v_load(blocks_mhsa_einsum_4 + (n * 50 + 16));
         const vec t20 = v_mul(x19, t11);
         most2_1 = v_max(most2_1, t20);
+        v_fetch_near(blocks_mhsa_einsum_3, n * 50 + 32 + 400);
         const vec x21 = v_load(blocks_mhsa_einsum_3 + (n * 50 + 32));
         const vec t22 = v_fms(x21, t11, row0);
         const vec t23 = v_exp(t22);
@@ -11884,8 +11921,10 @@ static void blocks_mhsa_forward_2_inspect(const real* blocks_mhsa_einsum_3, real
         const vec t31 = v_mul(x30, t27);
         most2 = v_max(most2, v_keep_n(t31, 2, -INFINITY));
       }
-      row1s[n - top] = v_sum(v_add(v_add(sum1, sum1_1), sum1_2));
-      row2s[n - top] = v_max_lane(v_max(v_max(most2, most2_1), most2_2));
+      const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), sum1_2)));
+      const vec row2 = v_set(v_max_lane(v_max(v_max(most2, most2_1), most2_2)));
+      row1s[n - top] = v_one(row1);
+      row2s[n - top] = v_one(row2);
     }
     real row3s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
@@ -11919,7 +11958,8 @@ static void blocks_mhsa_forward_2_inspect(const real* blocks_mhsa_einsum_3, real
         sum3 = v_add(sum3, v_keep_n(t45, 2, real(0.0)));
         v_store_n(attention_1 + (n * 50 + 48), t45, 2);
       }
-      row3s[n - top] = v_sum(v_add(v_add(sum3, sum3_1), sum3_2));
+      const vec row3 = v_set(v_sum(v_add(v_add(sum3, sum3_1), sum3_2)));
+      row3s[n - top] = v_one(row3);
     }
     for (std::int64_t n = top; n < bottom; ++n) {
       const vec row0 = v_set(row0s[n - top]);

@@ -53,6 +53,9 @@ typedef real vec;
 [[maybe_unused]] static inline vec v_select_less(vec a, vec b, vec x, vec y) { return a < b ? x : y; }
 [[maybe_unused]] static inline vec v_keep_n(vec x, int n, real other) { return n > 0 ? x : other; }
 
+/// The number that all lanes hold.
+[[maybe_unused]] static inline real v_one(vec x) { return x; }
+
 // Across lanes.
 [[maybe_unused]] static inline real v_sum(vec x) { return x; }
 [[maybe_unused]] static inline real v_max_lane(vec x) { return x; }
