@@ -268,6 +268,8 @@ Writes the sources of {1}: C header, kernels for each instruction set, program.
                  attention_gradient:none: attention's backward pass is several kernels; attention_gradient:again: it
                  computes the probabilities again, which takes longer, and forward stores none
                  sums_of_rows:none: no product by warpgroups sums the gradient of a bias by the way
+                 sums_in_norms:none: nor does the backward pass of a norm those of its weight, its bias and the biases
+                 beside it; sums_in_norms:BLOCKS: it has so many blocks, whatever suits it
   --predict ARCH instead of writing anything, print what each CUDA kernel should take on sm_80 or sm_90a
   --batch N      with so many images (default: the recipe's batch)
   --real TYPE    float (default), or double: for checking gradients, with --isa scalar
@@ -316,7 +318,8 @@ int generator_main(const graph::Graph& declared, int argc, char** argv) {
           tile.erase(0, named + 1);
         }
         std::string kind;
-        for (const std::string named : {"wgmma:", cuda::without_attention_gradient, cuda::without_sums_of_rows})
+        for (const std::string named :
+             {"wgmma:", cuda::without_attention_gradient, cuda::without_sums_of_rows, cuda::sums_in_norms})
           if (tile.starts_with(named)) kind = named;
         options.tiles[kind + kernel] = tile.substr(kind.size());
       } else if (option == "--predict") {

@@ -1,4 +1,5 @@
 // Sums over the batch: partial ones over chunks of it, then their sums in the chunks' order.
+#include <algorithm>
 #include <range/v3/algorithm/count_if.hpp>
 
 #include "codegen/cuda/emitter.hpp"
@@ -47,18 +48,38 @@ Expr Emitter::partial(std::size_t step) {
                      name("chunk") * stride + linear(strides, static_cast<std::int64_t>(step) * chunks_ * stride));
 }
 
-Emitted Emitter::columns() {
+bool Emitter::many_summands() const {
+  constexpr std::int64_t many = 16, few_results = 32 * multiprocessors;
+  if (kernel_.anchor != Anchor::contraction || uses_batch() || !batch_axes(false).empty()) return false;
+  for (std::size_t s = 0; s < kernel_.steps.size(); ++s)
+    if (s < sums() ? !step(s).reduces || step(s).reduction != Reduction::sum || step(s).over != step(0).over ||
+                         !step(s).stores.empty()
+                   : !step(s).over.empty())
+      return false;
+  const Extent summed = points(step(0).over);
+  return sums() > 0 && summed.known() && summed.fixed >= many && points(point_axes()).fixed <= few_results;
+}
+
+Emitted Emitter::columns(bool chunk) {
   Emitted e = fresh();
   const Fused point = fuse(point_axes(), "point"), element = fuse(batch_first(kernel_, step(0).over), "element");
   const std::int64_t count = points(point.axes).fixed;
-  constexpr int lanes = 32, warps = threads_of_points / lanes;
-  e.threads = threads_of_points;
-  e.shared_bytes = integer(threads_of_points * 4);
-  e.takes_batch = true;
+  const Extent summed = points(element.axes);
+  // Few results without chunks would be few blocks: they have 32 bytes of a row each, and no thread sums many.
+  const int lanes = chunk ? 32 : 8;
+  constexpr std::int64_t of_thread = 4, most_threads = 512, of_warp = 32;
+  e.threads = chunk ? threads_of_points
+                    : static_cast<int>(
+                          std::min(most_threads, ceiling(ceiling(summed.fixed, of_thread) * lanes, of_warp) * of_warp));
+  const int warps = e.threads / lanes;
+  e.shared_bytes = integer(e.threads * 4);
   e.grid[0] = integer(ceiling(count, lanes));
-  e.grid[2] = integer(chunks_);
   Block b;
-  declare_chunk(b);
+  if (chunk) {
+    e.takes_batch = true;
+    e.grid[2] = integer(chunks_);
+    declare_chunk(b);
+  }
   const std::string variable = point.axes.empty() ? "point" : point.variable;
   const Expr lane = binary("%", call("thread_x", {}), integer(lanes)),
              warp = binary("/", call("thread_x", {}), integer(lanes));
@@ -77,26 +98,36 @@ Emitted Emitter::columns() {
   leave();
   Block declared = declare_needed(element);
   each.insert(each.begin(), declared.begin(), declared.end());
-  const std::int64_t of_image = points(element.axes).per_batch;
-  Block sum{tree::loop("int", element.variable, name("begin") * of_image + warp,
-                       binary("<", name(element.variable), name("end") * of_image), warps, std::move(each))};
+  const Expr from = chunk ? name("begin") * summed.per_batch + warp : warp,
+             to = chunk ? name("end") * summed.per_batch : integer(summed.fixed);
+  Block sum{tree::loop("int", element.variable, from, binary("<", name(element.variable), to), warps, std::move(each))};
   declared = declare_needed(point);
   sum.insert(sum.begin(), declared.begin(), declared.end());
   b.push_back(tree::when(inside, std::move(sum)));
   Block store;
   for (std::size_t s = 0; s < sums(); ++s) {
-    const std::string function = step(s).reduction == Reduction::sum ? "sum_over_warps" : "maximum_over_warps",
+    const std::string function = !chunk                                ? "sum_over_warps<8>"
+                                 : step(s).reduction == Reduction::sum ? "sum_over_warps"
+                                                                       : "maximum_over_warps",
                       result = result_of(s, step(s));
     b.push_back(tree::assign(result, call(function, {name(result)})));
-    store.push_back(tree::evaluate(binary("=", partial(s), name(result))));
+    locals_[static_cast<int>(s)] = name(result);
+    if (chunk) store.push_back(tree::evaluate(binary("=", partial(s), name(result))));
   }
+  if (!chunk) store_results(store);
   leave();
   declared = declare_needed(point);
   store.insert(store.begin(), declared.begin(), declared.end());
   b.push_back(tree::when(binary("&&", binary("<", call("thread_x", {}), integer(lanes)), inside), std::move(store)));
-  e.function.name = kernel_.name + "_partial";
-  finish(e, std::move(b), "a lane for each result", true, true);
+  if (chunk) e.function.name = kernel_.name + "_partial";
+  finish(e, std::move(b), "a lane for each result", chunk, chunk);
   return e;
+}
+
+void Emitter::store_results(Block& b) {
+  begin(values_of(sums(), kernel_.steps.size()));
+  for (std::size_t s = sums(); s < kernel_.steps.size(); ++s)
+    for (const Step::Store& store : step(s).stores) put(b, store);
 }
 
 Emitted Emitter::sum_of_chunks() {
@@ -110,9 +141,7 @@ Emitted Emitter::sum_of_chunks() {
         }
         b.push_back(
             tree::loop("int", "chunk", integer(0), binary("<", name("chunk"), integer(chunks_)), 1, std::move(body)));
-        begin(values_of(sums(), kernel_.steps.size()));
-        for (std::size_t s = sums(); s < kernel_.steps.size(); ++s)
-          for (const Step::Store& store : step(s).stores) put(b, store);
+        store_results(b);
         return b;
       },
       "the chunks' sums in their order", true);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "codegen/cuda/kernel.hpp"
+#include "codegen/cuda/merge.hpp"
 #include "codegen/cuda/plan.hpp"
 #include "codegen/cuda/values.hpp"
 
@@ -72,8 +73,13 @@ class Emitter : Values {
   int number() const { return static_cast<int>(&kernel_ - plan_.program.kernels.data()); }
   /// How many of the kernel's steps, the first ones, are sums.
   std::size_t sums() const;
-  /// A chunk's sums for points that lie side by side: a lane for each, and the block's warps share what is summed.
-  Emitted columns();
+  /// Sums, of a chunk or of all, for points that lie side by side: a lane for each, and the block's warps share what is
+  /// summed.
+  Emitted columns(bool chunk);
+  /// Whether few results, none of them an image's, are sums of many summands.
+  bool many_summands() const;
+  /// What becomes of all sums, locals by now.
+  void store_results(tree::Block& b);
   /// Adds up the partial sums in the order of the chunks, then stores.
   Emitted sum_of_chunks();
 
@@ -81,6 +87,10 @@ class Emitter : Values {
   /// Whether a contraction's summands lie side by side along what it sums over, or its results are too few.
   bool sums_along_memory() const;
   Emitted rows(bool chunk);
+  /// A number of blocks whose warps take one row after the other and add up what sums_in_rows has them do.
+  Emitted rows_and_sums(const RowSums& sums);
+  /// The steps of a row, sweep after sweep.
+  void sweeps(tree::Block& b, int lanes, const std::string& reducer, bool chunk);
   /// The steps from `first` to before `end` in one sweep of the row's lanes.
   void sweep(tree::Block& b, std::size_t first, std::size_t end, int lanes, const std::string& reducer, bool chunk);
 

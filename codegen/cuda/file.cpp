@@ -101,7 +101,7 @@ class File {
   bool tensor_cores() const { return model_.plans.front().program.precision == Precision::bf16; }
 
   void check_tile(const std::string& kernel) const {
-    if (kernel == without_attention_gradient || kernel == without_sums_of_rows) return;
+    if (kernel == without_attention_gradient || kernel == without_sums_of_rows || kernel == sums_in_norms) return;
     const std::string named = kernel.starts_with("wgmma:") ? kernel.substr(6) : kernel;
     const bool there = ranges::any_of(model_.plans, [&](const Plan& plan) {
       return ranges::any_of(plan.program.kernels, [&](const Kernel& k) { return k.name == named; });
@@ -116,8 +116,13 @@ class File {
     const std::string given = f.name;
     std::set<std::string> known = known_names();
     for (const auto& [numbers, table_name] : table_names_) known.insert(table_name);
-    for (const tree::Statement& s : f.body)
-      if (s.value && s.value->text.find('<') != std::string::npos) known.insert(s.value->text);
+    const auto templates = [&](auto&& self, const Block& block) -> void {
+      for (const tree::Statement& s : block) {
+        if (s.value && s.value->text.find('<') != std::string::npos) known.insert(s.value->text);
+        self(self, s.body);
+      }
+    };
+    templates(templates, f.body);
     tree::check(f, known);
     f.name = "@";
     const std::string text = tree::print(f);

@@ -36,10 +36,12 @@ std::vector<Emitted> Emitter::run() {
   if (made) chunks_ = made;
   if (const Factors f = factors(); f.left >= 0)
     result.push_back(matrix_product(f, chunks));
+  else if (const RowSums row_sums = row_sums_of(plan_.program, kernel_); row_sums.count > 0)
+    result.push_back(rows_and_sums(row_sums));
   else if (kernel_.anchor == Anchor::row || (!(chunks && sums() > 1) && sums_along_memory()))
     result.push_back(rows(chunks));
   else
-    result.push_back(chunks ? columns() : each_point());
+    result.push_back(chunks || many_summands() ? columns(chunks) : each_point());
   result[0].without_warpgroups = made > 0;
   if (chunks) {
     arguments_.clear();
@@ -327,6 +329,8 @@ const std::set<std::string>& known_names() {
                                            "block_maximum",
                                            "sum_over_warps",
                                            "maximum_over_warps",
+                                           "sums_of_warp",
+                                           "store_sums_of_warps",
                                            "one_if",
                                            "one_if_positive",
                                            "select_positive",

@@ -29,7 +29,8 @@ bool independent(const Kernel& later, const Kernel& k) {
   return !meet(loaded_by(later), stored_by(k)) && !meet(stored_by(later), tensors_of(k));
 }
 
-/// `a` does what `b` does, too.
+}  // namespace
+
 void take_in(Kernel& a, const Kernel& b) {
   const auto sums = static_cast<int>(ranges::count_if(a.steps, [](const Step& s) { return s.reduces; }));
   const auto before = static_cast<int>(a.expressions.size());
@@ -54,8 +55,6 @@ void take_in(Kernel& a, const Kernel& b) {
   const std::size_t word = b.name.rfind('_', static_cast<std::size_t>(differ - b.name.begin()));
   a.name += "_and_" + b.name.substr(word == std::string::npos ? 0 : word + 1);
 }
-
-}  // namespace
 
 bool is_plain_sum(const KernelProgram& program, const Kernel& k) {
   if (tasks_of(k) != Tasks::chunks || k.anchor != Anchor::contraction || !k.fused.empty() || k.goes_on) return false;

@@ -11,6 +11,7 @@
 #include "codegen/cuda/api.hpp"
 #include "codegen/cuda/device/predict.h"
 #include "codegen/cuda/kernel.hpp"
+#include "codegen/cuda/merge.hpp"
 #include "codegen/embedded.hpp"
 #include "codegen/error.hpp"
 
@@ -116,20 +117,28 @@ class Prediction {
         for (const Step::Store& store : s.stores) made.insert(store.to.tensor);
     }
     const double points = points_of(k, batch);
-    std::set<std::pair<int, int>> counted;  // tensor and shift
+    std::set<int> in_row;                                  // what has been computed when rows are summed
+    std::set<std::tuple<int, int, std::int64_t>> counted;  // tensor and shift, and which of the partial sums
     auto move = [&](const Access& access) {
-      if (made.contains(access.tensor) || !counted.insert({access.tensor, access.shift}).second) return;
-      if (plan.program.tensors[static_cast<std::size_t>(access.tensor)].storage == Storage::registers) return;
       std::vector<std::int64_t> offsets;
       for (const Affine& index : access.index) offsets.push_back(index.offset);
+      const bool which = is_partial(plan.program, access.tensor);
+      if (made.contains(access.tensor) || !counted.insert({access.tensor, access.shift, which ? offsets[1] : 0}).second)
+        return;
+      if (plan.program.tensors[static_cast<std::size_t>(access.tensor)].storage == Storage::registers) return;
       if (!moved.insert({access.tensor, access.shift, offsets}).second) return;
       const Element stored = plan.program.tensors[static_cast<std::size_t>(access.tensor)].element;
       w.bytes += 4.0 / static_cast<double>(values_in_real(stored)) * elements(k, access, batch);
     };
     for (const Step& s : k.steps) {
       double each = points;
-      for (int a : s.over) each *= extent_of(k, a, batch);
+      for (int a : s.over)
+        if (k.axes[static_cast<std::size_t>(a)].inner) each *= extent_of(k, a, batch);
       std::set<int> below;
+      if (sums_rows(k, s)) {
+        each *= extent_of(k, s.stores[0].to.index[2].parts[0].axis, batch);
+        below = in_row;
+      }
       auto reach = [&](auto&& self, int e) -> void {
         if (e < 0 || !below.insert(e).second) return;
         const Expression& x = k.expressions[static_cast<std::size_t>(e)];
@@ -147,6 +156,7 @@ class Prediction {
         reach(reach, store.value);
         move(store.to);
       }
+      in_row.merge(below);
     }
     return w;
   }
@@ -169,6 +179,11 @@ class Prediction {
       const std::vector<Emitted>& on_sm_90a = emitted[i].by_warpgroups;
       const bool on_sm_80 = !on_sm_90a.empty() || emitted[i].without_warpgroups;
       kernels.push_back(row(emitted[i], on_sm_80 ? "sm_80" : "", times, work));
+      if (const RowSums sums = row_sums_of(plan.program, k); sums.count) {
+        const double moved = 2.0 * 4 * static_cast<double>(sums.numbers());  // read and written, for each row
+        kernels.back().shared_bytes = linear([&](std::int64_t batch) { return moved * points_of(k, batch); });
+        kernels.back().shape = fmt::format("with {} sums over its rows", sums.count);
+      }
       for (const Emitted& e : on_sm_90a) kernels.push_back(row(e, "sm_90a", times, work));
     }
   }
@@ -242,10 +257,10 @@ std::string emit_prediction(const Model& model) {
       for (const prediction::Kernel::Along& along : k.grid)
         grid +=
             fmt::format("{}{{{}, {}, {}}}", grid.empty() ? "" : ", ", text_of(along.count), along.size, along.together);
-      rows +=
-          fmt::format("         {{\"{}\", \"{}\", {}, {{{}}}, {}, {}, {}, {}, {}, {}, {}, {}, {}, \"{}\"}},\n", k.name,
-                      k.only_on, k.times, grid, k.resident, text_of(k.operations), text_of(k.bytes), k.on_tensor_cores,
-                      k.by_warpgroups, k.tile, text_of(k.depth), k.factor_bytes, k.alone, k.shape);
+      rows += fmt::format("         {{\"{}\", \"{}\", {}, {{{}}}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, \"{}\"}},\n",
+                          k.name, k.only_on, k.times, grid, k.resident, text_of(k.operations), text_of(k.bytes),
+                          k.on_tensor_cores, k.by_warpgroups, k.tile, text_of(k.depth), k.factor_bytes, k.alone,
+                          text_of(k.shared_bytes), k.shape);
     }
     rows += "     }},\n";
   }
@@ -256,7 +271,8 @@ std::string {0}_predict(const std::string& architecture, std::int64_t batch);
 std::string {0}_predict(const std::string& architecture, std::int64_t batch) {{
   using tessera::prediction::Program;
   // Name, starts, grid, blocks of a multiprocessor, operations, bytes, on tensor cores, tile, depth, bytes of a factor's
-  // number, cycles that a block does not multiply, tiles; what grows with the batch as {{fixed, of an image}}.
+  // number, cycles that a block does not multiply, bytes through shared memory for sums of rows, tiles; what grows with
+  // the batch as {{fixed, of an image}}.
   static const std::vector<Program> programs{{
 {2}  }};
   return tessera::prediction::table("{0}", programs, architecture, batch);

@@ -1,6 +1,9 @@
 // A warp or a block of threads for each row of what a kernel makes.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <range/v3/algorithm/any_of.hpp>
+#include <range/v3/algorithm/none_of.hpp>
 
 #include "codegen/cuda/emitter.hpp"
 
@@ -58,13 +61,7 @@ Emitted Emitter::rows(bool chunk) {
       tree::declare("const int", "lane", whole_block || warps == 1 ? thread : binary("%", thread, integer(32))));
   stand(row);
   Block inside;
-  const std::string reducer = whole_block ? "block_" : "warp_";
-  for (std::size_t first = 0, end = 0; first < kernel_.steps.size(); first = end) {
-    end = first + 1;
-    while (end < kernel_.steps.size() && joins_sweep(first, end)) ++end;
-    sweep(inside, first, end, whole_block ? threads_of_points : 32, reducer, chunk);
-    if (chunk) break;
-  }
+  sweeps(inside, whole_block ? threads_of_points : 32, whole_block ? "block_" : "warp_", chunk);
   if (chunk)
     inside.push_back(tree::when(binary("==", name("lane"), integer(0)),
                                 {tree::evaluate(binary("=", partial(), name(result_of(0, step(0)))))}));
@@ -88,17 +85,67 @@ Emitted Emitter::rows(bool chunk) {
   return e;
 }
 
+Emitted Emitter::rows_and_sums(const RowSums& sums) {
+  Emitted e = fresh();
+  std::vector<int> axes = batch_axes(false);
+  for (int a : point_axes()) axes.push_back(a);
+  const Fused row = fuse(axes, "row");
+  const std::int64_t at_a_time = sums.blocks * sums.warps;
+  e.threads = 32 * sums.warps;
+  e.blocks = sums.resident;
+  e.takes_batch = true;
+  e.grid[0] = integer(sums.blocks);
+  e.shared_bytes = integer(4 * sums.warps * sums.numbers());
+  Block b, inside;
+  b.push_back(tree::declare("const int", "lane", binary("%", call("thread_x", {}), integer(32))));
+  b.push_back(tree::declare("real* const", "sums", call("sums_of_warp", {integer(sums.numbers())})));
+  stand(row);
+  sweeps(inside, 32, "warp_", false);
+  leave();
+  Block declared = declare_needed(row);
+  inside.insert(inside.begin(), declared.begin(), declared.end());
+  b.push_back(
+      tree::loop("int", row.variable,
+                 binary("*", call("block_x", {}), integer(sums.warps)) + binary("/", call("thread_x", {}), integer(32)),
+                 binary("<", name(row.variable), times_batch(points(row.axes))), at_a_time, std::move(inside)));
+  const Access& partial = kernel_.steps.back().stores.front().to;
+  b.push_back(
+      tree::evaluate(call("store_sums_of_warps",
+                          {integer(sums.numbers()), name(argument(partial, true)) +
+                                                        binary("*", call("block_x", {}), integer(sums.numbers()))})));
+  finish(e, std::move(b), "a warp for each row, and the rows' sums", false, false);
+  return e;
+}
+
+void Emitter::sweeps(Block& b, int lanes, const std::string& reducer, bool chunk) {
+  const std::size_t steps = steps_of_row(kernel_);
+  for (std::size_t first = 0, end = 0; first < steps; first = end) {
+    end = first + 1;
+    while (end < steps && joins_sweep(first, end)) ++end;
+    sweep(b, first, end, lanes, reducer, chunk);
+    if (chunk) break;
+  }
+}
+
 void Emitter::sweep(Block& b, std::size_t first, std::size_t end, int lanes, const std::string& reducer, bool chunk) {
   for (std::size_t s = first; s < end; ++s)
     if (step(s).reduces) b.push_back(tree::declare("real", result_of(s, step(s)), start_of(step(s))));
   const Fused element = fuse(batch_first(kernel_, step(first).over), "element");
   stand(element);
   Block inside;
-  begin(values_of(first, end));
+  // Sums over the rows come last, when all that they are made of is there.
+  const std::size_t last = end == steps_of_row(kernel_) ? kernel_.steps.size() : end;
+  begin(values_of(first, last));
   for (std::size_t s = first; s < end; ++s) {
     if (step(s).reduces) inside.push_back(accumulate(step(s), result_of(s, step(s)), evaluate(inside, step(s).value)));
     if (!chunk)
       for (const Step::Store& store : step(s).stores) put(inside, store);
+  }
+  for (std::size_t s = end; s < last; ++s) {
+    const std::int64_t length = row_sums_of(plan_.program, kernel_).length;
+    const Expr sum =
+        tree::index(name("sums"), linear({{step(first).over.front(), 1}}, static_cast<std::int64_t>(s - end) * length));
+    inside.push_back(tree::evaluate(binary("+=", sum, evaluate(inside, step(s).value))));
   }
   leave();
   Block declared = declare_needed(element);
@@ -107,14 +154,29 @@ void Emitter::sweep(Block& b, std::size_t first, std::size_t end, int lanes, con
     b.push_back(tree::when(binary("==", name("lane"), integer(0)), std::move(inside)));
   } else {
     const Extent count = points(element.axes);
-    Expr from = name("lane");
-    Expr to = times_batch(count);
-    if (chunk) {
-      from = name("begin") * count.per_batch + from;
-      to = name("end") * count.per_batch;
+    // Few warps stand for many rows: with a known number of steps, all of a row's loads may be on their way at once.
+    const std::int64_t known =
+        row_sums_of(plan_.program, kernel_).count && count.fixed % lanes == 0 ? count.fixed / lanes : 0;
+    if (known)
+      inside.insert(inside.begin(), tree::declare("const int", element.variable,
+                                                  name("lane") + binary("*", name("step"), integer(lanes))));
+    if (known && ranges::none_of(kernel_.steps.begin() + static_cast<std::ptrdiff_t>(first),
+                                 kernel_.steps.begin() + static_cast<std::ptrdiff_t>(end), &Step::reduces)) {
+      b.push_back(tree::lambda("elements", {{"int", "step"}}, std::move(inside)));
+      b.push_back(tree::evaluate(call(fmt::format("unrolled<{}>", known), {name("elements")})));
+    } else if (known) {
+      b.push_back(
+          tree::loop("int", "step", integer(0), binary("<", name("step"), integer(known)), 1, std::move(inside)));
+    } else {
+      Expr from = name("lane");
+      Expr to = times_batch(count);
+      if (chunk) {
+        from = name("begin") * count.per_batch + from;
+        to = name("end") * count.per_batch;
+      }
+      b.push_back(
+          tree::loop("int", element.variable, from, binary("<", name(element.variable), to), lanes, std::move(inside)));
     }
-    b.push_back(
-        tree::loop("int", element.variable, from, binary("<", name(element.variable), to), lanes, std::move(inside)));
   }
   for (std::size_t s = first; s < end; ++s) {
     if (!step(s).reduces) continue;

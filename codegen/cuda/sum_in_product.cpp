@@ -23,7 +23,8 @@ std::set<int> below(const Kernel& k, int e) {
   return all;
 }
 
-/// Drops expressions that nobody needs.
+}  // namespace
+
 void keep_needed(Kernel& k) {
   std::set<int> needed;
   const auto need = [&](int e) {
@@ -53,6 +54,8 @@ void keep_needed(Kernel& k) {
     for (Step::Store& store : s.stores) store.value = number.at(store.value);
   }
 }
+
+namespace {
 
 /// What a row kernel stores of a product's result and other elements at the same place.
 struct Sum {

@@ -38,6 +38,8 @@ using Tiles = std::map<std::string, std::string>;
 inline constexpr const char* without_attention_gradient = "attention_gradient:";
 /// By this name "none": no product by warpgroups sums a factor's rows for the kernel behind it.
 inline constexpr const char* without_sums_of_rows = "sums_of_rows:";
+/// By this name "none": no kernel of rows makes sums over its rows; a number: those that can do, in so many blocks.
+inline constexpr const char* sums_in_norms = "sums_in_norms:";
 
 /// A number of equal products.
 struct Products {

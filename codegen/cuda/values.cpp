@@ -26,10 +26,10 @@ constexpr std::size_t long_expression = 90;  // characters: what is longer gets 
 
 /// What kernels call or declare themselves, besides what tree::variable keeps free.
 bool reserved(const std::string& word) {
-  static const std::set<std::string> words{"point", "row",      "column",    "depth",   "group",  "element", "lane",
-                                           "sum",   "most",     "store",     "left",    "right",  "product", "keep",
-                                           "gelu",  "expf",     "barrier",   "threads", "launch", "logf",    "larger",
-                                           "steps", "left_map", "right_map", "kept"};
+  static const std::set<std::string> words{
+      "point",  "row",   "column",   "depth",     "group", "element", "lane",    "sum",     "most",   "store",
+      "left",   "right", "product",  "keep",      "gelu",  "expf",    "barrier", "threads", "launch", "logf",
+      "larger", "steps", "left_map", "right_map", "kept",  "sums",    "step",    "elements"};
   return words.contains(word);
 }
 

@@ -19,6 +19,7 @@
 #include "codegen/cuda/device/attention.h"
 #include "codegen/cuda/device/attention_gradient.h"
 #include "codegen/cuda/device/warpgroup_product.h"
+#include "tests/cuda/reduce_kernel.h"
 #include "tests/cuda/product_kernel.h"
 #include "tests/cuda/tensor_kernel.h"
 #include "tests/cuda/attention_kernel.h"
@@ -26,6 +27,7 @@
 #include "tests/cuda/warpgroup_kernel.h"
 #include "tests/cuda/tensor_cores.hpp"
 #include "tests/cuda/attention_gradients.hpp"
+#include "tests/cuda/row_sums.hpp"
 #include "tests/cuda/warpgroups.hpp"
 #include "planted_faults.hpp"
 // clang-format on
@@ -100,6 +102,13 @@ TEST(CudaHost, BlockSumAndMaximumFollowEachOtherInTheSameSharedMemory) {
                        }),
             8u);
 }
+
+TEST(CudaHost, SumsOverRowsAreTheSameInEveryOrderOfThreads) { EXPECT_EQ(right_sums_over_rows(sum_rows), 8u); }
+TEST(CudaHost, EveryFaultPlantedInSumsOverRowsIsFound) {
+  for (const auto& fault : planted_in_reduce) EXPECT_LT(right_sums_over_rows(fault.kernel), 8u) << fault.name;
+}
+
+TEST(CudaHost, SumsOverGroupsOfEightAreOfEachLaneByItself) { EXPECT_EQ(right_sums_over_groups(), 8u); }
 
 void reduce_over_warps(float* out) {
   const real sum = sum_over_warps(static_cast<real>(thread_x()));

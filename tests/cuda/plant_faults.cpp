@@ -126,6 +126,22 @@ const Fault faults_in_gradient[] = {
      "of_key[2 * k + 1], of_changes[j], right"},
     {"p_for_changes", "of_key[2 * k], of_changes[j]", "of_key[2 * k], of_p[j]"},
 };
+/// In what sums over rows.
+const Fault faults_in_reduce[] = {
+    {"no_barrier_before_the_sums_are_added_up", "  barrier();  // the sums of all warps", "  // the sums of all warps"},
+    {"sums_that_nobody_begins", "  for (int at = thread_x() % 32; at < count; at += 32) mine[at] = 0;\n", ""},
+    {"sums_that_are_begun_in_part", "at < count; at += 32) mine", "at < count - 32; at += 32) mine"},
+    {"one_warps_place_for_all", "shared_memory<real>() + thread_x() / 32 * count", "shared_memory<real>()"},
+    {"places_that_meet", "thread_x() / 32 * count", "thread_x() / 32 * (count - 32)"},
+    {"sums_of_some_warps", "++warp) all += sums[", "warp += 2) all += sums["},
+    {"one_warps_sums_alone", "sums[warp * count + at]", "sums[at]"},
+    {"a_sum_past_the_end_is_stored", "at < count; at += threads()) {\n    real all",
+     "at <= count; at += threads()) {\n    real all"},
+    {"sums_that_are_not_stored", "at < count; at += threads()) {\n    real all",
+     "at < count; at += 2 * threads()) {\n    real all"},
+    {"sums_that_go_on", "    real all = 0;\n    for (int warp = 0; warp < threads() / 32; ++warp) all += sums",
+     "    real all = to[at];\n    for (int warp = 0; warp < threads() / 32; ++warp) all += sums"},
+};
 /// Where p is made again.
 const Fault faults_in_again[] = {
     {"no_barrier_before_a_tile_is_read", "    barrier();  // the tile", "    // the tile"},
@@ -301,7 +317,12 @@ int run(const std::string& device, const std::string& to, const std::string& rac
   const std::string product = device + "/tensor_product.h", attention = device + "/attention.h",
                     gradient = device + "/attention_gradient.h", warpgroups = device + "/warpgroup_product.h";
   std::string text = planted(text_of(product), unswizzled), table, attentions, gradients, agains, of_warpgroups,
-              of_rows;
+              of_rows, reduces;
+  for (const Fault& fault : faults_in_reduce) {
+    const Fault named{"reduce_with_" + fault.name, fault.from, fault.to};
+    text += planted(text_of(device + "/reduce.h"), named, "reduce_kernel.h");
+    reduces += "    {\"" + fault.name + "\", &" + named.name + "::sum_rows},\n";
+  }
   for (const Fault& fault : faults) {
     text += planted(text_of(product), fault);
     const std::string kernel = ", &" + fault.name + "::on_tensor_cores<64, 32, 2, 2, true, ";
@@ -334,25 +355,28 @@ int run(const std::string& device, const std::string& to, const std::string& rac
     of_rows +=
         "    {\"" + fault.name + "\", &" + named.name + "::by_warpgroups_with_sums<64, 128, 1, 3, 2, false, 2>},\n";
   }
-  write(to, text +
-                "using Kernel = void(const bf16*, const bf16*, float*, int, int, int);\n"
-                "constexpr struct {\n  const char* name;\n  Kernel *eights, *numbers;\n} planted[] = {\n" +
-                table +
-                "};\nconstexpr struct {\n  const char* name;\n  decltype(HeadAttention::kernel) kernel;\n} "
-                "planted_in_attention[] = {\n" +
-                attentions +
-                "};\nconstexpr struct {\n  const char* name;\n  decltype(HeadGradient::kernel) kernel;\n} "
-                "planted_in_gradient[] = {\n" +
-                gradients +
-                "};\nconstexpr struct {\n  const char* name;\n  decltype(HeadAgain::kernel) kernel;\n} "
-                "planted_in_again[] = {\n" +
-                agains +
-                "};\nconstexpr struct {\n  const char* name;\n  decltype(WarpgroupProduct::kernel) kernel;\n} "
-                "planted_in_warpgroups[] = {\n" +
-                of_warpgroups +
-                "};\nconstexpr struct {\n  const char* name;\n  decltype(SummingProduct::kernel) kernel;\n} "
-                "planted_in_sums_of_rows[] = {\n" +
-                of_rows + "};\n");
+  write(to,
+        text +
+            "using Kernel = void(const bf16*, const bf16*, float*, int, int, int);\n"
+            "constexpr struct {\n  const char* name;\n  Kernel *eights, *numbers;\n} planted[] = {\n" +
+            table +
+            "};\nconstexpr struct {\n  const char* name;\n  decltype(HeadAttention::kernel) kernel;\n} "
+            "planted_in_attention[] = {\n" +
+            attentions +
+            "};\nconstexpr struct {\n  const char* name;\n  decltype(HeadGradient::kernel) kernel;\n} "
+            "planted_in_gradient[] = {\n" +
+            gradients +
+            "};\nconstexpr struct {\n  const char* name;\n  decltype(HeadAgain::kernel) kernel;\n} "
+            "planted_in_again[] = {\n" +
+            agains +
+            "};\nconstexpr struct {\n  const char* name;\n  decltype(WarpgroupProduct::kernel) kernel;\n} "
+            "planted_in_warpgroups[] = {\n" +
+            of_warpgroups +
+            "};\nconstexpr struct {\n  const char* name;\n  decltype(SummingProduct::kernel) kernel;\n} "
+            "planted_in_sums_of_rows[] = {\n" +
+            of_rows +
+            "};\nconstexpr struct {\n  const char* name;\n  decltype(&sum_rows) kernel;\n} planted_in_reduce[] = {\n" +
+            reduces + "};\n");
   text.clear();
   for (const auto& [header, kernel, fault] : races) text += planted(text_of(device + "/" + header), fault, kernel);
   write(races_to, text);

@@ -195,7 +195,7 @@ TEST(CudaSums, ChunksOfAWeightsGradientFillTheMachineAndAreFew) {
 }
 
 TEST(CudaSums, ThatReadTheSameAreOneKernel) {
-  const std::string text = kernels_of(trace<models::VitTiny>("vit_tiny_bf16"), {});
+  const std::string text = kernels_of(trace<models::VitTiny>("vit_tiny_bf16"), {{sums_in_norms, "none"}});
   const std::size_t at = text.find(" blocks_norm2_weight_gradient_and_bias_gradient_partial(");
   ASSERT_NE(at, std::string::npos);
   const std::string kernel = text.substr(at, text.find("\n}\n", at) - at);
@@ -217,11 +217,73 @@ TEST(CudaSums, OfABiasesGradientAreMadeByTheProductByWarpgroupsThatReadsTheSame)
   EXPECT_LT(product, otherwise);
   EXPECT_LT(otherwise, sum);
   // Which reads single precision; and where it is not wanted.
-  EXPECT_NE(run.find("\n    launch(blocks_mlp_fc2_bias_gradient_partial"), std::string::npos);
+  EXPECT_EQ(run.find("blocks_mlp_fc2_bias_gradient_partial_wgmma"), std::string::npos);
   const std::string without = kernels_of(trace<models::VitTiny>("vit_tiny_bf16"), {{without_sums_of_rows, "none"}});
   EXPECT_EQ(without.find("const auto store_sum"), std::string::npos);
   EXPECT_NE(without.find("\n    launch(blocks_mlp_fc1_bias_gradient_partial"), std::string::npos);
   EXPECT_THROW(kernels_of(trace<models::VitTiny>("vit_tiny_bf16"), {{without_sums_of_rows, "64x64"}}), Error);
+}
+
+TEST(CudaSums, OverRowsAreMadeByTheBackwardPassOfANormThatHasWhatTheyAreMadeOf) {
+  const graph::Graph tiny = trace<models::VitTiny>("vit_tiny_bf16");
+  const std::string text = kernels_of(tiny, {});
+  const auto part = [&](const std::string& of, const std::string& from, const std::string& to) {
+    const std::size_t at = of.find(from);
+    return at == std::string::npos ? "" : of.substr(at, of.find(to, at) + 1 - at);
+  };
+  // Of the gradient that it reads, of what the norm gave, and of the gradient that it stores.
+  const std::string norm = part(text, " blocks_norm2_backward(", "\n}\n");
+  for (const char* line : {"  real* const sums = sums_of_warp(768);\n",
+                           "  for (int row = block_x() * 8 + thread_x() / 32; row < batch * 197; row += 4224) {\n",
+                           "      sums[d] += x1;\n", "      sums[d + 384] += x2;\n", "      sums[d + 576] += t5;\n",
+                           "  store_sums_of_warps(768, blocks_norm2_backward_partial + block_x() * 768);\n"})
+    EXPECT_NE(norm.find(line), std::string::npos) << line << norm;
+  const std::string sums = part(text, " blocks_norm2_backward_sums(", "\n}\n");
+  for (const char* line : {"block < 528; block += 64", "gradient_blocks_mlp_fc2_bias[d] = sum0;",
+                           "gradient_blocks_norm2_weight[d] = sum1;", "gradient_blocks_norm2_bias[d] = sum2;",
+                           "gradient_blocks_attn_proj_bias[d] = sum3;"})
+    EXPECT_NE(sums.find(line), std::string::npos) << line << sums;
+  // Right behind it, before the next layer's gradient lies where the one that it read did.
+  const std::string run = part(text, "void run_loss_and_gradients(", "\n}\n");
+  const std::size_t first = run.find("    launch(blocks_norm2_backward, "),
+                    second = run.find("    launch(blocks_norm2_backward_sums, "),
+                    next = run.find("    launch(blocks_norm1_backward, ");
+  EXPECT_LT(first, second);
+  EXPECT_LT(second, next);
+  EXPECT_EQ(run.find("fc2_bias_gradient_partial"), run.find("blocks_11_mlp_fc2_bias_gradient_partial") + 14)
+      << "which sums 256 rows alone";
+
+  const std::string without = kernels_of(tiny, {{sums_in_norms, "none"}});
+  EXPECT_EQ(without.find("store_sums_of_warps(768"), std::string::npos);
+  EXPECT_NE(without.find("    launch(blocks_mlp_fc2_bias_gradient_partial, "), std::string::npos);
+  EXPECT_NE(kernels_of(tiny, {{sums_in_norms, "40"}}).find("thread_x() / 32; row < batch * 197; row += 320) {"),
+            std::string::npos);
+  for (const char* wrong : {"0", "64x64", "70000", "-1"})
+    EXPECT_THROW(kernels_of(tiny, {{sums_in_norms, wrong}}), Error) << wrong;
+}
+
+TEST(CudaPrediction, SumsOverRowsTakeTheirWayThroughMemoryAndSharedMemory) {
+  GeneratorOptions options;
+  options.precision = Precision::bf16;
+  const graph::Graph tiny = trace<models::VitTiny>("vit_tiny");
+  const std::string text = predict(tiny, options, "sm_90a", 256);
+  options.tiles = {{sums_in_norms, "none"}};
+  const std::string without = predict(tiny, options, "sm_90a", 256);
+  const std::vector<double> norm = row_of(text, "loss_and_gradients", "blocks_norm2_backward"),
+                            alone = row_of(without, "loss_and_gradients", "blocks_norm2_backward"),
+                            sums = row_of(text, "loss_and_gradients", "blocks_norm2_backward_sums");
+  ASSERT_EQ(norm.size(), 6u) << text;
+  ASSERT_EQ(alone.size(), 6u) << without;
+  ASSERT_EQ(sums.size(), 6u) << text;
+  const double partial = 528 * 4 * 192 * 4 / 1e6, numbers = 256 * 197 * 192;
+  EXPECT_EQ(norm[1], 528);
+  EXPECT_NEAR(norm[3] - alone[3], 5 * numbers / 1e9, 0.03);  // four sums, one of products
+  EXPECT_NEAR(norm[4], alone[4] + partial, 0.02);
+  EXPECT_NEAR(norm[5], norm[4] / 4.3 + 2, 0.2);
+  EXPECT_GT(norm[5], 2 * 4 * 4 * numbers / (128 * 1750. * 132) + 2) << "of shared memory, which is faster";
+  EXPECT_NEAR(sums[4], partial + 4 * 192 * 4 / 1e6, 0.02);
+  EXPECT_NEAR(sums[5], sums[4] / (4.3 * 24 / 132) + 2, 0.2);  // 24 blocks
+  EXPECT_NE(text.find("  with 4 sums over its rows\n"), std::string::npos);
 }
 
 TEST(CudaSums, OfAResidualConnectionAreTheProductsBeforeTheNorm) {

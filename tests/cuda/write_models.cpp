@@ -28,6 +28,9 @@ void write(const fs::path& path, const std::string& text) {
 /// Attention's backward pass computes probabilities again.
 const std::pair<const std::string, std::string> again{codegen::cuda::without_attention_gradient, "again"};
 
+/// The backward passes of norms make sums over their rows, which are few here, in so many blocks.
+const std::pair<const std::string, std::string> in_norms{codegen::cuda::sums_in_norms, "18"};
+
 void generate(const fs::path& folder, const graph::Graph& traced, const codegen::cuda::Tiles& tiles = {}) {
   codegen::GeneratorOptions options;
   options.targets = {codegen::cpu_targets.front()};
@@ -45,30 +48,37 @@ int run(const fs::path& folder) {
   generate(folder, trace<models::VitTiny>("vit_tiny_again_bf16"), {again});
   generate(folder, trace_example<models::SelfAttention2d<{}>>("self_attention_2d"));
   generate(folder, trace_example<models::SelfAttention2d<{}>>("self_attention_2d_bf16"));
+  // Norms as wide as those of ViT-Base and -Large.
+  generate(folder,
+           trace<models::Vit<{.image = 96, .patch = 16, .width = 768, .heads = 12, .depth = 2}>>("wide_norms_bf16"));
+  generate(folder,
+           trace<models::Vit<{.image = 96, .patch = 16, .width = 1024, .heads = 16, .depth = 2}>>("wider_norms_bf16"));
   auto generate_both = [&](const graph::Graph& traced, const codegen::cuda::Tiles& tiles = {}) {
     generate(folder, traced, tiles);
     write(folder / (traced.name + "_cuda_host.cpp"),
           "#define TESSERA_DEVICE_HEADER \"tests/cuda/host/device.hpp\"\n#include \"" + traced.name + "_cuda.cu\"\n");
   };
   for (const graph::Graph& traced :
-       {trace<models::vit_mnist::VitMnist>("toy_mnist"), trace<models::ToyCifarVit>("toy_cifar"),
-        trace<models::ToyVit>("toy_vit"), trace<models::ToyNotebookVit>("toy_notebook"),
+       {trace<models::vit_mnist::VitMnist>("toy_mnist"), trace<models::ToyVit>("toy_vit"),
         trace<models::vit_mnist::VitMnist>("toy_mnist_bf16"), trace_example<ToySelfAttention>("toy_self_attention"),
         trace_example<ToySelfAttention>("toy_self_attention_bf16"),
         trace_example<models::SentenceAttention>("sentence_attention"),
         trace_example<models::SentenceAttention>("sentence_attention_bf16"),
         trace_example<models::ScalarGraph>("scalar_graph")})
     generate_both(traced);
+  generate_both(trace<models::ToyCifarVit>("toy_cifar"), {in_norms});
+  generate_both(trace<models::ToyNotebookVit>("toy_notebook"), {in_norms});
   // Tiles that sizes like these do not suggest.
   generate_both(trace<models::ToyVit>("toy_vit_bf16"), {{"", "64x64"},
                                                         {"wgmma:", "128x64"},
+                                                        in_norms,
                                                         {"blocks_attn_qkv_forward", "64x128"},
                                                         {"blocks_mlp_fc1_forward", "32x64"},
                                                         {"blocks_mlp_fc2_forward", "128x64"},
                                                         {"wgmma:blocks_mlp_fc1_forward", "128x128"},
                                                         {"wgmma:blocks_mlp_fc2_forward", "128x192"}});
-  generate_both(trace<models::ToyWideVit>("toy_wide_bf16"), {{"wgmma:", "64x128"}});
-  generate_both(trace<models::ToyWideVit>("toy_wide_again_bf16"), {{"wgmma:", "64x128"}, again});
+  generate_both(trace<models::ToyWideVit>("toy_wide_bf16"), {{"wgmma:", "64x128"}, in_norms});
+  generate_both(trace<models::ToyWideVit>("toy_wide_again_bf16"), {{"wgmma:", "64x128"}, again, in_norms});
   generate_both(trace_example<WideSelfAttention>("wide_self_attention_bf16"), {{"wgmma:", "64x128"}});
   generate_both(trace_example<WideSelfAttention>("self_attention_again_bf16"), {{"wgmma:", "64x128"}, again});
 

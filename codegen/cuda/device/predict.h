@@ -32,6 +32,7 @@ struct Kernel {
   Linear depth;          ///< that a block of it sums over
   int factor_bytes = 4;  ///< of a number in its factors
   double alone = 0;      ///< cycles in which a block of it multiplies nothing
+  Linear shared_bytes;   ///< that its sums over rows move through shared memory
   std::string shape;     ///< of its tiles, in words
 };
 
@@ -56,6 +57,7 @@ struct Device {
 inline const Device devices[] = {{"sm_80", "A100", 108, 0, 1.41e9, 1.9e12, 312e12, 0, 19.5e12},
                                  {"sm_90a", "H200", 132, 128, 1.75e9, 4.3e12, 620e12, 790e12, 60e12}};
 constexpr double cached_bytes = 32;      // that a multiprocessor gets of the second-level cache in a cycle
+constexpr double shared_bytes = 128;     // that it moves through its shared memory in a cycle
 constexpr double between_starts = 2e-6;  // seconds from one kernel of a graph to the next
 
 inline double blocks_of(const Kernel& kernel, std::int64_t batch) {
@@ -88,6 +90,8 @@ inline double seconds_of(const Kernel& kernel, const Device& device, std::int64_
   double seconds = std::max(operations, factors * idle / (cached_bytes * device.hertz * device.multiprocessors));
   const double alone = blocks * idle * kernel.alone / (device.hertz * device.multiprocessors);
   seconds = std::max(seconds, (seconds + alone) / std::max(1.0, std::min(kernel.resident, waves * kernel.resident)));
+  seconds =
+      std::max(seconds, kernel.shared_bytes.at(batch) * idle / (shared_bytes * device.hertz * device.multiprocessors));
   // A multiprocessor alone gets little more than its share of the memory's speed.
   const double share = std::min(1.0, blocks / device.multiprocessors);
   seconds = std::max(seconds, kernel.bytes.at(batch) / (device.bytes * share));

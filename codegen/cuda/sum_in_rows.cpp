@@ -1,0 +1,312 @@
+// Sums over all rows of what a kernel of rows has in its hands anyway: the gradients of a norm's weight and bias, and
+// of the biases of linear layers whose gradient the norm's backward pass reads or makes.
+#include <algorithm>
+#include <charconv>
+#include <range/v3/algorithm/any_of.hpp>
+#include <range/v3/algorithm/count.hpp>
+#include <range/v3/algorithm/count_if.hpp>
+
+#include "codegen/cuda/attention_parts.hpp"
+#include "codegen/cuda/merge.hpp"
+#include "codegen/error.hpp"
+
+namespace tessera::codegen::cuda {
+
+namespace {
+
+constexpr std::int64_t lanes = 32;
+constexpr int fewest_warps = 12;  // on a multiprocessor, to keep the memory busy
+
+/// How a kernel with such sums is divided; no blocks where they take too much shared memory.
+RowSums division_of(int count, std::int64_t row) {
+  constexpr std::int64_t shared_bytes = 227 * 1024, of_system = 1024;  // of an H200's multiprocessor; of each block
+  constexpr std::int64_t of_block = 100 * 1024;                        // an A100 has room for that, too
+  RowSums sums;
+  sums.count = count;
+  sums.length = (row + lanes - 1) / lanes * lanes;
+  // A lane has what it needs of the row in registers, of which it gets 64, 128 or 168.
+  const int most_warps = row <= 256 ? 32 : row <= 768 ? 16 : fewest_warps;  // on a multiprocessor
+  for (const int warps : {8, 4}) {
+    const std::int64_t bytes = 4 * warps * sums.numbers();
+    if (bytes > of_block) continue;
+    sums.warps = warps;
+    sums.resident = static_cast<int>(std::min<std::int64_t>(most_warps / warps, shared_bytes / (bytes + of_system)));
+    if (sums.resident * warps >= fewest_warps) return sums;
+  }
+  return {};
+}
+
+/// Of the same slot, too, as far as is known.
+bool meet(const KernelProgram& program, const Access& a, const Access& b) {
+  const Tensor& t = program.tensors[static_cast<std::size_t>(a.tensor)];
+  return a.tensor == b.tensor && !(t.carry && t.slots > 1 && a.shift != b.shift);
+}
+/// Whether `later` may run before this kernel does.
+bool independent(const KernelProgram& program, const Kernel& later, const Kernel& k) {
+  bool all = true;
+  for_each_access(later, [&](const Access& mine, bool writes) {
+    for_each_access(k, [&](const Access& theirs, bool also_writes) {
+      all = all && !((writes || also_writes) && meet(program, mine, theirs));
+    });
+  });
+  return all;
+}
+
+std::vector<int> axes_of(const Kernel& k, bool inner) {
+  std::vector<int> axes;
+  for (std::size_t a = 0; a < k.axes.size(); ++a)
+    if (k.axes[a].inner == inner) axes.push_back(static_cast<int>(a));
+  return axes;
+}
+
+/// A kernel of rows, all of them of one length, and what more it can do.
+class Rows {
+ public:
+  Rows(const KernelProgram& program, Kernel kernel) : program_(program), kernel_(std::move(kernel)) {}
+
+  /// Whether it can do such sums at all.
+  bool can_sum() const {
+    if (kernel_.anchor != Anchor::row || kernel_.across_batch || !kernel_.fused.empty()) return false;
+    constexpr std::int64_t longest = 1024;  // from there on a row has a block of its own
+    const std::vector<int> inner = axes_of(kernel_, true);
+    if (inner.size() != 1 || size_of(kernel_, inner[0]) < 2 || size_of(kernel_, inner[0]) > longest) return false;
+    if (!ranges::any_of(axes_of(kernel_, false), [&](int a) { return size_of(kernel_, a) < 0; })) return false;
+    // What it sums it may compute again: nothing of that may have been overwritten.
+    if (cuda::meet(stored_by(kernel_), loaded_by(kernel_))) return false;
+    return kernel_.steps.back().over == inner;
+  }
+
+  /// What is to be added up for each of the sums of a kernel, if it has all that they are made of.
+  std::vector<int> values_of(const Kernel& sum) {
+    from_.clear();
+    for (const Expression& e : sum.expressions)
+      if (e.kind == Expression::Kind::load && from_.empty()) find_axes(e.access);
+    const std::vector<int> outer = axes_of(sum, false), summed = axes_of(sum, true);
+    if (outer.size() != 1 || mapped(outer, from_, to_) != axes_of(kernel_, true)) return {};
+    std::vector<int> rows = mapped(summed, from_, to_);
+    std::sort(rows.begin(), rows.end());
+    if (rows != axes_of(kernel_, false)) return {};
+    for (std::size_t i = 0; i < from_.size(); ++i)
+      if (sum.axes[static_cast<std::size_t>(from_[i])].dim != kernel_.axes[static_cast<std::size_t>(to_[i])].dim)
+        return {};
+    const std::size_t before = kernel_.expressions.size();
+    std::vector<int> values;
+    for (const Step& s : sum.steps)
+      if (s.reduces) values.push_back(value_of(sum, s.value));
+    if (!ranges::count(values, -1)) return values;
+    kernel_.expressions.resize(before);
+    return {};
+  }
+
+  /// Makes these sums, the first one that of `first` in the tensor of partial sums, which has a row for each block.
+  void add(const std::vector<int>& values, int partial, std::int64_t first) {
+    const int inner = axes_of(kernel_, true)[0], block = inner_of_blocks(partial);
+    for (int value : values) {
+      Step s;
+      s.reduces = true;
+      s.over = axes_of(kernel_, false);
+      s.value = value;
+      Access to;
+      to.tensor = partial;
+      to.index = {{0, {{block, 1}}}, {first++, {}}, {0, {{inner, 1}}}};
+      s.stores.push_back({std::move(to), value});
+      kernel_.steps.push_back(std::move(s));
+    }
+  }
+
+  const Kernel& kernel() const { return kernel_; }
+  std::int64_t length() const { return size_of(kernel_, axes_of(kernel_, true)[0]); }
+  /// With so many images.
+  std::int64_t rows(std::int64_t images) const {
+    std::int64_t all = 1;
+    for (int a : axes_of(kernel_, false)) all *= extent(kernel_.axes[static_cast<std::size_t>(a)].dim).at(images);
+    return all;
+  }
+
+ private:
+  /// Calls f(access, value) for what it reads and for what it stores as it is.
+  template <class F>
+  void for_each_number(F f) const {
+    for (std::size_t e = 0; e < kernel_.expressions.size(); ++e)
+      if (kernel_.expressions[e].kind == Expression::Kind::load) f(kernel_.expressions[e].access, static_cast<int>(e));
+    for (const Step& s : kernel_.steps)
+      for (const Step::Store& store : s.stores)
+        if (program_.tensors[static_cast<std::size_t>(store.to.tensor)].element == Element::real)
+          f(store.to, store.value);
+  }
+
+  void find_axes(const Access& access) {
+    const std::vector<int> theirs = axes_along(access);
+    for_each_number([&](const Access& mine, int) {
+      const std::vector<int> axes = axes_along(mine);
+      if (mine.tensor != access.tensor || mine.shift != access.shift || axes.empty()) return;
+      from_ = theirs;
+      to_ = axes;
+    });
+    if (from_.size() != to_.size()) from_.clear();
+  }
+
+  /// The same value in this kernel; -1: it has not all of it.
+  int value_of(const Kernel& sum, int e) {
+    if (e < 0) return -1;
+    Expression x = expression_of(sum, e);
+    if (x.kind == Expression::Kind::load) {
+      for (Affine& index : x.access.index) {
+        for (Affine::Part& part : index.parts) part.axis = mapped({part.axis}, from_, to_)[0];
+        std::sort(index.parts.begin(), index.parts.end());
+      }
+      int found = -1;
+      for_each_number([&](const Access& mine, int value) { found = mine == x.access ? value : found; });
+      return found;
+    }
+    if (x.kind != Expression::Kind::op && x.kind != Expression::Kind::constant) return -1;
+    if (x.kind == Expression::Kind::op)
+      for (int* operand : {&x.a, &x.b, &x.c}) {
+        if (*operand < 0) continue;
+        *operand = value_of(sum, *operand);
+        if (*operand < 0) return -1;
+      }
+    kernel_.expressions.push_back(std::move(x));
+    return static_cast<int>(kernel_.expressions.size()) - 1;
+  }
+
+  /// The axis of blocks, which stands behind all others.
+  int inner_of_blocks(int partial) {
+    if (steps_of_row(kernel_) == kernel_.steps.size())
+      kernel_.axes.push_back({"block", program_.tensors[static_cast<std::size_t>(partial)].shape[0], true});
+    return static_cast<int>(kernel_.axes.size()) - 1;
+  }
+
+  const KernelProgram& program_;
+  Kernel kernel_;
+  std::vector<int> from_, to_;  ///< axes of the kernel that sums, and of this one
+};
+
+/// Adds up the partial sums from `first` on, one of each block.
+void add_up(const KernelProgram& program, Kernel& sum, int partial, std::int64_t first) {
+  const int point = axes_of(sum, false)[0];
+  const auto place = [&](Access& access) {
+    for (Affine& index : access.index)
+      for (Affine::Part& part : index.parts) part.axis = part.axis == point ? 0 : 1;
+  };
+  for (Expression& e : sum.expressions) place(e.access);
+  for (Step& s : sum.steps) {
+    for (Step::Store& store : s.stores) place(store.to);
+    if (!s.reduces) continue;
+    Expression one;
+    one.kind = Expression::Kind::load;
+    one.access.tensor = partial;
+    one.access.index = {{0, {{1, 1}}}, {first++, {}}, {0, {{0, 1}}}};
+    s.value = static_cast<int>(sum.expressions.size());
+    s.over = {1};
+    sum.expressions.push_back(std::move(one));
+  }
+  sum.axes = {sum.axes[static_cast<std::size_t>(point)],
+              {"block", program.tensors[static_cast<std::size_t>(partial)].shape[0], true}};
+  sum.across_batch = false;
+  keep_needed(sum);
+}
+
+/// How many blocks; 0: these sums stay apart. `wanted`: by somebody.
+std::int64_t blocks_of(const RowSums& sums, std::int64_t rows, std::int64_t wanted) {
+  constexpr std::int64_t of_warp = 4;  // rows, or more: else there would be nearly as many partial sums as rows
+  if (wanted) return wanted;
+  const auto resident = std::min<std::int64_t>(sums.resident, rows / (multiprocessors * sums.warps * of_warp));
+  return resident * sums.warps < fewest_warps ? 0 : resident * multiprocessors;
+}
+
+}  // namespace
+
+bool sums_rows(const Kernel& k, const Step& step) {
+  return step.reduces && !step.over.empty() && !k.axes[static_cast<std::size_t>(step.over[0])].inner;
+}
+
+std::size_t steps_of_row(const Kernel& k) {
+  const auto sums = ranges::count_if(k.steps, [&](const Step& s) { return sums_rows(k, s); });
+  return k.steps.size() - static_cast<std::size_t>(sums);
+}
+
+RowSums row_sums_of(const KernelProgram& program, const Kernel& k) {
+  const auto count = static_cast<int>(k.steps.size() - steps_of_row(k));
+  if (count == 0) return {};
+  const Tensor& partial = program.tensors[static_cast<std::size_t>(k.steps.back().stores.front().to.tensor)];
+  RowSums sums = division_of(count, partial.shape[2].value());
+  sums.blocks = partial.shape[0].value();
+  return sums;
+}
+
+bool is_partial(const KernelProgram& program, int tensor) {
+  return ranges::any_of(program.kernels, [&](const Kernel& k) {
+    return steps_of_row(k) < k.steps.size() && k.steps.back().stores.front().to.tensor == tensor;
+  });
+}
+
+void sums_in_rows(KernelProgram& program, const Tiles& tiles) {
+  std::int64_t wanted = 0;
+  if (const auto asked = tiles.find(sums_in_norms); asked != tiles.end()) {
+    const std::string& how = asked->second;
+    if (how == "none") return;
+    std::from_chars(how.data(), how.data() + how.size(), wanted);
+    if (std::to_string(wanted) != how || wanted < 1 || wanted > 65535)
+      throw Error("of sums_in_norms there is no tile " + how);
+  }
+  std::set<int> gone;
+  for (std::vector<Item>& order : program.order)
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      if (order[i].kernel < 0) continue;
+      Kernel& row = program.kernels[static_cast<std::size_t>(order[i].kernel)];
+      Rows rows(program, row);
+      if (!rows.can_sum()) continue;
+      struct Found {
+        int kernel;
+        std::vector<int> values;
+      };
+      std::vector<Found> found;
+      int count = 0;
+      for (std::size_t j = i + 1; j < order.size() && order[j].kernel >= 0; ++j) {
+        const Kernel& sum = program.kernels[static_cast<std::size_t>(order[j].kernel)];
+        if (!is_plain_sum(program, sum)) continue;
+        bool may = true;
+        for (std::size_t between = i + 1; may && between < j; ++between)
+          may = independent(program, sum, program.kernels[static_cast<std::size_t>(order[between].kernel)]);
+        if (!may) continue;
+        std::vector<int> values = rows.values_of(sum);
+        const int more = count + static_cast<int>(values.size());
+        if (values.empty() || division_of(more, rows.length()).count == 0) continue;
+        count = more;
+        found.push_back({order[j].kernel, std::move(values)});
+      }
+      if (found.empty()) continue;
+      const RowSums sums = division_of(count, rows.length());
+      const std::int64_t blocks = blocks_of(sums, rows.rows(nominal_summed_batch), wanted);
+      if (blocks == 0) continue;
+
+      Kernel& first_of_all = program.kernels[static_cast<std::size_t>(found.front().kernel)];
+      const auto partial = static_cast<int>(program.tensors.size());
+      Tensor t;
+      t.node = program.tensors[static_cast<std::size_t>(*stored_by(first_of_all).begin())].node;
+      t.name = row.name + ".partial";
+      t.shape = {Dim::constant(blocks), Dim::constant(count), Dim::constant(sums.length)};
+      t.region = row.region;
+      program.tensors.push_back(std::move(t));
+      std::int64_t first = 0;
+      for (const Found& f : found) {
+        rows.add(f.values, partial, first);
+        Kernel& sum = program.kernels[static_cast<std::size_t>(f.kernel)];
+        add_up(program, sum, partial, first);
+        first += static_cast<std::int64_t>(f.values.size());
+        std::erase_if(order, [&](const Item& item) { return item.kernel == f.kernel; });
+        if (&f == &found.front()) continue;
+        take_in(first_of_all, sum);
+        gone.insert(f.kernel);
+      }
+      first_of_all.name = row.name + "_sums";
+      row = rows.kernel();
+      Item behind;
+      behind.kernel = found.front().kernel;
+      order.insert(order.begin() + static_cast<std::ptrdiff_t>(i) + 1, behind);
+    }
+  remove_kernels(program, gone);
+}
+
+}  // namespace tessera::codegen::cuda
