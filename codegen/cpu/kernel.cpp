@@ -652,7 +652,7 @@ void Emitter::sweep(Block& b, std::size_t first, std::size_t end) {
     if (way_ == 0) reset();
     for (const Access& read : rows_ahead_) {
       const Expr at = offset_of(read) + integer(rows_at_once_ * step_of(read, row_axis_));
-      if (!tail_) inside.push_back(tree::evaluate(call("v_fetch_near", {name(argument(read, false)), at})));
+      if (across && !tail_) inside.push_back(tree::evaluate(call("v_fetch_near", {name(argument(read, false)), at})));
     }
     for (std::size_t s = first; s < end; ++s) {
       if (step(s).reduces) {
