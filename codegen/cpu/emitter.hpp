@@ -75,7 +75,7 @@ class Emitter : Values {
   /// The pieces of the vector axis where they go into several sums by turns.
   std::vector<tree::Block> by_turns(int axis, const std::function<tree::Block()>& body);
 
-  // Row and elementwise kernels: kernel.cpp
+  // Row and elementwise kernels: rows.cpp
   /// The axis along which a kernel that does no more than copy reads what lies side by side, where it writes side by
   /// side along the vector axis: blocks of whole vectors are transposed. -1: it is no such copy.
   int transposed_axis() const;

@@ -317,6 +317,7 @@ class Lowering {
       }
     }
   }
+
   static bool spans(const std::vector<Affine>& index, const std::vector<int>& inner) {
     for (const Affine& a : index)
       for (const Affine::Part& p : a.parts)

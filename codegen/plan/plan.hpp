@@ -127,8 +127,7 @@ void place_buffers(Plan& plan);
 void place_inspected(Plan& plan);
 
 /// Where the gradient of a softmax is one of what has been dropped from, a row's sum and its result both need each
-/// value times its factor of dropout: the sweep that sums stores them in the result's place. (CUDA keeps them in
-/// registers.)
+/// value times its factor of dropout: the sweep that sums stores them in the result's place.
 void drop_once(KernelProgram& program);
 
 /// How far apart in memory two neighbours along a kernel's axis are, for one access.

@@ -338,13 +338,13 @@ TEST(Recompute, MakesGeluAgainInTheBackwardPassAndKeepsWhatItsGradientReads) {
   expect_same_values(s, again, 0);
 }
 
-/// x + softmax(q k) v in three blocks, of 5 tokens and heads 2 wide: the gradients of everything.
-void record_attention(Sketch& s, bool drops) {
-  const NodeId x = s.input("images", {s.B, s.I, s.K});
+/// x + softmax(q k) v in three blocks, of 5 tokens and heads as wide as they are: the gradients of everything.
+void record_attention(Sketch& s, const Dim& width, bool drops) {
+  const NodeId x = s.input("images", {s.B, s.I, width});
   s.b.begin_region("blocks", 3);
   const NodeId carry = s.b.carry(x);
   const auto map = [&](const std::string& name) {
-    const NodeId weight = s.parameter("blocks.{}." + name, {s.K, s.K}, -1, 1);
+    const NodeId weight = s.parameter("blocks.{}." + name, {width, width}, -1, 1);
     return s.b.einsum({carry, weight}, {{'b', 'i', 'j'}, {'k', 'j'}, {'b', 'i', 'k'}});
   };
   const NodeId query = map("query"), key = map("key"), value = map("value");
@@ -358,7 +358,7 @@ void record_attention(Sketch& s, bool drops) {
 
 TEST(Recompute, MakesAttentionsProbabilitiesAgainFromTwoNumbersOfEachRow) {
   Sketch s;
-  record_attention(s, false);
+  record_attention(s, s.K, false);
   // The block's input, q, k, v, what scores are scaled by, and the probabilities.
   EXPECT_EQ(values_kept(s.graph), 6u) << codegen::print(s.graph);
   const Graph again = codegen::recompute(s.graph, 20);
@@ -368,14 +368,18 @@ TEST(Recompute, MakesAttentionsProbabilitiesAgainFromTwoNumbersOfEachRow) {
 
 TEST(Recompute, KeepsProbabilitiesThatAreNotLargerThanWhatTheyAreMadeOf) {
   Sketch s;
-  record_attention(s, false);
+  record_attention(s, s.K, false);
   EXPECT_EQ(codegen::print(codegen::recompute(s.graph)), codegen::print(s.graph));      // 25 scores: not large
   EXPECT_EQ(codegen::print(codegen::recompute(s.graph, 25)), codegen::print(s.graph));  // not larger than that
+
+  Sketch wide;
+  record_attention(wide, wide.J, false);  // 25 scores of 35 queries and 35 keys
+  EXPECT_EQ(codegen::print(codegen::recompute(wide.graph, 0)), codegen::print(wide.graph));
 }
 
 TEST(Recompute, MakesProbabilitiesAgainBesideWhatIsLeftOfThemAfterDropout) {
   Sketch s;
-  record_attention(s, true);
+  record_attention(s, s.K, true);
   s.given["random"] = {{4}, {1, 2, 3, 4}};
   const Graph again = codegen::recompute(s.graph, 20);
   EXPECT_EQ(values_kept(again), values_kept(s.graph) + 1) << codegen::print(again);
