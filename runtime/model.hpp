@@ -111,7 +111,7 @@ struct Model {
   std::uint64_t declaration_hash = 0;  ///< changes with the declaration
   std::span<const tessera_parameter> parameters;
   std::int64_t parameter_floats = 0;       ///< of the parameters, and of the gradients
-  std::int64_t packed_floats = 0;          ///< of the copy of the parameters that `train_step` makes
+  std::int64_t packed_floats = 0;          ///< of the copy of the parameters that `pack` makes
   std::int64_t packed_forward_floats = 0;  ///< of the one that `pack_forward` makes
   /// What the optimiser keeps, each as long as the parameters and zero at the start, one after the other: what their
   /// keys begin with in checkpoints. "average." is the moving average of the parameters, which is what is evaluated.
@@ -142,6 +142,8 @@ struct Model {
   const char* (*error)(int code) = nullptr;
   const char* (*isa)() = nullptr;  ///< the kernels in use: "scalar", "avx2", "avx512"
   int (*init)(float* parameters, std::uint64_t seed) = nullptr;
+  /// Copies the parameters into the form that training reads: `packed_floats`. Updates keep it so.
+  int (*pack)(const float* parameters, float* packed) = nullptr;
   /// Copies the parameters into the form that `forward`, `evaluate` and `inspect` read: `packed_forward_floats`.
   int (*pack_forward)(const float* parameters, float* packed) = nullptr;
   /// outputs [batch, classes] of images [batch, C, H, W].
@@ -150,7 +152,7 @@ struct Model {
   /// As forward, and the mean loss over the batch.
   int (*evaluate)(const float* parameters, const float* packed, const float* images, const std::int32_t* labels,
                   std::int64_t batch, float* outputs, float* loss, void* scratch) = nullptr;
-  /// A first training step of the recipe at a small learning rate: what `bench` times.
+  /// A first training step of the recipe at a small learning rate, of packed parameters: what `bench` times.
   int (*train_step)(float* parameters, float* packed, float* gradients, float* optimizer, const Batch& batch,
                     float* outputs, float* loss, void* scratch) = nullptr;
   /// maps [batch, attention.layers, heads, rows, columns], whose rows sum to one, and magnitudes [batch,

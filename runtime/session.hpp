@@ -53,14 +53,14 @@ class StopSignals {
 /// Holds the data, the memory and the place in the run; counts, shows, evaluates and saves. The emitted loop is
 ///
 ///     if (run.is_new()) run.check(vit_init(run.parameters(), recipe.seed));
+///     run.check(vit_pack(run.parameters(), run.packed()));
 ///     for (std::int64_t epoch = run.epoch(); epoch < recipe.epochs; ++epoch) {
 ///       run.begin_epoch();
 ///       while (const Batch* batch = run.next_batch()) {
 ///         float loss = 0;
-///         run.check(vit_pack(run.parameters(), run.packed()));
 ///         run.check(vit_loss_and_gradients(..., &loss, run.gradients(), ...));
 ///         run.count(loss);
-///         run.check(vit_update(run.parameters(), run.gradients(), run.optimizer(), run.step(), ...));
+///         run.check(vit_update(run.parameters(), run.packed(), run.gradients(), run.optimizer(), ...));
 ///         if (!run.record()) return run.stop();
 ///       }
 ///       run.end_epoch();
@@ -71,10 +71,10 @@ class StopSignals {
 ///
 ///         run.check(vit_loss_and_gradients(..., run.part(), ..., &loss, run.gradients(), ...));
 ///         if (!run.gather(loss)) continue;
-///         run.check(vit_update(run.parameters(), run.gathered(), run.optimizer(), run.step(), ...));
+///         run.check(vit_update(run.parameters(), run.packed(), run.gathered(), run.optimizer(), ...));
 ///         if (!run.record()) return run.stop();
 ///
-/// On a GPU, all from `pack` to `update` is
+/// On a GPU, `pack` is left out, and all of a step is
 ///
 ///         if (!run.step_on_gpu(learning_rate)) continue;
 class Session {

@@ -105,6 +105,7 @@ std::string timing_table(const Model& model, const Recipe& recipe, const std::ve
       const Arena optimizer = Arena::of_floats(model.optimizer_floats(), model.alignment);
       const Arena scratch(model.train_scratch_bytes(model.images_at_once(size)), model.alignment);
       std::copy_n(parameters.floats(), model.parameter_floats, trained.floats());
+      check(model, model.pack(trained.floats(), panels.floats()));
       row("training step", size, median_seconds(runs, counter, [&] {
             float loss = 0;
             check(model, model.train_step(trained.floats(), panels.floats(), gradients.floats(), optimizer.floats(),

@@ -412,7 +412,7 @@ class Tessera:
                              ctypes.c_int64(batch), ctypes.c_int64(at_once), ctypes.c_uint64(1), ctypes.c_int64(next(steps)), ctypes.c_float(RATE),
                              pointer(outputs), pointer(loss), pointer(train)), f"{name}_train_step")
 
-        step.keep = forward.keep
+        step.keep = forward.keep[:-1]  # not the forward pass's scratch memory, which training has no use for
         step()
         return step, answers, float(loss[0])
 

@@ -90,6 +90,10 @@ class Emitter : Values {
   /// follow from what earlier steps have reduced it to.
   std::set<int> of_rows(std::size_t first, std::size_t end);
   std::string name_of_row_value(int e) const;
+  /// Whether the steps from `first` to before `end` reduce nothing and read what all rows share: with registers for two
+  /// rows it is read once for both.
+  bool shares_loads(std::size_t first, std::size_t end) const;
+  void each_load(int e, const std::function<void(const Access&)>& visit) const;
   /// What the steps before `end` read of each row, side by side along the lanes.
   std::vector<Access> rows_read(std::size_t end) const;
   /// Whether the steps from `first` to before `end` use what step `local` has reduced.
@@ -171,8 +175,9 @@ class Emitter : Values {
   tree::Expr depth_first_;  ///< where a block of a product's depth begins; null: all of it is summed at once
   int ways_ = 1, way_ = 0;  ///< vectors that a sweep reduces into, and which of them the present place goes into
   std::int64_t rows_at_once_ = 1;
-  std::vector<Access> rows_ahead_;  ///< what a sweep asks for, of the rows that come next
-  int row_axis_ = -1;               ///< of which so many rows go through a sweep at once
+  std::vector<Access> rows_ahead_;                 ///< what a sweep asks for, of the rows that come next
+  int row_axis_ = -1;                              ///< of which so many rows go through a sweep at once
+  std::vector<std::map<int, tree::Expr>> of_row_;  ///< what is known of each of the rows that a sweep goes by together
   bool in_team_;
   int split_ = -1;  ///< axis that a team shares out
   bool splits_columns_ = false;

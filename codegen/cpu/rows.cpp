@@ -111,35 +111,69 @@ tree::Statement Emitter::sweeps_over_rows(const std::vector<std::pair<std::size_
     for (int e : std::set<int>(needs[w]))
       for (int local : locals_of(e))
         if (made_in(local) < made_in(e)) needs[made_in(e)].insert(local);
-  for (std::size_t w = 0; w < sweeps.size(); ++w) {
+  // The statements of a sweep over so many rows at a time.
+  const auto sweep_over = [&](std::size_t w, int rows) {
     locals_.clear();
-    row_values_.clear();
     reset();
-    Block one;
-    for (int e : needs[w]) {
-      const std::string v = name_of_row_value(e);
-      one.push_back(tree::declare("const vec", v, call("v_set", {tree::index(name(v + "s"), which)})));
-      row_values_[e] = name(v);
-    }
+    Block statements;
+    of_row_.assign(static_cast<std::size_t>(rows), {});
+    for (int r = 0; r < rows; ++r)
+      for (int e : needs[w]) {
+        const std::string v = name_of_row_value(e), own = r ? fmt::format("{}_{}", v, r) : v;
+        statements.push_back(
+            tree::declare("const vec", own, call("v_set", {tree::index(name(v + "s"), which + integer(r))})));
+        of_row_[static_cast<std::size_t>(r)][e] = name(own);
+      }
+    row_values_ = of_row_.front();
+    sweep(statements, sweeps[w].first, sweeps[w].second);
+    of_row_.clear();
+    return statements;
+  };
+  for (std::size_t w = 0; w < sweeps.size(); ++w) {
     std::set<int> made;
     for (std::size_t later = w + 1; later < sweeps.size(); ++later)
       for (int e : needs[later])
         if (made_in(e) == w) made.insert(e);
     for (int e : made)
       body.push_back(tree::declare("real", fmt::format("{}s[{}]", name_of_row_value(e), rows_at_once_), nullptr));
+    Expr begin = top;
+    if (target_.accumulators > 16 && shares_loads(sweeps[w].first, sweeps[w].second)) {  // once for two rows
+      const Expr last = tree::binary("-", bottom, integer(1));
+      body.push_back(tree::loop(axis_name(row_axis_), top, tree::binary("<", row, last), 2, sweep_over(w, 2)));
+      begin = tree::binary("-", bottom, tree::binary("%", tree::binary("-", bottom, top), integer(2)));
+      set(row_axis_, row);
+    }
     // While the second sweep goes by a row, what the first one is going to read of a later row comes near.
     rows_ahead_ = w == 1 ? rows_read(sweeps[0].second) : std::vector<Access>{};
-    sweep(one, sweeps[w].first, sweeps[w].second);
+    Block one = sweep_over(w, 1);
     rows_ahead_.clear();
     for (int e : made) {
       const Expr value = evaluate(one, e);
       one.push_back(tree::assign(fmt::format("{}s[{} - top]", name_of_row_value(e), axis_name(row_axis_)),
                                  call("v_one", {value})));
     }
-    body.push_back(tree::loop(axis_name(row_axis_), top, tree::binary("<", row, bottom), 1, std::move(one)));
+    body.push_back(tree::loop(axis_name(row_axis_), begin, tree::binary("<", row, bottom), 1, std::move(one)));
   }
   row_values_.clear();
   return tree::loop("top", first, tree::binary("<", top, limit), static_cast<int>(rows_at_once_), std::move(body));
+}
+
+bool Emitter::shares_loads(std::size_t first, std::size_t end) const {
+  bool shares = false;
+  for (std::size_t s = first; s < end; ++s) {
+    if (step(s).reduces) return false;
+    for (const Step::Store& store : step(s).stores)
+      each_load(store.value, [&](const Access& a) { shares |= lane_step(a) == 1 && step_of(a, row_axis_) == 0; });
+  }
+  return shares;
+}
+
+void Emitter::each_load(int e, const std::function<void(const Access&)>& visit) const {
+  const Expression& x = expression(e);
+  if (x.kind == Expression::Kind::load) visit(x.access);
+  if (x.kind == Expression::Kind::op)
+    for (int operand : {x.a, x.b, x.c})
+      if (operand >= 0) each_load(operand, visit);
 }
 
 std::set<int> Emitter::locals_of(int e) const {
@@ -184,17 +218,11 @@ std::string Emitter::name_of_row_value(int e) const {
 
 std::vector<Access> Emitter::rows_read(std::size_t end) const {
   std::vector<Access> read;
-  const auto visit = [&](auto&& self, int e) -> void {
-    const Expression& x = expression(e);
-    if (x.kind == Expression::Kind::op)
-      for (int operand : {x.a, x.b, x.c})
-        if (operand >= 0) self(self, operand);
-    if (x.kind == Expression::Kind::load && lane_step(x.access) == 1 && step_of(x.access, row_axis_) > 0 &&
-        !ranges::contains(read, x.access))
-      read.push_back(x.access);
-  };
   for (std::size_t s = 0; s < end; ++s)
-    if (step(s).reduces) visit(visit, step(s).value);
+    if (step(s).reduces)
+      each_load(step(s).value, [&](const Access& a) {
+        if (lane_step(a) == 1 && step_of(a, row_axis_) > 0 && !ranges::contains(read, a)) read.push_back(a);
+      });
   return read;
 }
 
@@ -245,12 +273,18 @@ void Emitter::sweep(Block& b, std::size_t first, std::size_t end) {
       const Expr at = offset_of(read) + integer(rows_at_once_ * step_of(read, row_axis_));
       if (across && !tail_) inside.push_back(tree::evaluate(call("v_fetch_near", {name(argument(read, false)), at})));
     }
-    for (std::size_t s = first; s < end; ++s) {
-      if (step(s).reduces) {
-        const std::string sum = sum_of(s, way_);
-        inside.push_back(tree::assign(sum, accumulate(step(s), inside, name(sum), across)));
+    for (std::size_t r = 0; r < std::max<std::size_t>(1, of_row_.size()); ++r) {
+      if (of_row_.size() > 1) {
+        set(row_axis_, name(axis_name(row_axis_)), static_cast<std::int64_t>(r));
+        row_values_ = of_row_[r];
       }
-      for (const Step::Store& store : step(s).stores) put(inside, store);
+      for (std::size_t s = first; s < end; ++s) {
+        if (step(s).reduces) {
+          const std::string sum = sum_of(s, way_);
+          inside.push_back(tree::assign(sum, accumulate(step(s), inside, name(sum), across)));
+        }
+        for (const Step::Store& store : step(s).stores) put(inside, store);
+      }
     }
   });
   b.insert(b.end(), body.begin(), body.end());

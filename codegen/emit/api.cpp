@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <range/v3/algorithm/any_of.hpp>
 #include <range/v3/algorithm/find.hpp>
-#include <tuple>
 
 #include "codegen/emit/entry.hpp"
 #include "codegen/emit/model.hpp"
@@ -158,11 +159,14 @@ int choose_isa() {{
                              names, widest, body);
 }
 
-/// switch (choose_isa()) over the kernels of one program, which then returns; in a loop (`inside`) it goes on.
+/// What comes after a program: its function returns, or goes on.
+enum class Then : std::uint8_t { done, next };
+
+/// switch (choose_isa()) over the kernels of one program, so deep in blocks.
 std::string dispatch(const ModelFiles& m, const std::string& program, const std::vector<std::string>& arguments,
-                     int inside = 0) {
+                     Then then = Then::done, int inside = 0) {
   const std::string margin(static_cast<std::size_t>(2 + 2 * inside), ' ');
-  const std::string done = inside ? "break" : fmt::format("return {}_OK", m.upper());
+  const std::string done = then == Then::next ? "break" : fmt::format("return {}_OK", m.upper());
   std::string cases;
   std::string guard;  // the processor whose cases these are
   for (std::size_t i = 0; i < m.targets.size(); ++i) {
@@ -230,39 +234,57 @@ std::string run_program(const ModelFiles& m, const tree::Function& f, const std:
 
 bool keeps_state(const ModelFiles& m) { return !optimizer_state(m.forward.recipe).empty(); }
 
-/// Runs of parameters in the arena to which weight decay applies, or does not: first, last and whether it does.
-std::vector<std::tuple<std::int64_t, std::int64_t, bool>> decay_runs(const Arena& arena) {
-  std::map<std::int64_t, bool> decays;  // by offset
-  for (const ArenaEntry& e : arena.entries)
-    for (int layer = 0; layer < e.count; ++layer) decays[e.at(layer)] = e.decay;
-  std::vector<std::tuple<std::int64_t, std::int64_t, bool>> runs;
-  for (const auto& [offset, decay] : decays) {
-    if (!runs.empty()) std::get<1>(runs.back()) = offset;
-    if (runs.empty() || std::get<2>(runs.back()) != decay) runs.emplace_back(offset, offset, decay);
+/// A stretch of the parameters that is updated as one, and whether weight decay applies to it.
+struct Run {
+  std::int64_t first, last;
+  bool decays;
+};
+
+/// All parameters but the weights that are packed while they are updated.
+std::vector<Run> runs_of(const ModelFiles& m) {
+  std::map<std::int64_t, std::optional<bool>> starts;  // by offset
+  for (const ArenaEntry& e : m.arena.entries)
+    for (int layer = 0; layer < e.count; ++layer)
+      starts[e.at(layer)] = m.packed.packs_by_rows(e, layer)
+                                ? std::nullopt
+                                : std::optional<bool>(e.decay && m.forward.recipe.weight_decay > 0);
+  std::vector<Run> runs;
+  for (auto start = starts.begin(); start != starts.end(); ++start) {
+    if (!start->second) continue;
+    const auto next = std::next(start);
+    const std::int64_t end = next == starts.end() ? m.arena.reals : next->first;
+    if (!runs.empty() && runs.back().last == start->first && runs.back().decays == *start->second)
+      runs.back().last = end;
+    else
+      runs.push_back({start->first, end, *start->second});
   }
-  std::get<1>(runs.back()) = arena.reals;
   return runs;
+}
+
+bool is_whole(const std::vector<Run>& runs, const ModelFiles& m) {
+  return runs.size() == 1 && runs[0].first == 0 && runs[0].last == m.arena.reals;
 }
 
 /// The functions that only some recipes need for their update.
 std::string update_helpers(const ModelFiles& m) {
   const graph::Recipe& recipe = m.forward.recipe;
   std::string out;
-  if (recipe.weight_decay > 0) {
+  const std::vector<Run> runs = runs_of(m);
+  if (!runs.empty() && !is_whole(runs, m)) {
+    const bool decays = recipe.weight_decay > 0;
     std::string rows;
-    const auto runs = decay_runs(m.arena);
-    for (const auto& [first, last, decays] : runs)
-      rows += fmt::format("    {{{}, {}, {}}},\n", first, last, decays ? "true" : "false");
+    for (const Run& run : runs)
+      rows += fmt::format("    {{{}, {}{}}},\n", run.first, run.last, !decays ? "" : run.decays ? ", true" : ", false");
     out += fmt::format(R"cpp(
-// Stretches of the parameters to which weight decay applies, or does not.
+// Stretches of the parameters that {}.
 struct Run {{
   std::int64_t first, last;
-  bool decays;
-}};
+{}}};
 constexpr Run runs[{}] = {{
 {}}};
 )cpp",
-                       runs.size(), rows);
+                       m.packed.reals ? "no product reads packed" : "weight decay applies to, or does not",
+                       decays ? "  bool decays;\n" : "", runs.size(), rows);
   }
   if (recipe.clip_norm > 0)
     out += fmt::format(R"cpp(
@@ -297,8 +319,9 @@ std::string update(const ModelFiles& m) {
   const graph::Recipe& recipe = m.forward.recipe;
   const std::string u = m.upper(), r = m.real;
   const bool adam = recipe.optimizer != graph::Recipe::Optimizer::sgd;
-  std::string body = fmt::format("  if (!parameters || !gradients{}) return {}_ERROR_NULL;\n",
-                                 keeps_state(m) ? " || !optimizer" : "", u);
+  std::string body = fmt::format("  if (!parameters || !gradients{}{}) return {}_ERROR_NULL;\n",
+                                 m.packed.reals ? " || !packed" : "", keeps_state(m) ? " || !optimizer" : "", u);
+  if (!m.packed.reals) body += "  (void)packed;  // these kernels read the parameters as they are\n";
   if (!keeps_state(m)) body += "  (void)optimizer;  // nothing is kept from step to step\n";
   body += fmt::format("  if (step < 1) return {}_ERROR_STEP;\n", u);
   auto number = [&](const std::string& name, const std::string& value) {
@@ -333,19 +356,29 @@ std::string update(const ModelFiles& m) {
   }
   const std::vector<std::string> numbers = optimizer_numbers(recipe);
   for (const std::string& name : numbers) arguments.push_back("&" + name);
-  if (recipe.weight_decay <= 0) {
-    arguments.insert(arguments.end(), {"0", u + "_PARAMETER_FLOATS"});
-    return body + dispatch(m, "update", arguments);
+  const std::vector<Run> runs = runs_of(m);
+  if (recipe.weight_decay > 0) {
+    number("decay", recipe.optimizer == graph::Recipe::Optimizer::adamw
+                        ? fmt::format("{} * static_cast<double>(learning_rate)", recipe.weight_decay)
+                        : fmt::format("{}", recipe.weight_decay));
+    if (!runs.empty() && !is_whole(runs, m)) body += fmt::format("  const {} none = 0;\n", r);
   }
-  const std::string rate = recipe.optimizer == graph::Recipe::Optimizer::adamw
-                               ? fmt::format("{} * static_cast<double>(learning_rate)", recipe.weight_decay)
-                               : fmt::format("{}", recipe.weight_decay);
-  arguments.insert(arguments.end(), {"run.first", "run.last"});
-  return body +
-         fmt::format(
-             "  for (const Run& run : runs) {{\n    const {0} decay = static_cast<{0}>(run.decays ? {1} : 0);\n", r,
-             rate) +
-         dispatch(m, "update", arguments, 1) + fmt::format("  }}\n  return {}_OK;\n", u);
+  const bool packs = m.packed.reals > 0;
+  if (is_whole(runs, m)) {
+    std::vector<std::string> all = arguments;
+    all.insert(all.end(), {"0", u + "_PARAMETER_FLOATS"});
+    body += dispatch(m, "update", all, packs ? Then::next : Then::done);
+  } else if (!runs.empty()) {
+    std::vector<std::string> stretch = arguments;
+    for (std::string& a : stretch)
+      if (a == "&decay") a = "run.decays ? &decay : &none";
+    stretch.insert(stretch.end(), {"run.first", "run.last"});
+    body += "  for (const Run& run : runs) {\n" + dispatch(m, "update", stretch, Then::next, 1) + "  }\n";
+  }
+  if (!packs) return body + (is_whole(runs, m) ? "" : fmt::format("  return {}_OK;\n", u));
+  if (!ranges::any_of(m.packed.entries, packed_by_rows)) return body + dispatch(m, "pack", {"parameters", "packed"});
+  arguments.insert(arguments.begin() + 1, "packed");
+  return body + dispatch(m, "update_and_pack", arguments);
 }
 
 /// The schedule as declared; dsl/recipe.hpp has the formulas.
@@ -450,11 +483,9 @@ std::string body_of(const ModelFiles& m, const tree::Function& f) {
   if (what == "learning_rate") return learning_rate(recipe);
   if (what == "train_step")
     return fmt::format(R"cpp({3}  if (step < 1) return {1}_ERROR_STEP;
-  int code = {0}_pack(parameters, packed);
-  if (!code)
-    code = {0}_loss_and_gradients(parameters, packed, images, {2}, batch, at_once, seed, step, outputs, loss, gradients,
-                                {4}scratch);
-  return code ? code : {0}_update(parameters, gradients, optimizer, step, learning_rate);
+  const int code = {0}_loss_and_gradients(parameters, packed, images, {2}, batch, at_once, seed, step, outputs, loss,
+                                    {4}gradients, scratch);
+  return code ? code : {0}_update(parameters, packed, gradients, optimizer, step, learning_rate);
 )cpp",
                        n, u, softens(recipe) ? "targets" : "labels",
                        keeps_state(m) ? fmt::format("  if (!optimizer) return {}_ERROR_NULL;\n", u) : "",

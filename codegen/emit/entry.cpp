@@ -38,6 +38,13 @@ std::vector<tree::Parameter> pack_parameters(const std::string& real) {
   return {{"const " + real + "*", "parameters"}, {real + "*", "packed"}};
 }
 
+std::vector<tree::Parameter> update_and_pack_parameters(const KernelProgram& update, const std::string& real) {
+  std::vector<tree::Parameter> p = entry_parameters(update, real);
+  p.resize(p.size() - 2);  // not a stretch
+  p.insert(p.begin() + 1, {real + "*", "packed"});
+  return p;
+}
+
 std::vector<tree::Parameter> entry_parameters(const KernelProgram& of, const std::string& real) {
   const std::string& program = of.name;
   const std::string in = "const " + real + "*", out = real + "*";

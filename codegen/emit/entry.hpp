@@ -12,6 +12,9 @@ namespace tessera::codegen {
 /// `real` is "float" or "double".
 std::vector<tree::Parameter> entry_parameters(const KernelProgram& program, const std::string& real);
 
+/// Of the function that updates the weights in panels and packs the parameters.
+std::vector<tree::Parameter> update_and_pack_parameters(const KernelProgram& update, const std::string& real);
+
 /// Of the function that packs the parameters.
 std::vector<tree::Parameter> pack_parameters(const std::string& real);
 

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <range/v3/algorithm/any_of.hpp>
+
 #include "codegen/emit/entry.hpp"
 #include "codegen/emit/model.hpp"
 #include "codegen/passes/optimizer.hpp"
@@ -113,8 +115,11 @@ std::vector<tree::Function> api_functions(const ModelFiles& m) {
       {fmt::format("The gradient of the loss with respect to each pixel: [batch, {}].",
                    fmt::join(m.image_shape(), ", "))});
   add_inspect();
-  add("update", {{out, "parameters"}, {in, "gradients"}, {out, "optimizer"}, step, {"float", "learning_rate"}},
-      {update_comment(recipe)});
+  std::vector<std::string> updates{update_comment(recipe)};
+  if (m.packed.reals) updates.emplace_back("Packs the parameters on the way, as pack does.");
+  add("update",
+      {{out, "parameters"}, {out, "packed"}, {in, "gradients"}, {out, "optimizer"}, step, {"float", "learning_rate"}},
+      std::move(updates));
   add("learning_rate", {{"double", "rate"}, {"int64_t", "step"}, {"int64_t", "steps_per_epoch"}, {"int64_t", "steps"}},
       {schedule_comment(recipe)}, "float");
   add("train_step",
@@ -132,7 +137,7 @@ std::vector<tree::Function> api_functions(const ModelFiles& m) {
        outputs,
        loss,
        scratch},
-      {"pack, loss_and_gradients and update in one call."});
+      {"loss_and_gradients and update in one call: before the first one, pack."});
   return functions;
 }
 
@@ -336,6 +341,13 @@ inline std::int64_t tessera_second_cache() {{
         f.parameters = pack_parameters(m.real);
         out += tree::print_declaration(f);
       }
+    if (trains(m.plans) && ranges::any_of(m.packed.entries, packed_by_rows)) {
+      tree::Function f;
+      f.linkage = "";
+      f.name = fmt::format("{}_update_and_pack_{}", m.name, t.name);
+      f.parameters = update_and_pack_parameters(m.plan("update").program, m.real);
+      out += tree::print_declaration(f);
+    }
     out += "\n";
   }
   return out + fmt::format("#endif  // {}_KERNELS_H\n", m.upper());

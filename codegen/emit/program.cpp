@@ -117,7 +117,7 @@ std::string turn_on_cpu(const ModelFiles& m, const std::string& margin) {
     return filled(margin + "run.check(" + function + "(", arguments, "));");
   };
   const bool gathers = m.forward.recipe.accumulate > 1;
-  return margin + "float loss = 0;\n" + call(n + "_pack", {"run.parameters()", "run.packed()"}) +
+  return margin + "float loss = 0;\n" +
          call(n + "_loss_and_gradients",
               {"run.parameters()", "run.packed()", "batch->images", "batch->" + targets, "batch->size", "run.at_once()",
                "run.recipe().seed", gathers ? "run.part()" : "run.step()", "run.outputs()", "&loss", "run.gradients()",
@@ -125,8 +125,8 @@ std::string turn_on_cpu(const ModelFiles& m, const std::string& margin) {
          margin +
          (gathers ? "if (!run.gather(loss)) continue;  // until enough batches make a step\n"
                   : "run.count(loss);  // ends the run where something is not a number\n") +
-         call(n + "_update", {"run.parameters()", gathers ? "run.gathered()" : "run.gradients()", "run.optimizer()",
-                              "run.step()", "learning_rate"});
+         call(n + "_update", {"run.parameters()", "run.packed()", gathers ? "run.gathered()" : "run.gradients()",
+                              "run.optimizer()", "run.step()", "learning_rate"});
 }
 
 /// What one turn does.
@@ -161,6 +161,7 @@ std::string training_loop(const ModelFiles& m, bool cuda) {
       R"cpp(/// The training loop. Each epoch sees every image once, in an order that (seed, epoch) decides.
 int train(Session& run) {{
   if (run.is_new()) run.check({0}_init(run.parameters(), run.recipe().seed));
+  {3}run.check({0}_pack(run.parameters(), run.packed()));
 
   for (std::int64_t epoch = run.epoch(); epoch < run.recipe().epochs{1}; ++epoch) {{
     run.begin_epoch();
@@ -174,7 +175,8 @@ int train(Session& run) {{
 }}
 
 )cpp",
-      m.name, m.forward.recipe.patience > 0 ? " && run.improves()" : "", turn(m, cuda));
+      m.name, m.forward.recipe.patience > 0 ? " && run.improves()" : "", turn(m, cuda),
+      cuda ? "if (!run.on_gpu()) " : "");
 }
 
 /// The declared recipe; of a forward pass alone what its pictures go through.
@@ -215,8 +217,8 @@ std::string emit_program(const ModelFiles& m, bool cuda) {
     entries += fmt::format("    .images_at_once = {}_images_at_once,\n", n);
   }
   size_of("inspect", "INSPECT", "batch");
-  for (const char* const function : {"error", "isa", "init", "pack_forward", "forward"})
-    entries += fmt::format("    .{0} = {1}_{0},\n", function, n);
+  for (const std::string function : {"error", "isa", "init", "pack", "pack_forward", "forward"})
+    if (training || function != "pack") entries += fmt::format("    .{0} = {1}_{0},\n", function, n);
   if (training) entries += fmt::format("    .evaluate = {}_evaluate,\n    .train_step = train_step,\n", n);
   entries += fmt::format("    .inspect = {}_inspect,\n", n);
   const std::string step =

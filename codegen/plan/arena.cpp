@@ -66,6 +66,14 @@ const PackedEntry* PackedArena::find(const PackedEntry& wanted) const {
   return at == entries.end() ? nullptr : &*at;
 }
 
+bool packed_by_rows(const PackedEntry& e) { return e.packing == Packing::panels && e.element != Element::int8; }
+
+bool PackedArena::packs_by_rows(const ArenaEntry& parameter, int layer) const {
+  return ranges::any_of(entries, [&](const PackedEntry& e) {
+    return packed_by_rows(e) && e.key == parameter.key && e.first <= layer && layer <= e.last;
+  });
+}
+
 PackedArena make_packed_arena(const std::vector<Plan>& plans, const Arena& parameters,
                               const std::vector<Target>& targets) {
   PackedArena arena;

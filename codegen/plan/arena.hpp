@@ -53,12 +53,17 @@ struct PackedEntry {
   int count() const { return last - first + 1; }
 };
 
+/// Whether an update packs it, row after row as the parameter is stored.
+bool packed_by_rows(const PackedEntry& entry);
+
 struct PackedArena {
   std::vector<PackedEntry> entries;
   std::int64_t reals = 0, forward_reals = 0;  ///< all; the first, which is all that is read where nothing is trained
 
   /// Where such a copy of such layers lies; null where it is nowhere.
   const PackedEntry* find(const PackedEntry& wanted) const;
+  /// Whether an update packs some copy of a layer's parameter.
+  bool packs_by_rows(const ArenaEntry& parameter, int layer) const;
 };
 
 /// What a tensor of a program stands for, before it has a place.

@@ -309,6 +309,39 @@ void zero_gaps(float* arena) {
     for (std::int64_t i = starts[p].count; i % 16; ++i) arena[vit_cifar_parameters[p].offset + i] = 0;
 }
 
+// Stretches of the parameters that no product reads packed.
+struct Run {
+  std::int64_t first, last;
+};
+constexpr Run runs[26] = {
+    {0, 3344},
+    {134416, 134928},
+    {266000, 266768},
+    {332304, 333072},
+    {529680, 530448},
+    {661520, 662032},
+    {793104, 793872},
+    {859408, 860176},
+    {1056784, 1057552},
+    {1188624, 1189136},
+    {1320208, 1320976},
+    {1386512, 1387280},
+    {1583888, 1584656},
+    {1715728, 1716240},
+    {1847312, 1848080},
+    {1913616, 1914384},
+    {2110992, 2111760},
+    {2242832, 2243344},
+    {2374416, 2375184},
+    {2440720, 2441488},
+    {2638096, 2638864},
+    {2769936, 2770448},
+    {2901520, 2902288},
+    {2967824, 2968592},
+    {3165200, 3182608},
+    {3194896, 3195152},
+};
+
 }  // namespace
 
 extern "C" {
@@ -622,8 +655,9 @@ int vit_cifar_inspect(const float* parameters, const float* packed, const float*
   }
 }
 
-int vit_cifar_update(float* parameters, const float* gradients, float* optimizer, int64_t step, float learning_rate) {
-  if (!parameters || !gradients || !optimizer) return VIT_CIFAR_ERROR_NULL;
+int vit_cifar_update(float* parameters, float* packed, const float* gradients, float* optimizer, int64_t step,
+                     float learning_rate) {
+  if (!parameters || !gradients || !packed || !optimizer) return VIT_CIFAR_ERROR_NULL;
   if (step < 1) return VIT_CIFAR_ERROR_STEP;
   // Adam's bias corrections (Kingma and Ba 2015, algorithm 1), folded into two numbers.
   const double t = static_cast<double>(step), first = 1 - std::pow(0.9, t), second = 1 - std::pow(0.999, t);
@@ -631,19 +665,39 @@ int vit_cifar_update(float* parameters, const float* gradients, float* optimizer
   const float second_correction = static_cast<float>(1 / std::sqrt(second));
   float* const moment1 = optimizer;
   float* const moment2 = optimizer + VIT_CIFAR_PARAMETER_FLOATS;
+  for (const Run& run : runs) {
+    switch (choose_isa()) {
+      case 0:
+        vit_cifar_update_scalar(parameters, gradients, moment1, moment2, &learning_rate_corrected, &second_correction,
+                                run.first, run.last);
+        break;
+#if defined(__x86_64__)
+      case 1:
+        vit_cifar_update_avx2(parameters, gradients, moment1, moment2, &learning_rate_corrected, &second_correction,
+                              run.first, run.last);
+        break;
+      case 2:
+        vit_cifar_update_avx512(parameters, gradients, moment1, moment2, &learning_rate_corrected, &second_correction,
+                                run.first, run.last);
+        break;
+#endif
+      default:
+        return VIT_CIFAR_ERROR_ISA;
+    }
+  }
   switch (choose_isa()) {
     case 0:
-      vit_cifar_update_scalar(parameters, gradients, moment1, moment2, &learning_rate_corrected, &second_correction, 0,
-                              VIT_CIFAR_PARAMETER_FLOATS);
+      vit_cifar_update_and_pack_scalar(parameters, packed, gradients, moment1, moment2, &learning_rate_corrected,
+                                       &second_correction);
       return VIT_CIFAR_OK;
 #if defined(__x86_64__)
     case 1:
-      vit_cifar_update_avx2(parameters, gradients, moment1, moment2, &learning_rate_corrected, &second_correction, 0,
-                            VIT_CIFAR_PARAMETER_FLOATS);
+      vit_cifar_update_and_pack_avx2(parameters, packed, gradients, moment1, moment2, &learning_rate_corrected,
+                                     &second_correction);
       return VIT_CIFAR_OK;
     case 2:
-      vit_cifar_update_avx512(parameters, gradients, moment1, moment2, &learning_rate_corrected, &second_correction, 0,
-                              VIT_CIFAR_PARAMETER_FLOATS);
+      vit_cifar_update_and_pack_avx512(parameters, packed, gradients, moment1, moment2, &learning_rate_corrected,
+                                       &second_correction);
       return VIT_CIFAR_OK;
 #endif
     default:
@@ -661,11 +715,9 @@ int vit_cifar_train_step(float* parameters, float* packed, float* gradients, flo
                          float learning_rate, float* outputs, float* loss, void* scratch) {
   if (!optimizer) return VIT_CIFAR_ERROR_NULL;
   if (step < 1) return VIT_CIFAR_ERROR_STEP;
-  int code = vit_cifar_pack(parameters, packed);
-  if (!code)
-    code = vit_cifar_loss_and_gradients(parameters, packed, images, labels, batch, at_once, seed, step, outputs, loss, gradients,
-                                         scratch);
-  return code ? code : vit_cifar_update(parameters, gradients, optimizer, step, learning_rate);
+  const int code = vit_cifar_loss_and_gradients(parameters, packed, images, labels, batch, at_once, seed, step, outputs, loss,
+                                             gradients, scratch);
+  return code ? code : vit_cifar_update(parameters, packed, gradients, optimizer, step, learning_rate);
 }
 
 }  // extern "C"

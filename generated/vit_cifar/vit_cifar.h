@@ -119,12 +119,14 @@ int vit_cifar_inspect(const float* parameters, const float* packed, const float*
                       float* magnitudes, void* scratch);
 
 /* One Adam step in place; `step` counts from 1. */
-int vit_cifar_update(float* parameters, const float* gradients, float* optimizer, int64_t step, float learning_rate);
+/* Packs the parameters on the way, as pack does. */
+int vit_cifar_update(float* parameters, float* packed, const float* gradients, float* optimizer, int64_t step,
+                     float learning_rate);
 
 /* The learning rate of a step, counted from 1: rate. */
 float vit_cifar_learning_rate(double rate, int64_t step, int64_t steps_per_epoch, int64_t steps);
 
-/* pack, loss_and_gradients and update in one call. */
+/* loss_and_gradients and update in one call: before the first one, pack. */
 int vit_cifar_train_step(float* parameters, float* packed, float* gradients, float* optimizer, const float* images,
                          const int32_t* labels, int64_t batch, int64_t at_once, uint64_t seed, int64_t step,
                          float learning_rate, float* outputs, float* loss, void* scratch);

@@ -358,24 +358,76 @@ struct Group {
   return std::min(images, batch) * 16 / batch;
 }
 
-// Matrix products read a weight, [columns, depth], from panels: [columns / width][depth][width].
-/// Copies a weight into panels of `width` columns; the last panel is filled up with zeros. Element [column, k] is at
-/// weight[column * across + k * along].
-static void pack_strided(const real* weight, std::int64_t across, std::int64_t along, std::int64_t columns,
-                         std::int64_t depth, std::int64_t width, real* panels) {
-  for (std::int64_t first = 0; first < columns; first += width)
-    for (std::int64_t k = 0; k < depth; ++k)
-      for (std::int64_t column = first; column < first + width; ++column)
-        *panels++ = column < columns ? weight[column * across + k * along] : real(0);
+// Transposed copies: by blocks of as many rows as a vector has lanes.
+/// Half of each of two vectors changes places: lanes of `a` whose number has the bit `apart`, and those without it of
+/// `b`.
+template <int apart, int... lane>
+static inline void v_exchange(vec& a, vec& b, std::integer_sequence<int, lane...>) {
+  const vec first = __builtin_shufflevector(a, b, (lane & apart ? lanes + lane - apart : lane)...);
+  b = __builtin_shufflevector(a, b, (lane & apart ? lanes + lane : lane + apart)...);
+  a = first;
 }
+/// The transpose: lane j of row i becomes lane i of row j.
+template <int apart = lanes / 2>
+static inline void v_transpose(vec (&row)[lanes]) {
+  if constexpr (apart > 0) {
+#pragma GCC unroll 16
+    for (int i = 0; i < lanes; ++i)
+      if (!(i & apart)) v_exchange<apart>(row[i], row[i + apart], std::make_integer_sequence<int, lanes>());
+    v_transpose<apart / 2>(row);
+  }
+}
+/// to[k * to_row + i] = from[i * from_row + k] for all i below `count` and k below `depth`.
+static void v_copy_transposed(const real* from, std::int64_t from_row, real* to, std::int64_t to_row,
+                              std::int64_t depth, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; i += lanes) {
+    const int some = static_cast<int>(std::min<std::int64_t>(lanes, count - i));
+    const std::int64_t whole = depth - depth % lanes;
+    for (std::int64_t k = 0; k < whole; k += lanes) {
+      vec row[lanes];
+#pragma GCC unroll 16
+      for (int j = 0; j < lanes; ++j) row[j] = j < some ? v_load(from + (i + j) * from_row + k) : v_zero();
+      v_transpose(row);
+#pragma GCC unroll 16
+      for (int j = 0; j < lanes; ++j) {
+        real* const at = to + (k + j) * to_row + i;
+        if (some == lanes)
+          v_store(at, row[j]);
+        else
+          v_store_n(at, row[j], some);
+      }
+    }
+    for (std::int64_t k = whole; k < depth; ++k)
+      v_store_n(to + k * to_row + i, v_load_strided(from + i * from_row + k, from_row, some), some);
+  }
+}
+
+// Matrix products read a weight, [columns, depth], from panels: [columns / width][depth][width].
+/// Copies rows of a weight, `first` up to `last`, into panels of `width` columns; the last panel is filled up with
+/// zeros.
 [[maybe_unused]] static void pack(const real* weight, std::int64_t columns, std::int64_t depth, std::int64_t width,
-                                  real* panels) {
-  pack_strided(weight, depth, 1, columns, depth, width, panels);
+                                  std::int64_t first, std::int64_t last, real* panels) {
+  for (std::int64_t begin = first; begin < last; begin += width) {
+    const std::int64_t some = std::min(width, columns - begin);
+    real* const panel = panels + begin * depth;
+    v_copy_transposed(weight + begin * depth, depth, panel, width, depth, some);
+    for (std::int64_t k = 0; k < depth && some < width; ++k)
+      std::fill_n(panel + k * width + some, width - some, real(0));
+  }
 }
 /// The same of a weight that is stored as [depth, columns].
 [[maybe_unused]] static void pack_transposed(const real* weight, std::int64_t columns, std::int64_t depth,
-                                             std::int64_t width, real* panels) {
-  pack_strided(weight, 1, columns, columns, depth, width, panels);
+                                             std::int64_t width, std::int64_t first, std::int64_t last, real* panels) {
+  for (std::int64_t begin = 0; begin < columns; begin += width)
+    for (std::int64_t k = first; k < last; ++k)
+      for (std::int64_t column = begin; column < begin + width; column += lanes) {
+        const real* const from = weight + k * columns + column;
+        const std::int64_t left = columns - column;
+        v_store(panels + begin * depth + k * width + (column - begin), left >= lanes ? v_load(from)
+                                                                       : left > 0
+                                                                           ? v_load_n(from, static_cast<int>(left))
+                                                                           : v_zero());
+      }
 }
 
 // Threads take whole images. Where there are fewer images than threads, all threads go through every image together and
@@ -448,11 +500,11 @@ struct Team {
 
 // What lies in far memory is asked for before it is read.
 /// The line that holds element `at`, which may lie behind the array: then it is asked for in vain.
-template <class T>
+template <int nearness = 2, class T>
 [[maybe_unused]] static inline void v_fetch_line(const T* first, std::int64_t at) {
 #if defined(__GNUC__)
   const auto address = reinterpret_cast<std::uintptr_t>(first) + static_cast<std::uintptr_t>(at) * sizeof(T);
-  __builtin_prefetch(reinterpret_cast<const void*>(address), 0, 2);
+  __builtin_prefetch(reinterpret_cast<const void*>(address), 0, nearness);
 #else
   (void)first, (void)at;
 #endif
@@ -460,12 +512,7 @@ template <class T>
 /// The same, to the nearest cache.
 template <class T>
 [[maybe_unused]] static inline void v_fetch_near(const T* first, std::int64_t at) {
-#if defined(__GNUC__)
-  const auto address = reinterpret_cast<std::uintptr_t>(first) + static_cast<std::uintptr_t>(at) * sizeof(T);
-  __builtin_prefetch(reinterpret_cast<const void*>(address), 0, 3);
-#else
-  (void)first, (void)at;
-#endif
+  v_fetch_line<3>(first, at);
 }
 /// Lines in order, which a matrix product is going to go through in strides; none of what would take up more than half
 /// of a second cache.
@@ -590,47 +637,6 @@ static void g_gradient(std::int64_t begin, std::int64_t end, bool add, const Lef
             g_tile<high, wide, (rest + lanes - 1) / lanes, rest % lanes>(add, a, b, depth, at, to_row);
           }
         }
-    }
-  }
-}
-
-// Transposed copies: by blocks of as many rows as a vector has lanes.
-/// Half of each of two vectors changes places: lanes of `a` whose number has the bit `apart`, and those without it of
-/// `b`.
-template <int apart, int... lane>
-static inline void v_exchange(vec& a, vec& b, std::integer_sequence<int, lane...>) {
-  const vec first = __builtin_shufflevector(a, b, (lane & apart ? lanes + lane - apart : lane)...);
-  b = __builtin_shufflevector(a, b, (lane & apart ? lanes + lane : lane + apart)...);
-  a = first;
-}
-/// The transpose: lane j of row i becomes lane i of row j.
-template <int apart = lanes / 2>
-static inline void v_transpose(vec (&row)[lanes]) {
-  if constexpr (apart > 0) {
-#pragma GCC unroll 16
-    for (int i = 0; i < lanes; ++i)
-      if (!(i & apart)) v_exchange<apart>(row[i], row[i + apart], std::make_integer_sequence<int, lanes>());
-    v_transpose<apart / 2>(row);
-  }
-}
-/// to[k * to_row + i] = from[i * from_row + k] for all i below `count` and k below `depth`, a multiple of the lanes.
-static void v_copy_transposed(const real* from, std::int64_t from_row, real* to, std::int64_t to_row,
-                              std::int64_t depth, std::int64_t count) {
-  for (std::int64_t i = 0; i < count; i += lanes) {
-    const int some = static_cast<int>(std::min<std::int64_t>(lanes, count - i));
-    for (std::int64_t k = 0; k < depth; k += lanes) {
-      vec row[lanes];
-#pragma GCC unroll 16
-      for (int j = 0; j < lanes; ++j) row[j] = j < some ? v_load(from + (i + j) * from_row + k) : v_zero();
-      v_transpose(row);
-#pragma GCC unroll 16
-      for (int j = 0; j < lanes; ++j) {
-        real* const at = to + (k + j) * to_row + i;
-        if (some == lanes)
-          v_store(at, row[j]);
-        else
-          v_store_n(at, row[j], some);
-      }
     }
   }
 }
@@ -11403,35 +11409,35 @@ void vit_cifar_pack_forward_avx2(const float* parameters, float* packed) {
   std::copy_n(parameters + 3165712, 16640, packed + 256);
   // transformer_blocks.{}.norm1.weight [256]
   for (std::int64_t layer = 0; layer < 6; ++layer) {
-    std::copy_n(parameters + 3165200 - layer * 527104, 256, packed + 16896 + layer * 256);
+    std::copy_n(parameters + (3165200 - layer * 527104), 256, packed + 16896 + layer * 256);
   }
   // transformer_blocks.{}.norm1.bias [256]
   for (std::int64_t layer = 0; layer < 6; ++layer) {
-    std::copy_n(parameters + 3165456 - layer * 527104, 256, packed + 18432 + layer * 256);
+    std::copy_n(parameters + (3165456 - layer * 527104), 256, packed + 18432 + layer * 256);
   }
   // transformer_blocks.{}.attention.in_proj_bias [768]
   for (std::int64_t layer = 0; layer < 6; ++layer) {
-    std::copy_n(parameters + 2967824 - layer * 527104, 768, packed + 19968 + layer * 768);
+    std::copy_n(parameters + (2967824 - layer * 527104), 768, packed + 19968 + layer * 768);
   }
   // transformer_blocks.{}.attention.out_proj.bias [256]
   for (std::int64_t layer = 0; layer < 6; ++layer) {
-    std::copy_n(parameters + 2902032 - layer * 527104, 256, packed + 24576 + layer * 256);
+    std::copy_n(parameters + (2902032 - layer * 527104), 256, packed + 24576 + layer * 256);
   }
   // transformer_blocks.{}.norm2.weight [256]
   for (std::int64_t layer = 0; layer < 6; ++layer) {
-    std::copy_n(parameters + 2901520 - layer * 527104, 256, packed + 26112 + layer * 256);
+    std::copy_n(parameters + (2901520 - layer * 527104), 256, packed + 26112 + layer * 256);
   }
   // transformer_blocks.{}.norm2.bias [256]
   for (std::int64_t layer = 0; layer < 6; ++layer) {
-    std::copy_n(parameters + 2901776 - layer * 527104, 256, packed + 27648 + layer * 256);
+    std::copy_n(parameters + (2901776 - layer * 527104), 256, packed + 27648 + layer * 256);
   }
   // transformer_blocks.{}.ffn.linear1.bias [512]
   for (std::int64_t layer = 0; layer < 6; ++layer) {
-    std::copy_n(parameters + 2769936 - layer * 527104, 512, packed + 29184 + layer * 512);
+    std::copy_n(parameters + (2769936 - layer * 527104), 512, packed + 29184 + layer * 512);
   }
   // transformer_blocks.{}.ffn.linear2.bias [256]
   for (std::int64_t layer = 0; layer < 6; ++layer) {
-    std::copy_n(parameters + 2638608 - layer * 527104, 256, packed + 32256 + layer * 256);
+    std::copy_n(parameters + (2638608 - layer * 527104), 256, packed + 32256 + layer * 256);
   }
   // norm.weight [256]
   std::copy_n(parameters + 2576, 256, packed + 33792);
@@ -11444,26 +11450,26 @@ void vit_cifar_pack_forward_avx2(const float* parameters, float* packed) {
   // cls_token [256]
   std::copy_n(parameters + 3194896, 256, packed + 36880);
   // patch_embed.weight [256, 48]
-  pack(parameters + 3182608, 256, 48, 16, packed + 37136);
+  pack(parameters + 3182608, 256, 48, 16, 0, 256, packed + 37136);
   // transformer_blocks.{}.attention.in_proj_weight [768, 256]
 #pragma omp parallel for schedule(static)
   for (std::int64_t layer = 0; layer < 6; ++layer) {
-    pack(parameters + 2968592 - layer * 527104, 768, 256, 16, packed + 49424 + layer * 196608);
+    pack(parameters + (2968592 - layer * 527104), 768, 256, 16, 0, 768, packed + 49424 + layer * 196608);
   }
   // transformer_blocks.{}.attention.out_proj.weight [256, 256]
 #pragma omp parallel for schedule(static)
   for (std::int64_t layer = 0; layer < 6; ++layer) {
-    pack(parameters + 2902288 - layer * 527104, 256, 256, 16, packed + 1229072 + layer * 65536);
+    pack(parameters + (2902288 - layer * 527104), 256, 256, 16, 0, 256, packed + 1229072 + layer * 65536);
   }
   // transformer_blocks.{}.ffn.linear1.weight [512, 256]
 #pragma omp parallel for schedule(static)
   for (std::int64_t layer = 0; layer < 6; ++layer) {
-    pack(parameters + 2770448 - layer * 527104, 512, 256, 16, packed + 1622288 + layer * 131072);
+    pack(parameters + (2770448 - layer * 527104), 512, 256, 16, 0, 512, packed + 1622288 + layer * 131072);
   }
   // transformer_blocks.{}.ffn.linear2.weight [256, 512]
 #pragma omp parallel for schedule(static)
   for (std::int64_t layer = 0; layer < 6; ++layer) {
-    pack(parameters + 2638864 - layer * 527104, 256, 512, 16, packed + 2408720 + layer * 131072);
+    pack(parameters + (2638864 - layer * 527104), 256, 512, 16, 0, 256, packed + 2408720 + layer * 131072);
   }
 }
 
@@ -11472,25 +11478,134 @@ void vit_cifar_pack_avx2(const float* parameters, float* packed) {
   // transformer_blocks.{}.ffn.linear2.weight [256, 512], transposed
 #pragma omp parallel for schedule(static)
   for (std::int64_t layer = 0; layer < 6; ++layer) {
-    pack_transposed(parameters + 2638864 - layer * 527104, 512, 256, 16, packed + 3195152 + layer * 131072);
+    pack_transposed(parameters + (2638864 - layer * 527104), 512, 256, 16, 0, 256, packed + 3195152 + layer * 131072);
   }
   // transformer_blocks.{}.ffn.linear1.weight [512, 256], transposed
 #pragma omp parallel for schedule(static)
   for (std::int64_t layer = 0; layer < 6; ++layer) {
-    pack_transposed(parameters + 2770448 - layer * 527104, 256, 512, 16, packed + 3981584 + layer * 131072);
+    pack_transposed(parameters + (2770448 - layer * 527104), 256, 512, 16, 0, 512, packed + 3981584 + layer * 131072);
   }
   // transformer_blocks.{}.attention.out_proj.weight [256, 256], transposed
 #pragma omp parallel for schedule(static)
   for (std::int64_t layer = 0; layer < 6; ++layer) {
-    pack_transposed(parameters + 2902288 - layer * 527104, 256, 256, 16, packed + 4768016 + layer * 65536);
+    pack_transposed(parameters + (2902288 - layer * 527104), 256, 256, 16, 0, 256, packed + 4768016 + layer * 65536);
   }
   // transformer_blocks.{}.attention.in_proj_weight [768, 256], transposed
 #pragma omp parallel for schedule(static)
   for (std::int64_t layer = 0; layer < 6; ++layer) {
-    pack_transposed(parameters + 2968592 - layer * 527104, 256, 768, 16, packed + 5161232 + layer * 196608);
+    pack_transposed(parameters + (2968592 - layer * 527104), 256, 768, 16, 0, 768, packed + 5161232 + layer * 196608);
   }
   // patch_embed.weight [256, 48], transposed
-  pack_transposed(parameters + 3182608, 48, 256, 16, packed + 6340880);
+  pack_transposed(parameters + 3182608, 48, 256, 16, 0, 256, packed + 6340880);
+}
+
+void vit_cifar_update_and_pack_avx2(float* parameters, float* packed, const float* gradients, float* moment1,
+                                    float* moment2, const float* learning_rate_corrected,
+                                    const float* second_correction) {
+  // transformer_blocks.{}.ffn.linear2.weight [256, 512], 16 rows at a time
+#pragma omp parallel for schedule(static)
+  for (std::int64_t block = 0; block < 96; ++block) {
+    const std::int64_t layer = block / 16;
+    const std::int64_t weight = 2638864 - layer * 527104;
+    const std::int64_t first = block % 16 * 16;
+    const std::int64_t last = first + 16;
+    update(weight + first * 512, weight + last * 512, moment1, gradients, moment1, moment2, moment2, second_correction,
+           learning_rate_corrected, parameters, parameters);
+    pack(parameters + weight, 256, 512, 16, first, last, packed + 2408720 + layer * 131072);
+    pack_transposed(parameters + weight, 512, 256, 16, first, last, packed + 3195152 + layer * 131072);
+  }
+  // transformer_blocks.{}.ffn.linear1.weight [512, 256], 16 rows at a time
+#pragma omp parallel for schedule(static)
+  for (std::int64_t block = 0; block < 192; ++block) {
+    const std::int64_t layer = block / 32;
+    const std::int64_t weight = 2770448 - layer * 527104;
+    const std::int64_t first = block % 32 * 16;
+    const std::int64_t last = first + 16;
+    update(weight + first * 256, weight + last * 256, moment1, gradients, moment1, moment2, moment2, second_correction,
+           learning_rate_corrected, parameters, parameters);
+    pack(parameters + weight, 512, 256, 16, first, last, packed + 1622288 + layer * 131072);
+    pack_transposed(parameters + weight, 256, 512, 16, first, last, packed + 3981584 + layer * 131072);
+  }
+  // transformer_blocks.{}.attention.out_proj.weight [256, 256], 16 rows at a time
+#pragma omp parallel for schedule(static)
+  for (std::int64_t block = 0; block < 96; ++block) {
+    const std::int64_t layer = block / 16;
+    const std::int64_t weight = 2902288 - layer * 527104;
+    const std::int64_t first = block % 16 * 16;
+    const std::int64_t last = first + 16;
+    update(weight + first * 256, weight + last * 256, moment1, gradients, moment1, moment2, moment2, second_correction,
+           learning_rate_corrected, parameters, parameters);
+    pack(parameters + weight, 256, 256, 16, first, last, packed + 1229072 + layer * 65536);
+    pack_transposed(parameters + weight, 256, 256, 16, first, last, packed + 4768016 + layer * 65536);
+  }
+  // transformer_blocks.{}.attention.in_proj_weight [768, 256], 16 rows at a time
+#pragma omp parallel for schedule(static)
+  for (std::int64_t block = 0; block < 288; ++block) {
+    const std::int64_t layer = block / 48;
+    const std::int64_t weight = 2968592 - layer * 527104;
+    const std::int64_t first = block % 48 * 16;
+    const std::int64_t last = first + 16;
+    update(weight + first * 256, weight + last * 256, moment1, gradients, moment1, moment2, moment2, second_correction,
+           learning_rate_corrected, parameters, parameters);
+    pack(parameters + weight, 768, 256, 16, first, last, packed + 49424 + layer * 196608);
+    pack_transposed(parameters + weight, 256, 768, 16, first, last, packed + 5161232 + layer * 196608);
+  }
+  // patch_embed.weight [256, 48], 16 rows at a time
+#pragma omp parallel for schedule(static)
+  for (std::int64_t block = 0; block < 16; ++block) {
+    const std::int64_t first = block * 16;
+    const std::int64_t last = first + 16;
+    update(3182608 + first * 48, 3182608 + last * 48, moment1, gradients, moment1, moment2, moment2, second_correction,
+           learning_rate_corrected, parameters, parameters);
+    pack(parameters + 3182608, 256, 48, 16, first, last, packed + 37136);
+    pack_transposed(parameters + 3182608, 48, 256, 16, first, last, packed + 6340880);
+  }
+  // patch_embed.bias [256]
+  std::copy_n(parameters + 3182352, 256, packed);
+  // pos_embed [16640]
+  std::copy_n(parameters + 3165712, 16640, packed + 256);
+  // transformer_blocks.{}.norm1.weight [256]
+  for (std::int64_t layer = 0; layer < 6; ++layer) {
+    std::copy_n(parameters + (3165200 - layer * 527104), 256, packed + 16896 + layer * 256);
+  }
+  // transformer_blocks.{}.norm1.bias [256]
+  for (std::int64_t layer = 0; layer < 6; ++layer) {
+    std::copy_n(parameters + (3165456 - layer * 527104), 256, packed + 18432 + layer * 256);
+  }
+  // transformer_blocks.{}.attention.in_proj_bias [768]
+  for (std::int64_t layer = 0; layer < 6; ++layer) {
+    std::copy_n(parameters + (2967824 - layer * 527104), 768, packed + 19968 + layer * 768);
+  }
+  // transformer_blocks.{}.attention.out_proj.bias [256]
+  for (std::int64_t layer = 0; layer < 6; ++layer) {
+    std::copy_n(parameters + (2902032 - layer * 527104), 256, packed + 24576 + layer * 256);
+  }
+  // transformer_blocks.{}.norm2.weight [256]
+  for (std::int64_t layer = 0; layer < 6; ++layer) {
+    std::copy_n(parameters + (2901520 - layer * 527104), 256, packed + 26112 + layer * 256);
+  }
+  // transformer_blocks.{}.norm2.bias [256]
+  for (std::int64_t layer = 0; layer < 6; ++layer) {
+    std::copy_n(parameters + (2901776 - layer * 527104), 256, packed + 27648 + layer * 256);
+  }
+  // transformer_blocks.{}.ffn.linear1.bias [512]
+  for (std::int64_t layer = 0; layer < 6; ++layer) {
+    std::copy_n(parameters + (2769936 - layer * 527104), 512, packed + 29184 + layer * 512);
+  }
+  // transformer_blocks.{}.ffn.linear2.bias [256]
+  for (std::int64_t layer = 0; layer < 6; ++layer) {
+    std::copy_n(parameters + (2638608 - layer * 527104), 256, packed + 32256 + layer * 256);
+  }
+  // norm.weight [256]
+  std::copy_n(parameters + 2576, 256, packed + 33792);
+  // norm.bias [256]
+  std::copy_n(parameters + 2832, 256, packed + 34048);
+  // head.weight [2560]
+  std::copy_n(parameters + 16, 2560, packed + 34304);
+  // head.bias [10]
+  std::copy_n(parameters, 10, packed + 36864);
+  // cls_token [256]
+  std::copy_n(parameters + 3194896, 256, packed + 36880);
 }
 
 #if defined(__clang__)

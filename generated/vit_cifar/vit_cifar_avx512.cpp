@@ -359,24 +359,76 @@ struct Group {
   return std::min(images, batch) * 16 / batch;
 }
 
-// Matrix products read a weight, [columns, depth], from panels: [columns / width][depth][width].
-/// Copies a weight into panels of `width` columns; the last panel is filled up with zeros. Element [column, k] is at
-/// weight[column * across + k * along].
-static void pack_strided(const real* weight, std::int64_t across, std::int64_t along, std::int64_t columns,
-                         std::int64_t depth, std::int64_t width, real* panels) {
-  for (std::int64_t first = 0; first < columns; first += width)
-    for (std::int64_t k = 0; k < depth; ++k)
-      for (std::int64_t column = first; column < first + width; ++column)
-        *panels++ = column < columns ? weight[column * across + k * along] : real(0);
+// Transposed copies: by blocks of as many rows as a vector has lanes.
+/// Half of each of two vectors changes places: lanes of `a` whose number has the bit `apart`, and those without it of
+/// `b`.
+template <int apart, int... lane>
+static inline void v_exchange(vec& a, vec& b, std::integer_sequence<int, lane...>) {
+  const vec first = __builtin_shufflevector(a, b, (lane & apart ? lanes + lane - apart : lane)...);
+  b = __builtin_shufflevector(a, b, (lane & apart ? lanes + lane : lane + apart)...);
+  a = first;
 }
+/// The transpose: lane j of row i becomes lane i of row j.
+template <int apart = lanes / 2>
+static inline void v_transpose(vec (&row)[lanes]) {
+  if constexpr (apart > 0) {
+#pragma GCC unroll 16
+    for (int i = 0; i < lanes; ++i)
+      if (!(i & apart)) v_exchange<apart>(row[i], row[i + apart], std::make_integer_sequence<int, lanes>());
+    v_transpose<apart / 2>(row);
+  }
+}
+/// to[k * to_row + i] = from[i * from_row + k] for all i below `count` and k below `depth`.
+static void v_copy_transposed(const real* from, std::int64_t from_row, real* to, std::int64_t to_row,
+                              std::int64_t depth, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; i += lanes) {
+    const int some = static_cast<int>(std::min<std::int64_t>(lanes, count - i));
+    const std::int64_t whole = depth - depth % lanes;
+    for (std::int64_t k = 0; k < whole; k += lanes) {
+      vec row[lanes];
+#pragma GCC unroll 16
+      for (int j = 0; j < lanes; ++j) row[j] = j < some ? v_load(from + (i + j) * from_row + k) : v_zero();
+      v_transpose(row);
+#pragma GCC unroll 16
+      for (int j = 0; j < lanes; ++j) {
+        real* const at = to + (k + j) * to_row + i;
+        if (some == lanes)
+          v_store(at, row[j]);
+        else
+          v_store_n(at, row[j], some);
+      }
+    }
+    for (std::int64_t k = whole; k < depth; ++k)
+      v_store_n(to + k * to_row + i, v_load_strided(from + i * from_row + k, from_row, some), some);
+  }
+}
+
+// Matrix products read a weight, [columns, depth], from panels: [columns / width][depth][width].
+/// Copies rows of a weight, `first` up to `last`, into panels of `width` columns; the last panel is filled up with
+/// zeros.
 [[maybe_unused]] static void pack(const real* weight, std::int64_t columns, std::int64_t depth, std::int64_t width,
-                                  real* panels) {
-  pack_strided(weight, depth, 1, columns, depth, width, panels);
+                                  std::int64_t first, std::int64_t last, real* panels) {
+  for (std::int64_t begin = first; begin < last; begin += width) {
+    const std::int64_t some = std::min(width, columns - begin);
+    real* const panel = panels + begin * depth;
+    v_copy_transposed(weight + begin * depth, depth, panel, width, depth, some);
+    for (std::int64_t k = 0; k < depth && some < width; ++k)
+      std::fill_n(panel + k * width + some, width - some, real(0));
+  }
 }
 /// The same of a weight that is stored as [depth, columns].
 [[maybe_unused]] static void pack_transposed(const real* weight, std::int64_t columns, std::int64_t depth,
-                                             std::int64_t width, real* panels) {
-  pack_strided(weight, 1, columns, columns, depth, width, panels);
+                                             std::int64_t width, std::int64_t first, std::int64_t last, real* panels) {
+  for (std::int64_t begin = 0; begin < columns; begin += width)
+    for (std::int64_t k = first; k < last; ++k)
+      for (std::int64_t column = begin; column < begin + width; column += lanes) {
+        const real* const from = weight + k * columns + column;
+        const std::int64_t left = columns - column;
+        v_store(panels + begin * depth + k * width + (column - begin), left >= lanes ? v_load(from)
+                                                                       : left > 0
+                                                                           ? v_load_n(from, static_cast<int>(left))
+                                                                           : v_zero());
+      }
 }
 
 // Threads take whole images. Where there are fewer images than threads, all threads go through every image together and
@@ -449,11 +501,11 @@ struct Team {
 
 // What lies in far memory is asked for before it is read.
 /// The line that holds element `at`, which may lie behind the array: then it is asked for in vain.
-template <class T>
+template <int nearness = 2, class T>
 [[maybe_unused]] static inline void v_fetch_line(const T* first, std::int64_t at) {
 #if defined(__GNUC__)
   const auto address = reinterpret_cast<std::uintptr_t>(first) + static_cast<std::uintptr_t>(at) * sizeof(T);
-  __builtin_prefetch(reinterpret_cast<const void*>(address), 0, 2);
+  __builtin_prefetch(reinterpret_cast<const void*>(address), 0, nearness);
 #else
   (void)first, (void)at;
 #endif
@@ -461,12 +513,7 @@ template <class T>
 /// The same, to the nearest cache.
 template <class T>
 [[maybe_unused]] static inline void v_fetch_near(const T* first, std::int64_t at) {
-#if defined(__GNUC__)
-  const auto address = reinterpret_cast<std::uintptr_t>(first) + static_cast<std::uintptr_t>(at) * sizeof(T);
-  __builtin_prefetch(reinterpret_cast<const void*>(address), 0, 3);
-#else
-  (void)first, (void)at;
-#endif
+  v_fetch_line<3>(first, at);
 }
 /// Lines in order, which a matrix product is going to go through in strides; none of what would take up more than half
 /// of a second cache.
@@ -591,47 +638,6 @@ static void g_gradient(std::int64_t begin, std::int64_t end, bool add, const Lef
             g_tile<high, wide, (rest + lanes - 1) / lanes, rest % lanes>(add, a, b, depth, at, to_row);
           }
         }
-    }
-  }
-}
-
-// Transposed copies: by blocks of as many rows as a vector has lanes.
-/// Half of each of two vectors changes places: lanes of `a` whose number has the bit `apart`, and those without it of
-/// `b`.
-template <int apart, int... lane>
-static inline void v_exchange(vec& a, vec& b, std::integer_sequence<int, lane...>) {
-  const vec first = __builtin_shufflevector(a, b, (lane & apart ? lanes + lane - apart : lane)...);
-  b = __builtin_shufflevector(a, b, (lane & apart ? lanes + lane : lane + apart)...);
-  a = first;
-}
-/// The transpose: lane j of row i becomes lane i of row j.
-template <int apart = lanes / 2>
-static inline void v_transpose(vec (&row)[lanes]) {
-  if constexpr (apart > 0) {
-#pragma GCC unroll 16
-    for (int i = 0; i < lanes; ++i)
-      if (!(i & apart)) v_exchange<apart>(row[i], row[i + apart], std::make_integer_sequence<int, lanes>());
-    v_transpose<apart / 2>(row);
-  }
-}
-/// to[k * to_row + i] = from[i * from_row + k] for all i below `count` and k below `depth`, a multiple of the lanes.
-static void v_copy_transposed(const real* from, std::int64_t from_row, real* to, std::int64_t to_row,
-                              std::int64_t depth, std::int64_t count) {
-  for (std::int64_t i = 0; i < count; i += lanes) {
-    const int some = static_cast<int>(std::min<std::int64_t>(lanes, count - i));
-    for (std::int64_t k = 0; k < depth; k += lanes) {
-      vec row[lanes];
-#pragma GCC unroll 16
-      for (int j = 0; j < lanes; ++j) row[j] = j < some ? v_load(from + (i + j) * from_row + k) : v_zero();
-      v_transpose(row);
-#pragma GCC unroll 16
-      for (int j = 0; j < lanes; ++j) {
-        real* const at = to + (k + j) * to_row + i;
-        if (some == lanes)
-          v_store(at, row[j]);
-        else
-          v_store_n(at, row[j], some);
-      }
     }
   }
 }
@@ -1010,9 +1016,11 @@ static void transformer_blocks_norm1_forward(const real* transformer_blocks_carr
       const vec t18 = v_rsqrt_one(t17);
       of_row10s[n - top] = v_one(t18);
     }
-    for (std::int64_t n = top; n < bottom; ++n) {
+    for (std::int64_t n = top; n < bottom - 1; n += 2) {
       const vec of_row3 = v_set(of_row3s[n - top]);
       const vec of_row10 = v_set(of_row10s[n - top]);
+      const vec of_row3_1 = v_set(of_row3s[n - top + 1]);
+      const vec of_row10_1 = v_set(of_row10s[n - top + 1]);
       for (std::int64_t d = 0; d < 256; d += 16) {
         const vec x19 = v_load(transformer_blocks_carry + (n * 256 + d));
         const vec t20 = v_sub(x19, of_row3);
@@ -1021,6 +1029,24 @@ static void transformer_blocks_norm1_forward(const real* transformer_blocks_carr
         const vec x23 = v_load(transformer_blocks_norm1_bias + d);
         const vec t24 = v_fma(t21, x22, x23);
         v_store(transformer_blocks_norm1_add + (n * 256 + d), t24);
+        const vec x25 = v_load(transformer_blocks_carry + (n * 256 + d + 256));
+        const vec t26 = v_sub(x25, of_row3_1);
+        const vec t27 = v_mul(t26, of_row10_1);
+        const vec t28 = v_fma(t27, x22, x23);
+        v_store(transformer_blocks_norm1_add + (n * 256 + d + 256), t28);
+      }
+    }
+    for (std::int64_t n = bottom - (bottom - top) % 2; n < bottom; ++n) {
+      const vec of_row3 = v_set(of_row3s[n - top]);
+      const vec of_row10 = v_set(of_row10s[n - top]);
+      for (std::int64_t d = 0; d < 256; d += 16) {
+        const vec x29 = v_load(transformer_blocks_carry + (n * 256 + d));
+        const vec t30 = v_sub(x29, of_row3);
+        const vec t31 = v_mul(t30, of_row10);
+        const vec x32 = v_load(transformer_blocks_norm1_weight + d);
+        const vec x33 = v_load(transformer_blocks_norm1_bias + d);
+        const vec t34 = v_fma(t31, x32, x33);
+        v_store(transformer_blocks_norm1_add + (n * 256 + d), t34);
       }
     }
   }
@@ -1914,9 +1940,11 @@ static void transformer_blocks_attention_out_proj_forward_2(const real* transfor
       const vec t50 = v_rsqrt_one(t49);
       of_row14s[n - top] = v_one(t50);
     }
-    for (std::int64_t n = top; n < bottom; ++n) {
+    for (std::int64_t n = top; n < bottom - 1; n += 2) {
       const vec of_row7 = v_set(of_row7s[n - top]);
       const vec of_row14 = v_set(of_row14s[n - top]);
+      const vec of_row7_1 = v_set(of_row7s[n - top + 1]);
+      const vec of_row14_1 = v_set(of_row14s[n - top + 1]);
       for (std::int64_t d = 0; d < 256; d += 16) {
         const vec x51 = v_load(transformer_blocks_carry + (n * 256 + d));
         const vec x52 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
@@ -1930,6 +1958,33 @@ static void transformer_blocks_attention_out_proj_forward_2(const real* transfor
         const vec x59 = v_load(transformer_blocks_norm2_bias + d);
         const vec t60 = v_fma(t57, x58, x59);
         v_store(transformer_blocks_norm2_add + (n * 256 + d), t60);
+        const vec x61 = v_load(transformer_blocks_carry + (n * 256 + d + 256));
+        const vec x62 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 256));
+        const vec t63 = v_add(x62, x53);
+        const vec t64 = v_add(x61, t63);
+        v_store(transformer_blocks_add + (n * 256 + d + 256), t64);
+        const vec t65 = v_sub(t64, of_row7_1);
+        const vec t66 = v_mul(t65, of_row14_1);
+        const vec t67 = v_fma(t66, x58, x59);
+        v_store(transformer_blocks_norm2_add + (n * 256 + d + 256), t67);
+      }
+    }
+    for (std::int64_t n = bottom - (bottom - top) % 2; n < bottom; ++n) {
+      const vec of_row7 = v_set(of_row7s[n - top]);
+      const vec of_row14 = v_set(of_row14s[n - top]);
+      for (std::int64_t d = 0; d < 256; d += 16) {
+        const vec x68 = v_load(transformer_blocks_carry + (n * 256 + d));
+        const vec x69 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
+        const vec x70 = v_load(transformer_blocks_attention_out_proj_bias + d);
+        const vec t71 = v_add(x69, x70);
+        const vec t72 = v_add(x68, t71);
+        v_store(transformer_blocks_add + (n * 256 + d), t72);
+        const vec t73 = v_sub(t72, of_row7);
+        const vec t74 = v_mul(t73, of_row14);
+        const vec x75 = v_load(transformer_blocks_norm2_weight + d);
+        const vec x76 = v_load(transformer_blocks_norm2_bias + d);
+        const vec t77 = v_fma(t74, x75, x76);
+        v_store(transformer_blocks_norm2_add + (n * 256 + d), t77);
       }
     }
   }
@@ -2501,9 +2556,11 @@ static void transformer_blocks_5_norm1_forward(const real* transformer_blocks_ca
       const vec t18 = v_rsqrt_one(t17);
       of_row10s[n - top] = v_one(t18);
     }
-    for (std::int64_t n = top; n < bottom; ++n) {
+    for (std::int64_t n = top; n < bottom - 1; n += 2) {
       const vec of_row3 = v_set(of_row3s[n - top]);
       const vec of_row10 = v_set(of_row10s[n - top]);
+      const vec of_row3_1 = v_set(of_row3s[n - top + 1]);
+      const vec of_row10_1 = v_set(of_row10s[n - top + 1]);
       for (std::int64_t d = 0; d < 256; d += 16) {
         const vec x19 = v_load(transformer_blocks_carry_next + (n * 256 + d));
         const vec t20 = v_sub(x19, of_row3);
@@ -2512,6 +2569,24 @@ static void transformer_blocks_5_norm1_forward(const real* transformer_blocks_ca
         const vec x23 = v_load(transformer_blocks_5_norm1_bias + d);
         const vec t24 = v_fma(t21, x22, x23);
         v_store(transformer_blocks_5_norm1_add + (n * 256 + d), t24);
+        const vec x25 = v_load(transformer_blocks_carry_next + (n * 256 + d + 256));
+        const vec t26 = v_sub(x25, of_row3_1);
+        const vec t27 = v_mul(t26, of_row10_1);
+        const vec t28 = v_fma(t27, x22, x23);
+        v_store(transformer_blocks_5_norm1_add + (n * 256 + d + 256), t28);
+      }
+    }
+    for (std::int64_t n = bottom - (bottom - top) % 2; n < bottom; ++n) {
+      const vec of_row3 = v_set(of_row3s[n - top]);
+      const vec of_row10 = v_set(of_row10s[n - top]);
+      for (std::int64_t d = 0; d < 256; d += 16) {
+        const vec x29 = v_load(transformer_blocks_carry_next + (n * 256 + d));
+        const vec t30 = v_sub(x29, of_row3);
+        const vec t31 = v_mul(t30, of_row10);
+        const vec x32 = v_load(transformer_blocks_5_norm1_weight + d);
+        const vec x33 = v_load(transformer_blocks_5_norm1_bias + d);
+        const vec t34 = v_fma(t31, x32, x33);
+        v_store(transformer_blocks_5_norm1_add + (n * 256 + d), t34);
       }
     }
   }
@@ -3511,9 +3586,11 @@ static void transformer_blocks_norm1_forward_train(const real* transformer_block
       const vec of_row10 = v_set(of_row10s[n - top]);
       v_store_n(transformer_blocks_norm1_rsqrt + n, of_row10, 1);
     }
-    for (std::int64_t n = top; n < bottom; ++n) {
+    for (std::int64_t n = top; n < bottom - 1; n += 2) {
       const vec of_row3 = v_set(of_row3s[n - top]);
       const vec of_row10 = v_set(of_row10s[n - top]);
+      const vec of_row3_1 = v_set(of_row3s[n - top + 1]);
+      const vec of_row10_1 = v_set(of_row10s[n - top + 1]);
       for (std::int64_t d = 0; d < 256; d += 16) {
         const vec x19 = v_load(transformer_blocks_carry + (n * 256 + d));
         const vec t20 = v_sub(x19, of_row3);
@@ -3523,6 +3600,26 @@ static void transformer_blocks_norm1_forward_train(const real* transformer_block
         const vec x23 = v_load(transformer_blocks_norm1_bias + d);
         const vec t24 = v_fma(t21, x22, x23);
         v_store(transformer_blocks_norm1_add + (n * 256 + d), t24);
+        const vec x25 = v_load(transformer_blocks_carry + (n * 256 + d + 256));
+        const vec t26 = v_sub(x25, of_row3_1);
+        const vec t27 = v_mul(t26, of_row10_1);
+        v_store(transformer_blocks_norm1_multiply + (n * 256 + d + 256), t27);
+        const vec t28 = v_fma(t27, x22, x23);
+        v_store(transformer_blocks_norm1_add + (n * 256 + d + 256), t28);
+      }
+    }
+    for (std::int64_t n = bottom - (bottom - top) % 2; n < bottom; ++n) {
+      const vec of_row3 = v_set(of_row3s[n - top]);
+      const vec of_row10 = v_set(of_row10s[n - top]);
+      for (std::int64_t d = 0; d < 256; d += 16) {
+        const vec x29 = v_load(transformer_blocks_carry + (n * 256 + d));
+        const vec t30 = v_sub(x29, of_row3);
+        const vec t31 = v_mul(t30, of_row10);
+        v_store(transformer_blocks_norm1_multiply + (n * 256 + d), t31);
+        const vec x32 = v_load(transformer_blocks_norm1_weight + d);
+        const vec x33 = v_load(transformer_blocks_norm1_bias + d);
+        const vec t34 = v_fma(t31, x32, x33);
+        v_store(transformer_blocks_norm1_add + (n * 256 + d), t34);
       }
     }
   }
@@ -3869,9 +3966,11 @@ static void transformer_blocks_attention_out_proj_forward_2_train(const real* tr
       const vec of_row14 = v_set(of_row14s[n - top]);
       v_store_n(transformer_blocks_norm2_rsqrt + n, of_row14, 1);
     }
-    for (std::int64_t n = top; n < bottom; ++n) {
+    for (std::int64_t n = top; n < bottom - 1; n += 2) {
       const vec of_row7 = v_set(of_row7s[n - top]);
       const vec of_row14 = v_set(of_row14s[n - top]);
+      const vec of_row7_1 = v_set(of_row7s[n - top + 1]);
+      const vec of_row14_1 = v_set(of_row14s[n - top + 1]);
       for (std::int64_t d = 0; d < 256; d += 16) {
         const vec x51 = v_load(transformer_blocks_carry + (n * 256 + d));
         const vec x52 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
@@ -3886,6 +3985,35 @@ static void transformer_blocks_attention_out_proj_forward_2_train(const real* tr
         const vec x59 = v_load(transformer_blocks_norm2_bias + d);
         const vec t60 = v_fma(t57, x58, x59);
         v_store(transformer_blocks_norm2_add + (n * 256 + d), t60);
+        const vec x61 = v_load(transformer_blocks_carry + (n * 256 + d + 256));
+        const vec x62 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 256));
+        const vec t63 = v_add(x62, x53);
+        const vec t64 = v_add(x61, t63);
+        v_store(transformer_blocks_add + (n * 256 + d + 256), t64);
+        const vec t65 = v_sub(t64, of_row7_1);
+        const vec t66 = v_mul(t65, of_row14_1);
+        v_store(transformer_blocks_norm2_multiply + (n * 256 + d + 256), t66);
+        const vec t67 = v_fma(t66, x58, x59);
+        v_store(transformer_blocks_norm2_add + (n * 256 + d + 256), t67);
+      }
+    }
+    for (std::int64_t n = bottom - (bottom - top) % 2; n < bottom; ++n) {
+      const vec of_row7 = v_set(of_row7s[n - top]);
+      const vec of_row14 = v_set(of_row14s[n - top]);
+      for (std::int64_t d = 0; d < 256; d += 16) {
+        const vec x68 = v_load(transformer_blocks_carry + (n * 256 + d));
+        const vec x69 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
+        const vec x70 = v_load(transformer_blocks_attention_out_proj_bias + d);
+        const vec t71 = v_add(x69, x70);
+        const vec t72 = v_add(x68, t71);
+        v_store(transformer_blocks_add + (n * 256 + d), t72);
+        const vec t73 = v_sub(t72, of_row7);
+        const vec t74 = v_mul(t73, of_row14);
+        v_store(transformer_blocks_norm2_multiply + (n * 256 + d), t74);
+        const vec x75 = v_load(transformer_blocks_norm2_weight + d);
+        const vec x76 = v_load(transformer_blocks_norm2_bias + d);
+        const vec t77 = v_fma(t74, x75, x76);
+        v_store(transformer_blocks_norm2_add + (n * 256 + d), t77);
       }
     }
   }
@@ -4361,9 +4489,11 @@ static void transformer_blocks_5_norm1_forward_train(const real* transformer_blo
       const vec of_row10 = v_set(of_row10s[n - top]);
       v_store_n(transformer_blocks_5_norm1_rsqrt + n, of_row10, 1);
     }
-    for (std::int64_t n = top; n < bottom; ++n) {
+    for (std::int64_t n = top; n < bottom - 1; n += 2) {
       const vec of_row3 = v_set(of_row3s[n - top]);
       const vec of_row10 = v_set(of_row10s[n - top]);
+      const vec of_row3_1 = v_set(of_row3s[n - top + 1]);
+      const vec of_row10_1 = v_set(of_row10s[n - top + 1]);
       for (std::int64_t d = 0; d < 256; d += 16) {
         const vec x19 = v_load(transformer_blocks_carry_next + (n * 256 + d));
         const vec t20 = v_sub(x19, of_row3);
@@ -4373,6 +4503,26 @@ static void transformer_blocks_5_norm1_forward_train(const real* transformer_blo
         const vec x23 = v_load(transformer_blocks_5_norm1_bias + d);
         const vec t24 = v_fma(t21, x22, x23);
         v_store(transformer_blocks_5_norm1_add + (n * 256 + d), t24);
+        const vec x25 = v_load(transformer_blocks_carry_next + (n * 256 + d + 256));
+        const vec t26 = v_sub(x25, of_row3_1);
+        const vec t27 = v_mul(t26, of_row10_1);
+        v_store(transformer_blocks_5_norm1_multiply + (n * 256 + d + 256), t27);
+        const vec t28 = v_fma(t27, x22, x23);
+        v_store(transformer_blocks_5_norm1_add + (n * 256 + d + 256), t28);
+      }
+    }
+    for (std::int64_t n = bottom - (bottom - top) % 2; n < bottom; ++n) {
+      const vec of_row3 = v_set(of_row3s[n - top]);
+      const vec of_row10 = v_set(of_row10s[n - top]);
+      for (std::int64_t d = 0; d < 256; d += 16) {
+        const vec x29 = v_load(transformer_blocks_carry_next + (n * 256 + d));
+        const vec t30 = v_sub(x29, of_row3);
+        const vec t31 = v_mul(t30, of_row10);
+        v_store(transformer_blocks_5_norm1_multiply + (n * 256 + d), t31);
+        const vec x32 = v_load(transformer_blocks_5_norm1_weight + d);
+        const vec x33 = v_load(transformer_blocks_5_norm1_bias + d);
+        const vec t34 = v_fma(t31, x32, x33);
+        v_store(transformer_blocks_5_norm1_add + (n * 256 + d), t34);
       }
     }
   }
@@ -5553,12 +5703,12 @@ static void transformer_blocks_5_norm1_backward(const real* d_transformer_blocks
       const vec t18 = v_div_one(row0, t16);
       of_row11s[n - top] = v_one(t18);
     }
-    for (std::int64_t n = top; n < bottom; ++n) {
+    for (std::int64_t n = top; n < bottom - 1; n += 2) {
       const vec of_row9 = v_set(of_row9s[n - top]);
       const vec of_row11 = v_set(of_row11s[n - top]);
+      const vec of_row9_1 = v_set(of_row9s[n - top + 1]);
+      const vec of_row11_1 = v_set(of_row11s[n - top + 1]);
       for (std::int64_t d = 0; d < 256; d += 16) {
-        v_fetch_near(d_transformer_blocks_5_attention_einsum_2, n * 256 + d + 2048);
-        v_fetch_near(transformer_blocks_5_norm1_multiply, n * 256 + d + 2048);
         const vec x19 = v_set(transformer_blocks_5_norm1_rsqrt[n]);
         const vec x20 = v_load(transformer_blocks_5_norm1_multiply + (n * 256 + d));
         const vec x21 = v_load(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d));
@@ -5568,6 +5718,31 @@ static void transformer_blocks_5_norm1_backward(const real* d_transformer_blocks
         const vec t25 = v_fnma(x20, of_row11, t24);
         const vec t26 = v_mul(x19, t25);
         v_store(d_transformer_blocks_5_norm1_multiply + (n * 256 + d), t26);
+        const vec x27 = v_set(transformer_blocks_5_norm1_rsqrt[n + 1]);
+        const vec x28 = v_load(transformer_blocks_5_norm1_multiply + (n * 256 + d + 256));
+        const vec x29 = v_load(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d + 256));
+        const vec t30 = v_mul(x29, x22);
+        const vec t31 = v_sub(t30, of_row9_1);
+        const vec t32 = v_fnma(x28, of_row11_1, t31);
+        const vec t33 = v_mul(x27, t32);
+        v_store(d_transformer_blocks_5_norm1_multiply + (n * 256 + d + 256), t33);
+      }
+    }
+    for (std::int64_t n = bottom - (bottom - top) % 2; n < bottom; ++n) {
+      const vec of_row9 = v_set(of_row9s[n - top]);
+      const vec of_row11 = v_set(of_row11s[n - top]);
+      for (std::int64_t d = 0; d < 256; d += 16) {
+        v_fetch_near(d_transformer_blocks_5_attention_einsum_2, n * 256 + d + 2048);
+        v_fetch_near(transformer_blocks_5_norm1_multiply, n * 256 + d + 2048);
+        const vec x34 = v_set(transformer_blocks_5_norm1_rsqrt[n]);
+        const vec x35 = v_load(transformer_blocks_5_norm1_multiply + (n * 256 + d));
+        const vec x36 = v_load(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d));
+        const vec x37 = v_load(transformer_blocks_5_norm1_weight + d);
+        const vec t38 = v_mul(x36, x37);
+        const vec t39 = v_sub(t38, of_row9);
+        const vec t40 = v_fnma(x35, of_row11, t39);
+        const vec t41 = v_mul(x34, t40);
+        v_store(d_transformer_blocks_5_norm1_multiply + (n * 256 + d), t41);
       }
     }
   }
@@ -7045,12 +7220,12 @@ static void transformer_blocks_norm2_backward(const real* d_transformer_blocks_f
       const vec t18 = v_div_one(row0, t16);
       of_row15s[n - top] = v_one(t18);
     }
-    for (std::int64_t n = top; n < bottom; ++n) {
+    for (std::int64_t n = top; n < bottom - 1; n += 2) {
       const vec of_row13 = v_set(of_row13s[n - top]);
       const vec of_row15 = v_set(of_row15s[n - top]);
+      const vec of_row13_1 = v_set(of_row13s[n - top + 1]);
+      const vec of_row15_1 = v_set(of_row15s[n - top + 1]);
       for (std::int64_t d = 0; d < 256; d += 16) {
-        v_fetch_near(d_transformer_blocks_ffn_linear1_einsum, n * 256 + d + 2048);
-        v_fetch_near(transformer_blocks_norm2_multiply, n * 256 + d + 2048);
         const vec x19 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d));
         const vec x20 = v_load(transformer_blocks_norm2_weight + d);
         const vec x21 = v_load(transformer_blocks_norm2_bias + d);
@@ -7064,6 +7239,38 @@ static void transformer_blocks_norm2_backward(const real* d_transformer_blocks_f
         const vec x28 = v_load(d_transformer_blocks_carry + (n * 256 + d));
         const vec t29 = v_fma(x23, t27, x28);
         v_store(d_transformer_blocks_add + (n * 256 + d), t29);
+        const vec x30 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d + 256));
+        const vec t31 = v_fma(x30, x20, x21);
+        v_store(d_transformer_blocks_ffn_linear1_copy + (n * 256 + d + 256), t31);
+        const vec x32 = v_set(transformer_blocks_norm2_rsqrt[n + 1]);
+        const vec x33 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 256));
+        const vec t34 = v_mul(x33, x20);
+        const vec t35 = v_sub(t34, of_row13_1);
+        const vec t36 = v_fnma(x30, of_row15_1, t35);
+        const vec x37 = v_load(d_transformer_blocks_carry + (n * 256 + d + 256));
+        const vec t38 = v_fma(x32, t36, x37);
+        v_store(d_transformer_blocks_add + (n * 256 + d + 256), t38);
+      }
+    }
+    for (std::int64_t n = bottom - (bottom - top) % 2; n < bottom; ++n) {
+      const vec of_row13 = v_set(of_row13s[n - top]);
+      const vec of_row15 = v_set(of_row15s[n - top]);
+      for (std::int64_t d = 0; d < 256; d += 16) {
+        v_fetch_near(d_transformer_blocks_ffn_linear1_einsum, n * 256 + d + 2048);
+        v_fetch_near(transformer_blocks_norm2_multiply, n * 256 + d + 2048);
+        const vec x39 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d));
+        const vec x40 = v_load(transformer_blocks_norm2_weight + d);
+        const vec x41 = v_load(transformer_blocks_norm2_bias + d);
+        const vec t42 = v_fma(x39, x40, x41);
+        v_store(d_transformer_blocks_ffn_linear1_copy + (n * 256 + d), t42);
+        const vec x43 = v_set(transformer_blocks_norm2_rsqrt[n]);
+        const vec x44 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d));
+        const vec t45 = v_mul(x44, x40);
+        const vec t46 = v_sub(t45, of_row13);
+        const vec t47 = v_fnma(x39, of_row15, t46);
+        const vec x48 = v_load(d_transformer_blocks_carry + (n * 256 + d));
+        const vec t49 = v_fma(x43, t47, x48);
+        v_store(d_transformer_blocks_add + (n * 256 + d), t49);
       }
     }
   }
@@ -8115,12 +8322,12 @@ static void transformer_blocks_norm1_backward(const real* d_transformer_blocks_a
       const vec t18 = v_div_one(row0, t16);
       of_row15s[n - top] = v_one(t18);
     }
-    for (std::int64_t n = top; n < bottom; ++n) {
+    for (std::int64_t n = top; n < bottom - 1; n += 2) {
       const vec of_row13 = v_set(of_row13s[n - top]);
       const vec of_row15 = v_set(of_row15s[n - top]);
+      const vec of_row13_1 = v_set(of_row13s[n - top + 1]);
+      const vec of_row15_1 = v_set(of_row15s[n - top + 1]);
       for (std::int64_t d = 0; d < 256; d += 16) {
-        v_fetch_near(d_transformer_blocks_attention_einsum_2, n * 256 + d + 2048);
-        v_fetch_near(transformer_blocks_norm1_multiply, n * 256 + d + 2048);
         const vec x19 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d));
         const vec x20 = v_load(transformer_blocks_norm1_weight + d);
         const vec x21 = v_load(transformer_blocks_norm1_bias + d);
@@ -8134,6 +8341,38 @@ static void transformer_blocks_norm1_backward(const real* d_transformer_blocks_a
         const vec x28 = v_load(d_transformer_blocks_add + (n * 256 + d));
         const vec t29 = v_fma(x23, t27, x28);
         v_store(d_transformer_blocks_carry_next + (n * 256 + d), t29);
+        const vec x30 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d + 256));
+        const vec t31 = v_fma(x30, x20, x21);
+        v_store(d_transformer_blocks_attention_copy_2 + (n * 256 + d + 256), t31);
+        const vec x32 = v_set(transformer_blocks_norm1_rsqrt[n + 1]);
+        const vec x33 = v_load(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 256));
+        const vec t34 = v_mul(x33, x20);
+        const vec t35 = v_sub(t34, of_row13_1);
+        const vec t36 = v_fnma(x30, of_row15_1, t35);
+        const vec x37 = v_load(d_transformer_blocks_add + (n * 256 + d + 256));
+        const vec t38 = v_fma(x32, t36, x37);
+        v_store(d_transformer_blocks_carry_next + (n * 256 + d + 256), t38);
+      }
+    }
+    for (std::int64_t n = bottom - (bottom - top) % 2; n < bottom; ++n) {
+      const vec of_row13 = v_set(of_row13s[n - top]);
+      const vec of_row15 = v_set(of_row15s[n - top]);
+      for (std::int64_t d = 0; d < 256; d += 16) {
+        v_fetch_near(d_transformer_blocks_attention_einsum_2, n * 256 + d + 2048);
+        v_fetch_near(transformer_blocks_norm1_multiply, n * 256 + d + 2048);
+        const vec x39 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d));
+        const vec x40 = v_load(transformer_blocks_norm1_weight + d);
+        const vec x41 = v_load(transformer_blocks_norm1_bias + d);
+        const vec t42 = v_fma(x39, x40, x41);
+        v_store(d_transformer_blocks_attention_copy_2 + (n * 256 + d), t42);
+        const vec x43 = v_set(transformer_blocks_norm1_rsqrt[n]);
+        const vec x44 = v_load(d_transformer_blocks_attention_einsum_2 + (n * 256 + d));
+        const vec t45 = v_mul(x44, x40);
+        const vec t46 = v_sub(t45, of_row13);
+        const vec t47 = v_fnma(x39, of_row15, t46);
+        const vec x48 = v_load(d_transformer_blocks_add + (n * 256 + d));
+        const vec t49 = v_fma(x43, t47, x48);
+        v_store(d_transformer_blocks_carry_next + (n * 256 + d), t49);
       }
     }
   }
@@ -9642,12 +9881,12 @@ static void transformer_blocks_norm2_backward_input_gradient(const real* d_trans
       const vec t18 = v_div_one(row0, t16);
       of_row12s[n - top] = v_one(t18);
     }
-    for (std::int64_t n = top; n < bottom; ++n) {
+    for (std::int64_t n = top; n < bottom - 1; n += 2) {
       const vec of_row10 = v_set(of_row10s[n - top]);
       const vec of_row12 = v_set(of_row12s[n - top]);
+      const vec of_row10_1 = v_set(of_row10s[n - top + 1]);
+      const vec of_row12_1 = v_set(of_row12s[n - top + 1]);
       for (std::int64_t d = 0; d < 256; d += 16) {
-        v_fetch_near(d_transformer_blocks_ffn_linear1_einsum, n * 256 + d + 2048);
-        v_fetch_near(transformer_blocks_norm2_multiply, n * 256 + d + 2048);
         const vec x19 = v_set(transformer_blocks_norm2_rsqrt[n]);
         const vec x20 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d));
         const vec x21 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d));
@@ -9658,6 +9897,33 @@ static void transformer_blocks_norm2_backward_input_gradient(const real* d_trans
         const vec x26 = v_load(d_transformer_blocks_carry + (n * 256 + d));
         const vec t27 = v_fma(x19, t25, x26);
         v_store(d_transformer_blocks_add + (n * 256 + d), t27);
+        const vec x28 = v_set(transformer_blocks_norm2_rsqrt[n + 1]);
+        const vec x29 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d + 256));
+        const vec x30 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 256));
+        const vec t31 = v_mul(x30, x22);
+        const vec t32 = v_sub(t31, of_row10_1);
+        const vec t33 = v_fnma(x29, of_row12_1, t32);
+        const vec x34 = v_load(d_transformer_blocks_carry + (n * 256 + d + 256));
+        const vec t35 = v_fma(x28, t33, x34);
+        v_store(d_transformer_blocks_add + (n * 256 + d + 256), t35);
+      }
+    }
+    for (std::int64_t n = bottom - (bottom - top) % 2; n < bottom; ++n) {
+      const vec of_row10 = v_set(of_row10s[n - top]);
+      const vec of_row12 = v_set(of_row12s[n - top]);
+      for (std::int64_t d = 0; d < 256; d += 16) {
+        v_fetch_near(d_transformer_blocks_ffn_linear1_einsum, n * 256 + d + 2048);
+        v_fetch_near(transformer_blocks_norm2_multiply, n * 256 + d + 2048);
+        const vec x36 = v_set(transformer_blocks_norm2_rsqrt[n]);
+        const vec x37 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d));
+        const vec x38 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d));
+        const vec x39 = v_load(transformer_blocks_norm2_weight + d);
+        const vec t40 = v_mul(x38, x39);
+        const vec t41 = v_sub(t40, of_row10);
+        const vec t42 = v_fnma(x37, of_row12, t41);
+        const vec x43 = v_load(d_transformer_blocks_carry + (n * 256 + d));
+        const vec t44 = v_fma(x36, t42, x43);
+        v_store(d_transformer_blocks_add + (n * 256 + d), t44);
       }
     }
   }
@@ -9891,12 +10157,12 @@ static void transformer_blocks_norm1_backward_input_gradient(const real* d_trans
       const vec t18 = v_div_one(row0, t16);
       of_row12s[n - top] = v_one(t18);
     }
-    for (std::int64_t n = top; n < bottom; ++n) {
+    for (std::int64_t n = top; n < bottom - 1; n += 2) {
       const vec of_row10 = v_set(of_row10s[n - top]);
       const vec of_row12 = v_set(of_row12s[n - top]);
+      const vec of_row10_1 = v_set(of_row10s[n - top + 1]);
+      const vec of_row12_1 = v_set(of_row12s[n - top + 1]);
       for (std::int64_t d = 0; d < 256; d += 16) {
-        v_fetch_near(d_transformer_blocks_attention_einsum_2, n * 256 + d + 2048);
-        v_fetch_near(transformer_blocks_norm1_multiply, n * 256 + d + 2048);
         const vec x19 = v_set(transformer_blocks_norm1_rsqrt[n]);
         const vec x20 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d));
         const vec x21 = v_load(d_transformer_blocks_attention_einsum_2 + (n * 256 + d));
@@ -9907,6 +10173,33 @@ static void transformer_blocks_norm1_backward_input_gradient(const real* d_trans
         const vec x26 = v_load(d_transformer_blocks_add + (n * 256 + d));
         const vec t27 = v_fma(x19, t25, x26);
         v_store(d_transformer_blocks_carry_next + (n * 256 + d), t27);
+        const vec x28 = v_set(transformer_blocks_norm1_rsqrt[n + 1]);
+        const vec x29 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d + 256));
+        const vec x30 = v_load(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 256));
+        const vec t31 = v_mul(x30, x22);
+        const vec t32 = v_sub(t31, of_row10_1);
+        const vec t33 = v_fnma(x29, of_row12_1, t32);
+        const vec x34 = v_load(d_transformer_blocks_add + (n * 256 + d + 256));
+        const vec t35 = v_fma(x28, t33, x34);
+        v_store(d_transformer_blocks_carry_next + (n * 256 + d + 256), t35);
+      }
+    }
+    for (std::int64_t n = bottom - (bottom - top) % 2; n < bottom; ++n) {
+      const vec of_row10 = v_set(of_row10s[n - top]);
+      const vec of_row12 = v_set(of_row12s[n - top]);
+      for (std::int64_t d = 0; d < 256; d += 16) {
+        v_fetch_near(d_transformer_blocks_attention_einsum_2, n * 256 + d + 2048);
+        v_fetch_near(transformer_blocks_norm1_multiply, n * 256 + d + 2048);
+        const vec x36 = v_set(transformer_blocks_norm1_rsqrt[n]);
+        const vec x37 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d));
+        const vec x38 = v_load(d_transformer_blocks_attention_einsum_2 + (n * 256 + d));
+        const vec x39 = v_load(transformer_blocks_norm1_weight + d);
+        const vec t40 = v_mul(x38, x39);
+        const vec t41 = v_sub(t40, of_row10);
+        const vec t42 = v_fnma(x37, of_row12, t41);
+        const vec x43 = v_load(d_transformer_blocks_add + (n * 256 + d));
+        const vec t44 = v_fma(x36, t42, x43);
+        v_store(d_transformer_blocks_carry_next + (n * 256 + d), t44);
       }
     }
   }
@@ -10367,9 +10660,11 @@ static void transformer_blocks_norm1_forward_inspect(const real* transformer_blo
       const vec t18 = v_rsqrt_one(t17);
       of_row10s[n - top] = v_one(t18);
     }
-    for (std::int64_t n = top; n < bottom; ++n) {
+    for (std::int64_t n = top; n < bottom - 1; n += 2) {
       const vec of_row3 = v_set(of_row3s[n - top]);
       const vec of_row10 = v_set(of_row10s[n - top]);
+      const vec of_row3_1 = v_set(of_row3s[n - top + 1]);
+      const vec of_row10_1 = v_set(of_row10s[n - top + 1]);
       for (std::int64_t d = 0; d < 256; d += 16) {
         const vec x19 = v_load(transformer_blocks_carry + (n * 256 + d));
         const vec t20 = v_sub(x19, of_row3);
@@ -10381,6 +10676,30 @@ static void transformer_blocks_norm1_forward_inspect(const real* transformer_blo
         const vec t25 = v_neg(t24);
         const vec t26 = v_max(t24, t25);
         v_store(transformer_blocks_norm1_maximum + (n * 256 + d), t26);
+        const vec x27 = v_load(transformer_blocks_carry + (n * 256 + d + 256));
+        const vec t28 = v_sub(x27, of_row3_1);
+        const vec t29 = v_mul(t28, of_row10_1);
+        const vec t30 = v_fma(t29, x22, x23);
+        v_store(transformer_blocks_norm1_add + (n * 256 + d + 256), t30);
+        const vec t31 = v_neg(t30);
+        const vec t32 = v_max(t30, t31);
+        v_store(transformer_blocks_norm1_maximum + (n * 256 + d + 256), t32);
+      }
+    }
+    for (std::int64_t n = bottom - (bottom - top) % 2; n < bottom; ++n) {
+      const vec of_row3 = v_set(of_row3s[n - top]);
+      const vec of_row10 = v_set(of_row10s[n - top]);
+      for (std::int64_t d = 0; d < 256; d += 16) {
+        const vec x33 = v_load(transformer_blocks_carry + (n * 256 + d));
+        const vec t34 = v_sub(x33, of_row3);
+        const vec t35 = v_mul(t34, of_row10);
+        const vec x36 = v_load(transformer_blocks_norm1_weight + d);
+        const vec x37 = v_load(transformer_blocks_norm1_bias + d);
+        const vec t38 = v_fma(t35, x36, x37);
+        v_store(transformer_blocks_norm1_add + (n * 256 + d), t38);
+        const vec t39 = v_neg(t38);
+        const vec t40 = v_max(t38, t39);
+        v_store(transformer_blocks_norm1_maximum + (n * 256 + d), t40);
       }
     }
   }
@@ -10777,9 +11096,11 @@ static void transformer_blocks_norm2_forward(const real* transformer_blocks_add,
       const vec t18 = v_rsqrt_one(t17);
       of_row10s[n - top] = v_one(t18);
     }
-    for (std::int64_t n = top; n < bottom; ++n) {
+    for (std::int64_t n = top; n < bottom - 1; n += 2) {
       const vec of_row3 = v_set(of_row3s[n - top]);
       const vec of_row10 = v_set(of_row10s[n - top]);
+      const vec of_row3_1 = v_set(of_row3s[n - top + 1]);
+      const vec of_row10_1 = v_set(of_row10s[n - top + 1]);
       for (std::int64_t d = 0; d < 256; d += 16) {
         const vec x19 = v_load(transformer_blocks_add + (n * 256 + d));
         const vec t20 = v_sub(x19, of_row3);
@@ -10791,6 +11112,30 @@ static void transformer_blocks_norm2_forward(const real* transformer_blocks_add,
         const vec t25 = v_neg(t24);
         const vec t26 = v_max(t24, t25);
         v_store(transformer_blocks_norm2_maximum + (n * 256 + d), t26);
+        const vec x27 = v_load(transformer_blocks_add + (n * 256 + d + 256));
+        const vec t28 = v_sub(x27, of_row3_1);
+        const vec t29 = v_mul(t28, of_row10_1);
+        const vec t30 = v_fma(t29, x22, x23);
+        v_store(transformer_blocks_norm2_add + (n * 256 + d + 256), t30);
+        const vec t31 = v_neg(t30);
+        const vec t32 = v_max(t30, t31);
+        v_store(transformer_blocks_norm2_maximum + (n * 256 + d + 256), t32);
+      }
+    }
+    for (std::int64_t n = bottom - (bottom - top) % 2; n < bottom; ++n) {
+      const vec of_row3 = v_set(of_row3s[n - top]);
+      const vec of_row10 = v_set(of_row10s[n - top]);
+      for (std::int64_t d = 0; d < 256; d += 16) {
+        const vec x33 = v_load(transformer_blocks_add + (n * 256 + d));
+        const vec t34 = v_sub(x33, of_row3);
+        const vec t35 = v_mul(t34, of_row10);
+        const vec x36 = v_load(transformer_blocks_norm2_weight + d);
+        const vec x37 = v_load(transformer_blocks_norm2_bias + d);
+        const vec t38 = v_fma(t35, x36, x37);
+        v_store(transformer_blocks_norm2_add + (n * 256 + d), t38);
+        const vec t39 = v_neg(t38);
+        const vec t40 = v_max(t38, t39);
+        v_store(transformer_blocks_norm2_maximum + (n * 256 + d), t40);
       }
     }
   }
@@ -11367,9 +11712,11 @@ static void norm_forward_2(const real* transformer_blocks_carry_next, const real
       const vec t18 = v_rsqrt_one(t17);
       of_row10s[n - top] = v_one(t18);
     }
-    for (std::int64_t n = top; n < bottom; ++n) {
+    for (std::int64_t n = top; n < bottom - 1; n += 2) {
       const vec of_row3 = v_set(of_row3s[n - top]);
       const vec of_row10 = v_set(of_row10s[n - top]);
+      const vec of_row3_1 = v_set(of_row3s[n - top + 1]);
+      const vec of_row10_1 = v_set(of_row10s[n - top + 1]);
       for (std::int64_t d = 0; d < 256; d += 16) {
         const vec x19 = v_load(transformer_blocks_carry_next + (n * 256 + d));
         const vec t20 = v_sub(x19, of_row3);
@@ -11381,6 +11728,30 @@ static void norm_forward_2(const real* transformer_blocks_carry_next, const real
         const vec t25 = v_neg(t24);
         const vec t26 = v_max(t24, t25);
         v_store(norm_maximum + (n * 256 + d), t26);
+        const vec x27 = v_load(transformer_blocks_carry_next + (n * 256 + d + 256));
+        const vec t28 = v_sub(x27, of_row3_1);
+        const vec t29 = v_mul(t28, of_row10_1);
+        const vec t30 = v_fma(t29, x22, x23);
+        v_store(norm_add + (n * 256 + d + 256), t30);
+        const vec t31 = v_neg(t30);
+        const vec t32 = v_max(t30, t31);
+        v_store(norm_maximum + (n * 256 + d + 256), t32);
+      }
+    }
+    for (std::int64_t n = bottom - (bottom - top) % 2; n < bottom; ++n) {
+      const vec of_row3 = v_set(of_row3s[n - top]);
+      const vec of_row10 = v_set(of_row10s[n - top]);
+      for (std::int64_t d = 0; d < 256; d += 16) {
+        const vec x33 = v_load(transformer_blocks_carry_next + (n * 256 + d));
+        const vec t34 = v_sub(x33, of_row3);
+        const vec t35 = v_mul(t34, of_row10);
+        const vec x36 = v_load(norm_weight + d);
+        const vec x37 = v_load(norm_bias + d);
+        const vec t38 = v_fma(t35, x36, x37);
+        v_store(norm_add + (n * 256 + d), t38);
+        const vec t39 = v_neg(t38);
+        const vec t40 = v_max(t38, t39);
+        v_store(norm_maximum + (n * 256 + d), t40);
       }
     }
   }
@@ -13084,35 +13455,35 @@ void vit_cifar_pack_forward_avx512(const float* parameters, float* packed) {
   std::copy_n(parameters + 3165712, 16640, packed + 256);
   // transformer_blocks.{}.norm1.weight [256]
   for (std::int64_t layer = 0; layer < 6; ++layer) {
-    std::copy_n(parameters + 3165200 - layer * 527104, 256, packed + 16896 + layer * 256);
+    std::copy_n(parameters + (3165200 - layer * 527104), 256, packed + 16896 + layer * 256);
   }
   // transformer_blocks.{}.norm1.bias [256]
   for (std::int64_t layer = 0; layer < 6; ++layer) {
-    std::copy_n(parameters + 3165456 - layer * 527104, 256, packed + 18432 + layer * 256);
+    std::copy_n(parameters + (3165456 - layer * 527104), 256, packed + 18432 + layer * 256);
   }
   // transformer_blocks.{}.attention.in_proj_bias [768]
   for (std::int64_t layer = 0; layer < 6; ++layer) {
-    std::copy_n(parameters + 2967824 - layer * 527104, 768, packed + 19968 + layer * 768);
+    std::copy_n(parameters + (2967824 - layer * 527104), 768, packed + 19968 + layer * 768);
   }
   // transformer_blocks.{}.attention.out_proj.bias [256]
   for (std::int64_t layer = 0; layer < 6; ++layer) {
-    std::copy_n(parameters + 2902032 - layer * 527104, 256, packed + 24576 + layer * 256);
+    std::copy_n(parameters + (2902032 - layer * 527104), 256, packed + 24576 + layer * 256);
   }
   // transformer_blocks.{}.norm2.weight [256]
   for (std::int64_t layer = 0; layer < 6; ++layer) {
-    std::copy_n(parameters + 2901520 - layer * 527104, 256, packed + 26112 + layer * 256);
+    std::copy_n(parameters + (2901520 - layer * 527104), 256, packed + 26112 + layer * 256);
   }
   // transformer_blocks.{}.norm2.bias [256]
   for (std::int64_t layer = 0; layer < 6; ++layer) {
-    std::copy_n(parameters + 2901776 - layer * 527104, 256, packed + 27648 + layer * 256);
+    std::copy_n(parameters + (2901776 - layer * 527104), 256, packed + 27648 + layer * 256);
   }
   // transformer_blocks.{}.ffn.linear1.bias [512]
   for (std::int64_t layer = 0; layer < 6; ++layer) {
-    std::copy_n(parameters + 2769936 - layer * 527104, 512, packed + 29184 + layer * 512);
+    std::copy_n(parameters + (2769936 - layer * 527104), 512, packed + 29184 + layer * 512);
   }
   // transformer_blocks.{}.ffn.linear2.bias [256]
   for (std::int64_t layer = 0; layer < 6; ++layer) {
-    std::copy_n(parameters + 2638608 - layer * 527104, 256, packed + 32256 + layer * 256);
+    std::copy_n(parameters + (2638608 - layer * 527104), 256, packed + 32256 + layer * 256);
   }
   // norm.weight [256]
   std::copy_n(parameters + 2576, 256, packed + 33792);
@@ -13125,26 +13496,26 @@ void vit_cifar_pack_forward_avx512(const float* parameters, float* packed) {
   // cls_token [256]
   std::copy_n(parameters + 3194896, 256, packed + 36880);
   // patch_embed.weight [256, 48]
-  pack(parameters + 3182608, 256, 48, 64, packed + 37136);
+  pack(parameters + 3182608, 256, 48, 64, 0, 256, packed + 37136);
   // transformer_blocks.{}.attention.in_proj_weight [768, 256]
 #pragma omp parallel for schedule(static)
   for (std::int64_t layer = 0; layer < 6; ++layer) {
-    pack(parameters + 2968592 - layer * 527104, 768, 256, 48, packed + 49424 + layer * 196608);
+    pack(parameters + (2968592 - layer * 527104), 768, 256, 48, 0, 768, packed + 49424 + layer * 196608);
   }
   // transformer_blocks.{}.attention.out_proj.weight [256, 256]
 #pragma omp parallel for schedule(static)
   for (std::int64_t layer = 0; layer < 6; ++layer) {
-    pack(parameters + 2902288 - layer * 527104, 256, 256, 64, packed + 1229072 + layer * 65536);
+    pack(parameters + (2902288 - layer * 527104), 256, 256, 64, 0, 256, packed + 1229072 + layer * 65536);
   }
   // transformer_blocks.{}.ffn.linear1.weight [512, 256]
 #pragma omp parallel for schedule(static)
   for (std::int64_t layer = 0; layer < 6; ++layer) {
-    pack(parameters + 2770448 - layer * 527104, 512, 256, 64, packed + 1622288 + layer * 131072);
+    pack(parameters + (2770448 - layer * 527104), 512, 256, 64, 0, 512, packed + 1622288 + layer * 131072);
   }
   // transformer_blocks.{}.ffn.linear2.weight [256, 512]
 #pragma omp parallel for schedule(static)
   for (std::int64_t layer = 0; layer < 6; ++layer) {
-    pack(parameters + 2638864 - layer * 527104, 256, 512, 64, packed + 2408720 + layer * 131072);
+    pack(parameters + (2638864 - layer * 527104), 256, 512, 64, 0, 256, packed + 2408720 + layer * 131072);
   }
 }
 
@@ -13153,25 +13524,134 @@ void vit_cifar_pack_avx512(const float* parameters, float* packed) {
   // transformer_blocks.{}.ffn.linear2.weight [256, 512], transposed
 #pragma omp parallel for schedule(static)
   for (std::int64_t layer = 0; layer < 6; ++layer) {
-    pack_transposed(parameters + 2638864 - layer * 527104, 512, 256, 64, packed + 3195152 + layer * 131072);
+    pack_transposed(parameters + (2638864 - layer * 527104), 512, 256, 64, 0, 256, packed + 3195152 + layer * 131072);
   }
   // transformer_blocks.{}.ffn.linear1.weight [512, 256], transposed
 #pragma omp parallel for schedule(static)
   for (std::int64_t layer = 0; layer < 6; ++layer) {
-    pack_transposed(parameters + 2770448 - layer * 527104, 256, 512, 64, packed + 3981584 + layer * 131072);
+    pack_transposed(parameters + (2770448 - layer * 527104), 256, 512, 64, 0, 512, packed + 3981584 + layer * 131072);
   }
   // transformer_blocks.{}.attention.out_proj.weight [256, 256], transposed
 #pragma omp parallel for schedule(static)
   for (std::int64_t layer = 0; layer < 6; ++layer) {
-    pack_transposed(parameters + 2902288 - layer * 527104, 256, 256, 64, packed + 4768016 + layer * 65536);
+    pack_transposed(parameters + (2902288 - layer * 527104), 256, 256, 64, 0, 256, packed + 4768016 + layer * 65536);
   }
   // transformer_blocks.{}.attention.in_proj_weight [768, 256], transposed
 #pragma omp parallel for schedule(static)
   for (std::int64_t layer = 0; layer < 6; ++layer) {
-    pack_transposed(parameters + 2968592 - layer * 527104, 256, 768, 64, packed + 5161232 + layer * 196608);
+    pack_transposed(parameters + (2968592 - layer * 527104), 256, 768, 64, 0, 768, packed + 5161232 + layer * 196608);
   }
   // patch_embed.weight [256, 48], transposed
-  pack_transposed(parameters + 3182608, 48, 256, 48, packed + 6340880);
+  pack_transposed(parameters + 3182608, 48, 256, 48, 0, 256, packed + 6340880);
+}
+
+void vit_cifar_update_and_pack_avx512(float* parameters, float* packed, const float* gradients, float* moment1,
+                                      float* moment2, const float* learning_rate_corrected,
+                                      const float* second_correction) {
+  // transformer_blocks.{}.ffn.linear2.weight [256, 512], 64 rows at a time
+#pragma omp parallel for schedule(static)
+  for (std::int64_t block = 0; block < 24; ++block) {
+    const std::int64_t layer = block / 4;
+    const std::int64_t weight = 2638864 - layer * 527104;
+    const std::int64_t first = block % 4 * 64;
+    const std::int64_t last = first + 64;
+    update(weight + first * 512, weight + last * 512, moment1, gradients, moment1, moment2, moment2, second_correction,
+           learning_rate_corrected, parameters, parameters);
+    pack(parameters + weight, 256, 512, 64, first, last, packed + 2408720 + layer * 131072);
+    pack_transposed(parameters + weight, 512, 256, 64, first, last, packed + 3195152 + layer * 131072);
+  }
+  // transformer_blocks.{}.ffn.linear1.weight [512, 256], 64 rows at a time
+#pragma omp parallel for schedule(static)
+  for (std::int64_t block = 0; block < 48; ++block) {
+    const std::int64_t layer = block / 8;
+    const std::int64_t weight = 2770448 - layer * 527104;
+    const std::int64_t first = block % 8 * 64;
+    const std::int64_t last = first + 64;
+    update(weight + first * 256, weight + last * 256, moment1, gradients, moment1, moment2, moment2, second_correction,
+           learning_rate_corrected, parameters, parameters);
+    pack(parameters + weight, 512, 256, 64, first, last, packed + 1622288 + layer * 131072);
+    pack_transposed(parameters + weight, 256, 512, 64, first, last, packed + 3981584 + layer * 131072);
+  }
+  // transformer_blocks.{}.attention.out_proj.weight [256, 256], 64 rows at a time
+#pragma omp parallel for schedule(static)
+  for (std::int64_t block = 0; block < 24; ++block) {
+    const std::int64_t layer = block / 4;
+    const std::int64_t weight = 2902288 - layer * 527104;
+    const std::int64_t first = block % 4 * 64;
+    const std::int64_t last = first + 64;
+    update(weight + first * 256, weight + last * 256, moment1, gradients, moment1, moment2, moment2, second_correction,
+           learning_rate_corrected, parameters, parameters);
+    pack(parameters + weight, 256, 256, 64, first, last, packed + 1229072 + layer * 65536);
+    pack_transposed(parameters + weight, 256, 256, 64, first, last, packed + 4768016 + layer * 65536);
+  }
+  // transformer_blocks.{}.attention.in_proj_weight [768, 256], 48 rows at a time
+#pragma omp parallel for schedule(static)
+  for (std::int64_t block = 0; block < 96; ++block) {
+    const std::int64_t layer = block / 16;
+    const std::int64_t weight = 2968592 - layer * 527104;
+    const std::int64_t first = block % 16 * 48;
+    const std::int64_t last = first + 48;
+    update(weight + first * 256, weight + last * 256, moment1, gradients, moment1, moment2, moment2, second_correction,
+           learning_rate_corrected, parameters, parameters);
+    pack(parameters + weight, 768, 256, 48, first, last, packed + 49424 + layer * 196608);
+    pack_transposed(parameters + weight, 256, 768, 64, first, last, packed + 5161232 + layer * 196608);
+  }
+  // patch_embed.weight [256, 48], 64 rows at a time
+#pragma omp parallel for schedule(static)
+  for (std::int64_t block = 0; block < 4; ++block) {
+    const std::int64_t first = block * 64;
+    const std::int64_t last = first + 64;
+    update(3182608 + first * 48, 3182608 + last * 48, moment1, gradients, moment1, moment2, moment2, second_correction,
+           learning_rate_corrected, parameters, parameters);
+    pack(parameters + 3182608, 256, 48, 64, first, last, packed + 37136);
+    pack_transposed(parameters + 3182608, 48, 256, 48, first, last, packed + 6340880);
+  }
+  // patch_embed.bias [256]
+  std::copy_n(parameters + 3182352, 256, packed);
+  // pos_embed [16640]
+  std::copy_n(parameters + 3165712, 16640, packed + 256);
+  // transformer_blocks.{}.norm1.weight [256]
+  for (std::int64_t layer = 0; layer < 6; ++layer) {
+    std::copy_n(parameters + (3165200 - layer * 527104), 256, packed + 16896 + layer * 256);
+  }
+  // transformer_blocks.{}.norm1.bias [256]
+  for (std::int64_t layer = 0; layer < 6; ++layer) {
+    std::copy_n(parameters + (3165456 - layer * 527104), 256, packed + 18432 + layer * 256);
+  }
+  // transformer_blocks.{}.attention.in_proj_bias [768]
+  for (std::int64_t layer = 0; layer < 6; ++layer) {
+    std::copy_n(parameters + (2967824 - layer * 527104), 768, packed + 19968 + layer * 768);
+  }
+  // transformer_blocks.{}.attention.out_proj.bias [256]
+  for (std::int64_t layer = 0; layer < 6; ++layer) {
+    std::copy_n(parameters + (2902032 - layer * 527104), 256, packed + 24576 + layer * 256);
+  }
+  // transformer_blocks.{}.norm2.weight [256]
+  for (std::int64_t layer = 0; layer < 6; ++layer) {
+    std::copy_n(parameters + (2901520 - layer * 527104), 256, packed + 26112 + layer * 256);
+  }
+  // transformer_blocks.{}.norm2.bias [256]
+  for (std::int64_t layer = 0; layer < 6; ++layer) {
+    std::copy_n(parameters + (2901776 - layer * 527104), 256, packed + 27648 + layer * 256);
+  }
+  // transformer_blocks.{}.ffn.linear1.bias [512]
+  for (std::int64_t layer = 0; layer < 6; ++layer) {
+    std::copy_n(parameters + (2769936 - layer * 527104), 512, packed + 29184 + layer * 512);
+  }
+  // transformer_blocks.{}.ffn.linear2.bias [256]
+  for (std::int64_t layer = 0; layer < 6; ++layer) {
+    std::copy_n(parameters + (2638608 - layer * 527104), 256, packed + 32256 + layer * 256);
+  }
+  // norm.weight [256]
+  std::copy_n(parameters + 2576, 256, packed + 33792);
+  // norm.bias [256]
+  std::copy_n(parameters + 2832, 256, packed + 34048);
+  // head.weight [2560]
+  std::copy_n(parameters + 16, 2560, packed + 34304);
+  // head.bias [10]
+  std::copy_n(parameters, 10, packed + 36864);
+  // cls_token [256]
+  std::copy_n(parameters + 3194896, 256, packed + 36880);
 }
 
 #if defined(__clang__)

@@ -47,6 +47,9 @@ void vit_cifar_inspect_scalar(const float* packed, const float* images, const st
                               float* magnitudes, float* scratch);
 void vit_cifar_pack_forward_scalar(const float* parameters, float* packed);
 void vit_cifar_pack_scalar(const float* parameters, float* packed);
+void vit_cifar_update_and_pack_scalar(float* parameters, float* packed, const float* gradients, float* moment1,
+                                      float* moment2, const float* learning_rate_corrected,
+                                      const float* second_correction);
 
 void vit_cifar_forward_avx2(const float* packed, const float* images, const std::int64_t batch, float* outputs,
                             float* scratch);
@@ -66,6 +69,9 @@ void vit_cifar_inspect_avx2(const float* packed, const float* images, const std:
                             float* magnitudes, float* scratch);
 void vit_cifar_pack_forward_avx2(const float* parameters, float* packed);
 void vit_cifar_pack_avx2(const float* parameters, float* packed);
+void vit_cifar_update_and_pack_avx2(float* parameters, float* packed, const float* gradients, float* moment1,
+                                    float* moment2, const float* learning_rate_corrected,
+                                    const float* second_correction);
 
 void vit_cifar_forward_avx512(const float* packed, const float* images, const std::int64_t batch, float* outputs,
                               float* scratch);
@@ -85,5 +91,8 @@ void vit_cifar_inspect_avx512(const float* packed, const float* images, const st
                               float* magnitudes, float* scratch);
 void vit_cifar_pack_forward_avx512(const float* parameters, float* packed);
 void vit_cifar_pack_avx512(const float* parameters, float* packed);
+void vit_cifar_update_and_pack_avx512(float* parameters, float* packed, const float* gradients, float* moment1,
+                                      float* moment2, const float* learning_rate_corrected,
+                                      const float* second_correction);
 
 #endif  // VIT_CIFAR_KERNELS_H

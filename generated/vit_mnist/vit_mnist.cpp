@@ -510,8 +510,10 @@ int vit_mnist_inspect(const float* parameters, const float* packed, const float*
   }
 }
 
-int vit_mnist_update(float* parameters, const float* gradients, float* optimizer, int64_t step, float learning_rate) {
+int vit_mnist_update(float* parameters, float* packed, const float* gradients, float* optimizer, int64_t step,
+                     float learning_rate) {
   if (!parameters || !gradients || !optimizer) return VIT_MNIST_ERROR_NULL;
+  (void)packed;  // these kernels read the parameters as they are
   if (step < 1) return VIT_MNIST_ERROR_STEP;
   // Adam's bias corrections (Kingma and Ba 2015, algorithm 1), folded into two numbers.
   const double t = static_cast<double>(step), first = 1 - std::pow(0.9, t), second = 1 - std::pow(0.999, t);
@@ -549,11 +551,9 @@ int vit_mnist_train_step(float* parameters, float* packed, float* gradients, flo
                          float learning_rate, float* outputs, float* loss, void* scratch) {
   if (!optimizer) return VIT_MNIST_ERROR_NULL;
   if (step < 1) return VIT_MNIST_ERROR_STEP;
-  int code = vit_mnist_pack(parameters, packed);
-  if (!code)
-    code = vit_mnist_loss_and_gradients(parameters, packed, images, labels, batch, at_once, seed, step, outputs, loss, gradients,
-                                         scratch);
-  return code ? code : vit_mnist_update(parameters, gradients, optimizer, step, learning_rate);
+  const int code = vit_mnist_loss_and_gradients(parameters, packed, images, labels, batch, at_once, seed, step, outputs, loss,
+                                             gradients, scratch);
+  return code ? code : vit_mnist_update(parameters, packed, gradients, optimizer, step, learning_rate);
 }
 
 }  // extern "C"

@@ -50,6 +50,7 @@ const Model model{
     .error = vit_mnist_error,
     .isa = vit_mnist_isa,
     .init = vit_mnist_init,
+    .pack = vit_mnist_pack,
     .pack_forward = vit_mnist_pack_forward,
     .forward = vit_mnist_forward,
     .evaluate = vit_mnist_evaluate,
@@ -62,6 +63,7 @@ const Model model{
 /// The training loop. Each epoch sees every image once, in an order that (seed, epoch) decides.
 int train(Session& run) {
   if (run.is_new()) run.check(vit_mnist_init(run.parameters(), run.recipe().seed));
+  run.check(vit_mnist_pack(run.parameters(), run.packed()));
 
   for (std::int64_t epoch = run.epoch(); epoch < run.recipe().epochs; ++epoch) {
     run.begin_epoch();
@@ -69,12 +71,12 @@ int train(Session& run) {
       const float learning_rate =
           vit_mnist_learning_rate(run.recipe().learning_rate, run.step(), run.steps_per_epoch(), run.steps());
       float loss = 0;
-      run.check(vit_mnist_pack(run.parameters(), run.packed()));
       run.check(vit_mnist_loss_and_gradients(run.parameters(), run.packed(), batch->images, batch->labels, batch->size,
                                              run.at_once(), run.recipe().seed, run.step(), run.outputs(), &loss,
                                              run.gradients(), run.scratch()));
       run.count(loss);  // ends the run where something is not a number
-      run.check(vit_mnist_update(run.parameters(), run.gradients(), run.optimizer(), run.step(), learning_rate));
+      run.check(vit_mnist_update(run.parameters(), run.packed(), run.gradients(), run.optimizer(), run.step(),
+                                 learning_rate));
       if (!run.record()) return run.stop();
     }
     run.end_epoch();

@@ -97,6 +97,7 @@ TEST_P(Bf16, TrainingLearnsABatchByHeartAsSinglePrecisionDoes) {
   Floats gradients(vit.parameters.size()), optimizer(static_cast<std::size_t>(m.optimizer_floats)),
       outputs(static_cast<std::size_t>(5 * m.output_floats));
   float loss = NAN;
+  ASSERT_EQ(m.pack(vit.parameters.data(), packed.floats()), 0);
   for (std::int64_t step = 1; step <= 60; ++step)
     ASSERT_EQ(m.train_step(vit.parameters.data(), packed.floats(), gradients.data(), optimizer.data(),
                            vit.batch.images.data(), vit.batch.labels.data(), 5, 5, 1, step, 0.002f, outputs.data(),

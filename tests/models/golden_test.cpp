@@ -290,6 +290,7 @@ TEST_P(Golden, TenAdamStepsArePyTorchs) {
   const Memory scratch = memory(model_.train_bytes(size_));
   std::vector<float> gradients(static_cast<std::size_t>(model_.parameter_floats), 0.0f);
   std::vector<float> optimizer(static_cast<std::size_t>(model_.optimizer_floats), 0.0f);
+  packed();  // from here on updates pack
   for (std::size_t step = 1; step <= losses.size(); ++step) {
     ASSERT_EQ(model_.train_step(parameters_.data(), packed_.data(), gradients.data(), optimizer.data(), images_.data(),
                                 labels_.data(), size_, size_, 1, static_cast<std::int64_t>(step), model_.learning_rate,
@@ -313,6 +314,7 @@ TEST_P(Overfit, OneBatchIsLearnedByHeartAsFarAsPyTorchLearnsIt) {
   const Memory scratch = memory(model_.train_bytes(size_));
   std::vector<float> gradients(static_cast<std::size_t>(model_.parameter_floats), 0.0f);
   std::vector<float> optimizer(static_cast<std::size_t>(model_.optimizer_floats), 0.0f);
+  packed();
   for (std::int64_t step = 1; step <= 601; ++step)
     ASSERT_EQ(model_.train_step(parameters_.data(), packed_.data(), gradients.data(), optimizer.data(), images_.data(),
                                 labels_.data(), size_, size_, 1, step, model_.learning_rate, outputs_.data(), &loss_,

@@ -63,7 +63,7 @@ class VitMnistApi : public testing::Test {
                                     unless(nulls.contains(6), scratch_));
   }
   int update(std::set<int> nulls = {}, std::int64_t step = 1) {
-    return vit_mnist_update(unless(nulls.contains(0), parameters_), unless(nulls.contains(1), gradients_),
+    return vit_mnist_update(unless(nulls.contains(0), parameters_), nullptr, unless(nulls.contains(1), gradients_),
                             unless(nulls.contains(2), optimizer_), step, 0.001f);
   }
   int train_step(std::set<int> nulls = {}, std::int64_t batch = batch_, std::int64_t step = 1,

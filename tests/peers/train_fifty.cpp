@@ -62,6 +62,7 @@ void train(Safetensors& file, const std::string& name, const EmittedModel& model
       gradients(4 * model.parameter_floats);
   const Memory optimizer(4 * model.optimizer_floats), scratch(model.train_bytes(batch)), outputs(4 * batch * classes);
   if (init(parameters.floats(), 1)) throw std::runtime_error(name + " cannot be started");
+  if (model.pack(parameters.floats(), packed.floats())) throw std::runtime_error(name + " cannot be packed");
   put(file, name + ".start.", model, parameters.floats());
   std::vector<float> losses;
   for (std::int64_t step = 0; step < steps; ++step) {

@@ -25,7 +25,7 @@ struct Probed {
   std::string name;
   Recipe recipe;
   std::span<const tessera_parameter> parameters;
-  int (*update)(float*, const float*, float*, std::int64_t, float);
+  int (*update)(float*, float*, const float*, float*, std::int64_t, float);
   float (*learning_rate)(double, std::int64_t, std::int64_t, std::int64_t);
   int (*of_labels)(const float*, const float*, const float*, const std::int32_t*, std::int64_t, std::int64_t,
                    std::uint64_t, std::int64_t, float*, float*, float*, void*) = nullptr;
@@ -137,7 +137,7 @@ TEST_P(Recipes, TrainAsPyTorchDoes) {
     const float rate =
         probe().learning_rate(probe().recipe.optimizer.learning_rate, step, batches_per_epoch, batches / parts);
     EXPECT_NEAR(rate, rates[static_cast<std::size_t>(step - 1)], 1e-6) << "step " << step;
-    ASSERT_EQ(probe().update(parameters.get(), sum.get(), state.get(), step, rate), 0);
+    ASSERT_EQ(probe().update(parameters.get(), nullptr, sum.get(), state.get(), step, rate), 0);
   }
   expect_parameters("", parameters.get());
   // The average stands behind Adam's two moments.

@@ -42,6 +42,7 @@ const Model model{
     .error = sample_error,
     .isa = sample_isa,
     .init = sample_init,
+    .pack = sample_pack_forward,
     .pack_forward = sample_pack_forward,
     .forward = sample_forward,
     .evaluate = sample_evaluate,

@@ -1,10 +1,10 @@
 // What lies in far memory is asked for before it is read.
 /// The line that holds element `at`, which may lie behind the array: then it is asked for in vain.
-template <class T>
+template <int nearness = 2, class T>
 [[maybe_unused]] static inline void v_fetch_line(const T* first, std::int64_t at) {
 #if defined(__GNUC__)
   const auto address = reinterpret_cast<std::uintptr_t>(first) + static_cast<std::uintptr_t>(at) * sizeof(T);
-  __builtin_prefetch(reinterpret_cast<const void*>(address), 0, 2);
+  __builtin_prefetch(reinterpret_cast<const void*>(address), 0, nearness);
 #else
   (void)first, (void)at;
 #endif
@@ -12,12 +12,7 @@ template <class T>
 /// The same, to the nearest cache.
 template <class T>
 [[maybe_unused]] static inline void v_fetch_near(const T* first, std::int64_t at) {
-#if defined(__GNUC__)
-  const auto address = reinterpret_cast<std::uintptr_t>(first) + static_cast<std::uintptr_t>(at) * sizeof(T);
-  __builtin_prefetch(reinterpret_cast<const void*>(address), 0, 3);
-#else
-  (void)first, (void)at;
-#endif
+  v_fetch_line<3>(first, at);
 }
 /// Lines in order, which a matrix product is going to go through in strides; none of what would take up more than half
 /// of a second cache.

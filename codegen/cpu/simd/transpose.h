@@ -17,12 +17,13 @@ static inline void v_transpose(vec (&row)[lanes]) {
     v_transpose<apart / 2>(row);
   }
 }
-/// to[k * to_row + i] = from[i * from_row + k] for all i below `count` and k below `depth`, a multiple of the lanes.
+/// to[k * to_row + i] = from[i * from_row + k] for all i below `count` and k below `depth`.
 static void v_copy_transposed(const real* from, std::int64_t from_row, real* to, std::int64_t to_row,
                               std::int64_t depth, std::int64_t count) {
   for (std::int64_t i = 0; i < count; i += lanes) {
     const int some = static_cast<int>(std::min<std::int64_t>(lanes, count - i));
-    for (std::int64_t k = 0; k < depth; k += lanes) {
+    const std::int64_t whole = depth - depth % lanes;
+    for (std::int64_t k = 0; k < whole; k += lanes) {
       vec row[lanes];
 #pragma GCC unroll 16
       for (int j = 0; j < lanes; ++j) row[j] = j < some ? v_load(from + (i + j) * from_row + k) : v_zero();
@@ -36,5 +37,7 @@ static void v_copy_transposed(const real* from, std::int64_t from_row, real* to,
           v_store_n(at, row[j], some);
       }
     }
+    for (std::int64_t k = whole; k < depth; ++k)
+      v_store_n(to + k * to_row + i, v_load_strided(from + i * from_row + k, from_row, some), some);
   }
 }
