@@ -52,6 +52,9 @@ bool uses(const Block& block, const std::string& variable) {
   });
 }
 
+/// Packs what an update does not pack on its way.
+const char* const pack_rest = "pack_rest";
+
 class File {
  public:
   File(const std::string& model, const std::vector<Plan>& plans, const Arena& arena, const PackedArena& packed,
@@ -67,8 +70,7 @@ class File {
   std::string run() {
     std::string entries;
     for (const Plan& plan : plans_) entries += "\n" + entry(plan);
-    if (packed_.reals) entries += "\n" + pack("pack_forward", false);
-    if (packed_.reals && trains(plans_)) entries += "\n" + pack("pack", true);
+    if (packed_.reals) entries += packs();
     if (ranges::any_of(packed_.entries, packed_by_rows))
       for (const Plan& plan : plans_)
         if (plan.program.name == "update") entries += "\n" + update_and_pack(plan);
@@ -234,21 +236,33 @@ class File {
                        std::move(stages))};
   }
 
-  /// Brings every parameter that matrix products read into panels, and copies the others that are read where nothing is
-  /// trained; `all`: those that training alone reads as well.
-  std::string pack(const std::string& function, bool all) {
-    tree::Function f;
-    f.linkage = "";
-    f.name = fmt::format("{}_{}_{}", model_, function, target_.name);
-    f.parameters = pack_parameters(real_);
-    const std::string forward = fmt::format("{}_pack_forward_{}", model_, target_.name);
-    if (all) f.body.push_back(tree::evaluate(call(forward, {name("parameters"), name("packed")})));
-    const Block packs = packer_.whole(all);
-    f.body.insert(f.body.end(), packs.begin(), packs.end());
-    std::set<std::string> known = Packer::functions();
-    known.insert(forward);
-    tree::check(f, known);
-    return tree::print(f);
+  /// The functions that bring every parameter that matrix products read into panels, and copy the others that are read
+  /// where nothing is trained: what inference reads and, where the model is trained, all.
+  std::string packs() {
+    const auto function = [&](const std::string& what, const std::string& before, Block body) {
+      tree::Function f;
+      f.linkage = "";
+      f.name = fmt::format("{}_{}_{}", model_, what, target_.name);
+      f.parameters = pack_parameters(real_);
+      if (!before.empty()) f.body.push_back(tree::evaluate(call(before, {name("parameters"), name("packed")})));
+      f.body.insert(f.body.end(), body.begin(), body.end());
+      std::set<std::string> known = Packer::functions();
+      known.insert(before);
+      tree::check(f, known);
+      return f;
+    };
+    std::string out;
+    std::string rest;
+    if (Block others = packer_.rest(); !others.empty()) {
+      tree::Function f = function("", "", std::move(others));
+      f.linkage = "static";
+      f.name = rest = pack_rest;
+      out += "\n" + tree::print(f);
+    }
+    const tree::Function forward = function("pack_forward", rest, packer_.panels(false));
+    out += "\n" + tree::print(forward);
+    if (trains(plans_)) out += "\n" + tree::print(function("pack", forward.name, packer_.panels(true)));
+    return out;
   }
 
   /// The update of all weights in panels, which are packed on the way, and then the other copies.
@@ -269,12 +283,14 @@ class File {
       }
       return tree::evaluate(call(place(e.function, "update"), std::move(arguments)));
     };
-    Block body = packer_.updated(update);
+    const Block body = packer_.updated(update);
     if (spares) f.body.push_back(tree::declare("const " + real_, "none", integer(0)));
-    for (const Block& part : {std::move(body), packer_.rest()}) f.body.insert(f.body.end(), part.begin(), part.end());
+    f.body.insert(f.body.end(), body.begin(), body.end());
+    if (!packer_.rest().empty())
+      f.body.push_back(tree::evaluate(call(pack_rest, {name("parameters"), name("packed")})));
     std::set<std::string> known = Packer::functions();
     known.insert(names_.begin(), names_.end());
-    known.insert("&none");
+    known.insert({"&none", pack_rest});
     tree::check(f, known);
     return tree::print(f);
   }

@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <numeric>
-#include <range/v3/algorithm/any_of.hpp>
 #include <range/v3/algorithm/find_if.hpp>
 #include <utility>
+
+#include "codegen/error.hpp"
 
 namespace tessera::codegen::cpu {
 
@@ -32,17 +33,21 @@ tree::Statement counted(const std::string& index, std::int64_t count, Block body
 
 }  // namespace
 
-Block Packer::whole(bool trained) const {
+Block Packer::panels(bool trained) const {
   Block b;
   for (const PackedEntry& e : packed_.entries)
-    if ((e.offset >= packed_.forward_reals) == trained) pack(b, e);
+    if (packed_by_rows(e) && (e.offset >= packed_.forward_reals) == trained) pack(b, e);
   return b;
 }
 
 Block Packer::rest() const {
   Block b;
-  for (const PackedEntry& e : packed_.entries)
-    if (!packed_by_rows(e)) pack(b, e);
+  for (const PackedEntry& e : packed_.entries) {
+    if (packed_by_rows(e)) continue;
+    if (e.offset >= packed_.forward_reals)
+      throw Error(fmt::format("{} is no matrix, and yet packed for training", e.key));
+    pack(b, e);
+  }
   return b;
 }
 

@@ -16,16 +16,16 @@ class Packer {
   Packer(const Arena& arena, const PackedArena& packed, const Target& target)
       : arena_(arena), packed_(packed), target_(target) {}
 
-  /// Packs all that is read where nothing is trained, or (`trained`) what training alone reads as well.
-  tree::Block whole(bool trained) const;
+  /// Packs the weights in panels that are read where nothing is trained, or (`trained`) those that training alone
+  /// reads.
+  tree::Block panels(bool trained) const;
+  /// Packs all else that is read packed.
+  tree::Block rest() const;
 
   /// Updates every weight in panels, a block of rows at a time, and packs these rows while they are near. `update`
   /// updates the parameters from one offset up to another, to which weight decay applies or does not.
   using Update = std::function<tree::Statement(const tree::Expr& first, const tree::Expr& last, bool decays)>;
   tree::Block updated(const Update& update) const;
-
-  /// Packs what `updated` leaves.
-  tree::Block rest() const;
 
   /// What these statements call.
   static std::set<std::string> functions();

@@ -13448,7 +13448,7 @@ void vit_cifar_inspect_avx512(const float* packed, const float* images, const st
   }
 }
 
-void vit_cifar_pack_forward_avx512(const float* parameters, float* packed) {
+static void pack_rest(const float* parameters, float* packed) {
   // patch_embed.bias [256]
   std::copy_n(parameters + 3182352, 256, packed);
   // pos_embed [16640]
@@ -13495,6 +13495,10 @@ void vit_cifar_pack_forward_avx512(const float* parameters, float* packed) {
   std::copy_n(parameters, 10, packed + 36864);
   // cls_token [256]
   std::copy_n(parameters + 3194896, 256, packed + 36880);
+}
+
+void vit_cifar_pack_forward_avx512(const float* parameters, float* packed) {
+  pack_rest(parameters, packed);
   // patch_embed.weight [256, 48]
   pack(parameters + 3182608, 256, 48, 64, 0, 256, packed + 37136);
   // transformer_blocks.{}.attention.in_proj_weight [768, 256]
@@ -13606,52 +13610,7 @@ void vit_cifar_update_and_pack_avx512(float* parameters, float* packed, const fl
     pack(parameters + 3182608, 256, 48, 64, first, last, packed + 37136);
     pack_transposed(parameters + 3182608, 48, 256, 48, first, last, packed + 6340880);
   }
-  // patch_embed.bias [256]
-  std::copy_n(parameters + 3182352, 256, packed);
-  // pos_embed [16640]
-  std::copy_n(parameters + 3165712, 16640, packed + 256);
-  // transformer_blocks.{}.norm1.weight [256]
-  for (std::int64_t layer = 0; layer < 6; ++layer) {
-    std::copy_n(parameters + (3165200 - layer * 527104), 256, packed + 16896 + layer * 256);
-  }
-  // transformer_blocks.{}.norm1.bias [256]
-  for (std::int64_t layer = 0; layer < 6; ++layer) {
-    std::copy_n(parameters + (3165456 - layer * 527104), 256, packed + 18432 + layer * 256);
-  }
-  // transformer_blocks.{}.attention.in_proj_bias [768]
-  for (std::int64_t layer = 0; layer < 6; ++layer) {
-    std::copy_n(parameters + (2967824 - layer * 527104), 768, packed + 19968 + layer * 768);
-  }
-  // transformer_blocks.{}.attention.out_proj.bias [256]
-  for (std::int64_t layer = 0; layer < 6; ++layer) {
-    std::copy_n(parameters + (2902032 - layer * 527104), 256, packed + 24576 + layer * 256);
-  }
-  // transformer_blocks.{}.norm2.weight [256]
-  for (std::int64_t layer = 0; layer < 6; ++layer) {
-    std::copy_n(parameters + (2901520 - layer * 527104), 256, packed + 26112 + layer * 256);
-  }
-  // transformer_blocks.{}.norm2.bias [256]
-  for (std::int64_t layer = 0; layer < 6; ++layer) {
-    std::copy_n(parameters + (2901776 - layer * 527104), 256, packed + 27648 + layer * 256);
-  }
-  // transformer_blocks.{}.ffn.linear1.bias [512]
-  for (std::int64_t layer = 0; layer < 6; ++layer) {
-    std::copy_n(parameters + (2769936 - layer * 527104), 512, packed + 29184 + layer * 512);
-  }
-  // transformer_blocks.{}.ffn.linear2.bias [256]
-  for (std::int64_t layer = 0; layer < 6; ++layer) {
-    std::copy_n(parameters + (2638608 - layer * 527104), 256, packed + 32256 + layer * 256);
-  }
-  // norm.weight [256]
-  std::copy_n(parameters + 2576, 256, packed + 33792);
-  // norm.bias [256]
-  std::copy_n(parameters + 2832, 256, packed + 34048);
-  // head.weight [2560]
-  std::copy_n(parameters + 16, 2560, packed + 34304);
-  // head.bias [10]
-  std::copy_n(parameters, 10, packed + 36864);
-  // cls_token [256]
-  std::copy_n(parameters + 3194896, 256, packed + 36880);
+  pack_rest(parameters, packed);
 }
 
 #if defined(__clang__)
