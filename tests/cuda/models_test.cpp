@@ -178,6 +178,7 @@ TEST_P(CudaBf16, GivesTheCpusNumbersInBf16) {
   }
 }
 
+// Attention's probabilities by the one, what backward reads of the norms' results by the other.
 TEST(CudaAttention, ComputedAgainGivesTheBitsOfTheStored) {
   const Model stored = TESSERA_TOY_MODEL(toy_wide_bf16, TOY_WIDE_BF16),
               again = TESSERA_TOY_MODEL(toy_wide_again_bf16, TOY_WIDE_AGAIN_BF16);

@@ -226,7 +226,7 @@ TEST(CudaSums, OfABiasesGradientAreMadeByTheProductByWarpgroupsThatReadsTheSame)
 
 TEST(CudaSums, OverRowsAreMadeByTheBackwardPassOfANormThatHasWhatTheyAreMadeOf) {
   const graph::Graph tiny = trace<models::VitTiny>("vit_tiny_bf16");
-  const std::string text = kernels_of(tiny, {});
+  const std::string text = kernels_of(tiny, {{norm_inputs, "none"}});
   const auto part = [&](const std::string& of, const std::string& from, const std::string& to) {
     const std::size_t at = of.find(from);
     return at == std::string::npos ? "" : of.substr(at, of.find(to, at) + 1 - at);
@@ -262,12 +262,34 @@ TEST(CudaSums, OverRowsAreMadeByTheBackwardPassOfANormThatHasWhatTheyAreMadeOf) 
     EXPECT_THROW(kernels_of(tiny, {{sums_in_norms, wrong}}), Error) << wrong;
 }
 
+TEST(CudaNorms, KeepTheirInputsForBackwardInThePlaceOfTheirResults) {
+  const graph::Graph tiny = trace<models::VitTiny>("vit_tiny_bf16");
+  const std::string text = kernels_of(tiny, {}), without = kernels_of(tiny, {{norm_inputs, "none"}});
+  const auto run_of = [](const std::string& of) {
+    const std::size_t at = of.find("void run_loss_and_gradients(");
+    return of.substr(at, of.find("\n}\n", at) - at);
+  };
+  const std::string run = run_of(text), stored = run_of(without);
+  for (const char* result : {" blocks_norm1_multiply = ", " blocks_norm2_multiply = "}) {
+    EXPECT_EQ(run.find(result), std::string::npos) << result;
+    EXPECT_NE(stored.find(result), std::string::npos) << result;
+  }
+  EXPECT_NE(run.find("// [B, N+1=197, D=192] x 12 slots, live"), std::string::npos) << "the residual stream";
+  EXPECT_NE(stored.find("// [B, N+1=197, D=192] x 2 slots, live"), std::string::npos);
+  EXPECT_NE(text.find("= (blocks_add[row * 192 + d] - blocks_norm2_multiply_row[row]) * blocks_norm2_rsqrt[row];"),
+            std::string::npos);
+  EXPECT_THROW(kernels_of(tiny, {{norm_inputs, "all"}}), Error);
+  // What only sums over the batch read besides is stored.
+  EXPECT_NE(run_of(kernels_of(tiny, {{sums_in_norms, "none"}})).find(" blocks_norm1_multiply = "), std::string::npos);
+}
+
 TEST(CudaPrediction, SumsOverRowsTakeTheirWayThroughMemoryAndSharedMemory) {
   GeneratorOptions options;
   options.precision = Precision::bf16;
   const graph::Graph tiny = trace<models::VitTiny>("vit_tiny");
+  options.tiles = {{norm_inputs, "none"}};
   const std::string text = predict(tiny, options, "sm_90a", 256);
-  options.tiles = {{sums_in_norms, "none"}};
+  options.tiles[sums_in_norms] = "none";
   const std::string without = predict(tiny, options, "sm_90a", 256);
   const std::vector<double> norm = row_of(text, "loss_and_gradients", "blocks_norm2_backward"),
                             alone = row_of(without, "loss_and_gradients", "blocks_norm2_backward"),
@@ -284,6 +306,15 @@ TEST(CudaPrediction, SumsOverRowsTakeTheirWayThroughMemoryAndSharedMemory) {
   EXPECT_NEAR(sums[4], partial + 4 * 192 * 4 / 1e6, 0.02);
   EXPECT_NEAR(sums[5], sums[4] / (4.3 * 24 / 132) + 2, 0.2);  // 24 blocks
   EXPECT_NE(text.find("  with 4 sums over its rows\n"), std::string::npos);
+  // Forward does not write the norm's result, but a number of each row, which backward reads.
+  options.tiles = {};
+  const std::string again = predict(tiny, options, "sm_90a", 256);
+  const auto bytes = [&](const std::string& table, const std::string& kernel) {
+    return row_of(table, "loss_and_gradients", kernel).at(4);
+  };
+  EXPECT_NEAR(bytes(again, "blocks_norm1_forward"),
+              bytes(text, "blocks_norm1_forward") - (numbers - 256 * 197) * 4 / 1e6, 0.02);
+  EXPECT_NEAR(bytes(again, "blocks_norm1_backward"), bytes(text, "blocks_norm1_backward") + 256 * 197 * 4 / 1e6, 0.02);
 }
 
 TEST(CudaSums, OfAResidualConnectionAreTheProductsBeforeTheNorm) {

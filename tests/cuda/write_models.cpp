@@ -31,6 +31,9 @@ const std::pair<const std::string, std::string> again{codegen::cuda::without_att
 /// The backward passes of norms make sums over their rows, which are few here, in so many blocks.
 const std::pair<const std::string, std::string> in_norms{codegen::cuda::sums_in_norms, "18"};
 
+/// What backward reads of a norm's result is stored, not computed again.
+const std::pair<const std::string, std::string> results_of_norms{codegen::cuda::norm_inputs, "none"};
+
 void generate(const fs::path& folder, const graph::Graph& traced, const codegen::cuda::Tiles& tiles = {}) {
   codegen::GeneratorOptions options;
   options.targets = {codegen::cpu_targets.front()};
@@ -78,7 +81,8 @@ int run(const fs::path& folder) {
                                                         {"wgmma:blocks_mlp_fc1_forward", "128x128"},
                                                         {"wgmma:blocks_mlp_fc2_forward", "128x192"}});
   generate_both(trace<models::ToyWideVit>("toy_wide_bf16"), {{"wgmma:", "64x128"}, in_norms});
-  generate_both(trace<models::ToyWideVit>("toy_wide_again_bf16"), {{"wgmma:", "64x128"}, again, in_norms});
+  generate_both(trace<models::ToyWideVit>("toy_wide_again_bf16"),
+                {{"wgmma:", "64x128"}, again, in_norms, results_of_norms});
   generate_both(trace_example<WideSelfAttention>("wide_self_attention_bf16"), {{"wgmma:", "64x128"}});
   generate_both(trace_example<WideSelfAttention>("self_attention_again_bf16"), {{"wgmma:", "64x128"}, again});
 
