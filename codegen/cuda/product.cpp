@@ -81,7 +81,7 @@ double Emitter::storing(bool chunk) const {
   for (std::size_t s = 1; s < kernel_.steps.size(); ++s)
     for (const Step::Store& store : step(s).stores) {
       reach(store.value, below);
-      all += memory;
+      all += memory + (rounds(store.to) ? simple : 0);
     }
   for (auto [e, uses] : below) {
     const Expression& x = expression(e);

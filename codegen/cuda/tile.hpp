@@ -42,6 +42,8 @@ inline constexpr const char* without_sums_of_rows = "sums_of_rows:";
 inline constexpr const char* sums_in_norms = "sums_in_norms:";
 /// By this name "none": forward stores what backward reads of a norm's result.
 inline constexpr const char* norm_inputs = "norm_inputs:";
+/// By this name "none": the gradients that linear layers hand to norms stay in single precision.
+inline constexpr const char* norm_gradients = "norm_gradients:";
 
 /// A number of equal products.
 struct Products {

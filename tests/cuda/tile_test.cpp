@@ -283,6 +283,33 @@ TEST(CudaNorms, KeepTheirInputsForBackwardInThePlaceOfTheirResults) {
   EXPECT_NE(run_of(kernels_of(tiny, {{sums_in_norms, "none"}})).find(" blocks_norm1_multiply = "), std::string::npos);
 }
 
+TEST(CudaNorms, ReadInBf16WhatLinearLayersHandThemOfGradients) {
+  const graph::Graph tiny = trace<models::VitTiny>("vit_tiny_bf16");
+  const std::string text = kernels_of(tiny, {}), without = kernels_of(tiny, {{norm_gradients, "none"}});
+  const auto kernel = [](const std::string& of, const std::string& name) {
+    const std::size_t at = of.find(" " + name + "(");
+    return at == std::string::npos ? "" : of.substr(at, of.find("\n}\n", at) - at);
+  };
+  const auto has = [&](const std::string& of, const std::string& name, const std::string& part) {
+    return kernel(of, name).find(part) != std::string::npos;
+  };
+  for (const std::string linear : {"blocks_mlp_fc1_backward", "blocks_attn_qkv_backward", "head_backward"})
+    for (const std::string kind : {"", "_wgmma"}) {
+      if (kernel(text, linear + kind).empty() && linear == "head_backward" && kind == "_wgmma") continue;
+      EXPECT_TRUE(has(text, linear + kind, " = rounded(sum);")) << kernel(text, linear + kind);
+      EXPECT_TRUE(has(without, linear + kind, "] = sum;")) << kernel(without, linear + kind);
+    }
+  for (const char* norm : {"blocks_norm1_backward", "blocks_norm2_backward", "norm_backward"}) {
+    EXPECT_TRUE(has(text, norm, "widened(")) << kernel(text, norm);
+    EXPECT_FALSE(has(without, norm, "widened(")) << kernel(without, norm);
+  }
+  // What is added up along the residual stream stays exact, and so does what is no gradient.
+  EXPECT_TRUE(has(text, "blocks_norm2_backward", " real* __restrict d_blocks_add,"))
+      << kernel(text, "blocks_norm2_backward");
+  EXPECT_FALSE(has(text, "blocks_attn_proj_forward", "rounded(")) << kernel(text, "blocks_attn_proj_forward");
+  EXPECT_THROW(kernels_of(tiny, {{norm_gradients, "bf16"}}), Error);
+}
+
 TEST(CudaPrediction, SumsOverRowsTakeTheirWayThroughMemoryAndSharedMemory) {
   GeneratorOptions options;
   options.precision = Precision::bf16;
@@ -305,7 +332,7 @@ TEST(CudaPrediction, SumsOverRowsTakeTheirWayThroughMemoryAndSharedMemory) {
   EXPECT_GT(norm[5], 2 * 4 * 4 * numbers / (128 * 1750. * 132) + 2) << "of shared memory, which is faster";
   EXPECT_NEAR(sums[4], partial + 4 * 192 * 4 / 1e6, 0.02);
   EXPECT_NEAR(sums[5], sums[4] / (4.3 * 24 / 132) + 2, 0.2);  // 24 blocks
-  EXPECT_NE(text.find("  with 4 sums over its rows\n"), std::string::npos);
+  EXPECT_NE(text.find("  with 4 sums over its rows"), std::string::npos);
   // Forward does not write the norm's result, but a number of each row, which backward reads.
   options.tiles = {};
   const std::string again = predict(tiny, options, "sm_90a", 256);
@@ -315,6 +342,13 @@ TEST(CudaPrediction, SumsOverRowsTakeTheirWayThroughMemoryAndSharedMemory) {
   EXPECT_NEAR(bytes(again, "blocks_norm1_forward"),
               bytes(text, "blocks_norm1_forward") - (numbers - 256 * 197) * 4 / 1e6, 0.02);
   EXPECT_NEAR(bytes(again, "blocks_norm1_backward"), bytes(text, "blocks_norm1_backward") + 256 * 197 * 4 / 1e6, 0.02);
+  // What norms read of linear layers is half as long in bf16.
+  EXPECT_NE(again.find("  with 4 sums over its rows, reads bf16\n"), std::string::npos) << again;
+  options.tiles = {{norm_gradients, "none"}};
+  const std::string exact = predict(tiny, options, "sm_90a", 256);
+  EXPECT_EQ(exact.find("reads bf16"), std::string::npos) << exact;
+  for (const char* kernel : {"blocks_norm1_backward", "blocks_norm2_backward", "blocks_mlp_fc1_backward_wgmma"})
+    EXPECT_NEAR(bytes(again, kernel), bytes(exact, kernel) - numbers * 2 / 1e6, 0.02) << kernel;
 }
 
 TEST(CudaSums, OfAResidualConnectionAreTheProductsBeforeTheNorm) {
@@ -362,13 +396,14 @@ TEST(CudaPrediction, OperationsAreTheGraphsAndTimeIsWhatTheSlowestPartTakes) {
   EXPECT_NEAR(all[0] * 1e9, static_cast<double>(flops(forward).at(256)), all[0] * 1e7);
   // 256 * 197 rows in tiles of 128 and 768 columns: 394 * 6 blocks, two on each of 132 multiprocessors at a time, and a
   // last wave that is not full takes its time too. Each loads 256 rows and columns, 192 deep, at 32 bytes a cycle;
-  // then, while the other does so, it stores its sums: 56 instructions for each, GELU among them, 128 in a cycle.
+  // then, while the other does so, it stores its sums: 57 instructions for each, with GELU and rounding, 128 in a
+  // cycle.
   const std::vector<double> fc1 = row_of(text, "forward", "blocks_mlp_fc1_forward");
   ASSERT_EQ(fc1.size(), 6u) << text;
   EXPECT_EQ(fc1[0], 11);  // the last layer has a kernel of its own
   EXPECT_EQ(fc1[1], 394 * 6);
   EXPECT_NEAR(fc1[3], 2e-9 * 256 * 197 * 768 * 192, 0.2);
-  EXPECT_NEAR(fc1[5], 18 / 2 * (256 * 192 * 2 / 32 + 1000 + 128 * 128 * 56 / 128) / 1750. + 2, 0.1);
+  EXPECT_NEAR(fc1[5], 18 / 2 * (256 * 192 * 2 / 32 + 1000 + 128 * 128 * 57 / 128) / 1750. + 2, 0.1);
   // By warpgroups 394 blocks, one on each multiprocessor at a time, in three waves; on sm_80 there are none.
   const std::vector<double> fc2 = row_of(text, "forward", "blocks_mlp_fc2_forward_wgmma");
   ASSERT_EQ(fc2.size(), 6u) << text;

@@ -31,6 +31,9 @@ const std::pair<const std::string, std::string> again{codegen::cuda::without_att
 /// The backward passes of norms make sums over their rows, which are few here, in so many blocks.
 const std::pair<const std::string, std::string> in_norms{codegen::cuda::sums_in_norms, "18"};
 
+/// The gradients that norms read are not rounded: the CPU rounds none of them.
+const std::pair<const std::string, std::string> exact_gradients{codegen::cuda::norm_gradients, "none"};
+
 /// What backward reads of a norm's result is stored, not computed again.
 const std::pair<const std::string, std::string> results_of_norms{codegen::cuda::norm_inputs, "none"};
 
@@ -80,9 +83,9 @@ int run(const fs::path& folder) {
                                                         {"blocks_mlp_fc2_forward", "128x64"},
                                                         {"wgmma:blocks_mlp_fc1_forward", "128x128"},
                                                         {"wgmma:blocks_mlp_fc2_forward", "128x192"}});
-  generate_both(trace<models::ToyWideVit>("toy_wide_bf16"), {{"wgmma:", "64x128"}, in_norms});
+  generate_both(trace<models::ToyWideVit>("toy_wide_bf16"), {{"wgmma:", "64x128"}, in_norms, exact_gradients});
   generate_both(trace<models::ToyWideVit>("toy_wide_again_bf16"),
-                {{"wgmma:", "64x128"}, again, in_norms, results_of_norms});
+                {{"wgmma:", "64x128"}, again, in_norms, exact_gradients, results_of_norms});
   generate_both(trace_example<WideSelfAttention>("wide_self_attention_bf16"), {{"wgmma:", "64x128"}});
   generate_both(trace_example<WideSelfAttention>("self_attention_again_bf16"), {{"wgmma:", "64x128"}, again});
 
