@@ -54,11 +54,11 @@ int run(const fs::path& folder) {
   generate(folder, trace<models::VitTiny>("vit_tiny_again_bf16"), {again});
   generate(folder, trace_example<models::SelfAttention2d<{}>>("self_attention_2d"));
   generate(folder, trace_example<models::SelfAttention2d<{}>>("self_attention_2d_bf16"));
-  // Norms as wide as those of ViT-Base and -Large.
-  generate(folder,
-           trace<models::Vit<{.image = 96, .patch = 16, .width = 768, .heads = 12, .depth = 2}>>("wide_norms_bf16"));
-  generate(folder,
-           trace<models::Vit<{.image = 96, .patch = 16, .width = 1024, .heads = 16, .depth = 2}>>("wider_norms_bf16"));
+  generate(folder, trace<models::CifarVit<{}>>("vit_cifar_bf16"));
+  generate(folder, trace<models::VitSmall>("vit_small_bf16"));
+  generate(folder, trace<models::VitBase>("vit_base_bf16"));
+  generate(folder, trace<models::VitLarge>("vit_large_bf16"));
+  generate(folder, trace<models::VitHuge>("vit_huge_bf16"));
   auto generate_both = [&](const graph::Graph& traced, const codegen::cuda::Tiles& tiles = {}) {
     generate(folder, traced, tiles);
     write(folder / (traced.name + "_cuda_host.cpp"),
@@ -70,7 +70,8 @@ int run(const fs::path& folder) {
         trace_example<ToySelfAttention>("toy_self_attention_bf16"),
         trace_example<models::SentenceAttention>("sentence_attention"),
         trace_example<models::SentenceAttention>("sentence_attention_bf16"),
-        trace_example<models::ScalarGraph>("scalar_graph")})
+        trace_example<models::ScalarGraph>("scalar_graph"), trace<models::ToyCifarVit>("toy_cifar_bf16"),
+        trace<models::ToyNotebookVit>("toy_notebook_bf16")})
     generate_both(traced);
   generate_both(trace<models::ToyCifarVit>("toy_cifar"), {in_norms});
   generate_both(trace<models::ToyNotebookVit>("toy_notebook"), {in_norms});
