@@ -270,6 +270,9 @@ Writes the sources of {1}: C header, kernels for each instruction set, program.
                  sums_of_rows:none: no product by warpgroups sums the gradient of a bias by the way
                  sums_in_norms:none: nor does the backward pass of a norm those of its weight, its bias and the biases
                  beside it; sums_in_norms:BLOCKS: it has so many blocks, whatever suits it
+                 norm_inputs:none: the forward pass of a norm stores what backward reads of its result, which is else
+                 computed again from the norm's input
+                 norm_gradients:none: in bf16 the gradients that linear layers hand to norms stay in single precision
   --predict ARCH instead of writing anything, print what each CUDA kernel should take on sm_80 or sm_90a
   --batch N      with so many images (default: the recipe's batch)
   --real TYPE    float (default), or double: for checking gradients, with --isa scalar
@@ -318,8 +321,8 @@ int generator_main(const graph::Graph& declared, int argc, char** argv) {
           tile.erase(0, named + 1);
         }
         std::string kind;
-        for (const std::string named :
-             {"wgmma:", cuda::without_attention_gradient, cuda::without_sums_of_rows, cuda::sums_in_norms})
+        for (const std::string named : {"wgmma:", cuda::without_attention_gradient, cuda::without_sums_of_rows,
+                                        cuda::sums_in_norms, cuda::norm_inputs, cuda::norm_gradients})
           if (tile.starts_with(named)) kind = named;
         options.tiles[kind + kernel] = tile.substr(kind.size());
       } else if (option == "--predict") {

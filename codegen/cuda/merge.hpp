@@ -47,6 +47,12 @@ struct RowSums {
   std::int64_t numbers() const { return count * length; }  ///< of a warp, in shared memory
 };
 RowSums row_sums_of(const KernelProgram& program, const Kernel& k);
+/// What a norm's backward pass reads of the forward one's result, it computes again from the norm's input, which is
+/// kept in the place of that result, and from numbers of each row.
+void keep_inputs_of_norms(KernelProgram& program, const Tiles& tiles);
+/// The gradients that linear layers hand to norms as they are, in bf16: those are stored as such.
+void round_gradients_of_norms(KernelProgram& program, const Tiles& tiles);
+
 /// Whether a tensor holds the partial sums that some kernel of rows makes.
 bool is_partial(const KernelProgram& program, int tensor);
 

@@ -154,7 +154,9 @@ Plan plan_for_gpu(KernelProgram program, const Tiles& tiles) {
     throw Error("of sums_of_rows there is no tile " + sums->second);
   merge_sums(plan.program);
   sum_in_products(plan.program);
+  round_gradients_of_norms(plan.program, tiles);
   sums_in_rows(plan.program, tiles);
+  keep_inputs_of_norms(plan.program, tiles);
   sums_behind_products(plan.program);
   for (const Tensor& t : plan.program.tensors) plan.layouts.push_back(layout_on_gpu(t));
   plan.stages = make_stages(plan.program);

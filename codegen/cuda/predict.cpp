@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <functional>
+#include <range/v3/algorithm/any_of.hpp>
 #include <range/v3/algorithm/count_if.hpp>
 #include <set>
 #include <tuple>
@@ -99,6 +100,13 @@ class Prediction {
     return points;
   }
 
+  static bool reads_bf16(const KernelProgram& program, const Kernel& k) {
+    return ranges::any_of(k.expressions, [&](const Expression& e) {
+      return e.kind == Expression::Kind::load &&
+             program.tensors[static_cast<std::size_t>(e.access.tensor)].element == Element::bf16;
+    });
+  }
+
   /// Each operation once for each point, each element moved once. `stores`: what the kernel stores, not partial sums.
   static Work work_of(const Plan& plan, const Kernel& k, bool stores, std::int64_t batch) {
     Places moved;
@@ -184,6 +192,8 @@ class Prediction {
         kernels.back().shared_bytes = linear([&](std::int64_t batch) { return moved * points_of(k, batch); });
         kernels.back().shape = fmt::format("with {} sums over its rows", sums.count);
       }
+      if (k.anchor == Anchor::row && reads_bf16(plan.program, k))
+        kernels.back().shape += kernels.back().shape.empty() ? "reads bf16" : ", reads bf16";
       for (const Emitted& e : on_sm_90a) kernels.push_back(row(e, "sm_90a", times, work));
     }
   }

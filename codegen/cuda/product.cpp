@@ -81,7 +81,7 @@ double Emitter::storing(bool chunk) const {
   for (std::size_t s = 1; s < kernel_.steps.size(); ++s)
     for (const Step::Store& store : step(s).stores) {
       reach(store.value, below);
-      all += memory;
+      all += memory + (rounds(store.to) ? simple : 0);
     }
   for (auto [e, uses] : below) {
     const Expression& x = expression(e);
@@ -114,7 +114,17 @@ Emitted Emitter::matrix_product(const Factors& f, bool chunk) {
     products.depth = ceiling(products.depth, chunks_);
     products.count = chunks_;
   }
-  const Tile tile = choose_tile(plan_.program.precision, products, wanted_tile(""));
+  Tile tile = choose_tile(plan_.program.precision, products, wanted_tile(""));
+  const auto in_eights = [&](int value, const std::vector<int>& across) {
+    const bool deep = lies_deep(value, across, f.depth);
+    // A chunk of the depth begins where its first image does.
+    const bool begins = !(chunk && deep) || depths.per_batch % 8 == 0;
+    return begins && lies_in_eights(value, deep ? f.depth : across);
+  };
+  const bool left_eights = tensor && in_eights(f.left, f.rows), right_eights = tensor && in_eights(f.right, f.columns);
+  // Beside 64 sums the numbers that come one by one do not fit into 128 registers.
+  if (tensor && !(left_eights && right_eights) && tile.rows * tile.columns / tile.threads >= 64)
+    tile.blocks = std::min(tile.blocks, 256 / tile.threads);
   blocks_of_product(e, tile, f, chunk, products);
   e.shared_bytes = call(tile.function + "_bytes", {integer(tile.rows), integer(tile.columns)});
   if (tensor) {
@@ -147,13 +157,10 @@ Emitted Emitter::matrix_product(const Factors& f, bool chunk) {
   const Expr from = chunk ? name("begin") * depths.per_batch : integer(0);
   const Expr to = chunk ? name("end") * depths.per_batch : times_batch(depths);
   std::string function = fmt::format("{}<{}, {}, {}", tile.function, tile.rows, tile.columns, tile.division);
-  for (const auto& [value, across] : {std::pair{f.left, f.rows}, std::pair{f.right, f.columns}}) {
-    const bool deep = lies_deep(value, across, f.depth);
+  for (const auto& [deep, eights] : {std::pair{lies_deep(f.left, f.rows, f.depth), left_eights},
+                                     std::pair{lies_deep(f.right, f.columns, f.depth), right_eights}}) {
     function += fmt::format(", {}", deep);
-    if (!tensor) continue;
-    // A chunk of the depth begins where its first image does.
-    const bool begins = !(chunk && deep) || depths.per_batch % 8 == 0;
-    function += fmt::format(", {}", begins && lies_in_eights(value, deep ? f.depth : across));
+    if (tensor) function += fmt::format(", {}", eights);
   }
   b.push_back(tree::evaluate(call(function + ">", {times_batch(row_count), times_batch(column_count), from, to,
                                                    name("left"), name("right"), name("store")})));

@@ -40,6 +40,10 @@ inline constexpr const char* without_attention_gradient = "attention_gradient:";
 inline constexpr const char* without_sums_of_rows = "sums_of_rows:";
 /// By this name "none": no kernel of rows makes sums over its rows; a number: those that can do, in so many blocks.
 inline constexpr const char* sums_in_norms = "sums_in_norms:";
+/// By this name "none": forward stores what backward reads of a norm's result.
+inline constexpr const char* norm_inputs = "norm_inputs:";
+/// By this name "none": the gradients that linear layers hand to norms stay in single precision.
+inline constexpr const char* norm_gradients = "norm_gradients:";
 
 /// A number of equal products.
 struct Products {

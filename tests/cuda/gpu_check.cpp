@@ -19,9 +19,11 @@
 #include "sentence_attention_cuda.h"
 #include "tests/cuda/gpu/device_array.hpp"
 #include "tests/cuda/model_run.hpp"
+#include "toy_cifar_bf16_cuda.h"
 #include "toy_cifar_cuda.h"
 #include "toy_mnist_bf16_cuda.h"
 #include "toy_mnist_cuda.h"
+#include "toy_notebook_bf16_cuda.h"
 #include "toy_notebook_cuda.h"
 #include "toy_self_attention_bf16_cuda.h"
 #include "toy_self_attention_cuda.h"
@@ -43,7 +45,10 @@ using tessera::cuda_gpu::DeviceArray;
 using namespace tessera::test;
 
 /// Which stay as near to the CPU's single precision as bf16 does.
-const Model models_of_bf16[] = {TESSERA_TOY_MODEL_BF16(toy_mnist, TOY_MNIST), TESSERA_TOY_MODEL_BF16(toy_vit, TOY_VIT),
+const Model models_of_bf16[] = {TESSERA_TOY_MODEL_BF16(toy_mnist, TOY_MNIST),
+                                TESSERA_TOY_MODEL_BF16(toy_cifar, TOY_CIFAR),
+                                TESSERA_TOY_MODEL_BF16(toy_vit, TOY_VIT),
+                                TESSERA_TOY_MODEL_BF16(toy_notebook, TOY_NOTEBOOK),
                                 TESSERA_TOY_MODEL_BF16(toy_self_attention, TOY_SELF_ATTENTION),
                                 TESSERA_TOY_MODEL_BF16(sentence_attention, SENTENCE_ATTENTION)};
 /// Both round at the same places.

@@ -16,9 +16,11 @@
 #include "tests/cuda/host/device_array.hpp"
 #include "tests/cuda/host/run.hpp"
 #include "tests/cuda/model_run.hpp"
+#include "toy_cifar_bf16_cuda.h"
 #include "toy_cifar_cuda.h"
 #include "toy_mnist_bf16_cuda.h"
 #include "toy_mnist_cuda.h"
+#include "toy_notebook_bf16_cuda.h"
 #include "toy_notebook_cuda.h"
 #include "toy_self_attention_bf16_cuda.h"
 #include "toy_self_attention_cuda.h"
@@ -42,7 +44,10 @@ const Model models[] = {TESSERA_TOY_MODEL(toy_mnist, TOY_MNIST),
                         TESSERA_TOY_MODEL(toy_self_attention, TOY_SELF_ATTENTION),
                         TESSERA_TOY_MODEL(sentence_attention, SENTENCE_ATTENTION),
                         TESSERA_TOY_MODEL(scalar_graph, SCALAR_GRAPH)};
-const Model models_of_bf16[] = {TESSERA_TOY_MODEL_BF16(toy_mnist, TOY_MNIST), TESSERA_TOY_MODEL_BF16(toy_vit, TOY_VIT),
+const Model models_of_bf16[] = {TESSERA_TOY_MODEL_BF16(toy_mnist, TOY_MNIST),
+                                TESSERA_TOY_MODEL_BF16(toy_cifar, TOY_CIFAR),
+                                TESSERA_TOY_MODEL_BF16(toy_vit, TOY_VIT),
+                                TESSERA_TOY_MODEL_BF16(toy_notebook, TOY_NOTEBOOK),
                                 TESSERA_TOY_MODEL_BF16(toy_self_attention, TOY_SELF_ATTENTION),
                                 TESSERA_TOY_MODEL_BF16(sentence_attention, SENTENCE_ATTENTION)};
 const Model rounded_on_both[] = {TESSERA_TOY_MODEL(toy_wide_bf16, TOY_WIDE_BF16),
@@ -178,6 +183,7 @@ TEST_P(CudaBf16, GivesTheCpusNumbersInBf16) {
   }
 }
 
+// Attention's probabilities by the one, what backward reads of the norms' results by the other.
 TEST(CudaAttention, ComputedAgainGivesTheBitsOfTheStored) {
   const Model stored = TESSERA_TOY_MODEL(toy_wide_bf16, TOY_WIDE_BF16),
               again = TESSERA_TOY_MODEL(toy_wide_again_bf16, TOY_WIDE_AGAIN_BF16);

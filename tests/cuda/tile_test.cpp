@@ -226,7 +226,7 @@ TEST(CudaSums, OfABiasesGradientAreMadeByTheProductByWarpgroupsThatReadsTheSame)
 
 TEST(CudaSums, OverRowsAreMadeByTheBackwardPassOfANormThatHasWhatTheyAreMadeOf) {
   const graph::Graph tiny = trace<models::VitTiny>("vit_tiny_bf16");
-  const std::string text = kernels_of(tiny, {});
+  const std::string text = kernels_of(tiny, {{norm_inputs, "none"}});
   const auto part = [&](const std::string& of, const std::string& from, const std::string& to) {
     const std::size_t at = of.find(from);
     return at == std::string::npos ? "" : of.substr(at, of.find(to, at) + 1 - at);
@@ -262,12 +262,61 @@ TEST(CudaSums, OverRowsAreMadeByTheBackwardPassOfANormThatHasWhatTheyAreMadeOf) 
     EXPECT_THROW(kernels_of(tiny, {{sums_in_norms, wrong}}), Error) << wrong;
 }
 
+TEST(CudaNorms, KeepTheirInputsForBackwardInThePlaceOfTheirResults) {
+  const graph::Graph tiny = trace<models::VitTiny>("vit_tiny_bf16");
+  const std::string text = kernels_of(tiny, {}), without = kernels_of(tiny, {{norm_inputs, "none"}});
+  const auto run_of = [](const std::string& of) {
+    const std::size_t at = of.find("void run_loss_and_gradients(");
+    return of.substr(at, of.find("\n}\n", at) - at);
+  };
+  const std::string run = run_of(text), stored = run_of(without);
+  for (const char* result : {" blocks_norm1_multiply = ", " blocks_norm2_multiply = "}) {
+    EXPECT_EQ(run.find(result), std::string::npos) << result;
+    EXPECT_NE(stored.find(result), std::string::npos) << result;
+  }
+  EXPECT_NE(run.find("// [B, N+1=197, D=192] x 12 slots, live"), std::string::npos) << "the residual stream";
+  EXPECT_NE(stored.find("// [B, N+1=197, D=192] x 2 slots, live"), std::string::npos);
+  EXPECT_NE(text.find("= (blocks_add[row * 192 + d] - blocks_norm2_multiply_row[row]) * blocks_norm2_rsqrt[row];"),
+            std::string::npos);
+  EXPECT_THROW(kernels_of(tiny, {{norm_inputs, "all"}}), Error);
+  // What only sums over the batch read besides is stored.
+  EXPECT_NE(run_of(kernels_of(tiny, {{sums_in_norms, "none"}})).find(" blocks_norm1_multiply = "), std::string::npos);
+}
+
+TEST(CudaNorms, ReadInBf16WhatLinearLayersHandThemOfGradients) {
+  const graph::Graph tiny = trace<models::VitTiny>("vit_tiny_bf16");
+  const std::string text = kernels_of(tiny, {}), without = kernels_of(tiny, {{norm_gradients, "none"}});
+  const auto kernel = [](const std::string& of, const std::string& name) {
+    const std::size_t at = of.find(" " + name + "(");
+    return at == std::string::npos ? "" : of.substr(at, of.find("\n}\n", at) - at);
+  };
+  const auto has = [&](const std::string& of, const std::string& name, const std::string& part) {
+    return kernel(of, name).find(part) != std::string::npos;
+  };
+  for (const std::string linear : {"blocks_mlp_fc1_backward", "blocks_attn_qkv_backward", "head_backward"})
+    for (const std::string kind : {"", "_wgmma"}) {
+      if (kernel(text, linear + kind).empty() && linear == "head_backward" && kind == "_wgmma") continue;
+      EXPECT_TRUE(has(text, linear + kind, " = rounded(sum);")) << kernel(text, linear + kind);
+      EXPECT_TRUE(has(without, linear + kind, "] = sum;")) << kernel(without, linear + kind);
+    }
+  for (const char* norm : {"blocks_norm1_backward", "blocks_norm2_backward", "norm_backward"}) {
+    EXPECT_TRUE(has(text, norm, "widened(")) << kernel(text, norm);
+    EXPECT_FALSE(has(without, norm, "widened(")) << kernel(without, norm);
+  }
+  // What is added up along the residual stream stays exact, and so does what is no gradient.
+  EXPECT_TRUE(has(text, "blocks_norm2_backward", " real* __restrict d_blocks_add,"))
+      << kernel(text, "blocks_norm2_backward");
+  EXPECT_FALSE(has(text, "blocks_attn_proj_forward", "rounded(")) << kernel(text, "blocks_attn_proj_forward");
+  EXPECT_THROW(kernels_of(tiny, {{norm_gradients, "bf16"}}), Error);
+}
+
 TEST(CudaPrediction, SumsOverRowsTakeTheirWayThroughMemoryAndSharedMemory) {
   GeneratorOptions options;
   options.precision = Precision::bf16;
   const graph::Graph tiny = trace<models::VitTiny>("vit_tiny");
+  options.tiles = {{norm_inputs, "none"}};
   const std::string text = predict(tiny, options, "sm_90a", 256);
-  options.tiles = {{sums_in_norms, "none"}};
+  options.tiles[sums_in_norms] = "none";
   const std::string without = predict(tiny, options, "sm_90a", 256);
   const std::vector<double> norm = row_of(text, "loss_and_gradients", "blocks_norm2_backward"),
                             alone = row_of(without, "loss_and_gradients", "blocks_norm2_backward"),
@@ -283,7 +332,23 @@ TEST(CudaPrediction, SumsOverRowsTakeTheirWayThroughMemoryAndSharedMemory) {
   EXPECT_GT(norm[5], 2 * 4 * 4 * numbers / (128 * 1750. * 132) + 2) << "of shared memory, which is faster";
   EXPECT_NEAR(sums[4], partial + 4 * 192 * 4 / 1e6, 0.02);
   EXPECT_NEAR(sums[5], sums[4] / (4.3 * 24 / 132) + 2, 0.2);  // 24 blocks
-  EXPECT_NE(text.find("  with 4 sums over its rows\n"), std::string::npos);
+  EXPECT_NE(text.find("  with 4 sums over its rows"), std::string::npos);
+  // Forward does not write the norm's result, but a number of each row, which backward reads.
+  options.tiles = {};
+  const std::string again = predict(tiny, options, "sm_90a", 256);
+  const auto bytes = [&](const std::string& table, const std::string& kernel) {
+    return row_of(table, "loss_and_gradients", kernel).at(4);
+  };
+  EXPECT_NEAR(bytes(again, "blocks_norm1_forward"),
+              bytes(text, "blocks_norm1_forward") - (numbers - 256 * 197) * 4 / 1e6, 0.02);
+  EXPECT_NEAR(bytes(again, "blocks_norm1_backward"), bytes(text, "blocks_norm1_backward") + 256 * 197 * 4 / 1e6, 0.02);
+  // What norms read of linear layers is half as long in bf16.
+  EXPECT_NE(again.find("  with 4 sums over its rows, reads bf16\n"), std::string::npos) << again;
+  options.tiles = {{norm_gradients, "none"}};
+  const std::string exact = predict(tiny, options, "sm_90a", 256);
+  EXPECT_EQ(exact.find("reads bf16"), std::string::npos) << exact;
+  for (const char* kernel : {"blocks_norm1_backward", "blocks_norm2_backward", "blocks_mlp_fc1_backward_wgmma"})
+    EXPECT_NEAR(bytes(again, kernel), bytes(exact, kernel) - numbers * 2 / 1e6, 0.02) << kernel;
 }
 
 TEST(CudaSums, OfAResidualConnectionAreTheProductsBeforeTheNorm) {
@@ -331,13 +396,14 @@ TEST(CudaPrediction, OperationsAreTheGraphsAndTimeIsWhatTheSlowestPartTakes) {
   EXPECT_NEAR(all[0] * 1e9, static_cast<double>(flops(forward).at(256)), all[0] * 1e7);
   // 256 * 197 rows in tiles of 128 and 768 columns: 394 * 6 blocks, two on each of 132 multiprocessors at a time, and a
   // last wave that is not full takes its time too. Each loads 256 rows and columns, 192 deep, at 32 bytes a cycle;
-  // then, while the other does so, it stores its sums: 56 instructions for each, GELU among them, 128 in a cycle.
+  // then, while the other does so, it stores its sums: 57 instructions for each, with GELU and rounding, 128 in a
+  // cycle.
   const std::vector<double> fc1 = row_of(text, "forward", "blocks_mlp_fc1_forward");
   ASSERT_EQ(fc1.size(), 6u) << text;
   EXPECT_EQ(fc1[0], 11);  // the last layer has a kernel of its own
   EXPECT_EQ(fc1[1], 394 * 6);
   EXPECT_NEAR(fc1[3], 2e-9 * 256 * 197 * 768 * 192, 0.2);
-  EXPECT_NEAR(fc1[5], 18 / 2 * (256 * 192 * 2 / 32 + 1000 + 128 * 128 * 56 / 128) / 1750. + 2, 0.1);
+  EXPECT_NEAR(fc1[5], 18 / 2 * (256 * 192 * 2 / 32 + 1000 + 128 * 128 * 57 / 128) / 1750. + 2, 0.1);
   // By warpgroups 394 blocks, one on each multiprocessor at a time, in three waves; on sm_80 there are none.
   const std::vector<double> fc2 = row_of(text, "forward", "blocks_mlp_fc2_forward_wgmma");
   ASSERT_EQ(fc2.size(), 6u) << text;

@@ -31,6 +31,12 @@ const std::pair<const std::string, std::string> again{codegen::cuda::without_att
 /// The backward passes of norms make sums over their rows, which are few here, in so many blocks.
 const std::pair<const std::string, std::string> in_norms{codegen::cuda::sums_in_norms, "18"};
 
+/// The gradients that norms read are not rounded: the CPU rounds none of them.
+const std::pair<const std::string, std::string> exact_gradients{codegen::cuda::norm_gradients, "none"};
+
+/// What backward reads of a norm's result is stored, not computed again.
+const std::pair<const std::string, std::string> results_of_norms{codegen::cuda::norm_inputs, "none"};
+
 void generate(const fs::path& folder, const graph::Graph& traced, const codegen::cuda::Tiles& tiles = {}) {
   codegen::GeneratorOptions options;
   options.targets = {codegen::cpu_targets.front()};
@@ -48,11 +54,11 @@ int run(const fs::path& folder) {
   generate(folder, trace<models::VitTiny>("vit_tiny_again_bf16"), {again});
   generate(folder, trace_example<models::SelfAttention2d<{}>>("self_attention_2d"));
   generate(folder, trace_example<models::SelfAttention2d<{}>>("self_attention_2d_bf16"));
-  // Norms as wide as those of ViT-Base and -Large.
-  generate(folder,
-           trace<models::Vit<{.image = 96, .patch = 16, .width = 768, .heads = 12, .depth = 2}>>("wide_norms_bf16"));
-  generate(folder,
-           trace<models::Vit<{.image = 96, .patch = 16, .width = 1024, .heads = 16, .depth = 2}>>("wider_norms_bf16"));
+  generate(folder, trace<models::CifarVit<{}>>("vit_cifar_bf16"));
+  generate(folder, trace<models::VitSmall>("vit_small_bf16"));
+  generate(folder, trace<models::VitBase>("vit_base_bf16"));
+  generate(folder, trace<models::VitLarge>("vit_large_bf16"));
+  generate(folder, trace<models::VitHuge>("vit_huge_bf16"));
   auto generate_both = [&](const graph::Graph& traced, const codegen::cuda::Tiles& tiles = {}) {
     generate(folder, traced, tiles);
     write(folder / (traced.name + "_cuda_host.cpp"),
@@ -64,7 +70,8 @@ int run(const fs::path& folder) {
         trace_example<ToySelfAttention>("toy_self_attention_bf16"),
         trace_example<models::SentenceAttention>("sentence_attention"),
         trace_example<models::SentenceAttention>("sentence_attention_bf16"),
-        trace_example<models::ScalarGraph>("scalar_graph")})
+        trace_example<models::ScalarGraph>("scalar_graph"), trace<models::ToyCifarVit>("toy_cifar_bf16"),
+        trace<models::ToyNotebookVit>("toy_notebook_bf16")})
     generate_both(traced);
   generate_both(trace<models::ToyCifarVit>("toy_cifar"), {in_norms});
   generate_both(trace<models::ToyNotebookVit>("toy_notebook"), {in_norms});
@@ -77,8 +84,9 @@ int run(const fs::path& folder) {
                                                         {"blocks_mlp_fc2_forward", "128x64"},
                                                         {"wgmma:blocks_mlp_fc1_forward", "128x128"},
                                                         {"wgmma:blocks_mlp_fc2_forward", "128x192"}});
-  generate_both(trace<models::ToyWideVit>("toy_wide_bf16"), {{"wgmma:", "64x128"}, in_norms});
-  generate_both(trace<models::ToyWideVit>("toy_wide_again_bf16"), {{"wgmma:", "64x128"}, again, in_norms});
+  generate_both(trace<models::ToyWideVit>("toy_wide_bf16"), {{"wgmma:", "64x128"}, in_norms, exact_gradients});
+  generate_both(trace<models::ToyWideVit>("toy_wide_again_bf16"),
+                {{"wgmma:", "64x128"}, again, in_norms, exact_gradients, results_of_norms});
   generate_both(trace_example<WideSelfAttention>("wide_self_attention_bf16"), {{"wgmma:", "64x128"}});
   generate_both(trace_example<WideSelfAttention>("self_attention_again_bf16"), {{"wgmma:", "64x128"}, again});
 
