@@ -20,31 +20,55 @@ std::vector<std::int32_t> shuffled(std::int64_t count, std::uint64_t seed, std::
   return order;
 }
 
+Batches::Room::Room(const Dataset& data, const Recipe& recipe, std::int64_t classes, std::int64_t alignment)
+    : images(Arena::of_floats(recipe.batch * data.image_size(), alignment)),
+      labels(static_cast<std::int64_t>(sizeof(std::int32_t)) * recipe.batch, alignment),
+      targets(Arena::of_floats(recipe.softens() ? recipe.batch * classes : 0, alignment)) {}
+
 Batches::Batches(const Dataset& data, const Recipe& recipe, std::int64_t classes, std::int64_t alignment)
     : data_(data),
       recipe_(recipe),
       classes_(classes),
-      images_(Arena::of_floats(recipe.batch * data.image_size(), alignment)),
-      labels_(static_cast<std::int64_t>(sizeof(std::int32_t)) * recipe.batch, alignment),
-      targets_(Arena::of_floats(recipe.softens() ? recipe.batch * classes : 0, alignment)) {}
+      alignment_(alignment),
+      given_(data, recipe, classes, alignment) {}
 
 void Batches::begin(std::int64_t epoch, std::int64_t position) {
   order_ = shuffled(data_.size(), recipe_.seed, epoch);
   epoch_ = epoch;
   position_ = position;
+  prepared_ = false;
 }
 
 const Batch* Batches::next() {
+  if (position_ >= data_.size()) return nullptr;
+  if (std::exchange(prepared_, false))
+    std::swap(given_, *ahead_);
+  else
+    fill(given_);
+  position_ += given_.batch.size;
+  return &given_.batch;
+}
+
+void Batches::prepare() {
+  if (prepared_ || position_ >= data_.size()) return;
+  if (!ahead_) ahead_.emplace(data_, recipe_, classes_, alignment_);
+  fill(*ahead_);
+  prepared_ = true;
+}
+
+void Batches::fill(Room& room) const {
   const std::int64_t size = std::min(recipe_.batch, data_.size() - position_);
-  if (size <= 0) return nullptr;
   // What chance decides depends on the epoch and the place in it alone, so that a resumed run draws the same.
   const auto place = [&](std::int64_t position) {
     return static_cast<std::uint64_t>(epoch_) << 32 | static_cast<std::uint64_t>(position);
   };
-  auto* const labels = static_cast<std::int32_t*>(labels_.data());
+  auto* const labels = static_cast<std::int32_t*>(room.labels.data());
+#ifdef _OPENMP
+#pragma omp parallel for schedule(static)
+#endif
   for (std::int64_t i = 0; i < size; ++i) {
     const std::int64_t index = order_[static_cast<std::size_t>(position_ + i)];
-    float* const to = images_.floats() + i * data_.image_size();
+    float* const to = room.images.floats() + i * data_.image_size();
     if (recipe_.augment.any()) {
       Random random(recipe_.seed, augmenting, place(position_ + i));
       const Bytes image =
@@ -57,12 +81,10 @@ const Batch* Batches::next() {
   }
   if (recipe_.softens()) {
     Random random(recipe_.seed, mixing, place(position_));
-    mix(recipe_, size, data_.channels, data_.height, data_.width, classes_, labels, images_.floats(), targets_.floats(),
-        random);
+    mix(recipe_, size, data_.channels, data_.height, data_.width, classes_, labels, room.images.floats(),
+        room.targets.floats(), random);
   }
-  position_ += size;
-  batch_ = {images_.floats(), labels, recipe_.softens() ? targets_.floats() : nullptr, size};
-  return &batch_;
+  room.batch = {room.images.floats(), labels, recipe_.softens() ? room.targets.floats() : nullptr, size};
 }
 
 }  // namespace tessera::runtime

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "runtime/arena.hpp"
@@ -22,7 +23,8 @@ struct Batch {
   std::int64_t size = 0;
 };
 
-/// Goes through a data set epoch by epoch in shuffled batches. The last batch of an epoch may be smaller.
+/// Goes through a data set epoch by epoch in shuffled batches. The last batch of an epoch may be smaller. Threads share
+/// out a batch's images; what comes of them is the same for any number of threads.
 class Batches {
  public:
   /// `data` must outlive this. `classes` are the model's. What is read lies at addresses that `alignment` divides.
@@ -32,17 +34,28 @@ class Batches {
   void begin(std::int64_t epoch, std::int64_t position);
   /// The next batch, valid until the next call; nullptr at the end of the epoch.
   const Batch* next();
+  /// Prepares what next() will give, beside the present batch: while a GPU computes. Takes memory for a second batch.
+  void prepare();
 
-  std::int64_t position() const { return position_; }  ///< images seen of this epoch
+  std::int64_t position() const { return position_; }  ///< images seen of this epoch, up to the last one that was given
 
  private:
+  struct Room {
+    Room(const Dataset& data, const Recipe& recipe, std::int64_t classes, std::int64_t alignment);
+    Arena images, labels, targets;
+    Batch batch;
+  };
+
+  void fill(Room& room) const;
+
   const Dataset& data_;
   Recipe recipe_;
-  std::int64_t classes_;
+  std::int64_t classes_, alignment_;
   std::vector<std::int32_t> order_;
   std::int64_t epoch_ = 0, position_ = 0;
-  Arena images_, labels_, targets_;
-  Batch batch_;
+  Room given_;
+  std::optional<Room> ahead_;
+  bool prepared_ = false;
 };
 
 }  // namespace tessera::runtime

@@ -10,6 +10,9 @@
 #include "runtime/digits.hpp"
 #include "runtime/preprocess.hpp"
 #include "tests/runtime/sample_table.hpp"
+#ifdef _OPENMP
+#include <omp.h>
+#endif
 
 namespace tessera::runtime {
 namespace {
@@ -73,6 +76,47 @@ TEST(Batches, GoOnFromAPositionAsIfTheyHadNeverStopped) {
   ASSERT_TRUE(a && b);
   EXPECT_TRUE(std::equal(a->images, a->images + a->size * 784, b->images));
   EXPECT_TRUE(std::equal(a->labels, a->labels + a->size, b->labels));
+}
+
+// By several threads, and prepared beside the batch before: with all that chance has a hand in.
+TEST(Batches, AreTheSameBitsHoweverTheyArePrepared) {
+  const Dataset data = draw_digits(50, 1, Split::train);
+  Recipe recipe{.batch = 16};
+  recipe.augment = {.crop = 2, .flip = true, .operations = 1, .magnitude = 5, .erase = 0.25};
+  recipe.smoothing = 0.1, recipe.mixup = 0.2, recipe.cutmix = 1;
+  Batches alone(data, recipe, 10, 64), ahead(data, recipe, 10, 64);
+  for (std::int64_t epoch = 0; epoch < 2; ++epoch) {
+    alone.begin(epoch, 16 * epoch);
+    ahead.begin(epoch, 16 * epoch);
+    while (true) {
+#ifdef _OPENMP
+      omp_set_num_threads(1);
+#endif
+      const Batch* const a = alone.next();
+#ifdef _OPENMP
+      omp_set_num_threads(3);
+#endif
+      const Batch* const b = ahead.next();
+      ASSERT_EQ(a == nullptr, b == nullptr);
+      if (!a) break;
+      const std::int64_t seen = ahead.position();
+      if (epoch == 0 || seen < 40) ahead.prepare();  // before the present one is read; at the end there is none
+      EXPECT_EQ(ahead.position(), seen);
+      EXPECT_EQ(seen, alone.position());
+      ASSERT_EQ(a->size, b->size);
+      EXPECT_TRUE(std::equal(a->images, a->images + a->size * 784, b->images)) << seen;
+      EXPECT_TRUE(std::equal(a->labels, a->labels + a->size, b->labels)) << seen;
+      EXPECT_TRUE(std::equal(a->targets, a->targets + a->size * 10, b->targets)) << seen;
+    }
+  }
+  // What was prepared for one epoch is not given in another.
+  alone.begin(5, 0), ahead.begin(5, 0);
+  ahead.next(), ahead.prepare(), ahead.begin(5, 0);
+  const Batch *const a = alone.next(), *const b = ahead.next();
+  EXPECT_TRUE(std::equal(a->images, a->images + a->size * 784, b->images));
+#ifdef _OPENMP
+  omp_set_num_threads(1);
+#endif
 }
 
 TEST(Normalize, MapsPixelsToTheUnitIntervalThenByMeanAndDeviation) {
