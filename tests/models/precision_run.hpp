@@ -65,7 +65,7 @@ inline Results run(const EmittedModel& m, const Floats& parameters, const Batch&
 }
 
 inline bool equal(const Floats& a, const Floats& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0);
 }
 
 /// |difference| / |expected|, over all.
