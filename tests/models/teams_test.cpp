@@ -95,7 +95,8 @@ TEST_P(Teams, GiveTheBitsOfAllImagesAtOnceWithAnyFewerOfThem) {
     omp_set_num_threads(1);
     const Floats whole = run(batch, batch);
     const std::int64_t fewest = (batch + 15) / 16;
-    for (const auto& [threads, at_once] : {std::pair{1, fewest}, std::pair{3, batch / 2}}) {
+    for (const auto& [threads, at_once] :
+         {std::pair{1, fewest}, std::pair{3, fewest}, std::pair{3, batch / 2}, std::pair{3, batch}}) {
       omp_set_num_threads(threads);
       const Floats parts = run(batch, at_once);
       EXPECT_EQ(std::memcmp(parts.data(), whole.data(), whole.size() * sizeof(float)), 0)
