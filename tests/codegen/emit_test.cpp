@@ -66,6 +66,33 @@ TEST(Emit, WritesIntoTheLoopWhatTheRecipeAsksForAndNothingElse) {
   }
 }
 
+TEST(Emit, AnUpdateSparesWeightsThatDoNotDecayFromIt) {
+  const auto update_of = [](const graph::Graph& traced) {
+    GeneratorOptions options;
+    options.targets = {codegen::cpu_targets.front()};
+    const std::string text = codegen::generate(traced, options).at("probe_scalar.cpp");
+    const std::size_t at = text.find("void probe_update_and_pack_scalar(");
+    return text.substr(at, text.find("\n}\n", at) - at);
+  };
+  // The statement that updates a weight.
+  const auto updates = [](const std::string& text, const std::string& weight) {
+    const std::size_t at = text.find("update(", text.find("// " + weight));
+    return text.substr(at, text.find(';', at) - at);
+  };
+  graph::Graph traced = trace<DigitProbe>("probe");
+  const std::string both = update_of(traced);
+  EXPECT_EQ(both.find("none"), std::string::npos) << both;
+  for (graph::Node& n : traced.nodes)
+    if (n.name == "hidden.weight") n.decay = false;
+  const std::string one = update_of(traced);
+  EXPECT_NE(one.find("  const float none = 0;\n"), std::string::npos) << one;
+  for (const auto& [text, decays] : {std::pair{both, true}, std::pair{one, false}}) {
+    const std::string update = updates(text, "hidden.weight");
+    EXPECT_EQ(update.find(" decay,") != std::string::npos, decays) << update;
+    EXPECT_EQ(update.find(" &none,") != std::string::npos, !decays) << update;
+  }
+}
+
 TEST(Emit, FindsTheGridOfPatchesThatAModelCutsItsImagesInto) {
   const auto grid = [](graph::Graph traced) {
     codegen::ModelFiles model;
