@@ -9,7 +9,7 @@ double seconds_of(Function function, bool wide) {
   if (function == Function::none) return 0;
   alignas(64) float x[floats], y[floats];
   for (int i = 0; i < floats; ++i) x[i] = static_cast<float>(i % 7 - 3);
-  const double best = fastest_of_thirty([&] {
+  const double best = fastest_of(30, [&] {
     for (int pass = 0; pass < passes; ++pass)
       (wide ? apply_avx512 : apply_avx2)(function, x, y, floats / (wide ? 16 : 8));
   });

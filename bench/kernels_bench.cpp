@@ -107,6 +107,7 @@ void run(benchmark::State& state, const Kernel& kernel) {
   if (kernel.products > 0) {
     const double rate = 2 * kernel.products * static_cast<double>(batch) / seconds / 1e9;
     state.counters["GFLOP/s"] = rate;
+    state.counters["%clock"] = 100 * rate / ceiling_after_work_gflops(wide, threads());
     state.counters["%ceiling"] = 100 * rate / ceiling_gflops(wide, threads());
   } else {
     const std::int64_t floats = batch * (kernel.image_floats + kernel.output_floats);

@@ -11,8 +11,10 @@ PyTorch in single precision, and where nothing is dropped at random the first tr
 single precision, 0.05 for bf16, 0.3 for int8. Then each round times every contender once, in turn (the fastest run of a
 turn, which after one to warm up lasts 0.1 s and three runs, or 1 s); the table shows the median over rounds, and the share
 of the FMA ceiling, which is the fastest of those measured after each round: 2 FLOPs a multiply-add of the model as declared,
-from the emitted header; of the products, of their multiply-adds. "gemm" are the four linear maps of a block, one after the
-other. The last columns compare the best of ours with the best peer, in single precision, in bf16 and in int8. "Tessera bf16" and "Tessera int8" use
+from the emitted header; of the products, of their multiply-adds. In brackets stands the share of the FMAs that the
+contender's process makes right after its turn, at the clock that the turn has left, which processors lower under products
+(after the AVX2 kernels with their vectors). "gemm" are the four linear maps of a block, one after the other. The last columns
+compare the best of ours with the best peer, in single precision, in bf16 and in int8. "Tessera bf16" and "Tessera int8" use
 the widest instructions there are: AMX's tiles, else AVX-512. A machine that does anything else gives other numbers.
 """
 import argparse
@@ -442,8 +444,8 @@ def flops(build, work):
 
 def load_ceiling(folder):
     library = ctypes.CDLL(f"{folder}/libceiling.so")
-    library.ceiling_gflops.restype = ctypes.c_double
-    return library.ceiling_gflops
+    library.ceiling_gflops.restype = library.ceiling_after_work_gflops.restype = ctypes.c_double
+    return library
 
 
 def make(kind, setting):
@@ -461,6 +463,8 @@ def answers(kind, setting):
     """What the process of a contender does: reads a command a line, writes an answer a line."""
     import numpy as np
     contender, jobs = make(kind, setting), {}
+    ceiling = load_ceiling(setting.folder)
+    wide = int(kind != "avx2" and ceiling.ceiling_gflops(1, 1) > 0)
     yield None
     for line in sys.stdin:
         command, name = json.loads(line)
@@ -481,7 +485,7 @@ def answers(kind, setting):
         elif command == "memory":
             yield memory(contender, WORKS[name], jobs)
         elif command == "ceiling":
-            yield load_ceiling(setting.folder)(int(kind == "avx512"), setting.threads)
+            yield ceiling.ceiling_gflops(int(kind == "avx512"), setting.threads)
         else:
             jobs[name]()
             times = []
@@ -489,7 +493,8 @@ def answers(kind, setting):
                 begin = time.perf_counter()
                 jobs[name]()
                 times.append(time.perf_counter() - begin)
-            yield min(times)
+            after = ceiling.ceiling_after_work_gflops(wide, setting.threads)
+            yield min(times), after
 
 
 def resident(what):
@@ -517,9 +522,9 @@ def memory(contender, work, jobs):
     pathlib.Path("/proc/self/clear_refs").write_text("5")  # the most there was is what there is now
     for _ in range(3):
         jobs[work]()
-    most = resident("VmHWM") - before
+    most = resident("VmHWM")
     forget()
-    return {"bytes": most}
+    return {"bytes": most - before, "process": most}
 
 
 def worker(kind, setting):
@@ -631,16 +636,17 @@ def run_work(name, contenders, options, folder, notes):
         if CONTENDERS[kind][1]:
             notes.append(f"{name}: outputs of {CONTENDERS[kind][0]} differ by {difference:.1e} of the largest")
         ready.append(kind)
-    times = {kind: [] for kind in ready}
-    ceiling = 0
+    times, shares = {kind: [] for kind in ready}, {kind: [] for kind in ready}
+    amount, ceiling = flops(options.build, work), 0
     for _ in range(options.rounds):
         for kind in ready:
-            times[kind].append(contenders[kind].ask("time", name))
+            seconds, after = contenders[kind].ask("time", name)
+            times[kind].append(seconds)
+            shares[kind].append(100 * amount / seconds / 1e9 / after)
         ceiling = max(ceiling, *(contender.ask("ceiling") for kind, contender in contenders.items() if kind in SINGLE))
     median = {kind: statistics.median(t) for kind, t in times.items()}
-    amount = flops(options.build, work)
-    cells = [f"{1e3 * median[k]:.2f} ms, {100 * amount / median[k] / 1e9 / ceiling:.0f} %" if k in median else "-"
-             for k in contenders]
+    cells = [f"{1e3 * median[k]:.2f} ms, {100 * amount / median[k] / 1e9 / ceiling:.0f} % ({statistics.median(shares[k]):.0f} %)"
+             if k in median else "-" for k in contenders]
 
     def lead(belongs):
         ours = min((t for k, t in median.items() if k in OURS and belongs(k)), default=None)
@@ -652,8 +658,13 @@ def run_work(name, contenders, options, folder, notes):
 
 
 def memory_cells(name, contenders):
-    answers = [contender.ask("memory", name) for contender in contenders.values()]
-    return [f"{a['bytes'] / 1e6:.0f} MB" if "bytes" in a else "-" for a in answers]
+    """What a peer's libraries take is part of what it takes; ours are called from a Python that needs more than they do."""
+    def cell(kind, answer):
+        if "bytes" not in answer:
+            return "-"
+        return f"{answer['bytes'] / 1e6:.0f} MB" + ("" if kind in OURS else f" ({answer['process'] / 1e6:.0f} MB)")
+
+    return [cell(kind, contender.ask("memory", name)) for kind, contender in contenders.items()]
 
 
 def main():
@@ -664,7 +675,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--works", nargs="+", metavar="NAME", help="of " + ", ".join(WORKS))
     parser.add_argument("--peers", nargs="+", metavar="NAME", help="of " + ", ".join(k for k in CONTENDERS if k not in OURS))
-    parser.add_argument("--memory", action="store_true", help="the most memory that each work takes, and no times")
+    parser.add_argument("--memory", action="store_true", help="the most memory that each work takes beyond its libraries, in brackets with them, and no times")
     parser.add_argument("--compiler", default="g++", help="for the emitted sources: g++, clang++-19")
     options = parser.parse_args()
     works = selected(options.works, WORKS)
@@ -674,7 +685,7 @@ def main():
                   ([f"gemm_{k}x{n}" for k, n in GEMMS[WORKS[work].model]] if WORKS[work].model in GEMMS else [WORKS[work].model])}
         models |= {f"{name}_{precision}" for name in models for precision, those in EMITTED.items() if name in those}
         build_libraries(folder, options, models)
-        ours = [kind for kind in OURS if kind not in SINGLE or load_ceiling(folder)(int(kind == "avx512"), 1) > 0]
+        ours = [kind for kind in OURS if kind not in SINGLE or load_ceiling(folder).ceiling_gflops(int(kind == "avx512"), 1) > 0]
         print(f"PyTorch {torch.__version__}; {options.compiler}; medians of {options.rounds} rounds in turns")
         for threads in options.threads:
             started = {kind: Process(kind, folder, threads, options.build) for kind in ours + peers}

@@ -230,6 +230,12 @@ void Emitter::fetch_next_panel(Block& b) {
     for (const Affine::Part& p : right.index[d].parts)
       ahead = ahead + along(p.axis, p.coefficient * layout.stride[d] * part);
   b.push_back(tree::evaluate(call("v_fetch_line", {name(argument(right, false)), ahead})));
+  // What follows in a panel that no nearest cache holds, soon enough for the second one to bring it.
+  constexpr std::int64_t near_reals = 1 << 14, line = 16, steps = 8;
+  if (at_once * width <= near_reals || kernel_.product.factors != Element::real) return;
+  for (std::int64_t at = 0; at < width; at += line)
+    b.push_back(tree::evaluate(
+        call("v_fetch_near", {name(argument(right, false)), offset_of(right) + integer(steps * width + at)})));
 }
 
 bool Emitter::fetched_by_tile(const Access& access) const {

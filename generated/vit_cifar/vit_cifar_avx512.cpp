@@ -2218,6 +2218,10 @@ static void transformer_blocks_ffn_linear2_forward(const Team& team,
       vec sum23 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
         v_fetch_line(transformer_blocks_ffn_linear2_weight_packed, d * 512 + 32768 + n * 512 + m * 6);
+        v_fetch_near(transformer_blocks_ffn_linear2_weight_packed, d * 512 + m * 64 + 512);
+        v_fetch_near(transformer_blocks_ffn_linear2_weight_packed, d * 512 + m * 64 + 528);
+        v_fetch_near(transformer_blocks_ffn_linear2_weight_packed, d * 512 + m * 64 + 544);
+        v_fetch_near(transformer_blocks_ffn_linear2_weight_packed, d * 512 + m * 64 + 560);
         const vec x0 = v_set(transformer_blocks_ffn_gelu[n * 512 + m]);
         const vec x1 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 64));
         sum0 = v_fma(x0, x1, sum0);
@@ -2377,6 +2381,10 @@ static void transformer_blocks_ffn_linear2_forward(const Team& team,
       vec sum19 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
         v_fetch_line(transformer_blocks_ffn_linear2_weight_packed, d * 512 + 32768 + 30720 + m * 6);
+        v_fetch_near(transformer_blocks_ffn_linear2_weight_packed, d * 512 + m * 64 + 512);
+        v_fetch_near(transformer_blocks_ffn_linear2_weight_packed, d * 512 + m * 64 + 528);
+        v_fetch_near(transformer_blocks_ffn_linear2_weight_packed, d * 512 + m * 64 + 544);
+        v_fetch_near(transformer_blocks_ffn_linear2_weight_packed, d * 512 + m * 64 + 560);
         const vec x86 = v_set(transformer_blocks_ffn_gelu[m + 30720]);
         const vec x87 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 64));
         sum0 = v_fma(x86, x87, sum0);
@@ -4259,6 +4267,10 @@ static void transformer_blocks_ffn_linear2_forward_train(const Team& team, const
       vec sum23 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
         v_fetch_line(transformer_blocks_ffn_linear2_weight_packed, d * 512 + 32768 + n * 512 + m * 6);
+        v_fetch_near(transformer_blocks_ffn_linear2_weight_packed, d * 512 + m * 64 + 512);
+        v_fetch_near(transformer_blocks_ffn_linear2_weight_packed, d * 512 + m * 64 + 528);
+        v_fetch_near(transformer_blocks_ffn_linear2_weight_packed, d * 512 + m * 64 + 544);
+        v_fetch_near(transformer_blocks_ffn_linear2_weight_packed, d * 512 + m * 64 + 560);
         const vec x0 = v_set(transformer_blocks_ffn_gelu[n * 512 + m]);
         const vec x1 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 64));
         sum0 = v_fma(x0, x1, sum0);
@@ -4355,6 +4367,10 @@ static void transformer_blocks_ffn_linear2_forward_train(const Team& team, const
       vec sum19 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
         v_fetch_line(transformer_blocks_ffn_linear2_weight_packed, d * 512 + 32768 + 30720 + m * 6);
+        v_fetch_near(transformer_blocks_ffn_linear2_weight_packed, d * 512 + m * 64 + 512);
+        v_fetch_near(transformer_blocks_ffn_linear2_weight_packed, d * 512 + m * 64 + 528);
+        v_fetch_near(transformer_blocks_ffn_linear2_weight_packed, d * 512 + m * 64 + 544);
+        v_fetch_near(transformer_blocks_ffn_linear2_weight_packed, d * 512 + m * 64 + 560);
         const vec x15 = v_set(transformer_blocks_ffn_gelu[m + 30720]);
         const vec x16 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 64));
         sum0 = v_fma(x15, x16, sum0);
@@ -5513,6 +5529,10 @@ static void transformer_blocks_5_attention_backward_8(const Team& team,
       for (std::int64_t d2 = 0; d2 < 768; ++d2) {
         v_fetch_line(transformer_blocks_5_attention_in_proj_weight_packed_transposed,
                      d * 768 + 49152 + n * 768 + d2 * 6);
+        v_fetch_near(transformer_blocks_5_attention_in_proj_weight_packed_transposed, d * 768 + d2 * 64 + 512);
+        v_fetch_near(transformer_blocks_5_attention_in_proj_weight_packed_transposed, d * 768 + d2 * 64 + 528);
+        v_fetch_near(transformer_blocks_5_attention_in_proj_weight_packed_transposed, d * 768 + d2 * 64 + 544);
+        v_fetch_near(transformer_blocks_5_attention_in_proj_weight_packed_transposed, d * 768 + d2 * 64 + 560);
         const vec x0 = v_set(d_transformer_blocks_5_attention_rearrange[n * 768 + d2]);
         const vec x1 = v_load(transformer_blocks_5_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 64));
         sum0 = v_fma(x0, x1, sum0);
@@ -5596,6 +5616,10 @@ static void transformer_blocks_5_attention_backward_8(const Team& team,
       vec sum19 = v_zero();
       for (std::int64_t d2 = 0; d2 < 768; ++d2) {
         v_fetch_line(transformer_blocks_5_attention_in_proj_weight_packed_transposed, d * 768 + 49152 + 46080 + d2 * 6);
+        v_fetch_near(transformer_blocks_5_attention_in_proj_weight_packed_transposed, d * 768 + d2 * 64 + 512);
+        v_fetch_near(transformer_blocks_5_attention_in_proj_weight_packed_transposed, d * 768 + d2 * 64 + 528);
+        v_fetch_near(transformer_blocks_5_attention_in_proj_weight_packed_transposed, d * 768 + d2 * 64 + 544);
+        v_fetch_near(transformer_blocks_5_attention_in_proj_weight_packed_transposed, d * 768 + d2 * 64 + 560);
         const vec x10 = v_set(d_transformer_blocks_5_attention_rearrange[d2 + 46080]);
         const vec x11 = v_load(transformer_blocks_5_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 64));
         sum0 = v_fma(x10, x11, sum0);
@@ -7028,6 +7052,10 @@ static void transformer_blocks_ffn_linear1_backward(const Team& team,
       vec sum23 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
         v_fetch_line(transformer_blocks_ffn_linear1_weight_packed_transposed, d * 512 + 32768 + n * 512 + m * 6);
+        v_fetch_near(transformer_blocks_ffn_linear1_weight_packed_transposed, d * 512 + m * 64 + 512);
+        v_fetch_near(transformer_blocks_ffn_linear1_weight_packed_transposed, d * 512 + m * 64 + 528);
+        v_fetch_near(transformer_blocks_ffn_linear1_weight_packed_transposed, d * 512 + m * 64 + 544);
+        v_fetch_near(transformer_blocks_ffn_linear1_weight_packed_transposed, d * 512 + m * 64 + 560);
         const vec x0 = v_set(d_transformer_blocks_ffn_multiply_2[n * 512 + m]);
         const vec x1 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 64));
         sum0 = v_fma(x0, x1, sum0);
@@ -7111,6 +7139,10 @@ static void transformer_blocks_ffn_linear1_backward(const Team& team,
       vec sum19 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
         v_fetch_line(transformer_blocks_ffn_linear1_weight_packed_transposed, d * 512 + 32768 + 30720 + m * 6);
+        v_fetch_near(transformer_blocks_ffn_linear1_weight_packed_transposed, d * 512 + m * 64 + 512);
+        v_fetch_near(transformer_blocks_ffn_linear1_weight_packed_transposed, d * 512 + m * 64 + 528);
+        v_fetch_near(transformer_blocks_ffn_linear1_weight_packed_transposed, d * 512 + m * 64 + 544);
+        v_fetch_near(transformer_blocks_ffn_linear1_weight_packed_transposed, d * 512 + m * 64 + 560);
         const vec x10 = v_set(d_transformer_blocks_ffn_multiply_2[m + 30720]);
         const vec x11 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 64));
         sum0 = v_fma(x10, x11, sum0);
@@ -8129,6 +8161,10 @@ static void transformer_blocks_attention_backward_7(const Team& team,
       vec sum23 = v_zero();
       for (std::int64_t d2 = 0; d2 < 768; ++d2) {
         v_fetch_line(transformer_blocks_attention_in_proj_weight_packed_transposed, d * 768 + 49152 + n * 768 + d2 * 6);
+        v_fetch_near(transformer_blocks_attention_in_proj_weight_packed_transposed, d * 768 + d2 * 64 + 512);
+        v_fetch_near(transformer_blocks_attention_in_proj_weight_packed_transposed, d * 768 + d2 * 64 + 528);
+        v_fetch_near(transformer_blocks_attention_in_proj_weight_packed_transposed, d * 768 + d2 * 64 + 544);
+        v_fetch_near(transformer_blocks_attention_in_proj_weight_packed_transposed, d * 768 + d2 * 64 + 560);
         const vec x0 = v_set(d_transformer_blocks_attention_rearrange[n * 768 + d2]);
         const vec x1 = v_load(transformer_blocks_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 64));
         sum0 = v_fma(x0, x1, sum0);
@@ -8212,6 +8248,10 @@ static void transformer_blocks_attention_backward_7(const Team& team,
       vec sum19 = v_zero();
       for (std::int64_t d2 = 0; d2 < 768; ++d2) {
         v_fetch_line(transformer_blocks_attention_in_proj_weight_packed_transposed, d * 768 + 49152 + 46080 + d2 * 6);
+        v_fetch_near(transformer_blocks_attention_in_proj_weight_packed_transposed, d * 768 + d2 * 64 + 512);
+        v_fetch_near(transformer_blocks_attention_in_proj_weight_packed_transposed, d * 768 + d2 * 64 + 528);
+        v_fetch_near(transformer_blocks_attention_in_proj_weight_packed_transposed, d * 768 + d2 * 64 + 544);
+        v_fetch_near(transformer_blocks_attention_in_proj_weight_packed_transposed, d * 768 + d2 * 64 + 560);
         const vec x10 = v_set(d_transformer_blocks_attention_rearrange[d2 + 46080]);
         const vec x11 = v_load(transformer_blocks_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 64));
         sum0 = v_fma(x10, x11, sum0);
@@ -9690,6 +9730,10 @@ static void transformer_blocks_ffn_linear1_backward_input_gradient(const Team& t
       vec sum23 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
         v_fetch_line(transformer_blocks_ffn_linear1_weight_packed_transposed, d * 512 + 32768 + n * 512 + m * 6);
+        v_fetch_near(transformer_blocks_ffn_linear1_weight_packed_transposed, d * 512 + m * 64 + 512);
+        v_fetch_near(transformer_blocks_ffn_linear1_weight_packed_transposed, d * 512 + m * 64 + 528);
+        v_fetch_near(transformer_blocks_ffn_linear1_weight_packed_transposed, d * 512 + m * 64 + 544);
+        v_fetch_near(transformer_blocks_ffn_linear1_weight_packed_transposed, d * 512 + m * 64 + 560);
         const vec x0 = v_set(d_transformer_blocks_ffn_multiply[n * 512 + m]);
         const vec x1 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 64));
         sum0 = v_fma(x0, x1, sum0);
@@ -9773,6 +9817,10 @@ static void transformer_blocks_ffn_linear1_backward_input_gradient(const Team& t
       vec sum19 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
         v_fetch_line(transformer_blocks_ffn_linear1_weight_packed_transposed, d * 512 + 32768 + 30720 + m * 6);
+        v_fetch_near(transformer_blocks_ffn_linear1_weight_packed_transposed, d * 512 + m * 64 + 512);
+        v_fetch_near(transformer_blocks_ffn_linear1_weight_packed_transposed, d * 512 + m * 64 + 528);
+        v_fetch_near(transformer_blocks_ffn_linear1_weight_packed_transposed, d * 512 + m * 64 + 544);
+        v_fetch_near(transformer_blocks_ffn_linear1_weight_packed_transposed, d * 512 + m * 64 + 560);
         const vec x10 = v_set(d_transformer_blocks_ffn_multiply[m + 30720]);
         const vec x11 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 64));
         sum0 = v_fma(x10, x11, sum0);
@@ -11420,6 +11468,10 @@ static void transformer_blocks_ffn_linear2_forward_inspect(const Team& team,
       vec sum23 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
         v_fetch_line(transformer_blocks_ffn_linear2_weight_packed, d * 512 + 32768 + n * 512 + m * 6);
+        v_fetch_near(transformer_blocks_ffn_linear2_weight_packed, d * 512 + m * 64 + 512);
+        v_fetch_near(transformer_blocks_ffn_linear2_weight_packed, d * 512 + m * 64 + 528);
+        v_fetch_near(transformer_blocks_ffn_linear2_weight_packed, d * 512 + m * 64 + 544);
+        v_fetch_near(transformer_blocks_ffn_linear2_weight_packed, d * 512 + m * 64 + 560);
         const vec x0 = v_set(transformer_blocks_ffn_gelu[n * 512 + m]);
         const vec x1 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 64));
         sum0 = v_fma(x0, x1, sum0);
@@ -11503,6 +11555,10 @@ static void transformer_blocks_ffn_linear2_forward_inspect(const Team& team,
       vec sum19 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
         v_fetch_line(transformer_blocks_ffn_linear2_weight_packed, d * 512 + 32768 + 30720 + m * 6);
+        v_fetch_near(transformer_blocks_ffn_linear2_weight_packed, d * 512 + m * 64 + 512);
+        v_fetch_near(transformer_blocks_ffn_linear2_weight_packed, d * 512 + m * 64 + 528);
+        v_fetch_near(transformer_blocks_ffn_linear2_weight_packed, d * 512 + m * 64 + 544);
+        v_fetch_near(transformer_blocks_ffn_linear2_weight_packed, d * 512 + m * 64 + 560);
         const vec x10 = v_set(transformer_blocks_ffn_gelu[m + 30720]);
         const vec x11 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 64));
         sum0 = v_fma(x10, x11, sum0);
