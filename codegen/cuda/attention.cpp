@@ -23,7 +23,7 @@ using tree::name;
 
 namespace {
 
-constexpr int warps = 4;
+constexpr int warps = 4, tile = 16;  // a warp's rows
 
 /// Whether the last of four steps stores the maximum, and one over the sum.
 bool keeps_rows(const Kernel& softmax) {
@@ -210,13 +210,16 @@ Emitted Emitter::attention() {
   const std::int64_t width = size_of(kernel_, a.mix.width);
   const Extent groups = points(a.mix.groups);
   e.threads = warps * 32;
-  e.blocks = 2;
+  constexpr int shared_bytes = 160 * 1024;  // of an A100
+  const int needed = static_cast<int>((warps * tile + 2 * a.most_keys) * width * 2);
+  e.blocks = std::min(2, shared_bytes / needed);
   e.shared_bytes = call("attention_bytes", {integer(warps), integer(a.most_keys), integer(width)});
-  e.grid[0] = integer(ceiling(a.rows, warps * 16));
+  e.grid[0] = call("attention_shares", {times_batch(groups), integer(a.rows), integer(warps), integer(e.blocks),
+                                        call("multiprocessors", {})});
   e.grid[2] = times_batch(groups);
   if (!groups.known()) limit(e, groups.per_batch);
-  // A block's queries, and the keys and values that it brings beside them.
-  e.tile = {warps * 16, static_cast<int>(2 * a.most_keys), e.threads, e.blocks, "attention", ""};
+  // The keys and values that a block brings; its queries depend on how many blocks share a head.
+  e.tile = {0, static_cast<int>(2 * a.most_keys), e.threads, e.blocks, "attention", ""};
   e.depth = {width, 0};
 
   Block b, functions;
@@ -284,13 +287,14 @@ Emitted Emitter::attention() {
                                       {{"real", "sum"}}, [&](Block& body) { k.store_sums(body); }));
   });
   const double of_a_score = save->text == "save" ? 28 : 24;  // instructions, about
-  e.alone = cuda::alone({warps * 16, static_cast<int>(a.most_keys), 0, 0, "", ""}, {0, 0, 0, 0, of_a_score});
+  e.alone = cuda::alone({}, {});
+  e.of_tile = tile * static_cast<double>(a.most_keys) * of_a_score / 32;  // a cycle, of a warp's lanes
   arguments_ = std::move(arguments);
   b.insert(b.end(), functions.begin(), functions.end());
   const std::string function = fmt::format("attention<{}, {}, {}>", warps, a.most_keys, width);
   b.push_back(tree::evaluate(call(function, {integer(a.rows), integer(a.keys), name("query"), name("key"),
                                              name("score"), save, keep, name("value"), name("store")})));
-  finish(e, std::move(b), fmt::format("attention, {} queries a block", warps * 16), false, false);
+  finish(e, std::move(b), fmt::format("attention, {} queries a warp", tile), false, false);
   return e;
 }
 

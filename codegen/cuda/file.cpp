@@ -81,7 +81,8 @@ class File {
     out += "#endif\n\nnamespace {\n\n";
     std::vector<std::string> headers{"math", "reduce"};
     if (tensor_cores())
-      headers.insert(headers.end(), {"tensor_product", "attention", "attention_gradient", "warpgroup_product"});
+      headers.insert(headers.end(),
+                     {"tensor_product", "attention_shares", "attention", "attention_gradient", "warpgroup_product"});
     else
       headers.emplace_back("product");
     for (const std::string& header : headers)
@@ -195,6 +196,8 @@ class File {
                                 "warpgroup_product_bytes",
                                 "tensor_product_bytes",
                                 "attention_bytes",
+                                "attention_shares",
+                                "multiprocessors",
                                 "attention_gradient_bytes",
                                 "reinterpret_cast<bf16*>"};
     known.insert(names_.begin(), names_.end());

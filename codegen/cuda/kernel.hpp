@@ -36,6 +36,7 @@ struct Emitted {
   int chunks = batch_chunks;           ///< of a sum over the batch that is made in two
   Extent depth;                        ///< that a block of it sums over
   double alone = 0;                    ///< cycles in which a block of it multiplies nothing
+  double of_tile = 0;                  ///< of attention: those of a warp with a tile of queries
   std::vector<Map> maps;               ///< by warpgroups: of both factors
   std::vector<Emitted> by_warpgroups;  ///< in its place on sm_90a: one, or none
   int sums_of_rows = 0;                ///< partial ones of its left factor, which it makes for the kernel behind it

@@ -137,6 +137,11 @@ inline std::vector<Racing> racing_kernels() {
   attend("no barrier behind the wait for keys", no_barrier_before_the_keys_of_one_warp::attention_of_a_head<1, 48, 32>);
   attend("no barrier behind the wait for values",
          no_barrier_before_the_values_of_one_warp::attention_of_a_head<1, 48, 32>);
+  attend("a warp's next queries over those that its lanes read",
+         next_queries_over_those_that_are_read::attention_of_a_head<1, 48, 32>);
+  attend("no barrier behind a warp's wait for its next queries",
+         no_barrier_before_the_next_queries::attention_of_a_head<1, 48, 32>);
+  attend("two blocks with the same tile", tiles_of_the_blocks_beside::attention_of_a_head<1, 48, 32>);
 
   all.push_back({"no barrier between a row's changes and their readers", {1}, [](bool race) {
                    HeadGradient a = gradient_of<16, 16>(37, 13);

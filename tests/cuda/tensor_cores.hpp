@@ -171,12 +171,13 @@ struct HeadAttention {
 };
 template <int warps, int most_keys, int width>
 constexpr HeadAttention attention_in_blocks{
-    warps, most_keys, width, warps * 16 + 21, most_keys - 11, attention_of_a_head<warps, most_keys, width>};
+    warps, most_keys, width, warps * 32 + 21, most_keys - 11, attention_of_a_head<warps, most_keys, width>};
 const HeadAttention attentions[] = {attention_in_blocks<4, 32, 16>, attention_in_blocks<4, 48, 32>,
                                     attention_in_blocks<4, 208, 64>, attention_in_blocks<4, 64, 128>};
 
 /// Whether p is the softmax of the scores, what is kept of a row its largest score and one over its sum, and the result
-/// the mix of values by p, rounded: to the last bits of sums.
+/// the mix of values by p, rounded: to the last bits of sums; and whether all have the same bits however many blocks
+/// share the head.
 template <template <class> class DeviceArray>
 bool attends(const HeadAttention& a) {
   const int line = a.width + 8;
@@ -193,12 +194,21 @@ bool attends(const HeadAttention& a) {
     return all;
   };
   DeviceArray<bf16> queries(lines(a.rows, 1)), keys(lines(a.keys, 2)), values(lines(a.keys, 3));
-  DeviceArray<float> p(static_cast<std::size_t>(a.rows * a.keys)), kept(static_cast<std::size_t>(a.rows * 4)),
-      out(static_cast<std::size_t>(a.rows * a.width));
-  launch(a.kernel, dim3(blocks_for(a.rows, a.warps * 16)), dim3(static_cast<unsigned>(a.warps * 32)),
-         static_cast<std::size_t>(attention_bytes(a.warps, a.most_keys, a.width)), nullptr, queries.data(), keys.data(),
-         values.data(), line, p.data(), kept.data(), out.data(), a.rows, a.keys);
-  const std::vector<float> found_p = p.values(), found_kept = kept.values(), found = out.values();
+  const auto of_shares = [&](unsigned shares) {
+    DeviceArray<float> p(static_cast<std::size_t>(a.rows * a.keys)), kept(static_cast<std::size_t>(a.rows * 4)),
+        out(static_cast<std::size_t>(a.rows * a.width));
+    launch(a.kernel, dim3(shares), dim3(static_cast<unsigned>(a.warps * 32)),
+           static_cast<std::size_t>(attention_bytes(a.warps, a.most_keys, a.width)), nullptr, queries.data(),
+           keys.data(), values.data(), line, p.data(), kept.data(), out.data(), a.rows, a.keys);
+    return std::vector{p.values(), kept.values(), out.values()};
+  };
+  const std::vector<std::vector<float>> alone = of_shares(1);
+  const std::vector<float>&found_p = alone[0], &found_kept = alone[1], &found = alone[2];
+  for (const unsigned shares : {2u, 5u}) {  // of five some have nothing to do
+    const std::vector<std::vector<float>> shared = of_shares(shares);
+    for (std::size_t i = 0; i < alone.size(); ++i)
+      if (std::memcmp(alone[i].data(), shared[i].data(), alone[i].size() * sizeof(float)) != 0) return false;
+  }
   for (int row = 0; row < a.rows; ++row) {
     std::vector<double> wanted;
     double sum = 0, most = -1e9;

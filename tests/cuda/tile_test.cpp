@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <sstream>
 
 #include "codegen/driver.hpp"
 #include "codegen/error.hpp"
@@ -15,13 +14,12 @@
 #include "codegen/passes/subgraph.hpp"
 #include "codegen/plan/plan.hpp"
 #include "dsl/trace.hpp"
+#include "tests/cuda/emitted_text.hpp"
 #include "tests/cuda/example_models.hpp"
 #include "tests/cuda/toy_models.hpp"
 
 namespace tessera::codegen::cuda {
 namespace {
-
-using test::trace_example;
 
 std::string tile_of(Precision precision, const Products& products, const std::string& wanted = "") {
   const Tile tile = choose_tile(precision, products, wanted);
@@ -95,91 +93,6 @@ TEST(CudaTiles, TheTileAskedForIsThatOfTheNamedKernelAndOfAllOthers) {
     options.tiles = {{kernel, "128x64"}};
     EXPECT_THROW(generate(traced, options), Error) << kernel;
   }
-}
-
-/// The CUDA file of a ViT with heads of `width / 2`.
-template <int width>
-std::string vit_in(Precision precision) {
-  GeneratorOptions options;
-  options.targets = {cpu_targets.front()};
-  options.cuda = true;
-  options.precision = precision;
-  using Vit = models::Vit<{.image = 32, .patch = 8, .width = width, .heads = 2, .depth = 2, .classes = 10}>;
-  return generate(trace<Vit>("vit"), options).at("vit_cuda.cu");
-}
-
-TEST(CudaAttention, IsOneKernelInBf16WhereHeadsAreMadeOfWholeFragments) {
-  const std::string text = vit_in<32>(Precision::bf16);
-  EXPECT_NE(text.find("  attention<4, 32, 16>(17, 17, "), std::string::npos);
-  const std::size_t begin = text.find("void run_forward("), end = text.find("void run_inspect(");  // which shows p
-  EXPECT_EQ(text.substr(begin, end - begin).find(" blocks_attn_einsum"), std::string::npos) << "scores are stored";
-  EXPECT_EQ(vit_in<24>(Precision::bf16).find("  attention<"), std::string::npos);
-  EXPECT_EQ(vit_in<32>(Precision::fp32).find("attention<"), std::string::npos);
-}
-
-/// The row of a kernel in a program's table: launches, blocks, waves, GFLOP, MB and microseconds.
-std::vector<double> row_of(const std::string& text, const std::string& program, const std::string& kernel) {
-  const std::size_t at = text.find("\n" + kernel + " ", text.find("\n" + program + " ") + 1);
-  std::stringstream row(text.substr(at + 1 + kernel.size(), text.find('\n', at + 1) - at - 1 - kernel.size()));
-  std::vector<double> numbers;
-  for (double x = 0; row >> x;) numbers.push_back(x);
-  return numbers;
-}
-
-/// NAME_cuda.cu of a model in bf16.
-std::string kernels_of(const graph::Graph& traced, const Tiles& tiles) {
-  GeneratorOptions options;
-  options.targets = {cpu_targets.front()};
-  options.cuda = true;
-  options.precision = Precision::bf16;
-  options.tiles = tiles;
-  for (const auto& [name, text] : generate(traced, options))
-    if (name == traced.name + "_cuda.cu") return text;
-  return "";
-}
-
-TEST(CudaAttention, ItsBackwardPassIsOneKernelThatNobodyNeedsTheChangesOfScoresOf) {
-  const graph::Graph wide = trace<models::ToyWideVit>("toy_wide_bf16"), tiny = trace<models::VitTiny>("vit_tiny_bf16");
-  const std::string of_wide = kernels_of(wide, {}), of_tiny = kernels_of(tiny, {});
-  EXPECT_NE(of_wide.find(" attention_gradient<32, 16, false>(17, 17, query, key, value, gradient, "),
-            std::string::npos);
-  EXPECT_NE(of_tiny.find(" attention_gradient<208, 64, false>(197, 197, query, key, value, gradient, "),
-            std::string::npos);
-  // The first layers' have no place in memory, nor do copies of what it gives.
-  EXPECT_EQ(of_tiny.find("d_blocks_attn_multiply"), std::string::npos);
-  EXPECT_EQ(of_tiny.find("d_blocks_attn_einsum"), std::string::npos);
-  const std::string without = kernels_of(tiny, {{without_attention_gradient, "none"}});
-  EXPECT_EQ(without.find(" attention_gradient<"), std::string::npos);
-  EXPECT_NE(without.find("d_blocks_attn_multiply"), std::string::npos);
-  EXPECT_THROW(kernels_of(wide, {{without_attention_gradient, "64x64"}}), Error);
-  EXPECT_THROW(kernels_of(wide, {{std::string(without_attention_gradient) + "blocks_attn_backward", "none"}}), Error);
-}
-
-TEST(CudaAttention, ItsBackwardPassComputesProbabilitiesAgainWhereThatIsAskedForAndNoneAreStored) {
-  const graph::Graph tiny = trace<models::VitTiny>("vit_tiny_bf16");
-  const std::string stored = kernels_of(tiny, {}), again = kernels_of(tiny, {{without_attention_gradient, "again"}});
-  EXPECT_NE(stored.find("  bf16* const blocks_attn_divide_bf16 = "), std::string::npos);
-  EXPECT_EQ(again.find("  bf16* const blocks_attn_divide_bf16 = "), std::string::npos);
-  EXPECT_NE(again.find("  attention<4, 208, 64>(197, 197, query, key, score, SaveNothing(), keep_row, value, store"),
-            std::string::npos);
-  EXPECT_NE(again.find(" attention_gradient<208, 64, true>(197, 197, query, key, value, gradient, kept, probability, "),
-            std::string::npos);
-  // p is stored as bf16: what is made again is rounded too.
-  EXPECT_NE(again.find("return in_bf16(share_of(sum * real(0.125), row_of_it));"), std::string::npos);
-}
-
-TEST(CudaAttention, IsOneKernelWhereAProductOfValuesStandsBetweenTheSoftmaxAndItsMix) {
-  const std::string text = kernels_of(trace_example<models::SelfAttention2d<{}>>("self_attention_2d"), {});
-  EXPECT_NE(
-      text.find("  attention<4, 256, 32>(256, 256, query, key, score, SaveNothing(), KeepNothing(), value, store"),
-      std::string::npos);
-  EXPECT_NE(text.find("  attention<4, 256, 32>(256, 256, query, key, score, save, KeepNothing(), value, store"),
-            std::string::npos);
-  EXPECT_NE(text.find(" attention_gradient<256, 32, false>(256, 256, "), std::string::npos);
-  const std::size_t begin = text.find("void run_forward("), end = text.find("void run_evaluate(");
-  const std::string forward = text.substr(begin, end - begin);
-  EXPECT_LT(forward.find("(v_forward, "), forward.find("attention_bytes("));
-  EXPECT_EQ(forward.find("divide"), std::string::npos) << "probabilities are stored";
 }
 
 TEST(CudaSums, ChunksOfAWeightsGradientFillTheMachineAndAreFew) {
@@ -364,24 +277,6 @@ TEST(CudaSums, OfAResidualConnectionAreTheProductsBeforeTheNorm) {
   EXPECT_NE(kernel("blocks_attn_proj_forward_2").find("const real* __restrict blocks_add"), std::string::npos);
   const std::string computing = text.substr(0, text.find("void run_inspect("));  // which shows what each layer gives
   EXPECT_EQ(computing.find(" blocks_attn_proj_einsum = "), std::string::npos) << "has a place in memory";
-}
-
-TEST(CudaPrediction, ABlockOfAttentionsGradientMultipliesNothingWhileItChangesScores) {
-  GeneratorOptions options;
-  options.precision = Precision::bf16;
-  const std::string text = predict(trace<models::VitTiny>("vit_tiny"), options, "sm_90a", 256);
-  // 768 heads on 132 multiprocessors; four products of 197 rows, 197 keys and 64 numbers, the sum of p dp, and a
-  // change for each score.
-  const std::vector<double> row = row_of(text, "loss_and_gradients", "blocks_attn_backward_5");
-  ASSERT_EQ(row.size(), 6u) << text;
-  EXPECT_EQ(row[0], 11);
-  EXPECT_EQ(row[1], 768);
-  EXPECT_NEAR(row[2], 768 / 132., 0.01);
-  EXPECT_NEAR(row[3], 1e-9 * 768 * 197 * 197 * (4 * 2 * 64 + 5), 0.02);
-  // Seven tiles of 32 rows and 208 keys: 25 instructions for each of their scores, 128 in a cycle.
-  const double alone = 1000 + 224 * 208 * 25 / 128. + 21 * 40 + (224 * 208 - 197 * 197) * 4 * 64 / 1340.;
-  const double multiplied = 6 * 132 / 768. * row[3] * 1e9 / 620e12 * 1e6;
-  EXPECT_NEAR(row[5], multiplied + 6 * alone / 1750 + 2, 0.5);
 }
 
 TEST(CudaPrediction, OperationsAreTheGraphsAndTimeIsWhatTheSlowestPartTakes) {

@@ -1,12 +1,13 @@
-/// Attention's forward pass on tensor cores, so many queries of one head a block: store(row, column, sum of p(row, key)
-/// times the value's number at (key, column)) for p the softmax of a row's scores, in two passes over it; and save(row,
-/// key, p), or keep(row, what the row's p follow from). A score is score(row, key, sum of the query's number at (row,
-/// depth) times the key's one at (key, depth)). Factors are of bf16, p among them; everything else is of single
-/// precision. Block x counts tiles of queries.
+/// Attention's forward pass on tensor cores, one head a block, or several: store(row, column, sum of p(row, key) times
+/// the value's number at (key, column)) for p the softmax of a row's scores, in two passes over it; and save(row, key,
+/// p), or keep(row, what the row's p follow from). A score is score(row, key, sum of the query's number at (row, depth)
+/// times the key's one at (key, depth)). Factors are of bf16, p among them; everything else is of single precision.
 ///
 /// query, key and value say where a number lies: `width` of them are neighbours in memory, and begin on a multiple of
-/// 16 bytes. `most_keys`: `keys`, filled up to a multiple of 16. A warp has 16 queries, and all scores of theirs in its
-/// registers. Shared memory: attention_bytes.
+/// 16 bytes. `most_keys`: `keys`, filled up to a multiple of 16. A block brings keys and values once. Its warps go
+/// through tiles of 16 queries, each at its own pace, with all scores of a tile in a warp's registers; the warp's next
+/// queries come while it has the present ones' scores. All blocks along x share the tiles: attention_shares says how
+/// many are the fastest. Of a tile the same bits come from any of them. Shared memory: attention_bytes.
 constexpr int attention_bytes(int warps, int most_keys, int width) {
   return (warps * 16 + 2 * most_keys) * width * static_cast<int>(sizeof(bf16));
 }
@@ -44,108 +45,136 @@ struct KeepNothing {
   TESSERA_DEVICE void operator()(int, OfRow) const {}
 };
 
+/// Which line of four matrices a lane names. Asked for anew: there are too few registers to keep all addresses that
+/// follow from it.
+struct LaneOfMatrices {
+  int lane, in_matrix, second, third;
+  TESSERA_DEVICE static LaneOfMatrices now() {
+    const int lane = made_anew(thread_x()) % 32;
+    return {lane, lane % 8, lane / 8 % 2 * 8, lane / 16 * 8};
+  }
+};
+
 template <int warps, int most_keys, int width, class Query, class Key, class Score, class Save, class Keep, class Value,
           class Store>
 TESSERA_DEVICE void attention(int rows, int keys, Query query, Key key, Score score, Save save, Keep keep, Value value,
                               Store store) {
-  constexpr int block = warps * 32;
-  bf16* const queries = shared_memory<bf16>();
-  bf16* const key_lines = queries + warps * 16 * width;
+  constexpr int block = warps * 32, tile = 16;
+  const int warp = thread_x() / 32;
+  bf16* const key_lines = shared_memory<bf16>();
   bf16* const value_lines = key_lines + most_keys * width;
-  const int warp = thread_x() / 32, lane = thread_x() % 32, in_matrix = lane % 8;
-  const int second = lane / 8 % 2 * 8, third = lane / 16 * 8;  // which of four matrices this lane names a line of
-  const int first_row = block_x() * warps * 16;
-  bring_lines<warps * 16, width, block>(queries, first_row, rows, query);
+  bf16* const queries = value_lines + most_keys * width + warp * tile * width;  // of this warp alone
+  // The warps of a head that have a tile more than the others are other ones in the next head.
+  int first_row = (block_x() * warps + (warp + block_z()) % warps) * tile;
+  bring_lines<tile, width, 32>(queries, first_row, rows, query, thread_x() % 32);
   bring_lines<most_keys, width, block>(key_lines, 0, keys, key);
   copy_commit();
   bring_lines<most_keys, width, block>(value_lines, 0, keys, value);
   copy_commit();
   copy_wait<1>();
-  barrier();  // queries and keys are there
+  barrier();  // keys are there, and a warp's queries
 
-  real p[most_keys / 8][4];
-  TESSERA_UNROLL
-  for (int i = 0; i < most_keys / 8 * 4; ++i) p[i / 4][i % 4] = 0;
-  TESSERA_UNROLL
-  for (int depth = 0; depth < width; depth += 16) {
-    std::uint32_t of_queries[4], of_keys[4];
-    load_matrices(of_queries, queries + swizzled<width>(warp * 16 + second + in_matrix, depth + third));
+  bool first = true;
+  do {  // a warp without a tile takes one past the end
+    LaneOfMatrices me = LaneOfMatrices::now();
+    real p[most_keys / 8][4];
+    TESSERA_UNROLL
+    for (int i = 0; i < most_keys / 8 * 4; ++i) p[i / 4][i % 4] = 0;
+    TESSERA_UNROLL
+    for (int depth = 0; depth < width; depth += 16) {
+      std::uint32_t of_queries[4], of_keys[4];
+      load_matrices(of_queries, queries + swizzled<width>(me.second + me.in_matrix, depth + me.third));
+      TESSERA_UNROLL
+      for (int j = 0; j < most_keys / 16; ++j) {
+        load_matrices(of_keys, key_lines + swizzled<width>(j * 16 + me.third + me.in_matrix, depth + me.second));
+        multiply_add(p[2 * j], of_queries, of_keys);
+        multiply_add(p[2 * j + 1], of_queries, of_keys + 2);
+      }
+    }
+
+    warp_barrier();  // nobody reads these queries any more
+    const int next_row = first_row + blocks_x() * warps * tile;
+    if (next_row < rows) bring_lines<tile, width, 32>(queries, next_row, rows, query, me.lane);
+    copy_commit();
+
+    // A thread has numbers of two rows, eight apart, which three other lanes share.
+    me = LaneOfMatrices::now();
+    const int lane = me.lane, my_row = first_row + lane / 4;
+    real most[2] = {-INFINITY, -INFINITY}, sums[2] = {0, 0};
+    TESSERA_UNROLL
+    for (int j = 0; j < most_keys / 8; ++j) {
+      TESSERA_UNROLL
+      for (int part = 0; part < 4; ++part) {
+        const int row = my_row + part / 2 * 8, column = j * 8 + lane % 4 * 2 + part % 2;
+        p[j][part] = column < keys ? score(row < rows ? row : rows - 1, column, p[j][part]) : -INFINITY;
+        most[part / 2] = larger(most[part / 2], p[j][part]);
+      }
+    }
+    TESSERA_UNROLL
+    for (int half = 0; half < 2; ++half) {
+      most[half] = larger(most[half], shuffle_xor(most[half], 1));
+      most[half] = larger(most[half], shuffle_xor(most[half], 2));
+    }
+    TESSERA_UNROLL
+    for (int j = 0; j < most_keys / 8; ++j) {
+      TESSERA_UNROLL
+      for (int part = 0; part < 4; ++part) {
+        p[j][part] = exponential_of(p[j][part], most[part / 2]);
+        sums[part / 2] += p[j][part];
+      }
+    }
+    TESSERA_UNROLL
+    for (int half = 0; half < 2; ++half) {
+      sums[half] += shuffle_xor(sums[half], 1);
+      sums[half] += shuffle_xor(sums[half], 2);
+      sums[half] = 1 / sums[half];
+      const int row = my_row + half * 8;
+      if (lane % 4 == 0 && row < rows) keep(row, OfRow{most[half], sums[half]});
+    }
+    TESSERA_UNROLL
+    for (int j = 0; j < most_keys / 8; ++j) {
+      TESSERA_UNROLL
+      for (int part = 0; part < 4; ++part) {
+        const int row = my_row + part / 2 * 8, column = j * 8 + lane % 4 * 2 + part % 2;
+        p[j][part] *= sums[part / 2];
+        if (column < keys && row < rows) save(row, column, p[j][part]);
+      }
+    }
+
+    if (first) {
+      copy_wait<1>();
+      barrier();  // values are there
+    }
+    me = LaneOfMatrices::now();
+    real out[width / 8][4];
+    TESSERA_UNROLL
+    for (int i = 0; i < width / 8 * 4; ++i) out[i / 4][i % 4] = 0;
     TESSERA_UNROLL
     for (int j = 0; j < most_keys / 16; ++j) {
-      load_matrices(of_keys, key_lines + swizzled<width>(j * 16 + third + in_matrix, depth + second));
-      multiply_add(p[2 * j], of_queries, of_keys);
-      multiply_add(p[2 * j + 1], of_queries, of_keys + 2);
+      // What a thread has of the sums is what it needs of a left factor.
+      const std::uint32_t of_p[4] = {pair_of(p[2 * j][0], p[2 * j][1]), pair_of(p[2 * j][2], p[2 * j][3]),
+                                     pair_of(p[2 * j + 1][0], p[2 * j + 1][1]),
+                                     pair_of(p[2 * j + 1][2], p[2 * j + 1][3])};
+      std::uint32_t of_values[4];
+      TESSERA_UNROLL
+      for (int k = 0; k < width / 16; ++k) {
+        load_matrices_transposed(of_values,
+                                 value_lines + swizzled<width>(j * 16 + me.second + me.in_matrix, k * 16 + me.third));
+        multiply_add(out[2 * k], of_p, of_values);
+        multiply_add(out[2 * k + 1], of_p, of_values + 2);
+      }
     }
-  }
-
-  // A thread has numbers of two rows, eight apart, which three other lanes share.
-  const int my_row = first_row + warp * 16 + lane / 4;
-  real most[2] = {-INFINITY, -INFINITY}, sums[2] = {0, 0};
-  TESSERA_UNROLL
-  for (int j = 0; j < most_keys / 8; ++j) {
     TESSERA_UNROLL
-    for (int part = 0; part < 4; ++part) {
-      const int row = my_row + part / 2 * 8, column = j * 8 + lane % 4 * 2 + part % 2;
-      p[j][part] = column < keys ? score(row < rows ? row : rows - 1, column, p[j][part]) : -INFINITY;
-      most[part / 2] = larger(most[part / 2], p[j][part]);
+    for (int k = 0; k < width / 8; ++k) {
+      TESSERA_UNROLL
+      for (int part = 0; part < 4; ++part) {
+        const int row = my_row + part / 2 * 8;
+        if (row < rows) store(row, k * 8 + lane % 4 * 2 + part % 2, out[k][part]);
+      }
     }
-  }
-  TESSERA_UNROLL
-  for (int half = 0; half < 2; ++half) {
-    most[half] = larger(most[half], shuffle_xor(most[half], 1));
-    most[half] = larger(most[half], shuffle_xor(most[half], 2));
-  }
-  TESSERA_UNROLL
-  for (int j = 0; j < most_keys / 8; ++j) {
-    TESSERA_UNROLL
-    for (int part = 0; part < 4; ++part) {
-      p[j][part] = exponential_of(p[j][part], most[part / 2]);
-      sums[part / 2] += p[j][part];
-    }
-  }
-  TESSERA_UNROLL
-  for (int half = 0; half < 2; ++half) {
-    sums[half] += shuffle_xor(sums[half], 1);
-    sums[half] += shuffle_xor(sums[half], 2);
-    sums[half] = 1 / sums[half];
-    const int row = my_row + half * 8;
-    if (lane % 4 == 0 && row < rows) keep(row, OfRow{most[half], sums[half]});
-  }
-  TESSERA_UNROLL
-  for (int j = 0; j < most_keys / 8; ++j) {
-    TESSERA_UNROLL
-    for (int part = 0; part < 4; ++part) {
-      const int row = my_row + part / 2 * 8, column = j * 8 + lane % 4 * 2 + part % 2;
-      p[j][part] *= sums[part / 2];
-      if (column < keys && row < rows) save(row, column, p[j][part]);
-    }
-  }
-
-  copy_wait<0>();
-  barrier();  // values are there
-  real out[width / 8][4];
-  TESSERA_UNROLL
-  for (int i = 0; i < width / 8 * 4; ++i) out[i / 4][i % 4] = 0;
-  TESSERA_UNROLL
-  for (int j = 0; j < most_keys / 16; ++j) {
-    // What a thread has of the sums is what it needs of a left factor.
-    const std::uint32_t of_p[4] = {pair_of(p[2 * j][0], p[2 * j][1]), pair_of(p[2 * j][2], p[2 * j][3]),
-                                   pair_of(p[2 * j + 1][0], p[2 * j + 1][1]),
-                                   pair_of(p[2 * j + 1][2], p[2 * j + 1][3])};
-    std::uint32_t of_values[4];
-    TESSERA_UNROLL
-    for (int k = 0; k < width / 16; ++k) {
-      load_matrices_transposed(of_values, value_lines + swizzled<width>(j * 16 + second + in_matrix, k * 16 + third));
-      multiply_add(out[2 * k], of_p, of_values);
-      multiply_add(out[2 * k + 1], of_p, of_values + 2);
-    }
-  }
-  TESSERA_UNROLL
-  for (int k = 0; k < width / 8; ++k) {
-    TESSERA_UNROLL
-    for (int part = 0; part < 4; ++part) {
-      const int row = my_row + part / 2 * 8;
-      if (row < rows) store(row, k * 8 + lane % 4 * 2 + part % 2, out[k][part]);
-    }
-  }
+    copy_wait<0>();
+    warp_barrier();  // the next queries are there
+    first = false;
+    first_row = next_row;
+  } while (first_row < rows);
 }

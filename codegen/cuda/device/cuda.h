@@ -44,6 +44,8 @@ TESSERA_DEVICE int threads() { return static_cast<int>(blockDim.x); }
 TESSERA_DEVICE int block_x() { return static_cast<int>(blockIdx.x); }
 TESSERA_DEVICE int block_y() { return static_cast<int>(blockIdx.y); }
 TESSERA_DEVICE int block_z() { return static_cast<int>(blockIdx.z); }
+/// How many of them there are along x.
+TESSERA_DEVICE int blocks_x() { return static_cast<int>(gridDim.x); }
 
 /// The same number; what follows from it is made where it is needed, and not kept in registers from an earlier place.
 TESSERA_DEVICE int made_anew(int number) {
@@ -53,6 +55,8 @@ TESSERA_DEVICE int made_anew(int number) {
 
 /// Waits for all threads of the block; what they wrote to memory before it, all of them see behind it.
 TESSERA_DEVICE void barrier() { __syncthreads(); }
+/// The same for the threads of a warp.
+TESSERA_DEVICE void warp_barrier() { __syncwarp(); }
 
 /// The value of the lane whose number differs by these bits. All lanes of the warp call it together.
 TESSERA_DEVICE float shuffle_xor(float value, int bits) { return __shfl_xor_sync(0xffffffffu, value, bits); }
@@ -271,6 +275,14 @@ typedef cudaStream_t Stream;
 
 /// How many blocks of `size` hold so many.
 inline unsigned blocks_for(std::int64_t count, int size) { return static_cast<unsigned>((count + size - 1) / size); }
+
+/// Of the present GPU.
+inline int multiprocessors() {
+  int device = 0, count = 0;
+  cudaGetDevice(&device);
+  cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device);
+  return count;
+}
 
 /// Starts a kernel. What goes wrong is told by launches_failed.
 template <class... Parameters, class... Arguments>

@@ -34,6 +34,12 @@ struct Kernel {
   double alone = 0;      ///< cycles in which a block of it multiplies nothing
   Linear shared_bytes;   ///< that its sums over rows move through shared memory
   std::string shape;     ///< of its tiles, in words
+  /// Forward, where several blocks may share a head (attention_shares), each of which brings `tile`.
+  struct Attention {
+    int rows = 0, warps = 0;  ///< of a head; of a block, each of which has 16 rows at a time; 0: it is none
+    double of_tile = 0;       ///< cycles in which a warp with them multiplies nothing
+    double tiles() const { return (rows + 15) / 16; }
+  } attention;
 };
 
 struct Program {
@@ -60,7 +66,16 @@ constexpr double cached_bytes = 32;      // that a multiprocessor gets of the se
 constexpr double shared_bytes = 128;     // that it moves through its shared memory in a cycle
 constexpr double between_starts = 2e-6;  // seconds from one kernel of a graph to the next
 
-inline double blocks_of(const Kernel& kernel, std::int64_t batch) {
+/// Blocks along x that attention is started with.
+inline int shares_of(const Kernel& kernel, const Device& device, std::int64_t batch) {
+  const auto heads = static_cast<std::int64_t>(kernel.grid[2].count.at(batch));
+  return static_cast<int>(attention_shares(heads, kernel.attention.rows, kernel.attention.warps,
+                                           static_cast<int>(kernel.resident),
+                                           static_cast<int>(device.multiprocessors)));
+}
+
+inline double blocks_of(const Kernel& kernel, const Device& device, std::int64_t batch) {
+  if (kernel.attention.rows) return kernel.grid[2].count.at(batch) * shares_of(kernel, device, batch);
   double blocks = 1;
   for (const Kernel::Along& along : kernel.grid)
     blocks *= std::ceil(along.count.at(batch) / along.size / along.together) * along.together;
@@ -73,23 +88,43 @@ inline double multiprocessors_for(const Kernel& kernel, const Device& device) {
 
 /// Waves of blocks, the last of which takes as long as a full one.
 inline double waves_of(const Kernel& kernel, const Device& device, std::int64_t batch) {
-  return blocks_of(kernel, batch) / (multiprocessors_for(kernel, device) * kernel.resident);
+  return blocks_of(kernel, device, batch) / (multiprocessors_for(kernel, device) * kernel.resident);
+}
+
+/// Cycles of one of attention's blocks: until its warps have gone through their tiles, and what a multiprocessor issues
+/// for it, by a quarter of it for each of four warps. The last tiles are those of some warps, which are others in the
+/// next head: of `present` blocks they overlap, but none takes less than its own time.
+struct AttentionCycles {
+  double block = 0, issued = 0;
+};
+inline AttentionCycles cycles_of(const Kernel::Attention& a, double shares, double present) {
+  const double each = std::max(1.0, a.tiles() / (shares * a.warps)), whole = std::floor(each), rest = each - whole;
+  const double last = rest > 0 ? std::max(rest * a.warps / 4, 1 / present) : 0;
+  return {std::ceil(each) * a.of_tile, (whole * a.warps / 4 + last) * a.of_tile};
 }
 
 /// Seconds of one start: of the slowest of its operations, its bytes, and the way of a product's factors, which come
 /// while others are multiplied. While a block multiplies nothing, the others on its multiprocessor do, where there are
 /// any.
 inline double seconds_of(const Kernel& kernel, const Device& device, std::int64_t batch) {
-  const double blocks = blocks_of(kernel, batch), waves = waves_of(kernel, device, batch);
-  const double idle = std::ceil(waves) / waves * device.multiprocessors / multiprocessors_for(kernel, device);
+  const double blocks = blocks_of(kernel, device, batch), waves = waves_of(kernel, device, batch);
+  // The multiprocessor with the most: where there is less than a wave, they are spread out over all.
+  const double on_one = waves < 1 ? std::ceil(waves * kernel.resident) : std::ceil(waves) * kernel.resident;
+  const double idle = on_one * device.multiprocessors / blocks;
   const double speed = kernel.by_warpgroups     ? device.by_warpgroups
                        : kernel.on_tensor_cores ? device.on_tensor_cores
                                                 : device.in_fp32;
   const double operations = kernel.operations.at(batch) / speed * idle;
-  const double factors = blocks * kernel.tile * kernel.depth.at(batch) * kernel.factor_bytes;
+  const Kernel::Attention& attention = kernel.attention;
+  const double queries = attention.rows ? kernel.grid[2].count.at(batch) * attention.tiles() * 16 : 0;
+  const double factors = (blocks * kernel.tile + queries) * kernel.depth.at(batch) * kernel.factor_bytes;
   double seconds = std::max(operations, factors * idle / (cached_bytes * device.hertz * device.multiprocessors));
-  const double alone = blocks * idle * kernel.alone / (device.hertz * device.multiprocessors);
-  seconds = std::max(seconds, (seconds + alone) / std::max(1.0, std::min(kernel.resident, waves * kernel.resident)));
+  const double present = std::max(1.0, std::min(kernel.resident, waves * kernel.resident));
+  AttentionCycles cycles;
+  if (attention.rows) cycles = cycles_of(attention, shares_of(kernel, device, batch), present);
+  const double each = blocks * idle / (device.hertz * device.multiprocessors);  // by so many for a block's cycle
+  seconds = std::max(seconds, (seconds + (kernel.alone + cycles.block) * each) / present);
+  seconds = std::max(seconds, cycles.issued * each);
   seconds =
       std::max(seconds, kernel.shared_bytes.at(batch) * idle / (shared_bytes * device.hertz * device.multiprocessors));
   // A multiprocessor alone gets little more than its share of the memory's speed.
@@ -118,9 +153,11 @@ inline std::string table(const std::string& model, const std::vector<Program>& p
     for (const Kernel& k : program.kernels) {
       if (!k.only_on.empty() && k.only_on != architecture) continue;
       const double each = seconds_of(k, *device, batch);
+      const std::string shape =
+          k.attention.rows ? "blocks for a head: " + std::to_string(shares_of(k, *device, batch)) : k.shape;
       std::snprintf(line, sizeof line, "%-48s %8d %9.0f %7.2f %9.2f %9.2f %10.1f%s%s\n", k.name.c_str(), k.times,
-                    blocks_of(k, batch), waves_of(k, *device, batch), k.operations.at(batch) / 1e9,
-                    k.bytes.at(batch) / 1e6, each * 1e6, k.shape.empty() ? "" : "  ", k.shape.c_str());
+                    blocks_of(k, *device, batch), waves_of(k, *device, batch), k.operations.at(batch) / 1e9,
+                    k.bytes.at(batch) / 1e6, each * 1e6, shape.empty() ? "" : "  ", shape.c_str());
       out += line;
       operations += k.operations.at(batch) * k.times;
       bytes += k.bytes.at(batch) * k.times;

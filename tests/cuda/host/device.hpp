@@ -115,7 +115,13 @@ TESSERA_DEVICE int block_x() { return static_cast<int>(tessera::cuda_host::curre
 TESSERA_DEVICE int block_y() { return static_cast<int>(tessera::cuda_host::current().block.y); }
 TESSERA_DEVICE int block_z() { return static_cast<int>(tessera::cuda_host::current().block.z); }
 
+TESSERA_DEVICE int blocks_x() { return static_cast<int>(tessera::cuda_host::grid_size().x); }
+
 TESSERA_DEVICE void barrier(const Place& place = Place::current()) { tessera::cuda_host::barrier(place); }
+/// By a name that no other barrier has.
+TESSERA_DEVICE void warp_barrier(const Place& place = Place::current()) {
+  tessera::cuda_host::barrier_of(-1 - thread_x() / 32, 32, place);
+}
 
 TESSERA_DEVICE float shuffle_xor(float value, int bits, const Place& place = Place::current()) {
   together::Shuffle mine{value, 0, bits};
@@ -210,6 +216,9 @@ typedef cudaStream_t Stream;
 [[maybe_unused]] inline unsigned blocks_for(std::int64_t count, int size) {
   return static_cast<unsigned>((count + size - 1) / size);
 }
+
+/// Of no GPU that there is.
+[[maybe_unused]] inline int multiprocessors() { return 8; }
 
 template <class... Parameters, class... Arguments>
 void launch_named(const char* name, void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes,

@@ -144,6 +144,7 @@ class Launch {
 
   Fiber* running() { return running_; }
   const dim3& block() const { return block_; }
+  const dim3& grid() const { return grid_; }
   unsigned char* shared() { return shared_of(mine()); }
 
   Options options;
@@ -201,7 +202,7 @@ class Launch {
 
   std::string name_, fault_;
   const std::function<void()>* kernel_ = nullptr;
-  dim3 block_;
+  dim3 block_, grid_;
   std::mt19937_64 random_;
   std::vector<std::size_t> block_order_, warp_order_, lane_order_;
   std::vector<Fiber> fibers_;

@@ -88,6 +88,7 @@ void Launch::run(const char* name, dim3 grid, dim3 block, std::size_t shared_byt
   name_ = name;
   kernel_ = &kernel;
   block_ = block;
+  grid_ = grid;
   fault_.clear();
   random_.seed(options.seed);
   const std::size_t threads = std::size_t{block.x} * block.y * block.z;
@@ -414,6 +415,7 @@ void run(const char* name, dim3 grid, dim3 block, std::size_t shared_bytes, cons
 
 const Thread& current() { return *the_launch.running(); }
 const dim3& block_size() { return the_launch.block(); }
+const dim3& grid_size() { return the_launch.grid(); }
 unsigned char* shared_bytes() { return the_launch.shared(); }
 void barrier(const Place& place) { the_launch.barrier(place); }
 void warp(const Place& place, void* mine, void (*together)(void* const lanes[32])) {

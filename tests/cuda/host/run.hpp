@@ -54,6 +54,7 @@ struct Thread {
 };
 const Thread& current();
 const dim3& block_size();
+const dim3& grid_size();
 unsigned char* shared_bytes();
 
 using Place = std::source_location;
