@@ -7,6 +7,7 @@
 #include <range/v3/algorithm/any_of.hpp>
 #include <set>
 
+#include "codegen/cuda/alike.hpp"
 #include "codegen/cuda/api.hpp"
 #include "codegen/cuda/kernel.hpp"
 #include "codegen/cuda/merge.hpp"
@@ -89,7 +90,7 @@ class File {
       out += std::string(embedded(fmt::format("cuda/device/{}.h", header))) + "\n";
     if (!tables_.empty()) out += "// ---- tables ----\n" + tables_ + "\n";
     out += "// ---- kernels ----\n";
-    out += kernels_;
+    out += kernels();
     out += update_kernels(model_);
     out += "\n// ---- programs: the kernels in order, over planned scratch memory ----\n";
     out += programs;
@@ -114,7 +115,8 @@ class File {
 
   // ---- kernels, each text once -----------------------------------------------------------------------------------
 
-  /// The name under which a kernel stands in the file; equal kernels of several programs are one.
+  /// The name under which a kernel stands in the file. Equal kernels of several programs are one, and so are those of a
+  /// list's elements (its heads, say): what differs in the names of its tensors alone, and by numbers in its own.
   std::string place(tree::Function f, const std::string& program) {
     const std::string given = f.name;
     std::set<std::string> known = known_names();
@@ -127,16 +129,32 @@ class File {
     };
     templates(templates, f.body);
     tree::check(f, known);
+    const std::string of_a_list = alike_text(f);
     f.name = "@";
     const std::string text = tree::print(f);
-    if (auto at = by_text_.find(text); at != by_text_.end()) return at->second;
+    for (const std::string& known_text : {text, of_a_list})
+      if (auto at = by_text_.find(known_text); at != by_text_.end()) {
+        Placed& placed = placed_[at->second];
+        placed.given.insert(given);
+        return placed.function.name;
+      }
     f.name = given;
     if (names_.contains(f.name)) f.name = given + (program == "loss_and_gradients" ? "_train" : "_" + program);
     for (int i = 2; names_.contains(f.name); ++i) f.name = fmt::format("{}_{}", given, i);
     names_.insert(f.name);
-    by_text_[text] = f.name;
-    kernels_ += "\n" + tree::print(f);
-    return f.name;
+    by_text_[text] = by_text_[of_a_list] = placed_.size();
+    placed_.push_back({std::move(f), {given}});
+    return placed_.back().function.name;
+  }
+  std::string kernels() const {
+    std::string out;
+    for (const auto& [function, given] : placed_) {
+      tree::Function f = function;
+      if (given.size() > 1)
+        f.comment.push_back(fmt::format("for {} kernels of the plan, of which this is the first", given.size()));
+      out += "\n" + tree::print(f);
+    }
+    return out;
   }
   std::string table(const Plan& plan, int tensor) {
     const Tensor& t = plan.program.tensors[static_cast<std::size_t>(tensor)];
@@ -361,8 +379,13 @@ class File {
   }
 
   const Model& model_;
-  std::string kernels_, tables_;
-  std::map<std::string, std::string> by_text_;      ///< kernel text without its name -> name
+  struct Placed {
+    tree::Function function;
+    std::set<std::string> given;  ///< the plan's names of it
+  };
+  std::vector<Placed> placed_;
+  std::string tables_;
+  std::map<std::string, std::size_t> by_text_;  ///< a kernel's text without its name, and its alike_text -> its number
   std::map<std::string, std::string> table_names_;  ///< numbers -> name
   std::set<std::string> names_, used_;
   std::string able_;  ///< a kernel of the program by warpgroups, if any

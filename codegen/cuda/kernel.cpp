@@ -124,8 +124,9 @@ void Emitter::finish(Emitted& e, Block body, const std::string& how, bool partia
   e.function.linkage = "__global__";
   const std::string threads =
       e.maps.empty() ? std::to_string(e.threads) : fmt::format("TESSERA_THREADS_OF_WARPGROUPS({})", e.threads);
-  e.function.returns = e.blocks ? fmt::format("void __launch_bounds__({}, {})", threads, e.blocks)
-                                : fmt::format("void __launch_bounds__({})", threads);
+  const int blocks = e.with_registers ? e.with_registers : e.blocks;
+  e.function.returns = blocks ? fmt::format("void __launch_bounds__({}, {})", threads, blocks)
+                              : fmt::format("void __launch_bounds__({})", threads);
   if (e.function.name.empty()) e.function.name = kernel_.name;
   if (e.takes_batch) e.function.parameters.push_back({"const int", "batch"});
   if (e.takes_layer) e.function.parameters.push_back({"const int", "layer"});

@@ -27,9 +27,10 @@ struct Emitted {
   tree::Function function;
   bool takes_batch = false, takes_layer = false, takes_stretch = false;
   std::vector<Argument> arguments;
-  tree::Expr grid[3];  ///< blocks along x, y and z, in `batch`
-  int threads = 1;     ///< of a block
-  int blocks = 0;      ///< at least so many on a multiprocessor; 0: as the compiler likes
+  tree::Expr grid[3];      ///< blocks along x, y and z, in `batch`
+  int threads = 1;         ///< of a block
+  int blocks = 0;          ///< at least so many on a multiprocessor; 0: as the compiler likes
+  int with_registers = 0;  ///< so many have to have registers there; 0: these
   tree::Expr shared_bytes;
   std::int64_t largest_batch = 0;      ///< that the grid has room for
   Tile tile;                           ///< of a matrix product

@@ -44,6 +44,7 @@ struct RowSums {
   std::int64_t blocks = 0;                                 ///< of the kernel, whatever the batch is
   int warps = 0;                                           ///< of a block
   int resident = 0;                                        ///< blocks on a multiprocessor
+  int with_registers = 0;                                  ///< so many have registers there
   std::int64_t numbers() const { return count * length; }  ///< of a warp, in shared memory
 };
 RowSums row_sums_of(const KernelProgram& program, const Kernel& k);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <range/v3/algorithm/contains.hpp>
+#include <range/v3/algorithm/count.hpp>
 
 #include "codegen/cuda/emitter.hpp"
 #include "codegen/cuda/merge.hpp"
@@ -264,10 +265,13 @@ std::vector<Emitted> Emitter::product_by_warpgroups(const Factors& f, bool chunk
   stand(group);
   std::optional<Map> left = map_of(f.left, f.rows, f.groups, f.depth),
                      right = map_of(f.right, f.columns, f.groups, f.depth);
-  const std::optional<Tile> tile = choose_warpgroup_tile(products, otherwise, wanted_tile("wgmma:"));
+  std::optional<Tile> tile = choose_warpgroup_tile(products, otherwise, wanted_tile("wgmma:"));
   if (tile && !(left && right) && tiles_.contains("wgmma:" + kernel_.name))
     refuse("has a factor that no tensor map can bring");
   if (!left || !right || !tile) return {};
+  // Where all of so many tensors lie that are added to a sum would have no room in the registers of one block of two.
+  constexpr std::ptrdiff_t many = 24;
+  if (ranges::count(kernel_.expressions, Expression::Kind::load, &Expression::kind) > many) tile->blocks = 1;
   left->lines = (left->deep ? tile->rows : 64) / tile->across();
   right->lines = (right->deep ? tile->columns : 64) / tile->down();
   blocks_of_product(e, *tile, f, chunk, products);

@@ -93,6 +93,7 @@ Emitted Emitter::rows_and_sums(const RowSums& sums) {
   const std::int64_t at_a_time = sums.blocks * sums.warps;
   e.threads = 32 * sums.warps;
   e.blocks = sums.resident;
+  e.with_registers = sums.with_registers;
   e.takes_batch = true;
   e.grid[0] = integer(sums.blocks);
   e.shared_bytes = integer(4 * sums.warps * sums.numbers());

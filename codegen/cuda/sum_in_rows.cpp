@@ -17,20 +17,38 @@ namespace {
 constexpr std::int64_t lanes = 32;
 constexpr int fewest_warps = 12;  // on a multiprocessor, to keep the memory busy
 
+/// How many tensors a kernel reads and stores along its rows, but for the sums over them.
+std::int64_t tensors_along_rows(const Kernel& k) {
+  std::set<std::pair<int, int>> tensors;
+  const auto count = [&](const Access& access) {
+    for (const Affine& index : access.index)
+      for (const Affine::Part& part : index.parts)
+        if (k.axes[static_cast<std::size_t>(part.axis)].inner) tensors.insert({access.tensor, access.shift});
+  };
+  for (const Expression& e : k.expressions)
+    if (e.kind == Expression::Kind::load) count(e.access);
+  for (std::size_t s = 0; s < steps_of_row(k); ++s)
+    for (const Step::Store& store : k.steps[s].stores) count(store.to);
+  return static_cast<std::int64_t>(tensors.size());
+}
+
 /// How a kernel with such sums is divided; no blocks where they take too much shared memory.
-RowSums division_of(int count, std::int64_t row) {
+RowSums division_of(int count, std::int64_t row, std::int64_t tensors) {
   constexpr std::int64_t shared_bytes = 227 * 1024, of_system = 1024;  // of an H200's multiprocessor; of each block
   constexpr std::int64_t of_block = 100 * 1024;                        // an A100 has room for that, too
   RowSums sums;
   sums.count = count;
   sums.length = (row + lanes - 1) / lanes * lanes;
-  // A lane has what it needs of the row in registers, of which it gets 64, 128 or 168.
-  const int most_warps = row <= 256 ? 32 : row <= 768 ? 16 : fewest_warps;  // on a multiprocessor
+  // A lane has what it needs of the row in registers, of which it gets 64, 128 or, where nvcc makes do with no less,
+  // 168.
+  const std::int64_t of_lane = tensors * (sums.length / lanes);
+  const int most_warps = row <= 256 ? 32 : of_lane <= 160 ? 16 : fewest_warps;  // on a multiprocessor
   for (const int warps : {8, 4}) {
     const std::int64_t bytes = 4 * warps * sums.numbers();
     if (bytes > of_block) continue;
     sums.warps = warps;
-    sums.resident = static_cast<int>(std::min<std::int64_t>(most_warps / warps, shared_bytes / (bytes + of_system)));
+    sums.with_registers = most_warps / warps;
+    sums.resident = static_cast<int>(std::min<std::int64_t>(sums.with_registers, shared_bytes / (bytes + of_system)));
     if (sums.resident * warps >= fewest_warps) return sums;
   }
   return {};
@@ -116,6 +134,7 @@ class Rows {
 
   const Kernel& kernel() const { return kernel_; }
   std::int64_t length() const { return size_of(kernel_, axes_of(kernel_, true)[0]); }
+  std::int64_t tensors() const { return tensors_along_rows(kernel_); }
   /// With so many images.
   std::int64_t rows(std::int64_t images) const {
     std::int64_t all = 1;
@@ -230,7 +249,7 @@ RowSums row_sums_of(const KernelProgram& program, const Kernel& k) {
   const auto count = static_cast<int>(k.steps.size() - steps_of_row(k));
   if (count == 0) return {};
   const Tensor& partial = program.tensors[static_cast<std::size_t>(k.steps.back().stores.front().to.tensor)];
-  RowSums sums = division_of(count, partial.shape[2].value());
+  RowSums sums = division_of(count, partial.shape[2].value(), tensors_along_rows(k));
   sums.blocks = partial.shape[0].value();
   return sums;
 }
@@ -272,12 +291,12 @@ void sums_in_rows(KernelProgram& program, const Tiles& tiles) {
         if (!may) continue;
         std::vector<int> values = rows.values_of(sum);
         const int more = count + static_cast<int>(values.size());
-        if (values.empty() || division_of(more, rows.length()).count == 0) continue;
+        if (values.empty() || division_of(more, rows.length(), rows.tensors()).count == 0) continue;
         count = more;
         found.push_back({order[j].kernel, std::move(values)});
       }
       if (found.empty()) continue;
-      const RowSums sums = division_of(count, rows.length());
+      const RowSums sums = division_of(count, rows.length(), rows.tensors());
       const std::int64_t blocks = blocks_of(sums, rows.rows(nominal_summed_batch), wanted);
       if (blocks == 0) continue;
 

@@ -1,11 +1,12 @@
 // write_models DIR: generates the toy models, scalar kernels and CUDA, into DIR (NAME_bf16: with factors of bf16); and
 // for each a NAME_cuda_host.cpp, which compiles the same .cu file for a machine without a GPU. toy_race is one with a
-// race.
+// race. write_models DIR published: the models that are only compiled by nvcc, in their published sizes.
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <sstream>
 #include <stdexcept>
+#include <string_view>
 
 #include "codegen/driver.hpp"
 #include "dsl/trace.hpp"
@@ -44,6 +45,27 @@ void generate(const fs::path& folder, const graph::Graph& traced, const codegen:
   if (traced.name.ends_with("_bf16")) options.precision = codegen::Precision::bf16;
   options.tiles = tiles;
   for (const auto& [name, text] : codegen::generate(traced, options)) write(folder / name, text);
+}
+
+template <class Model>
+void generate_published(const fs::path& folder, const std::string& name) {
+  generate(folder, trace<Model>(name));
+  generate(folder, trace<Model>(name + "_bf16"));
+}
+
+int published(const fs::path& folder) {
+  fs::create_directories(folder);
+  generate(folder, trace<models::VitSmall>("vit_small"));
+  generate(folder, trace<models::VitBase>("vit_base"));
+  generate(folder, trace<models::VitLarge>("vit_large"));
+  generate(folder, trace<models::VitHuge>("vit_huge"));
+  generate_published<models::SimpleVitSmall>(folder, "simple_vit_small");
+  generate_published<models::Dinov2Small>(folder, "dinov2_small");
+  generate_published<models::Dinov2Base>(folder, "dinov2_base");
+  generate_published<models::Dinov2Large>(folder, "dinov2_large");
+  generate_published<models::Dinov2Giant>(folder, "dinov2_giant");
+  generate_published<models::NotebookVit<{}>>(folder, "vit_notebook");
+  return 0;
 }
 
 int run(const fs::path& folder) {
@@ -110,12 +132,13 @@ int run(const fs::path& folder) {
 }  // namespace tessera::test
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
-    std::cerr << "usage: write_models DIR\n";
+  const bool published = argc == 3 && std::string_view(argv[2]) == "published";
+  if (argc != 2 && !published) {
+    std::cerr << "usage: write_models DIR [published]\n";
     return 2;
   }
   try {
-    return tessera::test::run(argv[1]);
+    return published ? tessera::test::published(argv[1]) : tessera::test::run(argv[1]);
   } catch (const std::exception& error) {
     std::cerr << "write_models: " << error.what() << "\n";
     return 1;

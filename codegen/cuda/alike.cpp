@@ -1,0 +1,76 @@
+#include "codegen/cuda/alike.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+namespace tessera::codegen::cuda {
+
+namespace {
+
+/// Numbers what a function declares, in that order. A name stands for one thing alone: tree::check sees to it that
+/// nothing is declared that the file knows of, too.
+class Numbered {
+ public:
+  void run(tree::Function& f) {
+    f.comment.clear();
+    for (tree::Parameter& p : f.parameters) declare(p.name);
+    block(f.body);
+  }
+
+ private:
+  void declare(std::string& name) {
+    // The printer breaks lines by their length: numbers of one width, whatever the names were.
+    const std::size_t end = std::min(name.find('['), name.size());  // of an array's, before its extent
+    name.replace(0, end,
+                 numbers_.try_emplace(name.substr(0, end), fmt::format("@{:04}", numbers_.size())).first->second);
+  }
+  void use(std::string& name) const {
+    const std::size_t end = std::min(name.find('['), name.size());
+    if (const auto at = numbers_.find(name.substr(0, end)); at != numbers_.end()) name.replace(0, end, at->second);
+  }
+  tree::Expr renamed(const tree::Expr& e) const {
+    if (!e) return e;
+    tree::Node n = *e;
+    if (n.kind == tree::Node::Kind::name || n.kind == tree::Node::Kind::call) use(n.text);
+    for (tree::Expr& operand : n.operands) operand = renamed(operand);
+    return std::make_shared<const tree::Node>(std::move(n));
+  }
+  void block(tree::Block& b) {
+    std::erase_if(b, [](const tree::Statement& s) { return s.kind == tree::Statement::Kind::comment; });
+    for (tree::Statement& s : b) {
+      using Kind = tree::Statement::Kind;
+      s.value = renamed(s.value);
+      if (s.kind == Kind::assign) use(s.name);
+      if (s.kind == Kind::declare || s.kind == Kind::lambda || s.kind == Kind::loop) declare(s.name);
+      for (tree::Parameter& p : s.parameters) declare(p.name);
+      s.limit = renamed(s.limit);
+      block(s.body);
+      block(s.otherwise);
+    }
+  }
+
+  std::map<std::string, std::string> numbers_;
+};
+
+/// A name whose words that are numbers are all the same.
+std::string without_numbers(const std::string& name) {
+  std::string text;
+  for (std::size_t begin = 0, end = 0; begin < name.size(); begin = end + 1) {
+    end = std::min(name.find('_', begin), name.size());
+    const std::string word = name.substr(begin, end - begin);
+    text += "_" + (word.find_first_not_of("0123456789") == std::string::npos ? "0" : word);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string alike_text(tree::Function f) {
+  f.name = without_numbers(f.name);
+  Numbered().run(f);
+  return tree::print(f);
+}
+
+}  // namespace tessera::codegen::cuda
