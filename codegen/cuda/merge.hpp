@@ -45,6 +45,7 @@ struct RowSums {
   int warps = 0;                                           ///< of a block
   int resident = 0;                                        ///< blocks on a multiprocessor
   int with_registers = 0;                                  ///< so many have registers there
+  bool in_halves = false;                                  ///< a row has too much for a warp's registers
   std::int64_t numbers() const { return count * length; }  ///< of a warp, in shared memory
 };
 RowSums row_sums_of(const KernelProgram& program, const Kernel& k);

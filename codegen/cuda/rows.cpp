@@ -156,15 +156,16 @@ void Emitter::sweep(Block& b, std::size_t first, std::size_t end, int lanes, con
   } else {
     const Extent count = points(element.axes);
     // Few warps stand for many rows: with a known number of steps, all of a row's loads may be on their way at once.
-    const std::int64_t known =
-        row_sums_of(plan_.program, kernel_).count && count.fixed % lanes == 0 ? count.fixed / lanes : 0;
+    const RowSums sums = row_sums_of(plan_.program, kernel_);
+    const std::int64_t known = sums.count && count.fixed % lanes == 0 ? count.fixed / lanes : 0;
     if (known)
       inside.insert(inside.begin(), tree::declare("const int", element.variable,
                                                   name("lane") + binary("*", name("step"), integer(lanes))));
     if (known && ranges::none_of(kernel_.steps.begin() + static_cast<std::ptrdiff_t>(first),
                                  kernel_.steps.begin() + static_cast<std::ptrdiff_t>(end), &Step::reduces)) {
       b.push_back(tree::lambda("elements", {{"int", "step"}}, std::move(inside)));
-      b.push_back(tree::evaluate(call(fmt::format("unrolled<{}>", known), {name("elements")})));
+      const std::int64_t at_once = sums.in_halves && known % 2 == 0 ? known / 2 : known;
+      b.push_back(tree::evaluate(call(fmt::format("unrolled<{}, {}>", known, at_once), {name("elements")})));
     } else if (known) {
       b.push_back(
           tree::loop("int", "step", integer(0), binary("<", name("step"), integer(known)), 1, std::move(inside)));

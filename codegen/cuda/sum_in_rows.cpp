@@ -39,10 +39,10 @@ RowSums division_of(int count, std::int64_t row, std::int64_t tensors) {
   RowSums sums;
   sums.count = count;
   sums.length = (row + lanes - 1) / lanes * lanes;
-  // A lane has what it needs of the row in registers, of which it gets 64, 128 or, where nvcc makes do with no less,
-  // 168.
+  // A lane has what it needs of the row, or of half of it, in registers, of which it gets 64 or 128.
   const std::int64_t of_lane = tensors * (sums.length / lanes);
-  const int most_warps = row <= 256 ? 32 : of_lane <= 160 ? 16 : fewest_warps;  // on a multiprocessor
+  sums.in_halves = of_lane > 160;
+  const int most_warps = row <= 256 ? 32 : 16;  // on a multiprocessor
   for (const int warps : {8, 4}) {
     const std::int64_t bytes = 4 * warps * sums.numbers();
     if (bytes > of_block) continue;

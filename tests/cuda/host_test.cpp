@@ -110,6 +110,8 @@ TEST(CudaHost, EveryFaultPlantedInSumsOverRowsIsFound) {
 
 TEST(CudaHost, SumsOverGroupsOfEightAreOfEachLaneByItself) { EXPECT_EQ(right_sums_over_groups(), 8u); }
 
+TEST(CudaHost, UnrolledStepsAreAllThereOnceAndInTheirOrder) { EXPECT_EQ(right_unrolled_steps(), 8u); }
+
 void reduce_over_warps(float* out) {
   const real sum = sum_over_warps(static_cast<real>(thread_x()));
   const real most = maximum_over_warps(static_cast<real>(thread_x() * 7 % 96));

@@ -38,3 +38,18 @@ inline std::size_t right_sums_over_groups() {
     return out.values();
   });
 }
+
+/// All at once, and a part after the other.
+inline void go_through_steps(float* out) {
+  int count = 0;
+  const auto put = [&](int step) { out[count++] = static_cast<real>(step); };
+  unrolled<4, 4>(put);
+  unrolled<6, 3>(put);
+}
+inline std::size_t right_unrolled_steps() {
+  return tessera::cuda_host::right_runs({0, 1, 2, 3, 0, 1, 2, 3, 4, 5}, [] {
+    tessera::cuda_host::DeviceArray<float> out(10);
+    launch_named("go_through_steps", go_through_steps, dim3(1), dim3(1), 0, nullptr, out.data());
+    return out.values();
+  });
+}

@@ -175,6 +175,13 @@ TEST(CudaSums, OverRowsAreMadeByTheBackwardPassOfANormThatHasWhatTheyAreMadeOf) 
     EXPECT_THROW(kernels_of(tiny, {{sums_in_norms, wrong}}), Error) << wrong;
 }
 
+TEST(CudaNorms, HaveHalfOfARowInRegistersWhereThereIsTooMuchOfIt) {
+  const std::string tiny = kernels_of(trace<models::VitTiny>("vit_tiny_bf16"), {}),
+                    large = kernels_of(trace<models::Dinov2Large>("dinov2_large"), {});
+  EXPECT_NE(tiny.find("unrolled<6, 6>(elements);"), std::string::npos);
+  EXPECT_NE(large.find("unrolled<32, 16>(elements);"), std::string::npos);
+}
+
 TEST(CudaNorms, KeepTheirInputsForBackwardInThePlaceOfTheirResults) {
   const graph::Graph tiny = trace<models::VitTiny>("vit_tiny_bf16");
   const std::string text = kernels_of(tiny, {}), without = kernels_of(tiny, {{norm_inputs, "none"}});

@@ -8,6 +8,7 @@
 #define TESSERA_DEVICE __device__ __forceinline__
 #define TESSERA_UNROLL _Pragma("unroll")
 #define TESSERA_UNROLL_BY_4 _Pragma("unroll 4")
+#define TESSERA_ROLLED _Pragma("unroll 1")
 
 namespace {
 

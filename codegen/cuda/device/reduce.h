@@ -69,9 +69,12 @@ TESSERA_DEVICE void store_sums_of_warps(int count, real* to) {
     to[at] = all;
   }
 }
-/// All of so many steps, none of which waits for another.
-template <int steps, class F>
+/// All of so many steps, so many at once, none of which waits for another of these.
+template <int steps, int at_once, class F>
 TESSERA_DEVICE void unrolled(const F& f) {
-  TESSERA_UNROLL
-  for (int step = 0; step < steps; ++step) f(step);
+  TESSERA_ROLLED
+  for (int first = 0; first < steps; first += at_once) {
+    TESSERA_UNROLL
+    for (int step = first; step < first + at_once; ++step) f(step);
+  }
 }

@@ -13,6 +13,7 @@
 #define TESSERA_DEVICE [[maybe_unused]] inline
 #define TESSERA_UNROLL
 #define TESSERA_UNROLL_BY_4
+#define TESSERA_ROLLED
 #define __device__
 #define __global__
 #define __launch_bounds__(...)
