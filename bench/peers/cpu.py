@@ -13,8 +13,9 @@ turn, which after one to warm up lasts 0.1 s and three runs, or 1 s); the table 
 of the FMA ceiling, which is the fastest of those measured after each round: 2 FLOPs a multiply-add of the model as declared,
 from the emitted header; of the products, of their multiply-adds. In brackets stands the share of the FMAs that the
 contender's process makes right after its turn, at the clock that the turn has left, which processors lower under products
-(after the AVX2 kernels with their vectors). "gemm" are the four linear maps of a block, one after the other. The last columns
-compare the best of ours with the best peer, in single precision, in bf16 and in int8. "Tessera bf16" and "Tessera int8" use
+(after the AVX2 kernels with their vectors; not of ONNX Runtime, whose threads run on for a while). "gemm" are the four linear
+maps of a block, one after the other. The last columns compare the best of ours with the best peer, in single precision, in
+bf16 and in int8. "Tessera bf16" and "Tessera int8" use
 the widest instructions there are: AMX's tiles, else AVX-512. A machine that does anything else gives other numbers.
 """
 import argparse
@@ -493,7 +494,8 @@ def answers(kind, setting):
                 begin = time.perf_counter()
                 jobs[name]()
                 times.append(time.perf_counter() - begin)
-            after = ceiling.ceiling_after_work_gflops(wide, setting.threads)
+            # ONNX Runtime's threads wait for work by running, beside the multiply-adds.
+            after = 0 if kind.startswith("ort") else ceiling.ceiling_after_work_gflops(wide, setting.threads)
             yield min(times), after
 
 
@@ -642,11 +644,12 @@ def run_work(name, contenders, options, folder, notes):
         for kind in ready:
             seconds, after = contenders[kind].ask("time", name)
             times[kind].append(seconds)
-            shares[kind].append(100 * amount / seconds / 1e9 / after)
+            if after:
+                shares[kind].append(100 * amount / seconds / 1e9 / after)
         ceiling = max(ceiling, *(contender.ask("ceiling") for kind, contender in contenders.items() if kind in SINGLE))
     median = {kind: statistics.median(t) for kind, t in times.items()}
-    cells = [f"{1e3 * median[k]:.2f} ms, {100 * amount / median[k] / 1e9 / ceiling:.0f} % ({statistics.median(shares[k]):.0f} %)"
-             if k in median else "-" for k in contenders]
+    cells = [f"{1e3 * median[k]:.2f} ms, {100 * amount / median[k] / 1e9 / ceiling:.0f} %" +
+             (f" ({statistics.median(shares[k]):.0f} %)" if shares[k] else "") if k in median else "-" for k in contenders]
 
     def lead(belongs):
         ours = min((t for k, t in median.items() if k in OURS and belongs(k)), default=None)
