@@ -9,8 +9,8 @@ extern "C" {
 /// wide: 512-bit vectors; else 256-bit ones.
 double ceiling_gflops(int wide, int threads);
 
-/// The same at the clock that whatever ran just before has left: processors lower it under matrix products, which need
-/// more power than multiply-adds that stay on registers, and raise it again only after some time.
+/// The same at the clock that whatever ran just before has left: a processor may lower it further under matrix products
+/// than under multiply-adds that stay on registers, and raise it again only after some time.
 double ceiling_after_work_gflops(int wide, int threads);
 
 /// GB/s of y[i] = 2 x[i] over arrays of so many floats, in which a pass has just been made: bytes read and written.

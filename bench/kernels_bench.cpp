@@ -3,8 +3,9 @@
 // a copy between arrays of the same size, and beside the longer of that copy and its own instructions on near numbers.
 //
 // TESSERA_ISA=avx2|avx512 chooses the kernels and OMP_NUM_THREADS the threads. Names are KERNEL/IMAGES, an image being
-// 197 tokens. GFLOP/s are of the contractions alone, 2 a multiply-add; GB/s are of the inputs read and the outputs
-// written.
+// 197 tokens. GFLOP/s are of the contractions alone, 2 a multiply-add; %ceiling is their share of the multiply-adds at
+// rest, %clock that of those right after them, at the clock that they have left. GB/s are of the inputs read and the
+// outputs written.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
