@@ -11,12 +11,12 @@ PyTorch in single precision, and where nothing is dropped at random the first tr
 single precision, 0.05 for bf16, 0.3 for int8. Then each round times every contender once, in turn (the fastest run of a
 turn, which after one to warm up lasts 0.1 s and three runs, or 1 s); the table shows the median over rounds, and the share
 of the FMA ceiling, which is the fastest of those measured after each round: 2 FLOPs a multiply-add of the model as declared,
-from the emitted header; of the products, of their multiply-adds. In brackets stands the share of the FMAs that the
-contender's process makes right after its turn, at the clock that the turn has left, which processors lower under products
-(after the AVX2 kernels with their vectors; not of ONNX Runtime, whose threads run on for a while). "gemm" are the four linear
-maps of a block, one after the other. The last columns compare the best of ours with the best peer, in single precision, in
-bf16 and in int8. "Tessera bf16" and "Tessera int8" use
-the widest instructions there are: AMX's tiles, else AVX-512. A machine that does anything else gives other numbers.
+from the emitted header; of the products, of their multiply-adds. For the AVX2 kernels it is the share of AVX2's FMAs, for all
+others of the widest there are. In brackets stands the share of the FMAs that the contender's process makes right after its
+turn, at the clock that the turn has left, which processors lower under products (not of ONNX Runtime, whose threads run on for
+a while). "gemm" are the four linear maps of a block, one after the other. The last columns compare the best of ours with the
+best peer, in single precision, in bf16 and in int8. "Tessera bf16" and "Tessera int8" use the widest instructions there are:
+AMX's tiles, else AVX-512. A machine that does anything else gives other numbers.
 """
 import argparse
 import concurrent.futures
@@ -639,16 +639,17 @@ def run_work(name, contenders, options, folder, notes):
             notes.append(f"{name}: outputs of {CONTENDERS[kind][0]} differ by {difference:.1e} of the largest")
         ready.append(kind)
     times, shares = {kind: [] for kind in ready}, {kind: [] for kind in ready}
-    amount, ceiling = flops(options.build, work), 0
+    amount, ceilings = flops(options.build, work), dict.fromkeys((kind for kind in SINGLE if kind in contenders), 0)
     for _ in range(options.rounds):
         for kind in ready:
             seconds, after = contenders[kind].ask("time", name)
             times[kind].append(seconds)
             if after:
                 shares[kind].append(100 * amount / seconds / 1e9 / after)
-        ceiling = max(ceiling, *(contender.ask("ceiling") for kind, contender in contenders.items() if kind in SINGLE))
+        for kind in ceilings:
+            ceilings[kind] = max(ceilings[kind], contenders[kind].ask("ceiling"))
     median = {kind: statistics.median(t) for kind, t in times.items()}
-    cells = [f"{1e3 * median[k]:.2f} ms, {100 * amount / median[k] / 1e9 / ceiling:.0f} %" +
+    cells = [f"{1e3 * median[k]:.2f} ms, {100 * amount / median[k] / 1e9 / ceilings.get(k, max(ceilings.values())):.0f} %" +
              (f" ({statistics.median(shares[k]):.0f} %)" if shares[k] else "") if k in median else "-" for k in contenders]
 
     def lead(belongs):
@@ -657,7 +658,7 @@ def run_work(name, contenders, options, folder, notes):
         return f"{peers / ours:.2f} x" if ours and peers else "-"
 
     leads = [lead(belongs) for belongs in (lambda kind: not CONTENDERS[kind][1], lambda kind: "bf16" in kind, lambda kind: "int8" in kind)]
-    return cells + leads + [f"{ceiling:.0f} GFLOP/s"]
+    return cells + leads + [", ".join(f"{CONTENDERS[kind][0].removeprefix('Tessera ')} {ceiling:.0f}" for kind, ceiling in ceilings.items())]
 
 
 def memory_cells(name, contenders):
@@ -695,7 +696,7 @@ def main():
             notes = [f"{CONTENDERS[k][0]}: {c.trouble}" for k, c in started.items() if c.trouble]
             contenders = {kind: c for kind, c in started.items() if not c.trouble}
             print(f"\n{threads} thread{'s' if threads > 1 else ''}\n")
-            leads = [] if options.memory else ["ours against the best peer", "in bf16", "in int8", "FMA ceiling"]
+            leads = [] if options.memory else ["ours against the best peer", "in bf16", "in int8", "FMA ceiling, GFLOP/s"]
             columns = ["work", *(CONTENDERS[k][0] for k in contenders), *leads]
             print("| " + " | ".join(columns) + " |\n" + "|---" * len(columns) + "|")
             for name in works:

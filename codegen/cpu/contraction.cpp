@@ -140,13 +140,15 @@ void Emitter::for_points(const Tile& tile, const std::function<void()>& f, std::
 
 void Emitter::one_tile(Block& b, const Tile& tile) {
   if (by_tiles()) {
+    constexpr std::int64_t few_steps = 16;  // the results of a tile of more have the time of the next one to be stored
+    if (depth() <= few_steps * whole_steps(kernel_.product.factors, 1)) fetch_results(b, tile);
     product_by_tiles(b, tile);
     return;
   }
   const Step& st = step(0);
   locals_.clear();
   reset();
-  if (!adds_ && !to_partials_) fetch_saved(b, tile);
+  if (!to_partials_) fetch_results(b, tile);
   std::map<std::vector<std::int64_t>, std::string> sums;
   for_points(tile, [&] {
     std::string sum = fmt::format("sum{}", sums.size());
@@ -169,6 +171,7 @@ void Emitter::one_tile(Block& b, const Tile& tile) {
   Block body = nest(loops, [&](Block& inside) {
     reset();
     fetch_next_panel(inside);
+    fetch_next_rows(inside);
     for_points_keeping_tail(tile, across, [&] {
       std::string sum = sums.at(offsets_of_outer());
       inside.push_back(tree::assign(sum, accumulate(st, inside, name(sum), across)));
@@ -231,11 +234,36 @@ void Emitter::fetch_next_panel(Block& b) {
       ahead = ahead + along(p.axis, p.coefficient * layout.stride[d] * part);
   b.push_back(tree::evaluate(call("v_fetch_line", {name(argument(right, false)), ahead})));
   // What follows in a panel that no nearest cache holds, soon enough for the second one to bring it.
-  constexpr std::int64_t near_reals = 1 << 14, line = 16, steps = 8;
+  constexpr std::int64_t near_reals = 10 << 10, line = 16, steps = 8;
   if (at_once * width <= near_reals || kernel_.product.factors != Element::real) return;
   for (std::int64_t at = 0; at < width; at += line)
     b.push_back(tree::evaluate(
         call("v_fetch_near", {name(argument(right, false)), offset_of(right) + integer(steps * width + at)})));
+}
+
+void Emitter::fetch_next_rows(Block& b) {
+  constexpr std::int64_t line = 16, least_sums = 16;  // in a step of fewer there is no time for it
+  const auto [columns, rows] = std::pair{kernel_.product.columns, kernel_.product.rows};
+  if (columns < 0 || rows < 0 || target_.lanes == 1 || !in_panels(factor(true).access)) return;
+  if (!place_[static_cast<std::size_t>(rows)].variable) return;  // these are the last ones
+  const std::int64_t high = schedule_.tile[static_cast<std::size_t>(rows)];
+  const Factor left = factor(false);
+  if (kernel_.product.factors != Element::real || !sums_along_one_axis(kernel_) || left.along != 1 ||
+      high * columns_of_tile() < least_sums * target_.lanes)
+    return;
+  const std::vector<Place> kept = place_;
+  set(depth_axis(), nullptr);
+  Expr ahead = offset_of(left.access) + integer(high * left.across);
+  place_ = kept;
+  const Expr place = along(depth_axis(), 1);
+  if (!schedule_.depth && left.across == depth())  // they lie side by side
+    ahead = ahead + place * high;
+  else if (high <= line)
+    ahead =
+        ahead + tree::binary("%", place, integer(line)) * left.across + tree::binary("/", place, integer(line)) * line;
+  else
+    return;
+  b.push_back(tree::evaluate(call("v_fetch_line", {name(argument(left.access, false)), ahead})));
 }
 
 bool Emitter::fetched_by_tile(const Access& access) const {
@@ -244,18 +272,24 @@ bool Emitter::fetched_by_tile(const Access& access) const {
   return access.tensor != right.tensor || access.index != right.index;
 }
 
-void Emitter::fetch_saved(Block& b, const Tile& tile) {
-  constexpr std::int64_t line = 16;  // values
+void Emitter::fetch_results(Block& b, const Tile& tile) {
+  std::int64_t line = 64;  // values
   const int columns = kernel_.product.columns, rows = kernel_.product.rows;
-  if (columns < 0 || kernel_.across_batch) return;
+  if (columns < 0 || kernel_.across_batch || target_.lanes == 1) return;
   const std::vector<Place> kept = place_;
   const auto [across, down] = pieces_of(tile);
   if (down.points > 1) move(rows, "row");
   move(columns, "column");
   Block body;
-  for (const Expression& e : kernel_.expressions)
-    if (e.kind == Expression::Kind::load && saved(e.access) && fetched_by_tile(e.access))
-      body.push_back(tree::evaluate(call("v_fetch_line", {name(argument(e.access, false)), offset_of(e.access)})));
+  const auto fetch = [&](const Access& access, bool stored) {
+    line = std::min(line, 16 * values_in_real(tensor(access).element));
+    body.push_back(tree::evaluate(call("v_fetch_line", {name(argument(access, stored)), offset_of(access)})));
+  };
+  for (const Step::Store& store : step(1).stores)
+    if (lane_step(store.to) == 1) fetch(store.to, true);
+  if (!adds_)
+    for (const Expression& e : kernel_.expressions)
+      if (e.kind == Expression::Kind::load && saved(e.access) && fetched_by_tile(e.access)) fetch(e.access, false);
   place_ = kept;
   if (body.empty()) return;
   const Expr width = integer(columns_of_piece(across));

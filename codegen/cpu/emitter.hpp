@@ -117,10 +117,13 @@ class Emitter : Values {
   void one_tile(tree::Block& b, const Tile& tile);
   /// While rows go by a panel of weights, the next one is asked for: the same part of it at each place in the depth.
   void fetch_next_panel(tree::Block& b);
+  /// While a tile of rows goes by, the rows of the next one are asked for: as many lines as it takes steps, or one
+  /// more.
+  void fetch_next_rows(tree::Block& b);
   /// Whether what is made of a tile's sums reads such values, place for place: then the tile asks for them itself.
   bool fetched_by_tile(const Access& access) const;
-  /// While a tile is summed up, what its sums are going to meet comes near.
-  void fetch_saved(tree::Block& b, const Tile& tile);
+  /// While a tile is summed up, the places where its results go come near, and what forward has left for them.
+  void fetch_results(tree::Block& b, const Tile& tile);
   /// A product's columns and rows that a tile handles.
   std::pair<Piece, Piece> pieces_of(const Tile& tile) const;
   /// The place moves along an axis by a loop's variable.

@@ -101,6 +101,8 @@ class File {
     out += "\n// ---- tables ----\n";
     out += tables_;
     out += "\n// ---- kernels: each call handles one index of the axis that is shared out among threads ----\n";
+    if (kernels_.find("noinline") != std::string::npos)
+      out += "// Those with tiles of sums stay functions: a caller's values would take registers that the sums need.\n";
     out += kernels_;
     out += "\n}  // namespace\n\n// ---- entry points: the kernels in order, over planned scratch memory ----\n";
     out += entries;

@@ -45,6 +45,8 @@ std::vector<Emitted> Emitter::run() {
 Emitted Emitter::whole() {
   Emitted e;
   e.function.name = kernel_.name;
+  // Compilers would keep a caller's values in registers that the sums of a tile need.
+  e.function.stays = kernel_.product.columns >= 0 && target_.lanes > 1;
   if (schedule_.parallel >= 0) {
     e.parallel = schedule_.parallel;
     e.block = schedule_.block;

@@ -94,6 +94,7 @@ struct Function {
   std::string name;
   std::vector<Parameter> parameters;
   Block body;
+  bool stays = false;  ///< a function even where it is called once: compilers shall not inline it
 };
 
 /// Throws Error when the function uses a name that is neither declared before nor among `known` (types, functions,

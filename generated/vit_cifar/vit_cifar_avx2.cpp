@@ -644,6 +644,7 @@ static void g_gradient(std::int64_t begin, std::int64_t end, bool add, const Lef
 // ---- tables ----
 
 // ---- kernels: each call handles one index of the axis that is shared out among threads ----
+// Those with tiles of sums stay functions: a caller's values would take registers that the sums need.
 
 // b < B, gh < GH=8, gw < GW=8, c < C=3, p < P=4, p2 < P=4; lanes along p2
 static void rearrange_forward(const real* images, real* rearrange) {
@@ -660,10 +661,16 @@ static void rearrange_forward(const real* images, real* rearrange) {
 }
 
 // b < B, n < N=64, d < D=256, c < C*P*P=48 (summed); lanes along d
-static void patch_embed_forward(const real* patch_embed_weight_packed, const real* rearrange,
-                                const real* patch_embed_bias, const real* pos_embed, real* transformer_blocks_carry) {
+[[gnu::noinline]]
+static void patch_embed_forward(real* transformer_blocks_carry, const real* patch_embed_weight_packed,
+                                const real* rearrange, const real* patch_embed_bias, const real* pos_embed) {
   for (std::int64_t d = 0; d < 256; d += 16) {
     for (std::int64_t n = 0; n < 60; n += 6) {
+      for (std::int64_t row = 0; row < 6; ++row) {
+        for (std::int64_t column = 0; column < 16; column += 16) {
+          v_fetch_line(transformer_blocks_carry, (n + row) * 256 + (d + column) + 256);
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -751,6 +758,11 @@ static void patch_embed_forward(const real* patch_embed_weight_packed, const rea
       v_store(transformer_blocks_carry + (n * 256 + d + 1544), t45);
     }
     {
+      for (std::int64_t row = 0; row < 4; ++row) {
+        for (std::int64_t column = 0; column < 16; column += 16) {
+          v_fetch_line(transformer_blocks_carry, row * 256 + (d + column) + 15616);
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -904,14 +916,19 @@ static void transformer_blocks_norm1_forward(const real* transformer_blocks_carr
 }
 
 // b < B, n < N+1=65, d < 3*D=768, d2 < D=256 (summed); lanes along d
-static void transformer_blocks_attention_forward(const Team& team,
+[[gnu::noinline]]
+static void transformer_blocks_attention_forward(const Team& team, real* transformer_blocks_attention_add,
                                                  const real* transformer_blocks_attention_in_proj_weight_packed,
                                                  const real* transformer_blocks_norm1_add,
-                                                 const real* transformer_blocks_attention_in_proj_bias,
-                                                 real* transformer_blocks_attention_add) {
+                                                 const real* transformer_blocks_attention_in_proj_bias) {
   const Tiles mine = team.tiles(65, 6, 768, 16, 786432 > tessera_second_cache());
   for (std::int64_t d = mine.left; d < mine.right; d += 16) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
+      for (std::int64_t row = 0; row < 6; ++row) {
+        for (std::int64_t column = 0; column < 16; column += 16) {
+          v_fetch_line(transformer_blocks_attention_add, (n + row) * 768 + (d + column));
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -975,6 +992,11 @@ static void transformer_blocks_attention_forward(const Team& team,
       v_store(transformer_blocks_attention_add + (n * 768 + d + 3848), t21);
     }
     if (mine.end > 60) {
+      for (std::int64_t row = 0; row < 5; ++row) {
+        for (std::int64_t column = 0; column < 16; column += 16) {
+          v_fetch_line(transformer_blocks_attention_add, row * 768 + (d + column) + 46080);
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -1041,14 +1063,20 @@ static void transformer_blocks_attention_forward_2(const real* transformer_block
 }
 
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65, k < K=32 (summed); lanes along n2
-static void transformer_blocks_attention_forward_3(const Team& team, const real* transformer_blocks_attention_add,
-                                                   const real* transformer_blocks_attention_copy,
-                                                   real* transformer_blocks_attention_einsum) {
+[[gnu::noinline]]
+static void transformer_blocks_attention_forward_3(const Team& team, real* transformer_blocks_attention_einsum,
+                                                   const real* transformer_blocks_attention_add,
+                                                   const real* transformer_blocks_attention_copy) {
   const std::int64_t begin = team.begin(65, 6);
   const std::int64_t end = team.end(65, 6);
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t n2 = 0; n2 < 64; n2 += 16) {
       for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
+        for (std::int64_t row = 0; row < 6; ++row) {
+          for (std::int64_t column = 0; column < 16; column += 16) {
+            v_fetch_line(transformer_blocks_attention_einsum, h * 4225 + (n + row) * 65 + (n2 + column));
+          }
+        }
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -1097,6 +1125,11 @@ static void transformer_blocks_attention_forward_3(const Team& team, const real*
         v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 333), sum11);
       }
       if (end > 60) {
+        for (std::int64_t row = 0; row < 5; ++row) {
+          for (std::int64_t column = 0; column < 16; column += 16) {
+            v_fetch_line(transformer_blocks_attention_einsum, h * 4225 + row * 65 + (n2 + column) + 3900);
+          }
+        }
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -1139,6 +1172,11 @@ static void transformer_blocks_attention_forward_3(const Team& team, const real*
       }
     }
     for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
+      for (std::int64_t row = 0; row < 6; ++row) {
+        for (std::int64_t column = 0; column < 1; column += 16) {
+          v_fetch_line(transformer_blocks_attention_einsum, h * 4225 + (n + row) * 65 + column + 64);
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -1168,6 +1206,11 @@ static void transformer_blocks_attention_forward_3(const Team& team, const real*
       v_store_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 389), sum5, 1);
     }
     if (end > 60) {
+      for (std::int64_t row = 0; row < 5; ++row) {
+        for (std::int64_t column = 0; column < 1; column += 16) {
+          v_fetch_line(transformer_blocks_attention_einsum, h * 4225 + row * 65 + column + 3964);
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -1298,14 +1341,20 @@ static void transformer_blocks_attention_forward_4(const Team& team, const real*
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
-static void transformer_blocks_attention_forward_5(const Team& team, const real* transformer_blocks_attention_divide,
-                                                   const real* transformer_blocks_attention_add,
-                                                   real* transformer_blocks_attention_rearrange) {
+[[gnu::noinline]]
+static void transformer_blocks_attention_forward_5(const Team& team, real* transformer_blocks_attention_rearrange,
+                                                   const real* transformer_blocks_attention_divide,
+                                                   const real* transformer_blocks_attention_add) {
   const std::int64_t begin = team.begin(65, 6);
   const std::int64_t end = team.end(65, 6);
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t k = 0; k < 32; k += 16) {
       for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
+        for (std::int64_t row = 0; row < 6; ++row) {
+          for (std::int64_t column = 0; column < 16; column += 16) {
+            v_fetch_line(transformer_blocks_attention_rearrange, h * 32 + (n + row) * 256 + (k + column));
+          }
+        }
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -1354,6 +1403,11 @@ static void transformer_blocks_attention_forward_5(const Team& team, const real*
         v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1288), sum11);
       }
       if (end > 60) {
+        for (std::int64_t row = 0; row < 5; ++row) {
+          for (std::int64_t column = 0; column < 16; column += 16) {
+            v_fetch_line(transformer_blocks_attention_rearrange, h * 32 + row * 256 + (k + column) + 15360);
+          }
+        }
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -1399,13 +1453,19 @@ static void transformer_blocks_attention_forward_5(const Team& team, const real*
 }
 
 // b < B, n < N+1=65, d < D=256, h < H*K=256 (summed); lanes along d
+[[gnu::noinline]]
 static void transformer_blocks_attention_out_proj_forward(const Team& team,
+                                                          real* transformer_blocks_attention_out_proj_einsum,
                                                           const real* transformer_blocks_attention_out_proj_weight_packed,
-                                                          const real* transformer_blocks_attention_rearrange,
-                                                          real* transformer_blocks_attention_out_proj_einsum) {
+                                                          const real* transformer_blocks_attention_rearrange) {
   const Tiles mine = team.tiles(65, 6, 256, 16, 262144 > tessera_second_cache());
   for (std::int64_t d = mine.left; d < mine.right; d += 16) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
+      for (std::int64_t row = 0; row < 6; ++row) {
+        for (std::int64_t column = 0; column < 16; column += 16) {
+          v_fetch_line(transformer_blocks_attention_out_proj_einsum, (n + row) * 256 + (d + column));
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -1455,6 +1515,11 @@ static void transformer_blocks_attention_out_proj_forward(const Team& team,
       v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 1288), sum11);
     }
     if (mine.end > 60) {
+      for (std::int64_t row = 0; row < 5; ++row) {
+        for (std::int64_t column = 0; column < 16; column += 16) {
+          v_fetch_line(transformer_blocks_attention_out_proj_einsum, row * 256 + (d + column) + 15360);
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -1621,14 +1686,19 @@ static void transformer_blocks_attention_out_proj_forward_2(const real* transfor
 }
 
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
-static void transformer_blocks_ffn_linear1_forward(const Team& team,
+[[gnu::noinline]]
+static void transformer_blocks_ffn_linear1_forward(const Team& team, real* transformer_blocks_ffn_gelu,
                                                    const real* transformer_blocks_ffn_linear1_weight_packed,
                                                    const real* transformer_blocks_norm2_add,
-                                                   const real* transformer_blocks_ffn_linear1_bias,
-                                                   real* transformer_blocks_ffn_gelu) {
+                                                   const real* transformer_blocks_ffn_linear1_bias) {
   const Tiles mine = team.tiles(65, 6, 512, 16, 524288 > tessera_second_cache());
   for (std::int64_t m = mine.left; m < mine.right; m += 16) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
+      for (std::int64_t row = 0; row < 6; ++row) {
+        for (std::int64_t column = 0; column < 16; column += 16) {
+          v_fetch_line(transformer_blocks_ffn_gelu, (n + row) * 512 + (m + column));
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -1688,6 +1758,11 @@ static void transformer_blocks_ffn_linear1_forward(const Team& team,
       }
     }
     if (mine.end > 60) {
+      for (std::int64_t row = 0; row < 5; ++row) {
+        for (std::int64_t column = 0; column < 16; column += 16) {
+          v_fetch_line(transformer_blocks_ffn_gelu, row * 512 + (m + column) + 30720);
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -1743,15 +1818,20 @@ static void transformer_blocks_ffn_linear1_forward(const Team& team,
 }
 
 // b < B, n < N+1=65, d < D=256, m < M=512 (summed); lanes along d
-static void transformer_blocks_ffn_linear2_forward(const Team& team,
+[[gnu::noinline]]
+static void transformer_blocks_ffn_linear2_forward(const Team& team, real* transformer_blocks_carry_next,
                                                    const real* transformer_blocks_ffn_linear2_weight_packed,
                                                    const real* transformer_blocks_ffn_gelu,
                                                    const real* transformer_blocks_add,
-                                                   const real* transformer_blocks_ffn_linear2_bias,
-                                                   real* transformer_blocks_carry_next) {
+                                                   const real* transformer_blocks_ffn_linear2_bias) {
   const Tiles mine = team.tiles(65, 6, 256, 16, 524288 > tessera_second_cache());
   for (std::int64_t d = mine.left; d < mine.right; d += 16) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
+      for (std::int64_t row = 0; row < 6; ++row) {
+        for (std::int64_t column = 0; column < 16; column += 16) {
+          v_fetch_line(transformer_blocks_carry_next, (n + row) * 256 + (d + column));
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -1839,6 +1919,11 @@ static void transformer_blocks_ffn_linear2_forward(const Team& team,
       v_store(transformer_blocks_carry_next + (n * 256 + d + 1288), t45);
     }
     if (mine.end > 60) {
+      for (std::int64_t row = 0; row < 5; ++row) {
+        for (std::int64_t column = 0; column < 16; column += 16) {
+          v_fetch_line(transformer_blocks_carry_next, row * 256 + (d + column) + 15360);
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -1993,14 +2078,19 @@ static void transformer_blocks_5_norm1_forward(const real* transformer_blocks_ca
 }
 
 // b < B, n < N+1=65, d < 3*D=768, d2 < D=256 (summed); lanes along d
-static void transformer_blocks_5_attention_forward(const Team& team,
+[[gnu::noinline]]
+static void transformer_blocks_5_attention_forward(const Team& team, real* transformer_blocks_5_attention_add,
                                                    const real* transformer_blocks_5_attention_in_proj_weight_packed,
                                                    const real* transformer_blocks_5_norm1_add,
-                                                   const real* transformer_blocks_5_attention_in_proj_bias,
-                                                   real* transformer_blocks_5_attention_add) {
+                                                   const real* transformer_blocks_5_attention_in_proj_bias) {
   const Tiles mine = team.tiles(65, 6, 768, 16, 786432 > tessera_second_cache());
   for (std::int64_t d = mine.left; d < mine.right; d += 16) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
+      for (std::int64_t row = 0; row < 6; ++row) {
+        for (std::int64_t column = 0; column < 16; column += 16) {
+          v_fetch_line(transformer_blocks_5_attention_add, (n + row) * 768 + (d + column));
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -2064,6 +2154,11 @@ static void transformer_blocks_5_attention_forward(const Team& team,
       v_store(transformer_blocks_5_attention_add + (n * 768 + d + 3848), t21);
     }
     if (mine.end > 60) {
+      for (std::int64_t row = 0; row < 5; ++row) {
+        for (std::int64_t column = 0; column < 16; column += 16) {
+          v_fetch_line(transformer_blocks_5_attention_add, row * 768 + (d + column) + 46080);
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -2130,12 +2225,16 @@ static void transformer_blocks_5_attention_forward_2(const real* transformer_blo
 }
 
 // b < B, h < H=8, i < 1, n < N+1=65, k < K=32 (summed); lanes along n
-static void transformer_blocks_5_attention_forward_3(const real* transformer_blocks_5_attention_add,
-                                                     const real* transformer_blocks_5_attention_copy,
-                                                     real* transformer_blocks_5_attention_einsum) {
+[[gnu::noinline]]
+static void transformer_blocks_5_attention_forward_3(real* transformer_blocks_5_attention_einsum,
+                                                     const real* transformer_blocks_5_attention_add,
+                                                     const real* transformer_blocks_5_attention_copy) {
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t i = 0; i < 1; ++i) {
       for (std::int64_t n = 0; n < 64; n += 16) {
+        for (std::int64_t column = 0; column < 16; column += 16) {
+          v_fetch_line(transformer_blocks_5_attention_einsum, h * 65 + i * 65 + (n + column));
+        }
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         for (std::int64_t k = 0; k < 32; ++k) {
@@ -2149,6 +2248,9 @@ static void transformer_blocks_5_attention_forward_3(const real* transformer_blo
         v_store(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n + 8), sum1);
       }
       {
+        for (std::int64_t column = 0; column < 1; column += 16) {
+          v_fetch_line(transformer_blocks_5_attention_einsum, h * 65 + i * 65 + column + 64);
+        }
         vec sum0 = v_zero();
         for (std::int64_t k = 0; k < 32; ++k) {
           const vec x3 = v_set(transformer_blocks_5_attention_add[h * 32 + k]);
@@ -2245,12 +2347,16 @@ static void transformer_blocks_5_attention_forward_4(const real* transformer_blo
 }
 
 // b < B, h < H=8, i < 1, k < K=32, n < N+1=65 (summed); lanes along k
-static void transformer_blocks_5_attention_forward_5(const real* transformer_blocks_5_attention_divide,
-                                                     const real* transformer_blocks_5_attention_add,
-                                                     real* transformer_blocks_5_attention_rearrange) {
+[[gnu::noinline]]
+static void transformer_blocks_5_attention_forward_5(real* transformer_blocks_5_attention_rearrange,
+                                                     const real* transformer_blocks_5_attention_divide,
+                                                     const real* transformer_blocks_5_attention_add) {
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t i = 0; i < 1; ++i) {
       for (std::int64_t k = 0; k < 32; k += 16) {
+        for (std::int64_t column = 0; column < 16; column += 16) {
+          v_fetch_line(transformer_blocks_5_attention_rearrange, h * 32 + (k + column));
+        }
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         for (std::int64_t n = 0; n < 65; ++n) {
@@ -2268,13 +2374,17 @@ static void transformer_blocks_5_attention_forward_5(const real* transformer_blo
 }
 
 // b < B, i < 1, d < D=256, h < H*K=256 (summed); lanes along d
+[[gnu::noinline]]
 static void transformer_blocks_5_attention_out_proj_forward(const Team& team,
+                                                            real* transformer_blocks_5_attention_out_proj_einsum,
                                                             const real* transformer_blocks_5_attention_out_proj_weight_packed,
-                                                            const real* transformer_blocks_5_attention_rearrange,
-                                                            real* transformer_blocks_5_attention_out_proj_einsum) {
+                                                            const real* transformer_blocks_5_attention_rearrange) {
   const Tiles mine = team.tiles(1, 1, 256, 16, 262144 > tessera_second_cache());
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t d = mine.left; d < mine.right; d += 16) {
+      for (std::int64_t column = 0; column < 16; column += 16) {
+        v_fetch_line(transformer_blocks_5_attention_out_proj_einsum, i * 256 + (d + column));
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       for (std::int64_t h = 0; h < 256; ++h) {
@@ -2392,14 +2502,17 @@ static void transformer_blocks_5_attention_out_proj_forward_2(const real* transf
 }
 
 // b < B, i < 1, m < M=512, d < D=256 (summed); lanes along m
-static void transformer_blocks_5_ffn_linear1_forward(const Team& team,
+[[gnu::noinline]]
+static void transformer_blocks_5_ffn_linear1_forward(const Team& team, real* transformer_blocks_5_ffn_gelu,
                                                      const real* transformer_blocks_5_ffn_linear1_weight_packed,
                                                      const real* transformer_blocks_5_norm2_add,
-                                                     const real* transformer_blocks_5_ffn_linear1_bias,
-                                                     real* transformer_blocks_5_ffn_gelu) {
+                                                     const real* transformer_blocks_5_ffn_linear1_bias) {
   const Tiles mine = team.tiles(1, 1, 512, 16, 524288 > tessera_second_cache());
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t m = mine.left; m < mine.right; m += 16) {
+      for (std::int64_t column = 0; column < 16; column += 16) {
+        v_fetch_line(transformer_blocks_5_ffn_gelu, i * 512 + (m + column));
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
@@ -2425,13 +2538,16 @@ static void transformer_blocks_5_ffn_linear1_forward(const Team& team,
 }
 
 // b < B, i < 1, d < D=256, m < M=512 (summed); lanes along d
-static void transformer_blocks_5_ffn_linear2_forward(const Team& team,
+[[gnu::noinline]]
+static void transformer_blocks_5_ffn_linear2_forward(const Team& team, real* transformer_blocks_5_ffn_linear2_einsum,
                                                      const real* transformer_blocks_5_ffn_linear2_weight_packed,
-                                                     const real* transformer_blocks_5_ffn_gelu,
-                                                     real* transformer_blocks_5_ffn_linear2_einsum) {
+                                                     const real* transformer_blocks_5_ffn_gelu) {
   const Tiles mine = team.tiles(1, 1, 256, 16, 524288 > tessera_second_cache());
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t d = mine.left; d < mine.right; d += 16) {
+      for (std::int64_t column = 0; column < 16; column += 16) {
+        v_fetch_line(transformer_blocks_5_ffn_linear2_einsum, i * 256 + (d + column));
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
@@ -2650,11 +2766,17 @@ static void divide_forward(const std::int64_t batch, const real* add, const real
 }
 
 // b < B, n < N=64, d < D=256, c < C*P*P=48 (summed); lanes along d
-static void patch_embed_forward_train(const std::int64_t image, const real* patch_embed_weight_packed,
-                                      const real* rearrange, const real* patch_embed_bias, const real* pos_embed,
-                                      const std::int32_t* random, real* transformer_blocks_carry) {
+[[gnu::noinline]]
+static void patch_embed_forward_train(const std::int64_t image, real* transformer_blocks_carry,
+                                      const real* patch_embed_weight_packed, const real* rearrange,
+                                      const real* patch_embed_bias, const real* pos_embed, const std::int32_t* random) {
   for (std::int64_t d = 0; d < 256; d += 16) {
     for (std::int64_t n = 0; n < 60; n += 6) {
+      for (std::int64_t row = 0; row < 6; ++row) {
+        for (std::int64_t column = 0; column < 16; column += 16) {
+          v_fetch_line(transformer_blocks_carry, (n + row) * 256 + (d + column) + 256);
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -2718,6 +2840,11 @@ static void patch_embed_forward_train(const std::int64_t image, const real* patc
       }
     }
     {
+      for (std::int64_t row = 0; row < 4; ++row) {
+        for (std::int64_t column = 0; column < 16; column += 16) {
+          v_fetch_line(transformer_blocks_carry, row * 256 + (d + column) + 15616);
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -3010,15 +3137,20 @@ static void transformer_blocks_attention_forward_4_train(const Team& team, const
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
-static void transformer_blocks_attention_forward_5_train(const Team& team,
+[[gnu::noinline]]
+static void transformer_blocks_attention_forward_5_train(const Team& team, real* transformer_blocks_attention_rearrange,
                                                          const real* transformer_blocks_attention_multiply,
-                                                         const real* transformer_blocks_attention_add,
-                                                         real* transformer_blocks_attention_rearrange) {
+                                                         const real* transformer_blocks_attention_add) {
   const std::int64_t begin = team.begin(65, 6);
   const std::int64_t end = team.end(65, 6);
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t k = 0; k < 32; k += 16) {
       for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
+        for (std::int64_t row = 0; row < 6; ++row) {
+          for (std::int64_t column = 0; column < 16; column += 16) {
+            v_fetch_line(transformer_blocks_attention_rearrange, h * 32 + (n + row) * 256 + (k + column));
+          }
+        }
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -3067,6 +3199,11 @@ static void transformer_blocks_attention_forward_5_train(const Team& team,
         v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1288), sum11);
       }
       if (end > 60) {
+        for (std::int64_t row = 0; row < 5; ++row) {
+          for (std::int64_t column = 0; column < 16; column += 16) {
+            v_fetch_line(transformer_blocks_attention_rearrange, h * 32 + row * 256 + (k + column) + 15360);
+          }
+        }
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -3240,17 +3377,24 @@ static void transformer_blocks_attention_out_proj_forward_2_train(const real* tr
 }
 
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
+[[gnu::noinline]]
 static void transformer_blocks_ffn_linear1_forward_train(const Team& team, const std::int64_t image,
                                                          const std::int64_t layer,
+                                                         real* transformer_blocks_ffn_multiply,
+                                                         real* transformer_blocks_ffn_gelu,
                                                          const real* transformer_blocks_ffn_linear1_weight_packed,
                                                          const real* transformer_blocks_norm2_add,
                                                          const real* transformer_blocks_ffn_linear1_bias,
-                                                         const std::int32_t* random,
-                                                         real* transformer_blocks_ffn_multiply,
-                                                         real* transformer_blocks_ffn_gelu) {
+                                                         const std::int32_t* random) {
   const Tiles mine = team.tiles(65, 6, 512, 16, 524288 > tessera_second_cache());
   for (std::int64_t m = mine.left; m < mine.right; m += 16) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
+      for (std::int64_t row = 0; row < 6; ++row) {
+        for (std::int64_t column = 0; column < 16; column += 16) {
+          v_fetch_line(transformer_blocks_ffn_multiply, (n + row) * 512 + (m + column));
+          v_fetch_line(transformer_blocks_ffn_gelu, (n + row) * 512 + (m + column));
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -3314,6 +3458,12 @@ static void transformer_blocks_ffn_linear1_forward_train(const Team& team, const
       }
     }
     if (mine.end > 60) {
+      for (std::int64_t row = 0; row < 5; ++row) {
+        for (std::int64_t column = 0; column < 16; column += 16) {
+          v_fetch_line(transformer_blocks_ffn_multiply, row * 512 + (m + column) + 30720);
+          v_fetch_line(transformer_blocks_ffn_gelu, row * 512 + (m + column) + 30720);
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -3373,16 +3523,22 @@ static void transformer_blocks_ffn_linear1_forward_train(const Team& team, const
 }
 
 // b < B, n < N+1=65, d < D=256, m < M=512 (summed); lanes along d
+[[gnu::noinline]]
 static void transformer_blocks_ffn_linear2_forward_train(const Team& team, const std::int64_t image,
-                                                         const std::int64_t layer,
+                                                         const std::int64_t layer, real* transformer_blocks_carry_next,
                                                          const real* transformer_blocks_ffn_linear2_weight_packed,
                                                          const real* transformer_blocks_ffn_gelu,
                                                          const real* transformer_blocks_ffn_linear2_bias,
-                                                         const std::int32_t* random, const real* transformer_blocks_add,
-                                                         real* transformer_blocks_carry_next) {
+                                                         const std::int32_t* random,
+                                                         const real* transformer_blocks_add) {
   const Tiles mine = team.tiles(65, 6, 256, 16, 524288 > tessera_second_cache());
   for (std::int64_t d = mine.left; d < mine.right; d += 16) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
+      for (std::int64_t row = 0; row < 6; ++row) {
+        for (std::int64_t column = 0; column < 16; column += 16) {
+          v_fetch_line(transformer_blocks_carry_next, (n + row) * 256 + (d + column));
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -3445,6 +3601,11 @@ static void transformer_blocks_ffn_linear2_forward_train(const Team& team, const
       }
     }
     if (mine.end > 60) {
+      for (std::int64_t row = 0; row < 5; ++row) {
+        for (std::int64_t column = 0; column < 16; column += 16) {
+          v_fetch_line(transformer_blocks_carry_next, row * 256 + (d + column) + 15360);
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -3691,12 +3852,16 @@ static void transformer_blocks_5_attention_forward_4_train(const std::int64_t im
 }
 
 // b < B, h < H=8, i < 1, k < K=32, n < N+1=65 (summed); lanes along k
-static void transformer_blocks_5_attention_forward_5_train(const real* transformer_blocks_5_attention_multiply,
-                                                           const real* transformer_blocks_5_attention_add,
-                                                           real* transformer_blocks_5_attention_rearrange) {
+[[gnu::noinline]]
+static void transformer_blocks_5_attention_forward_5_train(real* transformer_blocks_5_attention_rearrange,
+                                                           const real* transformer_blocks_5_attention_multiply,
+                                                           const real* transformer_blocks_5_attention_add) {
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t i = 0; i < 1; ++i) {
       for (std::int64_t k = 0; k < 32; k += 16) {
+        for (std::int64_t column = 0; column < 16; column += 16) {
+          v_fetch_line(transformer_blocks_5_attention_rearrange, h * 32 + (k + column));
+        }
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         for (std::int64_t n = 0; n < 65; ++n) {
@@ -3823,15 +3988,21 @@ static void transformer_blocks_5_attention_out_proj_forward_2_train(const real* 
 }
 
 // b < B, i < 1, m < M=512, d < D=256 (summed); lanes along m
+[[gnu::noinline]]
 static void transformer_blocks_5_ffn_linear1_backward(const Team& team, const std::int64_t image,
+                                                      real* transformer_blocks_5_ffn_gelu,
+                                                      real* d_transformer_blocks_5_ffn_gelu_gradient,
                                                       const real* transformer_blocks_5_ffn_linear1_weight_packed,
                                                       const real* transformer_blocks_5_norm2_add,
                                                       const real* transformer_blocks_5_ffn_linear1_bias,
-                                                      const std::int32_t* random, real* transformer_blocks_5_ffn_gelu,
-                                                      real* d_transformer_blocks_5_ffn_gelu_gradient) {
+                                                      const std::int32_t* random) {
   const Tiles mine = team.tiles(1, 1, 512, 16, 524288 > tessera_second_cache());
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t m = mine.left; m < mine.right; m += 16) {
+      for (std::int64_t column = 0; column < 16; column += 16) {
+        v_fetch_line(transformer_blocks_5_ffn_gelu, i * 512 + (m + column));
+        v_fetch_line(d_transformer_blocks_5_ffn_gelu_gradient, i * 512 + (m + column));
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
@@ -4161,15 +4332,19 @@ static void norm_backward(const std::int64_t image, const real* d_head_einsum, c
 }
 
 // b < B, i < 1, m < M=512, d < D=256 (summed); lanes along m
+[[gnu::noinline]]
 static void transformer_blocks_5_ffn_linear2_backward(const Team& team, const std::int64_t image,
+                                                      real* d_transformer_blocks_5_ffn_multiply_2,
                                                       const real* transformer_blocks_5_ffn_linear2_weight_packed_transposed,
                                                       const real* d_transformer_blocks_5_ffn_multiply,
                                                       const real* d_transformer_blocks_5_ffn_gelu_gradient,
-                                                      const std::int32_t* random,
-                                                      real* d_transformer_blocks_5_ffn_multiply_2) {
+                                                      const std::int32_t* random) {
   const Tiles mine = team.tiles(1, 1, 512, 16, 524288 > tessera_second_cache());
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t m = mine.left; m < mine.right; m += 16) {
+      for (std::int64_t column = 0; column < 16; column += 16) {
+        v_fetch_line(d_transformer_blocks_5_ffn_multiply_2, i * 512 + (m + column));
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
@@ -4196,13 +4371,17 @@ static void transformer_blocks_5_ffn_linear2_backward(const Team& team, const st
 }
 
 // b < B, i < 1, d < D=256, m < M=512 (summed); lanes along d
+[[gnu::noinline]]
 static void transformer_blocks_5_ffn_linear1_backward_2(const Team& team,
+                                                        real* d_transformer_blocks_5_ffn_linear1_einsum,
                                                         const real* transformer_blocks_5_ffn_linear1_weight_packed_transposed,
-                                                        const real* d_transformer_blocks_5_ffn_multiply_2,
-                                                        real* d_transformer_blocks_5_ffn_linear1_einsum) {
+                                                        const real* d_transformer_blocks_5_ffn_multiply_2) {
   const Tiles mine = team.tiles(1, 1, 256, 16, 524288 > tessera_second_cache());
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t d = mine.left; d < mine.right; d += 16) {
+      for (std::int64_t column = 0; column < 16; column += 16) {
+        v_fetch_line(d_transformer_blocks_5_ffn_linear1_einsum, i * 256 + (d + column));
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
@@ -4281,13 +4460,17 @@ static void transformer_blocks_5_norm2_backward(const real* d_transformer_blocks
 }
 
 // b < B, i < 1, d < D=256, d2 < D=256 (summed); lanes along d
+[[gnu::noinline]]
 static void transformer_blocks_5_attention_out_proj_backward(const Team& team,
+                                                             real* d_transformer_blocks_5_attention_out_proj_einsum,
                                                              const real* transformer_blocks_5_attention_out_proj_weight_packed_transposed,
-                                                             const real* d_transformer_blocks_5_add,
-                                                             real* d_transformer_blocks_5_attention_out_proj_einsum) {
+                                                             const real* d_transformer_blocks_5_add) {
   const Tiles mine = team.tiles(1, 1, 256, 16, 262144 > tessera_second_cache());
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t d = mine.left; d < mine.right; d += 16) {
+      for (std::int64_t column = 0; column < 16; column += 16) {
+        v_fetch_line(d_transformer_blocks_5_attention_out_proj_einsum, i * 256 + (d + column));
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       for (std::int64_t d2 = 0; d2 < 256; ++d2) {
@@ -4315,12 +4498,16 @@ static void transformer_blocks_5_attention_backward(const real* transformer_bloc
 }
 
 // b < B, h < H=8, i < 1, n < N+1=65, k < K=32 (summed); lanes along n
-static void transformer_blocks_5_attention_backward_2(const real* d_transformer_blocks_5_attention_out_proj_einsum,
-                                                      const real* d_transformer_blocks_5_attention_copy,
-                                                      real* d_transformer_blocks_5_attention_einsum) {
+[[gnu::noinline]]
+static void transformer_blocks_5_attention_backward_2(real* d_transformer_blocks_5_attention_einsum,
+                                                      const real* d_transformer_blocks_5_attention_out_proj_einsum,
+                                                      const real* d_transformer_blocks_5_attention_copy) {
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t i = 0; i < 1; ++i) {
       for (std::int64_t n = 0; n < 64; n += 16) {
+        for (std::int64_t column = 0; column < 16; column += 16) {
+          v_fetch_line(d_transformer_blocks_5_attention_einsum, h * 65 + i * 65 + (n + column));
+        }
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         for (std::int64_t k = 0; k < 32; ++k) {
@@ -4334,6 +4521,9 @@ static void transformer_blocks_5_attention_backward_2(const real* d_transformer_
         v_store(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n + 8), sum1);
       }
       {
+        for (std::int64_t column = 0; column < 1; column += 16) {
+          v_fetch_line(d_transformer_blocks_5_attention_einsum, h * 65 + i * 65 + column + 64);
+        }
         vec sum0 = v_zero();
         for (std::int64_t k = 0; k < 32; ++k) {
           const vec x3 = v_set(d_transformer_blocks_5_attention_out_proj_einsum[h * 32 + k]);
@@ -4506,12 +4696,16 @@ static void transformer_blocks_5_attention_backward_4(const std::int64_t image,
 }
 
 // b < B, h < H=8, i < 1, k < K=32, n < N+1=65 (summed); lanes along k
-static void transformer_blocks_5_attention_backward_5(const real* d_transformer_blocks_5_attention_multiply,
-                                                      const real* transformer_blocks_5_attention_add,
-                                                      real* d_transformer_blocks_5_attention_rearrange) {
+[[gnu::noinline]]
+static void transformer_blocks_5_attention_backward_5(real* d_transformer_blocks_5_attention_rearrange,
+                                                      const real* d_transformer_blocks_5_attention_multiply,
+                                                      const real* transformer_blocks_5_attention_add) {
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t i = 0; i < 1; ++i) {
       for (std::int64_t k = 0; k < 32; k += 16) {
+        for (std::int64_t column = 0; column < 16; column += 16) {
+          v_fetch_line(d_transformer_blocks_5_attention_rearrange, h * 32 + (k + column));
+        }
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         for (std::int64_t n = 0; n < 65; ++n) {
@@ -4618,13 +4812,18 @@ static void transformer_blocks_5_attention_backward_6(const real* d_transformer_
 }
 
 // b < B, n < N+1=65, d < D=256, d2 < 3*D=768 (summed); lanes along d
-static void transformer_blocks_5_attention_backward_8(const Team& team,
+[[gnu::noinline]]
+static void transformer_blocks_5_attention_backward_8(const Team& team, real* d_transformer_blocks_5_attention_einsum_2,
                                                       const real* transformer_blocks_5_attention_in_proj_weight_packed_transposed,
-                                                      const real* d_transformer_blocks_5_attention_rearrange,
-                                                      real* d_transformer_blocks_5_attention_einsum_2) {
+                                                      const real* d_transformer_blocks_5_attention_rearrange) {
   const Tiles mine = team.tiles(65, 6, 256, 16, 786432 > tessera_second_cache());
   for (std::int64_t d = mine.left; d < mine.right; d += 16) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
+      for (std::int64_t row = 0; row < 6; ++row) {
+        for (std::int64_t column = 0; column < 16; column += 16) {
+          v_fetch_line(d_transformer_blocks_5_attention_einsum_2, (n + row) * 256 + (d + column));
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -4640,6 +4839,7 @@ static void transformer_blocks_5_attention_backward_8(const Team& team,
       for (std::int64_t d2 = 0; d2 < 768; ++d2) {
         v_fetch_line(transformer_blocks_5_attention_in_proj_weight_packed_transposed,
                      d * 768 + 12288 + n * 256 + d2 * 2);
+        v_fetch_near(transformer_blocks_5_attention_in_proj_weight_packed_transposed, d * 768 + d2 * 16 + 128);
         const vec x0 = v_set(d_transformer_blocks_5_attention_rearrange[n * 768 + d2]);
         const vec x1 = v_load(transformer_blocks_5_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 16));
         sum0 = v_fma(x0, x1, sum0);
@@ -4675,6 +4875,11 @@ static void transformer_blocks_5_attention_backward_8(const Team& team,
       v_store(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d + 1288), sum11);
     }
     if (mine.end > 60) {
+      for (std::int64_t row = 0; row < 5; ++row) {
+        for (std::int64_t column = 0; column < 16; column += 16) {
+          v_fetch_line(d_transformer_blocks_5_attention_einsum_2, row * 256 + (d + column) + 15360);
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -4687,6 +4892,7 @@ static void transformer_blocks_5_attention_backward_8(const Team& team,
       vec sum9 = v_zero();
       for (std::int64_t d2 = 0; d2 < 768; ++d2) {
         v_fetch_line(transformer_blocks_5_attention_in_proj_weight_packed_transposed, d * 768 + 12288 + 15360 + d2 * 2);
+        v_fetch_near(transformer_blocks_5_attention_in_proj_weight_packed_transposed, d * 768 + d2 * 16 + 128);
         const vec x8 = v_set(d_transformer_blocks_5_attention_rearrange[d2 + 46080]);
         const vec x9 = v_load(transformer_blocks_5_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 16));
         sum0 = v_fma(x8, x9, sum0);
@@ -5694,19 +5900,22 @@ static void transformer_blocks_ffn_backward(const std::int64_t image, const std:
 }
 
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
+[[gnu::noinline]]
 static void transformer_blocks_ffn_linear2_backward(const Team& team, const std::int64_t image,
                                                     const std::int64_t layer,
+                                                    real* d_transformer_blocks_ffn_linear2_copy,
+                                                    real* d_transformer_blocks_ffn_multiply_2,
                                                     const real* transformer_blocks_ffn_multiply,
                                                     const real* transformer_blocks_ffn_linear2_weight_packed_transposed,
                                                     const real* d_transformer_blocks_ffn_multiply,
-                                                    real* d_transformer_blocks_ffn_linear2_copy,
-                                                    const std::int32_t* random,
-                                                    real* d_transformer_blocks_ffn_multiply_2) {
+                                                    const std::int32_t* random) {
   const Tiles mine = team.tiles(65, 6, 512, 16, 524288 > tessera_second_cache());
   for (std::int64_t m = mine.left; m < mine.right; m += 16) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
       for (std::int64_t row = 0; row < 6; ++row) {
         for (std::int64_t column = 0; column < 16; column += 16) {
+          v_fetch_line(d_transformer_blocks_ffn_linear2_copy, (n + row) * 512 + (m + column));
+          v_fetch_line(d_transformer_blocks_ffn_multiply_2, (n + row) * 512 + (m + column));
           v_fetch_line(transformer_blocks_ffn_multiply, (n + row) * 512 + (m + column));
         }
       }
@@ -5776,6 +5985,8 @@ static void transformer_blocks_ffn_linear2_backward(const Team& team, const std:
     if (mine.end > 60) {
       for (std::int64_t row = 0; row < 5; ++row) {
         for (std::int64_t column = 0; column < 16; column += 16) {
+          v_fetch_line(d_transformer_blocks_ffn_linear2_copy, row * 512 + (m + column) + 30720);
+          v_fetch_line(d_transformer_blocks_ffn_multiply_2, row * 512 + (m + column) + 30720);
           v_fetch_line(transformer_blocks_ffn_multiply, row * 512 + (m + column) + 30720);
         }
       }
@@ -5839,13 +6050,18 @@ static void transformer_blocks_ffn_linear2_backward(const Team& team, const std:
 }
 
 // b < B, n < N+1=65, d < D=256, m < M=512 (summed); lanes along d
-static void transformer_blocks_ffn_linear1_backward(const Team& team,
+[[gnu::noinline]]
+static void transformer_blocks_ffn_linear1_backward(const Team& team, real* d_transformer_blocks_ffn_linear1_einsum,
                                                     const real* transformer_blocks_ffn_linear1_weight_packed_transposed,
-                                                    const real* d_transformer_blocks_ffn_multiply_2,
-                                                    real* d_transformer_blocks_ffn_linear1_einsum) {
+                                                    const real* d_transformer_blocks_ffn_multiply_2) {
   const Tiles mine = team.tiles(65, 6, 256, 16, 524288 > tessera_second_cache());
   for (std::int64_t d = mine.left; d < mine.right; d += 16) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
+      for (std::int64_t row = 0; row < 6; ++row) {
+        for (std::int64_t column = 0; column < 16; column += 16) {
+          v_fetch_line(d_transformer_blocks_ffn_linear1_einsum, (n + row) * 256 + (d + column));
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -5895,6 +6111,11 @@ static void transformer_blocks_ffn_linear1_backward(const Team& team,
       v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 1288), sum11);
     }
     if (mine.end > 60) {
+      for (std::int64_t row = 0; row < 5; ++row) {
+        for (std::int64_t column = 0; column < 16; column += 16) {
+          v_fetch_line(d_transformer_blocks_ffn_linear1_einsum, row * 256 + (d + column) + 15360);
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -6019,13 +6240,19 @@ static void transformer_blocks_norm2_backward(const real* d_transformer_blocks_f
 }
 
 // b < B, n < N+1=65, d < D=256, d2 < D=256 (summed); lanes along d
+[[gnu::noinline]]
 static void transformer_blocks_attention_out_proj_backward(const Team& team,
+                                                           real* d_transformer_blocks_attention_out_proj_einsum,
                                                            const real* transformer_blocks_attention_out_proj_weight_packed_transposed,
-                                                           const real* d_transformer_blocks_add,
-                                                           real* d_transformer_blocks_attention_out_proj_einsum) {
+                                                           const real* d_transformer_blocks_add) {
   const Tiles mine = team.tiles(65, 6, 256, 16, 262144 > tessera_second_cache());
   for (std::int64_t d = mine.left; d < mine.right; d += 16) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
+      for (std::int64_t row = 0; row < 6; ++row) {
+        for (std::int64_t column = 0; column < 16; column += 16) {
+          v_fetch_line(d_transformer_blocks_attention_out_proj_einsum, (n + row) * 256 + (d + column));
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -6075,6 +6302,11 @@ static void transformer_blocks_attention_out_proj_backward(const Team& team,
       v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 1288), sum11);
     }
     if (mine.end > 60) {
+      for (std::int64_t row = 0; row < 5; ++row) {
+        for (std::int64_t column = 0; column < 16; column += 16) {
+          v_fetch_line(d_transformer_blocks_attention_out_proj_einsum, row * 256 + (d + column) + 15360);
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -6129,15 +6361,20 @@ static void transformer_blocks_attention_backward(const real* transformer_blocks
 }
 
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65, k < K=32 (summed); lanes along n2
-static void transformer_blocks_attention_backward_2(const Team& team,
+[[gnu::noinline]]
+static void transformer_blocks_attention_backward_2(const Team& team, real* d_transformer_blocks_attention_einsum,
                                                     const real* d_transformer_blocks_attention_out_proj_einsum,
-                                                    const real* d_transformer_blocks_attention_copy,
-                                                    real* d_transformer_blocks_attention_einsum) {
+                                                    const real* d_transformer_blocks_attention_copy) {
   const std::int64_t begin = team.begin(65, 6);
   const std::int64_t end = team.end(65, 6);
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t n2 = 0; n2 < 64; n2 += 16) {
       for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
+        for (std::int64_t row = 0; row < 6; ++row) {
+          for (std::int64_t column = 0; column < 16; column += 16) {
+            v_fetch_line(d_transformer_blocks_attention_einsum, h * 4225 + (n + row) * 65 + (n2 + column));
+          }
+        }
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -6186,6 +6423,11 @@ static void transformer_blocks_attention_backward_2(const Team& team,
         v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 333), sum11);
       }
       if (end > 60) {
+        for (std::int64_t row = 0; row < 5; ++row) {
+          for (std::int64_t column = 0; column < 16; column += 16) {
+            v_fetch_line(d_transformer_blocks_attention_einsum, h * 4225 + row * 65 + (n2 + column) + 3900);
+          }
+        }
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -6228,6 +6470,11 @@ static void transformer_blocks_attention_backward_2(const Team& team,
       }
     }
     for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
+      for (std::int64_t row = 0; row < 6; ++row) {
+        for (std::int64_t column = 0; column < 1; column += 16) {
+          v_fetch_line(d_transformer_blocks_attention_einsum, h * 4225 + (n + row) * 65 + column + 64);
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -6257,6 +6504,11 @@ static void transformer_blocks_attention_backward_2(const Team& team,
       v_store_n(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 389), sum5, 1);
     }
     if (end > 60) {
+      for (std::int64_t row = 0; row < 5; ++row) {
+        for (std::int64_t column = 0; column < 1; column += 16) {
+          v_fetch_line(d_transformer_blocks_attention_einsum, h * 4225 + row * 65 + column + 3964);
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -6285,16 +6537,21 @@ static void transformer_blocks_attention_backward_2(const Team& team,
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
-static void transformer_blocks_attention_backward_3(const Team& team,
+[[gnu::noinline]]
+static void transformer_blocks_attention_backward_3(const Team& team, real* d_transformer_blocks_attention_rearrange,
                                                     const real* d_transformer_blocks_attention_out_proj_einsum,
-                                                    const real* transformer_blocks_attention_multiply,
-                                                    real* d_transformer_blocks_attention_rearrange) {
+                                                    const real* transformer_blocks_attention_multiply) {
   const std::int64_t begin = team.begin(65, 6);
   const std::int64_t end = team.end(65, 6);
   v_fetch(transformer_blocks_attention_multiply, 33800);
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t k = 0; k < 32; k += 16) {
       for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
+        for (std::int64_t row = 0; row < 6; ++row) {
+          for (std::int64_t column = 0; column < 16; column += 16) {
+            v_fetch_line(d_transformer_blocks_attention_rearrange, h * 32 + (n + row) * 768 + (k + column) + 512);
+          }
+        }
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -6343,6 +6600,11 @@ static void transformer_blocks_attention_backward_3(const Team& team,
         v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 4360), sum11);
       }
       if (end > 60) {
+        for (std::int64_t row = 0; row < 5; ++row) {
+          for (std::int64_t column = 0; column < 16; column += 16) {
+            v_fetch_line(d_transformer_blocks_attention_rearrange, h * 32 + row * 768 + (k + column) + 46592);
+          }
+        }
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -6476,16 +6738,21 @@ static void transformer_blocks_attention_backward_4(const Team& team, const std:
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
-static void transformer_blocks_attention_backward_5(const Team& team,
+[[gnu::noinline]]
+static void transformer_blocks_attention_backward_5(const Team& team, real* d_transformer_blocks_attention_rearrange,
                                                     const real* d_transformer_blocks_attention_multiply,
-                                                    const real* transformer_blocks_attention_add,
-                                                    real* d_transformer_blocks_attention_rearrange) {
+                                                    const real* transformer_blocks_attention_add) {
   const std::int64_t begin = team.begin(65, 6);
   const std::int64_t end = team.end(65, 6);
   v_fetch(transformer_blocks_attention_add, 49920);
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t k = 0; k < 32; k += 16) {
       for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
+        for (std::int64_t row = 0; row < 6; ++row) {
+          for (std::int64_t column = 0; column < 16; column += 16) {
+            v_fetch_line(d_transformer_blocks_attention_rearrange, h * 32 + (n + row) * 768 + (k + column));
+          }
+        }
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -6534,6 +6801,11 @@ static void transformer_blocks_attention_backward_5(const Team& team,
         v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 3848), sum11);
       }
       if (end > 60) {
+        for (std::int64_t row = 0; row < 5; ++row) {
+          for (std::int64_t column = 0; column < 16; column += 16) {
+            v_fetch_line(d_transformer_blocks_attention_rearrange, h * 32 + row * 768 + (k + column) + 46080);
+          }
+        }
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -6579,16 +6851,21 @@ static void transformer_blocks_attention_backward_5(const Team& team,
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
-static void transformer_blocks_attention_backward_6(const Team& team,
+[[gnu::noinline]]
+static void transformer_blocks_attention_backward_6(const Team& team, real* d_transformer_blocks_attention_rearrange,
                                                     const real* d_transformer_blocks_attention_multiply,
-                                                    const real* transformer_blocks_attention_add,
-                                                    real* d_transformer_blocks_attention_rearrange) {
+                                                    const real* transformer_blocks_attention_add) {
   const std::int64_t begin = team.begin(65, 6);
   const std::int64_t end = team.end(65, 6);
   v_fetch(transformer_blocks_attention_add, 49920);
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t k = 0; k < 32; k += 16) {
       for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
+        for (std::int64_t row = 0; row < 6; ++row) {
+          for (std::int64_t column = 0; column < 16; column += 16) {
+            v_fetch_line(d_transformer_blocks_attention_rearrange, h * 32 + (n + row) * 768 + (k + column) + 256);
+          }
+        }
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -6637,6 +6914,11 @@ static void transformer_blocks_attention_backward_6(const Team& team,
         v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 4104), sum11);
       }
       if (end > 60) {
+        for (std::int64_t row = 0; row < 5; ++row) {
+          for (std::int64_t column = 0; column < 16; column += 16) {
+            v_fetch_line(d_transformer_blocks_attention_rearrange, h * 32 + row * 768 + (k + column) + 46336);
+          }
+        }
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -6682,13 +6964,18 @@ static void transformer_blocks_attention_backward_6(const Team& team,
 }
 
 // b < B, n < N+1=65, d < D=256, d2 < 3*D=768 (summed); lanes along d
-static void transformer_blocks_attention_backward_7(const Team& team,
+[[gnu::noinline]]
+static void transformer_blocks_attention_backward_7(const Team& team, real* d_transformer_blocks_attention_einsum_2,
                                                     const real* transformer_blocks_attention_in_proj_weight_packed_transposed,
-                                                    const real* d_transformer_blocks_attention_rearrange,
-                                                    real* d_transformer_blocks_attention_einsum_2) {
+                                                    const real* d_transformer_blocks_attention_rearrange) {
   const Tiles mine = team.tiles(65, 6, 256, 16, 786432 > tessera_second_cache());
   for (std::int64_t d = mine.left; d < mine.right; d += 16) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
+      for (std::int64_t row = 0; row < 6; ++row) {
+        for (std::int64_t column = 0; column < 16; column += 16) {
+          v_fetch_line(d_transformer_blocks_attention_einsum_2, (n + row) * 256 + (d + column));
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -6703,6 +6990,7 @@ static void transformer_blocks_attention_backward_7(const Team& team,
       vec sum11 = v_zero();
       for (std::int64_t d2 = 0; d2 < 768; ++d2) {
         v_fetch_line(transformer_blocks_attention_in_proj_weight_packed_transposed, d * 768 + 12288 + n * 256 + d2 * 2);
+        v_fetch_near(transformer_blocks_attention_in_proj_weight_packed_transposed, d * 768 + d2 * 16 + 128);
         const vec x0 = v_set(d_transformer_blocks_attention_rearrange[n * 768 + d2]);
         const vec x1 = v_load(transformer_blocks_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 16));
         sum0 = v_fma(x0, x1, sum0);
@@ -6738,6 +7026,11 @@ static void transformer_blocks_attention_backward_7(const Team& team,
       v_store(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 1288), sum11);
     }
     if (mine.end > 60) {
+      for (std::int64_t row = 0; row < 5; ++row) {
+        for (std::int64_t column = 0; column < 16; column += 16) {
+          v_fetch_line(d_transformer_blocks_attention_einsum_2, row * 256 + (d + column) + 15360);
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -6750,6 +7043,7 @@ static void transformer_blocks_attention_backward_7(const Team& team,
       vec sum9 = v_zero();
       for (std::int64_t d2 = 0; d2 < 768; ++d2) {
         v_fetch_line(transformer_blocks_attention_in_proj_weight_packed_transposed, d * 768 + 12288 + 15360 + d2 * 2);
+        v_fetch_near(transformer_blocks_attention_in_proj_weight_packed_transposed, d * 768 + d2 * 16 + 128);
         const vec x8 = v_set(d_transformer_blocks_attention_rearrange[d2 + 46080]);
         const vec x9 = v_load(transformer_blocks_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 16));
         sum0 = v_fma(x8, x9, sum0);
@@ -7345,15 +7639,22 @@ static void cls_token_gradient(const real* d_reduce_sum_2, real* gradient_cls_to
 }
 
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
+[[gnu::noinline]]
 static void transformer_blocks_ffn_linear1_forward_input_gradient(const Team& team,
+                                                                  real* transformer_blocks_ffn_linear1_add,
+                                                                  real* transformer_blocks_ffn_gelu,
                                                                   const real* transformer_blocks_ffn_linear1_weight_packed,
                                                                   const real* transformer_blocks_norm2_add,
-                                                                  const real* transformer_blocks_ffn_linear1_bias,
-                                                                  real* transformer_blocks_ffn_linear1_add,
-                                                                  real* transformer_blocks_ffn_gelu) {
+                                                                  const real* transformer_blocks_ffn_linear1_bias) {
   const Tiles mine = team.tiles(65, 6, 512, 16, 524288 > tessera_second_cache());
   for (std::int64_t m = mine.left; m < mine.right; m += 16) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
+      for (std::int64_t row = 0; row < 6; ++row) {
+        for (std::int64_t column = 0; column < 16; column += 16) {
+          v_fetch_line(transformer_blocks_ffn_linear1_add, (n + row) * 512 + (m + column));
+          v_fetch_line(transformer_blocks_ffn_gelu, (n + row) * 512 + (m + column));
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -7414,6 +7715,12 @@ static void transformer_blocks_ffn_linear1_forward_input_gradient(const Team& te
       }
     }
     if (mine.end > 60) {
+      for (std::int64_t row = 0; row < 5; ++row) {
+        for (std::int64_t column = 0; column < 16; column += 16) {
+          v_fetch_line(transformer_blocks_ffn_linear1_add, row * 512 + (m + column) + 30720);
+          v_fetch_line(transformer_blocks_ffn_gelu, row * 512 + (m + column) + 30720);
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -7470,15 +7777,20 @@ static void transformer_blocks_ffn_linear1_forward_input_gradient(const Team& te
 }
 
 // b < B, i < 1, m < M=512, d < D=256 (summed); lanes along m
+[[gnu::noinline]]
 static void transformer_blocks_5_ffn_linear1_backward_input_gradient(const Team& team,
+                                                                     real* transformer_blocks_5_ffn_gelu,
+                                                                     real* d_transformer_blocks_5_ffn_gelu_gradient,
                                                                      const real* transformer_blocks_5_ffn_linear1_weight_packed,
                                                                      const real* transformer_blocks_5_norm2_add,
-                                                                     const real* transformer_blocks_5_ffn_linear1_bias,
-                                                                     real* transformer_blocks_5_ffn_gelu,
-                                                                     real* d_transformer_blocks_5_ffn_gelu_gradient) {
+                                                                     const real* transformer_blocks_5_ffn_linear1_bias) {
   const Tiles mine = team.tiles(1, 1, 512, 16, 524288 > tessera_second_cache());
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t m = mine.left; m < mine.right; m += 16) {
+      for (std::int64_t column = 0; column < 16; column += 16) {
+        v_fetch_line(transformer_blocks_5_ffn_gelu, i * 512 + (m + column));
+        v_fetch_line(d_transformer_blocks_5_ffn_gelu_gradient, i * 512 + (m + column));
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
@@ -7668,14 +7980,18 @@ static void norm_backward_input_gradient(const real* d_head_einsum, const real* 
 }
 
 // b < B, i < 1, m < M=512, d < D=256 (summed); lanes along m
+[[gnu::noinline]]
 static void transformer_blocks_5_ffn_linear2_backward_input_gradient(const Team& team,
+                                                                     real* d_transformer_blocks_5_ffn_multiply,
                                                                      const real* transformer_blocks_5_ffn_linear2_weight_packed_transposed,
                                                                      const real* d_norm_multiply,
-                                                                     const real* d_transformer_blocks_5_ffn_gelu_gradient,
-                                                                     real* d_transformer_blocks_5_ffn_multiply) {
+                                                                     const real* d_transformer_blocks_5_ffn_gelu_gradient) {
   const Tiles mine = team.tiles(1, 1, 512, 16, 524288 > tessera_second_cache());
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t m = mine.left; m < mine.right; m += 16) {
+      for (std::int64_t column = 0; column < 16; column += 16) {
+        v_fetch_line(d_transformer_blocks_5_ffn_multiply, i * 512 + (m + column));
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
@@ -7697,13 +8013,17 @@ static void transformer_blocks_5_ffn_linear2_backward_input_gradient(const Team&
 }
 
 // b < B, i < 1, d < D=256, m < M=512 (summed); lanes along d
+[[gnu::noinline]]
 static void transformer_blocks_5_ffn_linear1_backward_2_input_gradient(const Team& team,
+                                                                       real* d_transformer_blocks_5_ffn_linear1_einsum,
                                                                        const real* transformer_blocks_5_ffn_linear1_weight_packed_transposed,
-                                                                       const real* d_transformer_blocks_5_ffn_multiply,
-                                                                       real* d_transformer_blocks_5_ffn_linear1_einsum) {
+                                                                       const real* d_transformer_blocks_5_ffn_multiply) {
   const Tiles mine = team.tiles(1, 1, 256, 16, 524288 > tessera_second_cache());
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t d = mine.left; d < mine.right; d += 16) {
+      for (std::int64_t column = 0; column < 16; column += 16) {
+        v_fetch_line(d_transformer_blocks_5_ffn_linear1_einsum, i * 256 + (d + column));
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
@@ -7885,16 +8205,18 @@ static void divide_forward_input_gradient(const std::int64_t batch, const real* 
 }
 
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
+[[gnu::noinline]]
 static void transformer_blocks_ffn_linear2_backward_input_gradient(const Team& team,
+                                                                   real* d_transformer_blocks_ffn_multiply,
                                                                    const real* transformer_blocks_ffn_linear1_add,
                                                                    const real* transformer_blocks_ffn_linear2_weight_packed_transposed,
-                                                                   const real* d_transformer_blocks_carry,
-                                                                   real* d_transformer_blocks_ffn_multiply) {
+                                                                   const real* d_transformer_blocks_carry) {
   const Tiles mine = team.tiles(65, 6, 512, 16, 524288 > tessera_second_cache());
   for (std::int64_t m = mine.left; m < mine.right; m += 16) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
       for (std::int64_t row = 0; row < 6; ++row) {
         for (std::int64_t column = 0; column < 16; column += 16) {
+          v_fetch_line(d_transformer_blocks_ffn_multiply, (n + row) * 512 + (m + column));
           v_fetch_line(transformer_blocks_ffn_linear1_add, (n + row) * 512 + (m + column));
         }
       }
@@ -7959,6 +8281,7 @@ static void transformer_blocks_ffn_linear2_backward_input_gradient(const Team& t
     if (mine.end > 60) {
       for (std::int64_t row = 0; row < 5; ++row) {
         for (std::int64_t column = 0; column < 16; column += 16) {
+          v_fetch_line(d_transformer_blocks_ffn_multiply, row * 512 + (m + column) + 30720);
           v_fetch_line(transformer_blocks_ffn_linear1_add, row * 512 + (m + column) + 30720);
         }
       }
@@ -8017,13 +8340,19 @@ static void transformer_blocks_ffn_linear2_backward_input_gradient(const Team& t
 }
 
 // b < B, n < N+1=65, d < D=256, m < M=512 (summed); lanes along d
+[[gnu::noinline]]
 static void transformer_blocks_ffn_linear1_backward_input_gradient(const Team& team,
+                                                                   real* d_transformer_blocks_ffn_linear1_einsum,
                                                                    const real* transformer_blocks_ffn_linear1_weight_packed_transposed,
-                                                                   const real* d_transformer_blocks_ffn_multiply,
-                                                                   real* d_transformer_blocks_ffn_linear1_einsum) {
+                                                                   const real* d_transformer_blocks_ffn_multiply) {
   const Tiles mine = team.tiles(65, 6, 256, 16, 524288 > tessera_second_cache());
   for (std::int64_t d = mine.left; d < mine.right; d += 16) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
+      for (std::int64_t row = 0; row < 6; ++row) {
+        for (std::int64_t column = 0; column < 16; column += 16) {
+          v_fetch_line(d_transformer_blocks_ffn_linear1_einsum, (n + row) * 256 + (d + column));
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -8073,6 +8402,11 @@ static void transformer_blocks_ffn_linear1_backward_input_gradient(const Team& t
       v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 1288), sum11);
     }
     if (mine.end > 60) {
+      for (std::int64_t row = 0; row < 5; ++row) {
+        for (std::int64_t column = 0; column < 16; column += 16) {
+          v_fetch_line(d_transformer_blocks_ffn_linear1_einsum, row * 256 + (d + column) + 15360);
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -8193,16 +8527,22 @@ static void transformer_blocks_norm2_backward_input_gradient(const real* d_trans
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
+[[gnu::noinline]]
 static void transformer_blocks_attention_backward_3_input_gradient(const Team& team,
+                                                                   real* d_transformer_blocks_attention_rearrange,
                                                                    const real* d_transformer_blocks_attention_out_proj_einsum,
-                                                                   const real* transformer_blocks_attention_divide,
-                                                                   real* d_transformer_blocks_attention_rearrange) {
+                                                                   const real* transformer_blocks_attention_divide) {
   const std::int64_t begin = team.begin(65, 6);
   const std::int64_t end = team.end(65, 6);
   v_fetch(transformer_blocks_attention_divide, 33800);
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t k = 0; k < 32; k += 16) {
       for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
+        for (std::int64_t row = 0; row < 6; ++row) {
+          for (std::int64_t column = 0; column < 16; column += 16) {
+            v_fetch_line(d_transformer_blocks_attention_rearrange, h * 32 + (n + row) * 768 + (k + column) + 512);
+          }
+        }
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -8251,6 +8591,11 @@ static void transformer_blocks_attention_backward_3_input_gradient(const Team& t
         v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 4360), sum11);
       }
       if (end > 60) {
+        for (std::int64_t row = 0; row < 5; ++row) {
+          for (std::int64_t column = 0; column < 16; column += 16) {
+            v_fetch_line(d_transformer_blocks_attention_rearrange, h * 32 + row * 768 + (k + column) + 46592);
+          }
+        }
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -8436,11 +8781,17 @@ static void transformer_blocks_norm1_backward_input_gradient(const real* d_trans
 }
 
 // b < B, n < N=64, c < C*P*P=48, d < D=256 (summed); lanes along c
-static void patch_embed_backward(const real* patch_embed_weight_packed_transposed,
-                                 const real* d_transformer_blocks_carry_next, real* d_patch_embed_einsum) {
+[[gnu::noinline]]
+static void patch_embed_backward(real* d_patch_embed_einsum, const real* patch_embed_weight_packed_transposed,
+                                 const real* d_transformer_blocks_carry_next) {
   v_fetch(d_transformer_blocks_carry_next, 16640);
   for (std::int64_t c = 0; c < 48; c += 16) {
     for (std::int64_t n = 0; n < 60; n += 6) {
+      for (std::int64_t row = 0; row < 6; ++row) {
+        for (std::int64_t column = 0; column < 16; column += 16) {
+          v_fetch_line(d_patch_embed_einsum, (n + row) * 48 + (c + column));
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -8490,6 +8841,11 @@ static void patch_embed_backward(const real* patch_embed_weight_packed_transpose
       v_store(d_patch_embed_einsum + (n * 48 + c + 248), sum11);
     }
     {
+      for (std::int64_t row = 0; row < 4; ++row) {
+        for (std::int64_t column = 0; column < 16; column += 16) {
+          v_fetch_line(d_patch_embed_einsum, row * 48 + (c + column) + 2880);
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -8599,10 +8955,16 @@ static void update(const std::int64_t begin, const std::int64_t end, const real*
 }
 
 // b < B, n < N=64, d < D=256, c < C*P*P=48 (summed); lanes along d
-static void patch_embed_forward_inspect(const real* patch_embed_weight_packed, const real* rearrange,
-                                        real* patch_embed_einsum) {
+[[gnu::noinline]]
+static void patch_embed_forward_inspect(real* patch_embed_einsum, const real* patch_embed_weight_packed,
+                                        const real* rearrange) {
   for (std::int64_t d = 0; d < 256; d += 16) {
     for (std::int64_t n = 0; n < 60; n += 6) {
+      for (std::int64_t row = 0; row < 6; ++row) {
+        for (std::int64_t column = 0; column < 16; column += 16) {
+          v_fetch_line(patch_embed_einsum, (n + row) * 256 + (d + column));
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -8652,6 +9014,11 @@ static void patch_embed_forward_inspect(const real* patch_embed_weight_packed, c
       v_store(patch_embed_einsum + (n * 256 + d + 1288), sum11);
     }
     {
+      for (std::int64_t row = 0; row < 4; ++row) {
+        for (std::int64_t column = 0; column < 16; column += 16) {
+          v_fetch_line(patch_embed_einsum, row * 256 + (d + column) + 15360);
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -8947,14 +9314,21 @@ static void transformer_blocks_attention_forward_4_inspect(const Team& team,
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
-static void transformer_blocks_attention_forward_5_inspect(const Team& team, const real* attention_0,
-                                                           const real* transformer_blocks_attention_add,
-                                                           real* transformer_blocks_attention_rearrange) {
+[[gnu::noinline]]
+static void transformer_blocks_attention_forward_5_inspect(const Team& team,
+                                                           real* transformer_blocks_attention_rearrange,
+                                                           const real* attention_0,
+                                                           const real* transformer_blocks_attention_add) {
   const std::int64_t begin = team.begin(65, 6);
   const std::int64_t end = team.end(65, 6);
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t k = 0; k < 32; k += 16) {
       for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
+        for (std::int64_t row = 0; row < 6; ++row) {
+          for (std::int64_t column = 0; column < 16; column += 16) {
+            v_fetch_line(transformer_blocks_attention_rearrange, h * 32 + (n + row) * 256 + (k + column));
+          }
+        }
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -9003,6 +9377,11 @@ static void transformer_blocks_attention_forward_5_inspect(const Team& team, con
         v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1288), sum11);
       }
       if (end > 60) {
+        for (std::int64_t row = 0; row < 5; ++row) {
+          for (std::int64_t column = 0; column < 16; column += 16) {
+            v_fetch_line(transformer_blocks_attention_rearrange, h * 32 + row * 256 + (k + column) + 15360);
+          }
+        }
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -9258,13 +9637,19 @@ static void transformer_blocks_norm2_forward(const real* transformer_blocks_add,
 }
 
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
+[[gnu::noinline]]
 static void transformer_blocks_ffn_linear1_forward_inspect(const Team& team,
+                                                           real* transformer_blocks_ffn_linear1_einsum,
                                                            const real* transformer_blocks_ffn_linear1_weight_packed,
-                                                           const real* transformer_blocks_norm2_add,
-                                                           real* transformer_blocks_ffn_linear1_einsum) {
+                                                           const real* transformer_blocks_norm2_add) {
   const Tiles mine = team.tiles(65, 6, 512, 16, 524288 > tessera_second_cache());
   for (std::int64_t m = mine.left; m < mine.right; m += 16) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
+      for (std::int64_t row = 0; row < 6; ++row) {
+        for (std::int64_t column = 0; column < 16; column += 16) {
+          v_fetch_line(transformer_blocks_ffn_linear1_einsum, (n + row) * 512 + (m + column));
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -9314,6 +9699,11 @@ static void transformer_blocks_ffn_linear1_forward_inspect(const Team& team,
       v_store(transformer_blocks_ffn_linear1_einsum + (n * 512 + m + 2568), sum11);
     }
     if (mine.end > 60) {
+      for (std::int64_t row = 0; row < 5; ++row) {
+        for (std::int64_t column = 0; column < 16; column += 16) {
+          v_fetch_line(transformer_blocks_ffn_linear1_einsum, row * 512 + (m + column) + 30720);
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -9433,13 +9823,19 @@ static void transformer_blocks_ffn_linear1_forward_2(const real* transformer_blo
 }
 
 // b < B, n < N+1=65, d < D=256, m < M=512 (summed); lanes along d
+[[gnu::noinline]]
 static void transformer_blocks_ffn_linear2_forward_inspect(const Team& team,
+                                                           real* transformer_blocks_ffn_linear2_einsum,
                                                            const real* transformer_blocks_ffn_linear2_weight_packed,
-                                                           const real* transformer_blocks_ffn_gelu,
-                                                           real* transformer_blocks_ffn_linear2_einsum) {
+                                                           const real* transformer_blocks_ffn_gelu) {
   const Tiles mine = team.tiles(65, 6, 256, 16, 524288 > tessera_second_cache());
   for (std::int64_t d = mine.left; d < mine.right; d += 16) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
+      for (std::int64_t row = 0; row < 6; ++row) {
+        for (std::int64_t column = 0; column < 16; column += 16) {
+          v_fetch_line(transformer_blocks_ffn_linear2_einsum, (n + row) * 256 + (d + column));
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -9489,6 +9885,11 @@ static void transformer_blocks_ffn_linear2_forward_inspect(const Team& team,
       v_store(transformer_blocks_ffn_linear2_einsum + (n * 256 + d + 1288), sum11);
     }
     if (mine.end > 60) {
+      for (std::int64_t row = 0; row < 5; ++row) {
+        for (std::int64_t column = 0; column < 16; column += 16) {
+          v_fetch_line(transformer_blocks_ffn_linear2_einsum, row * 256 + (d + column) + 15360);
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -9872,8 +10273,8 @@ void vit_cifar_forward_avx2(const float* packed, const float* images, const std:
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
     rearrange_forward(images + image * 3072, rearrange + place * 150816);
-    patch_embed_forward(packed + 37136, rearrange + place * 150816, packed, packed + 256,
-                        transformer_blocks_carry + image * 150816);
+    patch_embed_forward(transformer_blocks_carry + image * 150816, packed + 37136, rearrange + place * 150816, packed,
+                        packed + 256);
     add_forward(packed + 36880, packed + 256, transformer_blocks_carry + image * 150816);
   }
   // transformer_blocks: 5 layers
@@ -9889,30 +10290,31 @@ void vit_cifar_forward_avx2(const float* packed, const float* images, const std:
                                              transformer_blocks_norm1_add + team.first * 150816);
           }
           team.wait();
-          transformer_blocks_attention_forward(team, packed + 49424 + layer * 196608,
+          transformer_blocks_attention_forward(team, transformer_blocks_attention_add + team.first * 150816,
+                                               packed + 49424 + layer * 196608,
                                                transformer_blocks_norm1_add + team.first * 150816,
-                                               packed + 19968 + layer * 768,
-                                               transformer_blocks_attention_add + team.first * 150816);
+                                               packed + 19968 + layer * 768);
           team.wait();
           if (team.part == 0) {
             transformer_blocks_attention_forward_2(transformer_blocks_attention_add + team.first * 150816,
                                                    transformer_blocks_attention_copy + team.first * 150816);
           }
           team.wait();
-          transformer_blocks_attention_forward_3(team, transformer_blocks_attention_add + team.first * 150816,
-                                                 transformer_blocks_attention_copy + team.first * 150816,
-                                                 transformer_blocks_attention_einsum + team.first * 150816);
+          transformer_blocks_attention_forward_3(team, transformer_blocks_attention_einsum + team.first * 150816,
+                                                 transformer_blocks_attention_add + team.first * 150816,
+                                                 transformer_blocks_attention_copy + team.first * 150816);
           team.wait();
           transformer_blocks_attention_forward_4(team, transformer_blocks_attention_einsum + team.first * 150816,
                                                  transformer_blocks_attention_divide + team.first * 150816);
           team.wait();
-          transformer_blocks_attention_forward_5(team, transformer_blocks_attention_divide + team.first * 150816,
-                                                 transformer_blocks_attention_add + team.first * 150816,
-                                                 transformer_blocks_attention_rearrange + team.first * 150816);
+          transformer_blocks_attention_forward_5(team, transformer_blocks_attention_rearrange + team.first * 150816,
+                                                 transformer_blocks_attention_divide + team.first * 150816,
+                                                 transformer_blocks_attention_add + team.first * 150816);
           team.wait();
-          transformer_blocks_attention_out_proj_forward(team, packed + 1229072 + layer * 65536,
-                                                        transformer_blocks_attention_rearrange + team.first * 150816,
-                                                        transformer_blocks_attention_out_proj_einsum + team.first * 150816);
+          transformer_blocks_attention_out_proj_forward(team,
+                                                        transformer_blocks_attention_out_proj_einsum + team.first * 150816,
+                                                        packed + 1229072 + layer * 65536,
+                                                        transformer_blocks_attention_rearrange + team.first * 150816);
           team.wait();
           if (team.part == 0) {
             transformer_blocks_attention_out_proj_forward_2(transformer_blocks_carry + layer % 2 * 16640 + image * 150816,
@@ -9923,16 +10325,17 @@ void vit_cifar_forward_avx2(const float* packed, const float* images, const std:
                                                             transformer_blocks_norm2_add + team.first * 150816);
           }
           team.wait();
-          transformer_blocks_ffn_linear1_forward(team, packed + 1622288 + layer * 131072,
+          transformer_blocks_ffn_linear1_forward(team, transformer_blocks_ffn_gelu + team.first * 150816,
+                                                 packed + 1622288 + layer * 131072,
                                                  transformer_blocks_norm2_add + team.first * 150816,
-                                                 packed + 29184 + layer * 512,
-                                                 transformer_blocks_ffn_gelu + team.first * 150816);
+                                                 packed + 29184 + layer * 512);
           team.wait();
-          transformer_blocks_ffn_linear2_forward(team, packed + 2408720 + layer * 131072,
+          transformer_blocks_ffn_linear2_forward(team,
+                                                 transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 150816,
+                                                 packed + 2408720 + layer * 131072,
                                                  transformer_blocks_ffn_gelu + team.first * 150816,
                                                  transformer_blocks_add + team.first * 150816,
-                                                 packed + 32256 + layer * 256,
-                                                 transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 150816);
+                                                 packed + 32256 + layer * 256);
           team.wait();
         }
       }
@@ -9948,26 +10351,27 @@ void vit_cifar_forward_avx2(const float* packed, const float* images, const std:
                                              packed + 19712, transformer_blocks_5_norm1_add + team.first * 150816);
         }
         team.wait();
-        transformer_blocks_5_attention_forward(team, packed + 1032464,
-                                               transformer_blocks_5_norm1_add + team.first * 150816, packed + 23808,
-                                               transformer_blocks_5_attention_add + team.first * 150816);
+        transformer_blocks_5_attention_forward(team, transformer_blocks_5_attention_add + team.first * 150816,
+                                               packed + 1032464, transformer_blocks_5_norm1_add + team.first * 150816,
+                                               packed + 23808);
         team.wait();
         if (team.part == 0) {
           transformer_blocks_5_attention_forward_2(transformer_blocks_5_attention_add + team.first * 150816,
                                                    transformer_blocks_5_attention_copy + team.first * 150816);
-          transformer_blocks_5_attention_forward_3(transformer_blocks_5_attention_add + team.first * 150816,
-                                                   transformer_blocks_5_attention_copy + team.first * 150816,
-                                                   transformer_blocks_5_attention_einsum + team.first * 150816);
+          transformer_blocks_5_attention_forward_3(transformer_blocks_5_attention_einsum + team.first * 150816,
+                                                   transformer_blocks_5_attention_add + team.first * 150816,
+                                                   transformer_blocks_5_attention_copy + team.first * 150816);
           transformer_blocks_5_attention_forward_4(transformer_blocks_5_attention_einsum + team.first * 150816,
                                                    transformer_blocks_5_attention_divide + team.first * 150816);
-          transformer_blocks_5_attention_forward_5(transformer_blocks_5_attention_divide + team.first * 150816,
-                                                   transformer_blocks_5_attention_add + team.first * 150816,
-                                                   transformer_blocks_5_attention_rearrange + team.first * 150816);
+          transformer_blocks_5_attention_forward_5(transformer_blocks_5_attention_rearrange + team.first * 150816,
+                                                   transformer_blocks_5_attention_divide + team.first * 150816,
+                                                   transformer_blocks_5_attention_add + team.first * 150816);
         }
         team.wait();
-        transformer_blocks_5_attention_out_proj_forward(team, packed + 1556752,
-                                                        transformer_blocks_5_attention_rearrange + team.first * 150816,
-                                                        transformer_blocks_5_attention_out_proj_einsum + team.first * 150816);
+        transformer_blocks_5_attention_out_proj_forward(team,
+                                                        transformer_blocks_5_attention_out_proj_einsum + team.first * 150816,
+                                                        packed + 1556752,
+                                                        transformer_blocks_5_attention_rearrange + team.first * 150816);
         team.wait();
         if (team.part == 0) {
           transformer_blocks_5_attention_out_proj_forward_2(transformer_blocks_carry + 16640 + image * 150816,
@@ -9978,13 +10382,12 @@ void vit_cifar_forward_avx2(const float* packed, const float* images, const std:
                                                             transformer_blocks_5_norm2_add + team.first * 150816);
         }
         team.wait();
-        transformer_blocks_5_ffn_linear1_forward(team, packed + 2277648,
-                                                 transformer_blocks_5_norm2_add + team.first * 150816, packed + 31744,
-                                                 transformer_blocks_5_ffn_gelu + team.first * 150816);
+        transformer_blocks_5_ffn_linear1_forward(team, transformer_blocks_5_ffn_gelu + team.first * 150816,
+                                                 packed + 2277648, transformer_blocks_5_norm2_add + team.first * 150816,
+                                                 packed + 31744);
         team.wait();
-        transformer_blocks_5_ffn_linear2_forward(team, packed + 3064080,
-                                                 transformer_blocks_5_ffn_gelu + team.first * 150816,
-                                                 transformer_blocks_5_ffn_linear2_einsum + team.first * 150816);
+        transformer_blocks_5_ffn_linear2_forward(team, transformer_blocks_5_ffn_linear2_einsum + team.first * 150816,
+                                                 packed + 3064080, transformer_blocks_5_ffn_gelu + team.first * 150816);
         team.wait();
         if (team.part == 0) {
           transformer_blocks_5_ffn_linear2_forward_2(transformer_blocks_5_add + team.first * 150816,
@@ -10058,8 +10461,8 @@ void vit_cifar_evaluate_avx2(const float* packed, const float* images, const std
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
     rearrange_forward(images + image * 3072, rearrange + place * 150816);
-    patch_embed_forward(packed + 37136, rearrange + place * 150816, packed, packed + 256,
-                        transformer_blocks_carry + image * 150816);
+    patch_embed_forward(transformer_blocks_carry + image * 150816, packed + 37136, rearrange + place * 150816, packed,
+                        packed + 256);
     add_forward(packed + 36880, packed + 256, transformer_blocks_carry + image * 150816);
   }
   // transformer_blocks: 5 layers
@@ -10075,30 +10478,31 @@ void vit_cifar_evaluate_avx2(const float* packed, const float* images, const std
                                              transformer_blocks_norm1_add + team.first * 150816);
           }
           team.wait();
-          transformer_blocks_attention_forward(team, packed + 49424 + layer * 196608,
+          transformer_blocks_attention_forward(team, transformer_blocks_attention_add + team.first * 150816,
+                                               packed + 49424 + layer * 196608,
                                                transformer_blocks_norm1_add + team.first * 150816,
-                                               packed + 19968 + layer * 768,
-                                               transformer_blocks_attention_add + team.first * 150816);
+                                               packed + 19968 + layer * 768);
           team.wait();
           if (team.part == 0) {
             transformer_blocks_attention_forward_2(transformer_blocks_attention_add + team.first * 150816,
                                                    transformer_blocks_attention_copy + team.first * 150816);
           }
           team.wait();
-          transformer_blocks_attention_forward_3(team, transformer_blocks_attention_add + team.first * 150816,
-                                                 transformer_blocks_attention_copy + team.first * 150816,
-                                                 transformer_blocks_attention_einsum + team.first * 150816);
+          transformer_blocks_attention_forward_3(team, transformer_blocks_attention_einsum + team.first * 150816,
+                                                 transformer_blocks_attention_add + team.first * 150816,
+                                                 transformer_blocks_attention_copy + team.first * 150816);
           team.wait();
           transformer_blocks_attention_forward_4(team, transformer_blocks_attention_einsum + team.first * 150816,
                                                  transformer_blocks_attention_divide + team.first * 150816);
           team.wait();
-          transformer_blocks_attention_forward_5(team, transformer_blocks_attention_divide + team.first * 150816,
-                                                 transformer_blocks_attention_add + team.first * 150816,
-                                                 transformer_blocks_attention_rearrange + team.first * 150816);
+          transformer_blocks_attention_forward_5(team, transformer_blocks_attention_rearrange + team.first * 150816,
+                                                 transformer_blocks_attention_divide + team.first * 150816,
+                                                 transformer_blocks_attention_add + team.first * 150816);
           team.wait();
-          transformer_blocks_attention_out_proj_forward(team, packed + 1229072 + layer * 65536,
-                                                        transformer_blocks_attention_rearrange + team.first * 150816,
-                                                        transformer_blocks_attention_out_proj_einsum + team.first * 150816);
+          transformer_blocks_attention_out_proj_forward(team,
+                                                        transformer_blocks_attention_out_proj_einsum + team.first * 150816,
+                                                        packed + 1229072 + layer * 65536,
+                                                        transformer_blocks_attention_rearrange + team.first * 150816);
           team.wait();
           if (team.part == 0) {
             transformer_blocks_attention_out_proj_forward_2(transformer_blocks_carry + layer % 2 * 16640 + image * 150816,
@@ -10109,16 +10513,17 @@ void vit_cifar_evaluate_avx2(const float* packed, const float* images, const std
                                                             transformer_blocks_norm2_add + team.first * 150816);
           }
           team.wait();
-          transformer_blocks_ffn_linear1_forward(team, packed + 1622288 + layer * 131072,
+          transformer_blocks_ffn_linear1_forward(team, transformer_blocks_ffn_gelu + team.first * 150816,
+                                                 packed + 1622288 + layer * 131072,
                                                  transformer_blocks_norm2_add + team.first * 150816,
-                                                 packed + 29184 + layer * 512,
-                                                 transformer_blocks_ffn_gelu + team.first * 150816);
+                                                 packed + 29184 + layer * 512);
           team.wait();
-          transformer_blocks_ffn_linear2_forward(team, packed + 2408720 + layer * 131072,
+          transformer_blocks_ffn_linear2_forward(team,
+                                                 transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 150816,
+                                                 packed + 2408720 + layer * 131072,
                                                  transformer_blocks_ffn_gelu + team.first * 150816,
                                                  transformer_blocks_add + team.first * 150816,
-                                                 packed + 32256 + layer * 256,
-                                                 transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 150816);
+                                                 packed + 32256 + layer * 256);
           team.wait();
         }
       }
@@ -10134,26 +10539,27 @@ void vit_cifar_evaluate_avx2(const float* packed, const float* images, const std
                                              packed + 19712, transformer_blocks_5_norm1_add + team.first * 150816);
         }
         team.wait();
-        transformer_blocks_5_attention_forward(team, packed + 1032464,
-                                               transformer_blocks_5_norm1_add + team.first * 150816, packed + 23808,
-                                               transformer_blocks_5_attention_add + team.first * 150816);
+        transformer_blocks_5_attention_forward(team, transformer_blocks_5_attention_add + team.first * 150816,
+                                               packed + 1032464, transformer_blocks_5_norm1_add + team.first * 150816,
+                                               packed + 23808);
         team.wait();
         if (team.part == 0) {
           transformer_blocks_5_attention_forward_2(transformer_blocks_5_attention_add + team.first * 150816,
                                                    transformer_blocks_5_attention_copy + team.first * 150816);
-          transformer_blocks_5_attention_forward_3(transformer_blocks_5_attention_add + team.first * 150816,
-                                                   transformer_blocks_5_attention_copy + team.first * 150816,
-                                                   transformer_blocks_5_attention_einsum + team.first * 150816);
+          transformer_blocks_5_attention_forward_3(transformer_blocks_5_attention_einsum + team.first * 150816,
+                                                   transformer_blocks_5_attention_add + team.first * 150816,
+                                                   transformer_blocks_5_attention_copy + team.first * 150816);
           transformer_blocks_5_attention_forward_4(transformer_blocks_5_attention_einsum + team.first * 150816,
                                                    transformer_blocks_5_attention_divide + team.first * 150816);
-          transformer_blocks_5_attention_forward_5(transformer_blocks_5_attention_divide + team.first * 150816,
-                                                   transformer_blocks_5_attention_add + team.first * 150816,
-                                                   transformer_blocks_5_attention_rearrange + team.first * 150816);
+          transformer_blocks_5_attention_forward_5(transformer_blocks_5_attention_rearrange + team.first * 150816,
+                                                   transformer_blocks_5_attention_divide + team.first * 150816,
+                                                   transformer_blocks_5_attention_add + team.first * 150816);
         }
         team.wait();
-        transformer_blocks_5_attention_out_proj_forward(team, packed + 1556752,
-                                                        transformer_blocks_5_attention_rearrange + team.first * 150816,
-                                                        transformer_blocks_5_attention_out_proj_einsum + team.first * 150816);
+        transformer_blocks_5_attention_out_proj_forward(team,
+                                                        transformer_blocks_5_attention_out_proj_einsum + team.first * 150816,
+                                                        packed + 1556752,
+                                                        transformer_blocks_5_attention_rearrange + team.first * 150816);
         team.wait();
         if (team.part == 0) {
           transformer_blocks_5_attention_out_proj_forward_2(transformer_blocks_carry + 16640 + image * 150816,
@@ -10164,13 +10570,12 @@ void vit_cifar_evaluate_avx2(const float* packed, const float* images, const std
                                                             transformer_blocks_5_norm2_add + team.first * 150816);
         }
         team.wait();
-        transformer_blocks_5_ffn_linear1_forward(team, packed + 2277648,
-                                                 transformer_blocks_5_norm2_add + team.first * 150816, packed + 31744,
-                                                 transformer_blocks_5_ffn_gelu + team.first * 150816);
+        transformer_blocks_5_ffn_linear1_forward(team, transformer_blocks_5_ffn_gelu + team.first * 150816,
+                                                 packed + 2277648, transformer_blocks_5_norm2_add + team.first * 150816,
+                                                 packed + 31744);
         team.wait();
-        transformer_blocks_5_ffn_linear2_forward(team, packed + 3064080,
-                                                 transformer_blocks_5_ffn_gelu + team.first * 150816,
-                                                 transformer_blocks_5_ffn_linear2_einsum + team.first * 150816);
+        transformer_blocks_5_ffn_linear2_forward(team, transformer_blocks_5_ffn_linear2_einsum + team.first * 150816,
+                                                 packed + 3064080, transformer_blocks_5_ffn_gelu + team.first * 150816);
         team.wait();
         if (team.part == 0) {
           transformer_blocks_5_ffn_linear2_forward_2(transformer_blocks_5_add + team.first * 150816,
@@ -10343,8 +10748,8 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
 #pragma omp parallel for schedule(static)
     for (std::int64_t image = 0; image < group.images; ++image) {
       rearrange_forward(images + group.first * 3072 + image * 3072, rearrange + image * 1324768);
-      patch_embed_forward_train(group.first + image, packed + 37136, rearrange + image * 1324768, parameters + 3182352,
-                                parameters + 3165712, random, transformer_blocks_carry + image * 1324768);
+      patch_embed_forward_train(group.first + image, transformer_blocks_carry + image * 1324768, packed + 37136,
+                                rearrange + image * 1324768, parameters + 3182352, parameters + 3165712, random);
       multiply_forward(group.first + image, parameters + 3194896, parameters + 3165712, random,
                        transformer_blocks_carry + image * 1324768);
       transformer_blocks_5_attention_backward_7(d_transformer_blocks_5_attention_rearrange + image * 1324768);
@@ -10365,20 +10770,20 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
                                                      transformer_blocks_norm1_add + team.first * 1324768);
             }
             team.wait();
-            transformer_blocks_attention_forward(team, packed + 49424 + layer * 196608,
+            transformer_blocks_attention_forward(team,
+                                                 transformer_blocks_attention_add + layer * 49920 + image * 1324768,
+                                                 packed + 49424 + layer * 196608,
                                                  transformer_blocks_norm1_add + team.first * 1324768,
-                                                 parameters + 2967824 - layer * 527104,
-                                                 transformer_blocks_attention_add + layer * 49920 + image * 1324768);
+                                                 parameters + 2967824 - layer * 527104);
             team.wait();
             if (team.part == 0) {
               transformer_blocks_attention_forward_2(transformer_blocks_attention_add + layer * 49920 + image * 1324768,
                                                      transformer_blocks_attention_copy + team.first * 1324768);
             }
             team.wait();
-            transformer_blocks_attention_forward_3(team,
+            transformer_blocks_attention_forward_3(team, transformer_blocks_attention_einsum + team.first * 1324768,
                                                    transformer_blocks_attention_add + layer * 49920 + image * 1324768,
-                                                   transformer_blocks_attention_copy + team.first * 1324768,
-                                                   transformer_blocks_attention_einsum + team.first * 1324768);
+                                                   transformer_blocks_attention_copy + team.first * 1324768);
             team.wait();
             transformer_blocks_attention_forward_4_train(team, group.first + image, layer,
                                                          transformer_blocks_attention_einsum + team.first * 1324768,
@@ -10387,13 +10792,14 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
                                                          transformer_blocks_attention_multiply + layer * 33808 + image * 1324768);
             team.wait();
             transformer_blocks_attention_forward_5_train(team,
+                                                         transformer_blocks_attention_rearrange + layer * 16640 + image * 1324768,
                                                          transformer_blocks_attention_multiply + layer * 33808 + image * 1324768,
-                                                         transformer_blocks_attention_add + layer * 49920 + image * 1324768,
-                                                         transformer_blocks_attention_rearrange + layer * 16640 + image * 1324768);
+                                                         transformer_blocks_attention_add + layer * 49920 + image * 1324768);
             team.wait();
-            transformer_blocks_attention_out_proj_forward(team, packed + 1229072 + layer * 65536,
-                                                          transformer_blocks_attention_rearrange + layer * 16640 + image * 1324768,
-                                                          transformer_blocks_attention_out_proj_einsum + team.first * 1324768);
+            transformer_blocks_attention_out_proj_forward(team,
+                                                          transformer_blocks_attention_out_proj_einsum + team.first * 1324768,
+                                                          packed + 1229072 + layer * 65536,
+                                                          transformer_blocks_attention_rearrange + layer * 16640 + image * 1324768);
             team.wait();
             if (team.part == 0) {
               transformer_blocks_attention_out_proj_forward_2_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1324768,
@@ -10408,18 +10814,18 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
             }
             team.wait();
             transformer_blocks_ffn_linear1_forward_train(team, group.first + image, layer,
+                                                         transformer_blocks_ffn_multiply + layer * 33280 + image * 1324768,
+                                                         transformer_blocks_ffn_gelu + team.first * 1324768,
                                                          packed + 1622288 + layer * 131072,
                                                          transformer_blocks_norm2_add + team.first * 1324768,
-                                                         parameters + 2769936 - layer * 527104, random,
-                                                         transformer_blocks_ffn_multiply + layer * 33280 + image * 1324768,
-                                                         transformer_blocks_ffn_gelu + team.first * 1324768);
+                                                         parameters + 2769936 - layer * 527104, random);
             team.wait();
             transformer_blocks_ffn_linear2_forward_train(team, group.first + image, layer,
+                                                         transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 1324768,
                                                          packed + 2408720 + layer * 131072,
                                                          transformer_blocks_ffn_gelu + team.first * 1324768,
                                                          parameters + 2638608 - layer * 527104, random,
-                                                         transformer_blocks_add + team.first * 1324768,
-                                                         transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 1324768);
+                                                         transformer_blocks_add + team.first * 1324768);
             team.wait();
           }
         }
@@ -10438,29 +10844,30 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
                                                      transformer_blocks_5_norm1_add + image * 1324768);
           }
           team.wait();
-          transformer_blocks_5_attention_forward(team, packed + 1032464,
-                                                 transformer_blocks_5_norm1_add + image * 1324768, parameters + 332304,
-                                                 transformer_blocks_5_attention_add + team.first * 1324768);
+          transformer_blocks_5_attention_forward(team, transformer_blocks_5_attention_add + team.first * 1324768,
+                                                 packed + 1032464, transformer_blocks_5_norm1_add + image * 1324768,
+                                                 parameters + 332304);
           team.wait();
           if (team.part == 0) {
             transformer_blocks_5_attention_forward_2(transformer_blocks_5_attention_add + team.first * 1324768,
                                                      transformer_blocks_5_attention_copy + team.first * 1324768);
-            transformer_blocks_5_attention_forward_3(transformer_blocks_5_attention_add + team.first * 1324768,
-                                                     transformer_blocks_5_attention_copy + team.first * 1324768,
-                                                     transformer_blocks_5_attention_einsum + team.first * 1324768);
+            transformer_blocks_5_attention_forward_3(transformer_blocks_5_attention_einsum + team.first * 1324768,
+                                                     transformer_blocks_5_attention_add + team.first * 1324768,
+                                                     transformer_blocks_5_attention_copy + team.first * 1324768);
             transformer_blocks_5_attention_forward_4_train(group.first + image,
                                                            transformer_blocks_5_attention_einsum + team.first * 1324768,
                                                            transformer_blocks_5_attention_divide + team.first * 1324768,
                                                            random,
                                                            transformer_blocks_5_attention_multiply + team.first * 1324768);
-            transformer_blocks_5_attention_forward_5_train(transformer_blocks_5_attention_multiply + team.first * 1324768,
-                                                           transformer_blocks_5_attention_add + team.first * 1324768,
-                                                           transformer_blocks_5_attention_rearrange + image * 1324768);
+            transformer_blocks_5_attention_forward_5_train(transformer_blocks_5_attention_rearrange + image * 1324768,
+                                                           transformer_blocks_5_attention_multiply + team.first * 1324768,
+                                                           transformer_blocks_5_attention_add + team.first * 1324768);
           }
           team.wait();
-          transformer_blocks_5_attention_out_proj_forward(team, packed + 1556752,
-                                                          transformer_blocks_5_attention_rearrange + image * 1324768,
-                                                          transformer_blocks_5_attention_out_proj_einsum + team.first * 1324768);
+          transformer_blocks_5_attention_out_proj_forward(team,
+                                                          transformer_blocks_5_attention_out_proj_einsum + team.first * 1324768,
+                                                          packed + 1556752,
+                                                          transformer_blocks_5_attention_rearrange + image * 1324768);
           team.wait();
           if (team.part == 0) {
             transformer_blocks_5_attention_out_proj_forward_2_train(transformer_blocks_carry + 16640 + image * 1324768,
@@ -10473,15 +10880,14 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
                                                                     transformer_blocks_5_norm2_add + image * 1324768);
           }
           team.wait();
-          transformer_blocks_5_ffn_linear1_backward(team, group.first + image, packed + 2277648,
-                                                    transformer_blocks_5_norm2_add + image * 1324768,
-                                                    parameters + 134416, random,
+          transformer_blocks_5_ffn_linear1_backward(team, group.first + image,
                                                     transformer_blocks_5_ffn_gelu + image * 1324768,
-                                                    d_transformer_blocks_5_ffn_gelu_gradient + team.first * 1324768);
+                                                    d_transformer_blocks_5_ffn_gelu_gradient + team.first * 1324768,
+                                                    packed + 2277648, transformer_blocks_5_norm2_add + image * 1324768,
+                                                    parameters + 134416, random);
           team.wait();
-          transformer_blocks_5_ffn_linear2_forward(team, packed + 3064080,
-                                                   transformer_blocks_5_ffn_gelu + image * 1324768,
-                                                   transformer_blocks_5_ffn_linear2_einsum + team.first * 1324768);
+          transformer_blocks_5_ffn_linear2_forward(team, transformer_blocks_5_ffn_linear2_einsum + team.first * 1324768,
+                                                   packed + 3064080, transformer_blocks_5_ffn_gelu + image * 1324768);
           team.wait();
           if (team.part == 0) {
             transformer_blocks_5_ffn_linear2_forward_2_train(group.first + image,
@@ -10503,14 +10909,16 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
                           d_transformer_blocks_5_ffn_multiply + image * 1324768);
           }
           team.wait();
-          transformer_blocks_5_ffn_linear2_backward(team, group.first + image, packed + 3850512,
+          transformer_blocks_5_ffn_linear2_backward(team, group.first + image,
+                                                    d_transformer_blocks_5_ffn_multiply_2 + image * 1324768,
+                                                    packed + 3850512,
                                                     d_transformer_blocks_5_ffn_multiply + image * 1324768,
                                                     d_transformer_blocks_5_ffn_gelu_gradient + team.first * 1324768,
-                                                    random, d_transformer_blocks_5_ffn_multiply_2 + image * 1324768);
+                                                    random);
           team.wait();
-          transformer_blocks_5_ffn_linear1_backward_2(team, packed + 4636944,
-                                                      d_transformer_blocks_5_ffn_multiply_2 + image * 1324768,
-                                                      d_transformer_blocks_5_ffn_linear1_einsum + image * 1324768);
+          transformer_blocks_5_ffn_linear1_backward_2(team, d_transformer_blocks_5_ffn_linear1_einsum + image * 1324768,
+                                                      packed + 4636944,
+                                                      d_transformer_blocks_5_ffn_multiply_2 + image * 1324768);
           team.wait();
           if (team.part == 0) {
             transformer_blocks_5_norm2_backward(d_transformer_blocks_5_ffn_linear1_einsum + image * 1324768,
@@ -10521,16 +10929,17 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
                                                 d_transformer_blocks_5_add + image * 1324768);
           }
           team.wait();
-          transformer_blocks_5_attention_out_proj_backward(team, packed + 5095696,
-                                                           d_transformer_blocks_5_add + image * 1324768,
-                                                           d_transformer_blocks_5_attention_out_proj_einsum + team.first * 1324768);
+          transformer_blocks_5_attention_out_proj_backward(team,
+                                                           d_transformer_blocks_5_attention_out_proj_einsum + team.first * 1324768,
+                                                           packed + 5095696,
+                                                           d_transformer_blocks_5_add + image * 1324768);
           team.wait();
           if (team.part == 0) {
             transformer_blocks_5_attention_backward(transformer_blocks_5_attention_add + team.first * 1324768,
                                                     d_transformer_blocks_5_attention_copy + team.first * 1324768);
-            transformer_blocks_5_attention_backward_2(d_transformer_blocks_5_attention_out_proj_einsum + team.first * 1324768,
-                                                      d_transformer_blocks_5_attention_copy + team.first * 1324768,
-                                                      d_transformer_blocks_5_attention_einsum + team.first * 1324768);
+            transformer_blocks_5_attention_backward_2(d_transformer_blocks_5_attention_einsum + team.first * 1324768,
+                                                      d_transformer_blocks_5_attention_out_proj_einsum + team.first * 1324768,
+                                                      d_transformer_blocks_5_attention_copy + team.first * 1324768);
             transformer_blocks_5_attention_backward_3(d_transformer_blocks_5_attention_out_proj_einsum + team.first * 1324768,
                                                       transformer_blocks_5_attention_multiply + team.first * 1324768,
                                                       d_transformer_blocks_5_attention_rearrange + image * 1324768);
@@ -10539,17 +10948,17 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
                                                       random,
                                                       transformer_blocks_5_attention_divide + team.first * 1324768,
                                                       d_transformer_blocks_5_attention_multiply + team.first * 1324768);
-            transformer_blocks_5_attention_backward_5(d_transformer_blocks_5_attention_multiply + team.first * 1324768,
-                                                      transformer_blocks_5_attention_add + team.first * 1324768,
-                                                      d_transformer_blocks_5_attention_rearrange + image * 1324768);
+            transformer_blocks_5_attention_backward_5(d_transformer_blocks_5_attention_rearrange + image * 1324768,
+                                                      d_transformer_blocks_5_attention_multiply + team.first * 1324768,
+                                                      transformer_blocks_5_attention_add + team.first * 1324768);
             transformer_blocks_5_attention_backward_6(d_transformer_blocks_5_attention_multiply + team.first * 1324768,
                                                       transformer_blocks_5_attention_add + team.first * 1324768,
                                                       d_transformer_blocks_5_attention_rearrange + image * 1324768);
           }
           team.wait();
-          transformer_blocks_5_attention_backward_8(team, packed + 6144272,
-                                                    d_transformer_blocks_5_attention_rearrange + image * 1324768,
-                                                    d_transformer_blocks_5_attention_einsum_2 + image * 1324768);
+          transformer_blocks_5_attention_backward_8(team, d_transformer_blocks_5_attention_einsum_2 + image * 1324768,
+                                                    packed + 6144272,
+                                                    d_transformer_blocks_5_attention_rearrange + image * 1324768);
           team.wait();
           if (team.part == 0) {
             transformer_blocks_5_norm1_backward(d_transformer_blocks_5_attention_einsum_2 + image * 1324768,
@@ -10657,15 +11066,15 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
             }
             team.wait();
             transformer_blocks_ffn_linear2_backward(team, group.first + image, layer,
+                                                    d_transformer_blocks_ffn_linear2_copy + image * 1324768,
+                                                    d_transformer_blocks_ffn_multiply_2 + image * 1324768,
                                                     transformer_blocks_ffn_multiply + layer * 33280 + image * 1324768,
                                                     packed + 3195152 + layer * 131072,
-                                                    d_transformer_blocks_ffn_multiply + image * 1324768,
-                                                    d_transformer_blocks_ffn_linear2_copy + image * 1324768, random,
-                                                    d_transformer_blocks_ffn_multiply_2 + image * 1324768);
+                                                    d_transformer_blocks_ffn_multiply + image * 1324768, random);
             team.wait();
-            transformer_blocks_ffn_linear1_backward(team, packed + 3981584 + layer * 131072,
-                                                    d_transformer_blocks_ffn_multiply_2 + image * 1324768,
-                                                    d_transformer_blocks_ffn_linear1_einsum + image * 1324768);
+            transformer_blocks_ffn_linear1_backward(team, d_transformer_blocks_ffn_linear1_einsum + image * 1324768,
+                                                    packed + 3981584 + layer * 131072,
+                                                    d_transformer_blocks_ffn_multiply_2 + image * 1324768);
             team.wait();
             if (team.part == 0) {
               transformer_blocks_norm2_backward(d_transformer_blocks_ffn_linear1_einsum + image * 1324768,
@@ -10678,24 +11087,23 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
                                                 d_transformer_blocks_add + image * 1324768);
             }
             team.wait();
-            transformer_blocks_attention_out_proj_backward(team, packed + 4768016 + layer * 65536,
-                                                           d_transformer_blocks_add + image * 1324768,
-                                                           d_transformer_blocks_attention_out_proj_einsum + team.first * 1324768);
+            transformer_blocks_attention_out_proj_backward(team,
+                                                           d_transformer_blocks_attention_out_proj_einsum + team.first * 1324768,
+                                                           packed + 4768016 + layer * 65536,
+                                                           d_transformer_blocks_add + image * 1324768);
             team.wait();
             if (team.part == 0) {
               transformer_blocks_attention_backward(transformer_blocks_attention_add + layer * 49920 + image * 1324768,
                                                     d_transformer_blocks_attention_copy + team.first * 1324768);
             }
             team.wait();
-            transformer_blocks_attention_backward_2(team,
+            transformer_blocks_attention_backward_2(team, d_transformer_blocks_attention_einsum + team.first * 1324768,
                                                     d_transformer_blocks_attention_out_proj_einsum + team.first * 1324768,
-                                                    d_transformer_blocks_attention_copy + team.first * 1324768,
-                                                    d_transformer_blocks_attention_einsum + team.first * 1324768);
+                                                    d_transformer_blocks_attention_copy + team.first * 1324768);
             team.wait();
-            transformer_blocks_attention_backward_3(team,
+            transformer_blocks_attention_backward_3(team, d_transformer_blocks_attention_rearrange + image * 1324768,
                                                     d_transformer_blocks_attention_out_proj_einsum + team.first * 1324768,
-                                                    transformer_blocks_attention_multiply + layer * 33808 + image * 1324768,
-                                                    d_transformer_blocks_attention_rearrange + image * 1324768);
+                                                    transformer_blocks_attention_multiply + layer * 33808 + image * 1324768);
             team.wait();
             transformer_blocks_attention_backward_4(team, group.first + image, layer,
                                                     d_transformer_blocks_attention_einsum + team.first * 1324768,
@@ -10703,19 +11111,17 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
                                                     transformer_blocks_attention_divide + layer * 33808 + image * 1324768,
                                                     d_transformer_blocks_attention_multiply + team.first * 1324768);
             team.wait();
-            transformer_blocks_attention_backward_5(team,
+            transformer_blocks_attention_backward_5(team, d_transformer_blocks_attention_rearrange + image * 1324768,
                                                     d_transformer_blocks_attention_multiply + team.first * 1324768,
-                                                    transformer_blocks_attention_add + layer * 49920 + image * 1324768,
-                                                    d_transformer_blocks_attention_rearrange + image * 1324768);
+                                                    transformer_blocks_attention_add + layer * 49920 + image * 1324768);
             team.wait();
-            transformer_blocks_attention_backward_6(team,
+            transformer_blocks_attention_backward_6(team, d_transformer_blocks_attention_rearrange + image * 1324768,
                                                     d_transformer_blocks_attention_multiply + team.first * 1324768,
-                                                    transformer_blocks_attention_add + layer * 49920 + image * 1324768,
-                                                    d_transformer_blocks_attention_rearrange + image * 1324768);
+                                                    transformer_blocks_attention_add + layer * 49920 + image * 1324768);
             team.wait();
-            transformer_blocks_attention_backward_7(team, packed + 5161232 + layer * 196608,
-                                                    d_transformer_blocks_attention_rearrange + image * 1324768,
-                                                    d_transformer_blocks_attention_einsum_2 + image * 1324768);
+            transformer_blocks_attention_backward_7(team, d_transformer_blocks_attention_einsum_2 + image * 1324768,
+                                                    packed + 5161232 + layer * 196608,
+                                                    d_transformer_blocks_attention_rearrange + image * 1324768);
             team.wait();
             if (team.part == 0) {
               transformer_blocks_norm1_backward(d_transformer_blocks_attention_einsum_2 + image * 1324768,
@@ -10940,8 +11346,8 @@ void vit_cifar_input_gradient_avx2(const float* parameters, const float* packed,
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
     rearrange_forward(images + image * 3072, rearrange + place * 952560);
-    patch_embed_forward(packed + 37136, rearrange + place * 952560, parameters + 3182352, parameters + 3165712,
-                        transformer_blocks_carry + image * 952560);
+    patch_embed_forward(transformer_blocks_carry + image * 952560, packed + 37136, rearrange + place * 952560,
+                        parameters + 3182352, parameters + 3165712);
     add_forward(parameters + 3194896, parameters + 3165712, transformer_blocks_carry + image * 952560);
     transformer_blocks_5_attention_backward_7(d_transformer_blocks_5_attention_rearrange + image * 952560);
   }
@@ -10961,32 +11367,31 @@ void vit_cifar_input_gradient_avx2(const float* parameters, const float* packed,
                                                    transformer_blocks_norm1_add + team.first * 952560);
           }
           team.wait();
-          transformer_blocks_attention_forward(team, packed + 49424 + layer * 196608,
+          transformer_blocks_attention_forward(team, transformer_blocks_attention_add + layer * 49920 + image * 952560,
+                                               packed + 49424 + layer * 196608,
                                                transformer_blocks_norm1_add + team.first * 952560,
-                                               parameters + 2967824 - layer * 527104,
-                                               transformer_blocks_attention_add + layer * 49920 + image * 952560);
+                                               parameters + 2967824 - layer * 527104);
           team.wait();
           if (team.part == 0) {
             transformer_blocks_attention_forward_2(transformer_blocks_attention_add + layer * 49920 + image * 952560,
                                                    transformer_blocks_attention_copy + team.first * 952560);
           }
           team.wait();
-          transformer_blocks_attention_forward_3(team,
+          transformer_blocks_attention_forward_3(team, transformer_blocks_attention_einsum + team.first * 952560,
                                                  transformer_blocks_attention_add + layer * 49920 + image * 952560,
-                                                 transformer_blocks_attention_copy + team.first * 952560,
-                                                 transformer_blocks_attention_einsum + team.first * 952560);
+                                                 transformer_blocks_attention_copy + team.first * 952560);
           team.wait();
           transformer_blocks_attention_forward_4(team, transformer_blocks_attention_einsum + team.first * 952560,
                                                  transformer_blocks_attention_divide + layer * 33808 + image * 952560);
           team.wait();
-          transformer_blocks_attention_forward_5(team,
+          transformer_blocks_attention_forward_5(team, transformer_blocks_attention_rearrange + team.first * 952560,
                                                  transformer_blocks_attention_divide + layer * 33808 + image * 952560,
-                                                 transformer_blocks_attention_add + layer * 49920 + image * 952560,
-                                                 transformer_blocks_attention_rearrange + team.first * 952560);
+                                                 transformer_blocks_attention_add + layer * 49920 + image * 952560);
           team.wait();
-          transformer_blocks_attention_out_proj_forward(team, packed + 1229072 + layer * 65536,
-                                                        transformer_blocks_attention_rearrange + team.first * 952560,
-                                                        transformer_blocks_attention_out_proj_einsum + team.first * 952560);
+          transformer_blocks_attention_out_proj_forward(team,
+                                                        transformer_blocks_attention_out_proj_einsum + team.first * 952560,
+                                                        packed + 1229072 + layer * 65536,
+                                                        transformer_blocks_attention_rearrange + team.first * 952560);
           team.wait();
           if (team.part == 0) {
             transformer_blocks_attention_out_proj_forward_2_train(transformer_blocks_carry + layer % 2 * 16640 + image * 952560,
@@ -11000,17 +11405,19 @@ void vit_cifar_input_gradient_avx2(const float* parameters, const float* packed,
                                                                   transformer_blocks_norm2_add + team.first * 952560);
           }
           team.wait();
-          transformer_blocks_ffn_linear1_forward_input_gradient(team, packed + 1622288 + layer * 131072,
-                                                                transformer_blocks_norm2_add + team.first * 952560,
-                                                                parameters + 2769936 - layer * 527104,
+          transformer_blocks_ffn_linear1_forward_input_gradient(team,
                                                                 transformer_blocks_ffn_linear1_add + layer * 33280 + image * 952560,
-                                                                transformer_blocks_ffn_gelu + team.first * 952560);
+                                                                transformer_blocks_ffn_gelu + team.first * 952560,
+                                                                packed + 1622288 + layer * 131072,
+                                                                transformer_blocks_norm2_add + team.first * 952560,
+                                                                parameters + 2769936 - layer * 527104);
           team.wait();
-          transformer_blocks_ffn_linear2_forward(team, packed + 2408720 + layer * 131072,
+          transformer_blocks_ffn_linear2_forward(team,
+                                                 transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 952560,
+                                                 packed + 2408720 + layer * 131072,
                                                  transformer_blocks_ffn_gelu + team.first * 952560,
                                                  transformer_blocks_add + team.first * 952560,
-                                                 parameters + 2638608 - layer * 527104,
-                                                 transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 952560);
+                                                 parameters + 2638608 - layer * 527104);
           team.wait();
         }
       }
@@ -11029,27 +11436,27 @@ void vit_cifar_input_gradient_avx2(const float* parameters, const float* packed,
                                                    transformer_blocks_5_norm1_add + team.first * 952560);
         }
         team.wait();
-        transformer_blocks_5_attention_forward(team, packed + 1032464,
-                                               transformer_blocks_5_norm1_add + team.first * 952560,
-                                               parameters + 332304,
-                                               transformer_blocks_5_attention_add + team.first * 952560);
+        transformer_blocks_5_attention_forward(team, transformer_blocks_5_attention_add + team.first * 952560,
+                                               packed + 1032464, transformer_blocks_5_norm1_add + team.first * 952560,
+                                               parameters + 332304);
         team.wait();
         if (team.part == 0) {
           transformer_blocks_5_attention_forward_2(transformer_blocks_5_attention_add + team.first * 952560,
                                                    transformer_blocks_5_attention_copy + team.first * 952560);
-          transformer_blocks_5_attention_forward_3(transformer_blocks_5_attention_add + team.first * 952560,
-                                                   transformer_blocks_5_attention_copy + team.first * 952560,
-                                                   transformer_blocks_5_attention_einsum + team.first * 952560);
+          transformer_blocks_5_attention_forward_3(transformer_blocks_5_attention_einsum + team.first * 952560,
+                                                   transformer_blocks_5_attention_add + team.first * 952560,
+                                                   transformer_blocks_5_attention_copy + team.first * 952560);
           transformer_blocks_5_attention_forward_4(transformer_blocks_5_attention_einsum + team.first * 952560,
                                                    transformer_blocks_5_attention_divide + team.first * 952560);
-          transformer_blocks_5_attention_forward_5(transformer_blocks_5_attention_divide + team.first * 952560,
-                                                   transformer_blocks_5_attention_add + team.first * 952560,
-                                                   transformer_blocks_5_attention_rearrange + team.first * 952560);
+          transformer_blocks_5_attention_forward_5(transformer_blocks_5_attention_rearrange + team.first * 952560,
+                                                   transformer_blocks_5_attention_divide + team.first * 952560,
+                                                   transformer_blocks_5_attention_add + team.first * 952560);
         }
         team.wait();
-        transformer_blocks_5_attention_out_proj_forward(team, packed + 1556752,
-                                                        transformer_blocks_5_attention_rearrange + team.first * 952560,
-                                                        transformer_blocks_5_attention_out_proj_einsum + team.first * 952560);
+        transformer_blocks_5_attention_out_proj_forward(team,
+                                                        transformer_blocks_5_attention_out_proj_einsum + team.first * 952560,
+                                                        packed + 1556752,
+                                                        transformer_blocks_5_attention_rearrange + team.first * 952560);
         team.wait();
         if (team.part == 0) {
           transformer_blocks_5_attention_out_proj_forward_2_train(transformer_blocks_carry + 16640 + image * 952560,
@@ -11062,15 +11469,15 @@ void vit_cifar_input_gradient_avx2(const float* parameters, const float* packed,
                                                                   transformer_blocks_5_norm2_add + team.first * 952560);
         }
         team.wait();
-        transformer_blocks_5_ffn_linear1_backward_input_gradient(team, packed + 2277648,
-                                                                 transformer_blocks_5_norm2_add + team.first * 952560,
-                                                                 parameters + 134416,
+        transformer_blocks_5_ffn_linear1_backward_input_gradient(team,
                                                                  transformer_blocks_5_ffn_gelu + team.first * 952560,
-                                                                 d_transformer_blocks_5_ffn_gelu_gradient + team.first * 952560);
+                                                                 d_transformer_blocks_5_ffn_gelu_gradient + team.first * 952560,
+                                                                 packed + 2277648,
+                                                                 transformer_blocks_5_norm2_add + team.first * 952560,
+                                                                 parameters + 134416);
         team.wait();
-        transformer_blocks_5_ffn_linear2_forward(team, packed + 3064080,
-                                                 transformer_blocks_5_ffn_gelu + team.first * 952560,
-                                                 transformer_blocks_5_ffn_linear2_einsum + team.first * 952560);
+        transformer_blocks_5_ffn_linear2_forward(team, transformer_blocks_5_ffn_linear2_einsum + team.first * 952560,
+                                                 packed + 3064080, transformer_blocks_5_ffn_gelu + team.first * 952560);
         team.wait();
         if (team.part == 0) {
           transformer_blocks_5_ffn_linear2_forward_2_input_gradient(transformer_blocks_5_add + team.first * 952560,
@@ -11088,14 +11495,16 @@ void vit_cifar_input_gradient_avx2(const float* parameters, const float* packed,
                                        d_norm_multiply + team.first * 952560);
         }
         team.wait();
-        transformer_blocks_5_ffn_linear2_backward_input_gradient(team, packed + 3850512,
+        transformer_blocks_5_ffn_linear2_backward_input_gradient(team,
+                                                                 d_transformer_blocks_5_ffn_multiply + team.first * 952560,
+                                                                 packed + 3850512,
                                                                  d_norm_multiply + team.first * 952560,
-                                                                 d_transformer_blocks_5_ffn_gelu_gradient + team.first * 952560,
-                                                                 d_transformer_blocks_5_ffn_multiply + team.first * 952560);
+                                                                 d_transformer_blocks_5_ffn_gelu_gradient + team.first * 952560);
         team.wait();
-        transformer_blocks_5_ffn_linear1_backward_2_input_gradient(team, packed + 4636944,
-                                                                   d_transformer_blocks_5_ffn_multiply + team.first * 952560,
-                                                                   d_transformer_blocks_5_ffn_linear1_einsum + team.first * 952560);
+        transformer_blocks_5_ffn_linear1_backward_2_input_gradient(team,
+                                                                   d_transformer_blocks_5_ffn_linear1_einsum + team.first * 952560,
+                                                                   packed + 4636944,
+                                                                   d_transformer_blocks_5_ffn_multiply + team.first * 952560);
         team.wait();
         if (team.part == 0) {
           transformer_blocks_5_norm2_backward(d_transformer_blocks_5_ffn_linear1_einsum + team.first * 952560,
@@ -11106,33 +11515,34 @@ void vit_cifar_input_gradient_avx2(const float* parameters, const float* packed,
                                               d_transformer_blocks_5_add + team.first * 952560);
         }
         team.wait();
-        transformer_blocks_5_attention_out_proj_backward(team, packed + 5095696,
-                                                         d_transformer_blocks_5_add + team.first * 952560,
-                                                         d_transformer_blocks_5_attention_out_proj_einsum + team.first * 952560);
+        transformer_blocks_5_attention_out_proj_backward(team,
+                                                         d_transformer_blocks_5_attention_out_proj_einsum + team.first * 952560,
+                                                         packed + 5095696,
+                                                         d_transformer_blocks_5_add + team.first * 952560);
         team.wait();
         if (team.part == 0) {
           transformer_blocks_5_attention_backward(transformer_blocks_5_attention_add + team.first * 952560,
                                                   d_transformer_blocks_5_attention_copy + team.first * 952560);
-          transformer_blocks_5_attention_backward_2(d_transformer_blocks_5_attention_out_proj_einsum + team.first * 952560,
-                                                    d_transformer_blocks_5_attention_copy + team.first * 952560,
-                                                    d_transformer_blocks_5_attention_einsum + team.first * 952560);
+          transformer_blocks_5_attention_backward_2(d_transformer_blocks_5_attention_einsum + team.first * 952560,
+                                                    d_transformer_blocks_5_attention_out_proj_einsum + team.first * 952560,
+                                                    d_transformer_blocks_5_attention_copy + team.first * 952560);
           transformer_blocks_5_attention_backward_3_input_gradient(d_transformer_blocks_5_attention_out_proj_einsum + team.first * 952560,
                                                                    transformer_blocks_5_attention_divide + team.first * 952560,
                                                                    d_transformer_blocks_5_attention_rearrange + image * 952560);
           transformer_blocks_5_attention_backward_4_input_gradient(d_transformer_blocks_5_attention_einsum + team.first * 952560,
                                                                    transformer_blocks_5_attention_divide + team.first * 952560,
                                                                    d_transformer_blocks_5_attention_multiply + team.first * 952560);
-          transformer_blocks_5_attention_backward_5(d_transformer_blocks_5_attention_multiply + team.first * 952560,
-                                                    transformer_blocks_5_attention_add + team.first * 952560,
-                                                    d_transformer_blocks_5_attention_rearrange + image * 952560);
+          transformer_blocks_5_attention_backward_5(d_transformer_blocks_5_attention_rearrange + image * 952560,
+                                                    d_transformer_blocks_5_attention_multiply + team.first * 952560,
+                                                    transformer_blocks_5_attention_add + team.first * 952560);
           transformer_blocks_5_attention_backward_6(d_transformer_blocks_5_attention_multiply + team.first * 952560,
                                                     transformer_blocks_5_attention_add + team.first * 952560,
                                                     d_transformer_blocks_5_attention_rearrange + image * 952560);
         }
         team.wait();
-        transformer_blocks_5_attention_backward_8(team, packed + 6144272,
-                                                  d_transformer_blocks_5_attention_rearrange + image * 952560,
-                                                  d_transformer_blocks_5_attention_einsum_2 + team.first * 952560);
+        transformer_blocks_5_attention_backward_8(team, d_transformer_blocks_5_attention_einsum_2 + team.first * 952560,
+                                                  packed + 6144272,
+                                                  d_transformer_blocks_5_attention_rearrange + image * 952560);
         team.wait();
         if (team.part == 0) {
           transformer_blocks_5_norm1_backward(d_transformer_blocks_5_attention_einsum_2 + team.first * 952560,
@@ -11160,14 +11570,15 @@ void vit_cifar_input_gradient_avx2(const float* parameters, const float* packed,
         const Team team = team_of(batch, rest);
         for (std::int64_t image = team.first; image < team.last; ++image) {
           transformer_blocks_ffn_linear2_backward_input_gradient(team,
+                                                                 d_transformer_blocks_ffn_multiply + team.first * 952560,
                                                                  transformer_blocks_ffn_linear1_add + layer * 33280 + image * 952560,
                                                                  packed + 3195152 + layer * 131072,
-                                                                 d_transformer_blocks_carry + pass % 2 * 16640 + image * 952560,
-                                                                 d_transformer_blocks_ffn_multiply + team.first * 952560);
+                                                                 d_transformer_blocks_carry + pass % 2 * 16640 + image * 952560);
           team.wait();
-          transformer_blocks_ffn_linear1_backward_input_gradient(team, packed + 3981584 + layer * 131072,
-                                                                 d_transformer_blocks_ffn_multiply + team.first * 952560,
-                                                                 d_transformer_blocks_ffn_linear1_einsum + team.first * 952560);
+          transformer_blocks_ffn_linear1_backward_input_gradient(team,
+                                                                 d_transformer_blocks_ffn_linear1_einsum + team.first * 952560,
+                                                                 packed + 3981584 + layer * 131072,
+                                                                 d_transformer_blocks_ffn_multiply + team.first * 952560);
           team.wait();
           if (team.part == 0) {
             transformer_blocks_norm2_backward_input_gradient(d_transformer_blocks_ffn_linear1_einsum + team.first * 952560,
@@ -11178,41 +11589,41 @@ void vit_cifar_input_gradient_avx2(const float* parameters, const float* packed,
                                                              d_transformer_blocks_add + team.first * 952560);
           }
           team.wait();
-          transformer_blocks_attention_out_proj_backward(team, packed + 4768016 + layer * 65536,
-                                                         d_transformer_blocks_add + team.first * 952560,
-                                                         d_transformer_blocks_attention_out_proj_einsum + team.first * 952560);
+          transformer_blocks_attention_out_proj_backward(team,
+                                                         d_transformer_blocks_attention_out_proj_einsum + team.first * 952560,
+                                                         packed + 4768016 + layer * 65536,
+                                                         d_transformer_blocks_add + team.first * 952560);
           team.wait();
           if (team.part == 0) {
             transformer_blocks_attention_backward(transformer_blocks_attention_add + layer * 49920 + image * 952560,
                                                   d_transformer_blocks_attention_copy + team.first * 952560);
           }
           team.wait();
-          transformer_blocks_attention_backward_2(team,
+          transformer_blocks_attention_backward_2(team, d_transformer_blocks_attention_einsum + team.first * 952560,
                                                   d_transformer_blocks_attention_out_proj_einsum + team.first * 952560,
-                                                  d_transformer_blocks_attention_copy + team.first * 952560,
-                                                  d_transformer_blocks_attention_einsum + team.first * 952560);
+                                                  d_transformer_blocks_attention_copy + team.first * 952560);
           team.wait();
           transformer_blocks_attention_backward_3_input_gradient(team,
+                                                                 d_transformer_blocks_attention_rearrange + team.first * 952560,
                                                                  d_transformer_blocks_attention_out_proj_einsum + team.first * 952560,
-                                                                 transformer_blocks_attention_divide + layer * 33808 + image * 952560,
-                                                                 d_transformer_blocks_attention_rearrange + team.first * 952560);
+                                                                 transformer_blocks_attention_divide + layer * 33808 + image * 952560);
           team.wait();
           transformer_blocks_attention_backward_4_input_gradient(team,
                                                                  d_transformer_blocks_attention_einsum + team.first * 952560,
                                                                  transformer_blocks_attention_divide + layer * 33808 + image * 952560,
                                                                  d_transformer_blocks_attention_multiply + team.first * 952560);
           team.wait();
-          transformer_blocks_attention_backward_5(team, d_transformer_blocks_attention_multiply + team.first * 952560,
-                                                  transformer_blocks_attention_add + layer * 49920 + image * 952560,
-                                                  d_transformer_blocks_attention_rearrange + team.first * 952560);
+          transformer_blocks_attention_backward_5(team, d_transformer_blocks_attention_rearrange + team.first * 952560,
+                                                  d_transformer_blocks_attention_multiply + team.first * 952560,
+                                                  transformer_blocks_attention_add + layer * 49920 + image * 952560);
           team.wait();
-          transformer_blocks_attention_backward_6(team, d_transformer_blocks_attention_multiply + team.first * 952560,
-                                                  transformer_blocks_attention_add + layer * 49920 + image * 952560,
-                                                  d_transformer_blocks_attention_rearrange + team.first * 952560);
+          transformer_blocks_attention_backward_6(team, d_transformer_blocks_attention_rearrange + team.first * 952560,
+                                                  d_transformer_blocks_attention_multiply + team.first * 952560,
+                                                  transformer_blocks_attention_add + layer * 49920 + image * 952560);
           team.wait();
-          transformer_blocks_attention_backward_7(team, packed + 5161232 + layer * 196608,
-                                                  d_transformer_blocks_attention_rearrange + team.first * 952560,
-                                                  d_transformer_blocks_attention_einsum_2 + team.first * 952560);
+          transformer_blocks_attention_backward_7(team, d_transformer_blocks_attention_einsum_2 + team.first * 952560,
+                                                  packed + 5161232 + layer * 196608,
+                                                  d_transformer_blocks_attention_rearrange + team.first * 952560);
           team.wait();
           if (team.part == 0) {
             transformer_blocks_norm1_backward_input_gradient(d_transformer_blocks_attention_einsum_2 + team.first * 952560,
@@ -11230,8 +11641,8 @@ void vit_cifar_input_gradient_avx2(const float* parameters, const float* packed,
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    patch_embed_backward(packed + 6340880, d_transformer_blocks_carry + 16640 + image * 952560,
-                         d_patch_embed_einsum + place * 952560);
+    patch_embed_backward(d_patch_embed_einsum + place * 952560, packed + 6340880,
+                         d_transformer_blocks_carry + 16640 + image * 952560);
     images_gradient(d_patch_embed_einsum + place * 952560, image_gradients + image * 3072);
   }
 }
@@ -11293,7 +11704,7 @@ void vit_cifar_inspect_avx2(const float* packed, const float* images, const std:
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
     rearrange_forward(images + image * 3072, rearrange + place * 166928);
-    patch_embed_forward_inspect(packed + 37136, rearrange + place * 166928, patch_embed_einsum + place * 166928);
+    patch_embed_forward_inspect(patch_embed_einsum + place * 166928, packed + 37136, rearrange + place * 166928);
     patch_embed_forward_2(patch_embed_einsum + place * 166928, packed, magnitudes + image * 58, packed + 256,
                           concat + image * 166928);
     inspect_2(packed + 36880, packed + 256, concat + image * 166928);
@@ -11313,36 +11724,38 @@ void vit_cifar_inspect_avx2(const float* packed, const float* images, const std:
                                                      transformer_blocks_norm1_maximum + team.first * 166928);
           }
           team.wait();
-          transformer_blocks_attention_forward(team, packed + 49424 + layer * 196608,
+          transformer_blocks_attention_forward(team, transformer_blocks_attention_add + team.first * 166928,
+                                               packed + 49424 + layer * 196608,
                                                transformer_blocks_norm1_add + team.first * 166928,
-                                               packed + 19968 + layer * 768,
-                                               transformer_blocks_attention_add + team.first * 166928);
+                                               packed + 19968 + layer * 768);
           team.wait();
           if (team.part == 0) {
             transformer_blocks_attention_forward_2(transformer_blocks_attention_add + team.first * 166928,
                                                    transformer_blocks_attention_copy + team.first * 166928);
           }
           team.wait();
-          transformer_blocks_attention_forward_3(team, transformer_blocks_attention_add + team.first * 166928,
-                                                 transformer_blocks_attention_copy + team.first * 166928,
-                                                 transformer_blocks_attention_einsum + team.first * 166928);
+          transformer_blocks_attention_forward_3(team, transformer_blocks_attention_einsum + team.first * 166928,
+                                                 transformer_blocks_attention_add + team.first * 166928,
+                                                 transformer_blocks_attention_copy + team.first * 166928);
           team.wait();
           transformer_blocks_attention_forward_4_inspect(team,
                                                          transformer_blocks_attention_einsum + team.first * 166928,
                                                          maps + layer * 33800 + image * 202800);
           team.wait();
-          transformer_blocks_attention_forward_5_inspect(team, maps + layer * 33800 + image * 202800,
-                                                         transformer_blocks_attention_add + team.first * 166928,
-                                                         transformer_blocks_attention_rearrange + team.first * 166928);
+          transformer_blocks_attention_forward_5_inspect(team,
+                                                         transformer_blocks_attention_rearrange + team.first * 166928,
+                                                         maps + layer * 33800 + image * 202800,
+                                                         transformer_blocks_attention_add + team.first * 166928);
           team.wait();
           if (team.part == 0) {
             transformer_blocks_attention_forward_6(transformer_blocks_attention_rearrange + team.first * 166928,
                                                    magnitudes + 3 + layer * 9 + image * 58);
           }
           team.wait();
-          transformer_blocks_attention_out_proj_forward(team, packed + 1229072 + layer * 65536,
-                                                        transformer_blocks_attention_rearrange + team.first * 166928,
-                                                        transformer_blocks_attention_out_proj_einsum + team.first * 166928);
+          transformer_blocks_attention_out_proj_forward(team,
+                                                        transformer_blocks_attention_out_proj_einsum + team.first * 166928,
+                                                        packed + 1229072 + layer * 65536,
+                                                        transformer_blocks_attention_rearrange + team.first * 166928);
           team.wait();
           if (team.part == 0) {
             transformer_blocks_norm1_forward_2(transformer_blocks_norm1_maximum + team.first * 166928,
@@ -11359,9 +11772,10 @@ void vit_cifar_inspect_avx2(const float* packed, const float* images, const std:
                                              transformer_blocks_norm2_maximum + team.first * 166928);
           }
           team.wait();
-          transformer_blocks_ffn_linear1_forward_inspect(team, packed + 1622288 + layer * 131072,
-                                                         transformer_blocks_norm2_add + team.first * 166928,
-                                                         transformer_blocks_ffn_linear1_einsum + team.first * 166928);
+          transformer_blocks_ffn_linear1_forward_inspect(team,
+                                                         transformer_blocks_ffn_linear1_einsum + team.first * 166928,
+                                                         packed + 1622288 + layer * 131072,
+                                                         transformer_blocks_norm2_add + team.first * 166928);
           team.wait();
           if (team.part == 0) {
             transformer_blocks_ffn_linear1_forward_2(transformer_blocks_ffn_linear1_einsum + team.first * 166928,
@@ -11371,9 +11785,10 @@ void vit_cifar_inspect_avx2(const float* packed, const float* images, const std:
                                                      transformer_blocks_ffn_gelu + team.first * 166928);
           }
           team.wait();
-          transformer_blocks_ffn_linear2_forward_inspect(team, packed + 2408720 + layer * 131072,
-                                                         transformer_blocks_ffn_gelu + team.first * 166928,
-                                                         transformer_blocks_ffn_linear2_einsum + team.first * 166928);
+          transformer_blocks_ffn_linear2_forward_inspect(team,
+                                                         transformer_blocks_ffn_linear2_einsum + team.first * 166928,
+                                                         packed + 2408720 + layer * 131072,
+                                                         transformer_blocks_ffn_gelu + team.first * 166928);
           team.wait();
           if (team.part == 0) {
             transformer_blocks_norm2_forward_2(transformer_blocks_norm2_maximum + team.first * 166928,

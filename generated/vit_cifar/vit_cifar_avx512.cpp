@@ -645,6 +645,7 @@ static void g_gradient(std::int64_t begin, std::int64_t end, bool add, const Lef
 // ---- tables ----
 
 // ---- kernels: each call handles one index of the axis that is shared out among threads ----
+// Those with tiles of sums stay functions: a caller's values would take registers that the sums need.
 
 // b < B, gh < GH=8, gw < GW=8, c < C=3, p < P=4, p2 < P=4; lanes along p2
 static void rearrange_forward(const real* images, real* rearrange) {
@@ -661,10 +662,16 @@ static void rearrange_forward(const real* images, real* rearrange) {
 }
 
 // b < B, n < N=64, d < D=256, c < C*P*P=48 (summed); lanes along d
-static void patch_embed_forward(const real* patch_embed_weight_packed, const real* rearrange,
-                                const real* patch_embed_bias, const real* pos_embed, real* transformer_blocks_carry) {
+[[gnu::noinline]]
+static void patch_embed_forward(real* transformer_blocks_carry, const real* patch_embed_weight_packed,
+                                const real* rearrange, const real* patch_embed_bias, const real* pos_embed) {
   for (std::int64_t d = 0; d < 256; d += 64) {
     for (std::int64_t n = 0; n < 60; n += 6) {
+      for (std::int64_t row = 0; row < 6; ++row) {
+        for (std::int64_t column = 0; column < 64; column += 16) {
+          v_fetch_line(transformer_blocks_carry, (n + row) * 256 + (d + column) + 256);
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -691,6 +698,7 @@ static void patch_embed_forward(const real* patch_embed_weight_packed, const rea
       vec sum23 = v_zero();
       for (std::int64_t c = 0; c < 48; ++c) {
         v_fetch_line(patch_embed_weight_packed, d * 48 + 3072 + n * 48 + c * 6);
+        v_fetch_line(rearrange, n * 48 + 288 + c * 6);
         const vec x0 = v_set(rearrange[n * 48 + c]);
         const vec x1 = v_load(patch_embed_weight_packed + (d * 48 + c * 64));
         sum0 = v_fma(x0, x1, sum0);
@@ -828,6 +836,11 @@ static void patch_embed_forward(const real* patch_embed_weight_packed, const rea
       v_store(transformer_blocks_carry + (n * 256 + d + 1584), t85);
     }
     {
+      for (std::int64_t row = 0; row < 4; ++row) {
+        for (std::int64_t column = 0; column < 64; column += 16) {
+          v_fetch_line(transformer_blocks_carry, row * 256 + (d + column) + 15616);
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -1053,14 +1066,19 @@ static void transformer_blocks_norm1_forward(const real* transformer_blocks_carr
 }
 
 // b < B, n < N+1=65, d < 3*D=768, d2 < D=256 (summed); lanes along d
-static void transformer_blocks_attention_forward(const Team& team,
+[[gnu::noinline]]
+static void transformer_blocks_attention_forward(const Team& team, real* transformer_blocks_attention_add,
                                                  const real* transformer_blocks_attention_in_proj_weight_packed,
                                                  const real* transformer_blocks_norm1_add,
-                                                 const real* transformer_blocks_attention_in_proj_bias,
-                                                 real* transformer_blocks_attention_add) {
+                                                 const real* transformer_blocks_attention_in_proj_bias) {
   const Tiles mine = team.tiles(65, 9, 768, 48, 786432 > tessera_second_cache());
   for (std::int64_t d = mine.left; d < mine.right; d += 48) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 63); n += 9) {
+      for (std::int64_t row = 0; row < 9; ++row) {
+        for (std::int64_t column = 0; column < 48; column += 16) {
+          v_fetch_line(transformer_blocks_attention_add, (n + row) * 768 + (d + column));
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -1090,6 +1108,10 @@ static void transformer_blocks_attention_forward(const Team& team,
       vec sum26 = v_zero();
       for (std::int64_t d2 = 0; d2 < 256; ++d2) {
         v_fetch_line(transformer_blocks_attention_in_proj_weight_packed, d * 256 + 12288 + n * 170 + d2 * 6);
+        v_fetch_near(transformer_blocks_attention_in_proj_weight_packed, d * 256 + d2 * 48 + 384);
+        v_fetch_near(transformer_blocks_attention_in_proj_weight_packed, d * 256 + d2 * 48 + 400);
+        v_fetch_near(transformer_blocks_attention_in_proj_weight_packed, d * 256 + d2 * 48 + 416);
+        v_fetch_line(transformer_blocks_norm1_add, n * 256 + 2304 + d2 * 9);
         const vec x0 = v_set(transformer_blocks_norm1_add[n * 256 + d2]);
         const vec x1 = v_load(transformer_blocks_attention_in_proj_weight_packed + (d * 256 + d2 * 48));
         sum0 = v_fma(x0, x1, sum0);
@@ -1189,6 +1211,11 @@ static void transformer_blocks_attention_forward(const Team& team,
       v_store(transformer_blocks_attention_add + (n * 768 + d + 6176), t41);
     }
     if (mine.end > 63) {
+      for (std::int64_t row = 0; row < 2; ++row) {
+        for (std::int64_t column = 0; column < 48; column += 16) {
+          v_fetch_line(transformer_blocks_attention_add, row * 768 + (d + column) + 48384);
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -1197,6 +1224,9 @@ static void transformer_blocks_attention_forward(const Team& team,
       vec sum5 = v_zero();
       for (std::int64_t d2 = 0; d2 < 256; ++d2) {
         v_fetch_line(transformer_blocks_attention_in_proj_weight_packed, d * 256 + 12288 + 10710 + d2 * 6);
+        v_fetch_near(transformer_blocks_attention_in_proj_weight_packed, d * 256 + d2 * 48 + 384);
+        v_fetch_near(transformer_blocks_attention_in_proj_weight_packed, d * 256 + d2 * 48 + 400);
+        v_fetch_near(transformer_blocks_attention_in_proj_weight_packed, d * 256 + d2 * 48 + 416);
         const vec x42 = v_set(transformer_blocks_norm1_add[d2 + 16128]);
         const vec x43 = v_load(transformer_blocks_attention_in_proj_weight_packed + (d * 256 + d2 * 48));
         sum0 = v_fma(x42, x43, sum0);
@@ -1238,13 +1268,19 @@ static void transformer_blocks_attention_forward_2(const real* transformer_block
 }
 
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65, k < K=32 (summed); lanes along n2
-static void transformer_blocks_attention_forward_3(const Team& team, const real* transformer_blocks_attention_add,
-                                                   const real* transformer_blocks_attention_copy,
-                                                   real* transformer_blocks_attention_einsum) {
+[[gnu::noinline]]
+static void transformer_blocks_attention_forward_3(const Team& team, real* transformer_blocks_attention_einsum,
+                                                   const real* transformer_blocks_attention_add,
+                                                   const real* transformer_blocks_attention_copy) {
   const std::int64_t begin = team.begin(65, 9);
   const std::int64_t end = team.end(65, 9);
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 63); n += 9) {
+      for (std::int64_t row = 0; row < 9; ++row) {
+        for (std::int64_t column = 0; column < 48; column += 16) {
+          v_fetch_line(transformer_blocks_attention_einsum, h * 4225 + (n + row) * 65 + column);
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -1342,6 +1378,11 @@ static void transformer_blocks_attention_forward_3(const Team& team, const real*
       v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 552), sum26);
     }
     if (end > 63) {
+      for (std::int64_t row = 0; row < 2; ++row) {
+        for (std::int64_t column = 0; column < 48; column += 16) {
+          v_fetch_line(transformer_blocks_attention_einsum, h * 4225 + row * 65 + column + 4095);
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -1369,6 +1410,11 @@ static void transformer_blocks_attention_forward_3(const Team& team, const real*
       v_store(transformer_blocks_attention_einsum + (h * 4225 + 4192), sum5);
     }
     for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 63); n += 9) {
+      for (std::int64_t row = 0; row < 9; ++row) {
+        for (std::int64_t column = 0; column < 17; column += 16) {
+          v_fetch_line(transformer_blocks_attention_einsum, h * 4225 + (n + row) * 65 + column + 48);
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -1438,6 +1484,11 @@ static void transformer_blocks_attention_forward_3(const Team& team, const real*
       v_store_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 584), sum17, 1);
     }
     if (end > 63) {
+      for (std::int64_t row = 0; row < 2; ++row) {
+        for (std::int64_t column = 0; column < 17; column += 16) {
+          v_fetch_line(transformer_blocks_attention_einsum, h * 4225 + row * 65 + column + 4143);
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -1563,13 +1614,19 @@ static void transformer_blocks_attention_forward_4(const Team& team, const real*
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
-static void transformer_blocks_attention_forward_5(const Team& team, const real* transformer_blocks_attention_divide,
-                                                   const real* transformer_blocks_attention_add,
-                                                   real* transformer_blocks_attention_rearrange) {
+[[gnu::noinline]]
+static void transformer_blocks_attention_forward_5(const Team& team, real* transformer_blocks_attention_rearrange,
+                                                   const real* transformer_blocks_attention_divide,
+                                                   const real* transformer_blocks_attention_add) {
   const std::int64_t begin = team.begin(65, 13);
   const std::int64_t end = team.end(65, 13);
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t n = begin; n < end; n += 13) {
+      for (std::int64_t row = 0; row < 13; ++row) {
+        for (std::int64_t column = 0; column < 32; column += 16) {
+          v_fetch_line(transformer_blocks_attention_rearrange, h * 32 + (n + row) * 256 + column);
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -1670,13 +1727,19 @@ static void transformer_blocks_attention_forward_5(const Team& team, const real*
 }
 
 // b < B, n < N+1=65, d < D=256, h < H*K=256 (summed); lanes along d
+[[gnu::noinline]]
 static void transformer_blocks_attention_out_proj_forward(const Team& team,
+                                                          real* transformer_blocks_attention_out_proj_einsum,
                                                           const real* transformer_blocks_attention_out_proj_weight_packed,
-                                                          const real* transformer_blocks_attention_rearrange,
-                                                          real* transformer_blocks_attention_out_proj_einsum) {
+                                                          const real* transformer_blocks_attention_rearrange) {
   const Tiles mine = team.tiles(65, 6, 256, 64, 262144 > tessera_second_cache());
   for (std::int64_t d = mine.left; d < mine.right; d += 64) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
+      for (std::int64_t row = 0; row < 6; ++row) {
+        for (std::int64_t column = 0; column < 64; column += 16) {
+          v_fetch_line(transformer_blocks_attention_out_proj_einsum, (n + row) * 256 + (d + column));
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -1703,6 +1766,11 @@ static void transformer_blocks_attention_out_proj_forward(const Team& team,
       vec sum23 = v_zero();
       for (std::int64_t h = 0; h < 256; ++h) {
         v_fetch_line(transformer_blocks_attention_out_proj_weight_packed, d * 256 + 16384 + n * 256 + h * 6);
+        v_fetch_near(transformer_blocks_attention_out_proj_weight_packed, d * 256 + h * 64 + 512);
+        v_fetch_near(transformer_blocks_attention_out_proj_weight_packed, d * 256 + h * 64 + 528);
+        v_fetch_near(transformer_blocks_attention_out_proj_weight_packed, d * 256 + h * 64 + 544);
+        v_fetch_near(transformer_blocks_attention_out_proj_weight_packed, d * 256 + h * 64 + 560);
+        v_fetch_line(transformer_blocks_attention_rearrange, n * 256 + 1536 + h * 6);
         const vec x0 = v_set(transformer_blocks_attention_rearrange[n * 256 + h]);
         const vec x1 = v_load(transformer_blocks_attention_out_proj_weight_packed + (d * 256 + h * 64));
         sum0 = v_fma(x0, x1, sum0);
@@ -1764,6 +1832,11 @@ static void transformer_blocks_attention_out_proj_forward(const Team& team,
       v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 1328), sum23);
     }
     if (mine.end > 60) {
+      for (std::int64_t row = 0; row < 5; ++row) {
+        for (std::int64_t column = 0; column < 64; column += 16) {
+          v_fetch_line(transformer_blocks_attention_out_proj_einsum, row * 256 + (d + column) + 15360);
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -1786,6 +1859,10 @@ static void transformer_blocks_attention_out_proj_forward(const Team& team,
       vec sum19 = v_zero();
       for (std::int64_t h = 0; h < 256; ++h) {
         v_fetch_line(transformer_blocks_attention_out_proj_weight_packed, d * 256 + 16384 + 15360 + h * 6);
+        v_fetch_near(transformer_blocks_attention_out_proj_weight_packed, d * 256 + h * 64 + 512);
+        v_fetch_near(transformer_blocks_attention_out_proj_weight_packed, d * 256 + h * 64 + 528);
+        v_fetch_near(transformer_blocks_attention_out_proj_weight_packed, d * 256 + h * 64 + 544);
+        v_fetch_near(transformer_blocks_attention_out_proj_weight_packed, d * 256 + h * 64 + 560);
         const vec x10 = v_set(transformer_blocks_attention_rearrange[h + 15360]);
         const vec x11 = v_load(transformer_blocks_attention_out_proj_weight_packed + (d * 256 + h * 64));
         sum0 = v_fma(x10, x11, sum0);
@@ -1991,14 +2068,19 @@ static void transformer_blocks_attention_out_proj_forward_2(const real* transfor
 }
 
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
-static void transformer_blocks_ffn_linear1_forward(const Team& team,
+[[gnu::noinline]]
+static void transformer_blocks_ffn_linear1_forward(const Team& team, real* transformer_blocks_ffn_gelu,
                                                    const real* transformer_blocks_ffn_linear1_weight_packed,
                                                    const real* transformer_blocks_norm2_add,
-                                                   const real* transformer_blocks_ffn_linear1_bias,
-                                                   real* transformer_blocks_ffn_gelu) {
+                                                   const real* transformer_blocks_ffn_linear1_bias) {
   const Tiles mine = team.tiles(65, 6, 512, 64, 524288 > tessera_second_cache());
   for (std::int64_t m = mine.left; m < mine.right; m += 64) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
+      for (std::int64_t row = 0; row < 6; ++row) {
+        for (std::int64_t column = 0; column < 64; column += 16) {
+          v_fetch_line(transformer_blocks_ffn_gelu, (n + row) * 512 + (m + column));
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -2025,6 +2107,11 @@ static void transformer_blocks_ffn_linear1_forward(const Team& team,
       vec sum23 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
         v_fetch_line(transformer_blocks_ffn_linear1_weight_packed, m * 256 + 16384 + n * 256 + d * 6);
+        v_fetch_near(transformer_blocks_ffn_linear1_weight_packed, m * 256 + d * 64 + 512);
+        v_fetch_near(transformer_blocks_ffn_linear1_weight_packed, m * 256 + d * 64 + 528);
+        v_fetch_near(transformer_blocks_ffn_linear1_weight_packed, m * 256 + d * 64 + 544);
+        v_fetch_near(transformer_blocks_ffn_linear1_weight_packed, m * 256 + d * 64 + 560);
+        v_fetch_line(transformer_blocks_norm2_add, n * 256 + 1536 + d * 6);
         const vec x0 = v_set(transformer_blocks_norm2_add[n * 256 + d]);
         const vec x1 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 64));
         sum0 = v_fma(x0, x1, sum0);
@@ -2096,6 +2183,11 @@ static void transformer_blocks_ffn_linear1_forward(const Team& team,
       }
     }
     if (mine.end > 60) {
+      for (std::int64_t row = 0; row < 5; ++row) {
+        for (std::int64_t column = 0; column < 64; column += 16) {
+          v_fetch_line(transformer_blocks_ffn_gelu, row * 512 + (m + column) + 30720);
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -2118,6 +2210,10 @@ static void transformer_blocks_ffn_linear1_forward(const Team& team,
       vec sum19 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
         v_fetch_line(transformer_blocks_ffn_linear1_weight_packed, m * 256 + 16384 + 15360 + d * 6);
+        v_fetch_near(transformer_blocks_ffn_linear1_weight_packed, m * 256 + d * 64 + 512);
+        v_fetch_near(transformer_blocks_ffn_linear1_weight_packed, m * 256 + d * 64 + 528);
+        v_fetch_near(transformer_blocks_ffn_linear1_weight_packed, m * 256 + d * 64 + 544);
+        v_fetch_near(transformer_blocks_ffn_linear1_weight_packed, m * 256 + d * 64 + 560);
         const vec x13 = v_set(transformer_blocks_norm2_add[d + 15360]);
         const vec x14 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 64));
         sum0 = v_fma(x13, x14, sum0);
@@ -2183,15 +2279,20 @@ static void transformer_blocks_ffn_linear1_forward(const Team& team,
 }
 
 // b < B, n < N+1=65, d < D=256, m < M=512 (summed); lanes along d
-static void transformer_blocks_ffn_linear2_forward(const Team& team,
+[[gnu::noinline]]
+static void transformer_blocks_ffn_linear2_forward(const Team& team, real* transformer_blocks_carry_next,
                                                    const real* transformer_blocks_ffn_linear2_weight_packed,
                                                    const real* transformer_blocks_ffn_gelu,
                                                    const real* transformer_blocks_add,
-                                                   const real* transformer_blocks_ffn_linear2_bias,
-                                                   real* transformer_blocks_carry_next) {
+                                                   const real* transformer_blocks_ffn_linear2_bias) {
   const Tiles mine = team.tiles(65, 6, 256, 64, 524288 > tessera_second_cache());
   for (std::int64_t d = mine.left; d < mine.right; d += 64) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
+      for (std::int64_t row = 0; row < 6; ++row) {
+        for (std::int64_t column = 0; column < 64; column += 16) {
+          v_fetch_line(transformer_blocks_carry_next, (n + row) * 256 + (d + column));
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -2222,6 +2323,7 @@ static void transformer_blocks_ffn_linear2_forward(const Team& team,
         v_fetch_near(transformer_blocks_ffn_linear2_weight_packed, d * 512 + m * 64 + 528);
         v_fetch_near(transformer_blocks_ffn_linear2_weight_packed, d * 512 + m * 64 + 544);
         v_fetch_near(transformer_blocks_ffn_linear2_weight_packed, d * 512 + m * 64 + 560);
+        v_fetch_line(transformer_blocks_ffn_gelu, n * 512 + 3072 + m * 6);
         const vec x0 = v_set(transformer_blocks_ffn_gelu[n * 512 + m]);
         const vec x1 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 64));
         sum0 = v_fma(x0, x1, sum0);
@@ -2359,6 +2461,11 @@ static void transformer_blocks_ffn_linear2_forward(const Team& team,
       v_store(transformer_blocks_carry_next + (n * 256 + d + 1328), t85);
     }
     if (mine.end > 60) {
+      for (std::int64_t row = 0; row < 5; ++row) {
+        for (std::int64_t column = 0; column < 64; column += 16) {
+          v_fetch_line(transformer_blocks_carry_next, row * 256 + (d + column) + 15360);
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -2601,14 +2708,19 @@ static void transformer_blocks_5_norm1_forward(const real* transformer_blocks_ca
 }
 
 // b < B, n < N+1=65, d < 3*D=768, d2 < D=256 (summed); lanes along d
-static void transformer_blocks_5_attention_forward(const Team& team,
+[[gnu::noinline]]
+static void transformer_blocks_5_attention_forward(const Team& team, real* transformer_blocks_5_attention_add,
                                                    const real* transformer_blocks_5_attention_in_proj_weight_packed,
                                                    const real* transformer_blocks_5_norm1_add,
-                                                   const real* transformer_blocks_5_attention_in_proj_bias,
-                                                   real* transformer_blocks_5_attention_add) {
+                                                   const real* transformer_blocks_5_attention_in_proj_bias) {
   const Tiles mine = team.tiles(65, 9, 768, 48, 786432 > tessera_second_cache());
   for (std::int64_t d = mine.left; d < mine.right; d += 48) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 63); n += 9) {
+      for (std::int64_t row = 0; row < 9; ++row) {
+        for (std::int64_t column = 0; column < 48; column += 16) {
+          v_fetch_line(transformer_blocks_5_attention_add, (n + row) * 768 + (d + column));
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -2638,6 +2750,10 @@ static void transformer_blocks_5_attention_forward(const Team& team,
       vec sum26 = v_zero();
       for (std::int64_t d2 = 0; d2 < 256; ++d2) {
         v_fetch_line(transformer_blocks_5_attention_in_proj_weight_packed, d * 256 + 12288 + n * 170 + d2 * 6);
+        v_fetch_near(transformer_blocks_5_attention_in_proj_weight_packed, d * 256 + d2 * 48 + 384);
+        v_fetch_near(transformer_blocks_5_attention_in_proj_weight_packed, d * 256 + d2 * 48 + 400);
+        v_fetch_near(transformer_blocks_5_attention_in_proj_weight_packed, d * 256 + d2 * 48 + 416);
+        v_fetch_line(transformer_blocks_5_norm1_add, n * 256 + 2304 + d2 * 9);
         const vec x0 = v_set(transformer_blocks_5_norm1_add[n * 256 + d2]);
         const vec x1 = v_load(transformer_blocks_5_attention_in_proj_weight_packed + (d * 256 + d2 * 48));
         sum0 = v_fma(x0, x1, sum0);
@@ -2737,6 +2853,11 @@ static void transformer_blocks_5_attention_forward(const Team& team,
       v_store(transformer_blocks_5_attention_add + (n * 768 + d + 6176), t41);
     }
     if (mine.end > 63) {
+      for (std::int64_t row = 0; row < 2; ++row) {
+        for (std::int64_t column = 0; column < 48; column += 16) {
+          v_fetch_line(transformer_blocks_5_attention_add, row * 768 + (d + column) + 48384);
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -2745,6 +2866,9 @@ static void transformer_blocks_5_attention_forward(const Team& team,
       vec sum5 = v_zero();
       for (std::int64_t d2 = 0; d2 < 256; ++d2) {
         v_fetch_line(transformer_blocks_5_attention_in_proj_weight_packed, d * 256 + 12288 + 10710 + d2 * 6);
+        v_fetch_near(transformer_blocks_5_attention_in_proj_weight_packed, d * 256 + d2 * 48 + 384);
+        v_fetch_near(transformer_blocks_5_attention_in_proj_weight_packed, d * 256 + d2 * 48 + 400);
+        v_fetch_near(transformer_blocks_5_attention_in_proj_weight_packed, d * 256 + d2 * 48 + 416);
         const vec x42 = v_set(transformer_blocks_5_norm1_add[d2 + 16128]);
         const vec x43 = v_load(transformer_blocks_5_attention_in_proj_weight_packed + (d * 256 + d2 * 48));
         sum0 = v_fma(x42, x43, sum0);
@@ -2786,12 +2910,16 @@ static void transformer_blocks_5_attention_forward_2(const real* transformer_blo
 }
 
 // b < B, h < H=8, i < 1, n < N+1=65, k < K=32 (summed); lanes along n
-static void transformer_blocks_5_attention_forward_3(const real* transformer_blocks_5_attention_add,
-                                                     const real* transformer_blocks_5_attention_copy,
-                                                     real* transformer_blocks_5_attention_einsum) {
+[[gnu::noinline]]
+static void transformer_blocks_5_attention_forward_3(real* transformer_blocks_5_attention_einsum,
+                                                     const real* transformer_blocks_5_attention_add,
+                                                     const real* transformer_blocks_5_attention_copy) {
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t i = 0; i < 1; ++i) {
       {
+        for (std::int64_t column = 0; column < 48; column += 16) {
+          v_fetch_line(transformer_blocks_5_attention_einsum, h * 65 + i * 65 + column);
+        }
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -2809,6 +2937,9 @@ static void transformer_blocks_5_attention_forward_3(const real* transformer_blo
         v_store(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 32), sum2);
       }
       {
+        for (std::int64_t column = 0; column < 17; column += 16) {
+          v_fetch_line(transformer_blocks_5_attention_einsum, h * 65 + i * 65 + column + 48);
+        }
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         for (std::int64_t k = 0; k < 32; ++k) {
@@ -2909,11 +3040,15 @@ static void transformer_blocks_5_attention_forward_4(const real* transformer_blo
 }
 
 // b < B, h < H=8, i < 1, k < K=32, n < N+1=65 (summed); lanes along k
-static void transformer_blocks_5_attention_forward_5(const real* transformer_blocks_5_attention_divide,
-                                                     const real* transformer_blocks_5_attention_add,
-                                                     real* transformer_blocks_5_attention_rearrange) {
+[[gnu::noinline]]
+static void transformer_blocks_5_attention_forward_5(real* transformer_blocks_5_attention_rearrange,
+                                                     const real* transformer_blocks_5_attention_divide,
+                                                     const real* transformer_blocks_5_attention_add) {
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t i = 0; i < 1; ++i) {
+      for (std::int64_t column = 0; column < 32; column += 16) {
+        v_fetch_line(transformer_blocks_5_attention_rearrange, h * 32 + column);
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       for (std::int64_t n = 0; n < 65; ++n) {
@@ -2930,13 +3065,17 @@ static void transformer_blocks_5_attention_forward_5(const real* transformer_blo
 }
 
 // b < B, i < 1, d < D=256, h < H*K=256 (summed); lanes along d
+[[gnu::noinline]]
 static void transformer_blocks_5_attention_out_proj_forward(const Team& team,
+                                                            real* transformer_blocks_5_attention_out_proj_einsum,
                                                             const real* transformer_blocks_5_attention_rearrange,
-                                                            const real* transformer_blocks_5_attention_out_proj_weight_packed,
-                                                            real* transformer_blocks_5_attention_out_proj_einsum) {
+                                                            const real* transformer_blocks_5_attention_out_proj_weight_packed) {
   const Tiles mine = team.tiles(1, 1, 256, 64, 262144 > tessera_second_cache());
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t d = mine.left; d < mine.right; d += 64) {
+      for (std::int64_t column = 0; column < 64; column += 16) {
+        v_fetch_line(transformer_blocks_5_attention_out_proj_einsum, i * 256 + (d + column));
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -3061,13 +3200,17 @@ static void transformer_blocks_5_attention_out_proj_forward_2(const real* transf
 }
 
 // b < B, i < 1, m < M=512, d < D=256 (summed); lanes along m
-static void transformer_blocks_5_ffn_linear1_forward(const Team& team, const real* transformer_blocks_5_norm2_add,
+[[gnu::noinline]]
+static void transformer_blocks_5_ffn_linear1_forward(const Team& team, real* transformer_blocks_5_ffn_gelu,
+                                                     const real* transformer_blocks_5_norm2_add,
                                                      const real* transformer_blocks_5_ffn_linear1_weight_packed,
-                                                     const real* transformer_blocks_5_ffn_linear1_bias,
-                                                     real* transformer_blocks_5_ffn_gelu) {
+                                                     const real* transformer_blocks_5_ffn_linear1_bias) {
   const Tiles mine = team.tiles(1, 1, 512, 64, 524288 > tessera_second_cache());
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t m = mine.left; m < mine.right; m += 64) {
+      for (std::int64_t column = 0; column < 64; column += 16) {
+        v_fetch_line(transformer_blocks_5_ffn_gelu, i * 512 + (m + column));
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -3100,12 +3243,16 @@ static void transformer_blocks_5_ffn_linear1_forward(const Team& team, const rea
 }
 
 // b < B, i < 1, d < D=256, m < M=512 (summed); lanes along d
-static void transformer_blocks_5_ffn_linear2_forward(const Team& team, const real* transformer_blocks_5_ffn_gelu,
-                                                     const real* transformer_blocks_5_ffn_linear2_weight_packed,
-                                                     real* transformer_blocks_5_ffn_linear2_einsum) {
+[[gnu::noinline]]
+static void transformer_blocks_5_ffn_linear2_forward(const Team& team, real* transformer_blocks_5_ffn_linear2_einsum,
+                                                     const real* transformer_blocks_5_ffn_gelu,
+                                                     const real* transformer_blocks_5_ffn_linear2_weight_packed) {
   const Tiles mine = team.tiles(1, 1, 256, 64, 524288 > tessera_second_cache());
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t d = mine.left; d < mine.right; d += 64) {
+      for (std::int64_t column = 0; column < 64; column += 16) {
+        v_fetch_line(transformer_blocks_5_ffn_linear2_einsum, i * 256 + (d + column));
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -3315,11 +3462,17 @@ static void divide_forward(const std::int64_t batch, const real* add, const real
 }
 
 // b < B, n < N=64, d < D=256, c < C*P*P=48 (summed); lanes along d
-static void patch_embed_forward_train(const std::int64_t image, const real* patch_embed_weight_packed,
-                                      const real* rearrange, const real* patch_embed_bias, const real* pos_embed,
-                                      const std::int32_t* random, real* transformer_blocks_carry) {
+[[gnu::noinline]]
+static void patch_embed_forward_train(const std::int64_t image, real* transformer_blocks_carry,
+                                      const real* patch_embed_weight_packed, const real* rearrange,
+                                      const real* patch_embed_bias, const real* pos_embed, const std::int32_t* random) {
   for (std::int64_t d = 0; d < 256; d += 64) {
     for (std::int64_t n = 0; n < 60; n += 6) {
+      for (std::int64_t row = 0; row < 6; ++row) {
+        for (std::int64_t column = 0; column < 64; column += 16) {
+          v_fetch_line(transformer_blocks_carry, (n + row) * 256 + (d + column) + 256);
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -3346,6 +3499,7 @@ static void patch_embed_forward_train(const std::int64_t image, const real* patc
       vec sum23 = v_zero();
       for (std::int64_t c = 0; c < 48; ++c) {
         v_fetch_line(patch_embed_weight_packed, d * 48 + 3072 + n * 48 + c * 6);
+        v_fetch_line(rearrange, n * 48 + 288 + c * 6);
         const vec x0 = v_set(rearrange[n * 48 + c]);
         const vec x1 = v_load(patch_embed_weight_packed + (d * 48 + c * 64));
         sum0 = v_fma(x0, x1, sum0);
@@ -3421,6 +3575,11 @@ static void patch_embed_forward_train(const std::int64_t image, const real* patc
       }
     }
     {
+      for (std::int64_t row = 0; row < 4; ++row) {
+        for (std::int64_t column = 0; column < 64; column += 16) {
+          v_fetch_line(transformer_blocks_carry, row * 256 + (d + column) + 15616);
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -3761,14 +3920,19 @@ static void transformer_blocks_attention_forward_4_train(const Team& team, const
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
-static void transformer_blocks_attention_forward_5_train(const Team& team,
+[[gnu::noinline]]
+static void transformer_blocks_attention_forward_5_train(const Team& team, real* transformer_blocks_attention_rearrange,
                                                          const real* transformer_blocks_attention_multiply,
-                                                         const real* transformer_blocks_attention_add,
-                                                         real* transformer_blocks_attention_rearrange) {
+                                                         const real* transformer_blocks_attention_add) {
   const std::int64_t begin = team.begin(65, 13);
   const std::int64_t end = team.end(65, 13);
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t n = begin; n < end; n += 13) {
+      for (std::int64_t row = 0; row < 13; ++row) {
+        for (std::int64_t column = 0; column < 32; column += 16) {
+          v_fetch_line(transformer_blocks_attention_rearrange, h * 32 + (n + row) * 256 + column);
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -4028,17 +4192,24 @@ static void transformer_blocks_attention_out_proj_forward_2_train(const real* tr
 }
 
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
+[[gnu::noinline]]
 static void transformer_blocks_ffn_linear1_forward_train(const Team& team, const std::int64_t image,
                                                          const std::int64_t layer,
+                                                         real* transformer_blocks_ffn_multiply,
+                                                         real* transformer_blocks_ffn_gelu,
                                                          const real* transformer_blocks_ffn_linear1_weight_packed,
                                                          const real* transformer_blocks_norm2_add,
                                                          const real* transformer_blocks_ffn_linear1_bias,
-                                                         const std::int32_t* random,
-                                                         real* transformer_blocks_ffn_multiply,
-                                                         real* transformer_blocks_ffn_gelu) {
+                                                         const std::int32_t* random) {
   const Tiles mine = team.tiles(65, 6, 512, 64, 524288 > tessera_second_cache());
   for (std::int64_t m = mine.left; m < mine.right; m += 64) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
+      for (std::int64_t row = 0; row < 6; ++row) {
+        for (std::int64_t column = 0; column < 64; column += 16) {
+          v_fetch_line(transformer_blocks_ffn_multiply, (n + row) * 512 + (m + column));
+          v_fetch_line(transformer_blocks_ffn_gelu, (n + row) * 512 + (m + column));
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -4065,6 +4236,11 @@ static void transformer_blocks_ffn_linear1_forward_train(const Team& team, const
       vec sum23 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
         v_fetch_line(transformer_blocks_ffn_linear1_weight_packed, m * 256 + 16384 + n * 256 + d * 6);
+        v_fetch_near(transformer_blocks_ffn_linear1_weight_packed, m * 256 + d * 64 + 512);
+        v_fetch_near(transformer_blocks_ffn_linear1_weight_packed, m * 256 + d * 64 + 528);
+        v_fetch_near(transformer_blocks_ffn_linear1_weight_packed, m * 256 + d * 64 + 544);
+        v_fetch_near(transformer_blocks_ffn_linear1_weight_packed, m * 256 + d * 64 + 560);
+        v_fetch_line(transformer_blocks_norm2_add, n * 256 + 1536 + d * 6);
         const vec x0 = v_set(transformer_blocks_norm2_add[n * 256 + d]);
         const vec x1 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 64));
         sum0 = v_fma(x0, x1, sum0);
@@ -4140,6 +4316,12 @@ static void transformer_blocks_ffn_linear1_forward_train(const Team& team, const
       }
     }
     if (mine.end > 60) {
+      for (std::int64_t row = 0; row < 5; ++row) {
+        for (std::int64_t column = 0; column < 64; column += 16) {
+          v_fetch_line(transformer_blocks_ffn_multiply, row * 512 + (m + column) + 30720);
+          v_fetch_line(transformer_blocks_ffn_gelu, row * 512 + (m + column) + 30720);
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -4162,6 +4344,10 @@ static void transformer_blocks_ffn_linear1_forward_train(const Team& team, const
       vec sum19 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
         v_fetch_line(transformer_blocks_ffn_linear1_weight_packed, m * 256 + 16384 + 15360 + d * 6);
+        v_fetch_near(transformer_blocks_ffn_linear1_weight_packed, m * 256 + d * 64 + 512);
+        v_fetch_near(transformer_blocks_ffn_linear1_weight_packed, m * 256 + d * 64 + 528);
+        v_fetch_near(transformer_blocks_ffn_linear1_weight_packed, m * 256 + d * 64 + 544);
+        v_fetch_near(transformer_blocks_ffn_linear1_weight_packed, m * 256 + d * 64 + 560);
         const vec x15 = v_set(transformer_blocks_norm2_add[d + 15360]);
         const vec x16 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 64));
         sum0 = v_fma(x15, x16, sum0);
@@ -4231,16 +4417,22 @@ static void transformer_blocks_ffn_linear1_forward_train(const Team& team, const
 }
 
 // b < B, n < N+1=65, d < D=256, m < M=512 (summed); lanes along d
+[[gnu::noinline]]
 static void transformer_blocks_ffn_linear2_forward_train(const Team& team, const std::int64_t image,
-                                                         const std::int64_t layer,
+                                                         const std::int64_t layer, real* transformer_blocks_carry_next,
                                                          const real* transformer_blocks_ffn_linear2_weight_packed,
                                                          const real* transformer_blocks_ffn_gelu,
                                                          const real* transformer_blocks_ffn_linear2_bias,
-                                                         const std::int32_t* random, const real* transformer_blocks_add,
-                                                         real* transformer_blocks_carry_next) {
+                                                         const std::int32_t* random,
+                                                         const real* transformer_blocks_add) {
   const Tiles mine = team.tiles(65, 6, 256, 64, 524288 > tessera_second_cache());
   for (std::int64_t d = mine.left; d < mine.right; d += 64) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
+      for (std::int64_t row = 0; row < 6; ++row) {
+        for (std::int64_t column = 0; column < 64; column += 16) {
+          v_fetch_line(transformer_blocks_carry_next, (n + row) * 256 + (d + column));
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -4271,6 +4463,7 @@ static void transformer_blocks_ffn_linear2_forward_train(const Team& team, const
         v_fetch_near(transformer_blocks_ffn_linear2_weight_packed, d * 512 + m * 64 + 528);
         v_fetch_near(transformer_blocks_ffn_linear2_weight_packed, d * 512 + m * 64 + 544);
         v_fetch_near(transformer_blocks_ffn_linear2_weight_packed, d * 512 + m * 64 + 560);
+        v_fetch_line(transformer_blocks_ffn_gelu, n * 512 + 3072 + m * 6);
         const vec x0 = v_set(transformer_blocks_ffn_gelu[n * 512 + m]);
         const vec x1 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 64));
         sum0 = v_fma(x0, x1, sum0);
@@ -4345,6 +4538,11 @@ static void transformer_blocks_ffn_linear2_forward_train(const Team& team, const
       }
     }
     if (mine.end > 60) {
+      for (std::int64_t row = 0; row < 5; ++row) {
+        for (std::int64_t column = 0; column < 64; column += 16) {
+          v_fetch_line(transformer_blocks_carry_next, row * 256 + (d + column) + 15360);
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -4649,11 +4847,15 @@ static void transformer_blocks_5_attention_forward_4_train(const std::int64_t im
 }
 
 // b < B, h < H=8, i < 1, k < K=32, n < N+1=65 (summed); lanes along k
-static void transformer_blocks_5_attention_forward_5_train(const real* transformer_blocks_5_attention_multiply,
-                                                           const real* transformer_blocks_5_attention_add,
-                                                           real* transformer_blocks_5_attention_rearrange) {
+[[gnu::noinline]]
+static void transformer_blocks_5_attention_forward_5_train(real* transformer_blocks_5_attention_rearrange,
+                                                           const real* transformer_blocks_5_attention_multiply,
+                                                           const real* transformer_blocks_5_attention_add) {
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t i = 0; i < 1; ++i) {
+      for (std::int64_t column = 0; column < 32; column += 16) {
+        v_fetch_line(transformer_blocks_5_attention_rearrange, h * 32 + column);
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       for (std::int64_t n = 0; n < 65; ++n) {
@@ -4779,15 +4981,21 @@ static void transformer_blocks_5_attention_out_proj_forward_2_train(const real* 
 }
 
 // b < B, i < 1, m < M=512, d < D=256 (summed); lanes along m
+[[gnu::noinline]]
 static void transformer_blocks_5_ffn_linear1_backward(const Team& team, const std::int64_t image,
+                                                      real* transformer_blocks_5_ffn_gelu,
+                                                      real* d_transformer_blocks_5_ffn_gelu_gradient,
                                                       const real* transformer_blocks_5_norm2_add,
                                                       const real* transformer_blocks_5_ffn_linear1_weight_packed,
                                                       const real* transformer_blocks_5_ffn_linear1_bias,
-                                                      const std::int32_t* random, real* transformer_blocks_5_ffn_gelu,
-                                                      real* d_transformer_blocks_5_ffn_gelu_gradient) {
+                                                      const std::int32_t* random) {
   const Tiles mine = team.tiles(1, 1, 512, 64, 524288 > tessera_second_cache());
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t m = mine.left; m < mine.right; m += 64) {
+      for (std::int64_t column = 0; column < 64; column += 16) {
+        v_fetch_line(transformer_blocks_5_ffn_gelu, i * 512 + (m + column));
+        v_fetch_line(d_transformer_blocks_5_ffn_gelu_gradient, i * 512 + (m + column));
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -5093,15 +5301,19 @@ static void norm_backward(const std::int64_t image, const real* d_head_einsum, c
 }
 
 // b < B, i < 1, m < M=512, d < D=256 (summed); lanes along m
+[[gnu::noinline]]
 static void transformer_blocks_5_ffn_linear2_backward(const Team& team, const std::int64_t image,
+                                                      real* d_transformer_blocks_5_ffn_multiply_2,
                                                       const real* d_transformer_blocks_5_ffn_multiply,
                                                       const real* transformer_blocks_5_ffn_linear2_weight_packed_transposed,
                                                       const real* d_transformer_blocks_5_ffn_gelu_gradient,
-                                                      const std::int32_t* random,
-                                                      real* d_transformer_blocks_5_ffn_multiply_2) {
+                                                      const std::int32_t* random) {
   const Tiles mine = team.tiles(1, 1, 512, 64, 524288 > tessera_second_cache());
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t m = mine.left; m < mine.right; m += 64) {
+      for (std::int64_t column = 0; column < 64; column += 16) {
+        v_fetch_line(d_transformer_blocks_5_ffn_multiply_2, i * 512 + (m + column));
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -5135,13 +5347,17 @@ static void transformer_blocks_5_ffn_linear2_backward(const Team& team, const st
 }
 
 // b < B, i < 1, d < D=256, m < M=512 (summed); lanes along d
+[[gnu::noinline]]
 static void transformer_blocks_5_ffn_linear1_backward_2(const Team& team,
+                                                        real* d_transformer_blocks_5_ffn_linear1_einsum,
                                                         const real* d_transformer_blocks_5_ffn_multiply_2,
-                                                        const real* transformer_blocks_5_ffn_linear1_weight_packed_transposed,
-                                                        real* d_transformer_blocks_5_ffn_linear1_einsum) {
+                                                        const real* transformer_blocks_5_ffn_linear1_weight_packed_transposed) {
   const Tiles mine = team.tiles(1, 1, 256, 64, 524288 > tessera_second_cache());
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t d = mine.left; d < mine.right; d += 64) {
+      for (std::int64_t column = 0; column < 64; column += 16) {
+        v_fetch_line(d_transformer_blocks_5_ffn_linear1_einsum, i * 256 + (d + column));
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -5227,12 +5443,17 @@ static void transformer_blocks_5_norm2_backward(const real* d_transformer_blocks
 }
 
 // b < B, i < 1, d < D=256, d2 < D=256 (summed); lanes along d
-static void transformer_blocks_5_attention_out_proj_backward(const Team& team, const real* d_transformer_blocks_5_add,
-                                                             const real* transformer_blocks_5_attention_out_proj_weight_packed_transposed,
-                                                             real* d_transformer_blocks_5_attention_out_proj_einsum) {
+[[gnu::noinline]]
+static void transformer_blocks_5_attention_out_proj_backward(const Team& team,
+                                                             real* d_transformer_blocks_5_attention_out_proj_einsum,
+                                                             const real* d_transformer_blocks_5_add,
+                                                             const real* transformer_blocks_5_attention_out_proj_weight_packed_transposed) {
   const Tiles mine = team.tiles(1, 1, 256, 64, 262144 > tessera_second_cache());
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t d = mine.left; d < mine.right; d += 64) {
+      for (std::int64_t column = 0; column < 64; column += 16) {
+        v_fetch_line(d_transformer_blocks_5_attention_out_proj_einsum, i * 256 + (d + column));
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -5266,12 +5487,16 @@ static void transformer_blocks_5_attention_backward(const real* transformer_bloc
 }
 
 // b < B, h < H=8, i < 1, n < N+1=65, k < K=32 (summed); lanes along n
-static void transformer_blocks_5_attention_backward_2(const real* d_transformer_blocks_5_attention_out_proj_einsum,
-                                                      const real* d_transformer_blocks_5_attention_copy,
-                                                      real* d_transformer_blocks_5_attention_einsum) {
+[[gnu::noinline]]
+static void transformer_blocks_5_attention_backward_2(real* d_transformer_blocks_5_attention_einsum,
+                                                      const real* d_transformer_blocks_5_attention_out_proj_einsum,
+                                                      const real* d_transformer_blocks_5_attention_copy) {
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t i = 0; i < 1; ++i) {
       {
+        for (std::int64_t column = 0; column < 48; column += 16) {
+          v_fetch_line(d_transformer_blocks_5_attention_einsum, h * 65 + i * 65 + column);
+        }
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         vec sum2 = v_zero();
@@ -5289,6 +5514,9 @@ static void transformer_blocks_5_attention_backward_2(const real* d_transformer_
         v_store(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 32), sum2);
       }
       {
+        for (std::int64_t column = 0; column < 17; column += 16) {
+          v_fetch_line(d_transformer_blocks_5_attention_einsum, h * 65 + i * 65 + column + 48);
+        }
         vec sum0 = v_zero();
         vec sum1 = v_zero();
         for (std::int64_t k = 0; k < 32; ++k) {
@@ -5425,11 +5653,15 @@ static void transformer_blocks_5_attention_backward_4(const std::int64_t image,
 }
 
 // b < B, h < H=8, i < 1, k < K=32, n < N+1=65 (summed); lanes along k
-static void transformer_blocks_5_attention_backward_5(const real* d_transformer_blocks_5_attention_multiply,
-                                                      const real* transformer_blocks_5_attention_add,
-                                                      real* d_transformer_blocks_5_attention_rearrange) {
+[[gnu::noinline]]
+static void transformer_blocks_5_attention_backward_5(real* d_transformer_blocks_5_attention_rearrange,
+                                                      const real* d_transformer_blocks_5_attention_multiply,
+                                                      const real* transformer_blocks_5_attention_add) {
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t i = 0; i < 1; ++i) {
+      for (std::int64_t column = 0; column < 32; column += 16) {
+        v_fetch_line(d_transformer_blocks_5_attention_rearrange, h * 32 + column);
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       for (std::int64_t n = 0; n < 65; ++n) {
@@ -5495,13 +5727,18 @@ static void transformer_blocks_5_attention_backward_6(const real* d_transformer_
 }
 
 // b < B, n < N+1=65, d < D=256, d2 < 3*D=768 (summed); lanes along d
-static void transformer_blocks_5_attention_backward_8(const Team& team,
+[[gnu::noinline]]
+static void transformer_blocks_5_attention_backward_8(const Team& team, real* d_transformer_blocks_5_attention_einsum_2,
                                                       const real* transformer_blocks_5_attention_in_proj_weight_packed_transposed,
-                                                      const real* d_transformer_blocks_5_attention_rearrange,
-                                                      real* d_transformer_blocks_5_attention_einsum_2) {
+                                                      const real* d_transformer_blocks_5_attention_rearrange) {
   const Tiles mine = team.tiles(65, 6, 256, 64, 786432 > tessera_second_cache());
   for (std::int64_t d = mine.left; d < mine.right; d += 64) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
+      for (std::int64_t row = 0; row < 6; ++row) {
+        for (std::int64_t column = 0; column < 64; column += 16) {
+          v_fetch_line(d_transformer_blocks_5_attention_einsum_2, (n + row) * 256 + (d + column));
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -5533,6 +5770,7 @@ static void transformer_blocks_5_attention_backward_8(const Team& team,
         v_fetch_near(transformer_blocks_5_attention_in_proj_weight_packed_transposed, d * 768 + d2 * 64 + 528);
         v_fetch_near(transformer_blocks_5_attention_in_proj_weight_packed_transposed, d * 768 + d2 * 64 + 544);
         v_fetch_near(transformer_blocks_5_attention_in_proj_weight_packed_transposed, d * 768 + d2 * 64 + 560);
+        v_fetch_line(d_transformer_blocks_5_attention_rearrange, n * 768 + 4608 + d2 * 6);
         const vec x0 = v_set(d_transformer_blocks_5_attention_rearrange[n * 768 + d2]);
         const vec x1 = v_load(transformer_blocks_5_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 64));
         sum0 = v_fma(x0, x1, sum0);
@@ -5594,6 +5832,11 @@ static void transformer_blocks_5_attention_backward_8(const Team& team,
       v_store(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d + 1328), sum23);
     }
     if (mine.end > 60) {
+      for (std::int64_t row = 0; row < 5; ++row) {
+        for (std::int64_t column = 0; column < 64; column += 16) {
+          v_fetch_line(d_transformer_blocks_5_attention_einsum_2, row * 256 + (d + column) + 15360);
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -6804,19 +7047,22 @@ static void transformer_blocks_ffn_backward(const std::int64_t image, const std:
 }
 
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
+[[gnu::noinline]]
 static void transformer_blocks_ffn_linear2_backward(const Team& team, const std::int64_t image,
                                                     const std::int64_t layer,
+                                                    real* d_transformer_blocks_ffn_linear2_copy,
+                                                    real* d_transformer_blocks_ffn_multiply_2,
                                                     const real* transformer_blocks_ffn_multiply,
                                                     const real* transformer_blocks_ffn_linear2_weight_packed_transposed,
                                                     const real* d_transformer_blocks_ffn_multiply,
-                                                    real* d_transformer_blocks_ffn_linear2_copy,
-                                                    const std::int32_t* random,
-                                                    real* d_transformer_blocks_ffn_multiply_2) {
+                                                    const std::int32_t* random) {
   const Tiles mine = team.tiles(65, 6, 512, 64, 524288 > tessera_second_cache());
   for (std::int64_t m = mine.left; m < mine.right; m += 64) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
       for (std::int64_t row = 0; row < 6; ++row) {
         for (std::int64_t column = 0; column < 64; column += 16) {
+          v_fetch_line(d_transformer_blocks_ffn_linear2_copy, (n + row) * 512 + (m + column));
+          v_fetch_line(d_transformer_blocks_ffn_multiply_2, (n + row) * 512 + (m + column));
           v_fetch_line(transformer_blocks_ffn_multiply, (n + row) * 512 + (m + column));
         }
       }
@@ -6846,6 +7092,11 @@ static void transformer_blocks_ffn_linear2_backward(const Team& team, const std:
       vec sum23 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
         v_fetch_line(transformer_blocks_ffn_linear2_weight_packed_transposed, m * 256 + 16384 + n * 256 + d * 6);
+        v_fetch_near(transformer_blocks_ffn_linear2_weight_packed_transposed, m * 256 + d * 64 + 512);
+        v_fetch_near(transformer_blocks_ffn_linear2_weight_packed_transposed, m * 256 + d * 64 + 528);
+        v_fetch_near(transformer_blocks_ffn_linear2_weight_packed_transposed, m * 256 + d * 64 + 544);
+        v_fetch_near(transformer_blocks_ffn_linear2_weight_packed_transposed, m * 256 + d * 64 + 560);
+        v_fetch_line(d_transformer_blocks_ffn_multiply, n * 256 + 1536 + d * 6);
         const vec x0 = v_set(d_transformer_blocks_ffn_multiply[n * 256 + d]);
         const vec x1 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 64));
         sum0 = v_fma(x0, x1, sum0);
@@ -6924,6 +7175,8 @@ static void transformer_blocks_ffn_linear2_backward(const Team& team, const std:
     if (mine.end > 60) {
       for (std::int64_t row = 0; row < 5; ++row) {
         for (std::int64_t column = 0; column < 64; column += 16) {
+          v_fetch_line(d_transformer_blocks_ffn_linear2_copy, row * 512 + (m + column) + 30720);
+          v_fetch_line(d_transformer_blocks_ffn_multiply_2, row * 512 + (m + column) + 30720);
           v_fetch_line(transformer_blocks_ffn_multiply, row * 512 + (m + column) + 30720);
         }
       }
@@ -6949,6 +7202,10 @@ static void transformer_blocks_ffn_linear2_backward(const Team& team, const std:
       vec sum19 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
         v_fetch_line(transformer_blocks_ffn_linear2_weight_packed_transposed, m * 256 + 16384 + 15360 + d * 6);
+        v_fetch_near(transformer_blocks_ffn_linear2_weight_packed_transposed, m * 256 + d * 64 + 512);
+        v_fetch_near(transformer_blocks_ffn_linear2_weight_packed_transposed, m * 256 + d * 64 + 528);
+        v_fetch_near(transformer_blocks_ffn_linear2_weight_packed_transposed, m * 256 + d * 64 + 544);
+        v_fetch_near(transformer_blocks_ffn_linear2_weight_packed_transposed, m * 256 + d * 64 + 560);
         const vec x16 = v_set(d_transformer_blocks_ffn_multiply[d + 15360]);
         const vec x17 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 64));
         sum0 = v_fma(x16, x17, sum0);
@@ -7019,13 +7276,18 @@ static void transformer_blocks_ffn_linear2_backward(const Team& team, const std:
 }
 
 // b < B, n < N+1=65, d < D=256, m < M=512 (summed); lanes along d
-static void transformer_blocks_ffn_linear1_backward(const Team& team,
+[[gnu::noinline]]
+static void transformer_blocks_ffn_linear1_backward(const Team& team, real* d_transformer_blocks_ffn_linear1_einsum,
                                                     const real* transformer_blocks_ffn_linear1_weight_packed_transposed,
-                                                    const real* d_transformer_blocks_ffn_multiply_2,
-                                                    real* d_transformer_blocks_ffn_linear1_einsum) {
+                                                    const real* d_transformer_blocks_ffn_multiply_2) {
   const Tiles mine = team.tiles(65, 6, 256, 64, 524288 > tessera_second_cache());
   for (std::int64_t d = mine.left; d < mine.right; d += 64) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
+      for (std::int64_t row = 0; row < 6; ++row) {
+        for (std::int64_t column = 0; column < 64; column += 16) {
+          v_fetch_line(d_transformer_blocks_ffn_linear1_einsum, (n + row) * 256 + (d + column));
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -7056,6 +7318,7 @@ static void transformer_blocks_ffn_linear1_backward(const Team& team,
         v_fetch_near(transformer_blocks_ffn_linear1_weight_packed_transposed, d * 512 + m * 64 + 528);
         v_fetch_near(transformer_blocks_ffn_linear1_weight_packed_transposed, d * 512 + m * 64 + 544);
         v_fetch_near(transformer_blocks_ffn_linear1_weight_packed_transposed, d * 512 + m * 64 + 560);
+        v_fetch_line(d_transformer_blocks_ffn_multiply_2, n * 512 + 3072 + m * 6);
         const vec x0 = v_set(d_transformer_blocks_ffn_multiply_2[n * 512 + m]);
         const vec x1 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 64));
         sum0 = v_fma(x0, x1, sum0);
@@ -7117,6 +7380,11 @@ static void transformer_blocks_ffn_linear1_backward(const Team& team,
       v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 1328), sum23);
     }
     if (mine.end > 60) {
+      for (std::int64_t row = 0; row < 5; ++row) {
+        for (std::int64_t column = 0; column < 64; column += 16) {
+          v_fetch_line(d_transformer_blocks_ffn_linear1_einsum, row * 256 + (d + column) + 15360);
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -7309,13 +7577,19 @@ static void transformer_blocks_norm2_backward(const real* d_transformer_blocks_f
 }
 
 // b < B, n < N+1=65, d < D=256, d2 < D=256 (summed); lanes along d
+[[gnu::noinline]]
 static void transformer_blocks_attention_out_proj_backward(const Team& team,
+                                                           real* d_transformer_blocks_attention_out_proj_einsum,
                                                            const real* transformer_blocks_attention_out_proj_weight_packed_transposed,
-                                                           const real* d_transformer_blocks_add,
-                                                           real* d_transformer_blocks_attention_out_proj_einsum) {
+                                                           const real* d_transformer_blocks_add) {
   const Tiles mine = team.tiles(65, 6, 256, 64, 262144 > tessera_second_cache());
   for (std::int64_t d = mine.left; d < mine.right; d += 64) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
+      for (std::int64_t row = 0; row < 6; ++row) {
+        for (std::int64_t column = 0; column < 64; column += 16) {
+          v_fetch_line(d_transformer_blocks_attention_out_proj_einsum, (n + row) * 256 + (d + column));
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -7343,6 +7617,11 @@ static void transformer_blocks_attention_out_proj_backward(const Team& team,
       for (std::int64_t d2 = 0; d2 < 256; ++d2) {
         v_fetch_line(transformer_blocks_attention_out_proj_weight_packed_transposed,
                      d * 256 + 16384 + n * 256 + d2 * 6);
+        v_fetch_near(transformer_blocks_attention_out_proj_weight_packed_transposed, d * 256 + d2 * 64 + 512);
+        v_fetch_near(transformer_blocks_attention_out_proj_weight_packed_transposed, d * 256 + d2 * 64 + 528);
+        v_fetch_near(transformer_blocks_attention_out_proj_weight_packed_transposed, d * 256 + d2 * 64 + 544);
+        v_fetch_near(transformer_blocks_attention_out_proj_weight_packed_transposed, d * 256 + d2 * 64 + 560);
+        v_fetch_line(d_transformer_blocks_add, n * 256 + 1536 + d2 * 6);
         const vec x0 = v_set(d_transformer_blocks_add[n * 256 + d2]);
         const vec x1 = v_load(transformer_blocks_attention_out_proj_weight_packed_transposed + (d * 256 + d2 * 64));
         sum0 = v_fma(x0, x1, sum0);
@@ -7404,6 +7683,11 @@ static void transformer_blocks_attention_out_proj_backward(const Team& team,
       v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 1328), sum23);
     }
     if (mine.end > 60) {
+      for (std::int64_t row = 0; row < 5; ++row) {
+        for (std::int64_t column = 0; column < 64; column += 16) {
+          v_fetch_line(d_transformer_blocks_attention_out_proj_einsum, row * 256 + (d + column) + 15360);
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -7426,6 +7710,10 @@ static void transformer_blocks_attention_out_proj_backward(const Team& team,
       vec sum19 = v_zero();
       for (std::int64_t d2 = 0; d2 < 256; ++d2) {
         v_fetch_line(transformer_blocks_attention_out_proj_weight_packed_transposed, d * 256 + 16384 + 15360 + d2 * 6);
+        v_fetch_near(transformer_blocks_attention_out_proj_weight_packed_transposed, d * 256 + d2 * 64 + 512);
+        v_fetch_near(transformer_blocks_attention_out_proj_weight_packed_transposed, d * 256 + d2 * 64 + 528);
+        v_fetch_near(transformer_blocks_attention_out_proj_weight_packed_transposed, d * 256 + d2 * 64 + 544);
+        v_fetch_near(transformer_blocks_attention_out_proj_weight_packed_transposed, d * 256 + d2 * 64 + 560);
         const vec x10 = v_set(d_transformer_blocks_add[d2 + 15360]);
         const vec x11 = v_load(transformer_blocks_attention_out_proj_weight_packed_transposed + (d * 256 + d2 * 64));
         sum0 = v_fma(x10, x11, sum0);
@@ -7490,14 +7778,19 @@ static void transformer_blocks_attention_backward(const real* transformer_blocks
 }
 
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65, k < K=32 (summed); lanes along n2
-static void transformer_blocks_attention_backward_2(const Team& team,
+[[gnu::noinline]]
+static void transformer_blocks_attention_backward_2(const Team& team, real* d_transformer_blocks_attention_einsum,
                                                     const real* d_transformer_blocks_attention_out_proj_einsum,
-                                                    const real* d_transformer_blocks_attention_copy,
-                                                    real* d_transformer_blocks_attention_einsum) {
+                                                    const real* d_transformer_blocks_attention_copy) {
   const std::int64_t begin = team.begin(65, 9);
   const std::int64_t end = team.end(65, 9);
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 63); n += 9) {
+      for (std::int64_t row = 0; row < 9; ++row) {
+        for (std::int64_t column = 0; column < 48; column += 16) {
+          v_fetch_line(d_transformer_blocks_attention_einsum, h * 4225 + (n + row) * 65 + column);
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -7595,6 +7888,11 @@ static void transformer_blocks_attention_backward_2(const Team& team,
       v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 552), sum26);
     }
     if (end > 63) {
+      for (std::int64_t row = 0; row < 2; ++row) {
+        for (std::int64_t column = 0; column < 48; column += 16) {
+          v_fetch_line(d_transformer_blocks_attention_einsum, h * 4225 + row * 65 + column + 4095);
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -7622,6 +7920,11 @@ static void transformer_blocks_attention_backward_2(const Team& team,
       v_store(d_transformer_blocks_attention_einsum + (h * 4225 + 4192), sum5);
     }
     for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 63); n += 9) {
+      for (std::int64_t row = 0; row < 9; ++row) {
+        for (std::int64_t column = 0; column < 17; column += 16) {
+          v_fetch_line(d_transformer_blocks_attention_einsum, h * 4225 + (n + row) * 65 + column + 48);
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -7691,6 +7994,11 @@ static void transformer_blocks_attention_backward_2(const Team& team,
       v_store_n(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 584), sum17, 1);
     }
     if (end > 63) {
+      for (std::int64_t row = 0; row < 2; ++row) {
+        for (std::int64_t column = 0; column < 17; column += 16) {
+          v_fetch_line(d_transformer_blocks_attention_einsum, h * 4225 + row * 65 + column + 4143);
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -7714,15 +8022,20 @@ static void transformer_blocks_attention_backward_2(const Team& team,
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
-static void transformer_blocks_attention_backward_3(const Team& team,
+[[gnu::noinline]]
+static void transformer_blocks_attention_backward_3(const Team& team, real* d_transformer_blocks_attention_rearrange,
                                                     const real* d_transformer_blocks_attention_out_proj_einsum,
-                                                    const real* transformer_blocks_attention_multiply,
-                                                    real* d_transformer_blocks_attention_rearrange) {
+                                                    const real* transformer_blocks_attention_multiply) {
   const std::int64_t begin = team.begin(65, 13);
   const std::int64_t end = team.end(65, 13);
   v_fetch(transformer_blocks_attention_multiply, 33800);
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t n = begin; n < end; n += 13) {
+      for (std::int64_t row = 0; row < 13; ++row) {
+        for (std::int64_t column = 0; column < 32; column += 16) {
+          v_fetch_line(d_transformer_blocks_attention_rearrange, h * 32 + (n + row) * 768 + column + 512);
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -7910,15 +8223,20 @@ static void transformer_blocks_attention_backward_4(const Team& team, const std:
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
-static void transformer_blocks_attention_backward_5(const Team& team,
+[[gnu::noinline]]
+static void transformer_blocks_attention_backward_5(const Team& team, real* d_transformer_blocks_attention_rearrange,
                                                     const real* d_transformer_blocks_attention_multiply,
-                                                    const real* transformer_blocks_attention_add,
-                                                    real* d_transformer_blocks_attention_rearrange) {
+                                                    const real* transformer_blocks_attention_add) {
   const std::int64_t begin = team.begin(65, 13);
   const std::int64_t end = team.end(65, 13);
   v_fetch(transformer_blocks_attention_add, 49920);
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t n = begin; n < end; n += 13) {
+      for (std::int64_t row = 0; row < 13; ++row) {
+        for (std::int64_t column = 0; column < 32; column += 16) {
+          v_fetch_line(d_transformer_blocks_attention_rearrange, h * 32 + (n + row) * 768 + column);
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -8019,15 +8337,20 @@ static void transformer_blocks_attention_backward_5(const Team& team,
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
-static void transformer_blocks_attention_backward_6(const Team& team,
+[[gnu::noinline]]
+static void transformer_blocks_attention_backward_6(const Team& team, real* d_transformer_blocks_attention_rearrange,
                                                     const real* d_transformer_blocks_attention_multiply,
-                                                    const real* transformer_blocks_attention_add,
-                                                    real* d_transformer_blocks_attention_rearrange) {
+                                                    const real* transformer_blocks_attention_add) {
   const std::int64_t begin = team.begin(65, 13);
   const std::int64_t end = team.end(65, 13);
   v_fetch(transformer_blocks_attention_add, 49920);
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t n = begin; n < end; n += 13) {
+      for (std::int64_t row = 0; row < 13; ++row) {
+        for (std::int64_t column = 0; column < 32; column += 16) {
+          v_fetch_line(d_transformer_blocks_attention_rearrange, h * 32 + (n + row) * 768 + column + 256);
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -8128,13 +8451,18 @@ static void transformer_blocks_attention_backward_6(const Team& team,
 }
 
 // b < B, n < N+1=65, d < D=256, d2 < 3*D=768 (summed); lanes along d
-static void transformer_blocks_attention_backward_7(const Team& team,
+[[gnu::noinline]]
+static void transformer_blocks_attention_backward_7(const Team& team, real* d_transformer_blocks_attention_einsum_2,
                                                     const real* transformer_blocks_attention_in_proj_weight_packed_transposed,
-                                                    const real* d_transformer_blocks_attention_rearrange,
-                                                    real* d_transformer_blocks_attention_einsum_2) {
+                                                    const real* d_transformer_blocks_attention_rearrange) {
   const Tiles mine = team.tiles(65, 6, 256, 64, 786432 > tessera_second_cache());
   for (std::int64_t d = mine.left; d < mine.right; d += 64) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
+      for (std::int64_t row = 0; row < 6; ++row) {
+        for (std::int64_t column = 0; column < 64; column += 16) {
+          v_fetch_line(d_transformer_blocks_attention_einsum_2, (n + row) * 256 + (d + column));
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -8165,6 +8493,7 @@ static void transformer_blocks_attention_backward_7(const Team& team,
         v_fetch_near(transformer_blocks_attention_in_proj_weight_packed_transposed, d * 768 + d2 * 64 + 528);
         v_fetch_near(transformer_blocks_attention_in_proj_weight_packed_transposed, d * 768 + d2 * 64 + 544);
         v_fetch_near(transformer_blocks_attention_in_proj_weight_packed_transposed, d * 768 + d2 * 64 + 560);
+        v_fetch_line(d_transformer_blocks_attention_rearrange, n * 768 + 4608 + d2 * 6);
         const vec x0 = v_set(d_transformer_blocks_attention_rearrange[n * 768 + d2]);
         const vec x1 = v_load(transformer_blocks_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 64));
         sum0 = v_fma(x0, x1, sum0);
@@ -8226,6 +8555,11 @@ static void transformer_blocks_attention_backward_7(const Team& team,
       v_store(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 1328), sum23);
     }
     if (mine.end > 60) {
+      for (std::int64_t row = 0; row < 5; ++row) {
+        for (std::int64_t column = 0; column < 64; column += 16) {
+          v_fetch_line(d_transformer_blocks_attention_einsum_2, row * 256 + (d + column) + 15360);
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -8901,15 +9235,22 @@ static void cls_token_gradient(const real* d_reduce_sum_2, real* gradient_cls_to
 }
 
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
+[[gnu::noinline]]
 static void transformer_blocks_ffn_linear1_forward_input_gradient(const Team& team,
+                                                                  real* transformer_blocks_ffn_linear1_add,
+                                                                  real* transformer_blocks_ffn_gelu,
                                                                   const real* transformer_blocks_ffn_linear1_weight_packed,
                                                                   const real* transformer_blocks_norm2_add,
-                                                                  const real* transformer_blocks_ffn_linear1_bias,
-                                                                  real* transformer_blocks_ffn_linear1_add,
-                                                                  real* transformer_blocks_ffn_gelu) {
+                                                                  const real* transformer_blocks_ffn_linear1_bias) {
   const Tiles mine = team.tiles(65, 6, 512, 64, 524288 > tessera_second_cache());
   for (std::int64_t m = mine.left; m < mine.right; m += 64) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
+      for (std::int64_t row = 0; row < 6; ++row) {
+        for (std::int64_t column = 0; column < 64; column += 16) {
+          v_fetch_line(transformer_blocks_ffn_linear1_add, (n + row) * 512 + (m + column));
+          v_fetch_line(transformer_blocks_ffn_gelu, (n + row) * 512 + (m + column));
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -8936,6 +9277,11 @@ static void transformer_blocks_ffn_linear1_forward_input_gradient(const Team& te
       vec sum23 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
         v_fetch_line(transformer_blocks_ffn_linear1_weight_packed, m * 256 + 16384 + n * 256 + d * 6);
+        v_fetch_near(transformer_blocks_ffn_linear1_weight_packed, m * 256 + d * 64 + 512);
+        v_fetch_near(transformer_blocks_ffn_linear1_weight_packed, m * 256 + d * 64 + 528);
+        v_fetch_near(transformer_blocks_ffn_linear1_weight_packed, m * 256 + d * 64 + 544);
+        v_fetch_near(transformer_blocks_ffn_linear1_weight_packed, m * 256 + d * 64 + 560);
+        v_fetch_line(transformer_blocks_norm2_add, n * 256 + 1536 + d * 6);
         const vec x0 = v_set(transformer_blocks_norm2_add[n * 256 + d]);
         const vec x1 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 64));
         sum0 = v_fma(x0, x1, sum0);
@@ -9008,6 +9354,12 @@ static void transformer_blocks_ffn_linear1_forward_input_gradient(const Team& te
       }
     }
     if (mine.end > 60) {
+      for (std::int64_t row = 0; row < 5; ++row) {
+        for (std::int64_t column = 0; column < 64; column += 16) {
+          v_fetch_line(transformer_blocks_ffn_linear1_add, row * 512 + (m + column) + 30720);
+          v_fetch_line(transformer_blocks_ffn_gelu, row * 512 + (m + column) + 30720);
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -9030,6 +9382,10 @@ static void transformer_blocks_ffn_linear1_forward_input_gradient(const Team& te
       vec sum19 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
         v_fetch_line(transformer_blocks_ffn_linear1_weight_packed, m * 256 + 16384 + 15360 + d * 6);
+        v_fetch_near(transformer_blocks_ffn_linear1_weight_packed, m * 256 + d * 64 + 512);
+        v_fetch_near(transformer_blocks_ffn_linear1_weight_packed, m * 256 + d * 64 + 528);
+        v_fetch_near(transformer_blocks_ffn_linear1_weight_packed, m * 256 + d * 64 + 544);
+        v_fetch_near(transformer_blocks_ffn_linear1_weight_packed, m * 256 + d * 64 + 560);
         const vec x13 = v_set(transformer_blocks_norm2_add[d + 15360]);
         const vec x14 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 64));
         sum0 = v_fma(x13, x14, sum0);
@@ -9096,15 +9452,20 @@ static void transformer_blocks_ffn_linear1_forward_input_gradient(const Team& te
 }
 
 // b < B, i < 1, m < M=512, d < D=256 (summed); lanes along m
+[[gnu::noinline]]
 static void transformer_blocks_5_ffn_linear1_backward_input_gradient(const Team& team,
+                                                                     real* transformer_blocks_5_ffn_gelu,
+                                                                     real* d_transformer_blocks_5_ffn_gelu_gradient,
                                                                      const real* transformer_blocks_5_norm2_add,
                                                                      const real* transformer_blocks_5_ffn_linear1_weight_packed,
-                                                                     const real* transformer_blocks_5_ffn_linear1_bias,
-                                                                     real* transformer_blocks_5_ffn_gelu,
-                                                                     real* d_transformer_blocks_5_ffn_gelu_gradient) {
+                                                                     const real* transformer_blocks_5_ffn_linear1_bias) {
   const Tiles mine = team.tiles(1, 1, 512, 64, 524288 > tessera_second_cache());
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t m = mine.left; m < mine.right; m += 64) {
+      for (std::int64_t column = 0; column < 64; column += 16) {
+        v_fetch_line(transformer_blocks_5_ffn_gelu, i * 512 + (m + column));
+        v_fetch_line(d_transformer_blocks_5_ffn_gelu_gradient, i * 512 + (m + column));
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -9301,13 +9662,18 @@ static void norm_backward_input_gradient(const real* d_head_einsum, const real* 
 }
 
 // b < B, i < 1, m < M=512, d < D=256 (summed); lanes along m
-static void transformer_blocks_5_ffn_linear2_backward_input_gradient(const Team& team, const real* d_norm_multiply,
+[[gnu::noinline]]
+static void transformer_blocks_5_ffn_linear2_backward_input_gradient(const Team& team,
+                                                                     real* d_transformer_blocks_5_ffn_multiply,
+                                                                     const real* d_norm_multiply,
                                                                      const real* transformer_blocks_5_ffn_linear2_weight_packed_transposed,
-                                                                     const real* d_transformer_blocks_5_ffn_gelu_gradient,
-                                                                     real* d_transformer_blocks_5_ffn_multiply) {
+                                                                     const real* d_transformer_blocks_5_ffn_gelu_gradient) {
   const Tiles mine = team.tiles(1, 1, 512, 64, 524288 > tessera_second_cache());
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t m = mine.left; m < mine.right; m += 64) {
+      for (std::int64_t column = 0; column < 64; column += 16) {
+        v_fetch_line(d_transformer_blocks_5_ffn_multiply, i * 512 + (m + column));
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -9340,13 +9706,17 @@ static void transformer_blocks_5_ffn_linear2_backward_input_gradient(const Team&
 }
 
 // b < B, i < 1, d < D=256, m < M=512 (summed); lanes along d
+[[gnu::noinline]]
 static void transformer_blocks_5_ffn_linear1_backward_2_input_gradient(const Team& team,
+                                                                       real* d_transformer_blocks_5_ffn_linear1_einsum,
                                                                        const real* d_transformer_blocks_5_ffn_multiply,
-                                                                       const real* transformer_blocks_5_ffn_linear1_weight_packed_transposed,
-                                                                       real* d_transformer_blocks_5_ffn_linear1_einsum) {
+                                                                       const real* transformer_blocks_5_ffn_linear1_weight_packed_transposed) {
   const Tiles mine = team.tiles(1, 1, 256, 64, 524288 > tessera_second_cache());
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t d = mine.left; d < mine.right; d += 64) {
+      for (std::int64_t column = 0; column < 64; column += 16) {
+        v_fetch_line(d_transformer_blocks_5_ffn_linear1_einsum, i * 256 + (d + column));
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -9495,16 +9865,18 @@ static void divide_forward_input_gradient(const std::int64_t batch, const real* 
 }
 
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
+[[gnu::noinline]]
 static void transformer_blocks_ffn_linear2_backward_input_gradient(const Team& team,
+                                                                   real* d_transformer_blocks_ffn_multiply,
                                                                    const real* transformer_blocks_ffn_linear1_add,
                                                                    const real* transformer_blocks_ffn_linear2_weight_packed_transposed,
-                                                                   const real* d_transformer_blocks_carry,
-                                                                   real* d_transformer_blocks_ffn_multiply) {
+                                                                   const real* d_transformer_blocks_carry) {
   const Tiles mine = team.tiles(65, 6, 512, 64, 524288 > tessera_second_cache());
   for (std::int64_t m = mine.left; m < mine.right; m += 64) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
       for (std::int64_t row = 0; row < 6; ++row) {
         for (std::int64_t column = 0; column < 64; column += 16) {
+          v_fetch_line(d_transformer_blocks_ffn_multiply, (n + row) * 512 + (m + column));
           v_fetch_line(transformer_blocks_ffn_linear1_add, (n + row) * 512 + (m + column));
         }
       }
@@ -9534,6 +9906,11 @@ static void transformer_blocks_ffn_linear2_backward_input_gradient(const Team& t
       vec sum23 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
         v_fetch_line(transformer_blocks_ffn_linear2_weight_packed_transposed, m * 256 + 16384 + n * 256 + d * 6);
+        v_fetch_near(transformer_blocks_ffn_linear2_weight_packed_transposed, m * 256 + d * 64 + 512);
+        v_fetch_near(transformer_blocks_ffn_linear2_weight_packed_transposed, m * 256 + d * 64 + 528);
+        v_fetch_near(transformer_blocks_ffn_linear2_weight_packed_transposed, m * 256 + d * 64 + 544);
+        v_fetch_near(transformer_blocks_ffn_linear2_weight_packed_transposed, m * 256 + d * 64 + 560);
+        v_fetch_line(d_transformer_blocks_carry, n * 256 + 1536 + d * 6);
         const vec x0 = v_set(d_transformer_blocks_carry[n * 256 + d]);
         const vec x1 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 64));
         sum0 = v_fma(x0, x1, sum0);
@@ -9607,6 +9984,7 @@ static void transformer_blocks_ffn_linear2_backward_input_gradient(const Team& t
     if (mine.end > 60) {
       for (std::int64_t row = 0; row < 5; ++row) {
         for (std::int64_t column = 0; column < 64; column += 16) {
+          v_fetch_line(d_transformer_blocks_ffn_multiply, row * 512 + (m + column) + 30720);
           v_fetch_line(transformer_blocks_ffn_linear1_add, row * 512 + (m + column) + 30720);
         }
       }
@@ -9632,6 +10010,10 @@ static void transformer_blocks_ffn_linear2_backward_input_gradient(const Team& t
       vec sum19 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
         v_fetch_line(transformer_blocks_ffn_linear2_weight_packed_transposed, m * 256 + 16384 + 15360 + d * 6);
+        v_fetch_near(transformer_blocks_ffn_linear2_weight_packed_transposed, m * 256 + d * 64 + 512);
+        v_fetch_near(transformer_blocks_ffn_linear2_weight_packed_transposed, m * 256 + d * 64 + 528);
+        v_fetch_near(transformer_blocks_ffn_linear2_weight_packed_transposed, m * 256 + d * 64 + 544);
+        v_fetch_near(transformer_blocks_ffn_linear2_weight_packed_transposed, m * 256 + d * 64 + 560);
         const vec x13 = v_set(d_transformer_blocks_carry[d + 15360]);
         const vec x14 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 64));
         sum0 = v_fma(x13, x14, sum0);
@@ -9697,13 +10079,19 @@ static void transformer_blocks_ffn_linear2_backward_input_gradient(const Team& t
 }
 
 // b < B, n < N+1=65, d < D=256, m < M=512 (summed); lanes along d
+[[gnu::noinline]]
 static void transformer_blocks_ffn_linear1_backward_input_gradient(const Team& team,
+                                                                   real* d_transformer_blocks_ffn_linear1_einsum,
                                                                    const real* transformer_blocks_ffn_linear1_weight_packed_transposed,
-                                                                   const real* d_transformer_blocks_ffn_multiply,
-                                                                   real* d_transformer_blocks_ffn_linear1_einsum) {
+                                                                   const real* d_transformer_blocks_ffn_multiply) {
   const Tiles mine = team.tiles(65, 6, 256, 64, 524288 > tessera_second_cache());
   for (std::int64_t d = mine.left; d < mine.right; d += 64) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
+      for (std::int64_t row = 0; row < 6; ++row) {
+        for (std::int64_t column = 0; column < 64; column += 16) {
+          v_fetch_line(d_transformer_blocks_ffn_linear1_einsum, (n + row) * 256 + (d + column));
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -9734,6 +10122,7 @@ static void transformer_blocks_ffn_linear1_backward_input_gradient(const Team& t
         v_fetch_near(transformer_blocks_ffn_linear1_weight_packed_transposed, d * 512 + m * 64 + 528);
         v_fetch_near(transformer_blocks_ffn_linear1_weight_packed_transposed, d * 512 + m * 64 + 544);
         v_fetch_near(transformer_blocks_ffn_linear1_weight_packed_transposed, d * 512 + m * 64 + 560);
+        v_fetch_line(d_transformer_blocks_ffn_multiply, n * 512 + 3072 + m * 6);
         const vec x0 = v_set(d_transformer_blocks_ffn_multiply[n * 512 + m]);
         const vec x1 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 64));
         sum0 = v_fma(x0, x1, sum0);
@@ -9795,6 +10184,11 @@ static void transformer_blocks_ffn_linear1_backward_input_gradient(const Team& t
       v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 1328), sum23);
     }
     if (mine.end > 60) {
+      for (std::int64_t row = 0; row < 5; ++row) {
+        for (std::int64_t column = 0; column < 64; column += 16) {
+          v_fetch_line(d_transformer_blocks_ffn_linear1_einsum, row * 256 + (d + column) + 15360);
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -9978,15 +10372,21 @@ static void transformer_blocks_norm2_backward_input_gradient(const real* d_trans
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
+[[gnu::noinline]]
 static void transformer_blocks_attention_backward_3_input_gradient(const Team& team,
+                                                                   real* d_transformer_blocks_attention_rearrange,
                                                                    const real* d_transformer_blocks_attention_out_proj_einsum,
-                                                                   const real* transformer_blocks_attention_divide,
-                                                                   real* d_transformer_blocks_attention_rearrange) {
+                                                                   const real* transformer_blocks_attention_divide) {
   const std::int64_t begin = team.begin(65, 13);
   const std::int64_t end = team.end(65, 13);
   v_fetch(transformer_blocks_attention_divide, 33800);
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t n = begin; n < end; n += 13) {
+      for (std::int64_t row = 0; row < 13; ++row) {
+        for (std::int64_t column = 0; column < 32; column += 16) {
+          v_fetch_line(d_transformer_blocks_attention_rearrange, h * 32 + (n + row) * 768 + column + 512);
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -10254,10 +10654,16 @@ static void transformer_blocks_norm1_backward_input_gradient(const real* d_trans
 }
 
 // b < B, n < N=64, c < C*P*P=48, d < D=256 (summed); lanes along c
-static void patch_embed_backward(const real* patch_embed_weight_packed_transposed,
-                                 const real* d_transformer_blocks_carry_next, real* d_patch_embed_einsum) {
+[[gnu::noinline]]
+static void patch_embed_backward(real* d_patch_embed_einsum, const real* patch_embed_weight_packed_transposed,
+                                 const real* d_transformer_blocks_carry_next) {
   v_fetch(d_transformer_blocks_carry_next, 16640);
   for (std::int64_t n = 0; n < 64; n += 8) {
+    for (std::int64_t row = 0; row < 8; ++row) {
+      for (std::int64_t column = 0; column < 48; column += 16) {
+        v_fetch_line(d_patch_embed_einsum, (n + row) * 48 + column);
+      }
+    }
     vec sum0 = v_zero();
     vec sum1 = v_zero();
     vec sum2 = v_zero();
@@ -10284,6 +10690,10 @@ static void patch_embed_backward(const real* patch_embed_weight_packed_transpose
     vec sum23 = v_zero();
     for (std::int64_t d = 0; d < 256; ++d) {
       v_fetch_line(patch_embed_weight_packed_transposed, 12288 + n * 192 + d * 6);
+      v_fetch_near(patch_embed_weight_packed_transposed, d * 48 + 384);
+      v_fetch_near(patch_embed_weight_packed_transposed, d * 48 + 400);
+      v_fetch_near(patch_embed_weight_packed_transposed, d * 48 + 416);
+      v_fetch_line(d_transformer_blocks_carry_next, n * 256 + 256 + 2048 + d * 8);
       const vec x0 = v_set(d_transformer_blocks_carry_next[n * 256 + d + 256]);
       const vec x1 = v_load(patch_embed_weight_packed_transposed + d * 48);
       sum0 = v_fma(x0, x1, sum0);
@@ -10419,10 +10829,16 @@ static void update(const std::int64_t begin, const std::int64_t end, const real*
 }
 
 // b < B, n < N=64, d < D=256, c < C*P*P=48 (summed); lanes along d
-static void patch_embed_forward_inspect(const real* patch_embed_weight_packed, const real* rearrange,
-                                        real* patch_embed_einsum) {
+[[gnu::noinline]]
+static void patch_embed_forward_inspect(real* patch_embed_einsum, const real* patch_embed_weight_packed,
+                                        const real* rearrange) {
   for (std::int64_t d = 0; d < 256; d += 64) {
     for (std::int64_t n = 0; n < 60; n += 6) {
+      for (std::int64_t row = 0; row < 6; ++row) {
+        for (std::int64_t column = 0; column < 64; column += 16) {
+          v_fetch_line(patch_embed_einsum, (n + row) * 256 + (d + column));
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -10449,6 +10865,7 @@ static void patch_embed_forward_inspect(const real* patch_embed_weight_packed, c
       vec sum23 = v_zero();
       for (std::int64_t c = 0; c < 48; ++c) {
         v_fetch_line(patch_embed_weight_packed, d * 48 + 3072 + n * 48 + c * 6);
+        v_fetch_line(rearrange, n * 48 + 288 + c * 6);
         const vec x0 = v_set(rearrange[n * 48 + c]);
         const vec x1 = v_load(patch_embed_weight_packed + (d * 48 + c * 64));
         sum0 = v_fma(x0, x1, sum0);
@@ -10510,6 +10927,11 @@ static void patch_embed_forward_inspect(const real* patch_embed_weight_packed, c
       v_store(patch_embed_einsum + (n * 256 + d + 1328), sum23);
     }
     {
+      for (std::int64_t row = 0; row < 4; ++row) {
+        for (std::int64_t column = 0; column < 64; column += 16) {
+          v_fetch_line(patch_embed_einsum, row * 256 + (d + column) + 15360);
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -10857,13 +11279,20 @@ static void transformer_blocks_attention_forward_4_inspect(const Team& team,
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
-static void transformer_blocks_attention_forward_5_inspect(const Team& team, const real* attention_0,
-                                                           const real* transformer_blocks_attention_add,
-                                                           real* transformer_blocks_attention_rearrange) {
+[[gnu::noinline]]
+static void transformer_blocks_attention_forward_5_inspect(const Team& team,
+                                                           real* transformer_blocks_attention_rearrange,
+                                                           const real* attention_0,
+                                                           const real* transformer_blocks_attention_add) {
   const std::int64_t begin = team.begin(65, 13);
   const std::int64_t end = team.end(65, 13);
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t n = begin; n < end; n += 13) {
+      for (std::int64_t row = 0; row < 13; ++row) {
+        for (std::int64_t column = 0; column < 32; column += 16) {
+          v_fetch_line(transformer_blocks_attention_rearrange, h * 32 + (n + row) * 256 + column);
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -11190,13 +11619,19 @@ static void transformer_blocks_norm2_forward(const real* transformer_blocks_add,
 }
 
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
+[[gnu::noinline]]
 static void transformer_blocks_ffn_linear1_forward_inspect(const Team& team,
+                                                           real* transformer_blocks_ffn_linear1_einsum,
                                                            const real* transformer_blocks_ffn_linear1_weight_packed,
-                                                           const real* transformer_blocks_norm2_add,
-                                                           real* transformer_blocks_ffn_linear1_einsum) {
+                                                           const real* transformer_blocks_norm2_add) {
   const Tiles mine = team.tiles(65, 6, 512, 64, 524288 > tessera_second_cache());
   for (std::int64_t m = mine.left; m < mine.right; m += 64) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
+      for (std::int64_t row = 0; row < 6; ++row) {
+        for (std::int64_t column = 0; column < 64; column += 16) {
+          v_fetch_line(transformer_blocks_ffn_linear1_einsum, (n + row) * 512 + (m + column));
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -11223,6 +11658,11 @@ static void transformer_blocks_ffn_linear1_forward_inspect(const Team& team,
       vec sum23 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
         v_fetch_line(transformer_blocks_ffn_linear1_weight_packed, m * 256 + 16384 + n * 256 + d * 6);
+        v_fetch_near(transformer_blocks_ffn_linear1_weight_packed, m * 256 + d * 64 + 512);
+        v_fetch_near(transformer_blocks_ffn_linear1_weight_packed, m * 256 + d * 64 + 528);
+        v_fetch_near(transformer_blocks_ffn_linear1_weight_packed, m * 256 + d * 64 + 544);
+        v_fetch_near(transformer_blocks_ffn_linear1_weight_packed, m * 256 + d * 64 + 560);
+        v_fetch_line(transformer_blocks_norm2_add, n * 256 + 1536 + d * 6);
         const vec x0 = v_set(transformer_blocks_norm2_add[n * 256 + d]);
         const vec x1 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 64));
         sum0 = v_fma(x0, x1, sum0);
@@ -11284,6 +11724,11 @@ static void transformer_blocks_ffn_linear1_forward_inspect(const Team& team,
       v_store(transformer_blocks_ffn_linear1_einsum + (n * 512 + m + 2608), sum23);
     }
     if (mine.end > 60) {
+      for (std::int64_t row = 0; row < 5; ++row) {
+        for (std::int64_t column = 0; column < 64; column += 16) {
+          v_fetch_line(transformer_blocks_ffn_linear1_einsum, row * 512 + (m + column) + 30720);
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -11306,6 +11751,10 @@ static void transformer_blocks_ffn_linear1_forward_inspect(const Team& team,
       vec sum19 = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
         v_fetch_line(transformer_blocks_ffn_linear1_weight_packed, m * 256 + 16384 + 15360 + d * 6);
+        v_fetch_near(transformer_blocks_ffn_linear1_weight_packed, m * 256 + d * 64 + 512);
+        v_fetch_near(transformer_blocks_ffn_linear1_weight_packed, m * 256 + d * 64 + 528);
+        v_fetch_near(transformer_blocks_ffn_linear1_weight_packed, m * 256 + d * 64 + 544);
+        v_fetch_near(transformer_blocks_ffn_linear1_weight_packed, m * 256 + d * 64 + 560);
         const vec x10 = v_set(transformer_blocks_norm2_add[d + 15360]);
         const vec x11 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 64));
         sum0 = v_fma(x10, x11, sum0);
@@ -11435,13 +11884,19 @@ static void transformer_blocks_ffn_linear1_forward_2(const real* transformer_blo
 }
 
 // b < B, n < N+1=65, d < D=256, m < M=512 (summed); lanes along d
+[[gnu::noinline]]
 static void transformer_blocks_ffn_linear2_forward_inspect(const Team& team,
+                                                           real* transformer_blocks_ffn_linear2_einsum,
                                                            const real* transformer_blocks_ffn_linear2_weight_packed,
-                                                           const real* transformer_blocks_ffn_gelu,
-                                                           real* transformer_blocks_ffn_linear2_einsum) {
+                                                           const real* transformer_blocks_ffn_gelu) {
   const Tiles mine = team.tiles(65, 6, 256, 64, 524288 > tessera_second_cache());
   for (std::int64_t d = mine.left; d < mine.right; d += 64) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
+      for (std::int64_t row = 0; row < 6; ++row) {
+        for (std::int64_t column = 0; column < 64; column += 16) {
+          v_fetch_line(transformer_blocks_ffn_linear2_einsum, (n + row) * 256 + (d + column));
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -11472,6 +11927,7 @@ static void transformer_blocks_ffn_linear2_forward_inspect(const Team& team,
         v_fetch_near(transformer_blocks_ffn_linear2_weight_packed, d * 512 + m * 64 + 528);
         v_fetch_near(transformer_blocks_ffn_linear2_weight_packed, d * 512 + m * 64 + 544);
         v_fetch_near(transformer_blocks_ffn_linear2_weight_packed, d * 512 + m * 64 + 560);
+        v_fetch_line(transformer_blocks_ffn_gelu, n * 512 + 3072 + m * 6);
         const vec x0 = v_set(transformer_blocks_ffn_gelu[n * 512 + m]);
         const vec x1 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 64));
         sum0 = v_fma(x0, x1, sum0);
@@ -11533,6 +11989,11 @@ static void transformer_blocks_ffn_linear2_forward_inspect(const Team& team,
       v_store(transformer_blocks_ffn_linear2_einsum + (n * 256 + d + 1328), sum23);
     }
     if (mine.end > 60) {
+      for (std::int64_t row = 0; row < 5; ++row) {
+        for (std::int64_t column = 0; column < 64; column += 16) {
+          v_fetch_line(transformer_blocks_ffn_linear2_einsum, row * 256 + (d + column) + 15360);
+        }
+      }
       vec sum0 = v_zero();
       vec sum1 = v_zero();
       vec sum2 = v_zero();
@@ -11968,8 +12429,8 @@ void vit_cifar_forward_avx512(const float* packed, const float* images, const st
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
     rearrange_forward(images + image * 3072, rearrange + place * 150816);
-    patch_embed_forward(packed + 37136, rearrange + place * 150816, packed, packed + 256,
-                        transformer_blocks_carry + image * 150816);
+    patch_embed_forward(transformer_blocks_carry + image * 150816, packed + 37136, rearrange + place * 150816, packed,
+                        packed + 256);
     add_forward(packed + 36880, packed + 256, transformer_blocks_carry + image * 150816);
   }
   // transformer_blocks: 5 layers
@@ -11985,30 +12446,31 @@ void vit_cifar_forward_avx512(const float* packed, const float* images, const st
                                              transformer_blocks_norm1_add + team.first * 150816);
           }
           team.wait();
-          transformer_blocks_attention_forward(team, packed + 49424 + layer * 196608,
+          transformer_blocks_attention_forward(team, transformer_blocks_attention_add + team.first * 150816,
+                                               packed + 49424 + layer * 196608,
                                                transformer_blocks_norm1_add + team.first * 150816,
-                                               packed + 19968 + layer * 768,
-                                               transformer_blocks_attention_add + team.first * 150816);
+                                               packed + 19968 + layer * 768);
           team.wait();
           if (team.part == 0) {
             transformer_blocks_attention_forward_2(transformer_blocks_attention_add + team.first * 150816,
                                                    transformer_blocks_attention_copy + team.first * 150816);
           }
           team.wait();
-          transformer_blocks_attention_forward_3(team, transformer_blocks_attention_add + team.first * 150816,
-                                                 transformer_blocks_attention_copy + team.first * 150816,
-                                                 transformer_blocks_attention_einsum + team.first * 150816);
+          transformer_blocks_attention_forward_3(team, transformer_blocks_attention_einsum + team.first * 150816,
+                                                 transformer_blocks_attention_add + team.first * 150816,
+                                                 transformer_blocks_attention_copy + team.first * 150816);
           team.wait();
           transformer_blocks_attention_forward_4(team, transformer_blocks_attention_einsum + team.first * 150816,
                                                  transformer_blocks_attention_divide + team.first * 150816);
           team.wait();
-          transformer_blocks_attention_forward_5(team, transformer_blocks_attention_divide + team.first * 150816,
-                                                 transformer_blocks_attention_add + team.first * 150816,
-                                                 transformer_blocks_attention_rearrange + team.first * 150816);
+          transformer_blocks_attention_forward_5(team, transformer_blocks_attention_rearrange + team.first * 150816,
+                                                 transformer_blocks_attention_divide + team.first * 150816,
+                                                 transformer_blocks_attention_add + team.first * 150816);
           team.wait();
-          transformer_blocks_attention_out_proj_forward(team, packed + 1229072 + layer * 65536,
-                                                        transformer_blocks_attention_rearrange + team.first * 150816,
-                                                        transformer_blocks_attention_out_proj_einsum + team.first * 150816);
+          transformer_blocks_attention_out_proj_forward(team,
+                                                        transformer_blocks_attention_out_proj_einsum + team.first * 150816,
+                                                        packed + 1229072 + layer * 65536,
+                                                        transformer_blocks_attention_rearrange + team.first * 150816);
           team.wait();
           if (team.part == 0) {
             transformer_blocks_attention_out_proj_forward_2(transformer_blocks_carry + layer % 2 * 16640 + image * 150816,
@@ -12019,16 +12481,17 @@ void vit_cifar_forward_avx512(const float* packed, const float* images, const st
                                                             transformer_blocks_norm2_add + team.first * 150816);
           }
           team.wait();
-          transformer_blocks_ffn_linear1_forward(team, packed + 1622288 + layer * 131072,
+          transformer_blocks_ffn_linear1_forward(team, transformer_blocks_ffn_gelu + team.first * 150816,
+                                                 packed + 1622288 + layer * 131072,
                                                  transformer_blocks_norm2_add + team.first * 150816,
-                                                 packed + 29184 + layer * 512,
-                                                 transformer_blocks_ffn_gelu + team.first * 150816);
+                                                 packed + 29184 + layer * 512);
           team.wait();
-          transformer_blocks_ffn_linear2_forward(team, packed + 2408720 + layer * 131072,
+          transformer_blocks_ffn_linear2_forward(team,
+                                                 transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 150816,
+                                                 packed + 2408720 + layer * 131072,
                                                  transformer_blocks_ffn_gelu + team.first * 150816,
                                                  transformer_blocks_add + team.first * 150816,
-                                                 packed + 32256 + layer * 256,
-                                                 transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 150816);
+                                                 packed + 32256 + layer * 256);
           team.wait();
         }
       }
@@ -12044,27 +12507,27 @@ void vit_cifar_forward_avx512(const float* packed, const float* images, const st
                                              packed + 19712, transformer_blocks_5_norm1_add + team.first * 150816);
         }
         team.wait();
-        transformer_blocks_5_attention_forward(team, packed + 1032464,
-                                               transformer_blocks_5_norm1_add + team.first * 150816, packed + 23808,
-                                               transformer_blocks_5_attention_add + team.first * 150816);
+        transformer_blocks_5_attention_forward(team, transformer_blocks_5_attention_add + team.first * 150816,
+                                               packed + 1032464, transformer_blocks_5_norm1_add + team.first * 150816,
+                                               packed + 23808);
         team.wait();
         if (team.part == 0) {
           transformer_blocks_5_attention_forward_2(transformer_blocks_5_attention_add + team.first * 150816,
                                                    transformer_blocks_5_attention_copy + team.first * 150816);
-          transformer_blocks_5_attention_forward_3(transformer_blocks_5_attention_add + team.first * 150816,
-                                                   transformer_blocks_5_attention_copy + team.first * 150816,
-                                                   transformer_blocks_5_attention_einsum + team.first * 150816);
+          transformer_blocks_5_attention_forward_3(transformer_blocks_5_attention_einsum + team.first * 150816,
+                                                   transformer_blocks_5_attention_add + team.first * 150816,
+                                                   transformer_blocks_5_attention_copy + team.first * 150816);
           transformer_blocks_5_attention_forward_4(transformer_blocks_5_attention_einsum + team.first * 150816,
                                                    transformer_blocks_5_attention_divide + team.first * 150816);
-          transformer_blocks_5_attention_forward_5(transformer_blocks_5_attention_divide + team.first * 150816,
-                                                   transformer_blocks_5_attention_add + team.first * 150816,
-                                                   transformer_blocks_5_attention_rearrange + team.first * 150816);
+          transformer_blocks_5_attention_forward_5(transformer_blocks_5_attention_rearrange + team.first * 150816,
+                                                   transformer_blocks_5_attention_divide + team.first * 150816,
+                                                   transformer_blocks_5_attention_add + team.first * 150816);
         }
         team.wait();
         transformer_blocks_5_attention_out_proj_forward(team,
+                                                        transformer_blocks_5_attention_out_proj_einsum + team.first * 150816,
                                                         transformer_blocks_5_attention_rearrange + team.first * 150816,
-                                                        packed + 1556752,
-                                                        transformer_blocks_5_attention_out_proj_einsum + team.first * 150816);
+                                                        packed + 1556752);
         team.wait();
         if (team.part == 0) {
           transformer_blocks_5_attention_out_proj_forward_2(transformer_blocks_carry + 16640 + image * 150816,
@@ -12075,13 +12538,12 @@ void vit_cifar_forward_avx512(const float* packed, const float* images, const st
                                                             transformer_blocks_5_norm2_add + team.first * 150816);
         }
         team.wait();
-        transformer_blocks_5_ffn_linear1_forward(team, transformer_blocks_5_norm2_add + team.first * 150816,
-                                                 packed + 2277648, packed + 31744,
-                                                 transformer_blocks_5_ffn_gelu + team.first * 150816);
+        transformer_blocks_5_ffn_linear1_forward(team, transformer_blocks_5_ffn_gelu + team.first * 150816,
+                                                 transformer_blocks_5_norm2_add + team.first * 150816, packed + 2277648,
+                                                 packed + 31744);
         team.wait();
-        transformer_blocks_5_ffn_linear2_forward(team, transformer_blocks_5_ffn_gelu + team.first * 150816,
-                                                 packed + 3064080,
-                                                 transformer_blocks_5_ffn_linear2_einsum + team.first * 150816);
+        transformer_blocks_5_ffn_linear2_forward(team, transformer_blocks_5_ffn_linear2_einsum + team.first * 150816,
+                                                 transformer_blocks_5_ffn_gelu + team.first * 150816, packed + 3064080);
         team.wait();
         if (team.part == 0) {
           transformer_blocks_5_ffn_linear2_forward_2(transformer_blocks_5_add + team.first * 150816,
@@ -12155,8 +12617,8 @@ void vit_cifar_evaluate_avx512(const float* packed, const float* images, const s
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
     rearrange_forward(images + image * 3072, rearrange + place * 150816);
-    patch_embed_forward(packed + 37136, rearrange + place * 150816, packed, packed + 256,
-                        transformer_blocks_carry + image * 150816);
+    patch_embed_forward(transformer_blocks_carry + image * 150816, packed + 37136, rearrange + place * 150816, packed,
+                        packed + 256);
     add_forward(packed + 36880, packed + 256, transformer_blocks_carry + image * 150816);
   }
   // transformer_blocks: 5 layers
@@ -12172,30 +12634,31 @@ void vit_cifar_evaluate_avx512(const float* packed, const float* images, const s
                                              transformer_blocks_norm1_add + team.first * 150816);
           }
           team.wait();
-          transformer_blocks_attention_forward(team, packed + 49424 + layer * 196608,
+          transformer_blocks_attention_forward(team, transformer_blocks_attention_add + team.first * 150816,
+                                               packed + 49424 + layer * 196608,
                                                transformer_blocks_norm1_add + team.first * 150816,
-                                               packed + 19968 + layer * 768,
-                                               transformer_blocks_attention_add + team.first * 150816);
+                                               packed + 19968 + layer * 768);
           team.wait();
           if (team.part == 0) {
             transformer_blocks_attention_forward_2(transformer_blocks_attention_add + team.first * 150816,
                                                    transformer_blocks_attention_copy + team.first * 150816);
           }
           team.wait();
-          transformer_blocks_attention_forward_3(team, transformer_blocks_attention_add + team.first * 150816,
-                                                 transformer_blocks_attention_copy + team.first * 150816,
-                                                 transformer_blocks_attention_einsum + team.first * 150816);
+          transformer_blocks_attention_forward_3(team, transformer_blocks_attention_einsum + team.first * 150816,
+                                                 transformer_blocks_attention_add + team.first * 150816,
+                                                 transformer_blocks_attention_copy + team.first * 150816);
           team.wait();
           transformer_blocks_attention_forward_4(team, transformer_blocks_attention_einsum + team.first * 150816,
                                                  transformer_blocks_attention_divide + team.first * 150816);
           team.wait();
-          transformer_blocks_attention_forward_5(team, transformer_blocks_attention_divide + team.first * 150816,
-                                                 transformer_blocks_attention_add + team.first * 150816,
-                                                 transformer_blocks_attention_rearrange + team.first * 150816);
+          transformer_blocks_attention_forward_5(team, transformer_blocks_attention_rearrange + team.first * 150816,
+                                                 transformer_blocks_attention_divide + team.first * 150816,
+                                                 transformer_blocks_attention_add + team.first * 150816);
           team.wait();
-          transformer_blocks_attention_out_proj_forward(team, packed + 1229072 + layer * 65536,
-                                                        transformer_blocks_attention_rearrange + team.first * 150816,
-                                                        transformer_blocks_attention_out_proj_einsum + team.first * 150816);
+          transformer_blocks_attention_out_proj_forward(team,
+                                                        transformer_blocks_attention_out_proj_einsum + team.first * 150816,
+                                                        packed + 1229072 + layer * 65536,
+                                                        transformer_blocks_attention_rearrange + team.first * 150816);
           team.wait();
           if (team.part == 0) {
             transformer_blocks_attention_out_proj_forward_2(transformer_blocks_carry + layer % 2 * 16640 + image * 150816,
@@ -12206,16 +12669,17 @@ void vit_cifar_evaluate_avx512(const float* packed, const float* images, const s
                                                             transformer_blocks_norm2_add + team.first * 150816);
           }
           team.wait();
-          transformer_blocks_ffn_linear1_forward(team, packed + 1622288 + layer * 131072,
+          transformer_blocks_ffn_linear1_forward(team, transformer_blocks_ffn_gelu + team.first * 150816,
+                                                 packed + 1622288 + layer * 131072,
                                                  transformer_blocks_norm2_add + team.first * 150816,
-                                                 packed + 29184 + layer * 512,
-                                                 transformer_blocks_ffn_gelu + team.first * 150816);
+                                                 packed + 29184 + layer * 512);
           team.wait();
-          transformer_blocks_ffn_linear2_forward(team, packed + 2408720 + layer * 131072,
+          transformer_blocks_ffn_linear2_forward(team,
+                                                 transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 150816,
+                                                 packed + 2408720 + layer * 131072,
                                                  transformer_blocks_ffn_gelu + team.first * 150816,
                                                  transformer_blocks_add + team.first * 150816,
-                                                 packed + 32256 + layer * 256,
-                                                 transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 150816);
+                                                 packed + 32256 + layer * 256);
           team.wait();
         }
       }
@@ -12231,27 +12695,27 @@ void vit_cifar_evaluate_avx512(const float* packed, const float* images, const s
                                              packed + 19712, transformer_blocks_5_norm1_add + team.first * 150816);
         }
         team.wait();
-        transformer_blocks_5_attention_forward(team, packed + 1032464,
-                                               transformer_blocks_5_norm1_add + team.first * 150816, packed + 23808,
-                                               transformer_blocks_5_attention_add + team.first * 150816);
+        transformer_blocks_5_attention_forward(team, transformer_blocks_5_attention_add + team.first * 150816,
+                                               packed + 1032464, transformer_blocks_5_norm1_add + team.first * 150816,
+                                               packed + 23808);
         team.wait();
         if (team.part == 0) {
           transformer_blocks_5_attention_forward_2(transformer_blocks_5_attention_add + team.first * 150816,
                                                    transformer_blocks_5_attention_copy + team.first * 150816);
-          transformer_blocks_5_attention_forward_3(transformer_blocks_5_attention_add + team.first * 150816,
-                                                   transformer_blocks_5_attention_copy + team.first * 150816,
-                                                   transformer_blocks_5_attention_einsum + team.first * 150816);
+          transformer_blocks_5_attention_forward_3(transformer_blocks_5_attention_einsum + team.first * 150816,
+                                                   transformer_blocks_5_attention_add + team.first * 150816,
+                                                   transformer_blocks_5_attention_copy + team.first * 150816);
           transformer_blocks_5_attention_forward_4(transformer_blocks_5_attention_einsum + team.first * 150816,
                                                    transformer_blocks_5_attention_divide + team.first * 150816);
-          transformer_blocks_5_attention_forward_5(transformer_blocks_5_attention_divide + team.first * 150816,
-                                                   transformer_blocks_5_attention_add + team.first * 150816,
-                                                   transformer_blocks_5_attention_rearrange + team.first * 150816);
+          transformer_blocks_5_attention_forward_5(transformer_blocks_5_attention_rearrange + team.first * 150816,
+                                                   transformer_blocks_5_attention_divide + team.first * 150816,
+                                                   transformer_blocks_5_attention_add + team.first * 150816);
         }
         team.wait();
         transformer_blocks_5_attention_out_proj_forward(team,
+                                                        transformer_blocks_5_attention_out_proj_einsum + team.first * 150816,
                                                         transformer_blocks_5_attention_rearrange + team.first * 150816,
-                                                        packed + 1556752,
-                                                        transformer_blocks_5_attention_out_proj_einsum + team.first * 150816);
+                                                        packed + 1556752);
         team.wait();
         if (team.part == 0) {
           transformer_blocks_5_attention_out_proj_forward_2(transformer_blocks_carry + 16640 + image * 150816,
@@ -12262,13 +12726,12 @@ void vit_cifar_evaluate_avx512(const float* packed, const float* images, const s
                                                             transformer_blocks_5_norm2_add + team.first * 150816);
         }
         team.wait();
-        transformer_blocks_5_ffn_linear1_forward(team, transformer_blocks_5_norm2_add + team.first * 150816,
-                                                 packed + 2277648, packed + 31744,
-                                                 transformer_blocks_5_ffn_gelu + team.first * 150816);
+        transformer_blocks_5_ffn_linear1_forward(team, transformer_blocks_5_ffn_gelu + team.first * 150816,
+                                                 transformer_blocks_5_norm2_add + team.first * 150816, packed + 2277648,
+                                                 packed + 31744);
         team.wait();
-        transformer_blocks_5_ffn_linear2_forward(team, transformer_blocks_5_ffn_gelu + team.first * 150816,
-                                                 packed + 3064080,
-                                                 transformer_blocks_5_ffn_linear2_einsum + team.first * 150816);
+        transformer_blocks_5_ffn_linear2_forward(team, transformer_blocks_5_ffn_linear2_einsum + team.first * 150816,
+                                                 transformer_blocks_5_ffn_gelu + team.first * 150816, packed + 3064080);
         team.wait();
         if (team.part == 0) {
           transformer_blocks_5_ffn_linear2_forward_2(transformer_blocks_5_add + team.first * 150816,
@@ -12441,8 +12904,8 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
 #pragma omp parallel for schedule(static)
     for (std::int64_t image = 0; image < group.images; ++image) {
       rearrange_forward(images + group.first * 3072 + image * 3072, rearrange + image * 1324768);
-      patch_embed_forward_train(group.first + image, packed + 37136, rearrange + image * 1324768, parameters + 3182352,
-                                parameters + 3165712, random, transformer_blocks_carry + image * 1324768);
+      patch_embed_forward_train(group.first + image, transformer_blocks_carry + image * 1324768, packed + 37136,
+                                rearrange + image * 1324768, parameters + 3182352, parameters + 3165712, random);
       multiply_forward(group.first + image, parameters + 3194896, parameters + 3165712, random,
                        transformer_blocks_carry + image * 1324768);
       transformer_blocks_5_attention_backward_7(d_transformer_blocks_5_attention_rearrange + image * 1324768);
@@ -12463,20 +12926,20 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
                                                      transformer_blocks_norm1_add + team.first * 1324768);
             }
             team.wait();
-            transformer_blocks_attention_forward(team, packed + 49424 + layer * 196608,
+            transformer_blocks_attention_forward(team,
+                                                 transformer_blocks_attention_add + layer * 49920 + image * 1324768,
+                                                 packed + 49424 + layer * 196608,
                                                  transformer_blocks_norm1_add + team.first * 1324768,
-                                                 parameters + 2967824 - layer * 527104,
-                                                 transformer_blocks_attention_add + layer * 49920 + image * 1324768);
+                                                 parameters + 2967824 - layer * 527104);
             team.wait();
             if (team.part == 0) {
               transformer_blocks_attention_forward_2(transformer_blocks_attention_add + layer * 49920 + image * 1324768,
                                                      transformer_blocks_attention_copy + team.first * 1324768);
             }
             team.wait();
-            transformer_blocks_attention_forward_3(team,
+            transformer_blocks_attention_forward_3(team, transformer_blocks_attention_einsum + team.first * 1324768,
                                                    transformer_blocks_attention_add + layer * 49920 + image * 1324768,
-                                                   transformer_blocks_attention_copy + team.first * 1324768,
-                                                   transformer_blocks_attention_einsum + team.first * 1324768);
+                                                   transformer_blocks_attention_copy + team.first * 1324768);
             team.wait();
             transformer_blocks_attention_forward_4_train(team, group.first + image, layer,
                                                          transformer_blocks_attention_einsum + team.first * 1324768,
@@ -12485,13 +12948,14 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
                                                          transformer_blocks_attention_multiply + layer * 33808 + image * 1324768);
             team.wait();
             transformer_blocks_attention_forward_5_train(team,
+                                                         transformer_blocks_attention_rearrange + layer * 16640 + image * 1324768,
                                                          transformer_blocks_attention_multiply + layer * 33808 + image * 1324768,
-                                                         transformer_blocks_attention_add + layer * 49920 + image * 1324768,
-                                                         transformer_blocks_attention_rearrange + layer * 16640 + image * 1324768);
+                                                         transformer_blocks_attention_add + layer * 49920 + image * 1324768);
             team.wait();
-            transformer_blocks_attention_out_proj_forward(team, packed + 1229072 + layer * 65536,
-                                                          transformer_blocks_attention_rearrange + layer * 16640 + image * 1324768,
-                                                          transformer_blocks_attention_out_proj_einsum + team.first * 1324768);
+            transformer_blocks_attention_out_proj_forward(team,
+                                                          transformer_blocks_attention_out_proj_einsum + team.first * 1324768,
+                                                          packed + 1229072 + layer * 65536,
+                                                          transformer_blocks_attention_rearrange + layer * 16640 + image * 1324768);
             team.wait();
             if (team.part == 0) {
               transformer_blocks_attention_out_proj_forward_2_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1324768,
@@ -12506,18 +12970,18 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
             }
             team.wait();
             transformer_blocks_ffn_linear1_forward_train(team, group.first + image, layer,
+                                                         transformer_blocks_ffn_multiply + layer * 33280 + image * 1324768,
+                                                         transformer_blocks_ffn_gelu + team.first * 1324768,
                                                          packed + 1622288 + layer * 131072,
                                                          transformer_blocks_norm2_add + team.first * 1324768,
-                                                         parameters + 2769936 - layer * 527104, random,
-                                                         transformer_blocks_ffn_multiply + layer * 33280 + image * 1324768,
-                                                         transformer_blocks_ffn_gelu + team.first * 1324768);
+                                                         parameters + 2769936 - layer * 527104, random);
             team.wait();
             transformer_blocks_ffn_linear2_forward_train(team, group.first + image, layer,
+                                                         transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 1324768,
                                                          packed + 2408720 + layer * 131072,
                                                          transformer_blocks_ffn_gelu + team.first * 1324768,
                                                          parameters + 2638608 - layer * 527104, random,
-                                                         transformer_blocks_add + team.first * 1324768,
-                                                         transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 1324768);
+                                                         transformer_blocks_add + team.first * 1324768);
             team.wait();
           }
         }
@@ -12536,30 +13000,30 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
                                                      transformer_blocks_5_norm1_add + image * 1324768);
           }
           team.wait();
-          transformer_blocks_5_attention_forward(team, packed + 1032464,
-                                                 transformer_blocks_5_norm1_add + image * 1324768, parameters + 332304,
-                                                 transformer_blocks_5_attention_add + team.first * 1324768);
+          transformer_blocks_5_attention_forward(team, transformer_blocks_5_attention_add + team.first * 1324768,
+                                                 packed + 1032464, transformer_blocks_5_norm1_add + image * 1324768,
+                                                 parameters + 332304);
           team.wait();
           if (team.part == 0) {
             transformer_blocks_5_attention_forward_2(transformer_blocks_5_attention_add + team.first * 1324768,
                                                      transformer_blocks_5_attention_copy + team.first * 1324768);
-            transformer_blocks_5_attention_forward_3(transformer_blocks_5_attention_add + team.first * 1324768,
-                                                     transformer_blocks_5_attention_copy + team.first * 1324768,
-                                                     transformer_blocks_5_attention_einsum + team.first * 1324768);
+            transformer_blocks_5_attention_forward_3(transformer_blocks_5_attention_einsum + team.first * 1324768,
+                                                     transformer_blocks_5_attention_add + team.first * 1324768,
+                                                     transformer_blocks_5_attention_copy + team.first * 1324768);
             transformer_blocks_5_attention_forward_4_train(group.first + image,
                                                            transformer_blocks_5_attention_einsum + team.first * 1324768,
                                                            transformer_blocks_5_attention_divide + team.first * 1324768,
                                                            random,
                                                            transformer_blocks_5_attention_multiply + team.first * 1324768);
-            transformer_blocks_5_attention_forward_5_train(transformer_blocks_5_attention_multiply + team.first * 1324768,
-                                                           transformer_blocks_5_attention_add + team.first * 1324768,
-                                                           transformer_blocks_5_attention_rearrange + image * 1324768);
+            transformer_blocks_5_attention_forward_5_train(transformer_blocks_5_attention_rearrange + image * 1324768,
+                                                           transformer_blocks_5_attention_multiply + team.first * 1324768,
+                                                           transformer_blocks_5_attention_add + team.first * 1324768);
           }
           team.wait();
           transformer_blocks_5_attention_out_proj_forward(team,
+                                                          transformer_blocks_5_attention_out_proj_einsum + team.first * 1324768,
                                                           transformer_blocks_5_attention_rearrange + image * 1324768,
-                                                          packed + 1556752,
-                                                          transformer_blocks_5_attention_out_proj_einsum + team.first * 1324768);
+                                                          packed + 1556752);
           team.wait();
           if (team.part == 0) {
             transformer_blocks_5_attention_out_proj_forward_2_train(transformer_blocks_carry + 16640 + image * 1324768,
@@ -12573,14 +13037,13 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
           }
           team.wait();
           transformer_blocks_5_ffn_linear1_backward(team, group.first + image,
-                                                    transformer_blocks_5_norm2_add + image * 1324768, packed + 2277648,
-                                                    parameters + 134416, random,
                                                     transformer_blocks_5_ffn_gelu + image * 1324768,
-                                                    d_transformer_blocks_5_ffn_gelu_gradient + team.first * 1324768);
+                                                    d_transformer_blocks_5_ffn_gelu_gradient + team.first * 1324768,
+                                                    transformer_blocks_5_norm2_add + image * 1324768, packed + 2277648,
+                                                    parameters + 134416, random);
           team.wait();
-          transformer_blocks_5_ffn_linear2_forward(team, transformer_blocks_5_ffn_gelu + image * 1324768,
-                                                   packed + 3064080,
-                                                   transformer_blocks_5_ffn_linear2_einsum + team.first * 1324768);
+          transformer_blocks_5_ffn_linear2_forward(team, transformer_blocks_5_ffn_linear2_einsum + team.first * 1324768,
+                                                   transformer_blocks_5_ffn_gelu + image * 1324768, packed + 3064080);
           team.wait();
           if (team.part == 0) {
             transformer_blocks_5_ffn_linear2_forward_2_train(group.first + image,
@@ -12603,14 +13066,15 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
           }
           team.wait();
           transformer_blocks_5_ffn_linear2_backward(team, group.first + image,
+                                                    d_transformer_blocks_5_ffn_multiply_2 + image * 1324768,
                                                     d_transformer_blocks_5_ffn_multiply + image * 1324768,
                                                     packed + 3850512,
                                                     d_transformer_blocks_5_ffn_gelu_gradient + team.first * 1324768,
-                                                    random, d_transformer_blocks_5_ffn_multiply_2 + image * 1324768);
+                                                    random);
           team.wait();
-          transformer_blocks_5_ffn_linear1_backward_2(team, d_transformer_blocks_5_ffn_multiply_2 + image * 1324768,
-                                                      packed + 4636944,
-                                                      d_transformer_blocks_5_ffn_linear1_einsum + image * 1324768);
+          transformer_blocks_5_ffn_linear1_backward_2(team, d_transformer_blocks_5_ffn_linear1_einsum + image * 1324768,
+                                                      d_transformer_blocks_5_ffn_multiply_2 + image * 1324768,
+                                                      packed + 4636944);
           team.wait();
           if (team.part == 0) {
             transformer_blocks_5_norm2_backward(d_transformer_blocks_5_ffn_linear1_einsum + image * 1324768,
@@ -12621,16 +13085,17 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
                                                 d_transformer_blocks_5_add + image * 1324768);
           }
           team.wait();
-          transformer_blocks_5_attention_out_proj_backward(team, d_transformer_blocks_5_add + image * 1324768,
-                                                           packed + 5095696,
-                                                           d_transformer_blocks_5_attention_out_proj_einsum + team.first * 1324768);
+          transformer_blocks_5_attention_out_proj_backward(team,
+                                                           d_transformer_blocks_5_attention_out_proj_einsum + team.first * 1324768,
+                                                           d_transformer_blocks_5_add + image * 1324768,
+                                                           packed + 5095696);
           team.wait();
           if (team.part == 0) {
             transformer_blocks_5_attention_backward(transformer_blocks_5_attention_add + team.first * 1324768,
                                                     d_transformer_blocks_5_attention_copy + team.first * 1324768);
-            transformer_blocks_5_attention_backward_2(d_transformer_blocks_5_attention_out_proj_einsum + team.first * 1324768,
-                                                      d_transformer_blocks_5_attention_copy + team.first * 1324768,
-                                                      d_transformer_blocks_5_attention_einsum + team.first * 1324768);
+            transformer_blocks_5_attention_backward_2(d_transformer_blocks_5_attention_einsum + team.first * 1324768,
+                                                      d_transformer_blocks_5_attention_out_proj_einsum + team.first * 1324768,
+                                                      d_transformer_blocks_5_attention_copy + team.first * 1324768);
             transformer_blocks_5_attention_backward_3(d_transformer_blocks_5_attention_out_proj_einsum + team.first * 1324768,
                                                       transformer_blocks_5_attention_multiply + team.first * 1324768,
                                                       d_transformer_blocks_5_attention_rearrange + image * 1324768);
@@ -12639,17 +13104,17 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
                                                       random,
                                                       transformer_blocks_5_attention_divide + team.first * 1324768,
                                                       d_transformer_blocks_5_attention_multiply + team.first * 1324768);
-            transformer_blocks_5_attention_backward_5(d_transformer_blocks_5_attention_multiply + team.first * 1324768,
-                                                      transformer_blocks_5_attention_add + team.first * 1324768,
-                                                      d_transformer_blocks_5_attention_rearrange + image * 1324768);
+            transformer_blocks_5_attention_backward_5(d_transformer_blocks_5_attention_rearrange + image * 1324768,
+                                                      d_transformer_blocks_5_attention_multiply + team.first * 1324768,
+                                                      transformer_blocks_5_attention_add + team.first * 1324768);
             transformer_blocks_5_attention_backward_6(d_transformer_blocks_5_attention_multiply + team.first * 1324768,
                                                       transformer_blocks_5_attention_add + team.first * 1324768,
                                                       d_transformer_blocks_5_attention_rearrange + image * 1324768);
           }
           team.wait();
-          transformer_blocks_5_attention_backward_8(team, packed + 6144272,
-                                                    d_transformer_blocks_5_attention_rearrange + image * 1324768,
-                                                    d_transformer_blocks_5_attention_einsum_2 + image * 1324768);
+          transformer_blocks_5_attention_backward_8(team, d_transformer_blocks_5_attention_einsum_2 + image * 1324768,
+                                                    packed + 6144272,
+                                                    d_transformer_blocks_5_attention_rearrange + image * 1324768);
           team.wait();
           if (team.part == 0) {
             transformer_blocks_5_norm1_backward(d_transformer_blocks_5_attention_einsum_2 + image * 1324768,
@@ -12757,15 +13222,15 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
             }
             team.wait();
             transformer_blocks_ffn_linear2_backward(team, group.first + image, layer,
+                                                    d_transformer_blocks_ffn_linear2_copy + image * 1324768,
+                                                    d_transformer_blocks_ffn_multiply_2 + image * 1324768,
                                                     transformer_blocks_ffn_multiply + layer * 33280 + image * 1324768,
                                                     packed + 3195152 + layer * 131072,
-                                                    d_transformer_blocks_ffn_multiply + image * 1324768,
-                                                    d_transformer_blocks_ffn_linear2_copy + image * 1324768, random,
-                                                    d_transformer_blocks_ffn_multiply_2 + image * 1324768);
+                                                    d_transformer_blocks_ffn_multiply + image * 1324768, random);
             team.wait();
-            transformer_blocks_ffn_linear1_backward(team, packed + 3981584 + layer * 131072,
-                                                    d_transformer_blocks_ffn_multiply_2 + image * 1324768,
-                                                    d_transformer_blocks_ffn_linear1_einsum + image * 1324768);
+            transformer_blocks_ffn_linear1_backward(team, d_transformer_blocks_ffn_linear1_einsum + image * 1324768,
+                                                    packed + 3981584 + layer * 131072,
+                                                    d_transformer_blocks_ffn_multiply_2 + image * 1324768);
             team.wait();
             if (team.part == 0) {
               transformer_blocks_norm2_backward(d_transformer_blocks_ffn_linear1_einsum + image * 1324768,
@@ -12778,24 +13243,23 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
                                                 d_transformer_blocks_add + image * 1324768);
             }
             team.wait();
-            transformer_blocks_attention_out_proj_backward(team, packed + 4768016 + layer * 65536,
-                                                           d_transformer_blocks_add + image * 1324768,
-                                                           d_transformer_blocks_attention_out_proj_einsum + team.first * 1324768);
+            transformer_blocks_attention_out_proj_backward(team,
+                                                           d_transformer_blocks_attention_out_proj_einsum + team.first * 1324768,
+                                                           packed + 4768016 + layer * 65536,
+                                                           d_transformer_blocks_add + image * 1324768);
             team.wait();
             if (team.part == 0) {
               transformer_blocks_attention_backward(transformer_blocks_attention_add + layer * 49920 + image * 1324768,
                                                     d_transformer_blocks_attention_copy + team.first * 1324768);
             }
             team.wait();
-            transformer_blocks_attention_backward_2(team,
+            transformer_blocks_attention_backward_2(team, d_transformer_blocks_attention_einsum + team.first * 1324768,
                                                     d_transformer_blocks_attention_out_proj_einsum + team.first * 1324768,
-                                                    d_transformer_blocks_attention_copy + team.first * 1324768,
-                                                    d_transformer_blocks_attention_einsum + team.first * 1324768);
+                                                    d_transformer_blocks_attention_copy + team.first * 1324768);
             team.wait();
-            transformer_blocks_attention_backward_3(team,
+            transformer_blocks_attention_backward_3(team, d_transformer_blocks_attention_rearrange + image * 1324768,
                                                     d_transformer_blocks_attention_out_proj_einsum + team.first * 1324768,
-                                                    transformer_blocks_attention_multiply + layer * 33808 + image * 1324768,
-                                                    d_transformer_blocks_attention_rearrange + image * 1324768);
+                                                    transformer_blocks_attention_multiply + layer * 33808 + image * 1324768);
             team.wait();
             transformer_blocks_attention_backward_4(team, group.first + image, layer,
                                                     d_transformer_blocks_attention_einsum + team.first * 1324768,
@@ -12803,19 +13267,17 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
                                                     transformer_blocks_attention_divide + layer * 33808 + image * 1324768,
                                                     d_transformer_blocks_attention_multiply + team.first * 1324768);
             team.wait();
-            transformer_blocks_attention_backward_5(team,
+            transformer_blocks_attention_backward_5(team, d_transformer_blocks_attention_rearrange + image * 1324768,
                                                     d_transformer_blocks_attention_multiply + team.first * 1324768,
-                                                    transformer_blocks_attention_add + layer * 49920 + image * 1324768,
-                                                    d_transformer_blocks_attention_rearrange + image * 1324768);
+                                                    transformer_blocks_attention_add + layer * 49920 + image * 1324768);
             team.wait();
-            transformer_blocks_attention_backward_6(team,
+            transformer_blocks_attention_backward_6(team, d_transformer_blocks_attention_rearrange + image * 1324768,
                                                     d_transformer_blocks_attention_multiply + team.first * 1324768,
-                                                    transformer_blocks_attention_add + layer * 49920 + image * 1324768,
-                                                    d_transformer_blocks_attention_rearrange + image * 1324768);
+                                                    transformer_blocks_attention_add + layer * 49920 + image * 1324768);
             team.wait();
-            transformer_blocks_attention_backward_7(team, packed + 5161232 + layer * 196608,
-                                                    d_transformer_blocks_attention_rearrange + image * 1324768,
-                                                    d_transformer_blocks_attention_einsum_2 + image * 1324768);
+            transformer_blocks_attention_backward_7(team, d_transformer_blocks_attention_einsum_2 + image * 1324768,
+                                                    packed + 5161232 + layer * 196608,
+                                                    d_transformer_blocks_attention_rearrange + image * 1324768);
             team.wait();
             if (team.part == 0) {
               transformer_blocks_norm1_backward(d_transformer_blocks_attention_einsum_2 + image * 1324768,
@@ -13040,8 +13502,8 @@ void vit_cifar_input_gradient_avx512(const float* parameters, const float* packe
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
     rearrange_forward(images + image * 3072, rearrange + place * 952560);
-    patch_embed_forward(packed + 37136, rearrange + place * 952560, parameters + 3182352, parameters + 3165712,
-                        transformer_blocks_carry + image * 952560);
+    patch_embed_forward(transformer_blocks_carry + image * 952560, packed + 37136, rearrange + place * 952560,
+                        parameters + 3182352, parameters + 3165712);
     add_forward(parameters + 3194896, parameters + 3165712, transformer_blocks_carry + image * 952560);
     transformer_blocks_5_attention_backward_7(d_transformer_blocks_5_attention_rearrange + image * 952560);
   }
@@ -13061,32 +13523,31 @@ void vit_cifar_input_gradient_avx512(const float* parameters, const float* packe
                                                    transformer_blocks_norm1_add + team.first * 952560);
           }
           team.wait();
-          transformer_blocks_attention_forward(team, packed + 49424 + layer * 196608,
+          transformer_blocks_attention_forward(team, transformer_blocks_attention_add + layer * 49920 + image * 952560,
+                                               packed + 49424 + layer * 196608,
                                                transformer_blocks_norm1_add + team.first * 952560,
-                                               parameters + 2967824 - layer * 527104,
-                                               transformer_blocks_attention_add + layer * 49920 + image * 952560);
+                                               parameters + 2967824 - layer * 527104);
           team.wait();
           if (team.part == 0) {
             transformer_blocks_attention_forward_2(transformer_blocks_attention_add + layer * 49920 + image * 952560,
                                                    transformer_blocks_attention_copy + team.first * 952560);
           }
           team.wait();
-          transformer_blocks_attention_forward_3(team,
+          transformer_blocks_attention_forward_3(team, transformer_blocks_attention_einsum + team.first * 952560,
                                                  transformer_blocks_attention_add + layer * 49920 + image * 952560,
-                                                 transformer_blocks_attention_copy + team.first * 952560,
-                                                 transformer_blocks_attention_einsum + team.first * 952560);
+                                                 transformer_blocks_attention_copy + team.first * 952560);
           team.wait();
           transformer_blocks_attention_forward_4(team, transformer_blocks_attention_einsum + team.first * 952560,
                                                  transformer_blocks_attention_divide + layer * 33808 + image * 952560);
           team.wait();
-          transformer_blocks_attention_forward_5(team,
+          transformer_blocks_attention_forward_5(team, transformer_blocks_attention_rearrange + team.first * 952560,
                                                  transformer_blocks_attention_divide + layer * 33808 + image * 952560,
-                                                 transformer_blocks_attention_add + layer * 49920 + image * 952560,
-                                                 transformer_blocks_attention_rearrange + team.first * 952560);
+                                                 transformer_blocks_attention_add + layer * 49920 + image * 952560);
           team.wait();
-          transformer_blocks_attention_out_proj_forward(team, packed + 1229072 + layer * 65536,
-                                                        transformer_blocks_attention_rearrange + team.first * 952560,
-                                                        transformer_blocks_attention_out_proj_einsum + team.first * 952560);
+          transformer_blocks_attention_out_proj_forward(team,
+                                                        transformer_blocks_attention_out_proj_einsum + team.first * 952560,
+                                                        packed + 1229072 + layer * 65536,
+                                                        transformer_blocks_attention_rearrange + team.first * 952560);
           team.wait();
           if (team.part == 0) {
             transformer_blocks_attention_out_proj_forward_2_train(transformer_blocks_carry + layer % 2 * 16640 + image * 952560,
@@ -13100,17 +13561,19 @@ void vit_cifar_input_gradient_avx512(const float* parameters, const float* packe
                                                                   transformer_blocks_norm2_add + team.first * 952560);
           }
           team.wait();
-          transformer_blocks_ffn_linear1_forward_input_gradient(team, packed + 1622288 + layer * 131072,
-                                                                transformer_blocks_norm2_add + team.first * 952560,
-                                                                parameters + 2769936 - layer * 527104,
+          transformer_blocks_ffn_linear1_forward_input_gradient(team,
                                                                 transformer_blocks_ffn_linear1_add + layer * 33280 + image * 952560,
-                                                                transformer_blocks_ffn_gelu + team.first * 952560);
+                                                                transformer_blocks_ffn_gelu + team.first * 952560,
+                                                                packed + 1622288 + layer * 131072,
+                                                                transformer_blocks_norm2_add + team.first * 952560,
+                                                                parameters + 2769936 - layer * 527104);
           team.wait();
-          transformer_blocks_ffn_linear2_forward(team, packed + 2408720 + layer * 131072,
+          transformer_blocks_ffn_linear2_forward(team,
+                                                 transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 952560,
+                                                 packed + 2408720 + layer * 131072,
                                                  transformer_blocks_ffn_gelu + team.first * 952560,
                                                  transformer_blocks_add + team.first * 952560,
-                                                 parameters + 2638608 - layer * 527104,
-                                                 transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 952560);
+                                                 parameters + 2638608 - layer * 527104);
           team.wait();
         }
       }
@@ -13129,28 +13592,27 @@ void vit_cifar_input_gradient_avx512(const float* parameters, const float* packe
                                                    transformer_blocks_5_norm1_add + team.first * 952560);
         }
         team.wait();
-        transformer_blocks_5_attention_forward(team, packed + 1032464,
-                                               transformer_blocks_5_norm1_add + team.first * 952560,
-                                               parameters + 332304,
-                                               transformer_blocks_5_attention_add + team.first * 952560);
+        transformer_blocks_5_attention_forward(team, transformer_blocks_5_attention_add + team.first * 952560,
+                                               packed + 1032464, transformer_blocks_5_norm1_add + team.first * 952560,
+                                               parameters + 332304);
         team.wait();
         if (team.part == 0) {
           transformer_blocks_5_attention_forward_2(transformer_blocks_5_attention_add + team.first * 952560,
                                                    transformer_blocks_5_attention_copy + team.first * 952560);
-          transformer_blocks_5_attention_forward_3(transformer_blocks_5_attention_add + team.first * 952560,
-                                                   transformer_blocks_5_attention_copy + team.first * 952560,
-                                                   transformer_blocks_5_attention_einsum + team.first * 952560);
+          transformer_blocks_5_attention_forward_3(transformer_blocks_5_attention_einsum + team.first * 952560,
+                                                   transformer_blocks_5_attention_add + team.first * 952560,
+                                                   transformer_blocks_5_attention_copy + team.first * 952560);
           transformer_blocks_5_attention_forward_4(transformer_blocks_5_attention_einsum + team.first * 952560,
                                                    transformer_blocks_5_attention_divide + team.first * 952560);
-          transformer_blocks_5_attention_forward_5(transformer_blocks_5_attention_divide + team.first * 952560,
-                                                   transformer_blocks_5_attention_add + team.first * 952560,
-                                                   transformer_blocks_5_attention_rearrange + team.first * 952560);
+          transformer_blocks_5_attention_forward_5(transformer_blocks_5_attention_rearrange + team.first * 952560,
+                                                   transformer_blocks_5_attention_divide + team.first * 952560,
+                                                   transformer_blocks_5_attention_add + team.first * 952560);
         }
         team.wait();
         transformer_blocks_5_attention_out_proj_forward(team,
+                                                        transformer_blocks_5_attention_out_proj_einsum + team.first * 952560,
                                                         transformer_blocks_5_attention_rearrange + team.first * 952560,
-                                                        packed + 1556752,
-                                                        transformer_blocks_5_attention_out_proj_einsum + team.first * 952560);
+                                                        packed + 1556752);
         team.wait();
         if (team.part == 0) {
           transformer_blocks_5_attention_out_proj_forward_2_train(transformer_blocks_carry + 16640 + image * 952560,
@@ -13164,14 +13626,13 @@ void vit_cifar_input_gradient_avx512(const float* parameters, const float* packe
         }
         team.wait();
         transformer_blocks_5_ffn_linear1_backward_input_gradient(team,
-                                                                 transformer_blocks_5_norm2_add + team.first * 952560,
-                                                                 packed + 2277648, parameters + 134416,
                                                                  transformer_blocks_5_ffn_gelu + team.first * 952560,
-                                                                 d_transformer_blocks_5_ffn_gelu_gradient + team.first * 952560);
+                                                                 d_transformer_blocks_5_ffn_gelu_gradient + team.first * 952560,
+                                                                 transformer_blocks_5_norm2_add + team.first * 952560,
+                                                                 packed + 2277648, parameters + 134416);
         team.wait();
-        transformer_blocks_5_ffn_linear2_forward(team, transformer_blocks_5_ffn_gelu + team.first * 952560,
-                                                 packed + 3064080,
-                                                 transformer_blocks_5_ffn_linear2_einsum + team.first * 952560);
+        transformer_blocks_5_ffn_linear2_forward(team, transformer_blocks_5_ffn_linear2_einsum + team.first * 952560,
+                                                 transformer_blocks_5_ffn_gelu + team.first * 952560, packed + 3064080);
         team.wait();
         if (team.part == 0) {
           transformer_blocks_5_ffn_linear2_forward_2_input_gradient(transformer_blocks_5_add + team.first * 952560,
@@ -13189,15 +13650,16 @@ void vit_cifar_input_gradient_avx512(const float* parameters, const float* packe
                                        d_norm_multiply + team.first * 952560);
         }
         team.wait();
-        transformer_blocks_5_ffn_linear2_backward_input_gradient(team, d_norm_multiply + team.first * 952560,
+        transformer_blocks_5_ffn_linear2_backward_input_gradient(team,
+                                                                 d_transformer_blocks_5_ffn_multiply + team.first * 952560,
+                                                                 d_norm_multiply + team.first * 952560,
                                                                  packed + 3850512,
-                                                                 d_transformer_blocks_5_ffn_gelu_gradient + team.first * 952560,
-                                                                 d_transformer_blocks_5_ffn_multiply + team.first * 952560);
+                                                                 d_transformer_blocks_5_ffn_gelu_gradient + team.first * 952560);
         team.wait();
         transformer_blocks_5_ffn_linear1_backward_2_input_gradient(team,
+                                                                   d_transformer_blocks_5_ffn_linear1_einsum + team.first * 952560,
                                                                    d_transformer_blocks_5_ffn_multiply + team.first * 952560,
-                                                                   packed + 4636944,
-                                                                   d_transformer_blocks_5_ffn_linear1_einsum + team.first * 952560);
+                                                                   packed + 4636944);
         team.wait();
         if (team.part == 0) {
           transformer_blocks_5_norm2_backward(d_transformer_blocks_5_ffn_linear1_einsum + team.first * 952560,
@@ -13208,33 +13670,34 @@ void vit_cifar_input_gradient_avx512(const float* parameters, const float* packe
                                               d_transformer_blocks_5_add + team.first * 952560);
         }
         team.wait();
-        transformer_blocks_5_attention_out_proj_backward(team, d_transformer_blocks_5_add + team.first * 952560,
-                                                         packed + 5095696,
-                                                         d_transformer_blocks_5_attention_out_proj_einsum + team.first * 952560);
+        transformer_blocks_5_attention_out_proj_backward(team,
+                                                         d_transformer_blocks_5_attention_out_proj_einsum + team.first * 952560,
+                                                         d_transformer_blocks_5_add + team.first * 952560,
+                                                         packed + 5095696);
         team.wait();
         if (team.part == 0) {
           transformer_blocks_5_attention_backward(transformer_blocks_5_attention_add + team.first * 952560,
                                                   d_transformer_blocks_5_attention_copy + team.first * 952560);
-          transformer_blocks_5_attention_backward_2(d_transformer_blocks_5_attention_out_proj_einsum + team.first * 952560,
-                                                    d_transformer_blocks_5_attention_copy + team.first * 952560,
-                                                    d_transformer_blocks_5_attention_einsum + team.first * 952560);
+          transformer_blocks_5_attention_backward_2(d_transformer_blocks_5_attention_einsum + team.first * 952560,
+                                                    d_transformer_blocks_5_attention_out_proj_einsum + team.first * 952560,
+                                                    d_transformer_blocks_5_attention_copy + team.first * 952560);
           transformer_blocks_5_attention_backward_3_input_gradient(d_transformer_blocks_5_attention_out_proj_einsum + team.first * 952560,
                                                                    transformer_blocks_5_attention_divide + team.first * 952560,
                                                                    d_transformer_blocks_5_attention_rearrange + image * 952560);
           transformer_blocks_5_attention_backward_4_input_gradient(d_transformer_blocks_5_attention_einsum + team.first * 952560,
                                                                    transformer_blocks_5_attention_divide + team.first * 952560,
                                                                    d_transformer_blocks_5_attention_multiply + team.first * 952560);
-          transformer_blocks_5_attention_backward_5(d_transformer_blocks_5_attention_multiply + team.first * 952560,
-                                                    transformer_blocks_5_attention_add + team.first * 952560,
-                                                    d_transformer_blocks_5_attention_rearrange + image * 952560);
+          transformer_blocks_5_attention_backward_5(d_transformer_blocks_5_attention_rearrange + image * 952560,
+                                                    d_transformer_blocks_5_attention_multiply + team.first * 952560,
+                                                    transformer_blocks_5_attention_add + team.first * 952560);
           transformer_blocks_5_attention_backward_6(d_transformer_blocks_5_attention_multiply + team.first * 952560,
                                                     transformer_blocks_5_attention_add + team.first * 952560,
                                                     d_transformer_blocks_5_attention_rearrange + image * 952560);
         }
         team.wait();
-        transformer_blocks_5_attention_backward_8(team, packed + 6144272,
-                                                  d_transformer_blocks_5_attention_rearrange + image * 952560,
-                                                  d_transformer_blocks_5_attention_einsum_2 + team.first * 952560);
+        transformer_blocks_5_attention_backward_8(team, d_transformer_blocks_5_attention_einsum_2 + team.first * 952560,
+                                                  packed + 6144272,
+                                                  d_transformer_blocks_5_attention_rearrange + image * 952560);
         team.wait();
         if (team.part == 0) {
           transformer_blocks_5_norm1_backward(d_transformer_blocks_5_attention_einsum_2 + team.first * 952560,
@@ -13262,14 +13725,15 @@ void vit_cifar_input_gradient_avx512(const float* parameters, const float* packe
         const Team team = team_of(batch, rest);
         for (std::int64_t image = team.first; image < team.last; ++image) {
           transformer_blocks_ffn_linear2_backward_input_gradient(team,
+                                                                 d_transformer_blocks_ffn_multiply + team.first * 952560,
                                                                  transformer_blocks_ffn_linear1_add + layer * 33280 + image * 952560,
                                                                  packed + 3195152 + layer * 131072,
-                                                                 d_transformer_blocks_carry + pass % 2 * 16640 + image * 952560,
-                                                                 d_transformer_blocks_ffn_multiply + team.first * 952560);
+                                                                 d_transformer_blocks_carry + pass % 2 * 16640 + image * 952560);
           team.wait();
-          transformer_blocks_ffn_linear1_backward_input_gradient(team, packed + 3981584 + layer * 131072,
-                                                                 d_transformer_blocks_ffn_multiply + team.first * 952560,
-                                                                 d_transformer_blocks_ffn_linear1_einsum + team.first * 952560);
+          transformer_blocks_ffn_linear1_backward_input_gradient(team,
+                                                                 d_transformer_blocks_ffn_linear1_einsum + team.first * 952560,
+                                                                 packed + 3981584 + layer * 131072,
+                                                                 d_transformer_blocks_ffn_multiply + team.first * 952560);
           team.wait();
           if (team.part == 0) {
             transformer_blocks_norm2_backward_input_gradient(d_transformer_blocks_ffn_linear1_einsum + team.first * 952560,
@@ -13280,41 +13744,41 @@ void vit_cifar_input_gradient_avx512(const float* parameters, const float* packe
                                                              d_transformer_blocks_add + team.first * 952560);
           }
           team.wait();
-          transformer_blocks_attention_out_proj_backward(team, packed + 4768016 + layer * 65536,
-                                                         d_transformer_blocks_add + team.first * 952560,
-                                                         d_transformer_blocks_attention_out_proj_einsum + team.first * 952560);
+          transformer_blocks_attention_out_proj_backward(team,
+                                                         d_transformer_blocks_attention_out_proj_einsum + team.first * 952560,
+                                                         packed + 4768016 + layer * 65536,
+                                                         d_transformer_blocks_add + team.first * 952560);
           team.wait();
           if (team.part == 0) {
             transformer_blocks_attention_backward(transformer_blocks_attention_add + layer * 49920 + image * 952560,
                                                   d_transformer_blocks_attention_copy + team.first * 952560);
           }
           team.wait();
-          transformer_blocks_attention_backward_2(team,
+          transformer_blocks_attention_backward_2(team, d_transformer_blocks_attention_einsum + team.first * 952560,
                                                   d_transformer_blocks_attention_out_proj_einsum + team.first * 952560,
-                                                  d_transformer_blocks_attention_copy + team.first * 952560,
-                                                  d_transformer_blocks_attention_einsum + team.first * 952560);
+                                                  d_transformer_blocks_attention_copy + team.first * 952560);
           team.wait();
           transformer_blocks_attention_backward_3_input_gradient(team,
+                                                                 d_transformer_blocks_attention_rearrange + team.first * 952560,
                                                                  d_transformer_blocks_attention_out_proj_einsum + team.first * 952560,
-                                                                 transformer_blocks_attention_divide + layer * 33808 + image * 952560,
-                                                                 d_transformer_blocks_attention_rearrange + team.first * 952560);
+                                                                 transformer_blocks_attention_divide + layer * 33808 + image * 952560);
           team.wait();
           transformer_blocks_attention_backward_4_input_gradient(team,
                                                                  d_transformer_blocks_attention_einsum + team.first * 952560,
                                                                  transformer_blocks_attention_divide + layer * 33808 + image * 952560,
                                                                  d_transformer_blocks_attention_multiply + team.first * 952560);
           team.wait();
-          transformer_blocks_attention_backward_5(team, d_transformer_blocks_attention_multiply + team.first * 952560,
-                                                  transformer_blocks_attention_add + layer * 49920 + image * 952560,
-                                                  d_transformer_blocks_attention_rearrange + team.first * 952560);
+          transformer_blocks_attention_backward_5(team, d_transformer_blocks_attention_rearrange + team.first * 952560,
+                                                  d_transformer_blocks_attention_multiply + team.first * 952560,
+                                                  transformer_blocks_attention_add + layer * 49920 + image * 952560);
           team.wait();
-          transformer_blocks_attention_backward_6(team, d_transformer_blocks_attention_multiply + team.first * 952560,
-                                                  transformer_blocks_attention_add + layer * 49920 + image * 952560,
-                                                  d_transformer_blocks_attention_rearrange + team.first * 952560);
+          transformer_blocks_attention_backward_6(team, d_transformer_blocks_attention_rearrange + team.first * 952560,
+                                                  d_transformer_blocks_attention_multiply + team.first * 952560,
+                                                  transformer_blocks_attention_add + layer * 49920 + image * 952560);
           team.wait();
-          transformer_blocks_attention_backward_7(team, packed + 5161232 + layer * 196608,
-                                                  d_transformer_blocks_attention_rearrange + team.first * 952560,
-                                                  d_transformer_blocks_attention_einsum_2 + team.first * 952560);
+          transformer_blocks_attention_backward_7(team, d_transformer_blocks_attention_einsum_2 + team.first * 952560,
+                                                  packed + 5161232 + layer * 196608,
+                                                  d_transformer_blocks_attention_rearrange + team.first * 952560);
           team.wait();
           if (team.part == 0) {
             transformer_blocks_norm1_backward_input_gradient(d_transformer_blocks_attention_einsum_2 + team.first * 952560,
@@ -13332,8 +13796,8 @@ void vit_cifar_input_gradient_avx512(const float* parameters, const float* packe
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    patch_embed_backward(packed + 6340880, d_transformer_blocks_carry + 16640 + image * 952560,
-                         d_patch_embed_einsum + place * 952560);
+    patch_embed_backward(d_patch_embed_einsum + place * 952560, packed + 6340880,
+                         d_transformer_blocks_carry + 16640 + image * 952560);
     images_gradient(d_patch_embed_einsum + place * 952560, image_gradients + image * 3072);
   }
 }
@@ -13395,7 +13859,7 @@ void vit_cifar_inspect_avx512(const float* packed, const float* images, const st
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
     rearrange_forward(images + image * 3072, rearrange + place * 166928);
-    patch_embed_forward_inspect(packed + 37136, rearrange + place * 166928, patch_embed_einsum + place * 166928);
+    patch_embed_forward_inspect(patch_embed_einsum + place * 166928, packed + 37136, rearrange + place * 166928);
     patch_embed_forward_2(patch_embed_einsum + place * 166928, packed, magnitudes + image * 58, packed + 256,
                           concat + image * 166928);
     inspect_2(packed + 36880, packed + 256, concat + image * 166928);
@@ -13415,36 +13879,38 @@ void vit_cifar_inspect_avx512(const float* packed, const float* images, const st
                                                      transformer_blocks_norm1_maximum + team.first * 166928);
           }
           team.wait();
-          transformer_blocks_attention_forward(team, packed + 49424 + layer * 196608,
+          transformer_blocks_attention_forward(team, transformer_blocks_attention_add + team.first * 166928,
+                                               packed + 49424 + layer * 196608,
                                                transformer_blocks_norm1_add + team.first * 166928,
-                                               packed + 19968 + layer * 768,
-                                               transformer_blocks_attention_add + team.first * 166928);
+                                               packed + 19968 + layer * 768);
           team.wait();
           if (team.part == 0) {
             transformer_blocks_attention_forward_2(transformer_blocks_attention_add + team.first * 166928,
                                                    transformer_blocks_attention_copy + team.first * 166928);
           }
           team.wait();
-          transformer_blocks_attention_forward_3(team, transformer_blocks_attention_add + team.first * 166928,
-                                                 transformer_blocks_attention_copy + team.first * 166928,
-                                                 transformer_blocks_attention_einsum + team.first * 166928);
+          transformer_blocks_attention_forward_3(team, transformer_blocks_attention_einsum + team.first * 166928,
+                                                 transformer_blocks_attention_add + team.first * 166928,
+                                                 transformer_blocks_attention_copy + team.first * 166928);
           team.wait();
           transformer_blocks_attention_forward_4_inspect(team,
                                                          transformer_blocks_attention_einsum + team.first * 166928,
                                                          maps + layer * 33800 + image * 202800);
           team.wait();
-          transformer_blocks_attention_forward_5_inspect(team, maps + layer * 33800 + image * 202800,
-                                                         transformer_blocks_attention_add + team.first * 166928,
-                                                         transformer_blocks_attention_rearrange + team.first * 166928);
+          transformer_blocks_attention_forward_5_inspect(team,
+                                                         transformer_blocks_attention_rearrange + team.first * 166928,
+                                                         maps + layer * 33800 + image * 202800,
+                                                         transformer_blocks_attention_add + team.first * 166928);
           team.wait();
           if (team.part == 0) {
             transformer_blocks_attention_forward_6(transformer_blocks_attention_rearrange + team.first * 166928,
                                                    magnitudes + 3 + layer * 9 + image * 58);
           }
           team.wait();
-          transformer_blocks_attention_out_proj_forward(team, packed + 1229072 + layer * 65536,
-                                                        transformer_blocks_attention_rearrange + team.first * 166928,
-                                                        transformer_blocks_attention_out_proj_einsum + team.first * 166928);
+          transformer_blocks_attention_out_proj_forward(team,
+                                                        transformer_blocks_attention_out_proj_einsum + team.first * 166928,
+                                                        packed + 1229072 + layer * 65536,
+                                                        transformer_blocks_attention_rearrange + team.first * 166928);
           team.wait();
           if (team.part == 0) {
             transformer_blocks_norm1_forward_2(transformer_blocks_norm1_maximum + team.first * 166928,
@@ -13461,9 +13927,10 @@ void vit_cifar_inspect_avx512(const float* packed, const float* images, const st
                                              transformer_blocks_norm2_maximum + team.first * 166928);
           }
           team.wait();
-          transformer_blocks_ffn_linear1_forward_inspect(team, packed + 1622288 + layer * 131072,
-                                                         transformer_blocks_norm2_add + team.first * 166928,
-                                                         transformer_blocks_ffn_linear1_einsum + team.first * 166928);
+          transformer_blocks_ffn_linear1_forward_inspect(team,
+                                                         transformer_blocks_ffn_linear1_einsum + team.first * 166928,
+                                                         packed + 1622288 + layer * 131072,
+                                                         transformer_blocks_norm2_add + team.first * 166928);
           team.wait();
           if (team.part == 0) {
             transformer_blocks_ffn_linear1_forward_2(transformer_blocks_ffn_linear1_einsum + team.first * 166928,
@@ -13473,9 +13940,10 @@ void vit_cifar_inspect_avx512(const float* packed, const float* images, const st
                                                      transformer_blocks_ffn_gelu + team.first * 166928);
           }
           team.wait();
-          transformer_blocks_ffn_linear2_forward_inspect(team, packed + 2408720 + layer * 131072,
-                                                         transformer_blocks_ffn_gelu + team.first * 166928,
-                                                         transformer_blocks_ffn_linear2_einsum + team.first * 166928);
+          transformer_blocks_ffn_linear2_forward_inspect(team,
+                                                         transformer_blocks_ffn_linear2_einsum + team.first * 166928,
+                                                         packed + 2408720 + layer * 131072,
+                                                         transformer_blocks_ffn_gelu + team.first * 166928);
           team.wait();
           if (team.part == 0) {
             transformer_blocks_norm2_forward_2(transformer_blocks_norm2_maximum + team.first * 166928,
