@@ -117,8 +117,7 @@ class Emitter : Values {
   void one_tile(tree::Block& b, const Tile& tile);
   /// While rows go by a panel of weights, the next one is asked for: the same part of it at each place in the depth.
   void fetch_next_panel(tree::Block& b);
-  /// While a tile of rows goes by, the rows of the next one are asked for: as many lines as it takes steps, or one
-  /// more.
+  /// While a tile of rows goes by, the rows of the next one are asked for: a line with each step of the depth.
   void fetch_next_rows(tree::Block& b);
   /// Whether what is made of a tile's sums reads such values, place for place: then the tile asks for them itself.
   bool fetched_by_tile(const Access& access) const;
