@@ -26,9 +26,10 @@ struct Gemm : Module {
   Tensor<B, T * Out> forward(Tensor<B, T, In> x) const { return reshape<B, T * Out>(linear(x)); }
 };
 
-/// Heads of 64 channels, from queries, keys and values as one product writes them: [B, 197, 3 * D] -> [B, 197 * D].
-template <std::int64_t Heads>
+/// Heads of 64 channels, from queries, keys and values as one product writes them: [B, N, 3 * D] -> [B, N * D].
+template <std::int64_t Heads, std::int64_t Tokens>
 struct Attention : Module {
+  static constexpr auto N = axis<"N", Tokens>;
   static constexpr auto H = axis<"H", Heads>;
   static constexpr auto K = axis<"K", 64>;
   static constexpr auto D = axis<"D", H * K>;
@@ -37,11 +38,11 @@ struct Attention : Module {
   TESSERA_MEMBERS(Attention, bias)
   static constexpr Recipe recipe{};
 
-  Tensor<B, T * D> forward(Tensor<B, T, 3_c * D> qkv) const {
+  Tensor<B, N * D> forward(Tensor<B, N, 3_c * D> qkv) const {
     const auto [q, k, v] = unstack<0>(rearrange<"b n (s h k) -> s b h n k">(qkv, "h"_is(H), "k"_is(K)), 3_c);
     const auto probabilities = softmax<-1>(einsum<"b h i k, b h j k -> b h i j">(q, k) / sqrt(K));
     const auto mixed = einsum<"b h i j, b h j k -> b h i k">(probabilities, v) + bias;
-    return reshape<B, T * D>(rearrange<"b h n k -> b n (h k)">(mixed));
+    return reshape<B, N * D>(rearrange<"b h n k -> b n (h k)">(mixed));
   }
 };
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "attention_12.h"
+#include "attention_12_1025.h"
 #include "attention_3.h"
 #include "bench/bench.hpp"
 #include "bench/ceiling.hpp"
@@ -75,6 +76,7 @@ const std::vector<Kernel>& kernels() {
       GEMM(3072, 768),
       KERNEL(attention_3, ATTENTION_3, 2 * 197.0 * 197 * 192, 0, none),
       KERNEL(attention_12, ATTENTION_12, 2 * 197.0 * 197 * 768, 0, none),
+      KERNEL(attention_12_1025, ATTENTION_12_1025, 2 * 1025.0 * 1025 * 768, 0, none),
       KERNEL(layer_norms, LAYER_NORMS, 0, 7, none),
       KERNEL(gelus, GELUS, 0, 1, gelu),
       KERNEL(softmaxes, SOFTMAXES, 0, 6, exp),

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <range/v3/algorithm/any_of.hpp>
+#include <range/v3/algorithm/contains.hpp>
 
 #include "codegen/cpu/emitter.hpp"
 
@@ -20,7 +21,7 @@ using tree::name;
 Block Emitter::contraction() {
   std::vector<int> loops, tiled;
   for (int a : outer_axes()) {
-    if (a == schedule_.parallel && schedule_.block == 1) continue;
+    if ((a == schedule_.parallel && schedule_.block == 1) || ranges::contains(block_.heads, a)) continue;
     if (schedule_.tile[static_cast<std::size_t>(a)] > 1 || a == schedule_.parallel ||
         (a == vector_ && extent_[static_cast<std::size_t>(a)] >= 0))
       tiled.push_back(a);
@@ -286,7 +287,7 @@ void Emitter::fetch_results(Block& b, const Tile& tile) {
     body.push_back(tree::evaluate(call("v_fetch_line", {name(argument(access, stored)), offset_of(access)})));
   };
   for (const Step::Store& store : step(1).stores)
-    if (lane_step(store.to) == 1) fetch(store.to, true);
+    if (lane_step(store.to) == 1 && !on_stack(store.to)) fetch(store.to, true);
   if (!adds_)
     for (const Expression& e : kernel_.expressions)
       if (e.kind == Expression::Kind::load && saved(e.access) && fetched_by_tile(e.access)) fetch(e.access, false);

@@ -22,10 +22,12 @@ using Tile = std::vector<std::pair<int, Piece>>;
 
 class Emitter : Values {
  public:
-  Emitter(const Plan& plan, int kernel, const Target& target, bool in_team)
-      : Values(plan, kernel, target), in_team_(in_team) {}
+  Emitter(const Plan& plan, int kernel, const Target& target, bool in_team, int part = -1)
+      : Values(plan, kernel, target, part), number_(kernel), in_team_(in_team) {}
 
   std::vector<Emitted> run();
+  /// Attention, block after block of a head's queries.
+  Emitted attention(const Put& put);
 
  private:
   const Step& step(std::size_t i) const { return kernel_.steps[i]; }
@@ -58,10 +60,13 @@ class Emitter : Values {
   /// A sum goes on from what earlier groups of images have left where it is stored.
   static void go_on(tree::Block& b, tree::Block sums);
   Emitted combine();
-  void finish(Emitted& e);
+  /// Parameters, comment and a look at all names; `called`: functions of the file.
+  void finish(Emitted& e, const std::set<std::string>& called = {});
   std::vector<std::string> describe() const;
   static bool keeps(const Expression& e) { return e.kind == Expression::Kind::keep; }
   bool drops_along(int axis) const;
+  /// Which image and layer it is, and of how many images, where a kernel asks.
+  void add_numbers(Emitted& e) const;
   /// Dropout's factors differ from layer to layer.
   void add_layer(Emitted& e) const;
   bool uses_batch() const;
@@ -74,6 +79,10 @@ class Emitter : Values {
 
   /// The pieces of the vector axis where they go into several sums by turns.
   std::vector<tree::Block> by_turns(int axis, const std::function<tree::Block()>& body);
+
+  // Attention: attention.cpp
+  /// One of its kernels, for the queries from `begin` to before `end` of a head.
+  Emitted of_block();
 
   // Row and elementwise kernels: rows.cpp
   /// The axis along which a kernel that does no more than copy reads what lies side by side, where it writes side by
@@ -180,6 +189,7 @@ class Emitter : Values {
   std::vector<Access> rows_ahead_;                 ///< what a sweep asks for, of the rows that come next
   int row_axis_ = -1;                              ///< of which so many rows go through a sweep at once
   std::vector<std::map<int, tree::Expr>> of_row_;  ///< what is known of each of the rows that a sweep goes by together
+  int number_;                                     ///< of the kernel in its program
   bool in_team_;
   int split_ = -1;  ///< axis that a team shares out
   bool splits_columns_ = false;

@@ -40,18 +40,6 @@ std::string identifier(const std::string& text) {
   return n;
 }
 
-bool uses(const Expr& e, const std::string& variable) {
-  if (!e) return false;
-  if (e->kind == tree::Node::Kind::name && e->text == variable) return true;
-  return ranges::any_of(e->operands, [&](const Expr& o) { return uses(o, variable); });
-}
-/// Whether a statement of the block reads the variable.
-bool uses(const Block& block, const std::string& variable) {
-  return ranges::any_of(block, [&](const tree::Statement& s) {
-    return uses(s.value, variable) || uses(s.limit, variable) || uses(s.body, variable);
-  });
-}
-
 /// Packs what an update does not pack on its way.
 const char* const pack_rest = "pack_rest";
 
@@ -162,6 +150,10 @@ class File {
     by_text_[text] = f.name;
     kernels_ += "\n" + tree::print(f);
     return f.name;
+  }
+
+  Put put(const Plan& plan) {
+    return [this, &plan](tree::Function f) { return place(std::move(f), plan.program.name); };
   }
 
   std::string table(const Plan& plan, int tensor) {
@@ -275,7 +267,7 @@ class File {
     f.parameters = update_and_pack_parameters(plan.program, real_);
     bool spares = false;  // some weight from decay
     const auto update = [&](const Expr& first, const Expr& last, bool decays) {
-      const Emitted e = emit(plan, 0, target_, false).front();
+      const Emitted e = emit(plan, 0, target_, false, put(plan)).front();
       std::vector<Expr> arguments{first, last};
       for (const Argument& a : e.arguments) {
         arguments.push_back(pointer(plan, plan.program.kernels.front(), 0, a));
@@ -364,7 +356,7 @@ class File {
     };
     for (const Item& item : stage.items) {
       const Kernel& k = plan.program.kernels[static_cast<std::size_t>(item.kernel)];
-      for (const Emitted& e : emit(plan, item.kernel, target_, in_team)) {
+      for (const Emitted& e : emit(plan, item.kernel, target_, in_team, put(plan))) {
         const char* const first_image = in_team ? "team.first" : "place";
         std::vector<Expr> arguments;
         std::string own;

@@ -72,11 +72,7 @@ Emitted Emitter::whole() {
     end_ = images();
     add_images(e);
   }
-  if (uses_batch() && (e.tasks != Emitted::Tasks::batch || kernel_.goes_on))
-    e.function.parameters.push_back({"const std::int64_t", "batch"});
-  if (e.tasks == Emitted::Tasks::images && drops_along(schedule_.parallel))
-    e.function.parameters.push_back({"const std::int64_t", "image"});
-  add_layer(e);
+  add_numbers(e);
   e.function.body = kernel_.anchor == Anchor::contraction ? contraction() : sweeps();
   if (by_tiles()) e.function.body.push_back(tree::evaluate(call("t_release", {})));
   if (e.tasks == Emitted::Tasks::images && kernel_.product.columns >= 0) {
@@ -276,7 +272,7 @@ Emitted Emitter::combine() {
   return e;
 }
 
-void Emitter::finish(Emitted& e) {
+void Emitter::finish(Emitted& e, const std::set<std::string>& called) {
   for (const Argument& a : arguments_) {
     const Tensor& t = plan_.program.tensors[static_cast<std::size_t>(a.tensor)];
     std::string type = t.type == graph::Type::integer ? "std::int32_t*" : std::string(name_of(t.element)) + "*";
@@ -286,6 +282,7 @@ void Emitter::finish(Emitted& e) {
   e.function.comment = describe();
   std::set<std::string> names = known_names();
   names.insert({"partial", gradient_name()});
+  names.insert(called.begin(), called.end());
   tree::check(e.function, names);
 }
 
@@ -304,6 +301,14 @@ bool Emitter::drops_along(int axis) const {
   return ranges::any_of(kernel_.expressions, [&](const Expression& e) {
     return keeps(e) && ranges::any_of(e.element.parts, [&](const Affine::Part& p) { return p.axis == axis; });
   });
+}
+
+void Emitter::add_numbers(Emitted& e) const {
+  if (uses_batch() && (e.tasks != Emitted::Tasks::batch || kernel_.goes_on))
+    e.function.parameters.push_back({"const std::int64_t", "batch"});
+  if (e.tasks == Emitted::Tasks::images && drops_along(schedule_.parallel))
+    e.function.parameters.push_back({"const std::int64_t", "image"});
+  add_layer(e);
 }
 
 void Emitter::add_layer(Emitted& e) const {
@@ -428,6 +433,8 @@ std::int64_t points_of_image(const Kernel& kernel) {
   std::int64_t points = 1;
   for (const Axis& a : kernel.axes)
     if (a.dim.known()) points *= a.dim.value();
+  if (attends(kernel))
+    for (const Kernel& part : kernel.fused) points += points_of_image(part);
   return points;
 }
 
@@ -512,7 +519,9 @@ const std::set<std::string>& known_names() {
   return names;
 }
 
-std::vector<Emitted> emit(const Plan& plan, int kernel, const Target& target, bool in_team) {
+std::vector<Emitted> emit(const Plan& plan, int kernel, const Target& target, bool in_team, const Put& put) {
+  if (attends(plan.program.kernels[static_cast<std::size_t>(kernel)]))
+    return {Emitter(plan, kernel, target, in_team).attention(put)};
   return Emitter(plan, kernel, target, in_team).run();
 }
 

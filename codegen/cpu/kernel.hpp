@@ -2,6 +2,8 @@
 // set but for its tiles.
 #pragma once
 
+#include <functional>
+#include <string>
 #include <vector>
 
 #include "codegen/emit/tree.hpp"
@@ -38,7 +40,9 @@ struct Emitted {
 
 /// One function; two where partial sums over chunks of the batch are added up afterwards. `in_team`: what goes image by
 /// image is shared out among the threads of a team where it is large enough.
-std::vector<Emitted> emit(const Plan& plan, int kernel, const Target& target, bool in_team);
+/// `put`: writes a function that the emitted one calls, and says under which name.
+using Put = std::function<std::string(tree::Function)>;
+std::vector<Emitted> emit(const Plan& plan, int kernel, const Target& target, bool in_team, const Put& put);
 
 /// How many points a kernel that goes image by image computes for each of them: what one step makes of one element.
 std::int64_t points_of_image(const Kernel& kernel);

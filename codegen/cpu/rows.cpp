@@ -61,7 +61,8 @@ Block Emitter::sweeps() {
   if (const int axis = transposed_axis(); axis >= 0) return transposed_copy(axis);
   std::vector<int> loops;
   for (int a : outer_axes())
-    if (a != vector_ && !(a == schedule_.parallel && schedule_.block == 1)) loops.push_back(a);
+    if (a != vector_ && !(a == schedule_.parallel && schedule_.block == 1) && !ranges::contains(block_.heads, a))
+      loops.push_back(a);
   if (vector_ >= 0 && !inner(vector_)) loops.push_back(vector_);
   std::vector<std::pair<std::size_t, std::size_t>> sweeps;
   for (std::size_t first = 0, end = 0; first < kernel_.steps.size(); first = end) {
@@ -221,7 +222,8 @@ std::vector<Access> Emitter::rows_read(std::size_t end) const {
   for (std::size_t s = 0; s < end; ++s)
     if (step(s).reduces)
       each_load(step(s).value, [&](const Access& a) {
-        if (lane_step(a) == 1 && step_of(a, row_axis_) > 0 && !ranges::contains(read, a)) read.push_back(a);
+        if (lane_step(a) == 1 && step_of(a, row_axis_) > 0 && !on_stack(a) && !ranges::contains(read, a))
+          read.push_back(a);
       });
   return read;
 }

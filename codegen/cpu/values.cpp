@@ -18,11 +18,22 @@ using tree::Expr;
 using tree::integer;
 using tree::name;
 
-Values::Values(const Plan& plan, int kernel, const Target& target)
+namespace {
+
+/// The kernel, or schedule, of that number, or the part of it.
+template <class T>
+const T& part_of(const std::vector<T>& all, int number, int part) {
+  const T& whole = all[static_cast<std::size_t>(number)];
+  return part < 0 ? whole : whole.fused[static_cast<std::size_t>(part)];
+}
+
+}  // namespace
+
+Values::Values(const Plan& plan, int kernel, const Target& target, int part)
     : plan_(plan),
-      kernel_(plan.program.kernels[static_cast<std::size_t>(kernel)]),
+      kernel_(part_of(plan.program.kernels, kernel, part)),
       target_(target),
-      schedule_(plan.schedules.at(target.name)[static_cast<std::size_t>(kernel)]),
+      schedule_(part_of(plan.schedules.at(target.name), kernel, part)),
       vector_(schedule_.vector),
       place_(kernel_.axes.size()),
       operations_(kernel_.expressions.size()) {
@@ -272,8 +283,15 @@ Expr Values::offset_of(const Access& access) const {
   Expr at = integer(0);
   for (auto [axis, s] : stride) {
     const Place& p = place_[static_cast<std::size_t>(axis)];
+    if (on_stack(access) && ranges::contains(block_.heads, axis)) continue;
+    if (on_stack(access) && axis == block_.queries && !p.variable) {
+      at = at + tree::binary("-", integer(p.offset), name("begin")) * s;
+      continue;
+    }
     constant += p.offset * s;
-    if (p.variable && s) at = at + p.variable * s;
+    if (p.variable && s)
+      at = at +
+           (on_stack(access) && axis == block_.queries ? tree::binary("-", p.variable, name("begin")) : p.variable) * s;
   }
   return at + integer(constant);
 }

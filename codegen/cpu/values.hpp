@@ -23,7 +23,8 @@ struct Place {
 /// The loops (kernel.cpp) move the place and say how many lanes are in use.
 class Values {
  public:
-  Values(const Plan& plan, int kernel, const Target& target);
+  /// `part`: of those that run within the kernel; -1: the kernel itself.
+  Values(const Plan& plan, int kernel, const Target& target, int part);
 
  protected:
   const Expression& expression(int i) const { return kernel_.expressions[static_cast<std::size_t>(i)]; }
@@ -61,6 +62,7 @@ class Values {
   tree::Expr offset_of(const Access& access) const;
   const Tensor& tensor(const Access& access) const;
   bool in_panels(const Access& access) const;
+  bool on_stack(const Access& access) const { return tensor(access).storage == Storage::registers; }
   /// Columns of a product's tile, and of a panel.
   std::int64_t columns_of_tile() const {
     return schedule_.tile[static_cast<std::size_t>(kernel_.product.columns)] * target_.lanes;
@@ -84,6 +86,9 @@ class Values {
   std::vector<std::int64_t> extent_;  ///< by axis; -1: the batch
   std::vector<Place> place_;
   tree::Expr tail_;  ///< lanes in use; null: all
+  /// The axes of one block of attention: heads whose number is a parameter, and the queries from `begin` on. Scores lie
+  /// on the stack, a block of them.
+  AttentionAxes block_;
   std::vector<Argument> arguments_;
   std::map<std::pair<int, std::vector<std::int64_t>>, tree::Expr> locals_;  ///< reduced values, by step and tile point
   std::map<int, tree::Expr> row_values_;                                    ///< by expression: known of a whole row

@@ -17,16 +17,6 @@ inline std::int64_t size_of(const Kernel& k, int axis) {
   return dim.known() ? dim.value() : -1;
 }
 
-/// The axis that each dim of an access runs along as it is; nothing where one does not.
-inline std::vector<int> axes_along(const Access& access) {
-  std::vector<int> axes;
-  for (const Affine& index : access.index) {
-    if (index.offset || index.parts.size() != 1 || index.parts[0].coefficient != 1) return {};
-    axes.push_back(index.parts[0].axis);
-  }
-  return axes;
-}
-
 inline bool same(const Kernel& k, int a, int b) {
   if (a == b) return true;
   if (a < 0 || b < 0) return false;

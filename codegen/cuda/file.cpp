@@ -40,18 +40,6 @@ std::string identifier(const std::string& text) {
   return n;
 }
 
-bool uses(const Expr& e, const std::string& variable) {
-  if (!e) return false;
-  if (e->kind == tree::Node::Kind::name && e->text == variable) return true;
-  return ranges::any_of(e->operands, [&](const Expr& o) { return uses(o, variable); });
-}
-/// Whether a statement of the block reads the variable.
-bool uses(const Block& block, const std::string& variable) {
-  return ranges::any_of(block, [&](const tree::Statement& s) {
-    return uses(s.value, variable) || uses(s.limit, variable) || uses(s.body, variable) || uses(s.otherwise, variable);
-  });
-}
-
 Expr in_batch(const Extent& e) {
   return e.per_batch ? name("batch") * e.per_batch + integer(e.fixed) : integer(e.fixed);
 }

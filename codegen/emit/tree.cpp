@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "codegen/error.hpp"
@@ -50,7 +51,7 @@ std::string variable(const std::string& declared) {
       "maps", "magnitudes", "scratch", "moment1", "moment2", "velocity", "average", "learning_rate",
       "learning_rate_corrected", "second_correction", "decay", "gradient_scale", "average_kept", "first", "last",
       "begin", "end", "chunk", "partial", "image", "place", "part", "parts", "share", "team", "rest", "mine", "threads",
-      "layer", "pass", "sums", "row", "column"};
+      "layer", "pass", "sums", "row", "column", "block"};
   // Numbered: temporaries, sums, and what is left of an axis.
   const std::string word = declared.substr(0, declared.find_first_of("0123456789"));
   const bool numbered =
@@ -403,7 +404,19 @@ std::string head(const Function& f) {
   return (f.linkage.empty() ? "" : f.linkage + " ") + f.returns + " " + f.name + "(";
 }
 
+bool uses(const Expr& e, const std::string& variable) {
+  if (!e) return false;
+  return (e->kind == Node::Kind::name && e->text == variable) ||
+         std::any_of(e->operands.begin(), e->operands.end(), [&](const Expr& o) { return uses(o, variable); });
+}
+
 }  // namespace
+
+bool uses(const Block& block, const std::string& variable) {
+  return std::any_of(block.begin(), block.end(), [&](const Statement& s) {
+    return uses(s.value, variable) || uses(s.limit, variable) || uses(s.body, variable) || uses(s.otherwise, variable);
+  });
+}
 
 void check(const Function& function, const std::set<std::string>& known) { Checker(function, known).run(); }
 

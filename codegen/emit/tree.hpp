@@ -97,6 +97,8 @@ struct Function {
   bool stays = false;  ///< a function even where it is called once: compilers shall not inline it
 };
 
+/// Whether a statement of the block reads the variable.
+bool uses(const Block& block, const std::string& variable);
 /// Throws Error when the function uses a name that is neither declared before nor among `known` (types, functions,
 /// constants of the file).
 void check(const Function& function, const std::set<std::string>& known);

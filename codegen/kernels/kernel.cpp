@@ -2,6 +2,15 @@
 
 namespace tessera::codegen {
 
+std::vector<int> axes_along(const Access& access) {
+  std::vector<int> axes;
+  for (const Affine& index : access.index) {
+    if (index.offset || index.parts.size() != 1 || index.parts[0].coefficient != 1) return {};
+    axes.push_back(index.parts[0].axis);
+  }
+  return axes;
+}
+
 bool needs(const Kernel& kernel, int e, int part) {
   if (e < 0 || e == part) return e >= 0;
   const Expression& x = kernel.expressions[static_cast<std::size_t>(e)];
@@ -9,14 +18,11 @@ bool needs(const Kernel& kernel, int e, int part) {
          (needs(kernel, x.a, part) || needs(kernel, x.b, part) || needs(kernel, x.c, part));
 }
 
-namespace {
-
 int push(Kernel& kernel, Expression e) {
   kernel.expressions.push_back(std::move(e));
   return static_cast<int>(kernel.expressions.size()) - 1;
 }
 
-/// Expression e with `by` in the place of `part`.
 int replaced(Kernel& kernel, int e, int part, int by) {
   if (e == part) return by;
   if (!needs(kernel, e, part)) return e;
@@ -26,8 +32,6 @@ int replaced(Kernel& kernel, int e, int part, int by) {
   if (x.c >= 0) x.c = replaced(kernel, x.c, part, by);
   return push(kernel, std::move(x));
 }
-
-}  // namespace
 
 void keep_for_store(Kernel& kernel, Step& sum, int part, Step::Store& store) {
   sum.stores.push_back({store.to, part});

@@ -42,6 +42,9 @@ struct Access {
   auto operator<=>(const Access&) const = default;
 };
 
+/// The axis that each dim of an access runs along as it is; nothing where one does not.
+std::vector<int> axes_along(const Access& access);
+
 /// A node of a kernel's expression tree; operands are positions in Kernel::expressions, earlier ones.
 struct Expression {
   enum class Kind : std::uint8_t { load, constant, extent, local, index_equals, keep, op } kind = Kind::constant;
@@ -112,6 +115,12 @@ struct Kernel {
 
 /// Whether expression `e` is `part` or is made of it.
 bool needs(const Kernel& kernel, int e, int part);
+
+/// Puts an expression behind the others; says which one it is.
+int push(Kernel& kernel, Expression e);
+
+/// Expression `e` with `by` in the place of `part`.
+int replaced(Kernel& kernel, int e, int part, int by);
 
 /// The sweep that reduces `sum` stores a part of what it reduces where `store` is going to put something made of that
 /// part, which then reads it from there: so that the part is computed once.

@@ -104,7 +104,8 @@ Layout layout_with_rows(const Tensor& tensor, std::int64_t apart) {
 Layout layout_for_products(const Tensor& tensor) {
   constexpr std::int64_t line = 16;  // values: rows that begin with lines of memory are not read across two of them
   const auto declared = [&] { return layout_of(tensor, static_cast<int>(tensor.shape.size()) - 1); };
-  if (tensor.storage != Storage::scratch || tensor.shape.size() < 2 || !tensor.shape.back().known()) return declared();
+  const bool ours = tensor.storage == Storage::scratch || tensor.storage == Storage::registers;
+  if (!ours || tensor.shape.size() < 2 || !tensor.shape.back().known()) return declared();
   const std::int64_t row = tensor.shape.back().value(), whole = (row + line - 1) / line * line;
   return whole == row || whole - row > row / 8 ? declared() : layout_with_rows(tensor, whole);
 }
@@ -250,6 +251,7 @@ std::vector<Layout> choose_layouts(const KernelProgram& program, const Target& t
 
 Schedule choose_schedule(const KernelProgram& program, const std::vector<Layout>& layouts, const Kernel& kernel,
                          const Target& target) {
+  if (attends(kernel)) return attention_schedule(program, layouts, kernel, target);
   if (kernel.product.columns >= 0) return product_schedule(program, layouts, kernel, target);
   Schedule s;
   s.tile.assign(kernel.axes.size(), 1);

@@ -18,6 +18,7 @@ Plan make_plan(KernelProgram program, const std::vector<Target>& targets) {
   if (products) sum_biases_with_weights(plan.program);
   drop_once(plan.program);
   if (plan.program.name == "loss_and_gradients") plan.program.groups = sum_in_groups(plan.program);
+  if (products) attend_in_blocks(plan.program);
   if (products)
     for (const Tensor& t : plan.program.tensors) plan.layouts.push_back(layout_for_products(t));
   else
@@ -41,6 +42,28 @@ std::string sizes_of_product(const Kernel& kernel) {
   for (int a : kernel.steps.front().over)
     if (kernel.axes[static_cast<std::size_t>(a)].dim.known()) depth *= size(a);
   return fmt::format("{} x {} x {}", size(kernel.product.rows), depth, size(kernel.product.columns));
+}
+
+std::string print(const Kernel& kernel, const Schedule& s) {
+  const auto axis = [&](int a) { return kernel.axes[static_cast<std::size_t>(a)].name; };
+  std::string out = "  " + kernel.name;
+  if (s.parallel >= 0) out += fmt::format(" threads {}", axis(s.parallel));
+  if (s.block > 1) out += fmt::format(" by {}", s.block);
+  if (tasks_of(kernel) == Tasks::chunks) out += fmt::format(" threads {} chunks of the batch", batch_chunks);
+  if (kernel.goes_on) out += " group after group";
+  if (!attends(kernel))
+    for (const Kernel& with : kernel.fused) out += " with " + with.name;
+  if (kernel.product.columns >= 0) out += " product of " + sizes_of_product(kernel);
+  if (kernel.product.factors != Element::real) out += fmt::format(" in {}", name_of(kernel.product.factors));
+  if (s.vector >= 0) out += fmt::format(" lanes {}", axis(s.vector));
+  for (std::size_t a = 0; a < s.tile.size(); ++a)
+    if (s.tile[a] > 1) out += fmt::format(" tile {} {}", kernel.axes[a].name, s.tile[a]);
+  if (s.depth) out += fmt::format(" depth by {}", s.depth);
+  if (s.queries) {
+    for (const Kernel& with : kernel.fused) out += " with " + with.name;
+    out += fmt::format(" by {} queries of a head", s.queries);
+  }
+  return out + "\n";
 }
 
 }  // namespace
@@ -67,22 +90,10 @@ std::string print(const Plan& plan) {
   for (const auto& [target, schedules] : plan.schedules) {
     out += fmt::format("{}\n", target);
     for (std::size_t k = 0; k < schedules.size(); ++k) {
-      const Schedule& s = schedules[k];
       const Kernel& kernel = p.kernels[k];
-      out += "  " + kernel.name;
-      auto axis = [&](int a) { return kernel.axes[static_cast<std::size_t>(a)].name; };
-      if (s.parallel >= 0) out += fmt::format(" threads {}", axis(s.parallel));
-      if (s.block > 1) out += fmt::format(" by {}", s.block);
-      if (tasks_of(kernel) == Tasks::chunks) out += fmt::format(" threads {} chunks of the batch", batch_chunks);
-      if (kernel.goes_on) out += " group after group";
-      for (const Kernel& with : kernel.fused) out += " with " + with.name;
-      if (kernel.product.columns >= 0) out += " product of " + sizes_of_product(kernel);
-      if (kernel.product.factors != Element::real) out += fmt::format(" in {}", name_of(kernel.product.factors));
-      if (s.vector >= 0) out += fmt::format(" lanes {}", axis(s.vector));
-      for (std::size_t a = 0; a < s.tile.size(); ++a)
-        if (s.tile[a] > 1) out += fmt::format(" tile {} {}", kernel.axes[a].name, s.tile[a]);
-      if (s.depth) out += fmt::format(" depth by {}", s.depth);
-      out += "\n";
+      for (std::size_t part = 0; part < schedules[k].fused.size(); ++part)
+        out += print(kernel.fused[part], schedules[k].fused[part]);
+      out += print(kernel, schedules[k]);
     }
   }
   return out;

@@ -2,6 +2,7 @@
 // instruction.
 #pragma once
 
+#include <array>
 #include <map>
 #include <string>
 #include <vector>
@@ -84,6 +85,9 @@ struct Schedule {
   /// Of a matrix product: how many values of its depth are summed, for all its rows and columns, before the next ones'
   /// turn comes; until then the sums lie where the first store puts what is made of them. 0: all at once.
   std::int64_t depth = 0;
+  /// Of attention: how many queries of a head go through its kernels before the next ones' turn comes.
+  std::int64_t queries = 0;
+  std::vector<Schedule> fused;  ///< of attention: of the kernels that run within it
 };
 
 /// Sums over the batch are cut into this many chunks whatever the number of threads, so that the bits do not depend on
@@ -155,6 +159,21 @@ bool copies_factors(const std::vector<Layout>& layouts, const Kernel& kernel);
 /// Has such weight gradients, of single precision, add up the gradients of the biases beside them, while they copy what
 /// both are made of.
 void sum_biases_with_weights(KernelProgram& program);
+/// Scores, their softmax and what it weighs become one kernel where the scores of an image are larger than near memory:
+/// it goes by blocks of queries of one head, whose scores lie on the stack. The last one takes up the other two.
+void attend_in_blocks(KernelProgram& program);
+/// Whether a kernel is made of those three.
+bool attends(const Kernel& kernel);
+/// Of one of them: which axis are the queries, and the other axes that all three go by (the batch, heads), in one
+/// order.
+struct AttentionAxes {
+  int queries = -1;
+  std::vector<int> heads;
+};
+/// Of the two that run within it and of itself.
+std::array<AttentionAxes, 3> attention_axes(const Kernel& kernel);
+Schedule attention_schedule(const KernelProgram& program, const std::vector<Layout>& layouts, const Kernel& kernel,
+                            const Target& target);
 /// Whether a product sums over one axis besides the batch, or none.
 bool sums_along_one_axis(const Kernel& product);
 /// Whether a target computes products of such factors in tiles of 32 rows and columns.

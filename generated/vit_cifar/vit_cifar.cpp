@@ -453,13 +453,13 @@ const char* vit_cifar_summary(void) {
     "  parameters                       3,195,146                               3,195,146\n"
     "  parameter bytes                  12,780,608                              12,780,608\n"
     "  optimizer bytes                  25,561,216                              25,561,216\n"
-    "  forward scratch bytes            603,264 * B                             77,217,792\n"
-    "  evaluate scratch bytes           603,264 * B                             77,217,792\n"
-    "  loss_and_gradients scratch bytes 1,132,608 + 5,299,072 * A               43,525,184\n"
+    "  forward scratch bytes            465,920 * B                             59,637,760\n"
+    "  evaluate scratch bytes           465,920 * B                             59,637,760\n"
+    "  loss_and_gradients scratch bytes 1,132,608 + 5,296,960 * A               43,508,288\n"
     "  input_gradient scratch bytes     3,810,240 * B                           487,710,720\n"
-    "  inspect scratch bytes            667,712 * B                             85,467,136\n"
-    "  forward bytes in all             12,780,608 + 615,592 * B                91,576,384\n"
-    "  training step bytes in all       77,667,716 + 12,332 * B + 5,299,072 * A 121,638,788\n"
+    "  inspect scratch bytes            599,040 * B                             76,677,120\n"
+    "  forward bytes in all             12,780,608 + 478,248 * B                73,996,352\n"
+    "  training step bytes in all       77,667,716 + 12,332 * B + 5,296,960 * A 121,621,892\n"
     "  forward FLOPs                    440,346,718 * B                         56,364,379,904\n"
     "  training step FLOPs              41,536,978 + 1,317,500,336 * B          168,681,579,986\n"
     "  A: the images of a batch that are worked on at once, at least a 16th of it, as here\n";
@@ -573,7 +573,7 @@ int64_t vit_cifar_images_at_once(int64_t batch) {
 #else
   const std::int64_t threads = 1;
 #endif
-  const std::int64_t image = 1324768 * sizeof(float), near = (tessera_second_cache() / 2 + image - 1) / image;
+  const std::int64_t image = 1324240 * sizeof(float), near = (tessera_second_cache() / 2 + image - 1) / image;
   return std::min(batch, threads * std::max<std::int64_t>(near, (batch + 15) / 16));
 }
 

@@ -40,11 +40,11 @@ typedef struct tessera_parameter {
 #define VIT_CIFAR_OPTIMIZER_FLOATS 6390304 /* zero before the first step */
 #define VIT_CIFAR_ATTENTION_FLOATS 202800 /* of the attention maps of one image */
 #define VIT_CIFAR_LAYERS 58 /* rows of the table of layers */
-#define VIT_CIFAR_FORWARD_SCRATCH_BYTES(batch) (INT64_C(0) + INT64_C(603264) * (int64_t)(batch))
-#define VIT_CIFAR_EVALUATE_SCRATCH_BYTES(batch) (INT64_C(0) + INT64_C(603264) * (int64_t)(batch))
-#define VIT_CIFAR_TRAIN_SCRATCH_BYTES(at_once) (INT64_C(1132608) + INT64_C(5299072) * (int64_t)(at_once))
+#define VIT_CIFAR_FORWARD_SCRATCH_BYTES(batch) (INT64_C(0) + INT64_C(465920) * (int64_t)(batch))
+#define VIT_CIFAR_EVALUATE_SCRATCH_BYTES(batch) (INT64_C(0) + INT64_C(465920) * (int64_t)(batch))
+#define VIT_CIFAR_TRAIN_SCRATCH_BYTES(at_once) (INT64_C(1132608) + INT64_C(5296960) * (int64_t)(at_once))
 #define VIT_CIFAR_INPUT_GRADIENT_SCRATCH_BYTES(batch) (INT64_C(0) + INT64_C(3810240) * (int64_t)(batch))
-#define VIT_CIFAR_INSPECT_SCRATCH_BYTES(batch) (INT64_C(0) + INT64_C(667712) * (int64_t)(batch))
+#define VIT_CIFAR_INSPECT_SCRATCH_BYTES(batch) (INT64_C(0) + INT64_C(599040) * (int64_t)(batch))
 
 /* What the model costs: constant expressions, for static_assert. FORWARD_BYTES and TRAIN_BYTES are all the memory that a
  * call needs: images, outputs and scratch, and the packed parameters or, where there are none, the parameters; for a
@@ -52,7 +52,7 @@ typedef struct tessera_parameter {
  * FLOPs: 2 for each multiply-add of a contraction, 1 for each element of any other operation. */
 #define VIT_CIFAR_PARAMETER_BYTES INT64_C(12780608)
 #define VIT_CIFAR_OPTIMIZER_BYTES INT64_C(25561216)
-#define VIT_CIFAR_FORWARD_BYTES(batch) (INT64_C(12780608) + INT64_C(615592) * (int64_t)(batch))
+#define VIT_CIFAR_FORWARD_BYTES(batch) (INT64_C(12780608) + INT64_C(478248) * (int64_t)(batch))
 #define VIT_CIFAR_TRAIN_BYTES(batch, at_once) \
   (INT64_C(76535108) + INT64_C(12332) * (int64_t)(batch) + VIT_CIFAR_TRAIN_SCRATCH_BYTES(at_once))
 #define VIT_CIFAR_FORWARD_FLOPS(batch) (INT64_C(0) + INT64_C(440346718) * (int64_t)(batch))

@@ -1064,117 +1064,257 @@ static void transformer_blocks_attention_forward_2(const real* transformer_block
 
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65, k < K=32 (summed); lanes along n2
 [[gnu::noinline]]
-static void transformer_blocks_attention_forward_3(const Team& team, real* transformer_blocks_attention_einsum,
-                                                   const real* transformer_blocks_attention_add,
-                                                   const real* transformer_blocks_attention_copy) {
-  const std::int64_t begin = team.begin(65, 6);
-  const std::int64_t end = team.end(65, 6);
-  for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t n2 = 0; n2 < 64; n2 += 16) {
-      for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
-        for (std::int64_t row = 0; row < 6; ++row) {
-          for (std::int64_t column = 0; column < 16; column += 16) {
-            v_fetch_line(transformer_blocks_attention_einsum, h * 4225 + (n + row) * 65 + (n2 + column));
-          }
-        }
-        vec sum0 = v_zero();
-        vec sum1 = v_zero();
-        vec sum2 = v_zero();
-        vec sum3 = v_zero();
-        vec sum4 = v_zero();
-        vec sum5 = v_zero();
-        vec sum6 = v_zero();
-        vec sum7 = v_zero();
-        vec sum8 = v_zero();
-        vec sum9 = v_zero();
-        vec sum10 = v_zero();
-        vec sum11 = v_zero();
-        for (std::int64_t k = 0; k < 32; ++k) {
-          const vec x0 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k]);
-          const vec x1 = v_load(transformer_blocks_attention_copy + (h * 2080 + n2 + k * 65));
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(transformer_blocks_attention_copy + (h * 2080 + n2 + k * 65 + 8));
-          sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k + 768]);
-          sum2 = v_fma(x3, x1, sum2);
-          sum3 = v_fma(x3, x2, sum3);
-          const vec x4 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k + 1536]);
-          sum4 = v_fma(x4, x1, sum4);
-          sum5 = v_fma(x4, x2, sum5);
-          const vec x5 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k + 2304]);
-          sum6 = v_fma(x5, x1, sum6);
-          sum7 = v_fma(x5, x2, sum7);
-          const vec x6 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k + 3072]);
-          sum8 = v_fma(x6, x1, sum8);
-          sum9 = v_fma(x6, x2, sum9);
-          const vec x7 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k + 3840]);
-          sum10 = v_fma(x7, x1, sum10);
-          sum11 = v_fma(x7, x2, sum11);
-        }
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2), sum0);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 8), sum1);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 65), sum2);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 73), sum3);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 130), sum4);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 138), sum5);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 195), sum6);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 203), sum7);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 260), sum8);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 268), sum9);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 325), sum10);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 333), sum11);
+static void transformer_blocks_attention_forward_3_block(const std::int64_t h, const std::int64_t begin,
+                                                         const std::int64_t end,
+                                                         const real* transformer_blocks_attention_add,
+                                                         const real* transformer_blocks_attention_copy,
+                                                         real* transformer_blocks_attention_einsum) {
+  for (std::int64_t n2 = 0; n2 < 64; n2 += 16) {
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      vec sum10 = v_zero();
+      vec sum11 = v_zero();
+      for (std::int64_t k = 0; k < 32; ++k) {
+        const vec x0 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k]);
+        const vec x1 = v_load(transformer_blocks_attention_copy + (h * 2080 + n2 + k * 65));
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(transformer_blocks_attention_copy + (h * 2080 + n2 + k * 65 + 8));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k + 768]);
+        sum2 = v_fma(x3, x1, sum2);
+        sum3 = v_fma(x3, x2, sum3);
+        const vec x4 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k + 1536]);
+        sum4 = v_fma(x4, x1, sum4);
+        sum5 = v_fma(x4, x2, sum5);
+        const vec x5 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k + 2304]);
+        sum6 = v_fma(x5, x1, sum6);
+        sum7 = v_fma(x5, x2, sum7);
+        const vec x6 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k + 3072]);
+        sum8 = v_fma(x6, x1, sum8);
+        sum9 = v_fma(x6, x2, sum9);
+        const vec x7 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k + 3840]);
+        sum10 = v_fma(x7, x1, sum10);
+        sum11 = v_fma(x7, x2, sum11);
       }
-      if (end > 60) {
-        for (std::int64_t row = 0; row < 5; ++row) {
-          for (std::int64_t column = 0; column < 16; column += 16) {
-            v_fetch_line(transformer_blocks_attention_einsum, h * 4225 + row * 65 + (n2 + column) + 3900);
-          }
-        }
-        vec sum0 = v_zero();
-        vec sum1 = v_zero();
-        vec sum2 = v_zero();
-        vec sum3 = v_zero();
-        vec sum4 = v_zero();
-        vec sum5 = v_zero();
-        vec sum6 = v_zero();
-        vec sum7 = v_zero();
-        vec sum8 = v_zero();
-        vec sum9 = v_zero();
-        for (std::int64_t k = 0; k < 32; ++k) {
-          const vec x8 = v_set(transformer_blocks_attention_add[h * 32 + k + 46080]);
-          const vec x9 = v_load(transformer_blocks_attention_copy + (h * 2080 + n2 + k * 65));
-          sum0 = v_fma(x8, x9, sum0);
-          const vec x10 = v_load(transformer_blocks_attention_copy + (h * 2080 + n2 + k * 65 + 8));
-          sum1 = v_fma(x8, x10, sum1);
-          const vec x11 = v_set(transformer_blocks_attention_add[h * 32 + k + 46848]);
-          sum2 = v_fma(x11, x9, sum2);
-          sum3 = v_fma(x11, x10, sum3);
-          const vec x12 = v_set(transformer_blocks_attention_add[h * 32 + k + 47616]);
-          sum4 = v_fma(x12, x9, sum4);
-          sum5 = v_fma(x12, x10, sum5);
-          const vec x13 = v_set(transformer_blocks_attention_add[h * 32 + k + 48384]);
-          sum6 = v_fma(x13, x9, sum6);
-          sum7 = v_fma(x13, x10, sum7);
-          const vec x14 = v_set(transformer_blocks_attention_add[h * 32 + k + 49152]);
-          sum8 = v_fma(x14, x9, sum8);
-          sum9 = v_fma(x14, x10, sum9);
-        }
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n2 + 3900), sum0);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n2 + 3908), sum1);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n2 + 3965), sum2);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n2 + 3973), sum3);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n2 + 4030), sum4);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n2 + 4038), sum5);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n2 + 4095), sum6);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n2 + 4103), sum7);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n2 + 4160), sum8);
-        v_store(transformer_blocks_attention_einsum + (h * 4225 + n2 + 4168), sum9);
-      }
+      v_store(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2), sum0);
+      v_store(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 8), sum1);
+      v_store(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 65), sum2);
+      v_store(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 73), sum3);
+      v_store(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 130), sum4);
+      v_store(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 138), sum5);
+      v_store(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 195), sum6);
+      v_store(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 203), sum7);
+      v_store(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 260), sum8);
+      v_store(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 268), sum9);
+      v_store(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 325), sum10);
+      v_store(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 333), sum11);
     }
+    if (end > 60) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      for (std::int64_t k = 0; k < 32; ++k) {
+        const vec x8 = v_set(transformer_blocks_attention_add[h * 32 + k + 46080]);
+        const vec x9 = v_load(transformer_blocks_attention_copy + (h * 2080 + n2 + k * 65));
+        sum0 = v_fma(x8, x9, sum0);
+        const vec x10 = v_load(transformer_blocks_attention_copy + (h * 2080 + n2 + k * 65 + 8));
+        sum1 = v_fma(x8, x10, sum1);
+        const vec x11 = v_set(transformer_blocks_attention_add[h * 32 + k + 46848]);
+        sum2 = v_fma(x11, x9, sum2);
+        sum3 = v_fma(x11, x10, sum3);
+        const vec x12 = v_set(transformer_blocks_attention_add[h * 32 + k + 47616]);
+        sum4 = v_fma(x12, x9, sum4);
+        sum5 = v_fma(x12, x10, sum5);
+        const vec x13 = v_set(transformer_blocks_attention_add[h * 32 + k + 48384]);
+        sum6 = v_fma(x13, x9, sum6);
+        sum7 = v_fma(x13, x10, sum7);
+        const vec x14 = v_set(transformer_blocks_attention_add[h * 32 + k + 49152]);
+        sum8 = v_fma(x14, x9, sum8);
+        sum9 = v_fma(x14, x10, sum9);
+      }
+      v_store(transformer_blocks_attention_einsum + ((60 - begin) * 65 + n2), sum0);
+      v_store(transformer_blocks_attention_einsum + ((60 - begin) * 65 + n2 + 8), sum1);
+      v_store(transformer_blocks_attention_einsum + ((61 - begin) * 65 + n2), sum2);
+      v_store(transformer_blocks_attention_einsum + ((61 - begin) * 65 + n2 + 8), sum3);
+      v_store(transformer_blocks_attention_einsum + ((62 - begin) * 65 + n2), sum4);
+      v_store(transformer_blocks_attention_einsum + ((62 - begin) * 65 + n2 + 8), sum5);
+      v_store(transformer_blocks_attention_einsum + ((63 - begin) * 65 + n2), sum6);
+      v_store(transformer_blocks_attention_einsum + ((63 - begin) * 65 + n2 + 8), sum7);
+      v_store(transformer_blocks_attention_einsum + ((64 - begin) * 65 + n2), sum8);
+      v_store(transformer_blocks_attention_einsum + ((64 - begin) * 65 + n2 + 8), sum9);
+    }
+  }
+  for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    vec sum4 = v_zero();
+    vec sum5 = v_zero();
+    for (std::int64_t k = 0; k < 32; ++k) {
+      const vec x15 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k]);
+      const vec x16 = v_load_n(transformer_blocks_attention_copy + (h * 2080 + k * 65 + 64), 1);
+      sum0 = v_fma(x15, x16, sum0);
+      const vec x17 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k + 768]);
+      sum1 = v_fma(x17, x16, sum1);
+      const vec x18 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k + 1536]);
+      sum2 = v_fma(x18, x16, sum2);
+      const vec x19 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k + 2304]);
+      sum3 = v_fma(x19, x16, sum3);
+      const vec x20 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k + 3072]);
+      sum4 = v_fma(x20, x16, sum4);
+      const vec x21 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k + 3840]);
+      sum5 = v_fma(x21, x16, sum5);
+    }
+    v_store_n(transformer_blocks_attention_einsum + ((n - begin) * 65 + 64), sum0, 1);
+    v_store_n(transformer_blocks_attention_einsum + ((n - begin) * 65 + 129), sum1, 1);
+    v_store_n(transformer_blocks_attention_einsum + ((n - begin) * 65 + 194), sum2, 1);
+    v_store_n(transformer_blocks_attention_einsum + ((n - begin) * 65 + 259), sum3, 1);
+    v_store_n(transformer_blocks_attention_einsum + ((n - begin) * 65 + 324), sum4, 1);
+    v_store_n(transformer_blocks_attention_einsum + ((n - begin) * 65 + 389), sum5, 1);
+  }
+  if (end > 60) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    vec sum4 = v_zero();
+    for (std::int64_t k = 0; k < 32; ++k) {
+      const vec x22 = v_set(transformer_blocks_attention_add[h * 32 + k + 46080]);
+      const vec x23 = v_load_n(transformer_blocks_attention_copy + (h * 2080 + k * 65 + 64), 1);
+      sum0 = v_fma(x22, x23, sum0);
+      const vec x24 = v_set(transformer_blocks_attention_add[h * 32 + k + 46848]);
+      sum1 = v_fma(x24, x23, sum1);
+      const vec x25 = v_set(transformer_blocks_attention_add[h * 32 + k + 47616]);
+      sum2 = v_fma(x25, x23, sum2);
+      const vec x26 = v_set(transformer_blocks_attention_add[h * 32 + k + 48384]);
+      sum3 = v_fma(x26, x23, sum3);
+      const vec x27 = v_set(transformer_blocks_attention_add[h * 32 + k + 49152]);
+      sum4 = v_fma(x27, x23, sum4);
+    }
+    v_store_n(transformer_blocks_attention_einsum + ((60 - begin) * 65 + 64), sum0, 1);
+    v_store_n(transformer_blocks_attention_einsum + ((61 - begin) * 65 + 64), sum1, 1);
+    v_store_n(transformer_blocks_attention_einsum + ((62 - begin) * 65 + 64), sum2, 1);
+    v_store_n(transformer_blocks_attention_einsum + ((63 - begin) * 65 + 64), sum3, 1);
+    v_store_n(transformer_blocks_attention_einsum + ((64 - begin) * 65 + 64), sum4, 1);
+  }
+}
+
+// b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row); lanes along n2
+static void transformer_blocks_attention_forward_4_block(const std::int64_t begin, const std::int64_t end,
+                                                         real* transformer_blocks_attention_einsum,
+                                                         real* transformer_blocks_attention_divide_scale) {
+  for (std::int64_t top = begin; top < end; top += 8) {
+    const std::int64_t bottom = std::min<std::int64_t>(end, top + 8);
+    real row0s[8];
+    for (std::int64_t n = top; n < bottom; ++n) {
+      vec most0 = v_set(-INFINITY);
+      vec most0_1 = v_set(-INFINITY);
+      vec most0_2 = v_set(-INFINITY);
+      vec most0_3 = v_set(-INFINITY);
+      for (std::int64_t n2 = 0; n2 < 64; n2 += 32) {
+        const vec x0 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2));
+        const vec t1 = v_set(real(0.17677669529663687));
+        const vec t2 = v_mul(x0, t1);
+        most0 = v_max(most0, t2);
+        const vec x3 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 8));
+        const vec t4 = v_mul(x3, t1);
+        most0_1 = v_max(most0_1, t4);
+        const vec x5 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 16));
+        const vec t6 = v_mul(x5, t1);
+        most0_2 = v_max(most0_2, t6);
+        const vec x7 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 24));
+        const vec t8 = v_mul(x7, t1);
+        most0_3 = v_max(most0_3, t8);
+      }
+      {
+        const vec x9 = v_load_n(transformer_blocks_attention_einsum + ((n - begin) * 65 + 64), 1);
+        const vec t10 = v_set(real(0.17677669529663687));
+        const vec t11 = v_mul(x9, t10);
+        most0 = v_max(most0, v_keep_n(t11, 1, -INFINITY));
+      }
+      const vec row0 = v_set(v_max_lane(v_max(v_max(most0, most0_1), v_max(most0_2, most0_3))));
+      row0s[n - top] = v_one(row0);
+    }
+    real of_row11s[8];
+    for (std::int64_t n = top; n < bottom; ++n) {
+      const vec row0 = v_set(row0s[n - top]);
+      vec sum1 = v_zero();
+      vec sum1_1 = v_zero();
+      vec sum1_2 = v_zero();
+      vec sum1_3 = v_zero();
+      for (std::int64_t n2 = 0; n2 < 64; n2 += 32) {
+        const vec x12 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2));
+        const vec t13 = v_set(real(0.17677669529663687));
+        const vec t14 = v_fms(x12, t13, row0);
+        const vec t15 = v_exp(t14);
+        sum1 = v_add(sum1, t15);
+        v_store(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2), t15);
+        const vec x16 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 8));
+        const vec t17 = v_fms(x16, t13, row0);
+        const vec t18 = v_exp(t17);
+        sum1_1 = v_add(sum1_1, t18);
+        v_store(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 8), t18);
+        const vec x19 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 16));
+        const vec t20 = v_fms(x19, t13, row0);
+        const vec t21 = v_exp(t20);
+        sum1_2 = v_add(sum1_2, t21);
+        v_store(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 16), t21);
+        const vec x22 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 24));
+        const vec t23 = v_fms(x22, t13, row0);
+        const vec t24 = v_exp(t23);
+        sum1_3 = v_add(sum1_3, t24);
+        v_store(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 24), t24);
+      }
+      {
+        const vec x25 = v_load_n(transformer_blocks_attention_einsum + ((n - begin) * 65 + 64), 1);
+        const vec t26 = v_set(real(0.17677669529663687));
+        const vec t27 = v_fms(x25, t26, row0);
+        const vec t28 = v_exp(t27);
+        sum1 = v_add(sum1, v_keep_n(t28, 1, real(0.0)));
+        v_store_n(transformer_blocks_attention_einsum + ((n - begin) * 65 + 64), t28, 1);
+      }
+      const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
+      const vec t29 = v_set(real(1.0));
+      const vec t30 = v_div_one(t29, row1);
+      of_row11s[n - top] = v_one(t30);
+    }
+    for (std::int64_t n = top; n < bottom; ++n) {
+      const vec of_row11 = v_set(of_row11s[n - top]);
+      v_store_n(transformer_blocks_attention_divide_scale + (n - begin), of_row11, 1);
+    }
+  }
+}
+
+// b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
+[[gnu::noinline]]
+static void transformer_blocks_attention_forward_5_block(const std::int64_t h, const std::int64_t begin,
+                                                         const std::int64_t end,
+                                                         real* transformer_blocks_attention_rearrange,
+                                                         const real* transformer_blocks_attention_einsum,
+                                                         const real* transformer_blocks_attention_add,
+                                                         const real* transformer_blocks_attention_divide_scale) {
+  for (std::int64_t k = 0; k < 32; k += 16) {
     for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
       for (std::int64_t row = 0; row < 6; ++row) {
-        for (std::int64_t column = 0; column < 1; column += 16) {
-          v_fetch_line(transformer_blocks_attention_einsum, h * 4225 + (n + row) * 65 + column + 64);
+        for (std::int64_t column = 0; column < 16; column += 16) {
+          v_fetch_line(transformer_blocks_attention_rearrange, h * 32 + (n + row) * 256 + (k + column));
         }
       }
       vec sum0 = v_zero();
@@ -1183,32 +1323,69 @@ static void transformer_blocks_attention_forward_3(const Team& team, real* trans
       vec sum3 = v_zero();
       vec sum4 = v_zero();
       vec sum5 = v_zero();
-      for (std::int64_t k = 0; k < 32; ++k) {
-        const vec x15 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k]);
-        const vec x16 = v_load_n(transformer_blocks_attention_copy + (h * 2080 + k * 65 + 64), 1);
-        sum0 = v_fma(x15, x16, sum0);
-        const vec x17 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k + 768]);
-        sum1 = v_fma(x17, x16, sum1);
-        const vec x18 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k + 1536]);
-        sum2 = v_fma(x18, x16, sum2);
-        const vec x19 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k + 2304]);
-        sum3 = v_fma(x19, x16, sum3);
-        const vec x20 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k + 3072]);
-        sum4 = v_fma(x20, x16, sum4);
-        const vec x21 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k + 3840]);
-        sum5 = v_fma(x21, x16, sum5);
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      vec sum10 = v_zero();
+      vec sum11 = v_zero();
+      for (std::int64_t n2 = 0; n2 < 65; ++n2) {
+        const vec x0 = v_set(transformer_blocks_attention_einsum[(n - begin) * 65 + n2]);
+        const vec x1 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 512));
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 520));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_set(transformer_blocks_attention_einsum[(n - begin) * 65 + n2 + 65]);
+        sum2 = v_fma(x3, x1, sum2);
+        sum3 = v_fma(x3, x2, sum3);
+        const vec x4 = v_set(transformer_blocks_attention_einsum[(n - begin) * 65 + n2 + 130]);
+        sum4 = v_fma(x4, x1, sum4);
+        sum5 = v_fma(x4, x2, sum5);
+        const vec x5 = v_set(transformer_blocks_attention_einsum[(n - begin) * 65 + n2 + 195]);
+        sum6 = v_fma(x5, x1, sum6);
+        sum7 = v_fma(x5, x2, sum7);
+        const vec x6 = v_set(transformer_blocks_attention_einsum[(n - begin) * 65 + n2 + 260]);
+        sum8 = v_fma(x6, x1, sum8);
+        sum9 = v_fma(x6, x2, sum9);
+        const vec x7 = v_set(transformer_blocks_attention_einsum[(n - begin) * 65 + n2 + 325]);
+        sum10 = v_fma(x7, x1, sum10);
+        sum11 = v_fma(x7, x2, sum11);
       }
-      v_store_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), sum0, 1);
-      v_store_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 129), sum1, 1);
-      v_store_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 194), sum2, 1);
-      v_store_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 259), sum3, 1);
-      v_store_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 324), sum4, 1);
-      v_store_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 389), sum5, 1);
+      const vec x8 = v_set(transformer_blocks_attention_divide_scale[n - begin]);
+      const vec t9 = v_mul(sum0, x8);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k), t9);
+      const vec t10 = v_mul(sum1, x8);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 8), t10);
+      const vec x11 = v_set(transformer_blocks_attention_divide_scale[n - begin + 1]);
+      const vec t12 = v_mul(sum2, x11);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 256), t12);
+      const vec t13 = v_mul(sum3, x11);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 264), t13);
+      const vec x14 = v_set(transformer_blocks_attention_divide_scale[n - begin + 2]);
+      const vec t15 = v_mul(sum4, x14);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 512), t15);
+      const vec t16 = v_mul(sum5, x14);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 520), t16);
+      const vec x17 = v_set(transformer_blocks_attention_divide_scale[n - begin + 3]);
+      const vec t18 = v_mul(sum6, x17);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 768), t18);
+      const vec t19 = v_mul(sum7, x17);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 776), t19);
+      const vec x20 = v_set(transformer_blocks_attention_divide_scale[n - begin + 4]);
+      const vec t21 = v_mul(sum8, x20);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1024), t21);
+      const vec t22 = v_mul(sum9, x20);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1032), t22);
+      const vec x23 = v_set(transformer_blocks_attention_divide_scale[n - begin + 5]);
+      const vec t24 = v_mul(sum10, x23);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1280), t24);
+      const vec t25 = v_mul(sum11, x23);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1288), t25);
     }
     if (end > 60) {
       for (std::int64_t row = 0; row < 5; ++row) {
-        for (std::int64_t column = 0; column < 1; column += 16) {
-          v_fetch_line(transformer_blocks_attention_einsum, h * 4225 + row * 65 + column + 3964);
+        for (std::int64_t column = 0; column < 16; column += 16) {
+          v_fetch_line(transformer_blocks_attention_rearrange, h * 32 + row * 256 + (k + column) + 15360);
         }
       }
       vec sum0 = v_zero();
@@ -1216,239 +1393,78 @@ static void transformer_blocks_attention_forward_3(const Team& team, real* trans
       vec sum2 = v_zero();
       vec sum3 = v_zero();
       vec sum4 = v_zero();
-      for (std::int64_t k = 0; k < 32; ++k) {
-        const vec x22 = v_set(transformer_blocks_attention_add[h * 32 + k + 46080]);
-        const vec x23 = v_load_n(transformer_blocks_attention_copy + (h * 2080 + k * 65 + 64), 1);
-        sum0 = v_fma(x22, x23, sum0);
-        const vec x24 = v_set(transformer_blocks_attention_add[h * 32 + k + 46848]);
-        sum1 = v_fma(x24, x23, sum1);
-        const vec x25 = v_set(transformer_blocks_attention_add[h * 32 + k + 47616]);
-        sum2 = v_fma(x25, x23, sum2);
-        const vec x26 = v_set(transformer_blocks_attention_add[h * 32 + k + 48384]);
-        sum3 = v_fma(x26, x23, sum3);
-        const vec x27 = v_set(transformer_blocks_attention_add[h * 32 + k + 49152]);
-        sum4 = v_fma(x27, x23, sum4);
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      for (std::int64_t n2 = 0; n2 < 65; ++n2) {
+        const vec x26 = v_set(transformer_blocks_attention_einsum[(60 - begin) * 65 + n2]);
+        const vec x27 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 512));
+        sum0 = v_fma(x26, x27, sum0);
+        const vec x28 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 520));
+        sum1 = v_fma(x26, x28, sum1);
+        const vec x29 = v_set(transformer_blocks_attention_einsum[(61 - begin) * 65 + n2]);
+        sum2 = v_fma(x29, x27, sum2);
+        sum3 = v_fma(x29, x28, sum3);
+        const vec x30 = v_set(transformer_blocks_attention_einsum[(62 - begin) * 65 + n2]);
+        sum4 = v_fma(x30, x27, sum4);
+        sum5 = v_fma(x30, x28, sum5);
+        const vec x31 = v_set(transformer_blocks_attention_einsum[(63 - begin) * 65 + n2]);
+        sum6 = v_fma(x31, x27, sum6);
+        sum7 = v_fma(x31, x28, sum7);
+        const vec x32 = v_set(transformer_blocks_attention_einsum[(64 - begin) * 65 + n2]);
+        sum8 = v_fma(x32, x27, sum8);
+        sum9 = v_fma(x32, x28, sum9);
       }
-      v_store_n(transformer_blocks_attention_einsum + (h * 4225 + 3964), sum0, 1);
-      v_store_n(transformer_blocks_attention_einsum + (h * 4225 + 4029), sum1, 1);
-      v_store_n(transformer_blocks_attention_einsum + (h * 4225 + 4094), sum2, 1);
-      v_store_n(transformer_blocks_attention_einsum + (h * 4225 + 4159), sum3, 1);
-      v_store_n(transformer_blocks_attention_einsum + (h * 4225 + 4224), sum4, 1);
+      const vec x33 = v_set(transformer_blocks_attention_divide_scale[60 - begin]);
+      const vec t34 = v_mul(sum0, x33);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15360), t34);
+      const vec t35 = v_mul(sum1, x33);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15368), t35);
+      const vec x36 = v_set(transformer_blocks_attention_divide_scale[61 - begin]);
+      const vec t37 = v_mul(sum2, x36);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15616), t37);
+      const vec t38 = v_mul(sum3, x36);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15624), t38);
+      const vec x39 = v_set(transformer_blocks_attention_divide_scale[62 - begin]);
+      const vec t40 = v_mul(sum4, x39);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15872), t40);
+      const vec t41 = v_mul(sum5, x39);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15880), t41);
+      const vec x42 = v_set(transformer_blocks_attention_divide_scale[63 - begin]);
+      const vec t43 = v_mul(sum6, x42);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16128), t43);
+      const vec t44 = v_mul(sum7, x42);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16136), t44);
+      const vec x45 = v_set(transformer_blocks_attention_divide_scale[64 - begin]);
+      const vec t46 = v_mul(sum8, x45);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16384), t46);
+      const vec t47 = v_mul(sum9, x45);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16392), t47);
     }
   }
 }
 
-// b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row); lanes along n2
-static void transformer_blocks_attention_forward_4(const Team& team, const real* transformer_blocks_attention_einsum,
-                                                   real* transformer_blocks_attention_divide) {
-  const std::int64_t begin = team.begin(65, 1);
-  const std::int64_t end = team.end(65, 1);
-  for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t top = begin; top < end; top += 8) {
-      const std::int64_t bottom = std::min<std::int64_t>(end, top + 8);
-      real row0s[8];
-      for (std::int64_t n = top; n < bottom; ++n) {
-        vec most0 = v_set(-INFINITY);
-        vec most0_1 = v_set(-INFINITY);
-        vec most0_2 = v_set(-INFINITY);
-        vec most0_3 = v_set(-INFINITY);
-        for (std::int64_t n2 = 0; n2 < 64; n2 += 32) {
-          const vec x0 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
-          const vec t1 = v_set(real(0.17677669529663687));
-          const vec t2 = v_mul(x0, t1);
-          most0 = v_max(most0, t2);
-          const vec x3 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 8));
-          const vec t4 = v_mul(x3, t1);
-          most0_1 = v_max(most0_1, t4);
-          const vec x5 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 16));
-          const vec t6 = v_mul(x5, t1);
-          most0_2 = v_max(most0_2, t6);
-          const vec x7 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 24));
-          const vec t8 = v_mul(x7, t1);
-          most0_3 = v_max(most0_3, t8);
-        }
-        {
-          const vec x9 = v_load_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), 1);
-          const vec t10 = v_set(real(0.17677669529663687));
-          const vec t11 = v_mul(x9, t10);
-          most0 = v_max(most0, v_keep_n(t11, 1, -INFINITY));
-        }
-        const vec row0 = v_set(v_max_lane(v_max(v_max(most0, most0_1), v_max(most0_2, most0_3))));
-        row0s[n - top] = v_one(row0);
-      }
-      real row1s[8];
-      for (std::int64_t n = top; n < bottom; ++n) {
-        const vec row0 = v_set(row0s[n - top]);
-        vec sum1 = v_zero();
-        vec sum1_1 = v_zero();
-        vec sum1_2 = v_zero();
-        vec sum1_3 = v_zero();
-        for (std::int64_t n2 = 0; n2 < 64; n2 += 32) {
-          v_fetch_near(transformer_blocks_attention_einsum, h * 4225 + n * 65 + n2 + 520);
-          const vec x12 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
-          const vec t13 = v_set(real(0.17677669529663687));
-          const vec t14 = v_fms(x12, t13, row0);
-          const vec t15 = v_exp(t14);
-          sum1 = v_add(sum1, t15);
-          v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), t15);
-          v_fetch_near(transformer_blocks_attention_einsum, h * 4225 + n * 65 + n2 + 8 + 520);
-          const vec x16 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 8));
-          const vec t17 = v_fms(x16, t13, row0);
-          const vec t18 = v_exp(t17);
-          sum1_1 = v_add(sum1_1, t18);
-          v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2 + 8), t18);
-          v_fetch_near(transformer_blocks_attention_einsum, h * 4225 + n * 65 + n2 + 16 + 520);
-          const vec x19 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 16));
-          const vec t20 = v_fms(x19, t13, row0);
-          const vec t21 = v_exp(t20);
-          sum1_2 = v_add(sum1_2, t21);
-          v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2 + 16), t21);
-          v_fetch_near(transformer_blocks_attention_einsum, h * 4225 + n * 65 + n2 + 24 + 520);
-          const vec x22 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 24));
-          const vec t23 = v_fms(x22, t13, row0);
-          const vec t24 = v_exp(t23);
-          sum1_3 = v_add(sum1_3, t24);
-          v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2 + 24), t24);
-        }
-        {
-          const vec x25 = v_load_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), 1);
-          const vec t26 = v_set(real(0.17677669529663687));
-          const vec t27 = v_fms(x25, t26, row0);
-          const vec t28 = v_exp(t27);
-          sum1 = v_add(sum1, v_keep_n(t28, 1, real(0.0)));
-          v_store_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), t28, 1);
-        }
-        const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
-        row1s[n - top] = v_one(row1);
-      }
-      for (std::int64_t n = top; n < bottom; ++n) {
-        const vec row1 = v_set(row1s[n - top]);
-        for (std::int64_t n2 = 0; n2 < 64; n2 += 8) {
-          const vec x29 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
-          const vec t30 = v_div_one(v_set(real(1.0)), row1);
-          const vec t31 = v_mul(x29, t30);
-          v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), t31);
-        }
-        {
-          const vec x32 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
-          const vec t33 = v_div_one(v_set(real(1.0)), row1);
-          const vec t34 = v_mul(x32, t33);
-          v_store_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), t34, 1);
-        }
-      }
-    }
-  }
-}
-
-// b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
-[[gnu::noinline]]
-static void transformer_blocks_attention_forward_5(const Team& team, real* transformer_blocks_attention_rearrange,
-                                                   const real* transformer_blocks_attention_divide,
-                                                   const real* transformer_blocks_attention_add) {
-  const std::int64_t begin = team.begin(65, 6);
-  const std::int64_t end = team.end(65, 6);
-  for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t k = 0; k < 32; k += 16) {
-      for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
-        for (std::int64_t row = 0; row < 6; ++row) {
-          for (std::int64_t column = 0; column < 16; column += 16) {
-            v_fetch_line(transformer_blocks_attention_rearrange, h * 32 + (n + row) * 256 + (k + column));
-          }
-        }
-        vec sum0 = v_zero();
-        vec sum1 = v_zero();
-        vec sum2 = v_zero();
-        vec sum3 = v_zero();
-        vec sum4 = v_zero();
-        vec sum5 = v_zero();
-        vec sum6 = v_zero();
-        vec sum7 = v_zero();
-        vec sum8 = v_zero();
-        vec sum9 = v_zero();
-        vec sum10 = v_zero();
-        vec sum11 = v_zero();
-        for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-          const vec x0 = v_set(transformer_blocks_attention_divide[h * 4225 + n * 65 + n2]);
-          const vec x1 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 512));
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 520));
-          sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_set(transformer_blocks_attention_divide[h * 4225 + n * 65 + n2 + 65]);
-          sum2 = v_fma(x3, x1, sum2);
-          sum3 = v_fma(x3, x2, sum3);
-          const vec x4 = v_set(transformer_blocks_attention_divide[h * 4225 + n * 65 + n2 + 130]);
-          sum4 = v_fma(x4, x1, sum4);
-          sum5 = v_fma(x4, x2, sum5);
-          const vec x5 = v_set(transformer_blocks_attention_divide[h * 4225 + n * 65 + n2 + 195]);
-          sum6 = v_fma(x5, x1, sum6);
-          sum7 = v_fma(x5, x2, sum7);
-          const vec x6 = v_set(transformer_blocks_attention_divide[h * 4225 + n * 65 + n2 + 260]);
-          sum8 = v_fma(x6, x1, sum8);
-          sum9 = v_fma(x6, x2, sum9);
-          const vec x7 = v_set(transformer_blocks_attention_divide[h * 4225 + n * 65 + n2 + 325]);
-          sum10 = v_fma(x7, x1, sum10);
-          sum11 = v_fma(x7, x2, sum11);
-        }
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k), sum0);
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 8), sum1);
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 256), sum2);
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 264), sum3);
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 512), sum4);
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 520), sum5);
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 768), sum6);
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 776), sum7);
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1024), sum8);
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1032), sum9);
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1280), sum10);
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1288), sum11);
-      }
-      if (end > 60) {
-        for (std::int64_t row = 0; row < 5; ++row) {
-          for (std::int64_t column = 0; column < 16; column += 16) {
-            v_fetch_line(transformer_blocks_attention_rearrange, h * 32 + row * 256 + (k + column) + 15360);
-          }
-        }
-        vec sum0 = v_zero();
-        vec sum1 = v_zero();
-        vec sum2 = v_zero();
-        vec sum3 = v_zero();
-        vec sum4 = v_zero();
-        vec sum5 = v_zero();
-        vec sum6 = v_zero();
-        vec sum7 = v_zero();
-        vec sum8 = v_zero();
-        vec sum9 = v_zero();
-        for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-          const vec x8 = v_set(transformer_blocks_attention_divide[h * 4225 + n2 + 3900]);
-          const vec x9 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 512));
-          sum0 = v_fma(x8, x9, sum0);
-          const vec x10 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 520));
-          sum1 = v_fma(x8, x10, sum1);
-          const vec x11 = v_set(transformer_blocks_attention_divide[h * 4225 + n2 + 3965]);
-          sum2 = v_fma(x11, x9, sum2);
-          sum3 = v_fma(x11, x10, sum3);
-          const vec x12 = v_set(transformer_blocks_attention_divide[h * 4225 + n2 + 4030]);
-          sum4 = v_fma(x12, x9, sum4);
-          sum5 = v_fma(x12, x10, sum5);
-          const vec x13 = v_set(transformer_blocks_attention_divide[h * 4225 + n2 + 4095]);
-          sum6 = v_fma(x13, x9, sum6);
-          sum7 = v_fma(x13, x10, sum7);
-          const vec x14 = v_set(transformer_blocks_attention_divide[h * 4225 + n2 + 4160]);
-          sum8 = v_fma(x14, x9, sum8);
-          sum9 = v_fma(x14, x10, sum9);
-        }
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15360), sum0);
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15368), sum1);
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15616), sum2);
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15624), sum3);
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15872), sum4);
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15880), sum5);
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16128), sum6);
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16136), sum7);
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16384), sum8);
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16392), sum9);
-      }
-    }
+// 8 blocks of n < 65 of one head, 66 at a time
+static void transformer_blocks_attention_forward_5(const Team& team, const real* transformer_blocks_attention_add,
+                                                   const real* transformer_blocks_attention_copy,
+                                                   real* transformer_blocks_attention_rearrange) {
+  alignas(64) real transformer_blocks_attention_einsum[4290];
+  alignas(64) real transformer_blocks_attention_divide_scale[66];
+  const std::int64_t last = team.end(8, 1);
+  for (std::int64_t block = team.begin(8, 1); block < last; ++block) {
+    const std::int64_t begin = block % 1 * 66;
+    const std::int64_t end = std::min<std::int64_t>(65, begin + 66);
+    const std::int64_t h = block / 1;
+    transformer_blocks_attention_forward_3_block(h, begin, end, transformer_blocks_attention_add,
+                                                 transformer_blocks_attention_copy,
+                                                 transformer_blocks_attention_einsum);
+    transformer_blocks_attention_forward_4_block(begin, end, transformer_blocks_attention_einsum,
+                                                 transformer_blocks_attention_divide_scale);
+    transformer_blocks_attention_forward_5_block(h, begin, end, transformer_blocks_attention_rearrange,
+                                                 transformer_blocks_attention_einsum, transformer_blocks_attention_add,
+                                                 transformer_blocks_attention_divide_scale);
   }
 }
 
@@ -2747,15 +2763,15 @@ static void reduce_sum_forward(const real* outputs, const std::int32_t* labels, 
 static void divide_forward(const std::int64_t batch, const real* add, const real* reduce_sum, real* loss) {
   vec sum0 = v_zero();
   for (std::int64_t b = 0; b + 8 <= batch; b += 8) {
-    const vec x0 = v_load_strided(add + b * 150816, 150816, lanes);
-    const vec x1 = v_load_strided(reduce_sum + b * 150816, 150816, lanes);
+    const vec x0 = v_load_strided(add + b * 116480, 116480, lanes);
+    const vec x1 = v_load_strided(reduce_sum + b * 116480, 116480, lanes);
     const vec t2 = v_sub(x0, x1);
     sum0 = v_add(sum0, t2);
   }
   const std::int64_t b_rest = (batch - 0) / 8 * 8;
   if (b_rest < batch) {
-    const vec x3 = v_load_strided(add + b_rest * 150816, 150816, static_cast<int>(batch - b_rest));
-    const vec x4 = v_load_strided(reduce_sum + b_rest * 150816, 150816, static_cast<int>(batch - b_rest));
+    const vec x3 = v_load_strided(add + b_rest * 116480, 116480, static_cast<int>(batch - b_rest));
+    const vec x4 = v_load_strided(reduce_sum + b_rest * 116480, 116480, static_cast<int>(batch - b_rest));
     const vec t5 = v_sub(x3, x4);
     sum0 = v_add(sum0, v_keep_n(t5, static_cast<int>(batch - b_rest), real(0.0)));
   }
@@ -3010,127 +3026,120 @@ static void transformer_blocks_norm1_forward_train(const real* transformer_block
 }
 
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row); lanes along n2
-static void transformer_blocks_attention_forward_4_train(const Team& team, const std::int64_t image,
-                                                         const std::int64_t layer,
-                                                         const real* transformer_blocks_attention_einsum,
-                                                         real* transformer_blocks_attention_divide,
-                                                         const std::int32_t* random,
-                                                         real* transformer_blocks_attention_multiply) {
-  const std::int64_t begin = team.begin(65, 1);
-  const std::int64_t end = team.end(65, 1);
-  for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t top = begin; top < end; top += 8) {
-      const std::int64_t bottom = std::min<std::int64_t>(end, top + 8);
-      real row0s[8];
-      for (std::int64_t n = top; n < bottom; ++n) {
-        vec most0 = v_set(-INFINITY);
-        vec most0_1 = v_set(-INFINITY);
-        vec most0_2 = v_set(-INFINITY);
-        vec most0_3 = v_set(-INFINITY);
-        for (std::int64_t n2 = 0; n2 < 64; n2 += 32) {
-          const vec x0 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
-          const vec t1 = v_set(real(0.17677669529663687));
-          const vec t2 = v_mul(x0, t1);
-          most0 = v_max(most0, t2);
-          const vec x3 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 8));
-          const vec t4 = v_mul(x3, t1);
-          most0_1 = v_max(most0_1, t4);
-          const vec x5 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 16));
-          const vec t6 = v_mul(x5, t1);
-          most0_2 = v_max(most0_2, t6);
-          const vec x7 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 24));
-          const vec t8 = v_mul(x7, t1);
-          most0_3 = v_max(most0_3, t8);
-        }
-        {
-          const vec x9 = v_load_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), 1);
-          const vec t10 = v_set(real(0.17677669529663687));
-          const vec t11 = v_mul(x9, t10);
-          most0 = v_max(most0, v_keep_n(t11, 1, -INFINITY));
-        }
-        const vec row0 = v_set(v_max_lane(v_max(v_max(most0, most0_1), v_max(most0_2, most0_3))));
-        row0s[n - top] = v_one(row0);
+static void transformer_blocks_attention_forward_4_block_train(const std::int64_t h, const std::int64_t begin,
+                                                               const std::int64_t end, const std::int64_t image,
+                                                               const std::int64_t layer,
+                                                               const real* transformer_blocks_attention_einsum,
+                                                               real* transformer_blocks_attention_divide,
+                                                               const std::int32_t* random,
+                                                               real* transformer_blocks_attention_multiply) {
+  for (std::int64_t top = begin; top < end; top += 8) {
+    const std::int64_t bottom = std::min<std::int64_t>(end, top + 8);
+    real row0s[8];
+    for (std::int64_t n = top; n < bottom; ++n) {
+      vec most0 = v_set(-INFINITY);
+      vec most0_1 = v_set(-INFINITY);
+      vec most0_2 = v_set(-INFINITY);
+      vec most0_3 = v_set(-INFINITY);
+      for (std::int64_t n2 = 0; n2 < 64; n2 += 32) {
+        const vec x0 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2));
+        const vec t1 = v_set(real(0.17677669529663687));
+        const vec t2 = v_mul(x0, t1);
+        most0 = v_max(most0, t2);
+        const vec x3 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 8));
+        const vec t4 = v_mul(x3, t1);
+        most0_1 = v_max(most0_1, t4);
+        const vec x5 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 16));
+        const vec t6 = v_mul(x5, t1);
+        most0_2 = v_max(most0_2, t6);
+        const vec x7 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 24));
+        const vec t8 = v_mul(x7, t1);
+        most0_3 = v_max(most0_3, t8);
       }
-      real row1s[8];
-      for (std::int64_t n = top; n < bottom; ++n) {
-        const vec row0 = v_set(row0s[n - top]);
-        vec sum1 = v_zero();
-        vec sum1_1 = v_zero();
-        vec sum1_2 = v_zero();
-        vec sum1_3 = v_zero();
-        for (std::int64_t n2 = 0; n2 < 64; n2 += 32) {
-          v_fetch_near(transformer_blocks_attention_einsum, h * 4225 + n * 65 + n2 + 520);
-          const vec x12 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
-          const vec t13 = v_set(real(0.17677669529663687));
-          const vec t14 = v_fms(x12, t13, row0);
-          const vec t15 = v_exp(t14);
-          sum1 = v_add(sum1, t15);
-          v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), t15);
-          v_fetch_near(transformer_blocks_attention_einsum, h * 4225 + n * 65 + n2 + 8 + 520);
-          const vec x16 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 8));
-          const vec t17 = v_fms(x16, t13, row0);
-          const vec t18 = v_exp(t17);
-          sum1_1 = v_add(sum1_1, t18);
-          v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2 + 8), t18);
-          v_fetch_near(transformer_blocks_attention_einsum, h * 4225 + n * 65 + n2 + 16 + 520);
-          const vec x19 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 16));
-          const vec t20 = v_fms(x19, t13, row0);
-          const vec t21 = v_exp(t20);
-          sum1_2 = v_add(sum1_2, t21);
-          v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2 + 16), t21);
-          v_fetch_near(transformer_blocks_attention_einsum, h * 4225 + n * 65 + n2 + 24 + 520);
-          const vec x22 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 24));
-          const vec t23 = v_fms(x22, t13, row0);
-          const vec t24 = v_exp(t23);
-          sum1_3 = v_add(sum1_3, t24);
-          v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2 + 24), t24);
-        }
-        {
-          const vec x25 = v_load_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), 1);
-          const vec t26 = v_set(real(0.17677669529663687));
-          const vec t27 = v_fms(x25, t26, row0);
-          const vec t28 = v_exp(t27);
-          sum1 = v_add(sum1, v_keep_n(t28, 1, real(0.0)));
-          v_store_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), t28, 1);
-        }
-        const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
-        row1s[n - top] = v_one(row1);
+      {
+        const vec x9 = v_load_n(transformer_blocks_attention_einsum + ((n - begin) * 65 + 64), 1);
+        const vec t10 = v_set(real(0.17677669529663687));
+        const vec t11 = v_mul(x9, t10);
+        most0 = v_max(most0, v_keep_n(t11, 1, -INFINITY));
       }
-      for (std::int64_t n = top; n < bottom; ++n) {
-        const vec row0 = v_set(row0s[n - top]);
-        const vec row1 = v_set(row1s[n - top]);
-        for (std::int64_t n2 = 0; n2 < 64; n2 += 8) {
-          const vec x29 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
-          const vec t30 = v_div_one(v_set(real(1.0)), row1);
-          const vec t31 = v_mul(x29, t30);
-          v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), t31);
-          const vec x32 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
-          const vec t33 = v_set(real(0.17677669529663687));
-          const vec t34 = v_fms(x32, t33, row0);
-          const vec t35 = v_exp(t34);
-          const vec t36 = v_div_one(v_set(real(1.0)), row1);
-          const vec t37 = v_mul(t35, t36);
-          const vec t38 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + n2, 1, 858993459,
-                                 real(1.25));
-          const vec t39 = v_mul(t37, t38);
-          v_store(transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), t39);
-        }
-        {
-          const vec x40 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
-          const vec t41 = v_div_one(v_set(real(1.0)), row1);
-          const vec t42 = v_mul(x40, t41);
-          v_store_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), t42, 1);
-          const vec x43 = v_load_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), 1);
-          const vec t44 = v_set(real(0.17677669529663687));
-          const vec t45 = v_fms(x43, t44, row0);
-          const vec t46 = v_exp(t45);
-          const vec t47 = v_div_one(v_set(real(1.0)), row1);
-          const vec t48 = v_mul(t46, t47);
-          const vec t49 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + 64, 1, 858993459,
-                                 real(1.25));
-          const vec t50 = v_mul(t48, t49);
-          v_store_n(transformer_blocks_attention_multiply + (h * 4225 + n * 65 + 64), t50, 1);
-        }
+      const vec row0 = v_set(v_max_lane(v_max(v_max(most0, most0_1), v_max(most0_2, most0_3))));
+      row0s[n - top] = v_one(row0);
+    }
+    real row1s[8];
+    for (std::int64_t n = top; n < bottom; ++n) {
+      const vec row0 = v_set(row0s[n - top]);
+      vec sum1 = v_zero();
+      vec sum1_1 = v_zero();
+      vec sum1_2 = v_zero();
+      vec sum1_3 = v_zero();
+      for (std::int64_t n2 = 0; n2 < 64; n2 += 32) {
+        const vec x12 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2));
+        const vec t13 = v_set(real(0.17677669529663687));
+        const vec t14 = v_fms(x12, t13, row0);
+        const vec t15 = v_exp(t14);
+        sum1 = v_add(sum1, t15);
+        v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), t15);
+        const vec x16 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 8));
+        const vec t17 = v_fms(x16, t13, row0);
+        const vec t18 = v_exp(t17);
+        sum1_1 = v_add(sum1_1, t18);
+        v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2 + 8), t18);
+        const vec x19 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 16));
+        const vec t20 = v_fms(x19, t13, row0);
+        const vec t21 = v_exp(t20);
+        sum1_2 = v_add(sum1_2, t21);
+        v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2 + 16), t21);
+        const vec x22 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 24));
+        const vec t23 = v_fms(x22, t13, row0);
+        const vec t24 = v_exp(t23);
+        sum1_3 = v_add(sum1_3, t24);
+        v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2 + 24), t24);
+      }
+      {
+        const vec x25 = v_load_n(transformer_blocks_attention_einsum + ((n - begin) * 65 + 64), 1);
+        const vec t26 = v_set(real(0.17677669529663687));
+        const vec t27 = v_fms(x25, t26, row0);
+        const vec t28 = v_exp(t27);
+        sum1 = v_add(sum1, v_keep_n(t28, 1, real(0.0)));
+        v_store_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), t28, 1);
+      }
+      const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
+      row1s[n - top] = v_one(row1);
+    }
+    for (std::int64_t n = top; n < bottom; ++n) {
+      const vec row0 = v_set(row0s[n - top]);
+      const vec row1 = v_set(row1s[n - top]);
+      for (std::int64_t n2 = 0; n2 < 64; n2 += 8) {
+        const vec x29 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
+        const vec t30 = v_div_one(v_set(real(1.0)), row1);
+        const vec t31 = v_mul(x29, t30);
+        v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), t31);
+        const vec x32 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2));
+        const vec t33 = v_set(real(0.17677669529663687));
+        const vec t34 = v_fms(x32, t33, row0);
+        const vec t35 = v_exp(t34);
+        const vec t36 = v_div_one(v_set(real(1.0)), row1);
+        const vec t37 = v_mul(t35, t36);
+        const vec t38 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + n2, 1, 858993459,
+                               real(1.25));
+        const vec t39 = v_mul(t37, t38);
+        v_store(transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), t39);
+      }
+      {
+        const vec x40 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
+        const vec t41 = v_div_one(v_set(real(1.0)), row1);
+        const vec t42 = v_mul(x40, t41);
+        v_store_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), t42, 1);
+        const vec x43 = v_load_n(transformer_blocks_attention_einsum + ((n - begin) * 65 + 64), 1);
+        const vec t44 = v_set(real(0.17677669529663687));
+        const vec t45 = v_fms(x43, t44, row0);
+        const vec t46 = v_exp(t45);
+        const vec t47 = v_div_one(v_set(real(1.0)), row1);
+        const vec t48 = v_mul(t46, t47);
+        const vec t49 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + 64, 1, 858993459,
+                               real(1.25));
+        const vec t50 = v_mul(t48, t49);
+        v_store_n(transformer_blocks_attention_multiply + (h * 4225 + n * 65 + 64), t50, 1);
       }
     }
   }
@@ -3138,113 +3147,138 @@ static void transformer_blocks_attention_forward_4_train(const Team& team, const
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
 [[gnu::noinline]]
-static void transformer_blocks_attention_forward_5_train(const Team& team, real* transformer_blocks_attention_rearrange,
-                                                         const real* transformer_blocks_attention_multiply,
-                                                         const real* transformer_blocks_attention_add) {
-  const std::int64_t begin = team.begin(65, 6);
-  const std::int64_t end = team.end(65, 6);
-  for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t k = 0; k < 32; k += 16) {
-      for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
-        for (std::int64_t row = 0; row < 6; ++row) {
-          for (std::int64_t column = 0; column < 16; column += 16) {
-            v_fetch_line(transformer_blocks_attention_rearrange, h * 32 + (n + row) * 256 + (k + column));
-          }
+static void transformer_blocks_attention_forward_5_block_train(const std::int64_t h, const std::int64_t begin,
+                                                               const std::int64_t end,
+                                                               real* transformer_blocks_attention_rearrange,
+                                                               const real* transformer_blocks_attention_multiply,
+                                                               const real* transformer_blocks_attention_add) {
+  for (std::int64_t k = 0; k < 32; k += 16) {
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
+      for (std::int64_t row = 0; row < 6; ++row) {
+        for (std::int64_t column = 0; column < 16; column += 16) {
+          v_fetch_line(transformer_blocks_attention_rearrange, h * 32 + (n + row) * 256 + (k + column));
         }
-        vec sum0 = v_zero();
-        vec sum1 = v_zero();
-        vec sum2 = v_zero();
-        vec sum3 = v_zero();
-        vec sum4 = v_zero();
-        vec sum5 = v_zero();
-        vec sum6 = v_zero();
-        vec sum7 = v_zero();
-        vec sum8 = v_zero();
-        vec sum9 = v_zero();
-        vec sum10 = v_zero();
-        vec sum11 = v_zero();
-        for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-          const vec x0 = v_set(transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2]);
-          const vec x1 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 512));
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 520));
-          sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_set(transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 65]);
-          sum2 = v_fma(x3, x1, sum2);
-          sum3 = v_fma(x3, x2, sum3);
-          const vec x4 = v_set(transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 130]);
-          sum4 = v_fma(x4, x1, sum4);
-          sum5 = v_fma(x4, x2, sum5);
-          const vec x5 = v_set(transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 195]);
-          sum6 = v_fma(x5, x1, sum6);
-          sum7 = v_fma(x5, x2, sum7);
-          const vec x6 = v_set(transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 260]);
-          sum8 = v_fma(x6, x1, sum8);
-          sum9 = v_fma(x6, x2, sum9);
-          const vec x7 = v_set(transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 325]);
-          sum10 = v_fma(x7, x1, sum10);
-          sum11 = v_fma(x7, x2, sum11);
-        }
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k), sum0);
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 8), sum1);
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 256), sum2);
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 264), sum3);
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 512), sum4);
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 520), sum5);
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 768), sum6);
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 776), sum7);
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1024), sum8);
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1032), sum9);
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1280), sum10);
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1288), sum11);
       }
-      if (end > 60) {
-        for (std::int64_t row = 0; row < 5; ++row) {
-          for (std::int64_t column = 0; column < 16; column += 16) {
-            v_fetch_line(transformer_blocks_attention_rearrange, h * 32 + row * 256 + (k + column) + 15360);
-          }
-        }
-        vec sum0 = v_zero();
-        vec sum1 = v_zero();
-        vec sum2 = v_zero();
-        vec sum3 = v_zero();
-        vec sum4 = v_zero();
-        vec sum5 = v_zero();
-        vec sum6 = v_zero();
-        vec sum7 = v_zero();
-        vec sum8 = v_zero();
-        vec sum9 = v_zero();
-        for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-          const vec x8 = v_set(transformer_blocks_attention_multiply[h * 4225 + n2 + 3900]);
-          const vec x9 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 512));
-          sum0 = v_fma(x8, x9, sum0);
-          const vec x10 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 520));
-          sum1 = v_fma(x8, x10, sum1);
-          const vec x11 = v_set(transformer_blocks_attention_multiply[h * 4225 + n2 + 3965]);
-          sum2 = v_fma(x11, x9, sum2);
-          sum3 = v_fma(x11, x10, sum3);
-          const vec x12 = v_set(transformer_blocks_attention_multiply[h * 4225 + n2 + 4030]);
-          sum4 = v_fma(x12, x9, sum4);
-          sum5 = v_fma(x12, x10, sum5);
-          const vec x13 = v_set(transformer_blocks_attention_multiply[h * 4225 + n2 + 4095]);
-          sum6 = v_fma(x13, x9, sum6);
-          sum7 = v_fma(x13, x10, sum7);
-          const vec x14 = v_set(transformer_blocks_attention_multiply[h * 4225 + n2 + 4160]);
-          sum8 = v_fma(x14, x9, sum8);
-          sum9 = v_fma(x14, x10, sum9);
-        }
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15360), sum0);
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15368), sum1);
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15616), sum2);
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15624), sum3);
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15872), sum4);
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15880), sum5);
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16128), sum6);
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16136), sum7);
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16384), sum8);
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16392), sum9);
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      vec sum10 = v_zero();
+      vec sum11 = v_zero();
+      for (std::int64_t n2 = 0; n2 < 65; ++n2) {
+        const vec x0 = v_set(transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2]);
+        const vec x1 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 512));
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 520));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_set(transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 65]);
+        sum2 = v_fma(x3, x1, sum2);
+        sum3 = v_fma(x3, x2, sum3);
+        const vec x4 = v_set(transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 130]);
+        sum4 = v_fma(x4, x1, sum4);
+        sum5 = v_fma(x4, x2, sum5);
+        const vec x5 = v_set(transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 195]);
+        sum6 = v_fma(x5, x1, sum6);
+        sum7 = v_fma(x5, x2, sum7);
+        const vec x6 = v_set(transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 260]);
+        sum8 = v_fma(x6, x1, sum8);
+        sum9 = v_fma(x6, x2, sum9);
+        const vec x7 = v_set(transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 325]);
+        sum10 = v_fma(x7, x1, sum10);
+        sum11 = v_fma(x7, x2, sum11);
       }
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k), sum0);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 8), sum1);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 256), sum2);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 264), sum3);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 512), sum4);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 520), sum5);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 768), sum6);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 776), sum7);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1024), sum8);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1032), sum9);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1280), sum10);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1288), sum11);
     }
+    if (end > 60) {
+      for (std::int64_t row = 0; row < 5; ++row) {
+        for (std::int64_t column = 0; column < 16; column += 16) {
+          v_fetch_line(transformer_blocks_attention_rearrange, h * 32 + row * 256 + (k + column) + 15360);
+        }
+      }
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      for (std::int64_t n2 = 0; n2 < 65; ++n2) {
+        const vec x8 = v_set(transformer_blocks_attention_multiply[h * 4225 + n2 + 3900]);
+        const vec x9 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 512));
+        sum0 = v_fma(x8, x9, sum0);
+        const vec x10 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 520));
+        sum1 = v_fma(x8, x10, sum1);
+        const vec x11 = v_set(transformer_blocks_attention_multiply[h * 4225 + n2 + 3965]);
+        sum2 = v_fma(x11, x9, sum2);
+        sum3 = v_fma(x11, x10, sum3);
+        const vec x12 = v_set(transformer_blocks_attention_multiply[h * 4225 + n2 + 4030]);
+        sum4 = v_fma(x12, x9, sum4);
+        sum5 = v_fma(x12, x10, sum5);
+        const vec x13 = v_set(transformer_blocks_attention_multiply[h * 4225 + n2 + 4095]);
+        sum6 = v_fma(x13, x9, sum6);
+        sum7 = v_fma(x13, x10, sum7);
+        const vec x14 = v_set(transformer_blocks_attention_multiply[h * 4225 + n2 + 4160]);
+        sum8 = v_fma(x14, x9, sum8);
+        sum9 = v_fma(x14, x10, sum9);
+      }
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15360), sum0);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15368), sum1);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15616), sum2);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15624), sum3);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15872), sum4);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15880), sum5);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16128), sum6);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16136), sum7);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16384), sum8);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16392), sum9);
+    }
+  }
+}
+
+// 8 blocks of n < 65 of one head, 66 at a time
+static void transformer_blocks_attention_forward_5_train(const Team& team, const std::int64_t image,
+                                                         const std::int64_t layer,
+                                                         const real* transformer_blocks_attention_add,
+                                                         const real* transformer_blocks_attention_copy,
+                                                         real* transformer_blocks_attention_divide,
+                                                         const std::int32_t* random,
+                                                         real* transformer_blocks_attention_multiply,
+                                                         real* transformer_blocks_attention_rearrange) {
+  alignas(64) real transformer_blocks_attention_einsum[4290];
+  const std::int64_t last = team.end(8, 1);
+  for (std::int64_t block = team.begin(8, 1); block < last; ++block) {
+    const std::int64_t begin = block % 1 * 66;
+    const std::int64_t end = std::min<std::int64_t>(65, begin + 66);
+    const std::int64_t h = block / 1;
+    transformer_blocks_attention_forward_3_block(h, begin, end, transformer_blocks_attention_add,
+                                                 transformer_blocks_attention_copy,
+                                                 transformer_blocks_attention_einsum);
+    transformer_blocks_attention_forward_4_block_train(h, begin, end, image, layer, transformer_blocks_attention_einsum,
+                                                       transformer_blocks_attention_divide, random,
+                                                       transformer_blocks_attention_multiply);
+    transformer_blocks_attention_forward_5_block_train(h, begin, end, transformer_blocks_attention_rearrange,
+                                                       transformer_blocks_attention_multiply,
+                                                       transformer_blocks_attention_add);
   }
 }
 
@@ -5028,8 +5062,8 @@ static void divide_forward_sum_of_batch(const Group& group, real* divide_forward
   vec sum0 = v_zero();
   if (group.first > 0) sum0 = v_set(divide_forward_sum[0]);
   for (std::int64_t b = 0; b < group.images; ++b) {
-    const vec x0 = v_set(add[b * 1324768]);
-    const vec x1 = v_set(reduce_sum[b * 1324768]);
+    const vec x0 = v_set(add[b * 1324240]);
+    const vec x1 = v_set(reduce_sum[b * 1324240]);
     const vec t2 = v_sub(x0, x1);
     sum0 = v_add(sum0, t2);
   }
@@ -5051,9 +5085,9 @@ static void head_bias_gradient_partial(const std::int64_t chunk, const Group& gr
   vec sum0 = v_zero();
   vec sum1 = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
-    const vec x0 = v_load(d_multiply + b * 1324768);
+    const vec x0 = v_load(d_multiply + b * 1324240);
     sum0 = v_add(sum0, x0);
-    const vec x1 = v_load_n(d_multiply + (b * 1324768 + 8), 2);
+    const vec x1 = v_load_n(d_multiply + (b * 1324240 + 8), 2);
     sum1 = v_add(sum1, x1);
   }
   v_store(partial + chunk * 10, sum0);
@@ -5108,21 +5142,21 @@ static void head_weight_gradient(const std::int64_t begin, const std::int64_t en
         sum9 = v_load(gradient_head_weight + (classes * 256 + d + 1032));
       }
       for (std::int64_t b = 0; b < group.images; ++b) {
-        const vec x0 = v_set(d_multiply[classes + b * 1324768]);
-        const vec x1 = v_load(norm_add + (d + b * 1324768));
+        const vec x0 = v_set(d_multiply[classes + b * 1324240]);
+        const vec x1 = v_load(norm_add + (d + b * 1324240));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(norm_add + (d + b * 1324768 + 8));
+        const vec x2 = v_load(norm_add + (d + b * 1324240 + 8));
         sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_set(d_multiply[classes + b * 1324768 + 1]);
+        const vec x3 = v_set(d_multiply[classes + b * 1324240 + 1]);
         sum2 = v_fma(x3, x1, sum2);
         sum3 = v_fma(x3, x2, sum3);
-        const vec x4 = v_set(d_multiply[classes + b * 1324768 + 2]);
+        const vec x4 = v_set(d_multiply[classes + b * 1324240 + 2]);
         sum4 = v_fma(x4, x1, sum4);
         sum5 = v_fma(x4, x2, sum5);
-        const vec x5 = v_set(d_multiply[classes + b * 1324768 + 3]);
+        const vec x5 = v_set(d_multiply[classes + b * 1324240 + 3]);
         sum6 = v_fma(x5, x1, sum6);
         sum7 = v_fma(x5, x2, sum7);
-        const vec x6 = v_set(d_multiply[classes + b * 1324768 + 4]);
+        const vec x6 = v_set(d_multiply[classes + b * 1324240 + 4]);
         sum8 = v_fma(x6, x1, sum8);
         sum9 = v_fma(x6, x2, sum9);
       }
@@ -5156,29 +5190,29 @@ static void norm_weight_gradient_partial(const std::int64_t chunk, const Group& 
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t i = 0; i < 1; ++i) {
-        const vec x0 = v_load(d_head_einsum + (b * 1324768 + d));
-        const vec x1 = v_load(norm_multiply + (b * 1324768 + i * 256 + d));
+        const vec x0 = v_load(d_head_einsum + (b * 1324240 + d));
+        const vec x1 = v_load(norm_multiply + (b * 1324240 + i * 256 + d));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(d_head_einsum + (b * 1324768 + d + 8));
-        const vec x3 = v_load(norm_multiply + (b * 1324768 + i * 256 + d + 8));
+        const vec x2 = v_load(d_head_einsum + (b * 1324240 + d + 8));
+        const vec x3 = v_load(norm_multiply + (b * 1324240 + i * 256 + d + 8));
         sum1 = v_fma(x2, x3, sum1);
-        const vec x4 = v_load(d_head_einsum + (b * 1324768 + d + 16));
-        const vec x5 = v_load(norm_multiply + (b * 1324768 + i * 256 + d + 16));
+        const vec x4 = v_load(d_head_einsum + (b * 1324240 + d + 16));
+        const vec x5 = v_load(norm_multiply + (b * 1324240 + i * 256 + d + 16));
         sum2 = v_fma(x4, x5, sum2);
-        const vec x6 = v_load(d_head_einsum + (b * 1324768 + d + 24));
-        const vec x7 = v_load(norm_multiply + (b * 1324768 + i * 256 + d + 24));
+        const vec x6 = v_load(d_head_einsum + (b * 1324240 + d + 24));
+        const vec x7 = v_load(norm_multiply + (b * 1324240 + i * 256 + d + 24));
         sum3 = v_fma(x6, x7, sum3);
-        const vec x8 = v_load(d_head_einsum + (b * 1324768 + d + 32));
-        const vec x9 = v_load(norm_multiply + (b * 1324768 + i * 256 + d + 32));
+        const vec x8 = v_load(d_head_einsum + (b * 1324240 + d + 32));
+        const vec x9 = v_load(norm_multiply + (b * 1324240 + i * 256 + d + 32));
         sum4 = v_fma(x8, x9, sum4);
-        const vec x10 = v_load(d_head_einsum + (b * 1324768 + d + 40));
-        const vec x11 = v_load(norm_multiply + (b * 1324768 + i * 256 + d + 40));
+        const vec x10 = v_load(d_head_einsum + (b * 1324240 + d + 40));
+        const vec x11 = v_load(norm_multiply + (b * 1324240 + i * 256 + d + 40));
         sum5 = v_fma(x10, x11, sum5);
-        const vec x12 = v_load(d_head_einsum + (b * 1324768 + d + 48));
-        const vec x13 = v_load(norm_multiply + (b * 1324768 + i * 256 + d + 48));
+        const vec x12 = v_load(d_head_einsum + (b * 1324240 + d + 48));
+        const vec x13 = v_load(norm_multiply + (b * 1324240 + i * 256 + d + 48));
         sum6 = v_fma(x12, x13, sum6);
-        const vec x14 = v_load(d_head_einsum + (b * 1324768 + d + 56));
-        const vec x15 = v_load(norm_multiply + (b * 1324768 + i * 256 + d + 56));
+        const vec x14 = v_load(d_head_einsum + (b * 1324240 + d + 56));
+        const vec x15 = v_load(norm_multiply + (b * 1324240 + i * 256 + d + 56));
         sum7 = v_fma(x14, x15, sum7);
       }
     }
@@ -5221,21 +5255,21 @@ static void norm_bias_gradient_partial(const std::int64_t chunk, const Group& gr
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t i = 0; i < 1; ++i) {
-        const vec x0 = v_load(d_head_einsum + (b * 1324768 + d));
+        const vec x0 = v_load(d_head_einsum + (b * 1324240 + d));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_head_einsum + (b * 1324768 + d + 8));
+        const vec x1 = v_load(d_head_einsum + (b * 1324240 + d + 8));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_head_einsum + (b * 1324768 + d + 16));
+        const vec x2 = v_load(d_head_einsum + (b * 1324240 + d + 16));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_head_einsum + (b * 1324768 + d + 24));
+        const vec x3 = v_load(d_head_einsum + (b * 1324240 + d + 24));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_head_einsum + (b * 1324768 + d + 32));
+        const vec x4 = v_load(d_head_einsum + (b * 1324240 + d + 32));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_head_einsum + (b * 1324768 + d + 40));
+        const vec x5 = v_load(d_head_einsum + (b * 1324240 + d + 40));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_head_einsum + (b * 1324768 + d + 48));
+        const vec x6 = v_load(d_head_einsum + (b * 1324240 + d + 48));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_head_einsum + (b * 1324768 + d + 56));
+        const vec x7 = v_load(d_head_einsum + (b * 1324240 + d + 56));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -5279,21 +5313,21 @@ static void transformer_blocks_5_ffn_linear2_bias_gradient_partial(const std::in
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t i = 0; i < 1; ++i) {
-        const vec x0 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1324768 + i * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1324240 + i * 256 + d));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1324768 + i * 256 + d + 8));
+        const vec x1 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1324240 + i * 256 + d + 8));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1324768 + i * 256 + d + 16));
+        const vec x2 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1324240 + i * 256 + d + 16));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1324768 + i * 256 + d + 24));
+        const vec x3 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1324240 + i * 256 + d + 24));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1324768 + i * 256 + d + 32));
+        const vec x4 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1324240 + i * 256 + d + 32));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1324768 + i * 256 + d + 40));
+        const vec x5 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1324240 + i * 256 + d + 40));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1324768 + i * 256 + d + 48));
+        const vec x6 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1324240 + i * 256 + d + 48));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1324768 + i * 256 + d + 56));
+        const vec x7 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1324240 + i * 256 + d + 56));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -5350,18 +5384,18 @@ static void transformer_blocks_5_ffn_linear2_weight_gradient(const std::int64_t 
       }
       for (std::int64_t b = 0; b < group.images; ++b) {
         for (std::int64_t i = 0; i < 1; ++i) {
-          const vec x0 = v_set(d_transformer_blocks_5_ffn_multiply[d + b * 1324768 + i * 256]);
-          const vec x1 = v_load(transformer_blocks_5_ffn_gelu + (m + b * 1324768 + i * 512));
+          const vec x0 = v_set(d_transformer_blocks_5_ffn_multiply[d + b * 1324240 + i * 256]);
+          const vec x1 = v_load(transformer_blocks_5_ffn_gelu + (m + b * 1324240 + i * 512));
           sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(transformer_blocks_5_ffn_gelu + (m + b * 1324768 + i * 512 + 8));
+          const vec x2 = v_load(transformer_blocks_5_ffn_gelu + (m + b * 1324240 + i * 512 + 8));
           sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_set(d_transformer_blocks_5_ffn_multiply[d + b * 1324768 + i * 256 + 1]);
+          const vec x3 = v_set(d_transformer_blocks_5_ffn_multiply[d + b * 1324240 + i * 256 + 1]);
           sum2 = v_fma(x3, x1, sum2);
           sum3 = v_fma(x3, x2, sum3);
-          const vec x4 = v_set(d_transformer_blocks_5_ffn_multiply[d + b * 1324768 + i * 256 + 2]);
+          const vec x4 = v_set(d_transformer_blocks_5_ffn_multiply[d + b * 1324240 + i * 256 + 2]);
           sum4 = v_fma(x4, x1, sum4);
           sum5 = v_fma(x4, x2, sum5);
-          const vec x5 = v_set(d_transformer_blocks_5_ffn_multiply[d + b * 1324768 + i * 256 + 3]);
+          const vec x5 = v_set(d_transformer_blocks_5_ffn_multiply[d + b * 1324240 + i * 256 + 3]);
           sum6 = v_fma(x5, x1, sum6);
           sum7 = v_fma(x5, x2, sum7);
         }
@@ -5395,21 +5429,21 @@ static void transformer_blocks_5_ffn_linear1_bias_gradient_partial(const std::in
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t i = 0; i < 1; ++i) {
-        const vec x0 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1324768 + i * 512 + m));
+        const vec x0 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1324240 + i * 512 + m));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1324768 + i * 512 + m + 8));
+        const vec x1 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1324240 + i * 512 + m + 8));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1324768 + i * 512 + m + 16));
+        const vec x2 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1324240 + i * 512 + m + 16));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1324768 + i * 512 + m + 24));
+        const vec x3 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1324240 + i * 512 + m + 24));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1324768 + i * 512 + m + 32));
+        const vec x4 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1324240 + i * 512 + m + 32));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1324768 + i * 512 + m + 40));
+        const vec x5 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1324240 + i * 512 + m + 40));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1324768 + i * 512 + m + 48));
+        const vec x6 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1324240 + i * 512 + m + 48));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1324768 + i * 512 + m + 56));
+        const vec x7 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1324240 + i * 512 + m + 56));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -5466,18 +5500,18 @@ static void transformer_blocks_5_ffn_linear1_weight_gradient(const std::int64_t 
       }
       for (std::int64_t b = 0; b < group.images; ++b) {
         for (std::int64_t i = 0; i < 1; ++i) {
-          const vec x0 = v_set(d_transformer_blocks_5_ffn_multiply_2[m + b * 1324768 + i * 512]);
-          const vec x1 = v_load(transformer_blocks_5_norm2_add + (d + b * 1324768 + i * 256));
+          const vec x0 = v_set(d_transformer_blocks_5_ffn_multiply_2[m + b * 1324240 + i * 512]);
+          const vec x1 = v_load(transformer_blocks_5_norm2_add + (d + b * 1324240 + i * 256));
           sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(transformer_blocks_5_norm2_add + (d + b * 1324768 + i * 256 + 8));
+          const vec x2 = v_load(transformer_blocks_5_norm2_add + (d + b * 1324240 + i * 256 + 8));
           sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_set(d_transformer_blocks_5_ffn_multiply_2[m + b * 1324768 + i * 512 + 1]);
+          const vec x3 = v_set(d_transformer_blocks_5_ffn_multiply_2[m + b * 1324240 + i * 512 + 1]);
           sum2 = v_fma(x3, x1, sum2);
           sum3 = v_fma(x3, x2, sum3);
-          const vec x4 = v_set(d_transformer_blocks_5_ffn_multiply_2[m + b * 1324768 + i * 512 + 2]);
+          const vec x4 = v_set(d_transformer_blocks_5_ffn_multiply_2[m + b * 1324240 + i * 512 + 2]);
           sum4 = v_fma(x4, x1, sum4);
           sum5 = v_fma(x4, x2, sum5);
-          const vec x5 = v_set(d_transformer_blocks_5_ffn_multiply_2[m + b * 1324768 + i * 512 + 3]);
+          const vec x5 = v_set(d_transformer_blocks_5_ffn_multiply_2[m + b * 1324240 + i * 512 + 3]);
           sum6 = v_fma(x5, x1, sum6);
           sum7 = v_fma(x5, x2, sum7);
         }
@@ -5512,29 +5546,29 @@ static void transformer_blocks_5_norm2_weight_gradient_partial(const std::int64_
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t i = 0; i < 1; ++i) {
-        const vec x0 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324768 + i * 256 + d));
-        const vec x1 = v_load(transformer_blocks_5_norm2_multiply + (b * 1324768 + i * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324240 + i * 256 + d));
+        const vec x1 = v_load(transformer_blocks_5_norm2_multiply + (b * 1324240 + i * 256 + d));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324768 + i * 256 + d + 8));
-        const vec x3 = v_load(transformer_blocks_5_norm2_multiply + (b * 1324768 + i * 256 + d + 8));
+        const vec x2 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324240 + i * 256 + d + 8));
+        const vec x3 = v_load(transformer_blocks_5_norm2_multiply + (b * 1324240 + i * 256 + d + 8));
         sum1 = v_fma(x2, x3, sum1);
-        const vec x4 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324768 + i * 256 + d + 16));
-        const vec x5 = v_load(transformer_blocks_5_norm2_multiply + (b * 1324768 + i * 256 + d + 16));
+        const vec x4 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324240 + i * 256 + d + 16));
+        const vec x5 = v_load(transformer_blocks_5_norm2_multiply + (b * 1324240 + i * 256 + d + 16));
         sum2 = v_fma(x4, x5, sum2);
-        const vec x6 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324768 + i * 256 + d + 24));
-        const vec x7 = v_load(transformer_blocks_5_norm2_multiply + (b * 1324768 + i * 256 + d + 24));
+        const vec x6 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324240 + i * 256 + d + 24));
+        const vec x7 = v_load(transformer_blocks_5_norm2_multiply + (b * 1324240 + i * 256 + d + 24));
         sum3 = v_fma(x6, x7, sum3);
-        const vec x8 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324768 + i * 256 + d + 32));
-        const vec x9 = v_load(transformer_blocks_5_norm2_multiply + (b * 1324768 + i * 256 + d + 32));
+        const vec x8 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324240 + i * 256 + d + 32));
+        const vec x9 = v_load(transformer_blocks_5_norm2_multiply + (b * 1324240 + i * 256 + d + 32));
         sum4 = v_fma(x8, x9, sum4);
-        const vec x10 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324768 + i * 256 + d + 40));
-        const vec x11 = v_load(transformer_blocks_5_norm2_multiply + (b * 1324768 + i * 256 + d + 40));
+        const vec x10 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324240 + i * 256 + d + 40));
+        const vec x11 = v_load(transformer_blocks_5_norm2_multiply + (b * 1324240 + i * 256 + d + 40));
         sum5 = v_fma(x10, x11, sum5);
-        const vec x12 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324768 + i * 256 + d + 48));
-        const vec x13 = v_load(transformer_blocks_5_norm2_multiply + (b * 1324768 + i * 256 + d + 48));
+        const vec x12 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324240 + i * 256 + d + 48));
+        const vec x13 = v_load(transformer_blocks_5_norm2_multiply + (b * 1324240 + i * 256 + d + 48));
         sum6 = v_fma(x12, x13, sum6);
-        const vec x14 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324768 + i * 256 + d + 56));
-        const vec x15 = v_load(transformer_blocks_5_norm2_multiply + (b * 1324768 + i * 256 + d + 56));
+        const vec x14 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324240 + i * 256 + d + 56));
+        const vec x15 = v_load(transformer_blocks_5_norm2_multiply + (b * 1324240 + i * 256 + d + 56));
         sum7 = v_fma(x14, x15, sum7);
       }
     }
@@ -5580,21 +5614,21 @@ static void transformer_blocks_5_norm2_bias_gradient_partial(const std::int64_t 
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t i = 0; i < 1; ++i) {
-        const vec x0 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324768 + i * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324240 + i * 256 + d));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324768 + i * 256 + d + 8));
+        const vec x1 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324240 + i * 256 + d + 8));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324768 + i * 256 + d + 16));
+        const vec x2 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324240 + i * 256 + d + 16));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324768 + i * 256 + d + 24));
+        const vec x3 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324240 + i * 256 + d + 24));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324768 + i * 256 + d + 32));
+        const vec x4 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324240 + i * 256 + d + 32));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324768 + i * 256 + d + 40));
+        const vec x5 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324240 + i * 256 + d + 40));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324768 + i * 256 + d + 48));
+        const vec x6 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324240 + i * 256 + d + 48));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324768 + i * 256 + d + 56));
+        const vec x7 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324240 + i * 256 + d + 56));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -5640,21 +5674,21 @@ static void transformer_blocks_5_attention_out_proj_bias_gradient_partial(const 
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t i = 0; i < 1; ++i) {
-        const vec x0 = v_load(d_transformer_blocks_5_add + (b * 1324768 + i * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_5_add + (b * 1324240 + i * 256 + d));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_5_add + (b * 1324768 + i * 256 + d + 8));
+        const vec x1 = v_load(d_transformer_blocks_5_add + (b * 1324240 + i * 256 + d + 8));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_5_add + (b * 1324768 + i * 256 + d + 16));
+        const vec x2 = v_load(d_transformer_blocks_5_add + (b * 1324240 + i * 256 + d + 16));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_5_add + (b * 1324768 + i * 256 + d + 24));
+        const vec x3 = v_load(d_transformer_blocks_5_add + (b * 1324240 + i * 256 + d + 24));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_5_add + (b * 1324768 + i * 256 + d + 32));
+        const vec x4 = v_load(d_transformer_blocks_5_add + (b * 1324240 + i * 256 + d + 32));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_5_add + (b * 1324768 + i * 256 + d + 40));
+        const vec x5 = v_load(d_transformer_blocks_5_add + (b * 1324240 + i * 256 + d + 40));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_5_add + (b * 1324768 + i * 256 + d + 48));
+        const vec x6 = v_load(d_transformer_blocks_5_add + (b * 1324240 + i * 256 + d + 48));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_5_add + (b * 1324768 + i * 256 + d + 56));
+        const vec x7 = v_load(d_transformer_blocks_5_add + (b * 1324240 + i * 256 + d + 56));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -5711,18 +5745,18 @@ static void transformer_blocks_5_attention_out_proj_weight_gradient(const std::i
       }
       for (std::int64_t b = 0; b < group.images; ++b) {
         for (std::int64_t i = 0; i < 1; ++i) {
-          const vec x0 = v_set(d_transformer_blocks_5_add[d + b * 1324768 + i * 256]);
-          const vec x1 = v_load(transformer_blocks_5_attention_rearrange + (h + b * 1324768 + i * 256));
+          const vec x0 = v_set(d_transformer_blocks_5_add[d + b * 1324240 + i * 256]);
+          const vec x1 = v_load(transformer_blocks_5_attention_rearrange + (h + b * 1324240 + i * 256));
           sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(transformer_blocks_5_attention_rearrange + (h + b * 1324768 + i * 256 + 8));
+          const vec x2 = v_load(transformer_blocks_5_attention_rearrange + (h + b * 1324240 + i * 256 + 8));
           sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_set(d_transformer_blocks_5_add[d + b * 1324768 + i * 256 + 1]);
+          const vec x3 = v_set(d_transformer_blocks_5_add[d + b * 1324240 + i * 256 + 1]);
           sum2 = v_fma(x3, x1, sum2);
           sum3 = v_fma(x3, x2, sum3);
-          const vec x4 = v_set(d_transformer_blocks_5_add[d + b * 1324768 + i * 256 + 2]);
+          const vec x4 = v_set(d_transformer_blocks_5_add[d + b * 1324240 + i * 256 + 2]);
           sum4 = v_fma(x4, x1, sum4);
           sum5 = v_fma(x4, x2, sum5);
-          const vec x5 = v_set(d_transformer_blocks_5_add[d + b * 1324768 + i * 256 + 3]);
+          const vec x5 = v_set(d_transformer_blocks_5_add[d + b * 1324240 + i * 256 + 3]);
           sum6 = v_fma(x5, x1, sum6);
           sum7 = v_fma(x5, x2, sum7);
         }
@@ -5747,10 +5781,10 @@ static void transformer_blocks_5_attention_in_proj_weight_gradient(const std::in
                                                                    real* gradient_transformer_blocks_5_attention_in_proj_bias,
                                                                    real* gradient_transformer_blocks_5_attention_in_proj_weight) {
   for (std::int64_t b = 0; b < group.images; ++b) {
-    v_fetch(d_transformer_blocks_5_attention_rearrange + b * 1324768, 49920);
-    v_fetch(transformer_blocks_5_norm1_add + b * 1324768, 16640);
-    g_gradient<256, 65, 6, 2>(begin, end, group.first + b > 0, d_transformer_blocks_5_attention_rearrange + b * 1324768,
-                              768, transformer_blocks_5_norm1_add + b * 1324768, 256,
+    v_fetch(d_transformer_blocks_5_attention_rearrange + b * 1324240, 49920);
+    v_fetch(transformer_blocks_5_norm1_add + b * 1324240, 16640);
+    g_gradient<256, 65, 6, 2>(begin, end, group.first + b > 0, d_transformer_blocks_5_attention_rearrange + b * 1324240,
+                              768, transformer_blocks_5_norm1_add + b * 1324240, 256,
                               gradient_transformer_blocks_5_attention_in_proj_weight, 256,
                               gradient_transformer_blocks_5_attention_in_proj_bias);
   }
@@ -5774,29 +5808,29 @@ static void transformer_blocks_5_norm1_weight_gradient_partial(const std::int64_
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324768 + n * 256 + d));
-        const vec x1 = v_load(transformer_blocks_5_norm1_multiply + (b * 1324768 + n * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324240 + n * 256 + d));
+        const vec x1 = v_load(transformer_blocks_5_norm1_multiply + (b * 1324240 + n * 256 + d));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324768 + n * 256 + d + 8));
-        const vec x3 = v_load(transformer_blocks_5_norm1_multiply + (b * 1324768 + n * 256 + d + 8));
+        const vec x2 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324240 + n * 256 + d + 8));
+        const vec x3 = v_load(transformer_blocks_5_norm1_multiply + (b * 1324240 + n * 256 + d + 8));
         sum1 = v_fma(x2, x3, sum1);
-        const vec x4 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324768 + n * 256 + d + 16));
-        const vec x5 = v_load(transformer_blocks_5_norm1_multiply + (b * 1324768 + n * 256 + d + 16));
+        const vec x4 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324240 + n * 256 + d + 16));
+        const vec x5 = v_load(transformer_blocks_5_norm1_multiply + (b * 1324240 + n * 256 + d + 16));
         sum2 = v_fma(x4, x5, sum2);
-        const vec x6 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324768 + n * 256 + d + 24));
-        const vec x7 = v_load(transformer_blocks_5_norm1_multiply + (b * 1324768 + n * 256 + d + 24));
+        const vec x6 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324240 + n * 256 + d + 24));
+        const vec x7 = v_load(transformer_blocks_5_norm1_multiply + (b * 1324240 + n * 256 + d + 24));
         sum3 = v_fma(x6, x7, sum3);
-        const vec x8 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324768 + n * 256 + d + 32));
-        const vec x9 = v_load(transformer_blocks_5_norm1_multiply + (b * 1324768 + n * 256 + d + 32));
+        const vec x8 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324240 + n * 256 + d + 32));
+        const vec x9 = v_load(transformer_blocks_5_norm1_multiply + (b * 1324240 + n * 256 + d + 32));
         sum4 = v_fma(x8, x9, sum4);
-        const vec x10 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324768 + n * 256 + d + 40));
-        const vec x11 = v_load(transformer_blocks_5_norm1_multiply + (b * 1324768 + n * 256 + d + 40));
+        const vec x10 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324240 + n * 256 + d + 40));
+        const vec x11 = v_load(transformer_blocks_5_norm1_multiply + (b * 1324240 + n * 256 + d + 40));
         sum5 = v_fma(x10, x11, sum5);
-        const vec x12 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324768 + n * 256 + d + 48));
-        const vec x13 = v_load(transformer_blocks_5_norm1_multiply + (b * 1324768 + n * 256 + d + 48));
+        const vec x12 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324240 + n * 256 + d + 48));
+        const vec x13 = v_load(transformer_blocks_5_norm1_multiply + (b * 1324240 + n * 256 + d + 48));
         sum6 = v_fma(x12, x13, sum6);
-        const vec x14 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324768 + n * 256 + d + 56));
-        const vec x15 = v_load(transformer_blocks_5_norm1_multiply + (b * 1324768 + n * 256 + d + 56));
+        const vec x14 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324240 + n * 256 + d + 56));
+        const vec x15 = v_load(transformer_blocks_5_norm1_multiply + (b * 1324240 + n * 256 + d + 56));
         sum7 = v_fma(x14, x15, sum7);
       }
     }
@@ -5842,21 +5876,21 @@ static void transformer_blocks_5_norm1_bias_gradient_partial(const std::int64_t 
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324768 + n * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324240 + n * 256 + d));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324768 + n * 256 + d + 8));
+        const vec x1 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324240 + n * 256 + d + 8));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324768 + n * 256 + d + 16));
+        const vec x2 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324240 + n * 256 + d + 16));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324768 + n * 256 + d + 24));
+        const vec x3 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324240 + n * 256 + d + 24));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324768 + n * 256 + d + 32));
+        const vec x4 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324240 + n * 256 + d + 32));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324768 + n * 256 + d + 40));
+        const vec x5 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324240 + n * 256 + d + 40));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324768 + n * 256 + d + 48));
+        const vec x6 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324240 + n * 256 + d + 48));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324768 + n * 256 + d + 56));
+        const vec x7 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324240 + n * 256 + d + 56));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -6360,182 +6394,6 @@ static void transformer_blocks_attention_backward(const real* transformer_blocks
   }
 }
 
-// b < B, h < H=8, n < N+1=65, n2 < N+1=65, k < K=32 (summed); lanes along n2
-[[gnu::noinline]]
-static void transformer_blocks_attention_backward_2(const Team& team, real* d_transformer_blocks_attention_einsum,
-                                                    const real* d_transformer_blocks_attention_out_proj_einsum,
-                                                    const real* d_transformer_blocks_attention_copy) {
-  const std::int64_t begin = team.begin(65, 6);
-  const std::int64_t end = team.end(65, 6);
-  for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t n2 = 0; n2 < 64; n2 += 16) {
-      for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
-        for (std::int64_t row = 0; row < 6; ++row) {
-          for (std::int64_t column = 0; column < 16; column += 16) {
-            v_fetch_line(d_transformer_blocks_attention_einsum, h * 4225 + (n + row) * 65 + (n2 + column));
-          }
-        }
-        vec sum0 = v_zero();
-        vec sum1 = v_zero();
-        vec sum2 = v_zero();
-        vec sum3 = v_zero();
-        vec sum4 = v_zero();
-        vec sum5 = v_zero();
-        vec sum6 = v_zero();
-        vec sum7 = v_zero();
-        vec sum8 = v_zero();
-        vec sum9 = v_zero();
-        vec sum10 = v_zero();
-        vec sum11 = v_zero();
-        for (std::int64_t k = 0; k < 32; ++k) {
-          const vec x0 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k]);
-          const vec x1 = v_load(d_transformer_blocks_attention_copy + (h * 2080 + n2 + k * 65));
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(d_transformer_blocks_attention_copy + (h * 2080 + n2 + k * 65 + 8));
-          sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 256]);
-          sum2 = v_fma(x3, x1, sum2);
-          sum3 = v_fma(x3, x2, sum3);
-          const vec x4 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 512]);
-          sum4 = v_fma(x4, x1, sum4);
-          sum5 = v_fma(x4, x2, sum5);
-          const vec x5 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 768]);
-          sum6 = v_fma(x5, x1, sum6);
-          sum7 = v_fma(x5, x2, sum7);
-          const vec x6 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 1024]);
-          sum8 = v_fma(x6, x1, sum8);
-          sum9 = v_fma(x6, x2, sum9);
-          const vec x7 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 1280]);
-          sum10 = v_fma(x7, x1, sum10);
-          sum11 = v_fma(x7, x2, sum11);
-        }
-        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2), sum0);
-        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 8), sum1);
-        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 65), sum2);
-        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 73), sum3);
-        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 130), sum4);
-        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 138), sum5);
-        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 195), sum6);
-        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 203), sum7);
-        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 260), sum8);
-        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 268), sum9);
-        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 325), sum10);
-        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 333), sum11);
-      }
-      if (end > 60) {
-        for (std::int64_t row = 0; row < 5; ++row) {
-          for (std::int64_t column = 0; column < 16; column += 16) {
-            v_fetch_line(d_transformer_blocks_attention_einsum, h * 4225 + row * 65 + (n2 + column) + 3900);
-          }
-        }
-        vec sum0 = v_zero();
-        vec sum1 = v_zero();
-        vec sum2 = v_zero();
-        vec sum3 = v_zero();
-        vec sum4 = v_zero();
-        vec sum5 = v_zero();
-        vec sum6 = v_zero();
-        vec sum7 = v_zero();
-        vec sum8 = v_zero();
-        vec sum9 = v_zero();
-        for (std::int64_t k = 0; k < 32; ++k) {
-          const vec x8 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + k + 15360]);
-          const vec x9 = v_load(d_transformer_blocks_attention_copy + (h * 2080 + n2 + k * 65));
-          sum0 = v_fma(x8, x9, sum0);
-          const vec x10 = v_load(d_transformer_blocks_attention_copy + (h * 2080 + n2 + k * 65 + 8));
-          sum1 = v_fma(x8, x10, sum1);
-          const vec x11 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + k + 15616]);
-          sum2 = v_fma(x11, x9, sum2);
-          sum3 = v_fma(x11, x10, sum3);
-          const vec x12 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + k + 15872]);
-          sum4 = v_fma(x12, x9, sum4);
-          sum5 = v_fma(x12, x10, sum5);
-          const vec x13 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + k + 16128]);
-          sum6 = v_fma(x13, x9, sum6);
-          sum7 = v_fma(x13, x10, sum7);
-          const vec x14 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + k + 16384]);
-          sum8 = v_fma(x14, x9, sum8);
-          sum9 = v_fma(x14, x10, sum9);
-        }
-        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n2 + 3900), sum0);
-        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n2 + 3908), sum1);
-        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n2 + 3965), sum2);
-        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n2 + 3973), sum3);
-        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n2 + 4030), sum4);
-        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n2 + 4038), sum5);
-        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n2 + 4095), sum6);
-        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n2 + 4103), sum7);
-        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n2 + 4160), sum8);
-        v_store(d_transformer_blocks_attention_einsum + (h * 4225 + n2 + 4168), sum9);
-      }
-    }
-    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
-      for (std::int64_t row = 0; row < 6; ++row) {
-        for (std::int64_t column = 0; column < 1; column += 16) {
-          v_fetch_line(d_transformer_blocks_attention_einsum, h * 4225 + (n + row) * 65 + column + 64);
-        }
-      }
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      for (std::int64_t k = 0; k < 32; ++k) {
-        const vec x15 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k]);
-        const vec x16 = v_load_n(d_transformer_blocks_attention_copy + (h * 2080 + k * 65 + 64), 1);
-        sum0 = v_fma(x15, x16, sum0);
-        const vec x17 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 256]);
-        sum1 = v_fma(x17, x16, sum1);
-        const vec x18 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 512]);
-        sum2 = v_fma(x18, x16, sum2);
-        const vec x19 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 768]);
-        sum3 = v_fma(x19, x16, sum3);
-        const vec x20 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 1024]);
-        sum4 = v_fma(x20, x16, sum4);
-        const vec x21 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 1280]);
-        sum5 = v_fma(x21, x16, sum5);
-      }
-      v_store_n(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), sum0, 1);
-      v_store_n(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 129), sum1, 1);
-      v_store_n(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 194), sum2, 1);
-      v_store_n(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 259), sum3, 1);
-      v_store_n(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 324), sum4, 1);
-      v_store_n(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 389), sum5, 1);
-    }
-    if (end > 60) {
-      for (std::int64_t row = 0; row < 5; ++row) {
-        for (std::int64_t column = 0; column < 1; column += 16) {
-          v_fetch_line(d_transformer_blocks_attention_einsum, h * 4225 + row * 65 + column + 3964);
-        }
-      }
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      for (std::int64_t k = 0; k < 32; ++k) {
-        const vec x22 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + k + 15360]);
-        const vec x23 = v_load_n(d_transformer_blocks_attention_copy + (h * 2080 + k * 65 + 64), 1);
-        sum0 = v_fma(x22, x23, sum0);
-        const vec x24 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + k + 15616]);
-        sum1 = v_fma(x24, x23, sum1);
-        const vec x25 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + k + 15872]);
-        sum2 = v_fma(x25, x23, sum2);
-        const vec x26 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + k + 16128]);
-        sum3 = v_fma(x26, x23, sum3);
-        const vec x27 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + k + 16384]);
-        sum4 = v_fma(x27, x23, sum4);
-      }
-      v_store_n(d_transformer_blocks_attention_einsum + (h * 4225 + 3964), sum0, 1);
-      v_store_n(d_transformer_blocks_attention_einsum + (h * 4225 + 4029), sum1, 1);
-      v_store_n(d_transformer_blocks_attention_einsum + (h * 4225 + 4094), sum2, 1);
-      v_store_n(d_transformer_blocks_attention_einsum + (h * 4225 + 4159), sum3, 1);
-      v_store_n(d_transformer_blocks_attention_einsum + (h * 4225 + 4224), sum4, 1);
-    }
-  }
-}
-
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
 [[gnu::noinline]]
 static void transformer_blocks_attention_backward_3(const Team& team, real* d_transformer_blocks_attention_rearrange,
@@ -6649,89 +6507,239 @@ static void transformer_blocks_attention_backward_3(const Team& team, real* d_tr
   }
 }
 
-// b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row); lanes along n2
-static void transformer_blocks_attention_backward_4(const Team& team, const std::int64_t image,
-                                                    const std::int64_t layer,
-                                                    const real* d_transformer_blocks_attention_einsum,
-                                                    const std::int32_t* random,
-                                                    const real* transformer_blocks_attention_divide,
-                                                    real* d_transformer_blocks_attention_multiply) {
-  const std::int64_t begin = team.begin(65, 1);
-  const std::int64_t end = team.end(65, 1);
-  for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t top = begin; top < end; top += 8) {
-      const std::int64_t bottom = std::min<std::int64_t>(end, top + 8);
-      real row0s[8];
-      for (std::int64_t n = top; n < bottom; ++n) {
-        vec sum0 = v_zero();
-        vec sum0_1 = v_zero();
-        vec sum0_2 = v_zero();
-        vec sum0_3 = v_zero();
-        for (std::int64_t n2 = 0; n2 < 64; n2 += 32) {
-          const vec x0 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
-          const vec t1 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + n2, 1, 858993459,
-                                real(1.25));
-          const vec t2 = v_mul(x0, t1);
-          const vec x3 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
-          sum0 = v_fma(t2, x3, sum0);
-          v_store(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), t2);
-          const vec x4 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 8));
-          const vec t5 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + (n2 + 8), 1, 858993459,
-                                real(1.25));
-          const vec t6 = v_mul(x4, t5);
-          const vec x7 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2 + 8));
-          sum0_1 = v_fma(t6, x7, sum0_1);
-          v_store(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2 + 8), t6);
-          const vec x8 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 16));
-          const vec t9 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + (n2 + 16), 1, 858993459,
-                                real(1.25));
-          const vec t10 = v_mul(x8, t9);
-          const vec x11 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2 + 16));
-          sum0_2 = v_fma(t10, x11, sum0_2);
-          v_store(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2 + 16), t10);
-          const vec x12 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 24));
-          const vec t13 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + (n2 + 24), 1, 858993459,
-                                 real(1.25));
-          const vec t14 = v_mul(x12, t13);
-          const vec x15 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2 + 24));
-          sum0_3 = v_fma(t14, x15, sum0_3);
-          v_store(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2 + 24), t14);
-        }
-        {
-          const vec x16 = v_load_n(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), 1);
-          const vec t17 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + 64, 1, 858993459,
-                                 real(1.25));
-          const vec t18 = v_mul(x16, t17);
-          const vec x19 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
-          const vec t20 = v_mul(t18, x19);
-          sum0 = v_add(sum0, v_keep_n(t20, 1, real(0.0)));
-          v_store_n(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + 64), t18, 1);
-        }
-        const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
-        row0s[n - top] = v_one(row0);
+// b < B, h < H=8, n < N+1=65, n2 < N+1=65, k < K=32 (summed); lanes along n2
+[[gnu::noinline]]
+static void transformer_blocks_attention_backward_2_block(const std::int64_t h, const std::int64_t begin,
+                                                          const std::int64_t end,
+                                                          const real* d_transformer_blocks_attention_out_proj_einsum,
+                                                          const real* d_transformer_blocks_attention_copy,
+                                                          real* d_transformer_blocks_attention_einsum) {
+  for (std::int64_t n2 = 0; n2 < 64; n2 += 16) {
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      vec sum10 = v_zero();
+      vec sum11 = v_zero();
+      for (std::int64_t k = 0; k < 32; ++k) {
+        const vec x0 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k]);
+        const vec x1 = v_load(d_transformer_blocks_attention_copy + (h * 2080 + n2 + k * 65));
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(d_transformer_blocks_attention_copy + (h * 2080 + n2 + k * 65 + 8));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 256]);
+        sum2 = v_fma(x3, x1, sum2);
+        sum3 = v_fma(x3, x2, sum3);
+        const vec x4 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 512]);
+        sum4 = v_fma(x4, x1, sum4);
+        sum5 = v_fma(x4, x2, sum5);
+        const vec x5 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 768]);
+        sum6 = v_fma(x5, x1, sum6);
+        sum7 = v_fma(x5, x2, sum7);
+        const vec x6 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 1024]);
+        sum8 = v_fma(x6, x1, sum8);
+        sum9 = v_fma(x6, x2, sum9);
+        const vec x7 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 1280]);
+        sum10 = v_fma(x7, x1, sum10);
+        sum11 = v_fma(x7, x2, sum11);
       }
-      for (std::int64_t n = top; n < bottom; ++n) {
-        const vec row0 = v_set(row0s[n - top]);
-        for (std::int64_t n2 = 0; n2 < 64; n2 += 8) {
-          v_fetch_near(d_transformer_blocks_attention_einsum, h * 4225 + n * 65 + n2 + 520);
-          v_fetch_near(transformer_blocks_attention_divide, h * 4225 + n * 65 + n2 + 520);
-          const vec x21 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
-          const vec x22 = v_load(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2));
-          const vec t23 = v_sub(x22, row0);
-          const vec t24 = v_mul(x21, t23);
-          const vec t25 = v_set(real(0.17677669529663687));
-          const vec t26 = v_mul(t24, t25);
-          v_store(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), t26);
-        }
-        {
-          const vec x27 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
-          const vec x28 = v_load_n(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + 64), 1);
-          const vec t29 = v_sub(x28, row0);
-          const vec t30 = v_mul(x27, t29);
-          const vec t31 = v_set(real(0.17677669529663687));
-          const vec t32 = v_mul(t30, t31);
-          v_store_n(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + 64), t32, 1);
-        }
+      v_store(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + n2), sum0);
+      v_store(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 8), sum1);
+      v_store(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 65), sum2);
+      v_store(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 73), sum3);
+      v_store(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 130), sum4);
+      v_store(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 138), sum5);
+      v_store(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 195), sum6);
+      v_store(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 203), sum7);
+      v_store(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 260), sum8);
+      v_store(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 268), sum9);
+      v_store(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 325), sum10);
+      v_store(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 333), sum11);
+    }
+    if (end > 60) {
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      for (std::int64_t k = 0; k < 32; ++k) {
+        const vec x8 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + k + 15360]);
+        const vec x9 = v_load(d_transformer_blocks_attention_copy + (h * 2080 + n2 + k * 65));
+        sum0 = v_fma(x8, x9, sum0);
+        const vec x10 = v_load(d_transformer_blocks_attention_copy + (h * 2080 + n2 + k * 65 + 8));
+        sum1 = v_fma(x8, x10, sum1);
+        const vec x11 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + k + 15616]);
+        sum2 = v_fma(x11, x9, sum2);
+        sum3 = v_fma(x11, x10, sum3);
+        const vec x12 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + k + 15872]);
+        sum4 = v_fma(x12, x9, sum4);
+        sum5 = v_fma(x12, x10, sum5);
+        const vec x13 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + k + 16128]);
+        sum6 = v_fma(x13, x9, sum6);
+        sum7 = v_fma(x13, x10, sum7);
+        const vec x14 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + k + 16384]);
+        sum8 = v_fma(x14, x9, sum8);
+        sum9 = v_fma(x14, x10, sum9);
+      }
+      v_store(d_transformer_blocks_attention_einsum + ((60 - begin) * 65 + n2), sum0);
+      v_store(d_transformer_blocks_attention_einsum + ((60 - begin) * 65 + n2 + 8), sum1);
+      v_store(d_transformer_blocks_attention_einsum + ((61 - begin) * 65 + n2), sum2);
+      v_store(d_transformer_blocks_attention_einsum + ((61 - begin) * 65 + n2 + 8), sum3);
+      v_store(d_transformer_blocks_attention_einsum + ((62 - begin) * 65 + n2), sum4);
+      v_store(d_transformer_blocks_attention_einsum + ((62 - begin) * 65 + n2 + 8), sum5);
+      v_store(d_transformer_blocks_attention_einsum + ((63 - begin) * 65 + n2), sum6);
+      v_store(d_transformer_blocks_attention_einsum + ((63 - begin) * 65 + n2 + 8), sum7);
+      v_store(d_transformer_blocks_attention_einsum + ((64 - begin) * 65 + n2), sum8);
+      v_store(d_transformer_blocks_attention_einsum + ((64 - begin) * 65 + n2 + 8), sum9);
+    }
+  }
+  for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    vec sum4 = v_zero();
+    vec sum5 = v_zero();
+    for (std::int64_t k = 0; k < 32; ++k) {
+      const vec x15 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k]);
+      const vec x16 = v_load_n(d_transformer_blocks_attention_copy + (h * 2080 + k * 65 + 64), 1);
+      sum0 = v_fma(x15, x16, sum0);
+      const vec x17 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 256]);
+      sum1 = v_fma(x17, x16, sum1);
+      const vec x18 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 512]);
+      sum2 = v_fma(x18, x16, sum2);
+      const vec x19 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 768]);
+      sum3 = v_fma(x19, x16, sum3);
+      const vec x20 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 1024]);
+      sum4 = v_fma(x20, x16, sum4);
+      const vec x21 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 1280]);
+      sum5 = v_fma(x21, x16, sum5);
+    }
+    v_store_n(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + 64), sum0, 1);
+    v_store_n(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + 129), sum1, 1);
+    v_store_n(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + 194), sum2, 1);
+    v_store_n(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + 259), sum3, 1);
+    v_store_n(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + 324), sum4, 1);
+    v_store_n(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + 389), sum5, 1);
+  }
+  if (end > 60) {
+    vec sum0 = v_zero();
+    vec sum1 = v_zero();
+    vec sum2 = v_zero();
+    vec sum3 = v_zero();
+    vec sum4 = v_zero();
+    for (std::int64_t k = 0; k < 32; ++k) {
+      const vec x22 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + k + 15360]);
+      const vec x23 = v_load_n(d_transformer_blocks_attention_copy + (h * 2080 + k * 65 + 64), 1);
+      sum0 = v_fma(x22, x23, sum0);
+      const vec x24 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + k + 15616]);
+      sum1 = v_fma(x24, x23, sum1);
+      const vec x25 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + k + 15872]);
+      sum2 = v_fma(x25, x23, sum2);
+      const vec x26 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + k + 16128]);
+      sum3 = v_fma(x26, x23, sum3);
+      const vec x27 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + k + 16384]);
+      sum4 = v_fma(x27, x23, sum4);
+    }
+    v_store_n(d_transformer_blocks_attention_einsum + ((60 - begin) * 65 + 64), sum0, 1);
+    v_store_n(d_transformer_blocks_attention_einsum + ((61 - begin) * 65 + 64), sum1, 1);
+    v_store_n(d_transformer_blocks_attention_einsum + ((62 - begin) * 65 + 64), sum2, 1);
+    v_store_n(d_transformer_blocks_attention_einsum + ((63 - begin) * 65 + 64), sum3, 1);
+    v_store_n(d_transformer_blocks_attention_einsum + ((64 - begin) * 65 + 64), sum4, 1);
+  }
+}
+
+// b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row); lanes along n2
+static void transformer_blocks_attention_backward_4_block(const std::int64_t h, const std::int64_t begin,
+                                                          const std::int64_t end, const std::int64_t image,
+                                                          const std::int64_t layer,
+                                                          const real* d_transformer_blocks_attention_einsum,
+                                                          const std::int32_t* random,
+                                                          const real* transformer_blocks_attention_divide,
+                                                          real* d_transformer_blocks_attention_multiply) {
+  for (std::int64_t top = begin; top < end; top += 8) {
+    const std::int64_t bottom = std::min<std::int64_t>(end, top + 8);
+    real row0s[8];
+    for (std::int64_t n = top; n < bottom; ++n) {
+      vec sum0 = v_zero();
+      vec sum0_1 = v_zero();
+      vec sum0_2 = v_zero();
+      vec sum0_3 = v_zero();
+      for (std::int64_t n2 = 0; n2 < 64; n2 += 32) {
+        const vec x0 = v_load(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + n2));
+        const vec t1 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + n2, 1, 858993459,
+                              real(1.25));
+        const vec t2 = v_mul(x0, t1);
+        const vec x3 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
+        sum0 = v_fma(t2, x3, sum0);
+        v_store(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), t2);
+        const vec x4 = v_load(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 8));
+        const vec t5 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + (n2 + 8), 1, 858993459,
+                              real(1.25));
+        const vec t6 = v_mul(x4, t5);
+        const vec x7 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2 + 8));
+        sum0_1 = v_fma(t6, x7, sum0_1);
+        v_store(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2 + 8), t6);
+        const vec x8 = v_load(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 16));
+        const vec t9 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + (n2 + 16), 1, 858993459,
+                              real(1.25));
+        const vec t10 = v_mul(x8, t9);
+        const vec x11 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2 + 16));
+        sum0_2 = v_fma(t10, x11, sum0_2);
+        v_store(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2 + 16), t10);
+        const vec x12 = v_load(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 24));
+        const vec t13 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + (n2 + 24), 1, 858993459,
+                               real(1.25));
+        const vec t14 = v_mul(x12, t13);
+        const vec x15 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2 + 24));
+        sum0_3 = v_fma(t14, x15, sum0_3);
+        v_store(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2 + 24), t14);
+      }
+      {
+        const vec x16 = v_load_n(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + 64), 1);
+        const vec t17 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + 64, 1, 858993459,
+                               real(1.25));
+        const vec t18 = v_mul(x16, t17);
+        const vec x19 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
+        const vec t20 = v_mul(t18, x19);
+        sum0 = v_add(sum0, v_keep_n(t20, 1, real(0.0)));
+        v_store_n(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + 64), t18, 1);
+      }
+      const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
+      row0s[n - top] = v_one(row0);
+    }
+    for (std::int64_t n = top; n < bottom; ++n) {
+      const vec row0 = v_set(row0s[n - top]);
+      for (std::int64_t n2 = 0; n2 < 64; n2 += 8) {
+        v_fetch_near(transformer_blocks_attention_divide, h * 4225 + n * 65 + n2 + 520);
+        const vec x21 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
+        const vec x22 = v_load(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2));
+        const vec t23 = v_sub(x22, row0);
+        const vec t24 = v_mul(x21, t23);
+        const vec t25 = v_set(real(0.17677669529663687));
+        const vec t26 = v_mul(t24, t25);
+        v_store(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), t26);
+      }
+      {
+        const vec x27 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
+        const vec x28 = v_load_n(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + 64), 1);
+        const vec t29 = v_sub(x28, row0);
+        const vec t30 = v_mul(x27, t29);
+        const vec t31 = v_set(real(0.17677669529663687));
+        const vec t32 = v_mul(t30, t31);
+        v_store_n(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + 64), t32, 1);
       }
     }
   }
@@ -6739,114 +6747,139 @@ static void transformer_blocks_attention_backward_4(const Team& team, const std:
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
 [[gnu::noinline]]
-static void transformer_blocks_attention_backward_5(const Team& team, real* d_transformer_blocks_attention_rearrange,
-                                                    const real* d_transformer_blocks_attention_multiply,
-                                                    const real* transformer_blocks_attention_add) {
-  const std::int64_t begin = team.begin(65, 6);
-  const std::int64_t end = team.end(65, 6);
-  v_fetch(transformer_blocks_attention_add, 49920);
-  for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t k = 0; k < 32; k += 16) {
-      for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
-        for (std::int64_t row = 0; row < 6; ++row) {
-          for (std::int64_t column = 0; column < 16; column += 16) {
-            v_fetch_line(d_transformer_blocks_attention_rearrange, h * 32 + (n + row) * 768 + (k + column));
-          }
+static void transformer_blocks_attention_backward_5_block(const std::int64_t h, const std::int64_t begin,
+                                                          const std::int64_t end,
+                                                          real* d_transformer_blocks_attention_rearrange,
+                                                          const real* d_transformer_blocks_attention_multiply,
+                                                          const real* transformer_blocks_attention_add) {
+  for (std::int64_t k = 0; k < 32; k += 16) {
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
+      for (std::int64_t row = 0; row < 6; ++row) {
+        for (std::int64_t column = 0; column < 16; column += 16) {
+          v_fetch_line(d_transformer_blocks_attention_rearrange, h * 32 + (n + row) * 768 + (k + column));
         }
-        vec sum0 = v_zero();
-        vec sum1 = v_zero();
-        vec sum2 = v_zero();
-        vec sum3 = v_zero();
-        vec sum4 = v_zero();
-        vec sum5 = v_zero();
-        vec sum6 = v_zero();
-        vec sum7 = v_zero();
-        vec sum8 = v_zero();
-        vec sum9 = v_zero();
-        vec sum10 = v_zero();
-        vec sum11 = v_zero();
-        for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-          const vec x0 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2]);
-          const vec x1 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 256));
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 264));
-          sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 65]);
-          sum2 = v_fma(x3, x1, sum2);
-          sum3 = v_fma(x3, x2, sum3);
-          const vec x4 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 130]);
-          sum4 = v_fma(x4, x1, sum4);
-          sum5 = v_fma(x4, x2, sum5);
-          const vec x5 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 195]);
-          sum6 = v_fma(x5, x1, sum6);
-          sum7 = v_fma(x5, x2, sum7);
-          const vec x6 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 260]);
-          sum8 = v_fma(x6, x1, sum8);
-          sum9 = v_fma(x6, x2, sum9);
-          const vec x7 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 325]);
-          sum10 = v_fma(x7, x1, sum10);
-          sum11 = v_fma(x7, x2, sum11);
-        }
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k), sum0);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 8), sum1);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 768), sum2);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 776), sum3);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 1536), sum4);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 1544), sum5);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 2304), sum6);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 2312), sum7);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 3072), sum8);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 3080), sum9);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 3840), sum10);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 3848), sum11);
       }
-      if (end > 60) {
-        for (std::int64_t row = 0; row < 5; ++row) {
-          for (std::int64_t column = 0; column < 16; column += 16) {
-            v_fetch_line(d_transformer_blocks_attention_rearrange, h * 32 + row * 768 + (k + column) + 46080);
-          }
-        }
-        vec sum0 = v_zero();
-        vec sum1 = v_zero();
-        vec sum2 = v_zero();
-        vec sum3 = v_zero();
-        vec sum4 = v_zero();
-        vec sum5 = v_zero();
-        vec sum6 = v_zero();
-        vec sum7 = v_zero();
-        vec sum8 = v_zero();
-        vec sum9 = v_zero();
-        for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-          const vec x8 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n2 + 3900]);
-          const vec x9 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 256));
-          sum0 = v_fma(x8, x9, sum0);
-          const vec x10 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 264));
-          sum1 = v_fma(x8, x10, sum1);
-          const vec x11 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n2 + 3965]);
-          sum2 = v_fma(x11, x9, sum2);
-          sum3 = v_fma(x11, x10, sum3);
-          const vec x12 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n2 + 4030]);
-          sum4 = v_fma(x12, x9, sum4);
-          sum5 = v_fma(x12, x10, sum5);
-          const vec x13 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n2 + 4095]);
-          sum6 = v_fma(x13, x9, sum6);
-          sum7 = v_fma(x13, x10, sum7);
-          const vec x14 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n2 + 4160]);
-          sum8 = v_fma(x14, x9, sum8);
-          sum9 = v_fma(x14, x10, sum9);
-        }
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 46080), sum0);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 46088), sum1);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 46848), sum2);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 46856), sum3);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 47616), sum4);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 47624), sum5);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 48384), sum6);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 48392), sum7);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 49152), sum8);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 49160), sum9);
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      vec sum10 = v_zero();
+      vec sum11 = v_zero();
+      for (std::int64_t n2 = 0; n2 < 65; ++n2) {
+        const vec x0 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2]);
+        const vec x1 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 256));
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 264));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 65]);
+        sum2 = v_fma(x3, x1, sum2);
+        sum3 = v_fma(x3, x2, sum3);
+        const vec x4 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 130]);
+        sum4 = v_fma(x4, x1, sum4);
+        sum5 = v_fma(x4, x2, sum5);
+        const vec x5 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 195]);
+        sum6 = v_fma(x5, x1, sum6);
+        sum7 = v_fma(x5, x2, sum7);
+        const vec x6 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 260]);
+        sum8 = v_fma(x6, x1, sum8);
+        sum9 = v_fma(x6, x2, sum9);
+        const vec x7 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 325]);
+        sum10 = v_fma(x7, x1, sum10);
+        sum11 = v_fma(x7, x2, sum11);
       }
+      v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k), sum0);
+      v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 8), sum1);
+      v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 768), sum2);
+      v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 776), sum3);
+      v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 1536), sum4);
+      v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 1544), sum5);
+      v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 2304), sum6);
+      v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 2312), sum7);
+      v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 3072), sum8);
+      v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 3080), sum9);
+      v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 3840), sum10);
+      v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 3848), sum11);
     }
+    if (end > 60) {
+      for (std::int64_t row = 0; row < 5; ++row) {
+        for (std::int64_t column = 0; column < 16; column += 16) {
+          v_fetch_line(d_transformer_blocks_attention_rearrange, h * 32 + row * 768 + (k + column) + 46080);
+        }
+      }
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      for (std::int64_t n2 = 0; n2 < 65; ++n2) {
+        const vec x8 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n2 + 3900]);
+        const vec x9 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 256));
+        sum0 = v_fma(x8, x9, sum0);
+        const vec x10 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 264));
+        sum1 = v_fma(x8, x10, sum1);
+        const vec x11 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n2 + 3965]);
+        sum2 = v_fma(x11, x9, sum2);
+        sum3 = v_fma(x11, x10, sum3);
+        const vec x12 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n2 + 4030]);
+        sum4 = v_fma(x12, x9, sum4);
+        sum5 = v_fma(x12, x10, sum5);
+        const vec x13 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n2 + 4095]);
+        sum6 = v_fma(x13, x9, sum6);
+        sum7 = v_fma(x13, x10, sum7);
+        const vec x14 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n2 + 4160]);
+        sum8 = v_fma(x14, x9, sum8);
+        sum9 = v_fma(x14, x10, sum9);
+      }
+      v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 46080), sum0);
+      v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 46088), sum1);
+      v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 46848), sum2);
+      v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 46856), sum3);
+      v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 47616), sum4);
+      v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 47624), sum5);
+      v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 48384), sum6);
+      v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 48392), sum7);
+      v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 49152), sum8);
+      v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 49160), sum9);
+    }
+  }
+}
+
+// 8 blocks of n < 65 of one head, 66 at a time
+static void transformer_blocks_attention_backward_5(const Team& team, const std::int64_t image,
+                                                    const std::int64_t layer,
+                                                    const real* d_transformer_blocks_attention_out_proj_einsum,
+                                                    const real* d_transformer_blocks_attention_copy,
+                                                    const std::int32_t* random,
+                                                    const real* transformer_blocks_attention_divide,
+                                                    real* d_transformer_blocks_attention_multiply,
+                                                    real* d_transformer_blocks_attention_rearrange,
+                                                    const real* transformer_blocks_attention_add) {
+  alignas(64) real d_transformer_blocks_attention_einsum[4290];
+  const std::int64_t last = team.end(8, 1);
+  for (std::int64_t block = team.begin(8, 1); block < last; ++block) {
+    const std::int64_t begin = block % 1 * 66;
+    const std::int64_t end = std::min<std::int64_t>(65, begin + 66);
+    const std::int64_t h = block / 1;
+    transformer_blocks_attention_backward_2_block(h, begin, end, d_transformer_blocks_attention_out_proj_einsum,
+                                                  d_transformer_blocks_attention_copy,
+                                                  d_transformer_blocks_attention_einsum);
+    transformer_blocks_attention_backward_4_block(h, begin, end, image, layer, d_transformer_blocks_attention_einsum,
+                                                  random, transformer_blocks_attention_divide,
+                                                  d_transformer_blocks_attention_multiply);
+    transformer_blocks_attention_backward_5_block(h, begin, end, d_transformer_blocks_attention_rearrange,
+                                                  d_transformer_blocks_attention_multiply,
+                                                  transformer_blocks_attention_add);
   }
 }
 
@@ -7164,10 +7197,10 @@ static void transformer_blocks_ffn_linear2_weight_gradient(const std::int64_t be
                                                            real* gradient_transformer_blocks_ffn_linear2_bias,
                                                            real* gradient_transformer_blocks_ffn_linear2_weight) {
   for (std::int64_t b = 0; b < group.images; ++b) {
-    v_fetch(d_transformer_blocks_ffn_multiply + b * 1324768, 16640);
-    v_fetch(d_transformer_blocks_ffn_linear2_copy + b * 1324768, 33280);
-    g_gradient<512, 65, 4, 2>(begin, end, group.first + b > 0, d_transformer_blocks_ffn_multiply + b * 1324768, 256,
-                              d_transformer_blocks_ffn_linear2_copy + b * 1324768, 512,
+    v_fetch(d_transformer_blocks_ffn_multiply + b * 1324240, 16640);
+    v_fetch(d_transformer_blocks_ffn_linear2_copy + b * 1324240, 33280);
+    g_gradient<512, 65, 4, 2>(begin, end, group.first + b > 0, d_transformer_blocks_ffn_multiply + b * 1324240, 256,
+                              d_transformer_blocks_ffn_linear2_copy + b * 1324240, 512,
                               gradient_transformer_blocks_ffn_linear2_weight, 512,
                               gradient_transformer_blocks_ffn_linear2_bias);
   }
@@ -7181,10 +7214,10 @@ static void transformer_blocks_ffn_linear1_weight_gradient(const std::int64_t be
                                                            real* gradient_transformer_blocks_ffn_linear1_bias,
                                                            real* gradient_transformer_blocks_ffn_linear1_weight) {
   for (std::int64_t b = 0; b < group.images; ++b) {
-    v_fetch(d_transformer_blocks_ffn_multiply_2 + b * 1324768, 33280);
-    v_fetch(d_transformer_blocks_ffn_linear1_copy + b * 1324768, 16640);
-    g_gradient<256, 65, 4, 2>(begin, end, group.first + b > 0, d_transformer_blocks_ffn_multiply_2 + b * 1324768, 512,
-                              d_transformer_blocks_ffn_linear1_copy + b * 1324768, 256,
+    v_fetch(d_transformer_blocks_ffn_multiply_2 + b * 1324240, 33280);
+    v_fetch(d_transformer_blocks_ffn_linear1_copy + b * 1324240, 16640);
+    g_gradient<256, 65, 4, 2>(begin, end, group.first + b > 0, d_transformer_blocks_ffn_multiply_2 + b * 1324240, 512,
+                              d_transformer_blocks_ffn_linear1_copy + b * 1324240, 256,
                               gradient_transformer_blocks_ffn_linear1_weight, 256,
                               gradient_transformer_blocks_ffn_linear1_bias);
   }
@@ -7208,29 +7241,29 @@ static void transformer_blocks_norm2_weight_gradient_partial(const std::int64_t 
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324768 + n * 256 + d));
-        const vec x1 = v_load(transformer_blocks_norm2_multiply + (b * 1324768 + n * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324240 + n * 256 + d));
+        const vec x1 = v_load(transformer_blocks_norm2_multiply + (b * 1324240 + n * 256 + d));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324768 + n * 256 + d + 8));
-        const vec x3 = v_load(transformer_blocks_norm2_multiply + (b * 1324768 + n * 256 + d + 8));
+        const vec x2 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324240 + n * 256 + d + 8));
+        const vec x3 = v_load(transformer_blocks_norm2_multiply + (b * 1324240 + n * 256 + d + 8));
         sum1 = v_fma(x2, x3, sum1);
-        const vec x4 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324768 + n * 256 + d + 16));
-        const vec x5 = v_load(transformer_blocks_norm2_multiply + (b * 1324768 + n * 256 + d + 16));
+        const vec x4 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324240 + n * 256 + d + 16));
+        const vec x5 = v_load(transformer_blocks_norm2_multiply + (b * 1324240 + n * 256 + d + 16));
         sum2 = v_fma(x4, x5, sum2);
-        const vec x6 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324768 + n * 256 + d + 24));
-        const vec x7 = v_load(transformer_blocks_norm2_multiply + (b * 1324768 + n * 256 + d + 24));
+        const vec x6 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324240 + n * 256 + d + 24));
+        const vec x7 = v_load(transformer_blocks_norm2_multiply + (b * 1324240 + n * 256 + d + 24));
         sum3 = v_fma(x6, x7, sum3);
-        const vec x8 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324768 + n * 256 + d + 32));
-        const vec x9 = v_load(transformer_blocks_norm2_multiply + (b * 1324768 + n * 256 + d + 32));
+        const vec x8 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324240 + n * 256 + d + 32));
+        const vec x9 = v_load(transformer_blocks_norm2_multiply + (b * 1324240 + n * 256 + d + 32));
         sum4 = v_fma(x8, x9, sum4);
-        const vec x10 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324768 + n * 256 + d + 40));
-        const vec x11 = v_load(transformer_blocks_norm2_multiply + (b * 1324768 + n * 256 + d + 40));
+        const vec x10 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324240 + n * 256 + d + 40));
+        const vec x11 = v_load(transformer_blocks_norm2_multiply + (b * 1324240 + n * 256 + d + 40));
         sum5 = v_fma(x10, x11, sum5);
-        const vec x12 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324768 + n * 256 + d + 48));
-        const vec x13 = v_load(transformer_blocks_norm2_multiply + (b * 1324768 + n * 256 + d + 48));
+        const vec x12 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324240 + n * 256 + d + 48));
+        const vec x13 = v_load(transformer_blocks_norm2_multiply + (b * 1324240 + n * 256 + d + 48));
         sum6 = v_fma(x12, x13, sum6);
-        const vec x14 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324768 + n * 256 + d + 56));
-        const vec x15 = v_load(transformer_blocks_norm2_multiply + (b * 1324768 + n * 256 + d + 56));
+        const vec x14 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324240 + n * 256 + d + 56));
+        const vec x15 = v_load(transformer_blocks_norm2_multiply + (b * 1324240 + n * 256 + d + 56));
         sum7 = v_fma(x14, x15, sum7);
       }
     }
@@ -7276,21 +7309,21 @@ static void transformer_blocks_norm2_bias_gradient_partial(const std::int64_t ch
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324768 + n * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324240 + n * 256 + d));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324768 + n * 256 + d + 8));
+        const vec x1 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324240 + n * 256 + d + 8));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324768 + n * 256 + d + 16));
+        const vec x2 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324240 + n * 256 + d + 16));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324768 + n * 256 + d + 24));
+        const vec x3 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324240 + n * 256 + d + 24));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324768 + n * 256 + d + 32));
+        const vec x4 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324240 + n * 256 + d + 32));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324768 + n * 256 + d + 40));
+        const vec x5 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324240 + n * 256 + d + 40));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324768 + n * 256 + d + 48));
+        const vec x6 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324240 + n * 256 + d + 48));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324768 + n * 256 + d + 56));
+        const vec x7 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324240 + n * 256 + d + 56));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -7326,10 +7359,10 @@ static void transformer_blocks_attention_out_proj_weight_gradient(const std::int
                                                                   real* gradient_transformer_blocks_attention_out_proj_bias,
                                                                   real* gradient_transformer_blocks_attention_out_proj_weight) {
   for (std::int64_t b = 0; b < group.images; ++b) {
-    v_fetch(d_transformer_blocks_add + b * 1324768, 16640);
-    v_fetch(transformer_blocks_attention_rearrange + b * 1324768, 16640);
-    g_gradient<256, 65, 4, 2>(begin, end, group.first + b > 0, d_transformer_blocks_add + b * 1324768, 256,
-                              transformer_blocks_attention_rearrange + b * 1324768, 256,
+    v_fetch(d_transformer_blocks_add + b * 1324240, 16640);
+    v_fetch(transformer_blocks_attention_rearrange + b * 1324240, 16640);
+    g_gradient<256, 65, 4, 2>(begin, end, group.first + b > 0, d_transformer_blocks_add + b * 1324240, 256,
+                              transformer_blocks_attention_rearrange + b * 1324240, 256,
                               gradient_transformer_blocks_attention_out_proj_weight, 256,
                               gradient_transformer_blocks_attention_out_proj_bias);
   }
@@ -7343,10 +7376,10 @@ static void transformer_blocks_attention_in_proj_weight_gradient(const std::int6
                                                                  real* gradient_transformer_blocks_attention_in_proj_bias,
                                                                  real* gradient_transformer_blocks_attention_in_proj_weight) {
   for (std::int64_t b = 0; b < group.images; ++b) {
-    v_fetch(d_transformer_blocks_attention_rearrange + b * 1324768, 49920);
-    v_fetch(d_transformer_blocks_attention_copy_2 + b * 1324768, 16640);
-    g_gradient<256, 65, 6, 2>(begin, end, group.first + b > 0, d_transformer_blocks_attention_rearrange + b * 1324768,
-                              768, d_transformer_blocks_attention_copy_2 + b * 1324768, 256,
+    v_fetch(d_transformer_blocks_attention_rearrange + b * 1324240, 49920);
+    v_fetch(d_transformer_blocks_attention_copy_2 + b * 1324240, 16640);
+    g_gradient<256, 65, 6, 2>(begin, end, group.first + b > 0, d_transformer_blocks_attention_rearrange + b * 1324240,
+                              768, d_transformer_blocks_attention_copy_2 + b * 1324240, 256,
                               gradient_transformer_blocks_attention_in_proj_weight, 256,
                               gradient_transformer_blocks_attention_in_proj_bias);
   }
@@ -7370,29 +7403,29 @@ static void transformer_blocks_norm1_weight_gradient_partial(const std::int64_t 
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324768 + n * 256 + d));
-        const vec x1 = v_load(transformer_blocks_norm1_multiply + (b * 1324768 + n * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324240 + n * 256 + d));
+        const vec x1 = v_load(transformer_blocks_norm1_multiply + (b * 1324240 + n * 256 + d));
         sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324768 + n * 256 + d + 8));
-        const vec x3 = v_load(transformer_blocks_norm1_multiply + (b * 1324768 + n * 256 + d + 8));
+        const vec x2 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324240 + n * 256 + d + 8));
+        const vec x3 = v_load(transformer_blocks_norm1_multiply + (b * 1324240 + n * 256 + d + 8));
         sum1 = v_fma(x2, x3, sum1);
-        const vec x4 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324768 + n * 256 + d + 16));
-        const vec x5 = v_load(transformer_blocks_norm1_multiply + (b * 1324768 + n * 256 + d + 16));
+        const vec x4 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324240 + n * 256 + d + 16));
+        const vec x5 = v_load(transformer_blocks_norm1_multiply + (b * 1324240 + n * 256 + d + 16));
         sum2 = v_fma(x4, x5, sum2);
-        const vec x6 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324768 + n * 256 + d + 24));
-        const vec x7 = v_load(transformer_blocks_norm1_multiply + (b * 1324768 + n * 256 + d + 24));
+        const vec x6 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324240 + n * 256 + d + 24));
+        const vec x7 = v_load(transformer_blocks_norm1_multiply + (b * 1324240 + n * 256 + d + 24));
         sum3 = v_fma(x6, x7, sum3);
-        const vec x8 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324768 + n * 256 + d + 32));
-        const vec x9 = v_load(transformer_blocks_norm1_multiply + (b * 1324768 + n * 256 + d + 32));
+        const vec x8 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324240 + n * 256 + d + 32));
+        const vec x9 = v_load(transformer_blocks_norm1_multiply + (b * 1324240 + n * 256 + d + 32));
         sum4 = v_fma(x8, x9, sum4);
-        const vec x10 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324768 + n * 256 + d + 40));
-        const vec x11 = v_load(transformer_blocks_norm1_multiply + (b * 1324768 + n * 256 + d + 40));
+        const vec x10 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324240 + n * 256 + d + 40));
+        const vec x11 = v_load(transformer_blocks_norm1_multiply + (b * 1324240 + n * 256 + d + 40));
         sum5 = v_fma(x10, x11, sum5);
-        const vec x12 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324768 + n * 256 + d + 48));
-        const vec x13 = v_load(transformer_blocks_norm1_multiply + (b * 1324768 + n * 256 + d + 48));
+        const vec x12 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324240 + n * 256 + d + 48));
+        const vec x13 = v_load(transformer_blocks_norm1_multiply + (b * 1324240 + n * 256 + d + 48));
         sum6 = v_fma(x12, x13, sum6);
-        const vec x14 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324768 + n * 256 + d + 56));
-        const vec x15 = v_load(transformer_blocks_norm1_multiply + (b * 1324768 + n * 256 + d + 56));
+        const vec x14 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324240 + n * 256 + d + 56));
+        const vec x15 = v_load(transformer_blocks_norm1_multiply + (b * 1324240 + n * 256 + d + 56));
         sum7 = v_fma(x14, x15, sum7);
       }
     }
@@ -7438,21 +7471,21 @@ static void transformer_blocks_norm1_bias_gradient_partial(const std::int64_t ch
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324768 + n * 256 + d));
+        const vec x0 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324240 + n * 256 + d));
         sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324768 + n * 256 + d + 8));
+        const vec x1 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324240 + n * 256 + d + 8));
         sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324768 + n * 256 + d + 16));
+        const vec x2 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324240 + n * 256 + d + 16));
         sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324768 + n * 256 + d + 24));
+        const vec x3 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324240 + n * 256 + d + 24));
         sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324768 + n * 256 + d + 32));
+        const vec x4 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324240 + n * 256 + d + 32));
         sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324768 + n * 256 + d + 40));
+        const vec x5 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324240 + n * 256 + d + 40));
         sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324768 + n * 256 + d + 48));
+        const vec x6 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324240 + n * 256 + d + 48));
         sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324768 + n * 256 + d + 56));
+        const vec x7 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324240 + n * 256 + d + 56));
         sum7 = v_add(sum7, x7);
       }
     }
@@ -7508,21 +7541,21 @@ static void reduce_sum_backward_partial(const std::int64_t chunk, const Group& g
     vec sum6 = v_zero();
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
-      const vec x0 = v_load(d_multiply_2 + (b * 1324768 + n));
+      const vec x0 = v_load(d_multiply_2 + (b * 1324240 + n));
       sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_multiply_2 + (b * 1324768 + n + 8));
+      const vec x1 = v_load(d_multiply_2 + (b * 1324240 + n + 8));
       sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_multiply_2 + (b * 1324768 + n + 16));
+      const vec x2 = v_load(d_multiply_2 + (b * 1324240 + n + 16));
       sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_multiply_2 + (b * 1324768 + n + 24));
+      const vec x3 = v_load(d_multiply_2 + (b * 1324240 + n + 24));
       sum3 = v_add(sum3, x3);
-      const vec x4 = v_load(d_multiply_2 + (b * 1324768 + n + 32));
+      const vec x4 = v_load(d_multiply_2 + (b * 1324240 + n + 32));
       sum4 = v_add(sum4, x4);
-      const vec x5 = v_load(d_multiply_2 + (b * 1324768 + n + 40));
+      const vec x5 = v_load(d_multiply_2 + (b * 1324240 + n + 40));
       sum5 = v_add(sum5, x5);
-      const vec x6 = v_load(d_multiply_2 + (b * 1324768 + n + 48));
+      const vec x6 = v_load(d_multiply_2 + (b * 1324240 + n + 48));
       sum6 = v_add(sum6, x6);
-      const vec x7 = v_load(d_multiply_2 + (b * 1324768 + n + 56));
+      const vec x7 = v_load(d_multiply_2 + (b * 1324240 + n + 56));
       sum7 = v_add(sum7, x7);
     }
     v_store(partial + (chunk * 16640 + n), sum0);
@@ -7565,9 +7598,9 @@ static void patch_embed_weight_gradient(const std::int64_t begin, const std::int
                                         const real* d_multiply_2, real* gradient_patch_embed_bias,
                                         const real* rearrange, real* gradient_patch_embed_weight) {
   for (std::int64_t b = 0; b < group.images; ++b) {
-    v_fetch(d_multiply_2 + b * 1324768, 16640);
-    g_gradient<48, 64, 4, 2>(begin, end, group.first + b > 0, d_multiply_2 + (b * 1324768 + 256), 256,
-                             rearrange + b * 1324768, 48, gradient_patch_embed_weight, 48, gradient_patch_embed_bias);
+    v_fetch(d_multiply_2 + b * 1324240, 16640);
+    g_gradient<48, 64, 4, 2>(begin, end, group.first + b > 0, d_multiply_2 + (b * 1324240 + 256), 256,
+                             rearrange + b * 1324240, 48, gradient_patch_embed_weight, 48, gradient_patch_embed_bias);
   }
 }
 
@@ -7586,21 +7619,21 @@ static void reduce_sum_backward_2_partial(const std::int64_t chunk, const Group&
     vec sum6 = v_zero();
     vec sum7 = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
-      const vec x0 = v_load(d_multiply_2 + (b * 1324768 + d));
+      const vec x0 = v_load(d_multiply_2 + (b * 1324240 + d));
       sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_multiply_2 + (b * 1324768 + d + 8));
+      const vec x1 = v_load(d_multiply_2 + (b * 1324240 + d + 8));
       sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_multiply_2 + (b * 1324768 + d + 16));
+      const vec x2 = v_load(d_multiply_2 + (b * 1324240 + d + 16));
       sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_multiply_2 + (b * 1324768 + d + 24));
+      const vec x3 = v_load(d_multiply_2 + (b * 1324240 + d + 24));
       sum3 = v_add(sum3, x3);
-      const vec x4 = v_load(d_multiply_2 + (b * 1324768 + d + 32));
+      const vec x4 = v_load(d_multiply_2 + (b * 1324240 + d + 32));
       sum4 = v_add(sum4, x4);
-      const vec x5 = v_load(d_multiply_2 + (b * 1324768 + d + 40));
+      const vec x5 = v_load(d_multiply_2 + (b * 1324240 + d + 40));
       sum5 = v_add(sum5, x5);
-      const vec x6 = v_load(d_multiply_2 + (b * 1324768 + d + 48));
+      const vec x6 = v_load(d_multiply_2 + (b * 1324240 + d + 48));
       sum6 = v_add(sum6, x6);
-      const vec x7 = v_load(d_multiply_2 + (b * 1324768 + d + 56));
+      const vec x7 = v_load(d_multiply_2 + (b * 1324240 + d + 56));
       sum7 = v_add(sum7, x7);
     }
     v_store(partial + (chunk * 256 + d), sum0);
@@ -7635,6 +7668,235 @@ static void cls_token_gradient(const real* d_reduce_sum_2, real* gradient_cls_to
         v_store(gradient_cls_token + (i * 256 + i2 * 256 + d), x0);
       }
     }
+  }
+}
+
+// b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row); lanes along n2
+static void transformer_blocks_attention_forward_4_block_input_gradient(const std::int64_t h, const std::int64_t begin,
+                                                                        const std::int64_t end,
+                                                                        const real* transformer_blocks_attention_einsum,
+                                                                        real* transformer_blocks_attention_divide) {
+  for (std::int64_t top = begin; top < end; top += 8) {
+    const std::int64_t bottom = std::min<std::int64_t>(end, top + 8);
+    real row0s[8];
+    for (std::int64_t n = top; n < bottom; ++n) {
+      vec most0 = v_set(-INFINITY);
+      vec most0_1 = v_set(-INFINITY);
+      vec most0_2 = v_set(-INFINITY);
+      vec most0_3 = v_set(-INFINITY);
+      for (std::int64_t n2 = 0; n2 < 64; n2 += 32) {
+        const vec x0 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2));
+        const vec t1 = v_set(real(0.17677669529663687));
+        const vec t2 = v_mul(x0, t1);
+        most0 = v_max(most0, t2);
+        const vec x3 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 8));
+        const vec t4 = v_mul(x3, t1);
+        most0_1 = v_max(most0_1, t4);
+        const vec x5 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 16));
+        const vec t6 = v_mul(x5, t1);
+        most0_2 = v_max(most0_2, t6);
+        const vec x7 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 24));
+        const vec t8 = v_mul(x7, t1);
+        most0_3 = v_max(most0_3, t8);
+      }
+      {
+        const vec x9 = v_load_n(transformer_blocks_attention_einsum + ((n - begin) * 65 + 64), 1);
+        const vec t10 = v_set(real(0.17677669529663687));
+        const vec t11 = v_mul(x9, t10);
+        most0 = v_max(most0, v_keep_n(t11, 1, -INFINITY));
+      }
+      const vec row0 = v_set(v_max_lane(v_max(v_max(most0, most0_1), v_max(most0_2, most0_3))));
+      row0s[n - top] = v_one(row0);
+    }
+    real row1s[8];
+    for (std::int64_t n = top; n < bottom; ++n) {
+      const vec row0 = v_set(row0s[n - top]);
+      vec sum1 = v_zero();
+      vec sum1_1 = v_zero();
+      vec sum1_2 = v_zero();
+      vec sum1_3 = v_zero();
+      for (std::int64_t n2 = 0; n2 < 64; n2 += 32) {
+        const vec x12 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2));
+        const vec t13 = v_set(real(0.17677669529663687));
+        const vec t14 = v_fms(x12, t13, row0);
+        const vec t15 = v_exp(t14);
+        sum1 = v_add(sum1, t15);
+        v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), t15);
+        const vec x16 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 8));
+        const vec t17 = v_fms(x16, t13, row0);
+        const vec t18 = v_exp(t17);
+        sum1_1 = v_add(sum1_1, t18);
+        v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2 + 8), t18);
+        const vec x19 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 16));
+        const vec t20 = v_fms(x19, t13, row0);
+        const vec t21 = v_exp(t20);
+        sum1_2 = v_add(sum1_2, t21);
+        v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2 + 16), t21);
+        const vec x22 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 24));
+        const vec t23 = v_fms(x22, t13, row0);
+        const vec t24 = v_exp(t23);
+        sum1_3 = v_add(sum1_3, t24);
+        v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2 + 24), t24);
+      }
+      {
+        const vec x25 = v_load_n(transformer_blocks_attention_einsum + ((n - begin) * 65 + 64), 1);
+        const vec t26 = v_set(real(0.17677669529663687));
+        const vec t27 = v_fms(x25, t26, row0);
+        const vec t28 = v_exp(t27);
+        sum1 = v_add(sum1, v_keep_n(t28, 1, real(0.0)));
+        v_store_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), t28, 1);
+      }
+      const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
+      row1s[n - top] = v_one(row1);
+    }
+    for (std::int64_t n = top; n < bottom; ++n) {
+      const vec row1 = v_set(row1s[n - top]);
+      for (std::int64_t n2 = 0; n2 < 64; n2 += 8) {
+        const vec x29 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
+        const vec t30 = v_div_one(v_set(real(1.0)), row1);
+        const vec t31 = v_mul(x29, t30);
+        v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), t31);
+      }
+      {
+        const vec x32 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
+        const vec t33 = v_div_one(v_set(real(1.0)), row1);
+        const vec t34 = v_mul(x32, t33);
+        v_store_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), t34, 1);
+      }
+    }
+  }
+}
+
+// b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
+[[gnu::noinline]]
+static void transformer_blocks_attention_forward_5_block_input_gradient(const std::int64_t h, const std::int64_t begin,
+                                                                        const std::int64_t end,
+                                                                        real* transformer_blocks_attention_rearrange,
+                                                                        const real* transformer_blocks_attention_divide,
+                                                                        const real* transformer_blocks_attention_add) {
+  for (std::int64_t k = 0; k < 32; k += 16) {
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
+      for (std::int64_t row = 0; row < 6; ++row) {
+        for (std::int64_t column = 0; column < 16; column += 16) {
+          v_fetch_line(transformer_blocks_attention_rearrange, h * 32 + (n + row) * 256 + (k + column));
+        }
+      }
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      vec sum10 = v_zero();
+      vec sum11 = v_zero();
+      for (std::int64_t n2 = 0; n2 < 65; ++n2) {
+        const vec x0 = v_set(transformer_blocks_attention_divide[h * 4225 + n * 65 + n2]);
+        const vec x1 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 512));
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 520));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_set(transformer_blocks_attention_divide[h * 4225 + n * 65 + n2 + 65]);
+        sum2 = v_fma(x3, x1, sum2);
+        sum3 = v_fma(x3, x2, sum3);
+        const vec x4 = v_set(transformer_blocks_attention_divide[h * 4225 + n * 65 + n2 + 130]);
+        sum4 = v_fma(x4, x1, sum4);
+        sum5 = v_fma(x4, x2, sum5);
+        const vec x5 = v_set(transformer_blocks_attention_divide[h * 4225 + n * 65 + n2 + 195]);
+        sum6 = v_fma(x5, x1, sum6);
+        sum7 = v_fma(x5, x2, sum7);
+        const vec x6 = v_set(transformer_blocks_attention_divide[h * 4225 + n * 65 + n2 + 260]);
+        sum8 = v_fma(x6, x1, sum8);
+        sum9 = v_fma(x6, x2, sum9);
+        const vec x7 = v_set(transformer_blocks_attention_divide[h * 4225 + n * 65 + n2 + 325]);
+        sum10 = v_fma(x7, x1, sum10);
+        sum11 = v_fma(x7, x2, sum11);
+      }
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k), sum0);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 8), sum1);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 256), sum2);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 264), sum3);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 512), sum4);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 520), sum5);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 768), sum6);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 776), sum7);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1024), sum8);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1032), sum9);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1280), sum10);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1288), sum11);
+    }
+    if (end > 60) {
+      for (std::int64_t row = 0; row < 5; ++row) {
+        for (std::int64_t column = 0; column < 16; column += 16) {
+          v_fetch_line(transformer_blocks_attention_rearrange, h * 32 + row * 256 + (k + column) + 15360);
+        }
+      }
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      for (std::int64_t n2 = 0; n2 < 65; ++n2) {
+        const vec x8 = v_set(transformer_blocks_attention_divide[h * 4225 + n2 + 3900]);
+        const vec x9 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 512));
+        sum0 = v_fma(x8, x9, sum0);
+        const vec x10 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 520));
+        sum1 = v_fma(x8, x10, sum1);
+        const vec x11 = v_set(transformer_blocks_attention_divide[h * 4225 + n2 + 3965]);
+        sum2 = v_fma(x11, x9, sum2);
+        sum3 = v_fma(x11, x10, sum3);
+        const vec x12 = v_set(transformer_blocks_attention_divide[h * 4225 + n2 + 4030]);
+        sum4 = v_fma(x12, x9, sum4);
+        sum5 = v_fma(x12, x10, sum5);
+        const vec x13 = v_set(transformer_blocks_attention_divide[h * 4225 + n2 + 4095]);
+        sum6 = v_fma(x13, x9, sum6);
+        sum7 = v_fma(x13, x10, sum7);
+        const vec x14 = v_set(transformer_blocks_attention_divide[h * 4225 + n2 + 4160]);
+        sum8 = v_fma(x14, x9, sum8);
+        sum9 = v_fma(x14, x10, sum9);
+      }
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15360), sum0);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15368), sum1);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15616), sum2);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15624), sum3);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15872), sum4);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15880), sum5);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16128), sum6);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16136), sum7);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16384), sum8);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16392), sum9);
+    }
+  }
+}
+
+// 8 blocks of n < 65 of one head, 66 at a time
+static void transformer_blocks_attention_forward_5_input_gradient(const Team& team,
+                                                                  const real* transformer_blocks_attention_add,
+                                                                  const real* transformer_blocks_attention_copy,
+                                                                  real* transformer_blocks_attention_divide,
+                                                                  real* transformer_blocks_attention_rearrange) {
+  alignas(64) real transformer_blocks_attention_einsum[4290];
+  const std::int64_t last = team.end(8, 1);
+  for (std::int64_t block = team.begin(8, 1); block < last; ++block) {
+    const std::int64_t begin = block % 1 * 66;
+    const std::int64_t end = std::min<std::int64_t>(65, begin + 66);
+    const std::int64_t h = block / 1;
+    transformer_blocks_attention_forward_3_block(h, begin, end, transformer_blocks_attention_add,
+                                                 transformer_blocks_attention_copy,
+                                                 transformer_blocks_attention_einsum);
+    transformer_blocks_attention_forward_4_block_input_gradient(h, begin, end, transformer_blocks_attention_einsum,
+                                                                transformer_blocks_attention_divide);
+    transformer_blocks_attention_forward_5_block_input_gradient(h, begin, end, transformer_blocks_attention_rearrange,
+                                                                transformer_blocks_attention_divide,
+                                                                transformer_blocks_attention_add);
   }
 }
 
@@ -8641,67 +8903,89 @@ static void transformer_blocks_attention_backward_3_input_gradient(const Team& t
 }
 
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row); lanes along n2
-static void transformer_blocks_attention_backward_4_input_gradient(const Team& team,
-                                                                   const real* d_transformer_blocks_attention_einsum,
-                                                                   const real* transformer_blocks_attention_divide,
-                                                                   real* d_transformer_blocks_attention_multiply) {
-  const std::int64_t begin = team.begin(65, 1);
-  const std::int64_t end = team.end(65, 1);
-  for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t top = begin; top < end; top += 8) {
-      const std::int64_t bottom = std::min<std::int64_t>(end, top + 8);
-      real row0s[8];
-      for (std::int64_t n = top; n < bottom; ++n) {
-        vec sum0 = v_zero();
-        vec sum0_1 = v_zero();
-        vec sum0_2 = v_zero();
-        vec sum0_3 = v_zero();
-        for (std::int64_t n2 = 0; n2 < 64; n2 += 32) {
-          const vec x0 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
-          const vec x1 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 8));
-          const vec x3 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2 + 8));
-          sum0_1 = v_fma(x2, x3, sum0_1);
-          const vec x4 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 16));
-          const vec x5 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2 + 16));
-          sum0_2 = v_fma(x4, x5, sum0_2);
-          const vec x6 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 24));
-          const vec x7 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2 + 24));
-          sum0_3 = v_fma(x6, x7, sum0_3);
-        }
-        {
-          const vec x8 = v_load_n(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), 1);
-          const vec x9 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
-          sum0 = v_fma(x8, x9, sum0);
-        }
-        const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
-        row0s[n - top] = v_one(row0);
+static void transformer_blocks_attention_backward_4_block_input_gradient(const std::int64_t h, const std::int64_t begin,
+                                                                         const std::int64_t end,
+                                                                         const real* d_transformer_blocks_attention_einsum,
+                                                                         const real* transformer_blocks_attention_divide,
+                                                                         real* d_transformer_blocks_attention_multiply) {
+  for (std::int64_t top = begin; top < end; top += 8) {
+    const std::int64_t bottom = std::min<std::int64_t>(end, top + 8);
+    real row0s[8];
+    for (std::int64_t n = top; n < bottom; ++n) {
+      vec sum0 = v_zero();
+      vec sum0_1 = v_zero();
+      vec sum0_2 = v_zero();
+      vec sum0_3 = v_zero();
+      for (std::int64_t n2 = 0; n2 < 64; n2 += 32) {
+        const vec x0 = v_load(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + n2));
+        const vec x1 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 8));
+        const vec x3 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2 + 8));
+        sum0_1 = v_fma(x2, x3, sum0_1);
+        const vec x4 = v_load(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 16));
+        const vec x5 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2 + 16));
+        sum0_2 = v_fma(x4, x5, sum0_2);
+        const vec x6 = v_load(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 24));
+        const vec x7 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2 + 24));
+        sum0_3 = v_fma(x6, x7, sum0_3);
       }
-      for (std::int64_t n = top; n < bottom; ++n) {
-        const vec row0 = v_set(row0s[n - top]);
-        for (std::int64_t n2 = 0; n2 < 64; n2 += 8) {
-          v_fetch_near(d_transformer_blocks_attention_einsum, h * 4225 + n * 65 + n2 + 520);
-          v_fetch_near(transformer_blocks_attention_divide, h * 4225 + n * 65 + n2 + 520);
-          const vec x10 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
-          const vec x11 = v_load(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
-          const vec t12 = v_sub(x11, row0);
-          const vec t13 = v_mul(x10, t12);
-          const vec t14 = v_set(real(0.17677669529663687));
-          const vec t15 = v_mul(t13, t14);
-          v_store(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), t15);
-        }
-        {
-          const vec x16 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
-          const vec x17 = v_load_n(d_transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), 1);
-          const vec t18 = v_sub(x17, row0);
-          const vec t19 = v_mul(x16, t18);
-          const vec t20 = v_set(real(0.17677669529663687));
-          const vec t21 = v_mul(t19, t20);
-          v_store_n(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + 64), t21, 1);
-        }
+      {
+        const vec x8 = v_load_n(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + 64), 1);
+        const vec x9 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
+        sum0 = v_fma(x8, x9, sum0);
+      }
+      const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
+      row0s[n - top] = v_one(row0);
+    }
+    for (std::int64_t n = top; n < bottom; ++n) {
+      const vec row0 = v_set(row0s[n - top]);
+      for (std::int64_t n2 = 0; n2 < 64; n2 += 8) {
+        v_fetch_near(transformer_blocks_attention_divide, h * 4225 + n * 65 + n2 + 520);
+        const vec x10 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
+        const vec x11 = v_load(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + n2));
+        const vec t12 = v_sub(x11, row0);
+        const vec t13 = v_mul(x10, t12);
+        const vec t14 = v_set(real(0.17677669529663687));
+        const vec t15 = v_mul(t13, t14);
+        v_store(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), t15);
+      }
+      {
+        const vec x16 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
+        const vec x17 = v_load_n(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + 64), 1);
+        const vec t18 = v_sub(x17, row0);
+        const vec t19 = v_mul(x16, t18);
+        const vec t20 = v_set(real(0.17677669529663687));
+        const vec t21 = v_mul(t19, t20);
+        v_store_n(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + 64), t21, 1);
       }
     }
+  }
+}
+
+// 8 blocks of n < 65 of one head, 66 at a time
+static void transformer_blocks_attention_backward_5_input_gradient(const Team& team,
+                                                                   const real* d_transformer_blocks_attention_out_proj_einsum,
+                                                                   const real* d_transformer_blocks_attention_copy,
+                                                                   const real* transformer_blocks_attention_divide,
+                                                                   real* d_transformer_blocks_attention_multiply,
+                                                                   real* d_transformer_blocks_attention_rearrange,
+                                                                   const real* transformer_blocks_attention_add) {
+  alignas(64) real d_transformer_blocks_attention_einsum[4290];
+  const std::int64_t last = team.end(8, 1);
+  for (std::int64_t block = team.begin(8, 1); block < last; ++block) {
+    const std::int64_t begin = block % 1 * 66;
+    const std::int64_t end = std::min<std::int64_t>(65, begin + 66);
+    const std::int64_t h = block / 1;
+    transformer_blocks_attention_backward_2_block(h, begin, end, d_transformer_blocks_attention_out_proj_einsum,
+                                                  d_transformer_blocks_attention_copy,
+                                                  d_transformer_blocks_attention_einsum);
+    transformer_blocks_attention_backward_4_block_input_gradient(h, begin, end, d_transformer_blocks_attention_einsum,
+                                                                 transformer_blocks_attention_divide,
+                                                                 d_transformer_blocks_attention_multiply);
+    transformer_blocks_attention_backward_5_block(h, begin, end, d_transformer_blocks_attention_rearrange,
+                                                  d_transformer_blocks_attention_multiply,
+                                                  transformer_blocks_attention_add);
   }
 }
 
@@ -9211,103 +9495,96 @@ static void transformer_blocks_norm1_forward_inspect(const real* transformer_blo
 }
 
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row); lanes along n2
-static void transformer_blocks_attention_forward_4_inspect(const Team& team,
-                                                           const real* transformer_blocks_attention_einsum,
-                                                           real* attention_0) {
-  const std::int64_t begin = team.begin(65, 1);
-  const std::int64_t end = team.end(65, 1);
-  for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t top = begin; top < end; top += 8) {
-      const std::int64_t bottom = std::min<std::int64_t>(end, top + 8);
-      real row0s[8];
-      for (std::int64_t n = top; n < bottom; ++n) {
-        vec most0 = v_set(-INFINITY);
-        vec most0_1 = v_set(-INFINITY);
-        vec most0_2 = v_set(-INFINITY);
-        vec most0_3 = v_set(-INFINITY);
-        for (std::int64_t n2 = 0; n2 < 64; n2 += 32) {
-          const vec x0 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
-          const vec t1 = v_set(real(0.17677669529663687));
-          const vec t2 = v_mul(x0, t1);
-          most0 = v_max(most0, t2);
-          const vec x3 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 8));
-          const vec t4 = v_mul(x3, t1);
-          most0_1 = v_max(most0_1, t4);
-          const vec x5 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 16));
-          const vec t6 = v_mul(x5, t1);
-          most0_2 = v_max(most0_2, t6);
-          const vec x7 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 24));
-          const vec t8 = v_mul(x7, t1);
-          most0_3 = v_max(most0_3, t8);
-        }
-        {
-          const vec x9 = v_load_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), 1);
-          const vec t10 = v_set(real(0.17677669529663687));
-          const vec t11 = v_mul(x9, t10);
-          most0 = v_max(most0, v_keep_n(t11, 1, -INFINITY));
-        }
-        const vec row0 = v_set(v_max_lane(v_max(v_max(most0, most0_1), v_max(most0_2, most0_3))));
-        row0s[n - top] = v_one(row0);
+static void transformer_blocks_attention_forward_4_block_inspect(const std::int64_t h, const std::int64_t begin,
+                                                                 const std::int64_t end,
+                                                                 const real* transformer_blocks_attention_einsum,
+                                                                 real* attention_0) {
+  for (std::int64_t top = begin; top < end; top += 8) {
+    const std::int64_t bottom = std::min<std::int64_t>(end, top + 8);
+    real row0s[8];
+    for (std::int64_t n = top; n < bottom; ++n) {
+      vec most0 = v_set(-INFINITY);
+      vec most0_1 = v_set(-INFINITY);
+      vec most0_2 = v_set(-INFINITY);
+      vec most0_3 = v_set(-INFINITY);
+      for (std::int64_t n2 = 0; n2 < 64; n2 += 32) {
+        const vec x0 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2));
+        const vec t1 = v_set(real(0.17677669529663687));
+        const vec t2 = v_mul(x0, t1);
+        most0 = v_max(most0, t2);
+        const vec x3 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 8));
+        const vec t4 = v_mul(x3, t1);
+        most0_1 = v_max(most0_1, t4);
+        const vec x5 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 16));
+        const vec t6 = v_mul(x5, t1);
+        most0_2 = v_max(most0_2, t6);
+        const vec x7 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 24));
+        const vec t8 = v_mul(x7, t1);
+        most0_3 = v_max(most0_3, t8);
       }
-      real row1s[8];
-      for (std::int64_t n = top; n < bottom; ++n) {
-        const vec row0 = v_set(row0s[n - top]);
-        vec sum1 = v_zero();
-        vec sum1_1 = v_zero();
-        vec sum1_2 = v_zero();
-        vec sum1_3 = v_zero();
-        for (std::int64_t n2 = 0; n2 < 64; n2 += 32) {
-          v_fetch_near(transformer_blocks_attention_einsum, h * 4225 + n * 65 + n2 + 520);
-          const vec x12 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2));
-          const vec t13 = v_set(real(0.17677669529663687));
-          const vec t14 = v_fms(x12, t13, row0);
-          const vec t15 = v_exp(t14);
-          sum1 = v_add(sum1, t15);
-          v_store(attention_0 + (h * 4225 + n * 65 + n2), t15);
-          v_fetch_near(transformer_blocks_attention_einsum, h * 4225 + n * 65 + n2 + 8 + 520);
-          const vec x16 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 8));
-          const vec t17 = v_fms(x16, t13, row0);
-          const vec t18 = v_exp(t17);
-          sum1_1 = v_add(sum1_1, t18);
-          v_store(attention_0 + (h * 4225 + n * 65 + n2 + 8), t18);
-          v_fetch_near(transformer_blocks_attention_einsum, h * 4225 + n * 65 + n2 + 16 + 520);
-          const vec x19 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 16));
-          const vec t20 = v_fms(x19, t13, row0);
-          const vec t21 = v_exp(t20);
-          sum1_2 = v_add(sum1_2, t21);
-          v_store(attention_0 + (h * 4225 + n * 65 + n2 + 16), t21);
-          v_fetch_near(transformer_blocks_attention_einsum, h * 4225 + n * 65 + n2 + 24 + 520);
-          const vec x22 = v_load(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + n2 + 24));
-          const vec t23 = v_fms(x22, t13, row0);
-          const vec t24 = v_exp(t23);
-          sum1_3 = v_add(sum1_3, t24);
-          v_store(attention_0 + (h * 4225 + n * 65 + n2 + 24), t24);
-        }
-        {
-          const vec x25 = v_load_n(transformer_blocks_attention_einsum + (h * 4225 + n * 65 + 64), 1);
-          const vec t26 = v_set(real(0.17677669529663687));
-          const vec t27 = v_fms(x25, t26, row0);
-          const vec t28 = v_exp(t27);
-          sum1 = v_add(sum1, v_keep_n(t28, 1, real(0.0)));
-          v_store_n(attention_0 + (h * 4225 + n * 65 + 64), t28, 1);
-        }
-        const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
-        row1s[n - top] = v_one(row1);
+      {
+        const vec x9 = v_load_n(transformer_blocks_attention_einsum + ((n - begin) * 65 + 64), 1);
+        const vec t10 = v_set(real(0.17677669529663687));
+        const vec t11 = v_mul(x9, t10);
+        most0 = v_max(most0, v_keep_n(t11, 1, -INFINITY));
       }
-      for (std::int64_t n = top; n < bottom; ++n) {
-        const vec row1 = v_set(row1s[n - top]);
-        for (std::int64_t n2 = 0; n2 < 64; n2 += 8) {
-          const vec x29 = v_load(attention_0 + (h * 4225 + n * 65 + n2));
-          const vec t30 = v_div_one(v_set(real(1.0)), row1);
-          const vec t31 = v_mul(x29, t30);
-          v_store(attention_0 + (h * 4225 + n * 65 + n2), t31);
-        }
-        {
-          const vec x32 = v_load_n(attention_0 + (h * 4225 + n * 65 + 64), 1);
-          const vec t33 = v_div_one(v_set(real(1.0)), row1);
-          const vec t34 = v_mul(x32, t33);
-          v_store_n(attention_0 + (h * 4225 + n * 65 + 64), t34, 1);
-        }
+      const vec row0 = v_set(v_max_lane(v_max(v_max(most0, most0_1), v_max(most0_2, most0_3))));
+      row0s[n - top] = v_one(row0);
+    }
+    real row1s[8];
+    for (std::int64_t n = top; n < bottom; ++n) {
+      const vec row0 = v_set(row0s[n - top]);
+      vec sum1 = v_zero();
+      vec sum1_1 = v_zero();
+      vec sum1_2 = v_zero();
+      vec sum1_3 = v_zero();
+      for (std::int64_t n2 = 0; n2 < 64; n2 += 32) {
+        const vec x12 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2));
+        const vec t13 = v_set(real(0.17677669529663687));
+        const vec t14 = v_fms(x12, t13, row0);
+        const vec t15 = v_exp(t14);
+        sum1 = v_add(sum1, t15);
+        v_store(attention_0 + (h * 4225 + n * 65 + n2), t15);
+        const vec x16 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 8));
+        const vec t17 = v_fms(x16, t13, row0);
+        const vec t18 = v_exp(t17);
+        sum1_1 = v_add(sum1_1, t18);
+        v_store(attention_0 + (h * 4225 + n * 65 + n2 + 8), t18);
+        const vec x19 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 16));
+        const vec t20 = v_fms(x19, t13, row0);
+        const vec t21 = v_exp(t20);
+        sum1_2 = v_add(sum1_2, t21);
+        v_store(attention_0 + (h * 4225 + n * 65 + n2 + 16), t21);
+        const vec x22 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 24));
+        const vec t23 = v_fms(x22, t13, row0);
+        const vec t24 = v_exp(t23);
+        sum1_3 = v_add(sum1_3, t24);
+        v_store(attention_0 + (h * 4225 + n * 65 + n2 + 24), t24);
+      }
+      {
+        const vec x25 = v_load_n(transformer_blocks_attention_einsum + ((n - begin) * 65 + 64), 1);
+        const vec t26 = v_set(real(0.17677669529663687));
+        const vec t27 = v_fms(x25, t26, row0);
+        const vec t28 = v_exp(t27);
+        sum1 = v_add(sum1, v_keep_n(t28, 1, real(0.0)));
+        v_store_n(attention_0 + (h * 4225 + n * 65 + 64), t28, 1);
+      }
+      const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
+      row1s[n - top] = v_one(row1);
+    }
+    for (std::int64_t n = top; n < bottom; ++n) {
+      const vec row1 = v_set(row1s[n - top]);
+      for (std::int64_t n2 = 0; n2 < 64; n2 += 8) {
+        const vec x29 = v_load(attention_0 + (h * 4225 + n * 65 + n2));
+        const vec t30 = v_div_one(v_set(real(1.0)), row1);
+        const vec t31 = v_mul(x29, t30);
+        v_store(attention_0 + (h * 4225 + n * 65 + n2), t31);
+      }
+      {
+        const vec x32 = v_load_n(attention_0 + (h * 4225 + n * 65 + 64), 1);
+        const vec t33 = v_div_one(v_set(real(1.0)), row1);
+        const vec t34 = v_mul(x32, t33);
+        v_store_n(attention_0 + (h * 4225 + n * 65 + 64), t34, 1);
       }
     }
   }
@@ -9315,114 +9592,133 @@ static void transformer_blocks_attention_forward_4_inspect(const Team& team,
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
 [[gnu::noinline]]
-static void transformer_blocks_attention_forward_5_inspect(const Team& team,
-                                                           real* transformer_blocks_attention_rearrange,
-                                                           const real* attention_0,
-                                                           const real* transformer_blocks_attention_add) {
-  const std::int64_t begin = team.begin(65, 6);
-  const std::int64_t end = team.end(65, 6);
-  for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t k = 0; k < 32; k += 16) {
-      for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
-        for (std::int64_t row = 0; row < 6; ++row) {
-          for (std::int64_t column = 0; column < 16; column += 16) {
-            v_fetch_line(transformer_blocks_attention_rearrange, h * 32 + (n + row) * 256 + (k + column));
-          }
+static void transformer_blocks_attention_forward_5_block_inspect(const std::int64_t h, const std::int64_t begin,
+                                                                 const std::int64_t end,
+                                                                 real* transformer_blocks_attention_rearrange,
+                                                                 const real* attention_0,
+                                                                 const real* transformer_blocks_attention_add) {
+  for (std::int64_t k = 0; k < 32; k += 16) {
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
+      for (std::int64_t row = 0; row < 6; ++row) {
+        for (std::int64_t column = 0; column < 16; column += 16) {
+          v_fetch_line(transformer_blocks_attention_rearrange, h * 32 + (n + row) * 256 + (k + column));
         }
-        vec sum0 = v_zero();
-        vec sum1 = v_zero();
-        vec sum2 = v_zero();
-        vec sum3 = v_zero();
-        vec sum4 = v_zero();
-        vec sum5 = v_zero();
-        vec sum6 = v_zero();
-        vec sum7 = v_zero();
-        vec sum8 = v_zero();
-        vec sum9 = v_zero();
-        vec sum10 = v_zero();
-        vec sum11 = v_zero();
-        for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-          const vec x0 = v_set(attention_0[h * 4225 + n * 65 + n2]);
-          const vec x1 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 512));
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 520));
-          sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_set(attention_0[h * 4225 + n * 65 + n2 + 65]);
-          sum2 = v_fma(x3, x1, sum2);
-          sum3 = v_fma(x3, x2, sum3);
-          const vec x4 = v_set(attention_0[h * 4225 + n * 65 + n2 + 130]);
-          sum4 = v_fma(x4, x1, sum4);
-          sum5 = v_fma(x4, x2, sum5);
-          const vec x5 = v_set(attention_0[h * 4225 + n * 65 + n2 + 195]);
-          sum6 = v_fma(x5, x1, sum6);
-          sum7 = v_fma(x5, x2, sum7);
-          const vec x6 = v_set(attention_0[h * 4225 + n * 65 + n2 + 260]);
-          sum8 = v_fma(x6, x1, sum8);
-          sum9 = v_fma(x6, x2, sum9);
-          const vec x7 = v_set(attention_0[h * 4225 + n * 65 + n2 + 325]);
-          sum10 = v_fma(x7, x1, sum10);
-          sum11 = v_fma(x7, x2, sum11);
-        }
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k), sum0);
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 8), sum1);
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 256), sum2);
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 264), sum3);
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 512), sum4);
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 520), sum5);
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 768), sum6);
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 776), sum7);
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1024), sum8);
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1032), sum9);
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1280), sum10);
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1288), sum11);
       }
-      if (end > 60) {
-        for (std::int64_t row = 0; row < 5; ++row) {
-          for (std::int64_t column = 0; column < 16; column += 16) {
-            v_fetch_line(transformer_blocks_attention_rearrange, h * 32 + row * 256 + (k + column) + 15360);
-          }
-        }
-        vec sum0 = v_zero();
-        vec sum1 = v_zero();
-        vec sum2 = v_zero();
-        vec sum3 = v_zero();
-        vec sum4 = v_zero();
-        vec sum5 = v_zero();
-        vec sum6 = v_zero();
-        vec sum7 = v_zero();
-        vec sum8 = v_zero();
-        vec sum9 = v_zero();
-        for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-          const vec x8 = v_set(attention_0[h * 4225 + n2 + 3900]);
-          const vec x9 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 512));
-          sum0 = v_fma(x8, x9, sum0);
-          const vec x10 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 520));
-          sum1 = v_fma(x8, x10, sum1);
-          const vec x11 = v_set(attention_0[h * 4225 + n2 + 3965]);
-          sum2 = v_fma(x11, x9, sum2);
-          sum3 = v_fma(x11, x10, sum3);
-          const vec x12 = v_set(attention_0[h * 4225 + n2 + 4030]);
-          sum4 = v_fma(x12, x9, sum4);
-          sum5 = v_fma(x12, x10, sum5);
-          const vec x13 = v_set(attention_0[h * 4225 + n2 + 4095]);
-          sum6 = v_fma(x13, x9, sum6);
-          sum7 = v_fma(x13, x10, sum7);
-          const vec x14 = v_set(attention_0[h * 4225 + n2 + 4160]);
-          sum8 = v_fma(x14, x9, sum8);
-          sum9 = v_fma(x14, x10, sum9);
-        }
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15360), sum0);
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15368), sum1);
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15616), sum2);
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15624), sum3);
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15872), sum4);
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15880), sum5);
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16128), sum6);
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16136), sum7);
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16384), sum8);
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16392), sum9);
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      vec sum10 = v_zero();
+      vec sum11 = v_zero();
+      for (std::int64_t n2 = 0; n2 < 65; ++n2) {
+        const vec x0 = v_set(attention_0[h * 4225 + n * 65 + n2]);
+        const vec x1 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 512));
+        sum0 = v_fma(x0, x1, sum0);
+        const vec x2 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 520));
+        sum1 = v_fma(x0, x2, sum1);
+        const vec x3 = v_set(attention_0[h * 4225 + n * 65 + n2 + 65]);
+        sum2 = v_fma(x3, x1, sum2);
+        sum3 = v_fma(x3, x2, sum3);
+        const vec x4 = v_set(attention_0[h * 4225 + n * 65 + n2 + 130]);
+        sum4 = v_fma(x4, x1, sum4);
+        sum5 = v_fma(x4, x2, sum5);
+        const vec x5 = v_set(attention_0[h * 4225 + n * 65 + n2 + 195]);
+        sum6 = v_fma(x5, x1, sum6);
+        sum7 = v_fma(x5, x2, sum7);
+        const vec x6 = v_set(attention_0[h * 4225 + n * 65 + n2 + 260]);
+        sum8 = v_fma(x6, x1, sum8);
+        sum9 = v_fma(x6, x2, sum9);
+        const vec x7 = v_set(attention_0[h * 4225 + n * 65 + n2 + 325]);
+        sum10 = v_fma(x7, x1, sum10);
+        sum11 = v_fma(x7, x2, sum11);
       }
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k), sum0);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 8), sum1);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 256), sum2);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 264), sum3);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 512), sum4);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 520), sum5);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 768), sum6);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 776), sum7);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1024), sum8);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1032), sum9);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1280), sum10);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1288), sum11);
     }
+    if (end > 60) {
+      for (std::int64_t row = 0; row < 5; ++row) {
+        for (std::int64_t column = 0; column < 16; column += 16) {
+          v_fetch_line(transformer_blocks_attention_rearrange, h * 32 + row * 256 + (k + column) + 15360);
+        }
+      }
+      vec sum0 = v_zero();
+      vec sum1 = v_zero();
+      vec sum2 = v_zero();
+      vec sum3 = v_zero();
+      vec sum4 = v_zero();
+      vec sum5 = v_zero();
+      vec sum6 = v_zero();
+      vec sum7 = v_zero();
+      vec sum8 = v_zero();
+      vec sum9 = v_zero();
+      for (std::int64_t n2 = 0; n2 < 65; ++n2) {
+        const vec x8 = v_set(attention_0[h * 4225 + n2 + 3900]);
+        const vec x9 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 512));
+        sum0 = v_fma(x8, x9, sum0);
+        const vec x10 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 520));
+        sum1 = v_fma(x8, x10, sum1);
+        const vec x11 = v_set(attention_0[h * 4225 + n2 + 3965]);
+        sum2 = v_fma(x11, x9, sum2);
+        sum3 = v_fma(x11, x10, sum3);
+        const vec x12 = v_set(attention_0[h * 4225 + n2 + 4030]);
+        sum4 = v_fma(x12, x9, sum4);
+        sum5 = v_fma(x12, x10, sum5);
+        const vec x13 = v_set(attention_0[h * 4225 + n2 + 4095]);
+        sum6 = v_fma(x13, x9, sum6);
+        sum7 = v_fma(x13, x10, sum7);
+        const vec x14 = v_set(attention_0[h * 4225 + n2 + 4160]);
+        sum8 = v_fma(x14, x9, sum8);
+        sum9 = v_fma(x14, x10, sum9);
+      }
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15360), sum0);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15368), sum1);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15616), sum2);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15624), sum3);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15872), sum4);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15880), sum5);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16128), sum6);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16136), sum7);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16384), sum8);
+      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16392), sum9);
+    }
+  }
+}
+
+// 8 blocks of n < 65 of one head, 66 at a time
+static void transformer_blocks_attention_forward_5_inspect(const Team& team,
+                                                           const real* transformer_blocks_attention_add,
+                                                           const real* transformer_blocks_attention_copy,
+                                                           real* attention_0,
+                                                           real* transformer_blocks_attention_rearrange) {
+  alignas(64) real transformer_blocks_attention_einsum[4290];
+  const std::int64_t last = team.end(8, 1);
+  for (std::int64_t block = team.begin(8, 1); block < last; ++block) {
+    const std::int64_t begin = block % 1 * 66;
+    const std::int64_t end = std::min<std::int64_t>(65, begin + 66);
+    const std::int64_t h = block / 1;
+    transformer_blocks_attention_forward_3_block(h, begin, end, transformer_blocks_attention_add,
+                                                 transformer_blocks_attention_copy,
+                                                 transformer_blocks_attention_einsum);
+    transformer_blocks_attention_forward_4_block_inspect(h, begin, end, transformer_blocks_attention_einsum,
+                                                         attention_0);
+    transformer_blocks_attention_forward_5_block_inspect(h, begin, end, transformer_blocks_attention_rearrange,
+                                                         attention_0, transformer_blocks_attention_add);
   }
 }
 
@@ -10220,62 +10516,58 @@ static void head_forward_2(const real* head_einsum, const real* head_bias, real*
 
 void vit_cifar_forward_avx2(const float* packed, const float* images, const std::int64_t batch, float* outputs,
                             float* scratch) {
-  // [B, N=64, C*P*P=48], every 150816 reals, live from kernel 0 to 1
+  // [B, N=64, C*P*P=48], every 116480 reals, live from kernel 0 to 1
   float* const rearrange = scratch;
-  // [B, N+1=65, D=256] x 2 slots, every 150816 reals, live from kernel 0 to 20
-  float* const transformer_blocks_carry = scratch + 117536;
-  // [B, N+1=65, D=256], every 150816 reals, live from kernel 3 to 4
-  float* const transformer_blocks_norm1_add = scratch + 49920;
-  // [B, N+1=65, 3*D=768], every 150816 reals, live from kernel 4 to 8
+  // [B, N+1=65, D=256] x 2 slots, every 116480 reals, live from kernel 0 to 18
+  float* const transformer_blocks_carry = scratch + 49920;
+  // [B, N+1=65, D=256], every 116480 reals, live from kernel 3 to 4
+  float* const transformer_blocks_norm1_add = scratch + 83200;
+  // [B, N+1=65, 3*D=768], every 116480 reals, live from kernel 4 to 6
   float* const transformer_blocks_attention_add = scratch;
-  // [B, H=8, K=32, N+1=65], every 150816 reals, live from kernel 5 to 6
-  float* const transformer_blocks_attention_copy = scratch + 83728;
-  // [B, H=8, N+1=65, N+1=65], every 150816 reals, live from kernel 6 to 7
-  float* const transformer_blocks_attention_einsum = scratch + 49920;
-  // [B, H=8, N+1=65, N+1=65], every 150816 reals, live from kernel 7 to 8
-  float* const transformer_blocks_attention_divide = scratch + 83728;
-  // [B, N+1=65, H*K=256], every 150816 reals, live from kernel 8 to 9
-  float* const transformer_blocks_attention_rearrange = scratch + 49920;
-  // [B, N+1=65, D=256], every 150816 reals, live from kernel 9 to 10
+  // [B, H=8, K=32, N+1=65], every 116480 reals, live from kernel 5 to 6
+  float* const transformer_blocks_attention_copy = scratch + 83200;
+  // [B, N+1=65, H*K=256], every 116480 reals, live from kernel 6 to 7
+  float* const transformer_blocks_attention_rearrange = scratch + 99840;
+  // [B, N+1=65, D=256], every 116480 reals, live from kernel 7 to 8
   float* const transformer_blocks_attention_out_proj_einsum = scratch;
-  // [B, N+1=65, D=256], every 150816 reals, live from kernel 10 to 12
+  // [B, N+1=65, D=256], every 116480 reals, live from kernel 8 to 10
   float* const transformer_blocks_add = scratch + 33280;
-  // [B, N+1=65, D=256], every 150816 reals, live from kernel 10 to 11
-  float* const transformer_blocks_norm2_add = scratch + 49920;
-  // [B, N+1=65, M=512], every 150816 reals, live from kernel 11 to 12
+  // [B, N+1=65, D=256], every 116480 reals, live from kernel 8 to 9
+  float* const transformer_blocks_norm2_add = scratch + 83200;
+  // [B, N+1=65, M=512], every 116480 reals, live from kernel 9 to 10
   float* const transformer_blocks_ffn_gelu = scratch;
-  // [B, N+1=65, D=256], every 150816 reals, live from kernel 13 to 14
-  float* const transformer_blocks_5_norm1_add = scratch + 49920;
-  // [B, N+1=65, 3*D=768], every 150816 reals, live from kernel 14 to 18
+  // [B, N+1=65, D=256], every 116480 reals, live from kernel 11 to 12
+  float* const transformer_blocks_5_norm1_add = scratch + 83200;
+  // [B, N+1=65, 3*D=768], every 116480 reals, live from kernel 12 to 16
   float* const transformer_blocks_5_attention_add = scratch;
-  // [B, H=8, K=32, N+1=65], every 150816 reals, live from kernel 15 to 16
-  float* const transformer_blocks_5_attention_copy = scratch + 49920;
-  // [B, H=8, 1, N+1=65], every 150816 reals, live from kernel 16 to 17
-  float* const transformer_blocks_5_attention_einsum = scratch + 66560;
-  // [B, H=8, 1, N+1=65], every 150816 reals, live from kernel 17 to 18
-  float* const transformer_blocks_5_attention_divide = scratch + 49920;
-  // [B, 1, H*K=256], every 150816 reals, live from kernel 18 to 19
-  float* const transformer_blocks_5_attention_rearrange = scratch + 50448;
-  // [B, 1, D=256], every 150816 reals, live from kernel 19 to 20
+  // [B, H=8, K=32, N+1=65], every 116480 reals, live from kernel 13 to 14
+  float* const transformer_blocks_5_attention_copy = scratch + 83200;
+  // [B, H=8, 1, N+1=65], every 116480 reals, live from kernel 14 to 15
+  float* const transformer_blocks_5_attention_einsum = scratch + 99840;
+  // [B, H=8, 1, N+1=65], every 116480 reals, live from kernel 15 to 16
+  float* const transformer_blocks_5_attention_divide = scratch + 83200;
+  // [B, 1, H*K=256], every 116480 reals, live from kernel 16 to 17
+  float* const transformer_blocks_5_attention_rearrange = scratch + 83728;
+  // [B, 1, D=256], every 116480 reals, live from kernel 17 to 18
   float* const transformer_blocks_5_attention_out_proj_einsum = scratch;
-  // [B, 1, D=256], every 150816 reals, live from kernel 20 to 23
+  // [B, 1, D=256], every 116480 reals, live from kernel 18 to 21
   float* const transformer_blocks_5_add = scratch + 512;
-  // [B, 1, D=256], every 150816 reals, live from kernel 20 to 21
+  // [B, 1, D=256], every 116480 reals, live from kernel 18 to 19
   float* const transformer_blocks_5_norm2_add = scratch + 768;
-  // [B, 1, M=512], every 150816 reals, live from kernel 21 to 22
+  // [B, 1, M=512], every 116480 reals, live from kernel 19 to 20
   float* const transformer_blocks_5_ffn_gelu = scratch;
-  // [B, 1, D=256], every 150816 reals, live from kernel 22 to 23
+  // [B, 1, D=256], every 116480 reals, live from kernel 20 to 21
   float* const transformer_blocks_5_ffn_linear2_einsum = scratch + 768;
-  // [B, 1, D=256], every 150816 reals, live from kernel 23 to 24
+  // [B, 1, D=256], every 116480 reals, live from kernel 21 to 22
   float* const norm_add = scratch;
   std::int64_t place = -1;
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    rearrange_forward(images + image * 3072, rearrange + place * 150816);
-    patch_embed_forward(transformer_blocks_carry + image * 150816, packed + 37136, rearrange + place * 150816, packed,
+    rearrange_forward(images + image * 3072, rearrange + place * 116480);
+    patch_embed_forward(transformer_blocks_carry + image * 116480, packed + 37136, rearrange + place * 116480, packed,
                         packed + 256);
-    add_forward(packed + 36880, packed + 256, transformer_blocks_carry + image * 150816);
+    add_forward(packed + 36880, packed + 256, transformer_blocks_carry + image * 116480);
   }
   // transformer_blocks: 5 layers
   for (std::int64_t layer = 0; layer < 5; ++layer) {
@@ -10285,56 +10577,49 @@ void vit_cifar_forward_avx2(const float* packed, const float* images, const std:
         const Team team = team_of(batch, rest);
         for (std::int64_t image = team.first; image < team.last; ++image) {
           if (team.part == 0) {
-            transformer_blocks_norm1_forward(transformer_blocks_carry + layer % 2 * 16640 + image * 150816,
+            transformer_blocks_norm1_forward(transformer_blocks_carry + layer % 2 * 16640 + image * 116480,
                                              packed + 16896 + layer * 256, packed + 18432 + layer * 256,
-                                             transformer_blocks_norm1_add + team.first * 150816);
+                                             transformer_blocks_norm1_add + team.first * 116480);
           }
           team.wait();
-          transformer_blocks_attention_forward(team, transformer_blocks_attention_add + team.first * 150816,
+          transformer_blocks_attention_forward(team, transformer_blocks_attention_add + team.first * 116480,
                                                packed + 49424 + layer * 196608,
-                                               transformer_blocks_norm1_add + team.first * 150816,
+                                               transformer_blocks_norm1_add + team.first * 116480,
                                                packed + 19968 + layer * 768);
           team.wait();
           if (team.part == 0) {
-            transformer_blocks_attention_forward_2(transformer_blocks_attention_add + team.first * 150816,
-                                                   transformer_blocks_attention_copy + team.first * 150816);
+            transformer_blocks_attention_forward_2(transformer_blocks_attention_add + team.first * 116480,
+                                                   transformer_blocks_attention_copy + team.first * 116480);
           }
           team.wait();
-          transformer_blocks_attention_forward_3(team, transformer_blocks_attention_einsum + team.first * 150816,
-                                                 transformer_blocks_attention_add + team.first * 150816,
-                                                 transformer_blocks_attention_copy + team.first * 150816);
-          team.wait();
-          transformer_blocks_attention_forward_4(team, transformer_blocks_attention_einsum + team.first * 150816,
-                                                 transformer_blocks_attention_divide + team.first * 150816);
-          team.wait();
-          transformer_blocks_attention_forward_5(team, transformer_blocks_attention_rearrange + team.first * 150816,
-                                                 transformer_blocks_attention_divide + team.first * 150816,
-                                                 transformer_blocks_attention_add + team.first * 150816);
+          transformer_blocks_attention_forward_5(team, transformer_blocks_attention_add + team.first * 116480,
+                                                 transformer_blocks_attention_copy + team.first * 116480,
+                                                 transformer_blocks_attention_rearrange + team.first * 116480);
           team.wait();
           transformer_blocks_attention_out_proj_forward(team,
-                                                        transformer_blocks_attention_out_proj_einsum + team.first * 150816,
+                                                        transformer_blocks_attention_out_proj_einsum + team.first * 116480,
                                                         packed + 1229072 + layer * 65536,
-                                                        transformer_blocks_attention_rearrange + team.first * 150816);
+                                                        transformer_blocks_attention_rearrange + team.first * 116480);
           team.wait();
           if (team.part == 0) {
-            transformer_blocks_attention_out_proj_forward_2(transformer_blocks_carry + layer % 2 * 16640 + image * 150816,
-                                                            transformer_blocks_attention_out_proj_einsum + team.first * 150816,
+            transformer_blocks_attention_out_proj_forward_2(transformer_blocks_carry + layer % 2 * 16640 + image * 116480,
+                                                            transformer_blocks_attention_out_proj_einsum + team.first * 116480,
                                                             packed + 24576 + layer * 256,
-                                                            transformer_blocks_add + team.first * 150816,
+                                                            transformer_blocks_add + team.first * 116480,
                                                             packed + 26112 + layer * 256, packed + 27648 + layer * 256,
-                                                            transformer_blocks_norm2_add + team.first * 150816);
+                                                            transformer_blocks_norm2_add + team.first * 116480);
           }
           team.wait();
-          transformer_blocks_ffn_linear1_forward(team, transformer_blocks_ffn_gelu + team.first * 150816,
+          transformer_blocks_ffn_linear1_forward(team, transformer_blocks_ffn_gelu + team.first * 116480,
                                                  packed + 1622288 + layer * 131072,
-                                                 transformer_blocks_norm2_add + team.first * 150816,
+                                                 transformer_blocks_norm2_add + team.first * 116480,
                                                  packed + 29184 + layer * 512);
           team.wait();
           transformer_blocks_ffn_linear2_forward(team,
-                                                 transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 150816,
+                                                 transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 116480,
                                                  packed + 2408720 + layer * 131072,
-                                                 transformer_blocks_ffn_gelu + team.first * 150816,
-                                                 transformer_blocks_add + team.first * 150816,
+                                                 transformer_blocks_ffn_gelu + team.first * 116480,
+                                                 transformer_blocks_add + team.first * 116480,
                                                  packed + 32256 + layer * 256);
           team.wait();
         }
@@ -10347,54 +10632,54 @@ void vit_cifar_forward_avx2(const float* packed, const float* images, const std:
       const Team team = team_of(batch, rest);
       for (std::int64_t image = team.first; image < team.last; ++image) {
         if (team.part == 0) {
-          transformer_blocks_5_norm1_forward(transformer_blocks_carry + 16640 + image * 150816, packed + 18176,
-                                             packed + 19712, transformer_blocks_5_norm1_add + team.first * 150816);
+          transformer_blocks_5_norm1_forward(transformer_blocks_carry + 16640 + image * 116480, packed + 18176,
+                                             packed + 19712, transformer_blocks_5_norm1_add + team.first * 116480);
         }
         team.wait();
-        transformer_blocks_5_attention_forward(team, transformer_blocks_5_attention_add + team.first * 150816,
-                                               packed + 1032464, transformer_blocks_5_norm1_add + team.first * 150816,
+        transformer_blocks_5_attention_forward(team, transformer_blocks_5_attention_add + team.first * 116480,
+                                               packed + 1032464, transformer_blocks_5_norm1_add + team.first * 116480,
                                                packed + 23808);
         team.wait();
         if (team.part == 0) {
-          transformer_blocks_5_attention_forward_2(transformer_blocks_5_attention_add + team.first * 150816,
-                                                   transformer_blocks_5_attention_copy + team.first * 150816);
-          transformer_blocks_5_attention_forward_3(transformer_blocks_5_attention_einsum + team.first * 150816,
-                                                   transformer_blocks_5_attention_add + team.first * 150816,
-                                                   transformer_blocks_5_attention_copy + team.first * 150816);
-          transformer_blocks_5_attention_forward_4(transformer_blocks_5_attention_einsum + team.first * 150816,
-                                                   transformer_blocks_5_attention_divide + team.first * 150816);
-          transformer_blocks_5_attention_forward_5(transformer_blocks_5_attention_rearrange + team.first * 150816,
-                                                   transformer_blocks_5_attention_divide + team.first * 150816,
-                                                   transformer_blocks_5_attention_add + team.first * 150816);
+          transformer_blocks_5_attention_forward_2(transformer_blocks_5_attention_add + team.first * 116480,
+                                                   transformer_blocks_5_attention_copy + team.first * 116480);
+          transformer_blocks_5_attention_forward_3(transformer_blocks_5_attention_einsum + team.first * 116480,
+                                                   transformer_blocks_5_attention_add + team.first * 116480,
+                                                   transformer_blocks_5_attention_copy + team.first * 116480);
+          transformer_blocks_5_attention_forward_4(transformer_blocks_5_attention_einsum + team.first * 116480,
+                                                   transformer_blocks_5_attention_divide + team.first * 116480);
+          transformer_blocks_5_attention_forward_5(transformer_blocks_5_attention_rearrange + team.first * 116480,
+                                                   transformer_blocks_5_attention_divide + team.first * 116480,
+                                                   transformer_blocks_5_attention_add + team.first * 116480);
         }
         team.wait();
         transformer_blocks_5_attention_out_proj_forward(team,
-                                                        transformer_blocks_5_attention_out_proj_einsum + team.first * 150816,
+                                                        transformer_blocks_5_attention_out_proj_einsum + team.first * 116480,
                                                         packed + 1556752,
-                                                        transformer_blocks_5_attention_rearrange + team.first * 150816);
+                                                        transformer_blocks_5_attention_rearrange + team.first * 116480);
         team.wait();
         if (team.part == 0) {
-          transformer_blocks_5_attention_out_proj_forward_2(transformer_blocks_carry + 16640 + image * 150816,
-                                                            transformer_blocks_5_attention_out_proj_einsum + team.first * 150816,
+          transformer_blocks_5_attention_out_proj_forward_2(transformer_blocks_carry + 16640 + image * 116480,
+                                                            transformer_blocks_5_attention_out_proj_einsum + team.first * 116480,
                                                             packed + 25856,
-                                                            transformer_blocks_5_add + team.first * 150816,
+                                                            transformer_blocks_5_add + team.first * 116480,
                                                             packed + 27392, packed + 28928,
-                                                            transformer_blocks_5_norm2_add + team.first * 150816);
+                                                            transformer_blocks_5_norm2_add + team.first * 116480);
         }
         team.wait();
-        transformer_blocks_5_ffn_linear1_forward(team, transformer_blocks_5_ffn_gelu + team.first * 150816,
-                                                 packed + 2277648, transformer_blocks_5_norm2_add + team.first * 150816,
+        transformer_blocks_5_ffn_linear1_forward(team, transformer_blocks_5_ffn_gelu + team.first * 116480,
+                                                 packed + 2277648, transformer_blocks_5_norm2_add + team.first * 116480,
                                                  packed + 31744);
         team.wait();
-        transformer_blocks_5_ffn_linear2_forward(team, transformer_blocks_5_ffn_linear2_einsum + team.first * 150816,
-                                                 packed + 3064080, transformer_blocks_5_ffn_gelu + team.first * 150816);
+        transformer_blocks_5_ffn_linear2_forward(team, transformer_blocks_5_ffn_linear2_einsum + team.first * 116480,
+                                                 packed + 3064080, transformer_blocks_5_ffn_gelu + team.first * 116480);
         team.wait();
         if (team.part == 0) {
-          transformer_blocks_5_ffn_linear2_forward_2(transformer_blocks_5_add + team.first * 150816,
-                                                     transformer_blocks_5_ffn_linear2_einsum + team.first * 150816,
+          transformer_blocks_5_ffn_linear2_forward_2(transformer_blocks_5_add + team.first * 116480,
+                                                     transformer_blocks_5_ffn_linear2_einsum + team.first * 116480,
                                                      packed + 33536, packed + 33792, packed + 34048,
-                                                     norm_add + team.first * 150816);
-          head_forward(norm_add + team.first * 150816, packed + 34304, packed + 36864, outputs + image * 10);
+                                                     norm_add + team.first * 116480);
+          head_forward(norm_add + team.first * 116480, packed + 34304, packed + 36864, outputs + image * 10);
         }
         team.wait();
       }
@@ -10404,66 +10689,62 @@ void vit_cifar_forward_avx2(const float* packed, const float* images, const std:
 
 void vit_cifar_evaluate_avx2(const float* packed, const float* images, const std::int32_t* labels,
                              const std::int64_t batch, float* outputs, float* loss, float* scratch) {
-  // [B, N=64, C*P*P=48], every 150816 reals, live from kernel 0 to 1
+  // [B, N=64, C*P*P=48], every 116480 reals, live from kernel 0 to 1
   float* const rearrange = scratch;
-  // [B, N+1=65, D=256] x 2 slots, every 150816 reals, live from kernel 0 to 20
-  float* const transformer_blocks_carry = scratch + 117536;
-  // [B, N+1=65, D=256], every 150816 reals, live from kernel 3 to 4
-  float* const transformer_blocks_norm1_add = scratch + 49920;
-  // [B, N+1=65, 3*D=768], every 150816 reals, live from kernel 4 to 8
+  // [B, N+1=65, D=256] x 2 slots, every 116480 reals, live from kernel 0 to 18
+  float* const transformer_blocks_carry = scratch + 49920;
+  // [B, N+1=65, D=256], every 116480 reals, live from kernel 3 to 4
+  float* const transformer_blocks_norm1_add = scratch + 83200;
+  // [B, N+1=65, 3*D=768], every 116480 reals, live from kernel 4 to 6
   float* const transformer_blocks_attention_add = scratch;
-  // [B, H=8, K=32, N+1=65], every 150816 reals, live from kernel 5 to 6
-  float* const transformer_blocks_attention_copy = scratch + 83728;
-  // [B, H=8, N+1=65, N+1=65], every 150816 reals, live from kernel 6 to 7
-  float* const transformer_blocks_attention_einsum = scratch + 49920;
-  // [B, H=8, N+1=65, N+1=65], every 150816 reals, live from kernel 7 to 8
-  float* const transformer_blocks_attention_divide = scratch + 83728;
-  // [B, N+1=65, H*K=256], every 150816 reals, live from kernel 8 to 9
-  float* const transformer_blocks_attention_rearrange = scratch + 49920;
-  // [B, N+1=65, D=256], every 150816 reals, live from kernel 9 to 10
+  // [B, H=8, K=32, N+1=65], every 116480 reals, live from kernel 5 to 6
+  float* const transformer_blocks_attention_copy = scratch + 83200;
+  // [B, N+1=65, H*K=256], every 116480 reals, live from kernel 6 to 7
+  float* const transformer_blocks_attention_rearrange = scratch + 99840;
+  // [B, N+1=65, D=256], every 116480 reals, live from kernel 7 to 8
   float* const transformer_blocks_attention_out_proj_einsum = scratch;
-  // [B, N+1=65, D=256], every 150816 reals, live from kernel 10 to 12
+  // [B, N+1=65, D=256], every 116480 reals, live from kernel 8 to 10
   float* const transformer_blocks_add = scratch + 33280;
-  // [B, N+1=65, D=256], every 150816 reals, live from kernel 10 to 11
-  float* const transformer_blocks_norm2_add = scratch + 49920;
-  // [B, N+1=65, M=512], every 150816 reals, live from kernel 11 to 12
+  // [B, N+1=65, D=256], every 116480 reals, live from kernel 8 to 9
+  float* const transformer_blocks_norm2_add = scratch + 83200;
+  // [B, N+1=65, M=512], every 116480 reals, live from kernel 9 to 10
   float* const transformer_blocks_ffn_gelu = scratch;
-  // [B, N+1=65, D=256], every 150816 reals, live from kernel 13 to 14
-  float* const transformer_blocks_5_norm1_add = scratch + 49920;
-  // [B, N+1=65, 3*D=768], every 150816 reals, live from kernel 14 to 18
+  // [B, N+1=65, D=256], every 116480 reals, live from kernel 11 to 12
+  float* const transformer_blocks_5_norm1_add = scratch + 83200;
+  // [B, N+1=65, 3*D=768], every 116480 reals, live from kernel 12 to 16
   float* const transformer_blocks_5_attention_add = scratch;
-  // [B, H=8, K=32, N+1=65], every 150816 reals, live from kernel 15 to 16
-  float* const transformer_blocks_5_attention_copy = scratch + 49920;
-  // [B, H=8, 1, N+1=65], every 150816 reals, live from kernel 16 to 17
-  float* const transformer_blocks_5_attention_einsum = scratch + 66560;
-  // [B, H=8, 1, N+1=65], every 150816 reals, live from kernel 17 to 18
-  float* const transformer_blocks_5_attention_divide = scratch + 49920;
-  // [B, 1, H*K=256], every 150816 reals, live from kernel 18 to 19
-  float* const transformer_blocks_5_attention_rearrange = scratch + 50448;
-  // [B, 1, D=256], every 150816 reals, live from kernel 19 to 20
+  // [B, H=8, K=32, N+1=65], every 116480 reals, live from kernel 13 to 14
+  float* const transformer_blocks_5_attention_copy = scratch + 83200;
+  // [B, H=8, 1, N+1=65], every 116480 reals, live from kernel 14 to 15
+  float* const transformer_blocks_5_attention_einsum = scratch + 99840;
+  // [B, H=8, 1, N+1=65], every 116480 reals, live from kernel 15 to 16
+  float* const transformer_blocks_5_attention_divide = scratch + 83200;
+  // [B, 1, H*K=256], every 116480 reals, live from kernel 16 to 17
+  float* const transformer_blocks_5_attention_rearrange = scratch + 83728;
+  // [B, 1, D=256], every 116480 reals, live from kernel 17 to 18
   float* const transformer_blocks_5_attention_out_proj_einsum = scratch;
-  // [B, 1, D=256], every 150816 reals, live from kernel 20 to 23
+  // [B, 1, D=256], every 116480 reals, live from kernel 18 to 21
   float* const transformer_blocks_5_add = scratch + 512;
-  // [B, 1, D=256], every 150816 reals, live from kernel 20 to 21
+  // [B, 1, D=256], every 116480 reals, live from kernel 18 to 19
   float* const transformer_blocks_5_norm2_add = scratch + 768;
-  // [B, 1, M=512], every 150816 reals, live from kernel 21 to 22
+  // [B, 1, M=512], every 116480 reals, live from kernel 19 to 20
   float* const transformer_blocks_5_ffn_gelu = scratch;
-  // [B, 1, D=256], every 150816 reals, live from kernel 22 to 23
+  // [B, 1, D=256], every 116480 reals, live from kernel 20 to 21
   float* const transformer_blocks_5_ffn_linear2_einsum = scratch + 768;
-  // [B, 1, D=256], every 150816 reals, live from kernel 23 to 24
+  // [B, 1, D=256], every 116480 reals, live from kernel 21 to 22
   float* const norm_add = scratch;
-  // [B], every 150816 reals, live from kernel 13 to 26
-  float* const add = scratch + 67088;
-  // [B], every 150816 reals, live from kernel 13 to 26
-  float* const reduce_sum = scratch + 67104;
+  // [B], every 116480 reals, live from kernel 11 to 24
+  float* const add = scratch + 100368;
+  // [B], every 116480 reals, live from kernel 11 to 24
+  float* const reduce_sum = scratch + 100384;
   std::int64_t place = -1;
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    rearrange_forward(images + image * 3072, rearrange + place * 150816);
-    patch_embed_forward(transformer_blocks_carry + image * 150816, packed + 37136, rearrange + place * 150816, packed,
+    rearrange_forward(images + image * 3072, rearrange + place * 116480);
+    patch_embed_forward(transformer_blocks_carry + image * 116480, packed + 37136, rearrange + place * 116480, packed,
                         packed + 256);
-    add_forward(packed + 36880, packed + 256, transformer_blocks_carry + image * 150816);
+    add_forward(packed + 36880, packed + 256, transformer_blocks_carry + image * 116480);
   }
   // transformer_blocks: 5 layers
   for (std::int64_t layer = 0; layer < 5; ++layer) {
@@ -10473,56 +10754,49 @@ void vit_cifar_evaluate_avx2(const float* packed, const float* images, const std
         const Team team = team_of(batch, rest);
         for (std::int64_t image = team.first; image < team.last; ++image) {
           if (team.part == 0) {
-            transformer_blocks_norm1_forward(transformer_blocks_carry + layer % 2 * 16640 + image * 150816,
+            transformer_blocks_norm1_forward(transformer_blocks_carry + layer % 2 * 16640 + image * 116480,
                                              packed + 16896 + layer * 256, packed + 18432 + layer * 256,
-                                             transformer_blocks_norm1_add + team.first * 150816);
+                                             transformer_blocks_norm1_add + team.first * 116480);
           }
           team.wait();
-          transformer_blocks_attention_forward(team, transformer_blocks_attention_add + team.first * 150816,
+          transformer_blocks_attention_forward(team, transformer_blocks_attention_add + team.first * 116480,
                                                packed + 49424 + layer * 196608,
-                                               transformer_blocks_norm1_add + team.first * 150816,
+                                               transformer_blocks_norm1_add + team.first * 116480,
                                                packed + 19968 + layer * 768);
           team.wait();
           if (team.part == 0) {
-            transformer_blocks_attention_forward_2(transformer_blocks_attention_add + team.first * 150816,
-                                                   transformer_blocks_attention_copy + team.first * 150816);
+            transformer_blocks_attention_forward_2(transformer_blocks_attention_add + team.first * 116480,
+                                                   transformer_blocks_attention_copy + team.first * 116480);
           }
           team.wait();
-          transformer_blocks_attention_forward_3(team, transformer_blocks_attention_einsum + team.first * 150816,
-                                                 transformer_blocks_attention_add + team.first * 150816,
-                                                 transformer_blocks_attention_copy + team.first * 150816);
-          team.wait();
-          transformer_blocks_attention_forward_4(team, transformer_blocks_attention_einsum + team.first * 150816,
-                                                 transformer_blocks_attention_divide + team.first * 150816);
-          team.wait();
-          transformer_blocks_attention_forward_5(team, transformer_blocks_attention_rearrange + team.first * 150816,
-                                                 transformer_blocks_attention_divide + team.first * 150816,
-                                                 transformer_blocks_attention_add + team.first * 150816);
+          transformer_blocks_attention_forward_5(team, transformer_blocks_attention_add + team.first * 116480,
+                                                 transformer_blocks_attention_copy + team.first * 116480,
+                                                 transformer_blocks_attention_rearrange + team.first * 116480);
           team.wait();
           transformer_blocks_attention_out_proj_forward(team,
-                                                        transformer_blocks_attention_out_proj_einsum + team.first * 150816,
+                                                        transformer_blocks_attention_out_proj_einsum + team.first * 116480,
                                                         packed + 1229072 + layer * 65536,
-                                                        transformer_blocks_attention_rearrange + team.first * 150816);
+                                                        transformer_blocks_attention_rearrange + team.first * 116480);
           team.wait();
           if (team.part == 0) {
-            transformer_blocks_attention_out_proj_forward_2(transformer_blocks_carry + layer % 2 * 16640 + image * 150816,
-                                                            transformer_blocks_attention_out_proj_einsum + team.first * 150816,
+            transformer_blocks_attention_out_proj_forward_2(transformer_blocks_carry + layer % 2 * 16640 + image * 116480,
+                                                            transformer_blocks_attention_out_proj_einsum + team.first * 116480,
                                                             packed + 24576 + layer * 256,
-                                                            transformer_blocks_add + team.first * 150816,
+                                                            transformer_blocks_add + team.first * 116480,
                                                             packed + 26112 + layer * 256, packed + 27648 + layer * 256,
-                                                            transformer_blocks_norm2_add + team.first * 150816);
+                                                            transformer_blocks_norm2_add + team.first * 116480);
           }
           team.wait();
-          transformer_blocks_ffn_linear1_forward(team, transformer_blocks_ffn_gelu + team.first * 150816,
+          transformer_blocks_ffn_linear1_forward(team, transformer_blocks_ffn_gelu + team.first * 116480,
                                                  packed + 1622288 + layer * 131072,
-                                                 transformer_blocks_norm2_add + team.first * 150816,
+                                                 transformer_blocks_norm2_add + team.first * 116480,
                                                  packed + 29184 + layer * 512);
           team.wait();
           transformer_blocks_ffn_linear2_forward(team,
-                                                 transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 150816,
+                                                 transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 116480,
                                                  packed + 2408720 + layer * 131072,
-                                                 transformer_blocks_ffn_gelu + team.first * 150816,
-                                                 transformer_blocks_add + team.first * 150816,
+                                                 transformer_blocks_ffn_gelu + team.first * 116480,
+                                                 transformer_blocks_add + team.first * 116480,
                                                  packed + 32256 + layer * 256);
           team.wait();
         }
@@ -10535,55 +10809,55 @@ void vit_cifar_evaluate_avx2(const float* packed, const float* images, const std
       const Team team = team_of(batch, rest);
       for (std::int64_t image = team.first; image < team.last; ++image) {
         if (team.part == 0) {
-          transformer_blocks_5_norm1_forward(transformer_blocks_carry + 16640 + image * 150816, packed + 18176,
-                                             packed + 19712, transformer_blocks_5_norm1_add + team.first * 150816);
+          transformer_blocks_5_norm1_forward(transformer_blocks_carry + 16640 + image * 116480, packed + 18176,
+                                             packed + 19712, transformer_blocks_5_norm1_add + team.first * 116480);
         }
         team.wait();
-        transformer_blocks_5_attention_forward(team, transformer_blocks_5_attention_add + team.first * 150816,
-                                               packed + 1032464, transformer_blocks_5_norm1_add + team.first * 150816,
+        transformer_blocks_5_attention_forward(team, transformer_blocks_5_attention_add + team.first * 116480,
+                                               packed + 1032464, transformer_blocks_5_norm1_add + team.first * 116480,
                                                packed + 23808);
         team.wait();
         if (team.part == 0) {
-          transformer_blocks_5_attention_forward_2(transformer_blocks_5_attention_add + team.first * 150816,
-                                                   transformer_blocks_5_attention_copy + team.first * 150816);
-          transformer_blocks_5_attention_forward_3(transformer_blocks_5_attention_einsum + team.first * 150816,
-                                                   transformer_blocks_5_attention_add + team.first * 150816,
-                                                   transformer_blocks_5_attention_copy + team.first * 150816);
-          transformer_blocks_5_attention_forward_4(transformer_blocks_5_attention_einsum + team.first * 150816,
-                                                   transformer_blocks_5_attention_divide + team.first * 150816);
-          transformer_blocks_5_attention_forward_5(transformer_blocks_5_attention_rearrange + team.first * 150816,
-                                                   transformer_blocks_5_attention_divide + team.first * 150816,
-                                                   transformer_blocks_5_attention_add + team.first * 150816);
+          transformer_blocks_5_attention_forward_2(transformer_blocks_5_attention_add + team.first * 116480,
+                                                   transformer_blocks_5_attention_copy + team.first * 116480);
+          transformer_blocks_5_attention_forward_3(transformer_blocks_5_attention_einsum + team.first * 116480,
+                                                   transformer_blocks_5_attention_add + team.first * 116480,
+                                                   transformer_blocks_5_attention_copy + team.first * 116480);
+          transformer_blocks_5_attention_forward_4(transformer_blocks_5_attention_einsum + team.first * 116480,
+                                                   transformer_blocks_5_attention_divide + team.first * 116480);
+          transformer_blocks_5_attention_forward_5(transformer_blocks_5_attention_rearrange + team.first * 116480,
+                                                   transformer_blocks_5_attention_divide + team.first * 116480,
+                                                   transformer_blocks_5_attention_add + team.first * 116480);
         }
         team.wait();
         transformer_blocks_5_attention_out_proj_forward(team,
-                                                        transformer_blocks_5_attention_out_proj_einsum + team.first * 150816,
+                                                        transformer_blocks_5_attention_out_proj_einsum + team.first * 116480,
                                                         packed + 1556752,
-                                                        transformer_blocks_5_attention_rearrange + team.first * 150816);
+                                                        transformer_blocks_5_attention_rearrange + team.first * 116480);
         team.wait();
         if (team.part == 0) {
-          transformer_blocks_5_attention_out_proj_forward_2(transformer_blocks_carry + 16640 + image * 150816,
-                                                            transformer_blocks_5_attention_out_proj_einsum + team.first * 150816,
+          transformer_blocks_5_attention_out_proj_forward_2(transformer_blocks_carry + 16640 + image * 116480,
+                                                            transformer_blocks_5_attention_out_proj_einsum + team.first * 116480,
                                                             packed + 25856,
-                                                            transformer_blocks_5_add + team.first * 150816,
+                                                            transformer_blocks_5_add + team.first * 116480,
                                                             packed + 27392, packed + 28928,
-                                                            transformer_blocks_5_norm2_add + team.first * 150816);
+                                                            transformer_blocks_5_norm2_add + team.first * 116480);
         }
         team.wait();
-        transformer_blocks_5_ffn_linear1_forward(team, transformer_blocks_5_ffn_gelu + team.first * 150816,
-                                                 packed + 2277648, transformer_blocks_5_norm2_add + team.first * 150816,
+        transformer_blocks_5_ffn_linear1_forward(team, transformer_blocks_5_ffn_gelu + team.first * 116480,
+                                                 packed + 2277648, transformer_blocks_5_norm2_add + team.first * 116480,
                                                  packed + 31744);
         team.wait();
-        transformer_blocks_5_ffn_linear2_forward(team, transformer_blocks_5_ffn_linear2_einsum + team.first * 150816,
-                                                 packed + 3064080, transformer_blocks_5_ffn_gelu + team.first * 150816);
+        transformer_blocks_5_ffn_linear2_forward(team, transformer_blocks_5_ffn_linear2_einsum + team.first * 116480,
+                                                 packed + 3064080, transformer_blocks_5_ffn_gelu + team.first * 116480);
         team.wait();
         if (team.part == 0) {
-          transformer_blocks_5_ffn_linear2_forward_2(transformer_blocks_5_add + team.first * 150816,
-                                                     transformer_blocks_5_ffn_linear2_einsum + team.first * 150816,
+          transformer_blocks_5_ffn_linear2_forward_2(transformer_blocks_5_add + team.first * 116480,
+                                                     transformer_blocks_5_ffn_linear2_einsum + team.first * 116480,
                                                      packed + 33536, packed + 33792, packed + 34048,
-                                                     norm_add + team.first * 150816);
-          head_forward(norm_add + team.first * 150816, packed + 34304, packed + 36864, outputs + image * 10);
-          reduce_sum_forward(outputs + image * 10, labels + image, add + image * 150816, reduce_sum + image * 150816);
+                                                     norm_add + team.first * 116480);
+          head_forward(norm_add + team.first * 116480, packed + 34304, packed + 36864, outputs + image * 10);
+          reduce_sum_forward(outputs + image * 10, labels + image, add + image * 116480, reduce_sum + image * 116480);
         }
         team.wait();
       }
@@ -10596,149 +10870,145 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
                                        const std::int32_t* labels, const std::int32_t* random, const std::int64_t batch,
                                        const std::int64_t at_once, float* outputs, float* loss, float* gradients,
                                        float* scratch) {
-  // [B, N=64, C*P*P=48], every 1324768 reals, live from kernel 0 to 84
+  // [B, N=64, C*P*P=48], every 1324240 reals, live from kernel 0 to 80
   float* const rearrange = scratch + 1503152;
-  // [B, N+1=65, D=256] x 2 slots, every 1324768 reals, live from kernel 0 to 21
-  float* const transformer_blocks_carry = scratch + 1453232;
-  // [B, N+1=65] x 5 slots, every 1324768 reals, live from kernel 4 to 80
-  float* const transformer_blocks_norm1_rsqrt = scratch + 1607120;
-  // [B, N+1=65, D=256] x 5 slots, every 1324768 reals, live from kernel 4 to 80
+  // [B, N+1=65, D=256] x 2 slots, every 1324240 reals, live from kernel 0 to 19
+  float* const transformer_blocks_carry = scratch + 1469872;
+  // [B, N+1=65] x 5 slots, every 1324240 reals, live from kernel 4 to 76
+  float* const transformer_blocks_norm1_rsqrt = scratch + 1606592;
+  // [B, N+1=65, D=256] x 5 slots, every 1324240 reals, live from kernel 4 to 76
   float* const transformer_blocks_norm1_multiply = scratch + 1037232;
-  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 4 to 5
+  // [B, N+1=65, D=256], every 1324240 reals, live from kernel 4 to 5
   float* const transformer_blocks_norm1_add = scratch + 1336752;
-  // [B, N+1=65, 3*D=768] x 5 slots, every 1324768 reals, live from kernel 4 to 80
+  // [B, N+1=65, 3*D=768] x 5 slots, every 1324240 reals, live from kernel 4 to 76
   float* const transformer_blocks_attention_add = scratch + 283152;
-  // [B, H=8, K=32, N+1=65], every 1324768 reals, live from kernel 6 to 7
-  float* const transformer_blocks_attention_copy = scratch + 1370560;
-  // [B, H=8, N+1=65, N+1=65], every 1324768 reals, live from kernel 7 to 8
-  float* const transformer_blocks_attention_einsum = scratch + 1336752;
-  // [B, H=8, N+1=65, N+1=65] x 5 slots, every 1324768 reals, live from kernel 4 to 80
+  // [B, H=8, K=32, N+1=65], every 1324240 reals, live from kernel 6 to 7
+  float* const transformer_blocks_attention_copy = scratch + 1336752;
+  // [B, H=8, N+1=65, N+1=65] x 5 slots, every 1324240 reals, live from kernel 4 to 76
   float* const transformer_blocks_attention_divide = scratch + 532752;
-  // [B, H=8, N+1=65, N+1=65] x 5 slots, every 1324768 reals, live from kernel 4 to 80
+  // [B, H=8, N+1=65, N+1=65] x 5 slots, every 1324240 reals, live from kernel 4 to 76
   float* const transformer_blocks_attention_multiply = scratch + 701792;
-  // [B, N+1=65, H*K=256] x 5 slots, every 1324768 reals, live from kernel 4 to 80
+  // [B, N+1=65, H*K=256] x 5 slots, every 1324240 reals, live from kernel 4 to 76
   float* const transformer_blocks_attention_rearrange = scratch + 1120432;
-  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 10 to 11
+  // [B, N+1=65, D=256], every 1324240 reals, live from kernel 8 to 9
   float* const transformer_blocks_attention_out_proj_einsum = scratch + 1336752;
-  // [B, N+1=65] x 5 slots, every 1324768 reals, live from kernel 4 to 80
-  float* const transformer_blocks_norm2_rsqrt = scratch + 1607520;
-  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 11 to 13
+  // [B, N+1=65] x 5 slots, every 1324240 reals, live from kernel 4 to 76
+  float* const transformer_blocks_norm2_rsqrt = scratch + 1606992;
+  // [B, N+1=65, D=256], every 1324240 reals, live from kernel 9 to 11
   float* const transformer_blocks_add = scratch + 1370032;
-  // [B, N+1=65, D=256] x 5 slots, every 1324768 reals, live from kernel 4 to 80
+  // [B, N+1=65, D=256] x 5 slots, every 1324240 reals, live from kernel 4 to 76
   float* const transformer_blocks_norm2_multiply = scratch + 1203632;
-  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 11 to 12
+  // [B, N+1=65, D=256], every 1324240 reals, live from kernel 9 to 10
   float* const transformer_blocks_norm2_add = scratch + 1386672;
-  // [B, N+1=65, M=512] x 5 slots, every 1324768 reals, live from kernel 4 to 80
+  // [B, N+1=65, M=512] x 5 slots, every 1324240 reals, live from kernel 4 to 76
   float* const transformer_blocks_ffn_multiply = scratch + 870832;
-  // [B, N+1=65, M=512], every 1324768 reals, live from kernel 12 to 13
+  // [B, N+1=65, M=512], every 1324240 reals, live from kernel 10 to 11
   float* const transformer_blocks_ffn_gelu = scratch + 1336752;
-  // [B, N+1=65], every 1324768 reals, live from kernel 14 to 40
+  // [B, N+1=65], every 1324240 reals, live from kernel 12 to 38
   float* const transformer_blocks_5_norm1_rsqrt = scratch + 1526192;
-  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 14 to 58
+  // [B, N+1=65, D=256], every 1324240 reals, live from kernel 12 to 56
   float* const transformer_blocks_5_norm1_multiply = scratch + 1436592;
-  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 14 to 57
-  float* const transformer_blocks_5_norm1_add = scratch + 1486512;
-  // [B, N+1=65, 3*D=768], every 1324768 reals, live from kernel 15 to 38
+  // [B, N+1=65, D=256], every 1324240 reals, live from kernel 12 to 55
+  float* const transformer_blocks_5_norm1_add = scratch + 1453232;
+  // [B, N+1=65, 3*D=768], every 1324240 reals, live from kernel 13 to 36
   float* const transformer_blocks_5_attention_add = scratch + 1370032;
-  // [B, H=8, K=32, N+1=65], every 1324768 reals, live from kernel 16 to 17
+  // [B, H=8, K=32, N+1=65], every 1324240 reals, live from kernel 14 to 15
   float* const transformer_blocks_5_attention_copy = scratch + 1506224;
-  // [B, H=8, 1, N+1=65], every 1324768 reals, live from kernel 17 to 18
+  // [B, H=8, 1, N+1=65], every 1324240 reals, live from kernel 15 to 16
   float* const transformer_blocks_5_attention_einsum = scratch + 1526272;
-  // [B, H=8, 1, N+1=65], every 1324768 reals, live from kernel 18 to 36
+  // [B, H=8, 1, N+1=65], every 1324240 reals, live from kernel 16 to 34
   float* const transformer_blocks_5_attention_divide = scratch + 1506224;
-  // [B, H=8, 1, N+1=65], every 1324768 reals, live from kernel 18 to 35
+  // [B, H=8, 1, N+1=65], every 1324240 reals, live from kernel 16 to 33
   float* const transformer_blocks_5_attention_multiply = scratch + 1506752;
-  // [B, 1, H*K=256], every 1324768 reals, live from kernel 14 to 56
+  // [B, 1, H*K=256], every 1324240 reals, live from kernel 12 to 54
   float* const transformer_blocks_5_attention_rearrange = scratch + 1523888;
-  // [B, 1, D=256], every 1324768 reals, live from kernel 20 to 21
+  // [B, 1, D=256], every 1324240 reals, live from kernel 18 to 19
   float* const transformer_blocks_5_attention_out_proj_einsum = scratch + 1507536;
-  // [B, 1], every 1324768 reals, live from kernel 21 to 31
+  // [B, 1], every 1324240 reals, live from kernel 19 to 29
   float* const transformer_blocks_5_norm2_rsqrt = scratch + 1507792;
-  // [B, 1, D=256], every 1324768 reals, live from kernel 21 to 24
+  // [B, 1, D=256], every 1324240 reals, live from kernel 19 to 22
   float* const transformer_blocks_5_add = scratch + 1507280;
-  // [B, 1, D=256], every 1324768 reals, live from kernel 14 to 53
+  // [B, 1, D=256], every 1324240 reals, live from kernel 12 to 51
   float* const transformer_blocks_5_norm2_multiply = scratch + 1524656;
-  // [B, 1, D=256], every 1324768 reals, live from kernel 14 to 52
+  // [B, 1, D=256], every 1324240 reals, live from kernel 12 to 50
   float* const transformer_blocks_5_norm2_add = scratch + 1524912;
-  // [B, 1, M=512], every 1324768 reals, live from kernel 14 to 50
+  // [B, 1, M=512], every 1324240 reals, live from kernel 12 to 48
   float* const transformer_blocks_5_ffn_gelu = scratch + 1523376;
-  // [B, 1, M=512], every 1324768 reals, live from kernel 22 to 29
-  float* const d_transformer_blocks_5_ffn_gelu_gradient = scratch + 1453232;
-  // [B, 1, D=256], every 1324768 reals, live from kernel 23 to 24
-  float* const transformer_blocks_5_ffn_linear2_einsum = scratch + 1453744;
-  // [B, 1], every 1324768 reals, live from kernel 24 to 28
-  float* const norm_rsqrt = scratch + 1454000;
-  // [B, 1, D=256], every 1324768 reals, live from kernel 14 to 47
+  // [B, 1, M=512], every 1324240 reals, live from kernel 20 to 27
+  float* const d_transformer_blocks_5_ffn_gelu_gradient = scratch + 1469872;
+  // [B, 1, D=256], every 1324240 reals, live from kernel 21 to 22
+  float* const transformer_blocks_5_ffn_linear2_einsum = scratch + 1470384;
+  // [B, 1], every 1324240 reals, live from kernel 22 to 26
+  float* const norm_rsqrt = scratch + 1470640;
+  // [B, 1, D=256], every 1324240 reals, live from kernel 12 to 45
   float* const norm_multiply = scratch + 1525680;
-  // [B, 1, D=256], every 1324768 reals, live from kernel 14 to 46
+  // [B, 1, D=256], every 1324240 reals, live from kernel 12 to 44
   float* const norm_add = scratch + 1525936;
-  // [B], every 1324768 reals, live from kernel 14 to 43
+  // [B], every 1324240 reals, live from kernel 12 to 41
   float* const add = scratch + 1526816;
-  // [B], every 1324768 reals, live from kernel 14 to 43
+  // [B], every 1324240 reals, live from kernel 12 to 41
   float* const reduce_sum = scratch + 1526832;
-  // [B, CLASSES=10], every 1324768 reals, live from kernel 14 to 46
+  // [B, CLASSES=10], every 1324240 reals, live from kernel 12 to 44
   float* const d_multiply = scratch + 1526800;
-  // [B, D=256], every 1324768 reals, live from kernel 14 to 48
+  // [B, D=256], every 1324240 reals, live from kernel 12 to 46
   float* const d_head_einsum = scratch + 1525424;
-  // [B, 1, D=256], every 1324768 reals, live from kernel 28 to 31
-  float* const d_norm_multiply = scratch + 1453744;
-  // [B, 1, D=256], every 1324768 reals, live from kernel 14 to 50
+  // [B, 1, D=256], every 1324240 reals, live from kernel 26 to 29
+  float* const d_norm_multiply = scratch + 1470384;
+  // [B, 1, D=256], every 1324240 reals, live from kernel 12 to 48
   float* const d_transformer_blocks_5_ffn_multiply = scratch + 1525168;
-  // [B, 1, M=512], every 1324768 reals, live from kernel 14 to 52
+  // [B, 1, M=512], every 1324240 reals, live from kernel 12 to 50
   float* const d_transformer_blocks_5_ffn_multiply_2 = scratch + 1522864;
-  // [B, 1, D=256], every 1324768 reals, live from kernel 14 to 54
+  // [B, 1, D=256], every 1324240 reals, live from kernel 12 to 52
   float* const d_transformer_blocks_5_ffn_linear1_einsum = scratch + 1524400;
-  // [B, 1, D=256], every 1324768 reals, live from kernel 14 to 56
+  // [B, 1, D=256], every 1324240 reals, live from kernel 12 to 54
   float* const d_transformer_blocks_5_add = scratch + 1524144;
-  // [B, 1, D=256], every 1324768 reals, live from kernel 32 to 35
-  float* const d_transformer_blocks_5_attention_out_proj_einsum = scratch + 1470400;
-  // [B, H=8, K=32, N+1=65], every 1324768 reals, live from kernel 33 to 34
-  float* const d_transformer_blocks_5_attention_copy = scratch + 1453232;
-  // [B, H=8, 1, N+1=65], every 1324768 reals, live from kernel 34 to 36
-  float* const d_transformer_blocks_5_attention_einsum = scratch + 1469872;
-  // [B, N+1=65, 3*D=768], every 1324768 reals, live from kernel 0 to 57
+  // [B, 1, D=256], every 1324240 reals, live from kernel 30 to 33
+  float* const d_transformer_blocks_5_attention_out_proj_einsum = scratch + 1487040;
+  // [B, H=8, K=32, N+1=65], every 1324240 reals, live from kernel 31 to 32
+  float* const d_transformer_blocks_5_attention_copy = scratch + 1469872;
+  // [B, H=8, 1, N+1=65], every 1324240 reals, live from kernel 32 to 34
+  float* const d_transformer_blocks_5_attention_einsum = scratch + 1486512;
+  // [B, N+1=65, 3*D=768], every 1324240 reals, live from kernel 0 to 55
   float* const d_transformer_blocks_5_attention_rearrange = scratch + 1286832;
-  // [B, H=8, 1, N+1=65], every 1324768 reals, live from kernel 36 to 38
-  float* const d_transformer_blocks_5_attention_multiply = scratch + 1453232;
-  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 14 to 59
+  // [B, H=8, 1, N+1=65], every 1324240 reals, live from kernel 34 to 36
+  float* const d_transformer_blocks_5_attention_multiply = scratch + 1469872;
+  // [B, N+1=65, D=256], every 1324240 reals, live from kernel 12 to 57
   float* const d_transformer_blocks_5_attention_einsum_2 = scratch + 1419952;
-  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 40 to 42
+  // [B, N+1=65, D=256], every 1324240 reals, live from kernel 38 to 40
   float* const d_transformer_blocks_5_norm1_multiply = scratch + 1370032;
-  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 60 to 73
+  // [B, N+1=65, D=256], every 1324240 reals, live from kernel 58 to 69
   float* const d_transformer_blocks_ffn_multiply = scratch + 1522864;
-  // [B, N+1=65, D=256] x 2 slots, every 1324768 reals, live from kernel 14 to 81
+  // [B, N+1=65, D=256] x 2 slots, every 1324240 reals, live from kernel 12 to 77
   float* const d_transformer_blocks_carry = scratch + 1336752;
-  // [B, N+1=65, M=512], every 1324768 reals, live from kernel 60 to 73
+  // [B, N+1=65, M=512], every 1324240 reals, live from kernel 58 to 69
   float* const d_transformer_blocks_ffn_linear2_copy = scratch + 1403312;
-  // [B, N+1=65, M=512], every 1324768 reals, live from kernel 60 to 74
+  // [B, N+1=65, M=512], every 1324240 reals, live from kernel 58 to 70
   float* const d_transformer_blocks_ffn_multiply_2 = scratch + 1370032;
-  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 60 to 76
+  // [B, N+1=65, D=256], every 1324240 reals, live from kernel 58 to 72
   float* const d_transformer_blocks_ffn_linear1_einsum = scratch + 1486512;
-  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 60 to 74
+  // [B, N+1=65, D=256], every 1324240 reals, live from kernel 58 to 70
   float* const d_transformer_blocks_ffn_linear1_copy = scratch + 1506224;
-  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 60 to 77
+  // [B, N+1=65, D=256], every 1324240 reals, live from kernel 58 to 73
   float* const d_transformer_blocks_add = scratch + 1469872;
-  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 64 to 67
+  // [B, N+1=65, D=256], every 1324240 reals, live from kernel 62 to 65
   float* const d_transformer_blocks_attention_out_proj_einsum = scratch + 1573312;
-  // [B, H=8, K=32, N+1=65], every 1324768 reals, live from kernel 65 to 66
+  // [B, H=8, K=32, N+1=65], every 1324240 reals, live from kernel 63 to 65
   float* const d_transformer_blocks_attention_copy = scratch + 1589952;
-  // [B, H=8, N+1=65, N+1=65], every 1324768 reals, live from kernel 66 to 68
-  float* const d_transformer_blocks_attention_einsum = scratch + 1539504;
-  // [B, N+1=65, 3*D=768], every 1324768 reals, live from kernel 60 to 78
+  // [B, N+1=65, 3*D=768], every 1324240 reals, live from kernel 58 to 74
   float* const d_transformer_blocks_attention_rearrange = scratch + 1286832;
-  // [B, H=8, N+1=65, N+1=65], every 1324768 reals, live from kernel 68 to 70
-  float* const d_transformer_blocks_attention_multiply = scratch + 1573312;
-  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 60 to 80
+  // [B, H=8, N+1=65, N+1=65], every 1324240 reals, live from kernel 65 to 66
+  float* const d_transformer_blocks_attention_multiply = scratch + 1539504;
+  // [B, N+1=65, D=256], every 1324240 reals, live from kernel 58 to 76
   float* const d_transformer_blocks_attention_einsum_2 = scratch + 1436592;
-  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 60 to 78
+  // [B, N+1=65, D=256], every 1324240 reals, live from kernel 58 to 74
   float* const d_transformer_blocks_attention_copy_2 = scratch + 1453232;
-  // [B, N+1=65, D=256], every 1324768 reals, live from kernel 81 to 85
+  // [B, N+1=65, D=256], every 1324240 reals, live from kernel 77 to 81
   float* const d_multiply_2 = scratch + 283152;
-  // [N+1=65, D=256], live from kernel 0 to 86
+  // [N+1=65, D=256], live from kernel 0 to 82
   float* const d_reduce_sum = scratch + 266240;
-  // [D=256], live from kernel 0 to 86
+  // [D=256], live from kernel 0 to 82
   float* const d_reduce_sum_2 = scratch + 282880;
-  // [1], live from kernel 0 to 86
+  // [1], live from kernel 0 to 82
   float* const divide_forward_sum = scratch + 283136;
   const std::int64_t parts = threads();
   // Group after group of images: forward, backward, and their gradients added to those before them.
@@ -10747,12 +11017,12 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
     const Group group = group_of(batch, chunks, turn);
 #pragma omp parallel for schedule(static)
     for (std::int64_t image = 0; image < group.images; ++image) {
-      rearrange_forward(images + group.first * 3072 + image * 3072, rearrange + image * 1324768);
-      patch_embed_forward_train(group.first + image, transformer_blocks_carry + image * 1324768, packed + 37136,
-                                rearrange + image * 1324768, parameters + 3182352, parameters + 3165712, random);
+      rearrange_forward(images + group.first * 3072 + image * 3072, rearrange + image * 1324240);
+      patch_embed_forward_train(group.first + image, transformer_blocks_carry + image * 1324240, packed + 37136,
+                                rearrange + image * 1324240, parameters + 3182352, parameters + 3165712, random);
       multiply_forward(group.first + image, parameters + 3194896, parameters + 3165712, random,
-                       transformer_blocks_carry + image * 1324768);
-      transformer_blocks_5_attention_backward_7(d_transformer_blocks_5_attention_rearrange + image * 1324768);
+                       transformer_blocks_carry + image * 1324240);
+      transformer_blocks_5_attention_backward_7(d_transformer_blocks_5_attention_rearrange + image * 1324240);
     }
     // transformer_blocks: 5 layers
     for (std::int64_t layer = 0; layer < 5; ++layer) {
@@ -10762,70 +11032,63 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
           const Team team = team_of(group.images, rest);
           for (std::int64_t image = team.first; image < team.last; ++image) {
             if (team.part == 0) {
-              transformer_blocks_norm1_forward_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1324768,
-                                                     transformer_blocks_norm1_rsqrt + layer * 80 + image * 1324768,
-                                                     transformer_blocks_norm1_multiply + layer * 16640 + image * 1324768,
+              transformer_blocks_norm1_forward_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1324240,
+                                                     transformer_blocks_norm1_rsqrt + layer * 80 + image * 1324240,
+                                                     transformer_blocks_norm1_multiply + layer * 16640 + image * 1324240,
                                                      parameters + 3165200 - layer * 527104,
                                                      parameters + 3165456 - layer * 527104,
-                                                     transformer_blocks_norm1_add + team.first * 1324768);
+                                                     transformer_blocks_norm1_add + team.first * 1324240);
             }
             team.wait();
             transformer_blocks_attention_forward(team,
-                                                 transformer_blocks_attention_add + layer * 49920 + image * 1324768,
+                                                 transformer_blocks_attention_add + layer * 49920 + image * 1324240,
                                                  packed + 49424 + layer * 196608,
-                                                 transformer_blocks_norm1_add + team.first * 1324768,
+                                                 transformer_blocks_norm1_add + team.first * 1324240,
                                                  parameters + 2967824 - layer * 527104);
             team.wait();
             if (team.part == 0) {
-              transformer_blocks_attention_forward_2(transformer_blocks_attention_add + layer * 49920 + image * 1324768,
-                                                     transformer_blocks_attention_copy + team.first * 1324768);
+              transformer_blocks_attention_forward_2(transformer_blocks_attention_add + layer * 49920 + image * 1324240,
+                                                     transformer_blocks_attention_copy + team.first * 1324240);
             }
             team.wait();
-            transformer_blocks_attention_forward_3(team, transformer_blocks_attention_einsum + team.first * 1324768,
-                                                   transformer_blocks_attention_add + layer * 49920 + image * 1324768,
-                                                   transformer_blocks_attention_copy + team.first * 1324768);
-            team.wait();
-            transformer_blocks_attention_forward_4_train(team, group.first + image, layer,
-                                                         transformer_blocks_attention_einsum + team.first * 1324768,
-                                                         transformer_blocks_attention_divide + layer * 33808 + image * 1324768,
+            transformer_blocks_attention_forward_5_train(team, group.first + image, layer,
+                                                         transformer_blocks_attention_add + layer * 49920 + image * 1324240,
+                                                         transformer_blocks_attention_copy + team.first * 1324240,
+                                                         transformer_blocks_attention_divide + layer * 33808 + image * 1324240,
                                                          random,
-                                                         transformer_blocks_attention_multiply + layer * 33808 + image * 1324768);
-            team.wait();
-            transformer_blocks_attention_forward_5_train(team,
-                                                         transformer_blocks_attention_rearrange + layer * 16640 + image * 1324768,
-                                                         transformer_blocks_attention_multiply + layer * 33808 + image * 1324768,
-                                                         transformer_blocks_attention_add + layer * 49920 + image * 1324768);
+                                                         transformer_blocks_attention_multiply + layer * 33808 + image * 1324240,
+                                                         transformer_blocks_attention_rearrange + layer * 16640 + image * 1324240);
             team.wait();
             transformer_blocks_attention_out_proj_forward(team,
-                                                          transformer_blocks_attention_out_proj_einsum + team.first * 1324768,
+                                                          transformer_blocks_attention_out_proj_einsum + team.first * 1324240,
                                                           packed + 1229072 + layer * 65536,
-                                                          transformer_blocks_attention_rearrange + layer * 16640 + image * 1324768);
+                                                          transformer_blocks_attention_rearrange + layer * 16640 + image * 1324240);
             team.wait();
             if (team.part == 0) {
-              transformer_blocks_attention_out_proj_forward_2_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1324768,
-                                                                    transformer_blocks_attention_out_proj_einsum + team.first * 1324768,
+              transformer_blocks_attention_out_proj_forward_2_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1324240,
+                                                                    transformer_blocks_attention_out_proj_einsum + team.first * 1324240,
                                                                     parameters + 2902032 - layer * 527104,
-                                                                    transformer_blocks_norm2_rsqrt + layer * 80 + image * 1324768,
-                                                                    transformer_blocks_add + team.first * 1324768,
-                                                                    transformer_blocks_norm2_multiply + layer * 16640 + image * 1324768,
+                                                                    transformer_blocks_norm2_rsqrt + layer * 80 + image * 1324240,
+                                                                    transformer_blocks_add + team.first * 1324240,
+                                                                    transformer_blocks_norm2_multiply + layer * 16640 + image * 1324240,
                                                                     parameters + 2901520 - layer * 527104,
                                                                     parameters + 2901776 - layer * 527104,
-                                                                    transformer_blocks_norm2_add + team.first * 1324768);
+                                                                    transformer_blocks_norm2_add + team.first * 1324240);
             }
             team.wait();
             transformer_blocks_ffn_linear1_forward_train(team, group.first + image, layer,
-                                                         transformer_blocks_ffn_multiply + layer * 33280 + image * 1324768,
-                                                         transformer_blocks_ffn_gelu + team.first * 1324768,
+                                                         transformer_blocks_ffn_multiply + layer * 33280 + image * 1324240,
+                                                         transformer_blocks_ffn_gelu + team.first * 1324240,
                                                          packed + 1622288 + layer * 131072,
-                                                         transformer_blocks_norm2_add + team.first * 1324768,
+                                                         transformer_blocks_norm2_add + team.first * 1324240,
                                                          parameters + 2769936 - layer * 527104, random);
             team.wait();
             transformer_blocks_ffn_linear2_forward_train(team, group.first + image, layer,
-                                                         transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 1324768,
+                                                         transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 1324240,
                                                          packed + 2408720 + layer * 131072,
-                                                         transformer_blocks_ffn_gelu + team.first * 1324768,
+                                                         transformer_blocks_ffn_gelu + team.first * 1324240,
                                                          parameters + 2638608 - layer * 527104, random,
-                                                         transformer_blocks_add + team.first * 1324768);
+                                                         transformer_blocks_add + team.first * 1324240);
             team.wait();
           }
         }
@@ -10837,140 +11100,140 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
         const Team team = team_of(group.images, rest);
         for (std::int64_t image = team.first; image < team.last; ++image) {
           if (team.part == 0) {
-            transformer_blocks_5_norm1_forward_train(transformer_blocks_carry + 16640 + image * 1324768,
-                                                     transformer_blocks_5_norm1_rsqrt + team.first * 1324768,
-                                                     transformer_blocks_5_norm1_multiply + image * 1324768,
+            transformer_blocks_5_norm1_forward_train(transformer_blocks_carry + 16640 + image * 1324240,
+                                                     transformer_blocks_5_norm1_rsqrt + team.first * 1324240,
+                                                     transformer_blocks_5_norm1_multiply + image * 1324240,
                                                      parameters + 529680, parameters + 529936,
-                                                     transformer_blocks_5_norm1_add + image * 1324768);
+                                                     transformer_blocks_5_norm1_add + image * 1324240);
           }
           team.wait();
-          transformer_blocks_5_attention_forward(team, transformer_blocks_5_attention_add + team.first * 1324768,
-                                                 packed + 1032464, transformer_blocks_5_norm1_add + image * 1324768,
+          transformer_blocks_5_attention_forward(team, transformer_blocks_5_attention_add + team.first * 1324240,
+                                                 packed + 1032464, transformer_blocks_5_norm1_add + image * 1324240,
                                                  parameters + 332304);
           team.wait();
           if (team.part == 0) {
-            transformer_blocks_5_attention_forward_2(transformer_blocks_5_attention_add + team.first * 1324768,
-                                                     transformer_blocks_5_attention_copy + team.first * 1324768);
-            transformer_blocks_5_attention_forward_3(transformer_blocks_5_attention_einsum + team.first * 1324768,
-                                                     transformer_blocks_5_attention_add + team.first * 1324768,
-                                                     transformer_blocks_5_attention_copy + team.first * 1324768);
+            transformer_blocks_5_attention_forward_2(transformer_blocks_5_attention_add + team.first * 1324240,
+                                                     transformer_blocks_5_attention_copy + team.first * 1324240);
+            transformer_blocks_5_attention_forward_3(transformer_blocks_5_attention_einsum + team.first * 1324240,
+                                                     transformer_blocks_5_attention_add + team.first * 1324240,
+                                                     transformer_blocks_5_attention_copy + team.first * 1324240);
             transformer_blocks_5_attention_forward_4_train(group.first + image,
-                                                           transformer_blocks_5_attention_einsum + team.first * 1324768,
-                                                           transformer_blocks_5_attention_divide + team.first * 1324768,
+                                                           transformer_blocks_5_attention_einsum + team.first * 1324240,
+                                                           transformer_blocks_5_attention_divide + team.first * 1324240,
                                                            random,
-                                                           transformer_blocks_5_attention_multiply + team.first * 1324768);
-            transformer_blocks_5_attention_forward_5_train(transformer_blocks_5_attention_rearrange + image * 1324768,
-                                                           transformer_blocks_5_attention_multiply + team.first * 1324768,
-                                                           transformer_blocks_5_attention_add + team.first * 1324768);
+                                                           transformer_blocks_5_attention_multiply + team.first * 1324240);
+            transformer_blocks_5_attention_forward_5_train(transformer_blocks_5_attention_rearrange + image * 1324240,
+                                                           transformer_blocks_5_attention_multiply + team.first * 1324240,
+                                                           transformer_blocks_5_attention_add + team.first * 1324240);
           }
           team.wait();
           transformer_blocks_5_attention_out_proj_forward(team,
-                                                          transformer_blocks_5_attention_out_proj_einsum + team.first * 1324768,
+                                                          transformer_blocks_5_attention_out_proj_einsum + team.first * 1324240,
                                                           packed + 1556752,
-                                                          transformer_blocks_5_attention_rearrange + image * 1324768);
+                                                          transformer_blocks_5_attention_rearrange + image * 1324240);
           team.wait();
           if (team.part == 0) {
-            transformer_blocks_5_attention_out_proj_forward_2_train(transformer_blocks_carry + 16640 + image * 1324768,
-                                                                    transformer_blocks_5_attention_out_proj_einsum + team.first * 1324768,
+            transformer_blocks_5_attention_out_proj_forward_2_train(transformer_blocks_carry + 16640 + image * 1324240,
+                                                                    transformer_blocks_5_attention_out_proj_einsum + team.first * 1324240,
                                                                     parameters + 266512,
-                                                                    transformer_blocks_5_norm2_rsqrt + team.first * 1324768,
-                                                                    transformer_blocks_5_add + team.first * 1324768,
-                                                                    transformer_blocks_5_norm2_multiply + image * 1324768,
+                                                                    transformer_blocks_5_norm2_rsqrt + team.first * 1324240,
+                                                                    transformer_blocks_5_add + team.first * 1324240,
+                                                                    transformer_blocks_5_norm2_multiply + image * 1324240,
                                                                     parameters + 266000, parameters + 266256,
-                                                                    transformer_blocks_5_norm2_add + image * 1324768);
+                                                                    transformer_blocks_5_norm2_add + image * 1324240);
           }
           team.wait();
           transformer_blocks_5_ffn_linear1_backward(team, group.first + image,
-                                                    transformer_blocks_5_ffn_gelu + image * 1324768,
-                                                    d_transformer_blocks_5_ffn_gelu_gradient + team.first * 1324768,
-                                                    packed + 2277648, transformer_blocks_5_norm2_add + image * 1324768,
+                                                    transformer_blocks_5_ffn_gelu + image * 1324240,
+                                                    d_transformer_blocks_5_ffn_gelu_gradient + team.first * 1324240,
+                                                    packed + 2277648, transformer_blocks_5_norm2_add + image * 1324240,
                                                     parameters + 134416, random);
           team.wait();
-          transformer_blocks_5_ffn_linear2_forward(team, transformer_blocks_5_ffn_linear2_einsum + team.first * 1324768,
-                                                   packed + 3064080, transformer_blocks_5_ffn_gelu + image * 1324768);
+          transformer_blocks_5_ffn_linear2_forward(team, transformer_blocks_5_ffn_linear2_einsum + team.first * 1324240,
+                                                   packed + 3064080, transformer_blocks_5_ffn_gelu + image * 1324240);
           team.wait();
           if (team.part == 0) {
             transformer_blocks_5_ffn_linear2_forward_2_train(group.first + image,
-                                                             transformer_blocks_5_ffn_linear2_einsum + team.first * 1324768,
+                                                             transformer_blocks_5_ffn_linear2_einsum + team.first * 1324240,
                                                              parameters + 3088, random,
-                                                             transformer_blocks_5_add + team.first * 1324768,
-                                                             norm_multiply + image * 1324768,
-                                                             norm_add + image * 1324768,
-                                                             norm_rsqrt + team.first * 1324768, parameters + 2576,
+                                                             transformer_blocks_5_add + team.first * 1324240,
+                                                             norm_multiply + image * 1324240,
+                                                             norm_add + image * 1324240,
+                                                             norm_rsqrt + team.first * 1324240, parameters + 2576,
                                                              parameters + 2832);
-            head_forward(norm_add + image * 1324768, parameters + 16, parameters,
+            head_forward(norm_add + image * 1324240, parameters + 16, parameters,
                          outputs + group.first * 10 + image * 10);
-            multiply_backward(batch, outputs + group.first * 10 + image * 10, d_multiply + image * 1324768,
-                              labels + group.first + image, add + image * 1324768, reduce_sum + image * 1324768);
-            head_backward(d_multiply + image * 1324768, parameters + 16, d_head_einsum + image * 1324768);
-            norm_backward(group.first + image, d_head_einsum + image * 1324768, parameters + 2576,
-                          norm_multiply + image * 1324768, norm_rsqrt + team.first * 1324768,
-                          d_norm_multiply + team.first * 1324768, random,
-                          d_transformer_blocks_5_ffn_multiply + image * 1324768);
+            multiply_backward(batch, outputs + group.first * 10 + image * 10, d_multiply + image * 1324240,
+                              labels + group.first + image, add + image * 1324240, reduce_sum + image * 1324240);
+            head_backward(d_multiply + image * 1324240, parameters + 16, d_head_einsum + image * 1324240);
+            norm_backward(group.first + image, d_head_einsum + image * 1324240, parameters + 2576,
+                          norm_multiply + image * 1324240, norm_rsqrt + team.first * 1324240,
+                          d_norm_multiply + team.first * 1324240, random,
+                          d_transformer_blocks_5_ffn_multiply + image * 1324240);
           }
           team.wait();
           transformer_blocks_5_ffn_linear2_backward(team, group.first + image,
-                                                    d_transformer_blocks_5_ffn_multiply_2 + image * 1324768,
+                                                    d_transformer_blocks_5_ffn_multiply_2 + image * 1324240,
                                                     packed + 3850512,
-                                                    d_transformer_blocks_5_ffn_multiply + image * 1324768,
-                                                    d_transformer_blocks_5_ffn_gelu_gradient + team.first * 1324768,
+                                                    d_transformer_blocks_5_ffn_multiply + image * 1324240,
+                                                    d_transformer_blocks_5_ffn_gelu_gradient + team.first * 1324240,
                                                     random);
           team.wait();
-          transformer_blocks_5_ffn_linear1_backward_2(team, d_transformer_blocks_5_ffn_linear1_einsum + image * 1324768,
+          transformer_blocks_5_ffn_linear1_backward_2(team, d_transformer_blocks_5_ffn_linear1_einsum + image * 1324240,
                                                       packed + 4636944,
-                                                      d_transformer_blocks_5_ffn_multiply_2 + image * 1324768);
+                                                      d_transformer_blocks_5_ffn_multiply_2 + image * 1324240);
           team.wait();
           if (team.part == 0) {
-            transformer_blocks_5_norm2_backward(d_transformer_blocks_5_ffn_linear1_einsum + image * 1324768,
+            transformer_blocks_5_norm2_backward(d_transformer_blocks_5_ffn_linear1_einsum + image * 1324240,
                                                 parameters + 266000,
-                                                transformer_blocks_5_norm2_multiply + image * 1324768,
-                                                transformer_blocks_5_norm2_rsqrt + team.first * 1324768,
-                                                d_norm_multiply + team.first * 1324768,
-                                                d_transformer_blocks_5_add + image * 1324768);
+                                                transformer_blocks_5_norm2_multiply + image * 1324240,
+                                                transformer_blocks_5_norm2_rsqrt + team.first * 1324240,
+                                                d_norm_multiply + team.first * 1324240,
+                                                d_transformer_blocks_5_add + image * 1324240);
           }
           team.wait();
           transformer_blocks_5_attention_out_proj_backward(team,
-                                                           d_transformer_blocks_5_attention_out_proj_einsum + team.first * 1324768,
+                                                           d_transformer_blocks_5_attention_out_proj_einsum + team.first * 1324240,
                                                            packed + 5095696,
-                                                           d_transformer_blocks_5_add + image * 1324768);
+                                                           d_transformer_blocks_5_add + image * 1324240);
           team.wait();
           if (team.part == 0) {
-            transformer_blocks_5_attention_backward(transformer_blocks_5_attention_add + team.first * 1324768,
-                                                    d_transformer_blocks_5_attention_copy + team.first * 1324768);
-            transformer_blocks_5_attention_backward_2(d_transformer_blocks_5_attention_einsum + team.first * 1324768,
-                                                      d_transformer_blocks_5_attention_out_proj_einsum + team.first * 1324768,
-                                                      d_transformer_blocks_5_attention_copy + team.first * 1324768);
-            transformer_blocks_5_attention_backward_3(d_transformer_blocks_5_attention_out_proj_einsum + team.first * 1324768,
-                                                      transformer_blocks_5_attention_multiply + team.first * 1324768,
-                                                      d_transformer_blocks_5_attention_rearrange + image * 1324768);
+            transformer_blocks_5_attention_backward(transformer_blocks_5_attention_add + team.first * 1324240,
+                                                    d_transformer_blocks_5_attention_copy + team.first * 1324240);
+            transformer_blocks_5_attention_backward_2(d_transformer_blocks_5_attention_einsum + team.first * 1324240,
+                                                      d_transformer_blocks_5_attention_out_proj_einsum + team.first * 1324240,
+                                                      d_transformer_blocks_5_attention_copy + team.first * 1324240);
+            transformer_blocks_5_attention_backward_3(d_transformer_blocks_5_attention_out_proj_einsum + team.first * 1324240,
+                                                      transformer_blocks_5_attention_multiply + team.first * 1324240,
+                                                      d_transformer_blocks_5_attention_rearrange + image * 1324240);
             transformer_blocks_5_attention_backward_4(group.first + image,
-                                                      d_transformer_blocks_5_attention_einsum + team.first * 1324768,
+                                                      d_transformer_blocks_5_attention_einsum + team.first * 1324240,
                                                       random,
-                                                      transformer_blocks_5_attention_divide + team.first * 1324768,
-                                                      d_transformer_blocks_5_attention_multiply + team.first * 1324768);
-            transformer_blocks_5_attention_backward_5(d_transformer_blocks_5_attention_rearrange + image * 1324768,
-                                                      d_transformer_blocks_5_attention_multiply + team.first * 1324768,
-                                                      transformer_blocks_5_attention_add + team.first * 1324768);
-            transformer_blocks_5_attention_backward_6(d_transformer_blocks_5_attention_multiply + team.first * 1324768,
-                                                      transformer_blocks_5_attention_add + team.first * 1324768,
-                                                      d_transformer_blocks_5_attention_rearrange + image * 1324768);
+                                                      transformer_blocks_5_attention_divide + team.first * 1324240,
+                                                      d_transformer_blocks_5_attention_multiply + team.first * 1324240);
+            transformer_blocks_5_attention_backward_5(d_transformer_blocks_5_attention_rearrange + image * 1324240,
+                                                      d_transformer_blocks_5_attention_multiply + team.first * 1324240,
+                                                      transformer_blocks_5_attention_add + team.first * 1324240);
+            transformer_blocks_5_attention_backward_6(d_transformer_blocks_5_attention_multiply + team.first * 1324240,
+                                                      transformer_blocks_5_attention_add + team.first * 1324240,
+                                                      d_transformer_blocks_5_attention_rearrange + image * 1324240);
           }
           team.wait();
-          transformer_blocks_5_attention_backward_8(team, d_transformer_blocks_5_attention_einsum_2 + image * 1324768,
+          transformer_blocks_5_attention_backward_8(team, d_transformer_blocks_5_attention_einsum_2 + image * 1324240,
                                                     packed + 6144272,
-                                                    d_transformer_blocks_5_attention_rearrange + image * 1324768);
+                                                    d_transformer_blocks_5_attention_rearrange + image * 1324240);
           team.wait();
           if (team.part == 0) {
-            transformer_blocks_5_norm1_backward(d_transformer_blocks_5_attention_einsum_2 + image * 1324768,
+            transformer_blocks_5_norm1_backward(d_transformer_blocks_5_attention_einsum_2 + image * 1324240,
                                                 parameters + 529680,
-                                                transformer_blocks_5_norm1_multiply + image * 1324768,
-                                                transformer_blocks_5_norm1_rsqrt + team.first * 1324768,
-                                                d_transformer_blocks_5_norm1_multiply + team.first * 1324768);
-            transformer_blocks_backward_2(d_transformer_blocks_5_norm1_multiply + team.first * 1324768,
-                                          d_transformer_blocks_5_add + image * 1324768,
-                                          d_transformer_blocks_carry + image * 1324768);
-            transformer_blocks_backward(d_transformer_blocks_5_norm1_multiply + team.first * 1324768,
-                                        d_transformer_blocks_carry + image * 1324768);
+                                                transformer_blocks_5_norm1_multiply + image * 1324240,
+                                                transformer_blocks_5_norm1_rsqrt + team.first * 1324240,
+                                                d_transformer_blocks_5_norm1_multiply + team.first * 1324240);
+            transformer_blocks_backward_2(d_transformer_blocks_5_norm1_multiply + team.first * 1324240,
+                                          d_transformer_blocks_5_add + image * 1324240,
+                                          d_transformer_blocks_carry + image * 1324240);
+            transformer_blocks_backward(d_transformer_blocks_5_norm1_multiply + team.first * 1324240,
+                                        d_transformer_blocks_carry + image * 1324240);
           }
           team.wait();
         }
@@ -11061,77 +11324,71 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
           for (std::int64_t image = team.first; image < team.last; ++image) {
             if (team.part == 0) {
               transformer_blocks_ffn_backward(group.first + image, layer,
-                                              d_transformer_blocks_carry + pass % 2 * 16640 + image * 1324768, random,
-                                              d_transformer_blocks_ffn_multiply + image * 1324768);
+                                              d_transformer_blocks_carry + pass % 2 * 16640 + image * 1324240, random,
+                                              d_transformer_blocks_ffn_multiply + image * 1324240);
             }
             team.wait();
             transformer_blocks_ffn_linear2_backward(team, group.first + image, layer,
-                                                    d_transformer_blocks_ffn_linear2_copy + image * 1324768,
-                                                    d_transformer_blocks_ffn_multiply_2 + image * 1324768,
-                                                    transformer_blocks_ffn_multiply + layer * 33280 + image * 1324768,
+                                                    d_transformer_blocks_ffn_linear2_copy + image * 1324240,
+                                                    d_transformer_blocks_ffn_multiply_2 + image * 1324240,
+                                                    transformer_blocks_ffn_multiply + layer * 33280 + image * 1324240,
                                                     packed + 3195152 + layer * 131072,
-                                                    d_transformer_blocks_ffn_multiply + image * 1324768, random);
+                                                    d_transformer_blocks_ffn_multiply + image * 1324240, random);
             team.wait();
-            transformer_blocks_ffn_linear1_backward(team, d_transformer_blocks_ffn_linear1_einsum + image * 1324768,
+            transformer_blocks_ffn_linear1_backward(team, d_transformer_blocks_ffn_linear1_einsum + image * 1324240,
                                                     packed + 3981584 + layer * 131072,
-                                                    d_transformer_blocks_ffn_multiply_2 + image * 1324768);
+                                                    d_transformer_blocks_ffn_multiply_2 + image * 1324240);
             team.wait();
             if (team.part == 0) {
-              transformer_blocks_norm2_backward(d_transformer_blocks_ffn_linear1_einsum + image * 1324768,
+              transformer_blocks_norm2_backward(d_transformer_blocks_ffn_linear1_einsum + image * 1324240,
                                                 parameters + 2901520 - layer * 527104,
-                                                transformer_blocks_norm2_multiply + layer * 16640 + image * 1324768,
+                                                transformer_blocks_norm2_multiply + layer * 16640 + image * 1324240,
                                                 parameters + 2901776 - layer * 527104,
-                                                d_transformer_blocks_ffn_linear1_copy + image * 1324768,
-                                                transformer_blocks_norm2_rsqrt + layer * 80 + image * 1324768,
-                                                d_transformer_blocks_carry + pass % 2 * 16640 + image * 1324768,
-                                                d_transformer_blocks_add + image * 1324768);
+                                                d_transformer_blocks_ffn_linear1_copy + image * 1324240,
+                                                transformer_blocks_norm2_rsqrt + layer * 80 + image * 1324240,
+                                                d_transformer_blocks_carry + pass % 2 * 16640 + image * 1324240,
+                                                d_transformer_blocks_add + image * 1324240);
             }
             team.wait();
             transformer_blocks_attention_out_proj_backward(team,
-                                                           d_transformer_blocks_attention_out_proj_einsum + team.first * 1324768,
+                                                           d_transformer_blocks_attention_out_proj_einsum + team.first * 1324240,
                                                            packed + 4768016 + layer * 65536,
-                                                           d_transformer_blocks_add + image * 1324768);
+                                                           d_transformer_blocks_add + image * 1324240);
             team.wait();
             if (team.part == 0) {
-              transformer_blocks_attention_backward(transformer_blocks_attention_add + layer * 49920 + image * 1324768,
-                                                    d_transformer_blocks_attention_copy + team.first * 1324768);
+              transformer_blocks_attention_backward(transformer_blocks_attention_add + layer * 49920 + image * 1324240,
+                                                    d_transformer_blocks_attention_copy + team.first * 1324240);
             }
             team.wait();
-            transformer_blocks_attention_backward_2(team, d_transformer_blocks_attention_einsum + team.first * 1324768,
-                                                    d_transformer_blocks_attention_out_proj_einsum + team.first * 1324768,
-                                                    d_transformer_blocks_attention_copy + team.first * 1324768);
+            transformer_blocks_attention_backward_3(team, d_transformer_blocks_attention_rearrange + image * 1324240,
+                                                    d_transformer_blocks_attention_out_proj_einsum + team.first * 1324240,
+                                                    transformer_blocks_attention_multiply + layer * 33808 + image * 1324240);
             team.wait();
-            transformer_blocks_attention_backward_3(team, d_transformer_blocks_attention_rearrange + image * 1324768,
-                                                    d_transformer_blocks_attention_out_proj_einsum + team.first * 1324768,
-                                                    transformer_blocks_attention_multiply + layer * 33808 + image * 1324768);
+            transformer_blocks_attention_backward_5(team, group.first + image, layer,
+                                                    d_transformer_blocks_attention_out_proj_einsum + team.first * 1324240,
+                                                    d_transformer_blocks_attention_copy + team.first * 1324240, random,
+                                                    transformer_blocks_attention_divide + layer * 33808 + image * 1324240,
+                                                    d_transformer_blocks_attention_multiply + team.first * 1324240,
+                                                    d_transformer_blocks_attention_rearrange + image * 1324240,
+                                                    transformer_blocks_attention_add + layer * 49920 + image * 1324240);
             team.wait();
-            transformer_blocks_attention_backward_4(team, group.first + image, layer,
-                                                    d_transformer_blocks_attention_einsum + team.first * 1324768,
-                                                    random,
-                                                    transformer_blocks_attention_divide + layer * 33808 + image * 1324768,
-                                                    d_transformer_blocks_attention_multiply + team.first * 1324768);
+            transformer_blocks_attention_backward_6(team, d_transformer_blocks_attention_rearrange + image * 1324240,
+                                                    d_transformer_blocks_attention_multiply + team.first * 1324240,
+                                                    transformer_blocks_attention_add + layer * 49920 + image * 1324240);
             team.wait();
-            transformer_blocks_attention_backward_5(team, d_transformer_blocks_attention_rearrange + image * 1324768,
-                                                    d_transformer_blocks_attention_multiply + team.first * 1324768,
-                                                    transformer_blocks_attention_add + layer * 49920 + image * 1324768);
-            team.wait();
-            transformer_blocks_attention_backward_6(team, d_transformer_blocks_attention_rearrange + image * 1324768,
-                                                    d_transformer_blocks_attention_multiply + team.first * 1324768,
-                                                    transformer_blocks_attention_add + layer * 49920 + image * 1324768);
-            team.wait();
-            transformer_blocks_attention_backward_7(team, d_transformer_blocks_attention_einsum_2 + image * 1324768,
+            transformer_blocks_attention_backward_7(team, d_transformer_blocks_attention_einsum_2 + image * 1324240,
                                                     packed + 5161232 + layer * 196608,
-                                                    d_transformer_blocks_attention_rearrange + image * 1324768);
+                                                    d_transformer_blocks_attention_rearrange + image * 1324240);
             team.wait();
             if (team.part == 0) {
-              transformer_blocks_norm1_backward(d_transformer_blocks_attention_einsum_2 + image * 1324768,
+              transformer_blocks_norm1_backward(d_transformer_blocks_attention_einsum_2 + image * 1324240,
                                                 parameters + 3165200 - layer * 527104,
-                                                transformer_blocks_norm1_multiply + layer * 16640 + image * 1324768,
+                                                transformer_blocks_norm1_multiply + layer * 16640 + image * 1324240,
                                                 parameters + 3165456 - layer * 527104,
-                                                d_transformer_blocks_attention_copy_2 + image * 1324768,
-                                                transformer_blocks_norm1_rsqrt + layer * 80 + image * 1324768,
-                                                d_transformer_blocks_add + image * 1324768,
-                                                d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + image * 1324768);
+                                                d_transformer_blocks_attention_copy_2 + image * 1324240,
+                                                transformer_blocks_norm1_rsqrt + layer * 80 + image * 1324240,
+                                                d_transformer_blocks_add + image * 1324240,
+                                                d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + image * 1324240);
             }
             team.wait();
           }
@@ -11191,8 +11448,8 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
     }
 #pragma omp parallel for schedule(static)
     for (std::int64_t image = 0; image < group.images; ++image) {
-      multiply_backward_2(group.first + image, d_transformer_blocks_carry + 16640 + image * 1324768, random,
-                          d_multiply_2 + image * 1324768);
+      multiply_backward_2(group.first + image, d_transformer_blocks_carry + 16640 + image * 1324240, random,
+                          d_multiply_2 + image * 1324240);
     }
 #pragma omp parallel for schedule(static)
     for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
@@ -11219,127 +11476,123 @@ void vit_cifar_input_gradient_avx2(const float* parameters, const float* packed,
                                    float* image_gradients, float* scratch) {
   // [B, N=64, C*P*P=48], every 952560 reals, live from kernel 0 to 1
   float* const rearrange = scratch;
-  // [B, N+1=65, D=256] x 2 slots, every 952560 reals, live from kernel 0 to 21
+  // [B, N+1=65, D=256] x 2 slots, every 952560 reals, live from kernel 0 to 19
   float* const transformer_blocks_carry = scratch + 851280;
-  // [B, N+1=65] x 5 slots, every 952560 reals, live from kernel 4 to 55
+  // [B, N+1=65] x 5 slots, every 952560 reals, live from kernel 4 to 51
   float* const transformer_blocks_norm1_rsqrt = scratch + 951648;
-  // [B, N+1=65, D=256] x 5 slots, every 952560 reals, live from kernel 4 to 55
+  // [B, N+1=65, D=256] x 5 slots, every 952560 reals, live from kernel 4 to 51
   float* const transformer_blocks_norm1_multiply = scratch + 585040;
   // [B, N+1=65, D=256], every 952560 reals, live from kernel 4 to 5
   float* const transformer_blocks_norm1_add = scratch + 751440;
-  // [B, N+1=65, 3*D=768] x 5 slots, every 952560 reals, live from kernel 4 to 55
+  // [B, N+1=65, 3*D=768] x 5 slots, every 952560 reals, live from kernel 4 to 51
   float* const transformer_blocks_attention_add = scratch;
   // [B, H=8, K=32, N+1=65], every 952560 reals, live from kernel 6 to 7
-  float* const transformer_blocks_attention_copy = scratch + 884560;
-  // [B, H=8, N+1=65, N+1=65], every 952560 reals, live from kernel 7 to 8
-  float* const transformer_blocks_attention_einsum = scratch + 751440;
-  // [B, H=8, N+1=65, N+1=65] x 5 slots, every 952560 reals, live from kernel 4 to 55
+  float* const transformer_blocks_attention_copy = scratch + 751440;
+  // [B, H=8, N+1=65, N+1=65] x 5 slots, every 952560 reals, live from kernel 4 to 51
   float* const transformer_blocks_attention_divide = scratch + 249600;
-  // [B, N+1=65, H*K=256], every 952560 reals, live from kernel 9 to 10
-  float* const transformer_blocks_attention_rearrange = scratch + 751440;
-  // [B, N+1=65, D=256], every 952560 reals, live from kernel 10 to 11
-  float* const transformer_blocks_attention_out_proj_einsum = scratch + 768080;
-  // [B, N+1=65] x 5 slots, every 952560 reals, live from kernel 4 to 55
+  // [B, N+1=65, H*K=256], every 952560 reals, live from kernel 7 to 8
+  float* const transformer_blocks_attention_rearrange = scratch + 768080;
+  // [B, N+1=65, D=256], every 952560 reals, live from kernel 8 to 9
+  float* const transformer_blocks_attention_out_proj_einsum = scratch + 751440;
+  // [B, N+1=65] x 5 slots, every 952560 reals, live from kernel 4 to 51
   float* const transformer_blocks_norm2_rsqrt = scratch + 952048;
-  // [B, N+1=65, D=256], every 952560 reals, live from kernel 11 to 13
+  // [B, N+1=65, D=256], every 952560 reals, live from kernel 9 to 11
   float* const transformer_blocks_add = scratch + 784720;
-  // [B, N+1=65, D=256] x 5 slots, every 952560 reals, live from kernel 4 to 55
+  // [B, N+1=65, D=256] x 5 slots, every 952560 reals, live from kernel 4 to 51
   float* const transformer_blocks_norm2_multiply = scratch + 668240;
-  // [B, N+1=65, D=256], every 952560 reals, live from kernel 11 to 12
+  // [B, N+1=65, D=256], every 952560 reals, live from kernel 9 to 10
   float* const transformer_blocks_norm2_add = scratch + 884560;
-  // [B, N+1=65, M=512] x 5 slots, every 952560 reals, live from kernel 4 to 55
+  // [B, N+1=65, M=512] x 5 slots, every 952560 reals, live from kernel 4 to 51
   float* const transformer_blocks_ffn_linear1_add = scratch + 418640;
-  // [B, N+1=65, M=512], every 952560 reals, live from kernel 12 to 13
+  // [B, N+1=65, M=512], every 952560 reals, live from kernel 10 to 11
   float* const transformer_blocks_ffn_gelu = scratch + 751440;
-  // [B, N+1=65], every 952560 reals, live from kernel 14 to 40
+  // [B, N+1=65], every 952560 reals, live from kernel 12 to 38
   float* const transformer_blocks_5_norm1_rsqrt = scratch + 952448;
-  // [B, N+1=65, D=256], every 952560 reals, live from kernel 14 to 40
+  // [B, N+1=65, D=256], every 952560 reals, live from kernel 12 to 38
   float* const transformer_blocks_5_norm1_multiply = scratch + 917840;
-  // [B, N+1=65, D=256], every 952560 reals, live from kernel 14 to 15
+  // [B, N+1=65, D=256], every 952560 reals, live from kernel 12 to 13
   float* const transformer_blocks_5_norm1_add = scratch + 934480;
-  // [B, N+1=65, 3*D=768], every 952560 reals, live from kernel 15 to 38
+  // [B, N+1=65, 3*D=768], every 952560 reals, live from kernel 13 to 36
   float* const transformer_blocks_5_attention_add = scratch + 751440;
-  // [B, H=8, K=32, N+1=65], every 952560 reals, live from kernel 16 to 17
+  // [B, H=8, K=32, N+1=65], every 952560 reals, live from kernel 14 to 15
   float* const transformer_blocks_5_attention_copy = scratch + 934480;
-  // [B, H=8, 1, N+1=65], every 952560 reals, live from kernel 17 to 18
+  // [B, H=8, 1, N+1=65], every 952560 reals, live from kernel 15 to 16
   float* const transformer_blocks_5_attention_einsum = scratch + 951120;
-  // [B, H=8, 1, N+1=65], every 952560 reals, live from kernel 18 to 36
+  // [B, H=8, 1, N+1=65], every 952560 reals, live from kernel 16 to 34
   float* const transformer_blocks_5_attention_divide = scratch + 934480;
-  // [B, 1, H*K=256], every 952560 reals, live from kernel 19 to 20
+  // [B, 1, H*K=256], every 952560 reals, live from kernel 17 to 18
   float* const transformer_blocks_5_attention_rearrange = scratch + 935008;
-  // [B, 1, D=256], every 952560 reals, live from kernel 20 to 21
+  // [B, 1, D=256], every 952560 reals, live from kernel 18 to 19
   float* const transformer_blocks_5_attention_out_proj_einsum = scratch + 935264;
-  // [B, 1], every 952560 reals, live from kernel 21 to 31
+  // [B, 1], every 952560 reals, live from kernel 19 to 29
   float* const transformer_blocks_5_norm2_rsqrt = scratch + 936032;
-  // [B, 1, D=256], every 952560 reals, live from kernel 21 to 24
+  // [B, 1, D=256], every 952560 reals, live from kernel 19 to 22
   float* const transformer_blocks_5_add = scratch + 935008;
-  // [B, 1, D=256], every 952560 reals, live from kernel 21 to 31
+  // [B, 1, D=256], every 952560 reals, live from kernel 19 to 29
   float* const transformer_blocks_5_norm2_multiply = scratch + 935520;
-  // [B, 1, D=256], every 952560 reals, live from kernel 21 to 22
+  // [B, 1, D=256], every 952560 reals, live from kernel 19 to 20
   float* const transformer_blocks_5_norm2_add = scratch + 935776;
-  // [B, 1, M=512], every 952560 reals, live from kernel 22 to 23
+  // [B, 1, M=512], every 952560 reals, live from kernel 20 to 21
   float* const transformer_blocks_5_ffn_gelu = scratch + 851280;
-  // [B, 1, M=512], every 952560 reals, live from kernel 22 to 29
+  // [B, 1, M=512], every 952560 reals, live from kernel 20 to 27
   float* const d_transformer_blocks_5_ffn_gelu_gradient = scratch + 851792;
-  // [B, 1, D=256], every 952560 reals, live from kernel 23 to 24
+  // [B, 1, D=256], every 952560 reals, live from kernel 21 to 22
   float* const transformer_blocks_5_ffn_linear2_einsum = scratch + 852304;
-  // [B, 1], every 952560 reals, live from kernel 24 to 28
+  // [B, 1], every 952560 reals, live from kernel 22 to 26
   float* const norm_rsqrt = scratch + 852560;
-  // [B, 1, D=256], every 952560 reals, live from kernel 24 to 28
+  // [B, 1, D=256], every 952560 reals, live from kernel 22 to 26
   float* const norm_multiply = scratch + 851280;
-  // [B, 1, D=256], every 952560 reals, live from kernel 24 to 25
+  // [B, 1, D=256], every 952560 reals, live from kernel 22 to 23
   float* const norm_add = scratch + 851536;
-  // [B], every 952560 reals, live from kernel 14 to 43
+  // [B], every 952560 reals, live from kernel 12 to 41
   float* const add = scratch + 952528;
-  // [B], every 952560 reals, live from kernel 14 to 43
+  // [B], every 952560 reals, live from kernel 12 to 41
   float* const reduce_sum = scratch + 952544;
-  // [B, CLASSES=10], every 952560 reals, live from kernel 26 to 27
+  // [B, CLASSES=10], every 952560 reals, live from kernel 24 to 25
   float* const d_multiply = scratch + 852304;
-  // [B, D=256], every 952560 reals, live from kernel 27 to 28
+  // [B, D=256], every 952560 reals, live from kernel 25 to 26
   float* const d_head_einsum = scratch + 851536;
-  // [B, 1, D=256], every 952560 reals, live from kernel 28 to 31
+  // [B, 1, D=256], every 952560 reals, live from kernel 26 to 29
   float* const d_norm_multiply = scratch + 852304;
-  // [B, 1, M=512], every 952560 reals, live from kernel 29 to 30
+  // [B, 1, M=512], every 952560 reals, live from kernel 27 to 28
   float* const d_transformer_blocks_5_ffn_multiply = scratch + 851280;
-  // [B, 1, D=256], every 952560 reals, live from kernel 30 to 31
+  // [B, 1, D=256], every 952560 reals, live from kernel 28 to 29
   float* const d_transformer_blocks_5_ffn_linear1_einsum = scratch + 851792;
-  // [B, 1, D=256], every 952560 reals, live from kernel 31 to 41
+  // [B, 1, D=256], every 952560 reals, live from kernel 29 to 39
   float* const d_transformer_blocks_5_add = scratch + 868448;
-  // [B, 1, D=256], every 952560 reals, live from kernel 32 to 35
+  // [B, 1, D=256], every 952560 reals, live from kernel 30 to 33
   float* const d_transformer_blocks_5_attention_out_proj_einsum = scratch + 868704;
-  // [B, H=8, K=32, N+1=65], every 952560 reals, live from kernel 33 to 34
+  // [B, H=8, K=32, N+1=65], every 952560 reals, live from kernel 31 to 32
   float* const d_transformer_blocks_5_attention_copy = scratch + 851280;
-  // [B, H=8, 1, N+1=65], every 952560 reals, live from kernel 34 to 36
+  // [B, H=8, 1, N+1=65], every 952560 reals, live from kernel 32 to 34
   float* const d_transformer_blocks_5_attention_einsum = scratch + 867920;
-  // [B, N+1=65, 3*D=768], every 952560 reals, live from kernel 0 to 39
+  // [B, N+1=65, 3*D=768], every 952560 reals, live from kernel 0 to 37
   float* const d_transformer_blocks_5_attention_rearrange = scratch + 801360;
-  // [B, H=8, 1, N+1=65], every 952560 reals, live from kernel 36 to 38
+  // [B, H=8, 1, N+1=65], every 952560 reals, live from kernel 34 to 36
   float* const d_transformer_blocks_5_attention_multiply = scratch + 851280;
-  // [B, N+1=65, D=256], every 952560 reals, live from kernel 39 to 40
+  // [B, N+1=65, D=256], every 952560 reals, live from kernel 37 to 38
   float* const d_transformer_blocks_5_attention_einsum_2 = scratch + 751440;
-  // [B, N+1=65, D=256], every 952560 reals, live from kernel 40 to 42
+  // [B, N+1=65, D=256], every 952560 reals, live from kernel 38 to 40
   float* const d_transformer_blocks_5_norm1_multiply = scratch + 768080;
-  // [B, N+1=65, D=256] x 2 slots, every 952560 reals, live from kernel 14 to 56
+  // [B, N+1=65, D=256] x 2 slots, every 952560 reals, live from kernel 12 to 52
   float* const d_transformer_blocks_carry = scratch + 884560;
-  // [B, N+1=65, M=512], every 952560 reals, live from kernel 44 to 45
+  // [B, N+1=65, M=512], every 952560 reals, live from kernel 42 to 43
   float* const d_transformer_blocks_ffn_multiply = scratch + 751440;
-  // [B, N+1=65, D=256], every 952560 reals, live from kernel 45 to 46
+  // [B, N+1=65, D=256], every 952560 reals, live from kernel 43 to 44
   float* const d_transformer_blocks_ffn_linear1_einsum = scratch + 784720;
-  // [B, N+1=65, D=256], every 952560 reals, live from kernel 46 to 55
-  float* const d_transformer_blocks_add = scratch + 917840;
-  // [B, N+1=65, D=256], every 952560 reals, live from kernel 47 to 50
-  float* const d_transformer_blocks_attention_out_proj_einsum = scratch + 835168;
-  // [B, H=8, K=32, N+1=65], every 952560 reals, live from kernel 48 to 49
-  float* const d_transformer_blocks_attention_copy = scratch + 751440;
-  // [B, H=8, N+1=65, N+1=65], every 952560 reals, live from kernel 49 to 51
-  float* const d_transformer_blocks_attention_einsum = scratch + 801360;
-  // [B, N+1=65, 3*D=768], every 952560 reals, live from kernel 50 to 54
+  // [B, N+1=65, D=256], every 952560 reals, live from kernel 44 to 51
+  float* const d_transformer_blocks_add = scratch + 835168;
+  // [B, N+1=65, D=256], every 952560 reals, live from kernel 45 to 48
+  float* const d_transformer_blocks_attention_out_proj_einsum = scratch + 851808;
+  // [B, H=8, K=32, N+1=65], every 952560 reals, live from kernel 46 to 48
+  float* const d_transformer_blocks_attention_copy = scratch + 917840;
+  // [B, N+1=65, 3*D=768], every 952560 reals, live from kernel 47 to 50
   float* const d_transformer_blocks_attention_rearrange = scratch + 751440;
-  // [B, H=8, N+1=65, N+1=65], every 952560 reals, live from kernel 51 to 53
-  float* const d_transformer_blocks_attention_multiply = scratch + 835168;
-  // [B, N+1=65, D=256], every 952560 reals, live from kernel 54 to 55
+  // [B, H=8, N+1=65, N+1=65], every 952560 reals, live from kernel 48 to 49
+  float* const d_transformer_blocks_attention_multiply = scratch + 801360;
+  // [B, N+1=65, D=256], every 952560 reals, live from kernel 50 to 51
   float* const d_transformer_blocks_attention_einsum_2 = scratch + 801360;
-  // [B, N=64, C*P*P=48], every 952560 reals, live from kernel 56 to 57
+  // [B, N=64, C*P*P=48], every 952560 reals, live from kernel 52 to 53
   float* const d_patch_embed_einsum = scratch;
   std::int64_t place = -1;
 #pragma omp parallel for schedule(static) firstprivate(place)
@@ -11377,16 +11630,11 @@ void vit_cifar_input_gradient_avx2(const float* parameters, const float* packed,
                                                    transformer_blocks_attention_copy + team.first * 952560);
           }
           team.wait();
-          transformer_blocks_attention_forward_3(team, transformer_blocks_attention_einsum + team.first * 952560,
-                                                 transformer_blocks_attention_add + layer * 49920 + image * 952560,
-                                                 transformer_blocks_attention_copy + team.first * 952560);
-          team.wait();
-          transformer_blocks_attention_forward_4(team, transformer_blocks_attention_einsum + team.first * 952560,
-                                                 transformer_blocks_attention_divide + layer * 33808 + image * 952560);
-          team.wait();
-          transformer_blocks_attention_forward_5(team, transformer_blocks_attention_rearrange + team.first * 952560,
-                                                 transformer_blocks_attention_divide + layer * 33808 + image * 952560,
-                                                 transformer_blocks_attention_add + layer * 49920 + image * 952560);
+          transformer_blocks_attention_forward_5_input_gradient(team,
+                                                                transformer_blocks_attention_add + layer * 49920 + image * 952560,
+                                                                transformer_blocks_attention_copy + team.first * 952560,
+                                                                transformer_blocks_attention_divide + layer * 33808 + image * 952560,
+                                                                transformer_blocks_attention_rearrange + team.first * 952560);
           team.wait();
           transformer_blocks_attention_out_proj_forward(team,
                                                         transformer_blocks_attention_out_proj_einsum + team.first * 952560,
@@ -11599,23 +11847,18 @@ void vit_cifar_input_gradient_avx2(const float* parameters, const float* packed,
                                                   d_transformer_blocks_attention_copy + team.first * 952560);
           }
           team.wait();
-          transformer_blocks_attention_backward_2(team, d_transformer_blocks_attention_einsum + team.first * 952560,
-                                                  d_transformer_blocks_attention_out_proj_einsum + team.first * 952560,
-                                                  d_transformer_blocks_attention_copy + team.first * 952560);
-          team.wait();
           transformer_blocks_attention_backward_3_input_gradient(team,
                                                                  d_transformer_blocks_attention_rearrange + team.first * 952560,
                                                                  d_transformer_blocks_attention_out_proj_einsum + team.first * 952560,
                                                                  transformer_blocks_attention_divide + layer * 33808 + image * 952560);
           team.wait();
-          transformer_blocks_attention_backward_4_input_gradient(team,
-                                                                 d_transformer_blocks_attention_einsum + team.first * 952560,
+          transformer_blocks_attention_backward_5_input_gradient(team,
+                                                                 d_transformer_blocks_attention_out_proj_einsum + team.first * 952560,
+                                                                 d_transformer_blocks_attention_copy + team.first * 952560,
                                                                  transformer_blocks_attention_divide + layer * 33808 + image * 952560,
-                                                                 d_transformer_blocks_attention_multiply + team.first * 952560);
-          team.wait();
-          transformer_blocks_attention_backward_5(team, d_transformer_blocks_attention_rearrange + team.first * 952560,
-                                                  d_transformer_blocks_attention_multiply + team.first * 952560,
-                                                  transformer_blocks_attention_add + layer * 49920 + image * 952560);
+                                                                 d_transformer_blocks_attention_multiply + team.first * 952560,
+                                                                 d_transformer_blocks_attention_rearrange + team.first * 952560,
+                                                                 transformer_blocks_attention_add + layer * 49920 + image * 952560);
           team.wait();
           transformer_blocks_attention_backward_6(team, d_transformer_blocks_attention_rearrange + team.first * 952560,
                                                   d_transformer_blocks_attention_multiply + team.first * 952560,
@@ -11659,56 +11902,54 @@ void vit_cifar_update_avx2(float* parameters, const float* gradients, float* mom
 
 void vit_cifar_inspect_avx2(const float* packed, const float* images, const std::int64_t batch, float* maps,
                             float* magnitudes, float* scratch) {
-  // [B, N=64, C*P*P=48], every 166928 reals, live from kernel 0 to 1
+  // [B, N=64, C*P*P=48], every 149760 reals, live from kernel 0 to 1
   float* const rearrange = scratch + 16384;
-  // [B, N=64, D=256], every 166928 reals, live from kernel 1 to 2
+  // [B, N=64, D=256], every 149760 reals, live from kernel 1 to 2
   float* const patch_embed_einsum = scratch;
-  // [B, N+1=65, D=256], every 166928 reals, live from kernel 0 to 20
-  float* const concat = scratch + 117008;
-  // [B, N+1=65, D=256], every 166928 reals, live from kernel 19 to 20
+  // [B, N+1=65, D=256], every 149760 reals, live from kernel 0 to 18
+  float* const concat = scratch + 116480;
+  // [B, N+1=65, D=256], every 149760 reals, live from kernel 17 to 18
   float* const norm_maximum = scratch;
-  // [B, N+1=65, D=256] x 2 slots, every 166928 reals, live from kernel 0 to 19
-  float* const transformer_blocks_carry = scratch + 83728;
-  // [B, N+1=65, D=256], every 166928 reals, live from kernel 5 to 6
-  float* const transformer_blocks_norm1_add = scratch + 49920;
-  // [B, N+1=65, D=256], every 166928 reals, live from kernel 5 to 13
-  float* const transformer_blocks_norm1_maximum = scratch + 133648;
-  // [B, N+1=65, D=256], every 166928 reals, live from kernel 12 to 13
+  // [B, N+1=65, D=256] x 2 slots, every 149760 reals, live from kernel 0 to 17
+  float* const transformer_blocks_carry = scratch + 49920;
+  // [B, N+1=65, D=256], every 149760 reals, live from kernel 5 to 6
+  float* const transformer_blocks_norm1_add = scratch + 83200;
+  // [B, N+1=65, D=256], every 149760 reals, live from kernel 5 to 11
+  float* const transformer_blocks_norm1_maximum = scratch + 99840;
+  // [B, N+1=65, D=256], every 149760 reals, live from kernel 10 to 11
   float* const transformer_blocks_attention_out_proj_einsum = scratch;
-  // [B, N+1=65, D=256], every 166928 reals, live from kernel 13 to 18
-  float* const transformer_blocks_add = scratch + 66560;
-  // [B, N+1=65, 3*D=768], every 166928 reals, live from kernel 6 to 10
+  // [B, N+1=65, D=256], every 149760 reals, live from kernel 11 to 16
+  float* const transformer_blocks_add = scratch + 33280;
+  // [B, N+1=65, 3*D=768], every 149760 reals, live from kernel 6 to 8
   float* const transformer_blocks_attention_add = scratch;
-  // [B, H=8, K=32, N+1=65], every 166928 reals, live from kernel 7 to 8
-  float* const transformer_blocks_attention_copy = scratch + 150288;
-  // [B, H=8, N+1=65, N+1=65], every 166928 reals, live from kernel 8 to 9
-  float* const transformer_blocks_attention_einsum = scratch + 49920;
-  // [B, N+1=65, H*K=256], every 166928 reals, live from kernel 10 to 12
-  float* const transformer_blocks_attention_rearrange = scratch + 49920;
-  // [B, N+1=65, D=256], every 166928 reals, live from kernel 14 to 15
-  float* const transformer_blocks_norm2_add = scratch + 33280;
-  // [B, N+1=65, D=256], every 166928 reals, live from kernel 14 to 18
-  float* const transformer_blocks_norm2_maximum = scratch + 133648;
-  // [B, N+1=65, D=256], every 166928 reals, live from kernel 17 to 18
+  // [B, H=8, K=32, N+1=65], every 149760 reals, live from kernel 7 to 8
+  float* const transformer_blocks_attention_copy = scratch + 83200;
+  // [B, N+1=65, H*K=256], every 149760 reals, live from kernel 8 to 10
+  float* const transformer_blocks_attention_rearrange = scratch + 133120;
+  // [B, N+1=65, D=256], every 149760 reals, live from kernel 12 to 13
+  float* const transformer_blocks_norm2_add = scratch + 83200;
+  // [B, N+1=65, D=256], every 149760 reals, live from kernel 12 to 16
+  float* const transformer_blocks_norm2_maximum = scratch + 133120;
+  // [B, N+1=65, D=256], every 149760 reals, live from kernel 15 to 16
   float* const transformer_blocks_ffn_linear2_einsum = scratch;
-  // [B, N+1=65, M=512], every 166928 reals, live from kernel 15 to 16
+  // [B, N+1=65, M=512], every 149760 reals, live from kernel 13 to 14
   float* const transformer_blocks_ffn_linear1_einsum = scratch;
-  // [B, N+1=65, M=512], every 166928 reals, live from kernel 16 to 17
-  float* const transformer_blocks_ffn_gelu = scratch + 33280;
-  // [B, N+1=65, D=256], every 166928 reals, live from kernel 19 to 21
+  // [B, N+1=65, M=512], every 149760 reals, live from kernel 14 to 15
+  float* const transformer_blocks_ffn_gelu = scratch + 83200;
+  // [B, N+1=65, D=256], every 149760 reals, live from kernel 17 to 19
   float* const norm_add = scratch + 16640;
-  // [B, CLASSES=10], every 166928 reals, live from kernel 21 to 22
+  // [B, CLASSES=10], every 149760 reals, live from kernel 19 to 20
   float* const head_einsum = scratch;
   std::int64_t place = -1;
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    rearrange_forward(images + image * 3072, rearrange + place * 166928);
-    patch_embed_forward_inspect(patch_embed_einsum + place * 166928, packed + 37136, rearrange + place * 166928);
-    patch_embed_forward_2(patch_embed_einsum + place * 166928, packed, magnitudes + image * 58, packed + 256,
-                          concat + image * 166928);
-    inspect_2(packed + 36880, packed + 256, concat + image * 166928);
-    inspect_3(concat + image * 166928, transformer_blocks_carry + image * 166928);
+    rearrange_forward(images + image * 3072, rearrange + place * 149760);
+    patch_embed_forward_inspect(patch_embed_einsum + place * 149760, packed + 37136, rearrange + place * 149760);
+    patch_embed_forward_2(patch_embed_einsum + place * 149760, packed, magnitudes + image * 58, packed + 256,
+                          concat + image * 149760);
+    inspect_2(packed + 36880, packed + 256, concat + image * 149760);
+    inspect_3(concat + image * 149760, transformer_blocks_carry + image * 149760);
   }
   // transformer_blocks: 6 layers
   for (std::int64_t layer = 0; layer < 6; ++layer) {
@@ -11718,87 +11959,79 @@ void vit_cifar_inspect_avx2(const float* packed, const float* images, const std:
         const Team team = team_of(batch, rest);
         for (std::int64_t image = team.first; image < team.last; ++image) {
           if (team.part == 0) {
-            transformer_blocks_norm1_forward_inspect(transformer_blocks_carry + layer % 2 * 16640 + image * 166928,
+            transformer_blocks_norm1_forward_inspect(transformer_blocks_carry + layer % 2 * 16640 + image * 149760,
                                                      packed + 16896 + layer * 256, packed + 18432 + layer * 256,
-                                                     transformer_blocks_norm1_add + team.first * 166928,
-                                                     transformer_blocks_norm1_maximum + team.first * 166928);
+                                                     transformer_blocks_norm1_add + team.first * 149760,
+                                                     transformer_blocks_norm1_maximum + team.first * 149760);
           }
           team.wait();
-          transformer_blocks_attention_forward(team, transformer_blocks_attention_add + team.first * 166928,
+          transformer_blocks_attention_forward(team, transformer_blocks_attention_add + team.first * 149760,
                                                packed + 49424 + layer * 196608,
-                                               transformer_blocks_norm1_add + team.first * 166928,
+                                               transformer_blocks_norm1_add + team.first * 149760,
                                                packed + 19968 + layer * 768);
           team.wait();
           if (team.part == 0) {
-            transformer_blocks_attention_forward_2(transformer_blocks_attention_add + team.first * 166928,
-                                                   transformer_blocks_attention_copy + team.first * 166928);
+            transformer_blocks_attention_forward_2(transformer_blocks_attention_add + team.first * 149760,
+                                                   transformer_blocks_attention_copy + team.first * 149760);
           }
           team.wait();
-          transformer_blocks_attention_forward_3(team, transformer_blocks_attention_einsum + team.first * 166928,
-                                                 transformer_blocks_attention_add + team.first * 166928,
-                                                 transformer_blocks_attention_copy + team.first * 166928);
-          team.wait();
-          transformer_blocks_attention_forward_4_inspect(team,
-                                                         transformer_blocks_attention_einsum + team.first * 166928,
-                                                         maps + layer * 33800 + image * 202800);
-          team.wait();
-          transformer_blocks_attention_forward_5_inspect(team,
-                                                         transformer_blocks_attention_rearrange + team.first * 166928,
+          transformer_blocks_attention_forward_5_inspect(team, transformer_blocks_attention_add + team.first * 149760,
+                                                         transformer_blocks_attention_copy + team.first * 149760,
                                                          maps + layer * 33800 + image * 202800,
-                                                         transformer_blocks_attention_add + team.first * 166928);
+                                                         transformer_blocks_attention_rearrange + team.first * 149760);
           team.wait();
           if (team.part == 0) {
-            transformer_blocks_attention_forward_6(transformer_blocks_attention_rearrange + team.first * 166928,
+            transformer_blocks_attention_forward_6(transformer_blocks_attention_rearrange + team.first * 149760,
                                                    magnitudes + 3 + layer * 9 + image * 58);
           }
           team.wait();
           transformer_blocks_attention_out_proj_forward(team,
-                                                        transformer_blocks_attention_out_proj_einsum + team.first * 166928,
+                                                        transformer_blocks_attention_out_proj_einsum + team.first * 149760,
                                                         packed + 1229072 + layer * 65536,
-                                                        transformer_blocks_attention_rearrange + team.first * 166928);
+                                                        transformer_blocks_attention_rearrange + team.first * 149760);
           team.wait();
           if (team.part == 0) {
-            transformer_blocks_norm1_forward_2(transformer_blocks_norm1_maximum + team.first * 166928,
-                                               transformer_blocks_attention_out_proj_einsum + team.first * 166928,
+            transformer_blocks_norm1_forward_2(transformer_blocks_norm1_maximum + team.first * 149760,
+                                               transformer_blocks_attention_out_proj_einsum + team.first * 149760,
                                                packed + 24576 + layer * 256,
-                                               transformer_blocks_carry + layer % 2 * 16640 + image * 166928,
+                                               transformer_blocks_carry + layer % 2 * 16640 + image * 149760,
                                                magnitudes + 2 + layer * 9 + image * 58,
                                                magnitudes + 4 + layer * 9 + image * 58,
                                                magnitudes + 5 + layer * 9 + image * 58,
-                                               transformer_blocks_add + team.first * 166928);
-            transformer_blocks_norm2_forward(transformer_blocks_add + team.first * 166928, packed + 26112 + layer * 256,
+                                               transformer_blocks_add + team.first * 149760);
+            transformer_blocks_norm2_forward(transformer_blocks_add + team.first * 149760, packed + 26112 + layer * 256,
                                              packed + 27648 + layer * 256,
-                                             transformer_blocks_norm2_add + team.first * 166928,
-                                             transformer_blocks_norm2_maximum + team.first * 166928);
+                                             transformer_blocks_norm2_add + team.first * 149760,
+                                             transformer_blocks_norm2_maximum + team.first * 149760);
           }
           team.wait();
           transformer_blocks_ffn_linear1_forward_inspect(team,
-                                                         transformer_blocks_ffn_linear1_einsum + team.first * 166928,
+                                                         transformer_blocks_ffn_linear1_einsum + team.first * 149760,
                                                          packed + 1622288 + layer * 131072,
-                                                         transformer_blocks_norm2_add + team.first * 166928);
+                                                         transformer_blocks_norm2_add + team.first * 149760);
           team.wait();
           if (team.part == 0) {
-            transformer_blocks_ffn_linear1_forward_2(transformer_blocks_ffn_linear1_einsum + team.first * 166928,
+            transformer_blocks_ffn_linear1_forward_2(transformer_blocks_ffn_linear1_einsum + team.first * 149760,
                                                      packed + 29184 + layer * 512,
                                                      magnitudes + 7 + layer * 9 + image * 58,
                                                      magnitudes + 8 + layer * 9 + image * 58,
-                                                     transformer_blocks_ffn_gelu + team.first * 166928);
+                                                     transformer_blocks_ffn_gelu + team.first * 149760);
           }
           team.wait();
           transformer_blocks_ffn_linear2_forward_inspect(team,
-                                                         transformer_blocks_ffn_linear2_einsum + team.first * 166928,
+                                                         transformer_blocks_ffn_linear2_einsum + team.first * 149760,
                                                          packed + 2408720 + layer * 131072,
-                                                         transformer_blocks_ffn_gelu + team.first * 166928);
+                                                         transformer_blocks_ffn_gelu + team.first * 149760);
           team.wait();
           if (team.part == 0) {
-            transformer_blocks_norm2_forward_2(transformer_blocks_norm2_maximum + team.first * 166928,
-                                               transformer_blocks_ffn_linear2_einsum + team.first * 166928,
+            transformer_blocks_norm2_forward_2(transformer_blocks_norm2_maximum + team.first * 149760,
+                                               transformer_blocks_ffn_linear2_einsum + team.first * 149760,
                                                packed + 32256 + layer * 256,
-                                               transformer_blocks_add + team.first * 166928,
+                                               transformer_blocks_add + team.first * 149760,
                                                magnitudes + 6 + layer * 9 + image * 58,
                                                magnitudes + 9 + layer * 9 + image * 58,
                                                magnitudes + 10 + layer * 9 + image * 58,
-                                               transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 166928);
+                                               transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 149760);
           }
           team.wait();
         }
@@ -11808,12 +12041,12 @@ void vit_cifar_inspect_avx2(const float* packed, const float* images, const std:
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    norm_forward_2(transformer_blocks_carry + image * 166928, packed + 33792, packed + 34048, norm_add + place * 166928,
-                   norm_maximum + place * 166928);
-    norm_forward(concat + image * 166928, norm_maximum + place * 166928, magnitudes + 1 + image * 58,
+    norm_forward_2(transformer_blocks_carry + image * 149760, packed + 33792, packed + 34048, norm_add + place * 149760,
+                   norm_maximum + place * 149760);
+    norm_forward(concat + image * 149760, norm_maximum + place * 149760, magnitudes + 1 + image * 58,
                  magnitudes + 56 + image * 58);
-    head_forward_inspect(norm_add + place * 166928, packed + 34304, head_einsum + place * 166928);
-    head_forward_2(head_einsum + place * 166928, packed + 36864, magnitudes + 57 + image * 58);
+    head_forward_inspect(norm_add + place * 149760, packed + 34304, head_einsum + place * 149760);
+    head_forward_2(head_einsum + place * 149760, packed + 36864, magnitudes + 57 + image * 58);
   }
 }
 

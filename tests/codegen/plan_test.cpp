@@ -10,6 +10,7 @@
 
 #include "codegen/error.hpp"
 #include "codegen/passes/canonical_order.hpp"
+#include "codegen/passes/columns.hpp"
 #include "codegen/passes/decompose.hpp"
 #include "codegen/passes/differentiate.hpp"
 #include "codegen/passes/simplify.hpp"
@@ -205,6 +206,44 @@ TEST(PlanGradients, OfBiasesComeWithThoseOfTheWeightsBesideThemWhoseFactorTheyAd
   program.precision = codegen::Precision::bf16;  // its weight gradients read rounded values
   for (const codegen::Kernel& k : codegen::make_plan(program, codegen::cpu_targets).program.kernels)
     EXPECT_TRUE(k.fused.empty()) << k.name;
+}
+
+TEST(PlanAttention, GoesByBlocksOfAHeadsQueriesWhoseScoresHaveNoPlaceInMemory) {
+  using Many = models::Vit<{.image = 112, .patch = 8, .width = 96, .heads = 3, .depth = 2}>;  // of 197 tokens
+  const Graph graph = codegen::canonical_order(trace<Many>("many"));
+  const Graph primitive = codegen::simplify(codegen::decompose(codegen::subgraph(graph, {"outputs"})));
+  const Plan forward =
+      codegen::make_plan(codegen::lower(codegen::bring_columns_innermost(primitive), "forward"), codegen::cpu_targets);
+  std::size_t found = 0;
+  for (std::size_t at = 0; at < forward.program.kernels.size(); ++at) {
+    const codegen::Kernel& kernel = forward.program.kernels[at];
+    if (!codegen::attends(kernel)) continue;
+    ++found;
+    for (const codegen::AttentionAxes& axes : codegen::attention_axes(kernel)) EXPECT_EQ(axes.heads.size(), 2u);
+    for (const auto& [target, schedules] : forward.schedules) {
+      const codegen::Schedule& s = schedules[at];
+      const auto rows = [](const codegen::Kernel& k, const codegen::Schedule& of) {
+        return of.tile[static_cast<std::size_t>(k.product.rows)];
+      };
+      ASSERT_EQ(s.fused.size(), 2u);
+      EXPECT_EQ(s.queries % rows(kernel, s), 0) << target;
+      EXPECT_EQ(s.queries % rows(kernel.fused[0], s.fused[0]), 0) << target;
+      EXPECT_LE(s.queries * 208, 3 << 12) << target;  // about a first cache
+    }
+  }
+  EXPECT_EQ(found, 1u) << print(forward);  // in the region of both layers
+  for (std::size_t t = 0; t < forward.program.tensors.size(); ++t) {
+    const std::vector<Dim>& shape = forward.program.tensors[t].shape;
+    const bool scores = shape.size() == 4 && shape[2].known() && shape[2].value() == 197 && shape[3].value() == 197;
+    if (scores) {
+      EXPECT_EQ(forward.buffer_of[t], -1) << forward.program.tensors[t].name;
+    }
+  }
+  EXPECT_NE(print(forward).find(" with blocks_attn_forward_2 with blocks_attn_forward_3 by 45 queries of a head"),
+            std::string::npos)
+      << print(forward);
+  for (const Plan& small : vit_mnist())
+    for (const codegen::Kernel& kernel : small.program.kernels) EXPECT_FALSE(codegen::attends(kernel)) << kernel.name;
 }
 
 TEST(PlanDropout, DrawsAFactorOnceForTheGradientOfASoftmax) {

@@ -69,6 +69,23 @@ NodeId dropped_attention(Sketch& s, NodeId x, const std::string& path) {
   return s.b.add(x, s.b.einsum({left, v}, {{'b', 'i', 'k'}, {'b', 'k', 'j'}, {'b', 'i', 'j'}}));
 }
 
+/// x + attention of so many heads, whose output is gelu'd; the weights drop out.
+NodeId heads_attention(Sketch& s, NodeId x, const std::string& path, int heads, bool drops) {
+  const Dim h = Dim::constant(heads), width = Dim::constant(17);
+  const auto projected = [&](const std::string& which) {
+    const NodeId weight = s.parameter(path + which, {h, width, s.J}, -0.3, 0.3);
+    return s.b.einsum({x, weight}, {{b, i, j}, {'h', k, j}, {b, 'h', i, k}});
+  };
+  const NodeId q = projected(".q"), key = projected(".k"), v = projected(".v");
+  const NodeId scores =
+      s.b.divide(s.b.einsum({q, key}, {{b, 'h', i, k}, {b, 'h', j, k}, {b, 'h', i, j}}), s.b.constant(1.7));
+  NodeId weights = s.b.softmax(scores, 3);
+  if (drops) weights = s.b.dropout(weights, 0.25, {0, 1, 2, 3});
+  const NodeId mixed = s.b.unary(Op::gelu, s.b.einsum({weights, v}, {{b, 'h', i, j}, {b, 'h', j, k}, {b, i, 'h', k}}));
+  const NodeId out = s.parameter(path + ".out", {s.J, h, width}, -0.3, 0.3);
+  return s.b.add(x, s.b.einsum({mixed, out}, {{b, i, 'h', k}, {j, 'h', k}, {b, i, j}}));
+}
+
 /// `count` layers of `layer` over x.
 template <class Layer>
 NodeId stack(Sketch& s, NodeId x, const std::string& name, int count, Layer layer) {
@@ -184,6 +201,21 @@ void products(std::vector<GeneratedCase>& cases) {
                    }});
 }
 
+/// Scores that are too many to stay near: a block of one head's queries goes by after the other.
+void many_scores(std::vector<GeneratedCase>& cases) {
+  cases.push_back({"attention_by_blocks_of_queries", [](Sketch& s) {
+                     s.I = Dim::axis("I", 107);
+                     weighted_outputs(s, heads_attention(s, shifted_images(s, -1, 1), "attn", 3, false));
+                   }});
+  cases.push_back({"attentions_by_blocks_of_queries_that_drop_out", [](Sketch& s) {
+                     s.I = Dim::axis("I", 131);
+                     const auto layer = [](Sketch& t, NodeId x, const std::string& path) {
+                       return heads_attention(t, x, path, 2, true);
+                     };
+                     weighted_outputs(s, stack(s, shifted_images(s, -1, 1), "blocks", 2, layer));
+                   }});
+}
+
 }  // namespace
 
 std::vector<GeneratedCase> block_cases() {
@@ -191,6 +223,7 @@ std::vector<GeneratedCase> block_cases() {
   layers(cases);
   sizes(cases);
   products(cases);
+  many_scores(cases);
   return cases;
 }
 
