@@ -25,11 +25,13 @@ Emitted Emitter::attention(const Put& put) {
 
   // Blocks are numbered head after head.
   std::int64_t blocks = (queries + high - 1) / high;
-  const Expr first = binary("%", name("block"), integer(blocks)) * high;
-  Block body{tree::declare("const std::int64_t", "begin", first),
-             tree::declare("const std::int64_t", "end", tree::least(integer(queries), name("begin") + integer(high)))};
+  const bool whole = blocks == 1;  // a head at a time
+  Block body{tree::declare("const std::int64_t", "begin",
+                           whole ? integer(0) : binary("%", name("block"), integer(blocks)) * high),
+             tree::declare("const std::int64_t", "end",
+                           whole ? integer(queries) : tree::least(integer(queries), name("begin") + integer(high)))};
   for (std::size_t i = heads[2].size(); i-- > 0;) {
-    Expr which = binary("/", name("block"), integer(blocks));
+    Expr which = blocks == 1 ? name("block") : binary("/", name("block"), integer(blocks));
     if (i > 0) which = binary("%", which, integer(extent_of(heads[2][i])));
     body.push_back(tree::declare("const std::int64_t", axis_name(heads[2][i]), which));
     blocks *= extent_of(heads[2][i]);
@@ -82,8 +84,9 @@ Emitted Emitter::attention(const Put& put) {
   e.function.body = std::move(stack);
   e.function.body.push_back(tree::loop("block", begin, binary("<", name("block"), end), 1, std::move(body)));
   finish(e, called);
-  e.function.comment = {
-      fmt::format("{} blocks of {} < {} of one head, {} at a time", blocks, axis_name(axes[2].queries), queries, high)};
+  const std::string at_once = whole ? "all" : fmt::to_string(high);
+  e.function.comment = {fmt::format("{} blocks of {} < {} of one head, {} at a time", blocks,
+                                    axis_name(axes[2].queries), queries, at_once)};
   return e;
 }
 

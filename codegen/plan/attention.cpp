@@ -269,7 +269,7 @@ Schedule attention_schedule(const KernelProgram& program, const std::vector<Layo
   const std::int64_t unit = std::lcm(of_mix, of_scores);
   const std::int64_t queries = scores.axes[static_cast<std::size_t>(scores.product.rows)].dim.value();
   const auto parts = [](std::int64_t n, std::int64_t of) { return (n + of - 1) / of; };
-  s.queries = parts(parts(queries, parts(queries, most)), unit) * unit;
+  s.queries = std::min(queries, parts(parts(queries, parts(queries, most)), unit) * unit);
   return s;
 }
 

@@ -991,17 +991,17 @@ static void transformer_blocks_attention_forward_5_block(const std::int64_t h, c
   }
 }
 
-// 8 blocks of n < 65 of one head, 66 at a time
+// 8 blocks of n < 65 of one head, all at a time
 static void transformer_blocks_attention_forward_5(const Team& team, const real* transformer_blocks_attention_add,
                                                    const real* transformer_blocks_attention_copy,
                                                    real* transformer_blocks_attention_rearrange) {
-  alignas(64) real transformer_blocks_attention_einsum[4290];
-  alignas(64) real transformer_blocks_attention_divide_scale[66];
+  alignas(64) real transformer_blocks_attention_einsum[4225];
+  alignas(64) real transformer_blocks_attention_divide_scale[65];
   const std::int64_t last = team.end(8, 1);
   for (std::int64_t block = team.begin(8, 1); block < last; ++block) {
-    const std::int64_t begin = block % 1 * 66;
-    const std::int64_t end = std::min<std::int64_t>(65, begin + 66);
-    const std::int64_t h = block / 1;
+    const std::int64_t begin = 0;
+    const std::int64_t end = 65;
+    const std::int64_t h = block;
     transformer_blocks_attention_forward_3_block(h, begin, end, transformer_blocks_attention_add,
                                                  transformer_blocks_attention_copy,
                                                  transformer_blocks_attention_einsum);
@@ -2083,7 +2083,7 @@ static void transformer_blocks_attention_forward_5_block_train(const std::int64_
   }
 }
 
-// 8 blocks of n < 65 of one head, 66 at a time
+// 8 blocks of n < 65 of one head, all at a time
 static void transformer_blocks_attention_forward_5_train(const Team& team, const std::int64_t image,
                                                          const std::int64_t layer,
                                                          const real* transformer_blocks_attention_add,
@@ -2092,12 +2092,12 @@ static void transformer_blocks_attention_forward_5_train(const Team& team, const
                                                          const std::int32_t* random,
                                                          real* transformer_blocks_attention_multiply,
                                                          real* transformer_blocks_attention_rearrange) {
-  alignas(64) real transformer_blocks_attention_einsum[4290];
+  alignas(64) real transformer_blocks_attention_einsum[4225];
   const std::int64_t last = team.end(8, 1);
   for (std::int64_t block = team.begin(8, 1); block < last; ++block) {
-    const std::int64_t begin = block % 1 * 66;
-    const std::int64_t end = std::min<std::int64_t>(65, begin + 66);
-    const std::int64_t h = block / 1;
+    const std::int64_t begin = 0;
+    const std::int64_t end = 65;
+    const std::int64_t h = block;
     transformer_blocks_attention_forward_3_block(h, begin, end, transformer_blocks_attention_add,
                                                  transformer_blocks_attention_copy,
                                                  transformer_blocks_attention_einsum);
@@ -4675,7 +4675,7 @@ static void transformer_blocks_attention_backward_5_block(const std::int64_t h, 
   }
 }
 
-// 8 blocks of n < 65 of one head, 66 at a time
+// 8 blocks of n < 65 of one head, all at a time
 static void transformer_blocks_attention_backward_5(const Team& team, const std::int64_t image,
                                                     const std::int64_t layer,
                                                     const real* d_transformer_blocks_attention_out_proj_einsum,
@@ -4685,12 +4685,12 @@ static void transformer_blocks_attention_backward_5(const Team& team, const std:
                                                     real* d_transformer_blocks_attention_multiply,
                                                     const real* transformer_blocks_attention_add,
                                                     real* d_transformer_blocks_attention_rearrange) {
-  alignas(64) real d_transformer_blocks_attention_einsum[4290];
+  alignas(64) real d_transformer_blocks_attention_einsum[4225];
   const std::int64_t last = team.end(8, 1);
   for (std::int64_t block = team.begin(8, 1); block < last; ++block) {
-    const std::int64_t begin = block % 1 * 66;
-    const std::int64_t end = std::min<std::int64_t>(65, begin + 66);
-    const std::int64_t h = block / 1;
+    const std::int64_t begin = 0;
+    const std::int64_t end = 65;
+    const std::int64_t h = block;
     transformer_blocks_attention_backward_2_block(h, begin, end, d_transformer_blocks_attention_out_proj_einsum,
                                                   d_transformer_blocks_attention_copy,
                                                   d_transformer_blocks_attention_einsum);
@@ -5454,18 +5454,18 @@ static void transformer_blocks_attention_forward_5_block_input_gradient(const st
   }
 }
 
-// 8 blocks of n < 65 of one head, 66 at a time
+// 8 blocks of n < 65 of one head, all at a time
 static void transformer_blocks_attention_forward_5_input_gradient(const Team& team,
                                                                   const real* transformer_blocks_attention_add,
                                                                   const real* transformer_blocks_attention_copy,
                                                                   real* transformer_blocks_attention_divide,
                                                                   real* transformer_blocks_attention_rearrange) {
-  alignas(64) real transformer_blocks_attention_einsum[4290];
+  alignas(64) real transformer_blocks_attention_einsum[4225];
   const std::int64_t last = team.end(8, 1);
   for (std::int64_t block = team.begin(8, 1); block < last; ++block) {
-    const std::int64_t begin = block % 1 * 66;
-    const std::int64_t end = std::min<std::int64_t>(65, begin + 66);
-    const std::int64_t h = block / 1;
+    const std::int64_t begin = 0;
+    const std::int64_t end = 65;
+    const std::int64_t h = block;
     transformer_blocks_attention_forward_3_block(h, begin, end, transformer_blocks_attention_add,
                                                  transformer_blocks_attention_copy,
                                                  transformer_blocks_attention_einsum);
@@ -6150,7 +6150,7 @@ static void transformer_blocks_attention_backward_4_block_input_gradient(const s
   }
 }
 
-// 8 blocks of n < 65 of one head, 66 at a time
+// 8 blocks of n < 65 of one head, all at a time
 static void transformer_blocks_attention_backward_5_input_gradient(const Team& team,
                                                                    const real* d_transformer_blocks_attention_out_proj_einsum,
                                                                    const real* d_transformer_blocks_attention_copy,
@@ -6158,12 +6158,12 @@ static void transformer_blocks_attention_backward_5_input_gradient(const Team& t
                                                                    real* d_transformer_blocks_attention_multiply,
                                                                    const real* transformer_blocks_attention_add,
                                                                    real* d_transformer_blocks_attention_rearrange) {
-  alignas(64) real d_transformer_blocks_attention_einsum[4290];
+  alignas(64) real d_transformer_blocks_attention_einsum[4225];
   const std::int64_t last = team.end(8, 1);
   for (std::int64_t block = team.begin(8, 1); block < last; ++block) {
-    const std::int64_t begin = block % 1 * 66;
-    const std::int64_t end = std::min<std::int64_t>(65, begin + 66);
-    const std::int64_t h = block / 1;
+    const std::int64_t begin = 0;
+    const std::int64_t end = 65;
+    const std::int64_t h = block;
     transformer_blocks_attention_backward_2_block(h, begin, end, d_transformer_blocks_attention_out_proj_einsum,
                                                   d_transformer_blocks_attention_copy,
                                                   d_transformer_blocks_attention_einsum);
@@ -6530,18 +6530,18 @@ static void transformer_blocks_attention_forward_5_block_inspect(const std::int6
   }
 }
 
-// 8 blocks of n < 65 of one head, 66 at a time
+// 8 blocks of n < 65 of one head, all at a time
 static void transformer_blocks_attention_forward_5_inspect(const Team& team,
                                                            const real* transformer_blocks_attention_add,
                                                            const real* transformer_blocks_attention_copy,
                                                            real* attention_0,
                                                            real* transformer_blocks_attention_rearrange) {
-  alignas(64) real transformer_blocks_attention_einsum[4290];
+  alignas(64) real transformer_blocks_attention_einsum[4225];
   const std::int64_t last = team.end(8, 1);
   for (std::int64_t block = team.begin(8, 1); block < last; ++block) {
-    const std::int64_t begin = block % 1 * 66;
-    const std::int64_t end = std::min<std::int64_t>(65, begin + 66);
-    const std::int64_t h = block / 1;
+    const std::int64_t begin = 0;
+    const std::int64_t end = 65;
+    const std::int64_t h = block;
     transformer_blocks_attention_forward_3_block(h, begin, end, transformer_blocks_attention_add,
                                                  transformer_blocks_attention_copy,
                                                  transformer_blocks_attention_einsum);
