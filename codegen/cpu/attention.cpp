@@ -23,15 +23,15 @@ Emitted Emitter::attention(const Put& put) {
     for (std::size_t part = 0; part < axes.size() && axes[2].heads[i] != schedule_.parallel; ++part)
       heads[part].push_back(axes[part].heads[i]);
 
-  // Blocks are numbered head after head.
+  // Parts are numbered head after head.
   std::int64_t blocks = (queries + high - 1) / high;
   const bool whole = blocks == 1;  // a head at a time
   Block body{tree::declare("const std::int64_t", "begin",
-                           whole ? integer(0) : binary("%", name("block"), integer(blocks)) * high),
+                           whole ? integer(0) : binary("%", name("part"), integer(blocks)) * high),
              tree::declare("const std::int64_t", "end",
                            whole ? integer(queries) : tree::least(integer(queries), name("begin") + integer(high)))};
   for (std::size_t i = heads[2].size(); i-- > 0;) {
-    Expr which = blocks == 1 ? name("block") : binary("/", name("block"), integer(blocks));
+    Expr which = blocks == 1 ? name("part") : binary("/", name("part"), integer(blocks));
     if (i > 0) which = binary("%", which, integer(extent_of(heads[2][i])));
     body.push_back(tree::declare("const std::int64_t", axis_name(heads[2][i]), which));
     blocks *= extent_of(heads[2][i]);
@@ -82,11 +82,10 @@ Emitted Emitter::attention(const Put& put) {
     end = name("last");
   }
   e.function.body = std::move(stack);
-  e.function.body.push_back(tree::loop("block", begin, binary("<", name("block"), end), 1, std::move(body)));
+  e.function.body.push_back(tree::loop("part", begin, binary("<", name("part"), end), 1, std::move(body)));
   finish(e, called);
-  const std::string at_once = whole ? "all" : fmt::to_string(high);
-  e.function.comment = {fmt::format("{} blocks of {} < {} of one head, {} at a time", blocks,
-                                    axis_name(axes[2].queries), queries, at_once)};
+  e.function.comment = {fmt::format("{} parts: {} of {} < {}, of one head", blocks,
+                                    whole ? "all" : fmt::to_string(high), axis_name(axes[2].queries), queries)};
   return e;
 }
 

@@ -51,7 +51,7 @@ std::string variable(const std::string& declared) {
       "maps", "magnitudes", "scratch", "moment1", "moment2", "velocity", "average", "learning_rate",
       "learning_rate_corrected", "second_correction", "decay", "gradient_scale", "average_kept", "first", "last",
       "begin", "end", "chunk", "partial", "image", "place", "part", "parts", "share", "team", "rest", "mine", "threads",
-      "layer", "pass", "sums", "row", "column", "block"};
+      "layer", "pass", "sums", "row", "column"};
   // Numbered: temporaries, sums, and what is left of an axis.
   const std::string word = declared.substr(0, declared.find_first_of("0123456789"));
   const bool numbered =

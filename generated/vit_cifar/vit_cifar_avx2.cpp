@@ -1446,17 +1446,17 @@ static void transformer_blocks_attention_forward_5_block(const std::int64_t h, c
   }
 }
 
-// 8 blocks of n < 65 of one head, all at a time
+// 8 parts: all of n < 65, of one head
 static void transformer_blocks_attention_forward_5(const Team& team, const real* transformer_blocks_attention_add,
                                                    const real* transformer_blocks_attention_copy,
                                                    real* transformer_blocks_attention_rearrange) {
   alignas(64) real transformer_blocks_attention_einsum[4225];
   alignas(64) real transformer_blocks_attention_divide_scale[65];
   const std::int64_t last = team.end(8, 1);
-  for (std::int64_t block = team.begin(8, 1); block < last; ++block) {
+  for (std::int64_t part = team.begin(8, 1); part < last; ++part) {
     const std::int64_t begin = 0;
     const std::int64_t end = 65;
-    const std::int64_t h = block;
+    const std::int64_t h = part;
     transformer_blocks_attention_forward_3_block(h, begin, end, transformer_blocks_attention_add,
                                                  transformer_blocks_attention_copy,
                                                  transformer_blocks_attention_einsum);
@@ -3255,7 +3255,7 @@ static void transformer_blocks_attention_forward_5_block_train(const std::int64_
   }
 }
 
-// 8 blocks of n < 65 of one head, all at a time
+// 8 parts: all of n < 65, of one head
 static void transformer_blocks_attention_forward_5_train(const Team& team, const std::int64_t image,
                                                          const std::int64_t layer,
                                                          const real* transformer_blocks_attention_add,
@@ -3266,10 +3266,10 @@ static void transformer_blocks_attention_forward_5_train(const Team& team, const
                                                          real* transformer_blocks_attention_rearrange) {
   alignas(64) real transformer_blocks_attention_einsum[4225];
   const std::int64_t last = team.end(8, 1);
-  for (std::int64_t block = team.begin(8, 1); block < last; ++block) {
+  for (std::int64_t part = team.begin(8, 1); part < last; ++part) {
     const std::int64_t begin = 0;
     const std::int64_t end = 65;
-    const std::int64_t h = block;
+    const std::int64_t h = part;
     transformer_blocks_attention_forward_3_block(h, begin, end, transformer_blocks_attention_add,
                                                  transformer_blocks_attention_copy,
                                                  transformer_blocks_attention_einsum);
@@ -6855,7 +6855,7 @@ static void transformer_blocks_attention_backward_5_block(const std::int64_t h, 
   }
 }
 
-// 8 blocks of n < 65 of one head, all at a time
+// 8 parts: all of n < 65, of one head
 static void transformer_blocks_attention_backward_5(const Team& team, const std::int64_t image,
                                                     const std::int64_t layer,
                                                     const real* d_transformer_blocks_attention_out_proj_einsum,
@@ -6867,10 +6867,10 @@ static void transformer_blocks_attention_backward_5(const Team& team, const std:
                                                     const real* transformer_blocks_attention_add) {
   alignas(64) real d_transformer_blocks_attention_einsum[4225];
   const std::int64_t last = team.end(8, 1);
-  for (std::int64_t block = team.begin(8, 1); block < last; ++block) {
+  for (std::int64_t part = team.begin(8, 1); part < last; ++part) {
     const std::int64_t begin = 0;
     const std::int64_t end = 65;
-    const std::int64_t h = block;
+    const std::int64_t h = part;
     transformer_blocks_attention_backward_2_block(h, begin, end, d_transformer_blocks_attention_out_proj_einsum,
                                                   d_transformer_blocks_attention_copy,
                                                   d_transformer_blocks_attention_einsum);
@@ -7877,7 +7877,7 @@ static void transformer_blocks_attention_forward_5_block_input_gradient(const st
   }
 }
 
-// 8 blocks of n < 65 of one head, all at a time
+// 8 parts: all of n < 65, of one head
 static void transformer_blocks_attention_forward_5_input_gradient(const Team& team,
                                                                   const real* transformer_blocks_attention_add,
                                                                   const real* transformer_blocks_attention_copy,
@@ -7885,10 +7885,10 @@ static void transformer_blocks_attention_forward_5_input_gradient(const Team& te
                                                                   real* transformer_blocks_attention_rearrange) {
   alignas(64) real transformer_blocks_attention_einsum[4225];
   const std::int64_t last = team.end(8, 1);
-  for (std::int64_t block = team.begin(8, 1); block < last; ++block) {
+  for (std::int64_t part = team.begin(8, 1); part < last; ++part) {
     const std::int64_t begin = 0;
     const std::int64_t end = 65;
-    const std::int64_t h = block;
+    const std::int64_t h = part;
     transformer_blocks_attention_forward_3_block(h, begin, end, transformer_blocks_attention_add,
                                                  transformer_blocks_attention_copy,
                                                  transformer_blocks_attention_einsum);
@@ -8963,7 +8963,7 @@ static void transformer_blocks_attention_backward_4_block_input_gradient(const s
   }
 }
 
-// 8 blocks of n < 65 of one head, all at a time
+// 8 parts: all of n < 65, of one head
 static void transformer_blocks_attention_backward_5_input_gradient(const Team& team,
                                                                    const real* d_transformer_blocks_attention_out_proj_einsum,
                                                                    const real* d_transformer_blocks_attention_copy,
@@ -8973,10 +8973,10 @@ static void transformer_blocks_attention_backward_5_input_gradient(const Team& t
                                                                    const real* transformer_blocks_attention_add) {
   alignas(64) real d_transformer_blocks_attention_einsum[4225];
   const std::int64_t last = team.end(8, 1);
-  for (std::int64_t block = team.begin(8, 1); block < last; ++block) {
+  for (std::int64_t part = team.begin(8, 1); part < last; ++part) {
     const std::int64_t begin = 0;
     const std::int64_t end = 65;
-    const std::int64_t h = block;
+    const std::int64_t h = part;
     transformer_blocks_attention_backward_2_block(h, begin, end, d_transformer_blocks_attention_out_proj_einsum,
                                                   d_transformer_blocks_attention_copy,
                                                   d_transformer_blocks_attention_einsum);
@@ -9700,7 +9700,7 @@ static void transformer_blocks_attention_forward_5_block_inspect(const std::int6
   }
 }
 
-// 8 blocks of n < 65 of one head, all at a time
+// 8 parts: all of n < 65, of one head
 static void transformer_blocks_attention_forward_5_inspect(const Team& team,
                                                            const real* transformer_blocks_attention_add,
                                                            const real* transformer_blocks_attention_copy,
@@ -9708,10 +9708,10 @@ static void transformer_blocks_attention_forward_5_inspect(const Team& team,
                                                            real* transformer_blocks_attention_rearrange) {
   alignas(64) real transformer_blocks_attention_einsum[4225];
   const std::int64_t last = team.end(8, 1);
-  for (std::int64_t block = team.begin(8, 1); block < last; ++block) {
+  for (std::int64_t part = team.begin(8, 1); part < last; ++part) {
     const std::int64_t begin = 0;
     const std::int64_t end = 65;
-    const std::int64_t h = block;
+    const std::int64_t h = part;
     transformer_blocks_attention_forward_3_block(h, begin, end, transformer_blocks_attention_add,
                                                  transformer_blocks_attention_copy,
                                                  transformer_blocks_attention_einsum);
