@@ -138,45 +138,15 @@ std::optional<Attention> attention_of(const KernelProgram& program, const Kernel
   return found;
 }
 
-namespace {
-
-/// Positions in an order of the scores and the softmax that the kernel at `mix` can take into itself.
-struct Before {
-  std::size_t scores, softmax;
-};
-std::optional<Before> attention_before(const KernelProgram& program, const std::vector<Item>& order, std::size_t mix) {
-  const auto is_kernel = [&](std::size_t at) { return order[at].kernel >= 0; };
-  const auto kernel = [&](std::size_t at) -> const Kernel& {
-    return program.kernels[static_cast<std::size_t>(order[at].kernel)];
-  };
-  // Whether a kernel may as well run right before the mix; `but` does so behind it.
-  const auto can_wait = [&](std::size_t at, std::size_t but) {
-    const std::set<int> made = stored_by(kernel(at)), read = loaded_by(kernel(at));
-    for (std::size_t between = at + 1; between < mix; ++between)
-      if (between != but && (meet(made, tensors_of(kernel(between))) || meet(read, stored_by(kernel(between)))))
-        return false;
-    return true;
-  };
-  for (std::size_t softmax = mix; softmax-- > 1 && is_kernel(softmax);) {
-    if (!meet(stored_by(kernel(softmax)), loaded_by(kernel(mix)))) continue;
-    for (std::size_t scores = softmax; scores-- > 0 && is_kernel(scores);)
-      if (meet(stored_by(kernel(scores)), loaded_by(kernel(softmax))) &&
-          attention_of(program, kernel(scores), kernel(softmax), kernel(mix)) && can_wait(softmax, softmax) &&
-          can_wait(scores, softmax))
-        return Before{scores, softmax};
-  }
-  return {};
-}
-
-}  // namespace
-
 void fuse_attention(KernelProgram& program) {
   std::vector<Kernel>& kernels = program.kernels;
   std::set<int> gone;
   for (std::vector<Item>& order : program.order)
     for (std::size_t i = 2; i < order.size(); ++i) {
-      if (order[i].kernel < 0) continue;
-      const std::optional<Before> before = attention_before(program, order, i);
+      const std::optional<BeforeMix> before =
+          attention_before(program, order, i, [&](const Kernel& scores, const Kernel& softmax, const Kernel& mix) {
+            return attention_of(program, scores, softmax, mix).has_value();
+          });
       if (!before) continue;
       const int a = order[before->scores].kernel, b = order[before->softmax].kernel, c = order[i].kernel;
       auto kernel = [&](int k) -> Kernel& { return kernels[static_cast<std::size_t>(k)]; };

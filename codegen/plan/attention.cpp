@@ -179,29 +179,6 @@ bool independent(const Kernel& a, const Kernel& b) {
   return apart;
 }
 
-/// Where in the running order the scores and the softmax of a product stand, if that is attention; what runs between
-/// them and it, as the values that it weighs, may as well run before them.
-std::optional<std::pair<std::size_t, std::size_t>> attention_before(const KernelProgram& program,
-                                                                    const std::vector<Item>& order, std::size_t mix) {
-  const auto kernel = [&](std::size_t at) -> const Kernel& {
-    return program.kernels[static_cast<std::size_t>(order[at].kernel)];
-  };
-  if (order[mix].kernel < 0 || !is_product_of_image(kernel(mix))) return {};
-  const auto can_wait = [&](std::size_t at, std::size_t but) {
-    for (std::size_t between = at + 1; between < mix; ++between)
-      if (between != but && !independent(kernel(at), kernel(between))) return false;
-    return true;
-  };
-  for (std::size_t softmax = mix; softmax-- > 1 && order[softmax].kernel >= 0;) {
-    if (independent(kernel(softmax), kernel(mix))) continue;
-    for (std::size_t scores = softmax; scores-- > 0 && order[scores].kernel >= 0;)
-      if (!independent(kernel(scores), kernel(softmax)) && axes_of(kernel(scores), kernel(softmax), kernel(mix)) &&
-          can_wait(softmax, softmax) && can_wait(scores, softmax))
-        return std::pair{scores, softmax};
-  }
-  return {};
-}
-
 /// How far apart the scores of two queries lie.
 std::int64_t reals_of_query(const std::vector<Layout>& layouts, const Kernel& scores) {
   const Access& to = scores.steps[1].stores[0].to;
@@ -209,6 +186,29 @@ std::int64_t reals_of_query(const std::vector<Layout>& layouts, const Kernel& sc
 }
 
 }  // namespace
+
+std::optional<BeforeMix> attention_before(const KernelProgram& program, const std::vector<Item>& order, std::size_t mix,
+                                          const IsAttention& is_attention) {
+  const auto is_kernel = [&](std::size_t at) { return order[at].kernel >= 0; };
+  const auto kernel = [&](std::size_t at) -> const Kernel& {
+    return program.kernels[static_cast<std::size_t>(order[at].kernel)];
+  };
+  // Whether a kernel may as well run right before the mix; `but` does so behind it.
+  const auto can_wait = [&](std::size_t at, std::size_t but) {
+    for (std::size_t between = at + 1; between < mix; ++between)
+      if (between != but && !independent(kernel(at), kernel(between))) return false;
+    return true;
+  };
+  if (!is_kernel(mix)) return {};
+  for (std::size_t softmax = mix; softmax-- > 1 && is_kernel(softmax);) {
+    if (independent(kernel(softmax), kernel(mix))) continue;
+    for (std::size_t scores = softmax; scores-- > 0 && is_kernel(scores);)
+      if (!independent(kernel(scores), kernel(softmax)) && is_attention(kernel(scores), kernel(softmax), kernel(mix)) &&
+          can_wait(softmax, softmax) && can_wait(scores, softmax))
+        return BeforeMix{scores, softmax};
+  }
+  return {};
+}
 
 bool attends(const Kernel& kernel) { return kernel.fused.size() == 2 && !kernel.across_batch; }
 
@@ -221,9 +221,11 @@ void attend_in_blocks(KernelProgram& program) {
   const auto kernel = [&](int k) -> Kernel& { return program.kernels[static_cast<std::size_t>(k)]; };
   for (std::vector<Item>& order : program.order)
     for (std::size_t i = 2; i < order.size(); ++i) {
-      const std::optional<std::pair<std::size_t, std::size_t>> before = attention_before(program, order, i);
+      const std::optional<BeforeMix> before = attention_before(
+          program, order, i,
+          [](const Kernel& s, const Kernel& w, const Kernel& m) { return is_product_of_image(m) && axes_of(s, w, m); });
       if (!before) continue;
-      const int scores = order[before->first].kernel, softmax = order[before->second].kernel, mix = order[i].kernel;
+      const int scores = order[before->scores].kernel, softmax = order[before->softmax].kernel, mix = order[i].kernel;
       // What no other kernel touches needs no place in memory.
       const auto inside = [&](int tensor) {
         bool found = program.tensors[static_cast<std::size_t>(tensor)].storage == Storage::scratch;
@@ -246,8 +248,8 @@ void attend_in_blocks(KernelProgram& program) {
       }
       kernel(mix).fused = {kernel(scores), kernel(softmax)};
       gone.insert({scores, softmax});
-      order.erase(order.begin() + static_cast<std::ptrdiff_t>(before->second));
-      order.erase(order.begin() + static_cast<std::ptrdiff_t>(before->first));
+      order.erase(order.begin() + static_cast<std::ptrdiff_t>(before->softmax));
+      order.erase(order.begin() + static_cast<std::ptrdiff_t>(before->scores));
       i -= 2;
     }
   remove_kernels(program, gone);

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -159,6 +161,15 @@ bool copies_factors(const std::vector<Layout>& layouts, const Kernel& kernel);
 /// Has such weight gradients, of single precision, add up the gradients of the biases beside them, while they copy what
 /// both are made of.
 void sum_biases_with_weights(KernelProgram& program);
+/// Positions in a running order of the scores and the softmax whose weights the product at `mix` takes, if a back end
+/// says that the three are attention; what runs between them and it, as the values that it weighs, may as well run
+/// before them.
+struct BeforeMix {
+  std::size_t scores, softmax;
+};
+using IsAttention = std::function<bool(const Kernel& scores, const Kernel& softmax, const Kernel& mix)>;
+std::optional<BeforeMix> attention_before(const KernelProgram& program, const std::vector<Item>& order, std::size_t mix,
+                                          const IsAttention& is_attention);
 /// Scores, their softmax and what it weighs become one kernel where the scores of an image are larger than near memory:
 /// it goes by blocks of queries of one head, whose scores lie on the stack. The last one takes up the other two.
 void attend_in_blocks(KernelProgram& program);
