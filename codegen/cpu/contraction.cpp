@@ -98,7 +98,7 @@ Block Emitter::tiles(const std::vector<int>& axes, std::size_t depth, Tile& tile
     return {tree::loop(axis_name(a), name("begin"), tree::binary("<", name(axis_name(a)), name("end")), span,
                        std::move(body))};
   }
-  if (full > span) {
+  if (full > span || (full == span && own_first)) {
     set(a, name(axis_name(a)));
     Block body = inside({points, 0});
     Expr first = integer(0), limit = integer(full);
@@ -142,7 +142,7 @@ void Emitter::for_points(const Tile& tile, const std::function<void()>& f, std::
 void Emitter::one_tile(Block& b, const Tile& tile) {
   if (by_tiles()) {
     constexpr std::int64_t few_steps = 16;  // the results of a tile of more have the time of the next one to be stored
-    if (depth() <= few_steps * whole_steps(kernel_.product.factors, 1)) fetch_results(b, tile);
+    if (has_time() || depth() <= few_steps * whole_steps(kernel_.product.factors, 1)) fetch_results(b, tile);
     product_by_tiles(b, tile);
     return;
   }
@@ -268,7 +268,7 @@ void Emitter::fetch_next_rows(Block& b) {
 }
 
 bool Emitter::fetched_by_tile(const Access& access) const {
-  if (by_tiles() || target_.lanes == 1 || lane_step(access) != 1) return false;
+  if (!has_time() || target_.lanes == 1 || lane_step(access) != 1) return false;
   const Access right = factor(true).access;
   return access.tensor != right.tensor || access.index != right.index;
 }

@@ -80,11 +80,11 @@ class File {
       out += fmt::format("\n{}", embedded("cpu/simd/group.h"));
     if (ranges::contains(further, "pack") || kernels_.find("v_copy_transposed") != std::string::npos)
       out += fmt::format("\n{}", embedded("cpu/simd/transpose.h"));
+    const bool gradients = kernels_.find("g_gradient") != std::string::npos;
+    if (gradients || ranges::contains(further, "tiles_products") || kernels_.find("v_fetch") != std::string::npos)
+      out += fmt::format("\n{}", embedded("cpu/simd/fetch.h"));
     for (const std::string& part : further) out += fmt::format("\n{}", embedded(fmt::format("cpu/simd/{}.h", part)));
     if (shares_) out += fmt::format("\n{}", embedded("cpu/simd/team.h"));
-    const bool gradients = kernels_.find("g_gradient") != std::string::npos;
-    if (gradients || kernels_.find("v_fetch") != std::string::npos)
-      out += fmt::format("\n{}", embedded("cpu/simd/fetch.h"));
     if (gradients) out += fmt::format("\n{}", embedded("cpu/simd/gradient.h"));
     out += "\n// ---- tables ----\n";
     out += tables_;
@@ -112,11 +112,11 @@ class File {
     std::vector<std::string> all;
     const bool bf16 = has_products_of(Element::bf16), int8 = has_products_of(Element::int8);
     if (bf16) {
-      if (vectors == "avx512") all.push_back(target_.tiles ? "narrow_bf16" : "narrow_avx512");
+      if (vectors == "avx512") all.push_back(target_.tile_rows ? "narrow_bf16" : "narrow_avx512");
       all.insert(all.end(), {"bf16", "bf16_" + vectors});
       if (target_.name == "amx")
         all.insert(all.end(), {"tiles", "amx", "bf16_amx", "tiles_products"});
-      else if (target_.tiles)
+      else if (target_.tile_rows)
         all.insert(all.end(), {"tiles", "dot", "tiles_products"});
     }
     if (int8) {
@@ -131,7 +131,7 @@ class File {
     if (ranges::any_of(packed_.entries,
                        [](const PackedEntry& e) { return e.element == Element::real && e.packing == Packing::panels; }))
       all.push_back("pack");
-    if (bf16 && packed_.reals) all.push_back(target_.tiles ? "pack_tiles" : "pack_bf16");
+    if (bf16 && packed_.reals) all.push_back(target_.tile_rows ? "pack_tiles" : "pack_bf16");
     return all;
   }
 

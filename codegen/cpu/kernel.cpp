@@ -138,7 +138,7 @@ int Emitter::axis_to_split() const {
   for (int a : axes) {
     if (a < 0 || a == schedule_.parallel || a == vector_) continue;
     const std::int64_t extent = extent_[static_cast<std::size_t>(a)];
-    if (extent > rows_of_tile(a) * 2 - 1 && stores_everywhere_along(a) &&
+    if (2 * extent > 3 * rows_of_tile(a) && stores_everywhere_along(a) &&
         (widest < 0 || extent > extent_[static_cast<std::size_t>(widest)]))
       widest = a;
   }

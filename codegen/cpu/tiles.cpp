@@ -58,7 +58,8 @@ Block Emitter::before_tiles() {
 
 void Emitter::pack_left(Block& b, std::int64_t rows) {
   const Factor left = factor(false);
-  b.push_back(tree::declare("alignas(64) bf16", fmt::format("rows[{}]", tile_side * whole_depth()), nullptr));
+  b.push_back(
+      tree::declare("alignas(64) bf16", fmt::format("rows[{}]", std::max(rows, tile_side) * whole_depth()), nullptr));
   b.push_back(
       tree::evaluate(call("t_pack_left", {address(left.access, false), integer(left.across), integer(left.along),
                                           integer(rows), integer(depth()), name("rows"), integer(whole_depth())})));
@@ -93,10 +94,11 @@ void Emitter::product_by_tiles(Block& b, const Tile& tile) {
   Expr ahead = name("nullptr");
   std::int64_t lines = 0;
   if (const int r = kernel_.product.rows; !packs_right() && r >= 0) {
-    const std::int64_t blocks = whole_tiles(extent_[static_cast<std::size_t>(r)]) / tile_side;
+    const std::int64_t high = schedule_.tile[static_cast<std::size_t>(r)];
+    const std::int64_t blocks = (extent_[static_cast<std::size_t>(r)] + high - 1) / high;
     lines = (tile_side + blocks - 1) / blocks;
     ahead = panel + integer(tile_side * panel_depth(kernel_.product.factors, depth())) +
-            this->along(r, lines * whole_depth() / tile_side);
+            this->along(r, lines * whole_depth() / high);
   }
   b.push_back(tree::declare(kernel_.product.factors == Element::int8 ? "alignas(64) std::int32_t" : "alignas(64) real",
                             fmt::format("sums[{}]", down.points * tile_side), nullptr));

@@ -103,7 +103,7 @@ std::string isa_choice(const ModelFiles& m) {
     std::string test;
     if (n == "avx2") test = "__builtin_cpu_supports(\"avx2\") && __builtin_cpu_supports(\"fma\")";
     if (n.starts_with("avx512") || n == "amx") test = avx512;
-    if (m.targets[i].tiles) test += " &&\n             __builtin_cpu_supports(\"avx512bf16\")";
+    if (m.targets[i].tile_rows) test += " &&\n             __builtin_cpu_supports(\"avx512bf16\")";
     if (n == "avx512_vnni") test += " &&\n             __builtin_cpu_supports(\"avx512vnni\")";
     if (n == "amx")
       test +=

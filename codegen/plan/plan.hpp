@@ -20,8 +20,8 @@ struct Target {
   int accumulators = 4;               ///< vector registers that a tile of sums may hold
   std::vector<int> columns{4, 2, 1};  ///< vectors across the tile of a matrix product, the best first
   int product_sums = 8;               ///< vector registers that such a tile may hold
-  bool tiles = false;                 ///< products of bf16 are computed in tiles of 32 rows, columns and in depth
-  std::string processor = "x86_64";   ///< that runs it, by the macro of its compilers: __x86_64__; scalar runs on all
+  std::int64_t tile_rows = 0;  ///< products of bf16 are computed in tiles: of so many rows at most; 0: they are not
+  std::string processor = "x86_64";  ///< that runs it, by the macro of its compilers: __x86_64__; scalar runs on all
   std::map<std::int64_t, int>
       tuned_vectors{};  ///< by a product's columns: the best of `columns`, where it was measured
   /// By a product's rows and the vectors of its tiles: their rows, likewise.
@@ -29,9 +29,9 @@ struct Target {
 };
 inline const std::vector<Target> cpu_targets{
     {"scalar", 1, 8, {4, 2, 1}, 8}, {"avx2", 8, 12, {2, 3, 1}, 12}, {"avx512", 16, 24, {3, 4, 2, 1}, 27}};
-inline const Target amx_target{"amx", 16, 24, {3, 4, 2, 1}, 27, true};
+inline const Target amx_target{"amx", 16, 24, {3, 4, 2, 1}, 27, 32};
 /// For products of bf16: by vdpbf16ps and by AMX. Everything else is AVX-512.
-inline const std::vector<Target> bf16_targets{{"avx512_bf16", 16, 24, {3, 4, 2, 1}, 27, true}, amx_target};
+inline const std::vector<Target> bf16_targets{{"avx512_bf16", 16, 24, {3, 4, 2, 1}, 27, 36}, amx_target};
 /// For products of int8: by vpdpbusd and by AMX.
 inline const std::vector<Target> int8_targets{{"avx512_vnni", 16, 24, {3, 4, 2, 1}, 27}, amx_target};
 inline constexpr std::int64_t tile_side = 32;

@@ -284,7 +284,7 @@ bool sums_along_one_axis(const Kernel& product) {
 }
 
 bool by_tiles(Element factors, const Target& target) {
-  return factors == Element::int8 || (target.tiles && factors == Element::bf16);
+  return factors == Element::int8 || (target.tile_rows && factors == Element::bf16);
 }
 
 bool by_tiles(const Kernel& kernel, const Target& target) {
@@ -299,6 +299,13 @@ int columns_of(const Target& target, std::int64_t columns, Element factors) {
   for (int vectors : target.columns)
     if (columns >= vectors * target.lanes) return vectors;
   return 1;
+}
+
+/// Rows of tiles. A few that 32 leave over would be a slow tile of their own: the others take them up, where they may
+/// hold `most`.
+std::int64_t tile_rows(std::int64_t rows, std::int64_t most) {
+  const std::int64_t tiles = rows / tile_side, over = rows % tile_side;
+  return tiles > 0 && over <= most - tile_side ? (rows + tiles - 1) / tiles : tile_side;
 }
 
 Schedule product_schedule(const KernelProgram& program, const std::vector<Layout>& layouts, const Kernel& kernel,
@@ -322,9 +329,10 @@ Schedule product_schedule(const KernelProgram& program, const std::vector<Layout
   if (p.rows >= 0) {
     const std::int64_t rows = size_of(kernel, p.rows);
     const auto tuned = target.tuned_rows.find({rows, vectors});
-    s.tile[static_cast<std::size_t>(p.rows)] = tiles                              ? tile_side
-                                               : tuned != target.tuned_rows.end() ? tuned->second
-                                                                                  : best_rows(rows, most, vectors);
+    s.tile[static_cast<std::size_t>(p.rows)] =
+        tiles                              ? tile_rows(rows, p.factors == Element::bf16 ? target.tile_rows : tile_side)
+        : tuned != target.tuned_rows.end() ? tuned->second
+                                           : best_rows(rows, most, vectors);
   }
   for (std::size_t a = 0; a < kernel.axes.size() && s.parallel < 0; ++a)
     if (!kernel.axes[a].inner && !kernel.axes[a].dim.known()) s.parallel = static_cast<int>(a);

@@ -403,6 +403,31 @@ static void v_copy_transposed(const real* from, std::int64_t from_row, real* to,
   }
 }
 
+// What lies in far memory is asked for before it is read.
+/// The line that holds element `at`, which may lie behind the array: then it is asked for in vain.
+template <int nearness = 2, class T>
+[[maybe_unused]] static inline void v_fetch_line(const T* first, std::int64_t at) {
+#if defined(__GNUC__)
+  const auto address = reinterpret_cast<std::uintptr_t>(first) + static_cast<std::uintptr_t>(at) * sizeof(T);
+  __builtin_prefetch(reinterpret_cast<const void*>(address), 0, nearness);
+#else
+  (void)first, (void)at;
+#endif
+}
+/// The same, to the nearest cache.
+template <class T>
+[[maybe_unused]] static inline void v_fetch_near(const T* first, std::int64_t at) {
+  v_fetch_line<3>(first, at);
+}
+/// Lines in order, which a matrix product is going to go through in strides; none of what would take up more than half
+/// of a second cache.
+template <class T>
+[[maybe_unused]] static inline void v_fetch(const T* first, std::int64_t count) {
+  constexpr std::int64_t line = 64 / sizeof(T);
+  if (count * static_cast<std::int64_t>(sizeof(T)) > tessera_second_cache() / 2) return;
+  for (std::int64_t i = 0; i < count; i += line) v_fetch_line(first, i);
+}
+
 // Matrix products read a weight, [columns, depth], from panels: [columns / width][depth][width].
 /// Copies rows of a weight, `first` up to `last`, into panels of `width` columns; the last panel is filled up with
 /// zeros.
@@ -497,31 +522,6 @@ struct Team {
   const std::int64_t each = batch / count;
   if (rest) return {each * count, batch, mine, count};
   return {each * mine, each * (mine + 1), 0, 1};
-}
-
-// What lies in far memory is asked for before it is read.
-/// The line that holds element `at`, which may lie behind the array: then it is asked for in vain.
-template <int nearness = 2, class T>
-[[maybe_unused]] static inline void v_fetch_line(const T* first, std::int64_t at) {
-#if defined(__GNUC__)
-  const auto address = reinterpret_cast<std::uintptr_t>(first) + static_cast<std::uintptr_t>(at) * sizeof(T);
-  __builtin_prefetch(reinterpret_cast<const void*>(address), 0, nearness);
-#else
-  (void)first, (void)at;
-#endif
-}
-/// The same, to the nearest cache.
-template <class T>
-[[maybe_unused]] static inline void v_fetch_near(const T* first, std::int64_t at) {
-  v_fetch_line<3>(first, at);
-}
-/// Lines in order, which a matrix product is going to go through in strides; none of what would take up more than half
-/// of a second cache.
-template <class T>
-[[maybe_unused]] static inline void v_fetch(const T* first, std::int64_t count) {
-  constexpr std::int64_t line = 64 / sizeof(T);
-  if (count * static_cast<std::int64_t>(sizeof(T)) > tessera_second_cache() / 2) return;
-  for (std::int64_t i = 0; i < count; i += line) v_fetch_line(first, i);
 }
 
 // Weight gradients: sums of products of two activations over the tokens of an image.

@@ -1,8 +1,10 @@
 // What --precision bf16 makes of a plan, and which options it gets along with.
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "codegen/driver.hpp"
@@ -24,11 +26,12 @@ using codegen::Precision;
 
 using Vit = models::Vit<{.image = 32, .patch = 4, .width = 48, .heads = 3, .depth = 2, .classes = 10}>;
 
-Plan plan(Precision precision, const graph::Graph& graph = codegen::differentiate(trace<Vit>("vit"), false)) {
+Plan plan(Precision precision, const graph::Graph& graph = codegen::differentiate(trace<Vit>("vit"), false),
+          const std::vector<codegen::Target>& targets = codegen::cpu_targets) {
   codegen::KernelProgram program = codegen::lower(
       codegen::bring_columns_innermost(codegen::recompute(codegen::simplify(codegen::decompose(graph)))), "program");
   program.precision = precision;
-  return codegen::make_plan(std::move(program), codegen::cpu_targets);
+  return codegen::make_plan(std::move(program), targets);
 }
 
 const codegen::Tensor& tensor(const Plan& plan, const std::string& name) {
@@ -74,6 +77,21 @@ TEST(Precision, WhatBackwardNeedsOfEachLayerIsKeptOnceAndAsBf16WhereAProductRead
   EXPECT_EQ(tensor(planned, "blocks.{}.attn.divide").slots, 1);
   EXPECT_EQ(tensor(planned, "blocks.{}.attn.divide.bf16").slots, 2);
   EXPECT_LT(planned.scratch.per_batch, plan(Precision::fp32).scratch.per_batch * 0.85);
+}
+
+TEST(Precision, ARowThatTilesLeaveOverIsTakenUpWhereTheyAreNoHardware) {
+  const Plan planned = plan(Precision::bf16, codegen::subgraph(trace<Vit>("vit"), {"outputs"}), codegen::bf16_targets);
+  std::map<std::string, std::set<std::pair<std::int64_t, std::int64_t>>> tiles;  // rows of a product, of its tiles
+  for (const auto& [target, schedules] : planned.schedules)
+    for (std::size_t i = 0; i < schedules.size(); ++i) {
+      const Kernel& k = planned.program.kernels[i];
+      if (k.product.rows < 0 || k.product.factors != codegen::Element::bf16) continue;
+      const auto rows = static_cast<std::size_t>(k.product.rows);
+      tiles[target].insert({k.axes[rows].dim.value(), schedules[i].tile[rows]});
+    }
+  using Tiles = std::set<std::pair<std::int64_t, std::int64_t>>;
+  EXPECT_EQ(tiles["avx512_bf16"], (Tiles{{64, 32}, {65, 33}}));
+  EXPECT_EQ(tiles["amx"], (Tiles{{64, 32}, {65, 32}}));
 }
 
 TEST(Precision, ProductsWithAParameterReadRowsOfInt8AndTheirScales) {

@@ -80,6 +80,9 @@ static inline void t_transpose(__m512i (&row)[16]) {
     t_accumulate_whole(add, left, left_stride, panel, depth, to, stride);
     return;
   }
+  if (add)
+    for (std::int64_t row = 0; row < rows; ++row)
+      for (std::int64_t column = 0; column < columns; column += lanes) v_fetch_line(to, row * stride + column);
   alignas(64) real sums[t_rows * t_columns];
   t_product(sums, rows, columns, left, left_stride, panel, depth, nullptr, 0);
   for (std::int64_t row = 0; row < rows; ++row)
@@ -99,7 +102,8 @@ static void t_gradient(std::int64_t begin, std::int64_t end, const Group& group,
                        std::int64_t left_image, std::int64_t left_across, std::int64_t left_along, const bf16* right,
                        std::int64_t right_image, std::int64_t right_along, real* to, std::int64_t to_row) {
   constexpr std::int64_t even = depth + depth % 2, together = even < 512 ? 1024 / even : 1, most_rows = 128;
-  constexpr std::int64_t stride = t_whole(even * together) + t_depth;
+  // Rows are filled up where they end; an odd number of lines each, so that few of them meet in a set of the cache.
+  constexpr std::int64_t stride = t_whole(even * (together - 1) + t_whole(depth)) | t_depth;
   alignas(64) bf16 rows[most_rows * stride], panel[stride * t_columns];
   for (std::int64_t first = begin; first < end; first += most_rows) {
     const std::int64_t high = std::min(most_rows, end - first);
@@ -107,7 +111,7 @@ static void t_gradient(std::int64_t begin, std::int64_t end, const Group& group,
     for (std::int64_t image = 0, images = 0; image < group.images; image += images) {
       while (group.at(chunk + 1) <= image) ++chunk;
       images = std::min(together, group.at(chunk + 1) - image);
-      const std::int64_t deep = t_whole(images * even);
+      const std::int64_t deep = t_filled(images * even);
       for (std::int64_t i = 0; i < images; ++i)
         t_pack_left(left + (image + i) * left_image + first * left_across, left_across, left_along, high, depth,
                     rows + i * even, stride);
