@@ -1,6 +1,6 @@
 // Products of bf16 by AMX.
 /// To so many products sums are filled up with zeros.
-static constexpr std::int64_t t_filled(std::int64_t depth) { return t_whole(depth); }
+[[maybe_unused]] static constexpr std::int64_t t_filled(std::int64_t depth) { return t_whole(depth); }
 
 /// One step of 32 products for each sum of up to 32 rows and 32 columns.
 __attribute__((always_inline)) static inline void t_step(std::int64_t rows, std::int64_t columns, const bf16* left,
