@@ -99,8 +99,10 @@ class Emitter : Values {
   /// follow from what earlier steps have reduced it to.
   std::set<int> of_rows(std::size_t first, std::size_t end);
   std::string name_of_row_value(int e) const;
-  /// Whether the steps from `first` to before `end` reduce nothing and read what all rows share: with registers for two
-  /// rows it is read once for both.
+  /// How many rows go together through a sweep that reads what they share once for all of them: so many that what is
+  /// needed of each, by registers, leaves half of these to the sweep.
+  int rows_together(std::size_t row_values) const;
+  /// Whether the steps from `first` to before `end` reduce nothing and read what all rows share.
   bool shares_loads(std::size_t first, std::size_t end) const;
   void each_load(int e, const std::function<void(const Access&)>& visit) const;
   /// What the steps before `end` read of each row, side by side along the lanes.

@@ -138,10 +138,12 @@ tree::Statement Emitter::sweeps_over_rows(const std::vector<std::pair<std::size_
     for (int e : made)
       body.push_back(tree::declare("real", fmt::format("{}s[{}]", name_of_row_value(e), rows_at_once_), nullptr));
     Expr begin = top;
-    if (target_.accumulators > 16 && shares_loads(sweeps[w].first, sweeps[w].second)) {  // once for two rows
-      const Expr last = tree::binary("-", bottom, integer(1));
-      body.push_back(tree::loop(axis_name(row_axis_), top, tree::binary("<", row, last), 2, sweep_over(w, 2)));
-      begin = tree::binary("-", bottom, tree::binary("%", tree::binary("-", bottom, top), integer(2)));
+    const int together = shares_loads(sweeps[w].first, sweeps[w].second) ? rows_together(needs[w].size()) : 1;
+    if (together > 1) {  // what rows share is read once for all of these
+      const Expr last = tree::binary("-", bottom, integer(together - 1));
+      body.push_back(
+          tree::loop(axis_name(row_axis_), top, tree::binary("<", row, last), together, sweep_over(w, together)));
+      begin = tree::binary("-", bottom, tree::binary("%", tree::binary("-", bottom, top), integer(together)));
       set(row_axis_, row);
     }
     // While the second sweep goes by a row, what the first one is going to read of a later row comes near.
@@ -157,6 +159,15 @@ tree::Statement Emitter::sweeps_over_rows(const std::vector<std::pair<std::size_
   }
   row_values_.clear();
   return tree::loop("top", first, tree::binary("<", top, limit), static_cast<int>(rows_at_once_), std::move(body));
+}
+
+int Emitter::rows_together(std::size_t row_values) const {
+  const std::size_t registers = target_.accumulators > 16 ? 32 : 16;
+  for (int rows : {4, 2})
+    if (static_cast<std::int64_t>(rows) <= rows_at_once_ &&
+        static_cast<std::size_t>(rows) * row_values <= registers / 2)
+      return rows;
+  return 1;
 }
 
 bool Emitter::shares_loads(std::size_t first, std::size_t end) const {

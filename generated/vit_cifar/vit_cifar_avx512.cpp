@@ -1029,11 +1029,15 @@ static void transformer_blocks_norm1_forward(const real* transformer_blocks_carr
       const vec t18 = v_rsqrt_one(t17);
       of_row10s[n - top] = v_one(t18);
     }
-    for (std::int64_t n = top; n < bottom - 1; n += 2) {
+    for (std::int64_t n = top; n < bottom - 3; n += 4) {
       const vec of_row3 = v_set(of_row3s[n - top]);
       const vec of_row10 = v_set(of_row10s[n - top]);
       const vec of_row3_1 = v_set(of_row3s[n - top + 1]);
       const vec of_row10_1 = v_set(of_row10s[n - top + 1]);
+      const vec of_row3_2 = v_set(of_row3s[n - top + 2]);
+      const vec of_row10_2 = v_set(of_row10s[n - top + 2]);
+      const vec of_row3_3 = v_set(of_row3s[n - top + 3]);
+      const vec of_row10_3 = v_set(of_row10s[n - top + 3]);
       for (std::int64_t d = 0; d < 256; d += 16) {
         const vec x19 = v_load(transformer_blocks_carry + (n * 256 + d));
         const vec t20 = v_sub(x19, of_row3);
@@ -1047,19 +1051,29 @@ static void transformer_blocks_norm1_forward(const real* transformer_blocks_carr
         const vec t27 = v_mul(t26, of_row10_1);
         const vec t28 = v_fma(t27, x22, x23);
         v_store(transformer_blocks_norm1_add + (n * 256 + d + 256), t28);
+        const vec x29 = v_load(transformer_blocks_carry + (n * 256 + d + 512));
+        const vec t30 = v_sub(x29, of_row3_2);
+        const vec t31 = v_mul(t30, of_row10_2);
+        const vec t32 = v_fma(t31, x22, x23);
+        v_store(transformer_blocks_norm1_add + (n * 256 + d + 512), t32);
+        const vec x33 = v_load(transformer_blocks_carry + (n * 256 + d + 768));
+        const vec t34 = v_sub(x33, of_row3_3);
+        const vec t35 = v_mul(t34, of_row10_3);
+        const vec t36 = v_fma(t35, x22, x23);
+        v_store(transformer_blocks_norm1_add + (n * 256 + d + 768), t36);
       }
     }
-    for (std::int64_t n = bottom - (bottom - top) % 2; n < bottom; ++n) {
+    for (std::int64_t n = bottom - (bottom - top) % 4; n < bottom; ++n) {
       const vec of_row3 = v_set(of_row3s[n - top]);
       const vec of_row10 = v_set(of_row10s[n - top]);
       for (std::int64_t d = 0; d < 256; d += 16) {
-        const vec x29 = v_load(transformer_blocks_carry + (n * 256 + d));
-        const vec t30 = v_sub(x29, of_row3);
-        const vec t31 = v_mul(t30, of_row10);
-        const vec x32 = v_load(transformer_blocks_norm1_weight + d);
-        const vec x33 = v_load(transformer_blocks_norm1_bias + d);
-        const vec t34 = v_fma(t31, x32, x33);
-        v_store(transformer_blocks_norm1_add + (n * 256 + d), t34);
+        const vec x37 = v_load(transformer_blocks_carry + (n * 256 + d));
+        const vec t38 = v_sub(x37, of_row3);
+        const vec t39 = v_mul(t38, of_row10);
+        const vec x40 = v_load(transformer_blocks_norm1_weight + d);
+        const vec x41 = v_load(transformer_blocks_norm1_bias + d);
+        const vec t42 = v_fma(t39, x40, x41);
+        v_store(transformer_blocks_norm1_add + (n * 256 + d), t42);
       }
     }
   }
@@ -2039,11 +2053,15 @@ static void transformer_blocks_attention_out_proj_forward_2(const real* transfor
       const vec t50 = v_rsqrt_one(t49);
       of_row14s[n - top] = v_one(t50);
     }
-    for (std::int64_t n = top; n < bottom - 1; n += 2) {
+    for (std::int64_t n = top; n < bottom - 3; n += 4) {
       const vec of_row7 = v_set(of_row7s[n - top]);
       const vec of_row14 = v_set(of_row14s[n - top]);
       const vec of_row7_1 = v_set(of_row7s[n - top + 1]);
       const vec of_row14_1 = v_set(of_row14s[n - top + 1]);
+      const vec of_row7_2 = v_set(of_row7s[n - top + 2]);
+      const vec of_row14_2 = v_set(of_row14s[n - top + 2]);
+      const vec of_row7_3 = v_set(of_row7s[n - top + 3]);
+      const vec of_row14_3 = v_set(of_row14s[n - top + 3]);
       for (std::int64_t d = 0; d < 256; d += 16) {
         const vec x51 = v_load(transformer_blocks_carry + (n * 256 + d));
         const vec x52 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
@@ -2066,24 +2084,42 @@ static void transformer_blocks_attention_out_proj_forward_2(const real* transfor
         const vec t66 = v_mul(t65, of_row14_1);
         const vec t67 = v_fma(t66, x58, x59);
         v_store(transformer_blocks_norm2_add + (n * 256 + d + 256), t67);
+        const vec x68 = v_load(transformer_blocks_carry + (n * 256 + d + 512));
+        const vec x69 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 512));
+        const vec t70 = v_add(x69, x53);
+        const vec t71 = v_add(x68, t70);
+        v_store(transformer_blocks_add + (n * 256 + d + 512), t71);
+        const vec t72 = v_sub(t71, of_row7_2);
+        const vec t73 = v_mul(t72, of_row14_2);
+        const vec t74 = v_fma(t73, x58, x59);
+        v_store(transformer_blocks_norm2_add + (n * 256 + d + 512), t74);
+        const vec x75 = v_load(transformer_blocks_carry + (n * 256 + d + 768));
+        const vec x76 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 768));
+        const vec t77 = v_add(x76, x53);
+        const vec t78 = v_add(x75, t77);
+        v_store(transformer_blocks_add + (n * 256 + d + 768), t78);
+        const vec t79 = v_sub(t78, of_row7_3);
+        const vec t80 = v_mul(t79, of_row14_3);
+        const vec t81 = v_fma(t80, x58, x59);
+        v_store(transformer_blocks_norm2_add + (n * 256 + d + 768), t81);
       }
     }
-    for (std::int64_t n = bottom - (bottom - top) % 2; n < bottom; ++n) {
+    for (std::int64_t n = bottom - (bottom - top) % 4; n < bottom; ++n) {
       const vec of_row7 = v_set(of_row7s[n - top]);
       const vec of_row14 = v_set(of_row14s[n - top]);
       for (std::int64_t d = 0; d < 256; d += 16) {
-        const vec x68 = v_load(transformer_blocks_carry + (n * 256 + d));
-        const vec x69 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
-        const vec x70 = v_load(transformer_blocks_attention_out_proj_bias + d);
-        const vec t71 = v_add(x69, x70);
-        const vec t72 = v_add(x68, t71);
-        v_store(transformer_blocks_add + (n * 256 + d), t72);
-        const vec t73 = v_sub(t72, of_row7);
-        const vec t74 = v_mul(t73, of_row14);
-        const vec x75 = v_load(transformer_blocks_norm2_weight + d);
-        const vec x76 = v_load(transformer_blocks_norm2_bias + d);
-        const vec t77 = v_fma(t74, x75, x76);
-        v_store(transformer_blocks_norm2_add + (n * 256 + d), t77);
+        const vec x82 = v_load(transformer_blocks_carry + (n * 256 + d));
+        const vec x83 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
+        const vec x84 = v_load(transformer_blocks_attention_out_proj_bias + d);
+        const vec t85 = v_add(x83, x84);
+        const vec t86 = v_add(x82, t85);
+        v_store(transformer_blocks_add + (n * 256 + d), t86);
+        const vec t87 = v_sub(t86, of_row7);
+        const vec t88 = v_mul(t87, of_row14);
+        const vec x89 = v_load(transformer_blocks_norm2_weight + d);
+        const vec x90 = v_load(transformer_blocks_norm2_bias + d);
+        const vec t91 = v_fma(t88, x89, x90);
+        v_store(transformer_blocks_norm2_add + (n * 256 + d), t91);
       }
     }
   }
@@ -2693,11 +2729,15 @@ static void transformer_blocks_5_norm1_forward(const real* transformer_blocks_ca
       const vec t18 = v_rsqrt_one(t17);
       of_row10s[n - top] = v_one(t18);
     }
-    for (std::int64_t n = top; n < bottom - 1; n += 2) {
+    for (std::int64_t n = top; n < bottom - 3; n += 4) {
       const vec of_row3 = v_set(of_row3s[n - top]);
       const vec of_row10 = v_set(of_row10s[n - top]);
       const vec of_row3_1 = v_set(of_row3s[n - top + 1]);
       const vec of_row10_1 = v_set(of_row10s[n - top + 1]);
+      const vec of_row3_2 = v_set(of_row3s[n - top + 2]);
+      const vec of_row10_2 = v_set(of_row10s[n - top + 2]);
+      const vec of_row3_3 = v_set(of_row3s[n - top + 3]);
+      const vec of_row10_3 = v_set(of_row10s[n - top + 3]);
       for (std::int64_t d = 0; d < 256; d += 16) {
         const vec x19 = v_load(transformer_blocks_carry_next + (n * 256 + d));
         const vec t20 = v_sub(x19, of_row3);
@@ -2711,19 +2751,29 @@ static void transformer_blocks_5_norm1_forward(const real* transformer_blocks_ca
         const vec t27 = v_mul(t26, of_row10_1);
         const vec t28 = v_fma(t27, x22, x23);
         v_store(transformer_blocks_5_norm1_add + (n * 256 + d + 256), t28);
+        const vec x29 = v_load(transformer_blocks_carry_next + (n * 256 + d + 512));
+        const vec t30 = v_sub(x29, of_row3_2);
+        const vec t31 = v_mul(t30, of_row10_2);
+        const vec t32 = v_fma(t31, x22, x23);
+        v_store(transformer_blocks_5_norm1_add + (n * 256 + d + 512), t32);
+        const vec x33 = v_load(transformer_blocks_carry_next + (n * 256 + d + 768));
+        const vec t34 = v_sub(x33, of_row3_3);
+        const vec t35 = v_mul(t34, of_row10_3);
+        const vec t36 = v_fma(t35, x22, x23);
+        v_store(transformer_blocks_5_norm1_add + (n * 256 + d + 768), t36);
       }
     }
-    for (std::int64_t n = bottom - (bottom - top) % 2; n < bottom; ++n) {
+    for (std::int64_t n = bottom - (bottom - top) % 4; n < bottom; ++n) {
       const vec of_row3 = v_set(of_row3s[n - top]);
       const vec of_row10 = v_set(of_row10s[n - top]);
       for (std::int64_t d = 0; d < 256; d += 16) {
-        const vec x29 = v_load(transformer_blocks_carry_next + (n * 256 + d));
-        const vec t30 = v_sub(x29, of_row3);
-        const vec t31 = v_mul(t30, of_row10);
-        const vec x32 = v_load(transformer_blocks_5_norm1_weight + d);
-        const vec x33 = v_load(transformer_blocks_5_norm1_bias + d);
-        const vec t34 = v_fma(t31, x32, x33);
-        v_store(transformer_blocks_5_norm1_add + (n * 256 + d), t34);
+        const vec x37 = v_load(transformer_blocks_carry_next + (n * 256 + d));
+        const vec t38 = v_sub(x37, of_row3);
+        const vec t39 = v_mul(t38, of_row10);
+        const vec x40 = v_load(transformer_blocks_5_norm1_weight + d);
+        const vec x41 = v_load(transformer_blocks_5_norm1_bias + d);
+        const vec t42 = v_fma(t39, x40, x41);
+        v_store(transformer_blocks_5_norm1_add + (n * 256 + d), t42);
       }
     }
   }
@@ -3775,11 +3825,15 @@ static void transformer_blocks_norm1_forward_train(const real* transformer_block
       const vec of_row10 = v_set(of_row10s[n - top]);
       v_store_n(transformer_blocks_norm1_rsqrt + n, of_row10, 1);
     }
-    for (std::int64_t n = top; n < bottom - 1; n += 2) {
+    for (std::int64_t n = top; n < bottom - 3; n += 4) {
       const vec of_row3 = v_set(of_row3s[n - top]);
       const vec of_row10 = v_set(of_row10s[n - top]);
       const vec of_row3_1 = v_set(of_row3s[n - top + 1]);
       const vec of_row10_1 = v_set(of_row10s[n - top + 1]);
+      const vec of_row3_2 = v_set(of_row3s[n - top + 2]);
+      const vec of_row10_2 = v_set(of_row10s[n - top + 2]);
+      const vec of_row3_3 = v_set(of_row3s[n - top + 3]);
+      const vec of_row10_3 = v_set(of_row10s[n - top + 3]);
       for (std::int64_t d = 0; d < 256; d += 16) {
         const vec x19 = v_load(transformer_blocks_carry + (n * 256 + d));
         const vec t20 = v_sub(x19, of_row3);
@@ -3795,20 +3849,32 @@ static void transformer_blocks_norm1_forward_train(const real* transformer_block
         v_store(transformer_blocks_norm1_multiply + (n * 256 + d + 256), t27);
         const vec t28 = v_fma(t27, x22, x23);
         v_store(transformer_blocks_norm1_add + (n * 256 + d + 256), t28);
+        const vec x29 = v_load(transformer_blocks_carry + (n * 256 + d + 512));
+        const vec t30 = v_sub(x29, of_row3_2);
+        const vec t31 = v_mul(t30, of_row10_2);
+        v_store(transformer_blocks_norm1_multiply + (n * 256 + d + 512), t31);
+        const vec t32 = v_fma(t31, x22, x23);
+        v_store(transformer_blocks_norm1_add + (n * 256 + d + 512), t32);
+        const vec x33 = v_load(transformer_blocks_carry + (n * 256 + d + 768));
+        const vec t34 = v_sub(x33, of_row3_3);
+        const vec t35 = v_mul(t34, of_row10_3);
+        v_store(transformer_blocks_norm1_multiply + (n * 256 + d + 768), t35);
+        const vec t36 = v_fma(t35, x22, x23);
+        v_store(transformer_blocks_norm1_add + (n * 256 + d + 768), t36);
       }
     }
-    for (std::int64_t n = bottom - (bottom - top) % 2; n < bottom; ++n) {
+    for (std::int64_t n = bottom - (bottom - top) % 4; n < bottom; ++n) {
       const vec of_row3 = v_set(of_row3s[n - top]);
       const vec of_row10 = v_set(of_row10s[n - top]);
       for (std::int64_t d = 0; d < 256; d += 16) {
-        const vec x29 = v_load(transformer_blocks_carry + (n * 256 + d));
-        const vec t30 = v_sub(x29, of_row3);
-        const vec t31 = v_mul(t30, of_row10);
-        v_store(transformer_blocks_norm1_multiply + (n * 256 + d), t31);
-        const vec x32 = v_load(transformer_blocks_norm1_weight + d);
-        const vec x33 = v_load(transformer_blocks_norm1_bias + d);
-        const vec t34 = v_fma(t31, x32, x33);
-        v_store(transformer_blocks_norm1_add + (n * 256 + d), t34);
+        const vec x37 = v_load(transformer_blocks_carry + (n * 256 + d));
+        const vec t38 = v_sub(x37, of_row3);
+        const vec t39 = v_mul(t38, of_row10);
+        v_store(transformer_blocks_norm1_multiply + (n * 256 + d), t39);
+        const vec x40 = v_load(transformer_blocks_norm1_weight + d);
+        const vec x41 = v_load(transformer_blocks_norm1_bias + d);
+        const vec t42 = v_fma(t39, x40, x41);
+        v_store(transformer_blocks_norm1_add + (n * 256 + d), t42);
       }
     }
   }
@@ -4178,11 +4244,15 @@ static void transformer_blocks_attention_out_proj_forward_2_train(const real* tr
       const vec of_row14 = v_set(of_row14s[n - top]);
       v_store_n(transformer_blocks_norm2_rsqrt + n, of_row14, 1);
     }
-    for (std::int64_t n = top; n < bottom - 1; n += 2) {
+    for (std::int64_t n = top; n < bottom - 3; n += 4) {
       const vec of_row7 = v_set(of_row7s[n - top]);
       const vec of_row14 = v_set(of_row14s[n - top]);
       const vec of_row7_1 = v_set(of_row7s[n - top + 1]);
       const vec of_row14_1 = v_set(of_row14s[n - top + 1]);
+      const vec of_row7_2 = v_set(of_row7s[n - top + 2]);
+      const vec of_row14_2 = v_set(of_row14s[n - top + 2]);
+      const vec of_row7_3 = v_set(of_row7s[n - top + 3]);
+      const vec of_row14_3 = v_set(of_row14s[n - top + 3]);
       for (std::int64_t d = 0; d < 256; d += 16) {
         const vec x51 = v_load(transformer_blocks_carry + (n * 256 + d));
         const vec x52 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
@@ -4207,25 +4277,45 @@ static void transformer_blocks_attention_out_proj_forward_2_train(const real* tr
         v_store(transformer_blocks_norm2_multiply + (n * 256 + d + 256), t66);
         const vec t67 = v_fma(t66, x58, x59);
         v_store(transformer_blocks_norm2_add + (n * 256 + d + 256), t67);
+        const vec x68 = v_load(transformer_blocks_carry + (n * 256 + d + 512));
+        const vec x69 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 512));
+        const vec t70 = v_add(x69, x53);
+        const vec t71 = v_add(x68, t70);
+        v_store(transformer_blocks_add + (n * 256 + d + 512), t71);
+        const vec t72 = v_sub(t71, of_row7_2);
+        const vec t73 = v_mul(t72, of_row14_2);
+        v_store(transformer_blocks_norm2_multiply + (n * 256 + d + 512), t73);
+        const vec t74 = v_fma(t73, x58, x59);
+        v_store(transformer_blocks_norm2_add + (n * 256 + d + 512), t74);
+        const vec x75 = v_load(transformer_blocks_carry + (n * 256 + d + 768));
+        const vec x76 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 768));
+        const vec t77 = v_add(x76, x53);
+        const vec t78 = v_add(x75, t77);
+        v_store(transformer_blocks_add + (n * 256 + d + 768), t78);
+        const vec t79 = v_sub(t78, of_row7_3);
+        const vec t80 = v_mul(t79, of_row14_3);
+        v_store(transformer_blocks_norm2_multiply + (n * 256 + d + 768), t80);
+        const vec t81 = v_fma(t80, x58, x59);
+        v_store(transformer_blocks_norm2_add + (n * 256 + d + 768), t81);
       }
     }
-    for (std::int64_t n = bottom - (bottom - top) % 2; n < bottom; ++n) {
+    for (std::int64_t n = bottom - (bottom - top) % 4; n < bottom; ++n) {
       const vec of_row7 = v_set(of_row7s[n - top]);
       const vec of_row14 = v_set(of_row14s[n - top]);
       for (std::int64_t d = 0; d < 256; d += 16) {
-        const vec x68 = v_load(transformer_blocks_carry + (n * 256 + d));
-        const vec x69 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
-        const vec x70 = v_load(transformer_blocks_attention_out_proj_bias + d);
-        const vec t71 = v_add(x69, x70);
-        const vec t72 = v_add(x68, t71);
-        v_store(transformer_blocks_add + (n * 256 + d), t72);
-        const vec t73 = v_sub(t72, of_row7);
-        const vec t74 = v_mul(t73, of_row14);
-        v_store(transformer_blocks_norm2_multiply + (n * 256 + d), t74);
-        const vec x75 = v_load(transformer_blocks_norm2_weight + d);
-        const vec x76 = v_load(transformer_blocks_norm2_bias + d);
-        const vec t77 = v_fma(t74, x75, x76);
-        v_store(transformer_blocks_norm2_add + (n * 256 + d), t77);
+        const vec x82 = v_load(transformer_blocks_carry + (n * 256 + d));
+        const vec x83 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
+        const vec x84 = v_load(transformer_blocks_attention_out_proj_bias + d);
+        const vec t85 = v_add(x83, x84);
+        const vec t86 = v_add(x82, t85);
+        v_store(transformer_blocks_add + (n * 256 + d), t86);
+        const vec t87 = v_sub(t86, of_row7);
+        const vec t88 = v_mul(t87, of_row14);
+        v_store(transformer_blocks_norm2_multiply + (n * 256 + d), t88);
+        const vec x89 = v_load(transformer_blocks_norm2_weight + d);
+        const vec x90 = v_load(transformer_blocks_norm2_bias + d);
+        const vec t91 = v_fma(t88, x89, x90);
+        v_store(transformer_blocks_norm2_add + (n * 256 + d), t91);
       }
     }
   }
@@ -4743,11 +4833,15 @@ static void transformer_blocks_5_norm1_forward_train(const real* transformer_blo
       const vec of_row10 = v_set(of_row10s[n - top]);
       v_store_n(transformer_blocks_5_norm1_rsqrt + n, of_row10, 1);
     }
-    for (std::int64_t n = top; n < bottom - 1; n += 2) {
+    for (std::int64_t n = top; n < bottom - 3; n += 4) {
       const vec of_row3 = v_set(of_row3s[n - top]);
       const vec of_row10 = v_set(of_row10s[n - top]);
       const vec of_row3_1 = v_set(of_row3s[n - top + 1]);
       const vec of_row10_1 = v_set(of_row10s[n - top + 1]);
+      const vec of_row3_2 = v_set(of_row3s[n - top + 2]);
+      const vec of_row10_2 = v_set(of_row10s[n - top + 2]);
+      const vec of_row3_3 = v_set(of_row3s[n - top + 3]);
+      const vec of_row10_3 = v_set(of_row10s[n - top + 3]);
       for (std::int64_t d = 0; d < 256; d += 16) {
         const vec x19 = v_load(transformer_blocks_carry_next + (n * 256 + d));
         const vec t20 = v_sub(x19, of_row3);
@@ -4763,20 +4857,32 @@ static void transformer_blocks_5_norm1_forward_train(const real* transformer_blo
         v_store(transformer_blocks_5_norm1_multiply + (n * 256 + d + 256), t27);
         const vec t28 = v_fma(t27, x22, x23);
         v_store(transformer_blocks_5_norm1_add + (n * 256 + d + 256), t28);
+        const vec x29 = v_load(transformer_blocks_carry_next + (n * 256 + d + 512));
+        const vec t30 = v_sub(x29, of_row3_2);
+        const vec t31 = v_mul(t30, of_row10_2);
+        v_store(transformer_blocks_5_norm1_multiply + (n * 256 + d + 512), t31);
+        const vec t32 = v_fma(t31, x22, x23);
+        v_store(transformer_blocks_5_norm1_add + (n * 256 + d + 512), t32);
+        const vec x33 = v_load(transformer_blocks_carry_next + (n * 256 + d + 768));
+        const vec t34 = v_sub(x33, of_row3_3);
+        const vec t35 = v_mul(t34, of_row10_3);
+        v_store(transformer_blocks_5_norm1_multiply + (n * 256 + d + 768), t35);
+        const vec t36 = v_fma(t35, x22, x23);
+        v_store(transformer_blocks_5_norm1_add + (n * 256 + d + 768), t36);
       }
     }
-    for (std::int64_t n = bottom - (bottom - top) % 2; n < bottom; ++n) {
+    for (std::int64_t n = bottom - (bottom - top) % 4; n < bottom; ++n) {
       const vec of_row3 = v_set(of_row3s[n - top]);
       const vec of_row10 = v_set(of_row10s[n - top]);
       for (std::int64_t d = 0; d < 256; d += 16) {
-        const vec x29 = v_load(transformer_blocks_carry_next + (n * 256 + d));
-        const vec t30 = v_sub(x29, of_row3);
-        const vec t31 = v_mul(t30, of_row10);
-        v_store(transformer_blocks_5_norm1_multiply + (n * 256 + d), t31);
-        const vec x32 = v_load(transformer_blocks_5_norm1_weight + d);
-        const vec x33 = v_load(transformer_blocks_5_norm1_bias + d);
-        const vec t34 = v_fma(t31, x32, x33);
-        v_store(transformer_blocks_5_norm1_add + (n * 256 + d), t34);
+        const vec x37 = v_load(transformer_blocks_carry_next + (n * 256 + d));
+        const vec t38 = v_sub(x37, of_row3);
+        const vec t39 = v_mul(t38, of_row10);
+        v_store(transformer_blocks_5_norm1_multiply + (n * 256 + d), t39);
+        const vec x40 = v_load(transformer_blocks_5_norm1_weight + d);
+        const vec x41 = v_load(transformer_blocks_5_norm1_bias + d);
+        const vec t42 = v_fma(t39, x40, x41);
+        v_store(transformer_blocks_5_norm1_add + (n * 256 + d), t42);
       }
     }
   }
@@ -6010,11 +6116,15 @@ static void transformer_blocks_5_norm1_backward(const real* d_transformer_blocks
       const vec t18 = v_div_one(row0, t16);
       of_row11s[n - top] = v_one(t18);
     }
-    for (std::int64_t n = top; n < bottom - 1; n += 2) {
+    for (std::int64_t n = top; n < bottom - 3; n += 4) {
       const vec of_row9 = v_set(of_row9s[n - top]);
       const vec of_row11 = v_set(of_row11s[n - top]);
       const vec of_row9_1 = v_set(of_row9s[n - top + 1]);
       const vec of_row11_1 = v_set(of_row11s[n - top + 1]);
+      const vec of_row9_2 = v_set(of_row9s[n - top + 2]);
+      const vec of_row11_2 = v_set(of_row11s[n - top + 2]);
+      const vec of_row9_3 = v_set(of_row9s[n - top + 3]);
+      const vec of_row11_3 = v_set(of_row11s[n - top + 3]);
       for (std::int64_t d = 0; d < 256; d += 16) {
         const vec x19 = v_set(transformer_blocks_5_norm1_rsqrt[n]);
         const vec x20 = v_load(transformer_blocks_5_norm1_multiply + (n * 256 + d));
@@ -6033,23 +6143,39 @@ static void transformer_blocks_5_norm1_backward(const real* d_transformer_blocks
         const vec t32 = v_fnma(x28, of_row11_1, t31);
         const vec t33 = v_mul(x27, t32);
         v_store(d_transformer_blocks_5_norm1_multiply + (n * 256 + d + 256), t33);
+        const vec x34 = v_set(transformer_blocks_5_norm1_rsqrt[n + 2]);
+        const vec x35 = v_load(transformer_blocks_5_norm1_multiply + (n * 256 + d + 512));
+        const vec x36 = v_load(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d + 512));
+        const vec t37 = v_mul(x36, x22);
+        const vec t38 = v_sub(t37, of_row9_2);
+        const vec t39 = v_fnma(x35, of_row11_2, t38);
+        const vec t40 = v_mul(x34, t39);
+        v_store(d_transformer_blocks_5_norm1_multiply + (n * 256 + d + 512), t40);
+        const vec x41 = v_set(transformer_blocks_5_norm1_rsqrt[n + 3]);
+        const vec x42 = v_load(transformer_blocks_5_norm1_multiply + (n * 256 + d + 768));
+        const vec x43 = v_load(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d + 768));
+        const vec t44 = v_mul(x43, x22);
+        const vec t45 = v_sub(t44, of_row9_3);
+        const vec t46 = v_fnma(x42, of_row11_3, t45);
+        const vec t47 = v_mul(x41, t46);
+        v_store(d_transformer_blocks_5_norm1_multiply + (n * 256 + d + 768), t47);
       }
     }
-    for (std::int64_t n = bottom - (bottom - top) % 2; n < bottom; ++n) {
+    for (std::int64_t n = bottom - (bottom - top) % 4; n < bottom; ++n) {
       const vec of_row9 = v_set(of_row9s[n - top]);
       const vec of_row11 = v_set(of_row11s[n - top]);
       for (std::int64_t d = 0; d < 256; d += 16) {
         v_fetch_near(d_transformer_blocks_5_attention_einsum_2, n * 256 + d + 2048);
         v_fetch_near(transformer_blocks_5_norm1_multiply, n * 256 + d + 2048);
-        const vec x34 = v_set(transformer_blocks_5_norm1_rsqrt[n]);
-        const vec x35 = v_load(transformer_blocks_5_norm1_multiply + (n * 256 + d));
-        const vec x36 = v_load(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d));
-        const vec x37 = v_load(transformer_blocks_5_norm1_weight + d);
-        const vec t38 = v_mul(x36, x37);
-        const vec t39 = v_sub(t38, of_row9);
-        const vec t40 = v_fnma(x35, of_row11, t39);
-        const vec t41 = v_mul(x34, t40);
-        v_store(d_transformer_blocks_5_norm1_multiply + (n * 256 + d), t41);
+        const vec x48 = v_set(transformer_blocks_5_norm1_rsqrt[n]);
+        const vec x49 = v_load(transformer_blocks_5_norm1_multiply + (n * 256 + d));
+        const vec x50 = v_load(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d));
+        const vec x51 = v_load(transformer_blocks_5_norm1_weight + d);
+        const vec t52 = v_mul(x50, x51);
+        const vec t53 = v_sub(t52, of_row9);
+        const vec t54 = v_fnma(x49, of_row11, t53);
+        const vec t55 = v_mul(x48, t54);
+        v_store(d_transformer_blocks_5_norm1_multiply + (n * 256 + d), t55);
       }
     }
   }
@@ -7560,11 +7686,15 @@ static void transformer_blocks_norm2_backward(const real* d_transformer_blocks_f
       const vec t18 = v_div_one(row0, t16);
       of_row15s[n - top] = v_one(t18);
     }
-    for (std::int64_t n = top; n < bottom - 1; n += 2) {
+    for (std::int64_t n = top; n < bottom - 3; n += 4) {
       const vec of_row13 = v_set(of_row13s[n - top]);
       const vec of_row15 = v_set(of_row15s[n - top]);
       const vec of_row13_1 = v_set(of_row13s[n - top + 1]);
       const vec of_row15_1 = v_set(of_row15s[n - top + 1]);
+      const vec of_row13_2 = v_set(of_row13s[n - top + 2]);
+      const vec of_row15_2 = v_set(of_row15s[n - top + 2]);
+      const vec of_row13_3 = v_set(of_row13s[n - top + 3]);
+      const vec of_row15_3 = v_set(of_row15s[n - top + 3]);
       for (std::int64_t d = 0; d < 256; d += 16) {
         const vec x19 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d));
         const vec x20 = v_load(transformer_blocks_norm2_weight + d);
@@ -7590,27 +7720,49 @@ static void transformer_blocks_norm2_backward(const real* d_transformer_blocks_f
         const vec x37 = v_load(d_transformer_blocks_carry + (n * 256 + d + 256));
         const vec t38 = v_fma(x32, t36, x37);
         v_store(d_transformer_blocks_add + (n * 256 + d + 256), t38);
+        const vec x39 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d + 512));
+        const vec t40 = v_fma(x39, x20, x21);
+        v_store(d_transformer_blocks_ffn_linear1_copy + (n * 256 + d + 512), t40);
+        const vec x41 = v_set(transformer_blocks_norm2_rsqrt[n + 2]);
+        const vec x42 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 512));
+        const vec t43 = v_mul(x42, x20);
+        const vec t44 = v_sub(t43, of_row13_2);
+        const vec t45 = v_fnma(x39, of_row15_2, t44);
+        const vec x46 = v_load(d_transformer_blocks_carry + (n * 256 + d + 512));
+        const vec t47 = v_fma(x41, t45, x46);
+        v_store(d_transformer_blocks_add + (n * 256 + d + 512), t47);
+        const vec x48 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d + 768));
+        const vec t49 = v_fma(x48, x20, x21);
+        v_store(d_transformer_blocks_ffn_linear1_copy + (n * 256 + d + 768), t49);
+        const vec x50 = v_set(transformer_blocks_norm2_rsqrt[n + 3]);
+        const vec x51 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 768));
+        const vec t52 = v_mul(x51, x20);
+        const vec t53 = v_sub(t52, of_row13_3);
+        const vec t54 = v_fnma(x48, of_row15_3, t53);
+        const vec x55 = v_load(d_transformer_blocks_carry + (n * 256 + d + 768));
+        const vec t56 = v_fma(x50, t54, x55);
+        v_store(d_transformer_blocks_add + (n * 256 + d + 768), t56);
       }
     }
-    for (std::int64_t n = bottom - (bottom - top) % 2; n < bottom; ++n) {
+    for (std::int64_t n = bottom - (bottom - top) % 4; n < bottom; ++n) {
       const vec of_row13 = v_set(of_row13s[n - top]);
       const vec of_row15 = v_set(of_row15s[n - top]);
       for (std::int64_t d = 0; d < 256; d += 16) {
         v_fetch_near(d_transformer_blocks_ffn_linear1_einsum, n * 256 + d + 2048);
         v_fetch_near(transformer_blocks_norm2_multiply, n * 256 + d + 2048);
-        const vec x39 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d));
-        const vec x40 = v_load(transformer_blocks_norm2_weight + d);
-        const vec x41 = v_load(transformer_blocks_norm2_bias + d);
-        const vec t42 = v_fma(x39, x40, x41);
-        v_store(d_transformer_blocks_ffn_linear1_copy + (n * 256 + d), t42);
-        const vec x43 = v_set(transformer_blocks_norm2_rsqrt[n]);
-        const vec x44 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d));
-        const vec t45 = v_mul(x44, x40);
-        const vec t46 = v_sub(t45, of_row13);
-        const vec t47 = v_fnma(x39, of_row15, t46);
-        const vec x48 = v_load(d_transformer_blocks_carry + (n * 256 + d));
-        const vec t49 = v_fma(x43, t47, x48);
-        v_store(d_transformer_blocks_add + (n * 256 + d), t49);
+        const vec x57 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d));
+        const vec x58 = v_load(transformer_blocks_norm2_weight + d);
+        const vec x59 = v_load(transformer_blocks_norm2_bias + d);
+        const vec t60 = v_fma(x57, x58, x59);
+        v_store(d_transformer_blocks_ffn_linear1_copy + (n * 256 + d), t60);
+        const vec x61 = v_set(transformer_blocks_norm2_rsqrt[n]);
+        const vec x62 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d));
+        const vec t63 = v_mul(x62, x58);
+        const vec t64 = v_sub(t63, of_row13);
+        const vec t65 = v_fnma(x57, of_row15, t64);
+        const vec x66 = v_load(d_transformer_blocks_carry + (n * 256 + d));
+        const vec t67 = v_fma(x61, t65, x66);
+        v_store(d_transformer_blocks_add + (n * 256 + d), t67);
       }
     }
   }
@@ -8735,11 +8887,15 @@ static void transformer_blocks_norm1_backward(const real* d_transformer_blocks_a
       const vec t18 = v_div_one(row0, t16);
       of_row15s[n - top] = v_one(t18);
     }
-    for (std::int64_t n = top; n < bottom - 1; n += 2) {
+    for (std::int64_t n = top; n < bottom - 3; n += 4) {
       const vec of_row13 = v_set(of_row13s[n - top]);
       const vec of_row15 = v_set(of_row15s[n - top]);
       const vec of_row13_1 = v_set(of_row13s[n - top + 1]);
       const vec of_row15_1 = v_set(of_row15s[n - top + 1]);
+      const vec of_row13_2 = v_set(of_row13s[n - top + 2]);
+      const vec of_row15_2 = v_set(of_row15s[n - top + 2]);
+      const vec of_row13_3 = v_set(of_row13s[n - top + 3]);
+      const vec of_row15_3 = v_set(of_row15s[n - top + 3]);
       for (std::int64_t d = 0; d < 256; d += 16) {
         const vec x19 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d));
         const vec x20 = v_load(transformer_blocks_norm1_weight + d);
@@ -8765,27 +8921,49 @@ static void transformer_blocks_norm1_backward(const real* d_transformer_blocks_a
         const vec x37 = v_load(d_transformer_blocks_add + (n * 256 + d + 256));
         const vec t38 = v_fma(x32, t36, x37);
         v_store(d_transformer_blocks_carry_next + (n * 256 + d + 256), t38);
+        const vec x39 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d + 512));
+        const vec t40 = v_fma(x39, x20, x21);
+        v_store(d_transformer_blocks_attention_copy_2 + (n * 256 + d + 512), t40);
+        const vec x41 = v_set(transformer_blocks_norm1_rsqrt[n + 2]);
+        const vec x42 = v_load(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 512));
+        const vec t43 = v_mul(x42, x20);
+        const vec t44 = v_sub(t43, of_row13_2);
+        const vec t45 = v_fnma(x39, of_row15_2, t44);
+        const vec x46 = v_load(d_transformer_blocks_add + (n * 256 + d + 512));
+        const vec t47 = v_fma(x41, t45, x46);
+        v_store(d_transformer_blocks_carry_next + (n * 256 + d + 512), t47);
+        const vec x48 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d + 768));
+        const vec t49 = v_fma(x48, x20, x21);
+        v_store(d_transformer_blocks_attention_copy_2 + (n * 256 + d + 768), t49);
+        const vec x50 = v_set(transformer_blocks_norm1_rsqrt[n + 3]);
+        const vec x51 = v_load(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 768));
+        const vec t52 = v_mul(x51, x20);
+        const vec t53 = v_sub(t52, of_row13_3);
+        const vec t54 = v_fnma(x48, of_row15_3, t53);
+        const vec x55 = v_load(d_transformer_blocks_add + (n * 256 + d + 768));
+        const vec t56 = v_fma(x50, t54, x55);
+        v_store(d_transformer_blocks_carry_next + (n * 256 + d + 768), t56);
       }
     }
-    for (std::int64_t n = bottom - (bottom - top) % 2; n < bottom; ++n) {
+    for (std::int64_t n = bottom - (bottom - top) % 4; n < bottom; ++n) {
       const vec of_row13 = v_set(of_row13s[n - top]);
       const vec of_row15 = v_set(of_row15s[n - top]);
       for (std::int64_t d = 0; d < 256; d += 16) {
         v_fetch_near(d_transformer_blocks_attention_einsum_2, n * 256 + d + 2048);
         v_fetch_near(transformer_blocks_norm1_multiply, n * 256 + d + 2048);
-        const vec x39 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d));
-        const vec x40 = v_load(transformer_blocks_norm1_weight + d);
-        const vec x41 = v_load(transformer_blocks_norm1_bias + d);
-        const vec t42 = v_fma(x39, x40, x41);
-        v_store(d_transformer_blocks_attention_copy_2 + (n * 256 + d), t42);
-        const vec x43 = v_set(transformer_blocks_norm1_rsqrt[n]);
-        const vec x44 = v_load(d_transformer_blocks_attention_einsum_2 + (n * 256 + d));
-        const vec t45 = v_mul(x44, x40);
-        const vec t46 = v_sub(t45, of_row13);
-        const vec t47 = v_fnma(x39, of_row15, t46);
-        const vec x48 = v_load(d_transformer_blocks_add + (n * 256 + d));
-        const vec t49 = v_fma(x43, t47, x48);
-        v_store(d_transformer_blocks_carry_next + (n * 256 + d), t49);
+        const vec x57 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d));
+        const vec x58 = v_load(transformer_blocks_norm1_weight + d);
+        const vec x59 = v_load(transformer_blocks_norm1_bias + d);
+        const vec t60 = v_fma(x57, x58, x59);
+        v_store(d_transformer_blocks_attention_copy_2 + (n * 256 + d), t60);
+        const vec x61 = v_set(transformer_blocks_norm1_rsqrt[n]);
+        const vec x62 = v_load(d_transformer_blocks_attention_einsum_2 + (n * 256 + d));
+        const vec t63 = v_mul(x62, x58);
+        const vec t64 = v_sub(t63, of_row13);
+        const vec t65 = v_fnma(x57, of_row15, t64);
+        const vec x66 = v_load(d_transformer_blocks_add + (n * 256 + d));
+        const vec t67 = v_fma(x61, t65, x66);
+        v_store(d_transformer_blocks_carry_next + (n * 256 + d), t67);
       }
     }
   }
@@ -10592,11 +10770,15 @@ static void transformer_blocks_norm2_backward_input_gradient(const real* d_trans
       const vec t18 = v_div_one(row0, t16);
       of_row12s[n - top] = v_one(t18);
     }
-    for (std::int64_t n = top; n < bottom - 1; n += 2) {
+    for (std::int64_t n = top; n < bottom - 3; n += 4) {
       const vec of_row10 = v_set(of_row10s[n - top]);
       const vec of_row12 = v_set(of_row12s[n - top]);
       const vec of_row10_1 = v_set(of_row10s[n - top + 1]);
       const vec of_row12_1 = v_set(of_row12s[n - top + 1]);
+      const vec of_row10_2 = v_set(of_row10s[n - top + 2]);
+      const vec of_row12_2 = v_set(of_row12s[n - top + 2]);
+      const vec of_row10_3 = v_set(of_row10s[n - top + 3]);
+      const vec of_row12_3 = v_set(of_row12s[n - top + 3]);
       for (std::int64_t d = 0; d < 256; d += 16) {
         const vec x19 = v_set(transformer_blocks_norm2_rsqrt[n]);
         const vec x20 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d));
@@ -10617,24 +10799,42 @@ static void transformer_blocks_norm2_backward_input_gradient(const real* d_trans
         const vec x34 = v_load(d_transformer_blocks_carry + (n * 256 + d + 256));
         const vec t35 = v_fma(x28, t33, x34);
         v_store(d_transformer_blocks_add + (n * 256 + d + 256), t35);
+        const vec x36 = v_set(transformer_blocks_norm2_rsqrt[n + 2]);
+        const vec x37 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d + 512));
+        const vec x38 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 512));
+        const vec t39 = v_mul(x38, x22);
+        const vec t40 = v_sub(t39, of_row10_2);
+        const vec t41 = v_fnma(x37, of_row12_2, t40);
+        const vec x42 = v_load(d_transformer_blocks_carry + (n * 256 + d + 512));
+        const vec t43 = v_fma(x36, t41, x42);
+        v_store(d_transformer_blocks_add + (n * 256 + d + 512), t43);
+        const vec x44 = v_set(transformer_blocks_norm2_rsqrt[n + 3]);
+        const vec x45 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d + 768));
+        const vec x46 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 768));
+        const vec t47 = v_mul(x46, x22);
+        const vec t48 = v_sub(t47, of_row10_3);
+        const vec t49 = v_fnma(x45, of_row12_3, t48);
+        const vec x50 = v_load(d_transformer_blocks_carry + (n * 256 + d + 768));
+        const vec t51 = v_fma(x44, t49, x50);
+        v_store(d_transformer_blocks_add + (n * 256 + d + 768), t51);
       }
     }
-    for (std::int64_t n = bottom - (bottom - top) % 2; n < bottom; ++n) {
+    for (std::int64_t n = bottom - (bottom - top) % 4; n < bottom; ++n) {
       const vec of_row10 = v_set(of_row10s[n - top]);
       const vec of_row12 = v_set(of_row12s[n - top]);
       for (std::int64_t d = 0; d < 256; d += 16) {
         v_fetch_near(d_transformer_blocks_ffn_linear1_einsum, n * 256 + d + 2048);
         v_fetch_near(transformer_blocks_norm2_multiply, n * 256 + d + 2048);
-        const vec x36 = v_set(transformer_blocks_norm2_rsqrt[n]);
-        const vec x37 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d));
-        const vec x38 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d));
-        const vec x39 = v_load(transformer_blocks_norm2_weight + d);
-        const vec t40 = v_mul(x38, x39);
-        const vec t41 = v_sub(t40, of_row10);
-        const vec t42 = v_fnma(x37, of_row12, t41);
-        const vec x43 = v_load(d_transformer_blocks_carry + (n * 256 + d));
-        const vec t44 = v_fma(x36, t42, x43);
-        v_store(d_transformer_blocks_add + (n * 256 + d), t44);
+        const vec x52 = v_set(transformer_blocks_norm2_rsqrt[n]);
+        const vec x53 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d));
+        const vec x54 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d));
+        const vec x55 = v_load(transformer_blocks_norm2_weight + d);
+        const vec t56 = v_mul(x54, x55);
+        const vec t57 = v_sub(t56, of_row10);
+        const vec t58 = v_fnma(x53, of_row12, t57);
+        const vec x59 = v_load(d_transformer_blocks_carry + (n * 256 + d));
+        const vec t60 = v_fma(x52, t58, x59);
+        v_store(d_transformer_blocks_add + (n * 256 + d), t60);
       }
     }
   }
@@ -10896,11 +11096,15 @@ static void transformer_blocks_norm1_backward_input_gradient(const real* d_trans
       const vec t18 = v_div_one(row0, t16);
       of_row12s[n - top] = v_one(t18);
     }
-    for (std::int64_t n = top; n < bottom - 1; n += 2) {
+    for (std::int64_t n = top; n < bottom - 3; n += 4) {
       const vec of_row10 = v_set(of_row10s[n - top]);
       const vec of_row12 = v_set(of_row12s[n - top]);
       const vec of_row10_1 = v_set(of_row10s[n - top + 1]);
       const vec of_row12_1 = v_set(of_row12s[n - top + 1]);
+      const vec of_row10_2 = v_set(of_row10s[n - top + 2]);
+      const vec of_row12_2 = v_set(of_row12s[n - top + 2]);
+      const vec of_row10_3 = v_set(of_row10s[n - top + 3]);
+      const vec of_row12_3 = v_set(of_row12s[n - top + 3]);
       for (std::int64_t d = 0; d < 256; d += 16) {
         const vec x19 = v_set(transformer_blocks_norm1_rsqrt[n]);
         const vec x20 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d));
@@ -10921,24 +11125,42 @@ static void transformer_blocks_norm1_backward_input_gradient(const real* d_trans
         const vec x34 = v_load(d_transformer_blocks_add + (n * 256 + d + 256));
         const vec t35 = v_fma(x28, t33, x34);
         v_store(d_transformer_blocks_carry_next + (n * 256 + d + 256), t35);
+        const vec x36 = v_set(transformer_blocks_norm1_rsqrt[n + 2]);
+        const vec x37 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d + 512));
+        const vec x38 = v_load(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 512));
+        const vec t39 = v_mul(x38, x22);
+        const vec t40 = v_sub(t39, of_row10_2);
+        const vec t41 = v_fnma(x37, of_row12_2, t40);
+        const vec x42 = v_load(d_transformer_blocks_add + (n * 256 + d + 512));
+        const vec t43 = v_fma(x36, t41, x42);
+        v_store(d_transformer_blocks_carry_next + (n * 256 + d + 512), t43);
+        const vec x44 = v_set(transformer_blocks_norm1_rsqrt[n + 3]);
+        const vec x45 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d + 768));
+        const vec x46 = v_load(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 768));
+        const vec t47 = v_mul(x46, x22);
+        const vec t48 = v_sub(t47, of_row10_3);
+        const vec t49 = v_fnma(x45, of_row12_3, t48);
+        const vec x50 = v_load(d_transformer_blocks_add + (n * 256 + d + 768));
+        const vec t51 = v_fma(x44, t49, x50);
+        v_store(d_transformer_blocks_carry_next + (n * 256 + d + 768), t51);
       }
     }
-    for (std::int64_t n = bottom - (bottom - top) % 2; n < bottom; ++n) {
+    for (std::int64_t n = bottom - (bottom - top) % 4; n < bottom; ++n) {
       const vec of_row10 = v_set(of_row10s[n - top]);
       const vec of_row12 = v_set(of_row12s[n - top]);
       for (std::int64_t d = 0; d < 256; d += 16) {
         v_fetch_near(d_transformer_blocks_attention_einsum_2, n * 256 + d + 2048);
         v_fetch_near(transformer_blocks_norm1_multiply, n * 256 + d + 2048);
-        const vec x36 = v_set(transformer_blocks_norm1_rsqrt[n]);
-        const vec x37 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d));
-        const vec x38 = v_load(d_transformer_blocks_attention_einsum_2 + (n * 256 + d));
-        const vec x39 = v_load(transformer_blocks_norm1_weight + d);
-        const vec t40 = v_mul(x38, x39);
-        const vec t41 = v_sub(t40, of_row10);
-        const vec t42 = v_fnma(x37, of_row12, t41);
-        const vec x43 = v_load(d_transformer_blocks_add + (n * 256 + d));
-        const vec t44 = v_fma(x36, t42, x43);
-        v_store(d_transformer_blocks_carry_next + (n * 256 + d), t44);
+        const vec x52 = v_set(transformer_blocks_norm1_rsqrt[n]);
+        const vec x53 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d));
+        const vec x54 = v_load(d_transformer_blocks_attention_einsum_2 + (n * 256 + d));
+        const vec x55 = v_load(transformer_blocks_norm1_weight + d);
+        const vec t56 = v_mul(x54, x55);
+        const vec t57 = v_sub(t56, of_row10);
+        const vec t58 = v_fnma(x53, of_row12, t57);
+        const vec x59 = v_load(d_transformer_blocks_add + (n * 256 + d));
+        const vec t60 = v_fma(x52, t58, x59);
+        v_store(d_transformer_blocks_carry_next + (n * 256 + d), t60);
       }
     }
   }
@@ -11421,11 +11643,15 @@ static void transformer_blocks_norm1_forward_inspect(const real* transformer_blo
       const vec t18 = v_rsqrt_one(t17);
       of_row10s[n - top] = v_one(t18);
     }
-    for (std::int64_t n = top; n < bottom - 1; n += 2) {
+    for (std::int64_t n = top; n < bottom - 3; n += 4) {
       const vec of_row3 = v_set(of_row3s[n - top]);
       const vec of_row10 = v_set(of_row10s[n - top]);
       const vec of_row3_1 = v_set(of_row3s[n - top + 1]);
       const vec of_row10_1 = v_set(of_row10s[n - top + 1]);
+      const vec of_row3_2 = v_set(of_row3s[n - top + 2]);
+      const vec of_row10_2 = v_set(of_row10s[n - top + 2]);
+      const vec of_row3_3 = v_set(of_row3s[n - top + 3]);
+      const vec of_row10_3 = v_set(of_row10s[n - top + 3]);
       for (std::int64_t d = 0; d < 256; d += 16) {
         const vec x19 = v_load(transformer_blocks_carry + (n * 256 + d));
         const vec t20 = v_sub(x19, of_row3);
@@ -11445,22 +11671,38 @@ static void transformer_blocks_norm1_forward_inspect(const real* transformer_blo
         const vec t31 = v_neg(t30);
         const vec t32 = v_max(t30, t31);
         v_store(transformer_blocks_norm1_maximum + (n * 256 + d + 256), t32);
+        const vec x33 = v_load(transformer_blocks_carry + (n * 256 + d + 512));
+        const vec t34 = v_sub(x33, of_row3_2);
+        const vec t35 = v_mul(t34, of_row10_2);
+        const vec t36 = v_fma(t35, x22, x23);
+        v_store(transformer_blocks_norm1_add + (n * 256 + d + 512), t36);
+        const vec t37 = v_neg(t36);
+        const vec t38 = v_max(t36, t37);
+        v_store(transformer_blocks_norm1_maximum + (n * 256 + d + 512), t38);
+        const vec x39 = v_load(transformer_blocks_carry + (n * 256 + d + 768));
+        const vec t40 = v_sub(x39, of_row3_3);
+        const vec t41 = v_mul(t40, of_row10_3);
+        const vec t42 = v_fma(t41, x22, x23);
+        v_store(transformer_blocks_norm1_add + (n * 256 + d + 768), t42);
+        const vec t43 = v_neg(t42);
+        const vec t44 = v_max(t42, t43);
+        v_store(transformer_blocks_norm1_maximum + (n * 256 + d + 768), t44);
       }
     }
-    for (std::int64_t n = bottom - (bottom - top) % 2; n < bottom; ++n) {
+    for (std::int64_t n = bottom - (bottom - top) % 4; n < bottom; ++n) {
       const vec of_row3 = v_set(of_row3s[n - top]);
       const vec of_row10 = v_set(of_row10s[n - top]);
       for (std::int64_t d = 0; d < 256; d += 16) {
-        const vec x33 = v_load(transformer_blocks_carry + (n * 256 + d));
-        const vec t34 = v_sub(x33, of_row3);
-        const vec t35 = v_mul(t34, of_row10);
-        const vec x36 = v_load(transformer_blocks_norm1_weight + d);
-        const vec x37 = v_load(transformer_blocks_norm1_bias + d);
-        const vec t38 = v_fma(t35, x36, x37);
-        v_store(transformer_blocks_norm1_add + (n * 256 + d), t38);
-        const vec t39 = v_neg(t38);
-        const vec t40 = v_max(t38, t39);
-        v_store(transformer_blocks_norm1_maximum + (n * 256 + d), t40);
+        const vec x45 = v_load(transformer_blocks_carry + (n * 256 + d));
+        const vec t46 = v_sub(x45, of_row3);
+        const vec t47 = v_mul(t46, of_row10);
+        const vec x48 = v_load(transformer_blocks_norm1_weight + d);
+        const vec x49 = v_load(transformer_blocks_norm1_bias + d);
+        const vec t50 = v_fma(t47, x48, x49);
+        v_store(transformer_blocks_norm1_add + (n * 256 + d), t50);
+        const vec t51 = v_neg(t50);
+        const vec t52 = v_max(t50, t51);
+        v_store(transformer_blocks_norm1_maximum + (n * 256 + d), t52);
       }
     }
   }
@@ -11876,11 +12118,15 @@ static void transformer_blocks_norm2_forward(const real* transformer_blocks_add,
       const vec t18 = v_rsqrt_one(t17);
       of_row10s[n - top] = v_one(t18);
     }
-    for (std::int64_t n = top; n < bottom - 1; n += 2) {
+    for (std::int64_t n = top; n < bottom - 3; n += 4) {
       const vec of_row3 = v_set(of_row3s[n - top]);
       const vec of_row10 = v_set(of_row10s[n - top]);
       const vec of_row3_1 = v_set(of_row3s[n - top + 1]);
       const vec of_row10_1 = v_set(of_row10s[n - top + 1]);
+      const vec of_row3_2 = v_set(of_row3s[n - top + 2]);
+      const vec of_row10_2 = v_set(of_row10s[n - top + 2]);
+      const vec of_row3_3 = v_set(of_row3s[n - top + 3]);
+      const vec of_row10_3 = v_set(of_row10s[n - top + 3]);
       for (std::int64_t d = 0; d < 256; d += 16) {
         const vec x19 = v_load(transformer_blocks_add + (n * 256 + d));
         const vec t20 = v_sub(x19, of_row3);
@@ -11900,22 +12146,38 @@ static void transformer_blocks_norm2_forward(const real* transformer_blocks_add,
         const vec t31 = v_neg(t30);
         const vec t32 = v_max(t30, t31);
         v_store(transformer_blocks_norm2_maximum + (n * 256 + d + 256), t32);
+        const vec x33 = v_load(transformer_blocks_add + (n * 256 + d + 512));
+        const vec t34 = v_sub(x33, of_row3_2);
+        const vec t35 = v_mul(t34, of_row10_2);
+        const vec t36 = v_fma(t35, x22, x23);
+        v_store(transformer_blocks_norm2_add + (n * 256 + d + 512), t36);
+        const vec t37 = v_neg(t36);
+        const vec t38 = v_max(t36, t37);
+        v_store(transformer_blocks_norm2_maximum + (n * 256 + d + 512), t38);
+        const vec x39 = v_load(transformer_blocks_add + (n * 256 + d + 768));
+        const vec t40 = v_sub(x39, of_row3_3);
+        const vec t41 = v_mul(t40, of_row10_3);
+        const vec t42 = v_fma(t41, x22, x23);
+        v_store(transformer_blocks_norm2_add + (n * 256 + d + 768), t42);
+        const vec t43 = v_neg(t42);
+        const vec t44 = v_max(t42, t43);
+        v_store(transformer_blocks_norm2_maximum + (n * 256 + d + 768), t44);
       }
     }
-    for (std::int64_t n = bottom - (bottom - top) % 2; n < bottom; ++n) {
+    for (std::int64_t n = bottom - (bottom - top) % 4; n < bottom; ++n) {
       const vec of_row3 = v_set(of_row3s[n - top]);
       const vec of_row10 = v_set(of_row10s[n - top]);
       for (std::int64_t d = 0; d < 256; d += 16) {
-        const vec x33 = v_load(transformer_blocks_add + (n * 256 + d));
-        const vec t34 = v_sub(x33, of_row3);
-        const vec t35 = v_mul(t34, of_row10);
-        const vec x36 = v_load(transformer_blocks_norm2_weight + d);
-        const vec x37 = v_load(transformer_blocks_norm2_bias + d);
-        const vec t38 = v_fma(t35, x36, x37);
-        v_store(transformer_blocks_norm2_add + (n * 256 + d), t38);
-        const vec t39 = v_neg(t38);
-        const vec t40 = v_max(t38, t39);
-        v_store(transformer_blocks_norm2_maximum + (n * 256 + d), t40);
+        const vec x45 = v_load(transformer_blocks_add + (n * 256 + d));
+        const vec t46 = v_sub(x45, of_row3);
+        const vec t47 = v_mul(t46, of_row10);
+        const vec x48 = v_load(transformer_blocks_norm2_weight + d);
+        const vec x49 = v_load(transformer_blocks_norm2_bias + d);
+        const vec t50 = v_fma(t47, x48, x49);
+        v_store(transformer_blocks_norm2_add + (n * 256 + d), t50);
+        const vec t51 = v_neg(t50);
+        const vec t52 = v_max(t50, t51);
+        v_store(transformer_blocks_norm2_maximum + (n * 256 + d), t52);
       }
     }
   }
@@ -12532,11 +12794,15 @@ static void norm_forward_2(const real* transformer_blocks_carry_next, const real
       const vec t18 = v_rsqrt_one(t17);
       of_row10s[n - top] = v_one(t18);
     }
-    for (std::int64_t n = top; n < bottom - 1; n += 2) {
+    for (std::int64_t n = top; n < bottom - 3; n += 4) {
       const vec of_row3 = v_set(of_row3s[n - top]);
       const vec of_row10 = v_set(of_row10s[n - top]);
       const vec of_row3_1 = v_set(of_row3s[n - top + 1]);
       const vec of_row10_1 = v_set(of_row10s[n - top + 1]);
+      const vec of_row3_2 = v_set(of_row3s[n - top + 2]);
+      const vec of_row10_2 = v_set(of_row10s[n - top + 2]);
+      const vec of_row3_3 = v_set(of_row3s[n - top + 3]);
+      const vec of_row10_3 = v_set(of_row10s[n - top + 3]);
       for (std::int64_t d = 0; d < 256; d += 16) {
         const vec x19 = v_load(transformer_blocks_carry_next + (n * 256 + d));
         const vec t20 = v_sub(x19, of_row3);
@@ -12556,22 +12822,38 @@ static void norm_forward_2(const real* transformer_blocks_carry_next, const real
         const vec t31 = v_neg(t30);
         const vec t32 = v_max(t30, t31);
         v_store(norm_maximum + (n * 256 + d + 256), t32);
+        const vec x33 = v_load(transformer_blocks_carry_next + (n * 256 + d + 512));
+        const vec t34 = v_sub(x33, of_row3_2);
+        const vec t35 = v_mul(t34, of_row10_2);
+        const vec t36 = v_fma(t35, x22, x23);
+        v_store(norm_add + (n * 256 + d + 512), t36);
+        const vec t37 = v_neg(t36);
+        const vec t38 = v_max(t36, t37);
+        v_store(norm_maximum + (n * 256 + d + 512), t38);
+        const vec x39 = v_load(transformer_blocks_carry_next + (n * 256 + d + 768));
+        const vec t40 = v_sub(x39, of_row3_3);
+        const vec t41 = v_mul(t40, of_row10_3);
+        const vec t42 = v_fma(t41, x22, x23);
+        v_store(norm_add + (n * 256 + d + 768), t42);
+        const vec t43 = v_neg(t42);
+        const vec t44 = v_max(t42, t43);
+        v_store(norm_maximum + (n * 256 + d + 768), t44);
       }
     }
-    for (std::int64_t n = bottom - (bottom - top) % 2; n < bottom; ++n) {
+    for (std::int64_t n = bottom - (bottom - top) % 4; n < bottom; ++n) {
       const vec of_row3 = v_set(of_row3s[n - top]);
       const vec of_row10 = v_set(of_row10s[n - top]);
       for (std::int64_t d = 0; d < 256; d += 16) {
-        const vec x33 = v_load(transformer_blocks_carry_next + (n * 256 + d));
-        const vec t34 = v_sub(x33, of_row3);
-        const vec t35 = v_mul(t34, of_row10);
-        const vec x36 = v_load(norm_weight + d);
-        const vec x37 = v_load(norm_bias + d);
-        const vec t38 = v_fma(t35, x36, x37);
-        v_store(norm_add + (n * 256 + d), t38);
-        const vec t39 = v_neg(t38);
-        const vec t40 = v_max(t38, t39);
-        v_store(norm_maximum + (n * 256 + d), t40);
+        const vec x45 = v_load(transformer_blocks_carry_next + (n * 256 + d));
+        const vec t46 = v_sub(x45, of_row3);
+        const vec t47 = v_mul(t46, of_row10);
+        const vec x48 = v_load(norm_weight + d);
+        const vec x49 = v_load(norm_bias + d);
+        const vec t50 = v_fma(t47, x48, x49);
+        v_store(norm_add + (n * 256 + d), t50);
+        const vec t51 = v_neg(t50);
+        const vec t52 = v_max(t50, t51);
+        v_store(norm_maximum + (n * 256 + d), t52);
       }
     }
   }
