@@ -99,8 +99,8 @@ class Emitter : Values {
   /// follow from what earlier steps have reduced it to.
   std::set<int> of_rows(std::size_t first, std::size_t end);
   std::string name_of_row_value(int e) const;
-  /// How many rows go together through a sweep that reads what they share once for all of them: so many that what is
-  /// needed of each, by registers, leaves half of these to the sweep.
+  /// How many rows go together through a sweep, so that what they share is read once for all of them: 4 or 2 if the
+  /// values it needs of these rows, so many of each, fit half of the registers; else 1.
   int rows_together(std::size_t row_values) const;
   /// Whether the steps from `first` to before `end` reduce nothing and read what all rows share.
   bool shares_loads(std::size_t first, std::size_t end) const;

@@ -1,4 +1,5 @@
-// Products of bf16 and int8 by tiles of 32 rows and 32 columns: functions of the simd text compute them.
+// Products of bf16 and int8 by tiles of 32 columns and as many rows as the plan says: functions of the simd text
+// compute them.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -187,7 +187,7 @@ Schedule attention_schedule(const KernelProgram& program, const std::vector<Layo
                             const Target& target);
 /// Whether a product sums over one axis besides the batch, or none.
 bool sums_along_one_axis(const Kernel& product);
-/// Whether a target computes products of such factors in tiles of 32 rows and columns.
+/// Whether a target computes products of such factors in tiles of 32 columns.
 bool by_tiles(Element factors, const Target& target);
 /// The same of a kernel.
 bool by_tiles(const Kernel& kernel, const Target& target);
