@@ -150,7 +150,7 @@ void tell(const Matching& matching, std::ostream& notes) {
 }  // namespace
 
 void save_checkpoint(const std::filesystem::path& path, const Model& model, const float* parameters,
-                     const float* optimizer, const TrainingState& state) {
+                     const float* optimizer, const TrainingState& state, const std::filesystem::path& keep) {
   Safetensors file;
   put(file, model, "", parameters);
   for (std::size_t i = 0; i < model.optimizer_state.size(); ++i)
@@ -177,7 +177,7 @@ void save_checkpoint(const std::filesystem::path& path, const Model& model, cons
                    {"best_loss", exact(state.best_loss)},
                    {"curve", curve_csv(state.curve)}};
   Usage{state.recipe.input, state.classes}.write(file, model);
-  write_safetensors(path, file);
+  write_safetensors(path, file, keep);
 }
 
 void Usage::write(Safetensors& file, const Model& model) const {
@@ -193,12 +193,12 @@ void Usage::write(Safetensors& file, const Model& model) const {
 }
 
 void save_model(const std::filesystem::path& path, const Model& model, const float* parameters,
-                const std::optional<Usage>& usage) {
+                const std::optional<Usage>& usage, const std::filesystem::path& keep) {
   Safetensors file;
   put(file, model, "", parameters);
   file.metadata = {{"model", model.name}, {"declaration_hash", exact(model.declaration_hash, 16)}};
   if (usage) usage->write(file, model);
-  write_safetensors(path, file);
+  write_safetensors(path, file, keep);
 }
 
 TrainingState resume_checkpoint(const std::filesystem::path& path, const Model& model, float* parameters,

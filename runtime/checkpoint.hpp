@@ -45,13 +45,13 @@ struct Usage {
 };
 
 /// Writes parameters under their keys, the optimiser's state as "optimizer.m.<key>" and the like, and the rest as
-/// metadata; all or nothing.
+/// metadata; all or nothing. What the file was before stays as `keep`, unless that is empty.
 void save_checkpoint(const std::filesystem::path& path, const Model& model, const float* parameters,
-                     const float* optimizer, const TrainingState& state);
+                     const float* optimizer, const TrainingState& state, const std::filesystem::path& keep = {});
 
 /// Writes the parameters as a checkpoint that has no training run: it can be evaluated and started from, not resumed.
 void save_model(const std::filesystem::path& path, const Model& model, const float* parameters,
-                const std::optional<Usage>& usage);
+                const std::optional<Usage>& usage, const std::filesystem::path& keep = {});
 
 /// Reads a checkpoint to go on training from. Throws an Error for a file that lacks the optimiser or the state, and for
 /// all that load_parameters refuses.

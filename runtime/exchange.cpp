@@ -40,19 +40,16 @@ void import_parameters(const std::filesystem::path& file, const std::filesystem:
   const std::optional<Usage> usage = start_from(file, model, skip, parameters.floats(), notes);
   make_folder(out);
   const FolderLock lock(out);
-  keep_previous(out, notes);
-  save_model(out / "checkpoint.safetensors", model, parameters.floats(), usage);
+  const std::filesystem::path previous = name_of_previous(out);
+  save_model(out / "checkpoint.safetensors", model, parameters.floats(), usage, previous);
+  if (!previous.empty()) notes << "the checkpoint of the run before is kept as " << previous.string() << std::endl;
   notes << (out / "checkpoint.safetensors").string() << " holds the parameters of " << file.string() << std::endl;
 }
 
-void keep_previous(const std::filesystem::path& out, std::ostream& notes) {
-  const std::filesystem::path checkpoint = out / "checkpoint.safetensors";
-  if (!std::filesystem::exists(checkpoint)) return;
-  const std::filesystem::path kept = out / "checkpoint.previous.safetensors";
-  std::error_code failed;
-  std::filesystem::rename(checkpoint, kept, failed);
-  if (failed) fail("cannot rename ", checkpoint.string(), " to ", kept.string(), ": ", failed.message());
-  notes << "the checkpoint of the run before is kept as " << kept.string() << std::endl;
+std::filesystem::path name_of_previous(const std::filesystem::path& out) {
+  std::error_code unknown;  // of a file that cannot be written either
+  return std::filesystem::exists(out / "checkpoint.safetensors", unknown) ? out / "checkpoint.previous.safetensors"
+                                                                          : "";
 }
 
 }  // namespace tessera::runtime

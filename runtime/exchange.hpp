@@ -24,7 +24,7 @@ void export_parameters(const std::filesystem::path& path, const Model& model, co
 void import_parameters(const std::filesystem::path& file, const std::filesystem::path& out, const Model& model,
                        const std::vector<std::string>& skip, std::uint64_t seed, std::ostream& notes = std::cout);
 
-/// Moves the checkpoint of a run before out of the way of a new one, and says so.
-void keep_previous(const std::filesystem::path& out, std::ostream& notes = std::cout);
+/// The name under which the checkpoint of a run before stays when a new one takes its place; empty where there is none.
+std::filesystem::path name_of_previous(const std::filesystem::path& out);
 
 }  // namespace tessera::runtime

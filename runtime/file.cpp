@@ -1,6 +1,7 @@
 #include "runtime/file.hpp"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -8,53 +9,75 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
+#include <random>
 #include <system_error>
-#include <utility>
 
 #include "runtime/error.hpp"
 
 namespace tessera::runtime {
 namespace {
 
-std::string reason(int number) { return std::error_code(number, std::generic_category()).message(); }
+constexpr std::string_view temporary_front = ".tessera-", temporary_end = ".partial";
+constexpr std::size_t temporary_digits = 16;
 
-/// An open file that closes itself.
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
+/// A name in the folder that nobody else chooses.
+std::filesystem::path temporary_name(const std::filesystem::path& folder) {
+  std::random_device random;
+  std::string digits;
+  for (std::size_t i = 0; i < temporary_digits; ++i) digits += "0123456789abcdef"[random() % 16];
+  return folder / text(temporary_front, digits, temporary_end);
+}
+
+bool is_temporary(std::string_view name) {
+  if (!name.starts_with(temporary_front) || !name.ends_with(temporary_end)) return false;
+  name.remove_prefix(temporary_front.size());
+  return name.find_first_not_of("0123456789abcdef") == temporary_digits &&
+         name.size() == temporary_digits + temporary_end.size();
+}
+
+/// Removes the temporary files of writers that were killed: the living hold a lock on theirs.
+void remove_leftovers(const std::filesystem::path& folder) {
+  std::error_code failed;
+  for (std::filesystem::directory_iterator entry(folder, failed), end; !failed && entry != end;
+       entry.increment(failed)) {
+    if (!is_temporary(entry->path().filename().string())) continue;
+    const Descriptor file(::open(entry->path().c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+    if (file.number() >= 0 && ::flock(file.number(), LOCK_EX | LOCK_NB) == 0) ::unlink(entry->path().c_str());
   }
-  int number() const { return number_; }
-  /// Some file systems tell only here that the content did not reach the disk.
-  int close() { return ::close(std::exchange(number_, -1)); }
+}
 
- private:
-  int number_;
-};
-
+/// Gives what `path` is now the name `keep` as well; without hard links `path` is then free until it is written.
 /// Returns 0 or errno.
-int write_all(int file, std::span<const std::uint8_t> part) {
-  while (!part.empty()) {
-    const ssize_t written = ::write(file, part.data(), std::min<std::size_t>(part.size(), std::size_t{1} << 30));
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return errno;
-    part = part.subspan(static_cast<std::size_t>(written));
+int keep_as(const std::filesystem::path& path, const std::filesystem::path& keep) {
+  const std::filesystem::path link = temporary_name(path.parent_path());
+  if (::link(path.c_str(), link.c_str()) == 0) {
+    if (::rename(link.c_str(), keep.c_str()) == 0) {
+      ::unlink(link.c_str());  // still there where both were one file already
+      return 0;
+    }
+    const int failed = errno;
+    ::unlink(link.c_str());
+    return failed;
   }
-  return 0;
+  return errno == ENOENT || ::rename(path.c_str(), keep.c_str()) == 0 ? 0 : errno;
 }
 
 /// Returns 0 or errno.
-int write_parts(const std::filesystem::path& path, std::span<const std::span<const std::uint8_t>> parts) {
-  Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666));
+int replace_file(const std::filesystem::path& path, std::span<const std::span<const std::uint8_t>> parts,
+                 const std::filesystem::path& keep, const std::filesystem::path& temporary) {
+  const Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666));
   if (file.number() < 0) return errno;
+  // Held until the file has its name; a file system without locks keeps the leftovers.
+  ::flock(file.number(), LOCK_EX);
+  struct stat about{};
+  int failed = ::fstat(file.number(), &about) != 0 ? errno : about.st_nlink == 0 ? EEXIST : 0;  // another removed it
   for (const auto& part : parts)
-    if (const int failed = write_all(file.number(), part)) return failed;
-  if (::fsync(file.number()) != 0) return errno;
-  return file.close() == 0 ? 0 : errno;
+    if (!failed) failed = write_all(file, part);
+  if (!failed && ::fsync(file.number()) != 0) failed = errno;
+  if (!failed && !keep.empty()) failed = keep_as(path, keep);
+  if (!failed && ::rename(temporary.c_str(), path.c_str()) != 0) failed = errno;
+  if (failed) ::unlink(temporary.c_str());
+  return failed;
 }
 
 class Inflater {
@@ -73,6 +96,23 @@ class Inflater {
 };
 
 }  // namespace
+
+Descriptor::~Descriptor() {
+  if (number_ >= 0) ::close(number_);
+}
+
+std::string reason(int number) { return std::error_code(number, std::generic_category()).message(); }
+
+int write_all(const Descriptor& file, std::span<const std::uint8_t> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written =
+        ::write(file.number(), bytes.data(), std::min<std::size_t>(bytes.size(), std::size_t{1} << 30));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return errno;
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+  return 0;
+}
 
 Bytes read_file(const std::filesystem::path& path, std::uint64_t limit) {
   Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -139,25 +179,22 @@ Bytes read_packed_file(const std::filesystem::path& path, std::uint64_t limit) {
   return content;
 }
 
-void write_file(const std::filesystem::path& path, std::span<const std::span<const std::uint8_t>> parts) {
+void write_file(const std::filesystem::path& path, std::span<const std::span<const std::uint8_t>> parts,
+                const std::filesystem::path& keep) {
   // A device or a pipe would be replaced by a file.
   std::error_code unknown;
   const std::filesystem::file_status target = std::filesystem::status(path, unknown);
+  if (!std::filesystem::status_known(target)) fail("cannot write ", path.string(), ": ", unknown.message());
   if (std::filesystem::exists(target) && !std::filesystem::is_regular_file(target))
     fail("cannot write ", path.string(), ": ",
          std::filesystem::is_directory(target) ? reason(EISDIR) : "it is no regular file");
-  // Always the same second name: what a killed program left there is overwritten, not collected.
-  std::filesystem::path partial = path;
-  partial += ".partial";
-  int failed = write_parts(partial, parts);
-  if (!failed && ::rename(partial.c_str(), path.c_str()) != 0) failed = errno;
-  if (failed) {
-    ::unlink(partial.c_str());
-    fail("cannot write ", path.string(), ": ", reason(failed));
-  }
-  // The new name itself must reach the disk as well. A file system that cannot do this (EINVAL) has done what it can.
   const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
-  Descriptor entry(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  remove_leftovers(folder);
+  int failed = EEXIST;
+  for (int i = 0; failed == EEXIST && i < 10; ++i) failed = replace_file(path, parts, keep, temporary_name(folder));
+  if (failed) fail("cannot write ", path.string(), ": ", reason(failed));
+  // The new name itself must reach the disk as well. A file system that cannot do this (EINVAL) has done what it can.
+  const Descriptor entry(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (entry.number() >= 0 && ::fsync(entry.number()) != 0 && errno == EIO)
     fail("cannot write ", path.string(), ": ", reason(EIO));
 }

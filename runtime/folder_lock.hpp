@@ -1,36 +1,25 @@
 // Keeps two programs out of one folder.
 #pragma once
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <filesystem>
 
-#include "runtime/error.hpp"
+#include "runtime/file.hpp"
 
 namespace tessera::runtime {
 
-/// Held as long as it lives, and no longer than the process, however that ends. File systems without locks do not hold
-/// it.
+/// A lock on the file run.lock in a folder, which says the holder's process and host. Held as long as it lives, and no
+/// longer than the process, however that ends. File systems without locks do not hold it.
 class FolderLock {
  public:
-  /// Throws an Error when another program holds the folder.
-  explicit FolderLock(const std::filesystem::path& folder)
-      : folder_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
-    if (folder_ < 0 || ::flock(folder_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
-    ::close(folder_);
-    fail("another run is training in ", folder.string());
-  }
-  ~FolderLock() {
-    if (folder_ >= 0) ::close(folder_);
-  }
+  /// Throws an Error when another program holds the folder, which says who, and when the folder cannot be written.
+  explicit FolderLock(const std::filesystem::path& folder);
+  ~FolderLock();
   FolderLock(const FolderLock&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;
 
  private:
-  int folder_;
+  std::filesystem::path path_;
+  Descriptor file_;
 };
 
 }  // namespace tessera::runtime

@@ -297,7 +297,8 @@ Safetensors read_safetensors(const std::filesystem::path& path) {
   return parse_safetensors(read_file(path, longest_file), path.string());
 }
 
-void write_safetensors(const std::filesystem::path& path, const Safetensors& content) {
+void write_safetensors(const std::filesystem::path& path, const Safetensors& content,
+                       const std::filesystem::path& keep) {
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
   if (!content.metadata.empty()) header["__metadata__"] = content.metadata;
   std::vector<std::span<const std::uint8_t>> parts(2);
@@ -317,7 +318,7 @@ void write_safetensors(const std::filesystem::path& path, const Safetensors& con
   const std::uint64_t length = text.size();
   parts[0] = {reinterpret_cast<const std::uint8_t*>(&length), 8};
   parts[1] = {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
-  write_file(path, parts);
+  write_file(path, parts, keep);
 }
 
 }  // namespace tessera::runtime

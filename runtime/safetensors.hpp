@@ -62,7 +62,9 @@ Safetensors parse_safetensors(std::span<const std::uint8_t> content, const std::
 
 Safetensors read_safetensors(const std::filesystem::path& path);
 
-/// Writes the file, all or nothing. Equal content gives equal bytes: names are sorted, the header is padded to 8 bytes.
-void write_safetensors(const std::filesystem::path& path, const Safetensors& content);
+/// Writes the file, all or nothing, as write_file. Equal content gives equal bytes: names are sorted, the header is
+/// padded to 8 bytes.
+void write_safetensors(const std::filesystem::path& path, const Safetensors& content,
+                       const std::filesystem::path& keep = {});
 
 }  // namespace tessera::runtime

@@ -132,7 +132,7 @@ void Session::settle(const Recipe& declared, const TrainOptions& options) {
       std::cout << "starting from the parameters of " << options.init.string() << std::endl;
       started_ = true;
     }
-    keep_previous(out_);
+    previous_ = name_of_previous(out_);
   }
   state_.recipe.epochs = options.epochs.value_or(state_.recipe.epochs);
   state_.recipe.learning_rate = options.learning_rate.value_or(state_.recipe.learning_rate);
@@ -325,7 +325,9 @@ void Session::save() {
   if (!broken.empty() || !finite(optimizer(), model_.optimizer_floats()))
     fail("training diverged: after step ", state_.step, " some parameters are not numbers",
          broken.empty() ? "" : ", first " + broken, "; ", last_good());
-  save_checkpoint(checkpoint(), model_, parameters(), optimizer(), state_);
+  save_checkpoint(checkpoint(), model_, parameters(), optimizer(), state_, previous_);
+  if (!previous_.empty()) progress_->line("the checkpoint of the run before is kept as " + previous_.string());
+  previous_.clear();
   saved_step_ = state_.step;
   saved_at_ = std::chrono::steady_clock::now();
   write_file(out_ / "curve.csv", curve_csv(state_.curve));

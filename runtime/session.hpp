@@ -174,6 +174,7 @@ class Session {
   std::optional<Progress> progress_;
   std::optional<Evaluation> tested_;  ///< of the parameters as they are, right after an epoch
   std::optional<std::int64_t> saved_step_;
+  std::filesystem::path previous_;  ///< where the checkpoint of a run before goes, until this run saves
   std::chrono::steady_clock::time_point saved_at_;
 };
 

@@ -1,6 +1,10 @@
 #include "runtime/file.hpp"
 
+#include <sys/file.h>
 #include <zlib.h>
+
+#include <algorithm>
+#include <thread>
 
 #include "tests/runtime/helpers.hpp"
 
@@ -29,12 +33,62 @@ TEST(File, WhatIsWrittenIsReadAndNothingElseStaysInTheFolder) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
 }
 
-TEST(File, LeftoverOfAKilledWriteIsOverwritten) {
+TEST(File, LeftoversOfKilledWritersAreRemovedAndThoseOfTheLivingStay) {
   TemporaryFolder folder;
-  spill(folder / "a.partial", "a long leftover of a program that was killed");
+  const std::filesystem::path killed = folder / ".tessera-0123456789abcdef.partial";
+  const std::filesystem::path living = folder / ".tessera-fedcba9876543210.partial";
+  const std::filesystem::path others = folder / "a.partial";
+  for (const auto& path : {killed, living, others}) spill(path, "not all of it");
+  const Descriptor writer(::open(living.c_str(), O_RDONLY));
+  ASSERT_EQ(::flock(writer.number(), LOCK_EX), 0);
   write_file(folder / "a", "new");
   EXPECT_EQ(slurp(folder / "a"), "new");
-  EXPECT_FALSE(std::filesystem::exists(folder / "a.partial"));
+  EXPECT_FALSE(std::filesystem::exists(killed));
+  EXPECT_TRUE(std::filesystem::exists(living));
+  EXPECT_TRUE(std::filesystem::exists(others));
+}
+
+TEST(File, WritersOfOneFileAtOnceAllSucceedAndLeaveItWhole) {
+  TemporaryFolder folder;
+  std::vector<std::string> contents, errors(4);
+  for (const char letter : {'a', 'b', 'c', 'd'}) contents.push_back(std::string(1 << 20, letter));
+  std::vector<std::thread> writers;
+  for (std::size_t i = 0; i < contents.size(); ++i)
+    writers.emplace_back([&, i] {
+      for (int n = 0; n < 10 && errors[i].empty(); ++n)
+        errors[i] = sentence([&] { write_file(folder / "file", contents[i]); });
+    });
+  for (std::thread& writer : writers) writer.join();
+  EXPECT_EQ(errors, std::vector<std::string>(4));
+  EXPECT_EQ(std::ranges::count(contents, slurp(folder / "file")), 1);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
+}
+
+TEST(File, WhatAFileWasStaysUnderAnotherNameOnceTheNewOneIsWhole) {
+  TemporaryFolder folder;
+  const auto write = [&](const std::string& content) {
+    const Bytes bytes = bytes_of(content);
+    const std::span<const std::uint8_t> part(bytes);
+    write_file(folder / "a", std::span(&part, 1), folder / "kept");
+  };
+  write("first");
+  EXPECT_FALSE(std::filesystem::exists(folder / "kept"));
+  write("second");
+  write("third");
+  EXPECT_EQ(slurp(folder / "kept"), "second");
+  std::filesystem::remove(folder / "kept");
+  std::filesystem::create_directories(folder / "kept/in the way");
+  EXPECT_CONTAINS(sentence([&] { write("fourth"); }), "cannot write ");
+  EXPECT_EQ(slurp(folder / "a"), "third");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 2);
+}
+
+TEST(File, LinkThatLeadsToItselfIsNotReplacedByAFile) {
+  TemporaryFolder folder;
+  std::filesystem::create_symlink("loop", folder / "loop");
+  EXPECT_EQ(sentence([&] { write_file(folder / "loop", "x"); }),
+            "cannot write " + (folder / "loop").string() + ": Too many levels of symbolic links");
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "loop"));
 }
 
 TEST(File, FailedWriteIsOneSentenceAndKeepsTheOldContent) {
@@ -44,7 +98,7 @@ TEST(File, FailedWriteIsOneSentenceAndKeepsTheOldContent) {
   std::filesystem::create_directory(folder / "taken");
   spill(folder / "taken" / "file", "x");
   EXPECT_CONTAINS(sentence([&] { write_file(folder / "taken", "x"); }), "cannot write");
-  EXPECT_FALSE(std::filesystem::exists(folder / "taken.partial"));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
 }
 
 TEST(File, DeviceIsNotReplacedByAFile) {

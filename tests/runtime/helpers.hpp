@@ -50,6 +50,14 @@ inline void spill(const std::filesystem::path& path, const std::string& content)
   std::ofstream(path, std::ios::binary) << content;
 }
 
+/// The files below the folder that are not written to their end.
+inline std::vector<std::string> partial_files(const std::filesystem::path& folder) {
+  std::vector<std::string> found;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))
+    if (entry.path().extension() == ".partial") found.push_back(entry.path().string());
+  return found;
+}
+
 inline Bytes bytes_of(const std::string& content) { return Bytes(content.begin(), content.end()); }
 
 /// The sentence of the Error that `action` throws; empty when it throws none.

@@ -1,4 +1,6 @@
 // The command line of an emitted program, as a person meets it.
+#include <algorithm>
+
 #include "runtime/digits.hpp"
 #include "runtime/image.hpp"
 #include "tests/runtime/helpers.hpp"
@@ -14,6 +16,7 @@ class Program : public testing::Test {
     return sample(arguments, limits);
   }
   std::string out() { return (folder / "run").string(); }
+  bool no_partial_files() { return partial_files(folder.path()).empty(); }
   TemporaryFolder folder;
 };
 
@@ -232,7 +235,51 @@ TEST_F(Program, FullDiskKeepsTheCheckpointThatIsThere) {
   const std::string before = slurp(folder / "run/checkpoint.safetensors");
   EXPECT_EQ(train({"--resume", "--epochs", "4"}, {.file_bytes = 20000, .stdout_to = ""}).code, 1);
   EXPECT_EQ(slurp(folder / "run/checkpoint.safetensors"), before);
-  EXPECT_FALSE(std::filesystem::exists(folder / "run/checkpoint.safetensors.partial"));
+  EXPECT_TRUE(no_partial_files());
+}
+
+TEST_F(Program, CommandThatFailsMovesNoCheckpoint) {
+  ASSERT_EQ(train().code, 0);
+  ASSERT_EQ(train({"--seed", "2"}).code, 0);
+  const std::filesystem::path last = folder / "run/checkpoint.safetensors";
+  const std::filesystem::path first = folder / "run/checkpoint.previous.safetensors";
+  const std::string last_before = slurp(last), first_before = slurp(first);
+  std::filesystem::copy_file(last, folder / "model");
+  const std::string missing = (folder / "no").string();
+  for (const auto& [arguments, file_bytes] : std::vector<std::pair<std::vector<std::string>, std::int64_t>>{
+           {{"train", "--data", missing}, -1},
+           {{"train", "--init", missing}, -1},
+           {{"train", "--data", folder.path().string()}, -1},
+           {{"train", "--digits", "60"}, 20000},
+           {{"train", "--digits", "60", "--epochs", "0"}, 20000},
+           {{"import", (folder / "model").string()}, 20000}}) {
+    std::vector<std::string> all = arguments;
+    all.insert(all.end(), {"--out", out()});
+    const Result result = sample(all, {.file_bytes = file_bytes, .stdout_to = ""});
+    EXPECT_EQ(result.code, 1) << arguments[1];
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+    EXPECT_TRUE(slurp(last) == last_before) << result.err;
+    EXPECT_TRUE(slurp(first) == first_before) << result.err;
+    EXPECT_TRUE(no_partial_files());
+  }
+}
+
+TEST_F(Program, ExportsToOneFileAtOnceLeaveOneOfThemWhole) {
+  ASSERT_EQ(train().code, 0);
+  const std::string file = (folder / "weights").string();
+  std::vector<std::string> whole;
+  for (const char* dtype : {"f32", "f16"}) {
+    ASSERT_EQ(sample({"export", "--out", out(), "--dtype", dtype, "-o", file}).code, 0);
+    whole.push_back(slurp(file));
+  }
+  for (int i = 0; i < 10; ++i) {
+    Process first(TESSERA_SAMPLE_PROGRAM, {"export", "--out", out(), "--dtype", "f32", "-o", file}, {});
+    Process second(TESSERA_SAMPLE_PROGRAM, {"export", "--out", out(), "--dtype", "f16", "-o", file}, {});
+    EXPECT_EQ(first.wait().code, 0);
+    EXPECT_EQ(second.wait().code, 0);
+    EXPECT_EQ(std::ranges::count(whole, slurp(file)), 1);
+  }
+  EXPECT_TRUE(no_partial_files());
 }
 
 TEST_F(Program, StandardOutputThatIsFullIsAnError) {

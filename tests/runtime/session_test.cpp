@@ -191,10 +191,31 @@ TEST_F(SessionTest, NewRunKeepsTheCheckpointOfTheOneBefore) {
   EXPECT_EQ(slurp(options.out / "checkpoint.previous.safetensors"), before);
 }
 
-TEST_F(SessionTest, SecondRunInTheSameFolderIsRefused) {
-  const Session first(model, recipe, options);
-  EXPECT_EQ(sentence([&] { Session second(model, recipe, options); }),
-            "another run is training in " + options.out.string());
+TEST_F(SessionTest, RunThatDivergesBeforeItSavesMovesNoCheckpoint) {
+  train();
+  options.seed = 2;
+  train();
+  const std::string last = slurp(checkpoint()), first = slurp(options.out / "checkpoint.previous.safetensors");
+  EXPECT_CONTAINS(sentence([&] { train(1); }), "training diverged");
+  EXPECT_EQ(slurp(checkpoint()), last);
+  EXPECT_EQ(slurp(options.out / "checkpoint.previous.safetensors"), first);
+}
+
+TEST_F(SessionTest, SecondRunInTheSameFolderIsRefusedAndToldWhoHoldsIt) {
+  char host[256] = "";
+  ::gethostname(host, sizeof host - 1);
+  {
+    const Session first(model, recipe, options);
+    EXPECT_EQ(sentence([&] { Session second(model, recipe, options); }),
+              text("another run is training in ", options.out.string(), " (process ", ::getpid(), " on ", host, ")"));
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(options.out));
+}
+
+TEST_F(SessionTest, LockOfARunThatWasKilledHoldsNobody) {
+  std::filesystem::create_directories(options.out);
+  spill(options.out / "run.lock", "process 1 on another host\n");
+  EXPECT_EQ(train(), 0);
 }
 
 TEST_F(SessionTest, ImagesThatDoNotFitTheModelAreRefused) {
