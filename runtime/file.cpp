@@ -4,10 +4,8 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <random>
 #include <system_error>
@@ -80,21 +78,6 @@ int replace_file(const std::filesystem::path& path, std::span<const std::span<co
   return failed;
 }
 
-class Inflater {
- public:
-  Inflater() : ready_(inflateInit2(&stream_, 15 + 16) == Z_OK) {
-    if (!ready_) fail("zlib cannot be started: out of memory");
-  }
-  Inflater(const Inflater&) = delete;
-  Inflater& operator=(const Inflater&) = delete;
-  ~Inflater() { inflateEnd(&stream_); }
-  z_stream& stream() { return stream_; }
-
- private:
-  z_stream stream_{};
-  bool ready_;
-};
-
 }  // namespace
 
 Descriptor::~Descriptor() {
@@ -114,70 +97,36 @@ int write_all(const Descriptor& file, std::span<const std::uint8_t> bytes) {
   return 0;
 }
 
-Bytes read_file(const std::filesystem::path& path, std::uint64_t limit) {
-  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.number() < 0) fail("cannot open ", path.string(), ": ", reason(errno));
+InputFile::InputFile(const std::filesystem::path& path)
+    : where_(path.string()), file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {
+  if (file_.number() < 0) fail("cannot open ", where_, ": ", reason(errno));
   struct stat about{};
-  if (::fstat(file.number(), &about) != 0) fail("cannot read ", path.string(), ": ", reason(errno));
-  if (S_ISDIR(about.st_mode)) fail("cannot read ", path.string(), ": it is a folder");
-  const auto too_long = [&] { fail(path.string(), " is longer than the ", limit, " bytes that are accepted here"); };
-  if (about.st_size > 0 && static_cast<std::uint64_t>(about.st_size) > limit) too_long();
-  Bytes content;
-  // One byte more than expected shows the end of the file without a second allocation; pipes tell no size.
-  content.resize(about.st_size > 0 ? static_cast<std::size_t>(about.st_size) + 1 : 1 << 16);
-  std::size_t size = 0;
-  for (;;) {
-    if (size == content.size()) content.resize(content.size() * 2);
-    const ssize_t got = ::read(file.number(), content.data() + size, content.size() - size);
+  if (::fstat(file_.number(), &about) != 0) fail("cannot read ", where_, ": ", reason(errno));
+  if (S_ISDIR(about.st_mode)) fail("cannot read ", where_, ": it is a folder");
+  if (!S_ISREG(about.st_mode)) fail("cannot read ", where_, ": it is no regular file");
+  size_ = static_cast<std::uint64_t>(about.st_size);
+}
+
+void InputFile::read(std::uint64_t at, std::span<std::uint8_t> bytes) const {
+  while (!bytes.empty()) {
+    const ssize_t got = ::pread(file_.number(), bytes.data(), std::min<std::size_t>(bytes.size(), std::size_t{1} << 30),
+                                static_cast<off_t>(at));
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) fail("cannot read ", path.string(), ": ", reason(errno));
-    if (got == 0) break;
-    size += static_cast<std::size_t>(got);
-    if (size > limit) too_long();
-  }
-  content.resize(size);
-  return content;
-}
-
-Bytes unpack_gzip(std::span<const std::uint8_t> packed, std::uint64_t limit, const std::string& where) {
-  Inflater inflater;
-  z_stream& stream = inflater.stream();
-  Bytes content;
-  std::array<std::uint8_t, 1 << 16> chunk;
-  std::size_t fed = 0;
-  for (;;) {
-    if (stream.avail_in == 0 && fed < packed.size()) {
-      const std::size_t part = std::min<std::size_t>(packed.size() - fed, std::size_t{1} << 30);
-      stream.next_in =
-          const_cast<Bytef*>(packed.data() + fed);  // zlib does not write here: its C signature predates const
-      stream.avail_in = static_cast<uInt>(part);
-      fed += part;
-    }
-    stream.next_out = chunk.data();
-    stream.avail_out = static_cast<uInt>(chunk.size());
-    const int result = inflate(&stream, Z_NO_FLUSH);
-    const std::size_t made = chunk.size() - stream.avail_out;
-    if (content.size() + made > limit)
-      fail(where, " unpacks to more than the ", limit, " bytes that are accepted here");
-    content.insert(content.end(), chunk.begin(), chunk.begin() + static_cast<std::ptrdiff_t>(made));
-    const bool all_fed = stream.avail_in == 0 && fed == packed.size();
-    if (result == Z_STREAM_END) {
-      if (all_fed) return content;
-      if (inflateReset(&stream) != Z_OK) fail(where, " cannot be unpacked: zlib cannot be restarted");
-    } else if (result == Z_BUF_ERROR || (result == Z_OK && all_fed && made == 0)) {
-      fail(where, " is truncated: its gzip data ends too early");
-    } else if (result != Z_OK) {
-      fail(where, " is not valid gzip data: ", stream.msg ? stream.msg : "it is damaged");
-    }
+    if (got < 0) fail("cannot read ", where_, ": ", reason(errno));
+    if (got == 0) fail("cannot read ", where_, ": it has become shorter");
+    at += static_cast<std::uint64_t>(got);
+    bytes = bytes.subspan(static_cast<std::size_t>(got));
   }
 }
 
-Bytes read_packed_file(const std::filesystem::path& path, std::uint64_t limit) {
-  Bytes content = read_file(path, limit);
-  if (content.size() >= 2 && content[0] == 0x1f && content[1] == 0x8b)
-    return unpack_gzip(content, limit, path.string());
+Bytes read_file(const InputFile& file, std::uint64_t limit) {
+  if (file.size() > limit) fail(file.where(), " is longer than the ", limit, " bytes that are accepted here");
+  Bytes content(file.size());
+  file.read(0, content);
   return content;
 }
+
+Bytes read_file(const std::filesystem::path& path, std::uint64_t limit) { return read_file(InputFile(path), limit); }
 
 void write_file(const std::filesystem::path& path, std::span<const std::span<const std::uint8_t>> parts,
                 const std::filesystem::path& keep) {

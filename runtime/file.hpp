@@ -32,15 +32,25 @@ std::string reason(int number);
 /// Writes all of it. Returns 0 or errno.
 int write_all(const Descriptor& file, std::span<const std::uint8_t> bytes);
 
-/// The content of a file. Throws an Error that names the file when it cannot be read or is longer than `limit` bytes.
+/// A file of somebody else's, open for reading. Throws an Error that names the file when it cannot be opened or is no
+/// regular one: a pipe or a device may wait for ever, or have no end.
+class InputFile {
+ public:
+  explicit InputFile(const std::filesystem::path& path);
+  std::uint64_t size() const { return size_; }  ///< when it was opened; no more is read
+  const std::string& where() const { return where_; }
+  /// Bytes from `at` on. Throws an Error when they cannot be read or the file has become shorter.
+  void read(std::uint64_t at, std::span<std::uint8_t> bytes) const;
+
+ private:
+  std::string where_;
+  Descriptor file_;
+  std::uint64_t size_ = 0;
+};
+
+/// The content of an InputFile. Throws an Error that names the file when it is longer than `limit` bytes.
 Bytes read_file(const std::filesystem::path& path, std::uint64_t limit);
-
-/// As read_file, and unpacks the content when it starts with gzip's magic number, whatever the file is called.
-/// `limit` holds for the packed and for the unpacked size: a small file cannot unpack into a full memory.
-Bytes read_packed_file(const std::filesystem::path& path, std::uint64_t limit);
-
-/// Unpacks gzip (RFC 1952; several members one after the other are one content). `where` names it in errors.
-Bytes unpack_gzip(std::span<const std::uint8_t> packed, std::uint64_t limit, const std::string& where);
+Bytes read_file(const InputFile& file, std::uint64_t limit);
 
 /// Replaces the file by the parts, one after the other, or leaves it as it was: the parts go into a temporary file of
 /// its own in the same folder, reach the disk, and only then take the name. A crash or a kill at any moment leaves the

@@ -21,7 +21,11 @@ struct Idx {
 
 /// Reads labels (rank 1) or grey images (rank 3). Throws an Error that names `where`: wrong magic number, a size of
 /// zero, truncated data, bytes after the data, sizes whose product is out of reach.
-Idx parse_idx(std::span<const std::uint8_t> content, const std::string& where);
+Idx parse_idx(Bytes content, const std::string& where);
+
+/// How many bytes an IDX file has by its header, of which these are the first 16. Throws an Error as parse_idx, and for
+/// more than is ever read.
+std::uint64_t idx_bytes(std::span<const std::uint8_t> first, const std::string& where);
 
 /// Reads a file, plain or gzip.
 Idx read_idx(const std::filesystem::path& path);

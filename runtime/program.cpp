@@ -18,6 +18,7 @@
 #include <new>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "runtime/arena.hpp"
@@ -27,6 +28,7 @@
 #include "runtime/exchange.hpp"
 #include "runtime/file.hpp"
 #include "runtime/gpu.hpp"
+#include "runtime/gzip.hpp"
 #include "runtime/idx.hpp"
 #include "runtime/image.hpp"
 #include "runtime/labels.hpp"
@@ -110,20 +112,35 @@ Usage load_for_use(const std::filesystem::path& path, const Model& model, const 
   return load_parameters(path, model, parameters).usage.value_or(Usage{declared.input, {}});
 }
 
+/// Pictures of one size.
+struct Pictures {
+  std::int64_t channels, height, width;
+  Bytes pixels;
+
+  std::int64_t image_size() const { return channels * height * width; }
+  std::int64_t size() const { return static_cast<std::int64_t>(pixels.size()) / image_size(); }
+  Image at(std::int64_t index) const {
+    const auto first = pixels.begin() + index * image_size();
+    return {channels, height, width, Bytes(first, first + image_size())};
+  }
+};
+
 /// The pictures of a file: one, or those of an IDX file.
-std::vector<Image> read_images(const Model& model, const std::filesystem::path& path) {
-  const Bytes content = read_packed_file(path, longest_picture);
-  const bool idx = content.size() >= 4 && content[0] == 0 && content[1] == 0 && content[2] == 8 && content[3] == 3;
-  if (!idx) return {decode_image(content, model.image_shape[0], path.string())};
+Pictures read_images(const Model& model, const std::filesystem::path& path) {
+  const std::string where = path.string();
+  const auto is_idx = [](std::span<const std::uint8_t> content) {
+    return content.size() >= 4 && content[0] == 0 && content[1] == 0 && content[2] == 8 && content[3] == 3;
+  };
+  Bytes content = read_packed_file(
+      path, longest_picture, [&](auto first) { return is_idx(first) ? idx_bytes(first, where) : longest_picture; });
+  if (!is_idx(content)) {
+    Image image = decode_image(content, model.image_shape[0], where);
+    return {image.channels, image.height, image.width, std::move(image.pixels)};
+  }
   if (model.image_shape[0] != 1)
-    fail(path.string(), " holds grey images, ", model.name, " reads ", model.image_shape[0], " channels");
-  const Idx file = parse_idx(content, path.string());
-  std::vector<Image> images;
-  const std::int64_t size = file.shape[1] * file.shape[2];
-  for (std::int64_t i = 0; i < file.shape[0]; ++i)
-    images.push_back(
-        {1, file.shape[1], file.shape[2], Bytes(file.data.begin() + i * size, file.data.begin() + (i + 1) * size)});
-  return images;
+    fail(where, " holds grey images, ", model.name, " reads ", model.image_shape[0], " channels");
+  Idx file = parse_idx(std::move(content), where);
+  return {1, file.shape[1], file.shape[2], std::move(file.data)};
 }
 
 /// The image as the model sees it, before it is normalised.
@@ -144,9 +161,9 @@ int predict_command(const Model& model, const Recipe& recipe, const EvalOptions&
   const auto& shape = model.image_shape;
   const Arena input = Arena::of_floats(shape[0] * shape[1] * shape[2], model.alignment);
   for (const std::filesystem::path& path : options.files) {
-    const std::vector<Image> images = read_images(model, path);
-    for (std::size_t i = 0; i < images.size(); ++i) {
-      const Image image = prepared(model, usage.input, images[i], options.invert);
+    const Pictures images = read_images(model, path);
+    for (std::int64_t i = 0; i < images.size(); ++i) {
+      const Image image = prepared(model, usage.input, images.at(i), options.invert);
       normalize(image.pixels, shape[0], usage.input, input.floats());
       inference.forward(input.floats(), 1, outputs.floats());
       const std::string name = path.string() + (images.size() > 1 ? text("[", i, "]") : "");
@@ -165,10 +182,10 @@ int attention_command(const Model& model, const Recipe& recipe, const EvalOption
     fail(options.picture.string(), " names no picture: it has to end in .png or .svg");
   const Arena parameters = Arena::of_floats(model.parameter_floats, model.alignment);
   const Preprocessing preprocessing = load_for_use(from.file(), model, recipe, parameters.floats()).input;
-  const std::vector<Image> images = read_images(model, options.file);
+  const Pictures images = read_images(model, options.file);
   if (images.size() != 1)
     fail(options.file.string(), " holds ", images.size(), " pictures: attention is drawn for one");
-  const Image photo = prepared(model, preprocessing, images[0], options.invert);
+  const Image photo = prepared(model, preprocessing, images.at(0), options.invert);
   const Arena input = Arena::of_floats(static_cast<std::int64_t>(photo.pixels.size()), model.alignment);
   normalize(photo.pixels, photo.channels, preprocessing, input.floats());
   const std::vector<PatchMap> maps = attention(model, parameters.floats(), input.floats(), gpu);

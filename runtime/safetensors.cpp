@@ -229,20 +229,26 @@ const Tensor& Safetensors::at(const std::string& name) const {
   return found->second;
 }
 
-Safetensors parse_safetensors(std::span<const std::uint8_t> content, const std::string& where) {
-  if (content.size() < 8)
-    fail(where, " is not a safetensors file: it has ", content.size(), " bytes, the header alone needs 8");
-  std::uint64_t header_length = 0;
-  std::memcpy(&header_length, content.data(), 8);
+namespace {
+
+/// Of a content of so many bytes, of which `read` gives those from a place on: first the header, and the numbers only
+/// after all that it says of them is found to fit.
+template <class Read>
+Safetensors safetensors_of(std::uint64_t size, const std::string& where, const Read& read) {
+  if (size < 8) fail(where, " is not a safetensors file: it has ", size, " bytes, the header alone needs 8");
+  std::array<std::uint8_t, 8> length_bytes;
+  read(0, std::span(length_bytes));
+  const auto header_length = std::bit_cast<std::uint64_t>(length_bytes);
   if (header_length > longest_header)
     fail(where, " is not a safetensors file: its header would be ", header_length, " bytes long, more than the ",
          longest_header, " that are allowed");
-  if (header_length > content.size() - 8)
-    fail(where, " is truncated: its header is ", header_length, " bytes long, the file has ", content.size() - 8,
+  if (header_length > size - 8)
+    fail(where, " is truncated: its header is ", header_length, " bytes long, the file has ", size - 8,
          " after the length");
-  const auto text = content.subspan(8, header_length);
+  Bytes text(header_length);
+  read(8, std::span(text));
   if (text.empty() || text[0] != '{') fail(where, " is not a safetensors file: its header does not start with '{'");
-  const auto data = content.subspan(8 + header_length);
+  const std::uint64_t data = size - 8 - header_length;
 
   // The parser takes a zero byte for the end of its input and would not look at what follows.
   if (const auto zero = std::find(text.begin(), text.end(), std::uint8_t{0}); zero != text.end())
@@ -267,8 +273,8 @@ Safetensors parse_safetensors(std::span<const std::uint8_t> content, const std::
     if (entry.offsets->size() != 2) fail(place, " has ", entry.offsets->size(), " data offsets instead of 2");
     const std::int64_t begin = (*entry.offsets)[0], end = (*entry.offsets)[1];
     if (begin > end) fail(place, " begins at byte ", begin, " and ends before it, at byte ", end);
-    if (static_cast<std::uint64_t>(end) > data.size())
-      fail(place, " ends at byte ", end, " of the data, the file has ", data.size(), " (is it truncated?)");
+    if (static_cast<std::uint64_t>(end) > data)
+      fail(place, " ends at byte ", end, " of the data, the file has ", data, " (is it truncated?)");
     if (end - begin != count * size)
       fail(place, " of type ", *entry.dtype, " and shape ", printed(*entry.shape), " needs ", count * size,
            " bytes, its data offsets give ", end - begin);
@@ -284,17 +290,30 @@ Safetensors parse_safetensors(std::span<const std::uint8_t> content, const std::
     if (begin > at) fail(where, ": bytes ", at, " to ", begin, " of the data belong to no tensor");
     at = end;
   }
-  if (static_cast<std::uint64_t>(at) != data.size())
-    fail(where, ": ", data.size() - static_cast<std::uint64_t>(at), " bytes after the last tensor belong to no tensor");
+  if (static_cast<std::uint64_t>(at) != data)
+    fail(where, ": ", data - static_cast<std::uint64_t>(at), " bytes after the last tensor belong to no tensor");
   for (auto& [name, tensor] : result.tensors) {
     const auto& offsets = *header.entries[name].offsets;
-    tensor.bytes.assign(data.begin() + offsets[0], data.begin() + offsets[1]);
+    tensor.bytes.resize(static_cast<std::size_t>(offsets[1] - offsets[0]));
+    read(8 + header_length + static_cast<std::uint64_t>(offsets[0]), std::span(tensor.bytes));
   }
   return result;
 }
 
+}  // namespace
+
+Safetensors parse_safetensors(std::span<const std::uint8_t> content, const std::string& where) {
+  return safetensors_of(content.size(), where, [&](std::uint64_t at, std::span<std::uint8_t> to) {
+    std::ranges::copy(content.subspan(at, to.size()), to.begin());
+  });
+}
+
 Safetensors read_safetensors(const std::filesystem::path& path) {
-  return parse_safetensors(read_file(path, longest_file), path.string());
+  const InputFile file(path);
+  if (file.size() > longest_file)
+    fail(file.where(), " is longer than the ", longest_file, " bytes that are accepted here");
+  return safetensors_of(file.size(), file.where(),
+                        [&](std::uint64_t at, std::span<std::uint8_t> to) { file.read(at, to); });
 }
 
 void write_safetensors(const std::filesystem::path& path, const Safetensors& content,

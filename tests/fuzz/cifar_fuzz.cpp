@@ -5,6 +5,7 @@
 
 #include "runtime/cifar.hpp"
 #include "runtime/error.hpp"
+#include "runtime/gzip.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace tessera::runtime;

@@ -1,29 +1,17 @@
 #include "runtime/file.hpp"
 
 #include <sys/file.h>
-#include <zlib.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <thread>
 
+#include "runtime/gzip.hpp"
 #include "tests/runtime/helpers.hpp"
+#include "tests/runtime/packed.hpp"
 
 namespace tessera::runtime {
 namespace {
-
-std::string gzip(const std::string& content) {
-  z_stream stream{};
-  deflateInit2(&stream, 9, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);
-  std::string packed(deflateBound(&stream, content.size()), '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(content.data()));
-  stream.avail_in = static_cast<uInt>(content.size());
-  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
-  stream.avail_out = static_cast<uInt>(packed.size());
-  deflate(&stream, Z_FINISH);
-  packed.resize(stream.total_out);
-  deflateEnd(&stream);
-  return packed;
-}
 
 TEST(File, WhatIsWrittenIsReadAndNothingElseStaysInTheFolder) {
   TemporaryFolder folder;
@@ -116,13 +104,22 @@ TEST(File, UnreadableFilesAreNamed) {
   EXPECT_CONTAINS(sentence([&] { read_file(folder.path(), 10); }), "it is a folder");
 }
 
-TEST(File, LimitHoldsForPlainFilesAndForThoseThatTellNoSize) {
+TEST(File, LongerFileThanTheLimitIsRefusedBeforeItIsRead) {
   TemporaryFolder folder;
   spill(folder / "a", "12345");
   EXPECT_EQ(read_file(folder / "a", 5).size(), 5u);
   EXPECT_CONTAINS(sentence([&] { read_file(folder / "a", 4); }), "longer than the 4 bytes");
-  EXPECT_CONTAINS(sentence([&] { read_file("/dev/zero", 1 << 20); }), "longer than the 1048576 bytes");
-  EXPECT_EQ(read_file("/dev/null", 10).size(), 0u);
+  std::filesystem::resize_file(folder / "a", std::uintmax_t{1} << 40);  // a hole
+  EXPECT_CONTAINS(sentence([&] { read_file(folder / "a", 1 << 20); }), "longer than the 1048576 bytes");
+}
+
+TEST(File, PipesAndDevicesAreNotRead) {
+  TemporaryFolder folder;
+  const std::filesystem::path pipe = folder / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  for (const std::filesystem::path& path : {pipe, std::filesystem::path("/dev/zero")})
+    EXPECT_EQ(sentence([&] { read_file(path, 1 << 20); }), "cannot read " + path.string() + ": it is no regular file");
+  EXPECT_EQ(read_file("/proc/self/mem", 10).size(), 0u);  // one that tells no size
 }
 
 TEST(Gzip, IsUnpackedWhateverTheFileIsCalled) {
@@ -158,6 +155,13 @@ TEST(Gzip, SmallFileThatUnpacksToAFullMemoryIsRefused) {
   ASSERT_LT(packed.size(), 20000u);
   EXPECT_CONTAINS(sentence([&] { unpack_gzip(bytes_of(packed), 1 << 20, "x"); }),
                   "x unpacks to more than the 1048576 bytes");
+}
+
+TEST(Gzip, NoMoreIsUnpackedThanTheHeaderDeclares) {
+  const Bytes packed = bytes_of(gzip(std::string(1 << 24, 'a')));
+  EXPECT_EQ(sentence([&] { unpack_gzip(packed, 1 << 30, "x", [](auto) { return 100; }); }),
+            "x unpacks to more than the 100 bytes that its header declares");
+  EXPECT_EQ(unpack_gzip(packed, 1 << 30, "x", [](auto first) { return first.size() + (1 << 24); }).size(), 1u << 24);
 }
 
 }  // namespace

@@ -73,6 +73,7 @@ inline std::string sentence(const std::function<void()>& action) {
 struct Result {
   int code = -1;  ///< exit code, or 128 + signal
   std::string out, err;
+  std::int64_t peak_bytes = 0;  ///< of memory
 };
 
 /// A running program whose output goes to files.
@@ -118,10 +119,11 @@ class Process {
     return pid_ > 0;
   }
   Result wait() {
-    if (pid_ > 0) ::waitpid(pid_, &status_, 0);
+    rusage usage{};
+    if (pid_ > 0) ::wait4(pid_, &status_, 0, &usage);
     pid_ = -1;
     return {WIFEXITED(status_) ? WEXITSTATUS(status_) : 128 + WTERMSIG(status_), slurp(folder_ / "out"),
-            slurp(folder_ / "err")};
+            slurp(folder_ / "err"), std::int64_t{usage.ru_maxrss} * 1024};
   }
 
  private:

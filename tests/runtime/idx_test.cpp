@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "tests/runtime/helpers.hpp"
+#include "tests/runtime/packed.hpp"
 
 namespace tessera::runtime {
 namespace {
@@ -149,6 +150,25 @@ std::vector<BadIdx> bad_idx() {
 
 INSTANTIATE_TEST_SUITE_P(Cases, BadMnist, testing::ValuesIn(bad_idx()),
                          [](const testing::TestParamInfo<BadIdx>& info) { return info.param.name; });
+
+TEST(PackedMnist, NoMoreIsUnpackedThanTheHeaderDeclares) {
+  const std::string images = idx(0x803, {3, 28, 28}, 3 * 784), labels = idx(0x801, {3}, 3);
+  std::string zeros;
+  for (const std::string member = gzip(std::string(1 << 20, '\0')); zeros.size() < 400 * member.size();)
+    zeros += member;
+  for (const auto& [packed, part] :
+       {std::pair{gzip(images) + zeros, "unpacks to more than the 2368 bytes that its header declares"},
+        {gzip(idx(0x803, {4000000, 28, 28}, 0)) + zeros, "which is more than the "},
+        {zeros, "is not an IDX file"}}) {
+    TemporaryFolder data;
+    spill(data / "train-images-idx3-ubyte.gz", packed);
+    spill(data / "train-labels-idx1-ubyte", labels);
+    const Result result = sample({"train", "--data", data.path().string(), "--out", (data / "run").string()});
+    EXPECT_EQ(result.code, 1);
+    EXPECT_CONTAINS(result.err, part);
+    EXPECT_LT(result.peak_bytes, 300 << 20);
+  }
+}
 
 TEST(RealMnist, HasSixtyThousandTrainingAndTenThousandTestDigits) {
   const char* shared = std::getenv("TESSERA_SHARED");

@@ -1,4 +1,6 @@
 // The command line of an emitted program, as a person meets it.
+#include <sys/stat.h>
+
 #include <algorithm>
 
 #include "runtime/digits.hpp"
@@ -280,6 +282,25 @@ TEST_F(Program, ExportsToOneFileAtOnceLeaveOneOfThemWhole) {
     EXPECT_EQ(std::ranges::count(whole, slurp(file)), 1);
   }
   EXPECT_TRUE(no_partial_files());
+}
+
+TEST_F(Program, PipesAndDevicesAreRefusedWhereAFileIsRead) {
+  ASSERT_EQ(train().code, 0);
+  const std::string pipe = (folder / "pipe").string();
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const std::string zero = "/dev/zero";
+  for (const std::string& place : {pipe, zero})
+    for (const std::vector<std::string>& arguments :
+         std::vector<std::vector<std::string>>{{"eval", "--checkpoint", place},
+                                               {"eval", "--out", out(), "--labels", place},
+                                               {"predict", "--out", out(), place},
+                                               {"import", place, "--out", out()},
+                                               {"train", "--init", place, "--out", out()}}) {
+      const Result result = sample(arguments);
+      EXPECT_EQ(result.code, 1) << arguments[0];
+      EXPECT_EQ(result.err, "sample: cannot read " + place + ": it is no regular file\n");
+      EXPECT_LT(result.peak_bytes, 300 << 20);
+    }
 }
 
 TEST_F(Program, StandardOutputThatIsFullIsAnError) {
