@@ -21,9 +21,9 @@ std::vector<std::int32_t> shuffled(std::int64_t count, std::uint64_t seed, std::
 }
 
 Batches::Room::Room(const Dataset& data, const Recipe& recipe, std::int64_t classes, std::int64_t alignment)
-    : images(Arena::of_floats(recipe.batch * data.image_size(), alignment)),
-      labels(static_cast<std::int64_t>(sizeof(std::int32_t)) * recipe.batch, alignment),
-      targets(Arena::of_floats(recipe.softens() ? recipe.batch * classes : 0, alignment)) {}
+    : images(Arena::of_floats(size_product({recipe.batch, data.image_size()}), alignment)),
+      labels(size_product({sizeof(std::int32_t), recipe.batch}), alignment),
+      targets(Arena::of_floats(recipe.softens() ? size_product({recipe.batch, classes}) : 0, alignment)) {}
 
 Batches::Batches(const Dataset& data, const Recipe& recipe, std::int64_t classes, std::int64_t alignment)
     : data_(data),

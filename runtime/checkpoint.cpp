@@ -50,6 +50,7 @@ void check_model(const Safetensors& file, const Model& model, Matching& matching
                          "'; 'import' takes its parameters all the same)"));
 }
 
+/// Reads metadata field by field, none of which is taken without bounds: whoever wrote the file could write anything.
 class Metadata {
  public:
   explicit Metadata(const Safetensors& file) : file_(file) {}
@@ -60,14 +61,16 @@ class Metadata {
     return found->second;
   }
   template <class Number>
-  Number number(const char* key, Number least = 0) const {
+  Number number(const char* key, Number least, Number most) const {
     const std::string& digits = text(key);
     Number value{};
     const auto [end, failed] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    // Written so that a loss that is not a number is refused as well.
-    if (failed != std::errc{} || end != digits.data() + digits.size() || !(value >= least))
-      fail(file_.where, ": the checkpoint's '", key, "' is damaged");
+    // Written so that what is not a number is refused as well.
+    demand(failed == std::errc{} && end == digits.data() + digits.size() && value >= least && value <= most, key);
     return value;
+  }
+  void demand(bool sound, const char* key) const {
+    if (!sound) fail(file_.where, ": the checkpoint's '", key, "' is damaged");
   }
 
  private:
@@ -80,11 +83,12 @@ Usage usage_of(const Safetensors& file) {
   Usage usage;
   Preprocessing& input = usage.input;
   for (std::size_t c = 0; c < input.mean.size(); ++c) {
-    input.mean[c] = metadata.number<double>(text("input_mean.", c).c_str(), -1e9);
-    input.deviation[c] = metadata.number<double>(text("input_deviation.", c).c_str(), 1e-9);
+    input.mean[c] = metadata.number(text("input_mean.", c).c_str(), -1e6, 1e6);
+    input.deviation[c] = metadata.number(text("input_deviation.", c).c_str(), 1e-6, 1e6);
   }
-  input.crop = metadata.number<double>(says_usage);
-  if (input.crop > 1) fail(file.where, ": the checkpoint's '", says_usage, "' is damaged");
+  // A picture is scaled to 1 / crop of what the model reads.
+  input.crop = metadata.number(says_usage, 0.0, 1.0);
+  metadata.demand(input.crop == 0 || input.crop >= 0.05, says_usage);
   if (file.metadata.contains("class_names")) usage.classes = names_of_lines(metadata.text("class_names"));
   return usage;
 }
@@ -95,29 +99,40 @@ std::optional<Usage> usage_if_any(const Safetensors& file) {
 }
 
 TrainingState state_of(const Safetensors& file) {
+  constexpr double largest = 1e300;
   const Metadata metadata(file);
+  const auto count = [&](const char* key, std::int64_t least, std::int64_t most) {
+    return metadata.number(key, least, most);
+  };
   TrainingState state;
-  state.recipe.batch = metadata.number<std::int64_t>("batch", 1);
-  state.recipe.epochs = metadata.number<std::int64_t>("epochs");
-  state.recipe.learning_rate = metadata.number<double>("learning_rate");
-  state.recipe.seed = metadata.number<std::uint64_t>("seed");
+  state.recipe.batch = count("batch", 1, most_batch);
+  state.recipe.epochs = count("epochs", 0, most_epochs);
+  state.recipe.learning_rate = metadata.number("learning_rate", 0.0, most_learning_rate);
+  state.recipe.seed = metadata.number<std::uint64_t>("seed", 0, UINT64_MAX);
   Usage usage = usage_of(file);
   state.recipe.input = usage.input;
   state.classes = std::move(usage.classes);
   state.data.folder = metadata.text("data");
-  state.data.digits = metadata.number<std::int64_t>("digits", 1);
-  state.data.limit = metadata.number<std::int64_t>("limit");
-  state.fingerprint = metadata.number<std::uint32_t>("fingerprint");
-  state.step = metadata.number<std::int64_t>("step");
-  state.epoch = metadata.number<std::int64_t>("epoch");
-  state.position = metadata.number<std::int64_t>("position");
-  state.loss_sum = metadata.number<double>("loss_sum", -1e300);
-  state.correct = metadata.number<std::int64_t>("correct");
-  state.seen = metadata.number<std::int64_t>("seen");
-  state.batches = metadata.number<std::int64_t>("batches");
-  state.best_epoch = metadata.number<std::int64_t>("best_epoch");
-  state.best_loss = metadata.number<double>("best_loss", -1e300);
+  state.data.digits = count("digits", 1, most_digits);
+  state.data.limit = count("limit", 0, most_images);
+  state.fingerprint = metadata.number<std::uint32_t>("fingerprint", 0, UINT32_MAX);
+  state.epoch = count("epoch", 0, state.recipe.epochs);
+  state.position = count("position", 0, INT32_MAX);
+  // How many an epoch has, only the images tell.
+  state.step = count("step", 0, (state.epoch + 1) * std::int64_t{INT32_MAX});
+  state.seen = count("seen", 0, state.position);
+  state.correct = count("correct", 0, state.seen);
+  state.batches = count("batches", 0, state.seen);
+  state.loss_sum = metadata.number("loss_sum", -largest, largest);
+  state.best_epoch = count("best_epoch", 0, state.epoch);
+  state.best_loss = metadata.number("best_loss", -largest, largest);
   state.curve = parse_curve_csv(metadata.text("curve"), file.where);
+  std::int64_t before = 0;
+  for (const CurveRow& row : state.curve) {
+    metadata.demand(row.step >= before && row.step <= state.step && row.epoch >= 1 && row.epoch <= state.epoch + 1,
+                    "curve");
+    before = row.step;
+  }
   return state;
 }
 

@@ -9,6 +9,9 @@
 
 namespace tessera::runtime {
 
+/// The most that a command line or a checkpoint may ask for.
+inline constexpr std::int64_t most_digits = 10'000'000, most_images = 1'000'000'000;
+
 /// A data set in a folder, or the digits that the program draws itself.
 struct DataChoice {
   std::filesystem::path folder;  ///< empty: built-in digits

@@ -43,8 +43,8 @@ void check_fit(const Model& model, const Dataset& data) {
 Evaluation evaluate(const Model& model, const Recipe& recipe, const Inference& inference, const Dataset& data,
                     std::int64_t batch) {
   check_fit(model, data);
-  const Arena images = Arena::of_floats(batch * data.image_size(), model.alignment);
-  const Arena outputs = Arena::of_floats(batch * model.classes, model.alignment);
+  const Arena images = Arena::of_floats(size_product({batch, data.image_size()}), model.alignment);
+  const Arena outputs = Arena::of_floats(size_product({batch, model.classes}), model.alignment);
   Evaluation result;
   Counter counter("evaluating", data.size());
   for (std::int64_t first = 0; first < data.size(); first += batch) {

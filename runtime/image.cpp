@@ -15,8 +15,6 @@
 namespace tessera::runtime {
 namespace {
 
-constexpr std::int64_t most_pixels = std::int64_t{1} << 27;
-
 /// How much of each old pixel a new one covers, along one direction.
 struct Cover {
   std::int64_t first = 0;

@@ -184,6 +184,10 @@ struct Preprocessing {
   double crop = 0;  ///< the share of a scaled picture's shorter side that is cut out of it; 0: all of it is fitted in
 };
 
+/// The most that a command line or a checkpoint may ask for.
+inline constexpr std::int64_t most_batch = 1'000'000, most_epochs = 1'000'000;
+inline constexpr double most_learning_rate = 1e6;
+
 /// The declared training recipe.
 struct Recipe {
   std::int64_t batch = 128;

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "runtime/error.hpp"
 #include "runtime/resize.hpp"
 
 namespace tessera::runtime {
@@ -38,6 +39,9 @@ Image prepared(const Image& image, const Preprocessing& input, std::int64_t heig
     columns = rows * image.width / image.height;
   else
     rows = columns * image.height / image.width;
+  if (rows * columns > most_pixels)
+    fail("a picture of ", image.width, "x", image.height, " is too narrow to be cropped: scaled, it would have ",
+         columns, "x", rows, " pixels");
   return middle(resized(image, rows, columns), height, width);
 }
 

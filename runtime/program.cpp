@@ -159,7 +159,7 @@ int predict_command(const Model& model, const Recipe& recipe, const EvalOptions&
   if (!inference.reads_parameters()) parameters.reset();
   const Arena outputs = Arena::of_floats(model.classes, model.alignment);
   const auto& shape = model.image_shape;
-  const Arena input = Arena::of_floats(shape[0] * shape[1] * shape[2], model.alignment);
+  const Arena input = Arena::of_floats(size_product({shape[0], shape[1], shape[2]}), model.alignment);
   for (const std::filesystem::path& path : options.files) {
     const Pictures images = read_images(model, path);
     for (std::int64_t i = 0; i < images.size(); ++i) {
@@ -221,10 +221,10 @@ void add_data_options(CLI::App* command, std::optional<std::filesystem::path>& d
       ->add_option("--digits", digits,
                    "How many built-in digits to draw for training, and a sixth as many for the test "
                    "(default: 12000)")
-      ->check(in(1, 10'000'000))
+      ->check(in<std::int64_t>(1, most_digits))
       ->type_name("N");
   command->add_option("--limit", limit, "Use only the first N training and the first N test images")
-      ->check(in(1, 1'000'000'000))
+      ->check(in<std::int64_t>(1, most_images))
       ->type_name("N");
 }
 
@@ -345,13 +345,13 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
   train_app->add_flag("--resume", training.resume, "Go on with the run in --out, with its options");
   train_app
       ->add_option("--epochs", training.epochs, text("Passes over the training images (default: ", recipe.epochs, ")"))
-      ->check(in(0, 1'000'000))
+      ->check(in<std::int64_t>(0, most_epochs))
       ->type_name("N");
   train_app->add_option("--batch", training.batch, text("Images in a training step (default: ", recipe.batch, ")"))
-      ->check(in(1, 1'000'000))
+      ->check(in<std::int64_t>(1, most_batch))
       ->type_name("N");
   train_app->add_option("--lr", training.learning_rate, text("Learning rate (default: ", recipe.learning_rate, ")"))
-      ->check(in(0.0, 1e6))
+      ->check(in(0.0, most_learning_rate))
       ->type_name("X");
   train_app
       ->add_option("--seed", training.seed,
@@ -419,7 +419,7 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
       app.add_subcommand("bench", text("Time the forward pass", train ? " and the training step" : ""));
   bench_app->add_option("--batch", speed.batches, "Batch sizes")
       ->capture_default_str()
-      ->check(in(1, 1'000'000))
+      ->check(in<std::int64_t>(1, most_batch))
       ->type_name("N");
   bench_app->add_option("--runs", speed.runs, "Runs of each, of which the median is told, after one to warm up")
       ->capture_default_str()

@@ -74,7 +74,7 @@ Session::Session(const Model& model, const Recipe& declared, const TrainOptions&
   settle(declared, options);
   open_data();
   const std::int64_t batch = state_.recipe.batch;
-  outputs_.emplace(Arena::of_floats(batch * model_.classes, model_.alignment));
+  outputs_.emplace(Arena::of_floats(size_product({batch, model_.classes}), model_.alignment));
   if (gpu_) {
     training_.emplace(model_, state_.recipe, *gpu_);
   } else {
@@ -147,7 +147,15 @@ void Session::open_data() {
   if (saved_step_ && fingerprint != state_.fingerprint)
     fail("the training images (", train_.source, ") are not those that the run in ", out_.string(),
          " was started with");
-  if (state_.position > train_.size()) fail(checkpoint().string(), ": the checkpoint's 'position' is damaged");
+  const std::int64_t images_per_step = state_.recipe.batch * state_.recipe.accumulate;
+  const auto demand = [&](bool sound, const char* key) {
+    if (!sound) fail(checkpoint().string(), ": the checkpoint's '", key, "' is damaged");
+  };
+  demand(
+      state_.position == train_.size() || (state_.position < train_.size() && state_.position % images_per_step == 0),
+      "position");
+  const std::int64_t steps_of_epoch = (state_.position + images_per_step - 1) / images_per_step;
+  demand(state_.step == state_.epoch * steps_per_epoch() + steps_of_epoch, "step");
   state_.fingerprint = fingerprint;
   state_.classes = train_.names;
 }

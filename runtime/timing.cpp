@@ -50,10 +50,10 @@ std::string timing_table(const Model& model, const Recipe& recipe, const std::ve
   Counter counter("timing runs", static_cast<std::int64_t>(kinds.size() * batches.size()) * runs);
   for (const bool training : kinds)
     for (const std::int64_t size : batches) {
-      const Arena images = Arena::of_floats(size * image, model.alignment);
+      const Arena images = Arena::of_floats(size_product({size, image}), model.alignment);
       Random random(1, 0, 0);
       std::generate_n(images.floats(), size * image, [&] { return static_cast<float>(random.uniform(-1, 1)); });
-      const Arena outputs = Arena::of_floats(size * model.classes, model.alignment);
+      const Arena outputs = Arena::of_floats(size_product({size, model.classes}), model.alignment);
       if (!training && gpu) {
         gpu->check_batch(size);
         const auto floats = [&](std::int64_t count) { return GpuMemory::of_floats(*gpu, count); };
@@ -78,7 +78,7 @@ std::string timing_table(const Model& model, const Recipe& recipe, const std::ve
         continue;
       }
       std::vector<std::int32_t> labels;
-      const Arena targets = Arena::of_floats(size * model.classes, model.alignment);
+      const Arena targets = Arena::of_floats(size_product({size, model.classes}), model.alignment);
       for (std::int64_t i = 0; i < size; ++i) {
         labels.push_back(static_cast<std::int32_t>(i % model.classes));
         targets.floats()[i * model.classes + labels.back()] = 1;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 
 #include "runtime/arena.hpp"
 #include "runtime/safetensors.hpp"
@@ -221,6 +222,48 @@ TEST_F(Checkpoint, DamagedMetadataIsNamed) {
   EXPECT_CONTAINS(resume_refusal(), "'loss_sum' is damaged");
   change([](Safetensors& content) { content.metadata.erase("seed"), content.metadata["loss_sum"] = "1"; });
   EXPECT_CONTAINS(resume_refusal(), "does not say its 'seed'");
+}
+
+TEST_F(Checkpoint, EveryFieldOutOfItsBoundsIsNamedBothInUseAndInResuming) {
+  const std::map<std::string, std::vector<std::string>> wrong{
+      {"batch", {"0", "-1", "1000001", "4611686018427387904", "9223372036854775807"}},
+      {"epochs", {"0", "1000001", "9223372036854775807"}},  // one epoch is done
+      {"learning_rate", {"-1", "inf", "nan", "2e6"}},
+      {"seed", {"-1", "18446744073709551616"}},
+      {"digits", {"0", "-5", "10000001", "9000000000000000000"}},
+      {"limit", {"-1", "1000000001"}},
+      {"fingerprint", {"-1", "4294967296"}},
+      {"step", {"-1", "9000000000000000000"}},
+      {"epoch", {"-1", "6", "9000000000000000000"}},
+      {"position", {"-1", "2147483648"}},
+      {"loss_sum", {"inf", "-inf", "nan"}},
+      {"correct", {"-1", "10"}},
+      {"seen", {"-1", "65"}},
+      {"batches", {"-1", "10"}},
+      {"best_epoch", {"-1", "2"}},
+      {"best_loss", {"inf", "nan"}},
+      {"input_crop", {"-1", "5e-4", "1.1", "nan"}},
+      {"input_mean.0", {"inf", "nan", "-1e7"}},
+      {"input_deviation.2", {"0", "inf", "nan", "-1"}}};
+  const Safetensors sound = read_safetensors(file());
+  for (const auto& [key, values] : wrong)
+    for (const std::string& value : values) {
+      Safetensors content = sound;
+      content.metadata[key] = value;
+      write_safetensors(file(), content);
+      // Of two fields that contradict each other the later is named.
+      const std::string named = key == "epochs" && value == "0" ? "epoch" : key;
+      const std::string expected = file().string() + ": the checkpoint's '" + named + "' is damaged";
+      EXPECT_EQ(refusal(), expected) << value;
+      EXPECT_EQ(resume_refusal(), expected) << value;
+    }
+  const std::string names = "step,epoch,train_loss,train_accuracy,test_loss,test_accuracy\n";
+  for (const char* rows : {"13,1,1,1,,\n", "-1,1,1,1,,\n", "12,3,1,1,,\n", "12,0,1,1,,\n", "9,1,1,1,,\n8,1,1,1,,\n"}) {
+    Safetensors content = sound;
+    content.metadata["curve"] = names + rows;
+    write_safetensors(file(), content);
+    EXPECT_CONTAINS(refusal(), "the checkpoint's 'curve' is damaged");
+  }
 }
 
 TEST_F(Checkpoint, EveryTruncationIsRefused) {

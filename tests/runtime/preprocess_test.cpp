@@ -12,6 +12,12 @@
 namespace tessera::runtime {
 namespace {
 
+TEST(Prepared, PictureThatWouldBeScaledToAFullMemoryIsRefused) {
+  const Image narrow{1, 1, 1 << 20, Bytes(1 << 20)};
+  EXPECT_EQ(sentence([&] { prepared(narrow, {.mean = {}, .deviation = {1, 1, 1}, .crop = 0.5}, 28, 28); }),
+            "a picture of 1048576x1 is too narrow to be cropped: scaled, it would have 58720256x56 pixels");
+}
+
 class Pillow : public testing::TestWithParam<const char*> {
  protected:
   Image picture(const std::string& name) const {

@@ -3,7 +3,9 @@
 
 #include <cmath>
 #include <limits>
+#include <new>
 
+#include "runtime/digits.hpp"
 #include "runtime/divergence.hpp"
 #include "runtime/safetensors.hpp"
 #include "tests/runtime/helpers.hpp"
@@ -181,6 +183,27 @@ TEST_F(SessionTest, ResumingWithOtherImagesIsRefused) {
   write_safetensors(checkpoint(), content);
   options.resume = true;
   EXPECT_CONTAINS(sentence([&] { train(); }), "are not those that the run");
+}
+
+TEST_F(SessionTest, PlaceThatNoRunOverTheseImagesReachesIsRefused) {
+  train();
+  const Safetensors sound = read_safetensors(checkpoint());
+  options.resume = true;
+  for (const auto& [key, value] : {std::pair{"position", "7"}, {"position", "140"}, {"step", "13"}}) {
+    Safetensors content = sound;
+    content.metadata[key] = value;
+    write_safetensors(checkpoint(), content);
+    EXPECT_EQ(sentence([&] { train(); }), checkpoint() + ": the checkpoint's '" + key + "' is damaged") << value;
+  }
+}
+
+TEST_F(SessionTest, SizesThatDoNotFitInMemoryAreNotTaken) {
+  for (const std::int64_t batch : {std::int64_t{1} << 62, INT64_MAX, -(std::int64_t{1} << 62)}) {
+    recipe.batch = batch;
+    EXPECT_THROW(Batches(draw_digits(1, 1, Split::train), recipe, 10, 64), std::bad_alloc) << batch;
+  }
+  EXPECT_THROW(Arena::of_floats(std::int64_t{1} << 61, 64), std::bad_alloc);
+  EXPECT_THROW(Arena(-1, 64), std::bad_alloc);
 }
 
 TEST_F(SessionTest, NewRunKeepsTheCheckpointOfTheOneBefore) {
