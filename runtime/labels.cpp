@@ -28,8 +28,12 @@ std::vector<std::string> names_of_json(const Json& json, const std::string& wher
 }  // namespace
 
 std::string without_controls(std::string name) {
-  for (char& c : name)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    const auto c = static_cast<unsigned char>(name[i]);
+    if (c < 0x20 || c == 0x7f) name[i] = ' ';
+    // U+0080 to U+009F in UTF-8, of which one begins a terminal's commands
+    if (c == 0xc2 && i + 1 < name.size() && static_cast<unsigned char>(name[i + 1]) < 0xa0) name[i] = name[i + 1] = ' ';
+  }
   return name;
 }
 

@@ -109,9 +109,11 @@ void Matching::compare(const tessera_parameter& parameter, const std::string& ke
                    other_grid ? " (no grid of patches has so many tokens)" : guess(tensor.shape, needed));
   }
   std::vector<float> values = tensor.floats();
-  if (tensor.dtype == "F64")
-    for (std::size_t i = 0; const double exact : tensor.doubles())
-      if (std::isinf(values[i++]) && std::isfinite(exact)) return differs("holds ", exact, ", too large for F32");
+  if (const auto wrong = std::ranges::find_if_not(values, [](float value) { return std::isfinite(value); });
+      wrong != values.end()) {
+    const double exact = tensor.doubles()[static_cast<std::size_t>(wrong - values.begin())];
+    return differs("holds ", exact, std::isfinite(exact) ? ", too large for F32" : ", which is no finite number");
+  }
   if (how) {
     values = resample(values, *how);
     notes_.push_back(text(key, " is resampled (bicubic) from ", how->from.rows, "x", how->from.columns, " to ",
@@ -125,7 +127,7 @@ void Matching::compare(const tessera_parameter& parameter, const std::string& ke
 std::string Matching::advice() const {
   // Names that only begin otherwise: "module." of a wrapper, say.
   for (const auto& [name, tensor] : file_.tensors) {
-    if (keys_.empty() || !name.ends_with("." + keys_.front())) continue;
+    if (keys_.empty() || file_.has(keys_.front()) || !name.ends_with("." + keys_.front())) continue;
     const std::string front = name.substr(0, name.size() - keys_.front().size());
     if (std::ranges::all_of(keys_, [&](const std::string& key) { return file_.has(front + key); }))
       return text("its names begin with ", printable(front), ", which those of ", model_.name, " do not");

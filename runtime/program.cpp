@@ -16,6 +16,7 @@
 #include <exception>
 #include <iostream>
 #include <new>
+#include <stdexcept>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -35,25 +36,49 @@
 #include "runtime/numbers.hpp"
 #include "runtime/preprocess.hpp"
 #include "runtime/report.hpp"
+#include "runtime/safetensors.hpp"
 #include "runtime/timing.hpp"
 
 namespace tessera::runtime {
 namespace {
 
+constexpr std::int64_t most_threads = 4096;
+
 void use_threads(std::int64_t threads) {
-  if (threads == 0) return;
 #ifdef _OPENMP
-  omp_set_num_threads(static_cast<int>(threads));
+  if (threads > 0) omp_set_num_threads(static_cast<int>(threads));
+  // OpenMP itself ends the program where it cannot hold so many.
+  if (omp_get_max_threads() > most_threads)
+    fail("OMP_NUM_THREADS asks for ", omp_get_max_threads(), " threads, more than the ", most_threads,
+         " that can be used");
 #else
   if (threads > 1) fail("this program was built without OpenMP: it runs on one thread, not on ", threads);
 #endif
 }
 
-/// Range without its bounds in the help text, where they are noise.
+/// A number from `low` to `high`, which NaN is not; without its bounds in the help text, where they are noise.
 template <class Number>
 CLI::Validator in(Number low, Number high) {
-  return CLI::Range(low, high).description("");
+  return {[=](std::string& given) {
+            Number value{};
+            const bool number = CLI::detail::lexical_cast(given, value);
+            return number && value >= low && value <= high
+                       ? std::string()
+                       : text(printable(given), " is no number from ", low, " to ", high);
+          },
+          ""};
 }
+
+/// Any number of 64 bits: CLI11 takes -1 and 2^64 for one too.
+const CLI::Validator seed(
+    [](std::string& given) {
+      std::uint64_t value = 0;
+      const char* const end = given.data() + given.size();
+      const auto [read, error] = std::from_chars(given.data(), end, value);
+      return error == std::errc{} && read == end ? std::string()
+                                                 : text(printable(given), " is no number from 0 to ", UINT64_MAX);
+    },
+    "");
 
 struct EvalOptions {
   std::filesystem::path out, checkpoint;
@@ -166,7 +191,7 @@ int predict_command(const Model& model, const Recipe& recipe, const EvalOptions&
       const Image image = prepared(model, usage.input, images.at(i), options.invert);
       normalize(image.pixels, shape[0], usage.input, input.floats());
       inference.forward(input.floats(), 1, outputs.floats());
-      const std::string name = path.string() + (images.size() > 1 ? text("[", i, "]") : "");
+      const std::string name = without_controls(path.string()) + (images.size() > 1 ? text("[", i, "]") : "");
       std::cout << prediction_line(name,
                                    probabilities(model, {outputs.floats(), static_cast<std::size_t>(model.classes)}),
                                    options.top, usage.classes);
@@ -244,8 +269,8 @@ int export_command(const Model& model, const Recipe& recipe, const EvalOptions& 
   return 0;
 }
 
-void add_skip_option(CLI::App* command, std::vector<std::string>& skip) {
-  command
+CLI::Option* add_skip_option(CLI::App* command, std::vector<std::string>& skip) {
+  return command
       ->add_option(
           "--skip", skip,
           "Leave these parameters at their starting values, and do not ask what the file has for them; * ends a "
@@ -327,7 +352,7 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
   app.footer(footer(model));
   std::int64_t threads = 0;
   app.add_option("--threads", threads, "Threads to use (default: all cores); results do not depend on it")
-      ->check(in(1, 4096))
+      ->check(in<std::int64_t>(1, most_threads))
       ->type_name("N");
   app.fallthrough();
   std::string device = "cpu";
@@ -356,20 +381,22 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
   train_app
       ->add_option("--seed", training.seed,
                    text("Chooses the first parameters and the order of the images (default: ", recipe.seed, ")"))
+      ->check(seed)
       ->type_name("N");
   train_app
       ->add_option("--checkpoint-every", training.checkpoint_every,
                    "Steps between checkpoints (default: every 20 seconds; and always after an epoch)")
-      ->check(in(1, 1'000'000'000))
+      ->check(in<std::int64_t>(1, 1'000'000'000))
       ->type_name("N");
 
-  train_app
-      ->add_option(
-          "--init", training.init,
-          "Start from the parameters of this safetensors file (a checkpoint, or saved by PyTorch); a run that is "
-          "resumed has its own")
-      ->type_name("FILE");
-  add_skip_option(train_app, training.skip);
+  CLI::Option* const init =
+      train_app
+          ->add_option(
+              "--init", training.init,
+              "Start from the parameters of this safetensors file (a checkpoint, or saved by PyTorch); a run that is "
+              "resumed has its own")
+          ->type_name("FILE");
+  add_skip_option(train_app, training.skip)->needs(init);
   add_device_option(train_app, device);
 
   EvalOptions evaluation;
@@ -393,7 +420,7 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
   add_checkpoint_options(predict_app, evaluation);
   predict_app->add_option("--topk", prediction.top, "How many classes to show")
       ->capture_default_str()
-      ->check(in(1, 1000))
+      ->check(in<std::int64_t>(1, 1000))
       ->type_name("K");
   constexpr const char* swap_light =
       "Swap light and dark: for ink on paper, where the model was trained on light strokes";
@@ -423,7 +450,7 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
       ->type_name("N");
   bench_app->add_option("--runs", speed.runs, "Runs of each, of which the median is told, after one to warm up")
       ->capture_default_str()
-      ->check(in(1, 1'000'000))
+      ->check(in<std::int64_t>(1, 1'000'000))
       ->type_name("N");
   add_device_option(bench_app, device);
 
@@ -453,7 +480,7 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
           ->type_name("ARCH");
   summary_app->add_option("--batch", predicted_batch, "With so many images")
       ->capture_default_str()
-      ->check(in(1, 1'000'000))
+      ->check(in<std::int64_t>(1, 1'000'000))
       ->type_name("N")
       ->needs(predict_for);
 
@@ -464,9 +491,8 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
       app.exit(wrong);
       return finished(0);
     }
-    std::string sentence = wrong.what();
-    std::replace(sentence.begin(), sentence.end(), '\n', ' ');
-    std::cerr << model.name << ": " << sentence << " (" << model.name << " --help tells more)" << std::endl;
+    std::cerr << model.name << ": " << without_controls(wrong.what()) << " (" << model.name << " --help tells more)"
+              << std::endl;
     return 2;
   }
   if (app.get_subcommands().empty()) {
@@ -520,17 +546,31 @@ void let_waiting_threads_sleep(char** argv) {
 #endif
 }
 
+/// An error's sentence, or its list of lines that begin with blanks, without what a terminal would obey.
+std::string for_people(const std::string& message) {
+  std::string shown = without_controls(message);
+  for (std::size_t at = message.find("\n  "); at != std::string::npos; at = message.find("\n  ", at + 1))
+    shown[at] = '\n';
+  return shown;
+}
+
 }  // namespace
 
 int program(const Model& model, const Recipe& recipe, int (*train)(Session&), int argc, char** argv) {
   let_waiting_threads_sleep(argv);
+  std::string sentence;
   try {
     return run(model, recipe, train, argc, argv);
   } catch (const std::bad_alloc&) {
-    std::cerr << model.name << ": there is not enough memory" << std::endl;
+    sentence = "there is not enough memory";
+  } catch (const std::length_error&) {
+    sentence = "there is not enough memory";
+  } catch (const std::filesystem::filesystem_error& wrong) {
+    sentence = text("cannot open ", wrong.path1().string(), ": ", wrong.code().message());
   } catch (const std::exception& wrong) {
-    std::cerr << model.name << ": " << wrong.what() << std::endl;
+    sentence = wrong.what();
   }
+  std::cerr << model.name << ": " << for_people(sentence) << std::endl;
   return 1;
 }
 

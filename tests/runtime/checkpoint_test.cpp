@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <utility>
 
 #include "runtime/arena.hpp"
 #include "runtime/safetensors.hpp"
@@ -202,6 +203,28 @@ TEST_F(Checkpoint, NumbersOfTwoAndOfEightBytesAreRead) {
   }
   change([](Safetensors& content) { content.tensors["head.bias"] = Tensor::of({10}, std::vector<double>(10, 1e300)); });
   EXPECT_EQ(refusal(), misfit("'head.bias' holds 1e+300, too large for F32"));
+}
+
+TEST_F(Checkpoint, NumbersThatAreNotFiniteAreRefusedInParametersAndInTheOptimiser) {
+  for (const auto& [number, said] :
+       {std::pair{std::numeric_limits<float>::quiet_NaN(), "nan"}, {-std::numeric_limits<float>::infinity(), "-inf"}})
+    for (const char* dtype : {"F32", "F16", "BF16"}) {
+      std::vector<float> bias(10, 0.5f);
+      bias[7] = number;
+      const std::string why = text("holds ", said, ", which is no finite number");
+      change([&](Safetensors& content) { content.tensors["head.bias"] = Tensor::of(dtype, {10}, bias); });
+      EXPECT_EQ(refusal(), misfit("'head.bias' " + why));
+      EXPECT_EQ(resume_refusal(), misfit("'head.bias' " + why));
+      change([&](Safetensors& content) {
+        content.tensors["optimizer.v.head.bias"] =
+            std::exchange(content.tensors["head.bias"], Tensor::of({10}, std::vector<float>(10)));
+      });
+      EXPECT_EQ(refusal(), "");
+      EXPECT_EQ(resume_refusal(), misfit("'optimizer.v.head.bias' " + why));
+      change([&](Safetensors& content) {
+        content.tensors["optimizer.v.head.bias"] = Tensor::of({10}, std::vector<float>(10));
+      });
+    }
 }
 
 TEST_F(Checkpoint, OtherModelOrDeclarationIsRefused) {

@@ -32,13 +32,18 @@ TEST_F(Program, HelpTellsCommandsFilesAndEnvironment) {
 }
 
 TEST_F(Program, WrongCommandLinesAreOneSentenceAndExitCodeTwo) {
-  for (const std::vector<std::string>& wrong : std::vector<std::vector<std::string>>{{},
-                                                                                     {"frob"},
-                                                                                     {"train", "--epochs", "x"},
-                                                                                     {"train", "--batch", "0"},
-                                                                                     {"predict"},
-                                                                                     {"train", "--frob"},
-                                                                                     {"train", "eval"}}) {
+  for (const std::vector<std::string>& wrong :
+       std::vector<std::vector<std::string>>{{},
+                                             {"frob"},
+                                             {"train", "--epochs", "x"},
+                                             {"train", "--batch", "0"},
+                                             {"predict"},
+                                             {"train", "--frob"},
+                                             {"train", "--lr", "nan", "--epochs", "0"},
+                                             {"train", "--seed", "-1"},
+                                             {"train", "--seed", "18446744073709551616"},
+                                             {"train", "--skip", "head.*"},
+                                             {"train", "eval"}}) {
     const Result result = sample(wrong);
     EXPECT_EQ(result.code, 2);
     EXPECT_EQ(result.out, "");
@@ -313,6 +318,55 @@ TEST_F(Program, StandardOutputThatIsFullIsAnError) {
 TEST_F(Program, MoreThreadsThanOneAreTakenOrRefusedInASentence) {
   const Result result = sample({"summary", "--threads", "2"});
   EXPECT_TRUE(result.code == 0 || result.err.find("was built without OpenMP") != std::string::npos) << result.err;
+}
+
+TEST_F(Program, MoreThreadsOfTheEnvironmentThanCanBeUsedAreOneSentenceWithOpenMp) {
+  setenv("OMP_NUM_THREADS", "100000", 1);
+  const Result result = sample({"summary"});
+  unsetenv("OMP_NUM_THREADS");
+  if (result.code == 0) GTEST_SKIP() << "built without OpenMP";
+  EXPECT_EQ(result.code, 1);
+  EXPECT_EQ(result.err, "sample: OMP_NUM_THREADS asks for 100000 threads, more than the 4096 that can be used\n");
+}
+
+TEST_F(Program, LinksThatLeadToThemselvesAreOneSentence) {
+  const std::string loop = (folder / "loop").string();
+  std::filesystem::create_symlink("loop", folder / "loop");
+  ASSERT_EQ(train().code, 0);
+  for (const std::vector<std::string>& arguments :
+       std::vector<std::vector<std::string>>{{"train", "--data", loop, "--out", out()},
+                                             {"train", "--out", loop},
+                                             {"train", "--resume", "--out", loop},
+                                             {"eval", "--out", loop},
+                                             {"eval", "--checkpoint", loop},
+                                             {"predict", "--out", out(), loop},
+                                             {"export", "--out", out(), "-o", loop},
+                                             {"import", loop, "--out", out()}}) {
+    const Result result = sample(arguments);
+    EXPECT_EQ(result.code, 1) << arguments[0];
+    EXPECT_TRUE(result.err.starts_with("sample: cannot ")) << result.err;
+    EXPECT_TRUE(result.err.ends_with(": Too many levels of symbolic links\n")) << result.err;
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+  }
+}
+
+TEST_F(Program, NamesOfFilesDoNotSteerTheTerminal) {
+  ASSERT_EQ(train().code, 0);
+  const Bytes content = encode_png(draw_digits(1, 1, Split::test).image(0), 1, 28, 28);
+  const std::string name = (folder /
+                            "a\033[31m\n\xc2\x9b"
+                            "b.png")
+                               .string();
+  spill(name, std::string(content.begin(), content.end()));
+  const Result answered = sample({"predict", "--out", out(), name});
+  EXPECT_EQ(answered.code, 0) << answered.err;
+  spill(name, "no picture");
+  const Result refused = sample({"predict", "--out", out(), name});
+  EXPECT_EQ(refused.code, 1);
+  for (const std::string& shown : {answered.out, refused.err}) {
+    EXPECT_CONTAINS(shown, "/a [31m   b.png");
+    EXPECT_EQ(std::count(shown.begin(), shown.end(), '\n'), 1) << shown;
+  }
 }
 
 TEST_F(Program, RealMnistTrainsForAnEpoch) {
