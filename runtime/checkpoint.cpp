@@ -136,6 +136,13 @@ TrainingState state_of(const Safetensors& file) {
   return state;
 }
 
+/// A file for the model. Eight times its numbers as F64, and 1 GiB for a larger head or the difference from another
+/// model: a file with more than that is not brought into memory to be refused.
+Safetensors read_for(const Model& model, const std::filesystem::path& path) {
+  const auto numbers = static_cast<std::uint64_t>(model.parameter_floats + model.optimizer_floats());
+  return read_safetensors(path, (std::uint64_t{1} << 30) + 8 * sizeof(double) * numbers);
+}
+
 bool has_state(const Safetensors& file) {
   const auto found = file.metadata.find("format");
   return found != file.metadata.end() && found->second == format;
@@ -218,7 +225,7 @@ void save_model(const std::filesystem::path& path, const Model& model, const flo
 
 TrainingState resume_checkpoint(const std::filesystem::path& path, const Model& model, float* parameters,
                                 float* optimizer) {
-  const Safetensors file = read_safetensors(path);
+  const Safetensors file = read_for(model, path);
   if (!has_state(file))
     fail(path.string(), " holds a model and no training run: it can be evaluated, not resumed (train --init ",
          path.string(), " starts from it)");
@@ -234,7 +241,7 @@ TrainingState resume_checkpoint(const std::filesystem::path& path, const Model& 
 }
 
 Loaded load_parameters(const std::filesystem::path& path, const Model& model, float* parameters, std::ostream& notes) {
-  Safetensors file = read_safetensors(path);
+  Safetensors file = read_for(model, path);
   Loaded loaded;
   if (has_state(file)) loaded.state = state_of(file);
   loaded.usage = usage_if_any(file);
@@ -250,7 +257,7 @@ Loaded load_parameters(const std::filesystem::path& path, const Model& model, fl
 
 std::optional<Usage> start_from(const std::filesystem::path& path, const Model& model,
                                 const std::vector<std::string>& skip, float* parameters, std::ostream& notes) {
-  const Safetensors file = parameters_of(read_safetensors(path));
+  const Safetensors file = parameters_of(read_for(model, path));
   Matching matching(file, model, {.resample = true, .skipping = true, .skip = skip});
   matching.take("", parameters);
   matching.finish();

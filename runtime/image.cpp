@@ -120,10 +120,6 @@ Image decode_image(std::span<const std::uint8_t> content, std::int64_t channels,
   if (content.size() > 2 && content[0] == 'P') check_pnm(content, where);
   const int wanted = static_cast<int>(channels) + 1;  // and transparency
   int width = 0, height = 0, found = 0;
-  if (stbi_info_from_memory(content.data(), static_cast<int>(content.size()), &width, &height, &found) &&
-      std::int64_t{width} * height > most_pixels)
-    fail(where, " is a picture of ", width, "x", height, ", more than the ", most_pixels,
-         " pixels that are accepted here");
   const std::unique_ptr<stbi_uc, void (*)(void*)> decoded(
       stbi_load_from_memory(content.data(), static_cast<int>(content.size()), &width, &height, &found, wanted),
       stbi_image_free);

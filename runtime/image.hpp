@@ -19,9 +19,6 @@ struct Image {
 /// Bytes in a file that is read as a picture; a longer one is none.
 inline constexpr std::uint64_t longest_picture = std::uint64_t{1} << 28;
 
-/// Pixels of a picture, decoded or scaled.
-inline constexpr std::int64_t most_pixels = std::int64_t{1} << 27;
-
 /// Decodes PNG, JPEG, BMP or PGM/PPM to 1 (grey) or 3 (red, green, blue) channels; what is transparent becomes white.
 /// Throws an Error that names the file.
 Image decode_image(std::span<const std::uint8_t> content, std::int64_t channels, const std::string& where);

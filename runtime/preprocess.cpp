@@ -10,6 +10,8 @@
 namespace tessera::runtime {
 namespace {
 
+constexpr std::int64_t most_pixels = std::int64_t{1} << 27;  // of a scaled picture
+
 Image middle(const Image& image, std::int64_t height, std::int64_t width) {
   // An odd pixel too many: half of it is rounded to the even number, as torchvision's CenterCrop does.
   const auto first = [](std::int64_t whole, std::int64_t part) {

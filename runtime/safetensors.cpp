@@ -20,7 +20,6 @@ static_assert(std::endian::native == std::endian::little, "the numbers are copie
 using Json = nlohmann::json;
 
 constexpr std::uint64_t longest_header = 100'000'000;  // the reference implementation's limit
-constexpr std::uint64_t longest_file = std::uint64_t{1} << 36;
 
 constexpr std::array<std::pair<const char*, int>, 15> dtypes{{{"BOOL", 1},
                                                               {"U8", 1},
@@ -308,10 +307,9 @@ Safetensors parse_safetensors(std::span<const std::uint8_t> content, const std::
   });
 }
 
-Safetensors read_safetensors(const std::filesystem::path& path) {
+Safetensors read_safetensors(const std::filesystem::path& path, std::uint64_t limit) {
   const InputFile file(path);
-  if (file.size() > longest_file)
-    fail(file.where(), " is longer than the ", longest_file, " bytes that are accepted here");
+  if (file.size() > limit) fail(file.where(), " is longer than the ", limit, " bytes that are accepted here");
   return safetensors_of(file.size(), file.where(),
                         [&](std::uint64_t at, std::span<std::uint8_t> to) { file.read(at, to); });
 }

@@ -60,7 +60,8 @@ struct Safetensors {
 /// one after the other without gap, overlap or rest, no name twice. Throws an Error that names `where` and the tensor.
 Safetensors parse_safetensors(std::span<const std::uint8_t> content, const std::string& where);
 
-Safetensors read_safetensors(const std::filesystem::path& path);
+/// Of a regular file of at most `limit` bytes; its numbers are read after its header is found to fit.
+Safetensors read_safetensors(const std::filesystem::path& path, std::uint64_t limit = std::uint64_t{1} << 36);
 
 /// Writes the file, all or nothing, as write_file. Equal content gives equal bytes: names are sorted, the header is
 /// padded to 8 bytes.

@@ -289,6 +289,15 @@ TEST_F(Checkpoint, EveryFieldOutOfItsBoundsIsNamedBothInUseAndInResuming) {
   }
 }
 
+TEST_F(Checkpoint, FileManyTimesAsLargeAsTheModelIsRefusedBeforeItIsRead) {
+  const std::string header = R"({"head.bias":{"dtype":"U8","shape":[34359738368],"data_offsets":[0,34359738368]}})";
+  const std::uint64_t length = header.size();
+  spill(file(), std::string(reinterpret_cast<const char*>(&length), 8) + header);
+  std::filesystem::resize_file(file(), 8 + length + (std::uintmax_t{1} << 35));  // a hole
+  EXPECT_CONTAINS(refusal(), " bytes that are accepted here");
+  EXPECT_CONTAINS(resume_refusal(), " bytes that are accepted here");
+}
+
 TEST_F(Checkpoint, EveryTruncationIsRefused) {
   const std::string whole = slurp(file());
   for (std::size_t size = 0; size < whole.size(); size += size < 3000 ? 7 : 4999) {
