@@ -47,7 +47,8 @@ void remove_leftovers(const std::filesystem::path& folder) {
 /// Gives what `path` is now the name `keep` as well; without hard links `path` is then free until it is written.
 /// Returns 0 or errno.
 int keep_as(const std::filesystem::path& path, const std::filesystem::path& keep) {
-  const std::filesystem::path link = temporary_name(path.parent_path());
+  std::filesystem::path link = temporary_name(path.parent_path());
+  link += ".kept";  // no leftover: nobody holds a lock on it
   if (::link(path.c_str(), link.c_str()) == 0) {
     if (::rename(link.c_str(), keep.c_str()) == 0) {
       ::unlink(link.c_str());  // still there where both were one file already

@@ -13,6 +13,12 @@
 namespace tessera::runtime {
 namespace {
 
+void write(const std::filesystem::path& path, const std::string& content, const std::filesystem::path& keep) {
+  const Bytes bytes = bytes_of(content);
+  const std::span<const std::uint8_t> part(bytes);
+  write_file(path, std::span(&part, 1), keep);
+}
+
 TEST(File, WhatIsWrittenIsReadAndNothingElseStaysInTheFolder) {
   TemporaryFolder folder;
   write_file(folder / "a", "first");
@@ -44,29 +50,25 @@ TEST(File, WritersOfOneFileAtOnceAllSucceedAndLeaveItWhole) {
   for (std::size_t i = 0; i < contents.size(); ++i)
     writers.emplace_back([&, i] {
       for (int n = 0; n < 10 && errors[i].empty(); ++n)
-        errors[i] = sentence([&] { write_file(folder / "file", contents[i]); });
+        errors[i] = sentence([&] { write(folder / "file", contents[i], folder / "kept"); });
     });
   for (std::thread& writer : writers) writer.join();
   EXPECT_EQ(errors, std::vector<std::string>(4));
-  EXPECT_EQ(std::ranges::count(contents, slurp(folder / "file")), 1);
-  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
+  for (const char* name : {"file", "kept"}) EXPECT_EQ(std::ranges::count(contents, slurp(folder / name)), 1) << name;
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 2);
 }
 
 TEST(File, WhatAFileWasStaysUnderAnotherNameOnceTheNewOneIsWhole) {
   TemporaryFolder folder;
-  const auto write = [&](const std::string& content) {
-    const Bytes bytes = bytes_of(content);
-    const std::span<const std::uint8_t> part(bytes);
-    write_file(folder / "a", std::span(&part, 1), folder / "kept");
-  };
-  write("first");
+  const auto put = [&](const std::string& content) { write(folder / "a", content, folder / "kept"); };
+  put("first");
   EXPECT_FALSE(std::filesystem::exists(folder / "kept"));
-  write("second");
-  write("third");
+  put("second");
+  put("third");
   EXPECT_EQ(slurp(folder / "kept"), "second");
   std::filesystem::remove(folder / "kept");
   std::filesystem::create_directories(folder / "kept/in the way");
-  EXPECT_CONTAINS(sentence([&] { write("fourth"); }), "cannot write ");
+  EXPECT_CONTAINS(sentence([&] { put("fourth"); }), "cannot write ");
   EXPECT_EQ(slurp(folder / "a"), "third");
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 2);
 }
