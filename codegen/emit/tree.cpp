@@ -113,30 +113,59 @@ Expr operator*(Expr a, std::int64_t factor) {
   return binary("*", std::move(a), integer(factor));
 }
 
-std::string print(const Expr& e) {
-  auto inside = [&](const Expr& o, int at_least) {
-    std::string text = print(o);
-    return precedence(*o) < at_least ? "(" + text + ")" : text;
+namespace {
+
+/// Appends, since an expression's text is otherwise copied once for each level above it.
+void append(std::string& out, const Expr& e) {
+  const auto inside = [&](const Expr& o, int at_least) {
+    const bool enclosed = precedence(*o) < at_least;
+    if (enclosed) out += '(';
+    append(out, o);
+    if (enclosed) out += ')';
   };
   switch (e->kind) {
     case Node::Kind::name:
-      return e->text;
+      out += e->text;
+      return;
     case Node::Kind::integer:
-      return fmt::format("{}", e->integer);
+      out += std::to_string(e->integer);
+      return;
     case Node::Kind::real:
-      return number(e->real);
+      out += number(e->real);
+      return;
     case Node::Kind::index:
-      return inside(e->operands[0], 9) + "[" + print(e->operands[1]) + "]";
+      inside(e->operands[0], 9);
+      out += '[';
+      append(out, e->operands[1]);
+      out += ']';
+      return;
     case Node::Kind::binary: {
-      int p = precedence(*e);
-      return inside(e->operands[0], p) + " " + e->text + " " + inside(e->operands[1], p + 1);
+      const int p = precedence(*e);
+      inside(e->operands[0], p);
+      out += ' ';
+      out += e->text;
+      out += ' ';
+      inside(e->operands[1], p + 1);
+      return;
     }
     case Node::Kind::call:
       break;
   }
-  std::string text = e->text + "(";
-  for (std::size_t i = 0; i < e->operands.size(); ++i) text += (i ? ", " : "") + print(e->operands[i]);
-  return text + ")";
+  out += e->text;
+  out += '(';
+  for (std::size_t i = 0; i < e->operands.size(); ++i) {
+    if (i) out += ", ";
+    append(out, e->operands[i]);
+  }
+  out += ')';
+}
+
+}  // namespace
+
+std::string print(const Expr& e) {
+  std::string text;
+  append(text, e);
+  return text;
 }
 
 Statement declare(std::string type, std::string name, Expr value) {

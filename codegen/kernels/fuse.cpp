@@ -389,7 +389,7 @@ class Fuser {
   /// a repeated block other than `region`.
   template <class F>
   bool reaches(std::vector<NodeId> todo, int region, F found) const {
-    std::set<NodeId> seen;
+    std::vector<bool> seen(graph_.nodes.size());  // by node: most of the generator's questions end here
     std::set<int> blocks;
     auto visit_operands = [&](NodeId n) {
       todo.insert(todo.end(), graph_[n].operands.begin(), graph_[n].operands.end());
@@ -397,7 +397,8 @@ class Fuser {
     while (!todo.empty()) {
       const NodeId n = todo.back();
       todo.pop_back();
-      if (!seen.insert(n).second) continue;
+      if (seen[static_cast<std::size_t>(n)]) continue;
+      seen[static_cast<std::size_t>(n)] = true;
       if (found(n)) return true;
       const int block = graph_[n].region;
       if (block != 0 && block != region && blocks.insert(block).second)
