@@ -1,8 +1,10 @@
 # tessera_add_model(<name> DECLARATION <header> MODEL <class> [ISA scalar avx2 avx512 avx512_bf16 avx512_vnni amx neon] [CUDA 80 90a]
 #   [PRECISION bf16|int8] [TILES table] [TRAIN])
+# tessera_add_model(<name> GENERATOR <target> MODEL <class> ...)
 #
 # From a declared model to a library. Targets:
 #   <name>_generator  the declaration, compiled (this is where shapes are checked) together with the generator
+#   <name>_sources    the emitted files
 #   <name>_model      static library of the emitted C API; include "<name>.h"
 #   <name>_cuda_model with CUDA, where the project has enabled that language: static library of the model on a GPU, for these
 #                     architectures; include "<name>_cuda.h". Without the language the sources are written, not compiled.
@@ -10,12 +12,17 @@
 #                     made, with --device cuda
 # A model without a recipe has no loss: its libraries are for inference, and its program trains nothing.
 #
+# GENERATOR is an executable of the project's own that holds many declarations, whose main calls
+# codegen::generator_main(models, argc, argv) (codegen/driver.hpp): a project with many models compiles them faster so.
+#
 # DECLARATION is relative to the calling CMakeLists.txt (whose folder is an include folder of the declaration).
 # MODEL is the fully qualified class. ISA are the instruction sets to emit, chosen by CPUID when the program runs (neon: on
 # 64-bit Arm, always); scalar is the portable one that is always needed. PRECISION is what the factors of matrix products are
 # rounded to: fp32 (default), bf16, or int8 (of products with a parameter, where nothing is trained); parameters, gradients
 # and optimiser state are of single precision in all. TILES is a table of tiles of matrix products that bench/tune.py has
-# measured for the machine that it is for, in the place of the generator's own (codegen/plan/tiles.txt). The emitted files lie in ${CMAKE_BINARY_DIR}/generated/<name>.
+# measured for the machine that it is for, in the place of the generator's own (codegen/plan/tiles.txt). The emitted files lie in ${CMAKE_BINARY_DIR}/generated/<name>. Where TESSERA_EMITTED_FROM
+# names another build tree of the project, they are taken from there and nothing is generated: so a further compiler compiles the
+# same files.
 
 # The target's CUDA sources are compiled as C++20, for these architectures.
 function(_tessera_compile_for_gpus target architectures)
@@ -29,14 +36,14 @@ function(_tessera_compile_for_gpus target architectures)
 endfunction()
 
 function(tessera_add_model name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "TRAIN" "DECLARATION;MODEL;PRECISION;TILES" "ISA;CUDA")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "TRAIN" "DECLARATION;GENERATOR;MODEL;PRECISION;TILES" "ISA;CUDA")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "tessera_add_model(${name}) does not know ${arg_UNPARSED_ARGUMENTS}")
   endif()
-  if(NOT arg_DECLARATION OR NOT arg_MODEL)
-    message(FATAL_ERROR "tessera_add_model(${name}) needs DECLARATION <header> and MODEL <class>")
+  if(NOT arg_MODEL OR (NOT arg_DECLARATION AND NOT arg_GENERATOR) OR (arg_DECLARATION AND arg_GENERATOR))
+    message(FATAL_ERROR "tessera_add_model(${name}) needs MODEL <class> and either DECLARATION <header> or GENERATOR <target>")
   endif()
-  if(NOT EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${arg_DECLARATION})
+  if(arg_DECLARATION AND NOT EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${arg_DECLARATION})
     message(FATAL_ERROR "tessera_add_model(${name}): there is no ${CMAKE_CURRENT_SOURCE_DIR}/${arg_DECLARATION}")
   endif()
   if(NOT arg_PRECISION)
@@ -54,8 +61,17 @@ function(tessera_add_model name)
     message(FATAL_ERROR "tessera_add_model(${name}): ISA must hold scalar, which every machine can run")
   endif()
 
-  set(main ${CMAKE_CURRENT_BINARY_DIR}/${name}_generator.cpp)
-  file(CONFIGURE OUTPUT ${main} @ONLY CONTENT [[
+  set(generator ${name}_generator)
+  set(which)
+  set(build_tree ${CMAKE_BINARY_DIR})
+  if(TESSERA_EMITTED_FROM)
+    set(build_tree ${TESSERA_EMITTED_FROM})
+  elseif(arg_GENERATOR)
+    set(generator ${arg_GENERATOR})
+    set(which ${arg_MODEL} ${name})
+  else()
+    set(main ${CMAKE_CURRENT_BINARY_DIR}/${name}_generator.cpp)
+    file(CONFIGURE OUTPUT ${main} @ONLY CONTENT [[
 #include "@arg_DECLARATION@"
 
 #include "codegen/driver.hpp"
@@ -65,11 +81,14 @@ int main(int argc, char** argv) {
   return tessera::codegen::generator_main(tessera::trace<@arg_MODEL@>("@name@"), argc, argv);
 }
 ]])
-  add_executable(${name}_generator ${main})
-  target_include_directories(${name}_generator PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
-  target_link_libraries(${name}_generator PRIVATE Tessera::dsl Tessera::codegen)
+    add_executable(${name}_generator ${main})
+    target_include_directories(${name}_generator PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+    target_link_libraries(${name}_generator PRIVATE Tessera::dsl Tessera::codegen)
+    # The declaration runs once: optimising it would take longer than that.
+    target_compile_options(${name}_generator PRIVATE $<$<CXX_COMPILER_ID:GNU,Clang>:-O0>)
+  endif()
 
-  set(folder ${CMAKE_BINARY_DIR}/generated/${name})
+  set(folder ${build_tree}/generated/${name})
   set(library_files ${folder}/${name}.h ${folder}/${name}_kernels.h ${folder}/${name}.cpp)
   foreach(isa IN LISTS arg_ISA)
     list(APPEND library_files ${folder}/${name}_${isa}.cpp)
@@ -94,18 +113,26 @@ int main(int argc, char** argv) {
       set(cuda_program_files ${folder}/${name}_cuda_program.cu)
     endif()
   endif()
-  list(JOIN arg_ISA "," isas)
-  add_custom_command(
-    OUTPUT ${library_files} ${cuda_files} ${program_files} ${cuda_program_files}
-    COMMAND ${name}_generator --out ${folder} --isa ${isas} --precision ${arg_PRECISION} $<$<BOOL:${arg_TRAIN}>:--train>
-      ${cuda_option} ${tiles_option}
-    DEPENDS ${name}_generator ${arg_TILES}
-    COMMENT "Generating ${name}"
-    COMMAND_EXPAND_LISTS VERBATIM)
+  if(TESSERA_EMITTED_FROM)
+    set_source_files_properties(${library_files} ${cuda_files} ${program_files} ${cuda_program_files} PROPERTIES GENERATED ON)
+  else()
+    list(JOIN arg_ISA "," isas)
+    add_custom_command(
+      OUTPUT ${library_files} ${cuda_files} ${program_files} ${cuda_program_files}
+      COMMAND ${generator} ${which} --out ${folder} --isa ${isas} --precision ${arg_PRECISION}
+        $<$<BOOL:${arg_TRAIN}>:--train> ${cuda_option} ${tiles_option}
+      DEPENDS ${generator} ${arg_TILES}
+      COMMENT "Generating ${name}"
+      COMMAND_EXPAND_LISTS VERBATIM)
+    add_custom_target(${name}_sources DEPENDS ${library_files} ${cuda_files} ${program_files} ${cuda_program_files})
+    set_property(GLOBAL APPEND PROPERTY TESSERA_EMITTED_SOURCES ${name}_sources)  # by all models so far
+    set_property(GLOBAL APPEND PROPERTY TESSERA_DECLARED_MODELS "${arg_MODEL}")
+  endif()
 
   # No -m flags: each file carries its own target pragmas, so that one library runs on every machine. Contraction is off
   # so that the sources alone, not the compiler's choice, decide where a multiply and an add become one operation.
   add_library(${name}_model STATIC ${library_files})
+  set_target_properties(${name}_model PROPERTIES TESSERA_GENERATE "${generator};${which}")  # what begins its command line
   target_include_directories(${name}_model PUBLIC ${folder})
   target_compile_features(${name}_model PRIVATE cxx_std_20)
   # Build type None: the flags are the user's alone (the sanitizers' build, where -O3 would only take long).

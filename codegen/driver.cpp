@@ -65,19 +65,19 @@ void write_file(const fs::path& path, const std::string& text) {
   if (failed) throw Error(fmt::format("cannot write {}: {}", path.string(), failed.message()));
 }
 
-class Stages {
- public:
-  explicit Stages(std::string folder) : folder_(std::move(folder)) {
-    if (!folder_.empty()) fs::create_directories(folder_);
-  }
-  void dump(const std::string& stage, const std::string& text) {
-    if (!folder_.empty()) write_file(fs::path(folder_) / fmt::format("{:02}_{}.txt", ++count_, stage), text);
-  }
+/// Hands a stage's text to whoever wants it; it is not printed for nobody.
+template <class Stage>
+void dump(const GeneratorOptions& options, const std::string& name, const Stage& stage) {
+  if (options.dump) options.dump(name, print(stage));
+}
 
- private:
-  std::string folder_;
-  int count_ = 0;
-};
+/// Numbered files of `folder`, in the order in which the stages come.
+Dump dump_into(const fs::path& folder) {
+  fs::create_directories(folder);
+  return [folder, count = 0](const std::string& stage, const std::string& text) mutable {
+    write_file(folder / fmt::format("{:02}_{}.txt", ++count, stage), text);
+  };
+}
 
 /// Of the graph as text, and of the numbers of its tables.
 std::uint64_t hash_declaration(const graph::Graph& graph) {
@@ -89,18 +89,18 @@ std::uint64_t hash_declaration(const graph::Graph& graph) {
 
 /// A graph of primitive ops through every stage behind it, each verified before the next reads it.
 Plan plan_program(const graph::Graph& primitive, const std::string& name, const GeneratorOptions& options,
-                  const std::vector<Target>& targets, Stages& stages) {
+                  const std::vector<Target>& targets) {
   const graph::Graph graph = bring_columns_innermost(primitive);
   verify(graph);
-  stages.dump(name + "_graph", print(graph));
+  dump(options, name + "_graph", graph);
   KernelProgram kernels = lower(graph, name);
   // Gradients need more than eight bits: they are of single precision.
   const bool in_fp32 = options.precision == Precision::int8 && differentiates(kernels);
   kernels.precision = in_fp32 ? Precision::fp32 : options.precision;
   verify(kernels);
-  stages.dump(name + "_kernels", print(kernels));
+  dump(options, name + "_kernels", kernels);
   Plan plan = make_plan(std::move(kernels), targets);
-  stages.dump(name + "_plan", print(plan));
+  dump(options, name + "_plan", plan);
   return plan;
 }
 
@@ -124,21 +124,20 @@ struct Planned {
   std::vector<graph::Graph> primitives;  ///< by plan: what a GPU's plans are made from
 };
 Planned plan_model(const graph::Graph& traced, const GeneratorOptions& options) {
-  Stages stages(options.dump);
   verify(traced);
   const graph::Graph declared = canonical_order(traced);
   verify(declared);
-  stages.dump("declared", print(declared));
+  dump(options, "declared", declared);
   const graph::Graph narrowed = narrow(declared);
   verify(narrowed);
-  stages.dump("narrowed", print(narrowed));
+  dump(options, "narrowed", narrowed);
 
   Planned planned;
   ModelFiles& m = planned.files;
   const auto plan = [&](const graph::Graph& graph, const std::string& name) {
     planned.primitives.push_back(simplify(decompose(graph)));
     verify(planned.primitives.back());
-    m.plans.push_back(plan_program(recompute(planned.primitives.back()), name, options, m.targets, stages));
+    m.plans.push_back(plan_program(recompute(planned.primitives.back()), name, options, m.targets));
   };
   m.name = declared.name;
   m.real = options.real;
@@ -158,7 +157,7 @@ Planned plan_model(const graph::Graph& traced, const GeneratorOptions& options) 
   if (trains) {
     const graph::Graph joint = differentiate(training(narrowed), false);
     verify(joint);
-    stages.dump("joint", print(joint));
+    dump(options, "joint", joint);
     plan(evaluated, "evaluate");
     plan(joint, "loss_and_gradients");
   }
@@ -189,6 +188,13 @@ std::string summarize(const graph::Graph& traced) {
   return is_model ? summary(plan_model(traced, {}).files) : shape_table(canonical_order(traced));
 }
 
+std::vector<Target> targets_of(Precision precision) {
+  std::vector<Target> all = cpu_targets;
+  if (precision == Precision::bf16) all.insert(all.end(), bf16_targets.begin(), bf16_targets.end());
+  if (precision == Precision::int8) all.insert(all.end(), int8_targets.begin(), int8_targets.end());
+  return all;
+}
+
 namespace {
 
 cuda::Model model_for_gpu(const Planned& planned, const GeneratorOptions& options) {
@@ -198,6 +204,7 @@ cuda::Model model_for_gpu(const Planned& planned, const GeneratorOptions& option
     KernelProgram kernels = lower(planned.primitives[i], m.plans[i].program.name);
     kernels.precision = options.precision;
     model.plans.push_back(cuda::plan_for_gpu(std::move(kernels), options.tiles));
+    dump(options, m.plans[i].program.name + "_cuda_plan", model.plans.back());
   }
   return model;
 }
@@ -243,14 +250,6 @@ namespace {
 
 const std::map<std::string, Precision> precisions{
     {"bf16", Precision::bf16}, {"fp32", Precision::fp32}, {"int8", Precision::int8}};
-
-/// The instruction sets that a model is emitted for unless others are asked for.
-std::vector<Target> targets_of(Precision precision) {
-  std::vector<Target> all = cpu_targets;
-  if (precision == Precision::bf16) all.insert(all.end(), bf16_targets.begin(), bf16_targets.end());
-  if (precision == Precision::int8) all.insert(all.end(), int8_targets.begin(), int8_targets.end());
-  return all;
-}
 
 constexpr const char* usage = R"(Usage: {0} --out DIR [options]
 
@@ -302,7 +301,7 @@ int generator_main(const graph::Graph& declared, int argc, char** argv) {
       } else if (option == "--out") {
         out = value();
       } else if (option == "--dump") {
-        options.dump = value();
+        options.dump = dump_into(value());
       } else if (option == "--train") {
         options.train = true;
       } else if (option == "--tiles") {
@@ -394,6 +393,23 @@ int generator_main(const graph::Graph& declared, int argc, char** argv) {
     fmt::print(stderr, "{}: {}\n", declared.name, e.what());
     return 1;
   }
+}
+
+int generator_main(std::span<const DeclaredModel> models, int argc, char** argv) {
+  if (argc < 3) {
+    fmt::print(stderr, "Usage: {} MODEL NAME [options]\nMODEL is one of\n", argv[0]);
+    for (const DeclaredModel& model : models) fmt::print(stderr, "  {}\n", model.type);
+    return 1;
+  }
+  const auto at = ranges::find(models, std::string_view(argv[1]), &DeclaredModel::type);
+  if (at == models.end()) {
+    fmt::print(stderr, "{}: there is no model {}: {} without arguments lists those there are\n", argv[2], argv[1],
+               argv[0]);
+    return 1;
+  }
+  const graph::Graph declared = at->trace(argv[2]);
+  argv[2] = argv[0];
+  return generator_main(declared, argc - 2, argv + 2);
 }
 
 }  // namespace tessera::codegen

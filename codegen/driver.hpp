@@ -1,14 +1,20 @@
 // The generator as a program: from a traced graph to a folder of sources.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "codegen/cuda/tile.hpp"
 #include "codegen/emit/model.hpp"
 
 namespace tessera::codegen {
+
+/// Takes the name and the text of a stage.
+using Dump = std::function<void(const std::string& stage, const std::string& text)>;
 
 struct GeneratorOptions {
   std::vector<Target> targets = cpu_targets;  ///< those of bf16_targets and int8_targets only with that precision
@@ -19,8 +25,11 @@ struct GeneratorOptions {
   std::optional<std::string>
       tiles_of_cpu;   ///< a table for codegen/plan/tuned.hpp, in the place of codegen/plan/tiles.txt
   cuda::Tiles tiles;  ///< of their matrix products, where others are wanted than those that the sizes suggest
-  std::string dump;   ///< folder for the text of every stage; empty: none
+  Dump dump;          ///< called with every stage, in order; empty: none is printed
 };
+
+/// The instruction sets that a model is emitted for unless others are asked for.
+std::vector<Target> targets_of(Precision precision);
 
 /// File name -> text. Throws Error with one sentence when the graph cannot be generated.
 std::map<std::string, std::string> generate(const graph::Graph& traced, const GeneratorOptions& options);
@@ -35,5 +44,15 @@ std::string summarize(const graph::Graph& traced);
 
 /// The options that --help lists. Returns the exit code; errors are one sentence on standard error.
 int generator_main(const graph::Graph& declared, int argc, char** argv);
+
+/// A declaration that a generator of many holds.
+struct DeclaredModel {
+  std::string_view type;                    ///< as MODEL of tessera_add_model says it
+  graph::Graph (*trace)(std::string name);  ///< trace<type>
+};
+
+/// The same for any of many models, which are compiled together: the arguments begin with its type and the name that
+/// the emitted files get.
+int generator_main(std::span<const DeclaredModel> models, int argc, char** argv);
 
 }  // namespace tessera::codegen

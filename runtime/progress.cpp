@@ -15,7 +15,7 @@ namespace {
 
 constexpr double terminal_interval = 0.1, plain_interval = 5;
 
-int columns() {
+int terminal_columns() {
   winsize size{};
   return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
@@ -34,7 +34,8 @@ std::string Progress::bar(const Now& now) const {
     const std::int64_t percent = now.images ? 100 * now.seen / now.images : 100;
     return text(where, "  ", padded(text(percent, "%"), 4), "  step ", now.step, "  ", numbers);
   }
-  const int room = columns() - 1, width = std::min(30, room - static_cast<int>(where.size() + numbers.size()) - 6);
+  const int room = terminal_columns() - 1,
+            width = std::min(30, room - static_cast<int>(where.size() + numbers.size()) - 6);
   std::string drawn;
   if (width >= 5) {
     const auto full = static_cast<std::size_t>(now.images ? width * now.seen / now.images : width);

@@ -15,7 +15,7 @@ struct Window {
   std::vector<std::int32_t> factors;
 };
 
-double cubic(double x) {
+double bicubic(double x) {
   constexpr double a = -0.5;
   x = std::abs(x);
   if (x < 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
@@ -35,7 +35,7 @@ std::vector<Window> windows(std::int64_t from, std::int64_t to) {
     weights.clear();
     double sum = 0;
     for (std::int64_t k = first; k < last; ++k) {
-      weights.push_back(cubic((static_cast<double>(k) - centre + 0.5) / widening));
+      weights.push_back(bicubic((static_cast<double>(k) - centre + 0.5) / widening));
       sum += weights.back();
     }
     Window& window = result[static_cast<std::size_t>(i)];

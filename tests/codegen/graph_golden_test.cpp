@@ -17,6 +17,7 @@
 #include "models/vit_mnist.hpp"
 #include "runtime/safetensors.hpp"
 #include "tests/codegen/support/interpreter.hpp"
+#include "tests/paths.hpp"
 
 namespace tessera::test {
 namespace {
@@ -26,7 +27,7 @@ constexpr std::int64_t batch = 4;
 /// The floats or integers of one golden file, by name.
 Arrays golden(const std::string& file) {
   Arrays arrays;
-  const auto path = std::filesystem::path(TESSERA_GOLDEN_DIR) / "mnist_vit" / (file + ".safetensors");
+  const auto path = std::filesystem::path(paths::golden) / "mnist_vit" / (file + ".safetensors");
   for (const auto& [name, tensor] : runtime::read_safetensors(path).tensors) {
     Array array{tensor.shape, {}};
     if (tensor.dtype == "F32")

@@ -9,6 +9,7 @@
 #include "runtime/digits.hpp"
 #include "runtime/image.hpp"
 #include "runtime/safetensors.hpp"
+#include "tests/paths.hpp"
 #include "tests/runtime/helpers.hpp"
 
 namespace tessera::runtime {
@@ -95,7 +96,7 @@ class CudaProgram : public testing::Test {
     EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
   }
 
-  const std::string mnist = TESSERA_SAMPLE_PROGRAM, probe = TESSERA_PROBE, probe_bf16 = TESSERA_PROBE_BF16;
+  const std::string mnist = paths::sample_program, probe = paths::probe, probe_bf16 = paths::probe_bf16;
   TemporaryFolder folder;
 };
 
@@ -145,8 +146,8 @@ TEST_F(CudaProgram, EvaluatesPredictsAndDrawsAttentionAsTheCpuDoes) {
 }
 
 TEST_F(CudaProgram, WithoutALossAnswersOnBothDevicesAlike) {
-  const std::string program = TESSERA_INFERENCE;
-  ASSERT_EQ(run(TESSERA_SAMPLE_PROGRAM, training("cpu", "run", {}, "1")).code, 0);
+  const std::string program = paths::inference;
+  ASSERT_EQ(run(paths::sample_program, training("cpu", "run", {}, "1")).code, 0);
   ASSERT_EQ(run(program, {"import", at("run/checkpoint.safetensors"), "--out", at("run")}).code, 0);
   const auto eval = [&](const char* device) {
     return run(program, {"eval", "--device", device, "--digits", "60", "--out", at("run")});
@@ -247,14 +248,15 @@ TEST_F(CudaProgram, WhereThereIsNoGpuEveryCommandIsRefusedInOneSentenceAndWrites
 }
 
 TEST_F(CudaProgram, AProgramBuiltWithoutCudaSaysSo) {
-  expect_refused(run(TESSERA_WITHOUT_CUDA, training("cuda", "new")),
+  expect_refused(run(paths::without_cuda, training("cuda", "new")),
                  "cuda_probe: this program was built without CUDA and computes on the CPU only");
   EXPECT_FALSE(std::filesystem::exists(folder / "new"));
-  EXPECT_EQ(run(TESSERA_WITHOUT_CUDA, training("tpu", "new")).code, 2);
+  EXPECT_EQ(run(paths::without_cuda, training("tpu", "new")).code, 2);
 }
 
 TEST_F(CudaProgram, SummaryTellsWhatTheGeneratorPredicts) {
-  const Result predicted = run(TESSERA_GENERATOR, {"--predict", "sm_90a", "--batch", "256"}),
+  const Result predicted = run(paths::generator, {"tessera::models::vit_mnist::VitMnist", "cuda_mnist", "--predict",
+                                                  "sm_90a", "--batch", "256"}),
                told = run(mnist, {"summary", "--device", "sm_90a", "--batch", "256"});
   EXPECT_EQ(told.code, 0) << told.err;
   EXPECT_TRUE(told.out.starts_with(run(mnist, {"summary"}).out)) << told.out;

@@ -1,5 +1,5 @@
 """bench/peers/gpu.py's tables of linear maps and kernels, with a stand-in for the GPU's profiler: what --predict says is
-taken as measured. Needs torch. Usage: times_test.py GENERATOR_OF_A_MODEL"""
+taken as measured. Needs torch. Usage: times_test.py GENERATOR [MODEL NAME]"""
 import contextlib
 import io
 import pathlib
@@ -44,7 +44,7 @@ def main():
     with tempfile.TemporaryDirectory() as build:
         folder = pathlib.Path(build, "generated", "vit_toy_gpu")
         folder.mkdir(parents=True)
-        text = subprocess.run([sys.argv[1], "--precision", "bf16", "--predict", "sm_90a", "--batch", str(batch)],
+        text = subprocess.run([*sys.argv[1:], "--precision", "bf16", "--predict", "sm_90a", "--batch", str(batch)],
                               capture_output=True, text=True, check=True).stdout
         (folder / f"vit_toy_gpu_predicted_{batch}.txt").write_text(text)
         options = types.SimpleNamespace(build=build, gemms=True, kernels=True, rounds=2, seconds=0.001,

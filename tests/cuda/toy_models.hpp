@@ -18,4 +18,7 @@ using ToyCifarVit = CifarVit<{.image = 16, .width = 32, .heads = 4, .layers = 2,
 using ToyNotebookVit =
     NotebookVit<{.height = 32, .width = 24, .patch = 8, .token = 16, .heads = 4, .classes = 10, .blocks = 3}>;
 
+/// Whose times tests/cuda/times_test.py writes tables of.
+using TimedVit = Vit<{.image = 32, .width = 64, .heads = 2, .depth = 3}>;
+
 }  // namespace tessera::models

@@ -1,6 +1,7 @@
 // write_models DIR: generates the toy models, scalar kernels and CUDA, into DIR (NAME_bf16: with factors of bf16); and
 // for each a NAME_cuda_host.cpp, which compiles the same .cu file for a machine without a GPU. toy_race is one with a
 // race. write_models DIR published: the models that are only compiled by nvcc, in their published sizes.
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -9,10 +10,8 @@
 #include <string_view>
 
 #include "codegen/driver.hpp"
-#include "dsl/trace.hpp"
-#include "tests/cuda/example_models.hpp"
-#include "tests/cuda/toy_models.hpp"
-#include "tests/models/forward_only_models.hpp"
+#include "tests/cuda/cuda_models.hpp"
+#include "tests/declared/models.hpp"
 
 namespace tessera::test {
 namespace {
@@ -26,18 +25,6 @@ void write(const fs::path& path, const std::string& text) {
   if (!out) throw std::runtime_error("cannot write " + path.string());
 }
 
-/// Attention's backward pass computes probabilities again.
-const std::pair<const std::string, std::string> again{codegen::cuda::without_attention_gradient, "again"};
-
-/// The backward passes of norms make sums over their rows, which are few here, in so many blocks.
-const std::pair<const std::string, std::string> in_norms{codegen::cuda::sums_in_norms, "18"};
-
-/// The gradients that norms read are not rounded: the CPU rounds none of them.
-const std::pair<const std::string, std::string> exact_gradients{codegen::cuda::norm_gradients, "none"};
-
-/// What backward reads of a norm's result is stored, not computed again.
-const std::pair<const std::string, std::string> results_of_norms{codegen::cuda::norm_inputs, "none"};
-
 void generate(const fs::path& folder, const graph::Graph& traced, const codegen::cuda::Tiles& tiles = {}) {
   codegen::GeneratorOptions options;
   options.targets = {codegen::cpu_targets.front()};
@@ -47,76 +34,52 @@ void generate(const fs::path& folder, const graph::Graph& traced, const codegen:
   for (const auto& [name, text] : codegen::generate(traced, options)) write(folder / name, text);
 }
 
-template <class Model>
-void generate_published(const fs::path& folder, const std::string& name) {
-  generate(folder, trace<Model>(name));
-  generate(folder, trace<Model>(name + "_bf16"));
+/// Models that are only compiled by nvcc: in these precisions, of those of tests/declared.
+struct Compiled {
+  std::string type, name;
+  bool fp32 = true, bf16 = true;
+};
+
+void generate(const fs::path& folder, const std::vector<Compiled>& models) {
+  const DeclaredModels declared = declared_models();
+  for (const Compiled& model : models) {
+    const auto at = std::find_if(declared.begin(), declared.end(),
+                                 [&](const codegen::DeclaredModel& d) { return d.type == model.type; });
+    if (at == declared.end()) throw std::runtime_error("tests/declared has no " + model.type);
+    if (model.fp32) generate(folder, at->trace(model.name));
+    if (model.bf16) generate(folder, at->trace(model.name + "_bf16"));
+  }
 }
 
 int published(const fs::path& folder) {
   fs::create_directories(folder);
-  generate(folder, trace<models::VitSmall>("vit_small"));
-  generate(folder, trace<models::VitBase>("vit_base"));
-  generate(folder, trace<models::VitLarge>("vit_large"));
-  generate(folder, trace<models::VitHuge>("vit_huge"));
-  generate_published<models::SimpleVitSmall>(folder, "simple_vit_small");
-  generate_published<models::Dinov2Small>(folder, "dinov2_small");
-  generate_published<models::Dinov2Base>(folder, "dinov2_base");
-  generate_published<models::Dinov2Large>(folder, "dinov2_large");
-  generate_published<models::Dinov2Giant>(folder, "dinov2_giant");
-  generate_published<models::NotebookVit<{}>>(folder, "vit_notebook");
+  std::vector<Compiled> models{
+      {"tessera::models::VitSmall", "vit_small", true, false}, {"tessera::models::VitBase", "vit_base", true, false},
+      {"tessera::models::VitLarge", "vit_large", true, false}, {"tessera::models::VitHuge", "vit_huge", true, false},
+      {"tessera::models::SimpleVitSmall", "simple_vit_small"}, {"tessera::models::Dinov2Small", "dinov2_small"},
+      {"tessera::models::Dinov2Base", "dinov2_base"},          {"tessera::models::Dinov2Large", "dinov2_large"},
+      {"tessera::models::Dinov2Giant", "dinov2_giant"},        {"tessera::models::NotebookVit<{}>", "vit_notebook"}};
+  generate(folder, models);
   return 0;
 }
 
 int run(const fs::path& folder) {
   fs::create_directories(folder);
-  generate(folder, trace<models::CifarVit<{}>>("vit_cifar"));
-  generate(folder, trace<models::VitTiny>("vit_tiny"));
-  generate(folder, trace<models::VitTiny>("vit_tiny_bf16"));
-  generate(folder, trace<models::VitTiny>("vit_tiny_again_bf16"), {again});
-  generate(folder, trace_example<models::SelfAttention2d<{}>>("self_attention_2d"));
-  generate(folder, trace_example<models::SelfAttention2d<{}>>("self_attention_2d_bf16"));
-  generate(folder, trace<models::CifarVit<{}>>("vit_cifar_bf16"));
-  generate(folder, trace<models::VitSmall>("vit_small_bf16"));
-  generate(folder, trace<models::VitBase>("vit_base_bf16"));
-  generate(folder, trace<models::VitLarge>("vit_large_bf16"));
-  generate(folder, trace<models::VitHuge>("vit_huge_bf16"));
-  auto generate_both = [&](const graph::Graph& traced, const codegen::cuda::Tiles& tiles = {}) {
+  generate(folder, {{"tessera::models::CifarVit<{}>", "vit_cifar"},
+                    {"tessera::models::VitTiny", "vit_tiny"},
+                    {"tessera::models::SelfAttention2d<{}>", "self_attention_2d"},
+                    {"tessera::models::VitSmall", "vit_small", false},
+                    {"tessera::models::VitBase", "vit_base", false},
+                    {"tessera::models::VitLarge", "vit_large", false},
+                    {"tessera::models::VitHuge", "vit_huge", false}});
+  const CudaModel tiny = vit_tiny_again();
+  generate(folder, tiny.traced, tiny.tiles);
+  for (const auto& [traced, tiles] : toy_cuda_models()) {
     generate(folder, traced, tiles);
     write(folder / (traced.name + "_cuda_host.cpp"),
           "#define TESSERA_DEVICE_HEADER \"tests/cuda/host/device.hpp\"\n#include \"" + traced.name + "_cuda.cu\"\n");
-  };
-  for (const graph::Graph& traced :
-       {trace<models::vit_mnist::VitMnist>("toy_mnist"), trace<models::ToyVit>("toy_vit"),
-        trace<models::vit_mnist::VitMnist>("toy_mnist_bf16"), trace_example<ToySelfAttention>("toy_self_attention"),
-        trace_example<ToySelfAttention>("toy_self_attention_bf16"),
-        trace_example<models::SentenceAttention>("sentence_attention"),
-        trace_example<models::SentenceAttention>("sentence_attention_bf16"),
-        trace_example<models::ScalarGraph>("scalar_graph"), trace<models::ToyCifarVit>("toy_cifar_bf16"),
-        trace<models::ToyNotebookVit>("toy_notebook_bf16")})
-    generate_both(traced);
-  generate_both(trace<models::ToyCifarVit>("toy_cifar"), {in_norms});
-  generate_both(trace<models::ToyNotebookVit>("toy_notebook"), {in_norms});
-  // Tiles that sizes like these do not suggest.
-  generate_both(trace<models::ToyVit>("toy_vit_bf16"), {{"", "64x64"},
-                                                        {"wgmma:", "128x64"},
-                                                        in_norms,
-                                                        {"blocks_attn_qkv_forward", "64x128"},
-                                                        {"blocks_mlp_fc1_forward", "32x64"},
-                                                        {"blocks_mlp_fc2_forward", "128x64"},
-                                                        {"wgmma:blocks_mlp_fc1_forward", "128x128"},
-                                                        {"wgmma:blocks_mlp_fc2_forward", "128x192"}});
-  generate_both(trace<models::ToyWideVit>("toy_wide_bf16"), {{"wgmma:", "64x128"}, in_norms, exact_gradients});
-  generate_both(trace<models::ToyWideVit>("toy_wide_again_bf16"),
-                {{"wgmma:", "64x128"}, again, in_norms, exact_gradients, results_of_norms});
-  generate_both(trace_example<WideSelfAttention>("wide_self_attention_bf16"), {{"wgmma:", "64x128"}});
-  generate_both(trace_example<WideSelfAttention>("self_attention_again_bf16"), {{"wgmma:", "64x128"}, again});
+  }
 
-  // The same declarations without a loss.
-  generate_both(trace<VitMnistInference>("toy_mnist_inference"));
-  generate_both(trace<ForwardOnly<models::ToyWideVit>>("toy_wide_inference_bf16"), {{"wgmma:", "64x128"}});
-
-  generate_both(trace<models::vit_mnist::VitMnist>("toy_race"));
   const fs::path kernels = folder / "toy_race_cuda.cu";
   std::stringstream read;
   read << std::ifstream(kernels).rdbuf();

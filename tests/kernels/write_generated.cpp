@@ -1,9 +1,11 @@
-// write_generated DIR: generates every model of generated_cases.hpp, in double for the scalar kernels and in float for
-// all of them, into DIR, with a few sources that hold them all: so a compiler reads its headers once, not once a model.
+// write_generated DIR [few]: generates every model of generated_cases.hpp, in double for the scalar kernels and in
+// float for all of them, into DIR, with a few sources that hold them all: so a compiler reads its headers once, not
+// once a model. few: every third model, and no AVX-512.
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <map>
+#include <string_view>
 
 #include "codegen/driver.hpp"
 #include "tests/kernels/generated_cases.hpp"
@@ -107,11 +109,15 @@ class Writer {
   std::string rows_;
 };
 
-int run(const fs::path& folder) {
+int run(const fs::path& folder, bool few) {
   fs::create_directories(folder);
-  Writer doubles(folder, "double", {codegen::cpu_targets.front()}), floats(folder, "float", codegen::cpu_targets);
+  std::vector<codegen::Target> targets = codegen::cpu_targets;
+  if (few) std::erase_if(targets, [](const codegen::Target& t) { return t.name == "avx512"; });
+  Writer doubles(folder, "double", {codegen::cpu_targets.front()}), floats(folder, "float", targets);
   int failures = 0;
+  std::size_t number = 0;
   for (const GeneratedCase& c : generated_cases()) {
+    if (number++ % 3 && few) continue;
     try {
       doubles.add(c);
       floats.add(c);
@@ -131,8 +137,9 @@ int run(const fs::path& folder) {
 
 int main(int argc, char** argv) {
   try {
-    if (argc == 2) return tessera::test::run(argv[1]);
-    std::cerr << "usage: " << argv[0] << " DIR" << std::endl;
+    const bool few = argc == 3 && std::string_view(argv[2]) == "few";
+    if (argc == 2 || few) return tessera::test::run(argv[1], few);
+    std::cerr << "usage: " << argv[0] << " DIR [few]" << std::endl;
   } catch (const std::exception& error) {
     std::cerr << argv[0] << ": " << error.what() << std::endl;
   }

@@ -1,6 +1,7 @@
 // The program of a model without a loss: it answers as that of the same declaration with one does, and trains nothing.
 #include "runtime/digits.hpp"
 #include "runtime/image.hpp"
+#include "tests/paths.hpp"
 #include "tests/runtime/helpers.hpp"
 
 namespace tessera::runtime {
@@ -20,7 +21,7 @@ class ForwardOnlyProgram : public testing::Test {
   std::string at(const std::string& name) { return (folder / name).string(); }
   /// The program of the declaration with a recipe.
   static Result trained(const std::vector<std::string>& arguments) {
-    return Process(TESSERA_TRAINED_PROGRAM, arguments, {}).wait();
+    return Process(paths::trained_program, arguments, {}).wait();
   }
   static std::string succeeds(const Result& result) {
     EXPECT_EQ(result.code, 0) << result.err;

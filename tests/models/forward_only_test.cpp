@@ -20,6 +20,7 @@
 #include "small_vit_inference_int8.h"
 #include "small_vit_int8.h"
 #include "tests/models/emitted_model.hpp"
+#include "tests/paths.hpp"
 #include "vit_mnist.h"
 #include "vit_mnist_inference.h"
 #include "vit_tiny_small.h"
@@ -119,7 +120,7 @@ Floats noise(std::int64_t count, std::uint64_t seed) {
 }
 
 runtime::Safetensors golden(const EmittedModel& m, const std::string& file) {
-  return runtime::read_safetensors(std::string(TESSERA_GOLDEN_DIR) + "/" + m.golden + "/" + file + ".safetensors");
+  return runtime::read_safetensors(std::string(paths::golden) + "/" + m.golden + "/" + file + ".safetensors");
 }
 
 /// The outputs for golden's parameters and images are PyTorch's.

@@ -19,6 +19,7 @@
 #include "runtime/safetensors.hpp"
 #include "tests/models/emitted_model.hpp"
 #include "tests/models/instruction_sets.hpp"
+#include "tests/paths.hpp"
 #include "vit_cifar_small.h"
 #include "vit_gap.h"
 #include "vit_mean_of_patches.h"
@@ -108,8 +109,7 @@ class Golden : public testing::TestWithParam<std::tuple<const EmittedModel*, std
   void TearDown() override { unsetenv("TESSERA_ISA"); }
 
   Safetensors golden(const std::string& file) const {
-    return runtime::read_safetensors(std::string(TESSERA_GOLDEN_DIR) + "/" + model_.golden + "/" + file +
-                                     ".safetensors");
+    return runtime::read_safetensors(std::string(paths::golden) + "/" + model_.golden + "/" + file + ".safetensors");
   }
 
   /// Aligned memory that starts as not-a-number, so that reading what nobody wrote shows.
@@ -320,7 +320,7 @@ TEST_P(Overfit, OneBatchIsLearnedByHeartAsFarAsPyTorchLearnsIt) {
                                 labels_.data(), size_, size_, 1, step, model_.learning_rate, outputs_.data(), &loss_,
                                 scratch.get()),
               0);
-  const Safetensors expected = runtime::read_safetensors(TESSERA_GOLDEN_DIR "/overfit.safetensors");
+  const Safetensors expected = runtime::read_safetensors(std::string(paths::golden) + "/overfit.safetensors");
   EXPECT_NEAR(loss_, expected.at(model_.golden).floats()[0], 1e-3);
 }
 

@@ -1,5 +1,7 @@
 #include "tests/models/summaries.hpp"
 
+#include <stdexcept>
+#include <string_view>
 #include <tuple>
 
 #include "codegen/driver.hpp"
@@ -7,18 +9,10 @@
 #include "models/scalar_graph.hpp"
 #include "models/self_attention_2d.hpp"
 #include "models/sentence_attention.hpp"
-#include "models/vit.hpp"
-#include "models/vit_cifar.hpp"
-#include "models/vit_mnist.hpp"
-#include "models/vit_notebook.hpp"
+#include "tests/declared/models.hpp"
 
 namespace tessera::test {
 namespace {
-
-template <class Model, fixed_string Name>
-std::string model() {
-  return codegen::summarize(trace<Model>(Name.data));
-}
 
 /// A worked example knows of no batch, so that trace() is not made for it.
 template <class Model, fixed_string Name>
@@ -44,12 +38,17 @@ std::string example() {
 }
 
 template <class Model, fixed_string Name>
-ModelSummary of_model() {
-  return {Name.data, &model<Model, Name>};
-}
-template <class Model, fixed_string Name>
 ModelSummary of_example() {
   return {Name.data, &example<Model, Name>};
+}
+
+/// Of a row of tests/declared.
+ModelSummary of_model(const std::string& name, std::string_view type) {
+  return {name, [=] {
+            for (const codegen::DeclaredModel& model : published_models())
+              if (model.type == type) return codegen::summarize(model.trace(name));
+            throw std::runtime_error("tests/declared has no " + std::string(type));
+          }};
 }
 
 }  // namespace
@@ -57,20 +56,21 @@ ModelSummary of_example() {
 const std::vector<ModelSummary>& model_summaries() {
   using namespace models;
   static const std::vector<ModelSummary> all{
-      of_model<vit_mnist::VitMnist, "vit_mnist">(),
-      of_model<CifarVit<CifarVitSpec{}>, "vit_cifar">(),
-      of_model<VitTiny, "vit_tiny">(),
-      of_model<VitSmall, "vit_small">(),
-      of_model<VitBase, "vit_base">(),
-      of_model<VitLarge, "vit_large">(),
-      of_model<VitHuge, "vit_huge">(),
-      of_model<SimpleVitSmall, "simple_vit_small">(),
-      of_model<Dinov2Small, "dinov2_small">(),
-      of_model<Dinov2Base, "dinov2_base">(),
-      of_model<Dinov2Large, "dinov2_large">(),
-      of_model<Dinov2Giant, "dinov2_giant">(),
-      of_model<NotebookVit<NotebookVitSpec{}>, "vit_notebook">(),
-      of_model<SelfAttention2d<SelfAttention2dSpec{}>, "self_attention_2d">(),
+      of_model("vit_mnist", "tessera::models::vit_mnist::VitMnist"),
+      of_model("vit_cifar", "tessera::models::CifarVit<{}>"),
+      of_model("vit_tiny", "tessera::models::VitTiny"),
+      of_model("vit_small", "tessera::models::VitSmall"),
+      of_model("vit_base", "tessera::models::VitBase"),
+      of_model("vit_large", "tessera::models::VitLarge"),
+      of_model("vit_huge", "tessera::models::VitHuge"),
+      of_model("simple_vit_small", "tessera::models::SimpleVitSmall"),
+      of_model("dinov2_small", "tessera::models::Dinov2Small"),
+      of_model("dinov2_base", "tessera::models::Dinov2Base"),
+      of_model("dinov2_large", "tessera::models::Dinov2Large"),
+      of_model("dinov2_giant", "tessera::models::Dinov2Giant"),
+      of_model("vit_notebook", "tessera::models::NotebookVit<{}>"),
+      {"self_attention_2d",
+       [] { return codegen::summarize(trace<SelfAttention2d<SelfAttention2dSpec{}>>("self_attention_2d")); }},
       of_example<SentenceAttention, "sentence_attention">(),
       of_example<ScalarGraph, "scalar_graph">(),
   };

@@ -1,6 +1,7 @@
 // The summary of every model of models/ at its reference size: the texts of tests/models/summary.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -8,7 +9,7 @@ namespace tessera::test {
 
 struct ModelSummary {
   std::string name;  ///< "vit_mnist": the file is vit_mnist.txt
-  std::string (*text)() = nullptr;
+  std::function<std::string()> text;
 };
 
 /// In the order of models/README.md.

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "tests/models/summaries.hpp"
+#include "tests/paths.hpp"
 
 namespace tessera::test {
 
@@ -17,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path folder = TESSERA_SUMMARY_DIR;
+const fs::path folder = paths::summaries;
 
 std::string read(const fs::path& path) {
   std::stringstream text;

@@ -15,13 +15,14 @@
 #include "models/sentence_attention.hpp"
 #include "runtime/safetensors.hpp"
 #include "tests/codegen/support/interpreter.hpp"
+#include "tests/paths.hpp"
 
 namespace tessera::test {
 namespace {
 
 Arrays golden(const std::string& file) {
   Arrays arrays;
-  const auto path = std::filesystem::path(TESSERA_GOLDEN_DIR) / (file + ".safetensors");
+  const auto path = std::filesystem::path(paths::golden) / (file + ".safetensors");
   for (const auto& [name, tensor] : runtime::read_safetensors(path).tensors)
     arrays[name] = {tensor.shape, tensor.doubles()};
   return arrays;

@@ -16,6 +16,7 @@
 #include "tests/onnx/kernels.hpp"
 #include "tests/onnx/manifest.hpp"
 #include "tests/onnx/row.hpp"
+#include "tests/paths.hpp"
 
 namespace tessera::test {
 namespace {
@@ -185,7 +186,7 @@ INSTANTIATE_TEST_SUITE_P(Manifest, OnnxRow, testing::Range(std::size_t{0}, onnx_
 class PyTorchRow : public GeneratedRow {
  protected:
   void SetUp() override {
-    const fs::path path = fs::path(TESSERA_GOLDEN_DIR) / "operators.safetensors";
+    const fs::path path = fs::path(paths::golden) / "operators.safetensors";
     const runtime::Safetensors file = runtime::read_safetensors(path);
     auto take = [&](const std::string& side, std::vector<Numbers>& to) {
       for (std::size_t i = 0;; ++i) {
@@ -206,7 +207,7 @@ INSTANTIATE_TEST_SUITE_P(Golden, PyTorchRow, testing::Range(onnx_rows().size(), 
 
 TEST(PyTorchRows, AreAllThatTheFileHas) {
   std::set<std::string> theirs, ours;
-  const fs::path path = fs::path(TESSERA_GOLDEN_DIR) / "operators.safetensors";
+  const fs::path path = fs::path(paths::golden) / "operators.safetensors";
   for (const auto& [key, tensor] : runtime::read_safetensors(path).tensors) theirs.insert(key.substr(0, key.find('/')));
   for (const Row& row : pytorch_rows()) ours.insert(row.name);
   EXPECT_EQ(ours, theirs);
@@ -229,7 +230,7 @@ TEST(OnnxManifest, HasNoRowThatIsNeitherCoveredNorHasAReasonWhyNot) {
 TEST(OnnxManifest, IsTheTableInTheDocs) {
   const std::optional<fs::path> folder = onnx_folder();
   if (!folder) GTEST_SKIP() << no_folder;
-  std::ifstream page(TESSERA_ONNX_PAGE);
+  std::ifstream page(paths::onnx_page);
   std::stringstream text;
   text << page.rdbuf();
   EXPECT_TRUE(text.str() == coverage_page(read_manifest(*folder / "MANIFEST.tsv")))

@@ -13,6 +13,7 @@
 
 #include "probes.h"
 #include "runtime/safetensors.hpp"
+#include "tests/paths.hpp"
 
 namespace tessera::test {
 namespace {
@@ -50,7 +51,8 @@ std::vector<Probed> probes() {
 }
 
 const runtime::Safetensors& golden() {
-  static const runtime::Safetensors file = runtime::read_safetensors(TESSERA_GOLDEN_DIR "/recipes/recipes.safetensors");
+  static const runtime::Safetensors file =
+      runtime::read_safetensors(std::string(paths::golden) + "/recipes/recipes.safetensors");
   return file;
 }
 

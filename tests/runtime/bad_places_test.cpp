@@ -4,6 +4,7 @@
 #include <memory>
 #include <ostream>
 
+#include "tests/paths.hpp"
 #include "tests/runtime/helpers.hpp"
 
 namespace tessera::runtime {
@@ -68,7 +69,7 @@ class BadPlaces : public testing::TestWithParam<Command> {
         "-c",  R"(mount -t tmpfs -o "$1" tmpfs "$2" 2>/dev/null || exit 77; shift 2; "$@"; code=$?
 ls -A "$0" | sed 's/^/left: /'; exit $code)",
         place, options,
-        place, TESSERA_SAMPLE_PROGRAM};
+        place, paths::sample_program};
     shell.insert(shell.begin(), {"-rm", "/bin/sh"});
     const std::vector<std::string> own = arguments(GetParam().writes == Writes::folder ? place : place + "/file");
     shell.insert(shell.end(), own.begin(), own.end());

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "runtime/safetensors.hpp"
+#include "tests/paths.hpp"
 #include "tests/runtime/helpers.hpp"
 
 namespace tessera::runtime {
@@ -45,8 +46,7 @@ TEST(Half, WhatIsReadIsWrittenAsItWas) {
 }
 
 TEST(Half, NumbersAreRoundedAsPyTorchRoundsThem) {
-  const Safetensors golden =
-      read_safetensors(std::filesystem::path(TESSERA_GOLDEN_DIR) / "halves" / "halves.safetensors");
+  const Safetensors golden = read_safetensors(std::filesystem::path(paths::golden) / "halves" / "halves.safetensors");
   const std::vector<float> values = golden.at("values").floats();
   const std::vector<std::int64_t> half = golden.at("F16").integers(), brain = golden.at("BF16").integers();
   ASSERT_GT(values.size(), 1000u);

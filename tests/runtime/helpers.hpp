@@ -17,6 +17,7 @@
 
 #include "runtime/error.hpp"
 #include "runtime/file.hpp"
+#include "tests/paths.hpp"
 
 namespace tessera::runtime {
 
@@ -134,7 +135,7 @@ class Process {
 
 /// Runs the sample program to its end.
 inline Result sample(std::vector<std::string> arguments, Process::Limits limits = {}) {
-  return Process(TESSERA_SAMPLE_PROGRAM, std::move(arguments), std::move(limits)).wait();
+  return Process(paths::sample_program, std::move(arguments), std::move(limits)).wait();
 }
 
 #define EXPECT_CONTAINS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "runtime/image.hpp"
+#include "tests/paths.hpp"
 #include "tests/runtime/helpers.hpp"
 
 namespace tessera::runtime {
@@ -52,7 +53,7 @@ std::string refusal(const std::string& content, std::int64_t channels = 3) {
   return sentence([&] { decode_image(bytes_of(content), channels, "f"); });
 }
 
-std::string jpeg(const char* name) { return slurp(std::string(TESSERA_GOLDEN_DIR) + "/pictures/" + name); }
+std::string jpeg(const char* name) { return slurp(std::string(paths::golden) + "/pictures/" + name); }
 
 struct Bad {
   const char* name;

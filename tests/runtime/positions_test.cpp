@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "tests/paths.hpp"
 #include "tests/runtime/helpers.hpp"
 
 namespace tessera::runtime {
@@ -20,7 +21,7 @@ Resampling parse(const std::string& name) {
 
 TEST(Positions, AreResampledAsPyTorchDoes) {
   const Safetensors golden =
-      read_safetensors(std::filesystem::path(TESSERA_GOLDEN_DIR) / "positions" / "positions.safetensors");
+      read_safetensors(std::filesystem::path(paths::golden) / "positions" / "positions.safetensors");
   int cases = 0;
   for (const auto& [name, tensor] : golden.tensors) {
     if (!name.ends_with(".from")) continue;

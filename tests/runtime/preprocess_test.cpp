@@ -7,6 +7,7 @@
 
 #include "runtime/resize.hpp"
 #include "runtime/safetensors.hpp"
+#include "tests/paths.hpp"
 #include "tests/runtime/helpers.hpp"
 
 namespace tessera::runtime {
@@ -26,7 +27,7 @@ class Pillow : public testing::TestWithParam<const char*> {
     for (const float value : tensor.floats()) image.pixels.push_back(static_cast<std::uint8_t>(value));
     return image;
   }
-  const Safetensors file = read_safetensors(std::string(TESSERA_GOLDEN_DIR) + "/pictures/resize.safetensors");
+  const Safetensors file = read_safetensors(std::string(paths::golden) + "/pictures/resize.safetensors");
 };
 
 TEST_P(Pillow, ResizesToTheSameBytes) {

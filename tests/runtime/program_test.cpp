@@ -280,8 +280,8 @@ TEST_F(Program, ExportsToOneFileAtOnceLeaveOneOfThemWhole) {
     whole.push_back(slurp(file));
   }
   for (int i = 0; i < 10; ++i) {
-    Process first(TESSERA_SAMPLE_PROGRAM, {"export", "--out", out(), "--dtype", "f32", "-o", file}, {});
-    Process second(TESSERA_SAMPLE_PROGRAM, {"export", "--out", out(), "--dtype", "f16", "-o", file}, {});
+    Process first(paths::sample_program, {"export", "--out", out(), "--dtype", "f32", "-o", file}, {});
+    Process second(paths::sample_program, {"export", "--out", out(), "--dtype", "f16", "-o", file}, {});
     EXPECT_EQ(first.wait().code, 0);
     EXPECT_EQ(second.wait().code, 0);
     EXPECT_EQ(std::ranges::count(whole, slurp(file)), 1);

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "runtime/philox.hpp"
+#include "tests/paths.hpp"
 #include "tests/runtime/helpers.hpp"
 
 namespace tessera::runtime {
@@ -46,7 +47,7 @@ TEST_F(Resume, RunKilledAtRandomMomentsEndsWithTheSameBytes) {
 
   // The first kill comes after a checkpoint, so that there is something to go on from; the others at any moment.
   {
-    Process process(TESSERA_SAMPLE_PROGRAM, command("killed", false), {});
+    Process process(paths::sample_program, command("killed", false), {});
     ASSERT_TRUE(saved(process, "killed"));
     process.send(SIGKILL);
     EXPECT_EQ(process.wait().code, 128 + SIGKILL);
@@ -55,7 +56,7 @@ TEST_F(Resume, RunKilledAtRandomMomentsEndsWithTheSameBytes) {
   RecordProperty("seed", std::to_string(seed));
   Random random(seed, 2000, 0);
   for (int i = 0; i < 10; ++i) {
-    Process process(TESSERA_SAMPLE_PROGRAM, command("killed", true), {});
+    Process process(paths::sample_program, command("killed", true), {});
     std::this_thread::sleep_for(std::chrono::duration<double>(random.uniform(0, whole)));
     process.send(SIGKILL);
     const Result result = process.wait();
@@ -71,7 +72,7 @@ TEST_F(Resume, InterruptSavesStopsAndTellsHowToGoOn) {
   ASSERT_EQ(sample(command("whole", false)).code, 0);
   for (const int signal : {SIGINT, SIGTERM}) {
     const std::string out = signal == SIGINT ? "interrupted" : "terminated";
-    Process process(TESSERA_SAMPLE_PROGRAM, command(out, false), {});
+    Process process(paths::sample_program, command(out, false), {});
     ASSERT_TRUE(saved(process, out));
     process.send(signal);
     const Result stopped = process.wait();

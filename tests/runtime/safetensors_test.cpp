@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "tests/paths.hpp"
 #include "tests/runtime/helpers.hpp"
 
 namespace tessera::runtime {
@@ -22,7 +23,7 @@ std::string refusal(const std::string& header, std::size_t data_bytes) {
 }
 
 TEST(Safetensors, ReadsThePyTorchGoldenFiles) {
-  const std::filesystem::path folder = std::filesystem::path(TESSERA_GOLDEN_DIR) / "mnist_vit";
+  const std::filesystem::path folder = std::filesystem::path(paths::golden) / "mnist_vit";
   const Safetensors batch = read_safetensors(folder / "batch.safetensors");
   EXPECT_EQ(batch.at("images").shape, (Shape{4, 1, 28, 28}));
   EXPECT_EQ(batch.at("images").floats().size(), 3136u);
@@ -62,7 +63,7 @@ TEST(Safetensors, RoundTripKeepsEveryTypeShapeAndText) {
 
 TEST(Safetensors, EqualContentGivesEqualBytes) {
   TemporaryFolder folder;
-  const Safetensors read = read_safetensors(std::filesystem::path(TESSERA_GOLDEN_DIR) / "mnist_vit/params.safetensors");
+  const Safetensors read = read_safetensors(std::filesystem::path(paths::golden) / "mnist_vit/params.safetensors");
   write_safetensors(folder / "x", read);
   write_safetensors(folder / "y", read_safetensors(folder / "x"));
   EXPECT_EQ(slurp(folder / "x"), slurp(folder / "y"));
@@ -150,7 +151,7 @@ TEST(Safetensors, OffsetsMustTileTheDataExactly) {
 }
 
 TEST(Safetensors, EveryTruncationOfAFileIsRefused) {
-  const std::string whole = slurp(std::filesystem::path(TESSERA_GOLDEN_DIR) / "mnist_vit/forward.safetensors");
+  const std::string whole = slurp(std::filesystem::path(paths::golden) / "mnist_vit/forward.safetensors");
   for (std::size_t size = 0; size < whole.size(); ++size) EXPECT_NE(refusal(whole.substr(0, size)), "") << size;
 }
 

@@ -1,0 +1,41 @@
+# Functions of the tests' CMakeLists.txt.
+
+# Sources that programs of the tests write. Like those of tessera_add_model they are taken from another build tree, and nothing
+# is written, where TESSERA_EMITTED_FROM names one.
+
+# emitted_folder(VARIABLE): where the calling folder's lie.
+function(emitted_folder variable)
+  set(folder ${CMAKE_CURRENT_BINARY_DIR}/generated)
+  if(TESSERA_EMITTED_FROM)
+    file(RELATIVE_PATH within ${CMAKE_BINARY_DIR} ${folder})
+    set(folder ${TESSERA_EMITTED_FROM}/${within})
+  endif()
+  set(${variable} ${folder} PARENT_SCOPE)
+endfunction()
+
+# emitted_sources(TARGET OUTPUT file... COMMAND writer argument...)
+function(emitted_sources target)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "OUTPUT;COMMAND")
+  if(TESSERA_EMITTED_FROM)
+    set_source_files_properties(${arg_OUTPUT} PROPERTIES GENERATED ON)
+    return()
+  endif()
+  list(GET arg_COMMAND 0 writer)
+  add_custom_command(OUTPUT ${arg_OUTPUT} COMMAND ${arg_COMMAND} DEPENDS ${writer} COMMENT "Generating ${target}" VERBATIM)
+  add_custom_target(${target} DEPENDS ${arg_OUTPUT})
+  set_property(GLOBAL APPEND PROPERTY TESSERA_EMITTED_SOURCES ${target})
+endfunction()
+
+# test_paths(TARGET NAME path...): defines these of paths.hpp.
+function(test_paths target)
+  set(text "#include \"tests/paths.hpp\"\n\n")
+  while(ARGN)
+    list(POP_FRONT ARGN name path)
+    string(APPEND text "const char* const tessera::paths::${name} = \"${path}\";\n")
+  endwhile()
+  set(file ${CMAKE_CURRENT_BINARY_DIR}/${target}_paths.cpp)
+  file(GENERATE OUTPUT ${file} CONTENT "${text}")
+  set_source_files_properties(${file} PROPERTIES GENERATED ON)
+  target_sources(${target} PRIVATE ${file})
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
+endfunction()

@@ -1,0 +1,21 @@
+// The models whose CUDA kernels run on the CPU, and what of their tiles is chosen for that.
+#pragma once
+
+#include <vector>
+
+#include "codegen/cuda/tile.hpp"
+#include "dsl/graph/graph.hpp"
+
+namespace tessera::test {
+
+struct CudaModel {
+  graph::Graph traced;  ///< with factors of bf16 where its name ends so
+  codegen::cuda::Tiles tiles = {};
+};
+
+/// In sizes that run on the CPU.
+std::vector<CudaModel> toy_cuda_models();
+/// ViT-Tiny, whose backward pass computes attention's probabilities again.
+CudaModel vit_tiny_again();
+
+}  // namespace tessera::test

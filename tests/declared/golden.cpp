@@ -1,0 +1,17 @@
+// The sizes and variants of tests/golden.
+#include "dsl/trace.hpp"
+#include "tests/declared/models.hpp"
+#include "tests/models/forward_only_models.hpp"
+#include "tests/models/golden_models.hpp"
+#include "tests/models/golden_variants.hpp"
+
+tessera::test::DeclaredModels tessera::test::golden_models() {
+  return {
+      TESSERA_DECLARED(tessera::models::GoldenVit),         TESSERA_DECLARED(tessera::models::GoldenCifarVit),
+      TESSERA_DECLARED(tessera::models::GoldenNotebookVit), TESSERA_DECLARED(tessera::models::VitGap),
+      TESSERA_DECLARED(tessera::models::VitRegisters),      TESSERA_DECLARED(tessera::models::VitSimple),
+      TESSERA_DECLARED(tessera::models::VitVaswani),        TESSERA_DECLARED(tessera::models::VitMeanOfPatches),
+      TESSERA_DECLARED(tessera::models::VitOnlyRegisters),  TESSERA_DECLARED(tessera::test::VitMnistInference),
+      TESSERA_DECLARED(tessera::test::GoldenVitInference),  TESSERA_DECLARED(tessera::test::GoldenSelfAttention),
+  };
+}

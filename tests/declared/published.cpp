@@ -1,0 +1,25 @@
+// The models of models/, in their published sizes.
+#include "dsl/trace.hpp"
+#include "models/vit.hpp"
+#include "models/vit_cifar.hpp"
+#include "models/vit_mnist.hpp"
+#include "models/vit_notebook.hpp"
+#include "tests/declared/models.hpp"
+
+tessera::test::DeclaredModels tessera::test::published_models() {
+  return {
+      TESSERA_DECLARED(tessera::models::vit_mnist::VitMnist),
+      TESSERA_DECLARED(tessera::models::CifarVit<{}>),
+      TESSERA_DECLARED(tessera::models::VitTiny),
+      TESSERA_DECLARED(tessera::models::VitSmall),
+      TESSERA_DECLARED(tessera::models::VitBase),
+      TESSERA_DECLARED(tessera::models::VitLarge),
+      TESSERA_DECLARED(tessera::models::VitHuge),
+      TESSERA_DECLARED(tessera::models::SimpleVitSmall),
+      TESSERA_DECLARED(tessera::models::Dinov2Small),
+      TESSERA_DECLARED(tessera::models::Dinov2Base),
+      TESSERA_DECLARED(tessera::models::Dinov2Large),
+      TESSERA_DECLARED(tessera::models::Dinov2Giant),
+      TESSERA_DECLARED(tessera::models::NotebookVit<{}>),
+  };
+}

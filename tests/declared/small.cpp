@@ -1,0 +1,18 @@
+// Models made for one test or another.
+#include "dsl/trace.hpp"
+#include "tests/cuda/toy_models.hpp"
+#include "tests/declared/models.hpp"
+#include "tests/downstream/project/tiny_vit.hpp"
+#include "tests/models/deep_model.hpp"
+#include "tests/models/forward_only_models.hpp"
+#include "tests/models/int8_models.hpp"
+
+tessera::test::DeclaredModels tessera::test::small_models() {
+  return {
+      TESSERA_DECLARED(tessera::test::WholeNumbers),  TESSERA_DECLARED(tessera::test::SmallVit),
+      TESSERA_DECLARED(tessera::test::SmallLayers),   TESSERA_DECLARED(tessera::test::Deep),
+      TESSERA_DECLARED(tessera::models::ToyCifarVit), TESSERA_DECLARED(tessera::models::ToyWideVit),
+      TESSERA_DECLARED(tessera::models::TimedVit),    TESSERA_DECLARED(tessera::test::SmallVitInference),
+      TESSERA_DECLARED(downstream::TinyVit),
+  };
+}

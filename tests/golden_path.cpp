@@ -1,0 +1,3 @@
+#include "tests/paths.hpp"
+
+const char* const tessera::paths::golden = TESSERA_GOLDEN;
