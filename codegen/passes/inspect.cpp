@@ -79,8 +79,11 @@ NodeId magnitude(Builder& b, NodeId x) {
     count *= b.shape(x)[d].value();
   }
   const NodeId size = b.binary(Op::maximum, x, b.unary(Op::negate, x));
-  return axes.empty() ? size
-                      : b.multiply(b.reduce(Op::reduce_sum, size, axes), b.constant(1.0 / static_cast<double>(count)));
+  if (axes.empty()) return size;
+  // A statement each: compilers differ in which argument they evaluate first, and so in how nodes would be numbered.
+  const NodeId share = b.constant(1.0 / static_cast<double>(count));
+  const NodeId sum = b.reduce(Op::reduce_sum, size, axes);
+  return b.multiply(sum, share);
 }
 
 }  // namespace
