@@ -8,6 +8,7 @@
 #include <range/v3/algorithm/contains.hpp>
 
 #include "codegen/cpu/emitter.hpp"
+#include "codegen/passes/ops.hpp"
 
 namespace tessera::codegen::cpu {
 
@@ -313,8 +314,7 @@ void Emitter::move(int axis, const char* by) {
 
 bool Emitter::elaborate() const {
   return ranges::any_of(kernel_.expressions, [&](const Expression& e) {
-    static const std::set<Op> long_ones{Op::exp, Op::log, Op::tanh, Op::erf, Op::gelu, Op::gelu_gradient};
-    return keeps(e) || (e.kind == Expression::Kind::op && long_ones.contains(e.op));
+    return keeps(e) || (e.kind == Expression::Kind::op && row_of(e.op).cpu_cost >= 12);
   });
 }
 

@@ -8,6 +8,7 @@
 #include <range/v3/algorithm/find_if.hpp>
 
 #include "codegen/error.hpp"
+#include "codegen/passes/op.hpp"
 
 namespace tessera::codegen::cpu {
 
@@ -165,11 +166,13 @@ Expr Values::make(Block& b, int e) {
       const char* const f = x.op == Op::add ? "v_fma" : product == x.a ? "v_fms" : "v_fnma";
       return call(f, {left, right, evaluate(b, other)});
     }
+  const std::string function(row_of(x.op).cpu);
+  if (function.empty()) throw Error(fmt::format("no instruction for {}", op_name(x.op)));
   Expr a = evaluate(b, x.a);
   if (x.op == Op::select) {
     Expr first = evaluate(b, x.b);
     Expr second = evaluate(b, x.c);
-    return call("v_select_less", {call("v_zero", {}), a, first, second});
+    return call(function, {call("v_zero", {}), a, first, second});
   }
   if (x.b >= 0) {
     Expr c = evaluate(b, x.b);
@@ -181,22 +184,11 @@ Expr Values::make(Block& b, int e) {
       b.push_back(tree::declare("const vec", v, call(divide, {call("v_set", {tree::real(1)}), c})));
       return call("v_mul", {a, name(v)});
     }
-    static const std::map<Op, std::string> two{{Op::add, "v_add"},    {Op::subtract, "v_sub"}, {Op::multiply, "v_mul"},
-                                               {Op::divide, "v_div"}, {Op::maximum, "v_max"},  {Op::equal, "v_equal"}};
-    auto at = two.find(x.op);
-    if (at == two.end()) throw Error("no instruction for an operation of two operands");
     const bool one = x.op == Op::divide && uniform(x.a) && uniform(x.b);
-    return call(one ? "v_div_one" : at->second, {a, c});
+    return call(one ? "v_div_one" : function, {a, c});
   }
-  static const std::map<Op, std::string> one{
-      {Op::negate, "v_neg"}, {Op::exp, "v_exp"},     {Op::log, "v_log"},
-      {Op::sqrt, "v_sqrt"},  {Op::rsqrt, "v_rsqrt"}, {Op::tanh, "v_tanh"},
-      {Op::erf, "v_erf"},    {Op::gelu, "v_gelu"},   {Op::gelu_gradient, "v_gelu_gradient"},
-      {Op::step, "v_step"}};
-  if (x.op == Op::relu) return call("v_max", {a, call("v_zero", {})});
-  auto at = one.find(x.op);
-  if (at == one.end()) throw Error("no instruction for an operation of one operand");
-  return call(x.op == Op::rsqrt && uniform(x.a) ? "v_rsqrt_one" : at->second, {a});
+  if (x.op == Op::relu) return call(function, {a, call("v_zero", {})});
+  return call(x.op == Op::rsqrt && uniform(x.a) ? "v_rsqrt_one" : function, {a});
 }
 
 bool Values::is_product(int e) const {

@@ -7,10 +7,10 @@
 
 #include "codegen/cuda/emitter.hpp"
 #include "codegen/cuda/merge.hpp"
+#include "codegen/passes/ops.hpp"
 
 namespace tessera::codegen::cuda {
 
-using graph::Op;
 using tree::binary;
 using tree::Block;
 using tree::call;
@@ -73,9 +73,6 @@ bool Emitter::lies_in_eights(int factor, const std::vector<int>& along) const {
 
 double Emitter::storing(bool chunk) const {
   constexpr double moving = 12, memory = 4, simple = 1;  // through shared memory; a load or a store; an operation
-  static const std::map<Op, double> slow{{Op::exp, 10},  {Op::log, 10},   {Op::sqrt, 8},
-                                         {Op::rsqrt, 8}, {Op::divide, 8}, {Op::tanh, 20},
-                                         {Op::erf, 30},  {Op::gelu, 35},  {Op::gelu_gradient, 50}};
   if (chunk) return moving + memory;
   std::map<int, int> below;
   double all = moving;
@@ -89,8 +86,7 @@ double Emitter::storing(bool chunk) const {
     if (x.kind == Expression::Kind::load) all += memory;
     if (x.kind == Expression::Kind::keep) all += 100;
     if (x.kind != Expression::Kind::op) continue;
-    const auto at = slow.find(x.op);
-    all += at == slow.end() ? simple : at->second;
+    all += row_of(x.op).cuda_cost;
   }
   return all;
 }

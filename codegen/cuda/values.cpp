@@ -9,6 +9,7 @@
 #include <range/v3/algorithm/none_of.hpp>
 
 #include "codegen/error.hpp"
+#include "codegen/passes/op.hpp"
 
 namespace tessera::codegen::cuda {
 
@@ -185,34 +186,21 @@ Expr Values::make(Block& b, int e) {
     case Expression::Kind::op:
       break;
   }
+  const std::string function(row_of(x.op).cuda);
+  if (function.empty()) throw Error(fmt::format("no device function for {}", op_name(x.op)));
   const Expr a = evaluate(b, x.a);
   if (x.op == Op::select) {
     const Expr first = evaluate(b, x.b), second = evaluate(b, x.c);
-    return call("select_positive", {a, first, second});
+    return call(function, {a, first, second});
   }
   if (x.b >= 0) {
     const Expr c = evaluate(b, x.b);
-    static const std::map<Op, std::string> infix{
-        {Op::add, "+"}, {Op::subtract, "-"}, {Op::multiply, "*"}, {Op::divide, "/"}};
-    if (auto at = infix.find(x.op); at != infix.end()) return binary(at->second, a, c);
-    if (x.op == Op::maximum) return call("larger", {a, c});
-    if (x.op == Op::equal) return call("one_if", {binary("==", a, c)});
-    throw Error("no device function for an operation of two operands");
+    if (x.op == Op::equal) return call(function, {binary("==", a, c)});
+    const bool infix = function.size() == 1;
+    return infix ? binary(function, a, c) : call(function, {a, c});
   }
-  static const std::map<Op, std::string> functions{{Op::negate, "-"},
-                                                   {Op::exp, "expf"},
-                                                   {Op::log, "logf"},
-                                                   {Op::sqrt, "sqrtf"},
-                                                   {Op::rsqrt, "inverse_root"},
-                                                   {Op::tanh, "tanhf"},
-                                                   {Op::erf, "erff"},
-                                                   {Op::gelu, "gelu"},
-                                                   {Op::gelu_gradient, "gelu_gradient"},
-                                                   {Op::step, "one_if_positive"}};
-  if (x.op == Op::relu) return call("larger", {a, tree::real(0)});
-  auto at = functions.find(x.op);
-  if (at == functions.end()) throw Error("no device function for an operation of one operand");
-  return call(at->second, {a});
+  if (x.op == Op::relu) return call(function, {a, tree::real(0)});
+  return call(function, {a});
 }
 
 std::string Values::argument(const Access& access, bool written) {

@@ -252,9 +252,17 @@ class ShapeTable {
         for (const int axis : n.axes) over.push_back(g_[n.operands[0]].shape[static_cast<std::size_t>(axis)]);
         return " over " + to_string(over);
       }
-      default:
-        return "";
+      case Op::broadcast:
+      case Op::one_hot:
+      case Op::concat:
+      case Op::cross_entropy:
+      case Op::gather:
+        TESSERA_ELEMENTWISE_OPS(TESSERA_OP_CASE)
+        TESSERA_LEAF_OPS(TESSERA_OP_CASE)
+        TESSERA_REGION_OPS(TESSERA_OP_CASE)
+        break;
     }
+    return "";
   }
 
   const graph::Graph& g_;

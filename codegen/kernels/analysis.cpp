@@ -12,8 +12,6 @@ using graph::Op;
 using graph::Output;
 using graph::Rearrangement;
 
-bool is_elementwise(Op op) { return op >= Op::add && op <= Op::copy; }
-
 Affine axis_index(int axis) {
   Affine a;
   a.parts.push_back({axis, 1});
@@ -165,10 +163,14 @@ Analysis analyse(const Graph& graph) {
       case Op::rearrange:
         if (reads_as_view(n)) a.role[i] = Role::inlined;
         break;  // whether it is storage is settled below, with the claims
-      default:
-        if (is_elementwise(n.op) && n.op != Op::copy && n.shape.empty() &&
-            std::all_of(n.operands.begin(), n.operands.end(), inlined))
+        TESSERA_ELEMENTWISE_OPS(TESSERA_OP_CASE)
+        if (n.op != Op::copy && n.shape.empty() && std::all_of(n.operands.begin(), n.operands.end(), inlined))
           a.role[i] = Role::inlined;
+        break;
+        TESSERA_CONTRACTION_OPS(TESSERA_OP_CASE)
+        TESSERA_REDUCTION_OPS(TESSERA_OP_CASE)
+        TESSERA_COMPOSITE_OPS(TESSERA_OP_CASE)
+        break;
     }
   }
 

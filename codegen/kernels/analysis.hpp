@@ -32,8 +32,6 @@ struct Analysis {
   std::vector<bool> kept;  ///< read by the mirror region: one slot a layer
 };
 
-bool is_elementwise(graph::Op op);
-
 /// Adjacent atoms that stay adjacent on both sides become one, and atoms of extent 1 vanish.
 graph::Rearrangement canonical(const graph::Rearrangement& rearrangement);
 

@@ -3,6 +3,7 @@
 #include <range/v3/algorithm/any_of.hpp>
 
 #include "codegen/passes/normalised.hpp"
+#include "codegen/passes/op.hpp"
 #include "codegen/passes/rewrite.hpp"
 
 namespace tessera::codegen {
@@ -84,9 +85,13 @@ Graph decompose(const Graph& graph) {
         return gather(b, n.operands[0], n.operands[1]);
       case Op::dropout:
         return dropout(b, n, random);
-      default:
-        return b.append(n);
+        TESSERA_ELEMENTWISE_OPS(TESSERA_OP_CASE)
+        TESSERA_MOVING_OPS(TESSERA_OP_CASE)
+        TESSERA_CONTRACTION_OPS(TESSERA_OP_CASE)
+        TESSERA_REDUCTION_OPS(TESSERA_OP_CASE)
+        break;
     }
+    return b.append(n);
   });
 }
 

@@ -25,24 +25,31 @@ std::string normal(const Dim& dim) {
   return fmt::format("{}={}", text.view(), dim.value());
 }
 
-bool worth_keeping(Op op) {
-  return is_pointwise(op) || op == Op::einsum || op == Op::reduce_sum || op == Op::reduce_max || op == Op::softmax;
-}
+bool worth_keeping(Op op) { return is_elementwise(op) || op == Op::einsum || is_reduction(op) || op == Op::softmax; }
 
 }  // namespace
 
 std::string Equivalence::key(NodeId id) const {
   const Node& n = graph_[id];
-  const bool unique = n.op == Op::table || n.op == Op::carry || n.op == Op::copy;
+  // Every field by name: one more does not compile until it is a part of the key, or is said not to be.
+  const auto& [op, type, region, read, shape, path, name, axes, offset, value, dim, letters, rearrangement, data, init,
+               decay] = n;
+  static_cast<void>(region);  // compared where a representative is looked for
+  static_cast<void>(path);    // names alone differ
+  static_cast<void>(type);    // follows from op and operands, or from an input's name
+  static_cast<void>(data);    // no two tables are one
+  static_cast<void>(init);    // of a parameter, which its name tells apart
+  static_cast<void>(decay);
+  const bool unique = op == Op::table || op == Op::carry || op == Op::copy;
   std::vector<int> operands;
-  for (NodeId o : n.operands) operands.push_back(number_[at(o)]);
-  if (n.op == Op::add || n.op == Op::multiply || n.op == Op::maximum || n.op == Op::equal) ranges::sort(operands);
+  for (NodeId o : read) operands.push_back(number_[at(o)]);
+  if (row_of(op).commutes) ranges::sort(operands);
   auto dims = [](const std::vector<Dim>& shape) {
     return shape | ranges::views::transform(normal) | ranges::to<std::vector<std::string>>();
   };
-  return fmt::format("{} {} {} {} {} {} {} {:a} {} {} {} {} {}", op_name(n.op), unique ? id : graph::none, operands,
-                     dims(n.shape), n.name, n.axes, n.offset, n.value, normal(n.dim), n.letters,
-                     dims(n.rearrangement.atoms), n.rearrangement.from, n.rearrangement.to);
+  return fmt::format("{} {} {} {} {} {} {} {:a} {} {} {} {} {}", op_name(op), unique ? id : graph::none, operands,
+                     dims(shape), name, axes, offset, value, normal(dim), letters, dims(rearrangement.atoms),
+                     rearrangement.from, rearrangement.to);
 }
 
 void Equivalence::number_new_nodes() {

@@ -12,7 +12,6 @@ namespace tessera::codegen {
 
 using graph::Graph;
 using graph::Node;
-using graph::Op;
 
 namespace {
 
@@ -44,24 +43,19 @@ Extent contraction(const Graph& g, const Node& n) {
 }
 
 Extent of(const Graph& g, const Node& n) {
-  switch (n.op) {
-    case Op::einsum:
-      return contraction(g, n);
-    case Op::reduce_sum:
-    case Op::reduce_max:
-      return elements(g[n.operands[0]].shape);
-    case Op::copy:
+  switch (row_of(n.op).flops) {
+    case Flops::none:
       return {};
-    case Op::softmax:
-    case Op::log_softmax:
-    case Op::layer_norm:
-    case Op::cross_entropy:
-    case Op::gather:
-    case Op::dropout:
-      throw Error(fmt::format("a {} has to be taken apart before its operations are counted", op_name(n.op)));
-    default:
-      return is_pointwise(n.op) ? elements(n.shape) : Extent{};
+    case Flops::result:
+      return elements(n.shape);
+    case Flops::operand:
+      return elements(g[n.operands[0]].shape);
+    case Flops::contraction:
+      return contraction(g, n);
+    case Flops::decomposed:
+      break;
   }
+  throw Error(fmt::format("a {} has to be taken apart before its operations are counted", op_name(n.op)));
 }
 
 }  // namespace

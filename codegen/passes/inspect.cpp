@@ -31,25 +31,9 @@ bool weighs_values(const Graph& graph, NodeId softmax) {
 
 /// Whether a node computes numbers for each image, and does not just move them or stand for what was computed before.
 bool computes(const Node& n) {
-  switch (n.op) {
-    case Op::input:
-    case Op::parameter:
-    case Op::table:
-    case Op::constant:
-    case Op::extent:
-    case Op::keep:
-    case Op::copy:
-    case Op::broadcast:
-    case Op::one_hot:
-    case Op::rearrange:
-    case Op::slice:
-    case Op::concat:
-    case Op::carry:
-    case Op::carry_out:
-      return false;
-    default:
-      return n.type == graph::Type::real && grows(n);
-  }
+  const OpClass of = row_of(n.op).of;
+  if (of == OpClass::leaf || of == OpClass::structure || of == OpClass::region || n.op == Op::copy) return false;
+  return n.type == graph::Type::real && grows(n);
 }
 
 std::vector<Output> attention_maps(const Graph& graph) {

@@ -77,7 +77,7 @@ class Sinking {
       x.shape[d] = slice.shape[d];
       return b_->append(x);
     };
-    if (is_pointwise(x.op)) {
+    if (is_elementwise(x.op)) {
       for (NodeId& o : x.operands) o = part(o, slice, axis);
       return sliced({}, axis);
     }
@@ -113,9 +113,16 @@ class Sinking {
         return past_rearrangement(x, slice);
       case Op::einsum:
         return past_einsum(x, slice);
-      default:
-        return graph::none;
+      case Op::one_hot:
+      case Op::slice:
+      case Op::cross_entropy:
+      case Op::gather:
+        TESSERA_ELEMENTWISE_OPS(TESSERA_OP_CASE)
+        TESSERA_LEAF_OPS(TESSERA_OP_CASE)
+        TESSERA_REGION_OPS(TESSERA_OP_CASE)
+        break;
     }
+    return graph::none;
   }
 
   /// Where the dim is a whole one of the operand's, split by nothing and merged with nothing.

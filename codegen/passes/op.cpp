@@ -1,49 +1,98 @@
 #include "codegen/passes/op.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <range/v3/algorithm/contains.hpp>
 #include <range/v3/range/conversion.hpp>
+#include <range/v3/view/drop_last.hpp>
 #include <range/v3/view/join.hpp>
 #include <range/v3/view/transform.hpp>
 
 #include "codegen/extent.hpp"
+#include "codegen/passes/print.hpp"
 
 namespace tessera::codegen {
 
-using graph::Op;
+using graph::Node;
 
-bool is_unary(Op op) {
-  switch (op) {
-    case Op::negate:
-    case Op::exp:
-    case Op::log:
-    case Op::sqrt:
-    case Op::rsqrt:
-    case Op::tanh:
-    case Op::erf:
-    case Op::gelu:
-    case Op::gelu_gradient:
-    case Op::relu:
-    case Op::step:
-    case Op::copy:
-      return true;
-    default:
-      return false;
+namespace {
+
+std::string text_of(Attribute attribute, const Node& n) {
+  switch (attribute) {
+    case Attribute::none:
+    case Attribute::init:  // how training starts; a checkpoint replaces it
+    case Attribute::data:  // hashed beside the text, which it would swamp
+      return "";
+    case Attribute::name:
+      return fmt::format(" \"{}\"", n.name);
+    case Attribute::integers:
+      return n.type == graph::Type::integer ? " integers" : "";
+    case Attribute::undecayed:
+      return n.decay ? "" : " undecayed";
+    case Attribute::value:
+      return fmt::format(" {}", n.value);
+    case Attribute::epsilon:
+      return fmt::format(" epsilon={}", n.value);
+    case Attribute::rate:
+      return fmt::format(" rate={}", n.value);
+    case Attribute::dim:
+      return fmt::format(" {}", to_string(n.dim));
+    case Attribute::axes:
+      return fmt::format(" axes={}", n.axes);
+    case Attribute::axis:
+      return fmt::format(" axis={}", n.axes.at(0));
+    case Attribute::offset:
+      return fmt::format(" offset={}", n.offset);
+    case Attribute::dropout:
+      return fmt::format(" {}", n.offset);
+    case Attribute::letters: {
+      auto texts = n.letters | ranges::views::transform(letters_of) | ranges::to<std::vector<std::string>>();
+      return fmt::format(" \"{}->{}\"", fmt::join(texts | ranges::views::drop_last(1), ","), texts.back());
+    }
+    case Attribute::rearrangement: {
+      std::vector<std::string> extents;
+      for (std::size_t i = 0; i < n.rearrangement.atoms.size(); ++i)
+        extents.push_back(fmt::format("{}:{}", letters_of({static_cast<int>(i)}), to_string(n.rearrangement.atoms[i])));
+      return fmt::format(" \"{}\" {}", print(n.rearrangement), fmt::join(extents, " "));
+    }
   }
+  return "";
 }
 
-bool is_binary(Op op) {
-  switch (op) {
-    case Op::add:
-    case Op::subtract:
-    case Op::multiply:
-    case Op::divide:
-    case Op::maximum:
-    case Op::equal:
-      return true;
-    default:
-      return false;
-  }
+}  // namespace
+
+std::string attributes_of(const Node& n) {
+  std::string text;
+  for (Attribute attribute : row_of(n.op).attributes) text += text_of(attribute, n);
+  return text;
+}
+
+std::string unlisted_field(const Node& n) {
+  const auto lists = [&](auto... attributes) { return (ranges::contains(row_of(n.op).attributes, attributes) || ...); };
+  using enum Attribute;
+  // Every field by name: one more does not compile until it has its line.
+  const auto& [op, type, region, operands, shape, path, name_, axes_, offset_, value_, dim_, letters_, rearrangement_,
+               data_, init_, decay] = n;
+  if (type != graph::Type::real && !lists(integers) && row_of(op).types != OperandTypes::as_result) return "type";
+  if (!name_.empty() && !lists(name)) return "name";
+  if (!axes_.empty() && !lists(axes, axis)) return "axes";
+  if (offset_ != 0 && !lists(offset, dropout)) return "offset";
+  if (value_ != 0 && !lists(value, epsilon, rate)) return "value";
+  if (dim_ != Dim{} && !lists(dim)) return "dim";
+  if (!letters_.empty() && !lists(letters)) return "letters";
+  if (!(rearrangement_.atoms.empty() && rearrangement_.from.empty() && rearrangement_.to.empty()) &&
+      !lists(rearrangement))
+    return "rearrangement";
+  if (!data_.empty() && !lists(data)) return "data";
+  if ((init_.a != 0 || init_.b != 0) && !lists(init)) return "init";
+  if (!decay && !lists(undecayed)) return "decay";
+  // Of every op: its operands and shape; where it stands.
+  static_cast<void>(region);
+  static_cast<void>(operands);
+  static_cast<void>(shape);
+  static_cast<void>(path);
+  return "";
 }
 
 std::string to_string(const std::vector<Dim>& shape) {

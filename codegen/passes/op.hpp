@@ -1,9 +1,10 @@
-// What the passes ask of an operation: its name and its kind.
+// What the passes ask of an operation and of a node: names, classes (from the rows of ops.hpp), attributes.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "codegen/passes/ops.hpp"
 #include "dsl/graph/graph.hpp"
 #include "dsl/graph/op_name.hpp"
 
@@ -11,12 +12,18 @@ namespace tessera::codegen {
 
 using graph::op_name;
 
-bool is_unary(graph::Op op);   ///< elementwise, one operand
-bool is_binary(graph::Op op);  ///< elementwise, two operands
 /// Whether the op is a function of its operands' elements at the same place, so that it can be moved past any view.
-inline bool is_pointwise(graph::Op op) { return is_unary(op) || is_binary(op) || op == graph::Op::select; }
+constexpr bool is_elementwise(graph::Op op) { return row_of(op).of == OpClass::elementwise; }
+constexpr bool is_unary(graph::Op op) { return is_elementwise(op) && row_of(op).most == 1; }
+constexpr bool is_binary(graph::Op op) { return is_elementwise(op) && row_of(op).most == 2; }
+constexpr bool is_reduction(graph::Op op) { return row_of(op).of == OpClass::reduction; }
 
-inline bool is_reduction(graph::Op op) { return op == graph::Op::reduce_sum || op == graph::Op::reduce_max; }
+/// The attributes of a node that its op has, as the printed graph shows them: " axis=1 offset=3".
+std::string attributes_of(const graph::Node& n);
+
+/// A field that the node sets though its op does not list it, so that neither the printed graph nor the declaration's
+/// hash would show it; "": there is none.
+std::string unlisted_field(const graph::Node& n);
 
 /// Whether a node has a value for each image of the batch.
 inline bool grows(const graph::Node& n) { return !n.shape.empty() && !n.shape.front().known(); }

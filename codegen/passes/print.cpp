@@ -4,10 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <range/v3/range/conversion.hpp>
-#include <range/v3/view/drop_last.hpp>
 #include <range/v3/view/transform.hpp>
 
-#include "codegen/extent.hpp"
 #include "codegen/passes/op.hpp"
 
 namespace tessera::codegen {
@@ -15,7 +13,6 @@ namespace tessera::codegen {
 using graph::Graph;
 using graph::Node;
 using graph::NodeId;
-using graph::Op;
 using graph::Output;
 using graph::Region;
 
@@ -35,50 +32,6 @@ std::string side(const std::vector<std::vector<int>>& dims) {
     texts.push_back(atoms.empty() ? "1" : atoms.size() == 1 ? text : fmt::format("({})", text));
   }
   return fmt::format("{}", fmt::join(texts, " "));
-}
-
-/// What stands between an op's name and its operands.
-std::string attributes(const Node& n) {
-  switch (n.op) {
-    case Op::input:
-      return fmt::format(" \"{}\"{}", n.name, n.type == graph::Type::integer ? " integers" : "");
-    case Op::parameter:
-      return fmt::format(" \"{}\"{}", n.name, n.decay ? "" : " undecayed");
-    case Op::table:
-      return fmt::format(" \"{}\"", n.name);
-    case Op::constant:
-      return fmt::format(" {}", n.value);
-    case Op::extent:
-      return fmt::format(" {}", to_string(n.dim));
-    case Op::layer_norm:
-      return fmt::format(" axes={} epsilon={}", n.axes, n.value);
-    case Op::slice:
-      return fmt::format(" axis={} offset={}", n.axes[0], n.offset);
-    case Op::keep:
-      return fmt::format(" {} rate={}", n.offset, n.value);
-    case Op::dropout:
-      return fmt::format(" {} rate={} axes={}", n.offset, n.value, n.axes);
-    case Op::concat:
-    case Op::log_softmax:
-    case Op::softmax:
-      return fmt::format(" axis={}", n.axes[0]);
-    case Op::broadcast:
-    case Op::reduce_sum:
-    case Op::reduce_max:
-      return fmt::format(" axes={}", n.axes);
-    case Op::rearrange: {
-      std::vector<std::string> extents;
-      for (std::size_t i = 0; i < n.rearrangement.atoms.size(); ++i)
-        extents.push_back(fmt::format("{}:{}", letters_of({static_cast<int>(i)}), to_string(n.rearrangement.atoms[i])));
-      return fmt::format(" \"{}\" {}", print(n.rearrangement), fmt::join(extents, " "));
-    }
-    case Op::einsum: {
-      auto texts = n.letters | ranges::views::transform(letters_of) | ranges::to<std::vector<std::string>>();
-      return fmt::format(" \"{}->{}\"", fmt::join(texts | ranges::views::drop_last(1), ","), texts.back());
-    }
-    default:
-      return "";
-  }
 }
 
 std::string head(const Region& r, int number) {
@@ -111,7 +64,7 @@ std::string print(const Graph& graph) {
     const Node& n = graph.nodes[i];
     if (n.region != region && n.region != 0) text += head(graph.regions[static_cast<std::size_t>(n.region)], n.region);
     region = n.region;
-    text += fmt::format("{}%{} = {}{}{}{} : {}{}\n", region ? "  " : "", i, op_name(n.op), attributes(n),
+    text += fmt::format("{}%{} = {}{}{}{} : {}{}\n", region ? "  " : "", i, op_name(n.op), attributes_of(n),
                         n.operands.empty() ? "" : " ", ids(n.operands), to_string(n.shape),
                         n.path.empty() ? "" : "   # " + n.path);
   }

@@ -25,7 +25,7 @@ class Recomputer {
     // Ascending: what a value is made of has been decided before the value.
     for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
       const Node& n = graph.nodes[i];
-      if (!kept_[i] || !grows(n) || !is_pointwise(n.op)) continue;
+      if (!kept_[i] || !grows(n) || !is_elementwise(n.op)) continue;
       std::vector<NodeId> of_rows;
       std::int64_t more = 0;  // to keep
       again_[i] = sources_stay(n, of_rows);
@@ -69,7 +69,7 @@ class Recomputer {
         continue;
       }
       const bool view = source.op == Op::broadcast || source.op == Op::rearrange || source.op == Op::slice;
-      if (!view && !is_pointwise(source.op) && !is_outer(source)) return false;
+      if (!view && !is_elementwise(source.op) && !is_outer(source)) return false;
       if (!sources_stay(source, of_rows)) return false;
     }
     return true;

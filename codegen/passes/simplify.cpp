@@ -27,33 +27,15 @@ namespace {
 /// The op on plain numbers, for folding.
 std::optional<double> fold(Op op, double a, double b) {
   switch (op) {
-    case Op::add:
-      return a + b;
-    case Op::subtract:
-      return a - b;
-    case Op::multiply:
-      return a * b;
-    case Op::divide:
-      return a / b;
-    case Op::maximum:
-      return std::fmax(a, b);
-    case Op::negate:
-      return -a;
-    case Op::exp:
-      return std::exp(a);
-    case Op::log:
-      return std::log(a);
-    case Op::sqrt:
-      return std::sqrt(a);
-    case Op::rsqrt:
-      return 1 / std::sqrt(a);
-    case Op::tanh:
-      return std::tanh(a);
-    case Op::erf:
-      return std::erf(a);
-    default:
-      return std::nullopt;
+#define TESSERA_FOLD(OP, OPERANDS, COMMUTES, CPU_COST, CPU, CUDA_COST, CUDA, NUMBER) \
+  case Op::OP:                                                                       \
+    return NUMBER;
+    TESSERA_ELEMENTWISE_OPS(TESSERA_FOLD)
+#undef TESSERA_FOLD
+    TESSERA_OTHER_OPS(TESSERA_OP_CASE)
+    break;
   }
+  return std::nullopt;
 }
 
 /// One sweep over the nodes. Every rule answers the node's replacement, or graph::none where it does not apply; what a
@@ -90,7 +72,7 @@ class Sweep {
   const std::vector<Dim>& shape(NodeId id) const { return def(id).shape; }
 
   NodeId replacement(const Node& n, NodeId old) {
-    if (is_pointwise(n.op)) return pointwise(n, old);
+    if (is_elementwise(n.op)) return elementwise(n, old);
     switch (n.op) {
       case Op::extent:
         return n.dim.known() ? b_->constant(static_cast<double>(n.dim.value())) : graph::none;
@@ -108,9 +90,18 @@ class Sweep {
         return reduce_sum(n);
       case Op::reduce_max:
         return n.axes.empty() ? n.operands[0] : graph::none;
-      default:
-        return graph::none;
+      case Op::input:
+      case Op::parameter:
+      case Op::table:
+      case Op::constant:
+      case Op::keep:
+      case Op::one_hot:
+        TESSERA_ELEMENTWISE_OPS(TESSERA_OP_CASE)
+        TESSERA_COMPOSITE_OPS(TESSERA_OP_CASE)
+        TESSERA_REGION_OPS(TESSERA_OP_CASE)
+        break;
     }
+    return graph::none;
   }
 
   /// The number that stands at every element, where it is known.
@@ -126,7 +117,7 @@ class Sweep {
     return to.empty() ? scalar : b_->broadcast(scalar, to, {});
   }
 
-  NodeId pointwise(const Node& n, NodeId old) {
+  NodeId elementwise(const Node& n, NodeId old) {
     if (n.op == Op::copy) return graph::none;
     if (n.op == Op::select) return select(n, old);
     const std::optional<double> a = number(n.operands[0]), b = n.operands.size() > 1 ? number(n.operands[1]) : a;
@@ -176,7 +167,21 @@ class Sweep {
       case Op::negate:
         if (negated(x)) return inner(x);
         break;
-      default:
+      case Op::exp:
+      case Op::log:
+      case Op::sqrt:
+      case Op::rsqrt:
+      case Op::tanh:
+      case Op::erf:
+      case Op::gelu:
+      case Op::gelu_gradient:
+      case Op::relu:
+      case Op::step:
+      case Op::copy:
+      case Op::maximum:
+      case Op::equal:
+        TESSERA_TERNARY_OPS(TESSERA_OP_CASE)
+        TESSERA_OTHER_OPS(TESSERA_OP_CASE)
         break;
     }
     return graph::none;

@@ -45,6 +45,7 @@ class Verifier {
       operands();
       types();
       shape();
+      attributes();
     }
     carries();
     names();
@@ -109,45 +110,28 @@ class Verifier {
                                : from == n.region || from == 0 || (mirror != graph::none && from == mirror);
       if (!visible) fail("reads %{} of region {} from region {}, where it is out of scope", o, from, n.region);
     }
-    const std::size_t count = n.operands.size();
-    const bool counted = [&] {
-      switch (n.op) {
-        case Op::input:
-        case Op::parameter:
-        case Op::table:
-        case Op::constant:
-        case Op::extent:
-          return count == 0;
-        case Op::cross_entropy:
-        case Op::gather:
-          return count == 2;
-        case Op::layer_norm:
-        case Op::select:
-          return count == 3;
-        case Op::concat:
-          return count >= 1;
-        case Op::einsum:
-          return count == 1 || count == 2;
-        default:
-          return count == (is_binary(n.op) ? 2u : 1u);
-      }
-    }();
-    if (!counted) fail("has {} operands", count);
+    const auto count = static_cast<int>(n.operands.size());
+    if (count < row_of(n.op).least || count > row_of(n.op).most) fail("has {} operands", count);
   }
 
   void types() const {
     const Node& n = node();
-    const bool view = n.op == Op::rearrange || n.op == Op::slice || n.op == Op::concat || n.op == Op::broadcast ||
-                      n.op == Op::carry || n.op == Op::carry_out || n.op == Op::copy;
+    const OperandTypes types = row_of(n.op).types;
+    const bool view = types == OperandTypes::as_result;
     for (std::size_t k = 0; k < n.operands.size(); ++k) {
       const bool integer =
-          n.op == Op::one_hot || n.op == Op::keep || (k == 1 && (n.op == Op::cross_entropy || n.op == Op::gather));
+          (k == 0 && types == OperandTypes::first_integers) || (k == 1 && types == OperandTypes::second_integers);
       const Type expected = view ? n.type : integer ? Type::integer : Type::real;
       if (operand(k).type != expected)
         fail("takes {} as operand {}, but %{} has {}", expected == Type::real ? "reals" : "integers", k, n.operands[k],
              expected == Type::real ? "integers" : "reals");
     }
     if (n.type == Type::integer && !view && n.op != Op::input) fail("cannot have integers as its result");
+  }
+
+  void attributes() const {
+    if (const std::string field = unlisted_field(node()); !field.empty())
+      fail("sets {}, which its row in codegen/passes/ops.hpp does not list", field);
   }
 
   void expect(const std::vector<Dim>& expected) const {
@@ -229,7 +213,8 @@ class Verifier {
                to_string(operand_shape(1)));
         expect({});
         break;
-      default:
+        TESSERA_REGION_OPS(TESSERA_OP_CASE)
+        TESSERA_ELEMENTWISE_OPS(TESSERA_OP_CASE)
         for (std::size_t k = 0; k < n.operands.size(); ++k)
           if (operand_shape(k) != n.shape)
             fail("has shape {}, but operand %{} has {}", to_string(n.shape), n.operands[k],

@@ -80,9 +80,14 @@ class Vjp {
       }
       case Op::relu:
         return times(g_, b_.unary(Op::step, x));
-      default:
-        return graph::none;  // step: flat wherever it has a derivative
+      case Op::step:
+        return graph::none;  // flat wherever it has a derivative
+        TESSERA_BINARY_OPS(TESSERA_OP_CASE)
+        TESSERA_TERNARY_OPS(TESSERA_OP_CASE)
+        TESSERA_OTHER_OPS(TESSERA_OP_CASE)
+        break;
     }
+    return graph::none;
   }
 
   void binary(NodeId a, NodeId b) {
@@ -112,8 +117,11 @@ class Vjp {
         give(1, [&] { return share(b, a); });
         break;
       }
-      default:
-        break;  // equal: flat
+      case Op::equal:  // flat
+        TESSERA_UNARY_OPS(TESSERA_OP_CASE)
+        TESSERA_TERNARY_OPS(TESSERA_OP_CASE)
+        TESSERA_OTHER_OPS(TESSERA_OP_CASE)
+        break;
     }
   }
 
@@ -192,7 +200,9 @@ class Vjp {
         break;
       case Op::one_hot:
         break;
-      default:
+        TESSERA_ELEMENTWISE_OPS(TESSERA_OP_CASE)
+        TESSERA_LEAF_OPS(TESSERA_OP_CASE)
+        TESSERA_REGION_OPS(TESSERA_OP_CASE)
         throw Error(fmt::format("the op {} has no gradient", op_name(n_.op)));
     }
   }

@@ -2,36 +2,16 @@
 #include <algorithm>
 #include <set>
 
+#include "codegen/passes/ops.hpp"
 #include "codegen/plan/plan.hpp"
 
 namespace tessera::codegen {
-
-using graph::Op;
 
 namespace {
 
 constexpr std::int64_t estimate_batch = 32;
 
 double points(const Axis& axis) { return static_cast<double>(extent(axis.dim).at(estimate_batch)); }
-
-double op_cost(Op op) {
-  switch (op) {
-    case Op::exp:
-    case Op::log:
-      return 12;
-    case Op::tanh:
-    case Op::erf:
-    case Op::gelu:
-    case Op::gelu_gradient:
-      return 25;
-    case Op::divide:
-    case Op::sqrt:
-    case Op::rsqrt:
-      return 4;
-    default:
-      return 1;
-  }
-}
 
 /// Expressions that `root` needs, but not through locals (those are computed in their own step).
 void reach(const Kernel& kernel, int root, std::set<int>& seen) {
@@ -140,7 +120,7 @@ double estimate(const KernelProgram& program, const std::vector<Layout>& layouts
     for (int e : seen) {
       const Expression& x = kernel.expressions[static_cast<std::size_t>(e)];
       if (x.kind == Expression::Kind::load) cost += reuse * lane_cost(x.access, 1, 1);
-      if (x.kind == Expression::Kind::op) cost += op_cost(x.op);
+      if (x.kind == Expression::Kind::op) cost += row_of(x.op).cpu_cost;
       if (x.kind == Expression::Kind::index_equals) cost += 2;
       if (x.kind == Expression::Kind::keep) cost += 100;
     }

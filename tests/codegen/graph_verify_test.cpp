@@ -10,6 +10,7 @@
 namespace tessera::test {
 namespace {
 
+using graph::Node;
 using graph::NodeId;
 using graph::Op;
 
@@ -179,6 +180,24 @@ TEST(Verify, RefusesAReadFromARegionThatIsNotMirrored) {
   EXPECT_EQ(refusal(s.graph), "it was accepted");
   s.graph.regions[2].count = 3;
   EXPECT_EQ(refusal(s.graph), "region 2 runs 3 times, but region 1, which it mirrors, 2 times");
+}
+
+// The printed graph, and with it the declaration's hash, shows what an op's row lists: two graphs that differ in
+// another field would be one, and a run would go on under another model.
+TEST(Verify, RefusesAFieldThatTheOpsRowDoesNotList) {
+  const std::vector<std::pair<std::string, void (*)(Node&)>> fields{
+      {"name", [](Node& n) { n.name = "y"; }},      {"axes", [](Node& n) { n.axes = {0}; }},
+      {"offset", [](Node& n) { n.offset = 1; }},    {"value", [](Node& n) { n.value = 2; }},
+      {"dim", [](Node& n) { n.dim = n.shape[0]; }}, {"letters", [](Node& n) { n.letters = {{'a'}}; }},
+      {"data", [](Node& n) { n.data = {1}; }},      {"rearrangement", [](Node& n) { n.rearrangement.from = {{0}}; }},
+      {"decay", [](Node& n) { n.decay = false; }},  {"init", [](Node& n) { n.init.a = 1; }},
+  };
+  for (const auto& [field, set] : fields) {
+    Broken s;
+    set(s.graph[s.b.unary(Op::relu, s.x)]);
+    EXPECT_EQ(refusal(s.graph),
+              "node %1 (relu) sets " + field + ", which its row in codegen/passes/ops.hpp does not list");
+  }
 }
 
 TEST(Verify, RefusesARegionThatIsNotOneRun) {

@@ -9,6 +9,8 @@
 #include <set>
 #include <stdexcept>
 
+#include "codegen/passes/ops.hpp"
+
 namespace tessera::test {
 
 using graph::Graph;
@@ -101,9 +103,11 @@ double pointwise(Op op, double a, double b) {
       return a > 0;
     case Op::copy:
       return a;
-    default:
-      throw std::logic_error("the interpreter does not know an op");
+      TESSERA_TERNARY_OPS(TESSERA_OP_CASE)
+      TESSERA_OTHER_OPS(TESSERA_OP_CASE)
+      break;
   }
+  throw std::logic_error("no function of numbers");
 }
 
 class Interpreter {
@@ -299,7 +303,10 @@ class Interpreter {
         }
         break;
       }
-      default:
+      case Op::carry:  // bound when its region begins a layer
+        throw std::logic_error("a carry is not computed");
+        TESSERA_UNARY_OPS(TESSERA_OP_CASE)
+        TESSERA_BINARY_OPS(TESSERA_OP_CASE)
         map([&](const Index& i) {
           return pointwise(n.op, element(x(), i), n.operands.size() == 2 ? element(x(1), i) : 0.0);
         });
