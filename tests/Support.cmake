@@ -39,3 +39,15 @@ function(test_paths target)
   target_sources(${target} PRIVATE ${file})
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
 endfunction()
+
+# Of tests that take long: what passed before is left out where the program has the same bytes (tests/once_equal). Before
+# gtest_discover_tests, with SKIP_REGULAR_EXPRESSION ${unchanged}; for add_test, ${once_equal} stands before the program.
+set(once_equal ${PROJECT_SOURCE_DIR}/tests/once_equal ${PROJECT_SOURCE_DIR}/tests/passed.txt ${CMAKE_BINARY_DIR}/passed)
+set(unchanged "^unchanged since it passed|  SKIPPED ")  # by once, or by GoogleTest
+function(once_for_equal_programs target)
+  get_target_property(launcher ${target} CROSSCOMPILING_EMULATOR)
+  if(NOT launcher)
+    set(launcher)
+  endif()
+  set_target_properties(${target} PROPERTIES CROSSCOMPILING_EMULATOR "${once_equal};${launcher}")
+endfunction()
