@@ -12,7 +12,7 @@ extern const char* const probe_bf16;
 extern const char* const inference;
 extern const char* const without_cuda;
 extern const char* const generator;  ///< test_generator
-extern const char* const onnx_page;  ///< docs/onnx-coverage.md
+extern const char* const onnx_page;  ///< docs/reference/onnx-coverage.md
 extern const char* const summaries;  ///< tests/models/summary
 extern const char* const odd_tiles;  ///< tests/models/odd_tiles.txt
 

@@ -33,6 +33,42 @@ std::string code(std::string text) {
   return "`" + text + "`";
 }
 
+/// At most 120 characters a line where that can be, broken at spaces that are not within a string.
+std::string in_lines(std::string text) {
+  constexpr std::size_t width = 120;
+  std::size_t begin = 0, space = 0;
+  bool quoted = false;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] == '"') quoted = !quoted;
+    if (text[at] == '\n') text[at] = ' ';
+    if (at - begin >= width && space > begin) {
+      text[space] = '\n';
+      begin = space + 1;
+    }
+    if (text[at] == ' ' && !quoted) space = at;
+  }
+  return text;
+}
+
+/// What is too long for a cell stands behind the tables, below the name of its row.
+class Cells {
+ public:
+  std::string of(const std::string& row, const std::string& text, const std::string& language) {
+    constexpr std::size_t longest = 160;
+    std::string cell = code(text);
+    if (cell.size() <= longest) return cell;
+    if (row != last_) behind += "\n### " + row + "\n";
+    behind += "\n```" + language + "\n" + in_lines(text) + "\n```\n";
+    last_ = row;
+    return "[below](#" + row + ")";
+  }
+
+  std::string behind;
+
+ private:
+  std::string last_;
+};
+
 }  // namespace
 
 std::vector<ManifestRow> read_manifest(const std::filesystem::path& path) {
@@ -64,13 +100,15 @@ std::string coverage_page(const std::vector<ManifestRow>& manifest) {
   for (const Row& row : onnx_rows()) declared[row.name] = row.declaration;
   for (const UncoveredRow& row : uncovered_onnx_rows()) reasons[row.name] = row.reason;
   std::string covered, uncovered;
+  Cells cells;
   int count = 0;
   for (const ManifestRow& row : manifest) {
     if (declared.contains(row.name)) {
-      covered += "| " + row.name + " | " + code(row.nodes) + " | " + code(declared.at(row.name)) + " |\n";
+      const std::string nodes = cells.of(row.name, row.nodes, "text");
+      covered += "| " + row.name + " | " + nodes + " | " + cells.of(row.name, declared.at(row.name), "cpp") + " |\n";
       ++count;
     } else {
-      uncovered += "| " + row.name + " | " + code(row.nodes) + " | " + reasons[row.name] + " |\n";
+      uncovered += "| " + row.name + " | " + cells.of(row.name, row.nodes, "text") + " | " + reasons[row.name] + " |\n";
     }
   }
   std::ostringstream page;
@@ -95,6 +133,7 @@ Not covered:
 | row | ONNX | why |
 |---|---|---|
 )" << uncovered;
+  if (!cells.behind.empty()) page << "\n## Rows that are too long for a table\n" << cells.behind;
   return page.str();
 }
 

@@ -1,4 +1,4 @@
-// golden/onnx/MANIFEST.tsv: ONNX's operator tests, and the table of docs/onnx-coverage.md.
+// golden/onnx/MANIFEST.tsv: ONNX's operator tests, and the table of docs/reference/onnx-coverage.md.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct ManifestRow {
 /// Throws std::runtime_error when it cannot be read.
 std::vector<ManifestRow> read_manifest(const std::filesystem::path& path);
 
-/// The text of docs/onnx-coverage.md: every row of the manifest with its declaration, or why it has none.
+/// The text of docs/reference/onnx-coverage.md: every row of the manifest with its declaration, or why it has none.
 std::string coverage_page(const std::vector<ManifestRow>& manifest);
 
 }  // namespace tessera::test

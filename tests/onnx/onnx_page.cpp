@@ -1,4 +1,4 @@
-// onnx_page MANIFEST.tsv: writes docs/onnx-coverage.md to standard output.
+// onnx_page MANIFEST.tsv: writes docs/reference/onnx-coverage.md to standard output.
 #include <exception>
 #include <iostream>
 

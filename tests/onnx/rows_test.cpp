@@ -234,7 +234,7 @@ TEST(OnnxManifest, IsTheTableInTheDocs) {
   std::stringstream text;
   text << page.rdbuf();
   EXPECT_TRUE(text.str() == coverage_page(read_manifest(*folder / "MANIFEST.tsv")))
-      << "run onnx_page $TESSERA_SHARED/golden/onnx/MANIFEST.tsv > docs/onnx-coverage.md";
+      << "run onnx_page $TESSERA_SHARED/golden/onnx/MANIFEST.tsv > docs/reference/onnx-coverage.md";
 }
 
 }  // namespace
