@@ -70,7 +70,7 @@ constexpr auto bounded() {
   if constexpr (fits<decltype(problem)>) {
     return R{};
   } else {
-    refuse<decltype(problem)>();
+    Refusal<decltype(problem)>::poison();
     return PoisonDim{};
   }
 }
@@ -103,7 +103,7 @@ constexpr auto operator/(A, B) {
     return t;
   };
   if constexpr (!fits<decltype(problem)>) {
-    refuse<decltype(problem)>();
+    Refusal<decltype(problem)>::poison();
     return PoisonDim{};
   } else if constexpr (Quotient<A, B>::poisoned) {
     return PoisonDim{};
@@ -125,7 +125,7 @@ constexpr PoisonDim plain_number() {
     t.put(" + 1_c [dim-number]");
     return t;
   };
-  if constexpr (!fits<decltype(problem)>) refuse<decltype(problem)>();
+  if constexpr (!fits<decltype(problem)>) Refusal<decltype(problem)>::poison();
   return {};
 }
 
@@ -198,7 +198,7 @@ constexpr int count_of() {
       return t;
     };
     if constexpr (!fits<decltype(problem)>) {
-      refuse<decltype(problem)>();
+      Refusal<decltype(problem)>::poison();
       return 1;
     } else {
       return C::poisoned ? 1 : static_cast<int>(C::value.value());
@@ -210,7 +210,7 @@ constexpr int count_of() {
       return t;
     };
     if constexpr (!fits<decltype(problem)>) {
-      refuse<decltype(problem)>();
+      Refusal<decltype(problem)>::poison();
       return 1;
     } else {
       return static_cast<int>(Count);

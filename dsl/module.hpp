@@ -121,13 +121,18 @@ constexpr void put_arguments(Text& t) {
   if (before[0] == ',') t.put(")");
 }
 
-/// What is wrong with the arguments of M's forward.
-template <class M, class Arguments, class... X>
-struct CallProblem;
-template <class M, class... Wanted, class... X>
-struct CallProblem<M, std::tuple<Wanted...>, X...> {
+/// What is wrong with the arguments of M's forward; nothing where that is a template, which looks for itself.
+template <class M, class... X>
+struct CallProblem {
   constexpr Text operator()() const {
     Text t;
+    if constexpr (HasSignature<M>)
+      explain(t, static_cast<const typename Signature<decltype(&M::forward)>::arguments*>(nullptr));
+    return t;
+  }
+
+  template <class... Wanted>
+  static constexpr void explain(Text& t, const std::tuple<Wanted...>*) {
     if constexpr (sizeof...(Wanted) != sizeof...(X)) {
       t.put(M::module_name).put(" takes ").put(std::int64_t{sizeof...(Wanted)});
       t.put(sizeof...(Wanted) == 1 ? " tensor" : " tensors");
@@ -138,28 +143,8 @@ struct CallProblem<M, std::tuple<Wanted...>, X...> {
     } else {
       (explain_argument<M, Wanted, X>(t), ...);
     }
-    return t;
   }
 };
-
-/// Calls module.forward under the module's path, after a look at the arguments.
-template <class M, class... X>
-auto call(const M& module, const X&... x) {
-  if constexpr (poisoned<X...>) {
-    return Poison{};
-  } else if constexpr (HasSignature<M>) {
-    using Problem = CallProblem<M, typename Signature<decltype(&M::forward)>::arguments, X...>;
-    if constexpr (fits<Problem>) {
-      PathScope scope(module.path);
-      return module.forward(x...);
-    } else {
-      return refuse<Problem>();
-    }
-  } else {
-    PathScope scope(module.path);
-    return module.forward(x...);
-  }
-}
 
 }  // namespace detail
 
@@ -190,7 +175,7 @@ void bind(M& module, const std::string& path) {
 #define TESSERA_EXPAND3_(...) __VA_ARGS__
 
 /// Inside a module: its name and its members. Makes it a Hana Struct, and gives it an operator() that calls forward
-/// under the module's path: TESSERA_MEMBERS(Block, norm1, mhsa, norm2, mlp)
+/// under the module's path, after a look at the arguments: TESSERA_MEMBERS(Block, norm1, mhsa, norm2, mlp)
 #define TESSERA_MEMBERS(Self, ...)                                                                     \
   [[maybe_unused]] static constexpr const char* module_name = #Self;                                   \
   struct hana_accessors_impl {                                                                         \
@@ -200,5 +185,12 @@ void bind(M& module, const std::string& path) {
   };                                                                                                   \
   template <class... X>                                                                                \
   auto operator()(const X&... x) const {                                                               \
-    return ::tessera::detail::call(*this, x...);                                                       \
+    if constexpr (::tessera::poisoned<X...>) {                                                         \
+      return ::tessera::Poison{};                                                                      \
+    } else if constexpr (!::tessera::fits<::tessera::detail::CallProblem<Self, X...>>) {               \
+      return ::tessera::Refusal<::tessera::detail::CallProblem<Self, X...>>::poison();                 \
+    } else {                                                                                           \
+      const ::tessera::PathScope scope(this->path);                                                    \
+      return this->forward(x...);                                                                      \
+    }                                                                                                  \
   }

@@ -43,7 +43,7 @@ struct Parameter : Tensor<Ds...> {
       return t;
     };
     if constexpr (!fits<decltype(problem)>) {
-      refuse<decltype(problem)>();
+      Refusal<decltype(problem)>::poison();
       return 0;
     } else {
       return (std::int64_t{1} * ... * Ds.value.value());

@@ -40,13 +40,13 @@ struct Stack {
       }
       return t;
     };
-    using Call = detail::CallProblem<Block, typename Signature::arguments, X>;
+    using Call = detail::CallProblem<Block, X>;
     if constexpr (poisoned<X, In, Out>) {
       return Poison{};
     } else if constexpr (!fits<decltype(problem)>) {
-      return refuse<decltype(problem)>();
+      return Refusal<decltype(problem)>::poison();
     } else if constexpr (!fits<Call>) {
-      return refuse<Call>();
+      return Refusal<Call>::poison();
     } else {
       graph::Builder& builder = recorder();
       if (builder.region != 0) throw std::logic_error(path + " stands within another Stack; stacks do not nest");

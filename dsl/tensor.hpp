@@ -39,7 +39,7 @@ struct Tensor {
       t.put(" [conversion]");
       return t;
     };
-    if constexpr (!fits<decltype(problem)>) refuse<decltype(problem)>();
+    if constexpr (!fits<decltype(problem)>) Refusal<decltype(problem)>::poison();
     // The same numbers under the names that the declaration gives them: this is what summaries and emitted code show.
     if (id != graph::none) recorder().graph()[id].shape = shape.dims();
   }

@@ -82,9 +82,9 @@ graph::Graph trace(std::string name) {
   if constexpr (poisoned<Images, typename Signature::result>) {
     return g;
   } else if constexpr (!fits<Problem>) {
-    refuse<Problem>();
+    Refusal<Problem>::poison();
   } else {
-    if constexpr (!fits<detail::RecipeProblem<Model>>) refuse<detail::RecipeProblem<Model>>();
+    if constexpr (!fits<detail::RecipeProblem<Model>>) Refusal<detail::RecipeProblem<Model>>::poison();
     constexpr Recipe recipe = detail::recipe_of<Model>();
     static_assert(recipe.loss == Loss::cross_entropy);
     g.recipe = recipe.record();

@@ -86,7 +86,7 @@ auto arithmetic(const A& a, const B& b) {
   } else {
     constexpr auto problem = [] { return arithmetic_problem(Kind::name, Kind::sign, A::shape, B::shape); };
     if constexpr (!fits<decltype(problem)>) {
-      return refuse<decltype(problem)>();
+      return Refusal<decltype(problem)>::poison();
     } else {
       using Wide = std::conditional_t<(A::shape.rank >= B::shape.rank), A, B>;
       const graph::NodeId left = widened(a, Wide::shape), right = widened(b, Wide::shape);

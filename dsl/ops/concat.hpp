@@ -73,7 +73,7 @@ auto concat(const X& x, const Xs&... more) {
       return detail::concat_problem(axis, shapes, 1 + sizeof...(Xs));
     };
     if constexpr (!fits<decltype(problem)>) {
-      return refuse<decltype(problem)>();
+      return Refusal<decltype(problem)>::poison();
     } else {
       using Total =
           typename detail::SumOf<typename X::dims::template at<at>, typename Xs::dims::template at<at>...>::type;
@@ -104,7 +104,7 @@ auto concat(const std::array<X, n>& x, Parts) {
       return t;
     };
     if constexpr (!fits<decltype(problem)>) {
-      return refuse<decltype(problem)>();
+      return Refusal<decltype(problem)>::poison();
     } else {
       using Total = Product<Parts, typename X::dims::template at<at>>;
       std::vector<graph::NodeId> nodes;

@@ -68,7 +68,7 @@ struct LayerNorm : Module {
     } else {
       constexpr auto problem = [] { return detail::layer_norm_problem(X::shape, Over::shape); };
       if constexpr (!fits<decltype(problem)>) {
-        return refuse<decltype(problem)>();
+        return Refusal<decltype(problem)>::poison();
       } else {
         std::vector<int> axes;
         for (int i = X::shape.rank - Over::rank; i < X::shape.rank; ++i) axes.push_back(i);

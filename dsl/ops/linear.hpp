@@ -88,7 +88,7 @@ auto linear(const X& x, const W& weight) {
       return t;
     };
     if constexpr (!fits<decltype(problem)>) {
-      return refuse<decltype(problem)>();
+      return Refusal<decltype(problem)>::poison();
     } else {
       constexpr int last = X::shape.rank - 1;
       std::vector<int> letters, result;

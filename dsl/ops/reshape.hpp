@@ -168,7 +168,7 @@ template <class To, class X>
 auto reshaped(const X& x) {
   constexpr auto problem = [] { return reshape_problem(X::shape, To::shape); };
   if constexpr (!fits<decltype(problem)>) {
-    return refuse<decltype(problem)>();
+    return Refusal<decltype(problem)>::poison();
   } else {
     // Within a run, the side with more axes has the atoms.
     constexpr ReshapePlan plan = plan_reshape(X::shape, To::shape);
@@ -205,7 +205,7 @@ auto reshape(const X& x) {
   } else if constexpr ((std::is_same_v<std::remove_cv_t<decltype(To)>, Infer> || ...)) {
     constexpr auto problem = [] { return detail::infer_problem(X::shape, Wanted::shape); };
     if constexpr (!fits<decltype(problem)>)
-      return refuse<decltype(problem)>();
+      return Refusal<decltype(problem)>::poison();
     else
       return detail::reshaped<
           typename detail::Inferred<typename X::dims, Wanted, std::make_integer_sequence<int, X::shape.rank>,

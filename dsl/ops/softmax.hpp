@@ -19,7 +19,7 @@ auto softmax(const X& x) {
       return t;
     };
     if constexpr (!fits<decltype(problem)>)
-      return refuse<decltype(problem)>();
+      return Refusal<decltype(problem)>::poison();
     else
       return TensorOf<typename X::dims>(recorder().softmax(node_of(x), axis_index(axis, X::shape)));
   }
