@@ -94,8 +94,16 @@ function(tessera_add_model name)
 #include "codegen/driver.hpp"
 #include "dsl/trace.hpp"
 
+#include <cstdio>
+#include <exception>
+
 int main(int argc, char** argv) {
-  return tessera::codegen::generator_main(tessera::trace<@arg_MODEL@>("@name@"), argc, argv);
+  try {
+    return tessera::codegen::generator_main(tessera::trace<@arg_MODEL@>("@name@"), argc, argv);
+  } catch (const std::exception& error) {  // of the trace
+    std::fprintf(stderr, "@name@: %s\n", error.what());
+    return 1;
+  }
 }
 ]])
     add_executable(${name}_generator ${main})

@@ -1,6 +1,7 @@
 // Dims as expressions: each is an empty type that holds its Dim, so that N + 1_c can be a template argument.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <type_traits>
 
@@ -128,6 +129,30 @@ constexpr PoisonDim plain_number() {
   if constexpr (!fits<decltype(problem)>) Refusal<decltype(problem)>::poison();
   return {};
 }
+
+}  // namespace detail
+
+namespace detail {
+
+/// The dim that a template argument stands for: Linear<D, M>; a plain number, as in Linear<D, 1000>, is [dim-number].
+template <auto D, class E = std::remove_cv_t<decltype(D)>>
+struct DimOf {
+  using type = E;
+};
+template <auto Number, std::integral I>
+struct DimOf<Number, I> {
+  static constexpr auto problem = [] {
+    Text t;
+    const std::int64_t number = Number;
+    t.put("a plain number, ").put(number).put(", where a dim belongs: a number is written with _c, as in ");
+    t.put(number).put("_c [dim-number]");
+    return t;
+  };
+  static_assert((static_cast<void>(Refusal<decltype(problem)>::poison()), true));
+  using type = PoisonDim;
+};
+template <auto D>
+using dim_of = typename DimOf<D>::type;
 
 }  // namespace detail
 

@@ -17,9 +17,33 @@
 
 namespace tessera {
 
+namespace detail {
+
+/// The sentence for a module whose members nobody knows; the same for all, so that it is one error.
+template <class...>
+struct NoMembers {
+  constexpr Text operator()() const {
+    Text t;
+    t.put("a module has no TESSERA_MEMBERS, by which its parameters get their keys and its forward is called: ");
+    t.put("write TESSERA_MEMBERS(Self, member, ...) into it [module-members]");
+    return t;
+  }
+};
+
+}  // namespace detail
+
 /// Base of every module: where it stands in the model, in checkpoint spelling.
 struct Module {
   std::string path{};
+
+  /// What a module without TESSERA_MEMBERS has in its place: the sentence [module-members].
+  template <class... X>
+  auto operator()(const X&...) const {
+    if constexpr (poisoned<X...>)
+      return Poison{};
+    else
+      return Refusal<detail::NoMembers<X...>>::poison();
+  }
 };
 
 namespace detail {
@@ -62,6 +86,7 @@ namespace detail {
 template <class M, class... Names, auto... Pointers>
 void bind_members(M& module, const std::string& path,
                   const boost::hana::tuple<boost::hana::pair<Names, MemberOf<Pointers>>...>*) {
+  bound_modules.push_back({M::module_name, path, &module, &module + 1, {{&(module.*Pointers), Names::c_str()}...}});
   (tessera::bind(module.*Pointers, join(path, Names::c_str())), ...);
 }
 
@@ -72,6 +97,11 @@ template <class M, class R, class... X>
 struct Signature<R (M::*)(X...) const> {
   using result = R;
   using arguments = std::tuple<std::remove_cvref_t<X>...>;
+  static constexpr bool constant = true;
+};
+template <class M, class R, class... X>
+struct Signature<R (M::*)(X...)> : Signature<R (M::*)(X...) const> {
+  static constexpr bool constant = false;
 };
 
 template <class M>
@@ -126,8 +156,14 @@ template <class M, class... X>
 struct CallProblem {
   constexpr Text operator()() const {
     Text t;
-    if constexpr (HasSignature<M>)
+    if constexpr (HasSignature<M>) {
+      if (!Signature<decltype(&M::forward)>::constant) {
+        t.put(M::module_name).put("::forward has to be const, for a call changes nothing in a module: ");
+        t.put("forward(...) const [module-forward]");
+        return t;
+      }
       explain(t, static_cast<const typename Signature<decltype(&M::forward)>::arguments*>(nullptr));
+    }
     return t;
   }
 
@@ -153,6 +189,8 @@ template <class M>
 void bind(M& module, const std::string& path) {
   if constexpr (requires { module.bind(path); }) {
     module.bind(path);
+  } else if constexpr (!requires { typename M::hana_accessors_impl; }) {
+    Refusal<detail::NoMembers<M>>::poison();
   } else {
     module.path = path;
     PathScope scope(path);

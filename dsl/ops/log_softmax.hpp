@@ -25,4 +25,15 @@ auto log_softmax(const X& x) {
   }
 }
 
+/// Without an axis: the sentence [axis-missing].
+template <AnyTensor X>
+auto log_softmax(const X&) {
+  if constexpr (poisoned<X>) {
+    return Poison{};
+  } else {
+    constexpr auto problem = [] { return axis_missing("log_softmax", X::shape); };
+    return Refusal<decltype(problem)>::poison();
+  }
+}
+
 }  // namespace tessera

@@ -25,6 +25,17 @@ auto softmax(const X& x) {
   }
 }
 
+/// Without an axis: the sentence [axis-missing].
+template <AnyTensor X>
+auto softmax(const X&) {
+  if constexpr (poisoned<X>) {
+    return Poison{};
+  } else {
+    constexpr auto problem = [] { return axis_missing("softmax", X::shape); };
+    return Refusal<decltype(problem)>::poison();
+  }
+}
+
 /// softmax over the last axis as a module, for Sequential. PyTorch equivalent: torch.nn.Softmax(dim=-1).
 struct Softmax : Module {
   TESSERA_MEMBERS(Softmax)
