@@ -35,6 +35,20 @@ function(_tessera_compile_for_gpus target architectures)
   endif()
 endfunction()
 
+# What a declaration is compiled with beside the project's own flags, so that a shape error is its sentence, the lines of the
+# user's that led to it, and little else: Clang shows no source lines of the DSL's own headers, and from Clang 19 on compiles
+# C++26, in which the sentence is the error itself and not a note below it.
+function(_tessera_declaration_options result id version)
+  set(options)
+  if(id STREQUAL "Clang")
+    set(options -fno-caret-diagnostics)
+    if(version VERSION_GREATER_EQUAL 19)
+      list(APPEND options -std=gnu++26)
+    endif()
+  endif()
+  set(${result} ${options} PARENT_SCOPE)
+endfunction()
+
 function(tessera_add_model name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "TRAIN" "DECLARATION;GENERATOR;MODEL;PRECISION;TILES" "ISA;CUDA")
   if(arg_UNPARSED_ARGUMENTS)
@@ -71,14 +85,25 @@ function(tessera_add_model name)
     set(which ${arg_MODEL} ${name})
   else()
     set(main ${CMAKE_CURRENT_BINARY_DIR}/${name}_generator.cpp)
+    # diagnostic.hpp, where shape errors are, comes first, or a compiler lists all headers through which it was reached.
     file(CONFIGURE OUTPUT ${main} @ONLY CONTENT [[
+#include "dsl/diagnostic.hpp"
+
 #include "@arg_DECLARATION@"
 
 #include "codegen/driver.hpp"
 #include "dsl/trace.hpp"
 
+#include <cstdio>
+#include <exception>
+
 int main(int argc, char** argv) {
-  return tessera::codegen::generator_main(tessera::trace<@arg_MODEL@>("@name@"), argc, argv);
+  try {
+    return tessera::codegen::generator_main(tessera::trace<@arg_MODEL@>("@name@"), argc, argv);
+  } catch (const std::exception& error) {  // of the trace
+    std::fprintf(stderr, "@name@: %s\n", error.what());
+    return 1;
+  }
 }
 ]])
     add_executable(${name}_generator ${main})
@@ -86,6 +111,9 @@ int main(int argc, char** argv) {
     target_link_libraries(${name}_generator PRIVATE Tessera::dsl Tessera::codegen)
     # The declaration runs once: optimising it would take longer than that.
     target_compile_options(${name}_generator PRIVATE $<$<CXX_COMPILER_ID:GNU,Clang>:-O0>)
+    # Of the source, not of the target: its options come behind the language standard that CMake writes.
+    _tessera_declaration_options(options "${CMAKE_CXX_COMPILER_ID}" "${CMAKE_CXX_COMPILER_VERSION}")
+    set_source_files_properties(${main} PROPERTIES COMPILE_OPTIONS "${options}")
   endif()
 
   set(folder ${build_tree}/generated/${name})

@@ -49,7 +49,8 @@ namespace detail {
 
 template <fixed_string Name>
 constexpr auto make_axis() {
-  return Axis<Name>{};
+  using A = Axis<Name>;  // Clang prints A, where the whole type would be a line
+  return A{};
 }
 
 template <fixed_string Name, auto Extent>
@@ -75,7 +76,7 @@ constexpr auto make_axis() {
   } else if constexpr (fits<decltype(problem)>) {
     return A{};
   } else {
-    refuse<decltype(problem)>();
+    Refusal<decltype(problem)>::poison();
     return PoisonDim{};
   }
 }

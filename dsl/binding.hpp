@@ -1,6 +1,7 @@
 // Sizes given to names of a pattern by hand: "h"_is(H).
 #pragma once
 
+#include <concepts>
 #include <string_view>
 #include <type_traits>
 
@@ -22,6 +23,20 @@ struct BindingOf {
   template <DimExpression E>
   constexpr auto operator()(E) const {
     return Binding<Name, E>{};
+  }
+  /// "h"_is(4) has a value only when the program runs, so it is the sentence [dim-number]; "h"_is(4_c) is meant.
+  template <std::integral I>
+  constexpr auto operator()(I) const {
+    constexpr auto problem = [] {
+      Text t;
+      t.put("the name ")
+          .put(Name.view())
+          .put(" of a pattern is given a plain number: a number is written with _c, as in 4_c");
+      t.put(" [dim-number]");
+      return t;
+    };
+    Refusal<decltype(problem)>::poison();
+    return Binding<Name, PoisonDim>{};
   }
 };
 

@@ -43,7 +43,7 @@ struct ParameterCount {
   static constexpr std::int64_t value = decltype(members(boost::hana::accessors<M>()))::value;
 };
 
-template <DimExpression auto... Ds>
+template <auto... Ds>
 struct ParameterCount<Parameter<Ds...>> {
   static constexpr std::int64_t value = Parameter<Ds...>::count();
 };

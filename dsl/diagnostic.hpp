@@ -31,35 +31,49 @@ inline constexpr Text problem_text = Problem{}();
 template <class Problem>
 inline constexpr bool fits = problem_text<Problem>.size == 0;
 
-template <class Problem>
-inline constexpr Sentence<problem_text<Problem>.size> problem_sentence{problem_text<Problem>};
+/// The size is a parameter of its own, so that compilers print Sentence<162> and not how it is found.
+template <class Problem, int size = problem_text<Problem>.size>
+inline constexpr Sentence<size> problem_sentence{problem_text<Problem>};
 
-// Measured on GCC 12.2 and clang 19: `refuse` is instantiated on the failing branch only, and is the only place that
-// fails. A static_assert with our sentence needs C++26. Before it, a call of a deleted function puts the sentence into
-// the error line itself (a static_assert would leave it in a note); it stands in a class, because a constexpr function
-// that names it could no longer be called, which would be a second error.
+// Each compiler prints a text that is a template argument whole in a place of its own (seen on GCC 12, Clang 16 to 19).
+// What fails stands where the rest stays usable: an operation that is refused still returns, also in a constexpr
+// function.
 #if defined(__cpp_static_assert) && __cpp_static_assert >= 202306L
-template <class Problem>
-constexpr Poison refuse() {
-  constexpr bool shapes_fit = fits<Problem>;
-  static_assert(shapes_fit, problem_sentence<Problem>);
-  return {};
-}
-#else
+// C++26: the message of a static_assert may be computed.
 template <auto sentence>
-int shape_error() = delete;
-
-template <class Problem>
-struct Refusal {
-  using type = decltype(shape_error<problem_sentence<Problem> >());
+struct ShapeError {
+  static constexpr Poison poison() {
+    constexpr bool shapes_fit = sentence.size() == 0;
+    static_assert(shapes_fit, sentence);
+    return {};
+  }
 };
+#elif defined(__clang__)
+// Clang cuts it after 34 characters, but not in the note that says which concept it does not satisfy.
+template <auto sentence>
+concept shapes_fit = false;
 
-/// Stops the compilation with Problem's sentence.
-template <class Problem>
-constexpr Poison refuse() {
-  (void)sizeof(Refusal<Problem>);
-  return {};
-}
+template <auto sentence>
+struct ShapeError {
+  static constexpr Poison poison() {
+    static_assert(shapes_fit<sentence>, "the note below says what does not fit");
+    return {};
+  }
+};
+#else
+// GCC prints it in the error line where that names a type.
+template <auto sentence>
+struct Shapes {};
+
+template <auto sentence>
+struct ShapeError {
+  using error = typename Shapes<sentence>::fit;
+  static constexpr Poison poison() { return {}; }
+};
 #endif
+
+/// Refusal<Problem>::poison() stops the compilation with Problem's sentence. To be named on the failing branch only.
+template <class Problem>
+using Refusal = ShapeError<problem_sentence<Problem>>;
 
 }  // namespace tessera

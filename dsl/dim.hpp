@@ -1,6 +1,7 @@
 // Dims as expressions: each is an empty type that holds its Dim, so that N + 1_c can be a template argument.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <type_traits>
 
@@ -70,7 +71,7 @@ constexpr auto bounded() {
   if constexpr (fits<decltype(problem)>) {
     return R{};
   } else {
-    refuse<decltype(problem)>();
+    Refusal<decltype(problem)>::poison();
     return PoisonDim{};
   }
 }
@@ -103,7 +104,7 @@ constexpr auto operator/(A, B) {
     return t;
   };
   if constexpr (!fits<decltype(problem)>) {
-    refuse<decltype(problem)>();
+    Refusal<decltype(problem)>::poison();
     return PoisonDim{};
   } else if constexpr (Quotient<A, B>::poisoned) {
     return PoisonDim{};
@@ -125,9 +126,33 @@ constexpr PoisonDim plain_number() {
     t.put(" + 1_c [dim-number]");
     return t;
   };
-  if constexpr (!fits<decltype(problem)>) refuse<decltype(problem)>();
+  if constexpr (!fits<decltype(problem)>) Refusal<decltype(problem)>::poison();
   return {};
 }
+
+}  // namespace detail
+
+namespace detail {
+
+/// The dim that a template argument stands for: Linear<D, M>; a plain number, as in Linear<D, 1000>, is [dim-number].
+template <auto D, class E = std::remove_cv_t<decltype(D)>>
+struct DimOf {
+  using type = E;
+};
+template <auto Number, std::integral I>
+struct DimOf<Number, I> {
+  static constexpr auto problem = [] {
+    Text t;
+    const std::int64_t number = Number;
+    t.put("a plain number, ").put(number).put(", where a dim belongs: a number is written with _c, as in ");
+    t.put(number).put("_c [dim-number]");
+    return t;
+  };
+  static_assert((static_cast<void>(Refusal<decltype(problem)>::poison()), true));
+  using type = PoisonDim;
+};
+template <auto D>
+using dim_of = typename DimOf<D>::type;
 
 }  // namespace detail
 
@@ -198,7 +223,7 @@ constexpr int count_of() {
       return t;
     };
     if constexpr (!fits<decltype(problem)>) {
-      refuse<decltype(problem)>();
+      Refusal<decltype(problem)>::poison();
       return 1;
     } else {
       return C::poisoned ? 1 : static_cast<int>(C::value.value());
@@ -210,7 +235,7 @@ constexpr int count_of() {
       return t;
     };
     if constexpr (!fits<decltype(problem)>) {
-      refuse<decltype(problem)>();
+      Refusal<decltype(problem)>::poison();
       return 1;
     } else {
       return static_cast<int>(Count);

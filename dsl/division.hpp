@@ -36,9 +36,21 @@ struct Division {
       b.shown.print(t);
       t.put(" is no factor of ");
       a.shown.print(t);
-      t.put("; declare the quotient as an axis of its own and define ");
+      if (!(a.shown == a.normal)) {
+        t.put(" (");
+        a.shown.print(t);
+        t.put(" := ");
+        a.normal.print(t);
+        t.put("); divide by a factor of it, or");
+      } else {
+        t.put("; where that is meant,");
+      }
+      t.put(" declare the quotient as an axis of its own, Q = axis<Q, ").put(a.value() / b.value());
+      t.put(">, and define ");
       a.shown.print(t);
-      t.put(" as the product [dim-factor]");
+      t.put(" as the product, ");
+      b.shown.print(t);
+      t.put(b.shown.is_constant() ? "_c * Q [dim-factor]" : " * Q [dim-factor]");
     } else {
       const std::int64_t av = a.value(), bv = b.value();
       t.put(" is not exact: it leaves ").put(av % bv).put("; nearest that work: ");

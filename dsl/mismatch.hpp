@@ -151,6 +151,14 @@ constexpr void put_definition(Text& t, const char* before, const Dim& d, const c
 
 namespace detail {
 
+/// How many times `got` is as long as `needed`, by their names; 0 where it is no multiple.
+constexpr std::int64_t times_as_long(const Dim& got, const Dim& needed) {
+  Polynomial times;
+  if (needed.normal.is_constant() || !Polynomial::divide(got.normal, needed.normal, times) || !times.is_constant())
+    return 0;
+  return times.value();
+}
+
 /// Whether `whole` is a sum of which `part` lacks one term, which is then `rest`: the registers of N + 1 + R.
 constexpr bool lacks_one_part(const Dim& part, const Dim& whole, Dim& rest) {
   rest = whole - part;
@@ -186,6 +194,9 @@ constexpr void suggest(Text& t, const Dim& got, const Dim& needed, int axis) {
     t.put(" (too long by ");
     rest.print(t);
     t.put(": is a slice missing?)");
+  } else if (const std::int64_t times = detail::times_as_long(got, needed); times > 1) {
+    t.put(" (").put(times).put(" times as long: did you mean one of its parts, chunk<").put(std::int64_t{axis});
+    t.put(">(x, ").put(times).put("_c)?)");
   } else if (!got.known() || !needed.known()) {
     t.put(" (cannot be proved equal: a size is known only when the program runs)");
   } else if (got.value() == needed.value()) {

@@ -17,9 +17,33 @@
 
 namespace tessera {
 
+namespace detail {
+
+/// The sentence for a module whose members nobody knows; the same for all, so that it is one error.
+template <class...>
+struct NoMembers {
+  constexpr Text operator()() const {
+    Text t;
+    t.put("a module has no TESSERA_MEMBERS, by which its parameters get their keys and its forward is called: ");
+    t.put("write TESSERA_MEMBERS(Self, member, ...) into it [module-members]");
+    return t;
+  }
+};
+
+}  // namespace detail
+
 /// Base of every module: where it stands in the model, in checkpoint spelling.
 struct Module {
   std::string path{};
+
+  /// What a module without TESSERA_MEMBERS has in its place: the sentence [module-members].
+  template <class... X>
+  auto operator()(const X&...) const {
+    if constexpr (poisoned<X...>)
+      return Poison{};
+    else
+      return Refusal<detail::NoMembers<X...>>::poison();
+  }
 };
 
 namespace detail {
@@ -62,6 +86,7 @@ namespace detail {
 template <class M, class... Names, auto... Pointers>
 void bind_members(M& module, const std::string& path,
                   const boost::hana::tuple<boost::hana::pair<Names, MemberOf<Pointers>>...>*) {
+  bound_modules.push_back({M::module_name, path, &module, &module + 1, {{&(module.*Pointers), Names::c_str()}...}});
   (tessera::bind(module.*Pointers, join(path, Names::c_str())), ...);
 }
 
@@ -72,6 +97,11 @@ template <class M, class R, class... X>
 struct Signature<R (M::*)(X...) const> {
   using result = R;
   using arguments = std::tuple<std::remove_cvref_t<X>...>;
+  static constexpr bool constant = true;
+};
+template <class M, class R, class... X>
+struct Signature<R (M::*)(X...)> : Signature<R (M::*)(X...) const> {
+  static constexpr bool constant = false;
 };
 
 template <class M>
@@ -121,13 +151,24 @@ constexpr void put_arguments(Text& t) {
   if (before[0] == ',') t.put(")");
 }
 
-/// What is wrong with the arguments of M's forward.
-template <class M, class Arguments, class... X>
-struct CallProblem;
-template <class M, class... Wanted, class... X>
-struct CallProblem<M, std::tuple<Wanted...>, X...> {
+/// What is wrong with the arguments of M's forward; nothing where that is a template, which looks for itself.
+template <class M, class... X>
+struct CallProblem {
   constexpr Text operator()() const {
     Text t;
+    if constexpr (HasSignature<M>) {
+      if (!Signature<decltype(&M::forward)>::constant) {
+        t.put(M::module_name).put("::forward has to be const, for a call changes nothing in a module: ");
+        t.put("forward(...) const [module-forward]");
+        return t;
+      }
+      explain(t, static_cast<const typename Signature<decltype(&M::forward)>::arguments*>(nullptr));
+    }
+    return t;
+  }
+
+  template <class... Wanted>
+  static constexpr void explain(Text& t, const std::tuple<Wanted...>*) {
     if constexpr (sizeof...(Wanted) != sizeof...(X)) {
       t.put(M::module_name).put(" takes ").put(std::int64_t{sizeof...(Wanted)});
       t.put(sizeof...(Wanted) == 1 ? " tensor" : " tensors");
@@ -138,28 +179,8 @@ struct CallProblem<M, std::tuple<Wanted...>, X...> {
     } else {
       (explain_argument<M, Wanted, X>(t), ...);
     }
-    return t;
   }
 };
-
-/// Calls module.forward under the module's path, after a look at the arguments.
-template <class M, class... X>
-auto call(const M& module, const X&... x) {
-  if constexpr (poisoned<X...>) {
-    return Poison{};
-  } else if constexpr (HasSignature<M>) {
-    using Problem = CallProblem<M, typename Signature<decltype(&M::forward)>::arguments, X...>;
-    if constexpr (fits<Problem>) {
-      PathScope scope(module.path);
-      return module.forward(x...);
-    } else {
-      return refuse<Problem>();
-    }
-  } else {
-    PathScope scope(module.path);
-    return module.forward(x...);
-  }
-}
 
 }  // namespace detail
 
@@ -168,6 +189,8 @@ template <class M>
 void bind(M& module, const std::string& path) {
   if constexpr (requires { module.bind(path); }) {
     module.bind(path);
+  } else if constexpr (!requires { typename M::hana_accessors_impl; }) {
+    Refusal<detail::NoMembers<M>>::poison();
   } else {
     module.path = path;
     PathScope scope(path);
@@ -190,7 +213,7 @@ void bind(M& module, const std::string& path) {
 #define TESSERA_EXPAND3_(...) __VA_ARGS__
 
 /// Inside a module: its name and its members. Makes it a Hana Struct, and gives it an operator() that calls forward
-/// under the module's path: TESSERA_MEMBERS(Block, norm1, mhsa, norm2, mlp)
+/// under the module's path, after a look at the arguments: TESSERA_MEMBERS(Block, norm1, mhsa, norm2, mlp)
 #define TESSERA_MEMBERS(Self, ...)                                                                     \
   [[maybe_unused]] static constexpr const char* module_name = #Self;                                   \
   struct hana_accessors_impl {                                                                         \
@@ -200,5 +223,12 @@ void bind(M& module, const std::string& path) {
   };                                                                                                   \
   template <class... X>                                                                                \
   auto operator()(const X&... x) const {                                                               \
-    return ::tessera::detail::call(*this, x...);                                                       \
+    if constexpr (::tessera::poisoned<X...>) {                                                         \
+      return ::tessera::Poison{};                                                                      \
+    } else if constexpr (!::tessera::fits<::tessera::detail::CallProblem<Self, X...>>) {               \
+      return ::tessera::Refusal<::tessera::detail::CallProblem<Self, X...>>::poison();                 \
+    } else {                                                                                           \
+      const ::tessera::PathScope scope(this->path);                                                    \
+      return this->forward(x...);                                                                      \
+    }                                                                                                  \
   }

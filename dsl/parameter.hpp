@@ -26,7 +26,7 @@ inline Start with_decay(Start start) { return {start.init, true}; }
 /// A learned tensor: Parameter<1_c, D> class_token{uniform(0, 1)}. Its size does not depend on the batch.
 /// Sentence: [dim-unknown].
 /// PyTorch equivalent: torch.nn.Parameter.
-template <DimExpression auto... Ds>
+template <auto... Ds>
 struct Parameter : Tensor<Ds...> {
   Start start;
 
@@ -36,17 +36,17 @@ struct Parameter : Tensor<Ds...> {
   static constexpr std::int64_t count() {
     constexpr auto problem = [] {
       Text t;
-      if (Parameter::dims::poisoned || (Ds.value.known() && ...)) return t;
+      if (Parameter::dims::poisoned || (detail::dim_of<Ds>::value.known() && ...)) return t;
       t.put("a parameter ");
       Parameter::shape.print(t);
       t.put(" has a size that is known only when the program runs [dim-unknown]");
       return t;
     };
     if constexpr (!fits<decltype(problem)>) {
-      refuse<decltype(problem)>();
+      Refusal<decltype(problem)>::poison();
       return 0;
     } else {
-      return (std::int64_t{1} * ... * Ds.value.value());
+      return (std::int64_t{1} * ... * detail::dim_of<Ds>::value.value());
     }
   }
 

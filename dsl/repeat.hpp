@@ -40,7 +40,7 @@ struct Repeat {
     if constexpr (poisoned<X, Out>) {
       return Poison{};
     } else if constexpr (!fits<decltype(problem)>) {
-      return refuse<decltype(problem)>();
+      return Refusal<decltype(problem)>::poison();
     } else {
       using Value = TensorOf<typename X::dims>;
       graph::Builder& builder = recorder();

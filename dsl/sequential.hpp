@@ -36,6 +36,7 @@ struct BindNumbered {
 /// PyTorch equivalent: torch.nn.Sequential.
 template <class... Ms>
 struct Sequential {
+  static constexpr const char* module_name = "Sequential";
   boost::hana::tuple<Ms...> modules{};
 
   template <class X>

@@ -5,15 +5,42 @@
 #include <string>
 #include <tuple>
 #include <type_traits>
+#include <utility>
 
 #include "dsl/module.hpp"
 
 namespace tessera {
 
+namespace detail {
+
+/// What a Stack's block takes and returns: what its forward declares; of a block without one, as a Sequential, what
+/// comes in and what that becomes.
+template <class Block, class X>
+struct StackEnds {
+  using In = X;
+  using Out = Poison;
+};
+template <HasSignature Block, class X>
+struct StackEnds<Block, X> {
+  using Signature = detail::Signature<decltype(&Block::forward)>;
+  static_assert(std::tuple_size_v<typename Signature::arguments> == 1, "a Stack's block takes one tensor");
+  using In = std::tuple_element_t<0, typename Signature::arguments>;
+  using Out = typename Signature::result;
+};
+template <class Block, class X>
+  requires(!HasSignature<Block> && !poisoned<X>)
+struct StackEnds<Block, X> {
+  using In = TensorOf<typename X::dims>;
+  using Out = decltype(std::declval<const Block&>()(std::declval<const In&>()));
+};
+
+}  // namespace detail
+
 /// `Count` layers of Block, each with its own parameters, the output of one being the input of the next. The block is
 /// recorded once, as a region that runs Count times, whose parameter keys hold {} for the layer number:
-/// "blocks.{}.norm1.weight". Block's forward takes one tensor and returns one of the same shape, else [stack-shape].
-/// PyTorch equivalent: a torch.nn.ModuleList of blocks, applied in a loop.
+/// "blocks.{}.norm1.weight". Block is a module, or a Sequential of some ("layers.{}.0.norm.weight"), whose forward
+/// takes one tensor and returns one of the same shape, else [stack-shape]. PyTorch equivalent: a torch.nn.ModuleList of
+/// blocks, applied in a loop.
 ///
 /// Throws std::logic_error while tracing when one Stack is applied twice or stands within another.
 template <class Block, auto Count>
@@ -22,10 +49,9 @@ struct Stack {
 
   template <class X>
   auto operator()(const X& x) const {
-    using Signature = detail::Signature<decltype(&Block::forward)>;
-    static_assert(std::tuple_size_v<typename Signature::arguments> == 1, "a Stack's block takes one tensor");
-    using In = std::tuple_element_t<0, typename Signature::arguments>;
-    using Out = typename Signature::result;
+    using Ends = detail::StackEnds<Block, X>;
+    using In = typename Ends::In;
+    using Out = typename Ends::Out;
     constexpr auto problem = [] {
       Text t;
       if constexpr (!poisoned<In, Out>) {
@@ -40,15 +66,16 @@ struct Stack {
       }
       return t;
     };
-    using Call = detail::CallProblem<Block, typename Signature::arguments, X>;
+    using Call = detail::CallProblem<Block, X>;
     if constexpr (poisoned<X, In, Out>) {
       return Poison{};
     } else if constexpr (!fits<decltype(problem)>) {
-      return refuse<decltype(problem)>();
+      return Refusal<decltype(problem)>::poison();
     } else if constexpr (!fits<Call>) {
-      return refuse<Call>();
+      return Refusal<Call>::poison();
     } else {
       graph::Builder& builder = recorder();
+      if (path.empty()) detail::demand_listed(this);
       if (builder.region != 0) throw std::logic_error(path + " stands within another Stack; stacks do not nest");
       for (const graph::Region& region : builder.graph().regions)
         if (region.path == path)

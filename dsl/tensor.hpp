@@ -12,10 +12,11 @@
 namespace tessera {
 
 /// Tensor<B, N + 1_c, D>. Tensors whose dims have equal normal forms convert into each other, which is the identity and
-/// makes the declared names the ones that are shown; every other conversion is the sentence [conversion].
-template <DimExpression auto... Ds>
+/// makes the declared names the ones that are shown; every other conversion is the sentence [conversion]. A plain
+/// number among the dims is [dim-number].
+template <auto... Ds>
 struct Tensor {
-  using dims = Dims<std::remove_cv_t<decltype(Ds)>...>;
+  using dims = Dims<detail::dim_of<Ds>...>;
   static constexpr Shape shape = dims::shape;
 
   graph::NodeId id = graph::none;
@@ -24,7 +25,7 @@ struct Tensor {
   explicit Tensor(graph::NodeId node) : id(node) {}
   Tensor(Poison) {}
 
-  template <DimExpression auto... Es>
+  template <auto... Es>
   Tensor(const Tensor<Es...>& other) : id(other.id) {
     constexpr auto problem = [] {
       Text t;
@@ -39,7 +40,7 @@ struct Tensor {
       t.put(" [conversion]");
       return t;
     };
-    if constexpr (!fits<decltype(problem)>) refuse<decltype(problem)>();
+    if constexpr (!fits<decltype(problem)>) Refusal<decltype(problem)>::poison();
     // The same numbers under the names that the declaration gives them: this is what summaries and emitted code show.
     if (id != graph::none) recorder().graph()[id].shape = shape.dims();
   }
@@ -83,9 +84,10 @@ using TensorOf = typename detail::MakeTensor<D>::type;
 /// The node of a tensor, to be an operand. Throws std::logic_error for one that nothing has computed.
 template <AnyTensor X>
 graph::NodeId node_of(const X& x) {
-  if (x.id == graph::none)
-    throw std::logic_error(
-        "a tensor is used that has no value: a parameter missing from TESSERA_MEMBERS, or a default Tensor");
+  if (x.id == graph::none) {
+    detail::demand_listed(&x);
+    throw std::logic_error("a default Tensor is used, which has no value");
+  }
   return x.id;
 }
 

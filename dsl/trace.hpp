@@ -43,6 +43,19 @@ struct ImagesProblem {
   }
 };
 
+/// What is wrong with what a model returns.
+template <class Model, class Result>
+struct OutputsProblem {
+  constexpr Text operator()() const {
+    Text t;
+    if (!AnyTensor<Result>)
+      t.put(Model::module_name)
+          .put("::forward returns what is no tensor; a model has one output: join several with concat ")
+          .put("or stack, or declare a model for each [model-output]");
+    return t;
+  }
+};
+
 /// Throws std::logic_error when a size other than the batch is known only when the program runs: nothing would say it.
 inline void demand_that_only_the_batch_is_unknown(const graph::Graph& g, const Dim& batch) {
   const Symbol& symbol = batch.normal.term[0].factor[0];
@@ -68,7 +81,8 @@ inline void demand_that_only_the_batch_is_unknown(const graph::Graph& g, const D
 /// Model has one non-template forward of one tensor, and a static constexpr Recipe named recipe. Without a recipe there
 /// are neither labels nor a loss, and what is generated is for inference. Throws std::logic_error for what only tracing
 /// can see: results and parameters that nothing uses, parameters that would get no gradient, members missing from
-/// TESSERA_MEMBERS, a Stack applied twice, a second axis without a size. Sentence: [model-images].
+/// TESSERA_MEMBERS, a Stack applied twice, a second axis without a size. Sentences: [model-images],
+/// [model-output], [module-members].
 template <class Model>
 graph::Graph trace(std::string name) {
   using Signature = detail::Signature<decltype(&Model::forward)>;
@@ -81,10 +95,14 @@ graph::Graph trace(std::string name) {
   using Problem = detail::ImagesProblem<Model, Images>;
   if constexpr (poisoned<Images, typename Signature::result>) {
     return g;
+  } else if constexpr (!requires { Model::module_name; }) {
+    Refusal<detail::NoMembers<Model>>::poison();
   } else if constexpr (!fits<Problem>) {
-    refuse<Problem>();
+    Refusal<Problem>::poison();
+  } else if constexpr (!fits<detail::OutputsProblem<Model, typename Signature::result>>) {
+    Refusal<detail::OutputsProblem<Model, typename Signature::result>>::poison();
   } else {
-    if constexpr (!fits<detail::RecipeProblem<Model>>) refuse<detail::RecipeProblem<Model>>();
+    if constexpr (!fits<detail::RecipeProblem<Model>>) Refusal<detail::RecipeProblem<Model>>::poison();
     constexpr Recipe recipe = detail::recipe_of<Model>();
     static_assert(recipe.loss == Loss::cross_entropy);
     g.recipe = recipe.record();

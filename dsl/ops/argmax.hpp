@@ -36,7 +36,7 @@ auto argmax(const X& x) {
       return t;
     };
     if constexpr (!fits<decltype(problem)>) {
-      return refuse<decltype(problem)>();
+      return Refusal<decltype(problem)>::poison();
     } else {
       graph::Builder& r = recorder();
       const std::vector<Dim> shape = X::shape.dims();

@@ -40,10 +40,14 @@ constexpr Text arithmetic_problem(const char* op, const char* sign, const Shape&
   t.put(" on the left and ");
   right.print(t);
   t.put(" on the right");
-  // What the smaller one would have to be: as many of the last axes of the larger one.
-  Shape end;
-  for (int i = large.rank - small.rank; i < large.rank; ++i) end.dim[end.rank++] = large.dim[i];
-  if (suggest_rearrange(t, " (", small, end)) {
+  // What the smaller one would have to be: the last axes of the larger one, as many as it has or fewer.
+  bool rearranged = false;
+  for (int rank = small.rank; rank > 0 && !rearranged; --rank) {
+    Shape end;
+    for (int i = large.rank - rank; i < large.rank; ++i) end.dim[end.rank++] = large.dim[i];
+    rearranged = suggest_rearrange(t, " (", small, end);
+  }
+  if (rearranged) {
     t.put(")");
   } else if (!suggest_repeat(t, small, large)) {
     suggest(t, small[small.rank - from_end], large[large.rank - from_end], small.rank - from_end);
@@ -86,7 +90,7 @@ auto arithmetic(const A& a, const B& b) {
   } else {
     constexpr auto problem = [] { return arithmetic_problem(Kind::name, Kind::sign, A::shape, B::shape); };
     if constexpr (!fits<decltype(problem)>) {
-      return refuse<decltype(problem)>();
+      return Refusal<decltype(problem)>::poison();
     } else {
       using Wide = std::conditional_t<(A::shape.rank >= B::shape.rank), A, B>;
       const graph::NodeId left = widened(a, Wide::shape), right = widened(b, Wide::shape);

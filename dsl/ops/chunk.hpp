@@ -38,7 +38,7 @@ auto chunk(const X& x, Parts) {
       return t;
     };
     if constexpr (!fits<decltype(problem)>) {
-      refuse<decltype(problem)>();
+      Refusal<decltype(problem)>::poison();
       return std::array<Poison, count>{};
     } else {
       using Part = Quotient<typename X::dims::template at<at>, Parts>;

@@ -14,6 +14,27 @@ namespace tessera {
 
 namespace detail {
 
+/// The only axis along which two tensors of one rank differ; -1 where there is none or another.
+constexpr int other_axis(const Shape& a, const Shape& b) {
+  int found = -1;
+  for (int i = 0; i < a.rank; ++i) {
+    if (a[i].lines_up_with(b[i])) continue;
+    if (found >= 0) return -1;
+    found = i;
+  }
+  return found;
+}
+
+/// Adds how the shorter of two tensors gets the axes that it lacks: a class token, which is one for all images.
+constexpr void suggest_repeated_token(Text& t, const AxisRef& axis, const Shape& a, const Shape& b) {
+  const Shape &token = a.rank < b.rank ? a : b, &tokens = a.rank < b.rank ? b : a;
+  const int joined = axis_index(axis, tokens);
+  const Dim one = Dim::constant(1);
+  Shape needed = tokens;
+  if (joined >= 0) needed.dim[joined] = &one;
+  suggest_repeat(t, token, needed);
+}
+
 /// Everything but the axis that is joined has to agree.
 constexpr Text concat_problem(const AxisRef& axis, const Shape* x, int parts) {
   Text t;
@@ -33,6 +54,13 @@ constexpr Text concat_problem(const AxisRef& axis, const Shape* x, int parts) {
     x[p].print(t);
     if (!same) {
       t.put(": they have ").put(std::int64_t{x[0].rank}).put(" and ").put(std::int64_t{x[p].rank}).put(" axes");
+      suggest_repeated_token(t, axis, x[0], x[p]);
+    } else if (const int other = other_axis(x[0], x[p]); other >= 0) {
+      t.put(": axis ").put(std::int64_t{other}).put(" is ");
+      x[0][other].print(t);
+      t.put(" and ");
+      x[p][other].print(t);
+      t.put(", and all others agree (did you mean concat<").put(std::int64_t{other}).put(">?)");
     } else {
       t.put(": axis ").put(std::int64_t{i}).put(" is ");
       x[0][i].print(t);
@@ -73,7 +101,7 @@ auto concat(const X& x, const Xs&... more) {
       return detail::concat_problem(axis, shapes, 1 + sizeof...(Xs));
     };
     if constexpr (!fits<decltype(problem)>) {
-      return refuse<decltype(problem)>();
+      return Refusal<decltype(problem)>::poison();
     } else {
       using Total =
           typename detail::SumOf<typename X::dims::template at<at>, typename Xs::dims::template at<at>...>::type;
@@ -104,7 +132,7 @@ auto concat(const std::array<X, n>& x, Parts) {
       return t;
     };
     if constexpr (!fits<decltype(problem)>) {
-      return refuse<decltype(problem)>();
+      return Refusal<decltype(problem)>::poison();
     } else {
       using Total = Product<Parts, typename X::dims::template at<at>>;
       std::vector<graph::NodeId> nodes;

@@ -193,7 +193,7 @@ auto conv2d(const X& x, const W& weight) {
   } else {
     constexpr auto problem = [] { return detail::conv2d_problem(X::shape, W::shape, how); };
     if constexpr (!fits<decltype(problem)>) {
-      return refuse<decltype(problem)>();
+      return Refusal<decltype(problem)>::poison();
     } else {
       using D = typename X::dims;
       using KH = typename W::dims::template at<2>;

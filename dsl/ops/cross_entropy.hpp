@@ -46,7 +46,7 @@ auto cross_entropy(const Logits& logits, const Labels& labels) {
   } else {
     constexpr auto problem = [] { return detail::cross_entropy_problem(Logits::shape, Labels::shape, true); };
     if constexpr (!fits<decltype(problem)>)
-      return refuse<decltype(problem)>();
+      return Refusal<decltype(problem)>::poison();
     else if constexpr (Labels::shape.rank == 2)
       return -mean(sum<1>(labels * log_softmax<1>(logits)));
     else
@@ -72,7 +72,7 @@ auto cross_entropy(const Logits& logits, const Labels& labels) {
       return t;
     };
     if constexpr (!fits<decltype(problem)>) {
-      return refuse<decltype(problem)>();
+      return Refusal<decltype(problem)>::poison();
     } else {
       const auto exact = cross_entropy(logits, labels);
       const auto even = -mean(log_softmax<1>(logits));
@@ -92,7 +92,7 @@ auto cross_entropy_of_probabilities(const Probabilities& probabilities, const La
   } else {
     constexpr auto problem = [] { return detail::cross_entropy_problem(Probabilities::shape, Labels::shape, false); };
     if constexpr (!fits<decltype(problem)>) {
-      return refuse<decltype(problem)>();
+      return Refusal<decltype(problem)>::poison();
     } else {
       // The row's number is picked before the logarithm, which may be infinite for the others.
       const auto picked = sum<1>(one_hot<typename Probabilities::dims::template at<1>{}>(labels) * probabilities);

@@ -51,7 +51,7 @@ auto dropout(const X& x) {
   } else {
     constexpr auto problem = [] { return detail::rate_problem("dropout", rate); };
     if constexpr (!fits<decltype(problem)>)
-      return refuse<decltype(problem)>();
+      return Refusal<decltype(problem)>::poison();
     else if constexpr (rate == 0)
       return TensorOf<typename X::dims>(node_of(x));
     else
@@ -74,7 +74,7 @@ auto drop_path(const X& x) {
       return t;
     };
     if constexpr (!fits<decltype(problem)>)
-      return refuse<decltype(problem)>();
+      return Refusal<decltype(problem)>::poison();
     else if constexpr (rate == 0)
       return TensorOf<typename X::dims>(node_of(x));
     else

@@ -136,7 +136,7 @@ auto einsum(const Xs&... x) {
   } else {
     using Solved = detail::SolvedEinsum<P, Xs...>;
     if constexpr (!fits<Solved>) {
-      return refuse<Solved>();
+      return Refusal<Solved>::poison();
     } else {
       using Result =
           detail::EinsumResult<Solved, std::make_integer_sequence<int, Solved::plan.pattern.result.groups>, Xs...>;

@@ -37,7 +37,7 @@ auto gather(const Table& table, const Numbers& numbers) {
       return t;
     };
     if constexpr (!fits<decltype(problem)>) {
-      return refuse<decltype(problem)>();
+      return Refusal<decltype(problem)>::poison();
     } else {
       using Row = remove_axis<typename Table::dims, 0>;
       return TensorOf<typename detail::JoinDims<typename Numbers::dims, Row>::type>(

@@ -76,7 +76,7 @@ auto expanded(const X& x) {
   } else {
     constexpr auto problem = [] { return plan_expand(X::shape, D::shape).problem; };
     if constexpr (!fits<decltype(problem)>) {
-      return refuse<decltype(problem)>();
+      return Refusal<decltype(problem)>::poison();
     } else {
       constexpr ExpandPlan plan = plan_expand(X::shape, D::shape);
       std::vector<int> order, axes;

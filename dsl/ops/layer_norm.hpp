@@ -32,7 +32,15 @@ constexpr Text layer_norm_problem(const Shape& x, const Shape& over) {
     over[over.rank - i].print(t);
     int elsewhere = 0;
     while (elsewhere < x.rank - 1 && !(x[elsewhere] == over.back())) ++elsewhere;
-    if (i == 1 && elsewhere < x.rank - 1) {
+    Shape moved;  // with that axis last, as channels that come first have to be
+    for (int k = 0; k < x.rank; ++k)
+      if (k != elsewhere) moved.dim[moved.rank++] = x.dim[k];
+    if (elsewhere < x.rank) moved.dim[moved.rank++] = x.dim[elsewhere];
+    const bool channels_first = over.rank == 1 && x.rank > 3;
+    if (i == 1 && elsewhere < x.rank - 1 && channels_first &&
+        suggest_rearrange(t, " (it normalises the last axes: ", x, moved)) {
+      t.put(")");
+    } else if (i == 1 && elsewhere < x.rank - 1) {
       t.put(" (it normalises the last axes: did you mean LayerNorm<");
       x.back().shown.print(t);
       t.put(">?)");
@@ -49,7 +57,7 @@ constexpr Text layer_norm_problem(const Shape& x, const Shape& over) {
 /// (x - mean) / sqrt(variance + epsilon) * weight + bias over the last axes, which have to be Ds; the variance is the
 /// biased one (Ba, Kiros, Hinton 2016). Keys: weight [Ds...], bias [Ds...], which start at one and zero. Sentence:
 /// [layer-norm-axis]. PyTorch equivalent: torch.nn.LayerNorm((Ds...), eps=epsilon).
-template <DimExpression auto... Ds>
+template <auto... Ds>
 struct LayerNorm : Module {
   static_assert(sizeof...(Ds) > 0, "LayerNorm needs the axes it normalises over");
 
@@ -68,7 +76,7 @@ struct LayerNorm : Module {
     } else {
       constexpr auto problem = [] { return detail::layer_norm_problem(X::shape, Over::shape); };
       if constexpr (!fits<decltype(problem)>) {
-        return refuse<decltype(problem)>();
+        return Refusal<decltype(problem)>::poison();
       } else {
         std::vector<int> axes;
         for (int i = X::shape.rank - Over::rank; i < X::shape.rank; ++i) axes.push_back(i);

@@ -88,7 +88,7 @@ auto linear(const X& x, const W& weight) {
       return t;
     };
     if constexpr (!fits<decltype(problem)>) {
-      return refuse<decltype(problem)>();
+      return Refusal<decltype(problem)>::poison();
     } else {
       constexpr int last = X::shape.rank - 1;
       std::vector<int> letters, result;
@@ -114,9 +114,9 @@ double fan_in_bound() {
 /// y = x W^T + b over the last axis: [..., In] -> [..., Out]. Keys: weight [Out, In], bias [Out]. Both start uniform in
 /// +-1/sqrt(In), as PyTorch's do. Weight decay applies to the weight only. Sentence: [linear-input].
 /// PyTorch equivalent: torch.nn.Linear(In, Out).
-template <DimExpression auto In, DimExpression auto Out>
+template <auto In, auto Out>
 struct Linear : Module {
-  static double bound() { return detail::fan_in_bound<std::remove_cv_t<decltype(In)>>(); }
+  static double bound() { return detail::fan_in_bound<detail::dim_of<In>>(); }
 
   Parameter<Out, In> weight{with_decay(uniform(-bound(), bound()))};
   Parameter<Out> bias{uniform(-bound(), bound())};

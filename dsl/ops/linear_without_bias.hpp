@@ -9,7 +9,7 @@ namespace tessera {
 
 /// y = x W^T over the last axis: [..., In] -> [..., Out]. Key: weight [Out, In], which starts uniform in +-1/sqrt(In)
 /// and decays. Sentence: [linear-input]. PyTorch equivalent: torch.nn.Linear(In, Out, bias=False).
-template <DimExpression auto In, DimExpression auto Out>
+template <auto In, auto Out>
 struct LinearWithoutBias : Module {
   static double bound() { return detail::fan_in_bound<std::remove_cv_t<decltype(In)>>(); }
 

@@ -22,7 +22,7 @@ auto causal_mask() {
   } else {
     constexpr auto problem = [] { return detail::table_problem("causal_mask", Table::shape); };
     if constexpr (!fits<decltype(problem)>) {
-      return refuse<decltype(problem)>();
+      return Refusal<decltype(problem)>::poison();
     } else {
       const std::int64_t queries = Table::shape[0].value(), keys = Table::shape[1].value();
       return detail::shared_table<Table>("causal_" + std::to_string(queries) + "x" + std::to_string(keys), [&] {

@@ -144,7 +144,7 @@ auto part(const X& x) {
   if constexpr (Solved::poisoned) {
     return Poison{};
   } else if constexpr (!fits<Solved>) {
-    return refuse<Solved>();
+    return Refusal<Solved>::poison();
   } else {
     constexpr int at = Solved::found.axis;
     return TensorOf<replace_axis<typename X::dims, at, P>>(

@@ -64,7 +64,7 @@ struct PatchConvolution : Module {
     } else {
       constexpr auto problem = [] { return detail::patch_convolution_problem(X::shape, Weight::shape); };
       if constexpr (!fits<decltype(problem)>) {
-        return refuse<decltype(problem)>();
+        return Refusal<decltype(problem)>::poison();
       } else {
         const auto patches = rearrange<"b c (gh p) (gw q) -> b (gh gw) c p q">(x, "p"_is(P), "q"_is(Q));
         return einsum<"b n c p q, d c p q -> b n d">(patches, weight) + bias;

@@ -29,7 +29,7 @@ auto permute(const X& x) {
       return t;
     };
     if constexpr (!fits<decltype(problem)>)
-      return refuse<decltype(problem)>();
+      return Refusal<decltype(problem)>::poison();
     else
       return TensorOf<Dims<typename X::dims::template at<axis_index(axes, X::shape)>...>>(
           detail::reordered(node_of(x), {axis_index(axes, X::shape)...}));
@@ -58,7 +58,7 @@ auto transpose(const X& x) {
       return t;
     };
     if constexpr (!fits<decltype(problem)>)
-      return refuse<decltype(problem)>();
+      return Refusal<decltype(problem)>::poison();
     else
       return detail::swapped<axis_index(a, X::shape), axis_index(b, X::shape)>(
           x, std::make_integer_sequence<int, X::shape.rank>{});

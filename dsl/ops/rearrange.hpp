@@ -35,7 +35,7 @@ auto rearrange(const X& x, Bs...) {
   } else {
     using Solved = SolvedPattern<PatternOp::rearrange, P, typename X::dims, Bs...>;
     if constexpr (!fits<Solved>) {
-      return refuse<Solved>();
+      return Refusal<Solved>::poison();
     } else {
       using Result = detail::PatternResult<Solved>;
       graph::Rearrangement r;

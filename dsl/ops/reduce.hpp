@@ -30,7 +30,7 @@ auto reduce(const X& x, Bs...) {
       return t;
     };
     if constexpr (!fits<decltype(problem)>) {
-      return refuse<decltype(problem)>();
+      return Refusal<decltype(problem)>::poison();
     } else {
       using Result = detail::PatternResult<Solved>;
       const PatternSide& left = Result::pattern.operand[0];

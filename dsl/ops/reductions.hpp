@@ -56,7 +56,7 @@ auto reduction(const X& x) {
       return t;
     };
     if constexpr (!fits<decltype(problem)>)
-      return refuse<decltype(problem)>();
+      return Refusal<decltype(problem)>::poison();
     else if constexpr (List::size == 0)
       return Tensor<>(reduced(kind, node_of(x), axes_but(-1, X::shape.rank)));
     else

@@ -40,7 +40,7 @@ auto rename(const X& x, To) {
       return t;
     };
     if constexpr (!fits<decltype(problem)>) {
-      return refuse<decltype(problem)>();
+      return Refusal<decltype(problem)>::poison();
     } else {
       return TensorOf<replace_axis<typename X::dims, at, To>>(recorder().slice(node_of(x), at, 0, To::value));
     }

@@ -21,7 +21,7 @@ auto repeat(const X& x, Bs...) {
   } else {
     using Solved = SolvedPattern<PatternOp::repeat, P, typename X::dims, Bs...>;
     if constexpr (!fits<Solved>) {
-      return refuse<Solved>();
+      return Refusal<Solved>::poison();
     } else {
       using Result = detail::PatternResult<Solved>;
       const PatternSide& left = Result::pattern.operand[0];

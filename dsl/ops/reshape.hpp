@@ -15,7 +15,7 @@ namespace tessera {
 
 namespace detail {
 
-/// A run of axes on either side whose products are equal.
+/// A run of axes on either side whose products are equal; one side has none where the other has an axis of size 1.
 struct ReshapeRun {
   int from = 0, from_end = 0, to = 0, to_end = 0;
 
@@ -53,7 +53,20 @@ constexpr ReshapePlan plan_reshape(const Shape& x, const Shape& to) {
   ReshapePlan plan;
   ReshapeRun next;
   while (next.from < x.rank && next.to < to.rank) {
-    if (!find_run(x, to, next)) return plan;
+    const Dim one = Dim::constant(1);
+    const bool found = find_run(x, to, next);
+    if (!found || next.mixes()) {
+      // An axis of size 1 has no partner, wherever it stands.
+      if (to[next.to] == one) {
+        next.from_end = next.from;
+        next.to_end = next.to + 1;
+      } else if (x[next.from] == one) {
+        next.from_end = next.from + 1;
+        next.to_end = next.to;
+      } else if (!found) {
+        return plan;
+      }
+    }
     plan.run[plan.runs++] = next;
     next.from = next.from_end;
     next.to = next.to_end;
@@ -88,9 +101,11 @@ constexpr Text reshape_problem(const Shape& x, const Shape& to) {
   put_names(t, x, plan.run[mixed].from, plan.run[mixed].from_end);
   t.put(" are interleaved into ");
   put_names(t, to, plan.run[mixed].to, plan.run[mixed].to_end);
-  t.put("; say where each factor goes");
-  t.put(x.rank == 4 && to.rank == 3 ? ", for patches: rearrange<b c (gh p) (gw q) -> b (gh gw) (c p q)>"
-                                    : " with rearrange");
+  if (!suggest_rearrange(t, "; ", x, to)) {
+    t.put("; say where each factor goes");
+    t.put(x.rank == 4 && to.rank == 3 ? ", for patches: rearrange<b c (gh p) (gw q) -> b (gh gw) (c p q)>"
+                                      : " with rearrange");
+  }
   t.put(" [reshape-mixes]");
   return t;
 }
@@ -168,7 +183,7 @@ template <class To, class X>
 auto reshaped(const X& x) {
   constexpr auto problem = [] { return reshape_problem(X::shape, To::shape); };
   if constexpr (!fits<decltype(problem)>) {
-    return refuse<decltype(problem)>();
+    return Refusal<decltype(problem)>::poison();
   } else {
     // Within a run, the side with more axes has the atoms.
     constexpr ReshapePlan plan = plan_reshape(X::shape, To::shape);
@@ -177,6 +192,7 @@ auto reshaped(const X& x) {
     r.to.resize(static_cast<std::size_t>(To::rank));
     for (int i = 0; i < plan.runs; ++i) {
       const ReshapeRun& run = plan.run[i];
+      if (run.from == run.from_end || run.to == run.to_end) continue;
       const bool merges = run.to_end - run.to == 1;
       const int begin = merges ? run.from : run.to, end = merges ? run.from_end : run.to_end;
       for (int axis = begin; axis < end; ++axis) {
@@ -205,7 +221,7 @@ auto reshape(const X& x) {
   } else if constexpr ((std::is_same_v<std::remove_cv_t<decltype(To)>, Infer> || ...)) {
     constexpr auto problem = [] { return detail::infer_problem(X::shape, Wanted::shape); };
     if constexpr (!fits<decltype(problem)>)
-      return refuse<decltype(problem)>();
+      return Refusal<decltype(problem)>::poison();
     else
       return detail::reshaped<
           typename detail::Inferred<typename X::dims, Wanted, std::make_integer_sequence<int, X::shape.rank>,

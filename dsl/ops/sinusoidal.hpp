@@ -22,7 +22,7 @@ auto sinusoidal() {
   } else {
     constexpr auto problem = [] { return detail::table_problem("sinusoidal", Table::shape); };
     if constexpr (!fits<decltype(problem)>) {
-      return refuse<decltype(problem)>();
+      return Refusal<decltype(problem)>::poison();
     } else {
       const std::int64_t length = Table::shape[0].value(), width = Table::shape[1].value();
       return detail::shared_table<Table>("sinusoidal_" + std::to_string(length) + "x" + std::to_string(width), [&] {
@@ -66,7 +66,7 @@ auto sinusoidal_2d() {
       return t;
     };
     if constexpr (!fits<decltype(problem)>) {
-      return refuse<decltype(problem)>();
+      return Refusal<decltype(problem)>::poison();
     } else {
       const std::int64_t rows = Rows.value.value(), columns = Columns.value.value();
       const std::int64_t quarter = Table::shape[1].value() / 4;

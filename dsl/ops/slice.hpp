@@ -55,7 +55,7 @@ auto slice(const X& x, Offset, Length) {
       return detail::slice_problem("slice", axis, X::shape, Offset::value, Length::value);
     };
     if constexpr (!fits<decltype(problem)>) {
-      return refuse<decltype(problem)>();
+      return Refusal<decltype(problem)>::poison();
     } else {
       return TensorOf<replace_axis<typename X::dims, at, Length>>(
           recorder().slice(node_of(x), at, Offset::value.value(), Length::value));

@@ -19,9 +19,20 @@ auto softmax(const X& x) {
       return t;
     };
     if constexpr (!fits<decltype(problem)>)
-      return refuse<decltype(problem)>();
+      return Refusal<decltype(problem)>::poison();
     else
       return TensorOf<typename X::dims>(recorder().softmax(node_of(x), axis_index(axis, X::shape)));
+  }
+}
+
+/// Without an axis: the sentence [axis-missing].
+template <AnyTensor X>
+auto softmax(const X&) {
+  if constexpr (poisoned<X>) {
+    return Poison{};
+  } else {
+    constexpr auto problem = [] { return axis_missing("softmax", X::shape); };
+    return Refusal<decltype(problem)>::poison();
   }
 }
 

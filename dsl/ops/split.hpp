@@ -73,7 +73,7 @@ auto split(const X& x, Sizes...) {
   } else {
     constexpr auto problem = [] { return detail::split_problem(axis, X::shape, Parts::shape); };
     if constexpr (!fits<decltype(problem)>) {
-      refuse<decltype(problem)>();
+      Refusal<decltype(problem)>::poison();
       return std::tuple{(static_cast<void>(Sizes{}), Poison{})...};
     } else {
       return detail::split_each<axis_index(axis, X::shape), Parts>(x, std::make_integer_sequence<int, Parts::rank>{});

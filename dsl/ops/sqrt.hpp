@@ -28,7 +28,7 @@ double sqrt(E) {
     t.put(", which is known only when the program runs [dim-unknown]");
     return t;
   };
-  if constexpr (!fits<decltype(problem)>) refuse<decltype(problem)>();
+  if constexpr (!fits<decltype(problem)>) Refusal<decltype(problem)>::poison();
   return std::sqrt(static_cast<double>(E::value.value()));
 }
 

@@ -75,7 +75,7 @@ auto stack(const X& x, const Xs&... more) {
       return detail::stack_problem(axis, shapes, 1 + sizeof...(Xs));
     };
     if constexpr (!fits<decltype(problem)>)
-      return refuse<decltype(problem)>();
+      return Refusal<decltype(problem)>::poison();
     else
       return detail::stacked<typename X::dims, (axis < 0 ? axis + X::shape.rank + 1 : axis),
                              Constant<1 + sizeof...(Xs)>>({node_of(x), node_of(more)...});
@@ -99,7 +99,7 @@ auto stack(const std::array<X, n>& x, Count) {
       return t;
     };
     if constexpr (!fits<decltype(problem)>) {
-      return refuse<decltype(problem)>();
+      return Refusal<decltype(problem)>::poison();
     } else {
       std::vector<graph::NodeId> nodes;
       for (const X& part : x) nodes.push_back(node_of(part));

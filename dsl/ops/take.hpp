@@ -31,7 +31,7 @@ auto take(const X& x, Position) {
       return detail::slice_problem("take", axis, X::shape, Position::value, Dim::constant(1));
     };
     if constexpr (!fits<decltype(problem)>)
-      return refuse<decltype(problem)>();
+      return Refusal<decltype(problem)>::poison();
     else
       return detail::taken<axis_index(axis, X::shape)>(x, Position::value.value());
   }
@@ -47,7 +47,7 @@ auto take(const X& x) {
   if constexpr (Solved::poisoned)
     return Poison{};
   else if constexpr (!fits<Solved>)
-    return refuse<Solved>();
+    return Refusal<Solved>::poison();
   else
     return detail::taken<Solved::found.axis>(x, Solved::found.before.value());
 }

@@ -44,7 +44,7 @@ auto unstack(const X& x, Count) {
       return t;
     };
     if constexpr (!fits<decltype(problem)>) {
-      refuse<decltype(problem)>();
+      Refusal<decltype(problem)>::poison();
       return std::array<Poison, count>{};
     } else {
       return detail::take_each<at>(x, std::make_index_sequence<count>{});

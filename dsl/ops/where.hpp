@@ -71,7 +71,7 @@ template <class C, class A, class B>
 auto chosen(const C& condition, const A& a, const B& b) {
   constexpr auto problem = [] { return where_problem(C::shape, A::shape, B::shape); };
   if constexpr (!fits<decltype(problem)>) {
-    return refuse<decltype(problem)>();
+    return Refusal<decltype(problem)>::poison();
   } else {
     using AB = std::conditional_t<(A::shape.rank >= B::shape.rank), A, B>;
     using Wide = std::conditional_t<(AB::shape.rank >= C::shape.rank), AB, C>;

@@ -116,6 +116,16 @@ TEST_F(Record, ReshapeMergesNeighboursAndSplitsAxes) {
   EXPECT_EQ(run(y), test::iota({batch, 12, 2, 5}));
 }
 
+TEST_F(Record, ReshapePutsAndDropsAxesOfSizeOneAnywhere) {
+  const auto x = input<Tensor<B, 3_c, 4_c>>();
+  const Tensor<B, 1_c, 12_c> before = reshape<B, 1_c, 12_c>(x);
+  const Tensor<B, 12_c, 1_c> behind = reshape<B, 12_c, 1_c>(x);
+  const Tensor<B, 3_c, 4_c> back = reshape<B, 3_c, 4_c>(before);
+  const Tensor<B, 1_c, 3_c, 1_c, 2_c, 2_c> split = reshape<B, 1_c, 3_c, 1_c, 2_c, 2_c>(x);
+  const std::vector<double> numbers = test::iota({batch, 3, 4}).data;
+  for (const Array& y : {run(before), run(behind), run(back), run(split)}) EXPECT_EQ(y.data, numbers);
+}
+
 TEST_F(Record, ReshapeLeavesTrailingAxesOfSizeOne) {
   const auto x = input<Tensor<B, D, 1_c>>();
   EXPECT_EQ(run(reshape<B, H, K>(x)), test::iota({batch, 2, 5}));

@@ -5,6 +5,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "dsl/tessera.hpp"
 
@@ -133,6 +134,32 @@ struct ForgetsAMember : Module {
   Linear<D, D> listed, forgotten;
   TESSERA_MEMBERS(ForgetsAMember, listed)
   Tensor<B, D> forward(Tensor<B, D> x) const { return forgotten(listed(x)); }
+};
+
+struct NestThatForgets : Module {
+  Stack<Block, 2> inner;
+  Linear<D, D> listed;
+  TESSERA_MEMBERS(NestThatForgets, listed)
+  Tensor<B, D> forward(Tensor<B, D> x) const { return listed(inner(x)); }
+};
+
+struct ForgetsAStack : Module {
+  static constexpr Recipe recipe{};
+  NestThatForgets nest;
+  TESSERA_MEMBERS(ForgetsAStack, nest)
+  Tensor<B, D> forward(Tensor<B, D> x) const { return nest(x); }
+};
+
+struct AddsADefaultTensor : Module {
+  static constexpr Recipe recipe{};
+  TESSERA_MEMBERS(AddsADefaultTensor)
+  Tensor<B, D> forward(Tensor<B, D> x) const { return x + Tensor<B, D>{}; }
+};
+
+struct StacksASequential : Module {
+  Stack<Sequential<Block, Linear<D, D>>, 3> layers;
+  TESSERA_MEMBERS(StacksASequential, layers)
+  Tensor<B, D> forward(Tensor<B, D> x) const { return layers(x); }
 };
 
 struct AppliesAStackTwice : Module {
@@ -357,7 +384,28 @@ TEST(Trace, RefusesASecondAxisWithoutASize) {
 }
 
 TEST(Trace, RefusesAParameterThatIsNoMember) {
-  EXPECT_NE(refusal<ForgetsAMember>().find("TESSERA_MEMBERS"), std::string::npos);
+  EXPECT_EQ(refusal<ForgetsAMember>(),
+            "ForgetsAMember uses a member that its TESSERA_MEMBERS does not list: the one declared behind listed");
+}
+
+TEST(Trace, RefusesAStackThatIsNoMember) {
+  EXPECT_EQ(refusal<ForgetsAStack>(),
+            "NestThatForgets, nest, uses a member that its TESSERA_MEMBERS does not list: the one declared first");
+}
+
+TEST(Trace, RefusesATensorWithoutAValue) {
+  EXPECT_EQ(refusal<AddsADefaultTensor>(), "a default Tensor is used, which has no value");
+}
+
+TEST(Trace, RecordsAStackOfASequential) {
+  std::vector<std::string> keys;
+  const graph::Graph g = trace<StacksASequential>("model");
+  for (const graph::Node& n : g.nodes)
+    if (n.op == graph::Op::parameter) keys.push_back(n.name);
+  EXPECT_EQ(keys, (std::vector<std::string>{"layers.{}.0.norm.weight", "layers.{}.0.norm.bias", "layers.{}.1.weight",
+                                            "layers.{}.1.bias"}));
+  EXPECT_EQ(g.regions.at(1).count, 3);
+  EXPECT_EQ(parameter_count<StacksASequential>(), 3 * (8 + 8 + 8 * 8 + 8));
 }
 
 TEST(Trace, RefusesAStackThatIsAppliedTwice) {
