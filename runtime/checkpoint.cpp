@@ -18,7 +18,7 @@
 namespace tessera::runtime {
 namespace {
 
-constexpr const char* format = "tessera checkpoint 1";
+constexpr const char *format = "tessera checkpoint 1", *start_format = "tessera start 1";
 constexpr std::string_view average_prefix = "average.";
 constexpr const char* says_usage = "input_crop";
 
@@ -116,6 +116,12 @@ TrainingState state_of(const Safetensors& file) {
   state.data.digits = count("digits", 1, most_digits);
   state.data.limit = count("limit", 0, most_images);
   state.fingerprint = metadata.number<std::uint32_t>("fingerprint", 0, UINT32_MAX);
+  if (file.metadata.contains("test_fingerprint"))
+    state.test_fingerprint = metadata.number<std::uint32_t>("test_fingerprint", 0, UINT32_MAX);
+  if (file.metadata.contains("kernels")) state.kernels = metadata.text("kernels");
+  if (file.metadata.contains("init")) state.init = metadata.text("init");
+  for (std::string key = "skip.0"; file.metadata.contains(key); key = text("skip.", state.skip.size()))
+    state.skip.push_back(metadata.text(key.c_str()));
   state.epoch = count("epoch", 0, state.recipe.epochs);
   state.position = count("position", 0, INT32_MAX);
   // How many an epoch has, only the images tell.
@@ -136,6 +142,35 @@ TrainingState state_of(const Safetensors& file) {
   return state;
 }
 
+/// All that state_of reads, and which model it is of.
+void write_state(Safetensors& file, const Model& model, const TrainingState& state) {
+  file.metadata = {{"model", model.name},
+                   {"declaration_hash", exact(model.declaration_hash, 16)},
+                   {"batch", exact(state.recipe.batch)},
+                   {"epochs", exact(state.recipe.epochs)},
+                   {"learning_rate", exact(state.recipe.learning_rate)},
+                   {"seed", exact(state.recipe.seed)},
+                   {"data", state.data.folder.string()},
+                   {"digits", exact(state.data.digits)},
+                   {"limit", exact(state.data.limit)},
+                   {"fingerprint", exact(state.fingerprint)},
+                   {"step", exact(state.step)},
+                   {"epoch", exact(state.epoch)},
+                   {"position", exact(state.position)},
+                   {"loss_sum", exact(state.loss_sum)},
+                   {"correct", exact(state.correct)},
+                   {"seen", exact(state.seen)},
+                   {"batches", exact(state.batches)},
+                   {"best_epoch", exact(state.best_epoch)},
+                   {"best_loss", exact(state.best_loss)},
+                   {"curve", curve_csv(state.curve)},
+                   {"kernels", state.kernels}};
+  if (state.test_fingerprint) file.metadata["test_fingerprint"] = exact(*state.test_fingerprint);
+  if (state.init) file.metadata["init"] = state.init->string();
+  for (std::size_t i = 0; i < state.skip.size(); ++i) file.metadata[text("skip.", i)] = state.skip[i];
+  Usage{state.recipe.input, state.classes}.write(file, model);
+}
+
 /// A file for the model. Eight times its numbers as F64, and 1 GiB for a larger head or the difference from another
 /// model: a file with more than that is not brought into memory to be refused.
 Safetensors read_for(const Model& model, const std::filesystem::path& path) {
@@ -143,10 +178,12 @@ Safetensors read_for(const Model& model, const std::filesystem::path& path) {
   return read_safetensors(path, (std::uint64_t{1} << 30) + 8 * sizeof(double) * numbers);
 }
 
-bool has_state(const Safetensors& file) {
-  const auto found = file.metadata.find("format");
-  return found != file.metadata.end() && found->second == format;
+bool has_format(const std::map<std::string, std::string>& metadata, const char* wanted) {
+  const auto found = metadata.find("format");
+  return found != metadata.end() && found->second == wanted;
 }
+
+bool has_state(const Safetensors& file) { return has_format(file.metadata, format); }
 
 /// The parameters that are to be used, alone: those of a checkpoint without its optimiser, the averaged ones where it
 /// has them. Any other file stays as it is.
@@ -177,28 +214,8 @@ void save_checkpoint(const std::filesystem::path& path, const Model& model, cons
   put(file, model, "", parameters);
   for (std::size_t i = 0; i < model.optimizer_state.size(); ++i)
     put(file, model, model.optimizer_state[i], optimizer + static_cast<std::int64_t>(i) * model.parameter_floats);
-  file.metadata = {{"format", format},
-                   {"model", model.name},
-                   {"declaration_hash", exact(model.declaration_hash, 16)},
-                   {"batch", exact(state.recipe.batch)},
-                   {"epochs", exact(state.recipe.epochs)},
-                   {"learning_rate", exact(state.recipe.learning_rate)},
-                   {"seed", exact(state.recipe.seed)},
-                   {"data", state.data.folder.string()},
-                   {"digits", exact(state.data.digits)},
-                   {"limit", exact(state.data.limit)},
-                   {"fingerprint", exact(state.fingerprint)},
-                   {"step", exact(state.step)},
-                   {"epoch", exact(state.epoch)},
-                   {"position", exact(state.position)},
-                   {"loss_sum", exact(state.loss_sum)},
-                   {"correct", exact(state.correct)},
-                   {"seen", exact(state.seen)},
-                   {"batches", exact(state.batches)},
-                   {"best_epoch", exact(state.best_epoch)},
-                   {"best_loss", exact(state.best_loss)},
-                   {"curve", curve_csv(state.curve)}};
-  Usage{state.recipe.input, state.classes}.write(file, model);
+  write_state(file, model, state);
+  file.metadata["format"] = format;
   write_safetensors(path, file, keep);
 }
 
@@ -238,6 +255,37 @@ TrainingState resume_checkpoint(const std::filesystem::path& path, const Model& 
     matching.take(model.optimizer_state[i], optimizer + static_cast<std::int64_t>(i) * model.parameter_floats);
   matching.finish();
   return state_of(file);
+}
+
+void write_start(const std::filesystem::path& path, const Model& model, const TrainingState& state) {
+  Safetensors file;
+  write_state(file, model, state);
+  file.metadata["format"] = start_format;
+  write_safetensors(path, file);
+}
+
+TrainingState read_start(const std::filesystem::path& path, const Model& model) {
+  const Safetensors file = read_for(model, path);
+  if (!has_format(file.metadata, start_format)) fail(path.string(), " does not say how a run was started");
+  Matching matching(file, model);
+  check_model(file, model, matching);
+  matching.finish();
+  TrainingState state = state_of(file);
+  Metadata(file).demand(state.step == 0 && state.epoch == 0 && state.position == 0, "step");
+  return state;
+}
+
+void spare_models(const std::filesystem::path& path, Output output) {
+  std::map<std::string, std::string> metadata;
+  try {
+    metadata = read_metadata(path);
+  } catch (const Error&) {
+    return;  // no model
+  }
+  if (has_format(metadata, format))
+    fail("cannot write ", path.string(), ": it is the checkpoint of a training run, which would be lost");
+  if (output != Output::parameters)
+    fail("cannot write ", path.string(), ": it is a safetensors file, whose parameters would be lost");
 }
 
 Loaded load_parameters(const std::filesystem::path& path, const Model& model, float* parameters, std::ostream& notes) {

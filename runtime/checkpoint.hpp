@@ -21,9 +21,14 @@ struct TrainingState {
   Recipe recipe;
   DataChoice data;
   std::uint32_t fingerprint = 0;  ///< of the training images
-  std::int64_t step = 0;          ///< steps done
-  std::int64_t epoch = 0;         ///< epochs done
-  std::int64_t position = 0;      ///< images of the running epoch done
+  // What checkpoints of 0.1 do not say is absent.
+  std::optional<std::uint32_t> test_fingerprint;  ///< of the test images
+  std::string kernels;                            ///< the instruction set, whose sums decide the last bits, or "cuda"
+  std::optional<std::filesystem::path> init;      ///< parameters that the run started from; empty: the declared ones
+  std::vector<std::string> skip;                  ///< keys that `init` did not set
+  std::int64_t step = 0;                          ///< steps done
+  std::int64_t epoch = 0;                         ///< epochs done
+  std::int64_t position = 0;                      ///< images of the running epoch done
   // Sums since the last row of the curve
   double loss_sum = 0;  ///< of loss * images
   std::int64_t correct = 0;
@@ -57,6 +62,18 @@ void save_model(const std::filesystem::path& path, const Model& model, const flo
 /// all that load_parameters refuses.
 TrainingState resume_checkpoint(const std::filesystem::path& path, const Model& model, float* parameters,
                                 float* optimizer);
+
+/// Writes what a run that has not saved yet was started with: a file without tensors, which `read_start` reads as
+/// resume_checkpoint reads a checkpoint.
+void write_start(const std::filesystem::path& path, const Model& model, const TrainingState& state);
+TrainingState read_start(const std::filesystem::path& path, const Model& model);
+
+/// What is about to be written to a path of the user's choice.
+enum class Output { parameters, other };
+
+/// Throws an Error where the output would take the place of a model: of a checkpoint with a training run, whose
+/// optimiser parameters alone would lose, or, unless it holds parameters itself, of any safetensors file.
+void spare_models(const std::filesystem::path& path, Output output);
 
 /// What a file of parameters says beside them, as far as it does.
 struct Loaded {

@@ -129,15 +129,21 @@ Bytes read_file(const InputFile& file, std::uint64_t limit) {
 
 Bytes read_file(const std::filesystem::path& path, std::uint64_t limit) { return read_file(InputFile(path), limit); }
 
-void write_file(const std::filesystem::path& path, std::span<const std::span<const std::uint8_t>> parts,
-                const std::filesystem::path& keep) {
-  // A device or a pipe would be replaced by a file.
+void check_target(const std::filesystem::path& path) {
   std::error_code unknown;
   const std::filesystem::file_status target = std::filesystem::status(path, unknown);
   if (!std::filesystem::status_known(target)) fail("cannot write ", path.string(), ": ", unknown.message());
+  // A device or a pipe would be replaced by a file, and so would a link to a disk that is not there.
   if (std::filesystem::exists(target) && !std::filesystem::is_regular_file(target))
     fail("cannot write ", path.string(), ": ",
          std::filesystem::is_directory(target) ? reason(EISDIR) : "it is no regular file");
+  if (!std::filesystem::exists(target) && std::filesystem::is_symlink(std::filesystem::symlink_status(path, unknown)))
+    fail("cannot write ", path.string(), ": it is a link to a file that is not there");
+}
+
+void write_file(const std::filesystem::path& path, std::span<const std::span<const std::uint8_t>> parts,
+                const std::filesystem::path& keep) {
+  check_target(path);
   const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
   remove_leftovers(folder);
   int failed = EEXIST;

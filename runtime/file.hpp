@@ -52,11 +52,14 @@ class InputFile {
 Bytes read_file(const std::filesystem::path& path, std::uint64_t limit);
 Bytes read_file(const InputFile& file, std::uint64_t limit);
 
+/// Throws the Error that write_file would throw for what has the name now: a folder, a device, a link to nothing.
+void check_target(const std::filesystem::path& path);
+
 /// Replaces the file by the parts, one after the other, or leaves it as it was: the parts go into a temporary file of
 /// its own in the same folder, reach the disk, and only then take the name. A crash or a kill at any moment leaves the
 /// old or the new content, and of several writers at once the last one's, whole. What the file was before stays as
 /// `keep`, unless that is empty; it is touched no sooner than the new content is on the disk. Throws an Error that
-/// names the file (disk full, no permission, a folder or a device of this name) and leaves nothing behind.
+/// names the file (disk full, no permission, what check_target refuses) and leaves nothing behind.
 void write_file(const std::filesystem::path& path, std::span<const std::span<const std::uint8_t>> parts,
                 const std::filesystem::path& keep = {});
 void write_file(const std::filesystem::path& path, std::string_view content);

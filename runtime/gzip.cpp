@@ -10,7 +10,7 @@
 namespace tessera::runtime {
 namespace {
 
-constexpr std::size_t header_bytes = 16;
+constexpr std::size_t start_bytes = 16;
 
 class Inflater {
  public:
@@ -50,7 +50,7 @@ Bytes unpack_gzip(std::span<const std::uint8_t> packed, std::uint64_t limit, con
     const int result = inflate(&stream, Z_NO_FLUSH);
     const std::size_t made = chunk.size() - stream.avail_out;
     content.insert(content.end(), chunk.begin(), chunk.begin() + static_cast<std::ptrdiff_t>(made));
-    if (declared && !by_header && content.size() >= header_bytes)
+    if (declared && !by_header && content.size() >= start_bytes)
       limit = std::min(limit, declared(content)), by_header = true;
     if (content.size() > limit)
       fail(where, " unpacks to more than the ", limit, " bytes that ",
@@ -69,11 +69,11 @@ Bytes unpack_gzip(std::span<const std::uint8_t> packed, std::uint64_t limit, con
 
 Bytes read_packed_file(const std::filesystem::path& path, std::uint64_t limit, const DeclaredBytes& declared) {
   const InputFile file(path);
-  std::array<std::uint8_t, header_bytes> start{};
-  const auto first = std::span(start).first(std::min<std::uint64_t>(file.size(), header_bytes));
+  std::array<std::uint8_t, start_bytes> start{};
+  const auto first = std::span(start).first(std::min<std::uint64_t>(file.size(), start_bytes));
   file.read(0, first);
   if (start[0] == 0x1f && start[1] == 0x8b) return unpack_gzip(read_file(file, limit), limit, file.where(), declared);
-  if (declared && first.size() == header_bytes)
+  if (declared && first.size() == start_bytes)
     if (const std::uint64_t bytes = declared(first); file.size() > bytes)
       fail(file.where(), " has ", file.size() - bytes, " bytes after the data that its header declares");
   return read_file(file, limit);

@@ -1,16 +1,13 @@
 #include "runtime/image.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cctype>
 #include <cmath>
-#include <memory>
-#include <numeric>
+#include <initializer_list>
+#include <utility>
 #include <vector>
 
 #include "runtime/error.hpp"
-#include "stb_image.h"
-#include "stb_image_write.h"
+#include "runtime/raster.hpp"
 
 namespace tessera::runtime {
 namespace {
@@ -47,68 +44,26 @@ std::uint8_t border(const std::uint8_t* pixels, std::int64_t height, std::int64_
   return static_cast<std::uint8_t>(sum / count);
 }
 
-/// Whether a JPEG's DHT segment consists of whole Huffman tables of at most 256 symbols each, as it must.
-bool tables_fit(std::span<const std::uint8_t> segment) {
-  while (!segment.empty()) {
-    if (segment.size() < 17) return false;
-    const std::size_t symbols = std::accumulate(segment.begin() + 1, segment.begin() + 17, std::size_t{0});
-    if (symbols > 256 || 17 + symbols > segment.size()) return false;
-    segment = segment.subspan(17 + symbols);
-  }
-  return true;
-}
-
-/// Refuses what the decoder takes without a word: it fills what is missing with grey, and version 2.27 writes a Huffman
-/// table that is too long over what lies behind it. Source: ITU-T T.81, annex B.
-void check_jpeg(std::span<const std::uint8_t> content, const std::string& where) {
-  std::size_t at = 0;
-  while (at + 1 < content.size()) {
-    const std::uint8_t marker = content[at + 1];
-    const bool alone = marker == 0x00 || marker == 0x01 || (marker >= 0xd0 && marker <= 0xd8);
-    if (content[at] != 0xff || marker == 0xff) {
-      ++at;  // coded data of a scan, or filling before a marker
-    } else if (marker == 0xd9) {
-      return;
-    } else if (alone) {
-      at += 2;
-    } else {
-      if (at + 3 >= content.size()) break;
-      const std::size_t length = std::size_t{content[at + 2]} << 8 | content[at + 3];
-      const auto segment = content.subspan(at + 2, std::min(length, content.size() - at - 2));
-      if (marker == 0xc4 && segment.size() > 2 && !tables_fit(segment.subspan(2)))
-        fail(where, " is not a JPEG picture that can be read: a Huffman table is longer than it may be");
-      at += 2 + length;
-    }
-  }
-  fail(where, " is truncated: a JPEG picture without an end");
-}
-
-/// Refuses PGM and PPM pictures that the decoder reads beyond their numbers' or their own end, and those of 16 bits, of
-/// which it makes 8 wrongly (CVE-2021-42716). Source: Netpbm's pgm(5), ppm(5).
-void check_pnm(std::span<const std::uint8_t> content, const std::string& where) {
-  std::size_t at = 2;
-  const auto skip = [&](const auto& what) {
-    const std::size_t from = at;
-    while (at < content.size() && what(content[at])) ++at;
-    return at - from;
+/// The decoder of the format that the first bytes tell.
+Raster decode(std::span<const std::uint8_t> content, const std::string& where) {
+  const auto begins = [&](std::initializer_list<std::uint8_t> with) {
+    return content.size() >= with.size() && std::ranges::equal(content.first(with.size()), with);
   };
-  std::array<std::int64_t, 3> numbers{};  // width, height, the largest value
-  for (std::int64_t& number : numbers) {
-    skip([](int c) { return std::isspace(c) != 0; });
-    while (at < content.size() && content[at] == '#') {
-      skip([](int c) { return c != '\n' && c != '\r'; });
-      skip([](int c) { return std::isspace(c) != 0; });
-    }
-    const std::size_t digits = skip([&](int c) {
-      if (std::isdigit(c)) number = std::min<std::int64_t>(10 * number + c - '0', 1 << 20);
-      return std::isdigit(c) != 0;
-    });
-    if (digits == 0 || digits > 5 || number == 0) fail(where, " is not a PGM or PPM picture that can be read");
-  }
-  if (numbers[2] > 255) fail(where, " is a PGM or PPM picture of 16 bits, 8 can be read");
-  const std::int64_t bytes = numbers[0] * numbers[1] * (content[1] == '6' ? 3 : 1);
-  if (static_cast<std::int64_t>(content.size() - at) - 1 < bytes)
-    fail(where, " is truncated: a PGM or PPM picture of ", numbers[0], "x", numbers[1], " has more bytes");
+  if (begins({0x89, 'P', 'N', 'G'})) return decode_png(content, where);
+  if (begins({0xff, 0xd8})) return decode_jpeg(content, where);
+  if (begins({'B', 'M'})) return decode_bmp(content, where);
+  if (begins({'P', '5'}) || begins({'P', '6'})) return decode_pnm(content, where);
+  fail(where, " is not a PNG, JPEG, BMP or PGM picture that can be read");
+}
+
+/// Where the pixel [y, x] of the upright picture lies in the stored one, from whose orientation it is turned or
+/// mirrored.
+std::int64_t stored_place(const Raster& raster, std::int64_t y, std::int64_t x) {
+  const int orientation = raster.orientation;
+  if (orientation > 4) std::swap(y, x);  // rows were columns
+  if (orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7) y = raster.height - 1 - y;
+  if (orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8) x = raster.width - 1 - x;
+  return y * raster.width + x;
 }
 
 }  // namespace
@@ -116,23 +71,24 @@ void check_pnm(std::span<const std::uint8_t> content, const std::string& where) 
 Image decode_image(std::span<const std::uint8_t> content, std::int64_t channels, const std::string& where) {
   if (channels != 1 && channels != 3) fail(where, " cannot be read for a model of ", channels, " channels");
   if (content.size() > longest_picture) fail(where, " is too long for a picture: it has ", content.size(), " bytes");
-  if (!content.empty() && content[0] == 0xff) check_jpeg(content, where);
-  if (content.size() > 2 && content[0] == 'P') check_pnm(content, where);
-  const int wanted = static_cast<int>(channels) + 1;  // and transparency
-  int width = 0, height = 0, found = 0;
-  const std::unique_ptr<stbi_uc, void (*)(void*)> decoded(
-      stbi_load_from_memory(content.data(), static_cast<int>(content.size()), &width, &height, &found, wanted),
-      stbi_image_free);
-  if (!decoded) fail(where, " is not a PNG, JPEG, BMP or PGM picture that can be read: ", stbi_failure_reason());
-  if (width < 1 || height < 1) fail(where, " is a picture of ", width, "x", height, ", which holds nothing");
-  Image image{channels, height, width, Bytes(static_cast<std::size_t>(channels * height * width))};
+  const Raster raster = decode(content, where);
+  const bool turned = raster.orientation > 4;
+  Image image{channels, turned ? raster.width : raster.height, turned ? raster.height : raster.width, {}};
   const std::int64_t area = image.height * image.width;
+  image.pixels.resize(static_cast<std::size_t>(channels * area));
+  const int colours = raster.channels < 3 ? 1 : 3;
   for (std::int64_t i = 0; i < area; ++i) {
-    const stbi_uc* pixel = decoded.get() + i * wanted;
-    const int opaque = pixel[channels];
-    for (std::int64_t c = 0; c < channels; ++c)
+    const std::uint8_t* const pixel =
+        raster.samples.data() + stored_place(raster, i / image.width, i % image.width) * raster.channels;
+    const int opaque = raster.channels % 2 == 0 ? pixel[colours] : 255;
+    for (std::int64_t c = 0; c < channels; ++c) {
+      // Luma in fixed point of 16 bits: Pillow's convert("L").
+      const int value = colours == channels ? pixel[c]
+                        : colours == 1      ? pixel[0]
+                                            : (19595 * pixel[0] + 38470 * pixel[1] + 7471 * pixel[2] + 0x8000) >> 16;
       image.pixels[static_cast<std::size_t>(c * area + i)] =
-          static_cast<std::uint8_t>((pixel[c] * opaque + 255 * (255 - opaque) + 127) / 255);
+          static_cast<std::uint8_t>((value * opaque + 255 * (255 - opaque) + 127) / 255);
+    }
   }
   return image;
 }
@@ -169,22 +125,6 @@ Image fit(const Image& image, std::int64_t height, std::int64_t width) {
 
 void invert(Image& image) {
   for (std::uint8_t& pixel : image.pixels) pixel = static_cast<std::uint8_t>(255 - pixel);
-}
-
-Bytes encode_png(std::span<const std::uint8_t> pixels, std::int64_t channels, std::int64_t height, std::int64_t width) {
-  const std::int64_t area = height * width;
-  Bytes interleaved(pixels.size()), png;
-  for (std::int64_t i = 0; i < area; ++i)
-    for (std::int64_t c = 0; c < channels; ++c)
-      interleaved[static_cast<std::size_t>(i * channels + c)] = pixels[static_cast<std::size_t>(c * area + i)];
-  const auto append = [](void* context, void* data, int size) {
-    const auto* first = static_cast<const std::uint8_t*>(data);
-    static_cast<Bytes*>(context)->insert(static_cast<Bytes*>(context)->end(), first, first + size);
-  };
-  if (!stbi_write_png_to_func(append, &png, static_cast<int>(width), static_cast<int>(height),
-                              static_cast<int>(channels), interleaved.data(), static_cast<int>(width * channels)))
-    fail("a picture of ", channels, "x", height, "x", width, " cannot be encoded as PNG");
-  return png;
 }
 
 }  // namespace tessera::runtime

@@ -19,8 +19,9 @@ struct Image {
 /// Bytes in a file that is read as a picture; a longer one is none.
 inline constexpr std::uint64_t longest_picture = std::uint64_t{1} << 28;
 
-/// Decodes PNG, JPEG, BMP or PGM/PPM to 1 (grey) or 3 (red, green, blue) channels; what is transparent becomes white.
-/// Throws an Error that names the file.
+/// Decodes PNG, JPEG, BMP or PGM/PPM to 1 (grey) or 3 (red, green, blue) channels, upright as EXIF metadata say; what
+/// is transparent becomes white. Throws an Error that names the file where any of it is damaged or missing. Pillow
+/// equivalent: PIL.ImageOps.exif_transpose(image).convert("L" or "RGB"), byte for byte for opaque pictures of 8 bits.
 Image decode_image(std::span<const std::uint8_t> content, std::int64_t channels, const std::string& where);
 
 /// Scales to height x width, each new pixel the mean of the area it covers. The proportions stay; what is then left

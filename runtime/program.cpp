@@ -108,6 +108,7 @@ struct BenchOptions {
 };
 
 int evaluate_command(const Model& model, const Recipe& declared, const EvalOptions& options, const Gpu* gpu) {
+  if (!options.confusion.empty()) spare_models(options.confusion, Output::other);
   std::optional<Arena> parameters = Arena::of_floats(model.parameter_floats, model.alignment);
   const auto [state, usage] = load_parameters(options.file(), model, parameters->floats());
   // What the model was trained on is what it is asked about, unless the command line says otherwise.
@@ -205,6 +206,7 @@ int attention_command(const Model& model, const Recipe& recipe, const EvalOption
   const std::string kind = options.picture.extension().string();
   if (kind != ".png" && kind != ".svg")
     fail(options.picture.string(), " names no picture: it has to end in .png or .svg");
+  spare_models(options.picture, Output::other);
   const Arena parameters = Arena::of_floats(model.parameter_floats, model.alignment);
   const Preprocessing preprocessing = load_for_use(from.file(), model, recipe, parameters.floats()).input;
   const Pictures images = read_images(model, options.file);
@@ -260,6 +262,10 @@ struct ExchangeOptions {
 };
 
 int export_command(const Model& model, const Recipe& recipe, const EvalOptions& from, const ExchangeOptions& options) {
+  spare_models(options.file, Output::parameters);
+  std::error_code unknown;
+  if (std::filesystem::equivalent(options.file, from.file(), unknown))
+    fail("cannot write ", options.file.string(), ": it is what the parameters are read from");
   const Arena parameters = Arena::of_floats(model.parameter_floats, model.alignment);
   const Usage usage = load_for_use(from.file(), model, recipe, parameters.floats());
   const std::string dtype = options.dtype == "f32" ? "F32" : options.dtype == "f16" ? "F16" : "BF16";
@@ -367,7 +373,10 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
   train_app->add_option("--out", training.out, "Folder for everything the run writes")
       ->capture_default_str()
       ->type_name("DIR");
-  train_app->add_flag("--resume", training.resume, "Go on with the run in --out, with its options");
+  train_app->add_flag("--resume", training.resume,
+                      "Go on with the run in --out, with its options; --data tells where its images have moved");
+  train_app->add_flag("--isa-change", training.isa_change,
+                      "Let --resume go on with another instruction set, whose last bits differ");
   train_app
       ->add_option("--epochs", training.epochs, text("Passes over the training images (default: ", recipe.epochs, ")"))
       ->check(in<std::int64_t>(0, most_epochs))

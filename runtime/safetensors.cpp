@@ -231,9 +231,9 @@ const Tensor& Safetensors::at(const std::string& name) const {
 namespace {
 
 /// Of a content of so many bytes, of which `read` gives those from a place on: first the header, and the numbers only
-/// after all that it says of them is found to fit.
+/// after all that it says of them is found to fit, if they are wanted at all.
 template <class Read>
-Safetensors safetensors_of(std::uint64_t size, const std::string& where, const Read& read) {
+Safetensors safetensors_of(std::uint64_t size, const std::string& where, const Read& read, bool with_numbers = true) {
   if (size < 8) fail(where, " is not a safetensors file: it has ", size, " bytes, the header alone needs 8");
   std::array<std::uint8_t, 8> length_bytes;
   read(0, std::span(length_bytes));
@@ -291,6 +291,7 @@ Safetensors safetensors_of(std::uint64_t size, const std::string& where, const R
   }
   if (static_cast<std::uint64_t>(at) != data)
     fail(where, ": ", data - static_cast<std::uint64_t>(at), " bytes after the last tensor belong to no tensor");
+  if (!with_numbers) return result;
   for (auto& [name, tensor] : result.tensors) {
     const auto& offsets = *header.entries[name].offsets;
     tensor.bytes.resize(static_cast<std::size_t>(offsets[1] - offsets[0]));
@@ -312,6 +313,21 @@ Safetensors read_safetensors(const std::filesystem::path& path, std::uint64_t li
   if (file.size() > limit) fail(file.where(), " is longer than the ", limit, " bytes that are accepted here");
   return safetensors_of(file.size(), file.where(),
                         [&](std::uint64_t at, std::span<std::uint8_t> to) { file.read(at, to); });
+}
+
+std::map<std::string, std::string> read_metadata(const std::filesystem::path& path) {
+  const InputFile file(path);
+  const auto read = [&](std::uint64_t at, std::span<std::uint8_t> to) { file.read(at, to); };
+  return safetensors_of(file.size(), file.where(), read, false).metadata;
+}
+
+bool can_hold(const std::string& text) {
+  try {
+    Json(text).dump();
+    return true;
+  } catch (const Json::type_error&) {
+    return false;
+  }
 }
 
 void write_safetensors(const std::filesystem::path& path, const Safetensors& content,

@@ -63,6 +63,12 @@ Safetensors parse_safetensors(std::span<const std::uint8_t> content, const std::
 /// Of a regular file of at most `limit` bytes; its numbers are read after its header is found to fit.
 Safetensors read_safetensors(const std::filesystem::path& path, std::uint64_t limit = std::uint64_t{1} << 36);
 
+/// The metadata of a regular file. Throws an Error for all that read_safetensors refuses.
+std::map<std::string, std::string> read_metadata(const std::filesystem::path& path);
+
+/// Whether metadata can hold the text and give it back: it is UTF-8.
+bool can_hold(const std::string& text);
+
 /// Writes the file, all or nothing, as write_file. Equal content gives equal bytes: names are sorted, the header is
 /// padded to 8 bytes.
 void write_safetensors(const std::filesystem::path& path, const Safetensors& content,

@@ -18,6 +18,7 @@
 #include "runtime/numbers.hpp"
 #include "runtime/predictions.hpp"
 #include "runtime/report.hpp"
+#include "runtime/safetensors.hpp"
 
 namespace tessera::runtime {
 namespace {
@@ -38,9 +39,32 @@ void same(const std::optional<Value>& asked, const Value& started, const char* o
          " ", *asked);
 }
 
+/// Whether something has the name, be it a link to nothing.
+bool is_there(const std::filesystem::path& path) {
+  std::error_code unknown;
+  return std::filesystem::symlink_status(path, unknown).type() != std::filesystem::file_type::not_found;
+}
+
+/// Whether two runs, from the beginning, are one and the same.
+bool same_start(const TrainingState& a, const TrainingState& b) {
+  return a.recipe.batch == b.recipe.batch && a.recipe.epochs == b.recipe.epochs &&
+         a.recipe.learning_rate == b.recipe.learning_rate && a.recipe.seed == b.recipe.seed && a.data == b.data &&
+         a.fingerprint == b.fingerprint && a.test_fingerprint == b.test_fingerprint && a.init == b.init &&
+         a.skip == b.skip;
+}
+
 std::string percent(double part) { return fixed(100 * part, 2) + "%"; }
 
 }  // namespace
+
+UnsavedRun::UnsavedRun(const std::filesystem::path& path, const Model& model, const TrainingState& state, bool there)
+    : path_(path), there_(there) {
+  if (!there) write_start(path, model, state);
+}
+
+UnsavedRun::~UnsavedRun() {
+  if (!there_) ::unlink(path_.c_str());
+}
 
 StopSignals::StopSignals() {
   stop_raised = 0;
@@ -91,11 +115,29 @@ Session::Session(const Model& model, const Recipe& declared, const TrainOptions&
                        state_.recipe.seed, ", kernels ", kernels()));
   if (saved_step_) progress_->line(text("going on after step ", state_.step, " of ", checkpoint().string()));
   saved_at_ = std::chrono::steady_clock::now();
+  if (!saved_step_ || begun_) unsaved_.emplace(start(), model_, state_, begun_);
 }
 
 void Session::settle(const Recipe& declared, const TrainOptions& options) {
-  if (options.resume && std::filesystem::exists(checkpoint())) {
+  check_target(checkpoint());
+  const bool saved = options.resume && is_there(checkpoint());
+  begun_ = options.resume && is_there(start());
+  TrainingState begun;
+  if (begun_) begun = read_start(start(), model_);
+  if (saved) {
     state_ = resume_checkpoint(checkpoint(), model_, parameters(), optimizer());
+    saved_step_ = state_.step;
+  }
+  // A checkpoint beside what an unsaved run was started with is of the run before or, where that is the same, as good.
+  if (begun_ && !(saved && same_start(state_, begun))) {
+    if (saved) {
+      std::fill_n(parameters(), model_.parameter_floats, 0.0f);
+      std::fill_n(optimizer(), model_.optimizer_floats(), 0.0f);
+    }
+    state_ = begun;
+    saved_step_.reset();
+  }
+  if (saved_step_ || begun_) {
     // What the command line cannot change is as declared.
     Recipe recipe = declared;
     recipe.batch = state_.recipe.batch;
@@ -104,38 +146,71 @@ void Session::settle(const Recipe& declared, const TrainOptions& options) {
     recipe.seed = state_.recipe.seed;
     recipe.input = state_.recipe.input;
     state_.recipe = recipe;
-    saved_step_ = state_.step;
-    started_ = true;
-    same(options.seed, state_.recipe.seed, "--seed", out_);
-    same(options.batch, state_.recipe.batch, "--batch", out_);
-    same(options.digits, state_.data.digits, "--digits", out_);
-    same(options.limit, state_.data.limit, "--limit", out_);
-    const auto name = [](const std::filesystem::path& folder) { return folder.empty() ? "(none)" : folder.string(); };
-    if (options.data) same(std::optional(name(*options.data)), name(state_.data.folder), "--data", out_);
-    if (options.epochs && *options.epochs < state_.epoch)
-      fail("the run in ", out_.string(), " has done ", state_.epoch, " epochs already, more than --epochs ",
-           *options.epochs);
+    check_options(options);
+    if (options.data) state_.data.folder = *options.data;
   } else {
-    if (options.resume) {
-      // Not an error: a run that was killed before its first checkpoint is resumed by the same command as any other.
-      std::cout << "there is no checkpoint in " << out_.string() << " yet: starting from the beginning" << std::endl;
-    }
     state_.recipe = declared;
     state_.recipe.seed = options.seed.value_or(declared.seed);
     state_.recipe.batch = options.batch.value_or(declared.batch);
     state_.data.digits = options.digits.value_or(state_.data.digits);
     state_.data.limit = options.limit.value_or(0);
     state_.data.folder = options.data.value_or("");
-    if (!options.init.empty()) {
+    state_.init = options.init;
+    state_.skip = options.skip;
+  }
+  for (const auto& [option, path] : {std::pair{"--data", state_.data.folder}, {"--init", state_.init.value_or("")}})
+    if (!can_hold(path.string()))
+      fail(option, " ", path.string(),
+           " cannot be kept in a checkpoint, whose texts are UTF-8: give it such a name, or a link that has one");
+  if (saved_step_) {
+    started_ = true;
+  } else {
+    // Not an error: a run that was killed before its first checkpoint is resumed by the same command as any other.
+    if (begun_)
+      std::cout << "the run in " << out_.string() << " ended before it saved: starting it from the beginning"
+                << std::endl;
+    else if (options.resume)
+      std::cout << "there is no checkpoint in " << out_.string() << " yet: starting from the beginning" << std::endl;
+    if (state_.init && !state_.init->empty()) {
       check(model_.init(parameters(), state_.recipe.seed));
-      start_from(options.init, model_, options.skip, parameters());
-      std::cout << "starting from the parameters of " << options.init.string() << std::endl;
+      start_from(*state_.init, model_, state_.skip, parameters());
+      std::cout << "starting from the parameters of " << state_.init->string() << std::endl;
       started_ = true;
     }
     previous_ = name_of_previous(out_);
   }
+  state_.kernels = gpu_ ? "cuda" : model_.isa();
   state_.recipe.epochs = options.epochs.value_or(state_.recipe.epochs);
   state_.recipe.learning_rate = options.learning_rate.value_or(state_.recipe.learning_rate);
+}
+
+void Session::check_options(const TrainOptions& options) const {
+  const auto name = [](const std::filesystem::path& path) { return path.empty() ? "(none)" : path.string(); };
+  same(options.seed, state_.recipe.seed, "--seed", out_);
+  same(options.batch, state_.recipe.batch, "--batch", out_);
+  same(options.digits, state_.data.digits, "--digits", out_);
+  same(options.limit, state_.data.limit, "--limit", out_);
+  // A folder may have moved: whether its images are the same is seen when they are read.
+  if (options.data && (options.data->empty() || state_.data.folder.empty()))
+    same(std::optional(name(*options.data)), name(state_.data.folder), "--data", out_);
+  if (!options.data && !state_.data.folder.empty() && !is_there(state_.data.folder))
+    fail("the images of the run in ", out_.string(), " are no longer in ", state_.data.folder.string(),
+         ": --data says where they are now");
+  if (!options.init.empty()) {
+    if (!state_.init)
+      fail("the run in ", out_.string(), " goes on with its own parameters: --init is for a run that starts");
+    same(std::optional(name(options.init)), name(*state_.init), "--init", out_);
+    if (options.skip != state_.skip) fail("the run in ", out_.string(), " was started with another --skip");
+  }
+  if (options.epochs && *options.epochs < state_.epoch)
+    fail("the run in ", out_.string(), " has done ", state_.epoch, " epochs already, more than --epochs ",
+         *options.epochs);
+  // Another device is asked for on the command line, another instruction set by nobody.
+  const std::string isa = model_.isa();
+  if (!gpu_ && !options.isa_change && !state_.kernels.empty() && state_.kernels != "cuda" && state_.kernels != isa)
+    fail("the run in ", out_.string(), " was trained with kernels for ", state_.kernels, ", those for ", isa,
+         " give other last bits: --isa-change goes on with them, TESSERA_ISA=", state_.kernels,
+         " with the same where this machine has it");
 }
 
 void Session::open_data() {
@@ -143,10 +218,16 @@ void Session::open_data() {
   test_ = load(state_.data, Split::test, model_, state_.recipe.input);
   check_fit(model_, train_);
   check_fit(model_, test_);
-  const std::uint32_t fingerprint = train_.fingerprint();
-  if (saved_step_ && fingerprint != state_.fingerprint)
-    fail("the training images (", train_.source, ") are not those that the run in ", out_.string(),
-         " was started with");
+  const std::uint32_t fingerprint = train_.fingerprint(), test_fingerprint = test_.fingerprint();
+  const auto demand_same = [&](bool same, const char* which, const Dataset& data) {
+    if (!same)
+      fail("the ", which, " images (", data.source, ") are not those that the run in ", out_.string(),
+           " was started with");
+  };
+  if (saved_step_ || begun_) {
+    demand_same(fingerprint == state_.fingerprint, "training", train_);
+    demand_same(test_fingerprint == state_.test_fingerprint.value_or(test_fingerprint), "test", test_);
+  }
   const std::int64_t images_per_step = state_.recipe.batch * state_.recipe.accumulate;
   const auto demand = [&](bool sound, const char* key) {
     if (!sound) fail(checkpoint().string(), ": the checkpoint's '", key, "' is damaged");
@@ -157,6 +238,7 @@ void Session::open_data() {
   const std::int64_t steps_of_epoch = (state_.position + images_per_step - 1) / images_per_step;
   demand(state_.step == state_.epoch * steps_per_epoch() + steps_of_epoch, "step");
   state_.fingerprint = fingerprint;
+  state_.test_fingerprint = test_fingerprint;
   state_.classes = train_.names;
 }
 
@@ -336,6 +418,8 @@ void Session::save() {
   save_checkpoint(checkpoint(), model_, parameters(), optimizer(), state_, previous_);
   if (!previous_.empty()) progress_->line("the checkpoint of the run before is kept as " + previous_.string());
   previous_.clear();
+  if (unsaved_) unsaved_->saved();
+  unsaved_.reset();
   saved_step_ = state_.step;
   saved_at_ = std::chrono::steady_clock::now();
   write_file(out_ / "curve.csv", curve_csv(state_.curve));

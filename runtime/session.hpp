@@ -29,11 +29,29 @@ struct TrainOptions {
   std::optional<double> learning_rate;
   std::filesystem::path out;
   bool resume = false;
+  bool isa_change = false;            ///< a run may be resumed with another instruction set, which gives other bits
   std::filesystem::path init;         ///< parameters to start from, as start_from takes them; empty: the declared ones
   std::vector<std::string> skip;      ///< keys that `init` does not set
   std::int64_t checkpoint_every = 0;  ///< steps; 0: every 20 seconds
   std::string command;                ///< how the program was called, for advice
   const Gpu* gpu = nullptr;           ///< to train on, which must outlive the session; null: the CPU
+};
+
+/// Tells how a run was started until it saves for the first time: one that is killed before is then started once more,
+/// and not another in its place. What a run that ends in another way was started with is forgotten, unless another
+/// process wrote it.
+class UnsavedRun {
+ public:
+  /// Writes it, or takes over what is there.
+  UnsavedRun(const std::filesystem::path& path, const Model& model, const TrainingState& state, bool there);
+  ~UnsavedRun();
+  UnsavedRun(const UnsavedRun&) = delete;
+  UnsavedRun& operator=(const UnsavedRun&) = delete;
+  void saved() { there_ = false; }  ///< it goes, whoever wrote it
+
+ private:
+  std::filesystem::path path_;
+  bool there_;
 };
 
 /// Takes SIGINT and SIGTERM as a wish to stop after the running step, as long as it lives. A second signal ends the
@@ -145,6 +163,8 @@ class Session {
   bool step_is_due();
   void fetch();
   void settle(const Recipe& declared, const TrainOptions& options);
+  void check_options(const TrainOptions& options) const;
+  std::filesystem::path start() const { return out_ / "start.safetensors"; }
   void open_data();
   void add_row(const Evaluation* test);
   void save();
@@ -158,6 +178,7 @@ class Session {
   std::string command_;
   std::int64_t checkpoint_every_;
   std::optional<FolderLock> lock_;
+  std::optional<UnsavedRun> unsaved_;
   StopSignals signals_;
   Dataset train_, test_;
   Arena parameters_, packed_, gradients_, optimizer_;
@@ -170,6 +191,7 @@ class Session {
   bool fetched_ = true;  ///< and they are no newer than those here
   std::optional<Batches> batches_;
   const Batch* batch_ = nullptr;
+  bool begun_ = false;    ///< by a process that was killed before it saved
   bool started_ = false;  ///< the parameters are those of a checkpoint or of a file
   std::optional<Progress> progress_;
   std::optional<Evaluation> tested_;  ///< of the parameters as they are, right after an epoch

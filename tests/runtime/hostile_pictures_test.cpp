@@ -1,43 +1,15 @@
 // Pictures that are damaged or made to do harm: each draws one sentence that names the file, or is a picture.
 #include <gtest/gtest.h>
-#include <zlib.h>
 
 #include <algorithm>
 
 #include "runtime/image.hpp"
 #include "tests/paths.hpp"
 #include "tests/runtime/helpers.hpp"
+#include "tests/runtime/png_file.hpp"
 
 namespace tessera::runtime {
 namespace {
-
-std::string big_endian(std::uint32_t word) {
-  std::string out;
-  for (int shift = 24; shift >= 0; shift -= 8) out += static_cast<char>(word >> shift);
-  return out;
-}
-
-std::string chunk(const std::string& kind, const std::string& data) {
-  const std::string body = kind + data;
-  const uLong crc = crc32(0, reinterpret_cast<const Bytef*>(body.data()), static_cast<uInt>(body.size()));
-  return big_endian(static_cast<std::uint32_t>(data.size())) + body + big_endian(static_cast<std::uint32_t>(crc));
-}
-
-std::string deflated(const std::string& content) {
-  std::string out(compressBound(content.size()), '\0');
-  uLongf size = out.size();
-  compress(reinterpret_cast<Bytef*>(out.data()), &size, reinterpret_cast<const Bytef*>(content.data()), content.size());
-  return out.substr(0, size);
-}
-
-const std::string signature = "\x89PNG\r\n\x1a\n";
-
-std::string header(std::uint32_t width, std::uint32_t height, int depth = 8, int colour = 0, int packing = 0,
-                   int filter = 0, int interlace = 0) {
-  std::string data = big_endian(width) + big_endian(height);
-  for (const int byte : {depth, colour, packing, filter, interlace}) data += static_cast<char>(byte);
-  return chunk("IHDR", data);
-}
 
 std::string rows(int height, int width) {
   std::string out;
@@ -46,7 +18,7 @@ std::string rows(int height, int width) {
 }
 
 std::string whole(const std::string& head, const std::string& pixels) {
-  return signature + head + chunk("IDAT", deflated(pixels)) + chunk("IEND", "");
+  return png_signature + head + png_chunk("IDAT", deflated(pixels)) + png_chunk("IEND", "");
 }
 
 std::string refusal(const std::string& content, std::int64_t channels = 3) {
@@ -54,6 +26,31 @@ std::string refusal(const std::string& content, std::int64_t channels = 3) {
 }
 
 std::string jpeg(const char* name) { return slurp(std::string(paths::golden) + "/pictures/" + name); }
+
+std::string little_endian(std::uint64_t number, int bytes) {
+  std::string out;
+  for (int i = 0; i < bytes; ++i) out += static_cast<char>(number >> 8 * i);
+  return out;
+}
+
+/// A BMP of these bits, whose palette has as many colours.
+std::string bmp(std::int32_t width, std::int32_t height, int bits, const std::string& pixels, std::uint32_t colours = 0,
+                int compression = 0) {
+  const std::string palette(4 * std::size_t{colours}, '\x40');
+  const auto word = [](std::int64_t number) { return little_endian(static_cast<std::uint64_t>(number), 4); };
+  return "BM" + word(static_cast<std::int64_t>(54 + palette.size() + pixels.size())) + word(0) +
+         word(static_cast<std::int64_t>(54 + palette.size())) + word(40) + word(width) + word(height) +
+         little_endian(1, 2) + little_endian(static_cast<std::uint64_t>(bits), 2) + word(compression) + word(0) +
+         word(0) + word(0) + word(colours) + word(0) + palette + pixels;
+}
+
+/// The content with its last scan as often again.
+std::string with_scans(const std::string& content, int more) {
+  const std::size_t last = content.rfind("\xff\xda");
+  std::string out = content.substr(0, content.size() - 2);
+  for (int i = 0; i < more; ++i) out += content.substr(last, content.size() - 2 - last);
+  return out + "\xff\xd9";
+}
 
 struct Bad {
   const char* name;
@@ -71,7 +68,7 @@ TEST_P(BadPictures, DrawOneSentence) {
 }
 
 std::vector<Bad> bad_pictures() {
-  const std::string pixels = rows(2, 2), good = header(2, 2);
+  const std::string pixels = rows(2, 2), good = png_header(2, 2);
   const std::string ramp = jpeg("ramp.jpg");
   auto patched = [](std::string content, std::size_t at, char byte) {
     content.at(at) = byte;
@@ -83,40 +80,42 @@ std::vector<Bad> bad_pictures() {
       {"one_byte", "\x89"},
       {"text", "this is no picture"},
       {"zeros", std::string(4096, '\0')},
-      {"png_signature_alone", signature},
-      {"png_without_a_header", signature + chunk("IDAT", deflated(pixels)) + chunk("IEND", "")},
-      {"png_header_alone", signature + good},
-      {"png_header_too_short", signature + chunk("IHDR", "1234")},
-      {"png_second_header", signature + good + good + chunk("IDAT", deflated(pixels)) + chunk("IEND", "")},
-      {"png_without_pixels", signature + good + chunk("IEND", "")},
-      {"png_width_zero", whole(header(0, 2), pixels)},
-      {"png_height_zero", whole(header(2, 0), pixels)},
-      {"png_width_of_2_31", whole(header(0x80000000u, 2), pixels)},
-      {"png_width_of_2_32", whole(header(0xffffffffu, 1), pixels)},
-      {"png_wider_than_any_photo", whole(header(100000, 1), pixels)},
-      {"png_larger_than_memory", whole(header(0x7fffffff, 0x7fffffff), pixels)},
-      {"png_larger_than_its_pixels", whole(header(8192, 8192), pixels)},
-      {"png_of_fewer_pixels_than_declared", whole(header(2, 3), pixels)},
-      {"png_depth_zero", whole(header(2, 2, 0), pixels)},
-      {"png_depth_three", whole(header(2, 2, 3), pixels)},
-      {"png_colour_type_five", whole(header(2, 2, 8, 5), pixels)},
-      {"png_colour_type_255", whole(header(2, 2, 8, 255), pixels)},
-      {"png_unknown_packing", whole(header(2, 2, 8, 0, 1), pixels)},
-      {"png_unknown_filters", whole(header(2, 2, 8, 0, 0, 1), pixels)},
-      {"png_unknown_interlacing", whole(header(2, 2, 8, 0, 0, 0, 2), pixels)},
+      {"png_signature_alone", png_signature},
+      {"png_without_a_header", png_signature + png_chunk("IDAT", deflated(pixels)) + png_chunk("IEND", "")},
+      {"png_header_alone", png_signature + good},
+      {"png_header_too_short", png_signature + png_chunk("IHDR", "1234")},
+      {"png_second_header", png_signature + good + good + png_chunk("IDAT", deflated(pixels)) + png_chunk("IEND", "")},
+      {"png_without_pixels", png_signature + good + png_chunk("IEND", "")},
+      {"png_width_zero", whole(png_header(0, 2), pixels)},
+      {"png_height_zero", whole(png_header(2, 0), pixels)},
+      {"png_width_of_2_31", whole(png_header(0x80000000u, 2), pixels)},
+      {"png_width_of_2_32", whole(png_header(0xffffffffu, 1), pixels)},
+      {"png_wider_than_any_photo", whole(png_header(100000, 1), pixels)},
+      {"png_larger_than_memory", whole(png_header(0x7fffffff, 0x7fffffff), pixels)},
+      {"png_larger_than_its_pixels", whole(png_header(8192, 8192), pixels)},
+      {"png_of_fewer_pixels_than_declared", whole(png_header(2, 3), pixels)},
+      {"png_depth_zero", whole(png_header(2, 2, 0), pixels)},
+      {"png_depth_three", whole(png_header(2, 2, 3), pixels)},
+      {"png_colour_type_five", whole(png_header(2, 2, 8, 5), pixels)},
+      {"png_colour_type_255", whole(png_header(2, 2, 8, 255), pixels)},
+      {"png_unknown_packing", whole(png_header(2, 2, 8, 0, 1), pixels)},
+      {"png_unknown_filters", whole(png_header(2, 2, 8, 0, 0, 1), pixels)},
+      {"png_unknown_interlacing", whole(png_header(2, 2, 8, 0, 0, 0, 2), pixels)},
       {"png_row_of_an_unknown_filter", whole(good, patched(pixels, 3, '\5'))},
-      {"png_palette_is_missing", whole(header(2, 2, 8, 3), pixels)},
+      {"png_palette_is_missing", whole(png_header(2, 2, 8, 3), pixels)},
       {"png_palette_of_two_bytes",
-       signature + header(2, 2, 8, 3) + chunk("PLTE", "ab") + chunk("IDAT", deflated(pixels))},
-      {"png_palette_too_long",
-       signature + header(2, 2, 8, 3) + chunk("PLTE", std::string(771, 'a')) + chunk("IDAT", deflated(pixels))},
-      {"png_pixels_are_not_packed", signature + good + chunk("IDAT", pixels) + chunk("IEND", "")},
-      {"png_packed_pixels_are_damaged",
-       signature + good + chunk("IDAT", deflated(pixels).substr(0, 4) + "\xff\xff\xff") + chunk("IEND", "")},
-      {"png_chunk_longer_than_the_file", signature + good + big_endian(0x7fffffff) + "IDAT" + deflated(pixels)},
-      {"png_chunk_of_2_32_bytes", signature + good + big_endian(0xffffffffu) + "IDAT" + deflated(pixels)},
-      {"png_unknown_critical_chunk", signature + good + chunk("ABCD", "") + chunk("IDAT", deflated(pixels))},
-      {"png_without_an_end", signature + good + chunk("IDAT", deflated(pixels))},
+       png_signature + png_header(2, 2, 8, 3) + png_chunk("PLTE", "ab") + png_chunk("IDAT", deflated(pixels))},
+      {"png_palette_too_long", png_signature + png_header(2, 2, 8, 3) + png_chunk("PLTE", std::string(771, 'a')) +
+                                   png_chunk("IDAT", deflated(pixels))},
+      {"png_pixels_are_not_packed", png_signature + good + png_chunk("IDAT", pixels) + png_chunk("IEND", "")},
+      {"png_packed_pixels_are_damaged", png_signature + good +
+                                            png_chunk("IDAT", deflated(pixels).substr(0, 4) + "\xff\xff\xff") +
+                                            png_chunk("IEND", "")},
+      {"png_chunk_longer_than_the_file", png_signature + good + big_endian(0x7fffffff) + "IDAT" + deflated(pixels)},
+      {"png_chunk_of_2_32_bytes", png_signature + good + big_endian(0xffffffffu) + "IDAT" + deflated(pixels)},
+      {"png_unknown_critical_chunk",
+       png_signature + good + png_chunk("ABCD", "") + png_chunk("IDAT", deflated(pixels))},
+      {"png_without_an_end", png_signature + good + png_chunk("IDAT", deflated(pixels))},
       {"jpeg_start_alone", "\xff\xd8\xff"},
       {"jpeg_start_and_end", "\xff\xd8\xff\xd9"},
       {"jpeg_without_its_end", ramp.substr(0, ramp.size() - 2)},
@@ -141,6 +140,33 @@ std::vector<Bad> bad_pictures() {
        std::string("\xff\xff\xd8\xff\xc4\x00\x13\x00", 8) + std::string(16, '\xff')},
       {"jpeg_huffman_table_cut_off_by_its_segment",
        std::string("\xff\xd8\xff\xc4\x00\x04\x00\xff", 8) + std::string(15, '\xff') + ramp.substr(2)},
+      {"jpeg_that_declares_more_than_it_holds",
+       patched(patched(patched(patched(ramp, frame + 5, '\x1f'), frame + 6, '\x40'), frame + 7, '\x1f'), frame + 8,
+               '\x40')},
+      {"jpeg_that_holds_more_than_it_declares", patched(ramp, frame + 6, '\x08')},
+      {"jpeg_of_a_thousand_scans", with_scans(jpeg("ramp_progressive.jpg"), 1000)},
+      {"png_of_another_adler_checksum",
+       png_signature + good + png_chunk("IDAT", patched(deflated(pixels), deflated(pixels).size() - 1, 'x')) +
+           png_chunk("IEND", "")},
+      {"png_of_more_rows_than_declared", whole(good, rows(3, 2))},
+      {"png_index_beyond_its_palette", png_signature + png_header(2, 2, 8, 3) + png_chunk("PLTE", "abcdef") +
+                                           png_chunk("IDAT", deflated(patched(pixels, 4, '\2'))) +
+                                           png_chunk("IEND", "")},
+      {"bmp_cut", bmp(8, 8, 24, std::string(191, 'x'))},
+      {"bmp_cut_in_its_palette", bmp(8, 8, 8, "", 256).substr(0, 500)},
+      {"bmp_index_beyond_its_palette", bmp(4, 1, 8, std::string("\1\2\3\4"), 4)},
+      {"bmp_of_too_many_colours", bmp(8, 1, 1, std::string(4, '\0'), 1000)},
+      {"bmp_palette_over_its_pixels", patched(bmp(4, 1, 8, std::string(4, '\0'), 4), 10, '\x37')},
+      {"bmp_pixels_behind_its_end", patched(bmp(4, 1, 24, std::string(12, '\0')), 13, '\x7f')},
+      {"bmp_width_zero", bmp(0, 1, 24, "")},
+      {"bmp_width_negative", bmp(-4, 1, 24, std::string(12, '\0'))},
+      {"bmp_height_zero", bmp(1, 0, 24, "")},
+      {"bmp_height_of_minus_2_31", bmp(1, INT32_MIN, 24, "")},
+      {"bmp_larger_than_memory", bmp(INT32_MAX, INT32_MAX, 32, "")},
+      {"bmp_of_3_bits", bmp(4, 1, 3, std::string(12, '\0'))},
+      {"bmp_that_is_compressed", bmp(4, 1, 8, std::string(4, '\0'), 4, 1)},
+      {"bmp_without_masks", bmp(4, 1, 32, std::string(16, '\0'), 0, 3)},
+      {"pgm_value_above_its_largest", "P5 1 1 100\nx"},
       {"pgm_of_16_bits", "P5 1 1 65535\nxx"},
       {"bmp_signature_alone", "BM"},
       {"bmp_of_zeros", "BM" + std::string(100, '\0')},
@@ -174,7 +200,7 @@ TEST(HostilePictures, TheProgramSaysWhatTheReaderSaysOfThem) {
 }
 
 TEST(HostilePictures, TheGoodOnesBesideThemAreRead) {
-  EXPECT_EQ(decode_image(bytes_of(whole(header(2, 2), rows(2, 2))), 1, "f").pixels, Bytes(4, 0x40));
+  EXPECT_EQ(decode_image(bytes_of(whole(png_header(2, 2), rows(2, 2))), 1, "f").pixels, Bytes(4, 0x40));
   for (const char* name : {"ramp.jpg", "ramp_progressive.jpg"}) {
     const Image image = decode_image(bytes_of(jpeg(name)), 1, name);
     ASSERT_EQ(image.pixels.size(), 256u);
@@ -183,9 +209,18 @@ TEST(HostilePictures, TheGoodOnesBesideThemAreRead) {
 }
 
 TEST(HostilePictures, EveryTruncatedPngIsRefused) {
-  const std::string content = whole(header(2, 2), rows(2, 2));
-  // The last four bytes are the check sum of the end, which is there without them.
-  for (std::size_t size = 0; size + 4 < content.size(); ++size) EXPECT_NE(refusal(content.substr(0, size)), "") << size;
+  const std::string content = whole(png_header(2, 2), rows(2, 2));
+  for (std::size_t size = 0; size < content.size(); ++size) EXPECT_NE(refusal(content.substr(0, size)), "") << size;
+}
+
+TEST(HostilePictures, EveryFlippedBitOfAPngIsRefused) {
+  const std::string content = whole(png_header(2, 2), rows(2, 2));
+  for (std::size_t at = 0; at < content.size(); ++at)
+    for (int bit = 0; bit < 8; ++bit) {
+      std::string changed = content;
+      changed[at] = static_cast<char>(changed[at] ^ 1 << bit);
+      EXPECT_NE(refusal(changed), "") << at << " " << bit;
+    }
 }
 
 TEST(HostilePictures, EveryTruncatedJpegIsRefused) {
@@ -197,8 +232,28 @@ TEST(HostilePictures, EveryTruncatedJpegIsRefused) {
   }
 }
 
+TEST(HostilePictures, EveryJpegCutWithinAScanIsRefusedThoughItEndsAsOneShould) {
+  for (const char* name : {"ramp.jpg", "ramp_progressive.jpg"}) {
+    const std::string content = jpeg(name);
+    ASSERT_EQ(refusal(content), "");
+    // The last byte of a scan can hold nothing but filling bits.
+    for (std::size_t size = content.find("\xff\xda"); size < content.size() - 3; ++size)
+      EXPECT_NE(refusal(content.substr(0, size) + "\xff\xd9"), "") << name << " " << size;
+  }
+}
+
+TEST(HostilePictures, EveryTruncatedBmpAndPgmIsRefused) {
+  for (const std::string& content :
+       {bmp(3, 2, 24, std::string(24, 'x')), bmp(5, 2, 4, std::string(8, '\1'), 2), std::string("P5 2 2 255\nabcd")}) {
+    ASSERT_EQ(refusal(content), "");
+    for (std::size_t size = 0; size < content.size(); ++size)
+      EXPECT_NE(refusal(content.substr(0, size)), "") << content.substr(0, 2) << " " << size;
+  }
+}
+
 TEST(HostilePictures, ChangedBytesNeverGiveAPictureOfAnotherLengthThanItsSize) {
-  for (const std::string& content : {whole(header(2, 2), rows(2, 2)), jpeg("ramp.jpg"), jpeg("ramp_progressive.jpg")})
+  for (const std::string& content :
+       {whole(png_header(2, 2), rows(2, 2)), jpeg("ramp.jpg"), jpeg("ramp_progressive.jpg")})
     for (std::size_t at = 0; at < content.size(); ++at)
       for (const int change : {0x01, 0x80, 0xff}) {
         std::string changed = content;

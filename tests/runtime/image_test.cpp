@@ -5,7 +5,9 @@
 #include "runtime/digits.hpp"
 #include "runtime/predictions.hpp"
 #include "runtime/report.hpp"
+#include "runtime/safetensors.hpp"
 #include "tests/runtime/helpers.hpp"
+#include "tests/runtime/png_file.hpp"
 
 namespace tessera::runtime {
 namespace {
@@ -23,6 +25,43 @@ TEST(Image, ColoursStayInTheirChannels) {
   std::fill(planes.begin() + 4, planes.begin() + 8, std::uint8_t{200});
   const Image image = decode_image(encode_png(planes, 3, 2, 2), 3, "x");
   EXPECT_EQ(image.pixels, planes);
+}
+
+TEST(Image, EveryFormatIsDecodedToPillowsBytes) {
+  const Safetensors file = read_safetensors(std::string(paths::golden) + "/pictures/decoded.safetensors");
+  const auto bytes = [&](const std::string& name) {
+    const std::vector<std::int64_t> values = file.at(name).integers();
+    return Bytes(values.begin(), values.end());
+  };
+  int cases = 0;
+  for (const auto& [key, content] : file.tensors) {
+    if (!key.ends_with("/file")) continue;
+    ++cases;
+    const std::string name = key.substr(0, key.size() - 5);
+    for (const auto& [colours, channels] : {std::pair{"/rgb", 3}, {"/grey", 1}}) {
+      const Image image = decode_image(bytes(key), channels, name);
+      EXPECT_EQ((Shape{image.channels, image.height, image.width}), file.at(name + colours).shape) << name;
+      EXPECT_TRUE(image.pixels == bytes(name + colours)) << name << colours;
+    }
+  }
+  EXPECT_EQ(cases, 31);
+}
+
+TEST(Image, InterlacedPngIsDecodedToTheSamePixels) {
+  // 3 x 3 at depth 8: the pixels of each of Adam7's passes that has any.
+  const std::string passes = std::string("\0\1", 2) + std::string("\0\3", 2) + std::string("\0\7\11", 3) +
+                             std::string("\0\2", 2) + std::string("\0\10", 2) + std::string("\0\4\5\6", 4);
+  EXPECT_EQ(decode_image(bytes_of(png_file(3, 3, 0, 1, passes)), 1, "x").pixels, (Bytes{1, 2, 3, 4, 5, 6, 7, 8, 9}));
+}
+
+TEST(Image, WhatIsTransparentBecomesWhite) {
+  // Grey and opacity, and a grey that a tRNS chunk calls transparent.
+  const std::string opaque = std::string("\0\100\377\100\0\100\200", 7);
+  EXPECT_EQ(decode_image(bytes_of(png_file(3, 1, 4, 0, opaque)), 1, "x").pixels, (Bytes{64, 255, 159}));
+  const std::string grey = std::string("\0\100\101", 3);
+  EXPECT_EQ(
+      decode_image(bytes_of(png_file(2, 1, 0, 0, grey, png_chunk("tRNS", std::string("\0\101", 2)))), 1, "x").pixels,
+      (Bytes{64, 255}));
 }
 
 TEST(Image, PgmIsDecoded) {

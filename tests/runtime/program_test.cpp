@@ -271,6 +271,29 @@ TEST_F(Program, CommandThatFailsMovesNoCheckpoint) {
   }
 }
 
+TEST_F(Program, WhatIsWrittenTakesTheCheckpointsPlaceOfNoRun) {
+  ASSERT_EQ(train().code, 0);
+  const std::string checkpoint = out() + "/checkpoint.safetensors", weights = (folder / "weights.safetensors").string();
+  ASSERT_EQ(sample({"export", "--out", out(), "-o", weights}).code, 0);
+  const std::string trained = slurp(checkpoint), exported = slurp(weights);
+  const std::string run = ": it is the checkpoint of a training run, which would be lost\n";
+  for (const auto& [arguments, sentence] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{"export", "--out", out(), "-o", checkpoint}, checkpoint + run},
+           {{"export", "--checkpoint", weights, "-o", checkpoint}, checkpoint + run},
+           {{"eval", "--out", out(), "--confusion", checkpoint}, checkpoint + run},
+           {{"eval", "--out", out(), "--confusion", weights},
+            weights + ": it is a safetensors file, whose parameters would be lost\n"},
+           {{"export", "--checkpoint", weights, "--dtype", "f16", "-o", weights},
+            weights + ": it is what the parameters are read from\n"}}) {
+    const Result result = sample(arguments);
+    EXPECT_EQ(result.code, 1);
+    EXPECT_EQ(result.err, "sample: cannot write " + sentence);
+    EXPECT_TRUE(slurp(checkpoint) == trained && slurp(weights) == exported) << result.err;
+  }
+  EXPECT_EQ(sample({"export", "--out", out(), "--dtype", "f16", "-o", weights}).code, 0);
+  EXPECT_NE(slurp(weights), exported);
+}
+
 TEST_F(Program, ExportsToOneFileAtOnceLeaveOneOfThemWhole) {
   ASSERT_EQ(train().code, 0);
   const std::string file = (folder / "weights").string();

@@ -7,6 +7,7 @@
 
 #include "runtime/digits.hpp"
 #include "runtime/divergence.hpp"
+#include "runtime/image.hpp"
 #include "runtime/safetensors.hpp"
 #include "tests/runtime/helpers.hpp"
 #include "tests/runtime/sample_table.hpp"
@@ -46,6 +47,24 @@ class SessionTest : public testing::Test {
       run.end_epoch();
     }
     return run.finish();
+  }
+  /// Leaves behind what a run leaves that is killed before it saves.
+  void kill_before_the_first_checkpoint() {
+    const std::string start = options.out / "start.safetensors";
+    std::string content;
+    {
+      const Session run(model, recipe, options);
+      content = slurp(start);
+    }
+    EXPECT_FALSE(std::filesystem::exists(start));
+    spill(start, content);
+  }
+  /// Changes a field of the checkpoint, or removes it.
+  void change(const std::string& key, const std::optional<std::string>& value) {
+    Safetensors content = read_safetensors(checkpoint());
+    content.metadata.erase(key);
+    if (value) content.metadata[key] = *value;
+    write_safetensors(checkpoint(), content);
   }
   std::string checkpoint() { return (options.out / "checkpoint.safetensors").string(); }
 
@@ -178,11 +197,168 @@ TEST_F(SessionTest, ResumingWithOtherOptionsIsRefused) {
 
 TEST_F(SessionTest, ResumingWithOtherImagesIsRefused) {
   train();
-  Safetensors content = read_safetensors(checkpoint());
-  content.metadata["fingerprint"] = "1";
-  write_safetensors(checkpoint(), content);
+  const std::string sound = slurp(checkpoint());
   options.resume = true;
-  EXPECT_CONTAINS(sentence([&] { train(); }), "are not those that the run");
+  for (const auto& [key, which] : {std::pair{"fingerprint", "training"}, {"test_fingerprint", "test"}}) {
+    spill(checkpoint(), sound);
+    change(key, "1");
+    EXPECT_EQ(sentence([&] { train(); }),
+              text("the ", which, " images (built-in digits) are not those that the run in ", options.out.string(),
+                   " was started with"));
+  }
+}
+
+TEST_F(SessionTest, RunThatWasKilledBeforeItSavedIsStartedOnceMoreAndNoOther) {
+  options.seed = 5;
+  options.batch = 30;
+  train();
+  const std::string whole = slurp(checkpoint());
+  // Once where there is nothing else, and once beside the checkpoint of another run, which is kept.
+  for (const bool beside : {false, true}) {
+    options = {};
+    options.out = folder / (beside ? "beside" : "alone");
+    options.digits = 120;
+    std::string before;
+    if (beside) {
+      train();
+      before = slurp(checkpoint());
+    }
+    options.seed = 5;
+    options.batch = 30;
+    kill_before_the_first_checkpoint();
+    options = {};
+    options.out = folder / (beside ? "beside" : "alone");
+    options.resume = true;
+    options.seed = 6;
+    EXPECT_CONTAINS(sentence([&] { train(); }), "was started with --seed 5");
+    options.seed.reset();
+    EXPECT_EQ(train(), 0);
+    EXPECT_TRUE(slurp(checkpoint()) == whole) << beside;
+    EXPECT_FALSE(std::filesystem::exists(options.out / "start.safetensors"));
+    if (beside) {
+      EXPECT_TRUE(slurp(options.out / "checkpoint.previous.safetensors") == before);
+    }
+    EXPECT_EQ(train(), 0);  // from now on from the checkpoint
+    EXPECT_TRUE(slurp(checkpoint()) == whole);
+  }
+}
+
+TEST_F(SessionTest, RunThatSavedGoesOnFromItsCheckpointThoughItsStartIsStillThere) {
+  train();
+  const std::string whole = slurp(checkpoint());
+  kill_before_the_first_checkpoint();
+  options.resume = true;
+  const Session run(model, recipe, options);
+  EXPECT_EQ(run.step(), 13);
+  EXPECT_TRUE(slurp(checkpoint()) == whole);
+}
+
+TEST_F(SessionTest, DamagedStartIsOneSentence) {
+  kill_before_the_first_checkpoint();
+  const std::filesystem::path start = options.out / "start.safetensors";
+  options.resume = true;
+  const Safetensors sound = read_safetensors(start);
+  for (const auto& [key, value] : {std::pair{"seed", "-1"}, {"step", "3"}, {"format", "tessera checkpoint 1"}}) {
+    Safetensors content = sound;
+    content.metadata[key] = value;
+    write_safetensors(start, content);
+    EXPECT_TRUE(sentence([&] { train(); }).starts_with(start.string())) << key;
+  }
+}
+
+TEST_F(SessionTest, AnotherInstructionSetIsRefusedUnlessItIsAskedFor) {
+  train();
+  options.resume = true;
+  change("kernels", "avx2");
+  EXPECT_EQ(sentence([&] { train(); }),
+            "the run in " + options.out.string() +
+                " was trained with kernels for avx2, those for scalar give other last bits: --isa-change goes on with "
+                "them, TESSERA_ISA=avx2 with the same where this machine has it");
+  options.isa_change = true;
+  EXPECT_EQ(train(), 0);
+  options.isa_change = false;
+  EXPECT_EQ(train(), 0);  // it is a run of these kernels now
+  for (const std::optional<std::string>& other : {std::optional<std::string>("cuda"), std::optional<std::string>()}) {
+    change("kernels", other);  // a device is chosen on the command line; checkpoints of 0.1 do not say
+    EXPECT_EQ(train(), 0);
+  }
+}
+
+TEST_F(SessionTest, ParametersToStartFromAreNotIgnoredInSilence) {
+  train();
+  const std::filesystem::path weights = folder / "weights";
+  std::filesystem::copy_file(checkpoint(), weights);
+  options.resume = true;
+  options.init = weights;
+  EXPECT_EQ(sentence([&] { train(); }), "the run in " + options.out.string() +
+                                            " was started with --init (none), it cannot go on with --init " +
+                                            weights.string());
+  change("init", {});
+  EXPECT_CONTAINS(sentence([&] { train(); }), "goes on with its own parameters: --init is for a run that starts");
+  options.out = folder / "second";
+  options.resume = false;
+  options.skip = {"head.bias"};
+  EXPECT_EQ(train(), 0);
+  const std::string whole = slurp(checkpoint());
+  options.resume = true;
+  EXPECT_EQ(train(), 0);
+  options.skip = {"head.*"};
+  EXPECT_CONTAINS(sentence([&] { train(); }), "was started with another --skip");
+  // As it began, where it has not saved.
+  options.out = folder / "third";
+  options.resume = false;
+  options.skip = {"head.bias"};
+  kill_before_the_first_checkpoint();
+  options.init.clear();
+  options.skip.clear();
+  options.resume = true;
+  EXPECT_EQ(train(), 0);
+  EXPECT_TRUE(slurp(checkpoint()) == whole);
+}
+
+TEST_F(SessionTest, LinkToNothingIsNotReplaced) {
+  std::filesystem::create_directories(options.out);
+  std::filesystem::create_symlink("/nowhere/checkpoint", checkpoint());
+  for (const bool resume : {false, true}) {
+    options.resume = resume;
+    EXPECT_EQ(sentence([&] { train(); }),
+              "cannot write " + checkpoint() + ": it is a link to a file that is not there");
+    EXPECT_TRUE(std::filesystem::is_symlink(checkpoint()));
+  }
+}
+
+TEST_F(SessionTest, ImagesThatHaveMovedAreFoundByTheirNewFolderAlone) {
+  const std::filesystem::path old = folder / "old", moved = folder / "moved";
+  for (const char* split : {"train", "test"})
+    for (const char* name : {"a", "b"}) {
+      const std::filesystem::path to = old / split / name;
+      std::filesystem::create_directories(to);
+      for (int i = 0; i < 3; ++i) {
+        const Bytes png = encode_png(Bytes(784, static_cast<std::uint8_t>(40 * i + *name)), 1, 28, 28);
+        spill(to / text(i, ".png"), std::string(png.begin(), png.end()));
+      }
+    }
+  options.digits.reset();
+  options.data = old;
+  train();
+  std::filesystem::rename(old, moved);
+  options.resume = true;
+  options.data.reset();
+  EXPECT_EQ(sentence([&] { train(); }), "the images of the run in " + options.out.string() + " are no longer in " +
+                                            old.string() + ": --data says where they are now");
+  options.data = moved;
+  EXPECT_EQ(train(), 0);
+  options.data.reset();
+  EXPECT_EQ(train(), 0);  // the run knows it now
+  // The class of a test image, which training never sees.
+  std::filesystem::rename(moved / "test/a/0.png", moved / "test/b/9.png");
+  EXPECT_CONTAINS(sentence([&] { train(); }), "the test images (the image folder ");
+}
+
+TEST_F(SessionTest, FolderThatACheckpointCannotNameIsRefusedBeforeTraining) {
+  options.data = folder / "\xe9t\xe9";
+  EXPECT_CONTAINS(sentence([&] { train(); }), " cannot be kept in a checkpoint, whose texts are UTF-8: ");
+  EXPECT_TRUE(std::filesystem::is_empty(options.out));
 }
 
 TEST_F(SessionTest, PlaceThatNoRunOverTheseImagesReachesIsRefused) {
