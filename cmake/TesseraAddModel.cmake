@@ -1,5 +1,5 @@
-# tessera_add_model(<name> DECLARATION <header> MODEL <class> [ISA scalar avx2 avx512 avx512_bf16 avx512_vnni amx neon] [CUDA 80 90a]
-#   [PRECISION bf16|int8] [TILES table] [TRAIN])
+# tessera_add_model(<name> DECLARATION <header> MODEL <class> [ISA scalar avx2 ...] [CUDA 80 90a] [PRECISION bf16|int8]
+#   [TILES table] [TRAIN])
 # tessera_add_model(<name> GENERATOR <target> MODEL <class> ...)
 #
 # From a declared model to a library. Targets:
@@ -16,8 +16,9 @@
 # codegen::generator_main(models, argc, argv) (codegen/driver.hpp): a project with many models compiles them faster so.
 #
 # DECLARATION is relative to the calling CMakeLists.txt (whose folder is an include folder of the declaration).
-# MODEL is the fully qualified class. ISA are the instruction sets to emit, chosen by CPUID when the program runs (neon: on
-# 64-bit Arm, always); scalar is the portable one that is always needed. PRECISION is what the factors of matrix products are
+# MODEL is the fully qualified class. ISA are the instruction sets to emit, names of codegen/isas.def in any order; without it,
+# those that the table has by default for the precision. Of those that run on a machine, which CPUID says, a program takes the last
+# one in the table (neon: on 64-bit Arm, always); scalar is the portable one that is always needed. PRECISION is what the factors of matrix products are
 # rounded to: fp32 (default), bf16, or int8 (of products with a parameter, where nothing is trained); parameters, gradients
 # and optimiser state are of single precision in all. TILES is a table of tiles of matrix products that bench/tune.py has
 # measured for the machine that it is for, in the place of the generator's own (codegen/plan/tiles.txt). The emitted files lie in ${CMAKE_BINARY_DIR}/generated/<name>. Where TESSERA_EMITTED_FROM
@@ -49,6 +50,56 @@ function(_tessera_declaration_options result id version)
   set(${result} ${options} PARENT_SCOPE)
 endfunction()
 
+# The table of the instruction sets: beside this file where it is installed.
+set(isas ${CMAKE_CURRENT_LIST_DIR}/isas.def)
+if(NOT EXISTS ${isas})
+  cmake_path(SET isas NORMALIZE ${CMAKE_CURRENT_LIST_DIR}/../codegen/isas.def)
+endif()
+set_property(GLOBAL PROPERTY TESSERA_ISAS ${isas})
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${isas})
+
+# _tessera_isas(VARIABLE SAYS PRECISION isa...): the instruction sets asked for, once it is sure that the generator takes them;
+# without any, those that are emitted by default for the precision. SAYS begins what is said of others.
+function(_tessera_isas variable says precision)
+  get_property(file GLOBAL PROPERTY TESSERA_ISAS)
+  file(STRINGS ${file} rows REGEX "\\.name = ")
+  set(all)
+  set(defaults)
+  foreach(row IN LISTS rows)
+    if(NOT row MATCHES [[^{\.name = "([a-z0-9_]+)", \.precisions = {([a-z0-9, ]+)}, \.by_default = (true|false),$]])
+      message(FATAL_ERROR "${file} has a row that is not written as the others are: ${row}")
+    endif()
+    set(isa ${CMAKE_MATCH_1})
+    set(by_default ${CMAKE_MATCH_3})
+    list(APPEND all ${isa})
+    string(REPLACE ", " ";" precisions_of_${isa} ${CMAKE_MATCH_2})
+    if(by_default AND precision IN_LIST precisions_of_${isa})
+      list(APPEND defaults ${isa})
+    endif()
+  endforeach()
+  if(NOT ARGN)
+    set(${variable} ${defaults} PARENT_SCOPE)
+    return()
+  endif()
+  list(JOIN all ", " known)
+  set(seen)
+  foreach(isa IN LISTS ARGN)
+    if(NOT isa IN_LIST all)
+      message(FATAL_ERROR "${says}: there is no instruction set ${isa}: choose from ${known}")
+    elseif(isa IN_LIST seen)
+      message(FATAL_ERROR "${says}: ISA names ${isa} twice")
+    elseif(NOT precision IN_LIST precisions_of_${isa})
+      list(JOIN precisions_of_${isa} " or " fitting)
+      message(FATAL_ERROR "${says}: ISA ${isa} needs PRECISION ${fitting}")
+    endif()
+    list(APPEND seen ${isa})
+  endforeach()
+  if(NOT "scalar" IN_LIST ARGN)
+    message(FATAL_ERROR "${says}: ISA must hold scalar, which every machine can run")
+  endif()
+  set(${variable} ${ARGN} PARENT_SCOPE)
+endfunction()
+
 function(tessera_add_model name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "TRAIN" "DECLARATION;GENERATOR;MODEL;PRECISION;TILES" "ISA;CUDA")
   if(arg_UNPARSED_ARGUMENTS)
@@ -63,17 +114,7 @@ function(tessera_add_model name)
   if(NOT arg_PRECISION)
     set(arg_PRECISION fp32)
   endif()
-  if(NOT arg_ISA)
-    set(arg_ISA scalar avx2 avx512)
-    if(arg_PRECISION STREQUAL "bf16")
-      list(APPEND arg_ISA avx512_bf16 amx)
-    elseif(arg_PRECISION STREQUAL "int8")
-      list(APPEND arg_ISA avx512_vnni amx)
-    endif()
-  endif()
-  if(NOT "scalar" IN_LIST arg_ISA)
-    message(FATAL_ERROR "tessera_add_model(${name}): ISA must hold scalar, which every machine can run")
-  endif()
+  _tessera_isas(arg_ISA "tessera_add_model(${name})" ${arg_PRECISION} ${arg_ISA})
 
   set(generator ${name}_generator)
   set(which)

@@ -10,6 +10,8 @@
 #include <range/v3/algorithm/any_of.hpp>
 #include <range/v3/algorithm/contains.hpp>
 #include <range/v3/algorithm/find.hpp>
+#include <range/v3/algorithm/find_if.hpp>
+#include <range/v3/view/transform.hpp>
 #include <sstream>
 
 #include "codegen/cpu/file.hpp"
@@ -104,6 +106,10 @@ Plan plan_program(const graph::Graph& primitive, const std::string& name, const 
   return plan;
 }
 
+std::vector<Target> targets_of(const GeneratorOptions& options) {
+  return options.isas.empty() ? targets_of(options.precision) : targets_named(options.isas, options.precision);
+}
+
 /// Whether the declaration says what training makes small. Without it there is a forward pass alone.
 bool has_loss(const graph::Graph& declared) {
   return ranges::contains(declared.outputs, graph::Output::Kind::loss, &graph::Output::kind);
@@ -143,7 +149,7 @@ Planned plan_model(const graph::Graph& traced, const GeneratorOptions& options) 
   m.real = options.real;
   m.hash = hash_declaration(declared);
   m.forward = declared;
-  m.targets = options.targets;
+  m.targets = targets_of(options);
   use_tiles(options.tiles_of_cpu ? *options.tiles_of_cpu : embedded("plan/tiles.txt"), m.targets);
   const bool trains = has_loss(declared);
   const graph::Graph evaluated =
@@ -186,13 +192,6 @@ Planned plan_model(const graph::Graph& traced, const GeneratorOptions& options) 
 std::string summarize(const graph::Graph& traced) {
   const bool is_model = ranges::contains(traced.nodes, "images", &graph::Node::name);
   return is_model ? summary(plan_model(traced, {}).files) : shape_table(canonical_order(traced));
-}
-
-std::vector<Target> targets_of(Precision precision) {
-  std::vector<Target> all = cpu_targets;
-  if (precision == Precision::bf16) all.insert(all.end(), bf16_targets.begin(), bf16_targets.end());
-  if (precision == Precision::int8) all.insert(all.end(), int8_targets.begin(), int8_targets.end());
-  return all;
 }
 
 namespace {
@@ -248,16 +247,32 @@ std::map<std::string, std::string> generate(const graph::Graph& traced, const Ge
 
 namespace {
 
-const std::map<std::string, Precision> precisions{
-    {"bf16", Precision::bf16}, {"fp32", Precision::fp32}, {"int8", Precision::int8}};
+/// "scalar, avx2, avx512_bf16 (bf16)": the table, in lines of --help.
+std::string isas_of_help() {
+  std::string text;
+  std::size_t column = 17;
+  for (const Isa& isa : isas) {
+    std::string word(isa.name);
+    if (isa.precisions.size() < precisions.size())
+      word += fmt::format(
+          " ({})", fmt::join(isa.precisions | ranges::views::transform([](Precision p) { return name_of(p); }), ", "));
+    if (!isa.by_default) word += fmt::format(" ({}, not by default)", name_of(isa.family));
+    if (&isa != std::end(isas) - 1) word += ",";
+    const bool fits = column + 1 + word.size() <= 120;
+    if (!text.empty()) text += fits ? " " : "\n" + std::string(17, ' ');
+    column = (fits ? column + 1 : 17) + word.size();
+    text += word;
+  }
+  return text;
+}
 
 constexpr const char* usage = R"(Usage: {0} --out DIR [options]
 
 Writes the sources of {1}: C header, kernels for each instruction set, program.
 
   --out DIR      folder to write to, made when it is missing
-  --isa LIST     instruction sets, comma separated: scalar (must be there), avx2, avx512 and, for products of bf16,
-                 avx512_bf16, amx, for those of int8 avx512_vnni, amx (default: all of these); neon (64-bit Arm)
+  --isa LIST     instruction sets, comma separated, in any order; {2} must be there (default: all that fit --precision)
+                 {3}
   --train        write the program as well, with the training loop where the declaration has a loss
   --tiles FILE   tiles of matrix products, measured by bench/tune.py, in the place of the table that is built in
   --cuda         write the kernels for CUDA as well, and with --train what the program needs to use them
@@ -288,7 +303,6 @@ int generator_main(const graph::Graph& declared, int argc, char** argv) {
     GeneratorOptions options;
     std::string out, architecture;
     std::int64_t batch = 0;
-    bool chosen = false;  // instruction sets
     for (int i = 1; i < argc; ++i) {
       const std::string option = argv[i];
       auto value = [&]() -> std::string {
@@ -296,7 +310,7 @@ int generator_main(const graph::Graph& declared, int argc, char** argv) {
         return argv[++i];
       };
       if (option == "--help") {
-        fmt::print(usage, argv[0], declared.name);
+        fmt::print(usage, argv[0], declared.name, isas[0].name, isas_of_help());
         return 0;
       } else if (option == "--out") {
         out = value();
@@ -337,42 +351,18 @@ int generator_main(const graph::Graph& declared, int argc, char** argv) {
           throw Error(fmt::format("--real is float or double, not {}", options.real));
       } else if (option == "--precision") {
         const std::string precision = value();
-        if (!precisions.contains(precision))
-          throw Error(fmt::format("--precision is fp32, bf16 or int8, not {}", precision));
-        options.precision = precisions.at(precision);
+        const auto at = ranges::find_if(precisions, [&](Precision p) { return name_of(p) == precision; });
+        if (at == precisions.end()) throw Error(fmt::format("--precision is fp32, bf16 or int8, not {}", precision));
+        options.precision = *at;
       } else if (option == "--isa") {
-        options.targets.clear();
-        chosen = true;
-        std::stringstream list(value());
-        for (std::string isa; std::getline(list, isa, ',');) {
-          std::vector<Target> known{neon_target};
-          for (const auto& [precision, value] : precisions)
-            for (const Target& target : targets_of(value)) known.push_back(target);
-          const auto at = ranges::find(known, isa, &Target::name);
-          if (at == known.end())
-            throw Error(
-                fmt::format("there is no instruction set {}: choose from scalar, avx2, avx512, avx512_bf16, "
-                            "avx512_vnni, amx, neon",
-                            isa));
-          options.targets.push_back(*at);
-        }
-        if (options.targets.empty() || options.targets.front().name != "scalar")
-          throw Error("--isa must begin with scalar, which every machine can run");
+        options.isas.clear();
+        std::stringstream list(value() + ",");
+        for (std::string isa; std::getline(list, isa, ',');) options.isas.push_back(isa);
       } else {
         throw Error(fmt::format("there is no option {}: see --help", option));
       }
     }
-    const auto has = [](Precision precision, const Target& target) {
-      return target.name == neon_target.name || ranges::contains(targets_of(precision), target.name, &Target::name);
-    };
-    if (!chosen) options.targets = targets_of(options.precision);
-    for (const Target& target : options.targets) {
-      std::vector<std::string> fitting;
-      for (const auto& [precision, value] : precisions)
-        if (has(value, target)) fitting.push_back(precision);
-      if (!has(options.precision, target))
-        throw Error(fmt::format("--isa {} needs --precision {}", target.name, fmt::join(fitting, " or ")));
-    }
+    const std::vector<Target> targets = targets_of(options);
     if (options.cuda && options.precision == Precision::int8)
       throw Error("--cuda works with --precision fp32 or bf16 only");
     if (!architecture.empty()) {
@@ -380,7 +370,7 @@ int generator_main(const graph::Graph& declared, int argc, char** argv) {
       return 0;
     }
     if (out.empty()) throw Error("--out DIR is missing: see --help");
-    if (options.real == "double" && ranges::any_of(options.targets, [](const Target& t) { return t.lanes > 1; }))
+    if (options.real == "double" && ranges::any_of(targets, [](const Target& t) { return t.lanes > 1; }))
       throw Error("--real double works with --isa scalar only");
     if (options.real == "double" && options.precision != Precision::fp32)
       throw Error("--precision bf16 and int8 work with --real float only");

@@ -17,8 +17,8 @@ namespace tessera::codegen {
 using Dump = std::function<void(const std::string& stage, const std::string& text)>;
 
 struct GeneratorOptions {
-  std::vector<Target> targets = cpu_targets;  ///< those of bf16_targets and int8_targets only with that precision
-  std::string real = "float";                 ///< "double": for tests, scalar only
+  std::vector<std::string> isas;  ///< names of isas.def in any order, scalar among them; none: those by default
+  std::string real = "float";     ///< "double": for tests, scalar only
   Precision precision = Precision::fp32;
   bool train = false;  ///< the program as well, with the training loop where there is a loss
   bool cuda = false;   ///< the kernels for CUDA as well
@@ -27,9 +27,6 @@ struct GeneratorOptions {
   cuda::Tiles tiles;  ///< of their matrix products, where others are wanted than those that the sizes suggest
   Dump dump;          ///< called with every stage, in order; empty: none is printed
 };
-
-/// The instruction sets that a model is emitted for unless others are asked for.
-std::vector<Target> targets_of(Precision precision);
 
 /// File name -> text. Throws Error with one sentence when the graph cannot be generated.
 std::map<std::string, std::string> generate(const graph::Graph& traced, const GeneratorOptions& options);

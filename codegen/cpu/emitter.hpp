@@ -148,7 +148,7 @@ class Emitter : Values {
   // Products of bf16 and int8 by tiles: tiles.cpp
   bool by_tiles() const { return codegen::by_tiles(kernel_, target_); }
   /// Whether a product's tile takes so long that what is read and written with its sums can be asked for meanwhile.
-  bool has_time() const { return !by_tiles() || target_.name != "amx"; }
+  bool has_time() const { return !by_tiles() || target_.matrix_unit != MatrixUnit::amx; }
   /// A factor in memory, as tiles are loaded from it.
   struct Factor {
     Access access;

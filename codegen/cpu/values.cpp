@@ -34,7 +34,7 @@ Values::Values(const Plan& plan, int kernel, const Target& target, int part)
     : plan_(plan),
       kernel_(part_of(plan.program.kernels, kernel, part)),
       target_(target),
-      schedule_(part_of(plan.schedules.at(target.name), kernel, part)),
+      schedule_(part_of(plan.schedules.at(std::string(target.name)), kernel, part)),
       vector_(schedule_.vector),
       place_(kernel_.axes.size()),
       operations_(kernel_.expressions.size()) {

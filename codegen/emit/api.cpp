@@ -6,7 +6,7 @@
 #include <map>
 #include <optional>
 #include <range/v3/algorithm/any_of.hpp>
-#include <range/v3/algorithm/find.hpp>
+#include <range/v3/algorithm/contains.hpp>
 
 #include "codegen/emit/entry.hpp"
 #include "codegen/emit/model.hpp"
@@ -88,29 +88,28 @@ constexpr Start starts[{1}_PARAMETERS] = {{
                      m.name, m.upper(), table, start, names);
 }
 
-bool has_amx(const ModelFiles& m) { return ranges::find(m.targets, "amx", &Target::name) != m.targets.end(); }
+bool uses_amx(const ModelFiles& m) { return ranges::contains(m.targets, MatrixUnit::amx, &Isa::matrix_unit); }
+
+/// What CPUID, and the system for AMX, has to say before a program uses this instruction set.
+std::string cpu_test(const Isa& isa) {
+  std::vector<std::string> tests;
+  for (const std::string_view feature : isa.cpu_features)
+    tests.push_back(fmt::format("__builtin_cpu_supports(\"{}\")", feature));
+  if (isa.matrix_unit == MatrixUnit::amx) tests.emplace_back("may_use_tiles()");
+  std::string all;
+  for (std::size_t i = 0; i < tests.size(); ++i)
+    all += (i == 0 ? "" : i % 2 ? " && " : " &&\n             ") + tests[i];
+  return all;
+}
 
 std::string isa_choice(const ModelFiles& m) {
   std::string names, supported, on_arm;
-  std::size_t widest = m.targets.size();
-  for (std::size_t i = 0; i < widest; ++i) {
-    const std::string& n = m.targets[i].name;
-    names += fmt::format("{}\"{}\"", i ? ", " : "", n);
-    const std::string avx512 =
-        "__builtin_cpu_supports(\"avx512f\") && __builtin_cpu_supports(\"avx512dq\") &&\n"
-        "             __builtin_cpu_supports(\"avx512bw\") && __builtin_cpu_supports(\"avx512vl\") &&\n"
-        "             __builtin_cpu_supports(\"avx2\") && __builtin_cpu_supports(\"fma\")";
-    std::string test;
-    if (n == "avx2") test = "__builtin_cpu_supports(\"avx2\") && __builtin_cpu_supports(\"fma\")";
-    if (n.starts_with("avx512") || n == "amx") test = avx512;
-    if (m.targets[i].tile_rows) test += " &&\n             __builtin_cpu_supports(\"avx512bf16\")";
-    if (n == "avx512_vnni") test += " &&\n             __builtin_cpu_supports(\"avx512vnni\")";
-    if (n == "amx")
-      test +=
-          " && __builtin_cpu_supports(\"amx-bf16\") &&\n             __builtin_cpu_supports(\"amx-int8\") && "
-          "may_use_tiles()";
-    if (!test.empty()) supported += fmt::format("    case {}:\n      return {};\n", i, test);
-    if (n == "neon") on_arm = fmt::format("#if defined(__aarch64__)\n  if (isa == {}) return true;\n#endif\n", i);
+  for (std::size_t i = 0; i < m.targets.size(); ++i) {
+    const Isa& isa = m.targets[i];
+    names += fmt::format("{}\"{}\"", i ? ", " : "", isa.name);
+    if (isa.family == Family::x86_64) supported += fmt::format("    case {}:\n      return {};\n", i, cpu_test(isa));
+    if (isa.family == Family::aarch64)
+      on_arm += fmt::format("#if defined(__aarch64__)\n  if (isa == {}) return true;\n#endif\n", i);
   }
   std::string body = supported.empty() ? on_arm + "  return isa == 0;\n"
                                        : on_arm + fmt::format(R"cpp(#if defined(__x86_64__)
@@ -125,7 +124,7 @@ std::string isa_choice(const ModelFiles& m) {
 #endif
 )cpp",
                                                               supported);
-  const std::string tiles = has_amx(m) ? R"cpp(
+  const std::string tiles = uses_amx(m) ? R"cpp(
 // Linux keeps AMX's tiles from processes that have not asked for them.
 [[maybe_unused]] bool may_use_tiles() {
 #if defined(__x86_64__) && defined(__linux__)
@@ -136,7 +135,7 @@ std::string isa_choice(const ModelFiles& m) {
 #endif
 }
 )cpp"
-                                       : "";
+                                        : "";
   return tiles + fmt::format(R"cpp(
 constexpr const char* isa_names[] = {{{}}};
 constexpr int isa_count = {};
@@ -156,7 +155,7 @@ int choose_isa() {{
   return 0;
 }}
 )cpp",
-                             names, widest, body);
+                             names, m.targets.size(), body);
 }
 
 /// What comes after a program: its function returns, or goes on.
@@ -170,15 +169,15 @@ std::string dispatch(const ModelFiles& m, const std::string& program, const std:
   std::string cases;
   std::string guard;  // the processor whose cases these are
   for (std::size_t i = 0; i < m.targets.size(); ++i) {
-    if (m.targets[i].name != "scalar" && guard != m.targets[i].processor) {
+    const Isa& isa = m.targets[i];
+    if (isa.family != Family::portable && guard != name_of(isa.family)) {
       if (!guard.empty()) cases += "#endif\n";
-      guard = m.targets[i].processor;
+      guard = name_of(isa.family);
       cases += fmt::format("#if defined(__{}__)\n", guard);
     }
     std::vector<tree::Expr> passed;
     for (const std::string& a : arguments) passed.push_back(tree::name(a));
-    const tree::Block call{
-        tree::evaluate(tree::call(fmt::format("{}_{}_{}", m.name, program, m.targets[i].name), passed))};
+    const tree::Block call{tree::evaluate(tree::call(fmt::format("{}_{}_{}", m.name, program, isa.name), passed))};
     cases += fmt::format("{0}  case {1}:\n{2}{0}    {3};\n", margin, i, tree::print(call, 3 + inside), done);
   }
   if (!guard.empty()) cases += "#endif\n";
@@ -508,11 +507,11 @@ std::string emit_api(const ModelFiles& m) {
 
 )cpp",
                                 n,
-                                has_amx(m) ? "#if defined(__linux__)\n"
-                                             "#include <sys/syscall.h>\n"
-                                             "#include <unistd.h>\n"
-                                             "#endif\n"
-                                           : "");
+                                uses_amx(m) ? "#if defined(__linux__)\n"
+                                              "#include <sys/syscall.h>\n"
+                                              "#include <unistd.h>\n"
+                                              "#endif\n"
+                                            : "");
   out += parameter_tables(m);
   out += R"cpp(
 // Philox4x32-10: four random words for a counter and a key (Salmon et al. 2011, Parallel random numbers: as easy as

@@ -146,7 +146,7 @@ namespace {
 std::string names_of(const std::vector<Target>& targets) {
   std::string list;
   for (std::size_t i = 0; i < targets.size(); ++i)
-    list += (i ? i + 1 == targets.size() ? " or " : ", " : "") + targets[i].name;
+    list += fmt::format("{}{}", i ? i + 1 == targets.size() ? " or " : ", " : "", targets[i].name);
   return list;
 }
 

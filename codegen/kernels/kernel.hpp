@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "codegen/extent.hpp"
+#include "codegen/precision.hpp"
 #include "dsl/graph/graph.hpp"
 
 namespace tessera::codegen {
@@ -185,10 +186,6 @@ struct Item {
   int kernel = -1;
   int region = -1;
 };
-
-/// What the factors of matrix products are rounded to; int8: of those with a parameter alone. Sums, everything else and
-/// what is stored between programs (parameters, gradients, optimiser state) are of single precision whatever it is.
-enum class Precision : std::uint8_t { fp32, bf16, int8 };
 
 /// A whole entry point (forward, evaluate, loss_and_gradients, update) as kernels.
 struct KernelProgram {

@@ -28,7 +28,7 @@ Plan make_plan(KernelProgram program, const std::vector<Target>& targets) {
   if (plan.program.name == "inspect") place_inspected(plan);
   for (const Target& target : targets)
     for (const Kernel& kernel : plan.program.kernels)
-      plan.schedules[target.name].push_back(choose_schedule(plan.program, plan.layouts, kernel, target));
+      plan.schedules[std::string(target.name)].push_back(choose_schedule(plan.program, plan.layouts, kernel, target));
   verify(plan);
   return plan;
 }

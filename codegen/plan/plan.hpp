@@ -10,30 +10,10 @@
 #include <vector>
 
 #include "codegen/kernels/kernel.hpp"
+#include "codegen/plan/target.hpp"
 
 namespace tessera::codegen {
 
-/// What a plan needs to know of a machine.
-struct Target {
-  std::string name;                   ///< "avx2"
-  int lanes = 1;                      ///< reals in a vector register
-  int accumulators = 4;               ///< vector registers that a tile of sums may hold
-  std::vector<int> columns{4, 2, 1};  ///< vectors across the tile of a matrix product, the best first
-  int product_sums = 8;               ///< vector registers that such a tile may hold
-  std::int64_t tile_rows = 0;  ///< products of bf16 are computed in tiles: of so many rows at most; 0: they are not
-  std::string processor = "x86_64";  ///< that runs it, by the macro of its compilers: __x86_64__; scalar runs on all
-  std::map<std::int64_t, int>
-      tuned_vectors{};  ///< by a product's columns: the best of `columns`, where it was measured
-  /// By a product's rows and the vectors of its tiles: their rows, likewise.
-  std::map<std::pair<std::int64_t, int>, std::int64_t> tuned_rows{};
-};
-inline const std::vector<Target> cpu_targets{
-    {"scalar", 1, 8, {4, 2, 1}, 8}, {"avx2", 8, 12, {2, 3, 1}, 12}, {"avx512", 16, 24, {3, 4, 2, 1}, 27}};
-inline const Target amx_target{"amx", 16, 24, {3, 4, 2, 1}, 27, 32};
-/// For products of bf16: by vdpbf16ps and by AMX. Everything else is AVX-512.
-inline const std::vector<Target> bf16_targets{{"avx512_bf16", 16, 24, {3, 4, 2, 1}, 27, 36}, amx_target};
-/// For products of int8: by vpdpbusd and by AMX.
-inline const std::vector<Target> int8_targets{{"avx512_vnni", 16, 24, {3, 4, 2, 1}, 27}, amx_target};
 inline constexpr std::int64_t tile_side = 32;
 /// Filled up to whole tiles.
 constexpr std::int64_t whole_tiles(std::int64_t values) { return (values + tile_side - 1) / tile_side * tile_side; }
@@ -46,9 +26,6 @@ constexpr std::int64_t whole_steps(Element factors, std::int64_t depth) {
 constexpr std::int64_t panel_depth(Element factors, std::int64_t depth) {
   return whole_steps(factors, depth) + (factors == Element::int8 ? 4 : 0);
 }
-/// 64-bit Arm.
-inline const Target neon_target{"neon", 4, 24, {4, 3, 2, 1}, 24, false, "aarch64"};
-
 /// How a tensor lies in memory: dims from the outermost to the innermost, dense; the batch is always outermost. A
 /// packed parameter lies in panels of as many columns (its first dim) as a target's tiles are wide: all of the panel's
 /// columns side by side for each index of the other dims. Its strides are those of a panel of one column.

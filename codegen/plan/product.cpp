@@ -284,7 +284,7 @@ bool sums_along_one_axis(const Kernel& product) {
 }
 
 bool by_tiles(Element factors, const Target& target) {
-  return factors == Element::int8 || (target.tile_rows && factors == Element::bf16);
+  return factors == Element::int8 || (target.bf16_tile_rows && factors == Element::bf16);
 }
 
 bool by_tiles(const Kernel& kernel, const Target& target) {
@@ -330,7 +330,7 @@ Schedule product_schedule(const KernelProgram& program, const std::vector<Layout
     const std::int64_t rows = size_of(kernel, p.rows);
     const auto tuned = target.tuned_rows.find({rows, vectors});
     s.tile[static_cast<std::size_t>(p.rows)] =
-        tiles                              ? tile_rows(rows, p.factors == Element::bf16 ? target.tile_rows : tile_side)
+        tiles ? tile_rows(rows, p.factors == Element::bf16 ? target.bf16_tile_rows : tile_side)
         : tuned != target.tuned_rows.end() ? tuned->second
                                            : best_rows(rows, most, vectors);
   }

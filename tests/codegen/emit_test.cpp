@@ -55,7 +55,7 @@ TEST(Emit, LeavesNothingOfTheMachineItRanOnInTheText) {
 
 TEST(Emit, WritesIntoTheLoopWhatTheRecipeAsksForAndNothingElse) {
   GeneratorOptions options;
-  options.targets = {codegen::cpu_targets.front()};
+  options.isas = {"scalar"};
   options.train = true;
   const std::string plain =
       codegen::generate(trace<models::vit_mnist::VitMnist>("vit_mnist"), options).at("vit_mnist_program.cpp");
@@ -69,7 +69,7 @@ TEST(Emit, WritesIntoTheLoopWhatTheRecipeAsksForAndNothingElse) {
 TEST(Emit, AnUpdateSparesWeightsThatDoNotDecayFromIt) {
   const auto update_of = [](const graph::Graph& traced) {
     GeneratorOptions options;
-    options.targets = {codegen::cpu_targets.front()};
+    options.isas = {"scalar"};
     const std::string text = codegen::generate(traced, options).at("probe_scalar.cpp");
     const std::size_t at = text.find("void probe_update_and_pack_scalar(");
     return text.substr(at, text.find("\n}\n", at) - at);
@@ -173,8 +173,6 @@ TEST(Emit, ModelOfTeamsWithoutWeightsMarksWhatItDoesNotCall) {
 std::map<std::string, std::string> every_file(const graph::Graph& traced, codegen::Precision precision) {
   GeneratorOptions options;
   options.precision = precision;
-  if (precision == codegen::Precision::bf16)
-    options.targets.insert(options.targets.end(), codegen::bf16_targets.begin(), codegen::bf16_targets.end());
   options.train = true;
   options.cuda = true;
   return codegen::generate(traced, options);

@@ -38,7 +38,8 @@ using graph::Op;
 constexpr int b = 'b', i = 'i', j = 'j', k = 'k';
 
 Plan planned(const Graph& graph, const std::string& name) {
-  return codegen::make_plan(codegen::lower(codegen::simplify(codegen::decompose(graph)), name), codegen::cpu_targets);
+  return codegen::make_plan(codegen::lower(codegen::simplify(codegen::decompose(graph)), name),
+                            codegen::targets_of(codegen::Precision::fp32));
 }
 
 /// Forward, evaluation and training step of a declared model.
@@ -129,7 +130,7 @@ TEST(PlanSchedules, LetTheDepthOfAProductGoByInBlocksWhereItsRowsAreLongerThanNe
 }
 
 TEST(PlanSchedules, AreOfTheTilesThatATableNames) {
-  std::vector<codegen::Target> targets = codegen::cpu_targets;
+  std::vector<codegen::Target> targets = codegen::targets_of(codegen::Precision::fp32);
   codegen::use_tiles(
       "# measured\navx512 columns 45 vectors 3\n\navx512 rows 101 vectors 3 tile 7  # of 9\nneon columns 45 "
       "vectors 1\n",
@@ -138,7 +139,7 @@ TEST(PlanSchedules, AreOfTheTilesThatATableNames) {
   const auto text = [&](const std::vector<codegen::Target>& of) {
     return print(codegen::make_plan(codegen::lower(codegen::simplify(codegen::decompose(forward)), "forward"), of));
   };
-  const std::string usual = text(codegen::cpu_targets), tuned = text(targets);
+  const std::string usual = text(codegen::targets_of(codegen::Precision::fp32)), tuned = text(targets);
   const std::string product = "down_forward threads b product of 101 x 6144 x 45 lanes k ";
   EXPECT_NE(usual.find(product + "tile n 13 tile k 2 depth by 1536"), std::string::npos) << usual;
   EXPECT_NE(tuned.find(product + "tile n 7 tile k 3 depth by 1536"), std::string::npos) << tuned;
@@ -146,7 +147,7 @@ TEST(PlanSchedules, AreOfTheTilesThatATableNames) {
 
 TEST(PlanSchedules, RefuseATableThatCannotBeReadInOneSentence) {
   const auto complaint = [](const std::string& table) -> std::string {
-    std::vector<codegen::Target> targets = codegen::cpu_targets;
+    std::vector<codegen::Target> targets = codegen::targets_of(codegen::Precision::fp32);
     try {
       codegen::use_tiles(table, targets);
     } catch (const codegen::Error& e) {
@@ -192,7 +193,7 @@ TEST(PlanStages, KeepASumOverTheBatchApartFromAnotherThatReadsIt) {
 TEST(PlanGradients, OfBiasesComeWithThoseOfTheWeightsBesideThemWhoseFactorTheyAdd) {
   const Graph train = codegen::differentiate(trace<Deep>("deep"), false);
   codegen::KernelProgram program = codegen::lower(codegen::simplify(codegen::decompose(train)), "loss_and_gradients");
-  const Plan plan = codegen::make_plan(program, codegen::cpu_targets);
+  const Plan plan = codegen::make_plan(program, codegen::targets_of(codegen::Precision::fp32));
   std::map<std::string, std::string> with;
   for (const codegen::Kernel& k : plan.program.kernels)
     for (const codegen::Kernel& fused : k.fused) with[k.name] = fused.name;
@@ -204,7 +205,8 @@ TEST(PlanGradients, OfBiasesComeWithThoseOfTheWeightsBesideThemWhoseFactorTheyAd
   EXPECT_NE(print(plan).find("with down_bias_gradient"), std::string::npos);
 
   program.precision = codegen::Precision::bf16;  // its weight gradients read rounded values
-  for (const codegen::Kernel& k : codegen::make_plan(program, codegen::cpu_targets).program.kernels)
+  for (const codegen::Kernel& k :
+       codegen::make_plan(program, codegen::targets_of(codegen::Precision::fp32)).program.kernels)
     EXPECT_TRUE(k.fused.empty()) << k.name;
 }
 
@@ -212,8 +214,8 @@ TEST(PlanAttention, GoesByBlocksOfAHeadsQueriesWhoseScoresHaveNoPlaceInMemory) {
   using Many = models::Vit<{.image = 112, .patch = 8, .width = 96, .heads = 3, .depth = 2}>;  // of 197 tokens
   const Graph graph = codegen::canonical_order(trace<Many>("many"));
   const Graph primitive = codegen::simplify(codegen::decompose(codegen::subgraph(graph, {"outputs"})));
-  const Plan forward =
-      codegen::make_plan(codegen::lower(codegen::bring_columns_innermost(primitive), "forward"), codegen::cpu_targets);
+  const Plan forward = codegen::make_plan(codegen::lower(codegen::bring_columns_innermost(primitive), "forward"),
+                                          codegen::targets_of(codegen::Precision::fp32));
   std::size_t found = 0;
   for (std::size_t at = 0; at < forward.program.kernels.size(); ++at) {
     const codegen::Kernel& kernel = forward.program.kernels[at];

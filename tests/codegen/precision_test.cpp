@@ -27,7 +27,7 @@ using codegen::Precision;
 using Vit = models::Vit<{.image = 32, .patch = 4, .width = 48, .heads = 3, .depth = 2, .classes = 10}>;
 
 Plan plan(Precision precision, const graph::Graph& graph = codegen::differentiate(trace<Vit>("vit"), false),
-          const std::vector<codegen::Target>& targets = codegen::cpu_targets) {
+          const std::vector<codegen::Target>& targets = codegen::targets_of(Precision::fp32)) {
   codegen::KernelProgram program = codegen::lower(
       codegen::bring_columns_innermost(codegen::recompute(codegen::simplify(codegen::decompose(graph)))), "program");
   program.precision = precision;
@@ -80,7 +80,8 @@ TEST(Precision, WhatBackwardNeedsOfEachLayerIsKeptOnceAndAsBf16WhereAProductRead
 }
 
 TEST(Precision, ARowThatTilesLeaveOverIsTakenUpWhereTheyAreNoHardware) {
-  const Plan planned = plan(Precision::bf16, codegen::subgraph(trace<Vit>("vit"), {"outputs"}), codegen::bf16_targets);
+  const Plan planned =
+      plan(Precision::bf16, codegen::subgraph(trace<Vit>("vit"), {"outputs"}), codegen::targets_of(Precision::bf16));
   std::map<std::string, std::set<std::pair<std::int64_t, std::int64_t>>> tiles;  // rows of a product, of its tiles
   for (const auto& [target, schedules] : planned.schedules)
     for (std::size_t i = 0; i < schedules.size(); ++i) {
@@ -125,6 +126,7 @@ TEST(Precision, WhatTheGeneratorIsNotToldTogetherIsSaid) {
             "neon\n");
   EXPECT_EQ(said({"--isa", "scalar", "--real", "double", "--precision", "bf16"}),
             "vit: --precision bf16 and int8 work with --real float only\n");
+  EXPECT_EQ(said({"--isa", "scalar,scalar"}), "vit: --isa names scalar twice\n");
   EXPECT_EQ(said({"--isa", "scalar,avx512_vnni", "--precision", "bf16"}),
             "vit: --isa avx512_vnni needs --precision int8\n");
   EXPECT_EQ(said({"--cuda", "--precision", "int8"}), "vit: --cuda works with --precision fp32 or bf16 only\n");

@@ -78,7 +78,7 @@ std::string program(const std::string& text, const std::string& which) {
 
 TEST(CudaAlike, HeadsHaveOneKernelLaunchedForEachOfThem) {
   GeneratorOptions options;
-  options.targets = {cpu_targets.front()};
+  options.isas = {"scalar"};
   options.cuda = true;
   const graph::Graph traced = trace<models::ToyNotebookVit>("toy_notebook");
   const std::string text = generate(traced, options).at("toy_notebook_cuda.cu");

@@ -21,7 +21,7 @@ using test::trace_example;
 template <int width>
 std::string vit_in(Precision precision) {
   GeneratorOptions options;
-  options.targets = {cpu_targets.front()};
+  options.isas = {"scalar"};
   options.cuda = true;
   options.precision = precision;
   using Vit = models::Vit<{.image = 32, .patch = 8, .width = width, .heads = 2, .depth = 2, .classes = 10}>;

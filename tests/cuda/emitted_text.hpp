@@ -22,7 +22,7 @@ inline std::vector<double> row_of(const std::string& text, const std::string& pr
 /// NAME_cuda.cu of a model in bf16.
 inline std::string kernels_of(const graph::Graph& traced, const Tiles& tiles) {
   GeneratorOptions options;
-  options.targets = {cpu_targets.front()};
+  options.isas = {"scalar"};
   options.cuda = true;
   options.precision = Precision::bf16;
   options.tiles = tiles;

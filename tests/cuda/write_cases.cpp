@@ -64,7 +64,7 @@ std::string generate_case(const fs::path& folder, const GeneratedCase& c, const 
   c.record(sketch);
   sketch.graph.name = name;
   codegen::GeneratorOptions options;
-  options.targets = {codegen::cpu_targets.front()};
+  options.isas = {"scalar"};
   options.cuda = true;
   options.precision = precision;
   options.tiles = {{"wgmma:", "64x128"}};  // which such sizes do not suggest

@@ -27,7 +27,7 @@ void write(const fs::path& path, const std::string& text) {
 
 void generate(const fs::path& folder, const graph::Graph& traced, const codegen::cuda::Tiles& tiles = {}) {
   codegen::GeneratorOptions options;
-  options.targets = {codegen::cpu_targets.front()};
+  options.isas = {"scalar"};
   options.cuda = true;
   if (traced.name.ends_with("_bf16")) options.precision = codegen::Precision::bf16;
   options.tiles = tiles;

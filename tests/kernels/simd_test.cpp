@@ -1,6 +1,7 @@
 // Accuracy and tails of the vector support text, for every instruction set that this processor has.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -9,6 +10,7 @@
 #include <ostream>
 #include <vector>
 
+#include "codegen/isa.hpp"
 #include "runtime/philox.hpp"
 #include "tests/kernels/simd_table.hpp"
 
@@ -307,12 +309,22 @@ TEST_P(Simd, FactorsOfDropoutAreThoseOfPhiloxAtTheirElements) {
 }
 
 #if defined(__aarch64__)
-const auto tables = testing::Values(scalar_table(), neon_table());
+const std::vector<SimdTable> tables{scalar_table(), neon_table()};
+constexpr codegen::Family family = codegen::Family::aarch64;
 #else
-const auto tables = testing::Values(scalar_table(), avx2_table(), avx512_table(), avx512_bf16_table());
+const std::vector<SimdTable> tables{scalar_table(), avx2_table(), avx512_table(), avx512_bf16_table()};
+constexpr codegen::Family family = codegen::Family::x86_64;
 #endif
-INSTANTIATE_TEST_SUITE_P(Isa, Simd, tables,
+INSTANTIATE_TEST_SUITE_P(Isa, Simd, testing::ValuesIn(tables),
                          [](const testing::TestParamInfo<SimdTable>& info) { return std::string(info.param.isa); });
+
+TEST(SimdTables, AreThereForAllVectorsThatAnInstructionSetIsWrittenIn) {
+  for (const codegen::Isa& isa : codegen::isas) {
+    if (isa.family != family && isa.family != codegen::Family::portable) continue;
+    EXPECT_TRUE(std::any_of(tables.begin(), tables.end(), [&](const SimdTable& t) { return t.isa == isa.vectors; }))
+        << "tests/kernels has no table of " << isa.vectors;
+  }
+}
 
 }  // namespace
 }  // namespace tessera::test

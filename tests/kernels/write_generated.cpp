@@ -55,10 +55,10 @@ constexpr const char* headers = R"cpp(#if defined(__GNUC__) && !defined(__clang_
 /// The models of one element type.
 class Writer {
  public:
-  Writer(fs::path folder, std::string real, std::vector<codegen::Target> targets)
-      : folder_(std::move(folder)), real_(std::move(real)), targets_(std::move(targets)) {
+  Writer(fs::path folder, std::string real, std::vector<std::string> isas)
+      : folder_(std::move(folder)), real_(std::move(real)), isas_(std::move(isas)) {
     sources_["api"] = headers;
-    for (const codegen::Target& target : targets_) sources_[target.name] = headers;
+    for (const std::string& isa : isas_) sources_[isa] = headers;
     sources_["table"] = headers;
   }
 
@@ -68,14 +68,14 @@ class Writer {
     const std::string name = c.name + "_" + real_;
     sketch.graph.name = name;
     codegen::GeneratorOptions options;
-    options.targets = targets_;
+    options.isas = isas_;
     options.real = real_;
     for (const auto& [file, text] : codegen::generate(sketch.graph, options)) write(folder_ / file, text);
     auto include = [&](const std::string& source, const std::string& file) {
       sources_[source] += "\nnamespace " + name + "_model {\n#include \"" + file + "\"\n}\n";
     };
     include("api", name + ".cpp");
-    for (const codegen::Target& target : targets_) include(target.name, name + "_" + target.name + ".cpp");
+    for (const std::string& isa : isas_) include(isa, name + "_" + isa + ".cpp");
     sources_["table"] += "#include \"" + name + ".h\"\n";
     row(c.name, name);
   }
@@ -104,16 +104,17 @@ class Writer {
 
   fs::path folder_;
   std::string real_;
-  std::vector<codegen::Target> targets_;
+  std::vector<std::string> isas_;
   std::map<std::string, std::string> sources_;
   std::string rows_;
 };
 
 int run(const fs::path& folder, bool few) {
   fs::create_directories(folder);
-  std::vector<codegen::Target> targets = codegen::cpu_targets;
-  if (few) std::erase_if(targets, [](const codegen::Target& t) { return t.name == "avx512"; });
-  Writer doubles(folder, "double", {codegen::cpu_targets.front()}), floats(folder, "float", targets);
+  std::vector<std::string> isas;
+  for (const codegen::Target& target : codegen::targets_of(codegen::Precision::fp32)) isas.emplace_back(target.name);
+  if (few) std::erase(isas, "avx512");
+  Writer doubles(folder, "double", {"scalar"}), floats(folder, "float", isas);
   int failures = 0;
   std::size_t number = 0;
   for (const GeneratedCase& c : generated_cases()) {

@@ -8,6 +8,7 @@
 
 #include "runtime/philox.hpp"
 #include "small_vit_bf16.h"
+#include "tests/models/instruction_sets.hpp"
 #include "tests/models/precision_run.hpp"
 #include "whole_numbers.h"
 #include "whole_numbers_bf16.h"
@@ -106,7 +107,7 @@ TEST_P(Bf16, TrainingLearnsABatchByHeartAsSinglePrecisionDoes) {
   EXPECT_LT(loss, 0.05);
 }
 
-INSTANTIATE_TEST_SUITE_P(Isas, Bf16, testing::ValuesIn(isas({"scalar", "avx2", "avx512", "avx512_bf16", "amx"})),
+INSTANTIATE_TEST_SUITE_P(Isas, Bf16, testing::ValuesIn(isas(instruction_sets_of(codegen::Precision::bf16))),
                          [](const auto& info) { return info.param; });
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "deep_in_odd_tiles.h"
 #include "runtime/philox.hpp"
+#include "tests/models/instruction_sets.hpp"
 #include "tests/models/precision_run.hpp"
 
 namespace tessera::test {
@@ -109,7 +110,7 @@ TEST_P(Deeper, OutputsAndGradientsAreTheSumsOverTheWholeDepth) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Isas, Deeper, testing::ValuesIn(isas({"scalar", "avx2", "avx512"})),
+INSTANTIATE_TEST_SUITE_P(Isas, Deeper, testing::ValuesIn(isas(instruction_sets)),
                          [](const auto& info) { return info.param; });
 
 }  // namespace

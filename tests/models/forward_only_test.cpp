@@ -20,6 +20,7 @@
 #include "small_vit_inference_int8.h"
 #include "small_vit_int8.h"
 #include "tests/models/emitted_model.hpp"
+#include "tests/models/instruction_sets.hpp"
 #include "tests/paths.hpp"
 #include "vit_mnist.h"
 #include "vit_mnist_inference.h"
@@ -146,11 +147,17 @@ bool choose(const EmittedModel& m, const std::string& isa) {
   return m.isa() == isa;
 }
 
+/// Those of any precision; under an emulator of Arm, NEON alone.
+std::vector<std::string> emitted_isas() {
+  std::vector<std::string> names;
+  for (const codegen::Isa& isa : codegen::isas)
+    if (is_emitted(isa)) names.emplace_back(isa.name);
 #if defined(__aarch64__)
-const std::vector<std::string> isas{"neon"};
-#else
-const std::vector<std::string> isas{"scalar", "avx2", "avx512", "avx512_bf16", "avx512_vnni", "amx"};
+  std::erase(names, "scalar");
 #endif
+  return names;
+}
+const std::vector<std::string> isas = emitted_isas();
 
 class ForwardOnly : public testing::TestWithParam<std::string> {
  protected:

@@ -11,6 +11,7 @@
 #include "small_layers.h"
 #include "small_layers_int8.h"
 #include "small_vit_int8.h"
+#include "tests/models/instruction_sets.hpp"
 #include "tests/models/precision_run.hpp"
 
 namespace tessera::test {
@@ -181,7 +182,7 @@ TEST(Int8, WhoOnlyInfersPacksLessThanHalf) {
   EXPECT_GT(small_vit_int8.packed_floats, small_vit_int8.packed_forward_floats + SMALL_VIT_PACKED_FLOATS / 2);
 }
 
-INSTANTIATE_TEST_SUITE_P(Isas, Int8, testing::ValuesIn(isas({"scalar", "avx2", "avx512", "avx512_vnni", "amx"})),
+INSTANTIATE_TEST_SUITE_P(Isas, Int8, testing::ValuesIn(isas(instruction_sets_of(codegen::Precision::int8))),
                          [](const auto& info) { return info.param; });
 
 }  // namespace

@@ -103,7 +103,7 @@ class OnIsa : public testing::TestWithParam<std::string> {
   static void choose(const std::string& isa) { setenv("TESSERA_ISA", isa.c_str(), 1); }
 };
 
-/// The instruction sets that there is something to run on.
+/// Those of these instruction sets that tests of precision run on: under an emulator of Arm, NEON alone.
 inline std::vector<std::string> isas([[maybe_unused]] std::vector<std::string> on_x86) {
 #if defined(__aarch64__)
   return {"neon"};

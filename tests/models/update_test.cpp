@@ -8,6 +8,7 @@
 #include "digit_probe.h"
 #include "small_vit_bf16.h"
 #include "small_vit_int8.h"
+#include "tests/models/instruction_sets.hpp"
 #include "tests/models/precision_run.hpp"
 #include "vit_mnist.h"
 
@@ -27,18 +28,18 @@ struct Updated {
 
 void PrintTo(const Updated& model, std::ostream* out) { *out << model.name; }
 
-#define TESSERA_UPDATED(name, NAME, ...)                                                                             \
-  Updated {                                                                                                          \
-    #name, {__VA_ARGS__}, name##_parameters, NAME##_PARAMETER_FLOATS, NAME##_PACKED_FLOATS, NAME##_OPTIMIZER_FLOATS, \
-        name##_isa, name##_init, name##_pack, name##_update                                                          \
+#define TESSERA_UPDATED(name, NAME, ...)                                                                           \
+  Updated {                                                                                                        \
+    #name, __VA_ARGS__, name##_parameters, NAME##_PARAMETER_FLOATS, NAME##_PACKED_FLOATS, NAME##_OPTIMIZER_FLOATS, \
+        name##_isa, name##_init, name##_pack, name##_update                                                        \
   }
 const Updated models[] = {
-    TESSERA_UPDATED(vit_mnist, VIT_MNIST, "scalar", "avx2", "avx512"),  // packs nothing
-    TESSERA_UPDATED(deep, DEEP, "scalar", "avx2", "avx512"),
-    TESSERA_UPDATED(deep_in_odd_tiles, DEEP_IN_ODD_TILES, "scalar", "avx2", "avx512"),
-    TESSERA_UPDATED(small_vit_bf16, SMALL_VIT_BF16, "scalar", "avx2", "avx512", "avx512_bf16", "amx"),
-    TESSERA_UPDATED(small_vit_int8, SMALL_VIT_INT8, "scalar", "avx2", "avx512", "avx512_vnni", "amx"),
-    TESSERA_UPDATED(digit_probe, DIGIT_PROBE, "scalar", "avx2"),  // AdamW with decay, clipped, averaged
+    TESSERA_UPDATED(vit_mnist, VIT_MNIST, instruction_sets),  // packs nothing
+    TESSERA_UPDATED(deep, DEEP, instruction_sets),
+    TESSERA_UPDATED(deep_in_odd_tiles, DEEP_IN_ODD_TILES, instruction_sets),
+    TESSERA_UPDATED(small_vit_bf16, SMALL_VIT_BF16, instruction_sets_of(codegen::Precision::bf16)),
+    TESSERA_UPDATED(small_vit_int8, SMALL_VIT_INT8, instruction_sets_of(codegen::Precision::int8)),
+    TESSERA_UPDATED(digit_probe, DIGIT_PROBE, {"scalar", "avx2"}),  // AdamW with decay, clipped, averaged
 };
 
 std::size_t size_of(const tessera_parameter& row) {

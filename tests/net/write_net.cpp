@@ -57,8 +57,8 @@ const std::pair<const char*, Precision> precisions[] = {
 GeneratorOptions options_of(Precision precision) {
   GeneratorOptions options;
   options.precision = precision;
-  options.targets = codegen::targets_of(precision);
-  options.targets.push_back(codegen::neon_target);
+  for (const codegen::Isa& isa : codegen::isas)
+    if (isa.precisions.contains(precision)) options.isas.emplace_back(isa.name);
   options.cuda = precision != Precision::int8;
   return options;
 }
@@ -141,17 +141,18 @@ void add_cases(std::vector<Job>& jobs) {
     jobs.push_back({fs::path("cases") / name, [options] { return emitted_cases(options); }});
   }
   GeneratorOptions options;
-  options.targets = {codegen::cpu_targets.front()};
+  options.isas = {"scalar"};
   options.real = "double";
   jobs.push_back({"cases/double", [options] { return emitted_cases(options); }});
 }
 
 Files emitted_rows() {
-  const codegen::ModelFiles m = row_models(options_of(Precision::fp32).targets);
+  const codegen::ModelFiles m = row_models(codegen::targets_named(options_of(Precision::fp32).isas, Precision::fp32));
   Files files{{"rows_kernels.h", codegen::emit_kernels_header(m)}};
   for (const codegen::Plan& plan : m.plans) files["plans.txt"] += "== " + plan.program.name + "\n" + print(plan);
   for (const codegen::Target& target : m.targets)
-    files["rows_" + target.name + ".cpp"] = codegen::cpu::emit_file(m.name, m.plans, m.arena, m.packed, target, m.real);
+    files["rows_" + std::string(target.name) + ".cpp"] =
+        codegen::cpu::emit_file(m.name, m.plans, m.arena, m.packed, target, m.real);
   return files;
 }
 

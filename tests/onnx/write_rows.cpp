@@ -18,8 +18,14 @@ std::string table_of(const codegen::ModelFiles& m) {
   for (const codegen::Plan& plan : m.plans) {
     const std::string function = "rows_" + plan.program.name;
     out += "    {\"" + plan.program.name + "\", " + std::to_string(plan.scratch.fixed) + ", " +
-           std::to_string(plan.scratch.per_batch) + ", {{" + function + "_scalar,\n#if defined(__x86_64__)\n" +
-           function + "_avx2, " + function + "_avx512\n#endif\n}}},\n";
+           std::to_string(plan.scratch.per_batch) + ", {\n";
+    for (const codegen::Target& target : m.targets) {
+      const std::string isa(target.name), entry = "        {\"" + isa + "\", " + function + "_" + isa + "},\n";
+      const bool portable = target.family == codegen::Family::portable;
+      const std::string guard = std::string("#if defined(__") + name_of(target.family) + "__)\n";
+      out += portable ? entry : guard + entry + "#endif\n";
+    }
+    out += "    }},\n";
   }
   return out + "};\n}  // namespace\nstd::span<const RowKernels> row_kernels() { return table; }\n}\n";
 }
@@ -32,11 +38,11 @@ void write(const fs::path& path, const std::string& text) {
 }
 
 int run(const fs::path& folder) {
-  const codegen::ModelFiles m = row_models(codegen::cpu_targets);
+  const codegen::ModelFiles m = row_models(codegen::targets_of(codegen::Precision::fp32));
   fs::create_directories(folder);
   write(folder / "rows_kernels.h", codegen::emit_kernels_header(m));
   for (const codegen::Target& target : m.targets)
-    write(folder / ("rows_" + target.name + ".cpp"),
+    write(folder / ("rows_" + std::string(target.name) + ".cpp"),
           codegen::cpu::emit_file(m.name, m.plans, m.arena, m.packed, target, m.real));
   write(folder / "rows_table.cpp", table_of(m));
   return 0;
