@@ -90,12 +90,13 @@ std::uint64_t hash_declaration(const graph::Graph& graph) {
 }
 
 /// A graph of primitive ops through every stage behind it, each verified before the next reads it.
-Plan plan_program(const graph::Graph& primitive, const std::string& name, const GeneratorOptions& options,
+Plan plan_program(const graph::Graph& primitive, ProgramKind kind, const GeneratorOptions& options,
                   const std::vector<Target>& targets) {
+  const std::string name(name_of(kind));
   const graph::Graph graph = bring_columns_innermost(primitive);
   verify(graph);
   dump(options, name + "_graph", graph);
-  KernelProgram kernels = lower(graph, name);
+  KernelProgram kernels = lower(graph, kind);
   // Gradients need more than eight bits: they are of single precision.
   const bool in_fp32 = options.precision == Precision::int8 && differentiates(kernels);
   kernels.precision = in_fp32 ? Precision::fp32 : options.precision;
@@ -140,10 +141,10 @@ Planned plan_model(const graph::Graph& traced, const GeneratorOptions& options) 
 
   Planned planned;
   ModelFiles& m = planned.files;
-  const auto plan = [&](const graph::Graph& graph, const std::string& name) {
+  const auto plan = [&](const graph::Graph& graph, ProgramKind kind) {
     planned.primitives.push_back(simplify(decompose(graph)));
     verify(planned.primitives.back());
-    m.plans.push_back(plan_program(recompute(planned.primitives.back()), name, options, m.targets));
+    m.plans.push_back(plan_program(recompute(planned.primitives.back()), kind, options, m.targets));
   };
   m.name = declared.name;
   m.real = options.real;
@@ -159,13 +160,13 @@ Planned plan_model(const graph::Graph& traced, const GeneratorOptions& options) 
   for (const graph::Node& n : forward.nodes)
     if (n.op == graph::Op::input && n.name == "labels")
       throw Error(fmt::format("the outputs of {} depend on the labels, which are there for the loss only", m.name));
-  plan(forward, "forward");
+  plan(forward, ProgramKind::forward);
   if (trains) {
     const graph::Graph joint = differentiate(training(narrowed), false);
     verify(joint);
     dump(options, "joint", joint);
-    plan(evaluated, "evaluate");
-    plan(joint, "loss_and_gradients");
+    plan(evaluated, ProgramKind::evaluate);
+    plan(joint, ProgramKind::loss_and_gradients);
   }
   m.arena = make_arena(declared, m.plans.back().program);
   if (m.arena.reals == 0)
@@ -173,14 +174,14 @@ Planned plan_model(const graph::Graph& traced, const GeneratorOptions& options) 
         fmt::format("the model {} has no parameters: there is nothing to {}", m.name, trains ? "train" : "load"));
   if (trains) {
     const graph::Graph inputs = subgraph(differentiate(evaluated, true), {"outputs", "loss", "images"});
-    plan(inputs, "input_gradient");
-    plan(optimizer(declared.recipe, m.arena.reals, declared.name), "update");
+    plan(inputs, ProgramKind::input_gradient);
+    plan(optimizer(declared.recipe, m.arena.reals, declared.name), ProgramKind::update);
   }
 
   // Whoever looks inside wants to see every token.
   const graph::Graph whole = subgraph(without_dropout(declared), {"outputs"});
   m.inspected = inspected(whole);
-  plan(m.inspected, "inspect");
+  plan(m.inspected, ProgramKind::inspect);
   m.packed = make_packed_arena(m.plans, m.arena, m.targets);
   m.forward_flops = flops(simplify(decompose(whole)));
   if (trains) m.gradient_flops = flops(simplify(decompose(differentiate(training(declared), false))));
@@ -200,7 +201,7 @@ cuda::Model model_for_gpu(const Planned& planned, const GeneratorOptions& option
   const ModelFiles& m = planned.files;
   cuda::Model model{m.name, {}, m.arena, m.forward.recipe, options.tiles};
   for (std::size_t i = 0; i < m.plans.size(); ++i) {
-    KernelProgram kernels = lower(planned.primitives[i], m.plans[i].program.name);
+    KernelProgram kernels = lower(planned.primitives[i], m.plans[i].program.kind);
     kernels.precision = options.precision;
     model.plans.push_back(cuda::plan_for_gpu(std::move(kernels), options.tiles));
     dump(options, m.plans[i].program.name + "_cuda_plan", model.plans.back());

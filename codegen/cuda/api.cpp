@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "codegen/emit/entry.hpp"
+#include "codegen/error.hpp"
 #include "codegen/passes/optimizer.hpp"
 
 namespace tessera::codegen::cuda {
@@ -30,16 +31,24 @@ typedef struct tessera_cuda_step {
 
 )c";
 
-std::vector<std::string> comment_of(const std::string& program) {
-  static const std::map<std::string, std::string> comments{
-      {"forward", "outputs of images."},
-      {"evaluate", "As forward, and the mean loss over the batch."},
-      {"loss_and_gradients",
-       "Overwrites gradients, which lie as the parameters do. What dropout drops is a function of the step's seed and "
-       "number."},
-      {"input_gradient", "The gradient of the loss with respect to each pixel."},
-      {"inspect", "Attention maps and magnitudes, as on the CPU."}};
-  return {comments.at(program)};
+std::string comment_of(ProgramKind kind) {
+  switch (kind) {
+    case ProgramKind::forward:
+      return "outputs of images.";
+    case ProgramKind::evaluate:
+      return "As forward, and the mean loss over the batch.";
+    case ProgramKind::loss_and_gradients:
+      return "Overwrites gradients, which lie as the parameters do. What dropout drops is a function of the step's "
+             "seed "
+             "and number.";
+    case ProgramKind::input_gradient:
+      return "The gradient of the loss with respect to each pixel.";
+    case ProgramKind::inspect:
+      return "Attention maps and magnitudes, as on the CPU.";
+    case ProgramKind::update:
+      break;  // its function is not that of its program alone
+  }
+  throw Error(fmt::format("there is no comment for {}", name_of(kind)));
 }
 
 /// Whether products read a copy of the parameters as bf16.
@@ -52,10 +61,10 @@ tree::Function function_of(const Model& m, const Plan& plan) {
   f.linkage = "";
   f.returns = "int";
   f.name = fmt::format("{}_cuda_{}", m.name, plan.program.name);
-  f.comment = comment_of(plan.program.name);
+  f.comment = {comment_of(plan.program.kind)};
   f.parameters = {{"const float*", "parameters"}, {"const void*", "packed"}};
   for (const tree::Parameter& p : entry_parameters(plan.program, "float")) {
-    if (p.name == "batch" && plan.program.name == "loss_and_gradients")
+    if (p.name == "batch" && traits_of(plan.program.kind).trains)
       f.parameters.push_back({"const tessera_cuda_step*", "step"});
     if (p.name == "parameters" || p.name == "packed" || p.name == "random") continue;
     if (p.name == "magnitudes" && !has_attention(plan.program)) f.parameters.push_back({"float*", "maps"});
@@ -199,12 +208,6 @@ std::string finish(const Model& m) {
 
 }  // namespace
 
-std::string upper(std::string text) {
-  for (char& c : text)
-    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
-  return text;
-}
-
 std::string update_kernels(const Model& m) {
   if (!trains(m.plans)) return packs(m) ? pack_kernel(m) : "";
   std::string out = R"cpp(
@@ -321,9 +324,8 @@ int64_t {0}_cuda_largest_batch(void);
                        name, 4 * std::max(reals.fixed, least), 4 * reals.per_batch);
   };
   for (const Plan& p : m.plans) {
-    if (p.program.name == "update") continue;
-    const bool step = p.program.name == "loss_and_gradients";
-    macro(step ? "TRAIN" : upper(p.program.name), p.scratch, step ? update_reals : 0);
+    const ProgramTraits& traits = traits_of(p.program.kind);
+    if (!traits.updates) macro(upper(traits.short_name), p.scratch, traits.trains ? update_reals : 0);
   }
   if (training) out += fmt::format("#define {}_CUDA_UPDATE_SCRATCH_BYTES {}\n", u, 4 * update_reals);
   out += fmt::format("#define {}_CUDA_PACKED_BYTES INT64_C({})\n", u, packs(m) ? 2 * m.arena.reals : 0);
@@ -333,7 +335,7 @@ int64_t {0}_cuda_largest_batch(void);
     out += tree::print_declaration(f);
   };
   for (const Plan& p : m.plans)
-    if (p.program.name != "update") declare(function_of(m, p));
+    if (!traits_of(p.program.kind).updates) declare(function_of(m, p));
   for (const tree::Function& f : functions_of_steps(m)) declare(f);
   return out + fmt::format("\n#ifdef __cplusplus\n}}\n#endif\n\n#endif /* {}_CUDA_H */\n", u);
 }
@@ -354,7 +356,7 @@ int64_t {}_cuda_largest_batch(void) {{ return largest_batch; }}
 )cpp",
                                 largest_batch, m.name);
   for (const Plan& p : m.plans) {
-    if (p.program.name == "update") continue;
+    if (traits_of(p.program.kind).updates) continue;
     const tree::Function f = function_of(m, p);
     std::vector<std::string> passed;
     for (const tree::Parameter& q : entry_parameters(p.program, "float"))
@@ -365,7 +367,7 @@ int64_t {}_cuda_largest_batch(void) {{ return largest_batch; }}
     passed.push_back("static_cast<Stream>(stream)");
     std::vector<tree::Expr> arguments;
     for (const std::string& a : passed) arguments.push_back(tree::name(a));
-    const bool has_gaps = p.program.name == "loss_and_gradients" && !gaps(m).empty();
+    const bool has_gaps = traits_of(p.program.kind).trains && !gaps(m).empty();
     out += "\n" + tree::print_head(f) + checks(m, f, true) +
            (has_gaps ? "  launch(zero_gaps, dim3(1), dim3(32), 0, static_cast<Stream>(stream), gradients);\n" : "") +
            tree::print({tree::evaluate(tree::call("run_" + p.program.name, arguments))}, 1) + finish(m) + "}\n";

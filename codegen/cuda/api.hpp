@@ -8,8 +8,6 @@
 
 namespace tessera::codegen::cuda {
 
-/// The model's name in macros.
-std::string upper(std::string text);
 /// The kernels that stand beside the plan's: the update's numbers, the next step.
 std::string update_kernels(const Model& model);
 /// The functions of NAME_cuda.h. Batches above `largest_batch` are refused.

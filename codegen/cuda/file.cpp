@@ -105,7 +105,7 @@ class File {
 
   /// The name under which a kernel stands in the file. Equal kernels of several programs are one, and so are those of a
   /// list's elements (its heads, say): what differs in the names of its tensors alone, and by numbers in its own.
-  std::string place(tree::Function f, const std::string& program) {
+  std::string place(tree::Function f, const KernelProgram& program) {
     const std::string given = f.name;
     std::set<std::string> known = known_names();
     for (const auto& [numbers, table_name] : table_names_) known.insert(table_name);
@@ -127,7 +127,7 @@ class File {
         return placed.function.name;
       }
     f.name = given;
-    if (names_.contains(f.name)) f.name = given + (program == "loss_and_gradients" ? "_train" : "_" + program);
+    if (names_.contains(f.name)) f.name = given + suffix_of(program);
     for (int i = 2; names_.contains(f.name); ++i) f.name = fmt::format("{}_{}", given, i);
     names_.insert(f.name);
     by_text_[text] = by_text_[of_a_list] = placed_.size();
@@ -175,8 +175,8 @@ class File {
     f.name = "run_" + plan.program.name;
     f.parameters = entry_parameters(plan.program, "real");
     for (tree::Parameter& p : f.parameters)
-      if (p.name == "packed") p.type = plan.program.name == "update" ? "bf16*" : "const bf16*";
-    if (plan.program.name == "update") f.parameters.push_back({"const std::int32_t*", "stopped"});
+      if (p.name == "packed") p.type = traits_of(plan.program.kind).updates ? "bf16*" : "const bf16*";
+    if (traits_of(plan.program.kind).updates) f.parameters.push_back({"const std::int32_t*", "stopped"});
     f.parameters.push_back({"const Stream", "stream"});
     used_.clear();
     for (const tree::Parameter& p : f.parameters) used_.insert(p.name);
@@ -284,7 +284,7 @@ class File {
     std::vector<Expr> blocks(plain ? 1 : 3);
     for (std::size_t i = 0; i < blocks.size(); ++i) blocks[i] = e.grid[i];
     std::vector<Expr> arguments;
-    arguments.push_back(name(place(e.function, plan.program.name)));
+    arguments.push_back(name(place(e.function, plan.program)));
     if (e.tile.cluster > 1) arguments.push_back(integer(e.tile.cluster));
     arguments.push_back(call("dim3", std::move(blocks)));
     arguments.push_back(call("dim3", {integer(e.threads)}));
@@ -323,7 +323,7 @@ class File {
       case Storage::loss:
         return name("loss");
       case Storage::output: {
-        if (p.name != "inspect") return name(t.name);
+        if (!traits_of(p.kind).inspects) return name(t.name);
         const Layout& layout = plan.layouts[static_cast<std::size_t>(a.tensor)];
         const Expr first = name(is_attention(t.name) ? "maps" : "magnitudes") + integer(layout.offset);
         return t.slots > 1 ? first + name("layer") * layout.slot : first;
@@ -331,7 +331,7 @@ class File {
       case Storage::parameter:
       case Storage::packed:
       case Storage::gradient: {
-        if (p.name == "update") return name(t.name);
+        if (traits_of(p.kind).updates) return name(t.name);
         if (p.graph[t.parameter].op == graph::Op::input) return name("image_gradients");
         const auto [entry, layer] = model_.arena.place(p.graph[t.parameter].name);
         const Expr base = name(t.storage == Storage::parameter ? "parameters"

@@ -141,7 +141,7 @@ void Emitter::finish(Emitted& e, Block body, const std::string& how, bool partia
     const Tensor& t = plan_.program.tensors[static_cast<std::size_t>(a.tensor)];
     std::string type = t.type == graph::Type::integer ? "std::int32_t*" : type_of(t) + "*";
     // The update works in place; elsewhere two tensors that a kernel is passed never overlap.
-    if (plan_.program.name != "update" &&
+    if (!traits_of(plan_.program.kind).updates &&
         ranges::count_if(arguments_, [&](const Argument& b) { return b.tensor == a.tensor; }) == 1)
       type += " __restrict";
     e.function.parameters.push_back({(a.written ? "" : "const ") + type, a.name});
@@ -286,7 +286,7 @@ Emitted Emitter::points_kernel(const std::function<Block()>& body, const std::st
   Emitted e = fresh();
   const Fused point = fuse(point_axes(), "point"), image = fuse(batch_axes(false), "");
   const std::int64_t count = points(point.axes).fixed;
-  e.takes_stretch = plan_.program.name == "update";
+  e.takes_stretch = traits_of(plan_.program.kind).updates;
   e.threads = e.takes_stretch ? threads_of_points
                               : static_cast<int>(std::min<std::int64_t>(threads_of_points, ceiling(count, 32) * 32));
   e.grid[0] = e.takes_stretch

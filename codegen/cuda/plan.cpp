@@ -79,7 +79,7 @@ class Parameters {
 
 void store_factors(KernelProgram& program) {
   Parameters parameters(program);
-  if (program.name == "update") return parameters.store();
+  if (traits_of(program.kind).updates) return parameters.store();
   for (Kernel& k : program.kernels) {
     const Factors f = factors_of(k, program.precision);
     if (f.left < 0) continue;
@@ -161,7 +161,7 @@ Plan plan_for_gpu(KernelProgram program, const Tiles& tiles) {
   for (const Tensor& t : plan.program.tensors) plan.layouts.push_back(layout_on_gpu(t));
   plan.stages = make_stages(plan.program);
   place_buffers(plan);
-  if (plan.program.name == "inspect") place_inspected(plan);
+  if (traits_of(plan.program.kind).inspects) place_inspected(plan);
   verify(plan);
   // Buffers that do not meet in an image's arena do not meet when each is as long as the batch: offsets and sizes grow
   // alike.

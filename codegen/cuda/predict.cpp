@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 #include <range/v3/algorithm/any_of.hpp>
+#include <range/v3/algorithm/contains.hpp>
 #include <range/v3/algorithm/count_if.hpp>
 #include <set>
 #include <tuple>
@@ -52,6 +53,9 @@ prediction::Kernel::Along along(const tree::Expr& blocks) {
           ceiling ? static_cast<int>(blocks->operands[1]->integer) : 1, 1};
 }
 
+/// What a run of training takes its time for, and inference.
+constexpr ProgramKind predicted[] = {ProgramKind::forward, ProgramKind::loss_and_gradients, ProgramKind::update};
+
 class Prediction {
  public:
   explicit Prediction(const Model& model) : model_(model) {}
@@ -59,10 +63,10 @@ class Prediction {
   std::vector<prediction::Program> run() {
     std::vector<prediction::Program> programs;
     for (const Plan& plan : model_.plans) {
-      const std::string& name = plan.program.name;
-      if (name != "forward" && name != "loss_and_gradients" && name != "update") continue;
-      programs.push_back({name, {}});
-      if (name == "update")
+      const ProgramKind kind = plan.program.kind;
+      if (!ranges::contains(predicted, kind)) continue;
+      programs.push_back({plan.program.name, {}});
+      if (traits_of(kind).updates)
         update(plan, programs.back().kernels);
       else
         region(plan, 0, 1, programs.back().kernels);

@@ -7,9 +7,11 @@
 #include <optional>
 #include <range/v3/algorithm/any_of.hpp>
 #include <range/v3/algorithm/contains.hpp>
+#include <range/v3/algorithm/find.hpp>
 
 #include "codegen/emit/entry.hpp"
 #include "codegen/emit/model.hpp"
+#include "codegen/error.hpp"
 #include "codegen/passes/op.hpp"
 #include "codegen/passes/optimizer.hpp"
 
@@ -186,7 +188,7 @@ std::string dispatch(const ModelFiles& m, const std::string& program, const std:
 }
 
 /// The body of an entry point that runs one program: checks, then kernels, then `after`.
-std::string run_program(const ModelFiles& m, const tree::Function& f, const std::string& program) {
+std::string run_program(const ModelFiles& m, const tree::Function& f, const KernelProgram& program) {
   const std::string u = m.upper();
   std::string nulls, checks;
   std::vector<std::string> arguments;
@@ -194,22 +196,22 @@ std::string run_program(const ModelFiles& m, const tree::Function& f, const std:
   for (const tree::Parameter& p : f.parameters) {
     if (p.name == "seed" || p.name == "step") continue;
     if (p.name == "at_once") {
-      const bool groups = m.plan(program).program.groups;
+      const bool groups = program.groups;
       checks += fmt::format(
           "  if ({}) return {}_ERROR_AT_ONCE;\n",
           groups ? fmt::format("at_once < (batch + {}) / {}", batch_chunks - 1, batch_chunks) : "at_once < batch", u);
       if (groups) arguments.push_back(p.name);
       continue;
     }
-    if (p.name == "packed" && !reads_packed(m.plan(program).program)) {
+    if (p.name == "packed" && !reads_packed(program)) {
       checks += "  (void)packed;  // these kernels read the parameters as they are\n";
       continue;
     }
-    if (p.name == "parameters" && !takes_parameters(m.plan(program).program)) {
+    if (p.name == "parameters" && !takes_parameters(program)) {
       checks += "  (void)parameters;  // all that these kernels read is packed\n";
       continue;
     }
-    if (p.name == "maps" && !has_attention(m.plan(program).program)) {
+    if (p.name == "maps" && !has_attention(program)) {
       checks += "  (void)maps;  // there are none\n";
       continue;
     }
@@ -217,7 +219,7 @@ std::string run_program(const ModelFiles& m, const tree::Function& f, const std:
     arguments.push_back(p.name == "scratch" ? fmt::format("static_cast<{}*>(scratch)", m.real) : p.name);
     if (p.name == "batch") checks += fmt::format("  if (batch < 1) return {}_ERROR_BATCH;\n", u);
     if (p.name == "gradients") checks += "  zero_gaps(gradients);\n";
-    if ((p.name == "labels" || p.name == "targets") && takes_random(m.plan(program).program)) {
+    if ((p.name == "labels" || p.name == "targets") && takes_random(program)) {
       arguments.push_back("random");
       random =
           "  const std::uint64_t at = static_cast<std::uint64_t>(step);\n"
@@ -225,10 +227,11 @@ std::string run_program(const ModelFiles& m, const tree::Function& f, const std:
           "                                  static_cast<std::int32_t>(at), static_cast<std::int32_t>(at >> 32)};\n";
     }
   }
-  if (program == "loss_and_gradients" && random.empty()) random = "  (void)seed, (void)step;  // nothing drops out\n";
+  if (traits_of(program.kind).trains && random.empty()) random = "  (void)seed, (void)step;  // nothing drops out\n";
   for (const tree::Parameter& p : f.parameters)
     if (p.name == "labels") checks += fmt::format("  if (!labels_fit(labels, batch)) return {}_ERROR_LABEL;\n", u);
-  return fmt::format("  if ({}) return {}_ERROR_NULL;\n", nulls, u) + checks + random + dispatch(m, program, arguments);
+  return fmt::format("  if ({}) return {}_ERROR_NULL;\n", nulls, u) + checks + random +
+         dispatch(m, program.name, arguments);
 }
 
 bool keeps_state(const ModelFiles& m) { return !optimizer_state(m.forward.recipe).empty(); }
@@ -412,9 +415,9 @@ std::string learning_rate(const graph::Recipe& r) {
 /// For each thread a chunk of the batch, and more where images are small: as many as fit into half a second cache, so
 /// that what is done once for each group does not weigh.
 std::string images_at_once(const ModelFiles& m) {
-  const KernelProgram& program = m.plan("loss_and_gradients").program;
+  const KernelProgram& program = m.plan(ProgramKind::loss_and_gradients).program;
   if (!program.groups) return "  return batch;\n";
-  const std::int64_t image = std::max<std::int64_t>(1, m.plan("loss_and_gradients").scratch.per_batch);
+  const std::int64_t image = std::max<std::int64_t>(1, m.plan(ProgramKind::loss_and_gradients).scratch.per_batch);
   return fmt::format(R"cpp(#if defined(_OPENMP)
   const std::int64_t threads = omp_get_max_threads();
 #else
@@ -440,7 +443,7 @@ std::string errors(const ModelFiles& m) {
   add("ERROR_ISA", "TESSERA_ISA names kernels that do not exist or that this processor cannot run");
   if (training) {
     add("ERROR_STEP", "steps are counted from 1");
-    add("ERROR_AT_ONCE", m.plan("loss_and_gradients").program.groups
+    add("ERROR_AT_ONCE", m.plan(ProgramKind::loss_and_gradients).program.groups
                              ? "at least a sixteenth of the batch has to be worked on at once"
                              : "all images of the batch have to be worked on at once");
   }
@@ -489,7 +492,9 @@ std::string body_of(const ModelFiles& m, const tree::Function& f) {
                        n, u, softens(recipe) ? "targets" : "labels",
                        keeps_state(m) ? fmt::format("  if (!optimizer) return {}_ERROR_NULL;\n", u) : "",
                        std::string(n.size(), ' '));
-  return run_program(m, f, what);
+  const auto program = ranges::find(m.plans, what, [](const Plan& p) { return p.program.name; });
+  if (program == m.plans.end()) throw Error(fmt::format("{} has no body", f.name));
+  return run_program(m, f, program->program);
 }
 
 }  // namespace

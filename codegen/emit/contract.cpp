@@ -18,23 +18,24 @@ Contract contract(const ModelFiles& m) {
                      loss = real;
   std::int64_t pixels = 1;
   for (const std::int64_t size : m.image_shape()) pixels *= size;
-  const Extent& scratch = m.plan("forward").scratch;
+  const Extent& scratch = m.plan(ProgramKind::forward).scratch;
 
   Contract c;
   for (const ArenaEntry& e : m.arena.entries) c.parameters += e.reals * e.count;
   c.parameter_bytes = real * m.arena.reals;
   const Extent images_and_outputs{0, real * (pixels + m.output_reals())};
   const std::int64_t weights = c.parameter_bytes + real * m.packed.reals;
-  c.forward_bytes =
-      Extent{(takes_parameters(m.plan("forward").program) ? c.parameter_bytes : 0) + real * m.packed.forward_reals, 0} +
-      images_and_outputs + Extent{scratch.fixed * real, scratch.per_batch * real};
+  c.forward_bytes = Extent{(takes_parameters(m.plan(ProgramKind::forward).program) ? c.parameter_bytes : 0) +
+                               real * m.packed.forward_reals,
+                           0} +
+                    images_and_outputs + Extent{scratch.fixed * real, scratch.per_batch * real};
   c.forward_flops = m.forward_flops;
   if (!trains(m.plans)) return c;
 
   c.optimizer_bytes = static_cast<std::int64_t>(optimizer_state(recipe).size()) * c.parameter_bytes;
   const std::int64_t gradient_bytes = c.parameter_bytes;
   c.train_bytes = Extent{weights + gradient_bytes + c.optimizer_bytes + loss, label} + images_and_outputs;
-  c.train_flops = m.gradient_flops + flops(m.plan("update").program.graph);
+  c.train_flops = m.gradient_flops + flops(m.plan(ProgramKind::update).program.graph);
   // The norm of the gradients is no graph's: a square and a sum for each number.
   if (recipe.clip_norm > 0) c.train_flops.fixed += 2 * m.arena.reals;
   return c;

@@ -7,6 +7,13 @@
 
 namespace tessera::codegen {
 
+std::string upper(std::string_view text) {
+  std::string capital(text);
+  for (char& c : capital)
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  return capital;
+}
+
 bool trains(const std::vector<Plan>& plans) {
   return ranges::any_of(plans, [](const Plan& plan) { return differentiates(plan.program); });
 }
@@ -46,9 +53,9 @@ std::vector<tree::Parameter> update_and_pack_parameters(const KernelProgram& upd
 }
 
 std::vector<tree::Parameter> entry_parameters(const KernelProgram& of, const std::string& real) {
-  const std::string& program = of.name;
+  const ProgramTraits& program = traits_of(of.kind);
   const std::string in = "const " + real + "*", out = real + "*";
-  if (program == "update") {
+  if (program.updates) {
     std::vector<tree::Parameter> p{{out, "parameters"}};
     if (reads_packed(of)) p.push_back({out, "packed"});
     p.push_back({in, "gradients"});
@@ -62,24 +69,23 @@ std::vector<tree::Parameter> entry_parameters(const KernelProgram& of, const std
   if (takes_parameters(of)) p.push_back({in, "parameters"});
   if (reads_packed(of)) p.push_back({in, "packed"});
   p.push_back({in, "images"});
-  if (program == "inspect") {
+  if (program.inspects) {
     p.push_back({"const std::int64_t", "batch"});
     if (has_attention(of)) p.push_back({out, "maps"});
     p.push_back({out, "magnitudes"});
     p.push_back({out, "scratch"});
     return p;
   }
-  if (program == "loss_and_gradients" && softens(of.graph.recipe))
+  if (program.trains && softens(of.graph.recipe))
     p.push_back({in, "targets"});
-  else if (program != "forward")
+  else if (program.has_loss)
     p.push_back({"const std::int32_t*", "labels"});
   if (takes_random(of)) p.push_back({"const std::int32_t*", "random"});
   p.push_back({"const std::int64_t", "batch"});
   if (of.groups) p.push_back({"const std::int64_t", "at_once"});
   p.push_back({out, "outputs"});
-  if (program != "forward") p.push_back({out, "loss"});
-  if (program == "loss_and_gradients") p.push_back({out, "gradients"});
-  if (program == "input_gradient") p.push_back({out, "image_gradients"});
+  if (program.has_loss) p.push_back({out, "loss"});
+  if (!program.gradients.empty()) p.push_back({out, std::string(program.gradients)});
   p.push_back({out, "scratch"});
   return p;
 }

@@ -2,12 +2,16 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "codegen/emit/tree.hpp"
 #include "codegen/plan/plan.hpp"
 
 namespace tessera::codegen {
+
+/// In capital letters, as in macros.
+std::string upper(std::string_view text);
 
 /// `real` is "float" or "double".
 std::vector<tree::Parameter> entry_parameters(const KernelProgram& program, const std::string& real);

@@ -96,7 +96,7 @@ std::vector<tree::Function> api_functions(const ModelFiles& m) {
       {"As forward, and the mean loss over the batch."});
   const tree::Parameter wanted = softens(recipe) ? tree::Parameter{in, "targets"} : labels;
   const tree::Parameter at_once{"int64_t", "at_once"};
-  const bool groups = m.plan("loss_and_gradients").program.groups;
+  const bool groups = m.plan(ProgramKind::loss_and_gradients).program.groups;
   add("images_at_once", {batch},
       {groups ? "So many images of a batch fill the threads, and take memory for no more than that: `at_once` below."
               : "All of them: what is computed of an image depends on the others. `at_once` below."},
@@ -156,11 +156,11 @@ std::string macro_of_batch(const ModelFiles& m, const std::string& what, const E
                      e.per_batch, images);
 }
 
-std::string scratch_macro(const ModelFiles& m, const std::string& what, const std::string& program) {
-  const Extent& e = m.plan(program).scratch;
+std::string scratch_macro(const ModelFiles& m, ProgramKind kind) {
+  const Extent& e = m.plan(kind).scratch;
   const std::int64_t bytes = m.real == "double" ? 8 : 4;
-  return macro_of_batch(m, what + "_SCRATCH_BYTES", {e.fixed * bytes, e.per_batch * bytes},
-                        program == "loss_and_gradients" ? "at_once" : "batch");
+  return macro_of_batch(m, upper(traits_of(kind).short_name) + "_SCRATCH_BYTES", {e.fixed * bytes, e.per_batch * bytes},
+                        traits_of(kind).trains ? "at_once" : "batch");
 }
 
 }  // namespace
@@ -230,13 +230,8 @@ typedef struct tessera_parameter {{
   }
   macro("ATTENTION_FLOATS", attention_maps(m).of_image(), "of the attention maps of one image");
   macro("LAYERS", static_cast<std::int64_t>(layers(m).size()), "rows of the table of layers");
-  out += scratch_macro(m, "FORWARD", "forward");
-  if (training) {
-    out += scratch_macro(m, "EVALUATE", "evaluate");
-    out += scratch_macro(m, "TRAIN", "loss_and_gradients");
-    out += scratch_macro(m, "INPUT_GRADIENT", "input_gradient");
-  }
-  out += scratch_macro(m, "INSPECT", "inspect");
+  for (const Plan& p : m.plans)
+    if (!traits_of(p.program.kind).updates) out += scratch_macro(m, p.program.kind);
 
   const Contract c = contract(m);
   out += fmt::format(R"c(
@@ -269,10 +264,11 @@ enum {{
       "  {}_ERROR_ISA = 4{}   /* TESSERA_ISA names kernels that do not exist or that this processor cannot run */\n", u,
       training ? "," : " ");
   if (training)
-    out += fmt::format(R"c(  {0}_ERROR_STEP = 5,  /* the step is not positive */
+    out += fmt::format(
+        R"c(  {0}_ERROR_STEP = 5,  /* the step is not positive */
   {0}_ERROR_AT_ONCE = 6 /* fewer images at once than {1} */
 )c",
-                       u, m.plan("loss_and_gradients").program.groups ? "a sixteenth of the batch" : "the batch holds");
+        u, m.plan(ProgramKind::loss_and_gradients).program.groups ? "a sixteenth of the batch" : "the batch holds");
   out += fmt::format(R"c(}};
 
 extern const tessera_parameter {0}_parameters[{1}_PARAMETERS];
@@ -345,7 +341,7 @@ inline std::int64_t tessera_second_cache() {{
       tree::Function f;
       f.linkage = "";
       f.name = fmt::format("{}_update_and_pack_{}", m.name, t.name);
-      f.parameters = update_and_pack_parameters(m.plan("update").program, m.real);
+      f.parameters = update_and_pack_parameters(m.plan(ProgramKind::update).program, m.real);
       out += tree::print_declaration(f);
     }
     out += "\n";

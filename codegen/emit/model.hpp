@@ -25,7 +25,7 @@ struct ModelFiles {
   std::vector<Target> targets;
   Extent forward_flops, gradient_flops;  ///< of the declaration, before anything is left out
 
-  const Plan& plan(const std::string& program) const;
+  const Plan& plan(ProgramKind kind) const;
   std::vector<std::int64_t> image_shape() const;   ///< without the batch
   std::vector<std::int64_t> output_shape() const;  ///< without the batch
   std::int64_t output_reals() const;               ///< of an image

@@ -16,9 +16,9 @@
 
 namespace tessera::codegen {
 
-const Plan& ModelFiles::plan(const std::string& program) const {
-  auto at = ranges::find_if(plans, [&](const Plan& p) { return p.program.name == program; });
-  if (at == plans.end()) throw Error(fmt::format("there is no program called {}", program));
+const Plan& ModelFiles::plan(ProgramKind kind) const {
+  auto at = ranges::find_if(plans, [&](const Plan& p) { return p.program.kind == kind; });
+  if (at == plans.end()) throw Error(fmt::format("there is no program called {}", name_of(kind)));
   return *at;
 }
 
@@ -55,12 +55,7 @@ std::int64_t ModelFiles::classes() const {
   return output_reals();
 }
 
-std::string ModelFiles::upper() const {
-  std::string text = name;
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-  return text;
-}
+std::string ModelFiles::upper() const { return codegen::upper(name); }
 
 AttentionMaps attention_maps(const ModelFiles& m) {
   AttentionMaps a;
@@ -297,9 +292,9 @@ std::string summary(const ModelFiles& m) {
     rows.push_back({what, polynomial(e, symbol), grouped(e.at(batch))});
   };
   const Contract c = contract(m);
-  const bool groups = training && m.plan("loss_and_gradients").program.groups;
+  const bool groups = training && m.plan(ProgramKind::loss_and_gradients).program.groups;
   const auto train_row = [&](const std::string& what, const Extent& e) {
-    const Extent& program = m.plan("loss_and_gradients").scratch;
+    const Extent& program = m.plan(ProgramKind::loss_and_gradients).scratch;
     const Extent scratch{program.fixed * real_bytes, program.per_batch * real_bytes};
     const Extent of_batch{e.fixed + scratch.fixed, e.per_batch};
     const std::int64_t at_once = groups ? (batch + batch_chunks - 1) / batch_chunks : batch;
@@ -312,7 +307,7 @@ std::string summary(const ModelFiles& m) {
   row("parameter bytes", {c.parameter_bytes, 0});
   if (training) row("optimizer bytes", {c.optimizer_bytes, 0});
   for (const Plan& p : m.plans)
-    if (p.program.name == "loss_and_gradients")
+    if (traits_of(p.program.kind).trains)
       train_row("loss_and_gradients scratch bytes", {});
     else if (p.scratch != Extent{})
       row(p.program.name + " scratch bytes", {p.scratch.fixed * real_bytes, p.scratch.per_batch * real_bytes});

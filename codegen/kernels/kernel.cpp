@@ -18,6 +18,11 @@ bool needs(const Kernel& kernel, int e, int part) {
          (needs(kernel, x.a, part) || needs(kernel, x.b, part) || needs(kernel, x.c, part));
 }
 
+std::string suffix_of(const KernelProgram& program) {
+  const ProgramTraits& traits = traits_of(program.kind);
+  return "_" + (program.name == traits.name ? std::string(traits.short_name) : program.name);
+}
+
 int push(Kernel& kernel, Expression e) {
   kernel.expressions.push_back(std::move(e));
   return static_cast<int>(kernel.expressions.size()) - 1;

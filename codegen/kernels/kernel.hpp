@@ -9,9 +9,11 @@
 #include <cstdint>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "codegen/extent.hpp"
+#include "codegen/kernels/program_kind.hpp"
 #include "codegen/precision.hpp"
 #include "dsl/graph/graph.hpp"
 
@@ -187,9 +189,10 @@ struct Item {
   int region = -1;
 };
 
-/// A whole entry point (forward, evaluate, loss_and_gradients, update) as kernels.
+/// A whole entry point as kernels.
 struct KernelProgram {
-  std::string name;
+  ProgramKind kind = ProgramKind::forward;
+  std::string name;  ///< of its kind, but where a test has many programs of one kind
   Precision precision = Precision::fp32;
   graph::Graph graph;
   std::vector<Tensor> tensors;
@@ -199,15 +202,17 @@ struct KernelProgram {
 };
 
 /// Whether gradients are what a program computes.
-inline bool differentiates(const KernelProgram& program) {
-  return program.name == "loss_and_gradients" || program.name == "input_gradient";
-}
+inline bool differentiates(const KernelProgram& program) { return !traits_of(program.kind).gradients.empty(); }
+
+/// What is put behind a name that another program has already: "_train".
+std::string suffix_of(const KernelProgram& program);
 
 /// Takes kernels out of a program; nothing runs them any more.
 void remove_kernels(KernelProgram& program, const std::set<int>& gone);
 
 /// Groups the graph's nodes into kernels. The graph must be decomposed and verified.
-KernelProgram lower(const graph::Graph& graph, const std::string& name);
+/// `name`: of the program, where it is not its kind's.
+KernelProgram lower(const graph::Graph& graph, ProgramKind kind, std::string_view name = {});
 /// Throws Error with one sentence when a kernel names what does not exist, indexes past a dim, uses an axis out of its
 /// scope, writes what is the caller's, or does not stand once in the running order. That what it reads is there is
 /// checked with the plan.

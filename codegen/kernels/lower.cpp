@@ -22,9 +22,11 @@ namespace {
 
 class Lowering {
  public:
-  Lowering(const Graph& graph, const std::string& name) : graph_(legalise(graph)), analysis_(analyse(graph_)) {
+  Lowering(const Graph& graph, ProgramKind kind, std::string name)
+      : graph_(legalise(graph)), analysis_(analyse(graph_)) {
     grouping_ = fuse(graph_, analysis_);
-    out_.name = name;
+    out_.kind = kind;
+    out_.name = std::move(name);
     find_loss();
   }
 
@@ -383,8 +385,9 @@ class Lowering {
       }
       std::string name = gradient.empty() ? path + (backward ? ".backward" : ".forward") : gradient + ".gradient";
       if (gradient.empty() && path.empty())
-        name = loss_ == graph::none && out_.name != "forward" ? out_.name
-                                                              : std::string(op_name(graph_[k.nodes.back()].op)) + name;
+        name = loss_ == graph::none && out_.kind != ProgramKind::forward
+                   ? out_.name
+                   : std::string(op_name(graph_[k.nodes.back()].op)) + name;
       std::string clean;
       for (char ch : name) {
         if (ch == '{' || ch == '}') continue;
@@ -411,6 +414,8 @@ class Lowering {
 
 }  // namespace
 
-KernelProgram lower(const Graph& graph, const std::string& name) { return Lowering(graph, name).run(); }
+KernelProgram lower(const Graph& graph, ProgramKind kind, std::string_view name) {
+  return Lowering(graph, kind, std::string(name.empty() ? name_of(kind) : name)).run();
+}
 
 }  // namespace tessera::codegen

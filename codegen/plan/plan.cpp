@@ -17,7 +17,7 @@ Plan make_plan(KernelProgram program, const std::vector<Target>& targets) {
   if (products && !differentiates(plan.program)) read_all_packed(plan.program);
   if (products) sum_biases_with_weights(plan.program);
   drop_once(plan.program);
-  if (plan.program.name == "loss_and_gradients") plan.program.groups = sum_in_groups(plan.program);
+  if (traits_of(plan.program.kind).trains) plan.program.groups = sum_in_groups(plan.program);
   if (products) attend_in_blocks(plan.program);
   if (products)
     for (const Tensor& t : plan.program.tensors) plan.layouts.push_back(layout_for_products(t));
@@ -25,7 +25,7 @@ Plan make_plan(KernelProgram program, const std::vector<Target>& targets) {
     plan.layouts = choose_layouts(plan.program, targets.back());
   plan.stages = make_stages(plan.program);
   place_buffers(plan);
-  if (plan.program.name == "inspect") place_inspected(plan);
+  if (traits_of(plan.program.kind).inspects) place_inspected(plan);
   for (const Target& target : targets)
     for (const Kernel& kernel : plan.program.kernels)
       plan.schedules[std::string(target.name)].push_back(choose_schedule(plan.program, plan.layouts, kernel, target));

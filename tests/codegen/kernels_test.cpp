@@ -28,7 +28,7 @@ using graph::Op;
 constexpr int b = 'b', i = 'i', j = 'j', k = 'k';
 
 KernelProgram lowered(const graph::Graph& graph) {
-  KernelProgram program = codegen::lower(codegen::simplify(codegen::decompose(graph)), "forward");
+  KernelProgram program = codegen::lower(codegen::simplify(codegen::decompose(graph)), codegen::ProgramKind::forward);
   codegen::verify(program);
   return program;
 }
@@ -160,7 +160,7 @@ TEST(Fusion, ComputesWhatElseIsMadeOfASavedValueWhereItIsReadAnyway) {
   using Small = models::Vit<{.image = 32, .width = 16, .heads = 2, .depth = 3}>;
   const std::string program = print(codegen::lower(
       codegen::recompute(codegen::simplify(codegen::decompose(codegen::differentiate(trace<Small>("small"), false)))),
-      "loss_and_gradients"));
+      codegen::ProgramKind::loss_and_gradients));
   const std::size_t at = program.find("contraction blocks_mlp_fc2_backward ");
   ASSERT_NE(at, std::string::npos) << program;
   const std::string kernel = program.substr(at, program.find("contraction", at + 1) - at);
@@ -174,7 +174,7 @@ TEST(Fusion, MakesProbabilitiesThatAreComputedAgainTheProductsEpilogue) {
   const std::string program = print(codegen::lower(
       codegen::recompute(codegen::simplify(codegen::decompose(codegen::differentiate(trace<Small>("small"), false))),
                          0),
-      "loss_and_gradients"));
+      codegen::ProgramKind::loss_and_gradients));
   const std::size_t at = program.find(" = divide(exp(subtract(multiply(r0, ");
   ASSERT_NE(at, std::string::npos) << program;
   const std::size_t kernel = program.rfind("  contraction ", at);

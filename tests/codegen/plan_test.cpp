@@ -37,8 +37,8 @@ using graph::Op;
 
 constexpr int b = 'b', i = 'i', j = 'j', k = 'k';
 
-Plan planned(const Graph& graph, const std::string& name) {
-  return codegen::make_plan(codegen::lower(codegen::simplify(codegen::decompose(graph)), name),
+Plan planned(const Graph& graph, codegen::ProgramKind kind) {
+  return codegen::make_plan(codegen::lower(codegen::simplify(codegen::decompose(graph)), kind),
                             codegen::targets_of(codegen::Precision::fp32));
 }
 
@@ -46,9 +46,9 @@ Plan planned(const Graph& graph, const std::string& name) {
 std::vector<Plan> plans(const Graph& declared) {
   const Graph graph = codegen::canonical_order(declared);
   std::vector<Plan> all;
-  all.push_back(planned(codegen::subgraph(graph, {"outputs"}), "forward"));
-  all.push_back(planned(graph, "evaluate"));
-  all.push_back(planned(codegen::differentiate(graph, false), "loss_and_gradients"));
+  all.push_back(planned(codegen::subgraph(graph, {"outputs"}), codegen::ProgramKind::forward));
+  all.push_back(planned(graph, codegen::ProgramKind::evaluate));
+  all.push_back(planned(codegen::differentiate(graph, false), codegen::ProgramKind::loss_and_gradients));
   return all;
 }
 
@@ -116,7 +116,7 @@ TEST(PlanMemory, IsUsedAgain) {
 }
 
 TEST(PlanSchedules, LetTheDepthOfAProductGoByInBlocksWhereItsRowsAreLongerThanNearMemory) {
-  const Plan plan = planned(codegen::differentiate(trace<Deep>("deep"), true), "input_gradient");
+  const Plan plan = planned(codegen::differentiate(trace<Deep>("deep"), true), codegen::ProgramKind::input_gradient);
   for (const auto& [target, schedules] : plan.schedules) {
     std::map<std::string, std::int64_t> depths;
     for (std::size_t at = 0; at < schedules.size(); ++at)
@@ -137,7 +137,8 @@ TEST(PlanSchedules, AreOfTheTilesThatATableNames) {
       targets);
   const Graph forward = codegen::subgraph(trace<Deep>("deep"), {"outputs"});
   const auto text = [&](const std::vector<codegen::Target>& of) {
-    return print(codegen::make_plan(codegen::lower(codegen::simplify(codegen::decompose(forward)), "forward"), of));
+    return print(codegen::make_plan(
+        codegen::lower(codegen::simplify(codegen::decompose(forward)), codegen::ProgramKind::forward), of));
   };
   const std::string usual = text(codegen::targets_of(codegen::Precision::fp32)), tuned = text(targets);
   const std::string product = "down_forward threads b product of 101 x 6144 x 45 lanes k ";
@@ -180,7 +181,7 @@ TEST(PlanStages, KeepASumOverTheBatchApartFromAnotherThatReadsIt) {
   const NodeId x = s.input("images", {s.B, s.I, s.J});
   auto sum = [&](NodeId node) { return s.b.broadcast(s.b.reduce(Op::reduce_sum, node, {0}), s.b.shape(x), {1, 2}); };
   s.value("outputs", s.b.multiply(x, sum(s.b.multiply(x, sum(x)))));
-  const Plan plan = planned(s.graph, "forward");
+  const Plan plan = planned(s.graph, codegen::ProgramKind::forward);
   std::size_t sums = 0;
   for (const codegen::Stage& stage : plan.stages[0])
     if (stage.tasks == codegen::Tasks::chunks) {
@@ -192,7 +193,8 @@ TEST(PlanStages, KeepASumOverTheBatchApartFromAnotherThatReadsIt) {
 
 TEST(PlanGradients, OfBiasesComeWithThoseOfTheWeightsBesideThemWhoseFactorTheyAdd) {
   const Graph train = codegen::differentiate(trace<Deep>("deep"), false);
-  codegen::KernelProgram program = codegen::lower(codegen::simplify(codegen::decompose(train)), "loss_and_gradients");
+  codegen::KernelProgram program =
+      codegen::lower(codegen::simplify(codegen::decompose(train)), codegen::ProgramKind::loss_and_gradients);
   const Plan plan = codegen::make_plan(program, codegen::targets_of(codegen::Precision::fp32));
   std::map<std::string, std::string> with;
   for (const codegen::Kernel& k : plan.program.kernels)
@@ -214,8 +216,9 @@ TEST(PlanAttention, GoesByBlocksOfAHeadsQueriesWhoseScoresHaveNoPlaceInMemory) {
   using Many = models::Vit<{.image = 112, .patch = 8, .width = 96, .heads = 3, .depth = 2}>;  // of 197 tokens
   const Graph graph = codegen::canonical_order(trace<Many>("many"));
   const Graph primitive = codegen::simplify(codegen::decompose(codegen::subgraph(graph, {"outputs"})));
-  const Plan forward = codegen::make_plan(codegen::lower(codegen::bring_columns_innermost(primitive), "forward"),
-                                          codegen::targets_of(codegen::Precision::fp32));
+  const Plan forward =
+      codegen::make_plan(codegen::lower(codegen::bring_columns_innermost(primitive), codegen::ProgramKind::forward),
+                         codegen::targets_of(codegen::Precision::fp32));
   std::size_t found = 0;
   for (std::size_t at = 0; at < forward.program.kernels.size(); ++at) {
     const codegen::Kernel& kernel = forward.program.kernels[at];
@@ -252,7 +255,7 @@ TEST(PlanDropout, DrawsAFactorOnceForTheGradientOfASoftmax) {
   using Small = models::Vit<{.image = 32, .width = 16, .heads = 2, .depth = 3, .attention_dropout = 0.25}>;
   const Graph train = codegen::differentiate(codegen::canonical_order(trace<Small>("small")), false);
   std::size_t found = 0;
-  for (const codegen::Kernel& k : planned(train, "loss_and_gradients").program.kernels) {
+  for (const codegen::Kernel& k : planned(train, codegen::ProgramKind::loss_and_gradients).program.kernels) {
     if (k.name.find("attn_backward") == std::string::npos || k.anchor != codegen::Anchor::row) continue;
     std::size_t drawn = 0;  // by how many sweeps
     const auto draws = [&](int e) {
@@ -297,7 +300,7 @@ TEST(PlanGroups, AreNoneWhereAnImageNeedsASumOverTheBatch) {
   const NodeId x = s.input("images", {s.B, s.I, s.J});
   const NodeId sum = s.b.broadcast(s.b.reduce(Op::reduce_sum, x, {0}), s.b.shape(x), {1, 2});
   s.value("outputs", s.b.multiply(x, sum));
-  EXPECT_FALSE(planned(s.graph, "loss_and_gradients").program.groups);
+  EXPECT_FALSE(planned(s.graph, codegen::ProgramKind::loss_and_gradients).program.groups);
 }
 
 /// The sentence with which a plan is refused; empty when it is accepted.
@@ -338,7 +341,7 @@ TEST(VerifyPlan, FindsEveryBufferThatIsMovedOntoOneThatIsLiveAtTheSameTime) {
               << print(plan);
           ++moved;
         }
-      EXPECT_TRUE(moved > 10 || plan.program.name != "loss_and_gradients") << moved;
+      EXPECT_TRUE(moved > 10 || plan.program.kind != codegen::ProgramKind::loss_and_gradients) << moved;
     }
 }
 

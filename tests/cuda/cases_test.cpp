@@ -62,9 +62,10 @@ void expect_near(const float* found, const std::vector<double>& wanted, Factors 
 
 /// A program as it is planned for a GPU, by the interpreter: what is stored as bf16 is taken rounded by all who read it
 /// from memory.
-Arrays interpret_planned(const graph::Graph& graph, const std::string& name, std::int64_t batch, const Arrays& given) {
+Arrays interpret_planned(const graph::Graph& graph, codegen::ProgramKind kind, std::int64_t batch,
+                         const Arrays& given) {
   using namespace codegen;
-  KernelProgram kernels = lower(simplify(decompose(graph)), name);
+  KernelProgram kernels = lower(simplify(decompose(graph)), kind);
   kernels.precision = Precision::bf16;
   const KernelProgram program = cuda::plan_for_gpu(std::move(kernels)).program;
   std::map<graph::NodeId, std::size_t> kernel_of;
@@ -107,10 +108,12 @@ class CudaCases : public testing::TestWithParam<Run> {
     }
     const graph::Graph declared = codegen::canonical_order(sketch.graph),
                        plain = codegen::subgraph(codegen::without_dropout(declared), {"outputs", "loss"});
-    forward = interpret_planned(codegen::subgraph(plain, {"outputs"}), "forward", batch, sketch.given);
-    trained = interpret_planned(codegen::differentiate(declared, false), "loss_and_gradients", batch, with_random);
+    forward =
+        interpret_planned(codegen::subgraph(plain, {"outputs"}), codegen::ProgramKind::forward, batch, sketch.given);
+    trained = interpret_planned(codegen::differentiate(declared, false), codegen::ProgramKind::loss_and_gradients,
+                                batch, with_random);
     pixels = interpret_planned(codegen::subgraph(codegen::differentiate(plain, true), {"outputs", "loss", "images"}),
-                               "input_gradient", batch, sketch.given);
+                               codegen::ProgramKind::input_gradient, batch, sketch.given);
   }
 
   void run(const Options& options) const {

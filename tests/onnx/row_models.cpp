@@ -12,7 +12,7 @@
 namespace tessera::test {
 namespace {
 
-/// The stages of codegen/driver.cpp for a program without loss and gradients.
+/// The stages of codegen/driver.cpp. Each row takes labels, as programs with a loss do, and gives none.
 codegen::Plan planned(const graph::Graph& recorded, const std::string& name,
                       const std::vector<codegen::Target>& targets) {
   codegen::verify(recorded);
@@ -20,7 +20,7 @@ codegen::Plan planned(const graph::Graph& recorded, const std::string& name,
   codegen::verify(declared);
   const graph::Graph primitive = codegen::bring_columns_innermost(codegen::simplify(codegen::decompose(declared)));
   codegen::verify(primitive);
-  codegen::KernelProgram kernels = codegen::lower(primitive, name);
+  codegen::KernelProgram kernels = codegen::lower(primitive, codegen::ProgramKind::evaluate, name);
   codegen::verify(kernels);
   codegen::Plan plan = codegen::make_plan(std::move(kernels), targets);
   codegen::verify(plan);
