@@ -86,7 +86,18 @@ namespace detail {
 template <class M, class... Names, auto... Pointers>
 void bind_members(M& module, const std::string& path,
                   const boost::hana::tuple<boost::hana::pair<Names, MemberOf<Pointers>>...>*) {
-  bound_modules.push_back({M::module_name, path, &module, &module + 1, {{&(module.*Pointers), Names::c_str()}...}});
+  bound_modules.push_back({M::module_name, path, &module, &module + 1, [](const void* self, const void* member) {
+                             const char* found = nullptr;
+                             const void* nearest = self;
+                             const auto look = [&](const void* listed, const char* name) {
+                               if (!lies_before(listed, member) || lies_before(listed, nearest)) return;
+                               nearest = listed;
+                               found = name;
+                             };
+                             (look(&(static_cast<const M*>(self)->*Pointers), Names::c_str()), ...);
+                             static_cast<void>(look);  // where there are no members
+                             return found;
+                           }});
   (tessera::bind(module.*Pointers, join(path, Names::c_str())), ...);
 }
 
