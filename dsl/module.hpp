@@ -168,7 +168,8 @@ struct CallProblem {
   constexpr Text operator()() const {
     Text t;
     if constexpr (HasSignature<M>) {
-      if (!Signature<decltype(&M::forward)>::constant) {
+      if constexpr (!requires { M::module_name; }) return t;  // which has a sentence of its own
+      if constexpr (!Signature<decltype(&M::forward)>::constant) {
         t.put(M::module_name).put("::forward has to be const, for a call changes nothing in a module: ");
         t.put("forward(...) const [module-forward]");
         return t;
