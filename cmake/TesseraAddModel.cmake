@@ -125,7 +125,13 @@ function(tessera_add_model name)
     set(generator ${arg_GENERATOR})
     set(which ${arg_MODEL} ${name})
   else()
-    set(main ${CMAKE_CURRENT_BINARY_DIR}/${name}_generator.cpp)
+    # Named as the header and its folder are: an editor (clangd) takes the options for a header from the source most like it, and
+    # not from the emitted source of the same name.
+    cmake_path(ABSOLUTE_PATH arg_DECLARATION BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} NORMALIZE OUTPUT_VARIABLE header)
+    cmake_path(GET header STEM LAST_ONLY header_name)
+    cmake_path(GET header PARENT_PATH header_folder)
+    cmake_path(GET header_folder FILENAME header_folder)
+    set(main ${CMAKE_CURRENT_BINARY_DIR}/declared/${name}/${header_folder}/${header_name}.cpp)
     # diagnostic.hpp, where shape errors are, comes first, or a compiler lists all headers through which it was reached.
     file(CONFIGURE OUTPUT ${main} @ONLY CONTENT [[
 #include "dsl/diagnostic.hpp"

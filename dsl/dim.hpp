@@ -1,7 +1,6 @@
 // Dims as expressions: each is an empty type that holds its Dim, so that N + 1_c can be a template argument.
 #pragma once
 
-#include <concepts>
 #include <cstdint>
 #include <type_traits>
 
@@ -139,7 +138,8 @@ template <auto D, class E = std::remove_cv_t<decltype(D)>>
 struct DimOf {
   using type = E;
 };
-template <auto Number, std::integral I>
+template <auto Number, class I>
+  requires(!DimExpression<I>)
 struct DimOf<Number, I> {
   static constexpr auto problem = [] {
     Text t;

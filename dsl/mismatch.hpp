@@ -173,7 +173,13 @@ constexpr bool lacks_one_part(const Dim& part, const Dim& whole, Dim& rest) {
 constexpr void suggest(Text& t, const Dim& got, const Dim& needed, int axis) {
   const Dim one = Dim::constant(1);
   Dim rest;
-  if (got == needed) {
+  if (got == needed && !got.nests_as(needed)) {
+    t.put(" (the same factors in another order: ");
+    got.print_factors(t);
+    t.put(" is not ");
+    needed.print_factors(t);
+    t.put(")");
+  } else if (got == needed) {
     t.put(" (the same parts in another order: ");
     for (int i = 0; i < got.parts(); ++i) {
       Polynomial part;

@@ -86,7 +86,18 @@ namespace detail {
 template <class M, class... Names, auto... Pointers>
 void bind_members(M& module, const std::string& path,
                   const boost::hana::tuple<boost::hana::pair<Names, MemberOf<Pointers>>...>*) {
-  bound_modules.push_back({M::module_name, path, &module, &module + 1, {{&(module.*Pointers), Names::c_str()}...}});
+  bound_modules.push_back({M::module_name, path, &module, &module + 1, [](const void* self, const void* member) {
+                             const char* found = nullptr;
+                             const void* nearest = self;
+                             const auto look = [&](const void* listed, const char* name) {
+                               if (!lies_before(listed, member) || lies_before(listed, nearest)) return;
+                               nearest = listed;
+                               found = name;
+                             };
+                             (look(&(static_cast<const M*>(self)->*Pointers), Names::c_str()), ...);
+                             static_cast<void>(look);  // where there are no members
+                             return found;
+                           }});
   (tessera::bind(module.*Pointers, join(path, Names::c_str())), ...);
 }
 
@@ -157,7 +168,8 @@ struct CallProblem {
   constexpr Text operator()() const {
     Text t;
     if constexpr (HasSignature<M>) {
-      if (!Signature<decltype(&M::forward)>::constant) {
+      if constexpr (!requires { M::module_name; }) return t;  // which has a sentence of its own
+      if constexpr (!Signature<decltype(&M::forward)>::constant) {
         t.put(M::module_name).put("::forward has to be const, for a call changes nothing in a module: ");
         t.put("forward(...) const [module-forward]");
         return t;

@@ -161,7 +161,11 @@ class PatternSolver {
       plan_.index[unknown] = g;
       plan_.source[unknown] = count == 1 ? Source::axis : Source::quotient;
       const Division division = divide(x_[g], known);
-      if (count == 1 || division.result == Division::Result::exact) return;
+      if (count == 1) return;
+      if (division.result == Division::Result::exact) {
+        nested(g, division.quotient);
+        return;
+      }
       say(at);
       division.explain(plan_.problem, x_[g], known);
     } else if (!known.lines_up_with(x_[g])) {
@@ -179,6 +183,28 @@ class PatternSolver {
       x_[g].print(plan_.problem);
       plan_.problem.put(" [pattern-size]");
     }
+  }
+
+  /// Whether the names of bracket g stand in the order in which its axis is defined: D := H*K is (h k), not (k h).
+  constexpr void nested(int g, const Dim& quotient) {
+    Dim product = Dim::constant(1);
+    const int first = left().first[g];
+    for (int i = first; i < first + left().count[g]; ++i) {
+      const int n = left().name[i];
+      product = product * (plan_.source[n] == Source::binding  ? *bound_[plan_.index[n]].dim
+                           : plan_.source[n] == Source::number ? Dim::constant(plan_.pattern.number[n])
+                                                               : quotient);
+    }
+    if (product.nests_as(x_[g])) return;
+    say(left().position[first]);
+    print_group(g);
+    plan_.problem.put(" is ");
+    product.print_factors(plan_.problem);
+    plan_.problem.put(", and axis ").put(std::int64_t{g}).put(" of ");
+    x_.print(plan_.problem);
+    plan_.problem.put(" is ");
+    x_[g].print_factors(plan_.problem);
+    plan_.problem.put(", the same factors in another order [pattern-size]");
   }
 
   constexpr void known_on_the_right(int i) {

@@ -193,14 +193,24 @@ struct PartOrder {
   constexpr bool operator==(const PartOrder&) const = default;
 };
 
+/// The order in which a product's factors were written, the outermost first, as numbers of factors of its one term.
+struct FactorOrder {
+  int factors = 0;
+  std::int8_t factor[Term::capacity]{};
+
+  constexpr bool operator==(const FactorOrder&) const = default;
+};
+
 /// The extent of one dimension: as it was written (what people read) and in normal form (what decides).
 /// A defined axis D := H*K is shown as D and is H*K in normal form.
 ///
 /// A sum whose parts all have names remembers their order, which says where each part lies: CLS + N. It does not
-/// matter to equality. A sum with a number in it, as N + 1, has no order.
+/// matter to equality. A sum with a number in it, as N + 1, has no order. The same holds for products of axes: H * K
+/// says that the heads are the outer axis, and 3 * H * K says nothing.
 struct Dim {
   Polynomial shown, normal;
-  PartOrder order{};  ///< of two parts or more
+  PartOrder order{};      ///< of two parts or more
+  FactorOrder nesting{};  ///< of two factors or more
 
   static constexpr Dim constant(std::int64_t value) {
     return {Polynomial::constant(value), Polynomial::constant(value)};
@@ -211,7 +221,7 @@ struct Dim {
   /// name := definition; shown by its name, equal to its definition.
   static constexpr Dim defined(std::string_view name, const Dim& definition) {
     std::int64_t extent = definition.normal.known() ? definition.normal.value() : 0;
-    return {Polynomial::symbol({name, extent}), definition.normal, definition.order};
+    return {Polynomial::symbol({name, extent}), definition.normal, definition.order, definition.nesting};
   }
 
   /// How many parts it has, in a known order; 0 where there is none.
@@ -221,9 +231,25 @@ struct Dim {
   }
   constexpr const Term& part(int i) const { return normal.term[order.term[i]]; }
 
-  /// Equal, and position for position the same: CLS + N is not N + CLS.
+  /// How many factors it has, in a known order; -1 where there is none.
+  constexpr int factors() const {
+    if (nesting.factors) return nesting.factors;
+    const bool plain = normal.terms == 1 && normal.term[0].coefficient == 1 && normal.term[0].factors <= 1;
+    return plain && !normal.overflow ? normal.term[0].factors : -1;
+  }
+  constexpr const Symbol& factor(int i) const { return normal.term[0].factor[nesting.factor[i]]; }
+
+  /// Equal, and position for position the same: CLS + N is not N + CLS, and H * K is not K * H.
   constexpr bool lines_up_with(const Dim& other) const {
-    return *this == other && (order == other.order || order.parts == 0 || other.order.parts == 0);
+    return *this == other && (order == other.order || order.parts == 0 || other.order.parts == 0) && nests_as(other);
+  }
+  constexpr bool nests_as(const Dim& other) const {
+    return nesting == other.nesting || nesting.factors == 0 || other.nesting.factors == 0;
+  }
+
+  /// K*H, in the order that is known.
+  constexpr void print_factors(Text& out) const {
+    for (int i = 0; i < factors(); ++i) out.put(i ? "*" : "").put(factor(i).name);
   }
 
   friend constexpr Dim operator+(const Dim& a, const Dim& b) {
@@ -238,7 +264,21 @@ struct Dim {
     return sum;
   }
   friend constexpr Dim operator-(const Dim& a, const Dim& b) { return {a.shown - b.shown, a.normal - b.normal}; }
-  friend constexpr Dim operator*(const Dim& a, const Dim& b) { return {a.shown * b.shown, a.normal * b.normal}; }
+  friend constexpr Dim operator*(const Dim& a, const Dim& b) {
+    Dim product{a.shown * b.shown, a.normal * b.normal};
+    const int left = a.factors(), right = b.factors();
+    if (left < 0 || right < 0 || left + right < 2 || product.normal.overflow) return product;
+    bool taken[Term::capacity]{};
+    for (int i = 0; i < left + right; ++i) {
+      const Symbol& next = i < left ? a.factor(i) : b.factor(i - left);
+      int k = 0;
+      while (taken[k] || !(product.normal.term[0].factor[k] == next)) ++k;
+      taken[k] = true;
+      product.nesting.factor[i] = static_cast<std::int8_t>(k);
+    }
+    product.nesting.factors = left + right;
+    return product;
+  }
   constexpr bool operator==(const Dim& other) const { return normal == other.normal; }
 
   constexpr bool known() const { return normal.known(); }

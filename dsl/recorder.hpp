@@ -1,6 +1,7 @@
 // Where operations are recorded while a model is traced.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <stdexcept>
 #include <string>
@@ -15,31 +16,28 @@ namespace detail {
 
 inline thread_local graph::Builder* current_recorder = nullptr;
 
-/// A module whose parameters entered the graph: where it lies, and where the members lie that TESSERA_MEMBERS lists.
+/// A module whose parameters entered the graph, and where it lies.
 struct BoundModule {
   const char* name;
   std::string path;
   const void *begin, *end;
-  std::vector<std::pair<const void*, const char*>> members;
+  /// The last member that TESSERA_MEMBERS lists of those before an address; null where there is none.
+  const char* (*listed_before)(const void* module, const void* member);
 };
 inline thread_local std::vector<BoundModule> bound_modules;
+
+inline bool lies_before(const void* a, const void* b) { return std::less<const void*>()(a, b); }
 
 /// Throws std::logic_error where `member`, which was not bound, lies within a module that was: its TESSERA_MEMBERS
 /// lacks it. C++ has no names of members, so that it is told by the one before it.
 inline void demand_listed(const void* member) {
-  const std::less<const void*> before;
-  for (auto module = bound_modules.rbegin(); module != bound_modules.rend(); ++module) {
-    if (before(member, module->begin) || !before(member, module->end)) continue;
-    const char* neighbour = nullptr;
-    const void* nearest = module->begin;
-    for (const auto& [address, name] : module->members)
-      if (before(address, member) && !before(address, nearest)) {
-        nearest = address;
-        neighbour = name;
-      }
-    throw std::logic_error(std::string(module->name) + (module->path.empty() ? "" : ", " + module->path + ",") +
+  for (std::size_t i = bound_modules.size(); i-- > 0;) {
+    const BoundModule& module = bound_modules[i];
+    if (lies_before(member, module.begin) || !lies_before(member, module.end)) continue;
+    const char* before = module.listed_before(module.begin, member);
+    throw std::logic_error(std::string(module.name) + (module.path.empty() ? "" : ", " + module.path + ",") +
                            " uses a member that its TESSERA_MEMBERS does not list: the one declared " +
-                           (neighbour ? "behind " + std::string(neighbour) : "first"));
+                           (before ? "behind " + std::string(before) : "first"));
   }
 }
 

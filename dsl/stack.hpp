@@ -54,7 +54,7 @@ struct Stack {
     using Out = typename Ends::Out;
     constexpr auto problem = [] {
       Text t;
-      if constexpr (!poisoned<In, Out>) {
+      if constexpr (!poisoned<In, Out> && requires { Block::module_name; }) {
         if (In::shape == Out::shape) return t;
         t.put("Stack repeats ").put(Block::module_name).put(", which takes ");
         In::shape.print(t);

@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <string>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include "dsl/graph/builder.hpp"
@@ -116,7 +117,8 @@ graph::Graph trace(std::string name) {
     if constexpr (HasRecipe<Model>) labels = builder.input("labels", Labels::shape.dims(), graph::Type::integer);
     bind(model, "");
     const auto outputs = model(images);
-    if constexpr (!poisoned<decltype(outputs)>) {
+    using Outputs = std::remove_const_t<decltype(outputs)>;
+    if constexpr (!poisoned<Outputs>) {
       [[maybe_unused]] const auto add_loss = [&]<class L>(const char* name, const L& loss) {
         if constexpr (!poisoned<L>) g.outputs.push_back({graph::Output::Kind::loss, name, node_of(loss), graph::none});
       };
@@ -125,7 +127,7 @@ graph::Graph trace(std::string name) {
       detail::demand_that_only_the_batch_is_unknown(g, Images::shape[0]);
       detail::demand_that_everything_is_used(g);
       if constexpr (recipe.labels.any()) {
-        using Targets = TensorOf<typename decltype(outputs)::dims>;
+        using Targets = TensorOf<typename Outputs::dims>;
         add_loss("training_loss", cross_entropy(outputs, Targets(builder.input("targets", Targets::shape.dims()))));
       }
     }

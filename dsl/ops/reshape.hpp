@@ -36,6 +36,11 @@ constexpr Dim product_of(const Shape& s, int begin, int end) {
   return product;
 }
 
+/// Whether a run has its factors in one order on both sides.
+constexpr bool lines_up(const Shape& x, const Shape& to, const ReshapeRun& run) {
+  return product_of(x, run.from, run.from_end).nests_as(product_of(to, run.to, run.to_end));
+}
+
 constexpr bool find_run(const Shape& x, const Shape& to, ReshapeRun& run) {
   const int lefts = x.rank - run.from, rights = to.rank - run.to;
   for (int axes = 2; axes <= lefts + rights; ++axes)
@@ -88,13 +93,25 @@ constexpr Text reshape_problem(const Shape& x, const Shape& to) {
   const ReshapePlan plan = plan_reshape(x, to);
   int mixed = 0;
   while (mixed < plan.runs && !plan.run[mixed].mixes()) ++mixed;
-  if (plan.complete && mixed == plan.runs) return t;
+  int crossed = 0;
+  while (crossed < plan.runs && lines_up(x, to, plan.run[crossed])) ++crossed;
+  if (plan.complete && mixed == plan.runs && crossed == plan.runs) return t;
   t.put("reshape ");
   x.print(t);
   t.put(" -> ");
   to.print(t);
   if (!plan.complete) {
     t.put(": they do not hold equally many numbers, by their names [reshape-size]");
+    return t;
+  }
+  if (mixed == plan.runs) {
+    const ReshapeRun& run = plan.run[crossed];
+    t.put(" moves no number, and has the factors of an axis in another order: ");
+    product_of(x, run.from, run.from_end).print_factors(t);
+    t.put(" is not ");
+    product_of(to, run.to, run.to_end).print_factors(t);
+    if (!suggest_rearrange(t, "; ", x, to)) t.put("; say where each factor goes with rearrange");
+    t.put(" [reshape-mixes]");
     return t;
   }
   t.put(" mixes numbers that do not belong together: ");
