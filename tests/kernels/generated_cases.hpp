@@ -26,6 +26,9 @@ std::vector<GeneratedCase> contraction_cases();
 std::vector<GeneratedCase> block_cases();
 std::vector<GeneratedCase> model_cases();
 
+/// The random model of that name, "fuzz_SEED_NUMBER".
+GeneratedCase fuzz_case(const std::string& name);
+
 /// images [B, I, J] plus a parameter [I, J] called "shift": numbers of the batch and of a parameter in every element.
 /// Every element lies between low and high.
 graph::NodeId shifted_images(Sketch& s, double low = -2, double high = 2);

@@ -74,11 +74,14 @@ bool sums_up_the_batch(const std::string& name) {
          name == "sentence_attention";
 }
 
+bool is_random(const std::string& name) { return name.starts_with("fuzz_"); }
+
 /// One case with its numbers, and the interpreter's answers.
 class Fixture {
  public:
   Fixture(const std::string& name, std::int64_t batch) {
     sketch.batch = batch;
+    if (is_random(name)) fuzz_case(name).record(sketch);
     for (const GeneratedCase& c : generated_cases())
       if (c.name == name) c.record(sketch);
     const graph::Graph joint = codegen::differentiate(sketch.graph, true);
@@ -300,7 +303,9 @@ TEST_P(GeneratedGradient, OfScalarKernelsInDoubleAgreesWithCentralDifferences) {
 
 TEST_P(GeneratedKernels, AgreeWithTheInterpreterInDoubleAndOnEveryInstructionSetInFloat) {
   const Results<double> doubles = fixture.run(in_double());
-  expect_interpreted(fixture, in_double(), doubles, 1e-12);
+  // Sums of sums of random chains lose some digits.
+  const double digits = is_random(in_double().name) ? 10 : 1;
+  expect_interpreted(fixture, in_double(), doubles, digits * 1e-12);
   expect_zeros_between_the_gradients(fixture, in_double(), doubles);
   int compared = 0;
   for (const codegen::Isa& row : codegen::isas) {
@@ -309,7 +314,7 @@ TEST_P(GeneratedKernels, AgreeWithTheInterpreterInDoubleAndOnEveryInstructionSet
     setenv("TESSERA_ISA", isa.c_str(), 1);
     if (in_float().isa() == isa) {  // else this processor does not have it, or the models are not emitted for it
       const Results<float> floats = fixture.run(in_float());
-      expect_interpreted(fixture, in_float(), floats, 1e-4);
+      expect_interpreted(fixture, in_float(), floats, digits * 1e-4);
       expect_zeros_between_the_gradients(fixture, in_float(), floats);
       ++compared;
     }

@@ -1,6 +1,6 @@
-// write_generated DIR [few]: generates every model of generated_cases.hpp, in double for the scalar kernels and in
-// float for all of them, into DIR, with a few sources that hold them all: so a compiler reads its headers once, not
-// once a model. few: every third model, and no AVX-512.
+// write_generated DIR [few | fuzz SEED COUNT]: generates every model of generated_cases.hpp, in double for the scalar
+// kernels and in float for all of them, into DIR, with a few sources that hold them all: so a compiler reads its
+// headers once, not once a model. few: every third model, and no AVX-512. fuzz: random models in the place of those.
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -109,7 +109,7 @@ class Writer {
   std::string rows_;
 };
 
-int run(const fs::path& folder, bool few) {
+int run(const fs::path& folder, const std::vector<GeneratedCase>& cases, bool few) {
   fs::create_directories(folder);
   std::vector<std::string> isas;
   for (const codegen::Target& target : codegen::targets_of(codegen::Precision::fp32)) isas.emplace_back(target.name);
@@ -117,7 +117,7 @@ int run(const fs::path& folder, bool few) {
   Writer doubles(folder, "double", {"scalar"}), floats(folder, "float", isas);
   int failures = 0;
   std::size_t number = 0;
-  for (const GeneratedCase& c : generated_cases()) {
+  for (const GeneratedCase& c : cases) {
     if (number++ % 3 && few) continue;
     try {
       doubles.add(c);
@@ -138,9 +138,16 @@ int run(const fs::path& folder, bool few) {
 
 int main(int argc, char** argv) {
   try {
+    using namespace tessera::test;
     const bool few = argc == 3 && std::string_view(argv[2]) == "few";
-    if (argc == 2 || few) return tessera::test::run(argv[1], few);
-    std::cerr << "usage: " << argv[0] << " DIR [few]" << std::endl;
+    if (argc == 2 || few) return run(argv[1], generated_cases(), few);
+    if (argc == 5 && std::string_view(argv[2]) == "fuzz") {
+      std::vector<GeneratedCase> cases;
+      for (int i = 0; i < std::stoi(argv[4]); ++i)
+        cases.push_back(fuzz_case("fuzz_" + std::string(argv[3]) + "_" + std::to_string(i)));
+      return run(argv[1], cases, false);
+    }
+    std::cerr << "usage: " << argv[0] << " DIR [few | fuzz SEED COUNT]" << std::endl;
   } catch (const std::exception& error) {
     std::cerr << argv[0] << ": " << error.what() << std::endl;
   }
