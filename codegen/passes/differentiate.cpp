@@ -146,7 +146,8 @@ class Differentiator {
     }
     pad(whole);
     parts = std::move(rest);
-    return row.size() == 1 ? row.front() : b_.concat(row, axis, whole);
+    // A whole axis under another name, as rename records it, is still to get its own name back.
+    return row.size() == 1 && b_.shape(row.front()) == shape ? row.front() : b_.concat(row, axis, whole);
   }
 
   /// Sends a node's gradient on to its operands.

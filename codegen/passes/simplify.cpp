@@ -273,9 +273,12 @@ class Sweep {
   }
 
   NodeId concat(const Node& n, NodeId old) {
-    if (n.operands.size() == 1) return n.operands[0];
     const int axis = n.axes[0];
     const auto d = static_cast<std::size_t>(axis);
+    if (n.operands.size() == 1) {  // a dim of the same size may have another name
+      const NodeId whole = n.operands[0];
+      return shape(whole) == n.shape ? whole : b_->slice(whole, axis, 0, n.shape[d]);
+    }
     // Slices that follow one another in one value are one slice of it.
     const Node first = def(n.operands[0]);
     if (first.op == Op::slice && first.axes[0] == axis) {

@@ -268,6 +268,16 @@ TEST(Simplify, TurnsNeighbouringSlicesBackIntoTheirSource) {
   EXPECT_EQ(simplified(s), "%0 = parameter \"x\" : [B, J=7]\n%1 = exp %0 : [B, J=7]\n");
 }
 
+// rename of the DSL is recorded so: the same numbers, a dim of another name. Random models found it.
+TEST(Simplify, GivesTheGradientOfAWholeAxisUnderAnotherNameItsOwnNameBack) {
+  Sketch s;
+  const NodeId x = s.parameter("x", {s.I, s.J});
+  s.weighted_loss(s.b.unary(Op::tanh, s.b.slice(x, 1, 0, Dim::constant(s.J.value()))));
+  const Graph joint = codegen::simplify(codegen::decompose(codegen::differentiate(s.graph, false)));
+  EXPECT_NO_THROW(codegen::verify(joint));
+  EXPECT_EQ(joint[joint.outputs.back().node].shape, (std::vector<Dim>{s.I, s.J}));
+}
+
 TEST(Simplify, FlattensConcatsAndDropsViewsThatChangeNothing) {
   Sketch s;
   const NodeId a = s.parameter("a", {s.I}), c = s.parameter("c", {s.K});

@@ -1,6 +1,7 @@
 // Random models: a chain of ops on the images, with sizes beside what vectors and micro-kernels hold. A name says all
 // of a case, "fuzz_7_23" being case 23 of seed 7, so that a failure can be had again and kept.
 #include <cstdio>
+#include <set>
 #include <stdexcept>
 
 #include "tests/kernels/generated_cases.hpp"
@@ -50,7 +51,10 @@ class Chain {
  private:
   const std::vector<Dim>& shape(NodeId x) const { return s_.b.shape(x); }
   int extent(NodeId x, int axis) const { return static_cast<int>(shape(x)[static_cast<std::size_t>(axis)].value()); }
-  Dim fresh(int size) { return Dim::axis(name("A"), size); }
+  Dim fresh(int size) {
+    static std::set<std::string> names;  // dims refer to their names
+    return Dim::axis(names.insert(name("A")).first->c_str(), size);
+  }
   std::string name(const char* kind) { return kind + std::to_string(++names_); }
   NodeId parameter(const std::vector<Dim>& dims, double low = -0.5, double high = 0.5) {
     return s_.parameter(name("p"), dims, low, high);
