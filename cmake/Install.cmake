@@ -14,3 +14,14 @@ configure_package_config_file(cmake/TesseraConfig.cmake.in ${CMAKE_BINARY_DIR}/T
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/TesseraConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/TesseraConfig.cmake ${CMAKE_BINARY_DIR}/TesseraConfigVersion.cmake
   cmake/TesseraAddModel.cmake codegen/isas.def DESTINATION ${package_folder})
+
+# Last, for the files that are installed by then: a bill of materials of what a build ships, SPDX 2.3 as JSON. Names and versions
+# are those of the packages that were found; header-only libraries are compiled in, the others are linked.
+set(TESSERA_SBOM_PACKAGES
+  "boost|${Boost_VERSION}|BSL-1.0" "cli11|${CLI11_VERSION}|BSD-3-Clause" "fmt|${fmt_VERSION}|MIT"
+  "libjpeg|${JPEG_VERSION} (ABI)|IJG AND BSD-3-Clause" "libpng|${PNG_VERSION_STRING}|libpng-2.0"
+  "nlohmann-json|${nlohmann_json_VERSION}|MIT" "range-v3|${range-v3_VERSION}|BSL-1.0" "zlib|${ZLIB_VERSION_STRING}|Zlib")
+list(TRANSFORM TESSERA_SBOM_PACKAGES REPLACE "(.+)" "\"\\1\"" OUTPUT_VARIABLE TESSERA_SBOM_ITEMS)
+list(JOIN TESSERA_SBOM_ITEMS " " TESSERA_SBOM_ITEMS)
+configure_file(cmake/Sbom.cmake.in ${CMAKE_BINARY_DIR}/Sbom.cmake @ONLY)
+install(SCRIPT ${CMAKE_BINARY_DIR}/Sbom.cmake)

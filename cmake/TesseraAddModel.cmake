@@ -100,6 +100,22 @@ function(_tessera_isas variable says precision)
   set(${variable} ${ARGN} PARENT_SCOPE)
 endfunction()
 
+include(CheckPIESupported)
+check_pie_supported(LANGUAGES CXX)
+
+# What makes a mistake with memory harder to use: for optimised builds, since the sanitizers (build type None) have checks of
+# their own. Emitted kernels are left alone: they read no files, and all of their memory is the caller's.
+function(_tessera_harden target)
+  set(optimised $<CONFIG:Release,RelWithDebInfo,MinSizeRel>)
+  target_compile_options(${target} PRIVATE "$<$<AND:$<COMPILE_LANG_AND_ID:CXX,GNU,Clang>,${optimised}>:\
+-fstack-protector-strong;-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=2>")
+  get_target_property(type ${target} TYPE)
+  if(type STREQUAL "EXECUTABLE")
+    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+    target_link_options(${target} PRIVATE "$<$<PLATFORM_ID:Linux>:LINKER:-z,relro,-z,now>")
+  endif()
+endfunction()
+
 function(tessera_add_model name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "TRAIN" "DECLARATION;GENERATOR;MODEL;PRECISION;TILES" "ISA;CUDA")
   if(arg_UNPARSED_ARGUMENTS)
@@ -228,6 +244,7 @@ int main(int argc, char** argv) {
 
   if(arg_TRAIN)
     add_executable(${name} ${program_files})
+    _tessera_harden(${name})
     target_link_libraries(${name} PRIVATE ${name}_model Tessera::runtime)
     if(TARGET ${name}_cuda_model)
       target_sources(${name} PRIVATE ${cuda_program_files})

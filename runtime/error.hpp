@@ -17,6 +17,7 @@ class Error : public std::runtime_error {
 template <class... Parts>
 std::string text(const Parts&... parts) {
   std::ostringstream out;
+  out.exceptions(std::ios::badbit);  // a stream without memory would otherwise lose the rest in silence
   (out << ... << parts);
   return out.str();
 }

@@ -47,9 +47,12 @@ void import_parameters(const std::filesystem::path& file, const std::filesystem:
 }
 
 std::filesystem::path name_of_previous(const std::filesystem::path& out) {
-  std::error_code unknown;  // of a file that cannot be written either
-  return std::filesystem::exists(out / "checkpoint.safetensors", unknown) ? out / "checkpoint.previous.safetensors"
-                                                                          : "";
+  const std::filesystem::path checkpoint = out / "checkpoint.safetensors";
+  std::error_code unknown;
+  const std::filesystem::file_status status = std::filesystem::status(checkpoint, unknown);
+  // Taken for missing, it would be overwritten.
+  if (!std::filesystem::status_known(status)) fail("cannot open ", checkpoint.string(), ": ", unknown.message());
+  return std::filesystem::exists(status) ? out / "checkpoint.previous.safetensors" : "";
 }
 
 }  // namespace tessera::runtime

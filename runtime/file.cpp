@@ -18,6 +18,10 @@ namespace {
 constexpr std::string_view temporary_front = ".tessera-", temporary_end = ".partial";
 constexpr std::size_t temporary_digits = 16;
 
+std::filesystem::path folder_of(const std::filesystem::path& path) {
+  return path.has_parent_path() ? path.parent_path() : ".";
+}
+
 /// A name in the folder that nobody else chooses.
 std::filesystem::path temporary_name(const std::filesystem::path& folder) {
   std::random_device random;
@@ -44,27 +48,26 @@ void remove_leftovers(const std::filesystem::path& folder) {
   }
 }
 
-/// Gives what `path` is now the name `keep` as well; without hard links `path` is then free until it is written.
-/// Returns 0 or errno.
-int keep_as(const std::filesystem::path& path, const std::filesystem::path& keep) {
-  std::filesystem::path link = temporary_name(path.parent_path());
-  link += ".kept";  // no leftover: nobody holds a lock on it
-  if (::link(path.c_str(), link.c_str()) == 0) {
-    if (::rename(link.c_str(), keep.c_str()) == 0) {
-      ::unlink(link.c_str());  // still there where both were one file already
-      return 0;
-    }
-    const int failed = errno;
-    ::unlink(link.c_str());
-    return failed;
-  }
-  return errno == ENOENT || ::rename(path.c_str(), keep.c_str()) == 0 ? 0 : errno;
-}
+/// A file that goes with the object, unless it was given another name. Nobody else has chosen its own.
+class Temporary {
+ public:
+  explicit Temporary(std::filesystem::path path) : path_(std::move(path)) {}
+  ~Temporary() { ::unlink(path_.c_str()); }
+  Temporary(const Temporary&) = delete;
+  Temporary& operator=(const Temporary&) = delete;
+  const char* name() const { return path_.c_str(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+int keep_as(const std::filesystem::path& path, const std::filesystem::path& keep);
 
 /// Returns 0 or errno.
 int replace_file(const std::filesystem::path& path, std::span<const std::span<const std::uint8_t>> parts,
-                 const std::filesystem::path& keep, const std::filesystem::path& temporary) {
-  const Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666));
+                 const std::filesystem::path& keep) {
+  const Temporary temporary(temporary_name(folder_of(path)));
+  const Descriptor file(::open(temporary.name(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666));
   if (file.number() < 0) return errno;
   // Held until the file has its name; a file system without locks keeps the leftovers.
   ::flock(file.number(), LOCK_EX);
@@ -74,9 +77,28 @@ int replace_file(const std::filesystem::path& path, std::span<const std::span<co
     if (!failed) failed = write_all(file, part);
   if (!failed && ::fsync(file.number()) != 0) failed = errno;
   if (!failed && !keep.empty()) failed = keep_as(path, keep);
-  if (!failed && ::rename(temporary.c_str(), path.c_str()) != 0) failed = errno;
-  if (failed) ::unlink(temporary.c_str());
+  if (!failed && ::rename(temporary.name(), path.c_str()) != 0) failed = errno;
   return failed;
+}
+
+/// Gives what `path` is now the name `keep` as well. Where there are no hard links that is a copy: neither name is ever
+/// without a whole file. Returns 0 or errno.
+int keep_as(const std::filesystem::path& path, const std::filesystem::path& keep) {
+  std::filesystem::path name = temporary_name(folder_of(path));
+  name += ".kept";                        // no leftover: nobody holds a lock on it
+  const Temporary link(std::move(name));  // still there after the renaming where both were one file already
+  if (::link(path.c_str(), link.name()) == 0) return ::rename(link.name(), keep.c_str()) == 0 ? 0 : errno;
+  if (errno == ENOENT) return 0;
+  const Bytes content = read_file(path, UINT64_MAX);
+  const std::span<const std::uint8_t> all(content);
+  return replace_file(keep, std::span(&all, 1), {});
+}
+
+/// Lets the names in the folder reach the disk. Returns 0 or EIO: a file system that cannot do this has done what it
+/// can.
+int sync_folder(const std::filesystem::path& folder) {
+  const Descriptor entry(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  return entry.number() >= 0 && ::fsync(entry.number()) != 0 && errno == EIO ? EIO : 0;
 }
 
 }  // namespace
@@ -144,15 +166,13 @@ void check_target(const std::filesystem::path& path) {
 void write_file(const std::filesystem::path& path, std::span<const std::span<const std::uint8_t>> parts,
                 const std::filesystem::path& keep) {
   check_target(path);
-  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  const std::filesystem::path folder = folder_of(path);
   remove_leftovers(folder);
   int failed = EEXIST;
-  for (int i = 0; failed == EEXIST && i < 10; ++i) failed = replace_file(path, parts, keep, temporary_name(folder));
+  for (int i = 0; failed == EEXIST && i < 10; ++i) failed = replace_file(path, parts, keep);
   if (failed) fail("cannot write ", path.string(), ": ", reason(failed));
-  // The new name itself must reach the disk as well. A file system that cannot do this (EINVAL) has done what it can.
-  const Descriptor entry(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (entry.number() >= 0 && ::fsync(entry.number()) != 0 && errno == EIO)
-    fail("cannot write ", path.string(), ": ", reason(EIO));
+  // The new name itself must reach the disk as well.
+  if (const int unsynced = sync_folder(folder)) fail("cannot write ", path.string(), ": ", reason(unsynced));
 }
 
 void write_file(const std::filesystem::path& path, std::string_view content) {
@@ -172,9 +192,17 @@ std::vector<std::filesystem::path> list_folder(const std::filesystem::path& path
 }
 
 void make_folder(const std::filesystem::path& path) {
-  std::error_code failed;
+  std::error_code failed, unknown;
+  std::vector<std::filesystem::path> made;
+  for (auto folder = path; folder.has_relative_path() && !std::filesystem::exists(folder, unknown);
+       folder = folder.parent_path())
+    made.push_back(folder);
   std::filesystem::create_directories(path, failed);
   if (failed) fail("cannot make the folder ", path.string(), ": ", failed.message());
+  // A folder whose name is lost with the power takes what was saved in it along.
+  for (const std::filesystem::path& folder : made)
+    if (const int unsynced = sync_folder(folder_of(folder)))
+      fail("cannot make the folder ", path.string(), ": ", reason(unsynced));
 }
 
 }  // namespace tessera::runtime

@@ -35,9 +35,12 @@ Descriptor locked(const std::filesystem::path& path) {
     }
     // The holder before removes the file: a lock on one without a name keeps nobody out.
     struct stat here{}, named{};
-    if (::fstat(file.number(), &here) == 0 && ::lstat(path.c_str(), &named) == 0 && here.st_ino == named.st_ino &&
-        here.st_dev == named.st_dev)
+    if (::fstat(file.number(), &here) != 0) fail("cannot write ", path.string(), ": ", reason(errno));
+    if (::lstat(path.c_str(), &named) != 0) {
+      if (errno != ENOENT) fail("cannot write ", path.string(), ": ", reason(errno));
+    } else if (here.st_ino == named.st_ino && here.st_dev == named.st_dev) {
       return file;
+    }
   }
 }
 

@@ -563,23 +563,48 @@ std::string for_people(const std::string& message) {
   return shown;
 }
 
+/// Where memory runs out in a place that may not throw, in a library for instance, the program still ends in a
+/// sentence.
+[[noreturn]] void end_without_memory() {
+  try {
+    if (std::current_exception()) throw;
+  } catch (const std::bad_alloc&) {
+  } catch (...) {
+    std::abort();
+  }
+  std::fputs("the program cannot go on: there is not enough memory\n", stderr);
+  std::_Exit(1);
+}
+
+/// The sentence of the error that is being handled.
+std::string sentence_of_error() {
+  try {
+    throw;
+  } catch (const std::filesystem::filesystem_error& wrong) {
+    return text("cannot open ", wrong.path1().string(), ": ", wrong.code().message());
+  } catch (const std::exception& wrong) {
+    return wrong.what();
+  }
+}
+
 }  // namespace
 
 int program(const Model& model, const Recipe& recipe, int (*train)(Session&), int argc, char** argv) {
-  let_waiting_threads_sleep(argv);
-  std::string sentence;
+  std::set_terminate(end_without_memory);
   try {
-    return run(model, recipe, train, argc, argv);
-  } catch (const std::bad_alloc&) {
-    sentence = "there is not enough memory";
-  } catch (const std::length_error&) {
-    sentence = "there is not enough memory";
-  } catch (const std::filesystem::filesystem_error& wrong) {
-    sentence = text("cannot open ", wrong.path1().string(), ": ", wrong.code().message());
-  } catch (const std::exception& wrong) {
-    sentence = wrong.what();
+    try {
+      let_waiting_threads_sleep(argv);
+      return run(model, recipe, train, argc, argv);
+    } catch (const std::bad_alloc&) {
+    } catch (const std::length_error&) {
+    } catch (const std::exception&) {
+      const std::string said = text(model.name, ": ", for_people(sentence_of_error()), "\n");
+      std::fputs(said.c_str(), stderr);
+      return 1;
+    }
+  } catch (const std::exception&) {  // out of memory while saying something else
   }
-  std::cerr << model.name << ": " << for_people(sentence) << std::endl;
+  std::fprintf(stderr, "%s: there is not enough memory\n", model.name.c_str());  // which allocates nothing
   return 1;
 }
 

@@ -332,8 +332,20 @@ bool can_hold(const std::string& text) {
 
 void write_safetensors(const std::filesystem::path& path, const Safetensors& content,
                        const std::filesystem::path& keep) {
-  nlohmann::ordered_json header = nlohmann::ordered_json::object();
-  if (!content.metadata.empty()) header["__metadata__"] = content.metadata;
+  // Not by way of a tree, whose destructor allocates and so ends the program where there is no memory.
+  const auto quoted = [](const std::string& text) {
+    return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+  };
+  std::string text = "{";
+  const auto next = [&] { text += text.ends_with('{') ? "" : ","; };
+  if (!content.metadata.empty()) {
+    text += "\"__metadata__\":{";
+    for (const auto& [key, value] : content.metadata) {
+      next();
+      text += quoted(key) + ":" + quoted(value);
+    }
+    text += "}";
+  }
   std::vector<std::span<const std::uint8_t>> parts(2);
   std::size_t at = 0;
   for (const auto& [name, tensor] : content.tensors) {
@@ -342,11 +354,14 @@ void write_safetensors(const std::filesystem::path& path, const Safetensors& con
         static_cast<std::size_t>(count) * static_cast<std::size_t>(dtype_bytes(tensor.dtype)) != tensor.bytes.size())
       fail("cannot write ", path.string(), ": tensor ", printable(name), " of type ", tensor.dtype, " and shape ",
            printed(tensor.shape), " cannot have ", tensor.bytes.size(), " bytes");
-    header[name] = {{"dtype", tensor.dtype}, {"shape", tensor.shape}, {"data_offsets", {at, at + tensor.bytes.size()}}};
+    next();
+    text += quoted(name) + ":{\"dtype\":" + quoted(tensor.dtype) + ",\"shape\":[";
+    for (std::size_t i = 0; i < tensor.shape.size(); ++i) text += (i ? "," : "") + std::to_string(tensor.shape[i]);
+    text += "],\"data_offsets\":[" + std::to_string(at) + "," + std::to_string(at + tensor.bytes.size()) + "]}";
     at += tensor.bytes.size();
     parts.emplace_back(tensor.bytes);
   }
-  std::string text = header.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  text += "}";
   text.resize((text.size() + 7) / 8 * 8, ' ');
   const std::uint64_t length = text.size();
   parts[0] = {reinterpret_cast<const std::uint8_t*>(&length), 8};

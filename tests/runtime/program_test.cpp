@@ -294,6 +294,24 @@ TEST_F(Program, WhatIsWrittenTakesTheCheckpointsPlaceOfNoRun) {
   EXPECT_NE(slurp(weights), exported);
 }
 
+TEST_F(Program, CheckpointsOfEveryEarlierVersionAreEvaluatedAndResumed) {
+  int versions = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(std::string(paths::golden) + "/checkpoints")) {
+    ++versions;
+    std::filesystem::remove_all(out());
+    std::filesystem::create_directory(out());
+    std::filesystem::copy_file(entry.path(), folder / "run/checkpoint.safetensors");
+    const Result evaluated = sample({"eval", "--out", out()});
+    EXPECT_EQ(evaluated.code, 0) << evaluated.err;
+    EXPECT_CONTAINS(evaluated.out, "accuracy  20.00% (2 of 10)");
+    const Result resumed = sample({"train", "--resume", "--epochs", "3", "--out", out()});
+    EXPECT_EQ(resumed.code, 0) << resumed.err;
+    EXPECT_CONTAINS(resumed.out, "going on after step 6 of ");
+    EXPECT_CONTAINS(resumed.out, "epoch 3/3  step 9 ");
+  }
+  EXPECT_GT(versions, 0);
+}
+
 TEST_F(Program, ExportsToOneFileAtOnceLeaveOneOfThemWhole) {
   ASSERT_EQ(train().code, 0);
   const std::string file = (folder / "weights").string();
