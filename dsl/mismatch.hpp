@@ -151,12 +151,12 @@ constexpr void put_definition(Text& t, const char* before, const Dim& d, const c
 
 namespace detail {
 
-/// How many times `got` is as long as `needed`, by their names; 0 where it is no multiple.
+/// How many times `got` is as long as `needed`, where it is written so: 2*M, but not M := 4*D; else 0.
 constexpr std::int64_t times_as_long(const Dim& got, const Dim& needed) {
   Polynomial times;
-  if (needed.normal.is_constant() || !Polynomial::divide(got.normal, needed.normal, times) || !times.is_constant())
-    return 0;
-  return times.value();
+  for (const Polynomial* one : {&needed.shown, &needed.normal})
+    if (!one->is_constant() && Polynomial::divide(got.shown, *one, times) && times.is_constant()) return times.value();
+  return 0;
 }
 
 /// Whether `whole` is a sum of which `part` lacks one term, which is then `rest`: the registers of N + 1 + R.

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -26,7 +26,10 @@ struct BoundModule {
 };
 inline thread_local std::vector<BoundModule> bound_modules;
 
-inline bool lies_before(const void* a, const void* b) { return std::less<const void*>()(a, b); }
+/// Not by std::less: <functional> has a std::bind, which a call of bind with a string would find.
+inline bool lies_before(const void* a, const void* b) {
+  return reinterpret_cast<std::uintptr_t>(a) < reinterpret_cast<std::uintptr_t>(b);
+}
 
 /// Throws std::logic_error where `member`, which was not bound, lies within a module that was: its TESSERA_MEMBERS
 /// lacks it. C++ has no names of members, so that it is told by the one before it.

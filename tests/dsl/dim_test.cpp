@@ -93,6 +93,20 @@ TEST(Division, SaysWhyItIsNotExact) {
   static_assert(divide(N.value, (H - 3_c).value).result == Result::zero);
 }
 
+TEST(FactorOrder, IsPartOfAMergedAxisWhereAllFactorsAreAxes) {
+  const auto lines_up = [](auto a, auto b) { return a.value.lines_up_with(b.value); };
+  EXPECT_TRUE(lines_up(H * K, D));
+  EXPECT_FALSE(lines_up(K * H, D));
+  EXPECT_TRUE(lines_up(N * D, N * H * K));
+  EXPECT_FALSE(lines_up(D * N, N * H * K));
+  EXPECT_TRUE(lines_up(H * H * K, H * D));
+  EXPECT_FALSE(lines_up(H * K * H, H * D));
+  EXPECT_TRUE(lines_up(1_c * H * K, D));
+  // A number leaves the order open, and a quotient that is a product does.
+  EXPECT_TRUE(lines_up(3_c * K * H, 3_c * D));
+  EXPECT_TRUE(lines_up(N * K * H / N, D));
+}
+
 TEST(Text, CutsWhatDoesNotFit) {
   Text t;
   for (int i = 0; i < Text::capacity + 10; ++i) t.put("x");
