@@ -217,6 +217,7 @@ int main(int argc, char** argv) {
       COMMAND_EXPAND_LISTS VERBATIM)
     add_custom_target(${name}_sources DEPENDS ${library_files} ${cuda_files} ${program_files} ${cuda_program_files})
     set_property(GLOBAL APPEND PROPERTY TESSERA_EMITTED_SOURCES ${name}_sources)  # by all models so far
+    set_property(GLOBAL APPEND PROPERTY TESSERA_EMITTED_FILES ${library_files} ${program_files})
     set_property(GLOBAL APPEND PROPERTY TESSERA_DECLARED_MODELS "${arg_MODEL}")
   endif()
 

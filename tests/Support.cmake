@@ -24,6 +24,7 @@ function(emitted_sources target)
   add_custom_command(OUTPUT ${arg_OUTPUT} COMMAND ${arg_COMMAND} DEPENDS ${writer} COMMENT "Generating ${target}" VERBATIM)
   add_custom_target(${target} DEPENDS ${arg_OUTPUT})
   set_property(GLOBAL APPEND PROPERTY TESSERA_EMITTED_SOURCES ${target})
+  set_property(GLOBAL APPEND PROPERTY TESSERA_EMITTED_FILES ${arg_OUTPUT})
 endfunction()
 
 # test_paths(TARGET NAME path...): defines these of paths.hpp.

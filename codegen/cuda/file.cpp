@@ -7,13 +7,13 @@
 #include <range/v3/algorithm/any_of.hpp>
 #include <set>
 
-#include "codegen/cuda/alike.hpp"
 #include "codegen/cuda/api.hpp"
 #include "codegen/cuda/kernel.hpp"
 #include "codegen/cuda/merge.hpp"
 #include "codegen/cuda/plan.hpp"
 #include "codegen/embedded.hpp"
 #include "codegen/emit/entry.hpp"
+#include "codegen/emit/function_table.hpp"
 #include "codegen/error.hpp"
 #include "codegen/passes/inspect.hpp"
 
@@ -78,7 +78,7 @@ class File {
       out += std::string(embedded(fmt::format("cuda/device/{}.h", header))) + "\n";
     if (!tables_.empty()) out += "// ---- tables ----\n" + tables_ + "\n";
     out += "// ---- kernels ----\n";
-    out += kernels();
+    out += functions_.print();
     out += update_kernels(model_);
     out += "\n// ---- programs: the kernels in order, over planned scratch memory ----\n";
     out += programs;
@@ -106,7 +106,6 @@ class File {
   /// The name under which a kernel stands in the file. Equal kernels of several programs are one, and so are those of a
   /// list's elements (its heads, say): what differs in the names of its tensors alone, and by numbers in its own.
   std::string place(tree::Function f, const KernelProgram& program) {
-    const std::string given = f.name;
     std::set<std::string> known = known_names();
     for (const auto& [numbers, table_name] : table_names_) known.insert(table_name);
     const auto templates = [&](auto&& self, const Block& block) -> void {
@@ -117,32 +116,7 @@ class File {
     };
     templates(templates, f.body);
     tree::check(f, known);
-    const std::string of_a_list = alike_text(f);
-    f.name = "@";
-    const std::string text = tree::print(f);
-    for (const std::string& known_text : {text, of_a_list})
-      if (auto at = by_text_.find(known_text); at != by_text_.end()) {
-        Placed& placed = placed_[at->second];
-        placed.given.insert(given);
-        return placed.function.name;
-      }
-    f.name = given;
-    if (names_.contains(f.name)) f.name = given + suffix_of(program);
-    for (int i = 2; names_.contains(f.name); ++i) f.name = fmt::format("{}_{}", given, i);
-    names_.insert(f.name);
-    by_text_[text] = by_text_[of_a_list] = placed_.size();
-    placed_.push_back({std::move(f), {given}});
-    return placed_.back().function.name;
-  }
-  std::string kernels() const {
-    std::string out;
-    for (const auto& [function, given] : placed_) {
-      tree::Function f = function;
-      if (given.size() > 1)
-        f.comment.push_back(fmt::format("for {} kernels of the plan, of which this is the first", given.size()));
-      out += "\n" + tree::print(f);
-    }
-    return out;
+    return functions_.place(std::move(f), suffix_of(program));
   }
   std::string table(const Plan& plan, int tensor) {
     const Tensor& t = plan.program.tensors[static_cast<std::size_t>(tensor)];
@@ -206,7 +180,7 @@ class File {
                                 "multiprocessors",
                                 "attention_gradient_bytes",
                                 "reinterpret_cast<bf16*>"};
-    known.insert(names_.begin(), names_.end());
+    known.insert(functions_.names().begin(), functions_.names().end());
     tree::check(f, known);
     return tree::print(f);
   }
@@ -367,15 +341,10 @@ class File {
   }
 
   const Model& model_;
-  struct Placed {
-    tree::Function function;
-    std::set<std::string> given;  ///< the plan's names of it
-  };
-  std::vector<Placed> placed_;
+  FunctionTable functions_{FunctionTable::Share::of_a_list};
   std::string tables_;
-  std::map<std::string, std::size_t> by_text_;  ///< a kernel's text without its name, and its alike_text -> its number
   std::map<std::string, std::string> table_names_;  ///< numbers -> name
-  std::set<std::string> names_, used_;
+  std::set<std::string> used_;
   std::string able_;  ///< a kernel of the program by warpgroups, if any
   std::vector<std::string> scratch_name_;
   std::int64_t largest_batch_ = 65535;

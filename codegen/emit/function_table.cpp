@@ -1,11 +1,11 @@
-#include "codegen/cuda/alike.hpp"
+#include "codegen/emit/function_table.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 
-namespace tessera::codegen::cuda {
+namespace tessera::codegen {
 
 namespace {
 
@@ -67,10 +67,44 @@ std::string without_numbers(const std::string& name) {
 
 }  // namespace
 
-std::string alike_text(tree::Function f) {
+std::string text_up_to_names(tree::Function f) {
   f.name = without_numbers(f.name);
   Numbered().run(f);
   return tree::print(f);
 }
 
-}  // namespace tessera::codegen::cuda
+std::string FunctionTable::place(tree::Function f, const std::string& suffix) {
+  const std::string given = f.name;
+  tree::Function unnamed = f;
+  unnamed.name = "@";
+  std::vector<std::string> keys;
+  if (share_ == Share::all)
+    keys = {text_up_to_names(std::move(unnamed))};
+  else
+    keys = {tree::print(unnamed), text_up_to_names(f)};
+  for (const std::string& key : keys)
+    if (auto at = by_text_.find(key); at != by_text_.end()) {
+      Placed& placed = placed_[at->second];
+      placed.given.insert(given);
+      return placed.function.name;
+    }
+  if (names_.contains(f.name)) f.name = given + suffix;
+  for (int i = 2; names_.contains(f.name); ++i) f.name = fmt::format("{}_{}", given, i);
+  names_.insert(f.name);
+  for (std::string& key : keys) by_text_[std::move(key)] = placed_.size();
+  placed_.push_back({std::move(f), {given}});
+  return placed_.back().function.name;
+}
+
+std::string FunctionTable::print() const {
+  std::string out;
+  for (const auto& [function, given] : placed_) {
+    tree::Function f = function;
+    if (given.size() > 1)
+      f.comment.push_back(fmt::format("for {} kernels of the plan, of which this is the first", given.size()));
+    out += "\n" + tree::print(f);
+  }
+  return out;
+}
+
+}  // namespace tessera::codegen
