@@ -71,7 +71,7 @@ TEST_F(VitMnistProgram, DivergenceNamesTheFirstLayerAndKeepsTheCheckpoint) {
   ASSERT_EQ(train().code, 0);
   const std::string before = slurp(folder / "run/checkpoint.safetensors");
   const std::string start = changed("blocks.1.mhsa.k_mappings.0.weight", 3e38f);
-  const Result broken = train({"--init", start});
+  const Result broken = train({"--overwrite", "--init", start});
   EXPECT_EQ(broken.code, 1);
   EXPECT_CONTAINS(broken.err,
                   "training diverged: the loss of step 1 is not a number: what blocks.1.mhsa.k_mappings.0 gives is the "
