@@ -45,8 +45,8 @@ td { padding: 0.15rem 0; font-variant-numeric: tabular-nums; overflow-wrap: anyw
 pre { font-size: 12.5px; line-height: 1.35; overflow-x: auto; background: var(--code); padding: 0.8rem; }
 div.pictures { display: flex; flex-wrap: wrap; gap: 1rem; }
 div.pictures > div { overflow-x: auto; max-width: 100%; }
-div.pictures svg { display: block; }
-div.pictures.panels svg { max-width: 100%; height: auto; }
+div.pictures svg { display: block; min-width: 480px; }
+div.pictures.panels svg { min-width: 0; }
 div.tiles { display: flex; flex-wrap: wrap; gap: 0.5rem 1rem; }
 @media (max-width: 600px) { th { padding-right: 1rem; } body { margin: 1rem auto; } }
 </style>

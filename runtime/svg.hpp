@@ -17,12 +17,13 @@ inline constexpr const char* svg_dark_mode =
     "#d8dadf; "
     "} [stroke=\"#333\"] { stroke: #d8dadf; } [stroke=\"#e4e4e4\"] { stroke: #33373d; } }</style>\n";
 
-/// The opening element: white ground, one font.
+/// The opening element: white ground, one font; no wider than what it is shown in.
 inline std::string svg_begin(double width, double height) {
   return text("<svg xmlns=\"http://www.w3.org/2000/svg\" xmlns:xlink=\"http://www.w3.org/1999/xlink\" width=\"",
               fixed(width, 0), "\" height=\"", fixed(height, 0), "\" viewBox=\"0 0 ", fixed(width, 0), " ",
               fixed(height, 0),
-              "\" font-family=\"Helvetica, Arial, 'DejaVu Sans', sans-serif\" font-size=\"13\" fill=\"#333\">\n",
+              "\" style=\"max-width:100%;height:auto\" font-family=\"Helvetica, Arial, 'DejaVu Sans', sans-serif\" "
+              "font-size=\"13\" fill=\"#333\">\n",
               svg_dark_mode, "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n");
 }
 

@@ -129,6 +129,8 @@ class Modules {
     }
     for (const auto& [path, flops] : m.module_flops) of(path, 1).flops += flops.at(1);
     add_up(root_);
+    for (const graph::Output& o : m.forward.outputs)
+      if (o.kind == graph::Output::Kind::value) root_.shape = to_string(m.forward[o.node].shape);
   }
   const ModuleNode& root() const { return root_; }
 

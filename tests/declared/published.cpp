@@ -2,6 +2,7 @@
 #include "dsl/trace.hpp"
 #include "models/vit.hpp"
 #include "models/vit_cifar.hpp"
+#include "models/vit_digits.hpp"
 #include "models/vit_mnist.hpp"
 #include "models/vit_notebook.hpp"
 #include "tests/declared/models.hpp"
@@ -9,6 +10,7 @@
 tessera::test::DeclaredModels tessera::test::published_models() {
   return {
       TESSERA_DECLARED(tessera::models::vit_mnist::VitMnist),
+      TESSERA_DECLARED(tessera::models::VitDigits),
       TESSERA_DECLARED(tessera::models::CifarVit<{}>),
       TESSERA_DECLARED(tessera::models::VitTiny),
       TESSERA_DECLARED(tessera::models::VitSmall),
