@@ -1,8 +1,8 @@
 // The models of models/, in their published sizes.
 #include "dsl/trace.hpp"
+#include "examples/vit_digits.hpp"
 #include "models/vit.hpp"
 #include "models/vit_cifar.hpp"
-#include "models/vit_digits.hpp"
 #include "models/vit_mnist.hpp"
 #include "models/vit_notebook.hpp"
 #include "tests/declared/models.hpp"
