@@ -196,9 +196,12 @@ int main(int argc, char** argv) {
     set(tiles_option --tiles ${arg_TILES})
   endif()
   set(program_files)
+  set(page_option)
   set(cuda_program_files)
   if(arg_TRAIN)
-    set(program_files ${folder}/${name}_program.cpp)
+    set(page ${build_tree}/pages/${name}_page.cpp)  # what summary --html shows; beside what users ship, not among it
+    set(program_files ${folder}/${name}_program.cpp ${page})
+    set(page_option --page ${page})
     if(arg_CUDA)
       list(APPEND program_files ${folder}/${name}_cuda_predict.cpp)
       set(cuda_program_files ${folder}/${name}_cuda_program.cu)
@@ -211,7 +214,7 @@ int main(int argc, char** argv) {
     add_custom_command(
       OUTPUT ${library_files} ${cuda_files} ${program_files} ${cuda_program_files}
       COMMAND ${generator} ${which} --out ${folder} --isa ${isas} --precision ${arg_PRECISION}
-        $<$<BOOL:${arg_TRAIN}>:--train> ${cuda_option} ${tiles_option}
+        $<$<BOOL:${arg_TRAIN}>:--train> ${page_option} ${cuda_option} ${tiles_option}
       DEPENDS ${generator} ${arg_TILES}
       COMMENT "Generating ${name}"
       COMMAND_EXPAND_LISTS VERBATIM)

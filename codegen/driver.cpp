@@ -183,6 +183,7 @@ Planned plan_model(const graph::Graph& traced, const GeneratorOptions& options) 
   m.inspected = inspected(whole);
   plan(m.inspected, ProgramKind::inspect);
   m.packed = make_packed_arena(m.plans, m.arena, m.targets);
+  m.module_flops = flops_by_module(simplify(decompose(whole)));
   m.forward_flops = flops(simplify(decompose(whole)));
   if (trains) m.gradient_flops = flops(simplify(decompose(differentiate(training(declared), false))));
   return planned;
@@ -243,6 +244,9 @@ std::map<std::string, std::string> generate(const graph::Graph& traced, const Ge
     }
   }
   if (options.train) files[m.name + "_program.cpp"] = emit_program(m, options.cuda);
+  if (options.page)
+    files[m.name + "_page.cpp"] =
+        emit_page(m, m.targets.back(), files.at(fmt::format("{}_{}.cpp", m.name, m.targets.back().name)));
   return files;
 }
 
@@ -275,6 +279,7 @@ Writes the sources of {1}: C header, kernels for each instruction set, program.
   --isa LIST     instruction sets, comma separated, in any order; {2} must be there (default: all that fit --precision)
                  {3}
   --train        write the program as well, with the training loop where the declaration has a loss
+  --page FILE    write the source of the program's page (summary --html) as well, into a place of its own
   --tiles FILE   tiles of matrix products, measured by bench/tune.py, in the place of the table that is built in
   --cuda         write the kernels for CUDA as well, and with --train what the program needs to use them
   --cuda-tile [KERNEL=][wgmma:]ROWSxCOLUMNS
@@ -302,7 +307,7 @@ Writes the sources of {1}: C header, kernels for each instruction set, program.
 int generator_main(const graph::Graph& declared, int argc, char** argv) {
   try {
     GeneratorOptions options;
-    std::string out, architecture;
+    std::string out, architecture, page;
     std::int64_t batch = 0;
     for (int i = 1; i < argc; ++i) {
       const std::string option = argv[i];
@@ -319,6 +324,9 @@ int generator_main(const graph::Graph& declared, int argc, char** argv) {
         options.dump = dump_into(value());
       } else if (option == "--train") {
         options.train = true;
+      } else if (option == "--page") {
+        page = value();
+        options.page = true;
       } else if (option == "--tiles") {
         const std::string file = value();
         std::ifstream in(file);
@@ -378,6 +386,10 @@ int generator_main(const graph::Graph& declared, int argc, char** argv) {
     if (options.real == "double" && options.cuda) throw Error("--cuda works with --real float only");
     std::map<std::string, std::string> files = generate(declared, options);
     fs::create_directories(out);
+    if (auto source = files.extract(declared.name + "_page.cpp")) {
+      fs::create_directories(fs::absolute(page).parent_path());
+      write_file(page, source.mapped());
+    }
     for (const auto& [name, text] : files) write_file(fs::path(out) / name, text);
     return 0;
   } catch (const std::exception& e) {

@@ -21,6 +21,7 @@ struct GeneratorOptions {
   std::string real = "float";     ///< "double": for tests, scalar only
   Precision precision = Precision::fp32;
   bool train = false;  ///< the program as well, with the training loop where there is a loss
+  bool page = false;   ///< NAME_page.cpp as well
   bool cuda = false;   ///< the kernels for CUDA as well
   std::optional<std::string>
       tiles_of_cpu;   ///< a table for codegen/plan/tuned.hpp, in the place of codegen/plan/tiles.txt

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include "runtime/divergence.hpp"
 #include "runtime/error.hpp"
@@ -60,13 +61,26 @@ Image enlarged(const Image& photo) {
   return large;
 }
 
+/// The weight below which a part of them lies, between two by linear interpolation.
+double percentile(std::vector<double> weights, double part) {
+  std::sort(weights.begin(), weights.end());
+  const double place = part * static_cast<double>(weights.size() - 1);
+  const auto below = static_cast<std::size_t>(place);
+  return std::lerp(weights[below], weights[std::min(below + 1, weights.size() - 1)],
+                   place - static_cast<double>(below));
+}
+
+/// The weights that are dark and bright. Not the least and the largest: some models store things in a few patches,
+/// often in the corners (Darcet et al. 2024), beside which all others would be dark.
+std::pair<double, double> colour_range(const PatchMap& map) {
+  return {percentile(map.weights, 0.02), percentile(map.weights, 0.98)};
+}
+
 /// The photo, without its colours, below a map.
 Image covered(const Image& photo, const PatchMap& map, const Grid& grid) {
-  const auto [least, most] = std::minmax_element(map.weights.begin(), map.weights.end());
-  const double low = *least, range = *most > low ? *most - low : 1;
-  // The root leaves something to see beside the few patches, often in the corners, in which some models store things.
+  const auto [low, high] = colour_range(map);
   PatchMap shown = map;
-  for (double& weight : shown.weights) weight = std::sqrt((weight - low) / range);
+  for (double& weight : shown.weights) weight = std::clamp((weight - low) / (high > low ? high - low : 1), 0.0, 1.0);
   Image result = photo;
   const std::int64_t area = photo.height * photo.width;
   for (std::int64_t i = 0; i < area; ++i) {
@@ -82,6 +96,9 @@ Image covered(const Image& photo, const PatchMap& map, const Grid& grid) {
   }
   return result;
 }
+
+/// "0.43%"
+std::string shortest_percent(double share) { return fixed(100 * share, share < 0.1 ? 2 : 1) + "%"; }
 
 /// The photo and the covered photos.
 std::vector<Image> cells(const Image& photo, const std::vector<PatchMap>& maps, const Grid& grid) {
@@ -174,20 +191,36 @@ Bytes attention_png(const Image& photo, const std::vector<PatchMap>& maps, const
 }
 
 std::string attention_svg(const Image& photo, const std::vector<PatchMap>& maps, const Grid& grid,
-                          const std::string& title) {
-  constexpr double margin = 24, label = 26, head = 60;
+                          const std::string& title, const std::string& answer) {
+  constexpr double margin = 24, label = 44, head = 86, foot = 52, scale = 240;
   const std::vector<Image> shown = cells(photo, maps, grid);
   const auto height = static_cast<double>(shown[0].height), width = static_cast<double>(shown[0].width);
   const auto across = static_cast<std::size_t>(cells_across(shown.size())), down = (shown.size() + across - 1) / across;
   std::string out = svg_begin(2 * margin + static_cast<double>(across) * (width + gap) - gap,
-                              head + static_cast<double>(down) * (height + label + gap) + margin - gap);
+                              head + static_cast<double>(down) * (height + label + gap) + foot);
   out += svg_text(margin, 34, title, "font-size=\"17\" font-weight=\"600\"");
+  out += svg_text(margin, 60, "answer: " + answer, "font-size=\"15\"");
   for (std::size_t i = 0; i < shown.size(); ++i) {
     const double x = margin + static_cast<double>(i % across) * (width + gap);
     const double y = head + static_cast<double>(i / across) * (height + label + gap);
     out += svg_png(x, y, width, height, encode_png(shown[i].pixels, 3, shown[i].height, shown[i].width));
     out += svg_text(x, y + height + 18, i == 0 ? "what the model reads" : maps[i - 1].title, "");
+    if (i == 0) continue;
+    const auto [low, high] = colour_range(maps[i - 1]);
+    out +=
+        svg_text(x, y + height + 35, text(shortest_percent(low), " to ", shortest_percent(high)), "font-size=\"12\"");
   }
+  const double bottom = head + static_cast<double>(down) * (height + label + gap) + 8;
+  constexpr int steps = 48;
+  for (int i = 0; i < steps; ++i) {
+    const std::array<double, 3> colour = heat(static_cast<double>(i) / (steps - 1));
+    out += text("<rect x=\"", fixed(margin + scale * i / steps, 1), "\" y=\"", fixed(bottom, 1), "\" width=\"",
+                fixed(scale / steps + 0.5, 1), "\" height=\"12\" fill=\"rgb(", std::lround(colour[0]), ",",
+                std::lround(colour[1]), ",", std::lround(colour[2]), ")\"/>\n");
+  }
+  out +=
+      svg_text(margin, bottom + 28, "share of the attention that a patch gets, from each map's 2nd to 98th percentile",
+               "font-size=\"12\"");
   return out + "</svg>\n";
 }
 

@@ -29,10 +29,10 @@ struct PatchMap {
 /// Error when the model has no attention maps, or none that can be laid over a picture.
 std::vector<PatchMap> attention(const Model& model, const float* parameters, const float* input, const Gpu* gpu);
 
-/// The photo, and the photo below each map in the colours of heat, the smallest weight dark, the largest bright,
-/// between them by the square root: as a PNG file, or as an SVG with titles.
+/// The photo, and the photo below each map in the colours of heat, from the 2nd percentile of its weights to the 98th:
+/// as a PNG file, or as an SVG with titles, the model's answer, ranges and a colour scale.
 Bytes attention_png(const Image& photo, const std::vector<PatchMap>& maps, const Grid& grid);
 std::string attention_svg(const Image& photo, const std::vector<PatchMap>& maps, const Grid& grid,
-                          const std::string& title);
+                          const std::string& title, const std::string& answer);
 
 }  // namespace tessera::runtime

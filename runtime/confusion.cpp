@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "runtime/svg.hpp"
 
@@ -41,14 +42,14 @@ std::string confusion_svg(const Confusion& confusion, const std::string& title) 
   }
   // Names of more than two letters stand at a slant above their columns.
   const double room = letter * static_cast<double>(longest), rise = longest > 2 ? 0.7 * room : 0;
-  const double left = 76 + room, top = 96 + rise + letter, margin = 30;
+  const double left = 76 + room, top = (title.empty() ? 46 : 96) + rise + letter, margin = 30;
   const std::int64_t n = confusion.classes;
   const bool numbers = n <= 24;
   const double cell = numbers ? 46 : std::max(1.0, std::floor(900 / static_cast<double>(n)));
   const double side = cell * static_cast<double>(n);
   const std::int64_t every = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(26 / cell)));
   std::string out = svg_begin(std::max(left + side + margin + rise, 460.0), top + side + margin);
-  out += svg_text(24, 34, title, "font-size=\"17\" font-weight=\"600\"");
+  if (!title.empty()) out += svg_text(24, 34, title, "font-size=\"17\" font-weight=\"600\"");
   out += svg_text(left + side / 2, top - 30 - rise, "answer", "text-anchor=\"middle\"");
   out += svg_text(24, top + side / 2, "truth", "");
   for (std::int64_t i = 0; i < n; ++i) {
@@ -71,8 +72,11 @@ std::string confusion_svg(const Confusion& confusion, const std::string& title) 
       out += text("<rect x=\"", fixed(x, 1), "\" y=\"", fixed(top + at, 1), "\" width=\"", fixed(cell, 1),
                   "\" height=\"", fixed(cell, 1), "\" fill=\"", shade(share, i == j), "\"/>\n");
       if (numbers)
-        out += svg_text(x + cell / 2, top + at + cell / 2 + 4, grouped(count),
-                        text("text-anchor=\"middle\" font-size=\"12\"", share > 0.3 ? " fill=\"#fff\"" : ""));
+        for (const auto& [content, below, size] :
+             {std::tuple{grouped(count), -1.0, 12}, {probability(share), 13.0, 10}})
+          out += svg_text(
+              x + cell / 2, top + at + cell / 2 + below, content,
+              text("text-anchor=\"middle\" font-size=\"", size, "\" fill=\"", share > 0.3 ? "#fff" : "#222", "\""));
     }
   }
   return out + text("<rect x=\"", fixed(left, 1), "\" y=\"", fixed(top, 1), "\" width=\"", fixed(side, 1),

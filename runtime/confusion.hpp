@@ -24,8 +24,8 @@ struct Confusion {
 /// Of as many classes as the labels and the answers need, with their names or numbers.
 Confusion confusion(const Dataset& data, const Evaluation& evaluation);
 
-/// The confusion matrix as an SVG picture: a row for each true class, shaded by its share of the row. Numbers stand in
-/// the cells as long as there is room for them.
+/// The confusion matrix as an SVG picture: a row for each true class, shaded by its share of the row. Counts and
+/// shares stand in the cells as long as there is room for them.
 std::string confusion_svg(const Confusion& confusion, const std::string& title);
 
 }  // namespace tessera::runtime

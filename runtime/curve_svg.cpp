@@ -116,7 +116,15 @@ std::string legend(double right, double y) {
 
 }  // namespace
 
-std::string curve_svg(std::span<const CurveRow> rows, const std::string& title, std::int64_t epoch_steps) {
+namespace {
+
+/// What both panels show.
+struct Curves {
+  Series loss, accuracy, test_loss, test_accuracy;
+  Scale steps, losses, accuracies;
+};
+
+Curves curves_of(std::span<const CurveRow> rows) {
   Series loss, accuracy, test_loss, test_accuracy;
   for (const CurveRow& row : rows) {
     const auto step = static_cast<double>(row.step);
@@ -138,11 +146,29 @@ std::string curve_svg(std::span<const CurveRow> rows, const std::string& title, 
   const Scale losses = Scale::covering(low, high, 6);
   const Scale accuracies = Scale::covering(least_accuracy > 0.85 ? 0.8 : least_accuracy > 0.6 ? 0.5 : 0, 1, 5);
 
+  return {loss, accuracy, test_loss, test_accuracy, steps, losses, accuracies};
+}
+
+}  // namespace
+
+std::string curve_svg(std::span<const CurveRow> rows, const std::string& title, std::int64_t epoch_steps) {
   constexpr double width = 1080, height = 440;
-  const Panel left{70, 80, 430, 290, steps, losses}, right{610, 80, 430, 290, steps, accuracies};
+  const Curves c = curves_of(rows);
+  const Panel left{70, 80, 430, 290, c.steps, c.losses}, right{610, 80, 430, 290, c.steps, c.accuracies};
   return svg_begin(width, height) + svg_text(left.left, 34, title, "font-size=\"17\" font-weight=\"600\"") +
-         legend(right.left + right.width, 34) + axes(left, "Loss", false, epoch_steps) + curves(left, loss, test_loss) +
-         axes(right, "Accuracy", true, epoch_steps) + curves(right, accuracy, test_accuracy) + "</svg>\n";
+         legend(right.left + right.width, 34) + axes(left, "Loss", false, epoch_steps) +
+         curves(left, c.loss, c.test_loss) + axes(right, "Accuracy", true, epoch_steps) +
+         curves(right, c.accuracy, c.test_accuracy) + "</svg>\n";
+}
+
+std::vector<std::string> curve_panels(std::span<const CurveRow> rows, std::int64_t epoch_steps) {
+  constexpr double width = 500, height = 370;
+  const Curves c = curves_of(rows);
+  const Panel loss{60, 46, 420, 270, c.steps, c.losses}, accuracy{60, 46, 420, 270, c.steps, c.accuracies};
+  const std::string begin = svg_begin(width, height) + legend(loss.left + loss.width, 32);
+  return {begin + axes(loss, "Loss", false, epoch_steps) + curves(loss, c.loss, c.test_loss) + "</svg>\n",
+          begin + axes(accuracy, "Accuracy", true, epoch_steps) + curves(accuracy, c.accuracy, c.test_accuracy) +
+              "</svg>\n"};
 }
 
 }  // namespace tessera::runtime

@@ -30,6 +30,12 @@ struct Evaluation {
   double accuracy() const {
     return predicted.empty() ? 0 : static_cast<double>(correct) / static_cast<double>(predicted.size());
   }
+  /// How sure the model was; below or above the accuracy where its probabilities are none.
+  double mean_confidence() const {
+    double sum = 0;
+    for (const float sure : confidence) sum += sure;
+    return confidence.empty() ? 0 : sum / static_cast<double>(confidence.size());
+  }
   double accuracy_of_five() const {
     return predicted.empty() ? 0 : static_cast<double>(among_five) / static_cast<double>(predicted.size());
   }

@@ -7,12 +7,20 @@
 
 namespace tessera::runtime {
 
-/// What a section of the report shows: a table of names and values, pictures (SVG elements), text as it stands.
+/// Small pictures below a heading, as many in a row as there is room for.
+struct Tiles {
+  std::string heading;
+  std::vector<std::string> pictures;
+};
+
+/// What a section of the report shows: a table of names and values, pictures (SVG elements, side by side where the page
+/// is wide enough, scrolled where one alone is too wide), text as it stands.
 struct Section {
   std::string title;
   std::vector<std::pair<std::string, std::string>> rows;
   std::vector<std::string> pictures;
   std::string text;
+  std::vector<Tiles> tiles{};
 };
 
 /// The sections, one below the other, as valid HTML 5 that is valid XML too. Nothing is loaded from anywhere.

@@ -13,6 +13,11 @@ std::string fixed(double value, int digits) {
   return {buffer, end};
 }
 
+std::string probability(double value) {
+  const std::string shown = fixed(100 * value, 1);
+  return value < 1 && shown == "100.0" ? ">99.9%" : value > 0 && shown == "0.0" ? "<0.1%" : shown + "%";
+}
+
 std::string shortest(double value) {
   char buffer[40];
   const auto end = std::to_chars(buffer, std::end(buffer), value, std::chars_format::general, 6).ptr;

@@ -28,7 +28,7 @@ std::string sample(const Dataset& data, const Evaluation& evaluation, std::int64
   out += svg_text(x, below, shortened(data.called(evaluation.predicted[at]), longest_name),
                   text("font-weight=\"700\" fill=\"", colour, "\""));
   if (!data.names.empty()) below += line;  // a name fills the first
-  out += svg_text(x + picture, below, fixed(100 * evaluation.confidence[at], 1) + "%", "text-anchor=\"end\"");
+  out += svg_text(x + picture, below, probability(evaluation.confidence[at]), "text-anchor=\"end\"");
   if (!right)
     out += svg_text(x, below + line, "is " + shortened(data.called(data.labels[at]), longest_name),
                     text("font-size=\"12\" fill=\"", wrong_colour, "\""));
@@ -37,18 +37,14 @@ std::string sample(const Dataset& data, const Evaluation& evaluation, std::int64
 
 double row_height(const Dataset& data) { return data.names.empty() ? 118 : 118 + line; }
 
-std::string grid(const Dataset& data, const Evaluation& evaluation, const std::vector<std::int64_t>& indices,
-                 double top) {
-  std::string out;
-  for (std::size_t i = 0; i < indices.size(); ++i)
-    out += sample(data, evaluation, indices[i], margin + cell * static_cast<double>(i % columns),
-                  top + row_height(data) * static_cast<double>(i / columns));
-  return out;
-}
+/// A heading, and the images that stand below it.
+struct Group {
+  std::string heading;
+  std::vector<std::int64_t> indices;
+};
 
-}  // namespace
-
-std::string predictions_svg(const Dataset& data, const Evaluation& evaluation, const std::string& title) {
+/// The first images and, where there are mistakes, those with the surest answers.
+std::vector<Group> groups_of(const Dataset& data, const Evaluation& evaluation) {
   std::vector<std::int64_t> first, mistakes;
   for (std::int64_t i = 0; i < data.size(); ++i) {
     if (i < 3 * columns) first.push_back(i);
@@ -62,23 +58,41 @@ std::string predictions_svg(const Dataset& data, const Evaluation& evaluation, c
     return sure_a != sure_b ? sure_a > sure_b : a < b;
   });
   mistakes.resize(std::min<std::size_t>(wrong, 2 * columns));
+  std::vector<Group> groups{{text("The first ", first.size(), " of ", grouped(data.size()), " test images"), first}};
+  if (!mistakes.empty())
+    groups.push_back({text("Of the ", grouped(static_cast<std::int64_t>(wrong)), wrong == 1 ? " mistake" : " mistakes",
+                           ", the ", mistakes.size(), " with the surest answer"),
+                      mistakes});
+  return groups;
+}
 
-  const auto rows = [](std::size_t count) { return static_cast<double>((count + columns - 1) / columns); };
-  const double first_top = 90, mistakes_top = first_top + row_height(data) * rows(first.size()) + 40;
-  const double height = mistakes.empty() ? mistakes_top - 30 : mistakes_top + row_height(data) * rows(mistakes.size());
-  std::string out = svg_begin(2 * margin + cell * columns - (cell - picture), height);
-  out += svg_text(margin, 34, title, "font-size=\"17\" font-weight=\"600\"");
-  out += svg_text(margin, first_top - 20,
-                  text("The first ", first.size(), " of ", grouped(data.size()), " test images"), "");
-  out += grid(data, evaluation, first, first_top);
-  if (!mistakes.empty()) {
-    out += svg_text(margin, mistakes_top - 20,
-                    text("Of the ", grouped(static_cast<std::int64_t>(wrong)), wrong == 1 ? " mistake" : " mistakes",
-                         ", the ", mistakes.size(), " with the surest answer"),
-                    "");
-    out += grid(data, evaluation, mistakes, mistakes_top);
+}  // namespace
+
+std::string predictions_svg(const Dataset& data, const Evaluation& evaluation, const std::string& title) {
+  constexpr double head = 50, heading = 40;
+  double y = head;
+  std::string out;
+  for (const Group& group : groups_of(data, evaluation)) {
+    out += svg_text(margin, y + heading / 2, group.heading, "");
+    y += heading;
+    for (std::size_t i = 0; i < group.indices.size(); ++i)
+      out += sample(data, evaluation, group.indices[i], margin + cell * static_cast<double>(i % columns),
+                    y + row_height(data) * static_cast<double>(i / columns));
+    y += row_height(data) * static_cast<double>((group.indices.size() + columns - 1) / columns);
   }
-  return out + "</svg>\n";
+  return svg_begin(2 * margin + cell * columns - (cell - picture), y) +
+         svg_text(margin, 34, title, "font-size=\"17\" font-weight=\"600\"") + out + "</svg>\n";
+}
+
+std::vector<Tiles> prediction_tiles(const Dataset& data, const Evaluation& evaluation) {
+  std::vector<Tiles> out;
+  for (const Group& group : groups_of(data, evaluation)) {
+    Tiles& tiles = out.emplace_back(Tiles{group.heading, {}});
+    for (const std::int64_t index : group.indices)
+      tiles.pictures.push_back(svg_begin(picture + 8, row_height(data) - 4) + sample(data, evaluation, index, 4, 4) +
+                               "</svg>\n");
+  }
+  return out;
 }
 
 }  // namespace tessera::runtime

@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
@@ -34,9 +35,11 @@
 #include "runtime/image.hpp"
 #include "runtime/labels.hpp"
 #include "runtime/numbers.hpp"
+#include "runtime/page.hpp"
 #include "runtime/preprocess.hpp"
 #include "runtime/report.hpp"
 #include "runtime/safetensors.hpp"
+#include "runtime/suggestion.hpp"
 #include "runtime/timing.hpp"
 
 namespace tessera::runtime {
@@ -56,6 +59,9 @@ void use_threads(std::int64_t threads) {
 #endif
 }
 
+std::string for_people(std::int64_t number) { return grouped(number); }
+std::string for_people(double number) { return number < 1 ? shortest(number) : grouped(std::llround(number)); }
+
 /// A number from `low` to `high`, which NaN is not; without its bounds in the help text, where they are noise.
 template <class Number>
 CLI::Validator in(Number low, Number high) {
@@ -64,7 +70,8 @@ CLI::Validator in(Number low, Number high) {
             const bool number = CLI::detail::lexical_cast(given, value);
             return number && value >= low && value <= high
                        ? std::string()
-                       : text(printable(given), " is no number from ", low, " to ", high);
+                       : text(printable(given), " is no ", std::is_integral_v<Number> ? "whole number" : "number",
+                              " from ", for_people(low), " to ", for_people(high));
           },
           ""};
 }
@@ -76,7 +83,7 @@ const CLI::Validator seed(
       const char* const end = given.data() + given.size();
       const auto [read, error] = std::from_chars(given.data(), end, value);
       return error == std::errc{} && read == end ? std::string()
-                                                 : text(printable(given), " is no number from 0 to ", UINT64_MAX);
+                                                 : text(printable(given), " is no whole number from 0 to 2^64 - 1");
     },
     "");
 
@@ -94,11 +101,13 @@ struct PredictOptions {
   std::vector<std::filesystem::path> files;
   std::int64_t top = 3;
   bool invert = false;
+  bool json = false;
   std::filesystem::path labels;
 };
 
 struct AttentionOptions {
-  std::filesystem::path file, picture = "attention.png";
+  std::filesystem::path file, picture = "attention.svg", labels;
+  std::optional<std::int64_t> test_image;  ///< in the file's place
   bool invert = false;
 };
 
@@ -186,18 +195,25 @@ int predict_command(const Model& model, const Recipe& recipe, const EvalOptions&
   const Arena outputs = Arena::of_floats(model.classes, model.alignment);
   const auto& shape = model.image_shape;
   const Arena input = Arena::of_floats(size_product({shape[0], shape[1], shape[2]}), model.alignment);
+  const char* before = "[";
   for (const std::filesystem::path& path : options.files) {
     const Pictures images = read_images(model, path);
     for (std::int64_t i = 0; i < images.size(); ++i) {
       const Image image = prepared(model, usage.input, images.at(i), options.invert);
       normalize(image.pixels, shape[0], usage.input, input.floats());
       inference.forward(input.floats(), 1, outputs.floats());
-      const std::string name = without_controls(path.string()) + (images.size() > 1 ? text("[", i, "]") : "");
-      std::cout << prediction_line(name,
-                                   probabilities(model, {outputs.floats(), static_cast<std::size_t>(model.classes)}),
-                                   options.top, usage.classes);
+      const std::vector<float> sure = probabilities(model, {outputs.floats(), static_cast<std::size_t>(model.classes)});
+      const std::optional<std::int64_t> which = images.size() > 1 ? std::optional(i) : std::nullopt;
+      if (options.json) {
+        std::cout << std::exchange(before, ",\n ")
+                  << prediction_json(path.string(), which, sure, options.top, usage.classes);
+      } else {
+        const std::string name = without_controls(path.string()) + (which ? text("[", i, "]") : "");
+        std::cout << prediction_line(name, sure, options.top, usage.classes);
+      }
     }
   }
+  if (options.json) std::cout << (*before == '[' ? "[]\n" : "]\n");
   return 0;
 }
 
@@ -208,17 +224,37 @@ int attention_command(const Model& model, const Recipe& recipe, const EvalOption
     fail(options.picture.string(), " names no picture: it has to end in .png or .svg");
   spare_models(options.picture, Output::other);
   const Arena parameters = Arena::of_floats(model.parameter_floats, model.alignment);
-  const Preprocessing preprocessing = load_for_use(from.file(), model, recipe, parameters.floats()).input;
-  const Pictures images = read_images(model, options.file);
-  if (images.size() != 1)
-    fail(options.file.string(), " holds ", images.size(), " pictures: attention is drawn for one");
-  const Image photo = prepared(model, preprocessing, images.at(0), options.invert);
+  const Loaded loaded = load_parameters(from.file(), model, parameters.floats());
+  Usage usage = loaded.usage.value_or(Usage{recipe.input, {}});
+  if (!options.labels.empty()) usage.classes = read_labels(options.labels, model.classes);
+  const Preprocessing& preprocessing = usage.input;
+  std::string shown = without_controls(options.file.filename().string());
+  Image photo;
+  if (options.test_image) {
+    const Dataset tests = load(loaded.state ? loaded.state->data : DataChoice{}, Split::test, model, preprocessing);
+    check_fit(model, tests);
+    const std::int64_t index = *options.test_image;
+    if (index >= tests.size())
+      fail("there is no test image ", index, ": ", tests.source, " have ", grouped(tests.size()), ", from 0");
+    const std::span<const std::uint8_t> pixels = tests.image(index);
+    photo = {tests.channels, tests.height, tests.width, Bytes(pixels.begin(), pixels.end())};
+    if (options.invert) invert(photo);
+    shown = text("test image ", index, ", which is ", tests.called(tests.labels[static_cast<std::size_t>(index)]));
+  } else {
+    const Pictures images = read_images(model, options.file);
+    if (images.size() != 1)
+      fail(options.file.string(), " holds ", images.size(), " pictures: attention is drawn for one");
+    photo = prepared(model, preprocessing, images.at(0), options.invert);
+  }
   const Arena input = Arena::of_floats(static_cast<std::int64_t>(photo.pixels.size()), model.alignment);
   normalize(photo.pixels, photo.channels, preprocessing, input.floats());
   const std::vector<PatchMap> maps = attention(model, parameters.floats(), input.floats(), gpu);
   if (kind == ".svg") {
-    write_file(options.picture,
-               attention_svg(photo, maps, model.patches, text(model.name, ": ", options.file.string())));
+    const Arena outputs = Arena::of_floats(model.classes, model.alignment);
+    Inference(model, parameters.floats(), 1, gpu).forward(input.floats(), 1, outputs.floats());
+    const std::vector<float> sure = probabilities(model, {outputs.floats(), static_cast<std::size_t>(model.classes)});
+    write_file(options.picture, attention_svg(photo, maps, model.patches, text(model.name, ": ", shown),
+                                              answer_text(sure, 3, usage.classes)));
   } else {
     const Bytes png = attention_png(photo, maps, model.patches);
     write_file(options.picture, std::string_view(reinterpret_cast<const char*>(png.data()), png.size()));
@@ -321,32 +357,71 @@ void check_second_cache() {
     fail(text("TESSERA_SECOND_CACHE=", given, " is not a number of bytes above 0"));
 }
 
+/// "Examples:" and a line for each, which begins with the program's name.
+std::string examples(const Model& model, std::initializer_list<const char*> arguments) {
+  std::string lines = "Examples:";
+  for (const char* const of_one : arguments) lines += text("\n  ", model.name, " ", of_one);
+  return lines + "\n";
+}
+
+constexpr const char* what_a_run_leaves =
+    "A training run keeps everything in one folder: checkpoint.safetensors (model, optimiser and place\n"
+    "in the data), curve.csv, curve.svg, predictions.svg, report.txt and report.html, which holds it all. "
+    "Ctrl-C saves and stops;\n"
+    "train --resume goes on, with the same numbers as if nothing had happened.\n\n";
+
+constexpr const char* environment =
+    "Environment:\n"
+    "  TESSERA_ISA=scalar|avx2|avx512   kernels to use instead of the best ones for this machine\n"
+    "  TESSERA_SECOND_CACHE=BYTES       of a core, instead of what the system says\n\n";
+
 /// What --help ends with.
 std::string footer(const Model& model) {
-  std::string examples;
-  const auto example = [&](const char* arguments) { examples += text("\n  ", model.name, " ", arguments); };
-  if (model.has_loss()) {
-    example("train");
-    example("train --data mnist --epochs 10 --out run");
-    example("train --resume --out run");
-  } else {
-    example("import weights.safetensors --out run");
-  }
-  example("eval --out run");
-  example("predict --out run --invert photo.jpg");
-  if (model.attention.layers > 0) example("attention --out run --invert photo.jpg -o seen.png");
-  return text(
+  const bool looks = model.attention.layers > 0;
+  std::string shown =
       model.has_loss()
-          ? "A training run keeps everything in one folder: checkpoint.safetensors (model, optimiser and place\n"
-            "in the data), curve.csv, curve.svg, predictions.svg, report.txt and report.html, which holds it all. "
-            "Ctrl-C saves and stops;\n"
-            "train --resume goes on, with the same numbers as if nothing had happened.\n\n"
-          : "The parameters come from training elsewhere: import makes a checkpoint of them.\n\n",
-      "Environment:\n"
-      "  TESSERA_ISA=scalar|avx2|avx512   kernels to use instead of the best ones for this machine\n"
-      "  TESSERA_SECOND_CACHE=BYTES       of a core, instead of what the system says\n\n"
-      "Examples:",
-      examples, "\n");
+          ? examples(model, {"train", "train --data mnist --epochs 10 --out run", "train --resume --out run"})
+          : examples(model, {"import weights.safetensors --out run"});
+  shown += text("  ", model.name, " eval --out run\n  ", model.name, " predict --out run --invert photo.jpg\n");
+  if (looks) shown += text("  ", model.name, " attention --out run --invert photo.jpg -o seen.svg\n");
+  return text("What a command takes: ", model.name, " COMMAND --help.\n\n",
+              model.has_loss() ? what_a_run_leaves
+                               : "The parameters come from training elsewhere: import makes a checkpoint of them.\n\n",
+              environment, shown);
+}
+
+/// The names by which an option can be given on the command line.
+std::vector<std::string> names_of(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::Option* const option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    for (const std::string& name : option->get_snames()) names.push_back("-" + name);
+  }
+  return names;
+}
+
+/// The sentence for a word that nobody knows: what is near it, or which command takes it.
+std::string about_unknown(const CLI::App& app, const CLI::App* used, const std::vector<std::string>& extras) {
+  const auto unknown =
+      std::ranges::find_if(extras, [](const std::string& word) { return word.size() > 1 && word[0] == '-'; });
+  std::vector<const CLI::App*> commands =
+      app.get_subcommands([](const CLI::App* a) { return !a->get_group().empty(); });
+  const auto meant = [](const std::string& near) { return near.empty() ? "" : text("; did you mean ", near, "?"); };
+  if (!used && (unknown == extras.end() || unknown != extras.begin())) {
+    std::vector<std::string> names;
+    for (const CLI::App* const command : commands) names.push_back(command->get_name());
+    return text("there is no command ", printable(extras.front()), meant(nearest(extras.front(), names)));
+  }
+  if (unknown == extras.end()) return text(used->get_name(), " does not take ", printable(extras.front()));
+  const std::string option = unknown->substr(0, unknown->find('='));
+  std::vector<std::string> names = names_of(app);
+  if (used) std::ranges::copy(names_of(*used), std::back_inserter(names));
+  std::string takers;
+  for (const CLI::App* const command : commands)
+    if (std::ranges::count(names_of(*command), option)) takers += text(takers.empty() ? "" : ", ", command->get_name());
+  const std::string who = used ? used->get_name() + " has no option " : "there is no option ";
+  if (!takers.empty()) return text(who, printable(option), ", which belongs to ", takers);
+  return text(who, printable(option), meant(nearest(option, names)));
 }
 
 int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int argc, char** argv) {
@@ -361,6 +436,7 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
       ->check(in<std::int64_t>(1, most_threads))
       ->type_name("N");
   app.fallthrough();
+  app.set_version_flag("--version", version_text(model), "Tell the versions of Tessera and of the declaration");
   std::string device = "cpu";
 
   const std::filesystem::path default_out = model.name + "_run";
@@ -373,8 +449,14 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
   train_app->add_option("--out", training.out, "Folder for everything the run writes")
       ->capture_default_str()
       ->type_name("DIR");
-  train_app->add_flag("--resume", training.resume,
-                      "Go on with the run in --out, with its options; --data tells where its images have moved");
+  CLI::Option* const resume =
+      train_app->add_flag("--resume", training.resume,
+                          "Go on with the run in --out, with its options; --data tells where its images have moved");
+  bool overwrite = false;
+  train_app
+      ->add_flag("--overwrite", overwrite,
+                 "Start another run where --out holds one; its checkpoint is kept as checkpoint.previous.safetensors")
+      ->excludes(resume);
   train_app->add_flag("--isa-change", training.isa_change,
                       "Let --resume go on with another instruction set, whose last bits differ");
   train_app
@@ -434,6 +516,8 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
   constexpr const char* swap_light =
       "Swap light and dark: for ink on paper, where the model was trained on light strokes";
   predict_app->add_flag("--invert", prediction.invert, swap_light);
+  predict_app->add_flag("--json", prediction.json,
+                        "Answer in JSON: a list with an object for each picture, its classes the likeliest first");
   add_labels_option(predict_app, prediction.labels);
   add_device_option(predict_app, device);
 
@@ -441,11 +525,23 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
   CLI::App* attention_app = nullptr;
   if (model.attention.layers > 0) {
     attention_app = app.add_subcommand("attention", "Draw what the model looks at over a picture");
-    attention_app->add_option("FILE", look.file, "PNG, JPEG, BMP or PGM picture of any size")->required();
+    CLI::Option* const file = attention_app->add_option("FILE", look.file, "PNG, JPEG, BMP or PGM picture of any size");
+    CLI::Option* const test_image = attention_app
+                                        ->add_option("--test-image", look.test_image,
+                                                     "A test image of the run, by its number from 0, in FILE's place")
+                                        ->check(in<std::int64_t>(0, most_images - 1))
+                                        ->type_name("N")
+                                        ->excludes(file);
+    attention_app->callback([file, test_image] {
+      if (file->empty() && test_image->empty()) throw CLI::RequiredError("FILE or --test-image");
+    });
     add_checkpoint_options(attention_app, evaluation);
-    attention_app->add_option("-o,--picture", look.picture, "What to draw into: .png, or .svg with titles")
+    attention_app
+        ->add_option("-o,--picture", look.picture,
+                     "What to draw into: .svg with the answer and titles, or .png without")
         ->capture_default_str()
         ->type_name("FILE");
+    add_labels_option(attention_app, look.labels);
     attention_app->add_flag("--invert", look.invert, swap_light);
     add_device_option(attention_app, device);
   }
@@ -482,6 +578,11 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
   std::string architecture;
   std::int64_t predicted_batch = recipe.batch;
   CLI::App* summary_app = app.add_subcommand("summary", "Shapes, parameters and memory");
+  std::filesystem::path page;
+  summary_app
+      ->add_option("--html", page,
+                   "Draw what was declared and what became of it into this file: graph, kernels, memory plan, sources")
+      ->type_name("FILE");
   CLI::Option* predict_for =
       summary_app
           ->add_option("--device", architecture,
@@ -493,6 +594,21 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
       ->type_name("N")
       ->needs(predict_for);
 
+  const std::string threads_too = "For every command: --threads N, the threads to use.\n\n";
+  train_app->footer(
+      text(threads_too, what_a_run_leaves, environment,
+           examples(model, {"train", "train --data mnist --epochs 10 --out run", "train --resume --out run",
+                            "train --init weights.safetensors --skip 'head.*'"})));
+  eval_app->footer(text(threads_too, examples(model, {"eval --out run", "eval --out run --confusion confusion.svg"})));
+  predict_app->footer(text(
+      threads_too, examples(model, {"predict --out run photo.jpg", "predict --out run --json --topk 5 a.png b.png"})));
+  if (attention_app)
+    attention_app->footer(text(threads_too, examples(model, {"attention --out run photo.jpg -o seen.svg"})));
+  bench_app->footer(text(threads_too, examples(model, {"bench --batch 1 64"})));
+  export_app->footer(examples(model, {"export --out run --dtype f16 -o weights.safetensors"}));
+  import_app->footer(examples(model, {"import weights.safetensors --out run"}));
+  summary_app->footer(examples(model, {"summary", "summary --html model.html"}));
+
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& wrong) {
@@ -500,8 +616,12 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
       app.exit(wrong);
       return finished(0);
     }
-    std::cerr << model.name << ": " << without_controls(wrong.what()) << " (" << model.name << " --help tells more)"
-              << std::endl;
+    const std::vector<CLI::App*> parsed = app.get_subcommands();
+    const CLI::App* const used = parsed.empty() ? nullptr : parsed.back();
+    const bool unknown = dynamic_cast<const CLI::ExtrasError*>(&wrong) && !app.remaining(true).empty();
+    const std::string said = unknown ? about_unknown(app, used, app.remaining(true)) : without_controls(wrong.what());
+    std::cerr << model.name << ": " << said << " (" << model.name << (used ? " " + used->get_name() : "")
+              << " --help tells more)" << std::endl;
     return 2;
   }
   if (app.get_subcommands().empty()) {
@@ -516,6 +636,12 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
   if (device == "cuda") gpu.emplace(model);
   const Gpu* const on = gpu ? &*gpu : nullptr;
   if (*train_app) {
+    const std::filesystem::path checkpoint = training.out / "checkpoint.safetensors";
+    std::error_code unknown;
+    if (!training.resume && !overwrite && std::filesystem::is_regular_file(checkpoint, unknown))
+      fail(training.out.string(),
+           " holds a run already: --resume goes on with it, --overwrite starts another and keeps its checkpoint as "
+           "checkpoint.previous.safetensors");
     training.gpu = on;
     Session session(model, recipe, training);
     return finished(train(session));
@@ -534,6 +660,12 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
   }
   if (!architecture.empty() && !model.predict)
     fail("this program was emitted without CUDA kernels: there is nothing to predict (CUDA in tessera_add_model)");
+  if (!page.empty()) {
+    spare_models(page, Output::other);
+    write_file(page, page_of(model));
+    std::cout << page.string() << " shows the model\n";
+    return finished(0);
+  }
   const std::string predicted = architecture.empty() ? "" : "\n" + model.predict(architecture, predicted_batch);
   std::cout << summary_text(model, recipe) << predicted;
   return finished(0);

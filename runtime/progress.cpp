@@ -1,6 +1,5 @@
 #include "runtime/progress.hpp"
 
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,33 +14,22 @@ namespace {
 
 constexpr double terminal_interval = 0.1, plain_interval = 5;
 
-int terminal_columns() {
-  winsize size{};
-  return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
-}
-
 }  // namespace
 
 Progress::Progress(std::int64_t left, bool terminal)
     : terminal_(terminal), left_(left), last_step_(Clock::now()), last_shown_(last_step_) {}
 
-std::string Progress::bar(const Now& now) const {
-  const double left = rate() > 0 ? static_cast<double>(left_) / rate() : 0;
-  const std::string numbers = text("loss ", fixed(now.loss, 4), "  accuracy ", fixed(100 * now.accuracy, 1), "%  ",
-                                   grouped(static_cast<std::int64_t>(rate())), " images/s  ", duration(left), " left");
-  const std::string where = text("epoch ", now.epoch, "/", now.epochs);
-  if (!terminal_) {
-    const std::int64_t percent = now.images ? 100 * now.seen / now.images : 100;
-    return text(where, "  ", padded(text(percent, "%"), 4), "  step ", now.step, "  ", numbers);
-  }
-  const int room = terminal_columns() - 1,
-            width = std::min(30, room - static_cast<int>(where.size() + numbers.size()) - 6);
-  std::string drawn;
-  if (width >= 5) {
-    const auto full = static_cast<std::size_t>(now.images ? width * now.seen / now.images : width);
-    drawn = text('[', std::string(full, '='), std::string(static_cast<std::size_t>(width) - full, ' '), "]  ");
-  }
-  return text(where, "  ", drawn, numbers).substr(0, static_cast<std::size_t>(std::max(room, 1)));
+void Progress::clear() {
+  if (open_ > 1) std::cout << "\033[" << open_ - 1 << 'A';
+  if (open_ > 0) std::cout << "\r\033[J";
+  open_ = 0;
+}
+
+void Progress::show(const Now& now) {
+  clear();
+  const std::vector<std::string> lines = live_view(now, rate(), seconds_left(), this_screen());
+  for (const std::string& shown : lines) std::cout << (open_++ ? "\n" : "") << shown;
+  std::cout << std::flush;
 }
 
 void Progress::step(std::int64_t images, const Now& now) {
@@ -53,17 +41,26 @@ void Progress::step(std::int64_t images, const Now& now) {
   if (between(last_shown_, time) < (terminal_ ? terminal_interval : plain_interval)) return;
   last_shown_ = time;
   if (terminal_) {
-    std::cout << '\r' << bar(now) << "\033[K" << std::flush;
-    open_ = true;
-  } else {
-    std::cout << bar(now) << std::endl;
+    show(now);
+    return;
   }
+  const std::int64_t percent = now.images ? 100 * now.seen / now.images : 100;
+  std::cout << text("epoch ", now.epoch, "/", now.epochs, "  ", padded(text(percent, "%"), 4), "  step ", now.step,
+                    "  loss ", fixed(now.loss, 4), "  accuracy ", fixed(100 * now.accuracy, 1), "%  ",
+                    grouped(static_cast<std::int64_t>(rate())), " images/s  ", duration(seconds_left()), " left")
+            << std::endl;
 }
 
 void Progress::line(const std::string& text) {
-  if (open_) std::cout << "\r\033[K";
-  open_ = false;
+  clear();
   std::cout << text << std::endl;
+}
+
+void Progress::leave(const Now& now) {
+  if (!terminal_) return;
+  show(now);
+  std::cout << std::endl;
+  open_ = 0;
 }
 
 void Progress::resume() { last_step_ = Clock::now(); }

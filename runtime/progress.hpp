@@ -5,18 +5,13 @@
 #include <cstdint>
 #include <string>
 
+#include "runtime/live_view.hpp"
+
 namespace tessera::runtime {
 
-/// One line that is rewritten on a terminal; plain lines every few seconds elsewhere.
+/// On a terminal a few lines that are rewritten in place (live_view); plain lines every few seconds elsewhere.
 class Progress {
  public:
-  struct Now {
-    std::int64_t epoch = 0, epochs = 0;  ///< the running one, counted from 1, and how many there are
-    std::int64_t seen = 0, images = 0;   ///< images of this epoch: done, and in all
-    std::int64_t step = 0;
-    double loss = 0, accuracy = 0;
-  };
-
   /// `left` images are still to be trained on in all epochs; `terminal`: whether standard output is one.
   Progress(std::int64_t left, bool terminal);
 
@@ -24,6 +19,8 @@ class Progress {
   void step(std::int64_t images, const Now& now);
   /// A line that stays.
   void line(const std::string& text);
+  /// What is shown stays, below it what comes: the run is over.
+  void leave(const Now& now);
   /// The next step begins now: what came before (reading images, evaluating) does not count as training time.
   void resume();
 
@@ -35,13 +32,15 @@ class Progress {
   static double between(Clock::time_point a, Clock::time_point b) {
     return std::chrono::duration<double>(b - a).count();
   }
-  std::string bar(const Now& now) const;
+  double seconds_left() const { return rate() > 0 ? static_cast<double>(left_) / rate() : 0; }
+  void clear();
+  void show(const Now& now);
 
   bool terminal_;
   std::int64_t left_, trained_ = 0;
   double training_ = 0;
   Clock::time_point last_step_, last_shown_;
-  bool open_ = false;  ///< the cursor stands behind a line that is to be rewritten
+  std::size_t open_ = 0;  ///< the cursor stands at the end of so many lines that are to be rewritten
 };
 
 /// Counts what is done of a job beside training, on standard error: results may go to standard output. One line that is

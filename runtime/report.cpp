@@ -1,7 +1,9 @@
 #include "runtime/report.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <utility>
 
@@ -40,14 +42,29 @@ std::string evaluation_table(const Model& model, const Dataset& data, const Eval
            padded(grouped(found), 8) +
            padded(fixed(100.0 * static_cast<double>(found) / static_cast<double>(count), 2) + "%", 11);
     if (*most > 0)
-      out += text("   ", data.called(most - taken_for.begin()), " (", *most, *most == 1 ? " time)" : " times)");
+      out += text("   ", data.called(most - taken_for.begin()), " (", *most, *most == 1 ? " time, " : " times, ",
+                  probability(static_cast<double>(*most) / static_cast<double>(count)), ")");
     out += '\n';
   }
   return out;
 }
 
-std::string prediction_line(const std::string& name, std::span<const float> probabilities, std::int64_t top,
-                            const std::vector<std::string>& names) {
+namespace {
+
+/// With four digits; what is not 1 is not rounded to it.
+std::string honest(double probability) {
+  const std::string shown = fixed(probability, 4);
+  return probability < 1 && shown == "1.0000" ? ">0.9999" : shown;
+}
+
+std::string declaration_text(const Model& model) {
+  char hash[17];
+  std::snprintf(hash, sizeof hash, "%016llx", static_cast<unsigned long long>(model.declaration_hash));
+  return hash;
+}
+
+/// The `top` classes, the likeliest first.
+std::vector<std::int32_t> likeliest(std::span<const float> probabilities, std::int64_t top) {
   std::vector<std::int32_t> order(probabilities.size());
   std::iota(order.begin(), order.end(), 0);
   std::sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
@@ -55,13 +72,53 @@ std::string prediction_line(const std::string& name, std::span<const float> prob
     return left != right ? left > right : a < b;
   });
   order.resize(std::min(order.size(), static_cast<std::size_t>(std::max<std::int64_t>(top, 1))));
+  return order;
+}
+
+}  // namespace
+
+std::string prediction_line(const std::string& name, std::span<const float> probabilities, std::int64_t top,
+                            const std::vector<std::string>& names) {
   std::string out = padded(name, -28);
-  for (const std::int32_t label : order)
+  for (const std::int32_t label : likeliest(probabilities, top))
     out += text(
         "  ",
         static_cast<std::size_t>(label) < names.size() ? names[static_cast<std::size_t>(label)] : std::to_string(label),
-        " ", fixed(probabilities[static_cast<std::size_t>(label)], 4));
+        " ", honest(probabilities[static_cast<std::size_t>(label)]));
   return out + '\n';
+}
+
+std::string answer_text(std::span<const float> probabilities, std::int64_t top, const std::vector<std::string>& names) {
+  std::string out;
+  for (const std::int32_t label : likeliest(probabilities, top)) {
+    const auto at = static_cast<std::size_t>(label);
+    out += text(out.empty() ? "" : ", ", at < names.size() ? names[at] : std::to_string(label), " ",
+                probability(probabilities[at]));
+  }
+  return out;
+}
+
+std::string prediction_json(const std::string& name, std::optional<std::int64_t> which,
+                            std::span<const float> probabilities, std::int64_t top,
+                            const std::vector<std::string>& names) {
+  nlohmann::ordered_json answer{{"file", name}};
+  if (which) answer["image"] = *which;
+  answer["classes"] = nlohmann::ordered_json::array();
+  for (const std::int32_t label : likeliest(probabilities, top)) {
+    const auto at = static_cast<std::size_t>(label);
+    nlohmann::ordered_json row{{"class", label}};
+    if (at < names.size()) row["name"] = names[at];
+    // As it is printed elsewhere: a float's digits beyond these say nothing. What is not a number has no JSON but null.
+    row["probability"] =
+        std::isfinite(probabilities[at]) ? nlohmann::ordered_json(rounded(probabilities[at])) : nullptr;
+    answer["classes"].push_back(row);
+  }
+  // A name that is no UTF-8 gets its replacement characters.
+  return answer.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+std::string version_text(const Model& model) {
+  return text(model.name, ", declaration ", declaration_text(model), ", made with Tessera ", TESSERA_VERSION);
 }
 
 std::vector<std::pair<std::string, std::string>> recipe_rows(const Model& model, const Recipe& recipe) {
@@ -94,8 +151,6 @@ std::vector<std::pair<std::string, std::string>> recipe_rows(const Model& model,
 std::string summary_text(const Model& model, const Recipe& recipe) {
   std::int64_t count = 0;
   for (const tessera_parameter& p : model.parameters) count += elements(Shape(p.shape, p.shape + p.rank));
-  char hash[17];
-  std::snprintf(hash, sizeof hash, "%016llx", static_cast<unsigned long long>(model.declaration_hash));
   const std::int64_t predicting = 4 * model.parameter_floats + model.forward_scratch_bytes(1);
   std::string to_train, trained;
   if (model.has_loss()) {
@@ -107,11 +162,11 @@ std::string summary_text(const Model& model, const Recipe& recipe) {
   }
   std::string out = model.summary;
   if (!out.empty() && out.back() != '\n') out += '\n';
-  return out + text("\nmodel         ", model.name, " (declaration ", hash, ")\nparameters    ", grouped(count), " in ",
-                    model.parameters.size(), " tensors\ninput         ", model.image_shape[0], "x",
-                    model.image_shape[1], "x", model.image_shape[2], ", outputs ", model.classes, "\nmemory        ",
-                    bytes(predicting), " to predict one image", to_train, "\n", trained, "kernels       ", model.isa(),
-                    "\n");
+  return out + text("\nmodel         ", model.name, " (declaration ", declaration_text(model), ")\nparameters    ",
+                    grouped(count), " in ", model.parameters.size(), " tensors\ninput         ", model.image_shape[0],
+                    "x", model.image_shape[1], "x", model.image_shape[2], ", outputs ", model.classes,
+                    "\nmemory        ", bytes(predicting), " to predict one image", to_train, "\n", trained,
+                    "kernels       ", model.isa(), "\n");
 }
 
 }  // namespace tessera::runtime

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -21,6 +22,18 @@ std::string evaluation_table(const Model& model, const Dataset& data, const Eval
 /// their names or, where there are none, by their numbers.
 std::string prediction_line(const std::string& name, std::span<const float> probabilities, std::int64_t top,
                             const std::vector<std::string>& names);
+
+/// "cat 98.2%, dog 1.1%": the likeliest.
+std::string answer_text(std::span<const float> probabilities, std::int64_t top, const std::vector<std::string>& names);
+
+/// The same as an object in JSON: {"file": NAME, "image": WHICH, "classes": [{"class": 3, "name": "cat",
+/// "probability": 0.98}, ...]}; "image" where the file holds several, "name" where the classes have names.
+std::string prediction_json(const std::string& name, std::optional<std::int64_t> which,
+                            std::span<const float> probabilities, std::int64_t top,
+                            const std::vector<std::string>& names);
+
+/// "NAME, declaration 5a3b..., made with Tessera 0.1.0".
+std::string version_text(const Model& model);
 
 /// What a recipe says, in names and values.
 std::vector<std::pair<std::string, std::string>> recipe_rows(const Model& model, const Recipe& recipe);

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <iostream>
+#include <string_view>
 #include <utility>
 
 #include "runtime/confusion.hpp"
@@ -108,7 +110,9 @@ Session::Session(const Model& model, const Recipe& declared, const TrainOptions&
   }
   batches_.emplace(train_, state_.recipe, model_.classes, model_.alignment);
   const std::int64_t left = (state_.recipe.epochs - state_.epoch) * train_.size() - state_.position;
-  progress_.emplace(std::max<std::int64_t>(left, 0), ::isatty(STDOUT_FILENO) != 0);
+  const char* const kind = std::getenv("TERM");
+  const bool terminal = ::isatty(STDOUT_FILENO) != 0 && !(kind && std::string_view(kind) == "dumb");
+  progress_.emplace(std::max<std::int64_t>(left, 0), terminal);
   progress_->line(text(model_.name, ": ", grouped(train_.size()), " training and ", grouped(test_.size()),
                        " test images (", train_.source, "), ", state_.recipe.epochs, " epochs of ", steps_per_epoch(),
                        " steps, batch ", batch, ", learning rate ", shortest(state_.recipe.learning_rate), ", seed ",
@@ -345,8 +349,9 @@ void Session::fetch() {
 bool Session::record() {
   ++state_.step;
   const auto seen = static_cast<double>(state_.seen);
-  progress_->step(gathered_images_, {state_.epoch + 1, state_.recipe.epochs, state_.position, train_.size(),
-                                     state_.step, state_.loss_sum / seen, static_cast<double>(state_.correct) / seen});
+  progress_->step(gathered_images_,
+                  {state_.epoch + 1, state_.recipe.epochs, state_.position, train_.size(), state_.step,
+                   state_.loss_sum / seen, static_cast<double>(state_.correct) / seen, state_.curve});
   parts_ = gathered_images_ = 0;
   // The last row of an epoch waits for the test.
   const std::int64_t interval = std::max<std::int64_t>(1, batches_per_epoch() / rows_per_epoch);
@@ -439,10 +444,12 @@ int Session::finish() {
   const std::string result = text("test loss ", fixed(test.loss, 4), ", accuracy ", percent(test.accuracy()));
   const std::string title = model_.name + ": " + result;
   const std::string curves = curve_svg(state_.curve, title, batches_per_epoch());
-  const std::string samples = predictions_svg(test_, test, title);
   write_file(out_ / "curve.svg", curves);
-  write_file(out_ / "predictions.svg", samples);
-  write_report(test, result, curves, samples);
+  write_file(out_ / "predictions.svg", predictions_svg(test_, test, title));
+  write_report(test, result);
+  if (!state_.curve.empty())
+    progress_->leave({state_.epoch, state_.recipe.epochs, train_.size(), train_.size(), state_.step,
+                      state_.curve.back().train_loss, state_.curve.back().train_accuracy, state_.curve});
   progress_->line(
       text("done: ", result, " after ", state_.step, " steps; training took ", duration(progress_->seconds())));
   for (const char* file :
@@ -451,8 +458,7 @@ int Session::finish() {
   return 0;
 }
 
-void Session::write_report(const Evaluation& test, const std::string& result, const std::string& curves,
-                           const std::string& samples) const {
+void Session::write_report(const Evaluation& test, const std::string& result) const {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
   const auto counted = [](double share, std::int64_t right, std::int64_t all) {
@@ -462,9 +468,9 @@ void Session::write_report(const Evaluation& test, const std::string& result, co
                     {{"Data", text(grouped(train_.size()), " training and ", grouped(test_.size()), " test images (",
                                    train_.source, ")")},
                      {"Steps", text(state_.step)},
-                     {"Test loss", fixed(test.loss, 4)},
-                     {"Test accuracy", counted(test.accuracy(), test.correct, test_.size())},
                      {"Among first 5", counted(test.accuracy_of_five(), test.among_five, test_.size())},
+                     {"Confidence", text(probability(test.mean_confidence()), " on average, where ",
+                                         percent(test.accuracy()), " of the answers are right")},
                      {"Speed", text(grouped(static_cast<std::int64_t>(progress_->rate())), " images/s, ",
                                     fixed(progress_->seconds(), 1), " s of training in this run")},
                      {"Peak memory", bytes(std::int64_t{usage.ru_maxrss} * 1024)},
@@ -476,7 +482,7 @@ void Session::write_report(const Evaluation& test, const std::string& result, co
   machine.rows.emplace_back("Kernels", kernels());
   const Section shapes{"Shapes", {}, {}, model_.summary};
 
-  std::string plain = model_.name + "\n";
+  std::string plain = model_.name + ": " + result + "\n";
   for (const Section& section : {run, recipe, machine, shapes}) {
     plain += '\n';
     for (const auto& [name, value] : section.rows) plain += padded(name, -18) + value + '\n';
@@ -484,15 +490,14 @@ void Session::write_report(const Evaluation& test, const std::string& result, co
   }
   if (plain.back() != '\n') plain += '\n';
   write_file(out_ / "report.txt", plain);
-  write_file(out_ / "report.html",
-             html_report(model_.name, result,
-                         {run,
-                          {"Curves", {}, {curves}, ""},
-                          {"Confusion", {}, {confusion_svg(confusion(test_, test), "Test images")}, ""},
-                          {"Samples", {}, {samples}, ""},
-                          recipe,
-                          machine,
-                          shapes}));
+  write_file(out_ / "report.html", html_report(model_.name, result,
+                                               {run,
+                                                {"Curves", {}, curve_panels(state_.curve, batches_per_epoch()), ""},
+                                                {"Confusion", {}, {confusion_svg(confusion(test_, test), "")}, ""},
+                                                {"Samples", {}, {}, "", prediction_tiles(test_, test)},
+                                                recipe,
+                                                machine,
+                                                shapes}));
 }
 
 }  // namespace tessera::runtime

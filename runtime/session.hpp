@@ -168,8 +168,7 @@ class Session {
   void open_data();
   void add_row(const Evaluation* test);
   void save();
-  void write_report(const Evaluation& test, const std::string& result, const std::string& curves,
-                    const std::string& samples) const;
+  void write_report(const Evaluation& test, const std::string& result) const;
   std::int64_t batches_per_epoch() const;
 
   const Model& model_;

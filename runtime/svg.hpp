@@ -10,13 +10,21 @@
 
 namespace tessera::runtime {
 
-/// The opening element: white ground, one font.
+/// Where a page is dark, so are the pictures in it: rules for the four colours that ground, ink and lines have. Without
+/// CSS they stay as they are.
+inline constexpr const char* svg_dark_mode =
+    "<style>@media (prefers-color-scheme: dark) { rect[fill=\"#fff\"] { fill: #16181c; } [fill=\"#333\"] { fill: "
+    "#d8dadf; "
+    "} [stroke=\"#333\"] { stroke: #d8dadf; } [stroke=\"#e4e4e4\"] { stroke: #33373d; } }</style>\n";
+
+/// The opening element: white ground, one font; no wider than what it is shown in.
 inline std::string svg_begin(double width, double height) {
   return text("<svg xmlns=\"http://www.w3.org/2000/svg\" xmlns:xlink=\"http://www.w3.org/1999/xlink\" width=\"",
               fixed(width, 0), "\" height=\"", fixed(height, 0), "\" viewBox=\"0 0 ", fixed(width, 0), " ",
               fixed(height, 0),
-              "\" font-family=\"Helvetica, Arial, 'DejaVu Sans', sans-serif\" font-size=\"13\" fill=\"#333\">\n",
-              "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n");
+              "\" style=\"max-width:100%;height:auto\" font-family=\"Helvetica, Arial, 'DejaVu Sans', sans-serif\" "
+              "font-size=\"13\" fill=\"#333\">\n",
+              svg_dark_mode, "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n");
 }
 
 /// Text at a place; `attributes` stand in the element as they are.

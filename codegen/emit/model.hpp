@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,8 @@ struct ModelFiles {
   Arena arena;
   PackedArena packed;
   std::vector<Target> targets;
-  Extent forward_flops, gradient_flops;  ///< of the declaration, before anything is left out
+  Extent forward_flops, gradient_flops;        ///< of the declaration, before anything is left out
+  std::map<std::string, Extent> module_flops;  ///< forward_flops by module
 
   const Plan& plan(ProgramKind kind) const;
   std::vector<std::int64_t> image_shape() const;   ///< without the batch
@@ -73,6 +75,13 @@ Contract contract(const ModelFiles& model);
 /// Every step of a declared graph with what it reads and its named shape; every parameter with its shape, size and
 /// whether weight decay applies. A block that is repeated stands once, with how often it runs.
 std::string shape_table(const graph::Graph& declared);
+/// A row of its first part.
+struct ShapeRow {
+  graph::NodeId node;
+  std::string path, step, shape;
+  int layers = 1;
+};
+std::vector<ShapeRow> shape_rows(const graph::Graph& declared);
 /// The shape table and the contract, the latter also at the recipe's batch (of one image, where nothing trains): what
 /// NAME_summary() returns.
 std::string summary(const ModelFiles& model);
@@ -83,5 +92,9 @@ std::string emit_kernels_header(const ModelFiles& model);
 std::string emit_api(const ModelFiles& model);
 /// `cuda`: it can train on a GPU as well, where it is compiled with TESSERA_CUDA beside NAME_cuda_program.cu.
 std::string emit_program(const ModelFiles& model, bool cuda);
+/// NAME_page.cpp: the page that the program's `summary --html` writes. HTML that needs no other file: what was declared
+/// (the graph folded by module, named shapes, parameters, FLOPs) and what became of it (fusion, the memory plan over
+/// time, the text of each kernel, which is taken from `kernels`, the emitted file of `target`).
+std::string emit_page(const ModelFiles& model, const Target& target, const std::string& kernels);
 
 }  // namespace tessera::codegen

@@ -161,14 +161,14 @@ class ShapeTable {
     }
   }
 
-  std::vector<std::vector<std::string>> rows() const {
-    std::vector<std::vector<std::string>> rows;
+  std::vector<ShapeRow> rows() const {
+    std::vector<ShapeRow> rows;
     for (std::size_t i = 0; i < g_.nodes.size(); ++i) {
       const graph::Node& n = g_.nodes[i];
       if (!has_row(n)) continue;
       const int layers = g_.regions[static_cast<std::size_t>(n.region)].count;
-      rows.push_back({n.name.empty() ? paths_[i] : n.name, operations_[i] + read(i) + how(n), to_string(n.shape),
-                      layers > 1 ? fmt::format("x {}", layers) : ""});
+      rows.push_back({static_cast<graph::NodeId>(i), n.name.empty() ? paths_[i] : n.name,
+                      operations_[i] + read(i) + how(n), to_string(n.shape), layers});
     }
     return rows;
   }
@@ -266,9 +266,14 @@ class ShapeTable {
 
 }  // namespace
 
+std::vector<ShapeRow> shape_rows(const graph::Graph& g) { return ShapeTable(g).rows(); }
+
 std::string shape_table(const graph::Graph& g) {
-  std::string out = fmt::format("{}\n\nshapes\n{}\nparameters\n", g.name, table(ShapeTable(g).rows()));
   std::vector<std::vector<std::string>> rows;
+  for (const ShapeRow& row : shape_rows(g))
+    rows.push_back({row.path, row.step, row.shape, row.layers > 1 ? fmt::format("x {}", row.layers) : ""});
+  std::string out = fmt::format("{}\n\nshapes\n{}\nparameters\n", g.name, table(rows));
+  rows.clear();
   std::int64_t total = 0;
   for (const graph::Node& n : g.nodes) {
     if (n.op != graph::Op::parameter) continue;

@@ -42,7 +42,9 @@ Extent contraction(const Graph& g, const Node& n) {
   return times(products + (sums ? 1 : 0), elements(all));
 }
 
-Extent of(const Graph& g, const Node& n) {
+}  // namespace
+
+Extent flops(const Graph& g, const Node& n) {
   switch (row_of(n.op).flops) {
     case Flops::none:
       return {};
@@ -58,15 +60,23 @@ Extent of(const Graph& g, const Node& n) {
   throw Error(fmt::format("a {} has to be taken apart before its operations are counted", op_name(n.op)));
 }
 
-}  // namespace
+std::map<std::string, Extent> flops_by_module(const Graph& primitive) {
+  std::map<std::string, Extent> modules;
+  for (const Node& n : primitive.nodes) {
+    const Extent once = flops(primitive, n);
+    const int layers = primitive.regions[static_cast<std::size_t>(n.region)].count;
+    Extent& total = modules[n.path];
+    total.fixed += layers * once.fixed;
+    total.per_batch += layers * once.per_batch;
+  }
+  return modules;
+}
 
 Extent flops(const Graph& primitive) {
   Extent total;
-  for (const Node& n : primitive.nodes) {
-    const Extent once = of(primitive, n);
-    const int layers = primitive.regions[static_cast<std::size_t>(n.region)].count;
-    total.fixed += layers * once.fixed;
-    total.per_batch += layers * once.per_batch;
+  for (const auto& [path, module] : flops_by_module(primitive)) {
+    total.fixed += module.fixed;
+    total.per_batch += module.per_batch;
   }
   return total;
 }

@@ -1,6 +1,9 @@
 // What a graph computes, counted.
 #pragma once
 
+#include <map>
+#include <string>
+
 #include "codegen/extent.hpp"
 #include "dsl/graph/graph.hpp"
 
@@ -19,5 +22,11 @@ namespace tessera::codegen {
 ///
 /// Multiply-adds ("MACs" or, in some papers, "FLOPs") are half of the einsums' share.
 Extent flops(const graph::Graph& primitive);
+
+/// The same of one of its nodes, in one layer.
+Extent flops(const graph::Graph& primitive, const graph::Node& node);
+
+/// The same by the module that recorded the nodes, all layers together; "" is the model itself.
+std::map<std::string, Extent> flops_by_module(const graph::Graph& primitive);
 
 }  // namespace tessera::codegen

@@ -1,5 +1,6 @@
 // The models of models/, in their published sizes.
 #include "dsl/trace.hpp"
+#include "examples/vit_digits.hpp"
 #include "models/vit.hpp"
 #include "models/vit_cifar.hpp"
 #include "models/vit_mnist.hpp"
@@ -9,6 +10,7 @@
 tessera::test::DeclaredModels tessera::test::published_models() {
   return {
       TESSERA_DECLARED(tessera::models::vit_mnist::VitMnist),
+      TESSERA_DECLARED(tessera::models::VitDigits),
       TESSERA_DECLARED(tessera::models::CifarVit<{}>),
       TESSERA_DECLARED(tessera::models::VitTiny),
       TESSERA_DECLARED(tessera::models::VitSmall),

@@ -32,7 +32,8 @@ void PrintTo(const Command& command, std::ostream* out) { *out << command.name; 
 const char* const checkpoint = "run/checkpoint.safetensors";
 const Command commands[]{
     {"train",
-     {"train", "--digits", "60", "--batch", "20", "--epochs", "1", "--checkpoint-every", "2", "--out", "WORK/run"},
+     {"train", "--overwrite", "--digits", "60", "--batch", "20", "--epochs", "1", "--checkpoint-every", "2", "--out",
+      "WORK/run"},
      checkpoint,
      "run/checkpoint.previous.safetensors"},
     {"resume", {"train", "--resume", "--epochs", "2", "--out", "WORK/run"}, checkpoint, ""},

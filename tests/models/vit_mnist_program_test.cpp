@@ -52,6 +52,32 @@ TEST_F(VitMnistProgram, AttentionIsDrawnOverThePicture) {
   EXPECT_CONTAINS(slurp(folder / "seen.svg"), "block 2, head 2");
 }
 
+TEST_F(VitMnistProgram, AttentionOfATestImageTellsTheAnswerAndTheTruth) {
+  ASSERT_EQ(train().code, 0);
+  const auto look_at = [&](const char* index) {
+    return sample({"attention", "--test-image", index, "--out", out(), "-o", (folder / "seen.svg").string()});
+  };
+  EXPECT_EQ(look_at("0").code, 0);
+  const std::string svg = slurp(folder / "seen.svg");
+  for (const char* part : {"vit_mnist: test image 0, which is ", ">answer: ", "98th percentile"})
+    EXPECT_CONTAINS(svg, part);
+  EXPECT_EQ(look_at("50").err, "vit_mnist: there is no test image 50: built-in digits have 50, from 0\n");
+  EXPECT_EQ(sample({"attention", "--out", out()}).code, 2);
+}
+
+TEST_F(VitMnistProgram, PageHoldsModulesKernelsMemoryAndSources) {
+  const std::string file = (folder / "model.html").string();
+  const Result drawn = sample({"summary", "--html", file});
+  EXPECT_EQ(drawn.code, 0) << drawn.err;
+  const std::string page = slurp(file);
+  for (const char* part : {"<b>blocks</b>", "<b>{} x 2</b>", "[B, N+1=50, D=8]", "<b>linear_mapper_forward",
+                           "Memory of an image over time", "static void linear_mapper_forward",
+                           "made of: ", "Training: loss and gradients"})
+    EXPECT_NE(page.find(part), std::string::npos) << part;
+  for (const char* part : {"<script", "<link", "src=", "url(", "href=", "@import"})
+    EXPECT_EQ(page.find(part), std::string::npos) << part;
+}
+
 TEST_F(VitMnistProgram, AttentionThatCannotBeDrawnIsOneSentence) {
   ASSERT_EQ(train().code, 0);
   spill(folder / "two", std::string("\0\0\x08\x03\0\0\0\2\0\0\0\x1c\0\0\0\x1c", 16) + std::string(2 * 784, 'x'));
@@ -71,7 +97,7 @@ TEST_F(VitMnistProgram, DivergenceNamesTheFirstLayerAndKeepsTheCheckpoint) {
   ASSERT_EQ(train().code, 0);
   const std::string before = slurp(folder / "run/checkpoint.safetensors");
   const std::string start = changed("blocks.1.mhsa.k_mappings.0.weight", 3e38f);
-  const Result broken = train({"--init", start});
+  const Result broken = train({"--overwrite", "--init", start});
   EXPECT_EQ(broken.code, 1);
   EXPECT_CONTAINS(broken.err,
                   "training diverged: the loss of step 1 is not a number: what blocks.1.mhsa.k_mappings.0 gives is the "

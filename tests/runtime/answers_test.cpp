@@ -2,6 +2,7 @@
 #include "runtime/confusion.hpp"
 #include "runtime/evaluate.hpp"
 #include "runtime/labels.hpp"
+#include "runtime/numbers.hpp"
 #include "runtime/report.hpp"
 #include "tests/runtime/helpers.hpp"
 
@@ -60,6 +61,19 @@ TEST(Answers, PredictionLineTellsNamesInOrder) {
   EXPECT_CONTAINS(prediction_line("a.png", row, 2, {"cat"}), "  1 0.5000  cat 0.2500\n");
 }
 
+TEST(Answers, ProbabilitiesAreNotRoundedToCertainty) {
+  EXPECT_EQ(probability(0.983), "98.3%");
+  EXPECT_EQ(probability(0.99999), ">99.9%");
+  EXPECT_EQ(probability(0.00001), "<0.1%");
+  EXPECT_EQ(probability(1), "100.0%");
+  EXPECT_EQ(probability(0), "0.0%");
+  EXPECT_CONTAINS(prediction_line("a.png", std::vector<float>{0.99999f, 0}, 2, {}), "  0 >0.9999  1 0.0000\n");
+  EXPECT_EQ(answer_text(std::vector<float>{0.2f, 0.7f, 0.1f}, 2, {"cat", "dog", "cow"}), "dog 70.0%, cat 20.0%");
+  Evaluation evaluation;
+  evaluation.confidence = {1, 0.5f};
+  EXPECT_EQ(evaluation.mean_confidence(), 0.75);
+}
+
 TEST(Answers, ConfusionCountsEachClassAndAnswer) {
   Dataset data;
   data.classes = 2;
@@ -75,6 +89,7 @@ TEST(Answers, ConfusionCountsEachClassAndAnswer) {
   for (std::size_t at = svg.find("rgb("); at != std::string::npos; at = svg.find("rgb(", at + 1)) ++cells;
   EXPECT_EQ(cells, 4u);
   EXPECT_CONTAINS(svg, ">2</text>");
+  EXPECT_CONTAINS(svg, ">66.7%</text>");
   data.names = {"cat & dog", std::string(19, 'x') + "\u00e9\u00e9"};
   const std::string named = confusion_svg(confusion(data, evaluation), "toy");
   EXPECT_CONTAINS(named, ">cat &amp; dog</text>");

@@ -94,9 +94,10 @@ TEST_F(Attention, PictureHasTheHeatWhereTheAttentionIs) {
 }
 
 TEST_F(Attention, SvgHasAPictureAndATitleForEachMap) {
-  const std::string svg =
-      attention_svg(photo, attention(model, parameters.data(), input.data(), nullptr), model.patches, "a < b");
-  for (const char* part : {"a &lt; b", "what the model reads", "rolled out over 2 blocks", "block 2, head 1"})
+  const std::string svg = attention_svg(photo, attention(model, parameters.data(), input.data(), nullptr),
+                                        model.patches, "a < b", "cat 98.2%");
+  for (const char* part : {"a &lt; b", "answer: cat 98.2%", "0.00% to 94.0%", "98th percentile", "what the model reads",
+                           "rolled out over 2 blocks", "block 2, head 1"})
     EXPECT_CONTAINS(svg, part);
   std::size_t pictures = 0;
   for (std::size_t at = svg.find("data:image/png"); at != std::string::npos; at = svg.find("data:image/png", at + 1))

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "runtime/live_view.hpp"
 #include "runtime/numbers.hpp"
+#include "runtime/suggestion.hpp"
 #include "tests/runtime/helpers.hpp"
 
 namespace tessera::runtime {
@@ -38,6 +40,55 @@ TEST(Curve, DrawingHoldsBothPanelsAndNoNumberThatIsNone) {
     EXPECT_EQ(svg.find("nan"), std::string::npos);
     EXPECT_EQ(svg.find("inf"), std::string::npos);
   }
+}
+
+/// The characters of UTF-8 that a terminal shows, without its commands.
+std::size_t width(const std::string& line) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == '\033')
+      i = line.find('m', i);
+    else
+      count += (line[i] & 0xc0) != 0x80;
+  }
+  return count;
+}
+
+TEST(LiveView, FitsTheScreenAndDrawsBothCurves) {
+  Curve rows;
+  for (int i = 1; i <= 40; ++i) rows.push_back({i * 10, i / 20 + 1, 2.0 / i, 1 - 0.9 / i, {}, {}});
+  rows[19].test_loss = 0.1, rows[19].test_accuracy = 0.95;
+  const Now now{3, 5, 50, 100, 405, 0.05, 0.98, rows};
+  for (const int columns : {20, 60, 80, 100, 200})
+    for (const int height : {5, 24, 50})
+      for (const bool unicode : {false, true}) {
+        const std::vector<std::string> shown = live_view(now, 12345, 62, {columns, height, unicode, true});
+        EXPECT_LT(shown.size(), static_cast<std::size_t>(height));
+        for (const std::string& line : shown) EXPECT_LT(width(line), static_cast<std::size_t>(columns)) << line;
+      }
+  const std::vector<std::string> shown = live_view(now, 12345, 62, {});
+  ASSERT_EQ(shown.size(), 11u);
+  EXPECT_EQ(shown[0], "epoch 3/5  [====     ]  loss 0.0500  accuracy 98.0%  12,345 images/s  1:02 left");
+  EXPECT_EQ(shown[1], "step 405  \033[36mtraining\033[0m  \033[33mtest loss 0.1000, accuracy 95.00%\033[0m");
+  EXPECT_CONTAINS(shown[3], "2.00");  // the loss begins high,
+  EXPECT_CONTAINS(shown[3], "100%");
+  EXPECT_CONTAINS(shown[10], "0.00");  // and ends low
+  EXPECT_EQ(live_view(now, 1, 1, {80, 24, false, true}).size(), 1u);
+  EXPECT_EQ(live_view(now, 1, 1, {80, 24, true, false})[3].find('\033'), std::string::npos);
+  EXPECT_EQ(live_view({1, 5, 0, 0, 0, 0, 0, {}}, 0, 0, {}).size(), 11u);  // nothing is known yet
+}
+
+TEST(Suggestion, IsTheNearestWordOrNone) {
+  EXPECT_EQ(edit_distance("tarin", "train"), 1u);
+  EXPECT_EQ(edit_distance("kitten", "sitting"), 3u);
+  EXPECT_EQ(edit_distance("", "ab"), 2u);
+  const std::vector<std::string> words{"train", "eval", "predict", "export", "import", "--epochs", "--batch"};
+  EXPECT_EQ(nearest("trian", words), "train");
+  EXPECT_EQ(nearest("pred", words), "predict");
+  EXPECT_EQ(nearest("--epoch", words), "--epochs");
+  EXPECT_EQ(nearest("frobnicate", words), "");
+  EXPECT_EQ(nearest("", words), "");
+  EXPECT_EQ(nearest(std::string(1000, 'a'), words), "");
 }
 
 TEST(Numbers, AreWrittenForPeople) {

@@ -125,11 +125,11 @@ TEST(Report, EvaluationTableNamesTheCommonestConfusion) {
   const std::string table = evaluation_table(model, data, evaluation);
   EXPECT_CONTAINS(table, "loss      0.0000\n");
   EXPECT_CONTAINS(table, "66.67% (4 of 6)");
-  EXPECT_CONTAINS(table, "2 (2 times)");
+  EXPECT_CONTAINS(table, "2 (2 times, 66.7%)");
   EXPECT_CONTAINS(table, "\n    0        3       1     33.33%");
   data.names = {"cat", "dog", "automobile"};
   const std::string named = evaluation_table(model, data, evaluation);
-  EXPECT_CONTAINS(named, "automobile (2 times)");
+  EXPECT_CONTAINS(named, "automobile (2 times, 66.7%)");
   EXPECT_CONTAINS(named, "\ncat               3       1     33.33%");
 }
 

@@ -1,7 +1,12 @@
 // The command line of an emitted program, as a person meets it.
+#include <fcntl.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "runtime/digits.hpp"
 #include "runtime/image.hpp"
@@ -39,6 +44,7 @@ TEST_F(Program, WrongCommandLinesAreOneSentenceAndExitCodeTwo) {
                                              {"train", "--batch", "0"},
                                              {"predict"},
                                              {"train", "--frob"},
+                                             {"train", "--resume", "--overwrite"},
                                              {"train", "--lr", "nan", "--epochs", "0"},
                                              {"train", "--seed", "-1"},
                                              {"train", "--seed", "18446744073709551616"},
@@ -50,6 +56,64 @@ TEST_F(Program, WrongCommandLinesAreOneSentenceAndExitCodeTwo) {
     EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
     EXPECT_TRUE(result.err.starts_with("sample: ")) << result.err;
   }
+}
+
+TEST_F(Program, WhatNobodyKnowsLeadsToWhatWasMeant) {
+  for (const auto& [wrong, sentence] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{"tarin"}, "sample: there is no command 'tarin'; did you mean train? (sample --help tells more)\n"},
+           {{"evl", "--out", "x"},
+            "sample: there is no command 'evl'; did you mean eval? (sample --help tells more)\n"},
+           {{"frobnicate"}, "sample: there is no command 'frobnicate' (sample --help tells more)\n"},
+           {{"train", "--epoch", "3"},
+            "sample: train has no option '--epoch'; did you mean --epochs? (sample train --help tells more)\n"},
+           {{"train", "--bacth=3"},
+            "sample: train has no option '--bacth'; did you mean --batch? (sample train --help tells more)\n"},
+           {{"train", "--checkpoint", "x"},
+            "sample: train has no option '--checkpoint', which belongs to eval, predict, export (sample train --help "
+            "tells more)\n"},
+           {{"predict", "a.png", "--thread", "2"},
+            "sample: predict has no option '--thread'; did you mean --threads? (sample predict --help tells more)\n"},
+           {{"eval", "here"}, "sample: eval does not take 'here' (sample eval --help tells more)\n"},
+           {{"--topk", "3"},
+            "sample: there is no option '--topk', which belongs to predict (sample --help tells more)\n"}}) {
+    const Result result = sample(wrong);
+    EXPECT_EQ(result.code, 2);
+    EXPECT_EQ(result.err, sentence);
+  }
+}
+
+TEST_F(Program, RangesAreNumbersForPeople) {
+  EXPECT_CONTAINS(sample({"train", "--batch", "0"}).err, "'0' is no whole number from 1 to 1,000,000 ");
+  EXPECT_CONTAINS(sample({"train", "--lr", "-1"}).err, "'-1' is no number from 0 to 1,000,000 ");
+  EXPECT_CONTAINS(sample({"train", "--seed", "x"}).err, "'x' is no whole number from 0 to 2^64 - 1 ");
+}
+
+TEST_F(Program, HelpOfACommandShowsWhatBelongsToIt) {
+  const std::string help = sample({"predict", "--help"}).out;
+  for (const char* part : {"--topk", "--json", "--threads N", "sample predict --out run photo.jpg"})
+    EXPECT_CONTAINS(help, part);
+  for (const char* part : {"--epochs", "sample train", "TESSERA_ISA"})
+    EXPECT_EQ(help.find(part), std::string::npos) << help;
+}
+
+TEST_F(Program, VersionTellsTesseraAndTheDeclaration) {
+  const Result version = sample({"--version"});
+  EXPECT_EQ(version.code, 0);
+  EXPECT_TRUE(version.out.starts_with("sample, declaration 5a3b1e0000000001, made with Tessera ")) << version.out;
+}
+
+TEST_F(Program, TrainingWhereARunIsAsksWhatToDo) {
+  ASSERT_EQ(train().code, 0);
+  const std::string checkpoint = out() + "/checkpoint.safetensors", before = slurp(checkpoint);
+  const Result asked = train();
+  EXPECT_EQ(asked.code, 1);
+  EXPECT_EQ(asked.err, "sample: " + out() +
+                           " holds a run already: --resume goes on with it, --overwrite starts another and keeps its "
+                           "checkpoint as checkpoint.previous.safetensors\n");
+  EXPECT_TRUE(slurp(checkpoint) == before);
+  EXPECT_EQ(train({"--overwrite", "--seed", "7"}).code, 0);
+  EXPECT_TRUE(slurp(out() + "/checkpoint.previous.safetensors") == before);
+  EXPECT_FALSE(slurp(checkpoint) == before);
 }
 
 TEST_F(Program, ASizeOfTheSecondCacheThatIsNoneIsOneSentence) {
@@ -125,6 +189,78 @@ TEST_F(Program, PredictTellsTheSameOfAPngAnInvertedPngAndAnIdxFile) {
   EXPECT_CONTAINS(both, "two[1]");
   EXPECT_EQ(tail(first), tail(both.substr(0, both.find('\n') + 1)));
   EXPECT_EQ(numbers(first).find("nan"), std::string::npos);
+}
+
+TEST_F(Program, PredictAnswersInJson) {
+  train();
+  const Dataset digits = draw_digits(2, 1, Split::test);
+  const Bytes png = encode_png(digits.image(0), 1, 28, 28);
+  spill(folder / "a \"b\".png", std::string(png.begin(), png.end()));
+  std::string idx("\0\0\x08\x03\0\0\0\2\0\0\0\x1c\0\0\0\x1c", 16);
+  idx.append(digits.pixels.begin(), digits.pixels.end());
+  spill(folder / "two", idx);
+  const Result answer = sample({"predict", "--json", "--topk", "2", "--out", out(), (folder / "a \"b\".png").string(),
+                                (folder / "two").string()});
+  EXPECT_EQ(answer.code, 0) << answer.err;
+  const auto rows = nlohmann::json::parse(answer.out);
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_EQ(rows[0]["file"], (folder / "a \"b\".png").string());
+  EXPECT_FALSE(rows[0].contains("image"));
+  EXPECT_EQ(rows[2]["image"], 1);
+  EXPECT_EQ(rows[0]["classes"], rows[1]["classes"]);  // of the same picture
+  ASSERT_EQ(rows[0]["classes"].size(), 2u);
+  EXPECT_GE(rows[0]["classes"][0]["probability"].get<double>(), rows[0]["classes"][1]["probability"].get<double>());
+  EXPECT_FALSE(rows[0]["classes"][0].contains("name"));
+}
+
+/// What the program writes to a terminal of 100 columns and 30 rows.
+std::string on_a_terminal(std::vector<std::string> arguments, const char* kind, const char* locale) {
+  const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY);
+  if (terminal < 0 || ::grantpt(terminal) != 0 || ::unlockpt(terminal) != 0) return "there is no terminal";
+  const std::string name = ::ptsname(terminal);
+  arguments.insert(arguments.begin(), paths::sample_program);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const int screen = ::open(name.c_str(), O_RDWR | O_NOCTTY);
+    winsize size{};
+    size.ws_row = 30, size.ws_col = 100;
+    ::ioctl(screen, TIOCSWINSZ, &size);
+    ::dup2(screen, 1);
+    ::dup2(screen, 2);
+    ::close(screen);
+    ::close(terminal);
+    ::setenv("TERM", kind, 1);
+    ::setenv("LC_ALL", locale, 1);
+    std::vector<char*> argv;
+    for (std::string& argument : arguments) argv.push_back(argument.data());
+    argv.push_back(nullptr);
+    ::execv(argv[0], argv.data());
+    ::_exit(127);
+  }
+  std::string seen;
+  char buffer[4096];
+  // The read fails when the program has closed its side.
+  for (ssize_t n; (n = ::read(terminal, buffer, sizeof buffer)) > 0;) seen.append(buffer, static_cast<std::size_t>(n));
+  ::close(terminal);
+  ::waitpid(child, nullptr, 0);
+  return seen;
+}
+
+TEST_F(Program, TerminalShowsCurvesInPlaceAndADumbOneLines) {
+  const auto run = [&](const char* kind, const char* locale, const char* to) {
+    return on_a_terminal({"train", "--digits", "600", "--out", (folder / to).string()}, kind, locale);
+  };
+  const std::string shown = run("xterm-256color", "C.UTF-8", "a");
+  // The last view stays: the bar, the legend, plots of Braille patterns (their first byte is e2), then the files.
+  for (const char* part : {"epoch 2/2", " images/s  0:00 left", "test loss ", "accuracy", "\xe2\xa0", "report.html"})
+    EXPECT_CONTAINS(shown, part);
+  EXPECT_CONTAINS(shown, "\033[36mtraining");
+  const std::string ascii = run("xterm", "C", "b");
+  EXPECT_EQ(ascii.find("\xe2"), std::string::npos);
+  EXPECT_CONTAINS(ascii, "epoch 2/2  [=====");
+  const std::string dumb = run("dumb", "C.UTF-8", "c");
+  EXPECT_EQ(dumb.find('\033'), std::string::npos) << dumb;
+  EXPECT_CONTAINS(dumb, "epoch 2/2  step 20  training loss ");
 }
 
 TEST_F(Program, PredictTellsTheNamesOfAFile) {
@@ -247,23 +383,23 @@ TEST_F(Program, FullDiskKeepsTheCheckpointThatIsThere) {
 
 TEST_F(Program, CommandThatFailsMovesNoCheckpoint) {
   ASSERT_EQ(train().code, 0);
-  ASSERT_EQ(train({"--seed", "2"}).code, 0);
+  ASSERT_EQ(train({"--seed", "2", "--overwrite"}).code, 0);
   const std::filesystem::path last = folder / "run/checkpoint.safetensors";
   const std::filesystem::path first = folder / "run/checkpoint.previous.safetensors";
   const std::string last_before = slurp(last), first_before = slurp(first);
   std::filesystem::copy_file(last, folder / "model");
   const std::string missing = (folder / "no").string();
   for (const auto& [arguments, file_bytes] : std::vector<std::pair<std::vector<std::string>, std::int64_t>>{
-           {{"train", "--data", missing}, -1},
-           {{"train", "--init", missing}, -1},
-           {{"train", "--data", folder.path().string()}, -1},
-           {{"train", "--digits", "60"}, 20000},
-           {{"train", "--digits", "60", "--epochs", "0"}, 20000},
+           {{"train", "--overwrite", "--data", missing}, -1},
+           {{"train", "--overwrite", "--init", missing}, -1},
+           {{"train", "--overwrite", "--data", folder.path().string()}, -1},
+           {{"train", "--overwrite", "--digits", "60"}, 20000},
+           {{"train", "--overwrite", "--digits", "60", "--epochs", "0"}, 20000},
            {{"import", (folder / "model").string()}, 20000}}) {
     std::vector<std::string> all = arguments;
     all.insert(all.end(), {"--out", out()});
     const Result result = sample(all, {.file_bytes = file_bytes, .stdout_to = ""});
-    EXPECT_EQ(result.code, 1) << arguments[1];
+    EXPECT_EQ(result.code, 1) << arguments[2];
     EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
     EXPECT_TRUE(slurp(last) == last_before) << result.err;
     EXPECT_TRUE(slurp(first) == first_before) << result.err;
@@ -341,7 +477,7 @@ TEST_F(Program, PipesAndDevicesAreRefusedWhereAFileIsRead) {
                                                {"eval", "--out", out(), "--labels", place},
                                                {"predict", "--out", out(), place},
                                                {"import", place, "--out", out()},
-                                               {"train", "--init", place, "--out", out()}}) {
+                                               {"train", "--overwrite", "--init", place, "--out", out()}}) {
       const Result result = sample(arguments);
       EXPECT_EQ(result.code, 1) << arguments[0];
       EXPECT_EQ(result.err, "sample: cannot read " + place + ": it is no regular file\n");
