@@ -141,7 +141,9 @@ class Verifier {
     const auto numbers = [&](const std::vector<Dim>& dims, std::int64_t most, std::string_view what) {
       std::int64_t all = 1;
       for (const Dim& d : dims)
-        if (!d.normal.fits_64_bits() || __builtin_mul_overflow(all, d.value(1), &all) || all > most)
+        if (d.normal.fits_64_bits() && d.value(1) < 1)
+          fail("has the dim {}, which is not positive", to_string(d));
+        else if (!d.normal.fits_64_bits() || __builtin_mul_overflow(all, d.value(1), &all) || all > most)
           fail("has more than 2^{} {} an image, {}", std::countr_zero(static_cast<std::uint64_t>(most)), what,
                to_string(dims));
       return all;
