@@ -397,7 +397,7 @@ int generator_main(const graph::Graph& declared, int argc, char** argv) {
     for (const auto& [name, text] : files) write_file(fs::path(out) / name, text);
     return 0;
   } catch (const std::exception& e) {
-    fmt::print(stderr, "{}: {}\n", declared.name, e.what());
+    fmt::print(stderr, "{}: {}\n", shown(declared.name), shown(e.what()));
     return 1;
   }
 }

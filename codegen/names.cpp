@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <range/v3/algorithm/all_of.hpp>
-#include <string>
-#include <string_view>
 
 #include "codegen/error.hpp"
 #include "dsl/text.hpp"
@@ -12,14 +10,6 @@
 namespace tessera::codegen {
 
 namespace {
-
-/// With what a terminal would obey, as \x1b.
-std::string shown(std::string_view name) {
-  std::string text;
-  for (const char c : name)
-    text += c >= ' ' && c <= '~' ? std::string(1, c) : fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
-  return text;
-}
 
 void check_identifier(const char* what, std::string_view name) {
   if (!is_identifier(name))
@@ -44,6 +34,15 @@ void check_axes(const Polynomial& dim) {
 }
 
 }  // namespace
+
+std::string shown(std::string_view text) {
+  std::string line;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    line += byte >= ' ' && byte != 0x7f ? std::string(1, c) : fmt::format("\\x{:02x}", byte);
+  }
+  return line;
+}
 
 void check_names(const graph::Graph& graph) {
   check_identifier("the model", graph.name);

@@ -327,7 +327,8 @@ TEST(Emit, TheGeneratorReadsTablesOfTilesFromRegularFilesAlone) {
   std::filesystem::remove_all(folder);
 }
 
-TEST(Emit, TheGeneratorRefusesAnInstructionSetTwice) {
+TEST(Emit, TheGeneratorRefusesAnInstructionSetTwiceAndShowsWhatATerminalWouldObey) {
+  EXPECT_EQ(said_by_generator({"--\n\x1b[1m"}), "digit_probe: there is no option --\\x0a\\x1b[1m: see --help\n");
   EXPECT_EQ(said_by_generator({"--out", "nowhere", "--isa", "scalar,scalar"}),
             "digit_probe: --isa names scalar twice\n");
 }
