@@ -22,6 +22,7 @@
 #include "codegen/embedded.hpp"
 #include "codegen/emit/entry.hpp"
 #include "codegen/error.hpp"
+#include "codegen/names.hpp"
 #include "codegen/passes/canonical_order.hpp"
 #include "codegen/passes/columns.hpp"
 #include "codegen/passes/decompose.hpp"
@@ -65,6 +66,22 @@ void write_file(const fs::path& path, const std::string& text) {
   std::error_code failed;
   fs::rename(temporary, path, failed);
   if (failed) throw Error(fmt::format("cannot write {}: {}", path.string(), failed.message()));
+}
+
+/// A table of tiles: a regular file of at most a mebibyte. Others, as pipes and devices, are not opened.
+std::string read_table(const std::string& path) {
+  constexpr std::streamsize most = 1 << 20;
+  std::error_code failed;
+  const fs::file_status status = fs::status(path, failed);
+  if (!fs::exists(status)) throw Error(fmt::format("cannot read the table of tiles {}: there is no such file", path));
+  if (!fs::is_regular_file(status)) throw Error(fmt::format("the table of tiles {} is not a regular file", path));
+  std::ifstream in(path, std::ios::binary);
+  std::string text(static_cast<std::size_t>(most) + 1, ' ');
+  in.read(text.data(), most + 1);
+  if (in.bad() || !in.is_open()) throw Error(fmt::format("cannot read the table of tiles {}", path));
+  if (in.gcount() > most) throw Error(fmt::format("the table of tiles {} has more than {} bytes", path, most));
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  return text;
 }
 
 /// Hands a stage's text to whoever wants it; it is not printed for nobody.
@@ -131,6 +148,7 @@ struct Planned {
   std::vector<graph::Graph> primitives;  ///< by plan: what a GPU's plans are made from
 };
 Planned plan_model(const graph::Graph& traced, const GeneratorOptions& options) {
+  check_names(traced);
   verify(traced);
   const graph::Graph declared = canonical_order(traced);
   verify(declared);
@@ -193,7 +211,10 @@ Planned plan_model(const graph::Graph& traced, const GeneratorOptions& options) 
 
 std::string summarize(const graph::Graph& traced) {
   const bool is_model = ranges::contains(traced.nodes, "images", &graph::Node::name);
-  return is_model ? summary(plan_model(traced, {}).files) : shape_table(canonical_order(traced));
+  if (is_model) return summary(plan_model(traced, {}).files);
+  check_names(traced);
+  verify(traced);
+  return shape_table(canonical_order(traced));
 }
 
 namespace {
@@ -328,12 +349,7 @@ int generator_main(const graph::Graph& declared, int argc, char** argv) {
         page = value();
         options.page = true;
       } else if (option == "--tiles") {
-        const std::string file = value();
-        std::ifstream in(file);
-        std::stringstream table;
-        table << in.rdbuf();
-        if (!in) throw Error(fmt::format("cannot read the table of tiles {}", file));
-        options.tiles_of_cpu = table.str();
+        options.tiles_of_cpu = read_table(value());
       } else if (option == "--cuda") {
         options.cuda = true;
       } else if (option == "--cuda-tile") {
@@ -393,7 +409,7 @@ int generator_main(const graph::Graph& declared, int argc, char** argv) {
     for (const auto& [name, text] : files) write_file(fs::path(out) / name, text);
     return 0;
   } catch (const std::exception& e) {
-    fmt::print(stderr, "{}: {}\n", declared.name, e.what());
+    fmt::print(stderr, "{}: {}\n", shown(declared.name), shown(e.what()));
     return 1;
   }
 }

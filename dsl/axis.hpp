@@ -47,10 +47,29 @@ struct Axis : Expression {
 
 namespace detail {
 
+/// What is wrong with the spelling of an axis, whose name reaches sentences, emitted identifiers, comments and texts.
+template <fixed_string Name>
+struct SpellingProblem {
+  constexpr Text operator()() const {
+    Text t;
+    if (!is_identifier(Name.view()))
+      t.put("axis ")
+          .put(Name.view())
+          .put(" is not spelled as a name: letters, digits and underscores, a letter first, of ")
+          .put("at most 63 [axis-spelling]");
+    return t;
+  }
+};
+
 template <fixed_string Name>
 constexpr auto make_axis() {
   using A = Axis<Name>;  // Clang prints A, where the whole type would be a line
-  return A{};
+  if constexpr (fits<SpellingProblem<Name>>) {
+    return A{};
+  } else {
+    Refusal<SpellingProblem<Name>>::poison();
+    return PoisonDim{};
+  }
 }
 
 template <fixed_string Name, auto Extent>
@@ -67,7 +86,10 @@ constexpr auto make_axis() {
       t.put("axis ").put(Name.view()).put(" has size ").put(size).put("; it has to be at least 1 [axis-size]");
     return t;
   };
-  if constexpr (!A::poisoned && fits<decltype(problem)> && DimExpression<decltype(Extent)>) {
+  if constexpr (!fits<SpellingProblem<Name>>) {
+    Refusal<SpellingProblem<Name>>::poison();
+    return PoisonDim{};
+  } else if constexpr (!A::poisoned && fits<decltype(problem)> && DimExpression<decltype(Extent)>) {
     // A definition that is a number leaves no trace in the type, which keeps the compiler's notes short.
     if constexpr (Extent.value.normal.is_constant())
       return Axis<Name, A::value.value()>{};
@@ -83,7 +105,7 @@ constexpr auto make_axis() {
 
 }  // namespace detail
 
-/// An axis as a value: inline constexpr auto D = axis<"D", H * K>. Sentence: [axis-size].
+/// An axis as a value: inline constexpr auto D = axis<"D", H * K>. Sentences: [axis-size], [axis-spelling].
 template <fixed_string Name, auto... Extent>
 inline constexpr auto axis = detail::make_axis<Name, Extent...>();
 

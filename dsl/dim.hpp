@@ -56,12 +56,18 @@ struct Quotient : Expression {
 
 namespace detail {
 
-/// R itself, or the sentence for an expression with more terms or factors than a Polynomial holds.
+/// R itself, or the sentence for an expression with more terms or factors than a Polynomial holds, or a number that 64
+/// bits do not hold.
 template <class R>
 constexpr auto bounded() {
   constexpr auto problem = [] {
     Text t;
-    if (!R::poisoned && R::value.normal.overflow)
+    if (R::poisoned) return t;
+    if (!R::value.normal.fits_64_bits())
+      t.put(
+          "a dim is at most 9223372036854775807, the largest number of 64 bits, and this expression is larger "
+          "[dim-too-large]");
+    else if (R::value.normal.overflow)
       t.put(
           "a dim has at most 6 terms of 6 factors each, and this expression has more: define an axis for a part of it "
           "[dim-too-long]");
@@ -193,15 +199,36 @@ constexpr PoisonDim operator/(std::int64_t, A) {
 
 namespace literals {
 
-/// 16_c: a number as a dim.
+/// 16_c: a number as a dim, in decimal digits. Sentences: [dim-number], [dim-too-large].
 template <char... Digits>
 constexpr auto operator""_c() {
-  constexpr std::int64_t value = [] {
+  constexpr auto problem = [] {
+    Text t;
     std::int64_t v = 0;
-    ((v = Digits == '\'' ? v : v * 10 + (Digits - '0')), ...);
-    return v;
-  }();
-  return Constant<value>{};
+    bool decimal = true, fits = true;
+    for (const char c : {Digits...}) {
+      if (c == '\'') continue;
+      decimal = decimal && c >= '0' && c <= '9';
+      fits = fits && !__builtin_mul_overflow(v, std::int64_t{10}, &v) && !__builtin_add_overflow(v, c - '0', &v);
+    }
+    const char text[] = {Digits..., '\0'};
+    if (!decimal)
+      t.put(text).put("_c: a number as a dim is written in decimal digits, as 16_c [dim-number]");
+    else if (!fits)
+      t.put(text).put("_c: a dim is at most 9223372036854775807, the largest number of 64 bits [dim-too-large]");
+    return t;
+  };
+  if constexpr (!fits<decltype(problem)>) {
+    Refusal<decltype(problem)>::poison();
+    return PoisonDim{};
+  } else {
+    constexpr std::int64_t value = [] {
+      std::int64_t v = 0;
+      ((v = Digits == '\'' ? v : v * 10 + (Digits - '0')), ...);
+      return v;
+    }();
+    return Constant<value>{};
+  }
 }
 
 }  // namespace literals

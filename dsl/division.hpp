@@ -55,8 +55,9 @@ struct Division {
       const std::int64_t av = a.value(), bv = b.value();
       t.put(" is not exact: it leaves ").put(av % bv).put("; nearest that work: ");
       std::int64_t below = bv, above = bv;
-      while (below > 1 && av % below != 0) --below;
-      while (above < av && av % above != 0) ++above;
+      constexpr int tries = 50'000;  // compilers stop a loop that runs longer
+      for (int i = 0; below > 1 && av % below != 0; ++i) below = i < tries ? below - 1 : 1;
+      for (int i = 0; above < av && av % above != 0; ++i) above = i < tries ? above + 1 : av + 1;
       const auto put_nearest = [&](std::int64_t value) {
         if (!b.shown.is_constant()) {
           b.shown.print(t);
@@ -71,7 +72,9 @@ struct Division {
       }
       t.put("; or ");
       if (av > bv) t.put(av / bv * bv).put(" or ");
-      t.put((av / bv + 1) * bv).put(" in place of ").put(av).put(" [dim-division]");
+      std::int64_t more = 0;
+      if (!__builtin_mul_overflow(av / bv + 1, bv, &more)) t.put(more).put(" ");
+      t.put("in place of ").put(av).put(" [dim-division]");
     }
   }
 };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string_view>
 
 #include "dsl/text.hpp"
@@ -60,6 +61,7 @@ struct Polynomial {
   int terms = 0;
   Term term[capacity]{};
   bool overflow = false;  ///< a sum or product had more terms or factors than fit; equal to nothing
+  bool large = false;     ///< and that is because a number of it does not fit into 64 bits
 
   static constexpr Polynomial constant(std::int64_t value) {
     Polynomial p;
@@ -86,7 +88,7 @@ struct Polynomial {
     if (t.coefficient == 0) return;
     for (int i = 0; i < terms; ++i) {
       if (!term[i].same_factors(t)) continue;
-      term[i].coefficient += t.coefficient;
+      if (__builtin_add_overflow(term[i].coefficient, t.coefficient, &term[i].coefficient)) overflow = large = true;
       if (term[i].coefficient == 0) {
         for (int k = i; k + 1 < terms; ++k) term[k] = term[k + 1];
         --terms;
@@ -104,6 +106,7 @@ struct Polynomial {
 
   friend constexpr Polynomial operator+(Polynomial a, const Polynomial& b) {
     a.overflow |= b.overflow;
+    a.large |= b.large;
     for (int i = 0; i < b.terms; ++i) a.add(b.term[i]);
     return a;
   }
@@ -111,10 +114,12 @@ struct Polynomial {
   friend constexpr Polynomial operator*(const Polynomial& a, const Polynomial& b) {
     Polynomial product;
     product.overflow = a.overflow || b.overflow;
+    product.large = a.large || b.large;
     for (int i = 0; i < a.terms; ++i)
       for (int k = 0; k < b.terms; ++k) {
         Term t = a.term[i];
-        t.coefficient *= b.term[k].coefficient;
+        if (__builtin_mul_overflow(t.coefficient, b.term[k].coefficient, &t.coefficient))
+          product.overflow = product.large = true;
         for (int f = 0; f < b.term[k].factors; ++f) {
           if (t.factors == Term::capacity) {
             product.overflow = true;
@@ -154,21 +159,36 @@ struct Polynomial {
   }
   constexpr bool is_constant() const { return terms == 0 || (terms == 1 && term[0].factors == 0); }
 
-  /// The value with every unsized symbol replaced by `unsized`.
-  constexpr std::int64_t value(std::int64_t unsized = 0) const {
-    std::int64_t sum = 0;
+  /// Sets `sum` to the value with every unsized symbol replaced by `unsized`; answers false, and sets it to the largest
+  /// number, where 64 bits do not hold the value.
+  constexpr bool evaluate(std::int64_t unsized, std::int64_t& sum) const {
+    sum = 0;
+    bool fits = !large;
     for (int i = 0; i < terms; ++i) {
       std::int64_t product = term[i].coefficient;
       for (int k = 0; k < term[i].factors; ++k)
-        product *= term[i].factor[k].extent ? term[i].factor[k].extent : unsized;
-      sum += product;
+        fits &=
+            !__builtin_mul_overflow(product, term[i].factor[k].extent ? term[i].factor[k].extent : unsized, &product);
+      fits &= !__builtin_add_overflow(sum, product, &sum);
     }
+    if (!fits) sum = std::numeric_limits<std::int64_t>::max();
+    return fits;
+  }
+  /// The value with every unsized symbol replaced by `unsized`; the largest number where 64 bits do not hold it.
+  constexpr std::int64_t value(std::int64_t unsized = 0) const {
+    std::int64_t sum = 0;
+    evaluate(unsized, sum);
     return sum;
+  }
+  /// Whether 64 bits hold its numbers, and the value of one image.
+  constexpr bool fits_64_bits() const {
+    std::int64_t sum = 0;
+    return evaluate(1, sum);
   }
 
   constexpr void print(Text& out) const {
     if (overflow)
-      out.put("too-long-dim");
+      out.put(large ? "too-large-dim" : "too-long-dim");
     else if (terms == 0)
       out.put("0");
     for (int i = 0; i < terms; ++i) {

@@ -17,6 +17,16 @@ struct fixed_string {
   constexpr std::string_view view() const { return {data, N - 1}; }
 };
 
+/// Letters, digits and underscores, a letter first, at most 63: what may reach emitted text as a name. As such it needs
+/// no escape in any context: identifier, comment, string literal, file name.
+constexpr bool is_identifier(std::string_view name) {
+  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  if (name.empty() || name.size() > 63 || !letter(name[0])) return false;
+  for (const char c : name)
+    if (!letter(c) && (c < '0' || c > '9') && c != '_') return false;
+  return true;
+}
+
 /// A growing text of bounded length; what does not fit is cut, never written past the end.
 struct Text {
   static constexpr int capacity = 600;

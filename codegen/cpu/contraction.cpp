@@ -30,8 +30,9 @@ Block Emitter::contraction() {
       loops.push_back(a);
   }
   // The columns of a product stay while its rows go by: a panel of the right factor is read from near memory.
-  // Where rows have to be packed, they stay.
-  const bool columns_first = kernel_.product.columns >= 0 && !(by_tiles() && packs_left());
+  // Where rows have to be packed, they stay, unless one panel has to be packed after the other.
+  const bool columns_first =
+      kernel_.product.columns >= 0 && !(by_tiles() && packs_left() && (packs_whole_right() || !packs_right()));
   std::stable_sort(tiled.begin(), tiled.end(), [&](int x, int y) {
     return columns_first ? x == vector_ && y != vector_ : x != vector_ && y == vector_;
   });

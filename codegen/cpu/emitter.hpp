@@ -160,8 +160,13 @@ class Emitter : Values {
   std::int64_t whole_depth() const { return whole_steps(kernel_.product.factors, depth()); }
   bool packs_left() const { return factor(false).along != 1; }
   bool packs_right() const { return !in_panels(factor(true).access); }
-  /// Where the columns of all panels are packed at once: while they stay, rows are packed.
-  bool packs_whole_right() const { return packs_left() && packs_right(); }
+  /// Where the columns of all panels are packed at once: while they stay, rows are packed. Not where they would take
+  /// more of a thread's stack than 256 KiB.
+  bool packs_whole_right() const {
+    constexpr std::int64_t most = 1 << 17;  // values
+    return packs_left() && packs_right() &&
+           whole_tiles(extent_[static_cast<std::size_t>(kernel_.product.columns)]) * whole_depth() <= most;
+  }
   /// Before all tiles of a product.
   tree::Block before_tiles();
   void pack_left(tree::Block& b, std::int64_t rows);

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <optional>
 #include <range/v3/algorithm/any_of.hpp>
@@ -187,7 +188,16 @@ std::string dispatch(const ModelFiles& m, const std::string& program, const std:
                      cases, m.upper());
 }
 
-/// The body of an entry point that runs one program: checks, then kernels, then `after`.
+/// So many images that all sizes of a call, and 16 times the images, fit into 64 bits.
+std::int64_t most_images(const ModelFiles& m) {
+  std::int64_t bytes = std::max<std::int64_t>(16, attention_maps(m).of_image());
+  for (const Plan& plan : m.plans) bytes = std::max(bytes, plan.scratch.per_batch);
+  std::int64_t pixels = 1;
+  for (const std::int64_t d : m.image_shape()) pixels *= d;
+  return (std::numeric_limits<std::int64_t>::max() >> 5) / std::max({bytes, pixels, m.output_reals()});
+}
+
+/// The body of an entry point that runs one program: checks, then kernels.
 std::string run_program(const ModelFiles& m, const tree::Function& f, const KernelProgram& program) {
   const std::string u = m.upper();
   std::string nulls, checks;
@@ -217,7 +227,7 @@ std::string run_program(const ModelFiles& m, const tree::Function& f, const Kern
     }
     if (p.type.ends_with("*")) nulls += (nulls.empty() ? "!" : " || !") + p.name;
     arguments.push_back(p.name == "scratch" ? fmt::format("static_cast<{}*>(scratch)", m.real) : p.name);
-    if (p.name == "batch") checks += fmt::format("  if (batch < 1) return {}_ERROR_BATCH;\n", u);
+    if (p.name == "batch") checks += fmt::format("  if (batch < 1 || batch > most_images) return {}_ERROR_BATCH;\n", u);
     if (p.name == "gradients") checks += "  zero_gaps(gradients);\n";
     if ((p.name == "labels" || p.name == "targets") && takes_random(program)) {
       arguments.push_back("random");
@@ -424,9 +434,10 @@ std::string images_at_once(const ModelFiles& m) {
   const std::int64_t threads = 1;
 #endif
   const std::int64_t image = {0} * sizeof({1}), near = (tessera_second_cache() / 2 + image - 1) / image;
-  return std::min(batch, threads * std::max<std::int64_t>(near, (batch + {2}) / {3}));
+  const std::int64_t chunk = batch / {2} + (batch % {2} != 0);
+  return chunk < near ? std::min(batch, threads * near) : batch / threads < chunk ? batch : threads * chunk;
 )cpp",
-                     image, m.real, batch_chunks - 1, batch_chunks);
+                     image, m.real, batch_chunks);
 }
 
 /// The body of the function that puts error codes into words.
@@ -438,7 +449,7 @@ std::string errors(const ModelFiles& m) {
   const bool training = trains(m.plans);
   add("OK", "no error");
   add("ERROR_NULL", "a pointer is null");
-  add("ERROR_BATCH", "the batch must hold at least one image");
+  add("ERROR_BATCH", "the batch must hold at least one image, and no more than memory can have");
   if (training) add("ERROR_LABEL", fmt::format("a label is not in [0, {})", m.classes()));
   add("ERROR_ISA", "TESSERA_ISA names kernels that do not exist or that this processor cannot run");
   if (training) {
@@ -539,6 +550,10 @@ Words philox(std::uint64_t counter, std::uint64_t stream, std::uint64_t key) {
   return {{c[0], c[1], c[2], c[3]}};
 }
 )cpp";
+  out += fmt::format(
+      "\n// Of more images sizes in bytes would not fit into 64 bits.\n"
+      "[[maybe_unused]] constexpr std::int64_t most_images = INT64_C({});\n",
+      most_images(m));
   out += isa_choice(m);
   if (trains(m.plans))
     out += fmt::format(R"cpp(

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <range/v3/algorithm/adjacent_find.hpp>
 #include <range/v3/algorithm/all_of.hpp>
@@ -10,6 +11,7 @@
 #include <range/v3/algorithm/find.hpp>
 #include <range/v3/algorithm/sort.hpp>
 #include <set>
+#include <string_view>
 
 #include "codegen/error.hpp"
 #include "codegen/extent.hpp"
@@ -46,6 +48,7 @@ class Verifier {
       types();
       shape();
       attributes();
+      size();
     }
     carries();
     names();
@@ -127,6 +130,36 @@ class Verifier {
              expected == Type::real ? "integers" : "reals");
     }
     if (n.type == Type::integer && !view && n.op != Op::input) fail("cannot have integers as its result");
+  }
+
+  /// Of one image no value has so many numbers, and no contraction so many products, that sizes of a plan, which are
+  /// small multiples of them, would not fit into 64 bits.
+  void size() {
+    constexpr std::int64_t most_numbers = std::int64_t{1} << 40, most_products = std::int64_t{1} << 50,
+                           most_of_all = std::int64_t{1} << 56;
+    const Node& n = node();
+    const auto numbers = [&](const std::vector<Dim>& dims, std::int64_t most, std::string_view what) {
+      std::int64_t all = 1;
+      for (const Dim& d : dims)
+        if (d.normal.fits_64_bits() && d.value(1) < 1)
+          fail("has the dim {}, which is not positive", to_string(d));
+        else if (!d.normal.fits_64_bits() || __builtin_mul_overflow(all, d.value(1), &all) || all > most)
+          fail("has more than 2^{} {} an image, {}", std::countr_zero(static_cast<std::uint64_t>(most)), what,
+               to_string(dims));
+      return all;
+    };
+    std::int64_t work = numbers(n.shape, most_numbers, "numbers");
+    if (n.op == Op::einsum) {
+      std::map<int, Dim> dims;
+      for (std::size_t k = 0; k < n.operands.size(); ++k)
+        for (std::size_t i = 0; i < n.letters[k].size(); ++i) dims.emplace(n.letters[k][i], operand_shape(k)[i]);
+      std::vector<Dim> all;
+      for (const auto& [letter, dim] : dims) all.push_back(dim);
+      work = numbers(all, most_products, "products");
+    }
+    if (__builtin_mul_overflow(work, std::int64_t{graph_.regions[static_cast<std::size_t>(n.region)].count}, &work) ||
+        __builtin_add_overflow(work_, work, &work_) || work_ > most_of_all)
+      fail("is where all numbers and products of an image become more than 2^56");
   }
 
   void attributes() const {
@@ -422,6 +455,7 @@ class Verifier {
 
   const Graph& graph_;
   NodeId id_ = 0;
+  std::int64_t work_ = 0;  ///< numbers and products of one image so far
 };
 
 }  // namespace

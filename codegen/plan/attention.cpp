@@ -19,6 +19,8 @@ constexpr std::int64_t least_scores = 1 << 15;
 
 /// Reals of a block's scores: about a first cache.
 constexpr std::int64_t near_reals = 10 << 10;
+/// Scores that may lie on a thread's stack: 256 KiB, where one query of an image has no more.
+constexpr std::int64_t stack_reals = 1 << 16;
 
 bool is_inner(const Kernel& k, int axis) { return k.axes[static_cast<std::size_t>(axis)].inner; }
 
@@ -268,6 +270,10 @@ Schedule attention_schedule(const KernelProgram& program, const std::vector<Layo
   std::int64_t& of_mix = s.tile[static_cast<std::size_t>(kernel.product.rows)];
   std::int64_t& of_scores = s.fused[0].tile[static_cast<std::size_t>(scores.product.rows)];
   if (std::lcm(of_mix, of_scores) > most) of_mix = of_scores = std::min(of_mix, of_scores);
+  // Of images so large that a few queries' scores fill a thread's stack, fewer rows yet.
+  if (const std::int64_t fit = std::max<std::int64_t>(1, stack_reals / reals_of_query(layouts, scores));
+      std::lcm(of_mix, of_scores) > fit)
+    of_mix = of_scores = fit;
   const std::int64_t unit = std::lcm(of_mix, of_scores);
   const std::int64_t queries = scores.axes[static_cast<std::size_t>(scores.product.rows)].dim.value();
   const auto parts = [](std::int64_t n, std::int64_t of) { return (n + of - 1) / of; };

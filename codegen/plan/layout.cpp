@@ -14,15 +14,15 @@ constexpr std::int64_t estimate_batch = 32;
 double points(const Axis& axis) { return static_cast<double>(extent(axis.dim).at(estimate_batch)); }
 
 /// Expressions that `root` needs, but not through locals (those are computed in their own step).
-void reach(const Kernel& kernel, int root, std::set<int>& seen) {
+void within_step(const Kernel& kernel, int root, std::set<int>& seen) {
   if (root < 0 || !seen.insert(root).second) return;
   const Expression& e = kernel.expressions[static_cast<std::size_t>(root)];
   if (e.kind == Expression::Kind::op) {
-    reach(kernel, e.a, seen);
-    reach(kernel, e.b, seen);
-    reach(kernel, e.c, seen);
+    within_step(kernel, e.a, seen);
+    within_step(kernel, e.b, seen);
+    within_step(kernel, e.c, seen);
   } else if (e.kind == Expression::Kind::index_equals || e.kind == Expression::Kind::keep) {
-    reach(kernel, e.a, seen);
+    within_step(kernel, e.a, seen);
   }
 }
 
@@ -35,7 +35,7 @@ bool uses_axis(const Access& access, int axis) {
 
 std::vector<const Access*> loads_of(const Kernel& kernel, const Step& step) {
   std::set<int> seen;
-  reach(kernel, step.value, seen);
+  within_step(kernel, step.value, seen);
   std::vector<const Access*> loads;
   for (int e : seen) {
     const Expression& x = kernel.expressions[static_cast<std::size_t>(e)];
@@ -113,8 +113,8 @@ double estimate(const KernelProgram& program, const std::vector<Layout>& layouts
     double outer = iterations;
     for (int a : step.over) count(a);
     std::set<int> seen;
-    reach(kernel, step.value, seen);
-    for (const Step::Store& s : step.stores) reach(kernel, s.value, seen);
+    within_step(kernel, step.value, seen);
+    for (const Step::Store& s : step.stores) within_step(kernel, s.value, seen);
     double cost = 1;
     double reuse = kernel.anchor == Anchor::contraction && step.reduces ? 0.4 : 1;
     for (int e : seen) {

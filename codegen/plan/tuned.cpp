@@ -22,7 +22,7 @@ void use_tiles(std::string_view table, std::vector<Target>& targets) {
     words >> what >> size >> vectors >> width;
     if (what == "rows") words >> tile >> height;
     if (!words || (words >> more) || (what != "columns" && what != "rows") || vectors != "vectors" ||
-        (what == "rows" && tile != "tile") || size < 1 || width < 1 || height < 1)
+        (what == "rows" && tile != "tile") || size < 1 || width < 1 || height < 1 || width > 1024 || height > 1024)
       throw Error(
           fmt::format("line {} of the table of tiles is neither \"ISA columns N vectors V\" nor \"ISA rows M "
                       "vectors V tile R\": {}",

@@ -262,6 +262,9 @@ Words philox(std::uint64_t counter, std::uint64_t stream, std::uint64_t key) {
   return {{c[0], c[1], c[2], c[3]}};
 }
 
+// Of more images sizes in bytes would not fit into 64 bits.
+[[maybe_unused]] constexpr std::int64_t most_images = INT64_C(217657204246);
+
 constexpr const char* isa_names[] = {"scalar", "avx2", "avx512"};
 constexpr int isa_count = 3;
 
@@ -353,7 +356,7 @@ const char* vit_cifar_error(int code) {
     case VIT_CIFAR_ERROR_NULL:
       return "a pointer is null";
     case VIT_CIFAR_ERROR_BATCH:
-      return "the batch must hold at least one image";
+      return "the batch must hold at least one image, and no more than memory can have";
     case VIT_CIFAR_ERROR_LABEL:
       return "a label is not in [0, 10)";
     case VIT_CIFAR_ERROR_ISA:
@@ -526,7 +529,7 @@ int vit_cifar_forward(const float* parameters, const float* packed, const float*
                       void* scratch) {
   if (!packed || !images || !outputs || !scratch) return VIT_CIFAR_ERROR_NULL;
   (void)parameters;  // all that these kernels read is packed
-  if (batch < 1) return VIT_CIFAR_ERROR_BATCH;
+  if (batch < 1 || batch > most_images) return VIT_CIFAR_ERROR_BATCH;
   switch (choose_isa()) {
     case 0:
       vit_cifar_forward_scalar(packed, images, batch, outputs, static_cast<float*>(scratch));
@@ -548,7 +551,7 @@ int vit_cifar_evaluate(const float* parameters, const float* packed, const float
                        int64_t batch, float* outputs, float* loss, void* scratch) {
   if (!packed || !images || !labels || !outputs || !loss || !scratch) return VIT_CIFAR_ERROR_NULL;
   (void)parameters;  // all that these kernels read is packed
-  if (batch < 1) return VIT_CIFAR_ERROR_BATCH;
+  if (batch < 1 || batch > most_images) return VIT_CIFAR_ERROR_BATCH;
   if (!labels_fit(labels, batch)) return VIT_CIFAR_ERROR_LABEL;
   switch (choose_isa()) {
     case 0:
@@ -574,14 +577,15 @@ int64_t vit_cifar_images_at_once(int64_t batch) {
   const std::int64_t threads = 1;
 #endif
   const std::int64_t image = 1324240 * sizeof(float), near = (tessera_second_cache() / 2 + image - 1) / image;
-  return std::min(batch, threads * std::max<std::int64_t>(near, (batch + 15) / 16));
+  const std::int64_t chunk = batch / 16 + (batch % 16 != 0);
+  return chunk < near ? std::min(batch, threads * near) : batch / threads < chunk ? batch : threads * chunk;
 }
 
 int vit_cifar_loss_and_gradients(const float* parameters, const float* packed, const float* images,
                                  const int32_t* labels, int64_t batch, int64_t at_once, uint64_t seed, int64_t step,
                                  float* outputs, float* loss, float* gradients, void* scratch) {
   if (!parameters || !packed || !images || !labels || !outputs || !loss || !gradients || !scratch) return VIT_CIFAR_ERROR_NULL;
-  if (batch < 1) return VIT_CIFAR_ERROR_BATCH;
+  if (batch < 1 || batch > most_images) return VIT_CIFAR_ERROR_BATCH;
   if (at_once < (batch + 15) / 16) return VIT_CIFAR_ERROR_AT_ONCE;
   zero_gaps(gradients);
   if (!labels_fit(labels, batch)) return VIT_CIFAR_ERROR_LABEL;
@@ -611,7 +615,7 @@ int vit_cifar_loss_and_gradients(const float* parameters, const float* packed, c
 int vit_cifar_input_gradient(const float* parameters, const float* packed, const float* images, const int32_t* labels,
                              int64_t batch, float* outputs, float* loss, float* image_gradients, void* scratch) {
   if (!parameters || !packed || !images || !labels || !outputs || !loss || !image_gradients || !scratch) return VIT_CIFAR_ERROR_NULL;
-  if (batch < 1) return VIT_CIFAR_ERROR_BATCH;
+  if (batch < 1 || batch > most_images) return VIT_CIFAR_ERROR_BATCH;
   if (!labels_fit(labels, batch)) return VIT_CIFAR_ERROR_LABEL;
   switch (choose_isa()) {
     case 0:
@@ -637,7 +641,7 @@ int vit_cifar_inspect(const float* parameters, const float* packed, const float*
                       float* magnitudes, void* scratch) {
   if (!packed || !images || !maps || !magnitudes || !scratch) return VIT_CIFAR_ERROR_NULL;
   (void)parameters;  // all that these kernels read is packed
-  if (batch < 1) return VIT_CIFAR_ERROR_BATCH;
+  if (batch < 1 || batch > most_images) return VIT_CIFAR_ERROR_BATCH;
   switch (choose_isa()) {
     case 0:
       vit_cifar_inspect_scalar(packed, images, batch, maps, magnitudes, static_cast<float*>(scratch));

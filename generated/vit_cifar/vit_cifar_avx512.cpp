@@ -526,6 +526,8 @@ struct Team {
 
 // Weight gradients: sums of products of two activations over the tokens of an image.
 inline constexpr std::int64_t g_near = 3 << 14;  ///< reals of one factor that are copied at once, at most
+/// Tokens that are summed at once, at most: K-blocking, so that the copies on a thread's stack do not grow with images.
+inline constexpr std::int64_t g_deepest = 1 << 10;
 
 template <std::int64_t count>
 static inline void g_copy(const real* from, real* to) {
@@ -607,37 +609,44 @@ static inline void g_tile(bool add, const real* left, const real* right, std::in
 
 /// Of one image: to[row * to_row + column], rows from `begin` to `end`, gets the sum of left[k * left_along + row] *
 /// right[k * right_along + column] over the depth, or is increased by it; and so does biases[row], where there are any,
-/// of left[k * left_along + row]. Both factors are copied tile after tile, so that sums go through them in order.
+/// of left[k * left_along + row]. Both factors are copied tile after tile, so that sums go through them in order, block
+/// after block of the depth.
 template <std::int64_t columns, std::int64_t depth, int high, int vectors, class Left, class Right>
 static void g_gradient(std::int64_t begin, std::int64_t end, bool add, const Left* left, std::int64_t left_along,
                        const Right* right, std::int64_t right_along, real* to, std::int64_t to_row, real* biases) {
   constexpr std::int64_t wide = vectors * lanes, tiles = (columns + wide - 1) / wide;
-  alignas(64) real right_tiles[std::min(g_fit(g_near, depth, wide), tiles * wide) * depth];
-  alignas(64) real left_tiles[g_fit(g_near / 4, depth, high) * depth];
+  constexpr std::int64_t blocks = (depth + g_deepest - 1) / g_deepest, block = (depth + blocks - 1) / blocks;
+  alignas(64) real right_tiles[std::min(g_fit(g_near, block, wide), tiles * wide) * block];
+  alignas(64) real left_tiles[g_fit(g_near / 4, block, high) * block];
   // What is copied of the right factor lies in a second cache beside other things.
   const std::int64_t part = tessera_second_cache() / 16 * 3 / static_cast<std::int64_t>(sizeof(real));
   const std::int64_t near = std::min(g_near, part);
-  const std::int64_t across = std::min(g_fit(near, depth, wide), tiles * wide), down = g_fit(near / 4, depth, high);
+  const std::int64_t across = std::min(g_fit(near, block, wide), tiles * wide), down = g_fit(near / 4, block, high);
   constexpr int rest = columns % wide;
-  for (std::int64_t first = 0; first < columns; first += across) {
-    const std::int64_t last = std::min(columns, first + across);
-    g_pack<wide>(right + first, right_along, last - first, depth, right_tiles);
-    for (std::int64_t top = begin; top < end; top += down) {
-      const std::int64_t bottom = std::min(end, top + down);
-      g_pack<high>(left + top, left_along, bottom - top, depth, left_tiles);
-      if constexpr (std::is_same_v<Left, real>)
-        if (biases && first == 0) g_sums(add, left + top, left_along, bottom - top, depth, biases + top);
-      for (std::int64_t column = first; column < last; column += wide)
-        for (std::int64_t row = top; row < bottom; row += high) {
-          const real* const a = left_tiles + (row - top) * depth;
-          const real* const b = right_tiles + (column - first) * depth;
-          real* const at = to + row * to_row + column;
-          if (last - column >= wide) {
-            g_tile<high, wide, vectors, 0>(add, a, b, depth, at, to_row);
-          } else if constexpr (rest > 0) {
-            g_tile<high, wide, (rest + lanes - 1) / lanes, rest % lanes>(add, a, b, depth, at, to_row);
+  for (std::int64_t from = 0; from < depth; from += block) {
+    const std::int64_t deep = blocks == 1 ? depth : std::min(block, depth - from);
+    const bool adds = add || from > 0;
+    for (std::int64_t first = 0; first < columns; first += across) {
+      const std::int64_t last = std::min(columns, first + across);
+      g_pack<wide>(right + from * right_along + first, right_along, last - first, deep, right_tiles);
+      for (std::int64_t top = begin; top < end; top += down) {
+        const std::int64_t bottom = std::min(end, top + down);
+        const Left* const rows = left + from * left_along + top;
+        g_pack<high>(rows, left_along, bottom - top, deep, left_tiles);
+        if constexpr (std::is_same_v<Left, real>)
+          if (biases && first == 0) g_sums(adds, rows, left_along, bottom - top, deep, biases + top);
+        for (std::int64_t column = first; column < last; column += wide)
+          for (std::int64_t row = top; row < bottom; row += high) {
+            const real* const a = left_tiles + (row - top) * deep;
+            const real* const b = right_tiles + (column - first) * deep;
+            real* const at = to + row * to_row + column;
+            if (last - column >= wide) {
+              g_tile<high, wide, vectors, 0>(adds, a, b, deep, at, to_row);
+            } else if constexpr (rest > 0) {
+              g_tile<high, wide, (rest + lanes - 1) / lanes, rest % lanes>(adds, a, b, deep, at, to_row);
+            }
           }
-        }
+      }
     }
   }
 }

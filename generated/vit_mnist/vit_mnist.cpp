@@ -172,6 +172,9 @@ Words philox(std::uint64_t counter, std::uint64_t stream, std::uint64_t key) {
   return {{c[0], c[1], c[2], c[3]}};
 }
 
+// Of more images sizes in bytes would not fit into 64 bits.
+[[maybe_unused]] constexpr std::int64_t most_images = INT64_C(10640518906959);
+
 constexpr const char* isa_names[] = {"scalar", "avx2", "avx512"};
 constexpr int isa_count = 3;
 
@@ -230,7 +233,7 @@ const char* vit_mnist_error(int code) {
     case VIT_MNIST_ERROR_NULL:
       return "a pointer is null";
     case VIT_MNIST_ERROR_BATCH:
-      return "the batch must hold at least one image";
+      return "the batch must hold at least one image, and no more than memory can have";
     case VIT_MNIST_ERROR_LABEL:
       return "a label is not in [0, 10)";
     case VIT_MNIST_ERROR_ISA:
@@ -381,7 +384,7 @@ int vit_mnist_forward(const float* parameters, const float* packed, const float*
                       void* scratch) {
   if (!parameters || !images || !outputs || !scratch) return VIT_MNIST_ERROR_NULL;
   (void)packed;  // these kernels read the parameters as they are
-  if (batch < 1) return VIT_MNIST_ERROR_BATCH;
+  if (batch < 1 || batch > most_images) return VIT_MNIST_ERROR_BATCH;
   switch (choose_isa()) {
     case 0:
       vit_mnist_forward_scalar(parameters, images, batch, outputs, static_cast<float*>(scratch));
@@ -403,7 +406,7 @@ int vit_mnist_evaluate(const float* parameters, const float* packed, const float
                        int64_t batch, float* outputs, float* loss, void* scratch) {
   if (!parameters || !images || !labels || !outputs || !loss || !scratch) return VIT_MNIST_ERROR_NULL;
   (void)packed;  // these kernels read the parameters as they are
-  if (batch < 1) return VIT_MNIST_ERROR_BATCH;
+  if (batch < 1 || batch > most_images) return VIT_MNIST_ERROR_BATCH;
   if (!labels_fit(labels, batch)) return VIT_MNIST_ERROR_LABEL;
   switch (choose_isa()) {
     case 0:
@@ -429,7 +432,8 @@ int64_t vit_mnist_images_at_once(int64_t batch) {
   const std::int64_t threads = 1;
 #endif
   const std::int64_t image = 27088 * sizeof(float), near = (tessera_second_cache() / 2 + image - 1) / image;
-  return std::min(batch, threads * std::max<std::int64_t>(near, (batch + 15) / 16));
+  const std::int64_t chunk = batch / 16 + (batch % 16 != 0);
+  return chunk < near ? std::min(batch, threads * near) : batch / threads < chunk ? batch : threads * chunk;
 }
 
 int vit_mnist_loss_and_gradients(const float* parameters, const float* packed, const float* images,
@@ -437,7 +441,7 @@ int vit_mnist_loss_and_gradients(const float* parameters, const float* packed, c
                                  float* outputs, float* loss, float* gradients, void* scratch) {
   if (!parameters || !images || !labels || !outputs || !loss || !gradients || !scratch) return VIT_MNIST_ERROR_NULL;
   (void)packed;  // these kernels read the parameters as they are
-  if (batch < 1) return VIT_MNIST_ERROR_BATCH;
+  if (batch < 1 || batch > most_images) return VIT_MNIST_ERROR_BATCH;
   if (at_once < (batch + 15) / 16) return VIT_MNIST_ERROR_AT_ONCE;
   zero_gaps(gradients);
   if (!labels_fit(labels, batch)) return VIT_MNIST_ERROR_LABEL;
@@ -466,7 +470,7 @@ int vit_mnist_input_gradient(const float* parameters, const float* packed, const
                              int64_t batch, float* outputs, float* loss, float* image_gradients, void* scratch) {
   if (!parameters || !images || !labels || !outputs || !loss || !image_gradients || !scratch) return VIT_MNIST_ERROR_NULL;
   (void)packed;  // these kernels read the parameters as they are
-  if (batch < 1) return VIT_MNIST_ERROR_BATCH;
+  if (batch < 1 || batch > most_images) return VIT_MNIST_ERROR_BATCH;
   if (!labels_fit(labels, batch)) return VIT_MNIST_ERROR_LABEL;
   switch (choose_isa()) {
     case 0:
@@ -492,7 +496,7 @@ int vit_mnist_inspect(const float* parameters, const float* packed, const float*
                       float* magnitudes, void* scratch) {
   if (!parameters || !images || !maps || !magnitudes || !scratch) return VIT_MNIST_ERROR_NULL;
   (void)packed;  // these kernels read the parameters as they are
-  if (batch < 1) return VIT_MNIST_ERROR_BATCH;
+  if (batch < 1 || batch > most_images) return VIT_MNIST_ERROR_BATCH;
   switch (choose_isa()) {
     case 0:
       vit_mnist_inspect_scalar(parameters, images, batch, maps, magnitudes, static_cast<float*>(scratch));

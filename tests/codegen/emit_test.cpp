@@ -1,12 +1,17 @@
 // Whole files: that they are the same every time, and what generation refuses.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
 #include <sstream>
 
 #include "codegen/driver.hpp"
 #include "codegen/error.hpp"
 #include "dsl/trace.hpp"
 #include "models/vit_mnist.hpp"
+#include "models/vit_notebook.hpp"
 #include "tests/codegen/support/sketch.hpp"
 #include "tests/models/forward_only_models.hpp"
 #include "tests/models/golden_variants.hpp"
@@ -210,6 +215,122 @@ TEST(Emit, AProgramWithoutALossIsForPicturesAndRowsOfNumbers) {
                  "maps makes [32, 6, 5] of [32, 6, 5]: a program (--train, TRAIN) is for models that make a row of "
                  "numbers of a picture, [channels, height, width]");
   }
+}
+
+/// What is said of a model of two layers, once something about it is changed.
+template <class Change>
+std::string refusal_of(const Change& change) {
+  graph::Graph g = trace<models::NotebookVit<models::NotebookVitSpec{
+      .channels = 1, .height = 8, .width = 8, .patch = 4, .token = 8, .heads = 2, .classes = 3, .blocks = 2}>>("tiny");
+  change(g);
+  GeneratorOptions options;
+  options.isas = {"scalar"};
+  try {
+    codegen::generate(g, options);
+  } catch (const codegen::Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Emit, RefusesNamesThatAnEmittedFileWouldHaveToEscape) {
+  EXPECT_EQ(refusal_of([](graph::Graph&) {}), "");
+  for (const std::string name : {"a-b", "1m", "../x", "", "a b", "a\"b", "caf\xc3\xa9"}) {
+    const std::string said = refusal_of([&](graph::Graph& g) { g.name = name; });
+    EXPECT_TRUE(said.starts_with("the name of the model, \"")) << name << ": " << said;
+  }
+  EXPECT_EQ(
+      refusal_of([](graph::Graph& g) { g.name = "x\n\x1b"; }),
+      "the name of the model, \"x\\x0a\\x1b\", is not letters, digits and underscores, a letter first, of at most 63");
+  for (const char* name : {"\"", "D\n#error", "*/", "D\\", "1", "a-b"}) {
+    const std::string said = refusal_of([&](graph::Graph& g) {
+      for (graph::Node& n : g.nodes)
+        for (Dim& d : n.shape)
+          for (Polynomial* p : {&d.shown, &d.normal})
+            for (Term& t : p->term)
+              for (Symbol& s : t.factor)
+                if (s.name == "CLASSES") s.name = name;
+    });
+    EXPECT_TRUE(said.starts_with("the name of an axis, \"")) << name << ": " << said;
+  }
+  for (const std::string key : {"x\"", "x\\", "x*/", "x\n", "x y"}) {
+    const auto changed = [&](std::string graph::Node::* text) {
+      return refusal_of([&](graph::Graph& g) {
+        for (graph::Node& n : g.nodes)
+          if (n.op == Op::parameter) n.*text = key;
+      });
+    };
+    EXPECT_TRUE(changed(&graph::Node::path).starts_with("the key of a module, \"")) << key;
+    EXPECT_TRUE(changed(&graph::Node::name).starts_with("the key of a parameter, \"")) << key;
+  }
+}
+
+TEST(Emit, SizesBeyond64BitsAreOneSentence) {
+  const auto with_width = [](std::int64_t size) {
+    Sketch s;
+    s.graph.name = "wide";
+    s.I = Dim::axis("I", size);
+    s.J = Dim::axis("J", size);
+    const NodeId x = s.b.input("images", {s.B, s.I});
+    const NodeId weight = s.b.parameter("weight", {s.J, s.I}, {}, true);
+    s.value("outputs", s.b.einsum({x, weight}, {{'b', 'i'}, {'j', 'i'}, {'b', 'j'}}));
+    try {
+      codegen::summarize(s.graph);
+    } catch (const codegen::Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(with_width(1 << 20), "");
+  EXPECT_EQ(with_width(3'000'000), "node %1 (parameter) has more than 2^40 numbers an image, [J=3000000, I=3000000]");
+  EXPECT_EQ(with_width(std::int64_t{1} << 62),
+            "node %0 (input) has more than 2^40 numbers an image, [B, I=4611686018427387904]");
+}
+
+TEST(Emit, AModelOfOneHeadWhoseHeadsAreJoinedIsGenerated) {
+  const graph::Graph one = trace<models::NotebookVit<models::NotebookVitSpec{
+      .channels = 1, .height = 8, .width = 8, .patch = 4, .token = 8, .heads = 1, .classes = 3, .blocks = 2}>>("one");
+  for (const codegen::Precision precision : codegen::precisions) {
+    GeneratorOptions options;
+    options.precision = precision;
+    EXPECT_NO_THROW(codegen::generate(one, options)) << codegen::name_of(precision);
+  }
+}
+
+/// What generator_main says on standard error; it has to exit with 1.
+std::string said_by_generator(std::vector<std::string> arguments) {
+  const graph::Graph g = trace<DigitProbe>("digit_probe");
+  arguments.insert(arguments.begin(), "generator");
+  std::vector<char*> argv;
+  for (std::string& a : arguments) argv.push_back(a.data());
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(codegen::generator_main(g, static_cast<int>(argv.size()), argv.data()), 1);
+  return testing::internal::GetCapturedStderr();
+}
+
+TEST(Emit, TheGeneratorReadsTablesOfTilesFromRegularFilesAlone) {
+  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "tessera_tables";
+  std::filesystem::create_directories(folder);
+  const std::string pipe = folder / "pipe", large = folder / "large", out = folder / "out";
+  ASSERT_TRUE(mkfifo(pipe.c_str(), 0600) == 0 || errno == EEXIST);
+  {
+    std::ofstream(large) << std::string((1 << 20) + 1, '#');
+  }
+  const auto said = [&](const std::string& table) {
+    return said_by_generator({"--out", out, "--isa", "scalar", "--tiles", table});
+  };
+  for (const std::string& table : {pipe, folder.string(), std::string("/dev/zero"), std::string("/dev/null")})
+    EXPECT_EQ(said(table), "digit_probe: the table of tiles " + table + " is not a regular file\n");
+  EXPECT_EQ(said(large), "digit_probe: the table of tiles " + large + " has more than 1048576 bytes\n");
+  EXPECT_EQ(said("nowhere"), "digit_probe: cannot read the table of tiles nowhere: there is no such file\n");
+  EXPECT_FALSE(std::filesystem::exists(out));
+  std::filesystem::remove_all(folder);
+}
+
+TEST(Emit, TheGeneratorRefusesAnInstructionSetTwiceAndShowsWhatATerminalWouldObey) {
+  EXPECT_EQ(said_by_generator({"--\n\x1b[1m"}), "digit_probe: there is no option --\\x0a\\x1b[1m: see --help\n");
+  EXPECT_EQ(said_by_generator({"--out", "nowhere", "--isa", "scalar,scalar"}),
+            "digit_probe: --isa names scalar twice\n");
 }
 
 TEST(Emit, RefusesAParameterThatIsNotUsed) {

@@ -37,5 +37,8 @@ struct GeneratedModel {
 /// All models of generated_cases.hpp, in its order; defined by the sources that write_generated writes.
 std::span<const GeneratedModel<double>> generated_doubles();  ///< scalar kernels only
 std::span<const GeneratedModel<float>> generated_floats();    ///< scalar, avx2 and avx512
+/// Of random models alone.
+std::span<const GeneratedModel<float>> generated_bf16s();  ///< scalar and avx2
+std::span<const GeneratedModel<float>> generated_int8s();  ///< scalar and avx2
 
 }  // namespace tessera::test

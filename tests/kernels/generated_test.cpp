@@ -1,6 +1,9 @@
 // Emitted code against the interpreter and against central differences, for every model of generated_cases.hpp: every
 // op's vector-Jacobian product in double, and what every instruction set makes of the same kernels in float.
 #include <gtest/gtest.h>
+#ifdef TESSERA_RANDOM_SPECS
+#include <omp.h>
+#endif
 
 #include <algorithm>
 #include <cmath>
@@ -74,15 +77,24 @@ bool sums_up_the_batch(const std::string& name) {
          name == "sentence_attention";
 }
 
-bool is_random(const std::string& name) { return name.starts_with("fuzz_"); }
+bool is_random(const std::string& name) { return name.starts_with("fuzz_") || name.starts_with("spec_"); }
+
+/// All declared models that have a name: of random ones their name says what they are.
+std::vector<GeneratedCase> listed_cases() {
+  std::vector<GeneratedCase> all = generated_cases();
+#ifdef TESSERA_RANDOM_SPECS
+  for (GeneratedCase& c : random_specs()) all.push_back(std::move(c));
+#endif
+  return all;
+}
 
 /// One case with its numbers, and the interpreter's answers.
 class Fixture {
  public:
   Fixture(const std::string& name, std::int64_t batch) {
     sketch.batch = batch;
-    if (is_random(name)) fuzz_case(name).record(sketch);
-    for (const GeneratedCase& c : generated_cases())
+    if (name.starts_with("fuzz_")) fuzz_case(name).record(sketch);
+    for (const GeneratedCase& c : listed_cases())
       if (c.name == name) c.record(sketch);
     const graph::Graph joint = codegen::differentiate(sketch.graph, true);
     evaluated = interpret(joint, batch, sketch.given);
@@ -322,6 +334,73 @@ TEST_P(GeneratedKernels, AgreeWithTheInterpreterInDoubleAndOnEveryInstructionSet
   }
   EXPECT_GE(compared, 1);
 }
+
+#ifdef TESSERA_RANDOM_SPECS
+/// |found - wanted| / |wanted|, where the wanted ones are not about zero.
+template <class Real>
+double distance(const Real* found, const std::vector<double>& wanted) {
+  double difference = 0, size = 0;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    difference += std::pow(static_cast<double>(found[i]) - wanted[i], 2);
+    size += wanted[i] * wanted[i];
+  }
+  return std::sqrt(difference / std::max(size, 1e-4 * static_cast<double>(wanted.size())));
+}
+
+bool same_bits(const Results<float>& a, const Results<float>& b) {
+  const auto same = [](const std::vector<float>& x, const std::vector<float>& y) {
+    return x.size() == y.size() && std::memcmp(x.data(), y.data(), x.size() * sizeof(float)) == 0;
+  };
+  return same(a.forward, b.forward) && same(a.outputs, b.outputs) && same(a.gradients, b.gradients) &&
+         same(a.image_gradients, b.image_gradients) && std::memcmp(&a.loss, &b.loss, sizeof a.loss) == 0;
+}
+
+/// Every instruction set that this processor has and the models are emitted for.
+template <class Use>
+void on_every_instruction_set(const GeneratedModel<float>& model, const Use& use) {
+  for (const codegen::Isa& row : codegen::isas) {
+    setenv("TESSERA_ISA", std::string(row.name).c_str(), 1);
+    SCOPED_TRACE(std::string(row.name));
+    if (model.isa() == row.name) use();
+    unsetenv("TESSERA_ISA");
+  }
+}
+
+TEST_P(GeneratedKernels, OfRandomModelsGiveTheSameBitsOnThreeThreads) {
+  for (const auto& models : {generated_floats(), generated_bf16s(), generated_int8s()}) {
+    const GeneratedModel<float>& model = models[GetParam().model];
+    on_every_instruction_set(model, [&] {
+      omp_set_num_threads(1);
+      const Results<float> one = fixture.run(model);
+      omp_set_num_threads(3);
+      EXPECT_TRUE(same_bits(fixture.run(model), one));
+      omp_set_num_threads(1);
+    });
+  }
+}
+
+// Rounded factors, through a chain of ops that may enlarge what rounding does: on the whole, not number by number.
+TEST_P(GeneratedKernels, OfRandomModelsInBf16AndInt8StayNearTheInterpreter) {
+  for (const auto& models : {generated_bf16s(), generated_int8s()}) {
+    const GeneratedModel<float>& model = models[GetParam().model];
+    on_every_instruction_set(model, [&] {
+      const Results<float> r = fixture.run(model);
+      EXPECT_LE(distance(r.forward.data(), fixture.evaluated.at("outputs").numbers), 0.15);
+      EXPECT_LE(distance(r.outputs.data(), fixture.trained.at("outputs").numbers), 0.15);
+      for (const float gradient : r.gradients) EXPECT_TRUE(std::isfinite(gradient));
+      std::vector<double> wanted;
+      std::vector<float> found;
+      for (const tessera_parameter& row : model.parameters) {
+        const std::vector<double>& numbers = fixture.trained.at(row.name).numbers;
+        wanted.insert(wanted.end(), numbers.begin(), numbers.end());
+        found.insert(found.end(), r.gradients.begin() + row.offset,
+                     r.gradients.begin() + row.offset + static_cast<std::ptrdiff_t>(numbers.size()));
+      }
+      EXPECT_LE(distance(found.data(), wanted), 0.3) << "of the gradients";
+    });
+  }
+}
+#endif
 
 INSTANTIATE_TEST_SUITE_P(Cases, GeneratedGradient, testing::ValuesIn(runs(false)), run_name);
 INSTANTIATE_TEST_SUITE_P(Cases, GeneratedKernels, testing::ValuesIn(runs(true)), run_name);

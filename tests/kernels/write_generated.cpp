@@ -1,6 +1,7 @@
 // write_generated DIR [few | fuzz SEED COUNT]: generates every model of generated_cases.hpp, in double for the scalar
 // kernels and in float for all of them, into DIR, with a few sources that hold them all: so a compiler reads its
-// headers once, not once a model. few: every third model, and no AVX-512. fuzz: random models in the place of those.
+// headers once, not once a model. few: every third model, and no AVX-512. fuzz: random models in the place of those,
+// and random Vision Transformers, in bf16 and int8 as well.
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -55,8 +56,13 @@ constexpr const char* headers = R"cpp(#if defined(__GNUC__) && !defined(__clang_
 /// The models of one element type.
 class Writer {
  public:
-  Writer(fs::path folder, std::string real, std::vector<std::string> isas)
-      : folder_(std::move(folder)), real_(std::move(real)), isas_(std::move(isas)) {
+  Writer(fs::path folder, std::string real, std::vector<std::string> isas,
+         codegen::Precision precision = codegen::Precision::fp32)
+      : folder_(std::move(folder)),
+        real_(std::move(real)),
+        kind_(precision == codegen::Precision::fp32 ? real_ : codegen::name_of(precision)),
+        isas_(std::move(isas)),
+        precision_(precision) {
     sources_["api"] = headers;
     for (const std::string& isa : isas_) sources_[isa] = headers;
     sources_["table"] = headers;
@@ -65,11 +71,12 @@ class Writer {
   void add(const GeneratedCase& c) {
     Sketch sketch;
     c.record(sketch);
-    const std::string name = c.name + "_" + real_;
+    const std::string name = c.name + "_" + kind_;
     sketch.graph.name = name;
     codegen::GeneratorOptions options;
     options.isas = isas_;
     options.real = real_;
+    options.precision = precision_;
     for (const auto& [file, text] : codegen::generate(sketch.graph, options)) write(folder_ / file, text);
     auto include = [&](const std::string& source, const std::string& file) {
       sources_[source] += "\nnamespace " + name + "_model {\n#include \"" + file + "\"\n}\n";
@@ -83,8 +90,8 @@ class Writer {
   void finish() {
     sources_["table"] += "\nnamespace tessera::test {\nnamespace {\nconst GeneratedModel<" + real_ + "> table[] = {\n" +
                          rows_ + "};\n}  // namespace\nstd::span<const GeneratedModel<" + real_ + ">> generated_" +
-                         real_ + "s() { return table; }\n}  // namespace tessera::test\n";
-    for (const auto& [source, text] : sources_) write(folder_ / (real_ + "_" + source + ".cpp"), text);
+                         kind_ + "s() { return table; }\n}  // namespace tessera::test\n";
+    for (const auto& [source, text] : sources_) write(folder_ / (kind_ + "_" + source + ".cpp"), text);
   }
 
  private:
@@ -103,33 +110,36 @@ class Writer {
   }
 
   fs::path folder_;
-  std::string real_;
+  std::string real_, kind_;
   std::vector<std::string> isas_;
+  codegen::Precision precision_;
   std::map<std::string, std::string> sources_;
   std::string rows_;
 };
 
-int run(const fs::path& folder, const std::vector<GeneratedCase>& cases, bool few) {
+int run(const fs::path& folder, const std::vector<GeneratedCase>& cases, bool few, bool precisions = false) {
   fs::create_directories(folder);
   std::vector<std::string> isas;
   for (const codegen::Target& target : codegen::targets_of(codegen::Precision::fp32)) isas.emplace_back(target.name);
   if (few) std::erase(isas, "avx512");
-  Writer doubles(folder, "double", {"scalar"}), floats(folder, "float", isas);
+  std::vector<Writer> writers{{folder, "double", {"scalar"}}, {folder, "float", isas}};
+  // Where a processor with AVX-512 compares them, tests/models does: here compiling them would take long.
+  if (precisions)
+    for (const codegen::Precision p : {codegen::Precision::bf16, codegen::Precision::int8})
+      writers.emplace_back(folder, "float", std::vector<std::string>{"scalar", "avx2"}, p);
   int failures = 0;
   std::size_t number = 0;
   for (const GeneratedCase& c : cases) {
     if (number++ % 3 && few) continue;
     try {
-      doubles.add(c);
-      floats.add(c);
+      for (Writer& writer : writers) writer.add(c);
     } catch (const std::exception& error) {
       std::cerr << c.name << ": " << error.what() << std::endl;
       ++failures;
     }
   }
   if (failures) return 1;
-  doubles.finish();
-  floats.finish();
+  for (Writer& writer : writers) writer.finish();
   return 0;
 }
 
@@ -145,7 +155,10 @@ int main(int argc, char** argv) {
       std::vector<GeneratedCase> cases;
       for (int i = 0; i < std::stoi(argv[4]); ++i)
         cases.push_back(fuzz_case("fuzz_" + std::string(argv[3]) + "_" + std::to_string(i)));
-      return run(argv[1], cases, false);
+#ifdef TESSERA_RANDOM_SPECS
+      for (GeneratedCase& c : random_specs()) cases.push_back(std::move(c));
+#endif
+      return run(argv[1], cases, false, true);
     }
     std::cerr << "usage: " << argv[0] << " DIR [few | fuzz SEED COUNT]" << std::endl;
   } catch (const std::exception& error) {

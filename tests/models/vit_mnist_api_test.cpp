@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstdlib>
+#include <limits>
 #include <set>
 #include <string>
 #include <vector>
@@ -95,7 +97,9 @@ TEST_F(VitMnistApi, RefusesEveryNullPointer) {
 }
 
 TEST_F(VitMnistApi, RefusesABatchWithoutImages) {
-  for (const std::int64_t batch : {0, -1}) {
+  constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min(),
+                         most = std::numeric_limits<std::int64_t>::max();
+  for (const std::int64_t batch : {std::int64_t{0}, std::int64_t{-1}, least, most, most / 16, std::int64_t{1} << 56}) {
     EXPECT_EQ(forward({}, batch), VIT_MNIST_ERROR_BATCH);
     EXPECT_EQ(inspect({}, batch), VIT_MNIST_ERROR_BATCH);
     EXPECT_EQ(evaluate({}, batch), VIT_MNIST_ERROR_BATCH);
@@ -103,6 +107,22 @@ TEST_F(VitMnistApi, RefusesABatchWithoutImages) {
     EXPECT_EQ(input_gradient({}, batch), VIT_MNIST_ERROR_BATCH);
     EXPECT_EQ(train_step({}, batch), VIT_MNIST_ERROR_BATCH);
   }
+}
+
+TEST_F(VitMnistApi, NumbersThatAreAlignedAsFloatsAreEnough) {
+  // Each array one float behind a multiple of 16 bytes, where the allocator puts it.
+  const auto moved = [](std::vector<float> numbers) {
+    numbers.insert(numbers.begin(), 0.0f);
+    return numbers;
+  };
+  std::vector<float> parameters = moved(parameters_), gradients = moved(gradients_), optimizer = moved(optimizer_),
+                     images = moved(images_), outputs = moved(outputs_), scratch = moved(scratch_);
+  ASSERT_EQ(train_step(), VIT_MNIST_OK);
+  ASSERT_EQ(vit_mnist_train_step(&parameters[1], nullptr, &gradients[1], &optimizer[1], &images[1], labels_.data(),
+                                 batch_, batch_, 1, 1, 0.001f, &outputs[1], &loss_, &scratch[1]),
+            VIT_MNIST_OK);
+  parameters.erase(parameters.begin());
+  EXPECT_EQ(parameters, parameters_);
 }
 
 TEST_F(VitMnistApi, RefusesFewerImagesAtOnceThanASixteenthOfTheBatch) {
@@ -125,9 +145,10 @@ TEST_F(VitMnistApi, RefusesFewerImagesAtOnceThanASixteenthOfTheBatch) {
 }
 
 TEST_F(VitMnistApi, SuggestsAsManyImagesAtOnceAsItTakes) {
-  for (const std::int64_t batch : {1, 2, 128, 100000}) {
+  for (const std::int64_t batch : {std::int64_t{1}, std::int64_t{2}, std::int64_t{128}, std::int64_t{100000},
+                                   std::numeric_limits<std::int64_t>::max()}) {
     const std::int64_t at_once = vit_mnist_images_at_once(batch);
-    EXPECT_GE(at_once, (batch + 15) / 16);
+    EXPECT_GE(at_once, batch / 16 + (batch % 16 != 0));
     EXPECT_LE(at_once, batch);
   }
 }

@@ -5,6 +5,7 @@
 #include <omp.h>
 #endif
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -13,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/digits.hpp"
 #include "runtime/philox.hpp"
 #include "tests/models/instruction_sets.hpp"
 #include "vit_mnist.h"
@@ -177,6 +179,59 @@ TEST(VitMnistIsas, GiveNearlyTheSameNumbers) {
                                &scalar.gradients[static_cast<std::size_t>(row.offset)], count),
                 scores ? 2e-5 : 1e-5)
           << isa << ", " << key;
+    }
+  }
+  unsetenv("TESSERA_ISA");
+}
+
+/// Parameters and losses after the first, the tenth and the hundredth step of training on built-in digits.
+struct Trained {
+  std::vector<std::vector<float>> parameters;
+  std::vector<float> losses;
+};
+Trained train_on_digits(std::uint64_t seed) {
+  constexpr std::int64_t size = 32, images = 640;
+  const runtime::Dataset digits = runtime::draw_digits(images, seed, runtime::Split::train);
+  std::vector<float> parameters(VIT_MNIST_PARAMETER_FLOATS), gradients = parameters,
+                                                             optimizer(VIT_MNIST_OPTIMIZER_FLOATS);
+  std::vector<float> x(size * VIT_MNIST_IMAGE_FLOATS), outputs(size * VIT_MNIST_OUTPUT_FLOATS);
+  std::vector<std::int32_t> labels(size);
+  Scratch scratch(VIT_MNIST_TRAIN_SCRATCH_BYTES(size));
+  EXPECT_EQ(vit_mnist_init(parameters.data(), seed), 0);
+  Trained trained;
+  for (std::int64_t step = 1; step <= 100; ++step) {
+    for (std::int64_t i = 0; i < size; ++i) {
+      const std::int64_t image = ((step - 1) * size + i) % images;
+      std::transform(digits.image(image).begin(), digits.image(image).end(), x.begin() + i * VIT_MNIST_IMAGE_FLOATS,
+                     [](std::uint8_t pixel) { return static_cast<float>(pixel) / 255; });
+      labels[static_cast<std::size_t>(i)] = digits.labels[static_cast<std::size_t>(image)];
+    }
+    float loss = NAN;
+    EXPECT_EQ(vit_mnist_train_step(parameters.data(), nullptr, gradients.data(), optimizer.data(), x.data(),
+                                   labels.data(), size, size, seed, step, 0.005f, outputs.data(), &loss, scratch.get()),
+              0);
+    if (step != 1 && step != 10 && step != 100) continue;
+    trained.parameters.push_back(parameters);
+    trained.losses.push_back(loss);
+  }
+  return trained;
+}
+
+// The bounds of docs/design/numerics.md.
+TEST(VitMnistIsas, AreAsNearAsDocumentedAfterOneTenAndAHundredSteps) {
+  constexpr double of_parameters[] = {2e-4, 1e-3, 5e-3}, of_losses[] = {1e-6, 1e-5, 1e-3};
+  for (const std::uint64_t seed : {1, 3}) {
+    ASSERT_TRUE(use_isa("scalar"));
+    const Trained scalar = train_on_digits(seed);
+    for (const std::string& isa : instruction_sets) {
+      if (isa == "scalar" || !use_isa(isa)) continue;
+      const Trained wide = train_on_digits(seed);
+      for (std::size_t i = 0; i < 3; ++i) {
+        EXPECT_LE(relative_error(wide.parameters[i].data(), scalar.parameters[i].data(), VIT_MNIST_PARAMETER_FLOATS),
+                  of_parameters[i])
+            << isa << ", seed " << seed;
+        EXPECT_NEAR(wide.losses[i], scalar.losses[i], of_losses[i]) << isa << ", seed " << seed;
+      }
     }
   }
   unsetenv("TESSERA_ISA");

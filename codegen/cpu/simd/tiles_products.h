@@ -96,14 +96,16 @@ static inline void t_transpose(__m512i (&row)[16]) {
 
 /// A gradient of weights: to[row * to_row + column], rows from `begin` to `end`, sums products along the depth and over
 /// the batch. Factors are at [image * of_image + k * along + row * across], or column. So many images of a chunk go
-/// together through the tiles as the second cache has room for.
+/// together through the tiles as the second cache has room for; of large images, block after block of the depth, so
+/// that the copies on a thread's stack do not grow with them.
 template <std::int64_t columns, std::int64_t depth>
 static void t_gradient(std::int64_t begin, std::int64_t end, const Group& group, const bf16* left,
                        std::int64_t left_image, std::int64_t left_across, std::int64_t left_along, const bf16* right,
                        std::int64_t right_image, std::int64_t right_along, real* to, std::int64_t to_row) {
-  constexpr std::int64_t even = depth + depth % 2, together = even < 512 ? 1024 / even : 1, most_rows = 128;
+  constexpr std::int64_t block = depth <= 1024 ? depth : 1024;
+  constexpr std::int64_t even = block + block % 2, together = even < 512 ? 1024 / even : 1, most_rows = 128;
   // Rows are filled up where they end; an odd number of lines each, so that few of them meet in a set of the cache.
-  constexpr std::int64_t stride = t_whole(even * (together - 1) + t_whole(depth)) | t_depth;
+  constexpr std::int64_t stride = t_whole(even * (together - 1) + t_whole(block)) | t_depth;
   alignas(64) bf16 rows[most_rows * stride], panel[stride * t_columns];
   for (std::int64_t first = begin; first < end; first += most_rows) {
     const std::int64_t high = std::min(most_rows, end - first);
@@ -111,23 +113,26 @@ static void t_gradient(std::int64_t begin, std::int64_t end, const Group& group,
     for (std::int64_t image = 0, images = 0; image < group.images; image += images) {
       while (group.at(chunk + 1) <= image) ++chunk;
       images = std::min(together, group.at(chunk + 1) - image);
-      const std::int64_t deep = t_filled(images * even);
-      for (std::int64_t i = 0; i < images; ++i)
-        t_pack_left(left + (image + i) * left_image + first * left_across, left_across, left_along, high, depth,
-                    rows + i * even, stride);
-      for (std::int64_t row = 0; row < high; ++row)
-        std::fill(rows + row * stride + images * even, rows + row * stride + deep, bf16{0});
-      for (std::int64_t column = 0; column < columns; column += t_columns) {
-        const std::int64_t wide = std::min(t_columns, columns - column);
+      for (std::int64_t from = 0; from < depth; from += block) {
+        const std::int64_t some = std::min(block, depth - from), filled = images * (some + some % 2);
+        const std::int64_t deep = t_filled(filled);
         for (std::int64_t i = 0; i < images; ++i)
-          t_pack_right(right + (image + i) * right_image + column, right_along, wide, depth,
-                       panel + i * even * t_columns);
-        std::fill(panel + images * even * t_columns, panel + deep * t_columns, bf16{0});
-        t_configure(t_rows);
-        for (std::int64_t row = 0; row < high; row += t_rows) {
-          if (high - row < t_rows) t_configure(high - row);
-          t_accumulate(group.first + image > 0, std::min(t_rows, high - row), wide, rows + row * stride, stride, panel,
-                       deep, to + (first + row) * to_row + column, to_row);
+          t_pack_left(left + (image + i) * left_image + first * left_across + from * left_along, left_across,
+                      left_along, high, some, rows + i * even, stride);
+        for (std::int64_t row = 0; row < high; ++row)
+          std::fill(rows + row * stride + filled, rows + row * stride + deep, bf16{0});
+        for (std::int64_t column = 0; column < columns; column += t_columns) {
+          const std::int64_t wide = std::min(t_columns, columns - column);
+          for (std::int64_t i = 0; i < images; ++i)
+            t_pack_right(right + (image + i) * right_image + from * right_along + column, right_along, wide, some,
+                         panel + i * even * t_columns);
+          std::fill(panel + filled * t_columns, panel + deep * t_columns, bf16{0});
+          t_configure(t_rows);
+          for (std::int64_t row = 0; row < high; row += t_rows) {
+            if (high - row < t_rows) t_configure(high - row);
+            t_accumulate(group.first + image > 0 || from > 0, std::min(t_rows, high - row), wide, rows + row * stride,
+                         stride, panel, deep, to + (first + row) * to_row + column, to_row);
+          }
         }
       }
     }
