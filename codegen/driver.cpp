@@ -252,9 +252,10 @@ std::map<std::string, std::string> generate(const graph::Graph& traced, const Ge
   files[m.name + ".h"] = emit_header(m);
   files[m.name + "_kernels.h"] = emit_kernels_header(m);
   files[m.name + ".cpp"] = emit_api(m);
+  std::map<std::string, std::string> standing;  // of the last target
   for (const Target& target : m.targets)
     files[fmt::format("{}_{}.cpp", m.name, target.name)] =
-        cpu::emit_file(m.name, m.plans, m.arena, m.packed, target, m.real);
+        cpu::emit_file(m.name, m.plans, m.arena, m.packed, target, m.real, &standing);
   if (options.cuda) {
     const cuda::Model on_gpu = model_for_gpu(planned, options);
     files[m.name + "_cuda.h"] = cuda::emit_header(on_gpu);
@@ -267,7 +268,7 @@ std::map<std::string, std::string> generate(const graph::Graph& traced, const Ge
   if (options.train) files[m.name + "_program.cpp"] = emit_program(m, options.cuda);
   if (options.page)
     files[m.name + "_page.cpp"] =
-        emit_page(m, m.targets.back(), files.at(fmt::format("{}_{}.cpp", m.name, m.targets.back().name)));
+        emit_page(m, m.targets.back(), files.at(fmt::format("{}_{}.cpp", m.name, m.targets.back().name)), standing);
   return files;
 }
 

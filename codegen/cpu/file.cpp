@@ -121,6 +121,8 @@ class File {
     return out;
   }
 
+  const std::map<std::string, std::string>& standing() const { return functions_.standing(); }
+
  private:
   bool has_products_of(Element factors) const {
     return ranges::any_of(plans_, [&](const Plan& plan) {
@@ -551,8 +553,12 @@ class File {
 }  // namespace
 
 std::string emit_file(const std::string& model, const std::vector<Plan>& plans, const Arena& arena,
-                      const PackedArena& packed, const Target& target, const std::string& real) {
-  return File(model, plans, arena, packed, target, real).run();
+                      const PackedArena& packed, const Target& target, const std::string& real,
+                      std::map<std::string, std::string>* standing) {
+  File file(model, plans, arena, packed, target, real);
+  std::string text = file.run();
+  if (standing) *standing = file.standing();
+  return text;
 }
 
 }  // namespace tessera::codegen::cpu

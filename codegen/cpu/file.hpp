@@ -1,6 +1,7 @@
 // The file of one instruction set: support text, kernels, and one function for each program that calls them in order.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -9,8 +10,10 @@
 
 namespace tessera::codegen::cpu {
 
-/// NAME_<isa>.cpp. `real` is "float", or "double" for the scalar target.
+/// NAME_<isa>.cpp. `real` is "float", or "double" for the scalar target. `standing`, unless null, gets the name under
+/// which each kernel's function stands, by its own name and suffix_of its program.
 std::string emit_file(const std::string& model, const std::vector<Plan>& plans, const Arena& arena,
-                      const PackedArena& packed, const Target& target, const std::string& real);
+                      const PackedArena& packed, const Target& target, const std::string& real,
+                      std::map<std::string, std::string>* standing = nullptr);
 
 }  // namespace tessera::codegen::cpu

@@ -86,14 +86,14 @@ std::string FunctionTable::place(tree::Function f, const std::string& suffix) {
     if (auto at = by_text_.find(key); at != by_text_.end()) {
       Placed& placed = placed_[at->second];
       placed.given.insert(given);
-      return placed.function.name;
+      return standing_[given + suffix] = placed.function.name;
     }
   if (names_.contains(f.name)) f.name = given + suffix;
   for (int i = 2; names_.contains(f.name); ++i) f.name = fmt::format("{}_{}", given, i);
   names_.insert(f.name);
   for (std::string& key : keys) by_text_[std::move(key)] = placed_.size();
   placed_.push_back({std::move(f), {given}});
-  return placed_.back().function.name;
+  return standing_[given + suffix] = placed_.back().function.name;
 }
 
 std::string FunctionTable::print() const {

@@ -27,6 +27,8 @@ class FunctionTable {
   /// that it repeats. Where another function has its name, `suffix` and, if need be, a number go behind it.
   std::string place(tree::Function f, const std::string& suffix);
   const std::set<std::string>& names() const { return names_; }
+  /// The name and suffix of everything that was asked for -> the name under which it stands.
+  const std::map<std::string, std::string>& standing() const { return standing_; }
   /// All of them; one that stands for others says so.
   std::string print() const;
 
@@ -38,6 +40,7 @@ class FunctionTable {
   Share share_;
   std::vector<Placed> placed_;
   std::map<std::string, std::size_t> by_text_;
+  std::map<std::string, std::string> standing_;
   std::set<std::string> names_;
 };
 
