@@ -104,11 +104,12 @@ include(CheckPIESupported)
 check_pie_supported(LANGUAGES CXX)
 
 # What makes a mistake with memory harder to use: for optimised builds, since the sanitizers (build type None) have checks of
-# their own. Emitted kernels are left alone: they read no files, and all of their memory is the caller's.
+# their own. Emitted kernels are left alone: they read no files, and all of their memory is the caller's; zeros in the arrays
+# that weight gradients copy to would cost these 2.7 % (AVX2, 192 columns, 197 tokens: 166.3 us, then 170.8).
 function(_tessera_harden target)
   set(optimised $<CONFIG:Release,RelWithDebInfo,MinSizeRel>)
   target_compile_options(${target} PRIVATE "$<$<AND:$<COMPILE_LANG_AND_ID:CXX,GNU,Clang>,${optimised}>:\
--fstack-protector-strong;-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=2>")
+-fstack-protector-strong;-ftrivial-auto-var-init=zero;-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=2>")
   get_target_property(type ${target} TYPE)
   if(type STREQUAL "EXECUTABLE")
     set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)

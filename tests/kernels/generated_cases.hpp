@@ -32,23 +32,6 @@ GeneratedCase fuzz_case(const std::string& name);
 /// Random Vision Transformers, "spec_SEED_NUMBER": of the source that tests/kernels/random_specs writes.
 std::vector<GeneratedCase> random_specs();
 
-/// Records a declared model's parameters, with numbers.
-template <class Model>
-void declare(Sketch& s, Model& model) {
-  std::size_t node = s.graph.nodes.size();
-  bind(model, "");
-  for (; node < s.graph.nodes.size(); ++node) {
-    if (s.graph.nodes[node].op != graph::Op::parameter) continue;
-    Array& numbers = s.given[s.graph.nodes[node].name];
-    std::size_t count = 1;
-    for (const Dim& dim : s.graph.nodes[node].shape) {
-      numbers.shape.push_back(dim.value());
-      count *= static_cast<std::size_t>(dim.value());
-    }
-    while (numbers.numbers.size() < count) numbers.numbers.push_back(s.random(-0.5, 0.5));
-  }
-}
-
 /// images [B, I, J] plus a parameter [I, J] called "shift": numbers of the batch and of a parameter in every element.
 /// Every element lies between low and high.
 graph::NodeId shifted_images(Sketch& s, double low = -2, double high = 2);

@@ -9,6 +9,22 @@ namespace tessera::test {
 
 namespace {
 
+/// Records the model's parameters, with numbers.
+template <class Model>
+void declare(Sketch& s, Model& model) {
+  std::size_t node = s.graph.nodes.size();
+  bind(model, "");
+  for (; node < s.graph.nodes.size(); ++node) {
+    Array& numbers = s.given[s.graph.nodes[node].name];
+    std::size_t count = 1;
+    for (const Dim& dim : s.graph.nodes[node].shape) {
+      numbers.shape.push_back(dim.value());
+      count *= static_cast<std::size_t>(dim.value());
+    }
+    while (numbers.numbers.size() < count) numbers.numbers.push_back(s.random(-0.5, 0.5));
+  }
+}
+
 /// For models without a batch: each image times what the model gives.
 void weighted_by_images(Sketch& s, graph::NodeId node) {
   std::vector<Dim> shape = s.b.shape(node);

@@ -4,6 +4,7 @@
 
 #include "runtime/digits.hpp"
 #include "runtime/predictions.hpp"
+#include "runtime/raster.hpp"
 #include "runtime/report.hpp"
 #include "runtime/safetensors.hpp"
 #include "tests/runtime/helpers.hpp"
@@ -45,6 +46,36 @@ TEST(Image, EveryFormatIsDecodedToPillowsBytes) {
     }
   }
   EXPECT_EQ(cases, 31);
+}
+
+TEST(Image, DamagedExifIsAnUprightPicture) {
+  // A header, a directory at byte 8 of two entries, the second the orientation.
+  const auto exif = [](bool little, std::uint32_t directory, std::uint16_t entries, std::uint16_t value) {
+    Bytes tiff{little ? std::uint8_t{'I'} : std::uint8_t{'M'}, little ? std::uint8_t{'I'} : std::uint8_t{'M'}};
+    const auto put = [&](std::uint32_t number, int bytes) {
+      for (int i = 0; i < bytes; ++i)
+        tiff.push_back(static_cast<std::uint8_t>(number >> 8 * (little ? i : bytes - 1 - i)));
+    };
+    put(42, 2), put(directory, 4), put(entries, 2);
+    for (const std::uint16_t tag : {0x010f, 0x0112})
+      put(tag, 2), put(3, 2), put(1, 4), put(tag == 0x0112 ? value : 2, 2), put(0, 2);
+    return tiff;
+  };
+  for (const bool little : {false, true}) {
+    for (std::uint16_t value = 1; value <= 8; ++value) EXPECT_EQ(exif_orientation(exif(little, 8, 2, value)), value);
+    EXPECT_EQ(exif_orientation(exif(little, 8, 2, 0)), 1);
+    EXPECT_EQ(exif_orientation(exif(little, 8, 2, 9)), 1);
+    EXPECT_EQ(exif_orientation(exif(little, 8, 1, 6)), 1);           // the directory ends before it
+    EXPECT_EQ(exif_orientation(exif(little, 0xfffffff0, 2, 6)), 1);  // it lies beyond the end
+    EXPECT_EQ(exif_orientation(exif(little, 8, 0xffff, 9)), 1);      // it goes on beyond the end
+    Bytes cut = exif(little, 8, 2, 6);
+    cut.resize(cut.size() - 4);
+    EXPECT_EQ(exif_orientation(cut), 1);
+    cut.resize(7);
+    EXPECT_EQ(exif_orientation(cut), 1);
+  }
+  EXPECT_EQ(exif_orientation(bytes_of(std::string("IM*\0\0\0\0\0", 8))), 1);
+  EXPECT_EQ(exif_orientation(bytes_of("XXXXXXXX")), 1);
 }
 
 TEST(Image, InterlacedPngIsDecodedToTheSamePixels) {
