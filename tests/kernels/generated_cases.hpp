@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/codegen/support/sketch.hpp"
@@ -25,6 +26,12 @@ std::vector<GeneratedCase> structure_cases();
 std::vector<GeneratedCase> contraction_cases();
 std::vector<GeneratedCase> block_cases();
 std::vector<GeneratedCase> model_cases();
+
+/// Cases whose kernels a pass changes, and the pass: they are also generated without it, as CASE_without_PASS.
+inline const std::pair<std::string, std::string> cases_without_passes[] = {
+    {"wide_layers_that_drop_out", "matrix_products"}, {"wide_layers_that_drop_out", "packed_parameters"},
+    {"wide_layers_that_drop_out", "bias_gradients"},  {"stack_of_attentions_that_drop_out", "dropout_mask"},
+    {"wide_layers_that_drop_out", "microbatch"},      {"attention_by_blocks_of_queries", "attention"}};
 
 /// images [B, I, J] plus a parameter [I, J] called "shift": numbers of the batch and of a parameter in every element.
 /// Every element lies between low and high.
