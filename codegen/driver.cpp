@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <range/v3/algorithm/any_of.hpp>
 #include <range/v3/algorithm/contains.hpp>
 #include <range/v3/algorithm/find.hpp>
@@ -76,8 +77,8 @@ void dump(const GeneratorOptions& options, const std::string& name, const Stage&
 /// Numbered files of `folder`, in the order in which the stages come.
 Dump dump_into(const fs::path& folder) {
   fs::create_directories(folder);
-  return [folder, count = 0](const std::string& stage, const std::string& text) mutable {
-    write_file(folder / fmt::format("{:02}_{}.txt", ++count, stage), text);
+  return [folder, count = std::make_shared<int>(0)](const std::string& stage, const std::string& text) {
+    write_file(folder / fmt::format("{:02}_{}.txt", ++*count, stage), text);  // copies count on together
   };
 }
 
@@ -87,6 +88,16 @@ std::uint64_t hash_declaration(const graph::Graph& graph) {
   for (const graph::Node& n : graph.nodes)
     for (double number : n.data) text += fmt::format(" {}", number);
   return hash_text(text);
+}
+
+/// `stage`: of which the name of a dump behind a pass is made.
+PassOptions passes_of(const GeneratorOptions& options, const std::string& stage) {
+  PassOptions passes{.disabled = options.disabled_passes};
+  if (options.dump_passes)
+    passes.after = [&options, stage](const Pass& pass, const KernelProgram& kernels) {
+      options.dump_passes(fmt::format("{}_behind_{}", stage, pass.name), print(kernels));
+    };
+  return passes;
 }
 
 /// A graph of primitive ops through every stage behind it, each verified before the next reads it.
@@ -102,7 +113,7 @@ Plan plan_program(const graph::Graph& primitive, ProgramKind kind, const Generat
   kernels.precision = in_fp32 ? Precision::fp32 : options.precision;
   verify(kernels);
   dump(options, name + "_kernels", kernels);
-  Plan plan = make_plan(std::move(kernels), targets);
+  Plan plan = make_plan(std::move(kernels), targets, passes_of(options, name));
   dump(options, name + "_plan", plan);
   return plan;
 }
@@ -131,6 +142,7 @@ struct Planned {
   std::vector<graph::Graph> primitives;  ///< by plan: what a GPU's plans are made from
 };
 Planned plan_model(const graph::Graph& traced, const GeneratorOptions& options) {
+  check_disabled(options.disabled_passes, {cpu_passes(), cuda::cuda_passes(options.tiles)});
   verify(traced);
   const graph::Graph declared = canonical_order(traced);
   verify(declared);
@@ -203,8 +215,9 @@ cuda::Model model_for_gpu(const Planned& planned, const GeneratorOptions& option
   for (std::size_t i = 0; i < m.plans.size(); ++i) {
     KernelProgram kernels = lower(planned.primitives[i], m.plans[i].program.kind);
     kernels.precision = options.precision;
-    model.plans.push_back(cuda::plan_for_gpu(std::move(kernels), options.tiles));
-    dump(options, m.plans[i].program.name + "_cuda_plan", model.plans.back());
+    const std::string stage = m.plans[i].program.name + "_cuda";
+    model.plans.push_back(cuda::plan_for_gpu(std::move(kernels), options.tiles, passes_of(options, stage)));
+    dump(options, stage + "_plan", model.plans.back());
   }
   return model;
 }
@@ -247,6 +260,14 @@ std::map<std::string, std::string> generate(const graph::Graph& traced, const Ge
 }
 
 namespace {
+
+void list_passes() {
+  for (const auto& [target, passes] : {std::pair("CPU", cpu_passes()), std::pair("CUDA", cuda::cuda_passes({}))}) {
+    fmt::print("Passes over the kernels of a program for {}, in order:\n", target);
+    for (const Pass& pass : passes)
+      fmt::print("  {:24}{}{}\n", pass.name, pass.does, pass.required ? " (cannot be left out)" : "");
+  }
+}
 
 /// "scalar, avx2, avx512_bf16 (bf16)": the table, in lines of --help.
 std::string isas_of_help() {
@@ -293,7 +314,10 @@ Writes the sources of {1}: C header, kernels for each instruction set, program.
   --real TYPE    float (default), or double: for checking gradients, with --isa scalar
   --precision P  what factors of matrix products are rounded to: fp32 (default), bf16, or, of those with a parameter
                  and where nothing is trained, int8
-  --dump DIR     write the text of every stage to DIR: graphs, kernels, plans
+  --dump DIR     write the text of every stage to DIR: graphs, kernels, also behind each pass over them, plans
+  --disable-pass NAME
+                 leave out a pass over the kernels, for CPU and CUDA alike; may stand several times
+  --list-passes  the names of these passes, and what they do
   --help         this text
 )";
 
@@ -316,7 +340,12 @@ int generator_main(const graph::Graph& declared, int argc, char** argv) {
       } else if (option == "--out") {
         out = value();
       } else if (option == "--dump") {
-        options.dump = dump_into(value());
+        options.dump = options.dump_passes = dump_into(value());
+      } else if (option == "--disable-pass") {
+        options.disabled_passes.insert(value());
+      } else if (option == "--list-passes") {
+        list_passes();
+        return 0;
       } else if (option == "--train") {
         options.train = true;
       } else if (option == "--tiles") {

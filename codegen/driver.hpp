@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,7 +26,9 @@ struct GeneratorOptions {
   std::optional<std::string>
       tiles_of_cpu;   ///< a table for codegen/plan/tuned.hpp, in the place of codegen/plan/tiles.txt
   cuda::Tiles tiles;  ///< of their matrix products, where others are wanted than those that the sizes suggest
-  Dump dump;          ///< called with every stage, in order; empty: none is printed
+  std::set<std::string, std::less<>> disabled_passes;  ///< of cpu_passes and cuda::cuda_passes, by name
+  Dump dump_passes;  ///< called with a program's kernels behind each pass that changes them
+  Dump dump;         ///< called with every stage, in order; empty: none is printed
 };
 
 /// File name -> text. Throws Error with one sentence when the graph cannot be generated.

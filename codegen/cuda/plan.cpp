@@ -138,26 +138,40 @@ std::vector<int> batch_first(const Kernel& kernel, std::vector<int> axes) {
   return axes;
 }
 
-Plan plan_for_gpu(KernelProgram program, const Tiles& tiles) {
-  Plan plan;
-  plan.program = std::move(program);
-  if (plan.program.precision == Precision::bf16) {
-    store_factors(plan.program);
-    fuse_attention(plan.program);
-    const auto wanted = tiles.find(without_attention_gradient);
-    const std::string how = wanted == tiles.end() ? "" : wanted->second;
-    if (how != "" && how != "none" && how != "again") throw Error("of attention_gradient there is no tile " + how);
-    if (how != "none") fuse_attention_gradients(plan.program);
-    if (how == "again") compute_attention_again(plan.program);
-  }
+std::vector<Pass> cuda_passes(const Tiles& tiles) {
+  const auto wanted = tiles.find(without_attention_gradient);
+  const std::string how = wanted == tiles.end() ? "" : wanted->second;
+  if (how != "" && how != "none" && how != "again") throw Error("of attention_gradient there is no tile " + how);
   if (const auto sums = tiles.find(without_sums_of_rows); sums != tiles.end() && sums->second != "none")
     throw Error("of sums_of_rows there is no tile " + sums->second);
-  merge_sums(plan.program);
-  sum_in_products(plan.program);
-  round_gradients_of_norms(plan.program, tiles);
-  sums_in_rows(plan.program, tiles);
-  keep_inputs_of_norms(plan.program, tiles);
-  sums_behind_products(plan.program);
+  const auto always = [](const KernelProgram&) { return true; };
+  const auto in_bf16_if = [](bool asked) {
+    return [asked](const KernelProgram& p) { return asked && p.precision == Precision::bf16; };
+  };
+  return {
+      {"bf16_storage", "what GEMMs read is stored as bf16", in_bf16_if(true), store_factors, true},
+      {"attention", "scores, softmax and mix become one kernel", in_bf16_if(true), fuse_attention},
+      {"attention_gradient", "the backward pass of attention becomes one kernel", in_bf16_if(how != "none"),
+       fuse_attention_gradients},
+      {"attention_recompute", "the backward pass of attention computes the probabilities again: where it is asked for",
+       in_bf16_if(how == "again"), compute_attention_again},
+      {"merge_sums", "sums over the batch of one element become one kernel", always, merge_sums},
+      {"residual_epilogue", "the residual connection before a norm is an epilogue of the GEMM", always,
+       sum_in_products},
+      {"norm_gradients", "gradients that linear layers hand to norms are stored as bf16", always,
+       [tiles](KernelProgram& p) { round_gradients_of_norms(p, tiles); }},
+      {"column_reductions", "kernels of rows sum over their rows what they have of each element", always,
+       [tiles](KernelProgram& p) { sums_in_rows(p, tiles); }},
+      {"norm_recompute", "the backward pass of a norm computes its input's norm again", always,
+       [tiles](KernelProgram& p) { keep_inputs_of_norms(p, tiles); }},
+      {"operand_row_reductions", "the gradient of a bias comes behind that of the weight, which may sum it", always,
+       sums_behind_products}};
+}
+
+Plan plan_for_gpu(KernelProgram program, const Tiles& tiles, const PassOptions& options) {
+  Plan plan;
+  plan.program = std::move(program);
+  run_passes(plan.program, cuda_passes(tiles), options);
   for (const Tensor& t : plan.program.tensors) plan.layouts.push_back(layout_on_gpu(t));
   plan.stages = make_stages(plan.program);
   place_buffers(plan);

@@ -25,7 +25,9 @@ std::vector<int> batch_first(const Kernel& kernel, std::vector<int> axes);
 /// where it begins. With products of bf16, all that they read is stored as bf16: values by whoever computes them (as
 /// store_factors_as_bf16 says), parameters as a copy of their arena, which `update` writes beside it.
 /// `tiles`: whether attention's gradients become one kernel.
-Plan plan_for_gpu(KernelProgram program, const Tiles& tiles = {});
+Plan plan_for_gpu(KernelProgram program, const Tiles& tiles = {}, const PassOptions& options = {});
+/// What plan_for_gpu changes in the kernels first.
+std::vector<Pass> cuda_passes(const Tiles& tiles);
 
 /// How a tensor lies, the batch outermost.
 Layout layout_on_gpu(const Tensor& tensor);

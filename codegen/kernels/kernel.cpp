@@ -23,6 +23,13 @@ std::string suffix_of(const KernelProgram& program) {
   return "_" + (program.name == traits.name ? std::string(traits.short_name) : program.name);
 }
 
+void reach(const Kernel& kernel, int e, std::set<int>& seen) {
+  if (e < 0 || !seen.insert(e).second) return;
+  const Expression& x = kernel.expressions[static_cast<std::size_t>(e)];
+  if (x.kind == Expression::Kind::op || x.kind == Expression::Kind::index_equals || x.kind == Expression::Kind::keep)
+    for (int operand : {x.a, x.b, x.c}) reach(kernel, operand, seen);
+}
+
 int push(Kernel& kernel, Expression e) {
   kernel.expressions.push_back(std::move(e));
   return static_cast<int>(kernel.expressions.size()) - 1;

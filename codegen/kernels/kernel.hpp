@@ -119,6 +119,10 @@ struct Kernel {
 /// Whether expression `e` is `part` or is made of it.
 bool needs(const Kernel& kernel, int e, int part);
 
+/// Adds `e` and the expressions that it is made of, but not what is behind locals: those are computed in their own
+/// step.
+void reach(const Kernel& kernel, int e, std::set<int>& seen);
+
 /// Puts an expression behind the others; says which one it is.
 int push(Kernel& kernel, Expression e);
 

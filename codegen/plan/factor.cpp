@@ -8,13 +8,6 @@ namespace tessera::codegen {
 
 namespace {
 
-void reach(const Kernel& k, int e, std::set<int>& seen) {
-  if (e < 0 || !seen.insert(e).second) return;
-  const Expression& x = k.expressions[static_cast<std::size_t>(e)];
-  if (x.kind == Expression::Kind::op || x.kind == Expression::Kind::index_equals || x.kind == Expression::Kind::keep)
-    for (int operand : {x.a, x.b, x.c}) reach(k, operand, seen);
-}
-
 std::vector<Affine*> indices(Expression& e) {
   std::vector<Affine*> all{&e.element};
   for (Affine& i : e.access.index) all.push_back(&i);

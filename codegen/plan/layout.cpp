@@ -13,19 +13,6 @@ constexpr std::int64_t estimate_batch = 32;
 
 double points(const Axis& axis) { return static_cast<double>(extent(axis.dim).at(estimate_batch)); }
 
-/// Expressions that `root` needs, but not through locals (those are computed in their own step).
-void reach(const Kernel& kernel, int root, std::set<int>& seen) {
-  if (root < 0 || !seen.insert(root).second) return;
-  const Expression& e = kernel.expressions[static_cast<std::size_t>(root)];
-  if (e.kind == Expression::Kind::op) {
-    reach(kernel, e.a, seen);
-    reach(kernel, e.b, seen);
-    reach(kernel, e.c, seen);
-  } else if (e.kind == Expression::Kind::index_equals || e.kind == Expression::Kind::keep) {
-    reach(kernel, e.a, seen);
-  }
-}
-
 bool uses_axis(const Access& access, int axis) {
   for (const Affine& a : access.index)
     for (const Affine::Part& p : a.parts)

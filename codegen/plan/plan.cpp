@@ -6,19 +6,36 @@
 
 namespace tessera::codegen {
 
-Plan make_plan(KernelProgram program, const std::vector<Target>& targets) {
+const std::vector<Pass>& cpu_passes() {
+  const auto always = [](const KernelProgram&) { return true; };
+  const auto of = [](Precision precision) {
+    return [precision](const KernelProgram& p) { return p.precision == precision && has_products(p); };
+  };
+  static const std::vector<Pass> passes{
+      {"matrix_products", "GEMMs are found, and their parameters get packed copies", always, find_products},
+      {"bf16_storage", "what GEMMs read is stored as bf16", of(Precision::bf16), store_factors_as_bf16, true},
+      {"int8_quantize", "what GEMMs with a parameter read is stored as int8", of(Precision::int8),
+       store_factors_as_int8, true},
+      {"packed_parameters", "programs of inference read all parameters from the packed copy",
+       [](const KernelProgram& p) { return has_products(p) && !differentiates(p); }, read_all_packed},
+      {"bias_gradients", "weight gradients add up the gradients of the biases beside them", has_products,
+       sum_biases_with_weights},
+      {"dropout_mask", "the gradient of a softmax that drops out draws its mask once", always, drop_once},
+      {"microbatch", "training goes by a batch in groups of images, whose gradients are accumulated",
+       [](const KernelProgram& p) { return traits_of(p.kind).trains; },
+       [](KernelProgram& p) { p.groups = sum_in_groups(p); }},
+      {"attention", "scores, softmax and mix become one kernel, where the scores are larger than L1", has_products,
+       attend_in_blocks}};
+  return passes;
+}
+
+Plan make_plan(KernelProgram program, const std::vector<Target>& targets, const PassOptions& options) {
   Plan plan;
   plan.program = std::move(program);
+  run_passes(plan.program, cpu_passes(), options);
   // One layout for all targets: the memory plan is shared. Where there are no matrix products to decide it, it is
   // chosen for the widest vectors.
-  const bool products = find_products(plan.program);
-  if (products && plan.program.precision == Precision::bf16) store_factors_as_bf16(plan.program);
-  if (products && plan.program.precision == Precision::int8) store_factors_as_int8(plan.program);
-  if (products && !differentiates(plan.program)) read_all_packed(plan.program);
-  if (products) sum_biases_with_weights(plan.program);
-  drop_once(plan.program);
-  if (traits_of(plan.program.kind).trains) plan.program.groups = sum_in_groups(plan.program);
-  if (products) attend_in_blocks(plan.program);
+  const bool products = has_products(plan.program);
   if (products)
     for (const Tensor& t : plan.program.tensors) plan.layouts.push_back(layout_for_products(t));
   else

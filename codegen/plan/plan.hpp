@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "codegen/kernels/kernel.hpp"
+#include "codegen/kernels/pass.hpp"
 #include "codegen/plan/target.hpp"
 
 namespace tessera::codegen {
@@ -85,7 +86,9 @@ struct Plan {
   std::map<std::string, std::vector<Schedule>> schedules;  ///< by target name, then kernel
 };
 
-Plan make_plan(KernelProgram program, const std::vector<Target>& targets);
+Plan make_plan(KernelProgram program, const std::vector<Target>& targets, const PassOptions& options = {});
+/// What make_plan changes in the kernels first.
+const std::vector<Pass>& cpu_passes();
 /// Throws Error when two live buffers overlap: replays the program, layer by layer, over a shadow of the scratch
 /// memory.
 void verify(const Plan& plan);
@@ -116,8 +119,10 @@ void drop_once(KernelProgram& program);
 /// How far apart in memory two neighbours along a kernel's axis are, for one access.
 std::int64_t step_along(const Access& access, const Layout& layout, int axis);
 /// Finds the matrix products. Where there are any, their parameters get packed copies to read, axes that run on in
-/// every tensor become one, and all tensors lie as declared; true then.
-bool find_products(KernelProgram& program);
+/// every tensor become one, and all tensors lie as declared.
+void find_products(KernelProgram& program);
+/// Whether it has found some.
+bool has_products(const KernelProgram& program);
 /// Has the other parameters read from the packed memory as well: those who only infer then need no other.
 void read_all_packed(KernelProgram& program);
 /// Stores as bf16 what matrix products read, where they round it: in the place of the fp32 values where nobody else

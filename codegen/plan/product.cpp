@@ -43,10 +43,9 @@ class Finder {
     for (const Tensor& t : p_.tensors) layouts_.push_back(layout_for_products(t));
   }
 
-  bool run() {
+  void run() {
     // Weight gradients alone are no reason: in a model of narrow tokens every other kernel wants lanes along tokens.
-    if (!ranges::any_of(p_.kernels, [&](const Kernel& k) { return !k.across_batch && find(k).columns >= 0; }))
-      return false;
+    if (!ranges::any_of(p_.kernels, [&](const Kernel& k) { return !k.across_batch && find(k).columns >= 0; })) return;
     for (Kernel& k : p_.kernels) {
       if (k.anchor == Anchor::contraction) join_axes(k);
       k.product = find(k);
@@ -55,7 +54,6 @@ class Finder {
       if (p_.precision == Precision::int8 && scales(k)) k.product.factors = Element::int8;
       pack(k);
     }
-    return true;
   }
 
  private:
@@ -267,7 +265,11 @@ std::int64_t depth_block(const KernelProgram& program, const std::vector<Layout>
 
 }  // namespace
 
-bool find_products(KernelProgram& program) { return Finder(program).run(); }
+void find_products(KernelProgram& program) { Finder(program).run(); }
+
+bool has_products(const KernelProgram& program) {
+  return ranges::any_of(program.kernels, [](const Kernel& k) { return k.product.columns >= 0; });
+}
 
 void read_all_packed(KernelProgram& program) {
   for (const Kernel& k : program.kernels)

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/codegen/support/sketch.hpp"
@@ -28,6 +29,12 @@ std::vector<GeneratedCase> model_cases();
 
 /// The random model of that name, "fuzz_SEED_NUMBER".
 GeneratedCase fuzz_case(const std::string& name);
+
+/// Cases whose kernels a pass changes, and the pass: they are also generated without it, as CASE_without_PASS.
+inline const std::pair<std::string, std::string> cases_without_passes[] = {
+    {"wide_layers_that_drop_out", "matrix_products"}, {"wide_layers_that_drop_out", "packed_parameters"},
+    {"wide_layers_that_drop_out", "bias_gradients"},  {"stack_of_attentions_that_drop_out", "dropout_mask"},
+    {"wide_layers_that_drop_out", "microbatch"},      {"attention_by_blocks_of_queries", "attention"}};
 
 /// images [B, I, J] plus a parameter [I, J] called "shift": numbers of the batch and of a parameter in every element.
 /// Every element lies between low and high.

@@ -62,14 +62,17 @@ class Writer {
     sources_["table"] = headers;
   }
 
-  void add(const GeneratedCase& c) {
+  /// `without`: a pass that is left out.
+  void add(const GeneratedCase& c, const std::string& without = "") {
     Sketch sketch;
     c.record(sketch);
-    const std::string name = c.name + "_" + real_;
+    const std::string case_name = c.name + (without.empty() ? "" : "_without_" + without);
+    const std::string name = case_name + "_" + real_;
     sketch.graph.name = name;
     codegen::GeneratorOptions options;
     options.isas = isas_;
     options.real = real_;
+    if (!without.empty()) options.disabled_passes.insert(without);
     for (const auto& [file, text] : codegen::generate(sketch.graph, options)) write(folder_ / file, text);
     auto include = [&](const std::string& source, const std::string& file) {
       sources_[source] += "\nnamespace " + name + "_model {\n#include \"" + file + "\"\n}\n";
@@ -77,7 +80,7 @@ class Writer {
     include("api", name + ".cpp");
     for (const std::string& isa : isas_) include(isa, name + "_" + isa + ".cpp");
     sources_["table"] += "#include \"" + name + ".h\"\n";
-    row(c.name, name);
+    row(case_name, name);
   }
 
   void finish() {
@@ -116,16 +119,22 @@ int run(const fs::path& folder, const std::vector<GeneratedCase>& cases, bool fe
   if (few) std::erase(isas, "avx512");
   Writer doubles(folder, "double", {"scalar"}), floats(folder, "float", isas);
   int failures = 0;
+  const auto add = [&](const GeneratedCase& c, const std::string& without) {
+    try {
+      doubles.add(c, without);
+      floats.add(c, without);
+    } catch (const std::exception& error) {
+      std::cerr << c.name << " " << without << ": " << error.what() << std::endl;
+      ++failures;
+    }
+  };
   std::size_t number = 0;
   for (const GeneratedCase& c : cases) {
     if (number++ % 3 && few) continue;
-    try {
-      doubles.add(c);
-      floats.add(c);
-    } catch (const std::exception& error) {
-      std::cerr << c.name << ": " << error.what() << std::endl;
-      ++failures;
-    }
+    add(c, "");
+    // Each pass that can be left out, of a case in which it changes something.
+    for (const auto& [name, without] : cases_without_passes)
+      if (!few && c.name == name) add(c, without);
   }
   if (failures) return 1;
   doubles.finish();
