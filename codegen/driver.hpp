@@ -26,8 +26,9 @@ struct GeneratorOptions {
   std::optional<std::string>
       tiles_of_cpu;   ///< a table for codegen/plan/tuned.hpp, in the place of codegen/plan/tiles.txt
   cuda::Tiles tiles;  ///< of their matrix products, where others are wanted than those that the sizes suggest
-  std::set<std::string, std::less<>> disabled_passes;  ///< of cpu_passes and cuda::cuda_passes, by name
-  Dump dump_passes;  ///< called with a program's kernels behind each pass that changes them
+  std::set<std::string, std::less<>> disabled_passes;            ///< of those that --list-passes lists
+  std::map<std::string, std::string, std::less<>> pass_options;  ///< what passes are told, by name
+  Dump dump_passes;  ///< called with a graph or a program's kernels behind each pass
   Dump dump;         ///< called with every stage, in order; empty: none is printed
 };
 

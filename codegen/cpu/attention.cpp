@@ -53,12 +53,13 @@ Emitted Emitter::attention(const Put& put) {
     Emitter one(plan_, number_, target_, false, part < 2 ? part : -1);
     one.block_ = {axes[static_cast<std::size_t>(part)].queries, heads[static_cast<std::size_t>(part)]};
     const Emitted emitted = one.of_block();
-    for_each_access(part < 2 ? kernel_.fused[static_cast<std::size_t>(part)] : kernel_, [&](const Access& a, bool) {
-      if (on_stack(a) && lying.insert(a.tensor).second)
-        stack.push_back(tree::declare(
-            "alignas(64) real", fmt::format("{}[{}]", argument(a, true), high * one.step_of(a, one.block_.queries)),
-            nullptr));
-    });
+    for_each_access(
+        part < 2 ? kernel_.fused.parts[static_cast<std::size_t>(part)] : kernel_, [&](const Access& a, bool) {
+          if (on_stack(a) && lying.insert(a.tensor).second)
+            stack.push_back(tree::declare(
+                "alignas(64) real", fmt::format("{}[{}]", argument(a, true), high * one.step_of(a, one.block_.queries)),
+                nullptr));
+        });
     std::vector<Expr> arguments;
     for (std::size_t i = 0; i < heads[2].size(); ++i)
       if (has(emitted, one.axis_name(one.block_.heads[i]))) arguments.push_back(name(axis_name(heads[2][i])));

@@ -434,7 +434,7 @@ std::int64_t points_of_image(const Kernel& kernel) {
   for (const Axis& a : kernel.axes)
     if (a.dim.known()) points *= a.dim.value();
   if (attends(kernel))
-    for (const Kernel& part : kernel.fused) points += points_of_image(part);
+    for (const Kernel& part : kernel.fused.parts) points += points_of_image(part);
   return points;
 }
 

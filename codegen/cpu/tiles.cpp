@@ -150,8 +150,9 @@ Block Emitter::gradient() {
     set(batch, image);
     Block body = fetches([](const Access&) { return true; }, image);
     const Expr before = kernel_.goes_on ? name("group.first") + image : image;
-    const Expr biases =
-        kernel_.fused.empty() ? name("nullptr") : name(argument(kernel_.fused[0].steps[1].stores[0].to, true));
+    const Expr biases = kernel_.fused.kind == Fused::Kind::bias_gradient
+                            ? name(argument(kernel_.fused.part(Fused::Role::bias).steps[1].stores[0].to, true))
+                            : name("nullptr");
     body.push_back(tree::evaluate(call(
         gradient_name(),
         {name("begin"), name("end"), tree::binary(">", before, integer(0)), address(left.access, false),

@@ -21,10 +21,13 @@ using tree::name;
 
 namespace {
 
-/// The kernel, or schedule, of that number, or the part of it.
-template <class T>
-const T& part_of(const std::vector<T>& all, int number, int part) {
-  const T& whole = all[static_cast<std::size_t>(number)];
+/// The kernel of that number, or the part of it; and their schedules.
+const Kernel& part_of(const std::vector<Kernel>& all, int number, int part) {
+  const Kernel& whole = all[static_cast<std::size_t>(number)];
+  return part < 0 ? whole : whole.fused.parts[static_cast<std::size_t>(part)];
+}
+const Schedule& part_of(const std::vector<Schedule>& all, int number, int part) {
+  const Schedule& whole = all[static_cast<std::size_t>(number)];
   return part < 0 ? whole : whole.fused[static_cast<std::size_t>(part)];
 }
 

@@ -5,7 +5,7 @@
 #include <range/v3/algorithm/contains.hpp>
 #include <set>
 
-#include "codegen/cuda/attention_parts.hpp"
+#include "codegen/kernels/query.hpp"
 
 namespace tessera::codegen::cuda {
 
@@ -66,17 +66,15 @@ std::set<int> given_by(const Kernel& softmax) {
 
 std::optional<Pair> pair_of(const KernelProgram& program, std::size_t forward, std::size_t backward) {
   const Kernel &f = program.kernels[forward], &g = program.kernels[backward];
-  if (f.fused.size() != 2 || g.fused.size() < 4) return {};
-  std::vector<const Kernel*> parts;
-  for (const Kernel& part : g.fused) parts.push_back(&part);
-  parts.push_back(&g);
-  const std::optional<AttentionGradient> gradient = attention_gradient_of(program, parts);
-  const std::optional<Attention> attention = attention_of(program, f.fused[0], f.fused[1], f);
-  if (!gradient || !attention || gradient->again || f.fused[1].steps.size() != 3) return {};
+  if (f.fused.kind != Fused::Kind::attention || g.fused.kind != Fused::Kind::attention_gradient) return {};
+  const Kernel &scores = f.fused.part(Fused::Role::scores), &softmax = f.fused.part(Fused::Role::softmax);
+  const std::vector<const Kernel*> parts = parts_of_gradient(g);
+  const std::optional<AttentionGradient> gradient = attention_gradient_of(program, g);
+  const std::optional<Attention> attention = attention_of(program, scores, softmax, f);
+  if (!gradient || !attention || gradient->again || softmax.steps.size() != 3) return {};
   const auto part = [&](const AttentionGradient::Part& of) -> const Kernel& {
     return *parts[static_cast<std::size_t>(of.kernel)];
   };
-  const Kernel &scores = f.fused[0], &softmax = f.fused[1];
   const int p = expression_of(part(gradient->softmax), gradient->p[0]).access.tensor;
   const std::set<int> given = given_by(softmax);
   if (!given.contains(p) || !follows_from(softmax, attention->score, attention->sum)) return {};
@@ -115,7 +113,7 @@ int row_numbers(KernelProgram& program, int p, std::size_t key_dim, const std::s
 
 void apply(KernelProgram& program, const Pair& pair) {
   const Attention& a = pair.attention;
-  Kernel& softmax = program.kernels[pair.forward].fused[1];
+  Kernel& softmax = program.kernels[pair.forward].fused.part(Fused::Role::softmax);
   const auto stored = std::find_if(softmax.steps[2].stores.begin(), softmax.steps[2].stores.end(),
                                    [&](const Step::Store& store) { return store.to.tensor == pair.p; });
   const Access p = stored->to;
@@ -145,8 +143,10 @@ void apply(KernelProgram& program, const Pair& pair) {
   keep.stores = {{most, local(softmax, 0)}, {inverse, operation(softmax, Op::divide, first, second)}};
   softmax.steps.push_back(std::move(keep));
 
-  std::vector<Kernel>& parts = program.kernels[pair.backward].fused;
-  parts.insert(parts.begin(), {program.kernels[pair.forward].fused[0], std::move(again)});
+  Fused& backward = program.kernels[pair.backward].fused;
+  backward.roles.insert(backward.roles.begin(), {Fused::Role::scores, Fused::Role::softmax});
+  backward.parts.insert(backward.parts.begin(),
+                        {program.kernels[pair.forward].fused.part(Fused::Role::scores), std::move(again)});
 }
 
 }  // namespace

@@ -9,8 +9,8 @@
 #include <set>
 
 #include "codegen/cuda/attention_again.hpp"
-#include "codegen/cuda/attention_parts.hpp"
 #include "codegen/cuda/emitter.hpp"
+#include "codegen/kernels/query.hpp"
 
 namespace tessera::codegen::cuda {
 
@@ -105,8 +105,8 @@ namespace {
 
 /// Of kernels of which the first two compute p again.
 std::optional<AttentionGradient> with_attention_again(const KernelProgram& program,
-                                                      const std::vector<const Kernel*>& kernels,
-                                                      const AttentionAgain& again) {
+                                                      const std::vector<const Kernel*>& kernels) {
+  const AttentionAgain again = *attention_again_of(*kernels[1]);
   std::optional<AttentionGradient> found = attention_gradient_of(program, {kernels.begin() + 2, kernels.end()});
   if (!found) return {};
   Part* const parts[] = {&found->mixed, &found->softmax, &found->of_query, &found->of_key, &found->of_value};
@@ -128,7 +128,6 @@ std::optional<AttentionGradient> with_attention_again(const KernelProgram& progr
 std::optional<AttentionGradient> attention_gradient_of(const KernelProgram& program,
                                                        const std::vector<const Kernel*>& kernels) {
   if (kernels.size() < 5) return {};
-  if (const auto again = attention_again_of(*kernels[1])) return with_attention_again(program, kernels, *again);
   AttentionGradient found;
   const auto kernel = [&](const Part& part) -> const Kernel& {
     return *kernels[static_cast<std::size_t>(part.kernel)];
@@ -247,6 +246,19 @@ std::optional<AttentionGradient> attention_gradient_of(const KernelProgram& prog
   return found;
 }
 
+std::vector<const Kernel*> parts_of_gradient(const Kernel& kernel) {
+  std::vector<const Kernel*> kernels;
+  for (const Kernel& k : kernel.fused.parts) kernels.push_back(&k);
+  kernels.push_back(&kernel);
+  return kernels;
+}
+
+std::optional<AttentionGradient> attention_gradient_of(const KernelProgram& program, const Kernel& fused) {
+  const std::vector<const Kernel*> kernels = parts_of_gradient(fused);
+  return fused.fused.has(Fused::Role::softmax) ? with_attention_again(program, kernels)
+                                               : attention_gradient_of(program, kernels);
+}
+
 void fuse_attention_gradients(KernelProgram& program) {
   std::vector<Kernel>& kernels = program.kernels;
   std::set<int> gone;
@@ -289,8 +301,11 @@ void fuse_attention_gradients(KernelProgram& program) {
       made.insert(parts[static_cast<std::size_t>(found.softmax.kernel)]->steps[1].stores[0].to.tensor);
       if (!ranges::all_of(made, inside)) continue;
       for (int t : made) program.tensors[static_cast<std::size_t>(t)].storage = Storage::registers;
-      std::vector<Kernel> fused;
-      for (std::size_t part = 0; part + 1 < parts.size(); ++part) fused.push_back(*parts[part]);
+      Fused fused{Fused::Kind::attention_gradient, {}, {}};
+      for (std::size_t part = 0; part + 1 < parts.size(); ++part) {
+        fused.roles.push_back(Fused::Role::gradient);
+        fused.parts.push_back(*parts[part]);
+      }
       kernels[static_cast<std::size_t>(numbers.back())].fused = std::move(fused);
       gone.insert(numbers.begin(), numbers.end() - 1);
       order.erase(order.begin() + static_cast<std::ptrdiff_t>(i),
@@ -302,10 +317,8 @@ void fuse_attention_gradients(KernelProgram& program) {
 // ---- its text ----------------------------------------------------------------------------------------------------
 
 Emitted Emitter::attention_gradient() {
-  std::vector<const Kernel*> kernels;
-  for (const Kernel& k : kernel_.fused) kernels.push_back(&k);
-  kernels.push_back(&kernel_);
-  const AttentionGradient a = *attention_gradient_of(plan_.program, kernels);
+  const std::vector<const Kernel*> kernels = parts_of_gradient(kernel_);
+  const AttentionGradient a = *attention_gradient_of(plan_.program, kernel_);
   std::vector<Emitter> parts;
   for (const Kernel* k : kernels) parts.emplace_back(plan_, *k, table_, tiles_);
   const auto part_of = [&](const Part& part) -> Emitter& { return parts[static_cast<std::size_t>(part.kernel)]; };
@@ -345,7 +358,7 @@ Emitted Emitter::attention_gradient() {
   const auto add = [&](const Part& part, const std::function<tree::Statement(Emitter&)>& function) {
     Emitter& kernel = part_of(part);
     kernel.arguments_ = std::move(arguments);
-    const Fused group = kernel.fuse(part.axes.groups, "group");
+    const FlatIndex group = kernel.fuse(part.axes.groups, "group");
     kernel.stand(group);
     functions.push_back(function(kernel));
     kernel.leave();
@@ -421,8 +434,8 @@ Emitted Emitter::attention_gradient() {
   const auto store = [&](const std::string& which, const Part& product, const std::optional<Part>& copy, bool of_rows) {
     const Part& part = copy ? *copy : product;
     add(part, [&](Emitter& k) {
-      const Fused line = k.fuse({of_rows ? part.axes.row : part.axes.key}, "row"),
-                  column = k.fuse({part.axes.width}, "column");
+      const FlatIndex line = k.fuse({of_rows ? part.axes.row : part.axes.key}, "row"),
+                      column = k.fuse({part.axes.width}, "column");
       return k.function_of(which, {line, column}, {{"real", "sum"}}, [&](Block& body) {
         if (!copy) return k.store_sums(body);
         k.begin({part.loaded});

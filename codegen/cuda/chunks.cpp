@@ -3,7 +3,7 @@
 #include <range/v3/algorithm/count_if.hpp>
 
 #include "codegen/cuda/emitter.hpp"
-#include "codegen/cuda/merge.hpp"
+#include "codegen/cuda/sum_of_rows.hpp"
 
 namespace tessera::codegen::cuda {
 
@@ -62,7 +62,7 @@ bool Emitter::many_summands() const {
 
 Emitted Emitter::columns(bool chunk) {
   Emitted e = fresh();
-  const Fused point = fuse(point_axes(), "point"), element = fuse(batch_first(kernel_, step(0).over), "element");
+  const FlatIndex point = fuse(point_axes(), "point"), element = fuse(batch_first(kernel_, step(0).over), "element");
   const std::int64_t count = points(point.axes).fixed;
   const Extent summed = points(element.axes);
   // Few results without chunks would be few blocks: they have 32 bytes of a row each, and no thread sums many.

@@ -10,8 +10,8 @@
 #include "codegen/cuda/alike.hpp"
 #include "codegen/cuda/api.hpp"
 #include "codegen/cuda/kernel.hpp"
-#include "codegen/cuda/merge.hpp"
 #include "codegen/cuda/plan.hpp"
+#include "codegen/cuda/sum_of_rows.hpp"
 #include "codegen/embedded.hpp"
 #include "codegen/emit/entry.hpp"
 #include "codegen/error.hpp"
@@ -91,9 +91,6 @@ class File {
   bool tensor_cores() const { return model_.plans.front().program.precision == Precision::bf16; }
 
   void check_tile(const std::string& kernel) const {
-    if (kernel == without_attention_gradient || kernel == without_sums_of_rows || kernel == sums_in_norms ||
-        kernel == norm_inputs || kernel == norm_gradients)
-      return;
     const std::string named = kernel.starts_with("wgmma:") ? kernel.substr(6) : kernel;
     const bool there = ranges::any_of(model_.plans, [&](const Plan& plan) {
       return ranges::any_of(plan.program.kernels, [&](const Kernel& k) { return k.name == named; });

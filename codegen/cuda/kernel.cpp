@@ -27,7 +27,16 @@ constexpr std::int64_t most_blocks = 65535;  // along y and z
 }  // namespace
 
 std::vector<Emitted> Emitter::run() {
-  if (!kernel_.fused.empty()) return {kernel_.fused.size() == 2 ? attention() : attention_gradient()};
+  switch (kernel_.fused.kind) {
+    case Fused::Kind::attention:
+      return {attention()};
+    case Fused::Kind::attention_gradient:
+      return {attention_gradient()};
+    case Fused::Kind::bias_gradient:
+      refuse("makes the gradient of a bias");
+    case Fused::Kind::none:
+      break;
+  }
   check_rereads();
   std::vector<Emitted> result;
   const bool chunks = tasks_of(kernel_) == Tasks::chunks;
@@ -212,18 +221,18 @@ bool Emitter::joins_sweep(std::size_t first, std::size_t s) const {
   return true;
 }
 
-tree::Statement Emitter::function_of(const std::string& function, const std::vector<Fused>& indices,
+tree::Statement Emitter::function_of(const std::string& function, const std::vector<FlatIndex>& indices,
                                      const std::vector<tree::Parameter>& more,
                                      const std::function<void(Block&)>& body) {
   std::vector<tree::Parameter> parameters;
-  for (const Fused& index : indices) {
+  for (const FlatIndex& index : indices) {
     stand(index);
     parameters.push_back({"int", index.variable});
   }
   parameters.insert(parameters.end(), more.begin(), more.end());
   Block b;
   body(b);
-  for (const Fused& index : indices) {
+  for (const FlatIndex& index : indices) {
     leave();
     Block declared = declare_needed(index);
     b.insert(b.begin(), declared.begin(), declared.end());
@@ -247,12 +256,12 @@ Block Emitter::steps_of_point() {
     while (end < kernel_.steps.size() && joins_sweep(first, end)) ++end;
     for (std::size_t s = first; s < end; ++s)
       if (step(s).reduces) b.push_back(tree::declare("real", result_of(s, step(s)), start_of(step(s))));
-    std::vector<Fused> loops;
+    std::vector<FlatIndex> loops;
     for (int a : step(first).over) loops.push_back(fuse({a}, ""));
-    std::stable_sort(loops.begin(), loops.end(), [&](const Fused& x, const Fused& y) {
+    std::stable_sort(loops.begin(), loops.end(), [&](const FlatIndex& x, const FlatIndex& y) {
       return !x.axes.empty() && is_batch(x.axes[0]) && !(!y.axes.empty() && is_batch(y.axes[0]));
     });
-    for (const Fused& f : loops) stand(f);
+    for (const FlatIndex& f : loops) stand(f);
     Block inside;
     begin(values_of(first, end));
     for (std::size_t s = first; s < end; ++s) {
@@ -275,7 +284,7 @@ Block Emitter::steps_of_point() {
   return b;
 }
 
-void Emitter::blocks_for_images(Block& b, const Fused& image, Emitted& e) {
+void Emitter::blocks_for_images(Block& b, const FlatIndex& image, Emitted& e) {
   b.push_back(tree::declare("const int", image.variable, call("block_y", {})));
   stand(image);
   e.grid[1] = name("batch");
@@ -284,7 +293,7 @@ void Emitter::blocks_for_images(Block& b, const Fused& image, Emitted& e) {
 
 Emitted Emitter::points_kernel(const std::function<Block()>& body, const std::string& how, bool combines) {
   Emitted e = fresh();
-  const Fused point = fuse(point_axes(), "point"), image = fuse(batch_axes(false), "");
+  const FlatIndex point = fuse(point_axes(), "point"), image = fuse(batch_axes(false), "");
   const std::int64_t count = points(point.axes).fixed;
   e.takes_stretch = traits_of(plan_.program.kind).updates;
   e.threads = e.takes_stretch ? threads_of_points

@@ -4,7 +4,8 @@
 #include <range/v3/algorithm/any_of.hpp>
 #include <range/v3/algorithm/count_if.hpp>
 
-#include "codegen/cuda/attention_parts.hpp"
+#include "codegen/cuda/plan.hpp"
+#include "codegen/kernels/query.hpp"
 
 namespace tessera::codegen::cuda {
 
@@ -31,7 +32,7 @@ bool independent(const Kernel& later, const Kernel& k) {
 
 }  // namespace
 
-void take_in(Kernel& a, const Kernel& b) {
+void fuse_sums(Kernel& a, const Kernel& b) {
   const auto sums = static_cast<int>(ranges::count_if(a.steps, [](const Step& s) { return s.reduces; }));
   const auto before = static_cast<int>(a.expressions.size());
   for (Expression e : b.expressions) {
@@ -91,7 +92,7 @@ void merge_sums(KernelProgram& program) {
           ++j;
           continue;
         }
-        take_in(first, other);
+        fuse_sums(first, other);
         gone.insert(order[j].kernel);
         order.erase(order.begin() + static_cast<std::ptrdiff_t>(j));
       }

@@ -1,11 +1,12 @@
-// What a linear layer's backward pass hands to a norm's, stored as bf16: half of what the norm's, which waits for the
-// memory, reads of it.
+#include "codegen/cuda/norm_gradients.hpp"
+
 #include <range/v3/algorithm/any_of.hpp>
 #include <range/v3/algorithm/find_if.hpp>
 
-#include "codegen/cuda/attention_parts.hpp"
 #include "codegen/cuda/merge.hpp"
+#include "codegen/cuda/plan.hpp"
 #include "codegen/error.hpp"
+#include "codegen/kernels/query.hpp"
 
 namespace tessera::codegen::cuda {
 
@@ -61,12 +62,7 @@ class Gradients {
 
 }  // namespace
 
-void round_gradients_of_norms(KernelProgram& program, const Tiles& tiles) {
-  if (const auto asked = tiles.find(norm_gradients); asked != tiles.end()) {
-    if (asked->second != "none") throw Error("of norm_gradients there is no tile " + asked->second);
-    return;
-  }
-  if (program.precision != Precision::bf16 || !differentiates(program)) return;
+void round_gradients_of_norms(KernelProgram& program) {
   const Gradients gradients(program);
   for (const Kernel& k : program.kernels)
     if (const int tensor = gradients.handed_on_by(k); tensor >= 0)

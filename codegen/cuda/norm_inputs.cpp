@@ -1,14 +1,14 @@
-// What a norm's backward pass reads of the forward one: the norm's input and two numbers of each row, from which it
-// computes again what the forward pass would have to write.
+#include "codegen/cuda/norm_inputs.hpp"
+
 #include <algorithm>
 #include <map>
 #include <optional>
 #include <range/v3/algorithm/any_of.hpp>
 #include <range/v3/algorithm/count.hpp>
 
-#include "codegen/cuda/attention_parts.hpp"
-#include "codegen/cuda/merge.hpp"
+#include "codegen/cuda/sum_in_rows.hpp"
 #include "codegen/error.hpp"
+#include "codegen/kernels/query.hpp"
 
 namespace tessera::codegen::cuda {
 
@@ -217,11 +217,7 @@ void compute_again(Kernel& reader, const Kernel& norm, const Step::Store& result
 
 }  // namespace
 
-void keep_inputs_of_norms(KernelProgram& program, const Tiles& tiles) {
-  if (const auto asked = tiles.find(norm_inputs); asked != tiles.end()) {
-    if (asked->second != "none") throw Error("of norm_inputs there is no tile " + asked->second);
-    return;
-  }
+void keep_inputs_of_norms(KernelProgram& program) {
   for (std::size_t i = 0; i < program.kernels.size(); ++i) {
     const std::optional<Result> found = Norm(program, program.kernels[i]).result();
     if (!found) continue;
@@ -244,7 +240,7 @@ void keep_inputs_of_norms(KernelProgram& program, const Tiles& tiles) {
       for (Expression& e : norm.expressions)
         if (e.kind == Expression::Kind::local && e.a > static_cast<int>(found->step)) --e.a;
     }
-    keep_needed(norm);
+    remove_dead_expressions(norm);
     program.kernels[i] = std::move(norm);
   }
 }

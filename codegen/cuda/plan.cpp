@@ -1,6 +1,9 @@
 #include "codegen/cuda/plan.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <set>
 
@@ -8,7 +11,13 @@
 #include "codegen/cuda/attention_again.hpp"
 #include "codegen/cuda/attention_gradient.hpp"
 #include "codegen/cuda/merge.hpp"
+#include "codegen/cuda/norm_gradients.hpp"
+#include "codegen/cuda/norm_inputs.hpp"
+#include "codegen/cuda/sum_in_product.hpp"
+#include "codegen/cuda/sum_in_rows.hpp"
+#include "codegen/cuda/sum_of_rows.hpp"
 #include "codegen/error.hpp"
+#include "codegen/kernels/query.hpp"
 
 namespace tessera::codegen::cuda {
 
@@ -102,6 +111,19 @@ Layout layout_on_gpu(const Tensor& t) {
   return layout_of(t, static_cast<int>(t.shape.size()) - 1);
 }
 
+bool in_eights(const KernelProgram& p, const Kernel& k, int factor, int along) {
+  const Expression& e = expression_of(k, factor);
+  if (e.kind != Expression::Kind::load) return false;
+  const Tensor& t = p.tensors[static_cast<std::size_t>(e.access.tensor)];
+  const Layout layout = layout_on_gpu(t);
+  std::int64_t offset = 0;
+  for (std::size_t d = 0; d < e.access.index.size(); ++d) offset += e.access.index[d].offset * layout.stride[d];
+  if (t.element != Element::bf16 || offset % 8 || step_along(e.access, layout, along) != 1) return false;
+  for (int a = 0; a < static_cast<int>(k.axes.size()); ++a)
+    if (a != along && size_of(k, a) != 1 && step_along(e.access, layout, a) % 8) return false;
+  return true;
+}
+
 Factors factors_of(const Kernel& k, Precision precision) {
   if (k.anchor != Anchor::contraction) return {};
   const Step& sum = k.steps.front();
@@ -138,40 +160,44 @@ std::vector<int> batch_first(const Kernel& kernel, std::vector<int> axes) {
   return axes;
 }
 
-std::vector<Pass> cuda_passes(const Tiles& tiles) {
-  const auto wanted = tiles.find(without_attention_gradient);
-  const std::string how = wanted == tiles.end() ? "" : wanted->second;
-  if (how != "" && how != "none" && how != "again") throw Error("of attention_gradient there is no tile " + how);
-  if (const auto sums = tiles.find(without_sums_of_rows); sums != tiles.end() && sums->second != "none")
-    throw Error("of sums_of_rows there is no tile " + sums->second);
-  const auto always = [](const KernelProgram&) { return true; };
-  const auto in_bf16_if = [](bool asked) {
-    return [asked](const KernelProgram& p) { return asked && p.precision == Precision::bf16; };
+std::vector<Pass> cuda_passes(const PassOptions& options) {
+  const auto value_of = [&](std::string_view pass) {
+    const auto at = options.values.find(pass);
+    return at == options.values.end() ? std::string() : at->second;
   };
+  const bool recomputes = value_of("attention_recompute") == "on";
+  if (!recomputes && !value_of("attention_recompute").empty())
+    throw Error(fmt::format("the pass attention_recompute takes on, not {}", value_of("attention_recompute")));
+  std::int64_t ctas = 0;
+  if (const std::string text = value_of("column_reductions"); !text.empty()) {
+    std::from_chars(text.data(), text.data() + text.size(), ctas);
+    if (std::to_string(ctas) != text || ctas < 1 || ctas > 65535)
+      throw Error(fmt::format("the pass column_reductions takes a number of CTAs from 1 to 65535, not {}", text));
+  }
+  const auto always = [](const KernelProgram&) { return true; };
+  const auto in_bf16 = [](const KernelProgram& p) { return p.precision == Precision::bf16; };
   return {
-      {"bf16_storage", "what GEMMs read is stored as bf16", in_bf16_if(true), store_factors, true},
-      {"attention", "scores, softmax and mix become one kernel", in_bf16_if(true), fuse_attention},
-      {"attention_gradient", "the backward pass of attention becomes one kernel", in_bf16_if(how != "none"),
-       fuse_attention_gradients},
-      {"attention_recompute", "the backward pass of attention computes the probabilities again: where it is asked for",
-       in_bf16_if(how == "again"), compute_attention_again},
+      {"bf16_storage", "what GEMMs read is stored as bf16", in_bf16, store_factors, true},
+      {"attention", "scores, softmax and mix become one kernel", in_bf16, fuse_attention},
+      {"attention_gradient", "the backward pass of attention becomes one kernel", in_bf16, fuse_attention_gradients},
+      {"attention_recompute", "the backward pass of attention computes the probabilities again, where asked for",
+       [=](const KernelProgram& p) { return recomputes && in_bf16(p); }, compute_attention_again, false, "on"},
       {"merge_sums", "sums over the batch of one element become one kernel", always, merge_sums},
       {"residual_epilogue", "the residual connection before a norm is an epilogue of the GEMM", always,
        sum_in_products},
-      {"norm_gradients", "gradients that linear layers hand to norms are stored as bf16", always,
-       [tiles](KernelProgram& p) { round_gradients_of_norms(p, tiles); }},
+      {"norm_gradients", "gradients that linear layers hand to norms are stored as bf16",
+       [=](const KernelProgram& p) { return in_bf16(p) && differentiates(p); }, round_gradients_of_norms},
       {"column_reductions", "kernels of rows sum over their rows what they have of each element", always,
-       [tiles](KernelProgram& p) { sums_in_rows(p, tiles); }},
-      {"norm_recompute", "the backward pass of a norm computes its input's norm again", always,
-       [tiles](KernelProgram& p) { keep_inputs_of_norms(p, tiles); }},
-      {"operand_row_reductions", "the gradient of a bias comes behind that of the weight, which may sum it", always,
+       [ctas](KernelProgram& p) { sums_in_rows(p, ctas); }, false, "CTAS"},
+      {"norm_recompute", "the backward pass of a norm computes its input's norm again", always, keep_inputs_of_norms},
+      {"operand_row_reductions", "the gradient of a bias comes behind that of the weight, which may sum it", in_bf16,
        sums_behind_products}};
 }
 
-Plan plan_for_gpu(KernelProgram program, const Tiles& tiles, const PassOptions& options) {
+Plan plan_for_gpu(KernelProgram program, const PassOptions& options) {
   Plan plan;
   plan.program = std::move(program);
-  run_passes(plan.program, cuda_passes(tiles), options);
+  run_passes(plan.program, cuda_passes(options), options);
   for (const Tensor& t : plan.program.tensors) plan.layouts.push_back(layout_on_gpu(t));
   plan.stages = make_stages(plan.program);
   place_buffers(plan);

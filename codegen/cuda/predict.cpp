@@ -14,7 +14,7 @@
 #include "codegen/cuda/device/attention_shares.h"
 #include "codegen/cuda/device/predict.h"
 #include "codegen/cuda/kernel.hpp"
-#include "codegen/cuda/merge.hpp"
+#include "codegen/cuda/sum_in_rows.hpp"
 #include "codegen/embedded.hpp"
 #include "codegen/error.hpp"
 
@@ -137,7 +137,7 @@ class Prediction {
   static Work work_of(const Plan& plan, const Kernel& k, bool stores, std::int64_t batch, Places& moved) {
     Work w;
     std::set<int> made;  // by what is fused into the kernel, which has it still
-    for (const Kernel& before : k.fused) {
+    for (const Kernel& before : k.fused.parts) {
       const Work more = work_of(plan, before, stores, batch, moved);
       w.operations += more.operations;
       w.bytes += more.bytes;

@@ -1,11 +1,12 @@
-// A residual connection behind a linear layer, which the norm behind it would make: the product does.
+#include "codegen/cuda/sum_in_product.hpp"
+
 #include <algorithm>
 #include <map>
 #include <optional>
 #include <range/v3/algorithm/count.hpp>
 
-#include "codegen/cuda/attention_parts.hpp"
-#include "codegen/cuda/merge.hpp"
+#include "codegen/cuda/plan.hpp"
+#include "codegen/kernels/query.hpp"
 
 namespace tessera::codegen::cuda {
 
@@ -22,40 +23,6 @@ std::set<int> below(const Kernel& k, int e) {
   take(take, e);
   return all;
 }
-
-}  // namespace
-
-void keep_needed(Kernel& k) {
-  std::set<int> needed;
-  const auto need = [&](int e) {
-    for (int x : below(k, e)) {
-      needed.insert(x);
-      const Expression& found = expression_of(k, x);
-      if (found.kind == Expression::Kind::index_equals || found.kind == Expression::Kind::keep) needed.insert(found.a);
-    }
-  };
-  for (const Step& s : k.steps) {
-    if (s.reduces) need(s.value);
-    for (const Step::Store& store : s.stores) need(store.value);
-  }
-  std::map<int, int> number;
-  std::vector<Expression> kept;
-  for (int e : needed) {
-    number[e] = static_cast<int>(kept.size());
-    kept.push_back(expression_of(k, e));
-    Expression& x = kept.back();
-    if (x.kind == Expression::Kind::local) continue;
-    for (int* operand : {&x.a, &x.b, &x.c})
-      if (*operand >= 0) *operand = number.at(*operand);
-  }
-  k.expressions = std::move(kept);
-  for (Step& s : k.steps) {
-    if (s.reduces) s.value = number.at(s.value);
-    for (Step::Store& store : s.stores) store.value = number.at(store.value);
-  }
-}
-
-namespace {
 
 /// What a row kernel stores of a product's result and other elements at the same place.
 struct Sum {
@@ -153,7 +120,7 @@ bool move_sum(Kernel& product, Kernel& row, const Sum& sum) {
       if (e.kind == Expression::Kind::local && e.a > static_cast<int>(sum.step)) --e.a;
   }
   if (reader.steps.empty()) return false;
-  keep_needed(reader);
+  remove_dead_expressions(reader);
   if (tensors_of(reader).contains(made)) return false;
   product = std::move(maker);
   row = std::move(reader);

@@ -1,14 +1,15 @@
-// Sums over all rows of what a kernel of rows has in its hands anyway: the gradients of a norm's weight and bias, and
-// of the biases of linear layers whose gradient the norm's backward pass reads or makes.
+#include "codegen/cuda/sum_in_rows.hpp"
+
 #include <algorithm>
-#include <charconv>
 #include <range/v3/algorithm/any_of.hpp>
 #include <range/v3/algorithm/count.hpp>
 #include <range/v3/algorithm/count_if.hpp>
 
-#include "codegen/cuda/attention_parts.hpp"
 #include "codegen/cuda/merge.hpp"
+#include "codegen/cuda/plan.hpp"
+#include "codegen/cuda/tile.hpp"
 #include "codegen/error.hpp"
+#include "codegen/kernels/query.hpp"
 
 namespace tessera::codegen::cuda {
 
@@ -55,7 +56,7 @@ RowSums division_of(int count, std::int64_t row, std::int64_t tensors) {
 }
 
 /// Of the same slot, too, as far as is known.
-bool meet(const KernelProgram& program, const Access& a, const Access& b) {
+bool overlap(const KernelProgram& program, const Access& a, const Access& b) {
   const Tensor& t = program.tensors[static_cast<std::size_t>(a.tensor)];
   return a.tensor == b.tensor && !(t.carry && t.slots > 1 && a.shift != b.shift);
 }
@@ -64,7 +65,7 @@ bool independent(const KernelProgram& program, const Kernel& later, const Kernel
   bool all = true;
   for_each_access(later, [&](const Access& mine, bool writes) {
     for_each_access(k, [&](const Access& theirs, bool also_writes) {
-      all = all && !((writes || also_writes) && meet(program, mine, theirs));
+      all = all && !((writes || also_writes) && overlap(program, mine, theirs));
     });
   });
   return all;
@@ -90,7 +91,7 @@ class Rows {
     if (inner.size() != 1 || size_of(kernel_, inner[0]) < 2 || size_of(kernel_, inner[0]) > longest) return false;
     if (!ranges::any_of(axes_of(kernel_, false), [&](int a) { return size_of(kernel_, a) < 0; })) return false;
     // What it sums it may compute again: nothing of that may have been overwritten.
-    if (cuda::meet(stored_by(kernel_), loaded_by(kernel_))) return false;
+    if (meet(stored_by(kernel_), loaded_by(kernel_))) return false;
     return kernel_.steps.back().over == inner;
   }
 
@@ -223,7 +224,7 @@ void add_up(const KernelProgram& program, Kernel& sum, int partial, std::int64_t
   sum.axes = {sum.axes[static_cast<std::size_t>(point)],
               {"block", program.tensors[static_cast<std::size_t>(partial)].shape[0], true}};
   sum.across_batch = false;
-  keep_needed(sum);
+  remove_dead_expressions(sum);
 }
 
 /// How many blocks; 0: these sums stay apart. `wanted`: by somebody.
@@ -260,15 +261,7 @@ bool is_partial(const KernelProgram& program, int tensor) {
   });
 }
 
-void sums_in_rows(KernelProgram& program, const Tiles& tiles) {
-  std::int64_t wanted = 0;
-  if (const auto asked = tiles.find(sums_in_norms); asked != tiles.end()) {
-    const std::string& how = asked->second;
-    if (how == "none") return;
-    std::from_chars(how.data(), how.data() + how.size(), wanted);
-    if (std::to_string(wanted) != how || wanted < 1 || wanted > 65535)
-      throw Error("of sums_in_norms there is no tile " + how);
-  }
+void sums_in_rows(KernelProgram& program, std::int64_t wanted) {
   std::set<int> gone;
   for (std::vector<Item>& order : program.order)
     for (std::size_t i = 0; i < order.size(); ++i) {
@@ -316,7 +309,7 @@ void sums_in_rows(KernelProgram& program, const Tiles& tiles) {
         first += static_cast<std::int64_t>(f.values.size());
         std::erase_if(order, [&](const Item& item) { return item.kernel == f.kernel; });
         if (&f == &found.front()) continue;
-        take_in(first_of_all, sum);
+        fuse_sums(first_of_all, sum);
         gone.insert(f.kernel);
       }
       first_of_all.name = row.name + "_sums";

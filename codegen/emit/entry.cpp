@@ -18,8 +18,6 @@ bool trains(const std::vector<Plan>& plans) {
   return ranges::any_of(plans, [](const Plan& plan) { return differentiates(plan.program); });
 }
 
-bool softens(const graph::Recipe& recipe) { return recipe.smoothing > 0 || recipe.mixup > 0 || recipe.cutmix > 0; }
-
 bool takes_random(const KernelProgram& program) {
   return ranges::any_of(program.graph.nodes, [](const graph::Node& n) { return n.op == graph::Op::keep; });
 }

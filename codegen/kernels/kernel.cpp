@@ -1,6 +1,14 @@
 #include "codegen/kernels/kernel.hpp"
 
+#include <algorithm>
+
 namespace tessera::codegen {
+
+Kernel& Fused::part(Role role) {
+  return parts.at(static_cast<std::size_t>(std::find(roles.begin(), roles.end(), role) - roles.begin()));
+}
+const Kernel& Fused::part(Role role) const { return const_cast<Fused*>(this)->part(role); }
+bool Fused::has(Role role) const { return std::find(roles.begin(), roles.end(), role) != roles.end(); }
 
 std::vector<int> axes_along(const Access& access) {
   std::vector<int> axes;

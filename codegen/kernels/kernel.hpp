@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "codegen/extent.hpp"
-#include "codegen/kernels/program_kind.hpp"
 #include "codegen/precision.hpp"
+#include "codegen/program_kind.hpp"
 #include "dsl/graph/graph.hpp"
 
 namespace tessera::codegen {
@@ -102,6 +102,32 @@ struct Product {
   Element factors = Element::real;  ///< what both are rounded to
 };
 
+struct Kernel;
+
+/// Kernels that run within another one, before it: what all of them compute together, and what each is in that.
+struct Fused {
+  enum class Kind : std::uint8_t {
+    none,
+    attention,           ///< parts scores and softmax; the kernel weighs values by what the softmax gives
+    attention_gradient,  ///< parts of attention's backward pass, the kernel being the last of them
+    bias_gradient        ///< the kernel, a weight's gradient, makes the gradient of the bias beside it as well
+  } kind = Kind::none;
+  enum class Role : std::uint8_t {
+    scores,
+    softmax,   ///< of attention; of its backward pass: which makes the probabilities again
+    gradient,  ///< a kernel of attention's backward pass
+    bias
+  };
+  std::vector<Role> roles;    ///< by part
+  std::vector<Kernel> parts;  ///< in the order in which they run
+
+  bool empty() const { return kind == Kind::none; }
+  /// Of all parts the one with that role; throws std::out_of_range where there is none.
+  const Kernel& part(Role role) const;
+  Kernel& part(Role role);
+  bool has(Role role) const;
+};
+
 struct Kernel {
   std::string name;  ///< by model path: "blocks_mlp_0_forward"
   Anchor anchor = Anchor::elementwise;
@@ -113,7 +139,8 @@ struct Kernel {
   bool across_batch = false;  ///< an inner axis is the batch
   bool goes_on = false;       ///< sums over the batch are added to what is stored, group after group of images
   Product product;            ///< found when the kernels are planned
-  std::vector<Kernel> fused;  ///< that run within this one, before it: a plan's choice
+  Fused fused;                ///< a pass's choice
+  bool by_gemm = false;       ///< the GEMM before it may make its partial sums, while it loads what both read
 };
 
 /// Whether expression `e` is `part` or is made of it.
@@ -136,7 +163,7 @@ void keep_for_store(Kernel& kernel, Step& sum, int part, Step::Store& store);
 /// Calls f(access, writes) for all that a kernel and those within it touch.
 template <class F>
 void for_each_access(const Kernel& k, F f) {
-  for (const Kernel& before : k.fused) for_each_access(before, f);
+  for (const Kernel& before : k.fused.parts) for_each_access(before, f);
   for (const Expression& e : k.expressions)
     if (e.kind == Expression::Kind::load) f(e.access, false);
   for (const Step& s : k.steps)

@@ -69,6 +69,20 @@ std::string_view anchor_name(Anchor a) {
   return "?";
 }
 
+std::string_view kind_name(Fused::Kind kind) {
+  switch (kind) {
+    case Fused::Kind::none:
+      return "";
+    case Fused::Kind::attention:
+      return "attention";
+    case Fused::Kind::attention_gradient:
+      return "attention_gradient";
+    case Fused::Kind::bias_gradient:
+      return "bias_gradient";
+  }
+  return "?";
+}
+
 void print_kernel(std::string& out, const KernelProgram& p, const Kernel& k, const std::string& indent) {
   auto named = [&](bool inner) {
     return k.axes | ranges::views::filter([=](const Axis& a) { return a.inner == inner; }) |
@@ -77,7 +91,10 @@ void print_kernel(std::string& out, const KernelProgram& p, const Kernel& k, con
   };
   out += fmt::format("{}{} {} [{}]", indent, anchor_name(k.anchor), k.name, fmt::join(named(false), ", "));
   if (auto inner = named(true); !inner.empty()) out += fmt::format(" over [{}]", fmt::join(inner, ", "));
+  if (k.by_gemm) out += ", or by the GEMM before it";
   out += fmt::format("   # nodes %{}\n", fmt::join(k.nodes, " %"));
+  if (!k.fused.empty()) out += fmt::format("{}  {} with\n", indent, kind_name(k.fused.kind));
+  for (const Kernel& part : k.fused.parts) print_kernel(out, p, part, indent + "    ");
   for (std::size_t s = 0; s < k.steps.size(); ++s) {
     const Step& step = k.steps[s];
     if (step.reduces) {

@@ -210,10 +210,10 @@ std::optional<BeforeMix> attention_before(const KernelProgram& program, const st
   return {};
 }
 
-bool attends(const Kernel& kernel) { return kernel.fused.size() == 2 && !kernel.across_batch; }
+bool attends(const Kernel& kernel) { return kernel.fused.kind == Fused::Kind::attention; }
 
 std::array<AttentionAxes, 3> attention_axes(const Kernel& kernel) {
-  return *axes_of(kernel.fused[0], kernel.fused[1], kernel);
+  return *axes_of(kernel.fused.part(Fused::Role::scores), kernel.fused.part(Fused::Role::softmax), kernel);
 }
 
 void attend_in_blocks(KernelProgram& program) {
@@ -246,7 +246,8 @@ void attend_in_blocks(KernelProgram& program) {
         divide_afterwards(program, kernel(softmax), kernel(mix));
         share_place(kernel(softmax), kernel(mix), of_scores, weights);
       }
-      kernel(mix).fused = {kernel(scores), kernel(softmax)};
+      kernel(mix).fused = {
+          Fused::Kind::attention, {Fused::Role::scores, Fused::Role::softmax}, {kernel(scores), kernel(softmax)}};
       gone.insert({scores, softmax});
       order.erase(order.begin() + static_cast<std::ptrdiff_t>(before->softmax));
       order.erase(order.begin() + static_cast<std::ptrdiff_t>(before->scores));
@@ -257,7 +258,7 @@ void attend_in_blocks(KernelProgram& program) {
 
 Schedule attention_schedule(const KernelProgram& program, const std::vector<Layout>& layouts, const Kernel& kernel,
                             const Target& target) {
-  const Kernel &scores = kernel.fused[0], &softmax = kernel.fused[1];
+  const Kernel &scores = kernel.fused.part(Fused::Role::scores), &softmax = kernel.fused.part(Fused::Role::softmax);
   Schedule s = product_schedule(program, layouts, kernel, target);
   s.depth = 0;  // there are too few rows at once
   s.fused = {product_schedule(program, layouts, scores, target), choose_schedule(program, layouts, softmax, target)};

@@ -1,13 +1,12 @@
 // Values times dropout's factors, which take longer to draw than to store.
 #include <range/v3/algorithm/any_of.hpp>
 
+#include "codegen/kernels/query.hpp"
 #include "codegen/plan/plan.hpp"
 
 namespace tessera::codegen {
 
 namespace {
-
-const Expression& expression_of(const Kernel& k, int e) { return k.expressions[static_cast<std::size_t>(e)]; }
 
 /// A product with a factor of dropout, in what expression `e` is made of; -1: there is none.
 int dropped(const Kernel& k, int e) {

@@ -69,7 +69,7 @@ std::string print(const Kernel& kernel, const Schedule& s) {
   if (tasks_of(kernel) == Tasks::chunks) out += fmt::format(" threads {} chunks of the batch", batch_chunks);
   if (kernel.goes_on) out += " group after group";
   if (!attends(kernel))
-    for (const Kernel& with : kernel.fused) out += " with " + with.name;
+    for (const Kernel& with : kernel.fused.parts) out += " with " + with.name;
   if (kernel.product.columns >= 0) out += " product of " + sizes_of_product(kernel);
   if (kernel.product.factors != Element::real) out += fmt::format(" in {}", name_of(kernel.product.factors));
   if (s.vector >= 0) out += fmt::format(" lanes {}", axis(s.vector));
@@ -77,7 +77,7 @@ std::string print(const Kernel& kernel, const Schedule& s) {
     if (s.tile[a] > 1) out += fmt::format(" tile {} {}", kernel.axes[a].name, s.tile[a]);
   if (s.depth) out += fmt::format(" depth by {}", s.depth);
   if (s.queries) {
-    for (const Kernel& with : kernel.fused) out += " with " + with.name;
+    for (const Kernel& with : kernel.fused.parts) out += " with " + with.name;
     out += fmt::format(" by {} queries of a head", s.queries);
   }
   return out + "\n";
@@ -109,7 +109,7 @@ std::string print(const Plan& plan) {
     for (std::size_t k = 0; k < schedules.size(); ++k) {
       const Kernel& kernel = p.kernels[k];
       for (std::size_t part = 0; part < schedules[k].fused.size(); ++part)
-        out += print(kernel.fused[part], schedules[k].fused[part]);
+        out += print(kernel.fused.parts[part], schedules[k].fused[part]);
       out += print(kernel, schedules[k]);
     }
   }

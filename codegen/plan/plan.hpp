@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "codegen/kernels/kernel.hpp"
-#include "codegen/kernels/pass.hpp"
+#include "codegen/passes/pass.hpp"
 #include "codegen/plan/target.hpp"
 
 namespace tessera::codegen {
@@ -85,6 +85,9 @@ struct Plan {
   Extent lower_bound;                                      ///< the most that is live at once
   std::map<std::string, std::vector<Schedule>> schedules;  ///< by target name, then kernel
 };
+
+/// Over the kernels of a program.
+using Pass = PassOver<KernelProgram>;
 
 Plan make_plan(KernelProgram program, const std::vector<Target>& targets, const PassOptions& options = {});
 /// What make_plan changes in the kernels first.

@@ -1,5 +1,5 @@
-// The lists of passes over kernels: each that can be left out does something and can be left out, and behind each the
-// kernels are verified. That the numbers stay right without it, tests/kernels shows.
+// The lists of passes over graphs and kernels: each that can be left out does something and can be left out, and behind
+// each its result is verified. That the numbers stay right without it, tests/kernels shows.
 #include <gtest/gtest.h>
 
 #include "codegen/cuda/plan.hpp"
@@ -8,7 +8,7 @@
 #include "codegen/passes/columns.hpp"
 #include "codegen/passes/decompose.hpp"
 #include "codegen/passes/differentiate.hpp"
-#include "codegen/passes/recompute.hpp"
+#include "codegen/passes/pipeline.hpp"
 #include "codegen/passes/simplify.hpp"
 #include "codegen/passes/subgraph.hpp"
 #include "dsl/trace.hpp"
@@ -45,8 +45,8 @@ std::string on_cpu(const KernelProgram& program, const PassOptions& options) {
   const KernelProgram planned = codegen::make_plan(program, codegen::targets_of(program.precision), options).program;
   return print(planned) + (planned.groups ? "in groups\n" : "");
 }
-std::string on_gpu(const KernelProgram& program, const PassOptions& options, const codegen::cuda::Tiles& tiles) {
-  return print(codegen::cuda::plan_for_gpu(program, tiles, options).program);
+std::string on_gpu(const KernelProgram& program, const PassOptions& options) {
+  return print(codegen::cuda::plan_for_gpu(program, options).program);
 }
 
 TEST(Passes, ForTheCpuCanEachBeLeftOutWhichChangesTheKernels) {
@@ -64,14 +64,51 @@ TEST(Passes, ForTheCpuCanEachBeLeftOutWhichChangesTheKernels) {
 
 TEST(Passes, ForCudaCanEachBeLeftOutWhichChangesTheKernels) {
   const std::vector<KernelProgram> all = programs(Precision::bf16);
-  for (const Pass& pass : codegen::cuda::cuda_passes({})) {
+  for (const Pass& pass : codegen::cuda::cuda_passes()) {
     if (pass.required) continue;
-    codegen::cuda::Tiles tiles;
-    if (pass.name == "attention_recompute") tiles[codegen::cuda::without_attention_gradient] = "again";
+    PassOptions with;
+    if (pass.takes == "on") with.values[std::string(pass.name)] = "on";
+    PassOptions without = with;
+    without.disabled.insert(std::string(pass.name));
     bool changes = false;
-    for (const KernelProgram& program : all)
-      changes |= on_gpu(program, {.disabled = {std::string(pass.name)}}, tiles) != on_gpu(program, {}, tiles);
+    for (const KernelProgram& program : all) changes |= on_gpu(program, without) != on_gpu(program, with);
     EXPECT_TRUE(changes) << pass.name;
+  }
+}
+
+TEST(Passes, OverGraphsCanEachBeLeftOutWhichChangesTheGraph) {
+  using codegen::GraphPass;
+  using codegen::ProgramKind;
+  // 257 tokens of two heads: what backward keeps of the scores is more than the probabilities' row max and sum.
+  const auto graph = [](const std::string& without) {
+    const PassOptions options{.disabled = {without}};
+    graph::Graph g = trace<Vit>("vit");
+    for (const std::vector<GraphPass>& list : {codegen::declaration_passes(), codegen::narrowing_passes(),
+                                               codegen::program_passes(ProgramKind::loss_and_gradients),
+                                               codegen::primitive_passes(), codegen::cpu_graph_passes()})
+      codegen::run_passes(g, list, options);
+    return codegen::print(g);
+  };
+  const std::string whole = graph("");
+  int left_out = 0;
+  for (const std::vector<GraphPass>& list : {codegen::narrowing_passes(), codegen::cpu_graph_passes()})
+    for (const GraphPass& pass : list) {
+      if (pass.required) continue;
+      EXPECT_NE(graph(std::string(pass.name)), whole) << pass.name;
+      ++left_out;
+    }
+  EXPECT_EQ(left_out, 3);
+}
+
+TEST(Passes, ThatLeaveAGraphBehindWhichIsNoneAreNamed) {
+  graph::Graph g = trace<Vit>("vit");
+  const codegen::GraphPass broken{"broken", "", [](const graph::Graph&) { return true; },
+                                  [](graph::Graph& changed) { changed.outputs.front().node = 100000; }};
+  try {
+    codegen::run_passes(g, {broken}, {});
+    FAIL();
+  } catch (const codegen::Error& error) {
+    EXPECT_EQ(std::string(error.what()).rfind("behind the pass broken, ", 0), 0u) << error.what();
   }
 }
 
@@ -83,7 +120,7 @@ TEST(Passes, ThatLeaveKernelsBehindWhichAreNoneAreNamed) {
                                                                        p.kernels.front().steps.clear();
                                                                      }};
   std::vector<std::string> seen;
-  const PassOptions options{.after = [&](const Pass& pass, const KernelProgram&) { seen.emplace_back(pass.name); }};
+  const PassOptions options{.after = [&](std::string_view pass, const std::string&) { seen.emplace_back(pass); }};
   try {
     run_passes(program, {good, broken}, options);
     FAIL();
@@ -98,17 +135,23 @@ TEST(Passes, AreDumpedEachWithTheKernelsBehindIt) {
   options.isas = {"scalar"};
   options.cuda = true;
   std::vector<std::string> stages;
+  std::string firsts;  // of which kind each text is
   options.dump_passes = [&](const std::string& stage, const std::string& text) {
-    EXPECT_TRUE(text.starts_with("kernels of ")) << stage;
-    if (stage.starts_with("forward_")) stages.push_back(stage);
+    if (!stage.starts_with("forward_") && !stage.starts_with("declaration_")) return;
+    stages.push_back(stage);
+    firsts += text.starts_with("kernels of forward") ? 'k' : text.starts_with("graph \"m\"") ? 'g' : '?';
   };
   codegen::generate(trace<models::Vit<{.image = 16, .patch = 8, .width = 16, .heads = 2, .depth = 1}>>("m"), options);
   EXPECT_EQ(stages, (std::vector<std::string>{
+                        "declaration_behind_canonical_order", "declaration_behind_dead_slices",
+                        "forward_behind_evaluation_dropout", "forward_behind_outputs", "forward_behind_decompose",
+                        "forward_behind_simplify", "forward_behind_recompute", "forward_behind_columns_innermost",
                         "forward_behind_matrix_products", "forward_behind_packed_parameters",
                         "forward_behind_bias_gradients", "forward_behind_dropout_mask", "forward_behind_attention",
                         "forward_cuda_behind_merge_sums", "forward_cuda_behind_residual_epilogue",
                         "forward_cuda_behind_norm_gradients", "forward_cuda_behind_column_reductions",
                         "forward_cuda_behind_norm_recompute", "forward_cuda_behind_operand_row_reductions"}));
+  EXPECT_EQ(firsts, std::string(8, 'g') + std::string(11, 'k'));
 }
 
 TEST(Passes, AreListedAndOneThatIsNoneOrIsNeededIsRefusedInOneSentence) {
@@ -122,17 +165,28 @@ TEST(Passes, AreListedAndOneThatIsNoneOrIsNeededIsRefusedInOneSentence) {
     return testing::internal::GetCapturedStdout() + testing::internal::GetCapturedStderr();
   };
   const std::string list = run({"--list-passes"}, 0);
-  for (const std::vector<Pass>& passes : {codegen::cpu_passes(), codegen::cuda::cuda_passes({})})
-    for (const Pass& pass : passes)
+  for (const codegen::PassList& passes :
+       {codegen::PassList("", codegen::cpu_passes()), codegen::PassList("", codegen::cuda::cuda_passes()),
+        codegen::PassList("", codegen::declaration_passes()), codegen::PassList("", codegen::narrowing_passes()),
+        codegen::PassList("", codegen::program_passes(codegen::ProgramKind::forward)),
+        codegen::PassList("", codegen::primitive_passes()), codegen::PassList("", codegen::cpu_graph_passes())})
+    for (const codegen::PassList::Row& pass : passes.rows)
       EXPECT_NE(list.find("  " + std::string(pass.name) + " "), std::string::npos) << list;
   const std::string out = testing::TempDir() + "passes";
-  EXPECT_EQ(
-      run({"--out", out, "--disable-pass", "fusing"}, 1),
-      "vit: there is no pass fusing: choose from matrix_products, packed_parameters, bias_gradients, dropout_mask, "
-      "microbatch, attention, attention_gradient, attention_recompute, merge_sums, residual_epilogue, "
-      "norm_gradients, column_reductions, norm_recompute, operand_row_reductions\n");
+  EXPECT_EQ(run({"--out", out, "--disable-pass", "fusing"}, 1),
+            "vit: there is no pass fusing: choose from dead_slices, recompute, columns_innermost, matrix_products, "
+            "packed_parameters, bias_gradients, dropout_mask, "
+            "microbatch, attention, attention_gradient, attention_recompute, merge_sums, residual_epilogue, "
+            "norm_gradients, column_reductions, norm_recompute, operand_row_reductions\n");
   EXPECT_EQ(run({"--out", out, "--disable-pass", "bf16_storage"}, 1),
             "vit: the pass bf16_storage cannot be left out: what comes behind it relies on it\n");
+  EXPECT_EQ(run({"--out", out, "--pass-option", "simplify=on"}, 1),
+            "vit: the pass simplify takes no option, such as on\n");
+  EXPECT_EQ(run({"--out", out, "--pass-option", "simplify"}, 1), "vit: --pass-option is NAME=VALUE, not simplify\n");
+  EXPECT_EQ(run({"--out", out, "--pass-option", "attention_recompute=none"}, 1),
+            "vit: the pass attention_recompute takes on, not none\n");
+  EXPECT_EQ(run({"--out", out, "--pass-option", "column_reductions=0"}, 1),
+            "vit: the pass column_reductions takes a number of CTAs from 1 to 65535, not 0\n");
 }
 
 }  // namespace

@@ -73,7 +73,13 @@ class Writer {
     options.isas = isas_;
     options.real = real_;
     if (!without.empty()) options.disabled_passes.insert(without);
-    for (const auto& [file, text] : codegen::generate(sketch.graph, options)) write(folder_ / file, text);
+    const std::map<std::string, std::string> files = codegen::generate(sketch.graph, options);
+    for (const auto& [file, text] : files) write(folder_ / file, text);
+    if (!without.empty()) {
+      options.disabled_passes.clear();
+      if (codegen::generate(sketch.graph, options) == files)
+        throw std::runtime_error("the pass changes nothing, so that the case shows nothing of it");
+    }
     auto include = [&](const std::string& source, const std::string& file) {
       sources_[source] += "\nnamespace " + name + "_model {\n#include \"" + file + "\"\n}\n";
     };
