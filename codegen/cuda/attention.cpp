@@ -88,7 +88,7 @@ std::optional<Attention> attention_of(const KernelProgram& program, const Kernel
   for (const bool left : {true, false}) {
     const Expression& e = expression_of(mix, left ? mixed.left : mixed.right);
     for (const Step::Store& store : quotient.stores) {
-      const Tensor& t = program.tensors[static_cast<std::size_t>(store.to.tensor)];
+      const Tensor& t = program.tensors[store.to.tensor];
       if (e.kind != Expression::Kind::load || e.access.tensor != store.to.tensor || t.element != Element::bf16)
         continue;
       given = axes_along(store.to);
@@ -165,19 +165,19 @@ void fuse_attention(KernelProgram& program) {
           });
       if (!before) continue;
       const int a = order[before->scores].kernel, b = order[before->softmax].kernel, c = order[i].kernel;
-      auto kernel = [&](int k) -> Kernel& { return kernels[static_cast<std::size_t>(k)]; };
-      auto inside = [&](int tensor) {
-        const Tensor& t = program.tensors[static_cast<std::size_t>(tensor)];
+      auto kernel = [&](int k) -> Kernel& { return kernels[k]; };
+      auto inside = [&](TensorId tensor) {
+        const Tensor& t = program.tensors[tensor];
         for (int k = 0; k < static_cast<int>(kernels.size()); ++k)
           if (k != a && k != b && k != c && !gone.contains(k) && tensors_of(kernel(k)).contains(tensor)) return false;
         return t.storage == Storage::scratch;
       };
-      const int scores = kernel(a).steps[1].stores[0].to.tensor;
+      const TensorId scores = kernel(a).steps[1].stores[0].to.tensor;
       if (!inside(scores)) continue;
-      std::set<int> made = stored_by(kernel(b));
+      std::set<TensorId> made = stored_by(kernel(b));
       made.insert(scores);
-      for (int t : made)
-        if (inside(t)) program.tensors[static_cast<std::size_t>(t)].storage = Storage::registers;
+      for (const TensorId t : made)
+        if (inside(t)) program.tensors[t].storage = Storage::registers;
       kernel(c).fused = {Fused::Kind::attention, {Fused::Role::scores, Fused::Role::softmax}, {kernel(a), kernel(b)}};
       gone.insert({a, b});
       order.erase(order.begin() + static_cast<std::ptrdiff_t>(before->softmax));
@@ -258,9 +258,8 @@ Emitted Emitter::attention() {
           }));
     }
     std::vector<Step::Store> saved = softmax_kernel.steps[2].stores;
-    std::erase_if(saved, [&](const Step::Store& s) {
-      return plan_.program.tensors[static_cast<std::size_t>(s.to.tensor)].storage == Storage::registers;
-    });
+    std::erase_if(
+        saved, [&](const Step::Store& s) { return plan_.program.tensors[s.to.tensor].storage == Storage::registers; });
     if (saved.empty()) return;
     save = name("save");
     functions.push_back(k.function_of("save", at, {{"real", "p"}}, [&](Block& body) {

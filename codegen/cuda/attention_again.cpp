@@ -54,12 +54,12 @@ bool follows_from(const Kernel& k, int e, int sum) {
 struct Pair {
   std::size_t forward, backward;
   Attention attention;
-  int p = -1;  ///< what backward reads of the softmax; the tensor
+  TensorId p;  ///< what backward reads of the softmax; the tensor
 };
 
 /// The tensors that a softmax' last step gives: it may be stored twice, as it is and as bf16.
-std::set<int> given_by(const Kernel& softmax) {
-  std::set<int> tensors;
+std::set<TensorId> given_by(const Kernel& softmax) {
+  std::set<TensorId> tensors;
   for (const Step::Store& store : softmax.steps[2].stores) tensors.insert(store.to.tensor);
   return tensors;
 }
@@ -72,18 +72,16 @@ std::optional<Pair> pair_of(const KernelProgram& program, std::size_t forward, s
   const std::optional<AttentionGradient> gradient = attention_gradient_of(program, g);
   const std::optional<Attention> attention = attention_of(program, scores, softmax, f);
   if (!gradient || !attention || gradient->again || softmax.steps.size() != 3) return {};
-  const auto part = [&](const AttentionGradient::Part& of) -> const Kernel& {
-    return *parts[static_cast<std::size_t>(of.kernel)];
-  };
-  const int p = expression_of(part(gradient->softmax), gradient->p[0]).access.tensor;
-  const std::set<int> given = given_by(softmax);
+  const auto part = [&](const AttentionGradient::Part& of) -> const Kernel& { return *parts[of.kernel]; };
+  const TensorId p = expression_of(part(gradient->softmax), gradient->p[0]).access.tensor;
+  const std::set<TensorId> given = given_by(softmax);
   if (!given.contains(p) || !follows_from(softmax, attention->score, attention->sum)) return {};
   // Nobody else reads what the softmax gives, so that it is nowhere.
-  for (int t : given) {
-    if (program.tensors[static_cast<std::size_t>(t)].carry) return {};
+  for (const TensorId t : given) {
+    if (program.tensors[t].carry) return {};
     for (std::size_t k = 0; k < program.kernels.size(); ++k)
       if (k != forward && k != backward && tensors_of(program.kernels[k]).contains(t)) return {};
-    const Storage storage = program.tensors[static_cast<std::size_t>(t)].storage;
+    const Storage storage = program.tensors[t].storage;
     if (storage != Storage::scratch && storage != Storage::registers) return {};
   }
   // The same queries and keys.
@@ -100,15 +98,14 @@ std::optional<Pair> pair_of(const KernelProgram& program, std::size_t forward, s
 }
 
 /// A tensor with a number of each row of p's.
-int row_numbers(KernelProgram& program, int p, std::size_t key_dim, const std::string& what) {
-  Tensor kept = program.tensors[static_cast<std::size_t>(p)];
-  kept.name = program.tensors[static_cast<std::size_t>(p)].name + "." + what;
+TensorId row_numbers(KernelProgram& program, TensorId p, std::size_t key_dim, const std::string& what) {
+  Tensor kept = program.tensors[p];
+  kept.name = program.tensors[p].name + "." + what;
   kept.shape.erase(kept.shape.begin() + static_cast<std::ptrdiff_t>(key_dim));
   kept.element = Element::real;
   kept.node = graph::none;
   kept.storage = Storage::scratch;
-  program.tensors.push_back(std::move(kept));
-  return static_cast<int>(program.tensors.size()) - 1;
+  return program.tensors.add(std::move(kept));
 }
 
 void apply(KernelProgram& program, const Pair& pair) {
@@ -119,14 +116,14 @@ void apply(KernelProgram& program, const Pair& pair) {
   const Access p = stored->to;
   const std::vector<int> along = axes_along(p);
   const auto key_dim = static_cast<std::size_t>(std::find(along.begin(), along.end(), a.softmax.key) - along.begin());
-  const std::set<int> given = given_by(softmax);
+  const std::set<TensorId> given = given_by(softmax);
 
   Access most = p;
   most.index.erase(most.index.begin() + static_cast<std::ptrdiff_t>(key_dim));
   Access inverse = most;
   most.tensor = row_numbers(program, pair.p, key_dim, "most");
   inverse.tensor = row_numbers(program, pair.p, key_dim, "inverse");
-  for (int t : given) program.tensors[static_cast<std::size_t>(t)].storage = Storage::registers;
+  for (const TensorId t : given) program.tensors[t].storage = Storage::registers;
 
   Kernel again = softmax;
   const int score = a.score, least = load(again, most), all = load(again, inverse);

@@ -27,7 +27,7 @@ using Part = AttentionGradient::Part;
 using Axes = Attention::Axes;
 
 /// The accesses of all loads of a tensor; nothing where two of them differ.
-std::optional<Access> only_access(const Kernel& k, int tensor, std::vector<int>& loads) {
+std::optional<Access> only_access(const Kernel& k, TensorId tensor, std::vector<int>& loads) {
   for (int e = 0; e < static_cast<int>(k.expressions.size()); ++e) {
     const Expression& x = expression_of(k, e);
     if (x.kind == Expression::Kind::load && x.access.tensor == tensor) loads.push_back(e);
@@ -44,8 +44,8 @@ bool same_size(const Kernel& a, const Kernel& b, int in_a, int in_b) {
 /// A product of `given`, as it lies behind `written` in the kernel of the softmax, and of something else: which has the
 /// width, and is neighbours along it. The depth is the softmax' rows, or its keys.
 std::optional<Part> product_of(const KernelProgram& program, const std::vector<const Kernel*>& kernels, int number,
-                               int given, const std::vector<int>& written, const Axes& in_softmax, bool over_rows) {
-  const Kernel& k = *kernels[static_cast<std::size_t>(number)];
+                               TensorId given, const std::vector<int>& written, const Axes& in_softmax, bool over_rows) {
+  const Kernel& k = *kernels[number];
   const Factors f = factors_of(k, program.precision);
   if (f.left < 0 || f.rows.size() != 1 || f.columns.size() != 1 || f.depth.size() != 1) return {};
   for (const bool left : {true, false}) {
@@ -71,8 +71,7 @@ std::optional<Part> product_of(const KernelProgram& program, const std::vector<c
 /// A kernel that stores what a part gives somewhere else, and does nothing more.
 std::optional<Part> copy_of(const KernelProgram& program, const std::vector<const Kernel*>& kernels, int number,
                             const Part& part) {
-  const Kernel &k = *kernels[static_cast<std::size_t>(number)],
-               &product = *kernels[static_cast<std::size_t>(part.kernel)];
+  const Kernel &k = *kernels[number], &product = *kernels[part.kernel];
   if (product.steps.size() != 2 || product.steps[1].stores.size() != 1) return {};
   const Step::Store& given = product.steps[1].stores[0];
   if (k.anchor != Anchor::elementwise || k.steps.size() != 1 || k.steps[0].stores.size() != 1 ||
@@ -80,7 +79,7 @@ std::optional<Part> copy_of(const KernelProgram& program, const std::vector<cons
     return {};
   const Step::Store& store = k.steps[0].stores[0];
   const Expression& loaded = expression_of(k, store.value);
-  const auto element = [&](int tensor) { return program.tensors[static_cast<std::size_t>(tensor)].element; };
+  const auto element = [&](TensorId tensor) { return program.tensors[tensor].element; };
   if (loaded.kind != Expression::Kind::load || loaded.access.tensor != given.to.tensor ||
       element(store.to.tensor) != element(given.to.tensor))
     return {};
@@ -113,7 +112,7 @@ std::optional<AttentionGradient> with_attention_again(const KernelProgram& progr
   for (Part* part : parts) part->kernel += 2;
   for (std::optional<Part>& copy : found->copies)
     if (copy) copy->kernel += 2;
-  const Kernel& softmax = *kernels[static_cast<std::size_t>(found->softmax.kernel)];
+  const Kernel& softmax = *kernels[found->softmax.kernel];
   const Access& read = expression_of(softmax, found->p[0]).access;
   if (read.tensor != again.p.tensor) return {};
   const std::vector<int> from = axes_along(read), to = axes_along(again.p);
@@ -129,16 +128,14 @@ std::optional<AttentionGradient> attention_gradient_of(const KernelProgram& prog
                                                        const std::vector<const Kernel*>& kernels) {
   if (kernels.size() < 5) return {};
   AttentionGradient found;
-  const auto kernel = [&](const Part& part) -> const Kernel& {
-    return *kernels[static_cast<std::size_t>(part.kernel)];
-  };
+  const auto kernel = [&](const Part& part) -> const Kernel& { return *kernels[part.kernel]; };
   for (const Kernel* k : kernels)
     for (const Expression& e : k->expressions)
       if (e.kind == Expression::Kind::keep || e.kind == Expression::Kind::extent) return {};
 
   // The softmax: a row's sum of p dp, and what follows from it.
   for (int i = 0; i < 5; ++i)
-    if (kernels[static_cast<std::size_t>(i)]->anchor == Anchor::row) found.softmax.kernel = i;
+    if (kernels[i]->anchor == Anchor::row) found.softmax.kernel = i;
   if (found.softmax.kernel < 0) return {};
   const Kernel& softmax = kernel(found.softmax);
   if (softmax.steps.size() != 2) return {};
@@ -150,12 +147,12 @@ std::optional<AttentionGradient> attention_gradient_of(const KernelProgram& prog
   Axes& in_softmax = found.softmax.axes;
   in_softmax.key = sum.over[0];
   found.change = changed.stores[0].value;
-  const int changes = changed.stores[0].to.tensor;
+  const TensorId changes = changed.stores[0].to.tensor;
   const std::vector<int> changes_written = axes_along(changed.stores[0].to);
-  if (program.tensors[static_cast<std::size_t>(changes)].element != Element::bf16) return {};
+  if (program.tensors[changes].element != Element::bf16) return {};
 
   // One of its factors is dp: a product that is stored as it is.
-  int p = -1, dp = -1;
+  TensorId p, dp;
   std::vector<int> dp_written;
   for (const bool first : {true, false}) {
     const Expression& product = expression_of(softmax, sum.value);
@@ -163,7 +160,7 @@ std::optional<AttentionGradient> attention_gradient_of(const KernelProgram& prog
                      &other = expression_of(softmax, first ? product.b : product.a);
     if (one.kind != Expression::Kind::load || other.kind != Expression::Kind::load) return {};
     for (int i = 0; i < 5; ++i) {
-      const Kernel& k = *kernels[static_cast<std::size_t>(i)];
+      const Kernel& k = *kernels[i];
       if (i == found.softmax.kernel || k.steps.size() != 2 || k.steps[1].stores.size() != 1 ||
           k.steps[1].stores[0].to.tensor != one.access.tensor || !is_local(k, k.steps[1].stores[0].value, 0))
         continue;
@@ -173,7 +170,7 @@ std::optional<AttentionGradient> attention_gradient_of(const KernelProgram& prog
       dp_written = axes_along(k.steps[1].stores[0].to);
     }
   }
-  if (dp < 0 || dp == p || program.tensors[static_cast<std::size_t>(dp)].element != Element::real) return {};
+  if (!dp.valid() || dp == p || program.tensors[dp].element != Element::real) return {};
   const std::optional<Access> loads_p = only_access(softmax, p, found.p), loads_dp = only_access(softmax, dp, found.dp);
   if (!loads_p || !loads_dp) return {};
   const std::vector<int> p_read = axes_along(*loads_p), dp_read = axes_along(*loads_dp);
@@ -202,9 +199,8 @@ std::optional<AttentionGradient> attention_gradient_of(const KernelProgram& prog
       found.of_query = *part;
     if (const auto part = product_of(program, kernels, i, changes, changes_written, in_softmax, true))
       found.of_key = *part;
-    for (int t = 0; t < static_cast<int>(program.tensors.size()); ++t) {
-      const Tensor &twin = program.tensors[static_cast<std::size_t>(t)],
-                   &original = program.tensors[static_cast<std::size_t>(p)];
+    for (const TensorId t : program.tensors.ids()) {
+      const Tensor &twin = program.tensors[t], &original = program.tensors[p];
       if (twin.element != Element::bf16 || twin.node == graph::none || twin.node != original.node ||
           twin.slots != original.slots || twin.storage != original.storage)
         continue;
@@ -268,22 +264,21 @@ void fuse_attention_gradients(KernelProgram& program) {
       std::vector<const Kernel*> parts;
       for (std::size_t at = i; at < i + 5 && order[at].kernel >= 0; ++at) {
         numbers.push_back(order[at].kernel);
-        parts.push_back(&kernels[static_cast<std::size_t>(numbers.back())]);
+        parts.push_back(&kernels[numbers.back()]);
       }
       if (!attention_gradient_of(program, parts)) continue;
       // What one of them makes, and nobody but them reads.
-      const auto inside = [&](int tensor) {
+      const auto inside = [&](TensorId tensor) {
         for (int k = 0; k < static_cast<int>(kernels.size()); ++k)
-          if (!ranges::contains(numbers, k) && !gone.contains(k) &&
-              tensors_of(kernels[static_cast<std::size_t>(k)]).contains(tensor))
+          if (!ranges::contains(numbers, k) && !gone.contains(k) && tensors_of(kernels[k]).contains(tensor))
             return false;
-        return program.tensors[static_cast<std::size_t>(tensor)].storage == Storage::scratch;
+        return program.tensors[tensor].storage == Storage::scratch;
       };
-      std::set<int> made;
+      std::set<TensorId> made;
       for (std::size_t at = i + 5; at < order.size() && order[at].kernel >= 0; ++at) {
-        const Kernel& copy = kernels[static_cast<std::size_t>(order[at].kernel)];
+        const Kernel& copy = kernels[order[at].kernel];
         parts.push_back(&copy);
-        int copied = -1;
+        TensorId copied;
         if (attention_gradient_of(program, parts)) {
           numbers.push_back(order[at].kernel);
           copied = expression_of(copy, copy.steps[0].stores[0].value).access.tensor;
@@ -297,16 +292,16 @@ void fuse_attention_gradients(KernelProgram& program) {
         break;
       }
       const AttentionGradient found = *attention_gradient_of(program, parts);
-      made.insert(parts[static_cast<std::size_t>(found.mixed.kernel)]->steps[1].stores[0].to.tensor);
-      made.insert(parts[static_cast<std::size_t>(found.softmax.kernel)]->steps[1].stores[0].to.tensor);
+      made.insert(parts[found.mixed.kernel]->steps[1].stores[0].to.tensor);
+      made.insert(parts[found.softmax.kernel]->steps[1].stores[0].to.tensor);
       if (!ranges::all_of(made, inside)) continue;
-      for (int t : made) program.tensors[static_cast<std::size_t>(t)].storage = Storage::registers;
+      for (const TensorId t : made) program.tensors[t].storage = Storage::registers;
       Fused fused{Fused::Kind::attention_gradient, {}, {}};
       for (std::size_t part = 0; part + 1 < parts.size(); ++part) {
         fused.roles.push_back(Fused::Role::gradient);
         fused.parts.push_back(*parts[part]);
       }
-      kernels[static_cast<std::size_t>(numbers.back())].fused = std::move(fused);
+      kernels[numbers.back()].fused = std::move(fused);
       gone.insert(numbers.begin(), numbers.end() - 1);
       order.erase(order.begin() + static_cast<std::ptrdiff_t>(i),
                   order.begin() + static_cast<std::ptrdiff_t>(i + numbers.size() - 1));
@@ -321,7 +316,7 @@ Emitted Emitter::attention_gradient() {
   const AttentionGradient a = *attention_gradient_of(plan_.program, kernel_);
   std::vector<Emitter> parts;
   for (const Kernel* k : kernels) parts.emplace_back(plan_, *k, table_, tiles_);
-  const auto part_of = [&](const Part& part) -> Emitter& { return parts[static_cast<std::size_t>(part.kernel)]; };
+  const auto part_of = [&](const Part& part) -> Emitter& { return parts[part.kernel]; };
 
   constexpr std::int64_t tile = 32;  // queries
   Emitted e = fresh();

@@ -29,7 +29,7 @@ int Emitter::made_by_product() const {
   if (sums() != 1) return 0;
   const int before = neighbour_of(plan_.program, number(), -1);
   if (before < 0) return 0;
-  const Kernel& product = plan_.program.kernels[static_cast<std::size_t>(before)];
+  const Kernel& product = plan_.program.kernels[before];
   if (factors_of(product, plan_.program.precision).left < 0 || tasks_of(product) != Tasks::chunks) return 0;
   const std::vector<Emitted> made = Emitter(plan_, product, table_, tiles_).run();
   const auto& by_warpgroups = made.front().by_warpgroups;

@@ -114,8 +114,7 @@ void Emitter::check_rereads() const {
       for (const Expression& e : kernel_.expressions)
         if (e.kind == Expression::Kind::load && e.access.tensor == store.to.tensor &&
             e.access.shift == store.to.shift && e.access.index != store.to.index && !apart(e.access, store.to))
-          refuse("reads another element than it writes of " +
-                 plan_.program.tensors[static_cast<std::size_t>(store.to.tensor)].name);
+          refuse("reads another element than it writes of " + plan_.program.tensors[store.to.tensor].name);
 }
 
 // ---- functions ---------------------------------------------------------------------------------------------------
@@ -147,7 +146,7 @@ void Emitter::finish(Emitted& e, Block body, const std::string& how, bool partia
   if (!e.maps.empty())
     for (const char* map : {"left_map", "right_map"}) e.function.parameters.push_back({"TESSERA_MAP", map});
   for (const Argument& a : arguments_) {
-    const Tensor& t = plan_.program.tensors[static_cast<std::size_t>(a.tensor)];
+    const Tensor& t = plan_.program.tensors[a.tensor];
     std::string type = t.type == graph::Type::integer ? "std::int32_t*" : type_of(t) + "*";
     // The update works in place; elsewhere two tensors that a kernel is passed never overlap.
     if (!traits_of(plan_.program.kind).updates &&
@@ -371,7 +370,7 @@ const std::set<std::string>& known_names() {
 }
 
 std::vector<Emitted> emit(const Plan& plan, int kernel, const TableName& table, const Tiles& tiles) {
-  return Emitter(plan, plan.program.kernels[static_cast<std::size_t>(kernel)], table, tiles).run();
+  return Emitter(plan, plan.program.kernels[kernel], table, tiles).run();
 }
 
 }  // namespace tessera::codegen::cuda

@@ -26,7 +26,7 @@ namespace {
 /// The axes that an expression knows.
 void axes_of(const Kernel& k, int e, std::set<int>& axes) {
   if (e < 0) return;
-  const Expression& x = k.expressions[static_cast<std::size_t>(e)];
+  const Expression& x = k.expressions[e];
   for (const Affine& index : x.access.index)
     for (const Affine::Part& p : index.parts) axes.insert(p.axis);
   for (const Affine::Part& p : x.element.parts) axes.insert(p.axis);
@@ -39,7 +39,7 @@ void axes_of(const Kernel& k, int e, std::set<int>& axes) {
 bool fewer(const Kernel& k, const std::vector<int>& axes, std::int64_t points) {
   std::int64_t all = 1;
   for (int a : axes) {
-    const Dim& dim = k.axes[static_cast<std::size_t>(a)].dim;
+    const Dim& dim = k.axes[a].dim;
     if (!dim.known()) return false;
     all *= dim.value();
   }
@@ -54,15 +54,14 @@ class Parameters {
   /// A factor that is a parameter is read from the copy.
   void read(Expression& factor) {
     if (factor.kind != Expression::Kind::load) return;
-    const int original = factor.access.tensor;
-    if (p_.tensors[static_cast<std::size_t>(original)].storage == Storage::parameter)
-      factor.access.tensor = copy_of(original);
+    const TensorId original = factor.access.tensor;
+    if (p_.tensors[original].storage == Storage::parameter) factor.access.tensor = copy_of(original);
   }
   void store() {
     for (Kernel& k : p_.kernels)
       for (Step& s : k.steps)
         for (std::size_t i = 0; i < s.stores.size(); ++i) {
-          if (p_.tensors[static_cast<std::size_t>(s.stores[i].to.tensor)].name != "parameters") continue;
+          if (p_.tensors[s.stores[i].to.tensor].name != "parameters") continue;
           Step::Store copied = s.stores[i];
           copied.to.tensor = copy_of(copied.to.tensor);
           s.stores.push_back(std::move(copied));
@@ -70,10 +69,10 @@ class Parameters {
   }
 
  private:
-  int copy_of(int original) {
-    auto [at, fresh] = copies_.try_emplace(original, static_cast<int>(p_.tensors.size()));
+  TensorId copy_of(TensorId original) {
+    auto [at, fresh] = copies_.try_emplace(original, p_.tensors.next());
     if (fresh) {
-      Tensor copy = p_.tensors[static_cast<std::size_t>(original)];
+      Tensor copy = p_.tensors[original];
       copy.name = copy.storage == Storage::parameter ? copy.name + ".bf16" : "packed";
       copy.storage = Storage::packed;
       copy.element = Element::bf16;
@@ -83,7 +82,7 @@ class Parameters {
   }
 
   KernelProgram& p_;
-  std::map<int, int> copies_;
+  std::map<TensorId, TensorId> copies_;
 };
 
 void store_factors(KernelProgram& program) {
@@ -93,8 +92,8 @@ void store_factors(KernelProgram& program) {
     const Factors f = factors_of(k, program.precision);
     if (f.left < 0) continue;
     k.product = {f.rows.back(), f.columns.back(), Element::bf16};
-    parameters.read(k.expressions[static_cast<std::size_t>(f.left)]);
-    parameters.read(k.expressions[static_cast<std::size_t>(f.right)]);
+    parameters.read(k.expressions[f.left]);
+    parameters.read(k.expressions[f.right]);
   }
   store_factors_as_bf16(program);
   for (Kernel& k : program.kernels) k.product = {};  // here its sums over the batch are cut into chunks like others
@@ -114,7 +113,7 @@ Layout layout_on_gpu(const Tensor& t) {
 bool in_eights(const KernelProgram& p, const Kernel& k, int factor, int along) {
   const Expression& e = expression_of(k, factor);
   if (e.kind != Expression::Kind::load) return false;
-  const Tensor& t = p.tensors[static_cast<std::size_t>(e.access.tensor)];
+  const Tensor& t = p.tensors[e.access.tensor];
   const Layout layout = layout_on_gpu(t);
   std::int64_t offset = 0;
   for (std::size_t d = 0; d < e.access.index.size(); ++d) offset += e.access.index[d].offset * layout.stride[d];
@@ -130,17 +129,16 @@ Factors factors_of(const Kernel& k, Precision precision) {
   if (!sum.reduces || sum.reduction != Reduction::sum || !sum.stores.empty()) return {};
   for (std::size_t s = 1; s < k.steps.size(); ++s)
     if (k.steps[s].reduces || !k.steps[s].over.empty()) return {};
-  const Expression& product = k.expressions[static_cast<std::size_t>(sum.value)];
+  const Expression& product = k.expressions[sum.value];
   if (product.kind != Expression::Kind::op || product.op != graph::Op::multiply) return {};
   for (int factor : {product.a, product.b})
-    if (k.expressions[static_cast<std::size_t>(factor)].kind == Expression::Kind::index_equals)
-      return {};  // it picks, and multiplies nothing
+    if (k.expressions[factor].kind == Expression::Kind::index_equals) return {};  // it picks, and multiplies nothing
   Factors f{product.a, product.b, {}, {}, {}, sum.over};
   std::set<int> left, right;
   axes_of(k, f.left, left);
   axes_of(k, f.right, right);
   for (int a = 0; a < static_cast<int>(k.axes.size()); ++a) {
-    if (k.axes[static_cast<std::size_t>(a)].inner) continue;
+    if (k.axes[a].inner) continue;
     if (left.contains(a) == right.contains(a))
       f.groups.push_back(a);
     else
@@ -154,7 +152,7 @@ Factors factors_of(const Kernel& k, Precision precision) {
 }
 
 std::vector<int> batch_first(const Kernel& kernel, std::vector<int> axes) {
-  const auto is_batch = [&](int a) { return !kernel.axes[static_cast<std::size_t>(a)].dim.known(); };
+  const auto is_batch = [&](int a) { return !kernel.axes[a].dim.known(); };
   std::sort(axes.begin(), axes.end());
   std::stable_partition(axes.begin(), axes.end(), is_batch);
   return axes;
@@ -206,9 +204,7 @@ Plan plan_for_gpu(KernelProgram program, const PassOptions& options) {
   // Buffers that do not meet in an image's arena do not meet when each is as long as the batch: offsets and sizes grow
   // alike.
   for (const Buffer& b : plan.buffers)
-    if (b.per_image)
-      plan.layouts[static_cast<std::size_t>(b.tensor)] =
-          layout_on_gpu(plan.program.tensors[static_cast<std::size_t>(b.tensor)]);
+    if (b.per_image) plan.layouts[b.tensor] = layout_on_gpu(plan.program.tensors[b.tensor]);
   return plan;
 }
 

@@ -36,7 +36,7 @@ std::optional<Sum> sum_of(const KernelProgram& program, const Kernel& product, c
     return {};
   if (product.steps[1].stores.size() != 1) return {};
   const Access& made = product.steps[1].stores[0].to;
-  const Tensor& t = program.tensors[static_cast<std::size_t>(made.tensor)];
+  const Tensor& t = program.tensors[made.tensor];
   if (t.storage != Storage::scratch || t.element != Element::real || t.slots != 1 || made.shift != 0) return {};
   for (const Kernel& k : program.kernels)
     if (&k != &product && &k != &row && tensors_of(k).contains(made.tensor)) return {};
@@ -46,7 +46,7 @@ std::optional<Sum> sum_of(const KernelProgram& program, const Kernel& product, c
     for (std::size_t i = 0; i < row.steps[s].stores.size(); ++i) {
       const Step::Store& store = row.steps[s].stores[i];
       Sum sum{s, i, axes_along(store.to), axes_along(made)};
-      const Tensor& stored = program.tensors[static_cast<std::size_t>(store.to.tensor)];
+      const Tensor& stored = program.tensors[store.to.tensor];
       if (sum.from.empty() || sum.from.size() != sum.to.size() || stored.element != Element::real) continue;
       if (row.steps[s].reduces || meet({store.to.tensor}, tensors_of(product))) continue;
       if (ranges::count(row.expressions, true, [&](const Expression& e) {
@@ -68,8 +68,7 @@ std::optional<Sum> sum_of(const KernelProgram& program, const Kernel& product, c
         }
       }
       for (std::size_t a = 0; a < sum.from.size(); ++a)
-        right = right && row.axes[static_cast<std::size_t>(sum.from[a])].dim ==
-                             product.axes[static_cast<std::size_t>(sum.to[a])].dim;
+        right = right && row.axes[sum.from[a]].dim == product.axes[sum.to[a]].dim;
       if (right && reads_it) return sum;
     }
   return {};
@@ -89,7 +88,7 @@ Access moved(Access access, const Sum& sum) {
 bool move_sum(Kernel& product, Kernel& row, const Sum& sum) {
   Kernel reader = row;
   Step::Store store = reader.steps[sum.step].stores[sum.store];
-  const int made = product.steps[1].stores[0].to.tensor;
+  const TensorId made = product.steps[1].stores[0].to.tensor;
 
   Kernel maker = product;
   const int result = maker.steps[1].stores[0].value;
@@ -108,7 +107,7 @@ bool move_sum(Kernel& product, Kernel& row, const Sum& sum) {
   }
   maker.steps[1].stores[0] = {moved(store.to, sum), in_maker.at(store.value)};
 
-  Expression& value = reader.expressions[static_cast<std::size_t>(store.value)];
+  Expression& value = reader.expressions[store.value];
   value = {};
   value.kind = Expression::Kind::load;
   value.access = store.to;
@@ -133,11 +132,10 @@ void sum_in_products(KernelProgram& program) {
   for (const std::vector<Item>& order : program.order)
     for (std::size_t i = 0; i + 1 < order.size(); ++i) {
       if (order[i].kernel < 0 || order[i + 1].kernel < 0) continue;
-      Kernel &product = program.kernels[static_cast<std::size_t>(order[i].kernel)],
-             &row = program.kernels[static_cast<std::size_t>(order[i + 1].kernel)];
+      Kernel &product = program.kernels[order[i].kernel], &row = program.kernels[order[i + 1].kernel];
       if (const std::optional<Sum> sum = sum_of(program, product, row)) {
-        const int made = product.steps[1].stores[0].to.tensor;
-        if (move_sum(product, row, *sum)) program.tensors[static_cast<std::size_t>(made)].storage = Storage::registers;
+        const TensorId made = product.steps[1].stores[0].to.tensor;
+        if (move_sum(product, row, *sum)) program.tensors[made].storage = Storage::registers;
       }
     }
 }

@@ -20,11 +20,11 @@ constexpr int fewest_warps = 12;  // on a multiprocessor, to keep the memory bus
 
 /// How many tensors a kernel reads and stores along its rows, but for the sums over them.
 std::int64_t tensors_along_rows(const Kernel& k) {
-  std::set<std::pair<int, int>> tensors;
+  std::set<std::pair<TensorId, int>> tensors;
   const auto count = [&](const Access& access) {
     for (const Affine& index : access.index)
       for (const Affine::Part& part : index.parts)
-        if (k.axes[static_cast<std::size_t>(part.axis)].inner) tensors.insert({access.tensor, access.shift});
+        if (k.axes[part.axis].inner) tensors.insert({access.tensor, access.shift});
   };
   for (const Expression& e : k.expressions)
     if (e.kind == Expression::Kind::load) count(e.access);
@@ -57,7 +57,7 @@ RowSums division_of(int count, std::int64_t row, std::int64_t tensors) {
 
 /// Of the same slot, too, as far as is known.
 bool overlap(const KernelProgram& program, const Access& a, const Access& b) {
-  const Tensor& t = program.tensors[static_cast<std::size_t>(a.tensor)];
+  const Tensor& t = program.tensors[a.tensor];
   return a.tensor == b.tensor && !(t.carry && t.slots > 1 && a.shift != b.shift);
 }
 /// Whether `later` may run before this kernel does.
@@ -106,8 +106,7 @@ class Rows {
     std::sort(rows.begin(), rows.end());
     if (rows != axes_of(kernel_, false)) return {};
     for (std::size_t i = 0; i < from_.size(); ++i)
-      if (sum.axes[static_cast<std::size_t>(from_[i])].dim != kernel_.axes[static_cast<std::size_t>(to_[i])].dim)
-        return {};
+      if (sum.axes[from_[i]].dim != kernel_.axes[to_[i]].dim) return {};
     const std::size_t before = kernel_.expressions.size();
     std::vector<int> values;
     for (const Step& s : sum.steps)
@@ -118,7 +117,7 @@ class Rows {
   }
 
   /// Makes these sums, the first one that of `first` in the tensor of partial sums, which has a row for each block.
-  void add(const std::vector<int>& values, int partial, std::int64_t first) {
+  void add(const std::vector<int>& values, TensorId partial, std::int64_t first) {
     const int inner = axes_of(kernel_, true)[0], block = inner_of_blocks(partial);
     for (int value : values) {
       Step s;
@@ -139,7 +138,7 @@ class Rows {
   /// With so many images.
   std::int64_t rows(std::int64_t images) const {
     std::int64_t all = 1;
-    for (int a : axes_of(kernel_, false)) all *= extent(kernel_.axes[static_cast<std::size_t>(a)].dim).at(images);
+    for (int a : axes_of(kernel_, false)) all *= extent(kernel_.axes[a].dim).at(images);
     return all;
   }
 
@@ -151,8 +150,7 @@ class Rows {
       if (kernel_.expressions[e].kind == Expression::Kind::load) f(kernel_.expressions[e].access, static_cast<int>(e));
     for (const Step& s : kernel_.steps)
       for (const Step::Store& store : s.stores)
-        if (program_.tensors[static_cast<std::size_t>(store.to.tensor)].element == Element::real)
-          f(store.to, store.value);
+        if (program_.tensors[store.to.tensor].element == Element::real) f(store.to, store.value);
   }
 
   void find_axes(const Access& access) {
@@ -191,9 +189,9 @@ class Rows {
   }
 
   /// The axis of blocks, which stands behind all others.
-  int inner_of_blocks(int partial) {
+  int inner_of_blocks(TensorId partial) {
     if (steps_of_row(kernel_) == kernel_.steps.size())
-      kernel_.axes.push_back({"block", program_.tensors[static_cast<std::size_t>(partial)].shape[0], true});
+      kernel_.axes.push_back({"block", program_.tensors[partial].shape[0], true});
     return static_cast<int>(kernel_.axes.size()) - 1;
   }
 
@@ -203,7 +201,7 @@ class Rows {
 };
 
 /// Adds up the partial sums from `first` on, one of each block.
-void add_up(const KernelProgram& program, Kernel& sum, int partial, std::int64_t first) {
+void add_up(const KernelProgram& program, Kernel& sum, TensorId partial, std::int64_t first) {
   const int point = axes_of(sum, false)[0];
   const auto place = [&](Access& access) {
     for (Affine& index : access.index)
@@ -221,8 +219,7 @@ void add_up(const KernelProgram& program, Kernel& sum, int partial, std::int64_t
     s.over = {1};
     sum.expressions.push_back(std::move(one));
   }
-  sum.axes = {sum.axes[static_cast<std::size_t>(point)],
-              {"block", program.tensors[static_cast<std::size_t>(partial)].shape[0], true}};
+  sum.axes = {sum.axes[point], {"block", program.tensors[partial].shape[0], true}};
   sum.across_batch = false;
   remove_dead_expressions(sum);
 }
@@ -238,7 +235,7 @@ std::int64_t blocks_of(const RowSums& sums, std::int64_t rows, std::int64_t want
 }  // namespace
 
 bool sums_rows(const Kernel& k, const Step& step) {
-  return step.reduces && !step.over.empty() && !k.axes[static_cast<std::size_t>(step.over[0])].inner;
+  return step.reduces && !step.over.empty() && !k.axes[step.over[0]].inner;
 }
 
 std::size_t steps_of_row(const Kernel& k) {
@@ -249,13 +246,13 @@ std::size_t steps_of_row(const Kernel& k) {
 RowSums row_sums_of(const KernelProgram& program, const Kernel& k) {
   const auto count = static_cast<int>(k.steps.size() - steps_of_row(k));
   if (count == 0) return {};
-  const Tensor& partial = program.tensors[static_cast<std::size_t>(k.steps.back().stores.front().to.tensor)];
+  const Tensor& partial = program.tensors[k.steps.back().stores.front().to.tensor];
   RowSums sums = division_of(count, partial.shape[2].value(), tensors_along_rows(k));
   sums.blocks = partial.shape[0].value();
   return sums;
 }
 
-bool is_partial(const KernelProgram& program, int tensor) {
+bool is_partial(const KernelProgram& program, TensorId tensor) {
   return ranges::any_of(program.kernels, [&](const Kernel& k) {
     return steps_of_row(k) < k.steps.size() && k.steps.back().stores.front().to.tensor == tensor;
   });
@@ -266,7 +263,7 @@ void sums_in_rows(KernelProgram& program, std::int64_t wanted) {
   for (std::vector<Item>& order : program.order)
     for (std::size_t i = 0; i < order.size(); ++i) {
       if (order[i].kernel < 0) continue;
-      Kernel& row = program.kernels[static_cast<std::size_t>(order[i].kernel)];
+      Kernel& row = program.kernels[order[i].kernel];
       Rows rows(program, row);
       if (!rows.can_sum()) continue;
       struct Found {
@@ -276,11 +273,11 @@ void sums_in_rows(KernelProgram& program, std::int64_t wanted) {
       std::vector<Found> found;
       int count = 0;
       for (std::size_t j = i + 1; j < order.size() && order[j].kernel >= 0; ++j) {
-        const Kernel& sum = program.kernels[static_cast<std::size_t>(order[j].kernel)];
+        const Kernel& sum = program.kernels[order[j].kernel];
         if (!is_plain_sum(program, sum)) continue;
         bool may = true;
         for (std::size_t between = i + 1; may && between < j; ++between)
-          may = independent(program, sum, program.kernels[static_cast<std::size_t>(order[between].kernel)]);
+          may = independent(program, sum, program.kernels[order[between].kernel]);
         if (!may) continue;
         std::vector<int> values = rows.values_of(sum);
         const int more = count + static_cast<int>(values.size());
@@ -293,10 +290,10 @@ void sums_in_rows(KernelProgram& program, std::int64_t wanted) {
       const std::int64_t blocks = blocks_of(sums, rows.rows(nominal_summed_batch), wanted);
       if (blocks == 0) continue;
 
-      Kernel& first_of_all = program.kernels[static_cast<std::size_t>(found.front().kernel)];
-      const auto partial = static_cast<int>(program.tensors.size());
+      Kernel& first_of_all = program.kernels[found.front().kernel];
+      const auto partial = program.tensors.next();
       Tensor t;
-      t.node = program.tensors[static_cast<std::size_t>(*stored_by(first_of_all).begin())].node;
+      t.node = program.tensors[*stored_by(first_of_all).begin()].node;
       t.name = row.name + ".partial";
       t.shape = {Dim::constant(blocks), Dim::constant(count), Dim::constant(sums.length)};
       t.region = row.region;
@@ -304,7 +301,7 @@ void sums_in_rows(KernelProgram& program, std::int64_t wanted) {
       std::int64_t first = 0;
       for (const Found& f : found) {
         rows.add(f.values, partial, first);
-        Kernel& sum = program.kernels[static_cast<std::size_t>(f.kernel)];
+        Kernel& sum = program.kernels[f.kernel];
         add_up(program, sum, partial, first);
         first += static_cast<std::int64_t>(f.values.size());
         std::erase_if(order, [&](const Item& item) { return item.kernel == f.kernel; });

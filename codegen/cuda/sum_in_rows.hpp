@@ -29,6 +29,6 @@ struct RowSums {
 RowSums row_sums_of(const KernelProgram& program, const Kernel& k);
 
 /// Whether a tensor holds the partial sums that some kernel of rows makes.
-bool is_partial(const KernelProgram& program, int tensor);
+bool is_partial(const KernelProgram& program, TensorId tensor);
 
 }  // namespace tessera::codegen::cuda

@@ -13,7 +13,7 @@ namespace tessera::codegen::cuda {
 
 namespace {
 
-const Kernel& kernel_of(const KernelProgram& program, int k) { return program.kernels[static_cast<std::size_t>(k)]; }
+const Kernel& kernel_of(const KernelProgram& program, int k) { return program.kernels[k]; }
 
 bool sums_a_factor(const KernelProgram& program, const Kernel& product, const Kernel& sum, bool left) {
   if (tasks_of(product) != Tasks::chunks || !product.fused.empty()) return false;
@@ -52,14 +52,14 @@ void sums_behind_products(KernelProgram& program) {
   for (const std::vector<Item>& order : program.order)
     for (std::size_t i = 1; i < order.size(); ++i)
       if (order[i - 1].kernel >= 0 && order[i].kernel >= 0 && sums_any(order[i - 1], order[i]))
-        program.kernels[static_cast<std::size_t>(order[i].kernel)].by_gemm = true;
+        program.kernels[order[i].kernel].by_gemm = true;
 }
 
 int neighbour_of(const KernelProgram& program, int kernel, int places) {
   for (const std::vector<Item>& order : program.order) {
     const auto at = ranges::find(order, kernel, &Item::kernel) - order.begin() + places;
     if (at - places == static_cast<std::ptrdiff_t>(order.size())) continue;
-    return at < 0 || at >= static_cast<std::ptrdiff_t>(order.size()) ? -1 : order[static_cast<std::size_t>(at)].kernel;
+    return at < 0 || at >= static_cast<std::ptrdiff_t>(order.size()) ? -1 : order[at].kernel;
   }
   return -1;
 }
@@ -73,7 +73,7 @@ int sum_behind(const Plan& plan, int product, int factor) {
   if (!sums_a_factor(plan.program, k, sum, left)) return -1;
   // Both have memory for their partial sums at a time.
   const auto has = [](const Stage& stage, int kernel) { return ranges::count(stage.items, kernel, &Item::kernel) > 0; };
-  for (const Stage& stage : plan.stages[static_cast<std::size_t>(k.region)])
+  for (const Stage& stage : plan.stages[k.region])
     if (has(stage, product) && has(stage, behind)) return behind;
   return -1;
 }

@@ -60,7 +60,7 @@ FlatIndex Values::fuse(std::vector<int> axes, const std::string& variable) const
 }
 
 std::map<int, std::int64_t> Values::strides_of(const Access& access, std::int64_t* constant) const {
-  const Layout& layout = plan_.layouts[static_cast<std::size_t>(access.tensor)];
+  const Layout& layout = plan_.layouts[access.tensor];
   std::map<int, std::int64_t> strides;
   for (std::size_t d = 0; d < access.index.size(); ++d) {
     if (constant) *constant += access.index[d].offset * layout.stride[d];
@@ -110,7 +110,7 @@ Expr Values::address(const Access& access) {
 }
 
 bool Values::rounds(const Access& access) const {
-  return plan_.program.tensors[static_cast<std::size_t>(access.tensor)].element == Element::bf16;
+  return plan_.program.tensors[access.tensor].element == Element::bf16;
 }
 
 Block Values::declare_needed(const FlatIndex& fused) {
@@ -204,7 +204,7 @@ Expr Values::make(Block& b, int e) {
 }
 
 std::string Values::argument(const Access& access, bool written) {
-  const Tensor& t = plan_.program.tensors[static_cast<std::size_t>(access.tensor)];
+  const Tensor& t = plan_.program.tensors[access.tensor];
   if (t.storage == Storage::table) return table_(access.tensor);
   auto at = ranges::find_if(arguments_,
                             [&](const Argument& a) { return a.tensor == access.tensor && a.shift == access.shift; });

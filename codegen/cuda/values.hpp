@@ -14,7 +14,7 @@ namespace tessera::codegen::cuda {
 
 /// What a kernel is passed for a tensor: itself, or the layer `shift` further on.
 struct Argument {
-  int tensor = -1;  ///< -1: the partial sums
+  TensorId tensor;  ///< none: the partial sums
   int shift = 0;
   bool written = false;
   std::string name;
@@ -27,15 +27,15 @@ struct FlatIndex {
 };
 
 /// The name of a table's array in the file.
-using TableName = std::function<std::string(int tensor)>;
+using TableName = std::function<std::string(TensorId tensor)>;
 
 class Values {
  public:
   Values(const Plan& plan, const Kernel& kernel, TableName table);
 
  protected:
-  const Expression& expression(int i) const { return kernel_.expressions[static_cast<std::size_t>(i)]; }
-  const Axis& axis(int a) const { return kernel_.axes[static_cast<std::size_t>(a)]; }
+  const Expression& expression(int i) const { return kernel_.expressions[i]; }
+  const Axis& axis(int a) const { return kernel_.axes[a]; }
   /// Of an axis; -1: the batch.
   std::int64_t extent_of(int a) const { return axis(a).dim.known() ? axis(a).dim.value() : -1; }
   bool is_batch(int a) const { return !axis(a).dim.known(); }

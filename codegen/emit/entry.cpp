@@ -33,8 +33,7 @@ bool reads_packed(const KernelProgram& program) {
 bool takes_parameters(const KernelProgram& program) {
   return !reads_packed(program) || ranges::any_of(program.kernels, [&](const Kernel& k) {
     return ranges::any_of(k.expressions, [&](const Expression& e) {
-      return e.kind == Expression::Kind::load &&
-             program.tensors[static_cast<std::size_t>(e.access.tensor)].storage == Storage::parameter;
+      return e.kind == Expression::Kind::load && program.tensors[e.access.tensor].storage == Storage::parameter;
     });
   });
 }

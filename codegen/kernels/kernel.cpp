@@ -21,7 +21,7 @@ std::vector<int> axes_along(const Access& access) {
 
 bool needs(const Kernel& kernel, int e, int part) {
   if (e < 0 || e == part) return e >= 0;
-  const Expression& x = kernel.expressions[static_cast<std::size_t>(e)];
+  const Expression& x = kernel.expressions[e];
   return x.kind == Expression::Kind::op &&
          (needs(kernel, x.a, part) || needs(kernel, x.b, part) || needs(kernel, x.c, part));
 }
@@ -33,7 +33,7 @@ std::string suffix_of(const KernelProgram& program) {
 
 void reach(const Kernel& kernel, int e, std::set<int>& seen) {
   if (e < 0 || !seen.insert(e).second) return;
-  const Expression& x = kernel.expressions[static_cast<std::size_t>(e)];
+  const Expression& x = kernel.expressions[e];
   if (x.kind == Expression::Kind::op || x.kind == Expression::Kind::index_equals || x.kind == Expression::Kind::keep)
     for (int operand : {x.a, x.b, x.c}) reach(kernel, operand, seen);
 }
@@ -46,7 +46,7 @@ int push(Kernel& kernel, Expression e) {
 int replaced(Kernel& kernel, int e, int part, int by) {
   if (e == part) return by;
   if (!needs(kernel, e, part)) return e;
-  Expression x = kernel.expressions[static_cast<std::size_t>(e)];
+  Expression x = kernel.expressions[e];
   x.a = replaced(kernel, x.a, part, by);
   if (x.b >= 0) x.b = replaced(kernel, x.b, part, by);
   if (x.c >= 0) x.c = replaced(kernel, x.c, part, by);
@@ -72,7 +72,7 @@ void remove_kernels(KernelProgram& program, const std::set<int>& gone) {
   kernels = std::move(kept);
   for (std::vector<Item>& order : program.order)
     for (Item& item : order)
-      if (item.kernel >= 0) item.kernel = number[static_cast<std::size_t>(item.kernel)];
+      if (item.kernel >= 0) item.kernel = number[item.kernel];
 }
 
 }  // namespace tessera::codegen

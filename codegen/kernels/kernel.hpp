@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "codegen/extent.hpp"
+#include "codegen/ids.hpp"
 #include "codegen/precision.hpp"
 #include "codegen/program_kind.hpp"
 #include "dsl/graph/graph.hpp"
@@ -20,6 +21,9 @@
 namespace tessera::codegen {
 
 using graph::NodeId;
+
+struct Tensor;
+using TensorId = Id<Tensor>;
 
 /// offset + sum of coefficient * axis: the position along one dim of a tensor.
 struct Affine {
@@ -38,7 +42,7 @@ struct Affine {
 
 /// An element of a tensor, or of the layer `shift` away from the running one (0 or 1: a carry's next value).
 struct Access {
-  int tensor = -1;
+  TensorId tensor;
   int shift = 0;
   std::vector<Affine> index;  ///< one for each dim of the tensor
   bool operator==(const Access&) const = default;
@@ -226,7 +230,7 @@ struct KernelProgram {
   std::string name;  ///< of its kind, but where a test has many programs of one kind
   Precision precision = Precision::fp32;
   graph::Graph graph;
-  std::vector<Tensor> tensors;
+  Table<Tensor, TensorId> tensors;
   std::vector<Kernel> kernels;
   std::vector<std::vector<Item>> order;  ///< by region; region 0 is the program
   bool groups = false;                   ///< a batch may be worked on group after group: a plan's choice

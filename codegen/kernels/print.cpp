@@ -18,7 +18,7 @@ std::string print_affine(const Kernel& k, const Affine& a) {
   for (const Affine::Part& p : a.parts) {
     if (!text.empty()) text += "+";
     if (p.coefficient != 1) text += fmt::format("{}*", p.coefficient);
-    text += k.axes[static_cast<std::size_t>(p.axis)].name;
+    text += k.axes[p.axis].name;
   }
   if (a.offset || text.empty()) text += fmt::format("{}{}", text.empty() ? "" : "+", a.offset);
   return text;
@@ -27,13 +27,13 @@ std::string print_affine(const Kernel& k, const Affine& a) {
 std::string print_access(const KernelProgram& p, const Kernel& k, const Access& a) {
   std::vector<std::string> index;
   for (const Affine& i : a.index) index.push_back(print_affine(k, i));
-  const Tensor& t = p.tensors[static_cast<std::size_t>(a.tensor)];
+  const Tensor& t = p.tensors[a.tensor];
   std::string shift = a.shift ? fmt::format("@{}", a.shift) : "";
   return fmt::format("{}{}[{}]", t.name, shift, fmt::join(index, ", "));
 }
 
 std::string print_expression(const KernelProgram& p, const Kernel& k, int i) {
-  const Expression& e = k.expressions[static_cast<std::size_t>(i)];
+  const Expression& e = k.expressions[i];
   switch (e.kind) {
     case Expression::Kind::load:
       return print_access(p, k, e.access);
@@ -44,7 +44,7 @@ std::string print_expression(const KernelProgram& p, const Kernel& k, int i) {
     case Expression::Kind::local:
       return fmt::format("r{}", e.a);
     case Expression::Kind::index_equals:
-      return fmt::format("({} == {})", k.axes[static_cast<std::size_t>(e.axis)].name, print_expression(p, k, e.a));
+      return fmt::format("({} == {})", k.axes[e.axis].name, print_expression(p, k, e.a));
     case Expression::Kind::keep:
       return fmt::format("keep{}(rate {}, element {})", e.dropout, e.value, print_affine(k, e.element));
     case Expression::Kind::op:
@@ -107,12 +107,12 @@ void print_kernel(std::string& out, const KernelProgram& p, const Kernel& k, con
 }
 
 void print_region(std::string& out, const KernelProgram& p, int region, const std::string& indent) {
-  for (const Item& item : p.order[static_cast<std::size_t>(region)]) {
+  for (const Item& item : p.order[region]) {
     if (item.kernel >= 0) {
-      print_kernel(out, p, p.kernels[static_cast<std::size_t>(item.kernel)], indent);
+      print_kernel(out, p, p.kernels[item.kernel], indent);
       continue;
     }
-    const graph::Region& r = p.graph.regions[static_cast<std::size_t>(item.region)];
+    const graph::Region& r = p.graph.regions[item.region];
     out += fmt::format("{}{} x {}{} {{\n", indent, r.path, r.count, r.reversed ? ", last layer first" : "");
     print_region(out, p, item.region, indent + "  ");
     out += indent + "}\n";

@@ -19,7 +19,7 @@ bool runs_alike(const Kernel& k, const Access& a, const Kernel& other, const Acc
     for (std::size_t i = 0; i < x.parts.size(); ++i) {
       const int mine = x.parts[i].axis, its = y.parts[i].axis;
       if (x.parts[i].coefficient != y.parts[i].coefficient || axes.try_emplace(its, mine).first->second != mine ||
-          k.axes[static_cast<std::size_t>(mine)].dim != other.axes[static_cast<std::size_t>(its)].dim)
+          k.axes[mine].dim != other.axes[its].dim)
         return false;
     }
   }
@@ -29,7 +29,7 @@ bool runs_alike(const Kernel& k, const Access& a, const Kernel& other, const Acc
 }  // namespace
 
 std::int64_t size_of(const Kernel& k, int axis) {
-  const Dim& dim = k.axes[static_cast<std::size_t>(axis)].dim;
+  const Dim& dim = k.axes[axis].dim;
   return dim.known() ? dim.value() : -1;
 }
 
@@ -42,37 +42,37 @@ bool same(const Kernel& k, int a, int b) {
          same(k, x.b, y.b) && same(k, x.c, y.c);
 }
 
-std::set<int> stored_by(const Kernel& k) {
-  std::set<int> tensors;
+std::set<TensorId> stored_by(const Kernel& k) {
+  std::set<TensorId> tensors;
   for_each_access(k, [&](const Access& a, bool writes) {
     if (writes) tensors.insert(a.tensor);
   });
   return tensors;
 }
 
-std::set<int> loaded_by(const Kernel& k) {
-  std::set<int> tensors;
+std::set<TensorId> loaded_by(const Kernel& k) {
+  std::set<TensorId> tensors;
   for_each_access(k, [&](const Access& a, bool writes) {
     if (!writes) tensors.insert(a.tensor);
   });
   return tensors;
 }
 
-std::set<int> tensors_of(const Kernel& k) {
-  std::set<int> tensors;
+std::set<TensorId> tensors_of(const Kernel& k) {
+  std::set<TensorId> tensors;
   for_each_access(k, [&](const Access& a, bool) { tensors.insert(a.tensor); });
   return tensors;
 }
 
-bool meet(const std::set<int>& some, const std::set<int>& others) {
-  return ranges::any_of(some, [&](int t) { return others.contains(t); });
+bool meet(const std::set<TensorId>& some, const std::set<TensorId>& others) {
+  return ranges::any_of(some, [&](TensorId t) { return others.contains(t); });
 }
 
 std::vector<int> mapped(const std::vector<int>& axes, const std::vector<int>& from, const std::vector<int>& to) {
   std::vector<int> result;
   for (int a : axes) {
     const auto at = std::find(from.begin(), from.end(), a);
-    result.push_back(at == from.end() ? -1 : to[static_cast<std::size_t>(at - from.begin())]);
+    result.push_back(at == from.end() ? -1 : to[at - from.begin()]);
   }
   return result;
 }
@@ -109,7 +109,7 @@ bool sums_operand(const Kernel& gemm, const Access& operand, int across, const s
   std::map<int, int> axes;  // of the GEMM, by the sum's
   if (!runs_alike(gemm, operand, sum, value.access, axes) || axes.size() != sum.axes.size()) return false;
   const auto row = ranges::find_if(axes, [&](const auto& pair) { return pair.second == across; });
-  if (row == axes.end() || sum.axes[static_cast<std::size_t>(row->first)].inner ||
+  if (row == axes.end() || sum.axes[row->first].inner ||
       ranges::count_if(sum.axes, [](const Axis& a) { return !a.inner; }) != 1)
     return false;
   std::vector<int> over;

@@ -12,7 +12,7 @@
 
 namespace tessera::codegen {
 
-inline const Expression& expression_of(const Kernel& k, int e) { return k.expressions[static_cast<std::size_t>(e)]; }
+inline const Expression& expression_of(const Kernel& k, int e) { return k.expressions[e]; }
 /// Of an axis; -1: only the run knows it.
 std::int64_t size_of(const Kernel& k, int axis);
 
@@ -26,11 +26,11 @@ inline bool is_local(const Kernel& k, int e, int step) {
 }
 
 /// The tensors that a kernel and those fused into it store, load or touch.
-std::set<int> stored_by(const Kernel& k);
-std::set<int> loaded_by(const Kernel& k);
-std::set<int> tensors_of(const Kernel& k);
+std::set<TensorId> stored_by(const Kernel& k);
+std::set<TensorId> loaded_by(const Kernel& k);
+std::set<TensorId> tensors_of(const Kernel& k);
 /// Whether two sets have an element in common.
-bool meet(const std::set<int>& some, const std::set<int>& others);
+bool meet(const std::set<TensorId>& some, const std::set<TensorId>& others);
 
 /// The axes of one kernel in another one: of those that stand at the same dim of a tensor. -1: there is none.
 std::vector<int> mapped(const std::vector<int>& axes, const std::vector<int>& from, const std::vector<int>& to);

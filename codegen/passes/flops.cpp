@@ -64,7 +64,7 @@ Extent flops(const Graph& primitive) {
   Extent total;
   for (const Node& n : primitive.nodes) {
     const Extent once = of(primitive, n);
-    const int layers = primitive.regions[static_cast<std::size_t>(n.region)].count;
+    const int layers = primitive.regions[n.region].count;
     total.fixed += layers * once.fixed;
     total.per_batch += layers * once.per_batch;
   }

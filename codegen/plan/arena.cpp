@@ -124,10 +124,10 @@ Arena make_arena(const graph::Graph& declared, const KernelProgram& p) {
   for (std::size_t top = 0; top < p.order[0].size(); ++top) {
     const Item& item = p.order[0][top];
     std::vector<Item> inside{item};
-    if (item.region >= 0) inside = p.order[static_cast<std::size_t>(item.region)];
+    if (item.region >= 0) inside = p.order[item.region];
     for (const Item& i : inside)
-      for_each_access(p.kernels[static_cast<std::size_t>(i.kernel)], [&](const Access& a, bool writes) {
-        const Tensor& t = p.tensors[static_cast<std::size_t>(a.tensor)];
+      for_each_access(p.kernels[i.kernel], [&](const Access& a, bool writes) {
+        const Tensor& t = p.tensors[a.tensor];
         if (writes && t.storage == Storage::gradient && t.parameter != graph::none)
           finished[p.graph[t.parameter].name] = {static_cast<int>(top), now++};
       });
@@ -141,7 +141,7 @@ Arena make_arena(const graph::Graph& declared, const KernelProgram& p) {
     e.shape = n.shape;
     e.init = n.init;
     e.decay = n.decay;
-    e.count = declared.regions[static_cast<std::size_t>(n.region)].count;
+    e.count = declared.regions[n.region].count;
     e.reals = 1;
     for (const Dim& d : n.shape) e.reals *= d.value();
     region_of[n.name] = n.region;

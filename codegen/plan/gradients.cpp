@@ -10,12 +10,12 @@ namespace tessera::codegen {
 namespace {
 
 /// The factor of a weight gradient's product that does, or does not, know the columns; null: it is no load.
-const Access* factor_of(const std::vector<Layout>& layouts, const Kernel& k, bool right) {
-  const Expression& product = k.expressions[static_cast<std::size_t>(k.steps.front().value)];
+const Access* factor_of(const Layouts& layouts, const Kernel& k, bool right) {
+  const Expression& product = k.expressions[k.steps.front().value];
   for (int e : {product.a, product.b}) {
-    const Expression& x = k.expressions[static_cast<std::size_t>(e)];
+    const Expression& x = k.expressions[e];
     if (x.kind != Expression::Kind::load) continue;
-    const Layout& layout = layouts[static_cast<std::size_t>(x.access.tensor)];
+    const Layout& layout = layouts[x.access.tensor];
     if ((step_along(x.access, layout, k.product.columns) != 0) == right) return &x.access;
   }
   return nullptr;
@@ -30,39 +30,37 @@ bool is_bias_of(const KernelProgram& program, const Kernel& sum, const Kernel& w
   const Step::Store& store = sum.steps[1].stores[0];
   const auto row = ranges::find_if(sum.axes, [](const Axis& a) { return !a.inner; }) - sum.axes.begin();
   return expression_of(sum, store.value).kind == Expression::Kind::local &&
-         program.tensors[static_cast<std::size_t>(store.to.tensor)].storage == Storage::gradient &&
+         program.tensors[store.to.tensor].storage == Storage::gradient &&
          store.to.index == std::vector<Affine>{{0, {{static_cast<int>(row), 1}}}};
 }
 
 }  // namespace
 
-bool copies_factors(const std::vector<Layout>& layouts, const Kernel& k) {
+bool copies_factors(const Layouts& layouts, const Kernel& k) {
   if (!k.across_batch || k.product.columns < 0 || !sums_along_one_axis(k)) return false;
   std::int64_t depth = 1;
   int along = -1;
   for (int a : k.steps.front().over)
-    if (k.axes[static_cast<std::size_t>(a)].dim.known()) {
+    if (k.axes[a].dim.known()) {
       along = a;
-      depth = k.axes[static_cast<std::size_t>(a)].dim.value();
+      depth = k.axes[a].dim.value();
     }
   const Access *left = factor_of(layouts, k, false), *right = factor_of(layouts, k, true);
-  const auto step = [&](const Access& a, int axis) {
-    return step_along(a, layouts[static_cast<std::size_t>(a.tensor)], axis);
-  };
+  const auto step = [&](const Access& a, int axis) { return step_along(a, layouts[a.tensor], axis); };
   return along >= 0 && depth >= least_columns && left && right && step(*left, k.product.rows) == 1 &&
          step(*right, k.product.columns) == 1;
 }
 
 void sum_biases_with_weights(KernelProgram& program) {
-  std::vector<Layout> layouts;
+  Layouts layouts;
   for (const Tensor& t : program.tensors) layouts.push_back(layout_for_products(t));
   std::set<int> gone;
   for (std::vector<Item>& order : program.order)
     for (std::size_t i = 1; i < order.size(); ++i) {
       const int before = order[i - 1].kernel;  // by itself it would run just before: gradients end in the same order
       if (before < 0 || order[i].kernel < 0) continue;
-      Kernel& weight = program.kernels[static_cast<std::size_t>(order[i].kernel)];
-      const Kernel& bias = program.kernels[static_cast<std::size_t>(before)];
+      Kernel& weight = program.kernels[order[i].kernel];
+      const Kernel& bias = program.kernels[before];
       if (weight.product.factors != Element::real || !copies_factors(layouts, weight) ||
           !is_bias_of(program, bias, weight, *factor_of(layouts, weight, false)))
         continue;

@@ -54,15 +54,15 @@ namespace {
 
 /// Rows, depth (of an image) and columns: "197 x 192 x 768".
 std::string sizes_of_product(const Kernel& kernel) {
-  const auto size = [&](int axis) { return axis < 0 ? 1 : kernel.axes[static_cast<std::size_t>(axis)].dim.value(); };
+  const auto size = [&](int axis) { return axis < 0 ? 1 : kernel.axes[axis].dim.value(); };
   std::int64_t depth = 1;
   for (int a : kernel.steps.front().over)
-    if (kernel.axes[static_cast<std::size_t>(a)].dim.known()) depth *= size(a);
+    if (kernel.axes[a].dim.known()) depth *= size(a);
   return fmt::format("{} x {} x {}", size(kernel.product.rows), depth, size(kernel.product.columns));
 }
 
 std::string print(const Kernel& kernel, const Schedule& s) {
-  const auto axis = [&](int a) { return kernel.axes[static_cast<std::size_t>(a)].name; };
+  const auto axis = [&](int a) { return kernel.axes[a].name; };
   std::string out = "  " + kernel.name;
   if (s.parallel >= 0) out += fmt::format(" threads {}", axis(s.parallel));
   if (s.block > 1) out += fmt::format(" by {}", s.block);
@@ -90,15 +90,15 @@ std::string print(const Plan& plan) {
   std::string out = fmt::format("plan of {}: scratch {} reals, lower bound {}\n", p.name, to_string(plan.scratch),
                                 to_string(plan.lower_bound));
   out += "tensors\n";
-  for (std::size_t t = 0; t < p.tensors.size(); ++t) {
+  for (const TensorId t : p.tensors.ids()) {
     const Tensor& tensor = p.tensors[t];
     std::vector<std::string> dims;
-    for (int d : plan.layouts[t].order) dims.push_back(to_string(tensor.shape[static_cast<std::size_t>(d)]));
+    for (int d : plan.layouts[t].order) dims.push_back(to_string(tensor.shape[d]));
     out += fmt::format("  {} [{}]", tensor.name, fmt::join(dims, ", "));
     if (tensor.element != Element::real) out += fmt::format(" {}", name_of(tensor.element));
     if (tensor.slots > 1) out += fmt::format(" x {}", tensor.slots);
     if (int b = plan.buffer_of[t]; b >= 0) {
-      const Buffer& buffer = plan.buffers[static_cast<std::size_t>(b)];
+      const Buffer& buffer = plan.buffers[b];
       out += fmt::format(" at {}{}, live {} to {}", buffer.offset, buffer.per_image ? " of each image" : "",
                          buffer.first, buffer.last);
     }
