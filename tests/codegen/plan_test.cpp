@@ -198,7 +198,7 @@ TEST(PlanGradients, OfBiasesComeWithThoseOfTheWeightsBesideThemWhoseFactorTheyAd
   const Plan plan = codegen::make_plan(program, codegen::targets_of(codegen::Precision::fp32));
   std::map<std::string, std::string> with;
   for (const codegen::Kernel& k : plan.program.kernels)
-    for (const codegen::Kernel& fused : k.fused) with[k.name] = fused.name;
+    for (const codegen::Kernel& fused : k.fused.parts) with[k.name] = fused.name;
   // That of the head's bias is a sum over images alone: the mean has one gradient for all tokens.
   EXPECT_EQ(with, (std::map<std::string, std::string>{{"down_weight_gradient", "down_bias_gradient"},
                                                       {"up_weight_gradient", "up_bias_gradient"}}));
@@ -232,7 +232,7 @@ TEST(PlanAttention, GoesByBlocksOfAHeadsQueriesWhoseScoresHaveNoPlaceInMemory) {
       };
       ASSERT_EQ(s.fused.size(), 2u);
       EXPECT_EQ(s.queries % rows(kernel, s), 0) << target;
-      EXPECT_EQ(s.queries % rows(kernel.fused[0], s.fused[0]), 0) << target;
+      EXPECT_EQ(s.queries % rows(kernel.fused.parts[0], s.fused[0]), 0) << target;
       EXPECT_LE(s.queries * 208, 3 << 12) << target;  // about a first cache
     }
   }
