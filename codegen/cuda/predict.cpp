@@ -17,6 +17,7 @@
 #include "codegen/cuda/sum_in_rows.hpp"
 #include "codegen/embedded.hpp"
 #include "codegen/error.hpp"
+#include "codegen/kernels/query.hpp"
 
 namespace tessera::codegen::cuda {
 

@@ -234,10 +234,6 @@ std::int64_t blocks_of(const RowSums& sums, std::int64_t rows, std::int64_t want
 
 }  // namespace
 
-bool sums_rows(const Kernel& k, const Step& step) {
-  return step.reduces && !step.over.empty() && !k.axes[step.over[0]].inner;
-}
-
 std::size_t steps_of_row(const Kernel& k) {
   const auto sums = ranges::count_if(k.steps, [&](const Step& s) { return sums_rows(k, s); });
   return k.steps.size() - static_cast<std::size_t>(sums);

@@ -12,9 +12,7 @@ namespace tessera::codegen::cuda {
 /// bias in the norm's backward pass: each of its blocks makes partial sums, in steps of the kernel behind those of a
 /// row, and the kernel that made them before adds them up. `blocks`: of each such kernel; 0: as many as suit it.
 void sums_in_rows(KernelProgram& program, std::int64_t blocks);
-/// Whether a step is such a sum.
-bool sums_rows(const Kernel& k, const Step& step);
-/// How many of a kernel's steps, the first ones, are not.
+/// How many of a kernel's steps, the first ones, are no such sums.
 std::size_t steps_of_row(const Kernel& k);
 struct RowSums {
   int count = 0;                                           ///< sums of an element; 0: none

@@ -233,6 +233,7 @@ struct KernelProgram {
   Table<Tensor, TensorId> tensors;
   std::vector<Kernel> kernels;
   std::vector<std::vector<Item>> order;  ///< by region; region 0 is the program
+  bool joined = false;                   ///< axes that run on in memory may be one: past a dim comes the next row
   bool groups = false;                   ///< a batch may be worked on group after group: a plan's choice
 };
 

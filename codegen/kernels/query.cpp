@@ -77,6 +77,12 @@ std::vector<int> mapped(const std::vector<int>& axes, const std::vector<int>& fr
   return result;
 }
 
+bool sums_rows(const Kernel& k, const Step& step) {
+  return k.anchor == Anchor::row && step.reduces && step.stores.size() == 1 && ranges::any_of(step.over, [&](int a) {
+           return a >= 0 && a < static_cast<int>(k.axes.size()) && !k.axes[a].inner;
+         });
+}
+
 void remove_dead_expressions(Kernel& k) {
   std::set<int> needed;
   for (const Step& s : k.steps) {

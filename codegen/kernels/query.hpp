@@ -35,6 +35,9 @@ bool meet(const std::set<TensorId>& some, const std::set<TensorId>& others);
 /// The axes of one kernel in another one: of those that stand at the same dim of a tensor. -1: there is none.
 std::vector<int> mapped(const std::vector<int>& axes, const std::vector<int>& from, const std::vector<int>& to);
 
+/// Whether a step of a kernel of rows sums over all rows, for each point of the inner axes, and stores partial sums.
+bool sums_rows(const Kernel& k, const Step& step);
+
 /// Takes out expressions that no step needs.
 void remove_dead_expressions(Kernel& k);
 

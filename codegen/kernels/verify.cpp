@@ -6,6 +6,7 @@
 
 #include "codegen/error.hpp"
 #include "codegen/kernels/kernel.hpp"
+#include "codegen/kernels/query.hpp"
 
 namespace tessera::codegen {
 
@@ -44,8 +45,11 @@ class Verifier {
       std::set<int> scope;
       for (std::size_t a = 0; a < k.axes.size(); ++a)
         if (!k.axes[a].inner) scope.insert(static_cast<int>(a));
+      const bool rows = sums_rows(k, step);
+      if (rows)
+        for (std::size_t a = 0; a < k.axes.size(); ++a) scope.insert(static_cast<int>(a));
       for (int a : step.over) {
-        if (a < 0 || a >= static_cast<int>(k.axes.size()) || !k.axes[a].inner)
+        if (a < 0 || a >= static_cast<int>(k.axes.size()) || k.axes[a].inner == rows)
           fail(k, "sweeps over an axis that is not an inner one");
         scope.insert(a);
       }
@@ -100,15 +104,18 @@ class Verifier {
     if (writes && fixed) fail(k, fmt::format("writes {}, which is not its to change", t.name));
     if (a.index.size() != t.shape.size())
       fail(k, fmt::format("indexes {} with {} numbers for {} dims", t.name, a.index.size(), t.shape.size()));
-    for (std::size_t d = 0; d < a.index.size(); ++d) {
-      // The largest index must stay inside for a small and for a large batch.
-      for (std::int64_t batch : {1, 1000}) {
-        std::int64_t last = a.index[d].offset;
+    // The largest index must stay inside for a small and for a large batch.
+    for (std::int64_t batch : {1, 1000}) {
+      std::int64_t carry = 0;  // where axes are joined: what runs on from a dim into the one before it
+      for (std::size_t d = a.index.size(); d-- > 0;) {
+        std::int64_t last = a.index[d].offset + carry;
         for (const Affine::Part& part : a.index[d].parts) {
           if (!scope.contains(part.axis)) fail(k, fmt::format("indexes {} by an axis outside its scope", t.name));
           last += part.coefficient * (extent(k.axes[part.axis].dim).at(batch) - 1);
         }
-        if (last >= extent(t.shape[d]).at(batch) || a.index[d].offset < 0)
+        const std::int64_t size = extent(t.shape[d]).at(batch);
+        carry = p_.joined && d > 0 ? last / size : 0;
+        if (last - carry * size >= size || a.index[d].offset < 0)
           fail(k, fmt::format("indexes {} past the end of dim {}", t.name, to_string(t.shape[d])));
       }
     }

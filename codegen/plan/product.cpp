@@ -171,6 +171,7 @@ class Finder {
     if (!fits) return false;
     second.dim = first.dim * second.dim;
     second.name = first.name;
+    p_.joined = true;
     k.axes.erase(k.axes.begin() + a);
     for_accesses(k, [&](Access& access) {
       for (Affine& index : access.index) {

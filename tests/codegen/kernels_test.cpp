@@ -288,14 +288,14 @@ TEST(VerifyKernels, RefusesAnExpressionThatReadsALaterOne) {
 
 TEST(VerifyKernels, RefusesATensorThatDoesNotExist) {
   KernelProgram p = sample();
-  storing(p.kernels[0]).stores[0].to.tensor = 1000;
+  storing(p.kernels[0]).stores[0].to.tensor = codegen::TensorId(1000);
   expect_refused(p, "names a tensor that does not exist");
 }
 
 TEST(VerifyKernels, RefusesToWriteAnInput) {
   KernelProgram p = sample();
-  for (std::size_t t = 0; t < p.tensors.size(); ++t)
-    if (p.tensors[t].name == "images") storing(p.kernels[0]).stores[0].to.tensor = static_cast<int>(t);
+  for (const codegen::TensorId t : p.tensors.ids())
+    if (p.tensors[t].name == "images") storing(p.kernels[0]).stores[0].to.tensor = t;
   expect_refused(p, "writes images, which is not its to change");
 }
 
