@@ -10,6 +10,7 @@
 #include "codegen/passes/differentiate.hpp"
 #include "codegen/passes/recompute.hpp"
 #include "codegen/passes/simplify.hpp"
+#include "codegen/plan/plan.hpp"
 #include "dsl/trace.hpp"
 #include "models/vit.hpp"
 #include "tests/codegen/support/sketch.hpp"
@@ -285,6 +286,22 @@ TEST(VerifyKernels, RefusesAnExpressionThatReadsALaterOne) {
   expression(kernel, Expression::Kind::op).a = static_cast<int>(kernel.expressions.size()) - 1;
   expect_refused(p, "has an expression that reads a later one");
 }
+
+// A tensor's number indexes what there is one of for each tensor, and is no number of anything else.
+template <class Rows, class Number>
+concept Indexes = requires(Rows rows, Number number) { rows[number]; };
+template <class A, class B>
+concept Compare = requires(A a, B b) { a == b; };
+using codegen::TensorId;
+static_assert(Indexes<decltype(KernelProgram::tensors), TensorId>);
+static_assert(Indexes<decltype(codegen::Plan::layouts), TensorId>);
+static_assert(Indexes<decltype(Kernel::axes), int>);
+static_assert(!Indexes<decltype(Kernel::axes), TensorId>, "a tensor's number is taken for an axis");
+static_assert(!Indexes<decltype(Kernel::expressions), TensorId>, "a tensor's number is taken for an expression");
+static_assert(!Indexes<decltype(KernelProgram::kernels), TensorId>, "a tensor's number is taken for a kernel");
+static_assert(!Indexes<decltype(KernelProgram::tensors), int>, "an axis or an expression is taken for a tensor");
+static_assert(!Indexes<decltype(codegen::Plan::layouts), std::size_t>, "a position is taken for a tensor");
+static_assert(Compare<TensorId, TensorId> && !Compare<TensorId, int>, "a tensor's number is compared with another one");
 
 TEST(VerifyKernels, RefusesATensorThatDoesNotExist) {
   KernelProgram p = sample();
