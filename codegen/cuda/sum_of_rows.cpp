@@ -23,7 +23,8 @@ bool sums_a_factor(const KernelProgram& program, const Kernel& product, const Ke
   if (f.left < 0 || !f.groups.empty()) return false;
   const Expression& factor = expression_of(product, left ? f.left : f.right);
   const std::vector<int>& across = left ? f.rows : f.columns;
-  return factor.kind == Expression::Kind::load && across.size() == 1 &&
+  // What is a part of a tensor, a slice, is summed by itself.
+  return factor.kind == Expression::Kind::load && across.size() == 1 && !axes_along(factor.access).empty() &&
          sums_operand(product, factor.access, across[0], f.depth, sum);
 }
 
