@@ -287,8 +287,7 @@ class File {
     used_.insert(n);
     scratch_name_[tensor] = n;
     std::vector<std::string> dims;
-    for (int d : plan.layouts[tensor].order)
-      dims.push_back(to_string(t.shape[static_cast<std::size_t>(d)]));
+    for (int d : plan.layouts[tensor].order) dims.push_back(to_string(t.shape[static_cast<std::size_t>(d)]));
     b.push_back(tree::comment(fmt::format(
         "[{}]{}{}, live from kernel {} to {}", fmt::join(dims, ", "),
         t.slots > 1 ? fmt::format(" x {} slots", t.slots) : "",

@@ -44,7 +44,8 @@ bool same_size(const Kernel& a, const Kernel& b, int in_a, int in_b) {
 /// A product of `given`, as it lies behind `written` in the kernel of the softmax, and of something else: which has the
 /// width, and is neighbours along it. The depth is the softmax' rows, or its keys.
 std::optional<Part> product_of(const KernelProgram& program, const std::vector<const Kernel*>& kernels, int number,
-                               TensorId given, const std::vector<int>& written, const Axes& in_softmax, bool over_rows) {
+                               TensorId given, const std::vector<int>& written, const Axes& in_softmax,
+                               bool over_rows) {
   const Kernel& k = *kernels[number];
   const Factors f = factors_of(k, program.precision);
   if (f.left < 0 || f.rows.size() != 1 || f.columns.size() != 1 || f.depth.size() != 1) return {};

@@ -64,7 +64,8 @@ class Gradients {
 void round_gradients_of_norms(KernelProgram& program) {
   const Gradients gradients(program);
   for (const Kernel& k : program.kernels)
-    if (const TensorId tensor = gradients.handed_on_by(k); tensor.valid()) program.tensors[tensor].element = Element::bf16;
+    if (const TensorId tensor = gradients.handed_on_by(k); tensor.valid())
+      program.tensors[tensor].element = Element::bf16;
 }
 
 }  // namespace tessera::codegen::cuda

@@ -199,8 +199,7 @@ class Finder {
     const bool transposed = step(right.access, k.product.columns) == 1;
     if (transposed && !packs_transposed(right.access)) return;
     if (rounds && !sums_along_one_axis(k)) return;
-    auto [at, fresh] =
-        packed_.try_emplace({right.access.tensor, transposed, k.product.factors}, p_.tensors.next());
+    auto [at, fresh] = packed_.try_emplace({right.access.tensor, transposed, k.product.factors}, p_.tensors.next());
     if (fresh) {
       Tensor copy = p_.tensors[right.access.tensor];
       copy.storage = Storage::packed;
@@ -227,7 +226,8 @@ class Finder {
 
   KernelProgram& p_;
   Layouts layouts_;
-  std::map<std::tuple<TensorId, bool, Element>, TensorId> packed_;  ///< parameter, whether transposed, as what -> its copy
+  std::map<std::tuple<TensorId, bool, Element>, TensorId>
+      packed_;  ///< parameter, whether transposed, as what -> its copy
 };
 
 /// What may lie in a second cache while all columns go by; processors have 1 MiB of it or more.
