@@ -5,12 +5,7 @@
 #include "codegen/cuda/plan.hpp"
 #include "codegen/driver.hpp"
 #include "codegen/error.hpp"
-#include "codegen/passes/columns.hpp"
-#include "codegen/passes/decompose.hpp"
-#include "codegen/passes/differentiate.hpp"
 #include "codegen/passes/pipeline.hpp"
-#include "codegen/passes/simplify.hpp"
-#include "codegen/passes/subgraph.hpp"
 #include "dsl/trace.hpp"
 #include "models/vit.hpp"
 
@@ -31,20 +26,20 @@ using Vit = models::Vit<{
 /// again.
 using SmallVit = models::Vit<{.image = 32, .patch = 4, .width = 64, .heads = 2, .depth = 2, .classes = 10}>;
 
-/// The two programs between which all passes have something to do.
+/// The two programs between which all passes have something to do, as the driver makes them.
 template <class Model>
-std::vector<KernelProgram> programs(Precision precision) {
+std::vector<KernelProgram> programs(Precision precision, const std::vector<codegen::GraphPass>& last) {
   const graph::Graph declared = trace<Model>("vit");
   std::vector<KernelProgram> all;
   for (const ProgramKind kind : {ProgramKind::forward, ProgramKind::loss_and_gradients}) {
-    const bool trains = kind == ProgramKind::loss_and_gradients;
-    const graph::Graph graph = trains ? codegen::differentiate(declared, false)
-                                      : codegen::subgraph(codegen::without_dropout(declared), {"outputs"});
-    all.push_back(codegen::lower(codegen::bring_columns_innermost(codegen::simplify(codegen::decompose(graph))), kind));
+    const graph::Graph primitive =
+        codegen::passed(codegen::passed(declared, codegen::program_passes(kind)), codegen::primitive_passes());
+    all.push_back(codegen::lower(codegen::passed(primitive, last), kind));
     all.back().precision = precision;
   }
   return all;
 }
+std::vector<KernelProgram> programs_for_cpu() { return programs<Vit>(Precision::fp32, codegen::cpu_graph_passes()); }
 
 /// All that passes change: kernels and their order, and how tensors are stored, which the kernels' text does not say.
 std::string text_of(const KernelProgram& planned) {
@@ -62,7 +57,7 @@ std::string on_gpu(const KernelProgram& program, const PassOptions& options) {
 }
 
 TEST(Passes, ForTheCpuCanEachBeLeftOutWhichChangesTheKernels) {
-  const std::vector<KernelProgram> all = programs<Vit>(Precision::fp32);
+  const std::vector<KernelProgram> all = programs_for_cpu();
   std::vector<std::string> whole;
   for (const KernelProgram& program : all) whole.push_back(on_cpu(program, {}));
   for (const Pass& pass : codegen::cpu_passes()) {
@@ -75,7 +70,7 @@ TEST(Passes, ForTheCpuCanEachBeLeftOutWhichChangesTheKernels) {
 }
 
 TEST(Passes, ForCudaCanEachBeLeftOutWhichChangesTheKernels) {
-  const std::vector<KernelProgram> all = programs<SmallVit>(Precision::bf16);
+  const std::vector<KernelProgram> all = programs<SmallVit>(Precision::bf16, {});
   for (const Pass& pass : codegen::cuda::cuda_passes()) {
     if (pass.required) continue;
     PassOptions with;
@@ -126,7 +121,7 @@ TEST(Passes, ThatLeaveAGraphBehindWhichIsNoneAreNamed) {
 }
 
 TEST(Passes, ThatLeaveKernelsBehindWhichAreNoneAreNamed) {
-  KernelProgram program = programs<Vit>(Precision::fp32).front();
+  KernelProgram program = programs_for_cpu().front();
   const auto always = [](const KernelProgram&) { return true; };
   const Pass good{"good", "", always, [](KernelProgram&) {}}, broken{"broken", "", always, [](KernelProgram& p) {
                                                                        p.kernels.front().name = "first";
