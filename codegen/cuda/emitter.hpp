@@ -17,8 +17,6 @@ namespace tessera::codegen::cuda {
 
 constexpr int threads_of_points = 256;  // of a block of points
 
-inline std::int64_t ceiling(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 class Emitter : Values {
  public:
   Emitter(const Plan& plan, const Kernel& kernel, const TableName& table, const Tiles& tiles)

@@ -11,6 +11,8 @@
 
 namespace tessera::codegen::cuda {
 
+constexpr std::int64_t ceiling(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
 struct Tile {
   int rows = 0, columns = 0, threads = 0;
   int blocks = 0;        ///< at least so many on a multiprocessor

@@ -34,9 +34,9 @@ bool distinct(std::vector<int> values) {
   return ranges::adjacent_find(values) == values.end();
 }
 
-class Verifier {
+class GraphVerifier {
  public:
-  explicit Verifier(const Graph& graph) : graph_(graph) {}
+  explicit GraphVerifier(const Graph& graph) : graph_(graph) {}
 
   void run() {
     regions();
@@ -426,6 +426,6 @@ class Verifier {
 
 }  // namespace
 
-void verify(const Graph& graph) { Verifier(graph).run(); }
+void verify(const Graph& graph) { GraphVerifier(graph).run(); }
 
 }  // namespace tessera::codegen

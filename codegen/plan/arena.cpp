@@ -15,7 +15,7 @@ namespace tessera::codegen {
 
 namespace {
 
-std::int64_t rounded(std::int64_t reals) { return (reals + 15) / 16 * 16; }
+std::int64_t in_lines(std::int64_t reals) { return (reals + 15) / 16 * 16; }
 
 }  // namespace
 
@@ -88,7 +88,7 @@ PackedArena make_packed_arena(const std::vector<Plan>& plans, const Arena& param
         e.reals = std::max(e.reals, (e.columns + width - 1) / width * width * deep);
       }
       const std::int64_t together = values_in_real(e.element);
-      e.reals = rounded((e.reals + together - 1) / together);
+      e.reals = in_lines((e.reals + together - 1) / together);
       e.offset = arena.reals;
       arena.reals += e.reals * e.count();
       arena.entries.push_back(std::move(e));
@@ -161,7 +161,7 @@ Arena make_arena(const graph::Graph& declared, const KernelProgram& p) {
     std::int64_t layer = 0;
     for (std::size_t k = i; k < end; ++k) {
       found[k].second.offset = arena.reals + layer;
-      layer += rounded(found[k].second.reals);
+      layer += in_lines(found[k].second.reals);
     }
     for (std::size_t k = i; k < end; ++k) {
       found[k].second.stride = found[k].second.count > 1 ? layer : 0;

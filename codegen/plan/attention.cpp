@@ -18,7 +18,7 @@ namespace {
 constexpr std::int64_t least_scores = 1 << 15;
 
 /// Reals of a block's scores: about a first cache.
-constexpr std::int64_t near_reals = 10 << 10;
+constexpr std::int64_t block_reals = 10 << 10;
 
 bool is_inner(const Kernel& k, int axis) { return k.axes[axis].inner; }
 
@@ -262,7 +262,7 @@ Schedule attention_schedule(const KernelProgram& program, const Layouts& layouts
   s.fused[0].depth = 0;
   // Whole tiles of both products, so many that all blocks are about as large. Tiles that do not go together get as many
   // rows as the smaller ones.
-  const std::int64_t most = std::max<std::int64_t>(1, near_reals / reals_of_query(layouts, scores));
+  const std::int64_t most = std::max<std::int64_t>(1, block_reals / reals_of_query(layouts, scores));
   std::int64_t& of_mix = s.tile[kernel.product.rows];
   std::int64_t& of_scores = s.fused[0].tile[scores.product.rows];
   if (std::lcm(of_mix, of_scores) > most) of_mix = of_scores = std::min(of_mix, of_scores);

@@ -4,6 +4,7 @@
 #include <range/v3/algorithm/any_of.hpp>
 #include <tuple>
 
+#include "codegen/kernels/query.hpp"
 #include "codegen/passes/columns.hpp"
 #include "codegen/plan/plan.hpp"
 
@@ -11,7 +12,6 @@ namespace tessera::codegen {
 
 namespace {
 
-std::int64_t size_of(const Kernel& k, int axis) { return k.axes[axis].dim.value(); }
 bool known(const Kernel& k, int axis) { return k.axes[axis].dim.known(); }
 
 /// Rows of a tile that leave no tail, at most so many.
