@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <range/v3/algorithm/any_of.hpp>
 #include <range/v3/algorithm/contains.hpp>
 #include <range/v3/algorithm/find.hpp>
@@ -23,18 +24,10 @@
 #include "codegen/emit/entry.hpp"
 #include "codegen/error.hpp"
 #include "codegen/names.hpp"
-#include "codegen/passes/canonical_order.hpp"
-#include "codegen/passes/columns.hpp"
-#include "codegen/passes/decompose.hpp"
-#include "codegen/passes/differentiate.hpp"
 #include "codegen/passes/flops.hpp"
-#include "codegen/passes/inspect.hpp"
-#include "codegen/passes/narrow.hpp"
 #include "codegen/passes/optimizer.hpp"
+#include "codegen/passes/pipeline.hpp"
 #include "codegen/passes/print.hpp"
-#include "codegen/passes/recompute.hpp"
-#include "codegen/passes/simplify.hpp"
-#include "codegen/passes/subgraph.hpp"
 #include "codegen/passes/verify.hpp"
 #include "codegen/plan/tuned.hpp"
 
@@ -93,8 +86,8 @@ void dump(const GeneratorOptions& options, const std::string& name, const Stage&
 /// Numbered files of `folder`, in the order in which the stages come.
 Dump dump_into(const fs::path& folder) {
   fs::create_directories(folder);
-  return [folder, count = 0](const std::string& stage, const std::string& text) mutable {
-    write_file(folder / fmt::format("{:02}_{}.txt", ++count, stage), text);
+  return [folder, count = std::make_shared<int>(0)](const std::string& stage, const std::string& text) {
+    write_file(folder / fmt::format("{:02}_{}.txt", ++*count, stage), text);  // copies count on together
   };
 }
 
@@ -106,12 +99,32 @@ std::uint64_t hash_declaration(const graph::Graph& graph) {
   return hash_text(text);
 }
 
+/// `stage`: of which the name of a dump behind a pass is made.
+PassOptions passes_of(const GeneratorOptions& options, const std::string& stage) {
+  PassOptions passes{.disabled = options.disabled_passes, .values = options.pass_options};
+  if (options.dump_passes)
+    passes.after = [&options, stage](std::string_view pass, const std::string& text) {
+      options.dump_passes(fmt::format("{}_behind_{}", stage, pass), text);
+    };
+  return passes;
+}
+
+/// Every list of passes, in the order in which they run.
+std::vector<PassList> all_passes(const PassOptions& options = {}) {
+  return {{"what was traced", declaration_passes()},
+          {"the declaration", narrowing_passes()},
+          {"the graph of a program", program_passes(ProgramKind::forward)},
+          {"that graph, on the way to primitives", primitive_passes()},
+          {"primitives, for CPUs", cpu_graph_passes()},
+          {"the kernels of a program, for CPUs", cpu_passes()},
+          {"the kernels of a program, for CUDA", cuda::cuda_passes(options)}};
+}
+
 /// A graph of primitive ops through every stage behind it, each verified before the next reads it.
 Plan plan_program(const graph::Graph& primitive, ProgramKind kind, const GeneratorOptions& options,
                   const std::vector<Target>& targets) {
   const std::string name(name_of(kind));
-  const graph::Graph graph = bring_columns_innermost(primitive);
-  verify(graph);
+  const graph::Graph graph = passed(primitive, cpu_graph_passes(), passes_of(options, name));
   dump(options, name + "_graph", graph);
   KernelProgram kernels = lower(graph, kind);
   // Gradients need more than eight bits: they are of single precision.
@@ -119,27 +132,13 @@ Plan plan_program(const graph::Graph& primitive, ProgramKind kind, const Generat
   kernels.precision = in_fp32 ? Precision::fp32 : options.precision;
   verify(kernels);
   dump(options, name + "_kernels", kernels);
-  Plan plan = make_plan(std::move(kernels), targets);
+  Plan plan = make_plan(std::move(kernels), targets, passes_of(options, name));
   dump(options, name + "_plan", plan);
   return plan;
 }
 
 std::vector<Target> targets_of(const GeneratorOptions& options) {
   return options.isas.empty() ? targets_of(options.precision) : targets_named(options.isas, options.precision);
-}
-
-/// Whether the declaration says what training makes small. Without it there is a forward pass alone.
-bool has_loss(const graph::Graph& declared) {
-  return ranges::contains(declared.outputs, graph::Output::Kind::loss, &graph::Output::kind);
-}
-
-/// What is differentiated: the recipe's training loss, where it has one of its own, in the place of the loss.
-graph::Graph training(const graph::Graph& declared) {
-  if (!softens(declared.recipe)) return declared;
-  graph::Graph graph = subgraph(declared, {"outputs", "training_loss"});
-  for (graph::Output& o : graph.outputs)
-    if (o.kind == graph::Output::Kind::loss) o.name = "loss";
-  return graph;
 }
 
 /// A model with all its programs planned: what its files are written from.
@@ -149,20 +148,22 @@ struct Planned {
 };
 Planned plan_model(const graph::Graph& traced, const GeneratorOptions& options) {
   check_names(traced);
+  const PassOptions asked{.disabled = options.disabled_passes, .values = options.pass_options};
+  check_options(asked, all_passes(asked));
   verify(traced);
-  const graph::Graph declared = canonical_order(traced);
-  verify(declared);
+  const graph::Graph declared = passed(traced, declaration_passes(), passes_of(options, "declaration"));
   dump(options, "declared", declared);
-  const graph::Graph narrowed = narrow(declared);
-  verify(narrowed);
+  const graph::Graph narrowed = passed(declared, narrowing_passes(), passes_of(options, "declaration"));
   dump(options, "narrowed", narrowed);
 
   Planned planned;
   ModelFiles& m = planned.files;
+  const auto program = [&](const graph::Graph& declaration, ProgramKind kind) {
+    return passed(declaration, program_passes(kind), passes_of(options, std::string(name_of(kind))));
+  };
   const auto plan = [&](const graph::Graph& graph, ProgramKind kind) {
-    planned.primitives.push_back(simplify(decompose(graph)));
-    verify(planned.primitives.back());
-    m.plans.push_back(plan_program(recompute(planned.primitives.back()), kind, options, m.targets));
+    planned.primitives.push_back(passed(graph, primitive_passes(), passes_of(options, std::string(name_of(kind)))));
+    m.plans.push_back(plan_program(planned.primitives.back(), kind, options, m.targets));
   };
   m.name = declared.name;
   m.real = options.real;
@@ -171,19 +172,15 @@ Planned plan_model(const graph::Graph& traced, const GeneratorOptions& options) 
   m.targets = targets_of(options);
   use_tiles(options.tiles_of_cpu ? *options.tiles_of_cpu : embedded("plan/tiles.txt"), m.targets);
   const bool trains = has_loss(declared);
-  const graph::Graph evaluated =
-      subgraph(without_dropout(narrowed),
-               trains ? std::vector<std::string>{"outputs", "loss"} : std::vector<std::string>{"outputs"});
-  const graph::Graph forward = subgraph(evaluated, {"outputs"});
+  const graph::Graph forward = program(narrowed, ProgramKind::forward);
   for (const graph::Node& n : forward.nodes)
     if (n.op == graph::Op::input && n.name == "labels")
       throw Error(fmt::format("the outputs of {} depend on the labels, which are there for the loss only", m.name));
   plan(forward, ProgramKind::forward);
   if (trains) {
-    const graph::Graph joint = differentiate(training(narrowed), false);
-    verify(joint);
+    const graph::Graph joint = program(narrowed, ProgramKind::loss_and_gradients);
     dump(options, "joint", joint);
-    plan(evaluated, ProgramKind::evaluate);
+    plan(program(narrowed, ProgramKind::evaluate), ProgramKind::evaluate);
     plan(joint, ProgramKind::loss_and_gradients);
   }
   m.arena = make_arena(declared, m.plans.back().program);
@@ -191,19 +188,20 @@ Planned plan_model(const graph::Graph& traced, const GeneratorOptions& options) 
     throw Error(
         fmt::format("the model {} has no parameters: there is nothing to {}", m.name, trains ? "train" : "load"));
   if (trains) {
-    const graph::Graph inputs = subgraph(differentiate(evaluated, true), {"outputs", "loss", "images"});
-    plan(inputs, ProgramKind::input_gradient);
+    plan(program(narrowed, ProgramKind::input_gradient), ProgramKind::input_gradient);
     plan(optimizer(declared.recipe, m.arena.reals, declared.name), ProgramKind::update);
   }
 
   // Whoever looks inside wants to see every token.
-  const graph::Graph whole = subgraph(without_dropout(declared), {"outputs"});
-  m.inspected = inspected(whole);
+  m.inspected = program(declared, ProgramKind::inspect);
   plan(m.inspected, ProgramKind::inspect);
   m.packed = make_packed_arena(m.plans, m.arena, m.targets);
-  m.module_flops = flops_by_module(simplify(decompose(whole)));
-  m.forward_flops = flops(simplify(decompose(whole)));
-  if (trains) m.gradient_flops = flops(simplify(decompose(differentiate(training(declared), false))));
+  const auto primitives = [&](ProgramKind kind) {
+    return passed(passed(declared, program_passes(kind)), primitive_passes());
+  };
+  m.module_flops = flops_by_module(primitives(ProgramKind::forward));
+  m.forward_flops = flops(primitives(ProgramKind::forward));
+  if (trains) m.gradient_flops = flops(primitives(ProgramKind::loss_and_gradients));
   return planned;
 }
 
@@ -213,8 +211,7 @@ std::string summarize(const graph::Graph& traced) {
   const bool is_model = ranges::contains(traced.nodes, "images", &graph::Node::name);
   if (is_model) return summary(plan_model(traced, {}).files);
   check_names(traced);
-  verify(traced);
-  return shape_table(canonical_order(traced));
+  return shape_table(passed(traced, declaration_passes()));
 }
 
 namespace {
@@ -225,8 +222,9 @@ cuda::Model model_for_gpu(const Planned& planned, const GeneratorOptions& option
   for (std::size_t i = 0; i < m.plans.size(); ++i) {
     KernelProgram kernels = lower(planned.primitives[i], m.plans[i].program.kind);
     kernels.precision = options.precision;
-    model.plans.push_back(cuda::plan_for_gpu(std::move(kernels), options.tiles));
-    dump(options, m.plans[i].program.name + "_cuda_plan", model.plans.back());
+    const std::string stage = m.plans[i].program.name + "_cuda";
+    model.plans.push_back(cuda::plan_for_gpu(std::move(kernels), passes_of(options, stage)));
+    dump(options, stage + "_plan", model.plans.back());
   }
   return model;
 }
@@ -274,6 +272,15 @@ std::map<std::string, std::string> generate(const graph::Graph& traced, const Ge
 
 namespace {
 
+void list_passes() {
+  for (const PassList& list : all_passes()) {
+    fmt::print("Passes over {}, in order:\n", list.over);
+    for (const PassList::Row& pass : list.rows)
+      fmt::print("  {:24}{}{}{}\n", pass.name, pass.does, pass.required ? " (cannot be left out)" : "",
+                 pass.takes.empty() ? "" : fmt::format(" (--pass-option {}={})", pass.name, pass.takes));
+  }
+}
+
 /// "scalar, avx2, avx512_bf16 (bf16)": the table, in lines of --help.
 std::string isas_of_help() {
   std::string text;
@@ -307,20 +314,17 @@ Writes the sources of {1}: C header, kernels for each instruction set, program.
   --cuda-tile [KERNEL=][wgmma:]ROWSxCOLUMNS
                  the tile of a CUDA kernel's matrix product, or of all of them; else the sizes decide. wgmma: that of
                  its kernel for sm_90a; wgmma:none is none, so that sm_90a takes the other one.
-                 attention_gradient:none: attention's backward pass is several kernels; attention_gradient:again: it
-                 computes the probabilities again, which takes longer, and forward stores none
-                 sums_of_rows:none: no product by warpgroups sums the gradient of a bias by the way
-                 sums_in_norms:none: nor does the backward pass of a norm those of its weight, its bias and the biases
-                 beside it; sums_in_norms:BLOCKS: it has so many blocks, whatever suits it
-                 norm_inputs:none: the forward pass of a norm stores what backward reads of its result, which is else
-                 computed again from the norm's input
-                 norm_gradients:none: in bf16 the gradients that linear layers hand to norms stay in single precision
   --predict ARCH instead of writing anything, print what each CUDA kernel should take on sm_80 or sm_90a
   --batch N      with so many images (default: the recipe's batch)
   --real TYPE    float (default), or double: for checking gradients, with --isa scalar
   --precision P  what factors of matrix products are rounded to: fp32 (default), bf16, or, of those with a parameter
                  and where nothing is trained, int8
-  --dump DIR     write the text of every stage to DIR: graphs, kernels, plans
+  --dump DIR     write the text of every stage to DIR: graphs and kernels, also behind each pass, and plans
+  --disable-pass NAME
+                 leave out a pass over graphs or kernels, for CPU and CUDA alike; may stand several times
+  --pass-option NAME=VALUE
+                 what a pass that takes a value is told; may stand several times
+  --list-passes  the names of these passes, what they do and which values they take
   --help         this text
 )";
 
@@ -343,7 +347,17 @@ int generator_main(const graph::Graph& declared, int argc, char** argv) {
       } else if (option == "--out") {
         out = value();
       } else if (option == "--dump") {
-        options.dump = dump_into(value());
+        options.dump = options.dump_passes = dump_into(value());
+      } else if (option == "--disable-pass") {
+        options.disabled_passes.insert(value());
+      } else if (option == "--pass-option") {
+        const std::string told = value();
+        const std::size_t equals = told.find('=');
+        if (equals == std::string::npos) throw Error(fmt::format("--pass-option is NAME=VALUE, not {}", told));
+        options.pass_options[told.substr(0, equals)] = told.substr(equals + 1);
+      } else if (option == "--list-passes") {
+        list_passes();
+        return 0;
       } else if (option == "--train") {
         options.train = true;
       } else if (option == "--page") {
@@ -359,10 +373,7 @@ int generator_main(const graph::Graph& declared, int argc, char** argv) {
           kernel = tile.substr(0, named);
           tile.erase(0, named + 1);
         }
-        std::string kind;
-        for (const std::string named : {"wgmma:", cuda::without_attention_gradient, cuda::without_sums_of_rows,
-                                        cuda::sums_in_norms, cuda::norm_inputs, cuda::norm_gradients})
-          if (tile.starts_with(named)) kind = named;
+        const std::string kind = tile.starts_with("wgmma:") ? "wgmma:" : "";
         options.tiles[kind + kernel] = tile.substr(kind.size());
       } else if (option == "--predict") {
         architecture = value();

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,7 +27,10 @@ struct GeneratorOptions {
   std::optional<std::string>
       tiles_of_cpu;   ///< a table for codegen/plan/tuned.hpp, in the place of codegen/plan/tiles.txt
   cuda::Tiles tiles;  ///< of their matrix products, where others are wanted than those that the sizes suggest
-  Dump dump;          ///< called with every stage, in order; empty: none is printed
+  std::set<std::string, std::less<>> disabled_passes;            ///< of those that --list-passes lists
+  std::map<std::string, std::string, std::less<>> pass_options;  ///< what passes are told, by name
+  Dump dump_passes;  ///< called with a graph or a program's kernels behind each pass
+  Dump dump;         ///< called with every stage, in order; empty: none is printed
 };
 
 /// File name -> text. Throws Error with one sentence when the graph cannot be generated.

@@ -16,7 +16,7 @@ using tree::name;
 
 Emitted Emitter::attention(const Put& put) {
   const std::array<AttentionAxes, 3> axes = attention_axes(kernel_);
-  const auto extent_of = [&](int axis) { return extent_[static_cast<std::size_t>(axis)]; };
+  const auto extent_of = [&](int axis) { return extent_[axis]; };
   const std::int64_t queries = extent_of(axes[2].queries), high = schedule_.queries;
   std::vector<std::vector<int>> heads(axes.size());  // but the batch
   for (std::size_t i = 0; i < axes[2].heads.size(); ++i)
@@ -47,13 +47,13 @@ Emitted Emitter::attention(const Put& put) {
     return ranges::contains(of.function.parameters, parameter, &tree::Parameter::name);
   };
   Block stack;
-  std::set<int> lying;
+  std::set<TensorId> lying;
   std::set<std::string> called;
   for (const int part : {0, 1, 2}) {
     Emitter one(plan_, number_, target_, false, part < 2 ? part : -1);
-    one.block_ = {axes[static_cast<std::size_t>(part)].queries, heads[static_cast<std::size_t>(part)]};
+    one.block_ = {axes[part].queries, heads[part]};
     const Emitted emitted = one.of_block();
-    for_each_access(part < 2 ? kernel_.fused[static_cast<std::size_t>(part)] : kernel_, [&](const Access& a, bool) {
+    for_each_access(part < 2 ? kernel_.fused.parts[part] : kernel_, [&](const Access& a, bool) {
       if (on_stack(a) && lying.insert(a.tensor).second)
         stack.push_back(tree::declare(
             "alignas(64) real", fmt::format("{}[{}]", argument(a, true), high * one.step_of(a, one.block_.queries)),

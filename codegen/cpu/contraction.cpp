@@ -23,8 +23,7 @@ Block Emitter::contraction() {
   std::vector<int> loops, tiled;
   for (int a : outer_axes()) {
     if ((a == schedule_.parallel && schedule_.block == 1) || ranges::contains(block_.heads, a)) continue;
-    if (schedule_.tile[static_cast<std::size_t>(a)] > 1 || a == schedule_.parallel ||
-        (a == vector_ && extent_[static_cast<std::size_t>(a)] >= 0))
+    if (schedule_.tile[a] > 1 || a == schedule_.parallel || (a == vector_ && extent_[a] >= 0))
       tiled.push_back(a);
     else
       loops.push_back(a);
@@ -77,8 +76,8 @@ Block Emitter::tiles(const std::vector<int>& axes, std::size_t depth, Tile& tile
   }
   int a = axes[depth];
   std::int64_t unit = a == vector_ ? target_.lanes : 1;
-  std::int64_t extent = extent_[static_cast<std::size_t>(a)];
-  std::int64_t points = schedule_.tile[static_cast<std::size_t>(a)], span = points * unit;
+  std::int64_t extent = extent_[a];
+  std::int64_t points = schedule_.tile[a], span = points * unit;
   std::int64_t full = extent / span * span;
   const auto [own_first, own_limit] = shared_part(a);
   std::vector<Block> pieces;
@@ -130,14 +129,14 @@ void Emitter::for_points(const Tile& tile, const std::function<void()>& f, std::
     return;
   }
   auto [a, piece] = tile[depth];
-  Place kept = place_[static_cast<std::size_t>(a)];
+  Place kept = place_[a];
   Expr kept_tail = tail_;
   for (std::int64_t i = 0; i < piece.points; ++i) {
-    place_[static_cast<std::size_t>(a)].offset = kept.offset + i * (a == vector_ ? target_.lanes : 1);
+    place_[a].offset = kept.offset + i * (a == vector_ ? target_.lanes : 1);
     if (a == vector_) tail_ = piece.tail && i + 1 == piece.points ? integer(piece.tail) : nullptr;
     for_points(tile, f, depth + 1);
   }
-  place_[static_cast<std::size_t>(a)] = kept;
+  place_[a] = kept;
   tail_ = kept_tail;
 }
 
@@ -166,9 +165,9 @@ void Emitter::one_tile(Block& b, const Tile& tile) {
   }
   std::vector<int> loops;
   for (int a : st.over)
-    if (extent_[static_cast<std::size_t>(a)] < 0 && a != vector_) loops.push_back(a);
+    if (extent_[a] < 0 && a != vector_) loops.push_back(a);
   for (int a : st.over)
-    if (extent_[static_cast<std::size_t>(a)] >= 0 && a != vector_) loops.push_back(a);
+    if (extent_[a] >= 0 && a != vector_) loops.push_back(a);
   bool across = vector_ >= 0 && inner(vector_);
   if (across) loops.push_back(vector_);
   Block body = nest(loops, [&](Block& inside) {
@@ -223,10 +222,10 @@ void Emitter::fetch_next_panel(Block& b) {
   if (columns < 0 || rows < 0 || target_.lanes == 1) return;
   const Access right = factor(true).access;
   if (!in_panels(right)) return;
-  const Layout& layout = plan_.layouts[static_cast<std::size_t>(right.tensor)];
+  const Layout& layout = plan_.layouts[right.tensor];
   const std::int64_t depth = layout.stride[0], width = columns_of_tile();
-  const std::int64_t high = schedule_.tile[static_cast<std::size_t>(rows)];
-  const std::int64_t tiles = (extent_[static_cast<std::size_t>(rows)] + high - 1) / high;
+  const std::int64_t high = schedule_.tile[rows];
+  const std::int64_t tiles = (extent_[rows] + high - 1) / high;
   const std::int64_t part = (width + tiles - 1) / tiles;
   if (part > 16) return;  // a line would not be enough
   const std::int64_t at_once = schedule_.depth ? schedule_.depth : depth;
@@ -248,8 +247,8 @@ void Emitter::fetch_next_rows(Block& b) {
   constexpr std::int64_t line = 16, least_sums = 16;  // in a step of fewer there is no time for it
   const auto [columns, rows] = std::pair{kernel_.product.columns, kernel_.product.rows};
   if (columns < 0 || rows < 0 || target_.lanes == 1 || !in_panels(factor(true).access)) return;
-  if (!place_[static_cast<std::size_t>(rows)].variable) return;  // these are the last ones
-  const std::int64_t high = schedule_.tile[static_cast<std::size_t>(rows)];
+  if (!place_[rows].variable) return;  // these are the last ones
+  const std::int64_t high = schedule_.tile[rows];
   const Factor left = factor(false);
   if (kernel_.product.factors != Element::real || !sums_along_one_axis(kernel_) || left.along != 1 ||
       high * columns_of_tile() < least_sums * target_.lanes)
@@ -309,7 +308,7 @@ std::pair<Piece, Piece> Emitter::pieces_of(const Tile& tile) const {
 }
 
 void Emitter::move(int axis, const char* by) {
-  Place& p = place_[static_cast<std::size_t>(axis)];
+  Place& p = place_[axis];
   p.variable = p.variable ? p.variable + name(by) : name(by);
 }
 
@@ -346,7 +345,7 @@ void Emitter::store_in_loops(Block& b, const Tile& tile) {
     place_ = here;
   }
   if (across.tail) {
-    place_[static_cast<std::size_t>(columns)].offset += whole;
+    place_[columns].offset += whole;
     tail_ = integer(across.tail);
     body.push_back(tree::scope(one(integer(whole))));
     tail_ = nullptr;
@@ -389,7 +388,7 @@ Expr Emitter::partial_index(int reduction, Expr chunk) {
   std::stable_sort(order.begin(), order.end(), [&](int x, int y) { return x != last && y == last; });
   for (std::size_t i = order.size(); i-- > 0;) {
     at = along(order[i], stride) + at;
-    stride *= extent_[static_cast<std::size_t>(order[i])];
+    stride *= extent_[order[i]];
   }
   std::int64_t reductions =
       std::count_if(kernel_.steps.begin(), kernel_.steps.end(), [](const Step& s) { return s.reduces; });

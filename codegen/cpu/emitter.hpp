@@ -156,7 +156,7 @@ class Emitter : Values {
   };
   Factor factor(bool right) const;
   int depth_axis() const;
-  std::int64_t depth() const { return depth_axis() < 0 ? 1 : extent_[static_cast<std::size_t>(depth_axis())]; }
+  std::int64_t depth() const { return depth_axis() < 0 ? 1 : extent_[depth_axis()]; }
   std::int64_t whole_depth() const { return whole_steps(kernel_.product.factors, depth()); }
   bool packs_left() const { return factor(false).along != 1; }
   bool packs_right() const { return !in_panels(factor(true).access); }

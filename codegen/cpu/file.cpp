@@ -149,9 +149,9 @@ class File {
     return [this, &plan](tree::Function f) { return functions_.place(std::move(f), suffix_of(plan.program)); };
   }
 
-  std::string table(const Plan& plan, int tensor) {
-    const Tensor& t = plan.program.tensors[static_cast<std::size_t>(tensor)];
-    const Layout& layout = plan.layouts[static_cast<std::size_t>(tensor)];
+  std::string table(const Plan& plan, TensorId tensor) {
+    const Tensor& t = plan.program.tensors[tensor];
+    const Layout& layout = plan.layouts[tensor];
     const std::vector<double>& data = plan.program.graph[t.node].data;
     // From row-major to the planned order.
     std::vector<double> placed(data.size());
@@ -194,7 +194,7 @@ class File {
     used_.clear();
     for (const tree::Parameter& p : f.parameters) used_.insert(p.name);
     scratch_name_.assign(plan.program.tensors.size(), "");
-    for (std::size_t t = 0; t < plan.program.tensors.size(); ++t) declare_tensor(plan, static_cast<int>(t), f.body);
+    for (const TensorId t : plan.program.tensors.ids()) declare_tensor(plan, t, f.body);
     Block stages;
     region(plan, 0, stages);
     if (plan.program.groups) stages = group_after_group(std::move(stages));
@@ -286,18 +286,17 @@ class File {
 
   static Expr size(Extent e) { return e.per_batch ? name("batch") * e.per_batch + integer(e.fixed) : integer(e.fixed); }
 
-  void declare_tensor(const Plan& plan, int tensor, Block& b) {
-    int at = plan.buffer_of[static_cast<std::size_t>(tensor)];
+  void declare_tensor(const Plan& plan, TensorId tensor, Block& b) {
+    int at = plan.buffer_of[tensor];
     if (at < 0) return;
     const Buffer& buffer = plan.buffers[static_cast<std::size_t>(at)];
-    const Tensor& t = plan.program.tensors[static_cast<std::size_t>(tensor)];
+    const Tensor& t = plan.program.tensors[tensor];
     std::string n = tree::variable(identifier(t.name));
     while (used_.contains(n)) n += "_";
     used_.insert(n);
-    scratch_name_[static_cast<std::size_t>(tensor)] = n;
+    scratch_name_[tensor] = n;
     std::vector<std::string> dims;
-    for (int d : plan.layouts[static_cast<std::size_t>(tensor)].order)
-      dims.push_back(to_string(t.shape[static_cast<std::size_t>(d)]));
+    for (int d : plan.layouts[tensor].order) dims.push_back(to_string(t.shape[static_cast<std::size_t>(d)]));
     b.push_back(tree::comment(fmt::format(
         "[{}]{}{}, live from kernel {} to {}", fmt::join(dims, ", "),
         t.slots > 1 ? fmt::format(" x {} slots", t.slots) : "",
@@ -394,7 +393,7 @@ class File {
         }
         for (const Argument& a : e.arguments) {
           Expr p = pointer(plan, k, item.kernel, a);
-          if (groups && a.tensor >= 0 && plan.buffer_of[static_cast<std::size_t>(a.tensor)] < 0)
+          if (groups && a.tensor.valid() && plan.buffer_of[a.tensor] < 0)
             p = p + name("group.first") * image_stride(plan, a);
           if (e.tasks == Emitted::Tasks::images)
             p = p + name(is_temporary(plan, a) ? first_image : "image") * image_stride(plan, a);
@@ -458,15 +457,15 @@ class File {
 
   /// Whether it lies in the arena of the first image that the thread works on.
   static bool is_temporary(const Plan& plan, const Argument& a) {
-    const int at = plan.buffer_of[static_cast<std::size_t>(a.tensor)];
+    const int at = plan.buffer_of[a.tensor];
     return at >= 0 && plan.buffers[static_cast<std::size_t>(at)].temporary;
   }
 
   /// From an image's values of a tensor to the next one's; 0 for what all images share.
   static std::int64_t image_stride(const Plan& plan, const Argument& a) {
-    const Tensor& t = plan.program.tensors[static_cast<std::size_t>(a.tensor)];
+    const Tensor& t = plan.program.tensors[a.tensor];
     for (std::size_t d = 0; d < t.shape.size(); ++d)
-      if (!t.shape[d].known()) return plan.layouts[static_cast<std::size_t>(a.tensor)].stride[d];
+      if (!t.shape[d].known()) return plan.layouts[a.tensor].stride[d];
     return 0;
   }
 
@@ -478,11 +477,11 @@ class File {
 
   Expr pointer(const Plan& plan, const Kernel& k, int kernel, const Argument& a) {
     const KernelProgram& p = plan.program;
-    if (a.tensor < 0) {
+    if (!a.tensor.valid()) {
       const Buffer& partial = plan.buffers[static_cast<std::size_t>(plan.partial_of[static_cast<std::size_t>(kernel)])];
       return name("scratch") + integer(partial.offset);
     }
-    const Tensor& t = p.tensors[static_cast<std::size_t>(a.tensor)];
+    const Tensor& t = p.tensors[a.tensor];
     switch (t.storage) {
       case Storage::input:
         return name(t.name);
@@ -492,7 +491,7 @@ class File {
         return name("loss");
       case Storage::output: {
         if (!traits_of(plan.program.kind).inspects) return name(t.name);
-        const Layout& layout = plan.layouts[static_cast<std::size_t>(a.tensor)];
+        const Layout& layout = plan.layouts[a.tensor];
         const Expr first = name(is_attention(t.name) ? "maps" : "magnitudes") + integer(layout.offset);
         return t.slots > 1 ? first + name("layer") * layout.slot : first;
       }
@@ -518,9 +517,9 @@ class File {
       case Storage::scratch:
         break;
     }
-    Expr base = name(scratch_name_[static_cast<std::size_t>(a.tensor)]);
+    Expr base = name(scratch_name_[a.tensor]);
     if (t.slots == 1) return base;
-    const Buffer& buffer = plan.buffers[static_cast<std::size_t>(plan.buffer_of[static_cast<std::size_t>(a.tensor)])];
+    const Buffer& buffer = plan.buffers[static_cast<std::size_t>(plan.buffer_of[a.tensor])];
     Expr which;
     if (k.region == 0) {
       which = integer(a.shift % t.slots);
@@ -547,7 +546,7 @@ class File {
   std::map<std::string, std::string> table_names_;  ///< numbers -> name
   std::set<std::string> used_;
   bool shares_ = false;  ///< images or rows among the threads
-  std::vector<std::string> scratch_name_;
+  Table<std::string, TensorId> scratch_name_;
 };
 
 }  // namespace

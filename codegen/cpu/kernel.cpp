@@ -81,18 +81,17 @@ Emitted Emitter::whole() {
   }
   if (splits_columns_) {
     const auto [rows, columns] = std::pair{kernel_.product.rows, kernel_.product.columns};
-    const std::int64_t weights = extent_[static_cast<std::size_t>(columns)] * depth();
+    const std::int64_t weights = extent_[columns] * depth();
     const Expr bytes = integer(weights * 4 / values_in_real(kernel_.product.factors));
     e.function.body.insert(
         e.function.body.begin(),
         tree::declare(
             "const Tiles", "mine",
-            call("team.tiles",
-                 {integer(split_ < 0 ? 1 : extent_[static_cast<std::size_t>(rows)]),
-                  integer(split_ < 0 ? 1 : rows_of_tile(rows)), integer(extent_[static_cast<std::size_t>(columns)]),
-                  integer(columns_of_tile()), tree::binary(">", bytes, call("tessera_second_cache", {}))})));
+            call("team.tiles", {integer(split_ < 0 ? 1 : extent_[rows]), integer(split_ < 0 ? 1 : rows_of_tile(rows)),
+                                integer(extent_[columns]), integer(columns_of_tile()),
+                                tree::binary(">", bytes, call("tessera_second_cache", {}))})));
   } else if (split_ >= 0) {
-    const Expr rows = integer(extent_[static_cast<std::size_t>(split_)]), tile = integer(rows_of_tile(split_));
+    const Expr rows = integer(extent_[split_]), tile = integer(rows_of_tile(split_));
     e.function.body.insert(e.function.body.begin(),
                            {tree::declare("const std::int64_t", "begin", call("team.begin", {rows, tile})),
                             tree::declare("const std::int64_t", "end", call("team.end", {rows, tile}))});
@@ -103,11 +102,11 @@ Emitted Emitter::whole() {
 
 Block Emitter::fetches(const std::function<bool(const Access&)>& which, const Expr& image) {
   Block b;
-  std::set<int> seen;
+  std::set<TensorId> seen;
   for (const Expression& e : kernel_.expressions) {
     if (e.kind != Expression::Kind::load) continue;
-    const Tensor& t = plan_.program.tensors[static_cast<std::size_t>(e.access.tensor)];
-    const Layout& layout = plan_.layouts[static_cast<std::size_t>(e.access.tensor)];
+    const Tensor& t = plan_.program.tensors[e.access.tensor];
+    const Layout& layout = plan_.layouts[e.access.tensor];
     const std::int64_t reals = layout.size.per_batch;
     if (t.storage != Storage::scratch || !which(e.access) || reals < least_fetched ||
         !seen.insert(e.access.tensor).second)
@@ -126,7 +125,7 @@ bool Emitter::saved(const Access& access) const {
 }
 
 std::int64_t Emitter::rows_of_tile(int a) const {
-  if (kernel_.anchor == Anchor::contraction) return schedule_.tile[static_cast<std::size_t>(a)];
+  if (kernel_.anchor == Anchor::contraction) return schedule_.tile[a];
   return a == transposed_axis() ? target_.lanes : 1;
 }
 
@@ -137,9 +136,8 @@ int Emitter::axis_to_split() const {
   int widest = -1;
   for (int a : axes) {
     if (a < 0 || a == schedule_.parallel || a == vector_) continue;
-    const std::int64_t extent = extent_[static_cast<std::size_t>(a)];
-    if (2 * extent > 3 * rows_of_tile(a) && stores_everywhere_along(a) &&
-        (widest < 0 || extent > extent_[static_cast<std::size_t>(widest)]))
+    const std::int64_t extent = extent_[a];
+    if (2 * extent > 3 * rows_of_tile(a) && stores_everywhere_along(a) && (widest < 0 || extent > extent_[widest]))
       widest = a;
   }
   return widest;
@@ -148,7 +146,7 @@ int Emitter::axis_to_split() const {
 bool Emitter::columns_to_split() const {
   const int columns = kernel_.product.columns;
   if (columns < 0 || points_of_image(kernel_) < least_shared || !in_panels(factor(true).access)) return false;
-  return extent_[static_cast<std::size_t>(columns)] >= 2 * columns_of_tile() && stores_everywhere_along(columns);
+  return extent_[columns] >= 2 * columns_of_tile() && stores_everywhere_along(columns);
 }
 
 bool Emitter::stores_everywhere_along(int axis) const {
@@ -174,7 +172,7 @@ Emitted Emitter::sum_over_images() {
   e.function.name = kernel_.name;
   e.tasks = Emitted::Tasks::rows;
   e.parallel = rows;
-  e.block = schedule_.tile[static_cast<std::size_t>(rows)];
+  e.block = schedule_.tile[rows];
   e.function.parameters = {{"const std::int64_t", "begin"}, {"const std::int64_t", "end"}};
   add_images(e);
   add_layer(e);
@@ -203,7 +201,7 @@ Emitted Emitter::partials() {
   e.function.body = std::move(body);
   finish(e);
   e.function.parameters.push_back({"real*", "partial"});
-  e.arguments.push_back({-1, 0, true, "partial"});
+  e.arguments.push_back({TensorId(), 0, true, "partial"});
   to_partials_ = false;
   return e;
 }
@@ -232,7 +230,7 @@ Emitted Emitter::combine() {
   for (Place& p : place_) p = {};
   // Few sums are added up by one thread: waking another would cost more.
   std::int64_t sums = batch_chunks;
-  for (int a : outer) sums *= extent_[static_cast<std::size_t>(a)];
+  for (int a : outer) sums *= extent_[a];
   int parallel = -1;
   if (outer.size() > 1 && sums > 100000) parallel = outer[0] == vector_ ? outer[1] : outer[0];
   if (parallel >= 0) {
@@ -268,13 +266,13 @@ Emitted Emitter::combine() {
   });
   finish(e);
   e.function.parameters.push_back({"const real*", "partial"});
-  e.arguments.push_back({-1, 0, false, "partial"});
+  e.arguments.push_back({TensorId(), 0, false, "partial"});
   return e;
 }
 
 void Emitter::finish(Emitted& e, const std::set<std::string>& called) {
   for (const Argument& a : arguments_) {
-    const Tensor& t = plan_.program.tensors[static_cast<std::size_t>(a.tensor)];
+    const Tensor& t = plan_.program.tensors[a.tensor];
     std::string type = t.type == graph::Type::integer ? "std::int32_t*" : std::string(name_of(t.element)) + "*";
     e.function.parameters.push_back({(a.written ? "" : "const ") + type, a.name});
   }
@@ -332,7 +330,7 @@ Block Emitter::nest(const std::vector<int>& axes, const std::function<void(Block
   int a = axes[depth];
   auto body = [&] { return nest(axes, leaf, depth + 1); };
   Expr i = name(axis_name(a));
-  std::int64_t extent = extent_[static_cast<std::size_t>(a)];
+  std::int64_t extent = extent_[a];
   if (a != vector_) {
     set(a, i);
     Expr first = extent >= 0 ? integer(0) : begin_, limit = extent >= 0 ? integer(extent) : end_;
@@ -386,7 +384,7 @@ Block Emitter::nest(const std::vector<int>& axes, const std::function<void(Block
 }
 
 std::vector<Block> Emitter::by_turns(int axis, const std::function<Block()>& body) {
-  const std::int64_t extent = extent_[static_cast<std::size_t>(axis)], lanes = target_.lanes;
+  const std::int64_t extent = extent_[axis], lanes = target_.lanes;
   const std::int64_t turn = ways_ * lanes, turns = extent / turn, full = extent / lanes * lanes;
   const Expr i = name(axis_name(axis));
   const auto vectors = [&](const Expr& variable, std::int64_t first, std::int64_t end) {
@@ -434,7 +432,7 @@ std::int64_t points_of_image(const Kernel& kernel) {
   for (const Axis& a : kernel.axes)
     if (a.dim.known()) points *= a.dim.value();
   if (attends(kernel))
-    for (const Kernel& part : kernel.fused) points += points_of_image(part);
+    for (const Kernel& part : kernel.fused.parts) points += points_of_image(part);
   return points;
 }
 
@@ -520,8 +518,7 @@ const std::set<std::string>& known_names() {
 }
 
 std::vector<Emitted> emit(const Plan& plan, int kernel, const Target& target, bool in_team, const Put& put) {
-  if (attends(plan.program.kernels[static_cast<std::size_t>(kernel)]))
-    return {Emitter(plan, kernel, target, in_team).attention(put)};
+  if (attends(plan.program.kernels[kernel])) return {Emitter(plan, kernel, target, in_team).attention(put)};
   return Emitter(plan, kernel, target, in_team).run();
 }
 

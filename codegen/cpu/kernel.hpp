@@ -13,7 +13,7 @@ namespace tessera::codegen::cpu {
 
 /// What a caller must pass for a tensor: itself, or the layer `shift` further on.
 struct Argument {
-  int tensor = -1;  ///< -1: the partial sums
+  TensorId tensor;  ///< none: the partial sums
   int shift = 0;
   bool written = false;
   std::string name;

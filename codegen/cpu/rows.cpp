@@ -26,10 +26,10 @@ int Emitter::transposed_axis() const {
   const Access &to = stores[0].to, &from = expression(stores[0].value).access;
   const auto element_of = [&](const Access& a) { return tensor(a).element; };
   if (element_of(from) != Element::real || element_of(to) != Element::real || lane_step(to) != 1 || in_panels(from) ||
-      lane_step(from) <= 1 || extent_[static_cast<std::size_t>(vector_)] < target_.lanes)
+      lane_step(from) <= 1 || extent_[vector_] < target_.lanes)
     return -1;
   for (int a : outer_axes()) {
-    const std::int64_t extent = extent_[static_cast<std::size_t>(a)];
+    const std::int64_t extent = extent_[a];
     if (a != schedule_.parallel && extent > 0 && extent % target_.lanes == 0 && step_of(from, a) == 1) return a;
   }
   return -1;
@@ -42,7 +42,7 @@ Block Emitter::transposed_copy(int axis) {
   return nest(loops, [&](Block& b) {
     const Step::Store& store = step(0).stores[0];
     const Access& from = expression(store.value).access;
-    Expr depth = integer(extent_[static_cast<std::size_t>(axis)]);
+    Expr depth = integer(extent_[axis]);
     set(axis, nullptr);
     if (axis == split_) {
       const auto [first, limit] = shared_part(axis);
@@ -50,10 +50,9 @@ Block Emitter::transposed_copy(int axis) {
       depth = tree::binary("-", limit, first);
     }
     set(vector_, nullptr);
-    b.push_back(
-        tree::evaluate(call("v_copy_transposed", {address(from, false), integer(lane_step(from)),
-                                                  address(store.to, true), integer(step_of(store.to, axis)), depth,
-                                                  integer(extent_[static_cast<std::size_t>(vector_)])})));
+    b.push_back(tree::evaluate(
+        call("v_copy_transposed", {address(from, false), integer(lane_step(from)), address(store.to, true),
+                                   integer(step_of(store.to, axis)), depth, integer(extent_[vector_])})));
   });
 }
 
@@ -87,13 +86,13 @@ std::int64_t Emitter::rows_at_once(int axis) const {
   if (target_.lanes == 1 || vector_ < 0 || !inner(vector_) || axis == schedule_.parallel) return 1;
   const bool along_lanes = ranges::all_of(
       kernel_.steps, [&](const Step& s) { return !s.reduces || (s.over.size() == 1 && s.over.front() == vector_); });
-  const std::int64_t rows = extent_[static_cast<std::size_t>(axis)];
-  const std::int64_t fit = near_reals / extent_[static_cast<std::size_t>(vector_)];
+  const std::int64_t rows = extent_[axis];
+  const std::int64_t fit = near_reals / extent_[vector_];
   return along_lanes && rows > 1 ? std::clamp<std::int64_t>(fit, 1, std::min(rows, most)) : 1;
 }
 
 tree::Statement Emitter::sweeps_over_rows(const std::vector<std::pair<std::size_t, std::size_t>>& sweeps) {
-  Expr first = integer(0), limit = integer(extent_[static_cast<std::size_t>(row_axis_)]);
+  Expr first = integer(0), limit = integer(extent_[row_axis_]);
   if (row_axis_ == split_) std::tie(first, limit) = shared_part(row_axis_);
   const Expr top = name("top"), bottom = name("bottom"), row = name(axis_name(row_axis_));
   Block body{tree::declare("const std::int64_t", "bottom", tree::least(limit, top + integer(rows_at_once_)))};
@@ -123,7 +122,7 @@ tree::Statement Emitter::sweeps_over_rows(const std::vector<std::pair<std::size_
         const std::string v = name_of_row_value(e), own = r ? fmt::format("{}_{}", v, r) : v;
         statements.push_back(
             tree::declare("const vec", own, call("v_set", {tree::index(name(v + "s"), which + integer(r))})));
-        of_row_[static_cast<std::size_t>(r)][e] = name(own);
+        of_row_[r][e] = name(own);
       }
     row_values_ = of_row_.front();
     sweep(statements, sweeps[w].first, sweeps[w].second);
@@ -271,7 +270,7 @@ void Emitter::sweep(Block& b, std::size_t first, std::size_t end) {
   if (across) loops.push_back(vector_);
   bool reduces = false;
   for (std::size_t s = first; s < end; ++s) reduces |= step(s).reduces;
-  const std::int64_t vectors = across ? extent_[static_cast<std::size_t>(vector_)] / target_.lanes : 0;
+  const std::int64_t vectors = across ? extent_[vector_] / target_.lanes : 0;
   ways_ = reduces && target_.lanes > 1 ? static_cast<int>(std::clamp<std::int64_t>(vectors, 1, 4)) : 1;
   auto sum_of = [&](std::size_t s, int way) {
     const char* const kind = step(s).reduction == Reduction::sum ? "sum" : "most";

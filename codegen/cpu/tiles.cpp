@@ -21,7 +21,7 @@ Emitter::Factor Emitter::factor(bool right) const {
   for (int e : {product.a, product.b})  // the left one may be computed on its way
     if (expression(e).kind == Expression::Kind::load && (lane_step(expression(e).access) != 0) == right)
       f.access = expression(e).access;
-  const Layout& layout = plan_.layouts[static_cast<std::size_t>(f.access.tensor)];
+  const Layout& layout = plan_.layouts[f.access.tensor];
   const int axis = right ? kernel_.product.columns : kernel_.product.rows;
   if (axis >= 0) f.across = step_along(f.access, layout, axis);
   if (depth_axis() >= 0) f.along = step_along(f.access, layout, depth_axis());
@@ -30,7 +30,7 @@ Emitter::Factor Emitter::factor(bool right) const {
 
 int Emitter::depth_axis() const {
   for (int a : step(0).over)
-    if (extent_[static_cast<std::size_t>(a)] >= 0) return a;
+    if (extent_[a] >= 0) return a;
   return -1;
 }
 
@@ -42,7 +42,7 @@ Block Emitter::before_tiles() {
   }
   if (!packs_whole_right()) return b;
   const Factor right = factor(true);
-  const std::int64_t columns = extent_[static_cast<std::size_t>(kernel_.product.columns)];
+  const std::int64_t columns = extent_[kernel_.product.columns];
   const std::int64_t panels = whole_tiles(columns) / tile_side;
   b.push_back(
       tree::declare("alignas(64) bf16", fmt::format("panels[{}]", panels * tile_side * whole_depth()), nullptr));
@@ -95,8 +95,8 @@ void Emitter::product_by_tiles(Block& b, const Tile& tile) {
   Expr ahead = name("nullptr");
   std::int64_t lines = 0;
   if (const int r = kernel_.product.rows; !packs_right() && r >= 0) {
-    const std::int64_t high = schedule_.tile[static_cast<std::size_t>(r)];
-    const std::int64_t blocks = (extent_[static_cast<std::size_t>(r)] + high - 1) / high;
+    const std::int64_t high = schedule_.tile[r];
+    const std::int64_t blocks = (extent_[r] + high - 1) / high;
     lines = (tile_side + blocks - 1) / blocks;
     ahead = panel + integer(tile_side * panel_depth(kernel_.product.factors, depth())) +
             this->along(r, lines * whole_depth() / high);
@@ -112,12 +112,11 @@ void Emitter::product_by_tiles(Block& b, const Tile& tile) {
 
 std::string Emitter::gradient_name() const {
   if (!kernel_.across_batch || kernel_.product.columns < 0 || !sums_along_one_axis(kernel_)) return "";
-  const std::int64_t columns = extent_[static_cast<std::size_t>(kernel_.product.columns)];
+  const std::int64_t columns = extent_[kernel_.product.columns];
   if (by_tiles()) return fmt::format("t_gradient<{}, {}>", columns, depth());
   if (!copies_factors(plan_.layouts, kernel_)) return "";
-  return fmt::format("g_gradient<{}, {}, {}, {}>", columns, depth(),
-                     schedule_.tile[static_cast<std::size_t>(kernel_.product.rows)],
-                     schedule_.tile[static_cast<std::size_t>(kernel_.product.columns)]);
+  return fmt::format("g_gradient<{}, {}, {}, {}>", columns, depth(), schedule_.tile[kernel_.product.rows],
+                     schedule_.tile[kernel_.product.columns]);
 }
 
 Block Emitter::gradient() {
@@ -128,12 +127,12 @@ Block Emitter::gradient() {
     if (a != rows && a != columns) loops.push_back(a);
   int batch = -1;
   for (int a : step(0).over)
-    if (extent_[static_cast<std::size_t>(a)] < 0) batch = a;
+    if (extent_[a] < 0) batch = a;
   const auto of_image = [&](const Factor& f) {
-    return integer(step_along(f.access, plan_.layouts[static_cast<std::size_t>(f.access.tensor)], batch));
+    return integer(step_along(f.access, plan_.layouts[f.access.tensor], batch));
   };
   const Access& to = step(1).stores.front().to;
-  const Expr to_row = integer(step_along(to, plan_.layouts[static_cast<std::size_t>(to.tensor)], rows));
+  const Expr to_row = integer(step_along(to, plan_.layouts[to.tensor], rows));
   return nest(loops, [&](Block& b) {
     for (int a : {rows, columns, batch}) set(a, nullptr);
     if (depth_axis() >= 0) set(depth_axis(), nullptr);
@@ -150,8 +149,9 @@ Block Emitter::gradient() {
     set(batch, image);
     Block body = fetches([](const Access&) { return true; }, image);
     const Expr before = kernel_.goes_on ? name("group.first") + image : image;
-    const Expr biases =
-        kernel_.fused.empty() ? name("nullptr") : name(argument(kernel_.fused[0].steps[1].stores[0].to, true));
+    const Expr biases = kernel_.fused.kind == Fused::Kind::bias_gradient
+                            ? name(argument(kernel_.fused.part(Fused::Role::bias).steps[1].stores[0].to, true))
+                            : name("nullptr");
     body.push_back(tree::evaluate(call(
         gradient_name(),
         {name("begin"), name("end"), tree::binary(">", before, integer(0)), address(left.access, false),

@@ -21,11 +21,14 @@ using tree::name;
 
 namespace {
 
-/// The kernel, or schedule, of that number, or the part of it.
-template <class T>
-const T& part_of(const std::vector<T>& all, int number, int part) {
-  const T& whole = all[static_cast<std::size_t>(number)];
-  return part < 0 ? whole : whole.fused[static_cast<std::size_t>(part)];
+/// The kernel of that number, or the part of it; and their schedules.
+const Kernel& part_of(const std::vector<Kernel>& all, int number, int part) {
+  const Kernel& whole = all[number];
+  return part < 0 ? whole : whole.fused.parts[part];
+}
+const Schedule& part_of(const std::vector<Schedule>& all, int number, int part) {
+  const Schedule& whole = all[number];
+  return part < 0 ? whole : whole.fused[part];
 }
 
 }  // namespace
@@ -41,7 +44,7 @@ Values::Values(const Plan& plan, int kernel, const Target& target, int part)
   for (const Axis& axis : kernel_.axes) extent_.push_back(axis.dim.known() ? axis.dim.value() : -1);
   for (const Expression& e : kernel_.expressions)
     for (int operand : {e.a, e.b, e.c})
-      if (e.kind == Expression::Kind::op && operand >= 0) ++operations_[static_cast<std::size_t>(operand)];
+      if (e.kind == Expression::Kind::op && operand >= 0) ++operations_[operand];
 }
 
 namespace {
@@ -61,7 +64,7 @@ std::vector<int> Values::outer_axes() const {
 }
 
 Expr Values::along(int axis, std::int64_t stride) const {
-  const Place& p = place_[static_cast<std::size_t>(axis)];
+  const Place& p = place_[axis];
   return (p.variable ? p.variable * stride : integer(0)) + integer(p.offset * stride);
 }
 Expr Values::dense_load(Expr at) const {
@@ -115,7 +118,7 @@ const std::set<int>& Values::axes_of(int e) {
 Expr Values::evaluate(Block& b, int e) {
   if (const auto at = row_values_.find(e); at != row_values_.end()) return at->second;
   std::vector<std::int64_t> key{e};
-  for (int a : axes_of(e)) key.push_back(place_[static_cast<std::size_t>(a)].offset);
+  for (int a : axes_of(e)) key.push_back(place_[a].offset);
   if (auto at = values_.find(key); at != values_.end()) return at->second;
   Expr value = make(b, e);
   if (value->kind == tree::Node::Kind::call) {
@@ -193,7 +196,7 @@ Expr Values::make(Block& b, int e) {
 
 bool Values::is_product(int e) const {
   const Expression& x = expression(e);
-  return x.kind == Expression::Kind::op && x.op == Op::multiply && operations_[static_cast<std::size_t>(e)] == 1;
+  return x.kind == Expression::Kind::op && x.op == Op::multiply && operations_[e] == 1;
 }
 
 /// Dropout's factors at this place. The layer and the image are arguments where they are not loops of the kernel.
@@ -203,8 +206,7 @@ Expr Values::keep(const Expression& x) {
   for (const Affine::Part& p : x.element.parts) {
     const bool shared_out = p.axis == schedule_.parallel && schedule_.block == 1;
     element = element + (shared_out ? name("image") * p.coefficient : along(p.axis, p.coefficient));
-    if (kernel_.goes_on && extent_[static_cast<std::size_t>(p.axis)] < 0)
-      element = element + name("group.first") * p.coefficient;
+    if (kernel_.goes_on && extent_[p.axis] < 0) element = element + name("group.first") * p.coefficient;
     if (p.axis == vector_) step = p.coefficient;
   }
   Expr stream = integer(x.dropout);
@@ -228,8 +230,7 @@ bool Values::divides_by_number_of_row(const Expression& x) {
 bool Values::uniform(int e) {
   if (vector_ < 0 || !inner(vector_) || axes_of(e).contains(vector_)) return false;
   const Expression& x = expression(e);
-  if (x.kind == Expression::Kind::local)
-    return ranges::contains(kernel_.steps[static_cast<std::size_t>(x.a)].over, vector_);
+  if (x.kind == Expression::Kind::local) return ranges::contains(kernel_.steps[x.a].over, vector_);
   if (x.kind != Expression::Kind::op) return true;
   return uniform(x.a) && (x.b < 0 || uniform(x.b)) && (x.c < 0 || uniform(x.c));
 }
@@ -241,7 +242,7 @@ std::string Values::argument(const Access& access, bool written) {
     at->written |= written;
     return at->name;
   }
-  const Tensor& t = plan_.program.tensors[static_cast<std::size_t>(access.tensor)];
+  const Tensor& t = plan_.program.tensors[access.tensor];
   std::string n;
   for (char c : t.name) n += (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ? c : '_';
   if (t.storage == Storage::gradient) n = "gradient_" + n;
@@ -264,7 +265,7 @@ std::string Values::argument(const Access& access, bool written) {
 }
 
 Expr Values::offset_of(const Access& access) const {
-  const Layout& layout = plan_.layouts[static_cast<std::size_t>(access.tensor)];
+  const Layout& layout = plan_.layouts[access.tensor];
   if (in_panels(access)) return offset_in_panels(access, layout);
   std::map<int, std::int64_t> stride;
   std::int64_t constant = 0;
@@ -274,7 +275,7 @@ Expr Values::offset_of(const Access& access) const {
   }
   Expr at = integer(0);
   for (auto [axis, s] : stride) {
-    const Place& p = place_[static_cast<std::size_t>(axis)];
+    const Place& p = place_[axis];
     if (on_stack(access) && ranges::contains(block_.heads, axis)) continue;
     if (on_stack(access) && axis == block_.queries && !p.variable) {
       at = at + tree::binary("-", integer(p.offset), name("begin")) * s;
@@ -288,9 +289,7 @@ Expr Values::offset_of(const Access& access) const {
   return at + integer(constant);
 }
 
-const Tensor& Values::tensor(const Access& access) const {
-  return plan_.program.tensors[static_cast<std::size_t>(access.tensor)];
-}
+const Tensor& Values::tensor(const Access& access) const { return plan_.program.tensors[access.tensor]; }
 bool Values::in_panels(const Access& access) const {
   const Tensor& t = tensor(access);
   return t.storage == Storage::packed && t.packing == Packing::panels;
@@ -300,7 +299,7 @@ bool Values::in_panels(const Access& access) const {
 Expr Values::offset_in_panels(const Access& access, const Layout& layout) const {
   const int columns = kernel_.product.columns;
   const std::int64_t width = columns_of_tile();
-  const Place& column = place_[static_cast<std::size_t>(columns)];
+  const Place& column = place_[columns];
   // Panels for tiles are filled up to whole ones in depth.
   const std::int64_t depth =
       by_tiles(kernel_, target_) ? panel_depth(kernel_.product.factors, layout.stride[0]) : layout.stride[0];
@@ -319,7 +318,7 @@ std::int64_t Values::lane_step(const Access& access) const {
   return vector_ < 0 ? 0 : step_of(access, vector_);
 }
 std::int64_t Values::step_of(const Access& access, int axis) const {
-  return step_along(access, plan_.layouts[static_cast<std::size_t>(access.tensor)], axis);
+  return step_along(access, plan_.layouts[access.tensor], axis);
 }
 
 Expr Values::load(const Access& access) {

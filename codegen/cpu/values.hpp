@@ -27,14 +27,12 @@ class Values {
   Values(const Plan& plan, int kernel, const Target& target, int part);
 
  protected:
-  const Expression& expression(int i) const { return kernel_.expressions[static_cast<std::size_t>(i)]; }
-  std::string axis_name(int a) const { return tree::variable(kernel_.axes[static_cast<std::size_t>(a)].name); }
-  bool inner(int a) const { return kernel_.axes[static_cast<std::size_t>(a)].inner; }
+  const Expression& expression(int i) const { return kernel_.expressions[i]; }
+  std::string axis_name(int a) const { return tree::variable(kernel_.axes[a].name); }
+  bool inner(int a) const { return kernel_.axes[a].inner; }
   std::vector<int> outer_axes() const;
 
-  void set(int axis, tree::Expr variable, std::int64_t offset = 0) {
-    place_[static_cast<std::size_t>(axis)] = {std::move(variable), offset};
-  }
+  void set(int axis, tree::Expr variable, std::int64_t offset = 0) { place_[axis] = {std::move(variable), offset}; }
   /// stride * the index along an axis.
   tree::Expr along(int axis, std::int64_t stride) const;
   /// The constants of the place along the outer axes: which point of a tile it is.
@@ -64,9 +62,7 @@ class Values {
   bool in_panels(const Access& access) const;
   bool on_stack(const Access& access) const { return tensor(access).storage == Storage::registers; }
   /// Columns of a product's tile, and of a panel.
-  std::int64_t columns_of_tile() const {
-    return schedule_.tile[static_cast<std::size_t>(kernel_.product.columns)] * target_.lanes;
-  }
+  std::int64_t columns_of_tile() const { return schedule_.tile[kernel_.product.columns] * target_.lanes; }
   /// How far apart two lanes lie.
   std::int64_t lane_step(const Access& access) const;
   /// How far apart neighbours along an axis lie.

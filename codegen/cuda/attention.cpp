@@ -7,9 +7,9 @@
 #include <range/v3/algorithm/contains.hpp>
 #include <set>
 
-#include "codegen/cuda/attention_parts.hpp"
 #include "codegen/cuda/emitter.hpp"
 #include "codegen/cuda/plan.hpp"
+#include "codegen/kernels/query.hpp"
 
 namespace tessera::codegen::cuda {
 
@@ -88,7 +88,7 @@ std::optional<Attention> attention_of(const KernelProgram& program, const Kernel
   for (const bool left : {true, false}) {
     const Expression& e = expression_of(mix, left ? mixed.left : mixed.right);
     for (const Step::Store& store : quotient.stores) {
-      const Tensor& t = program.tensors[static_cast<std::size_t>(store.to.tensor)];
+      const Tensor& t = program.tensors[store.to.tensor];
       if (e.kind != Expression::Kind::load || e.access.tensor != store.to.tensor || t.element != Element::bf16)
         continue;
       given = axes_along(store.to);
@@ -138,6 +138,22 @@ std::optional<Attention> attention_of(const KernelProgram& program, const Kernel
   return found;
 }
 
+std::vector<int> all_of(const Attention::Axes& axes) {
+  std::vector<int> all{axes.row, axes.key, axes.width};
+  all.insert(all.end(), axes.groups.begin(), axes.groups.end());
+  return all;
+}
+
+bool same_number(const Access& a, const Attention::Axes& in_a, const Access& b, const Attention::Axes& in_b) {
+  Access moved = a;
+  const std::vector<int> from = all_of(in_a), to = all_of(in_b);
+  for (Affine& index : moved.index) {
+    for (Affine::Part& part : index.parts) part.axis = mapped({part.axis}, from, to)[0];
+    std::sort(index.parts.begin(), index.parts.end());
+  }
+  return moved == b;
+}
+
 void fuse_attention(KernelProgram& program) {
   std::vector<Kernel>& kernels = program.kernels;
   std::set<int> gone;
@@ -149,20 +165,20 @@ void fuse_attention(KernelProgram& program) {
           });
       if (!before) continue;
       const int a = order[before->scores].kernel, b = order[before->softmax].kernel, c = order[i].kernel;
-      auto kernel = [&](int k) -> Kernel& { return kernels[static_cast<std::size_t>(k)]; };
-      auto inside = [&](int tensor) {
-        const Tensor& t = program.tensors[static_cast<std::size_t>(tensor)];
+      auto kernel = [&](int k) -> Kernel& { return kernels[k]; };
+      auto inside = [&](TensorId tensor) {
+        const Tensor& t = program.tensors[tensor];
         for (int k = 0; k < static_cast<int>(kernels.size()); ++k)
           if (k != a && k != b && k != c && !gone.contains(k) && tensors_of(kernel(k)).contains(tensor)) return false;
         return t.storage == Storage::scratch;
       };
-      const int scores = kernel(a).steps[1].stores[0].to.tensor;
+      const TensorId scores = kernel(a).steps[1].stores[0].to.tensor;
       if (!inside(scores)) continue;
-      std::set<int> made = stored_by(kernel(b));
+      std::set<TensorId> made = stored_by(kernel(b));
       made.insert(scores);
-      for (int t : made)
-        if (inside(t)) program.tensors[static_cast<std::size_t>(t)].storage = Storage::registers;
-      kernel(c).fused = {kernel(a), kernel(b)};
+      for (const TensorId t : made)
+        if (inside(t)) program.tensors[t].storage = Storage::registers;
+      kernel(c).fused = {Fused::Kind::attention, {Fused::Role::scores, Fused::Role::softmax}, {kernel(a), kernel(b)}};
       gone.insert({a, b});
       order.erase(order.begin() + static_cast<std::ptrdiff_t>(before->softmax));
       order.erase(order.begin() + static_cast<std::ptrdiff_t>(before->scores));
@@ -174,8 +190,10 @@ void fuse_attention(KernelProgram& program) {
 // ---- its text ----------------------------------------------------------------------------------------------------
 
 Emitted Emitter::attention() {
-  Emitter scores(plan_, kernel_.fused[0], table_, tiles_), softmax(plan_, kernel_.fused[1], table_, tiles_);
-  const Attention a = *attention_of(plan_.program, kernel_.fused[0], kernel_.fused[1], kernel_);
+  const Kernel &score_kernel = kernel_.fused.part(Fused::Role::scores),
+               &softmax_kernel = kernel_.fused.part(Fused::Role::softmax);
+  Emitter scores(plan_, score_kernel, table_, tiles_), softmax(plan_, softmax_kernel, table_, tiles_);
+  const Attention a = *attention_of(plan_.program, score_kernel, softmax_kernel, kernel_);
   Emitted e = fresh();
   const std::int64_t width = size_of(kernel_, a.mix.width);
   const Extent groups = points(a.mix.groups);
@@ -199,7 +217,7 @@ Emitted Emitter::attention() {
   // The functions of one of the kernels, for the block's group of it.
   auto of_kernel = [&](Emitter& kernel, const Attention::Axes& axes, const std::function<void(Emitter&)>& add) {
     kernel.arguments_ = std::move(arguments);
-    const Fused group = kernel.fuse(axes.groups, "group");
+    const FlatIndex group = kernel.fuse(axes.groups, "group");
     kernel.stand(group);
     add(kernel);
     kernel.leave();
@@ -220,7 +238,7 @@ Emitted Emitter::attention() {
     factor(k, "key", a.key, a.scores.key, a.scores.width);
   });
   of_kernel(softmax, a.softmax, [&](Emitter& k) {
-    const std::vector<Fused> at{k.fuse({a.softmax.row}, "row"), k.fuse({a.softmax.key}, "column")};
+    const std::vector<FlatIndex> at{k.fuse({a.softmax.row}, "row"), k.fuse({a.softmax.key}, "column")};
     functions.push_back(k.function_of("score", at, {{"real", "sum"}}, [&](Block& body) {
       k.begin({a.score});
       k.take(a.sum, name("sum"));
@@ -228,21 +246,20 @@ Emitted Emitter::attention() {
     }));
     for (tree::Parameter& at_place : functions.back().parameters)  // which a mask would read
       if (at_place.type == "int") at_place.type = "[[maybe_unused]] int";
-    if (kernel_.fused[1].steps.size() == 4) {
+    if (softmax_kernel.steps.size() == 4) {
       keep = name("keep_row");
       functions.push_back(
           k.function_of("keep_row", {k.fuse({a.softmax.row}, "row")}, {{"OfRow", "row_of_it"}}, [&](Block& body) {
-            const std::vector<Step::Store>& kept = kernel_.fused[1].steps[3].stores;
+            const std::vector<Step::Store>& kept = softmax_kernel.steps[3].stores;
             k.begin({kept[0].value, kept[1].value});
             k.take(kept[0].value, name("row_of_it.most"));
             k.take(kept[1].value, name("row_of_it.inverse"));
             for (const Step::Store& store : kept) k.put(body, store);
           }));
     }
-    std::vector<Step::Store> saved = kernel_.fused[1].steps[2].stores;
-    std::erase_if(saved, [&](const Step::Store& s) {
-      return plan_.program.tensors[static_cast<std::size_t>(s.to.tensor)].storage == Storage::registers;
-    });
+    std::vector<Step::Store> saved = softmax_kernel.steps[2].stores;
+    std::erase_if(
+        saved, [&](const Step::Store& s) { return plan_.program.tensors[s.to.tensor].storage == Storage::registers; });
     if (saved.empty()) return;
     save = name("save");
     functions.push_back(k.function_of("save", at, {{"real", "p"}}, [&](Block& body) {

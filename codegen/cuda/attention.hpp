@@ -2,7 +2,6 @@
 #pragma once
 
 #include <optional>
-#include <set>
 #include <vector>
 
 #include "codegen/kernels/kernel.hpp"
@@ -27,6 +26,11 @@ struct Attention {
 /// Nothing where these kernels are no attention that device/attention.h can do.
 std::optional<Attention> attention_of(const KernelProgram& program, const Kernel& scores, const Kernel& softmax,
                                       const Kernel& mix);
+
+/// All axes of one of the kernels, in one order.
+std::vector<int> all_of(const Attention::Axes& axes);
+/// The same number of a tensor, where the axes of one kernel stand for those of another.
+bool same_number(const Access& a, const Attention::Axes& in_a, const Access& b, const Attention::Axes& in_b);
 
 /// Has a kernel that mixes values compute their scores and softmax itself, where nobody else needs the scores.
 void fuse_attention(KernelProgram& program);

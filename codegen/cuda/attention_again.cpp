@@ -5,7 +5,7 @@
 #include <range/v3/algorithm/contains.hpp>
 #include <set>
 
-#include "codegen/cuda/attention_parts.hpp"
+#include "codegen/kernels/query.hpp"
 
 namespace tessera::codegen::cuda {
 
@@ -54,38 +54,34 @@ bool follows_from(const Kernel& k, int e, int sum) {
 struct Pair {
   std::size_t forward, backward;
   Attention attention;
-  int p = -1;  ///< what backward reads of the softmax; the tensor
+  TensorId p;  ///< what backward reads of the softmax; the tensor
 };
 
 /// The tensors that a softmax' last step gives: it may be stored twice, as it is and as bf16.
-std::set<int> given_by(const Kernel& softmax) {
-  std::set<int> tensors;
+std::set<TensorId> given_by(const Kernel& softmax) {
+  std::set<TensorId> tensors;
   for (const Step::Store& store : softmax.steps[2].stores) tensors.insert(store.to.tensor);
   return tensors;
 }
 
 std::optional<Pair> pair_of(const KernelProgram& program, std::size_t forward, std::size_t backward) {
   const Kernel &f = program.kernels[forward], &g = program.kernels[backward];
-  if (f.fused.size() != 2 || g.fused.size() < 4) return {};
-  std::vector<const Kernel*> parts;
-  for (const Kernel& part : g.fused) parts.push_back(&part);
-  parts.push_back(&g);
-  const std::optional<AttentionGradient> gradient = attention_gradient_of(program, parts);
-  const std::optional<Attention> attention = attention_of(program, f.fused[0], f.fused[1], f);
-  if (!gradient || !attention || gradient->again || f.fused[1].steps.size() != 3) return {};
-  const auto part = [&](const AttentionGradient::Part& of) -> const Kernel& {
-    return *parts[static_cast<std::size_t>(of.kernel)];
-  };
-  const Kernel &scores = f.fused[0], &softmax = f.fused[1];
-  const int p = expression_of(part(gradient->softmax), gradient->p[0]).access.tensor;
-  const std::set<int> given = given_by(softmax);
+  if (f.fused.kind != Fused::Kind::attention || g.fused.kind != Fused::Kind::attention_gradient) return {};
+  const Kernel &scores = f.fused.part(Fused::Role::scores), &softmax = f.fused.part(Fused::Role::softmax);
+  const std::vector<const Kernel*> parts = parts_of_gradient(g);
+  const std::optional<AttentionGradient> gradient = attention_gradient_of(program, g);
+  const std::optional<Attention> attention = attention_of(program, scores, softmax, f);
+  if (!gradient || !attention || gradient->again || softmax.steps.size() != 3) return {};
+  const auto part = [&](const AttentionGradient::Part& of) -> const Kernel& { return *parts[of.kernel]; };
+  const TensorId p = expression_of(part(gradient->softmax), gradient->p[0]).access.tensor;
+  const std::set<TensorId> given = given_by(softmax);
   if (!given.contains(p) || !follows_from(softmax, attention->score, attention->sum)) return {};
   // Nobody else reads what the softmax gives, so that it is nowhere.
-  for (int t : given) {
-    if (program.tensors[static_cast<std::size_t>(t)].carry) return {};
+  for (const TensorId t : given) {
+    if (program.tensors[t].carry) return {};
     for (std::size_t k = 0; k < program.kernels.size(); ++k)
       if (k != forward && k != backward && tensors_of(program.kernels[k]).contains(t)) return {};
-    const Storage storage = program.tensors[static_cast<std::size_t>(t)].storage;
+    const Storage storage = program.tensors[t].storage;
     if (storage != Storage::scratch && storage != Storage::registers) return {};
   }
   // The same queries and keys.
@@ -102,33 +98,32 @@ std::optional<Pair> pair_of(const KernelProgram& program, std::size_t forward, s
 }
 
 /// A tensor with a number of each row of p's.
-int row_numbers(KernelProgram& program, int p, std::size_t key_dim, const std::string& what) {
-  Tensor kept = program.tensors[static_cast<std::size_t>(p)];
-  kept.name = program.tensors[static_cast<std::size_t>(p)].name + "." + what;
+TensorId row_numbers(KernelProgram& program, TensorId p, std::size_t key_dim, const std::string& what) {
+  Tensor kept = program.tensors[p];
+  kept.name = program.tensors[p].name + "." + what;
   kept.shape.erase(kept.shape.begin() + static_cast<std::ptrdiff_t>(key_dim));
   kept.element = Element::real;
   kept.node = graph::none;
   kept.storage = Storage::scratch;
-  program.tensors.push_back(std::move(kept));
-  return static_cast<int>(program.tensors.size()) - 1;
+  return program.tensors.add(std::move(kept));
 }
 
 void apply(KernelProgram& program, const Pair& pair) {
   const Attention& a = pair.attention;
-  Kernel& softmax = program.kernels[pair.forward].fused[1];
+  Kernel& softmax = program.kernels[pair.forward].fused.part(Fused::Role::softmax);
   const auto stored = std::find_if(softmax.steps[2].stores.begin(), softmax.steps[2].stores.end(),
                                    [&](const Step::Store& store) { return store.to.tensor == pair.p; });
   const Access p = stored->to;
   const std::vector<int> along = axes_along(p);
   const auto key_dim = static_cast<std::size_t>(std::find(along.begin(), along.end(), a.softmax.key) - along.begin());
-  const std::set<int> given = given_by(softmax);
+  const std::set<TensorId> given = given_by(softmax);
 
   Access most = p;
   most.index.erase(most.index.begin() + static_cast<std::ptrdiff_t>(key_dim));
   Access inverse = most;
   most.tensor = row_numbers(program, pair.p, key_dim, "most");
   inverse.tensor = row_numbers(program, pair.p, key_dim, "inverse");
-  for (int t : given) program.tensors[static_cast<std::size_t>(t)].storage = Storage::registers;
+  for (const TensorId t : given) program.tensors[t].storage = Storage::registers;
 
   Kernel again = softmax;
   const int score = a.score, least = load(again, most), all = load(again, inverse);
@@ -145,8 +140,10 @@ void apply(KernelProgram& program, const Pair& pair) {
   keep.stores = {{most, local(softmax, 0)}, {inverse, operation(softmax, Op::divide, first, second)}};
   softmax.steps.push_back(std::move(keep));
 
-  std::vector<Kernel>& parts = program.kernels[pair.backward].fused;
-  parts.insert(parts.begin(), {program.kernels[pair.forward].fused[0], std::move(again)});
+  Fused& backward = program.kernels[pair.backward].fused;
+  backward.roles.insert(backward.roles.begin(), {Fused::Role::scores, Fused::Role::softmax});
+  backward.parts.insert(backward.parts.begin(),
+                        {program.kernels[pair.forward].fused.part(Fused::Role::scores), std::move(again)});
 }
 
 }  // namespace

@@ -9,8 +9,8 @@
 #include <set>
 
 #include "codegen/cuda/attention_again.hpp"
-#include "codegen/cuda/attention_parts.hpp"
 #include "codegen/cuda/emitter.hpp"
+#include "codegen/kernels/query.hpp"
 
 namespace tessera::codegen::cuda {
 
@@ -27,7 +27,7 @@ using Part = AttentionGradient::Part;
 using Axes = Attention::Axes;
 
 /// The accesses of all loads of a tensor; nothing where two of them differ.
-std::optional<Access> only_access(const Kernel& k, int tensor, std::vector<int>& loads) {
+std::optional<Access> only_access(const Kernel& k, TensorId tensor, std::vector<int>& loads) {
   for (int e = 0; e < static_cast<int>(k.expressions.size()); ++e) {
     const Expression& x = expression_of(k, e);
     if (x.kind == Expression::Kind::load && x.access.tensor == tensor) loads.push_back(e);
@@ -44,8 +44,9 @@ bool same_size(const Kernel& a, const Kernel& b, int in_a, int in_b) {
 /// A product of `given`, as it lies behind `written` in the kernel of the softmax, and of something else: which has the
 /// width, and is neighbours along it. The depth is the softmax' rows, or its keys.
 std::optional<Part> product_of(const KernelProgram& program, const std::vector<const Kernel*>& kernels, int number,
-                               int given, const std::vector<int>& written, const Axes& in_softmax, bool over_rows) {
-  const Kernel& k = *kernels[static_cast<std::size_t>(number)];
+                               TensorId given, const std::vector<int>& written, const Axes& in_softmax,
+                               bool over_rows) {
+  const Kernel& k = *kernels[number];
   const Factors f = factors_of(k, program.precision);
   if (f.left < 0 || f.rows.size() != 1 || f.columns.size() != 1 || f.depth.size() != 1) return {};
   for (const bool left : {true, false}) {
@@ -71,8 +72,7 @@ std::optional<Part> product_of(const KernelProgram& program, const std::vector<c
 /// A kernel that stores what a part gives somewhere else, and does nothing more.
 std::optional<Part> copy_of(const KernelProgram& program, const std::vector<const Kernel*>& kernels, int number,
                             const Part& part) {
-  const Kernel &k = *kernels[static_cast<std::size_t>(number)],
-               &product = *kernels[static_cast<std::size_t>(part.kernel)];
+  const Kernel &k = *kernels[number], &product = *kernels[part.kernel];
   if (product.steps.size() != 2 || product.steps[1].stores.size() != 1) return {};
   const Step::Store& given = product.steps[1].stores[0];
   if (k.anchor != Anchor::elementwise || k.steps.size() != 1 || k.steps[0].stores.size() != 1 ||
@@ -80,7 +80,7 @@ std::optional<Part> copy_of(const KernelProgram& program, const std::vector<cons
     return {};
   const Step::Store& store = k.steps[0].stores[0];
   const Expression& loaded = expression_of(k, store.value);
-  const auto element = [&](int tensor) { return program.tensors[static_cast<std::size_t>(tensor)].element; };
+  const auto element = [&](TensorId tensor) { return program.tensors[tensor].element; };
   if (loaded.kind != Expression::Kind::load || loaded.access.tensor != given.to.tensor ||
       element(store.to.tensor) != element(given.to.tensor))
     return {};
@@ -105,15 +105,15 @@ namespace {
 
 /// Of kernels of which the first two compute p again.
 std::optional<AttentionGradient> with_attention_again(const KernelProgram& program,
-                                                      const std::vector<const Kernel*>& kernels,
-                                                      const AttentionAgain& again) {
+                                                      const std::vector<const Kernel*>& kernels) {
+  const AttentionAgain again = *attention_again_of(*kernels[1]);
   std::optional<AttentionGradient> found = attention_gradient_of(program, {kernels.begin() + 2, kernels.end()});
   if (!found) return {};
   Part* const parts[] = {&found->mixed, &found->softmax, &found->of_query, &found->of_key, &found->of_value};
   for (Part* part : parts) part->kernel += 2;
   for (std::optional<Part>& copy : found->copies)
     if (copy) copy->kernel += 2;
-  const Kernel& softmax = *kernels[static_cast<std::size_t>(found->softmax.kernel)];
+  const Kernel& softmax = *kernels[found->softmax.kernel];
   const Access& read = expression_of(softmax, found->p[0]).access;
   if (read.tensor != again.p.tensor) return {};
   const std::vector<int> from = axes_along(read), to = axes_along(again.p);
@@ -128,18 +128,15 @@ std::optional<AttentionGradient> with_attention_again(const KernelProgram& progr
 std::optional<AttentionGradient> attention_gradient_of(const KernelProgram& program,
                                                        const std::vector<const Kernel*>& kernels) {
   if (kernels.size() < 5) return {};
-  if (const auto again = attention_again_of(*kernels[1])) return with_attention_again(program, kernels, *again);
   AttentionGradient found;
-  const auto kernel = [&](const Part& part) -> const Kernel& {
-    return *kernels[static_cast<std::size_t>(part.kernel)];
-  };
+  const auto kernel = [&](const Part& part) -> const Kernel& { return *kernels[part.kernel]; };
   for (const Kernel* k : kernels)
     for (const Expression& e : k->expressions)
       if (e.kind == Expression::Kind::keep || e.kind == Expression::Kind::extent) return {};
 
   // The softmax: a row's sum of p dp, and what follows from it.
   for (int i = 0; i < 5; ++i)
-    if (kernels[static_cast<std::size_t>(i)]->anchor == Anchor::row) found.softmax.kernel = i;
+    if (kernels[i]->anchor == Anchor::row) found.softmax.kernel = i;
   if (found.softmax.kernel < 0) return {};
   const Kernel& softmax = kernel(found.softmax);
   if (softmax.steps.size() != 2) return {};
@@ -151,12 +148,12 @@ std::optional<AttentionGradient> attention_gradient_of(const KernelProgram& prog
   Axes& in_softmax = found.softmax.axes;
   in_softmax.key = sum.over[0];
   found.change = changed.stores[0].value;
-  const int changes = changed.stores[0].to.tensor;
+  const TensorId changes = changed.stores[0].to.tensor;
   const std::vector<int> changes_written = axes_along(changed.stores[0].to);
-  if (program.tensors[static_cast<std::size_t>(changes)].element != Element::bf16) return {};
+  if (program.tensors[changes].element != Element::bf16) return {};
 
   // One of its factors is dp: a product that is stored as it is.
-  int p = -1, dp = -1;
+  TensorId p, dp;
   std::vector<int> dp_written;
   for (const bool first : {true, false}) {
     const Expression& product = expression_of(softmax, sum.value);
@@ -164,7 +161,7 @@ std::optional<AttentionGradient> attention_gradient_of(const KernelProgram& prog
                      &other = expression_of(softmax, first ? product.b : product.a);
     if (one.kind != Expression::Kind::load || other.kind != Expression::Kind::load) return {};
     for (int i = 0; i < 5; ++i) {
-      const Kernel& k = *kernels[static_cast<std::size_t>(i)];
+      const Kernel& k = *kernels[i];
       if (i == found.softmax.kernel || k.steps.size() != 2 || k.steps[1].stores.size() != 1 ||
           k.steps[1].stores[0].to.tensor != one.access.tensor || !is_local(k, k.steps[1].stores[0].value, 0))
         continue;
@@ -174,7 +171,7 @@ std::optional<AttentionGradient> attention_gradient_of(const KernelProgram& prog
       dp_written = axes_along(k.steps[1].stores[0].to);
     }
   }
-  if (dp < 0 || dp == p || program.tensors[static_cast<std::size_t>(dp)].element != Element::real) return {};
+  if (!dp.valid() || dp == p || program.tensors[dp].element != Element::real) return {};
   const std::optional<Access> loads_p = only_access(softmax, p, found.p), loads_dp = only_access(softmax, dp, found.dp);
   if (!loads_p || !loads_dp) return {};
   const std::vector<int> p_read = axes_along(*loads_p), dp_read = axes_along(*loads_dp);
@@ -203,9 +200,8 @@ std::optional<AttentionGradient> attention_gradient_of(const KernelProgram& prog
       found.of_query = *part;
     if (const auto part = product_of(program, kernels, i, changes, changes_written, in_softmax, true))
       found.of_key = *part;
-    for (int t = 0; t < static_cast<int>(program.tensors.size()); ++t) {
-      const Tensor &twin = program.tensors[static_cast<std::size_t>(t)],
-                   &original = program.tensors[static_cast<std::size_t>(p)];
+    for (const TensorId t : program.tensors.ids()) {
+      const Tensor &twin = program.tensors[t], &original = program.tensors[p];
       if (twin.element != Element::bf16 || twin.node == graph::none || twin.node != original.node ||
           twin.slots != original.slots || twin.storage != original.storage)
         continue;
@@ -247,6 +243,19 @@ std::optional<AttentionGradient> attention_gradient_of(const KernelProgram& prog
   return found;
 }
 
+std::vector<const Kernel*> parts_of_gradient(const Kernel& kernel) {
+  std::vector<const Kernel*> kernels;
+  for (const Kernel& k : kernel.fused.parts) kernels.push_back(&k);
+  kernels.push_back(&kernel);
+  return kernels;
+}
+
+std::optional<AttentionGradient> attention_gradient_of(const KernelProgram& program, const Kernel& fused) {
+  const std::vector<const Kernel*> kernels = parts_of_gradient(fused);
+  return fused.fused.has(Fused::Role::softmax) ? with_attention_again(program, kernels)
+                                               : attention_gradient_of(program, kernels);
+}
+
 void fuse_attention_gradients(KernelProgram& program) {
   std::vector<Kernel>& kernels = program.kernels;
   std::set<int> gone;
@@ -256,22 +265,21 @@ void fuse_attention_gradients(KernelProgram& program) {
       std::vector<const Kernel*> parts;
       for (std::size_t at = i; at < i + 5 && order[at].kernel >= 0; ++at) {
         numbers.push_back(order[at].kernel);
-        parts.push_back(&kernels[static_cast<std::size_t>(numbers.back())]);
+        parts.push_back(&kernels[numbers.back()]);
       }
       if (!attention_gradient_of(program, parts)) continue;
       // What one of them makes, and nobody but them reads.
-      const auto inside = [&](int tensor) {
+      const auto inside = [&](TensorId tensor) {
         for (int k = 0; k < static_cast<int>(kernels.size()); ++k)
-          if (!ranges::contains(numbers, k) && !gone.contains(k) &&
-              tensors_of(kernels[static_cast<std::size_t>(k)]).contains(tensor))
+          if (!ranges::contains(numbers, k) && !gone.contains(k) && tensors_of(kernels[k]).contains(tensor))
             return false;
-        return program.tensors[static_cast<std::size_t>(tensor)].storage == Storage::scratch;
+        return program.tensors[tensor].storage == Storage::scratch;
       };
-      std::set<int> made;
+      std::set<TensorId> made;
       for (std::size_t at = i + 5; at < order.size() && order[at].kernel >= 0; ++at) {
-        const Kernel& copy = kernels[static_cast<std::size_t>(order[at].kernel)];
+        const Kernel& copy = kernels[order[at].kernel];
         parts.push_back(&copy);
-        int copied = -1;
+        TensorId copied;
         if (attention_gradient_of(program, parts)) {
           numbers.push_back(order[at].kernel);
           copied = expression_of(copy, copy.steps[0].stores[0].value).access.tensor;
@@ -285,13 +293,16 @@ void fuse_attention_gradients(KernelProgram& program) {
         break;
       }
       const AttentionGradient found = *attention_gradient_of(program, parts);
-      made.insert(parts[static_cast<std::size_t>(found.mixed.kernel)]->steps[1].stores[0].to.tensor);
-      made.insert(parts[static_cast<std::size_t>(found.softmax.kernel)]->steps[1].stores[0].to.tensor);
+      made.insert(parts[found.mixed.kernel]->steps[1].stores[0].to.tensor);
+      made.insert(parts[found.softmax.kernel]->steps[1].stores[0].to.tensor);
       if (!ranges::all_of(made, inside)) continue;
-      for (int t : made) program.tensors[static_cast<std::size_t>(t)].storage = Storage::registers;
-      std::vector<Kernel> fused;
-      for (std::size_t part = 0; part + 1 < parts.size(); ++part) fused.push_back(*parts[part]);
-      kernels[static_cast<std::size_t>(numbers.back())].fused = std::move(fused);
+      for (const TensorId t : made) program.tensors[t].storage = Storage::registers;
+      Fused fused{Fused::Kind::attention_gradient, {}, {}};
+      for (std::size_t part = 0; part + 1 < parts.size(); ++part) {
+        fused.roles.push_back(Fused::Role::gradient);
+        fused.parts.push_back(*parts[part]);
+      }
+      kernels[numbers.back()].fused = std::move(fused);
       gone.insert(numbers.begin(), numbers.end() - 1);
       order.erase(order.begin() + static_cast<std::ptrdiff_t>(i),
                   order.begin() + static_cast<std::ptrdiff_t>(i + numbers.size() - 1));
@@ -302,13 +313,11 @@ void fuse_attention_gradients(KernelProgram& program) {
 // ---- its text ----------------------------------------------------------------------------------------------------
 
 Emitted Emitter::attention_gradient() {
-  std::vector<const Kernel*> kernels;
-  for (const Kernel& k : kernel_.fused) kernels.push_back(&k);
-  kernels.push_back(&kernel_);
-  const AttentionGradient a = *attention_gradient_of(plan_.program, kernels);
+  const std::vector<const Kernel*> kernels = parts_of_gradient(kernel_);
+  const AttentionGradient a = *attention_gradient_of(plan_.program, kernel_);
   std::vector<Emitter> parts;
   for (const Kernel* k : kernels) parts.emplace_back(plan_, *k, table_, tiles_);
-  const auto part_of = [&](const Part& part) -> Emitter& { return parts[static_cast<std::size_t>(part.kernel)]; };
+  const auto part_of = [&](const Part& part) -> Emitter& { return parts[part.kernel]; };
 
   constexpr std::int64_t tile = 32;  // queries
   Emitted e = fresh();
@@ -345,7 +354,7 @@ Emitted Emitter::attention_gradient() {
   const auto add = [&](const Part& part, const std::function<tree::Statement(Emitter&)>& function) {
     Emitter& kernel = part_of(part);
     kernel.arguments_ = std::move(arguments);
-    const Fused group = kernel.fuse(part.axes.groups, "group");
+    const FlatIndex group = kernel.fuse(part.axes.groups, "group");
     kernel.stand(group);
     functions.push_back(function(kernel));
     kernel.leave();
@@ -421,8 +430,8 @@ Emitted Emitter::attention_gradient() {
   const auto store = [&](const std::string& which, const Part& product, const std::optional<Part>& copy, bool of_rows) {
     const Part& part = copy ? *copy : product;
     add(part, [&](Emitter& k) {
-      const Fused line = k.fuse({of_rows ? part.axes.row : part.axes.key}, "row"),
-                  column = k.fuse({part.axes.width}, "column");
+      const FlatIndex line = k.fuse({of_rows ? part.axes.row : part.axes.key}, "row"),
+                      column = k.fuse({part.axes.width}, "column");
       return k.function_of(which, {line, column}, {{"real", "sum"}}, [&](Block& body) {
         if (!copy) return k.store_sums(body);
         k.begin({part.loaded});

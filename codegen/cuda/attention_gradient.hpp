@@ -29,10 +29,13 @@ struct AttentionGradient {
   std::int64_t width = 0;
 };
 
-/// Nothing where these kernels, the copies behind the five others and what makes p again before them, are not what
-/// device/attention_gradient.h can do.
+/// Nothing where these kernels, and the copies behind the first five, are not what device/attention_gradient.h can do.
 std::optional<AttentionGradient> attention_gradient_of(const KernelProgram& program,
                                                        const std::vector<const Kernel*>& kernels);
+/// Of a kernel that is fused of them, and maybe of what makes p again before them.
+std::optional<AttentionGradient> attention_gradient_of(const KernelProgram& program, const Kernel& fused);
+/// All kernels of such a one, itself the last.
+std::vector<const Kernel*> parts_of_gradient(const Kernel& fused);
 
 /// Has one kernel compute all of attention's backward pass, where nobody else needs what is between its parts.
 void fuse_attention_gradients(KernelProgram& program);

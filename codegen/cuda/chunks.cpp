@@ -3,7 +3,7 @@
 #include <range/v3/algorithm/count_if.hpp>
 
 #include "codegen/cuda/emitter.hpp"
-#include "codegen/cuda/merge.hpp"
+#include "codegen/cuda/sum_of_rows.hpp"
 
 namespace tessera::codegen::cuda {
 
@@ -29,7 +29,7 @@ int Emitter::made_by_product() const {
   if (sums() != 1) return 0;
   const int before = neighbour_of(plan_.program, number(), -1);
   if (before < 0) return 0;
-  const Kernel& product = plan_.program.kernels[static_cast<std::size_t>(before)];
+  const Kernel& product = plan_.program.kernels[before];
   if (factors_of(product, plan_.program.precision).left < 0 || tasks_of(product) != Tasks::chunks) return 0;
   const std::vector<Emitted> made = Emitter(plan_, product, table_, tiles_).run();
   const auto& by_warpgroups = made.front().by_warpgroups;
@@ -62,7 +62,7 @@ bool Emitter::many_summands() const {
 
 Emitted Emitter::columns(bool chunk) {
   Emitted e = fresh();
-  const Fused point = fuse(point_axes(), "point"), element = fuse(batch_first(kernel_, step(0).over), "element");
+  const FlatIndex point = fuse(point_axes(), "point"), element = fuse(batch_first(kernel_, step(0).over), "element");
   const std::int64_t count = points(point.axes).fixed;
   const Extent summed = points(element.axes);
   // Few results without chunks would be few blocks: they have 32 bytes of a row each, and no thread sums many.

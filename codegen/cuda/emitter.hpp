@@ -9,15 +9,13 @@
 #include <vector>
 
 #include "codegen/cuda/kernel.hpp"
-#include "codegen/cuda/merge.hpp"
 #include "codegen/cuda/plan.hpp"
+#include "codegen/cuda/sum_in_rows.hpp"
 #include "codegen/cuda/values.hpp"
 
 namespace tessera::codegen::cuda {
 
 constexpr int threads_of_points = 256;  // of a block of points
-
-inline std::int64_t ceiling(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 class Emitter : Values {
  public:
@@ -46,7 +44,7 @@ class Emitter : Values {
   static tree::Expr blocks_for(const Extent& count, std::int64_t size);
   void limit(Emitted& e, std::int64_t blocks_an_image) const;
   /// A row of blocks for each image.
-  void blocks_for_images(tree::Block& b, const Fused& image, Emitted& e);
+  void blocks_for_images(tree::Block& b, const FlatIndex& image, Emitted& e);
   Emitted fresh() const;
   std::vector<int> values_of(std::size_t first, std::size_t end) const;
   static tree::Expr start_of(const Step& s) { return tree::real(s.reduction == Reduction::sum ? 0 : -INFINITY); }
@@ -95,7 +93,7 @@ class Emitter : Values {
   void sweep(tree::Block& b, std::size_t first, std::size_t end, int lanes, const std::string& reducer, bool chunk);
 
   /// const auto name = [=](an index for each of these, what else it takes) { body };
-  tree::Statement function_of(const std::string& function, const std::vector<Fused>& indices,
+  tree::Statement function_of(const std::string& function, const std::vector<FlatIndex>& indices,
                               const std::vector<tree::Parameter>& more, const std::function<void(tree::Block&)>& body);
   /// What becomes of a sum, "sum".
   void store_sums(tree::Block& b);
@@ -116,7 +114,7 @@ class Emitter : Values {
   Emitted matrix_product(const Factors& f, bool chunk);
   /// Tile, grid and what follows from them.
   void blocks_of_product(Emitted& e, const Tile& tile, const Factors& f, bool chunk, const Products& products);
-  tree::Statement store_of_product(const Fused& row, const Fused& column, bool chunk);
+  tree::Statement store_of_product(const FlatIndex& row, const FlatIndex& column, bool chunk);
   /// The same by warpgroups, for sm_90a; none where a factor does not lie so that a tensor map can bring it, or where
   /// it would take longer than that tile on mma.sync.
   std::vector<Emitted> product_by_warpgroups(const Factors& f, bool chunk, const Products& products,

@@ -9,8 +9,8 @@
 
 #include "codegen/cuda/api.hpp"
 #include "codegen/cuda/kernel.hpp"
-#include "codegen/cuda/merge.hpp"
 #include "codegen/cuda/plan.hpp"
+#include "codegen/cuda/sum_of_rows.hpp"
 #include "codegen/embedded.hpp"
 #include "codegen/emit/entry.hpp"
 #include "codegen/emit/function_table.hpp"
@@ -91,9 +91,6 @@ class File {
   bool tensor_cores() const { return model_.plans.front().program.precision == Precision::bf16; }
 
   void check_tile(const std::string& kernel) const {
-    if (kernel == without_attention_gradient || kernel == without_sums_of_rows || kernel == sums_in_norms ||
-        kernel == norm_inputs || kernel == norm_gradients)
-      return;
     const std::string named = kernel.starts_with("wgmma:") ? kernel.substr(6) : kernel;
     const bool there = ranges::any_of(model_.plans, [&](const Plan& plan) {
       return ranges::any_of(plan.program.kernels, [&](const Kernel& k) { return k.name == named; });
@@ -118,8 +115,8 @@ class File {
     tree::check(f, known);
     return functions_.place(std::move(f), suffix_of(program));
   }
-  std::string table(const Plan& plan, int tensor) {
-    const Tensor& t = plan.program.tensors[static_cast<std::size_t>(tensor)];
+  std::string table(const Plan& plan, TensorId tensor) {
+    const Tensor& t = plan.program.tensors[tensor];
     const std::vector<double>& data = plan.program.graph[t.node].data;  // row-major, as the layout is
     std::string numbers;
     for (std::size_t i = 0; i < data.size(); ++i) {
@@ -155,9 +152,9 @@ class File {
     used_.clear();
     for (const tree::Parameter& p : f.parameters) used_.insert(p.name);
     scratch_name_.assign(plan.program.tensors.size(), "");
-    for (std::size_t t = 0; t < plan.program.tensors.size(); ++t) {
-      check_size(plan, static_cast<int>(t));
-      declare_tensor(plan, static_cast<int>(t), f.body);
+    for (const TensorId t : plan.program.tensors.ids()) {
+      check_size(plan, t);
+      declare_tensor(plan, t, f.body);
     }
     used_.insert("warpgroups");
     able_.clear();
@@ -186,25 +183,25 @@ class File {
   }
 
   /// Kernels count the elements of one tensor with an int.
-  void check_size(const Plan& plan, int tensor) {
+  void check_size(const Plan& plan, TensorId tensor) {
     constexpr std::int64_t most = std::int64_t{1} << 31;
-    const Layout& layout = plan.layouts[static_cast<std::size_t>(tensor)];
-    const Tensor& t = plan.program.tensors[static_cast<std::size_t>(tensor)];
+    const Layout& layout = plan.layouts[tensor];
+    const Tensor& t = plan.program.tensors[tensor];
     if (layout.size.known() && layout.size.fixed >= most)
       throw Error(fmt::format("{} has {} elements; the CUDA back end counts to 2^31", t.name, layout.size.fixed));
     for (std::size_t d = 0; d < t.shape.size(); ++d)
       if (!t.shape[d].known()) largest_batch_ = std::min(largest_batch_, (most - 1) / layout.stride[d]);
   }
 
-  void declare_tensor(const Plan& plan, int tensor, Block& b) {
-    const int at = plan.buffer_of[static_cast<std::size_t>(tensor)];
+  void declare_tensor(const Plan& plan, TensorId tensor, Block& b) {
+    const int at = plan.buffer_of[tensor];
     if (at < 0) return;
-    const Buffer& buffer = plan.buffers[static_cast<std::size_t>(at)];
-    const Tensor& t = plan.program.tensors[static_cast<std::size_t>(tensor)];
+    const Buffer& buffer = plan.buffers[at];
+    const Tensor& t = plan.program.tensors[tensor];
     std::string n = tree::variable(identifier(t.name));
     while (used_.contains(n) || n == "stream") n += "_";
     used_.insert(n);
-    scratch_name_[static_cast<std::size_t>(tensor)] = n;
+    scratch_name_[tensor] = n;
     b.push_back(
         tree::comment(fmt::format("{}{}, live from kernel {} to {}", dims_of(t),
                                   t.slots > 1 ? fmt::format(" x {} slots", t.slots) : "", buffer.first, buffer.last)));
@@ -214,12 +211,12 @@ class File {
   }
 
   void region(const Plan& plan, int r, Block& b) {
-    for (const Item& item : plan.program.order[static_cast<std::size_t>(r)]) {
+    for (const Item& item : plan.program.order[r]) {
       if (item.region < 0) {
         run(plan, item.kernel, b);
         continue;
       }
-      const graph::Region& inner = plan.program.graph.regions[static_cast<std::size_t>(item.region)];
+      const graph::Region& inner = plan.program.graph.regions[item.region];
       Block body, kernels;
       region(plan, item.region, kernels);
       if (inner.reversed && uses(kernels, "layer"))
@@ -235,8 +232,8 @@ class File {
   }
 
   void run(const Plan& plan, int kernel, Block& b) {
-    const Kernel& k = plan.program.kernels[static_cast<std::size_t>(kernel)];
-    for (const Emitted& e : emit(plan, kernel, [&](int tensor) { return table(plan, tensor); }, model_.tiles)) {
+    const Kernel& k = plan.program.kernels[kernel];
+    for (const Emitted& e : emit(plan, kernel, [&](TensorId tensor) { return table(plan, tensor); }, model_.tiles)) {
       if (e.without_warpgroups) {
         b.push_back(tree::when(call("!", {name("warpgroups")}), {launch(plan, k, kernel, e)}));
         continue;
@@ -284,12 +281,12 @@ class File {
 
   Expr pointer(const Plan& plan, const Kernel& k, int kernel, const Argument& a) {
     const KernelProgram& p = plan.program;
-    if (a.tensor < 0) {
+    if (!a.tensor.valid()) {
       const int whose = a.tensor == own_partial ? kernel : neighbour_of(p, kernel, 1);
-      const Buffer& partial = plan.buffers[static_cast<std::size_t>(plan.partial_of[static_cast<std::size_t>(whose)])];
+      const Buffer& partial = plan.buffers[plan.partial_of[whose]];
       return name("scratch") + integer(partial.offset);
     }
-    const Tensor& t = p.tensors[static_cast<std::size_t>(a.tensor)];
+    const Tensor& t = p.tensors[a.tensor];
     switch (t.storage) {
       case Storage::input:
       case Storage::labels:
@@ -298,7 +295,7 @@ class File {
         return name("loss");
       case Storage::output: {
         if (!traits_of(p.kind).inspects) return name(t.name);
-        const Layout& layout = plan.layouts[static_cast<std::size_t>(a.tensor)];
+        const Layout& layout = plan.layouts[a.tensor];
         const Expr first = name(is_attention(t.name) ? "maps" : "magnitudes") + integer(layout.offset);
         return t.slots > 1 ? first + name("layer") * layout.slot : first;
       }
@@ -320,19 +317,19 @@ class File {
       default:
         throw Error(fmt::format("the CUDA back end has no place for {}", t.name));
     }
-    const Expr base = name(scratch_name_[static_cast<std::size_t>(a.tensor)]);
+    const Expr base = name(scratch_name_[a.tensor]);
     if (t.slots == 1) return base;
-    Extent slot = slot_of(plan.buffers[static_cast<std::size_t>(plan.buffer_of[static_cast<std::size_t>(a.tensor)])]);
+    Extent slot = slot_of(plan.buffers[plan.buffer_of[a.tensor]]);
     slot = {slot.fixed * values_in_real(t.element), slot.per_batch * values_in_real(t.element)};
     Expr which;
     if (k.region == 0) {
       which = integer(a.shift % t.slots);
     } else {
       const bool own = t.region == k.region;
-      const bool reversed = p.graph.regions[static_cast<std::size_t>(k.region)].reversed;
+      const bool reversed = p.graph.regions[k.region].reversed;
       which = name(own && t.carry && reversed ? "pass" : "layer");
       if (t.carry) which = which + integer(a.shift);
-      const bool wraps = t.carry && t.slots == 2 && p.graph.regions[static_cast<std::size_t>(t.region)].count > 1;
+      const bool wraps = t.carry && t.slots == 2 && p.graph.regions[t.region].count > 1;
       if (wraps) which = tree::binary("%", which, integer(2));
     }
     if (slot.known()) return base + which * slot.fixed;
@@ -346,7 +343,7 @@ class File {
   std::map<std::string, std::string> table_names_;  ///< numbers -> name
   std::set<std::string> used_;
   std::string able_;  ///< a kernel of the program by warpgroups, if any
-  std::vector<std::string> scratch_name_;
+  Table<std::string, TensorId> scratch_name_;
   std::int64_t largest_batch_ = 65535;
 };
 

@@ -27,7 +27,16 @@ constexpr std::int64_t most_blocks = 65535;  // along y and z
 }  // namespace
 
 std::vector<Emitted> Emitter::run() {
-  if (!kernel_.fused.empty()) return {kernel_.fused.size() == 2 ? attention() : attention_gradient()};
+  switch (kernel_.fused.kind) {
+    case Fused::Kind::attention:
+      return {attention()};
+    case Fused::Kind::attention_gradient:
+      return {attention_gradient()};
+    case Fused::Kind::bias_gradient:
+      refuse("makes the gradient of a bias");
+    case Fused::Kind::none:
+      break;
+  }
   check_rereads();
   std::vector<Emitted> result;
   const bool chunks = tasks_of(kernel_) == Tasks::chunks;
@@ -105,8 +114,7 @@ void Emitter::check_rereads() const {
       for (const Expression& e : kernel_.expressions)
         if (e.kind == Expression::Kind::load && e.access.tensor == store.to.tensor &&
             e.access.shift == store.to.shift && e.access.index != store.to.index && !apart(e.access, store.to))
-          refuse("reads another element than it writes of " +
-                 plan_.program.tensors[static_cast<std::size_t>(store.to.tensor)].name);
+          refuse("reads another element than it writes of " + plan_.program.tensors[store.to.tensor].name);
 }
 
 // ---- functions ---------------------------------------------------------------------------------------------------
@@ -138,7 +146,7 @@ void Emitter::finish(Emitted& e, Block body, const std::string& how, bool partia
   if (!e.maps.empty())
     for (const char* map : {"left_map", "right_map"}) e.function.parameters.push_back({"TESSERA_MAP", map});
   for (const Argument& a : arguments_) {
-    const Tensor& t = plan_.program.tensors[static_cast<std::size_t>(a.tensor)];
+    const Tensor& t = plan_.program.tensors[a.tensor];
     std::string type = t.type == graph::Type::integer ? "std::int32_t*" : type_of(t) + "*";
     // The update works in place; elsewhere two tensors that a kernel is passed never overlap.
     if (!traits_of(plan_.program.kind).updates &&
@@ -212,18 +220,18 @@ bool Emitter::joins_sweep(std::size_t first, std::size_t s) const {
   return true;
 }
 
-tree::Statement Emitter::function_of(const std::string& function, const std::vector<Fused>& indices,
+tree::Statement Emitter::function_of(const std::string& function, const std::vector<FlatIndex>& indices,
                                      const std::vector<tree::Parameter>& more,
                                      const std::function<void(Block&)>& body) {
   std::vector<tree::Parameter> parameters;
-  for (const Fused& index : indices) {
+  for (const FlatIndex& index : indices) {
     stand(index);
     parameters.push_back({"int", index.variable});
   }
   parameters.insert(parameters.end(), more.begin(), more.end());
   Block b;
   body(b);
-  for (const Fused& index : indices) {
+  for (const FlatIndex& index : indices) {
     leave();
     Block declared = declare_needed(index);
     b.insert(b.begin(), declared.begin(), declared.end());
@@ -247,12 +255,12 @@ Block Emitter::steps_of_point() {
     while (end < kernel_.steps.size() && joins_sweep(first, end)) ++end;
     for (std::size_t s = first; s < end; ++s)
       if (step(s).reduces) b.push_back(tree::declare("real", result_of(s, step(s)), start_of(step(s))));
-    std::vector<Fused> loops;
+    std::vector<FlatIndex> loops;
     for (int a : step(first).over) loops.push_back(fuse({a}, ""));
-    std::stable_sort(loops.begin(), loops.end(), [&](const Fused& x, const Fused& y) {
+    std::stable_sort(loops.begin(), loops.end(), [&](const FlatIndex& x, const FlatIndex& y) {
       return !x.axes.empty() && is_batch(x.axes[0]) && !(!y.axes.empty() && is_batch(y.axes[0]));
     });
-    for (const Fused& f : loops) stand(f);
+    for (const FlatIndex& f : loops) stand(f);
     Block inside;
     begin(values_of(first, end));
     for (std::size_t s = first; s < end; ++s) {
@@ -275,7 +283,7 @@ Block Emitter::steps_of_point() {
   return b;
 }
 
-void Emitter::blocks_for_images(Block& b, const Fused& image, Emitted& e) {
+void Emitter::blocks_for_images(Block& b, const FlatIndex& image, Emitted& e) {
   b.push_back(tree::declare("const int", image.variable, call("block_y", {})));
   stand(image);
   e.grid[1] = name("batch");
@@ -284,7 +292,7 @@ void Emitter::blocks_for_images(Block& b, const Fused& image, Emitted& e) {
 
 Emitted Emitter::points_kernel(const std::function<Block()>& body, const std::string& how, bool combines) {
   Emitted e = fresh();
-  const Fused point = fuse(point_axes(), "point"), image = fuse(batch_axes(false), "");
+  const FlatIndex point = fuse(point_axes(), "point"), image = fuse(batch_axes(false), "");
   const std::int64_t count = points(point.axes).fixed;
   e.takes_stretch = traits_of(plan_.program.kind).updates;
   e.threads = e.takes_stretch ? threads_of_points
@@ -362,7 +370,7 @@ const std::set<std::string>& known_names() {
 }
 
 std::vector<Emitted> emit(const Plan& plan, int kernel, const TableName& table, const Tiles& tiles) {
-  return Emitter(plan, plan.program.kernels[static_cast<std::size_t>(kernel)], table, tiles).run();
+  return Emitter(plan, plan.program.kernels[kernel], table, tiles).run();
 }
 
 }  // namespace tessera::codegen::cuda

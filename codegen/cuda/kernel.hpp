@@ -48,7 +48,7 @@ struct Emitted {
 std::string type_of(const Tensor& tensor);
 
 /// What a kernel is passed beside tensors: Argument::tensor of its own partial sums, and of those of the kernel behind.
-constexpr int own_partial = -1, partial_behind = -2;
+constexpr TensorId own_partial(-1), partial_behind(-2);
 
 /// One function; two where partial sums over chunks of the batch are added up afterwards.
 std::vector<Emitted> emit(const Plan& plan, int kernel, const TableName& table, const Tiles& tiles);

@@ -4,7 +4,8 @@
 #include <range/v3/algorithm/any_of.hpp>
 #include <range/v3/algorithm/count_if.hpp>
 
-#include "codegen/cuda/attention_parts.hpp"
+#include "codegen/cuda/plan.hpp"
+#include "codegen/kernels/query.hpp"
 
 namespace tessera::codegen::cuda {
 
@@ -31,7 +32,7 @@ bool independent(const Kernel& later, const Kernel& k) {
 
 }  // namespace
 
-void take_in(Kernel& a, const Kernel& b) {
+void fuse_sums(Kernel& a, const Kernel& b) {
   const auto sums = static_cast<int>(ranges::count_if(a.steps, [](const Step& s) { return s.reduces; }));
   const auto before = static_cast<int>(a.expressions.size());
   for (Expression e : b.expressions) {
@@ -70,7 +71,7 @@ bool is_plain_sum(const KernelProgram& program, const Kernel& k) {
     if (e.kind == Expression::Kind::keep) return false;
     if (e.kind != Expression::Kind::load || e.access.index.empty()) continue;
     const std::vector<Affine::Part>& last = e.access.index.back().parts;
-    if (last.size() != 1 || k.axes[static_cast<std::size_t>(last[0].axis)].inner) return false;
+    if (last.size() != 1 || k.axes[last[0].axis].inner) return false;
   }
   return k.steps[0].reduces;
 }
@@ -80,18 +81,18 @@ void merge_sums(KernelProgram& program) {
   for (std::vector<Item>& order : program.order)
     for (std::size_t i = 0; i < order.size(); ++i) {
       if (order[i].kernel < 0) continue;
-      Kernel& first = program.kernels[static_cast<std::size_t>(order[i].kernel)];
+      Kernel& first = program.kernels[order[i].kernel];
       if (!is_plain_sum(program, first)) continue;
       for (std::size_t j = i + 1; j < order.size() && order[j].kernel >= 0;) {
-        const Kernel& other = program.kernels[static_cast<std::size_t>(order[j].kernel)];
+        const Kernel& other = program.kernels[order[j].kernel];
         bool may = is_plain_sum(program, other) && same_axes(first, other) && read_the_same(first, other);
         for (std::size_t between = i; may && between < j; ++between)
-          may = independent(other, program.kernels[static_cast<std::size_t>(order[between].kernel)]);
+          may = independent(other, program.kernels[order[between].kernel]);
         if (!may) {
           ++j;
           continue;
         }
-        take_in(first, other);
+        fuse_sums(first, other);
         gone.insert(order[j].kernel);
         order.erase(order.begin() + static_cast<std::ptrdiff_t>(j));
       }

@@ -1,11 +1,12 @@
-// What a linear layer's backward pass hands to a norm's, stored as bf16: half of what the norm's, which waits for the
-// memory, reads of it.
+#include "codegen/cuda/norm_gradients.hpp"
+
 #include <range/v3/algorithm/any_of.hpp>
 #include <range/v3/algorithm/find_if.hpp>
 
-#include "codegen/cuda/attention_parts.hpp"
 #include "codegen/cuda/merge.hpp"
+#include "codegen/cuda/plan.hpp"
 #include "codegen/error.hpp"
+#include "codegen/kernels/query.hpp"
 
 namespace tessera::codegen::cuda {
 
@@ -19,16 +20,16 @@ class Gradients {
     if (loss != p_.graph.outputs.end()) loss_ = loss->node;
   }
 
-  /// The tensor that a kernel hands on so; -1: none.
-  int handed_on_by(const Kernel& k) const {
-    if (loss_ == graph::none || k.across_batch || !k.fused.empty() || !is_of_linear_layer(k)) return -1;
-    if (k.steps.size() != 2 || k.steps[1].stores.size() != 1) return -1;
+  /// The tensor that a kernel hands on so; of none: there is none.
+  TensorId handed_on_by(const Kernel& k) const {
+    if (loss_ == graph::none || k.across_batch || !k.fused.empty() || !is_of_linear_layer(k)) return {};
+    if (k.steps.size() != 2 || k.steps[1].stores.size() != 1) return {};
     // With a residual stream's gradient, or another, it is what further layers add to.
     const Step::Store& store = k.steps[1].stores[0];
-    if (expression_of(k, store.value).kind != Expression::Kind::local || store.to.shift != 0) return -1;
-    const Tensor& t = p_.tensors[static_cast<std::size_t>(store.to.tensor)];
+    if (expression_of(k, store.value).kind != Expression::Kind::local || store.to.shift != 0) return {};
+    const Tensor& t = p_.tensors[store.to.tensor];
     const bool passes = t.storage == Storage::scratch && t.element == Element::real && t.slots == 1 && !t.carry;
-    return passes && t.node > loss_ && goes_to_rows(k, store.to.tensor) ? store.to.tensor : -1;
+    return passes && t.node > loss_ && goes_to_rows(k, store.to.tensor) ? store.to.tensor : TensorId();
   }
 
  private:
@@ -38,13 +39,12 @@ class Gradients {
     if (f.left < 0) return false;
     return ranges::any_of(std::vector{f.left, f.right}, [&](int factor) {
       const Expression& e = expression_of(k, factor);
-      return e.kind == Expression::Kind::load &&
-             p_.tensors[static_cast<std::size_t>(e.access.tensor)].storage == Storage::packed;
+      return e.kind == Expression::Kind::load && p_.tensors[e.access.tensor].storage == Storage::packed;
     });
   }
 
   /// Whether kernels of rows read it, and else only those that sum it over the batch.
-  bool goes_to_rows(const Kernel& maker, int tensor) const {
+  bool goes_to_rows(const Kernel& maker, TensorId tensor) const {
     bool rows = false;
     for (const Kernel& k : p_.kernels) {
       if (!loaded_by(k).contains(tensor) && (&k == &maker || !stored_by(k).contains(tensor))) continue;
@@ -61,16 +61,11 @@ class Gradients {
 
 }  // namespace
 
-void round_gradients_of_norms(KernelProgram& program, const Tiles& tiles) {
-  if (const auto asked = tiles.find(norm_gradients); asked != tiles.end()) {
-    if (asked->second != "none") throw Error("of norm_gradients there is no tile " + asked->second);
-    return;
-  }
-  if (program.precision != Precision::bf16 || !differentiates(program)) return;
+void round_gradients_of_norms(KernelProgram& program) {
   const Gradients gradients(program);
   for (const Kernel& k : program.kernels)
-    if (const int tensor = gradients.handed_on_by(k); tensor >= 0)
-      program.tensors[static_cast<std::size_t>(tensor)].element = Element::bf16;
+    if (const TensorId tensor = gradients.handed_on_by(k); tensor.valid())
+      program.tensors[tensor].element = Element::bf16;
 }
 
 }  // namespace tessera::codegen::cuda

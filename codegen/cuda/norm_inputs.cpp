@@ -1,14 +1,14 @@
-// What a norm's backward pass reads of the forward one: the norm's input and two numbers of each row, from which it
-// computes again what the forward pass would have to write.
+#include "codegen/cuda/norm_inputs.hpp"
+
 #include <algorithm>
 #include <map>
 #include <optional>
 #include <range/v3/algorithm/any_of.hpp>
 #include <range/v3/algorithm/count.hpp>
 
-#include "codegen/cuda/attention_parts.hpp"
-#include "codegen/cuda/merge.hpp"
+#include "codegen/cuda/sum_in_rows.hpp"
 #include "codegen/error.hpp"
+#include "codegen/kernels/query.hpp"
 
 namespace tessera::codegen::cuda {
 
@@ -50,8 +50,8 @@ class Norm {
   }
 
  private:
-  const Tensor& tensor(int t) const { return program_.tensors[static_cast<std::size_t>(t)]; }
-  bool kept(int t) const { return tensor(t).storage == Storage::scratch && tensor(t).element == Element::real; }
+  const Tensor& tensor(TensorId t) const { return program_.tensors[t]; }
+  bool kept(TensorId t) const { return tensor(t).storage == Storage::scratch && tensor(t).element == Element::real; }
 
   std::optional<Result> at(std::size_t s, std::size_t i) const {
     const Step& step = k_.steps[s];
@@ -94,11 +94,11 @@ class Norm {
   }
 
   /// Whether the input can be there for as long as the result would be.
-  bool can_keep(int input, int result) const {
+  bool can_keep(int input, TensorId result) const {
     const Access& access = expression_of(k_, input).access;
     const Tensor& t = tensor(access.tensor);
     if (!kept(access.tensor) || stored_by(k_).contains(access.tensor)) return false;
-    const graph::Region& layers = program_.graph.regions[static_cast<std::size_t>(t.region)];
+    const graph::Region& layers = program_.graph.regions[t.region];
     if (tensor(result).slots == 1) {
       if (k_.region != 0) return false;
       if (!t.carry) return t.region == 0;
@@ -112,13 +112,13 @@ class Norm {
 
   /// Whether such a kernel reads or stores a tensor.
   template <class F>
-  bool touched(int tensor, F by) const {
+  bool touched(TensorId tensor, F by) const {
     return ranges::any_of(program_.kernels,
                           [&](const Kernel& other) { return by(other) && tensors_of(other).contains(tensor); });
   }
 
   /// Only kernels that have whole rows, too, read it.
-  bool read_by_rows_alone(int result) const {
+  bool read_by_rows_alone(TensorId result) const {
     bool read = false, right = true;
     for (const Kernel& other : program_.kernels) {
       if (&other == &k_) {
@@ -151,7 +151,7 @@ Access moved(Access access, const std::vector<int>& from, const std::vector<int>
 Access stored(KernelProgram& program, Kernel& k, int e, const Access& result) {
   Access to = result;
   to.index.pop_back();
-  Tensor t = program.tensors[static_cast<std::size_t>(result.tensor)];
+  Tensor t = program.tensors[result.tensor];
   const auto lives_as_long = [&](const Tensor& other) {
     return other.storage == t.storage && other.element == t.element && other.region == t.region &&
            other.slots == t.slots && !other.carry;
@@ -159,12 +159,12 @@ Access stored(KernelProgram& program, Kernel& k, int e, const Access& result) {
   for (const Step& s : k.steps)
     for (const Step::Store& store : s.stores)
       if (store.value == e && !s.reduces && store.to.index == to.index && store.to.shift == 0 &&
-          lives_as_long(program.tensors[static_cast<std::size_t>(store.to.tensor)]))
+          lives_as_long(program.tensors[store.to.tensor]))
         return store.to;
   t.name += ".row";
   t.shape.pop_back();
   t.node = graph::none;
-  to.tensor = static_cast<int>(program.tensors.size());
+  to.tensor = program.tensors.next();
   program.tensors.push_back(std::move(t));
   Step keep;
   keep.stores = {{to, e}};
@@ -217,11 +217,7 @@ void compute_again(Kernel& reader, const Kernel& norm, const Step::Store& result
 
 }  // namespace
 
-void keep_inputs_of_norms(KernelProgram& program, const Tiles& tiles) {
-  if (const auto asked = tiles.find(norm_inputs); asked != tiles.end()) {
-    if (asked->second != "none") throw Error("of norm_inputs there is no tile " + asked->second);
-    return;
-  }
+void keep_inputs_of_norms(KernelProgram& program) {
   for (std::size_t i = 0; i < program.kernels.size(); ++i) {
     const std::optional<Result> found = Norm(program, program.kernels[i]).result();
     if (!found) continue;
@@ -233,8 +229,8 @@ void keep_inputs_of_norms(KernelProgram& program, const Tiles& tiles) {
       if (loaded_by(reader).contains(result.to.tensor))
         compute_again(reader, program.kernels[i], result, found->input, of_row);
 
-    Tensor &made = program.tensors[static_cast<std::size_t>(result.to.tensor)],
-           &input = program.tensors[static_cast<std::size_t>(expression_of(norm, found->input).access.tensor)];
+    Tensor &made = program.tensors[result.to.tensor],
+           &input = program.tensors[expression_of(norm, found->input).access.tensor];
     if (made.slots > 1) input.slots = std::max(input.slots, made.slots + (input.carry ? 1 : 0));
     made.storage = Storage::registers;
     std::vector<Step::Store>& stores = norm.steps[found->step].stores;
@@ -244,7 +240,7 @@ void keep_inputs_of_norms(KernelProgram& program, const Tiles& tiles) {
       for (Expression& e : norm.expressions)
         if (e.kind == Expression::Kind::local && e.a > static_cast<int>(found->step)) --e.a;
     }
-    keep_needed(norm);
+    remove_dead_expressions(norm);
     program.kernels[i] = std::move(norm);
   }
 }

@@ -1,6 +1,9 @@
 #include "codegen/cuda/plan.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <set>
 
@@ -8,7 +11,13 @@
 #include "codegen/cuda/attention_again.hpp"
 #include "codegen/cuda/attention_gradient.hpp"
 #include "codegen/cuda/merge.hpp"
+#include "codegen/cuda/norm_gradients.hpp"
+#include "codegen/cuda/norm_inputs.hpp"
+#include "codegen/cuda/sum_in_product.hpp"
+#include "codegen/cuda/sum_in_rows.hpp"
+#include "codegen/cuda/sum_of_rows.hpp"
 #include "codegen/error.hpp"
+#include "codegen/kernels/query.hpp"
 
 namespace tessera::codegen::cuda {
 
@@ -17,7 +26,7 @@ namespace {
 /// The axes that an expression knows.
 void axes_of(const Kernel& k, int e, std::set<int>& axes) {
   if (e < 0) return;
-  const Expression& x = k.expressions[static_cast<std::size_t>(e)];
+  const Expression& x = k.expressions[e];
   for (const Affine& index : x.access.index)
     for (const Affine::Part& p : index.parts) axes.insert(p.axis);
   for (const Affine::Part& p : x.element.parts) axes.insert(p.axis);
@@ -30,7 +39,7 @@ void axes_of(const Kernel& k, int e, std::set<int>& axes) {
 bool fewer(const Kernel& k, const std::vector<int>& axes, std::int64_t points) {
   std::int64_t all = 1;
   for (int a : axes) {
-    const Dim& dim = k.axes[static_cast<std::size_t>(a)].dim;
+    const Dim& dim = k.axes[a].dim;
     if (!dim.known()) return false;
     all *= dim.value();
   }
@@ -45,15 +54,14 @@ class Parameters {
   /// A factor that is a parameter is read from the copy.
   void read(Expression& factor) {
     if (factor.kind != Expression::Kind::load) return;
-    const int original = factor.access.tensor;
-    if (p_.tensors[static_cast<std::size_t>(original)].storage == Storage::parameter)
-      factor.access.tensor = copy_of(original);
+    const TensorId original = factor.access.tensor;
+    if (p_.tensors[original].storage == Storage::parameter) factor.access.tensor = copy_of(original);
   }
   void store() {
     for (Kernel& k : p_.kernels)
       for (Step& s : k.steps)
         for (std::size_t i = 0; i < s.stores.size(); ++i) {
-          if (p_.tensors[static_cast<std::size_t>(s.stores[i].to.tensor)].name != "parameters") continue;
+          if (p_.tensors[s.stores[i].to.tensor].name != "parameters") continue;
           Step::Store copied = s.stores[i];
           copied.to.tensor = copy_of(copied.to.tensor);
           s.stores.push_back(std::move(copied));
@@ -61,10 +69,10 @@ class Parameters {
   }
 
  private:
-  int copy_of(int original) {
-    auto [at, fresh] = copies_.try_emplace(original, static_cast<int>(p_.tensors.size()));
+  TensorId copy_of(TensorId original) {
+    auto [at, fresh] = copies_.try_emplace(original, p_.tensors.next());
     if (fresh) {
-      Tensor copy = p_.tensors[static_cast<std::size_t>(original)];
+      Tensor copy = p_.tensors[original];
       copy.name = copy.storage == Storage::parameter ? copy.name + ".bf16" : "packed";
       copy.storage = Storage::packed;
       copy.element = Element::bf16;
@@ -74,7 +82,7 @@ class Parameters {
   }
 
   KernelProgram& p_;
-  std::map<int, int> copies_;
+  std::map<TensorId, TensorId> copies_;
 };
 
 void store_factors(KernelProgram& program) {
@@ -84,8 +92,8 @@ void store_factors(KernelProgram& program) {
     const Factors f = factors_of(k, program.precision);
     if (f.left < 0) continue;
     k.product = {f.rows.back(), f.columns.back(), Element::bf16};
-    parameters.read(k.expressions[static_cast<std::size_t>(f.left)]);
-    parameters.read(k.expressions[static_cast<std::size_t>(f.right)]);
+    parameters.read(k.expressions[f.left]);
+    parameters.read(k.expressions[f.right]);
   }
   store_factors_as_bf16(program);
   for (Kernel& k : program.kernels) k.product = {};  // here its sums over the batch are cut into chunks like others
@@ -102,23 +110,35 @@ Layout layout_on_gpu(const Tensor& t) {
   return layout_of(t, static_cast<int>(t.shape.size()) - 1);
 }
 
+bool in_eights(const KernelProgram& p, const Kernel& k, int factor, int along) {
+  const Expression& e = expression_of(k, factor);
+  if (e.kind != Expression::Kind::load) return false;
+  const Tensor& t = p.tensors[e.access.tensor];
+  const Layout layout = layout_on_gpu(t);
+  std::int64_t offset = 0;
+  for (std::size_t d = 0; d < e.access.index.size(); ++d) offset += e.access.index[d].offset * layout.stride[d];
+  if (t.element != Element::bf16 || offset % 8 || step_along(e.access, layout, along) != 1) return false;
+  for (int a = 0; a < static_cast<int>(k.axes.size()); ++a)
+    if (a != along && size_of(k, a) != 1 && step_along(e.access, layout, a) % 8) return false;
+  return true;
+}
+
 Factors factors_of(const Kernel& k, Precision precision) {
   if (k.anchor != Anchor::contraction) return {};
   const Step& sum = k.steps.front();
   if (!sum.reduces || sum.reduction != Reduction::sum || !sum.stores.empty()) return {};
   for (std::size_t s = 1; s < k.steps.size(); ++s)
     if (k.steps[s].reduces || !k.steps[s].over.empty()) return {};
-  const Expression& product = k.expressions[static_cast<std::size_t>(sum.value)];
+  const Expression& product = k.expressions[sum.value];
   if (product.kind != Expression::Kind::op || product.op != graph::Op::multiply) return {};
   for (int factor : {product.a, product.b})
-    if (k.expressions[static_cast<std::size_t>(factor)].kind == Expression::Kind::index_equals)
-      return {};  // it picks, and multiplies nothing
+    if (k.expressions[factor].kind == Expression::Kind::index_equals) return {};  // it picks, and multiplies nothing
   Factors f{product.a, product.b, {}, {}, {}, sum.over};
   std::set<int> left, right;
   axes_of(k, f.left, left);
   axes_of(k, f.right, right);
   for (int a = 0; a < static_cast<int>(k.axes.size()); ++a) {
-    if (k.axes[static_cast<std::size_t>(a)].inner) continue;
+    if (k.axes[a].inner) continue;
     if (left.contains(a) == right.contains(a))
       f.groups.push_back(a);
     else
@@ -132,32 +152,50 @@ Factors factors_of(const Kernel& k, Precision precision) {
 }
 
 std::vector<int> batch_first(const Kernel& kernel, std::vector<int> axes) {
-  const auto is_batch = [&](int a) { return !kernel.axes[static_cast<std::size_t>(a)].dim.known(); };
+  const auto is_batch = [&](int a) { return !kernel.axes[a].dim.known(); };
   std::sort(axes.begin(), axes.end());
   std::stable_partition(axes.begin(), axes.end(), is_batch);
   return axes;
 }
 
-Plan plan_for_gpu(KernelProgram program, const Tiles& tiles) {
+std::vector<Pass> cuda_passes(const PassOptions& options) {
+  const auto value_of = [&](std::string_view pass) {
+    const auto at = options.values.find(pass);
+    return at == options.values.end() ? std::string() : at->second;
+  };
+  const bool recomputes = value_of("attention_recompute") == "on";
+  if (!recomputes && !value_of("attention_recompute").empty())
+    throw Error(fmt::format("the pass attention_recompute takes on, not {}", value_of("attention_recompute")));
+  std::int64_t ctas = 0;
+  if (const std::string text = value_of("column_reductions"); !text.empty()) {
+    std::from_chars(text.data(), text.data() + text.size(), ctas);
+    if (std::to_string(ctas) != text || ctas < 1 || ctas > 65535)
+      throw Error(fmt::format("the pass column_reductions takes a number of CTAs from 1 to 65535, not {}", text));
+  }
+  const auto always = [](const KernelProgram&) { return true; };
+  const auto in_bf16 = [](const KernelProgram& p) { return p.precision == Precision::bf16; };
+  return {
+      {"bf16_storage", "what GEMMs read is stored as bf16", in_bf16, store_factors, true},
+      {"attention", "scores, softmax and mix become one kernel", in_bf16, fuse_attention},
+      {"attention_gradient", "the backward pass of attention becomes one kernel", in_bf16, fuse_attention_gradients},
+      {"attention_recompute", "the backward pass of attention computes the probabilities again, where asked for",
+       [=](const KernelProgram& p) { return recomputes && in_bf16(p); }, compute_attention_again, false, "on"},
+      {"merge_sums", "sums over the batch of one element become one kernel", always, merge_sums},
+      {"residual_epilogue", "the residual connection before a norm is an epilogue of the GEMM", always,
+       sum_in_products},
+      {"norm_gradients", "gradients that linear layers hand to norms are stored as bf16",
+       [=](const KernelProgram& p) { return in_bf16(p) && differentiates(p); }, round_gradients_of_norms},
+      {"column_reductions", "kernels of rows sum over their rows what they have of each element", always,
+       [ctas](KernelProgram& p) { sums_in_rows(p, ctas); }, false, "CTAS"},
+      {"norm_recompute", "the backward pass of a norm computes its input's norm again", always, keep_inputs_of_norms},
+      {"operand_row_reductions", "the gradient of a bias comes behind that of the weight, which may sum it", in_bf16,
+       sums_behind_products}};
+}
+
+Plan plan_for_gpu(KernelProgram program, const PassOptions& options) {
   Plan plan;
   plan.program = std::move(program);
-  if (plan.program.precision == Precision::bf16) {
-    store_factors(plan.program);
-    fuse_attention(plan.program);
-    const auto wanted = tiles.find(without_attention_gradient);
-    const std::string how = wanted == tiles.end() ? "" : wanted->second;
-    if (how != "" && how != "none" && how != "again") throw Error("of attention_gradient there is no tile " + how);
-    if (how != "none") fuse_attention_gradients(plan.program);
-    if (how == "again") compute_attention_again(plan.program);
-  }
-  if (const auto sums = tiles.find(without_sums_of_rows); sums != tiles.end() && sums->second != "none")
-    throw Error("of sums_of_rows there is no tile " + sums->second);
-  merge_sums(plan.program);
-  sum_in_products(plan.program);
-  round_gradients_of_norms(plan.program, tiles);
-  sums_in_rows(plan.program, tiles);
-  keep_inputs_of_norms(plan.program, tiles);
-  sums_behind_products(plan.program);
+  run_passes(plan.program, cuda_passes(options), options);
   for (const Tensor& t : plan.program.tensors) plan.layouts.push_back(layout_on_gpu(t));
   plan.stages = make_stages(plan.program);
   place_buffers(plan);
@@ -166,9 +204,7 @@ Plan plan_for_gpu(KernelProgram program, const Tiles& tiles) {
   // Buffers that do not meet in an image's arena do not meet when each is as long as the batch: offsets and sizes grow
   // alike.
   for (const Buffer& b : plan.buffers)
-    if (b.per_image)
-      plan.layouts[static_cast<std::size_t>(b.tensor)] =
-          layout_on_gpu(plan.program.tensors[static_cast<std::size_t>(b.tensor)]);
+    if (b.per_image) plan.layouts[b.tensor] = layout_on_gpu(plan.program.tensors[b.tensor]);
   return plan;
 }
 

@@ -5,7 +5,6 @@
 
 #include <vector>
 
-#include "codegen/cuda/tile.hpp"
 #include "codegen/plan/plan.hpp"
 
 namespace tessera::codegen::cuda {
@@ -24,11 +23,15 @@ std::vector<int> batch_first(const Kernel& kernel, std::vector<int> axes);
 /// bytes. A buffer's offset of an image's arena, in the planner's words, is here per image of the batch: where_of says
 /// where it begins. With products of bf16, all that they read is stored as bf16: values by whoever computes them (as
 /// store_factors_as_bf16 says), parameters as a copy of their arena, which `update` writes beside it.
-/// `tiles`: whether attention's gradients become one kernel.
-Plan plan_for_gpu(KernelProgram program, const Tiles& tiles = {});
+Plan plan_for_gpu(KernelProgram program, const PassOptions& options = {});
+/// What plan_for_gpu changes in the kernels first. Throws Error where a pass is told what it does not take.
+std::vector<Pass> cuda_passes(const PassOptions& options = {});
 
 /// How a tensor lies, the batch outermost.
 Layout layout_on_gpu(const Tensor& tensor);
+
+/// Whether a stored factor's numbers are neighbours along this axis, and begin on multiples of eight.
+bool in_eights(const KernelProgram& program, const Kernel& kernel, int factor, int along);
 
 /// Where a buffer begins, in reals from the start of the scratch memory.
 Extent where_of(const Plan& plan, const Buffer& buffer);

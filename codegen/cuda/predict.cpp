@@ -14,9 +14,10 @@
 #include "codegen/cuda/device/attention_shares.h"
 #include "codegen/cuda/device/predict.h"
 #include "codegen/cuda/kernel.hpp"
-#include "codegen/cuda/merge.hpp"
+#include "codegen/cuda/sum_in_rows.hpp"
 #include "codegen/embedded.hpp"
 #include "codegen/error.hpp"
+#include "codegen/kernels/query.hpp"
 
 namespace tessera::codegen::cuda {
 
@@ -76,16 +77,15 @@ class Prediction {
 
  private:
   static double extent_of(const Kernel& k, int axis, std::int64_t batch) {
-    return static_cast<double>(extent(k.axes[static_cast<std::size_t>(axis)].dim).at(batch));
+    return static_cast<double>(extent(k.axes[axis].dim).at(batch));
   }
 
   void region(const Plan& plan, int r, int times, std::vector<prediction::Kernel>& kernels) const {
-    for (const Item& item : plan.program.order[static_cast<std::size_t>(r)])
+    for (const Item& item : plan.program.order[r])
       if (item.region < 0)
         kernel(plan, item.kernel, times, kernels);
       else
-        region(plan, item.region, times * plan.program.graph.regions[static_cast<std::size_t>(item.region)].count,
-               kernels);
+        region(plan, item.region, times * plan.program.graph.regions[item.region].count, kernels);
   }
 
   /// Elements of a tensor that an access reaches.
@@ -122,8 +122,7 @@ class Prediction {
 
   static bool reads_bf16(const KernelProgram& program, const Kernel& k) {
     return ranges::any_of(k.expressions, [&](const Expression& e) {
-      return e.kind == Expression::Kind::load &&
-             program.tensors[static_cast<std::size_t>(e.access.tensor)].element == Element::bf16;
+      return e.kind == Expression::Kind::load && program.tensors[e.access.tensor].element == Element::bf16;
     });
   }
 
@@ -133,11 +132,11 @@ class Prediction {
     return work_of(plan, k, stores, batch, moved);
   }
   /// Tensor, shift and where in it: what several kernels read that are fused into one is moved once.
-  using Places = std::set<std::tuple<int, int, std::vector<std::int64_t>>>;
+  using Places = std::set<std::tuple<TensorId, int, std::vector<std::int64_t>>>;
   static Work work_of(const Plan& plan, const Kernel& k, bool stores, std::int64_t batch, Places& moved) {
     Work w;
-    std::set<int> made;  // by what is fused into the kernel, which has it still
-    for (const Kernel& before : k.fused) {
+    std::set<TensorId> made;  // by what is fused into the kernel, which has it still
+    for (const Kernel& before : k.fused.parts) {
       const Work more = work_of(plan, before, stores, batch, moved);
       w.operations += more.operations;
       w.bytes += more.bytes;
@@ -155,15 +154,15 @@ class Prediction {
       counted.push_back(access);
       std::vector<std::int64_t> offsets;
       for (const Affine& index : access.index) offsets.push_back(index.offset);
-      if (plan.program.tensors[static_cast<std::size_t>(access.tensor)].storage == Storage::registers) return;
+      if (plan.program.tensors[access.tensor].storage == Storage::registers) return;
       if (!moved.insert({access.tensor, access.shift, offsets}).second) return;
-      const Element stored = plan.program.tensors[static_cast<std::size_t>(access.tensor)].element;
+      const Element stored = plan.program.tensors[access.tensor].element;
       w.bytes += 4.0 / static_cast<double>(values_in_real(stored)) * elements(k, access, batch);
     };
     for (const Step& s : k.steps) {
       double each = points;
       for (int a : s.over)
-        if (k.axes[static_cast<std::size_t>(a)].inner) each *= extent_of(k, a, batch);
+        if (k.axes[a].inner) each *= extent_of(k, a, batch);
       std::set<int> below;
       if (sums_rows(k, s)) {
         each *= extent_of(k, s.stores[0].to.index[2].parts[0].axis, batch);
@@ -171,7 +170,7 @@ class Prediction {
       }
       auto reach = [&](auto&& self, int e) -> void {
         if (e < 0 || !below.insert(e).second) return;
-        const Expression& x = k.expressions[static_cast<std::size_t>(e)];
+        const Expression& x = k.expressions[e];
         if (x.kind == Expression::Kind::load) move(x.access);
         for (int operand : {x.a, x.b, x.c})
           if (x.kind == Expression::Kind::op) self(self, operand);
@@ -192,8 +191,8 @@ class Prediction {
   }
 
   void kernel(const Plan& plan, int number, int times, std::vector<prediction::Kernel>& kernels) const {
-    const Kernel& k = plan.program.kernels[static_cast<std::size_t>(number)];
-    const std::vector<Emitted> emitted = emit(plan, number, [](int) { return "table"; }, model_.tiles);
+    const Kernel& k = plan.program.kernels[number];
+    const std::vector<Emitted> emitted = emit(plan, number, [](TensorId) { return "table"; }, model_.tiles);
     for (std::size_t i = 0; i < emitted.size(); ++i) {
       const bool chunks = emitted.size() > 1;
       const double parts = emitted[0].chunks;

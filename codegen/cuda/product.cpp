@@ -6,7 +6,7 @@
 #include <range/v3/algorithm/count.hpp>
 
 #include "codegen/cuda/emitter.hpp"
-#include "codegen/cuda/merge.hpp"
+#include "codegen/cuda/sum_of_rows.hpp"
 #include "codegen/passes/ops.hpp"
 
 namespace tessera::codegen::cuda {
@@ -102,8 +102,7 @@ Emitted Emitter::matrix_product(const Factors& f, bool chunk) {
   if (chunk && tensor) {
     const std::optional<Map> left = map_of(f.left, f.rows, f.groups, f.depth);
     const bool by_maps = left && map_of(f.right, f.columns, f.groups, f.depth);
-    products.sums_rows =
-        by_maps && !left->deep && !tiles_.contains(without_sums_of_rows) && sum_behind(plan_, number(), f.left) >= 0;
+    products.sums_rows = by_maps && !left->deep && sum_behind(plan_, number(), f.left) >= 0;
     chunks_ = choose_chunks(products, by_maps, wanted_tile(""), wanted_tile("wgmma:"));
     e = fresh();
   }
@@ -130,14 +129,14 @@ Emitted Emitter::matrix_product(const Factors& f, bool chunk) {
     e.by_warpgroups = other.product_by_warpgroups(f, chunk, products, tile);
   }
 
-  const Fused row = fuse(f.rows, "row"), column = fuse(f.columns, "column"), group = fuse(f.groups, "group"),
-              depth = fuse(f.depth, "depth");
+  const FlatIndex row = fuse(f.rows, "row"), column = fuse(f.columns, "column"), group = fuse(f.groups, "group"),
+                  depth = fuse(f.depth, "depth");
   Block b;
   if (chunk) declare_chunk(b);
   if (!group.axes.empty()) b.push_back(tree::declare("const int", group.variable, call("block_z", {})));
   stand(group);
   Block functions;
-  auto factor = [&](const std::string& which, int value, const Fused& across) {
+  auto factor = [&](const std::string& which, int value, const FlatIndex& across) {
     functions.push_back(function_of(which, {across, depth}, {}, [&](Block& body) {
       begin({value});
       Expr result = tensor ? address(expression(value).access) : evaluate(body, value);
@@ -187,7 +186,7 @@ void Emitter::blocks_of_product(Emitted& e, const Tile& tile, const Factors& f, 
     if (!x.known()) e.takes_batch = true;
 }
 
-tree::Statement Emitter::store_of_product(const Fused& row, const Fused& column, bool chunk) {
+tree::Statement Emitter::store_of_product(const FlatIndex& row, const FlatIndex& column, bool chunk) {
   return function_of("store", {row, column}, {{"real", "sum"}}, [&](Block& body) {
     if (chunk)
       body.push_back(tree::evaluate(binary("=", partial(), name("sum"))));
@@ -257,7 +256,7 @@ std::optional<Map> Emitter::map_of(int factor, const std::vector<int>& across, c
 std::vector<Emitted> Emitter::product_by_warpgroups(const Factors& f, bool chunk, const Products& products,
                                                     const Tile& otherwise) {
   Emitted e = fresh();
-  const Fused row = fuse(f.rows, "row"), column = fuse(f.columns, "column"), group = fuse(f.groups, "group");
+  const FlatIndex row = fuse(f.rows, "row"), column = fuse(f.columns, "column"), group = fuse(f.groups, "group");
   stand(group);
   std::optional<Map> left = map_of(f.left, f.rows, f.groups, f.depth),
                      right = map_of(f.right, f.columns, f.groups, f.depth);

@@ -36,7 +36,7 @@ bool Emitter::sums_along_memory() const {
 
 Emitted Emitter::rows(bool chunk) {
   Emitted e = fresh();
-  const Fused row = fuse(point_axes(), "row"), image = fuse(batch_axes(false), "");
+  const FlatIndex row = fuse(point_axes(), "row"), image = fuse(batch_axes(false), "");
   const std::int64_t count = points(row.axes).fixed;
   std::int64_t longest = 0;
   for (const Step& s : kernel_.steps) {
@@ -89,7 +89,7 @@ Emitted Emitter::rows_and_sums(const RowSums& sums) {
   Emitted e = fresh();
   std::vector<int> axes = batch_axes(false);
   for (int a : point_axes()) axes.push_back(a);
-  const Fused row = fuse(axes, "row");
+  const FlatIndex row = fuse(axes, "row");
   const std::int64_t at_a_time = sums.blocks * sums.warps;
   e.threads = 32 * sums.warps;
   e.blocks = sums.resident;
@@ -131,7 +131,7 @@ void Emitter::sweeps(Block& b, int lanes, const std::string& reducer, bool chunk
 void Emitter::sweep(Block& b, std::size_t first, std::size_t end, int lanes, const std::string& reducer, bool chunk) {
   for (std::size_t s = first; s < end; ++s)
     if (step(s).reduces) b.push_back(tree::declare("real", result_of(s, step(s)), start_of(step(s))));
-  const Fused element = fuse(batch_first(kernel_, step(first).over), "element");
+  const FlatIndex element = fuse(batch_first(kernel_, step(first).over), "element");
   stand(element);
   Block inside;
   // Sums over the rows come last, when all that they are made of is there.

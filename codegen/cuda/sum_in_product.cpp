@@ -1,11 +1,12 @@
-// A residual connection behind a linear layer, which the norm behind it would make: the product does.
+#include "codegen/cuda/sum_in_product.hpp"
+
 #include <algorithm>
 #include <map>
 #include <optional>
 #include <range/v3/algorithm/count.hpp>
 
-#include "codegen/cuda/attention_parts.hpp"
-#include "codegen/cuda/merge.hpp"
+#include "codegen/cuda/plan.hpp"
+#include "codegen/kernels/query.hpp"
 
 namespace tessera::codegen::cuda {
 
@@ -23,40 +24,6 @@ std::set<int> below(const Kernel& k, int e) {
   return all;
 }
 
-}  // namespace
-
-void keep_needed(Kernel& k) {
-  std::set<int> needed;
-  const auto need = [&](int e) {
-    for (int x : below(k, e)) {
-      needed.insert(x);
-      const Expression& found = expression_of(k, x);
-      if (found.kind == Expression::Kind::index_equals || found.kind == Expression::Kind::keep) needed.insert(found.a);
-    }
-  };
-  for (const Step& s : k.steps) {
-    if (s.reduces) need(s.value);
-    for (const Step::Store& store : s.stores) need(store.value);
-  }
-  std::map<int, int> number;
-  std::vector<Expression> kept;
-  for (int e : needed) {
-    number[e] = static_cast<int>(kept.size());
-    kept.push_back(expression_of(k, e));
-    Expression& x = kept.back();
-    if (x.kind == Expression::Kind::local) continue;
-    for (int* operand : {&x.a, &x.b, &x.c})
-      if (*operand >= 0) *operand = number.at(*operand);
-  }
-  k.expressions = std::move(kept);
-  for (Step& s : k.steps) {
-    if (s.reduces) s.value = number.at(s.value);
-    for (Step::Store& store : s.stores) store.value = number.at(store.value);
-  }
-}
-
-namespace {
-
 /// What a row kernel stores of a product's result and other elements at the same place.
 struct Sum {
   std::size_t step = 0, store = 0;
@@ -69,7 +36,7 @@ std::optional<Sum> sum_of(const KernelProgram& program, const Kernel& product, c
     return {};
   if (product.steps[1].stores.size() != 1) return {};
   const Access& made = product.steps[1].stores[0].to;
-  const Tensor& t = program.tensors[static_cast<std::size_t>(made.tensor)];
+  const Tensor& t = program.tensors[made.tensor];
   if (t.storage != Storage::scratch || t.element != Element::real || t.slots != 1 || made.shift != 0) return {};
   for (const Kernel& k : program.kernels)
     if (&k != &product && &k != &row && tensors_of(k).contains(made.tensor)) return {};
@@ -79,7 +46,7 @@ std::optional<Sum> sum_of(const KernelProgram& program, const Kernel& product, c
     for (std::size_t i = 0; i < row.steps[s].stores.size(); ++i) {
       const Step::Store& store = row.steps[s].stores[i];
       Sum sum{s, i, axes_along(store.to), axes_along(made)};
-      const Tensor& stored = program.tensors[static_cast<std::size_t>(store.to.tensor)];
+      const Tensor& stored = program.tensors[store.to.tensor];
       if (sum.from.empty() || sum.from.size() != sum.to.size() || stored.element != Element::real) continue;
       if (row.steps[s].reduces || meet({store.to.tensor}, tensors_of(product))) continue;
       if (ranges::count(row.expressions, true, [&](const Expression& e) {
@@ -101,8 +68,7 @@ std::optional<Sum> sum_of(const KernelProgram& program, const Kernel& product, c
         }
       }
       for (std::size_t a = 0; a < sum.from.size(); ++a)
-        right = right && row.axes[static_cast<std::size_t>(sum.from[a])].dim ==
-                             product.axes[static_cast<std::size_t>(sum.to[a])].dim;
+        right = right && row.axes[sum.from[a]].dim == product.axes[sum.to[a]].dim;
       if (right && reads_it) return sum;
     }
   return {};
@@ -122,7 +88,7 @@ Access moved(Access access, const Sum& sum) {
 bool move_sum(Kernel& product, Kernel& row, const Sum& sum) {
   Kernel reader = row;
   Step::Store store = reader.steps[sum.step].stores[sum.store];
-  const int made = product.steps[1].stores[0].to.tensor;
+  const TensorId made = product.steps[1].stores[0].to.tensor;
 
   Kernel maker = product;
   const int result = maker.steps[1].stores[0].value;
@@ -141,7 +107,7 @@ bool move_sum(Kernel& product, Kernel& row, const Sum& sum) {
   }
   maker.steps[1].stores[0] = {moved(store.to, sum), in_maker.at(store.value)};
 
-  Expression& value = reader.expressions[static_cast<std::size_t>(store.value)];
+  Expression& value = reader.expressions[store.value];
   value = {};
   value.kind = Expression::Kind::load;
   value.access = store.to;
@@ -153,7 +119,7 @@ bool move_sum(Kernel& product, Kernel& row, const Sum& sum) {
       if (e.kind == Expression::Kind::local && e.a > static_cast<int>(sum.step)) --e.a;
   }
   if (reader.steps.empty()) return false;
-  keep_needed(reader);
+  remove_dead_expressions(reader);
   if (tensors_of(reader).contains(made)) return false;
   product = std::move(maker);
   row = std::move(reader);
@@ -166,11 +132,10 @@ void sum_in_products(KernelProgram& program) {
   for (const std::vector<Item>& order : program.order)
     for (std::size_t i = 0; i + 1 < order.size(); ++i) {
       if (order[i].kernel < 0 || order[i + 1].kernel < 0) continue;
-      Kernel &product = program.kernels[static_cast<std::size_t>(order[i].kernel)],
-             &row = program.kernels[static_cast<std::size_t>(order[i + 1].kernel)];
+      Kernel &product = program.kernels[order[i].kernel], &row = program.kernels[order[i + 1].kernel];
       if (const std::optional<Sum> sum = sum_of(program, product, row)) {
-        const int made = product.steps[1].stores[0].to.tensor;
-        if (move_sum(product, row, *sum)) program.tensors[static_cast<std::size_t>(made)].storage = Storage::registers;
+        const TensorId made = product.steps[1].stores[0].to.tensor;
+        if (move_sum(product, row, *sum)) program.tensors[made].storage = Storage::registers;
       }
     }
 }

@@ -1,14 +1,15 @@
-// Sums over all rows of what a kernel of rows has in its hands anyway: the gradients of a norm's weight and bias, and
-// of the biases of linear layers whose gradient the norm's backward pass reads or makes.
+#include "codegen/cuda/sum_in_rows.hpp"
+
 #include <algorithm>
-#include <charconv>
 #include <range/v3/algorithm/any_of.hpp>
 #include <range/v3/algorithm/count.hpp>
 #include <range/v3/algorithm/count_if.hpp>
 
-#include "codegen/cuda/attention_parts.hpp"
 #include "codegen/cuda/merge.hpp"
+#include "codegen/cuda/plan.hpp"
+#include "codegen/cuda/tile.hpp"
 #include "codegen/error.hpp"
+#include "codegen/kernels/query.hpp"
 
 namespace tessera::codegen::cuda {
 
@@ -19,11 +20,11 @@ constexpr int fewest_warps = 12;  // on a multiprocessor, to keep the memory bus
 
 /// How many tensors a kernel reads and stores along its rows, but for the sums over them.
 std::int64_t tensors_along_rows(const Kernel& k) {
-  std::set<std::pair<int, int>> tensors;
+  std::set<std::pair<TensorId, int>> tensors;
   const auto count = [&](const Access& access) {
     for (const Affine& index : access.index)
       for (const Affine::Part& part : index.parts)
-        if (k.axes[static_cast<std::size_t>(part.axis)].inner) tensors.insert({access.tensor, access.shift});
+        if (k.axes[part.axis].inner) tensors.insert({access.tensor, access.shift});
   };
   for (const Expression& e : k.expressions)
     if (e.kind == Expression::Kind::load) count(e.access);
@@ -55,8 +56,8 @@ RowSums division_of(int count, std::int64_t row, std::int64_t tensors) {
 }
 
 /// Of the same slot, too, as far as is known.
-bool meet(const KernelProgram& program, const Access& a, const Access& b) {
-  const Tensor& t = program.tensors[static_cast<std::size_t>(a.tensor)];
+bool overlap(const KernelProgram& program, const Access& a, const Access& b) {
+  const Tensor& t = program.tensors[a.tensor];
   return a.tensor == b.tensor && !(t.carry && t.slots > 1 && a.shift != b.shift);
 }
 /// Whether `later` may run before this kernel does.
@@ -64,7 +65,7 @@ bool independent(const KernelProgram& program, const Kernel& later, const Kernel
   bool all = true;
   for_each_access(later, [&](const Access& mine, bool writes) {
     for_each_access(k, [&](const Access& theirs, bool also_writes) {
-      all = all && !((writes || also_writes) && meet(program, mine, theirs));
+      all = all && !((writes || also_writes) && overlap(program, mine, theirs));
     });
   });
   return all;
@@ -90,7 +91,7 @@ class Rows {
     if (inner.size() != 1 || size_of(kernel_, inner[0]) < 2 || size_of(kernel_, inner[0]) > longest) return false;
     if (!ranges::any_of(axes_of(kernel_, false), [&](int a) { return size_of(kernel_, a) < 0; })) return false;
     // What it sums it may compute again: nothing of that may have been overwritten.
-    if (cuda::meet(stored_by(kernel_), loaded_by(kernel_))) return false;
+    if (meet(stored_by(kernel_), loaded_by(kernel_))) return false;
     return kernel_.steps.back().over == inner;
   }
 
@@ -105,8 +106,7 @@ class Rows {
     std::sort(rows.begin(), rows.end());
     if (rows != axes_of(kernel_, false)) return {};
     for (std::size_t i = 0; i < from_.size(); ++i)
-      if (sum.axes[static_cast<std::size_t>(from_[i])].dim != kernel_.axes[static_cast<std::size_t>(to_[i])].dim)
-        return {};
+      if (sum.axes[from_[i]].dim != kernel_.axes[to_[i]].dim) return {};
     const std::size_t before = kernel_.expressions.size();
     std::vector<int> values;
     for (const Step& s : sum.steps)
@@ -117,7 +117,7 @@ class Rows {
   }
 
   /// Makes these sums, the first one that of `first` in the tensor of partial sums, which has a row for each block.
-  void add(const std::vector<int>& values, int partial, std::int64_t first) {
+  void add(const std::vector<int>& values, TensorId partial, std::int64_t first) {
     const int inner = axes_of(kernel_, true)[0], block = inner_of_blocks(partial);
     for (int value : values) {
       Step s;
@@ -138,7 +138,7 @@ class Rows {
   /// With so many images.
   std::int64_t rows(std::int64_t images) const {
     std::int64_t all = 1;
-    for (int a : axes_of(kernel_, false)) all *= extent(kernel_.axes[static_cast<std::size_t>(a)].dim).at(images);
+    for (int a : axes_of(kernel_, false)) all *= extent(kernel_.axes[a].dim).at(images);
     return all;
   }
 
@@ -150,8 +150,7 @@ class Rows {
       if (kernel_.expressions[e].kind == Expression::Kind::load) f(kernel_.expressions[e].access, static_cast<int>(e));
     for (const Step& s : kernel_.steps)
       for (const Step::Store& store : s.stores)
-        if (program_.tensors[static_cast<std::size_t>(store.to.tensor)].element == Element::real)
-          f(store.to, store.value);
+        if (program_.tensors[store.to.tensor].element == Element::real) f(store.to, store.value);
   }
 
   void find_axes(const Access& access) {
@@ -190,9 +189,9 @@ class Rows {
   }
 
   /// The axis of blocks, which stands behind all others.
-  int inner_of_blocks(int partial) {
+  int inner_of_blocks(TensorId partial) {
     if (steps_of_row(kernel_) == kernel_.steps.size())
-      kernel_.axes.push_back({"block", program_.tensors[static_cast<std::size_t>(partial)].shape[0], true});
+      kernel_.axes.push_back({"block", program_.tensors[partial].shape[0], true});
     return static_cast<int>(kernel_.axes.size()) - 1;
   }
 
@@ -202,7 +201,7 @@ class Rows {
 };
 
 /// Adds up the partial sums from `first` on, one of each block.
-void add_up(const KernelProgram& program, Kernel& sum, int partial, std::int64_t first) {
+void add_up(const KernelProgram& program, Kernel& sum, TensorId partial, std::int64_t first) {
   const int point = axes_of(sum, false)[0];
   const auto place = [&](Access& access) {
     for (Affine& index : access.index)
@@ -220,10 +219,9 @@ void add_up(const KernelProgram& program, Kernel& sum, int partial, std::int64_t
     s.over = {1};
     sum.expressions.push_back(std::move(one));
   }
-  sum.axes = {sum.axes[static_cast<std::size_t>(point)],
-              {"block", program.tensors[static_cast<std::size_t>(partial)].shape[0], true}};
+  sum.axes = {sum.axes[point], {"block", program.tensors[partial].shape[0], true}};
   sum.across_batch = false;
-  keep_needed(sum);
+  remove_dead_expressions(sum);
 }
 
 /// How many blocks; 0: these sums stay apart. `wanted`: by somebody.
@@ -236,10 +234,6 @@ std::int64_t blocks_of(const RowSums& sums, std::int64_t rows, std::int64_t want
 
 }  // namespace
 
-bool sums_rows(const Kernel& k, const Step& step) {
-  return step.reduces && !step.over.empty() && !k.axes[static_cast<std::size_t>(step.over[0])].inner;
-}
-
 std::size_t steps_of_row(const Kernel& k) {
   const auto sums = ranges::count_if(k.steps, [&](const Step& s) { return sums_rows(k, s); });
   return k.steps.size() - static_cast<std::size_t>(sums);
@@ -248,32 +242,24 @@ std::size_t steps_of_row(const Kernel& k) {
 RowSums row_sums_of(const KernelProgram& program, const Kernel& k) {
   const auto count = static_cast<int>(k.steps.size() - steps_of_row(k));
   if (count == 0) return {};
-  const Tensor& partial = program.tensors[static_cast<std::size_t>(k.steps.back().stores.front().to.tensor)];
+  const Tensor& partial = program.tensors[k.steps.back().stores.front().to.tensor];
   RowSums sums = division_of(count, partial.shape[2].value(), tensors_along_rows(k));
   sums.blocks = partial.shape[0].value();
   return sums;
 }
 
-bool is_partial(const KernelProgram& program, int tensor) {
+bool is_partial(const KernelProgram& program, TensorId tensor) {
   return ranges::any_of(program.kernels, [&](const Kernel& k) {
     return steps_of_row(k) < k.steps.size() && k.steps.back().stores.front().to.tensor == tensor;
   });
 }
 
-void sums_in_rows(KernelProgram& program, const Tiles& tiles) {
-  std::int64_t wanted = 0;
-  if (const auto asked = tiles.find(sums_in_norms); asked != tiles.end()) {
-    const std::string& how = asked->second;
-    if (how == "none") return;
-    std::from_chars(how.data(), how.data() + how.size(), wanted);
-    if (std::to_string(wanted) != how || wanted < 1 || wanted > 65535)
-      throw Error("of sums_in_norms there is no tile " + how);
-  }
+void sums_in_rows(KernelProgram& program, std::int64_t wanted) {
   std::set<int> gone;
   for (std::vector<Item>& order : program.order)
     for (std::size_t i = 0; i < order.size(); ++i) {
       if (order[i].kernel < 0) continue;
-      Kernel& row = program.kernels[static_cast<std::size_t>(order[i].kernel)];
+      Kernel& row = program.kernels[order[i].kernel];
       Rows rows(program, row);
       if (!rows.can_sum()) continue;
       struct Found {
@@ -283,11 +269,11 @@ void sums_in_rows(KernelProgram& program, const Tiles& tiles) {
       std::vector<Found> found;
       int count = 0;
       for (std::size_t j = i + 1; j < order.size() && order[j].kernel >= 0; ++j) {
-        const Kernel& sum = program.kernels[static_cast<std::size_t>(order[j].kernel)];
+        const Kernel& sum = program.kernels[order[j].kernel];
         if (!is_plain_sum(program, sum)) continue;
         bool may = true;
         for (std::size_t between = i + 1; may && between < j; ++between)
-          may = independent(program, sum, program.kernels[static_cast<std::size_t>(order[between].kernel)]);
+          may = independent(program, sum, program.kernels[order[between].kernel]);
         if (!may) continue;
         std::vector<int> values = rows.values_of(sum);
         const int more = count + static_cast<int>(values.size());
@@ -300,10 +286,10 @@ void sums_in_rows(KernelProgram& program, const Tiles& tiles) {
       const std::int64_t blocks = blocks_of(sums, rows.rows(nominal_summed_batch), wanted);
       if (blocks == 0) continue;
 
-      Kernel& first_of_all = program.kernels[static_cast<std::size_t>(found.front().kernel)];
-      const auto partial = static_cast<int>(program.tensors.size());
+      Kernel& first_of_all = program.kernels[found.front().kernel];
+      const auto partial = program.tensors.next();
       Tensor t;
-      t.node = program.tensors[static_cast<std::size_t>(*stored_by(first_of_all).begin())].node;
+      t.node = program.tensors[*stored_by(first_of_all).begin()].node;
       t.name = row.name + ".partial";
       t.shape = {Dim::constant(blocks), Dim::constant(count), Dim::constant(sums.length)};
       t.region = row.region;
@@ -311,12 +297,12 @@ void sums_in_rows(KernelProgram& program, const Tiles& tiles) {
       std::int64_t first = 0;
       for (const Found& f : found) {
         rows.add(f.values, partial, first);
-        Kernel& sum = program.kernels[static_cast<std::size_t>(f.kernel)];
+        Kernel& sum = program.kernels[f.kernel];
         add_up(program, sum, partial, first);
         first += static_cast<std::int64_t>(f.values.size());
         std::erase_if(order, [&](const Item& item) { return item.kernel == f.kernel; });
         if (&f == &found.front()) continue;
-        take_in(first_of_all, sum);
+        fuse_sums(first_of_all, sum);
         gone.insert(f.kernel);
       }
       first_of_all.name = row.name + "_sums";

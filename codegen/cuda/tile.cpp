@@ -13,8 +13,6 @@ namespace tessera::codegen::cuda {
 
 namespace {
 
-std::int64_t ceiling(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 std::int64_t blocks_of(const Tile& tile, const Products& p) {
   return ceiling(p.rows, tile.down() * tile.rows) * ceiling(p.columns, tile.across() * tile.columns) * tile.cluster *
          p.count;

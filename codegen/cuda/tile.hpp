@@ -11,6 +11,8 @@
 
 namespace tessera::codegen::cuda {
 
+constexpr std::int64_t ceiling(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
 struct Tile {
   int rows = 0, columns = 0, threads = 0;
   int blocks = 0;        ///< at least so many on a multiprocessor
@@ -34,16 +36,6 @@ constexpr std::int64_t multiprocessors_for(int cluster) { return cluster > 2 ? 1
 /// Tiles that somebody asks for, as "128x64", by the name of the kernel; by the empty name, of all others. Those of
 /// warpgroups by "wgmma:" and the name; "none": they are not used.
 using Tiles = std::map<std::string, std::string>;
-/// By this name "none": attention's gradients are the kernels of the plan.
-inline constexpr const char* without_attention_gradient = "attention_gradient:";
-/// By this name "none": no product by warpgroups sums a factor's rows for the kernel behind it.
-inline constexpr const char* without_sums_of_rows = "sums_of_rows:";
-/// By this name "none": no kernel of rows makes sums over its rows; a number: those that can do, in so many blocks.
-inline constexpr const char* sums_in_norms = "sums_in_norms:";
-/// By this name "none": forward stores what backward reads of a norm's result.
-inline constexpr const char* norm_inputs = "norm_inputs:";
-/// By this name "none": the gradients that linear layers hand to norms stay in single precision.
-inline constexpr const char* norm_gradients = "norm_gradients:";
 
 /// A number of equal products.
 struct Products {

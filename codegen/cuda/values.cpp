@@ -53,14 +53,14 @@ Extent Values::points(const std::vector<int>& axes) const {
   return all;
 }
 
-Fused Values::fuse(std::vector<int> axes, const std::string& variable) const {
+FlatIndex Values::fuse(std::vector<int> axes, const std::string& variable) const {
   std::erase_if(axes, [&](int a) { return extent_of(a) == 1; });
   std::string n = axes.size() == 1 ? axis_name(axes[0]) : variable;
   return {std::move(axes), std::move(n)};
 }
 
 std::map<int, std::int64_t> Values::strides_of(const Access& access, std::int64_t* constant) const {
-  const Layout& layout = plan_.layouts[static_cast<std::size_t>(access.tensor)];
+  const Layout& layout = plan_.layouts[access.tensor];
   std::map<int, std::int64_t> strides;
   for (std::size_t d = 0; d < access.index.size(); ++d) {
     if (constant) *constant += access.index[d].offset * layout.stride[d];
@@ -76,10 +76,10 @@ Expr Values::linear(const std::map<int, std::int64_t>& strides, std::int64_t con
   };
   for (auto [a, stride] : strides)
     if (stride && extent_of(a) != 1 &&
-        ranges::none_of(fused_, [&](const Fused& f) { return ranges::contains(f.axes, a); }))
+        ranges::none_of(fused_, [&](const FlatIndex& f) { return ranges::contains(f.axes, a); }))
       throw Error(fmt::format("kernel {} uses axis {} outside of its loop", kernel_.name, axis(a).name));
   Expr sum = integer(0);
-  for (const Fused& f : fused_) {
+  for (const FlatIndex& f : fused_) {
     if (f.axes.empty()) continue;
     bool runs_on = true;  // each axis goes on where the next one ends
     for (std::size_t i = f.axes.size(); i-- > 1;)
@@ -110,10 +110,10 @@ Expr Values::address(const Access& access) {
 }
 
 bool Values::rounds(const Access& access) const {
-  return plan_.program.tensors[static_cast<std::size_t>(access.tensor)].element == Element::bf16;
+  return plan_.program.tensors[access.tensor].element == Element::bf16;
 }
 
-Block Values::declare_needed(const Fused& fused) {
+Block Values::declare_needed(const FlatIndex& fused) {
   Block b;
   if (fused.axes.size() < 2) return b;
   std::int64_t inside = 1;
@@ -204,7 +204,7 @@ Expr Values::make(Block& b, int e) {
 }
 
 std::string Values::argument(const Access& access, bool written) {
-  const Tensor& t = plan_.program.tensors[static_cast<std::size_t>(access.tensor)];
+  const Tensor& t = plan_.program.tensors[access.tensor];
   if (t.storage == Storage::table) return table_(access.tensor);
   auto at = ranges::find_if(arguments_,
                             [&](const Argument& a) { return a.tensor == access.tensor && a.shift == access.shift; });

@@ -14,28 +14,28 @@ namespace tessera::codegen::cuda {
 
 /// What a kernel is passed for a tensor: itself, or the layer `shift` further on.
 struct Argument {
-  int tensor = -1;  ///< -1: the partial sums
+  TensorId tensor;  ///< none: the partial sums
   int shift = 0;
   bool written = false;
   std::string name;
 };
 
 /// Axes that one variable runs over, the last one fastest.
-struct Fused {
+struct FlatIndex {
   std::vector<int> axes;
   std::string variable;
 };
 
 /// The name of a table's array in the file.
-using TableName = std::function<std::string(int tensor)>;
+using TableName = std::function<std::string(TensorId tensor)>;
 
 class Values {
  public:
   Values(const Plan& plan, const Kernel& kernel, TableName table);
 
  protected:
-  const Expression& expression(int i) const { return kernel_.expressions[static_cast<std::size_t>(i)]; }
-  const Axis& axis(int a) const { return kernel_.axes[static_cast<std::size_t>(a)]; }
+  const Expression& expression(int i) const { return kernel_.expressions[i]; }
+  const Axis& axis(int a) const { return kernel_.axes[a]; }
   /// Of an axis; -1: the batch.
   std::int64_t extent_of(int a) const { return axis(a).dim.known() ? axis(a).dim.value() : -1; }
   bool is_batch(int a) const { return !axis(a).dim.known(); }
@@ -44,9 +44,9 @@ class Values {
   Extent points(const std::vector<int>& axes) const;
 
   /// Gives one variable to several axes (axes of one point need none). Named after the axis when it is only one.
-  Fused fuse(std::vector<int> axes, const std::string& variable) const;
+  FlatIndex fuse(std::vector<int> axes, const std::string& variable) const;
   /// From here on these axes stand at that variable.
-  void stand(const Fused& fused) { fused_.push_back(fused); }
+  void stand(const FlatIndex& fused) { fused_.push_back(fused); }
   void leave() { fused_.pop_back(); }
 
   /// stride * axis, summed, in the variables in use; an axis' own variable is noted as needed when its group's does not
@@ -58,7 +58,7 @@ class Values {
   /// Whether a tensor is stored as bf16: its elements are widened when they are read, and rounded when written.
   bool rounds(const Access& access) const;
   /// The declarations of the axes of a group that were needed since the last call.
-  tree::Block declare_needed(const Fused& fused);
+  tree::Block declare_needed(const FlatIndex& fused);
 
   /// Opens a scope of values: those that `roots` name more than once will be variables.
   void begin(const std::vector<int>& roots);
@@ -82,7 +82,7 @@ class Values {
   tree::Expr make(tree::Block& b, int e);
   tree::Expr position(int a) { return linear({{a, 1}}, 0); }
 
-  std::vector<Fused> fused_;
+  std::vector<FlatIndex> fused_;
   std::set<int> needed_;
   std::map<int, int> uses_;
   std::map<int, tree::Expr> values_;

@@ -18,8 +18,6 @@ bool trains(const std::vector<Plan>& plans) {
   return ranges::any_of(plans, [](const Plan& plan) { return differentiates(plan.program); });
 }
 
-bool softens(const graph::Recipe& recipe) { return recipe.smoothing > 0 || recipe.mixup > 0 || recipe.cutmix > 0; }
-
 bool takes_random(const KernelProgram& program) {
   return ranges::any_of(program.graph.nodes, [](const graph::Node& n) { return n.op == graph::Op::keep; });
 }
@@ -35,8 +33,7 @@ bool reads_packed(const KernelProgram& program) {
 bool takes_parameters(const KernelProgram& program) {
   return !reads_packed(program) || ranges::any_of(program.kernels, [&](const Kernel& k) {
     return ranges::any_of(k.expressions, [&](const Expression& e) {
-      return e.kind == Expression::Kind::load &&
-             program.tensors[static_cast<std::size_t>(e.access.tensor)].storage == Storage::parameter;
+      return e.kind == Expression::Kind::load && program.tensors[e.access.tensor].storage == Storage::parameter;
     });
   });
 }

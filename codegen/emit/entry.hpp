@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "codegen/emit/tree.hpp"
+#include "codegen/passes/pipeline.hpp"
 #include "codegen/plan/plan.hpp"
 
 namespace tessera::codegen {
@@ -24,9 +25,6 @@ std::vector<tree::Parameter> pack_parameters(const std::string& real);
 
 /// Whether the declaration has a loss: else its programs are those of inference, forward and inspect.
 bool trains(const std::vector<Plan>& plans);
-
-/// Whether training takes probabilities, "targets" [batch, classes], in the place of labels.
-bool softens(const graph::Recipe& recipe);
 
 /// Whether the program takes the parameters as they are: all but those that read packed ones alone.
 bool takes_parameters(const KernelProgram& program);

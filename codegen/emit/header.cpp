@@ -74,9 +74,10 @@ std::vector<tree::Function> api_functions(const ModelFiles& m) {
          fmt::format("Magnitudes [batch, {}] are the means of |x| of what the layers of the table {}_layers give.",
                      layers(m).size(), n)});
   };
+  const bool packed_alone = !takes_parameters(m.plan(ProgramKind::forward).program);
   if (!trains(m.plans)) {
     add("pack_forward", {parameters, {out, "packed"}}, {packs});
-    if (m.packed.reals)
+    if (m.packed.reals && packed_alone)
       functions.back().comment.emplace_back(
           "To forward and inspect `parameters` may then be null: they read it no more.");
     add_forward();
@@ -85,12 +86,12 @@ std::vector<tree::Function> api_functions(const ModelFiles& m) {
   }
   add("pack", {parameters, {out, "packed"}}, {packs});
   add("pack_forward", {parameters, {out, "packed"}},
-      m.packed.forward_reals
-          ? std::vector<std::string>{fmt::format("As pack, but only what forward, evaluate and inspect read: the first "
-                                                 "{}_PACKED_FORWARD_FLOATS.",
-                                                 m.upper()),
-                                     "To these three functions `parameters` may be null: they read it no more."}
-          : std::vector<std::string>{"For forward, evaluate and inspect there is nothing to pack."});
+      {m.packed.forward_reals ? fmt::format("As pack, but only what forward, evaluate and inspect read: the first "
+                                            "{}_PACKED_FORWARD_FLOATS.",
+                                            m.upper())
+                              : "For forward, evaluate and inspect there is nothing to pack."});
+  if (m.packed.forward_reals && packed_alone)
+    functions.back().comment.emplace_back("To these three functions `parameters` may be null: they read it no more.");
   add_forward();
   add("evaluate", {parameters, packed, images, labels, batch, outputs, loss, scratch},
       {"As forward, and the mean loss over the batch."});

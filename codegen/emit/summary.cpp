@@ -63,7 +63,7 @@ AttentionMaps attention_maps(const ModelFiles& m) {
     if (!is_attention(o.name)) continue;
     const graph::Node& n = m.inspected[o.node];
     const std::vector<Dim>& shape = n.shape;
-    a.layers = m.inspected.regions[static_cast<std::size_t>(n.region)].count;
+    a.layers = m.inspected.regions[n.region].count;
     a.heads += shape.size() == 4 ? shape[1].value() : 1;
     a.rows = shape[shape.size() - 2].value();
     a.columns = shape.back().value();
@@ -75,7 +75,7 @@ std::vector<std::string> layers(const ModelFiles& m) {
   std::vector<std::string> names, run;
   int region = 0;
   const auto end_run = [&] {
-    for (int layer = 0; layer < m.inspected.regions[static_cast<std::size_t>(region)].count; ++layer)
+    for (int layer = 0; layer < m.inspected.regions[region].count; ++layer)
       for (const std::string& path : run) names.push_back(of_layer(path, layer));
     run.clear();
   };
@@ -96,7 +96,7 @@ PatchGrid patch_grid(const ModelFiles& m) {
     if (n.op != graph::Op::rearrange || m.forward[n.operands[0]].op != graph::Op::input) continue;
     const graph::Rearrangement& r = n.rearrangement;
     if (r.from.size() != 4 || r.from[2].size() != 2 || r.from[3].size() != 2) continue;
-    const auto outer = [&](std::size_t dim) { return r.atoms[static_cast<std::size_t>(r.from[dim][0])].value(); };
+    const auto outer = [&](std::size_t dim) { return r.atoms[r.from[dim][0]].value(); };
     return {outer(2), outer(3)};
   }
   return {};
@@ -166,7 +166,7 @@ class ShapeTable {
     for (std::size_t i = 0; i < g_.nodes.size(); ++i) {
       const graph::Node& n = g_.nodes[i];
       if (!has_row(n)) continue;
-      const int layers = g_.regions[static_cast<std::size_t>(n.region)].count;
+      const int layers = g_.regions[n.region].count;
       rows.push_back({static_cast<graph::NodeId>(i), n.name.empty() ? paths_[i] : n.name,
                       operations_[i] + read(i) + how(n), to_string(n.shape), layers});
     }
@@ -184,7 +184,7 @@ class ShapeTable {
   /// What enters a repeated block and what leaves it belong to the block.
   std::string path_of(const graph::Node& n) const {
     const graph::Node& inner = n.op == Op::carry_out ? g_[n.operands[0]] : n;
-    if (inner.op == Op::carry) return g_.regions[static_cast<std::size_t>(inner.region)].path;
+    if (inner.op == Op::carry) return g_.regions[inner.region].path;
     return n.path.empty() ? g_.name : n.path;
   }
 
@@ -213,9 +213,8 @@ class ShapeTable {
     const graph::Node& n = g_.nodes[reader];
     std::vector<graph::NodeId> operands = n.operands;
     if (n.op == Op::carry_out) {  // of the last layer
-      const graph::Region& region = g_.regions[static_cast<std::size_t>(g_[operands[0]].region)];
-      operands[0] =
-          region.yields[static_cast<std::size_t>(ranges::find(region.carries, operands[0]) - region.carries.begin())];
+      const graph::Region& region = g_.regions[g_[operands[0]].region];
+      operands[0] = region.yields[ranges::find(region.carries, operands[0]) - region.carries.begin()];
     }
     std::vector<std::string> names;
     for (const graph::NodeId operand : operands) names.push_back(name(operand, reader));
@@ -244,7 +243,7 @@ class ShapeTable {
       case Op::reduce_sum:
       case Op::reduce_max: {
         std::vector<Dim> over;
-        for (const int axis : n.axes) over.push_back(g_[n.operands[0]].shape[static_cast<std::size_t>(axis)]);
+        for (const int axis : n.axes) over.push_back(g_[n.operands[0]].shape[axis]);
         return " over " + to_string(over);
       }
       case Op::broadcast:
@@ -279,7 +278,7 @@ std::string shape_table(const graph::Graph& g) {
     if (n.op != graph::Op::parameter) continue;
     std::int64_t reals = 1;
     for (const Dim& d : n.shape) reals *= d.value();
-    const int layers = g.regions[static_cast<std::size_t>(n.region)].count;
+    const int layers = g.regions[n.region].count;
     total += reals * layers;
     rows.push_back({n.name, to_string(n.shape), grouped(reals), n.decay ? "decays" : "",
                     layers > 1 ? fmt::format("x {}", layers) : ""});

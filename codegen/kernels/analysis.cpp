@@ -42,7 +42,7 @@ Rearrangement canonical(const Rearrangement& r) {
   Rearrangement c = r;
   for (auto* side : {&c.from, &c.to})
     for (std::vector<int>& group : *side)
-      std::erase_if(group, [&](int atom) { return c.atoms[static_cast<std::size_t>(atom)] == Dim::constant(1); });
+      std::erase_if(group, [&](int atom) { return c.atoms[atom] == Dim::constant(1); });
   // Merge b into a where "a b" stands side by side in a group on the left and in a group on the right.
   auto follows = [](const std::vector<std::vector<int>>& side, int a, int b) {
     for (const std::vector<int>& group : side)
@@ -56,8 +56,7 @@ Rearrangement canonical(const Rearrangement& r) {
       for (std::size_t i = 0; i + 1 < c.from[g].size() && !again; ++i) {
         int a = c.from[g][i], b = c.from[g][i + 1];
         if (!follows(c.to, a, b)) continue;
-        c.atoms[static_cast<std::size_t>(a)] =
-            c.atoms[static_cast<std::size_t>(a)] * c.atoms[static_cast<std::size_t>(b)];
+        c.atoms[a] = c.atoms[a] * c.atoms[b];
         for (auto* side : {&c.from, &c.to})
           for (std::vector<int>& group : *side) std::erase(group, b);
         again = true;
@@ -75,7 +74,7 @@ std::optional<std::vector<Affine>> convert(const Rearrangement& c, const std::ve
   std::vector<Affine> atom(c.atoms.size());
   for (std::size_t d = 0; d < given.size(); ++d) {
     if (given[d].size() > 1) return std::nullopt;
-    if (given[d].size() == 1) atom[static_cast<std::size_t>(given[d][0])] = index[d];
+    if (given[d].size() == 1) atom[given[d][0]] = index[d];
   }
   std::vector<Affine> result;
   for (const std::vector<int>& group : wanted) {
@@ -112,8 +111,7 @@ bool writes_as_view(const Graph& graph, const Node& n) {
 bool reduces_batch(const Graph& graph, const Node& n) {
   if (!is_reduction(n.op)) return false;
   const Node& x = graph[n.operands[0]];
-  return std::any_of(n.axes.begin(), n.axes.end(),
-                     [&](int axis) { return !x.shape[static_cast<std::size_t>(axis)].known(); });
+  return std::any_of(n.axes.begin(), n.axes.end(), [&](int axis) { return !x.shape[axis].known(); });
 }
 
 }  // namespace
@@ -134,13 +132,13 @@ Analysis analyse(const Graph& graph) {
   std::vector<NodeId> user(count, graph::none);
   for (std::size_t i = 0; i < count; ++i)
     for (NodeId o : graph.nodes[i].operands) {
-      ++uses[static_cast<std::size_t>(o)];
-      user[static_cast<std::size_t>(o)] = static_cast<NodeId>(i);
+      ++uses[o];
+      user[o] = static_cast<NodeId>(i);
     }
 
   for (std::size_t i = 0; i < count; ++i) {
     const Node& n = graph.nodes[i];
-    auto inlined = [&](NodeId o) { return a.role[static_cast<std::size_t>(o)] == Role::inlined; };
+    auto inlined = [&](NodeId o) { return a.role[o] == Role::inlined; };
     switch (n.op) {
       case Op::input:
       case Op::parameter:
@@ -214,7 +212,7 @@ Analysis analyse(const Graph& graph) {
       for (NodeId part : n.operands) {
         const Claim c{Claim::Kind::part, static_cast<NodeId>(i), offset};
         if (graph[part].region == n.region && !claim(part, c)) claim_through_view(part, c);
-        offset += extent(graph[part].shape[static_cast<std::size_t>(n.axes[0])]).fixed;
+        offset += extent(graph[part].shape[n.axes[0]]).fixed;
       }
     }
   }
@@ -237,22 +235,21 @@ Analysis analyse(const Graph& graph) {
   for (std::size_t i = 0; i < count; ++i) {
     const Node& n = graph.nodes[i];
     for (NodeId o : n.operands)
-      if (graph[o].region != 0 && graph[o].region != n.region && n.op != Op::carry_out)
-        a.kept[static_cast<std::size_t>(o)] = true;
+      if (graph[o].region != 0 && graph[o].region != n.region && n.op != Op::carry_out) a.kept[o] = true;
   }
   // What is inlined where it is read keeps its sources.
   for (std::size_t i = count; i-- > 0;)
     if (a.kept[i] && a.role[i] == Role::inlined)
       for (NodeId o : graph.nodes[i].operands)
-        if (graph[o].region == graph.nodes[i].region) a.kept[static_cast<std::size_t>(o)] = true;
+        if (graph[o].region == graph.nodes[i].region) a.kept[o] = true;
   // Memory that holds a kept value is kept.
   for (bool again = true; again;) {
     again = false;
     for (std::size_t i = 0; i < count; ++i) {
       const Claim& c = a.claim[i];
       bool inside = c.kind == Claim::Kind::part || c.kind == Claim::Kind::merged || c.kind == Claim::Kind::yield;
-      if (!a.kept[i] || !inside || a.kept[static_cast<std::size_t>(c.by)]) continue;
-      a.kept[static_cast<std::size_t>(c.by)] = again = true;
+      if (!a.kept[i] || !inside || a.kept[c.by]) continue;
+      a.kept[c.by] = again = true;
     }
   }
   return a;
@@ -263,7 +260,7 @@ Graph legalise(const Graph& graph) {
   Graph out = graph;
   out.nodes.clear();
   std::vector<NodeId> map(graph.nodes.size(), graph::none);
-  auto mapped = [&](NodeId id) { return map[static_cast<std::size_t>(id)]; };
+  auto mapped = [&](NodeId id) { return map[id]; };
   auto copy_of = [&](NodeId id, int region) {  // id: in the old graph
     Node c;
     c.op = Op::copy;
@@ -276,14 +273,14 @@ Graph legalise(const Graph& graph) {
     return static_cast<NodeId>(out.nodes.size()) - 1;
   };
   auto claimed = [&](NodeId id, Claim::Kind kind, NodeId by) {
-    const Claim& c = a.claim[static_cast<std::size_t>(id)];
+    const Claim& c = a.claim[id];
     return c.kind == kind && c.by == by;
   };
   // An initial value may share the carry's memory only while nobody else needs it: with a slot a layer it is never
   // overwritten, otherwise it must have no other reader.
   std::vector<int> uses(graph.nodes.size(), 0);
   for (const Node& n : graph.nodes)
-    for (NodeId o : n.operands) ++uses[static_cast<std::size_t>(o)];
+    for (NodeId o : n.operands) ++uses[o];
 
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     Node n = graph.nodes[i];
@@ -294,8 +291,7 @@ Graph legalise(const Graph& graph) {
       bool fits = true;
       if (n.op == Op::concat)
         fits = claimed(old, Claim::Kind::part, id) && std::find(seen.begin(), seen.end(), old) == seen.end();
-      if (n.op == Op::carry)
-        fits = claimed(old, Claim::Kind::initial, id) && (a.kept[i] || uses[static_cast<std::size_t>(old)] == 1);
+      if (n.op == Op::carry) fits = claimed(old, Claim::Kind::initial, id) && (a.kept[i] || uses[old] == 1);
       seen.push_back(old);
       // The copy of a carry's initial value belongs to the parent region, so it must stand before the region's nodes.
       o = fits ? mapped(old) : copy_of(old, n.op == Op::carry ? 0 : n.region);
@@ -316,9 +312,9 @@ Graph legalise(const Graph& graph) {
   for (std::size_t k = 0; k < out.outputs.size(); ++k) {
     Output& o = out.outputs[k];
     NodeId old = o.node;
-    const Claim& c = a.claim[static_cast<std::size_t>(old)];
+    const Claim& c = a.claim[old];
     bool fits = c.kind == Claim::Kind::output && c.output == static_cast<int>(k) &&
-                !(o.kind == Output::Kind::value && a.kept[static_cast<std::size_t>(old)]);
+                !(o.kind == Output::Kind::value && a.kept[old]);
     if (o.parameter != graph::none) o.parameter = mapped(o.parameter);
     o.node = fits ? mapped(old) : copy_of(old, graph[old].region);
   }

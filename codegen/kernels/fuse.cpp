@@ -29,7 +29,7 @@ class Fuser {
 
   Grouping run() {
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i)
-      for (NodeId o : graph_.nodes[i].operands) users_[static_cast<std::size_t>(o)].push_back(static_cast<NodeId>(i));
+      for (NodeId o : graph_.nodes[i].operands) users_[o].push_back(static_cast<NodeId>(i));
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i)
       if (analysis_.role[i] == Role::member) place(static_cast<NodeId>(i));
     while (!floating_.empty()) settle(*floating_.rbegin());
@@ -40,9 +40,9 @@ class Fuser {
   }
 
  private:
-  Role role(NodeId id) const { return analysis_.role[static_cast<std::size_t>(id)]; }
-  int group_of(NodeId id) const { return out_.group[static_cast<std::size_t>(id)]; }
-  Group& group(int g) { return out_.groups[static_cast<std::size_t>(g)]; }
+  Role role(NodeId id) const { return analysis_.role[id]; }
+  int group_of(NodeId id) const { return out_.group[id]; }
+  Group& group(int g) { return out_.groups[g]; }
 
   void place(NodeId id) {
     const Node& n = graph_[id];
@@ -120,12 +120,11 @@ class Fuser {
 
   bool sums_batch(const Node& n) const {
     const std::vector<Dim>& shape = graph_[n.operands[0]].shape;
-    return std::any_of(n.axes.begin(), n.axes.end(),
-                       [&](int a) { return !shape[static_cast<std::size_t>(a)].known(); });
+    return std::any_of(n.axes.begin(), n.axes.end(), [&](int a) { return !shape[a].known(); });
   }
   /// Whether a reduction over a row reads the node, perhaps through other elementwise nodes.
   bool feeds_row(NodeId id) const {
-    for (NodeId u : users_[static_cast<std::size_t>(id)]) {
+    for (NodeId u : users_[id]) {
       const Node& n = graph_[u];
       if (n.region != graph_[id].region) continue;
       if (is_reduction(n.op) && !sums_batch(n)) return true;
@@ -136,17 +135,17 @@ class Fuser {
   /// Whether all that is made of the node is made of factors of products: those are in memory anyway.
   bool feeds_factors_alone(NodeId id) const {
     const auto in_place = [&](NodeId u) { return graph_[u].region == graph_[id].region; };
-    return ranges::all_of(users_[static_cast<std::size_t>(id)], [&](NodeId u) {
+    return ranges::all_of(users_[id], [&](NodeId u) {
       const auto is_product = [&](NodeId v) { return in_place(v) && graph_[v].op == Op::einsum; };
       return in_place(u) && is_elementwise(graph_[u].op) &&
-             (ranges::any_of(users_[static_cast<std::size_t>(u)], is_product) || feeds_factors_alone(u));
+             (ranges::any_of(users_[u], is_product) || feeds_factors_alone(u));
     });
   }
   /// Whether a row kernel alone is going to read the node: it feeds a reduction, and none of its users comes after a
   /// contraction that itself needs the node.
   bool belongs_to_row(NodeId id) const {
-    if (analysis_.claim[static_cast<std::size_t>(id)].kind != Claim::Kind::none ||
-        analysis_.kept[static_cast<std::size_t>(id)] || !feeds_row(id) || feeds_factors_alone(id))
+    if (analysis_.claim[id].kind != Claim::Kind::none || analysis_.kept[id] || !feeds_row(id) ||
+        feeds_factors_alone(id))
       return false;
     std::set<NodeId> after;  // what needs the node through a contraction
     std::set<NodeId> needs{id};
@@ -158,7 +157,7 @@ class Fuser {
         if (after.contains(o) || (needs.contains(o) && n.op == Op::einsum)) after.insert(me);
       }
     }
-    for (NodeId u : users_[static_cast<std::size_t>(id)]) {
+    for (NodeId u : users_[id]) {
       const Node& n = graph_[u];
       if (n.region != graph_[id].region || after.contains(u)) return false;
       if (!is_elementwise(n.op) && !(is_reduction(n.op) && !sums_batch(n))) return false;
@@ -169,7 +168,7 @@ class Fuser {
   void join(int g, NodeId id, std::vector<Affine> index) {
     group(g).nodes.push_back(id);
     group(g).index[id] = std::move(index);
-    out_.group[static_cast<std::size_t>(id)] = g;
+    out_.group[id] = g;
   }
 
   int start(NodeId id, Anchor anchor) {
@@ -244,8 +243,7 @@ class Fuser {
       for (int g = static_cast<int>(out_.groups.size()); g-- > 0;)
         if (sweeps_with(id, g)) {
           Group& to = group(g);
-          for (int a : n.axes)
-            to.axes[static_cast<std::size_t>(to.full[static_cast<std::size_t>(a)].parts[0].axis)].inner = true;
+          for (int a : n.axes) to.axes[to.full[a].parts[0].axis].inner = true;
           to.anchor = Anchor::row;
           const std::vector<Affine> full = to.full;
           join(g, id, without(full, n.axes));
@@ -254,7 +252,7 @@ class Fuser {
         }
     if (batch) settle_operands(id);
     int g = start_plain(id, shape, batch ? Anchor::contraction : Anchor::row);
-    for (int a : n.axes) group(g).axes[static_cast<std::size_t>(a)].inner = true;
+    for (int a : n.axes) group(g).axes[a].inner = true;
     group(g).across_batch = batch;
     const std::vector<Affine> full = group(g).full;
     join(g, id, without(full, n.axes));
@@ -281,7 +279,7 @@ class Fuser {
     for (std::size_t i = 0; i < to.full.size(); ++i) {
       if (to.full[i].parts.size() != 1) return false;
       const bool summed = std::find(n.axes.begin(), n.axes.end(), static_cast<int>(i)) != n.axes.end();
-      if (!fresh && to.axes[static_cast<std::size_t>(to.full[i].parts[0].axis)].inner != summed) return false;
+      if (!fresh && to.axes[to.full[i].parts[0].axis].inner != summed) return false;
     }
     return !depends_on_group(id, g);
   }
@@ -344,7 +342,7 @@ class Fuser {
     const Node& n = graph_[o];
     if (n.op == Op::broadcast) {
       std::vector<Affine> inner;
-      for (int a : n.axes) inner.push_back(index[static_cast<std::size_t>(a)]);
+      for (int a : n.axes) inner.push_back(index[a]);
       return reads_in_place(n.operands[0], g, inner);
     }
     if (is_elementwise(n.op)) {
@@ -372,7 +370,7 @@ class Fuser {
   /// Whether something that group g reads needs node `o` itself: then g cannot compute it.
   bool group_depends_on(int g, NodeId o) const {
     std::vector<NodeId> read;
-    for (NodeId member : out_.groups[static_cast<std::size_t>(g)].nodes) reads(member, g, o, read);
+    for (NodeId member : out_.groups[g].nodes) reads(member, g, o, read);
     return reaches(std::move(read), graph_[o].region, [&](NodeId n) { return n == o; });
   }
   /// What node `id` reads outside group g, but for node `o`; what is inlined is read where it is used.
@@ -397,8 +395,8 @@ class Fuser {
     while (!todo.empty()) {
       const NodeId n = todo.back();
       todo.pop_back();
-      if (seen[static_cast<std::size_t>(n)]) continue;
-      seen[static_cast<std::size_t>(n)] = true;
+      if (seen[n]) continue;
+      seen[n] = true;
       if (found(n)) return true;
       const int block = graph_[n].region;
       if (block != 0 && block != region && blocks.insert(block).second)
@@ -407,7 +405,7 @@ class Fuser {
       if (group_of(n) < 0)
         visit_operands(n);
       else
-        for (NodeId member : out_.groups[static_cast<std::size_t>(group_of(n))].nodes) visit_operands(member);
+        for (NodeId member : out_.groups[group_of(n)].nodes) visit_operands(member);
     }
     return false;
   }
@@ -428,7 +426,7 @@ class Fuser {
     std::vector<Group> left;
     for (Group& g : out_.groups) {
       if (g.nodes.empty()) continue;
-      for (NodeId id : g.nodes) out_.group[static_cast<std::size_t>(id)] = static_cast<int>(left.size());
+      for (NodeId id : g.nodes) out_.group[id] = static_cast<int>(left.size());
       left.push_back(std::move(g));
     }
     out_.groups = std::move(left);
@@ -526,15 +524,13 @@ class Fuser {
     for (std::size_t placed = 0; placed < items.size(); ++placed) {
       int next = -1;
       for (std::size_t k = 0; k < items.size(); ++k) {
-        if (done[k] ||
-            std::any_of(needs[k].begin(), needs[k].end(), [&](int d) { return !done[static_cast<std::size_t>(d)]; }))
-          continue;
+        if (done[k] || std::any_of(needs[k].begin(), needs[k].end(), [&](int d) { return !done[d]; })) continue;
         if (next < 0 || rank(k) < rank(static_cast<std::size_t>(next))) next = static_cast<int>(k);
       }
       if (next < 0) throw Error("the kernels of the graph depend on each other in a circle");
-      done[static_cast<std::size_t>(next)] = true;
-      running = kind(items[static_cast<std::size_t>(next)]);
-      out_.order[static_cast<std::size_t>(r)].push_back(items[static_cast<std::size_t>(next)]);
+      done[next] = true;
+      running = kind(items[next]);
+      out_.order[r].push_back(items[next]);
     }
   }
 

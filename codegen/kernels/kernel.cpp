@@ -1,6 +1,14 @@
 #include "codegen/kernels/kernel.hpp"
 
+#include <algorithm>
+
 namespace tessera::codegen {
+
+Kernel& Fused::part(Role role) {
+  return parts.at(static_cast<std::size_t>(std::find(roles.begin(), roles.end(), role) - roles.begin()));
+}
+const Kernel& Fused::part(Role role) const { return const_cast<Fused*>(this)->part(role); }
+bool Fused::has(Role role) const { return std::find(roles.begin(), roles.end(), role) != roles.end(); }
 
 std::vector<int> axes_along(const Access& access) {
   std::vector<int> axes;
@@ -13,7 +21,7 @@ std::vector<int> axes_along(const Access& access) {
 
 bool needs(const Kernel& kernel, int e, int part) {
   if (e < 0 || e == part) return e >= 0;
-  const Expression& x = kernel.expressions[static_cast<std::size_t>(e)];
+  const Expression& x = kernel.expressions[e];
   return x.kind == Expression::Kind::op &&
          (needs(kernel, x.a, part) || needs(kernel, x.b, part) || needs(kernel, x.c, part));
 }
@@ -21,6 +29,13 @@ bool needs(const Kernel& kernel, int e, int part) {
 std::string suffix_of(const KernelProgram& program) {
   const ProgramTraits& traits = traits_of(program.kind);
   return "_" + (program.name == traits.name ? std::string(traits.short_name) : program.name);
+}
+
+void reach(const Kernel& kernel, int e, std::set<int>& seen) {
+  if (e < 0 || !seen.insert(e).second) return;
+  const Expression& x = kernel.expressions[e];
+  if (x.kind == Expression::Kind::op || x.kind == Expression::Kind::index_equals || x.kind == Expression::Kind::keep)
+    for (int operand : {x.a, x.b, x.c}) reach(kernel, operand, seen);
 }
 
 int push(Kernel& kernel, Expression e) {
@@ -31,7 +46,7 @@ int push(Kernel& kernel, Expression e) {
 int replaced(Kernel& kernel, int e, int part, int by) {
   if (e == part) return by;
   if (!needs(kernel, e, part)) return e;
-  Expression x = kernel.expressions[static_cast<std::size_t>(e)];
+  Expression x = kernel.expressions[e];
   x.a = replaced(kernel, x.a, part, by);
   if (x.b >= 0) x.b = replaced(kernel, x.b, part, by);
   if (x.c >= 0) x.c = replaced(kernel, x.c, part, by);
@@ -57,7 +72,7 @@ void remove_kernels(KernelProgram& program, const std::set<int>& gone) {
   kernels = std::move(kept);
   for (std::vector<Item>& order : program.order)
     for (Item& item : order)
-      if (item.kernel >= 0) item.kernel = number[static_cast<std::size_t>(item.kernel)];
+      if (item.kernel >= 0) item.kernel = number[item.kernel];
 }
 
 }  // namespace tessera::codegen

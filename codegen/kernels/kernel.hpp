@@ -13,13 +13,17 @@
 #include <vector>
 
 #include "codegen/extent.hpp"
-#include "codegen/kernels/program_kind.hpp"
+#include "codegen/ids.hpp"
 #include "codegen/precision.hpp"
+#include "codegen/program_kind.hpp"
 #include "dsl/graph/graph.hpp"
 
 namespace tessera::codegen {
 
 using graph::NodeId;
+
+struct Tensor;
+using TensorId = Id<Tensor>;
 
 /// offset + sum of coefficient * axis: the position along one dim of a tensor.
 struct Affine {
@@ -38,7 +42,7 @@ struct Affine {
 
 /// An element of a tensor, or of the layer `shift` away from the running one (0 or 1: a carry's next value).
 struct Access {
-  int tensor = -1;
+  TensorId tensor;
   int shift = 0;
   std::vector<Affine> index;  ///< one for each dim of the tensor
   bool operator==(const Access&) const = default;
@@ -102,6 +106,32 @@ struct Product {
   Element factors = Element::real;  ///< what both are rounded to
 };
 
+struct Kernel;
+
+/// Kernels that run within another one, before it: what all of them compute together, and what each is in that.
+struct Fused {
+  enum class Kind : std::uint8_t {
+    none,
+    attention,           ///< parts scores and softmax; the kernel weighs values by what the softmax gives
+    attention_gradient,  ///< parts of attention's backward pass, the kernel being the last of them
+    bias_gradient        ///< the kernel, a weight's gradient, makes the gradient of the bias beside it as well
+  } kind = Kind::none;
+  enum class Role : std::uint8_t {
+    scores,
+    softmax,   ///< of attention; of its backward pass: which makes the probabilities again
+    gradient,  ///< a kernel of attention's backward pass
+    bias
+  };
+  std::vector<Role> roles;    ///< by part
+  std::vector<Kernel> parts;  ///< in the order in which they run
+
+  bool empty() const { return kind == Kind::none; }
+  /// Of all parts the one with that role; throws std::out_of_range where there is none.
+  const Kernel& part(Role role) const;
+  Kernel& part(Role role);
+  bool has(Role role) const;
+};
+
 struct Kernel {
   std::string name;  ///< by model path: "blocks_mlp_0_forward"
   Anchor anchor = Anchor::elementwise;
@@ -113,11 +143,16 @@ struct Kernel {
   bool across_batch = false;  ///< an inner axis is the batch
   bool goes_on = false;       ///< sums over the batch are added to what is stored, group after group of images
   Product product;            ///< found when the kernels are planned
-  std::vector<Kernel> fused;  ///< that run within this one, before it: a plan's choice
+  Fused fused;                ///< a pass's choice
+  bool by_gemm = false;       ///< the GEMM before it may make its partial sums, while it loads what both read
 };
 
 /// Whether expression `e` is `part` or is made of it.
 bool needs(const Kernel& kernel, int e, int part);
+
+/// Adds `e` and the expressions that it is made of, but not what is behind locals: those are computed in their own
+/// step.
+void reach(const Kernel& kernel, int e, std::set<int>& seen);
 
 /// Puts an expression behind the others; says which one it is.
 int push(Kernel& kernel, Expression e);
@@ -132,7 +167,7 @@ void keep_for_store(Kernel& kernel, Step& sum, int part, Step::Store& store);
 /// Calls f(access, writes) for all that a kernel and those within it touch.
 template <class F>
 void for_each_access(const Kernel& k, F f) {
-  for (const Kernel& before : k.fused) for_each_access(before, f);
+  for (const Kernel& before : k.fused.parts) for_each_access(before, f);
   for (const Expression& e : k.expressions)
     if (e.kind == Expression::Kind::load) f(e.access, false);
   for (const Step& s : k.steps)
@@ -195,9 +230,10 @@ struct KernelProgram {
   std::string name;  ///< of its kind, but where a test has many programs of one kind
   Precision precision = Precision::fp32;
   graph::Graph graph;
-  std::vector<Tensor> tensors;
+  Table<Tensor, TensorId> tensors;
   std::vector<Kernel> kernels;
   std::vector<std::vector<Item>> order;  ///< by region; region 0 is the program
+  bool joined = false;                   ///< axes that run on in memory may be one: past a dim comes the next row
   bool groups = false;                   ///< a batch may be worked on group after group: a plan's choice
 };
 

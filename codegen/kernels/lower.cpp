@@ -40,9 +40,9 @@ class Lowering {
   }
 
  private:
-  Role role(NodeId id) const { return analysis_.role[static_cast<std::size_t>(id)]; }
-  const Claim& claim(NodeId id) const { return analysis_.claim[static_cast<std::size_t>(id)]; }
-  int group_of(NodeId id) const { return grouping_.group[static_cast<std::size_t>(id)]; }
+  Role role(NodeId id) const { return analysis_.role[id]; }
+  const Claim& claim(NodeId id) const { return analysis_.claim[id]; }
+  int group_of(NodeId id) const { return grouping_.group[id]; }
 
   void find_loss() {
     for (const Output& o : graph_.outputs)
@@ -75,8 +75,8 @@ class Lowering {
     return fmt::format("{}{}{}{}", backward, n.path, n.path.empty() ? "" : ".", op_name(n.op));
   }
 
-  int tensor_of(NodeId id) {
-    auto [at, fresh] = tensor_.try_emplace(id, static_cast<int>(out_.tensors.size()));
+  TensorId tensor_of(NodeId id) {
+    auto [at, fresh] = tensor_.try_emplace(id, out_.tensors.next());
     if (!fresh) return at->second;
     const Node& n = graph_[id];
     Tensor t;
@@ -91,24 +91,22 @@ class Lowering {
     else if (n.op == Op::parameter) {
       t.storage = Storage::parameter;
       t.parameter = id;
-      t.slots = graph_.regions[static_cast<std::size_t>(n.region)].count;
+      t.slots = graph_.regions[n.region].count;
     } else if (n.op == Op::table)
       t.storage = Storage::table;
     else if (c.kind == Claim::Kind::output) {
-      const Output& o = graph_.outputs[static_cast<std::size_t>(c.output)];
+      const Output& o = graph_.outputs[c.output];
       t.name = o.name;
       t.storage = o.kind == Output::Kind::loss    ? Storage::loss
                   : o.kind == Output::Kind::value ? Storage::output
                                                   : Storage::gradient;
       t.parameter = o.parameter;
-      if (o.kind != Output::Kind::loss) t.slots = graph_.regions[static_cast<std::size_t>(n.region)].count;
+      if (o.kind != Output::Kind::loss) t.slots = graph_.regions[n.region].count;
     } else if (n.op == Op::carry) {
       t.carry = true;
-      t.slots = analysis_.kept[static_cast<std::size_t>(id)]
-                    ? graph_.regions[static_cast<std::size_t>(n.region)].count + 1
-                    : 2;
-    } else if (analysis_.kept[static_cast<std::size_t>(id)]) {
-      t.slots = graph_.regions[static_cast<std::size_t>(n.region)].count;
+      t.slots = analysis_.kept[id] ? graph_.regions[n.region].count + 1 : 2;
+    } else if (analysis_.kept[id]) {
+      t.slots = graph_.regions[n.region].count;
     }
     if (int n = ++named_[t.name]; n > 1 && t.storage == Storage::scratch) t.name += fmt::format("_{}", n);
     out_.tensors.push_back(std::move(t));
@@ -137,7 +135,7 @@ class Lowering {
     const Node& n = graph_[id];
     if (n.op == Op::carry_out) {
       NodeId carry = n.operands[0];
-      return {tensor_of(carry), graph_.regions[static_cast<std::size_t>(graph_[carry].region)].count, std::move(index)};
+      return {tensor_of(carry), graph_.regions[graph_[carry].region].count, std::move(index)};
     }
     return {tensor_of(id), 0, std::move(index)};
   }
@@ -183,12 +181,12 @@ class Lowering {
     }
     if (n.op == Op::broadcast) {
       std::vector<Affine> inner;
-      for (int a : n.axes) inner.push_back(index[static_cast<std::size_t>(a)]);
+      for (int a : n.axes) inner.push_back(index[a]);
       return read(c, n.operands[0], inner);
     }
     if (n.op == Op::slice) {
       std::vector<Affine> shifted = index;
-      shifted[static_cast<std::size_t>(n.axes[0])].offset += n.offset;
+      shifted[n.axes[0]].offset += n.offset;
       return read(c, n.operands[0], shifted);
     }
     if (n.op == Op::rearrange)
@@ -245,7 +243,7 @@ class Lowering {
     std::vector<Affine> atom(r.atoms.size());
     int axis = 0;
     for (const auto& dim : r.to)
-      for (int a : dim) atom[static_cast<std::size_t>(a)] = axis_index(axis++);
+      for (int a : dim) atom[a] = axis_index(axis++);
     std::vector<Affine> index;
     for (const auto& dim : r.from) {
       Affine sum;
@@ -263,7 +261,7 @@ class Lowering {
   // ---- kernels -------------------------------------------------------------------------------------------------
 
   Kernel lower(int g) {
-    const Group& group = grouping_.groups[static_cast<std::size_t>(g)];
+    const Group& group = grouping_.groups[g];
     Context c{g, {}, {}, {}};
     c.kernel.anchor = group.anchor;
     c.kernel.region = group.region;
@@ -310,8 +308,8 @@ class Lowering {
   void keep_summed_exponentials(Context& c) {
     Kernel& k = c.kernel;
     for (Step& sum : k.steps) {
-      if (!sum.reduces || k.expressions[static_cast<std::size_t>(sum.value)].op != Op::exp) continue;
-      if (k.expressions[static_cast<std::size_t>(sum.value)].kind != Expression::Kind::op) continue;
+      if (!sum.reduces || k.expressions[sum.value].op != Op::exp) continue;
+      if (k.expressions[sum.value].kind != Expression::Kind::op) continue;
       for (Step::Store& store : k.steps.back().stores) {
         if (k.steps.back().over != sum.over || store.value == sum.value || !needs(k, store.value, sum.value)) continue;
         keep_for_store(k, sum, sum.value, store);
@@ -379,7 +377,7 @@ class Lowering {
         if (path.empty()) path = graph_[id].path;
         backward |= loss_ != graph::none && id > loss_;
         if (claim(id).kind == Claim::Kind::output && gradient.empty()) {
-          const Output& o = graph_.outputs[static_cast<std::size_t>(claim(id).output)];
+          const Output& o = graph_.outputs[claim(id).output];
           if (o.kind == Output::Kind::gradient && o.parameter != graph::none) gradient = o.name;
         }
       }
@@ -406,7 +404,7 @@ class Lowering {
   Analysis analysis_;
   Grouping grouping_;
   KernelProgram out_;
-  std::map<NodeId, int> tensor_;
+  std::map<NodeId, TensorId> tensor_;
   std::map<std::string, int> named_;
   std::set<NodeId> stored_;
   NodeId loss_ = graph::none;

@@ -18,7 +18,7 @@ std::string print_affine(const Kernel& k, const Affine& a) {
   for (const Affine::Part& p : a.parts) {
     if (!text.empty()) text += "+";
     if (p.coefficient != 1) text += fmt::format("{}*", p.coefficient);
-    text += k.axes[static_cast<std::size_t>(p.axis)].name;
+    text += k.axes[p.axis].name;
   }
   if (a.offset || text.empty()) text += fmt::format("{}{}", text.empty() ? "" : "+", a.offset);
   return text;
@@ -27,13 +27,13 @@ std::string print_affine(const Kernel& k, const Affine& a) {
 std::string print_access(const KernelProgram& p, const Kernel& k, const Access& a) {
   std::vector<std::string> index;
   for (const Affine& i : a.index) index.push_back(print_affine(k, i));
-  const Tensor& t = p.tensors[static_cast<std::size_t>(a.tensor)];
+  const Tensor& t = p.tensors[a.tensor];
   std::string shift = a.shift ? fmt::format("@{}", a.shift) : "";
   return fmt::format("{}{}[{}]", t.name, shift, fmt::join(index, ", "));
 }
 
 std::string print_expression(const KernelProgram& p, const Kernel& k, int i) {
-  const Expression& e = k.expressions[static_cast<std::size_t>(i)];
+  const Expression& e = k.expressions[i];
   switch (e.kind) {
     case Expression::Kind::load:
       return print_access(p, k, e.access);
@@ -44,7 +44,7 @@ std::string print_expression(const KernelProgram& p, const Kernel& k, int i) {
     case Expression::Kind::local:
       return fmt::format("r{}", e.a);
     case Expression::Kind::index_equals:
-      return fmt::format("({} == {})", k.axes[static_cast<std::size_t>(e.axis)].name, print_expression(p, k, e.a));
+      return fmt::format("({} == {})", k.axes[e.axis].name, print_expression(p, k, e.a));
     case Expression::Kind::keep:
       return fmt::format("keep{}(rate {}, element {})", e.dropout, e.value, print_affine(k, e.element));
     case Expression::Kind::op:
@@ -69,6 +69,20 @@ std::string_view anchor_name(Anchor a) {
   return "?";
 }
 
+std::string_view kind_name(Fused::Kind kind) {
+  switch (kind) {
+    case Fused::Kind::none:
+      return "";
+    case Fused::Kind::attention:
+      return "attention";
+    case Fused::Kind::attention_gradient:
+      return "attention_gradient";
+    case Fused::Kind::bias_gradient:
+      return "bias_gradient";
+  }
+  return "?";
+}
+
 void print_kernel(std::string& out, const KernelProgram& p, const Kernel& k, const std::string& indent) {
   auto named = [&](bool inner) {
     return k.axes | ranges::views::filter([=](const Axis& a) { return a.inner == inner; }) |
@@ -77,7 +91,10 @@ void print_kernel(std::string& out, const KernelProgram& p, const Kernel& k, con
   };
   out += fmt::format("{}{} {} [{}]", indent, anchor_name(k.anchor), k.name, fmt::join(named(false), ", "));
   if (auto inner = named(true); !inner.empty()) out += fmt::format(" over [{}]", fmt::join(inner, ", "));
+  if (k.by_gemm) out += ", or by the GEMM before it";
   out += fmt::format("   # nodes %{}\n", fmt::join(k.nodes, " %"));
+  if (!k.fused.empty()) out += fmt::format("{}  {} with\n", indent, kind_name(k.fused.kind));
+  for (const Kernel& part : k.fused.parts) print_kernel(out, p, part, indent + "    ");
   for (std::size_t s = 0; s < k.steps.size(); ++s) {
     const Step& step = k.steps[s];
     if (step.reduces) {
@@ -90,12 +107,12 @@ void print_kernel(std::string& out, const KernelProgram& p, const Kernel& k, con
 }
 
 void print_region(std::string& out, const KernelProgram& p, int region, const std::string& indent) {
-  for (const Item& item : p.order[static_cast<std::size_t>(region)]) {
+  for (const Item& item : p.order[region]) {
     if (item.kernel >= 0) {
-      print_kernel(out, p, p.kernels[static_cast<std::size_t>(item.kernel)], indent);
+      print_kernel(out, p, p.kernels[item.kernel], indent);
       continue;
     }
-    const graph::Region& r = p.graph.regions[static_cast<std::size_t>(item.region)];
+    const graph::Region& r = p.graph.regions[item.region];
     out += fmt::format("{}{} x {}{} {{\n", indent, r.path, r.count, r.reversed ? ", last layer first" : "");
     print_region(out, p, item.region, indent + "  ");
     out += indent + "}\n";

@@ -6,6 +6,7 @@
 
 #include "codegen/error.hpp"
 #include "codegen/kernels/kernel.hpp"
+#include "codegen/kernels/query.hpp"
 
 namespace tessera::codegen {
 
@@ -27,7 +28,7 @@ class Verifier {
     std::vector<int> runs(p_.kernels.size(), 0);
     for (const auto& items : p_.order)
       for (const Item& item : items)
-        if (item.kernel >= 0) ++runs[static_cast<std::size_t>(item.kernel)];
+        if (item.kernel >= 0) ++runs[item.kernel];
     for (std::size_t k = 0; k < runs.size(); ++k)
       if (runs[k] != 1) fail(p_.kernels[k], fmt::format("stands {} times in the running order", runs[k]));
   }
@@ -44,8 +45,11 @@ class Verifier {
       std::set<int> scope;
       for (std::size_t a = 0; a < k.axes.size(); ++a)
         if (!k.axes[a].inner) scope.insert(static_cast<int>(a));
+      const bool rows = sums_rows(k, step);
+      if (rows)
+        for (std::size_t a = 0; a < k.axes.size(); ++a) scope.insert(static_cast<int>(a));
       for (int a : step.over) {
-        if (a < 0 || a >= static_cast<int>(k.axes.size()) || !k.axes[static_cast<std::size_t>(a)].inner)
+        if (a < 0 || a >= static_cast<int>(k.axes.size()) || k.axes[a].inner == rows)
           fail(k, "sweeps over an axis that is not an inner one");
         scope.insert(a);
       }
@@ -62,7 +66,7 @@ class Verifier {
 
   void expression(const Kernel& k, int i, const std::set<int>& scope, std::size_t step) const {
     if (i < 0 || i >= static_cast<int>(k.expressions.size())) fail(k, "names an expression that does not exist");
-    const Expression& e = k.expressions[static_cast<std::size_t>(i)];
+    const Expression& e = k.expressions[i];
     switch (e.kind) {
       case Expression::Kind::constant:
       case Expression::Kind::extent:
@@ -71,7 +75,7 @@ class Verifier {
         access(k, e.access, scope, false);
         break;
       case Expression::Kind::local:
-        if (e.a < 0 || e.a >= static_cast<int>(step) || !k.steps[static_cast<std::size_t>(e.a)].reduces)
+        if (e.a < 0 || e.a >= static_cast<int>(step) || !k.steps[e.a].reduces)
           fail(k, "reads a reduction before it is done");
         break;
       case Expression::Kind::index_equals:
@@ -93,22 +97,25 @@ class Verifier {
   }
 
   void access(const Kernel& k, const Access& a, const std::set<int>& scope, bool writes) const {
-    if (a.tensor < 0 || a.tensor >= static_cast<int>(p_.tensors.size())) fail(k, "names a tensor that does not exist");
-    const Tensor& t = p_.tensors[static_cast<std::size_t>(a.tensor)];
+    if (!p_.tensors.has(a.tensor)) fail(k, "names a tensor that does not exist");
+    const Tensor& t = p_.tensors[a.tensor];
     bool fixed = t.storage == Storage::input || t.storage == Storage::labels || t.storage == Storage::parameter ||
                  t.storage == Storage::table;
     if (writes && fixed) fail(k, fmt::format("writes {}, which is not its to change", t.name));
     if (a.index.size() != t.shape.size())
       fail(k, fmt::format("indexes {} with {} numbers for {} dims", t.name, a.index.size(), t.shape.size()));
-    for (std::size_t d = 0; d < a.index.size(); ++d) {
-      // The largest index must stay inside for a small and for a large batch.
-      for (std::int64_t batch : {1, 1000}) {
-        std::int64_t last = a.index[d].offset;
+    // The largest index must stay inside for a small and for a large batch.
+    for (std::int64_t batch : {1, 1000}) {
+      std::int64_t carry = 0;  // where axes are joined: what runs on from a dim into the one before it
+      for (std::size_t d = a.index.size(); d-- > 0;) {
+        std::int64_t last = a.index[d].offset + carry;
         for (const Affine::Part& part : a.index[d].parts) {
           if (!scope.contains(part.axis)) fail(k, fmt::format("indexes {} by an axis outside its scope", t.name));
-          last += part.coefficient * (extent(k.axes[static_cast<std::size_t>(part.axis)].dim).at(batch) - 1);
+          last += part.coefficient * (extent(k.axes[part.axis].dim).at(batch) - 1);
         }
-        if (last >= extent(t.shape[d]).at(batch) || a.index[d].offset < 0)
+        const std::int64_t size = extent(t.shape[d]).at(batch);
+        carry = p_.joined && d > 0 ? last / size : 0;
+        if (last - carry * size >= size || a.index[d].offset < 0)
           fail(k, fmt::format("indexes {} past the end of dim {}", t.name, to_string(t.shape[d])));
       }
     }

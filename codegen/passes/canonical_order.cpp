@@ -68,17 +68,17 @@ class Orderer {
   }
 
   void place_region(int r) {
-    if (number_[static_cast<std::size_t>(r)] != graph::none) return;
-    const Region& region = graph_.regions[static_cast<std::size_t>(r)];
+    if (number_[r] != graph::none) return;
+    const Region& region = graph_.regions[r];
     if (region.mirror != graph::none) place_region(region.mirror);
-    number_[static_cast<std::size_t>(r)] = 0;  // under way
+    number_[r] = 0;  // under way
     std::vector<NodeId> body;
     leaves(r, body);
     for (NodeId carry : region.carries) visit_inside(carry, r, body);
     for (NodeId yield : region.yields) visit_inside(yield, r, body);
     for (const Output& o : graph_.outputs) visit_inside_if(o.node, r, body);
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) visit_inside_if(static_cast<NodeId>(i), r, body);
-    number_[static_cast<std::size_t>(r)] = ++regions_;
+    number_[r] = ++regions_;
     order_.insert(order_.end(), body.begin(), body.end());
   }
   void visit_inside_if(NodeId id, int r, std::vector<NodeId>& body) {
@@ -96,7 +96,7 @@ class Orderer {
     for (std::size_t i = 0; i < order_.size(); ++i) {
       Node n = graph_[order_[i]];
       for (NodeId& o : n.operands) rename(o);
-      n.region = number_[static_cast<std::size_t>(n.region)];
+      n.region = number_[n.region];
       if (n.op == Op::dropout) n.offset = dropouts++;
       result.nodes[i] = std::move(n);
     }
@@ -104,8 +104,8 @@ class Orderer {
       Region region = graph_.regions[r];
       for (NodeId& id : region.carries) rename(id);
       for (NodeId& id : region.yields) rename(id);
-      if (region.mirror != graph::none) region.mirror = number_[static_cast<std::size_t>(region.mirror)];
-      result.regions[static_cast<std::size_t>(number_[r])] = std::move(region);
+      if (region.mirror != graph::none) region.mirror = number_[region.mirror];
+      result.regions[number_[r]] = std::move(region);
     }
     for (Output& o : result.outputs) {
       rename(o.node);

@@ -64,7 +64,7 @@ class Differentiator {
   }
 
  private:
-  const Region& region(int r) const { return graph_.regions[static_cast<std::size_t>(r)]; }
+  const Region& region(int r) const { return graph_.regions[r]; }
   bool active(NodeId id) const { return active_[at(id)]; }
 
   /// What depends on a parameter (or on an input whose gradient is asked for): only there do gradients flow.
@@ -123,7 +123,7 @@ class Differentiator {
   /// which is sorted. Parts that overlap are left for the next concat.
   NodeId joined(std::vector<Contribution>& parts, const std::vector<Dim>& shape) {
     const int axis = parts.front().axis;
-    const Dim whole = shape[static_cast<std::size_t>(axis)];
+    const Dim whole = shape[axis];
     std::vector<NodeId> row;
     std::vector<Contribution> rest;
     Dim end = Dim::constant(0);
@@ -131,7 +131,7 @@ class Differentiator {
       if (same_size(to, end)) return;
       const Dim gap = to.known() && end.known() ? Dim::constant(to.value() - end.value()) : to - end;
       std::vector<Dim> hole = shape;
-      hole[static_cast<std::size_t>(axis)] = gap;
+      hole[axis] = gap;
       row.push_back(zeros(hole));
     };
     for (const Contribution& c : parts) {
@@ -142,7 +142,7 @@ class Differentiator {
       }
       pad(start);
       row.push_back(c.node);
-      end = start + b_.shape(c.node)[static_cast<std::size_t>(axis)];
+      end = start + b_.shape(c.node)[axis];
     }
     pad(whole);
     parts = std::move(rest);

@@ -64,7 +64,7 @@ void Equivalence::number_new_nodes() {
 NodeId Equivalence::representative(NodeId id) {
   number_new_nodes();
   const Node& n = graph_[id];
-  const int mirror = graph_.regions[static_cast<std::size_t>(n.region)].mirror;
+  const int mirror = graph_.regions[n.region].mirror;
   if (mirror != graph::none && worth_keeping(n.op)) {
     const auto mirrored = first_.find({number_[at(id)], mirror});
     if (mirrored != first_.end()) return mirrored->second;

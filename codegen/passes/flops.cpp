@@ -64,7 +64,7 @@ std::map<std::string, Extent> flops_by_module(const Graph& primitive) {
   std::map<std::string, Extent> modules;
   for (const Node& n : primitive.nodes) {
     const Extent once = flops(primitive, n);
-    const int layers = primitive.regions[static_cast<std::size_t>(n.region)].count;
+    const int layers = primitive.regions[n.region].count;
     Extent& total = modules[n.path];
     total.fixed += layers * once.fixed;
     total.per_batch += layers * once.per_batch;

@@ -44,7 +44,7 @@ class Sinking {
   std::optional<Graph> run() {
     Graph graph = rewrite(old_, [&](Builder& b, const Node& n, NodeId old) {
       b_ = &b;
-      if (n.op != Op::slice || !n.shape[static_cast<std::size_t>(n.axes[0])].known()) return b.append(n);
+      if (n.op != Op::slice || !n.shape[n.axes[0]].known()) return b.append(n);
       if (readers_[at(old_[old].operands[0])] == 1)
         if (const NodeId id = past(b.graph()[n.operands[0]], n); id != graph::none) {
           moved_ = true;
@@ -59,8 +59,8 @@ class Sinking {
  private:
   /// The slice's range of another value, along `axis`.
   NodeId part(NodeId x, const Node& slice, int axis) {
-    const Dim length = slice.shape[static_cast<std::size_t>(slice.axes[0])];
-    if (b_->shape(x)[static_cast<std::size_t>(axis)] == length && slice.offset == 0) return x;
+    const Dim length = slice.shape[slice.axes[0]];
+    if (b_->shape(x)[axis] == length && slice.offset == 0) return x;
     auto [known, fresh] = parts_.try_emplace({x, axis, slice.offset, length.value(), b_->region}, graph::none);
     if (fresh) known->second = b_->slice(x, axis, slice.offset, length);
     return known->second;
@@ -132,7 +132,7 @@ class Sinking {
     if (atoms.size() != 1) return graph::none;
     const auto from = ranges::find(x.rearrangement.from, atoms);
     if (from == x.rearrangement.from.end()) return graph::none;
-    x.rearrangement.atoms[static_cast<std::size_t>(atoms[0])] = slice.shape[d];
+    x.rearrangement.atoms[atoms[0]] = slice.shape[d];
     x.operands[0] = part(x.operands[0], slice, static_cast<int>(from - x.rearrangement.from.begin()));
     x.shape[d] = slice.shape[d];
     return b_->append(x);
@@ -140,7 +140,7 @@ class Sinking {
 
   /// Where all that has to be sliced belongs to an image: parameters are read whole.
   NodeId past_einsum(Node& x, const Node& slice) {
-    const int letter = x.letters.back()[static_cast<std::size_t>(slice.axes[0])];
+    const int letter = x.letters.back()[slice.axes[0]];
     for (std::size_t k = 0; k < x.operands.size(); ++k) {
       const auto count = std::count(x.letters[k].begin(), x.letters[k].end(), letter);
       if (count > 1 || (count && !grows(b_->graph()[x.operands[k]]))) return graph::none;
@@ -174,18 +174,18 @@ class Peeling {
       const bool ends = n.op == Op::carry_out && old_[old_[old].operands[0]].region == region_;
       return new_[at(old)] = ends ? yielded(b, old_[old].operands[0]) : b.append(n);
     });
-    --graph.regions[static_cast<std::size_t>(region_)].count;
+    --graph.regions[region_].count;
     return remove_dead(graph);
   }
 
  private:
-  const Region& layers() const { return old_.regions[static_cast<std::size_t>(region_)]; }
+  const Region& layers() const { return old_.regions[region_]; }
 
   /// What the last layer yields for a carry.
   NodeId yielded(Builder& b, NodeId carry) {
     if (last_.empty()) append_layer(b);
     const auto k = ranges::find(layers().carries, carry) - layers().carries.begin();
-    return last_.at(layers().yields[static_cast<std::size_t>(k)]);
+    return last_.at(layers().yields[k]);
   }
 
   void append_layer(Builder& b) {
@@ -227,8 +227,8 @@ std::optional<int> find_peelable(const Graph& graph, const std::set<std::string>
     const auto d = static_cast<std::size_t>(n.axes[0]);
     const int region = graph[x.operands[0]].region;
     const bool read = ranges::any_of(graph.outputs, [&](const Output& o) { return graph[o.node].region == region; });
-    if (!read && !peeled.contains(graph.regions[static_cast<std::size_t>(region)].path) && n.shape[d].known() &&
-        x.shape[d].known() && 2 * n.shape[d].value() <= x.shape[d].value())
+    if (!read && !peeled.contains(graph.regions[region].path) && n.shape[d].known() && x.shape[d].known() &&
+        2 * n.shape[d].value() <= x.shape[d].value())
       return region;
   }
   return std::nullopt;
@@ -238,7 +238,7 @@ std::optional<int> find_peelable(const Graph& graph, const std::set<std::string>
 int parameters(const Graph& graph) {
   int count = 0;
   for (const Node& n : graph.nodes)
-    if (n.op == Op::parameter) count += graph.regions[static_cast<std::size_t>(n.region)].count;
+    if (n.op == Op::parameter) count += graph.regions[n.region].count;
   return count;
 }
 
@@ -251,7 +251,7 @@ Graph narrow(const Graph& graph) {
     if (std::optional<Graph> sunk = Sinking(now).run()) {
       now = std::move(*sunk);
     } else if (const std::optional<int> region = find_peelable(now, peeled)) {
-      peeled.insert(now.regions[static_cast<std::size_t>(*region)].path);
+      peeled.insert(now.regions[*region].path);
       now = Peeling(now, *region).run();
     } else {
       break;

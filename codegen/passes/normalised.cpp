@@ -17,7 +17,7 @@ namespace {
 
 NodeId mean(Builder& b, NodeId x, const std::vector<int>& axes) {
   Dim count = Dim::constant(1);
-  for (int axis : axes) count = count * b.shape(x)[static_cast<std::size_t>(axis)];
+  for (int axis : axes) count = count * b.shape(x)[axis];
   const NodeId sum = b.reduce(Op::reduce_sum, x, axes);
   return b.divide(sum, extent_of(b, count));
 }

@@ -62,7 +62,7 @@ std::string print(const Graph& graph) {
   int region = 0;
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     const Node& n = graph.nodes[i];
-    if (n.region != region && n.region != 0) text += head(graph.regions[static_cast<std::size_t>(n.region)], n.region);
+    if (n.region != region && n.region != 0) text += head(graph.regions[n.region], n.region);
     region = n.region;
     text += fmt::format("{}%{} = {}{}{}{} : {}{}\n", region ? "  " : "", i, op_name(n.op), attributes_of(n),
                         n.operands.empty() ? "" : " ", ids(n.operands), to_string(n.shape),

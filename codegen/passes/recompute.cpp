@@ -52,7 +52,7 @@ class Recomputer {
  private:
   /// Whether a node of a backward region reads a value of the forward pass.
   bool crosses(const Node& reader, NodeId o) const {
-    const int mirror = graph_.regions[static_cast<std::size_t>(reader.region)].mirror;
+    const int mirror = graph_.regions[reader.region].mirror;
     return mirror != graph::none && graph_[o].region == mirror;
   }
   bool stays(NodeId id) const { return graph_[id].op == Op::parameter || (kept_[at(id)] && !again_[at(id)]); }

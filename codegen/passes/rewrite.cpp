@@ -74,7 +74,7 @@ Graph remove_dead(const Graph& graph) {
   std::vector<bool> used(graph.regions.size(), false);
   used[0] = true;
   for (std::size_t i = 0; i < graph.nodes.size(); ++i)
-    if (alive[i]) used[static_cast<std::size_t>(graph.nodes[i].region)] = true;
+    if (alive[i]) used[graph.nodes[i].region] = true;
   // Regions keep their place until the nodes are gone; then those without nodes are closed up.
   for (Region& r : pruned.regions) {
     Region kept = r;
@@ -98,9 +98,9 @@ Graph remove_dead(const Graph& graph) {
     regions.push_back(result.regions[r]);
   }
   for (Region& r : regions)
-    if (r.mirror != graph::none) r.mirror = number[static_cast<std::size_t>(r.mirror)];
+    if (r.mirror != graph::none) r.mirror = number[r.mirror];
   result.regions = std::move(regions);
-  for (Node& n : result.nodes) n.region = number[static_cast<std::size_t>(n.region)];
+  for (Node& n : result.nodes) n.region = number[n.region];
   return result;
 }
 

@@ -227,14 +227,14 @@ class Sweep {
     const Node inner = def(n.operands[0]);
     if (inner.op != Op::broadcast) return graph::none;
     std::vector<int> axes;
-    for (int axis : inner.axes) axes.push_back(n.axes[static_cast<std::size_t>(axis)]);
+    for (int axis : inner.axes) axes.push_back(n.axes[axis]);
     return b_->broadcast(inner.operands[0], n.shape, axes);
   }
 
   NodeId slice(const Node& n) {
     const Node x = def(n.operands[0]);
     const int axis = n.axes[0];
-    const Dim length = n.shape[static_cast<std::size_t>(axis)];
+    const Dim length = n.shape[axis];
     if (x.shape == n.shape) return n.operands[0];
     if (x.op == Op::slice && x.axes[0] == axis) return b_->slice(x.operands[0], axis, x.offset + n.offset, length);
     if (x.op == Op::broadcast) {

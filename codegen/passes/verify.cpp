@@ -36,9 +36,9 @@ bool distinct(std::vector<int> values) {
   return ranges::adjacent_find(values) == values.end();
 }
 
-class Verifier {
+class GraphVerifier {
  public:
-  explicit Verifier(const Graph& graph) : graph_(graph) {}
+  explicit GraphVerifier(const Graph& graph) : graph_(graph) {}
 
   void run() {
     regions();
@@ -80,7 +80,7 @@ class Verifier {
       if (region.mirror == graph::none) continue;
       if (region.mirror < 1 || static_cast<std::size_t>(region.mirror) >= r)
         throw Error(fmt::format("region {} mirrors region {}, which is no earlier region", r, region.mirror));
-      const Region& mirrored = graph_.regions[static_cast<std::size_t>(region.mirror)];
+      const Region& mirrored = graph_.regions[region.mirror];
       if (mirrored.count != region.count)
         throw Error(fmt::format("region {} runs {} times, but region {}, which it mirrors, {} times", r, region.count,
                                 region.mirror, mirrored.count));
@@ -106,7 +106,7 @@ class Verifier {
       if (!exists(o)) fail("reads %{}, which does not exist", o);
       if (o >= id_) fail("reads %{}, which does not stand before it", o);
       const int from = graph_[o].region;
-      const int mirror = graph_.regions[static_cast<std::size_t>(n.region)].mirror;
+      const int mirror = graph_.regions[n.region].mirror;
       const bool visible = n.op == Op::carry ? from == 0
                            : n.op == Op::carry_out
                                ? from != 0 && n.region == 0
@@ -272,7 +272,7 @@ class Verifier {
       fail("places {} axes of {}", n.axes.size(), to_string(operand_shape(0)));
     for (std::size_t i = 0; i < n.axes.size(); ++i) {
       if (i && n.axes[i] < n.axes[i - 1]) fail("does not keep the order of its operand's axes");
-      if (n.shape[static_cast<std::size_t>(n.axes[i])] != operand_shape(0)[i])
+      if (n.shape[n.axes[i]] != operand_shape(0)[i])
         fail("places dim {} of {} at axis {} of {}", i, to_string(operand_shape(0)), n.axes[i], to_string(n.shape));
     }
   }
@@ -310,7 +310,7 @@ class Verifier {
         for (int atom : dims[i]) {
           if (atom < 0 || static_cast<std::size_t>(atom) >= r.atoms.size())
             fail("names atom {} of {}", atom, r.atoms.size());
-          product = product * r.atoms[static_cast<std::size_t>(atom)];
+          product = product * r.atoms[atom];
           all.push_back(atom);
         }
         if (product != shape[i])
@@ -391,7 +391,7 @@ class Verifier {
     if (!std::is_sorted(n.axes.begin(), n.axes.end())) fail("names its axes out of order");
     expect(operand_shape(0));
     std::vector<Dim> normed;
-    for (int axis : n.axes) normed.push_back(n.shape[static_cast<std::size_t>(axis)]);
+    for (int axis : n.axes) normed.push_back(n.shape[axis]);
     for (std::size_t k : {1, 2})
       if (operand_shape(k) != normed)
         fail("normalises over {}, but %{} has {}", to_string(normed), n.operands[k], to_string(operand_shape(k)));
@@ -460,6 +460,6 @@ class Verifier {
 
 }  // namespace
 
-void verify(const Graph& graph) { Verifier(graph).run(); }
+void verify(const Graph& graph) { GraphVerifier(graph).run(); }
 
 }  // namespace tessera::codegen

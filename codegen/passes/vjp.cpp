@@ -224,7 +224,7 @@ class Vjp {
   void concat() {
     std::int64_t offset = 0;
     for (std::size_t k = 0; k < n_.operands.size(); ++k) {
-      const Dim length = b_.shape(n_.operands[k])[static_cast<std::size_t>(n_.axes[0])];
+      const Dim length = b_.shape(n_.operands[k])[n_.axes[0]];
       give(k, [&] { return b_.slice(g_, n_.axes[0], offset, length); });
       if (!length.known() && k + 1 < n_.operands.size())
         throw Error(fmt::format("a concat{} has no gradient: a part before its last has no known size",

@@ -15,7 +15,7 @@ namespace tessera::codegen {
 
 namespace {
 
-std::int64_t rounded(std::int64_t reals) { return (reals + 15) / 16 * 16; }
+std::int64_t in_lines(std::int64_t reals) { return (reals + 15) / 16 * 16; }
 
 }  // namespace
 
@@ -88,7 +88,7 @@ PackedArena make_packed_arena(const std::vector<Plan>& plans, const Arena& param
         e.reals = std::max(e.reals, (e.columns + width - 1) / width * width * deep);
       }
       const std::int64_t together = values_in_real(e.element);
-      e.reals = rounded((e.reals + together - 1) / together);
+      e.reals = in_lines((e.reals + together - 1) / together);
       e.offset = arena.reals;
       arena.reals += e.reals * e.count();
       arena.entries.push_back(std::move(e));
@@ -124,10 +124,10 @@ Arena make_arena(const graph::Graph& declared, const KernelProgram& p) {
   for (std::size_t top = 0; top < p.order[0].size(); ++top) {
     const Item& item = p.order[0][top];
     std::vector<Item> inside{item};
-    if (item.region >= 0) inside = p.order[static_cast<std::size_t>(item.region)];
+    if (item.region >= 0) inside = p.order[item.region];
     for (const Item& i : inside)
-      for_each_access(p.kernels[static_cast<std::size_t>(i.kernel)], [&](const Access& a, bool writes) {
-        const Tensor& t = p.tensors[static_cast<std::size_t>(a.tensor)];
+      for_each_access(p.kernels[i.kernel], [&](const Access& a, bool writes) {
+        const Tensor& t = p.tensors[a.tensor];
         if (writes && t.storage == Storage::gradient && t.parameter != graph::none)
           finished[p.graph[t.parameter].name] = {static_cast<int>(top), now++};
       });
@@ -141,7 +141,7 @@ Arena make_arena(const graph::Graph& declared, const KernelProgram& p) {
     e.shape = n.shape;
     e.init = n.init;
     e.decay = n.decay;
-    e.count = declared.regions[static_cast<std::size_t>(n.region)].count;
+    e.count = declared.regions[n.region].count;
     e.reals = 1;
     for (const Dim& d : n.shape) e.reals *= d.value();
     region_of[n.name] = n.region;
@@ -161,7 +161,7 @@ Arena make_arena(const graph::Graph& declared, const KernelProgram& p) {
     std::int64_t layer = 0;
     for (std::size_t k = i; k < end; ++k) {
       found[k].second.offset = arena.reals + layer;
-      layer += rounded(found[k].second.reals);
+      layer += in_lines(found[k].second.reals);
     }
     for (std::size_t k = i; k < end; ++k) {
       found[k].second.stride = found[k].second.count > 1 ? layer : 0;

@@ -18,14 +18,14 @@ namespace {
 constexpr std::int64_t least_scores = 1 << 15;
 
 /// Reals of a block's scores: about a first cache.
-constexpr std::int64_t near_reals = 10 << 10;
+constexpr std::int64_t block_reals = 10 << 10;
 /// Scores that may lie on a thread's stack: 256 KiB, where one query of an image has no more.
 constexpr std::int64_t stack_reals = 1 << 16;
 
-bool is_inner(const Kernel& k, int axis) { return k.axes[static_cast<std::size_t>(axis)].inner; }
+bool is_inner(const Kernel& k, int axis) { return k.axes[axis].inner; }
 
 /// The only access by which a kernel reads a tensor; null: there is none, or several.
-const Access* only_load(const Kernel& k, int tensor) {
+const Access* only_load(const Kernel& k, TensorId tensor) {
   const Access* found = nullptr;
   for (const Expression& e : k.expressions) {
     if (e.kind != Expression::Kind::load || e.access.tensor != tensor) continue;
@@ -37,9 +37,9 @@ const Access* only_load(const Kernel& k, int tensor) {
 
 /// An access by which a row kernel stores a factor of a product; null: there is none.
 const Access* store_for(const Kernel& row, const Kernel& product) {
-  const Expression& multiplied = product.expressions[static_cast<std::size_t>(product.steps[0].value)];
+  const Expression& multiplied = product.expressions[product.steps[0].value];
   for (int e : {multiplied.a, multiplied.b}) {
-    const Expression& factor = product.expressions[static_cast<std::size_t>(e)];
+    const Expression& factor = product.expressions[e];
     if (factor.kind != Expression::Kind::load || !only_load(product, factor.access.tensor)) continue;
     for (const Step& s : row.steps)
       for (const Step::Store& store : s.stores)
@@ -77,7 +77,7 @@ std::optional<std::array<AttentionAxes, 3>> axes_of(const Kernel& scores, const 
   for (std::size_t i = 0; i < a.size(); ++i) {
     const auto at = std::find(c.begin(), c.end(), b[i]);
     if (at == c.end()) return {};
-    const int in_mix = d[static_cast<std::size_t>(at - c.begin())];
+    const int in_mix = d[at - c.begin()];
     if (a[i] == scores.product.columns) {  // the keys
       right = right && is_inner(softmax, b[i]) && is_inner(mix, in_mix);
     } else if (a[i] == scores.product.rows) {
@@ -105,7 +105,7 @@ void divide_afterwards(KernelProgram& program, Kernel& softmax, Kernel& mix) {
       softmax.steps, [&](const Step& s) { return !s.reduces && s.stores.size() == 1 && s.stores[0].to == stored; });
   if (last == softmax.steps.end()) return;
   const int at = static_cast<int>(last - softmax.steps.begin());
-  const auto of = [&](int e) -> const Expression& { return softmax.expressions[static_cast<std::size_t>(e)]; };
+  const auto of = [&](int e) -> const Expression& { return softmax.expressions[e]; };
   const Expression quotient = of(last->stores[0].value);
   if (quotient.kind != Expression::Kind::op || quotient.op != graph::Op::divide ||
       of(quotient.b).kind != Expression::Kind::local || of(quotient.a).kind != Expression::Kind::load ||
@@ -115,10 +115,10 @@ void divide_afterwards(KernelProgram& program, Kernel& softmax, Kernel& mix) {
     return;
   const auto keys = ranges::find_if(stored.index, [&](const Affine& i) { return is_inner(softmax, i.parts[0].axis); });
   const auto dim = static_cast<std::size_t>(keys - stored.index.begin());
-  Tensor rows = program.tensors[static_cast<std::size_t>(stored.tensor)];
+  Tensor rows = program.tensors[stored.tensor];
   rows.name += ".scale";
   rows.shape.erase(rows.shape.begin() + static_cast<std::ptrdiff_t>(dim));
-  const int tensor = static_cast<int>(program.tensors.size());
+  const TensorId tensor = program.tensors.next();
   program.tensors.push_back(std::move(rows));
 
   Expression one, inverse = quotient;
@@ -139,7 +139,7 @@ void divide_afterwards(KernelProgram& program, Kernel& softmax, Kernel& mix) {
   product.b = push(mix, scale);
   for (Step::Store& store : mix.steps[1].stores)
     for (int e = 0, before = static_cast<int>(mix.expressions.size()); e < before; ++e)
-      if (mix.expressions[static_cast<std::size_t>(e)].kind == Expression::Kind::local && needs(mix, store.value, e)) {
+      if (mix.expressions[e].kind == Expression::Kind::local && needs(mix, store.value, e)) {
         product.a = e;
         store.value = replaced(mix, store.value, e, push(mix, product));
         break;
@@ -147,14 +147,14 @@ void divide_afterwards(KernelProgram& program, Kernel& softmax, Kernel& mix) {
 }
 
 /// Exponentials take the places of the scores that they are made of.
-void share_place(Kernel& softmax, Kernel& mix, int of_scores, int weights) {
+void share_place(Kernel& softmax, Kernel& mix, TensorId of_scores, TensorId weights) {
   const Access read = *only_load(softmax, of_scores);
   Access made = *store_for(softmax, mix);
   made.tensor = of_scores;
   bool over = false, fits = made == read;  // scores are not read any more
   for (const Step& s : softmax.steps) {
     for (int e = 0; e < static_cast<int>(softmax.expressions.size()); ++e) {
-      const Expression& x = softmax.expressions[static_cast<std::size_t>(e)];
+      const Expression& x = softmax.expressions[e];
       if (x.kind != Expression::Kind::load || x.access.tensor != of_scores) continue;
       const bool reads = (s.reduces && needs(softmax, s.value, e)) ||
                          ranges::any_of(s.stores, [&](const auto& store) { return needs(softmax, store.value, e); });
@@ -182,9 +182,9 @@ bool independent(const Kernel& a, const Kernel& b) {
 }
 
 /// How far apart the scores of two queries lie.
-std::int64_t reals_of_query(const std::vector<Layout>& layouts, const Kernel& scores) {
+std::int64_t reals_of_query(const Layouts& layouts, const Kernel& scores) {
   const Access& to = scores.steps[1].stores[0].to;
-  return step_along(to, layouts[static_cast<std::size_t>(to.tensor)], scores.product.rows);
+  return step_along(to, layouts[to.tensor], scores.product.rows);
 }
 
 }  // namespace
@@ -192,9 +192,7 @@ std::int64_t reals_of_query(const std::vector<Layout>& layouts, const Kernel& sc
 std::optional<BeforeMix> attention_before(const KernelProgram& program, const std::vector<Item>& order, std::size_t mix,
                                           const IsAttention& is_attention) {
   const auto is_kernel = [&](std::size_t at) { return order[at].kernel >= 0; };
-  const auto kernel = [&](std::size_t at) -> const Kernel& {
-    return program.kernels[static_cast<std::size_t>(order[at].kernel)];
-  };
+  const auto kernel = [&](std::size_t at) -> const Kernel& { return program.kernels[order[at].kernel]; };
   // Whether a kernel may as well run right before the mix; `but` does so behind it.
   const auto can_wait = [&](std::size_t at, std::size_t but) {
     for (std::size_t between = at + 1; between < mix; ++between)
@@ -212,15 +210,15 @@ std::optional<BeforeMix> attention_before(const KernelProgram& program, const st
   return {};
 }
 
-bool attends(const Kernel& kernel) { return kernel.fused.size() == 2 && !kernel.across_batch; }
+bool attends(const Kernel& kernel) { return kernel.fused.kind == Fused::Kind::attention; }
 
 std::array<AttentionAxes, 3> attention_axes(const Kernel& kernel) {
-  return *axes_of(kernel.fused[0], kernel.fused[1], kernel);
+  return *axes_of(kernel.fused.part(Fused::Role::scores), kernel.fused.part(Fused::Role::softmax), kernel);
 }
 
 void attend_in_blocks(KernelProgram& program) {
   std::set<int> gone;
-  const auto kernel = [&](int k) -> Kernel& { return program.kernels[static_cast<std::size_t>(k)]; };
+  const auto kernel = [&](int k) -> Kernel& { return program.kernels[k]; };
   for (std::vector<Item>& order : program.order)
     for (std::size_t i = 2; i < order.size(); ++i) {
       const std::optional<BeforeMix> before = attention_before(
@@ -229,26 +227,26 @@ void attend_in_blocks(KernelProgram& program) {
       if (!before) continue;
       const int scores = order[before->scores].kernel, softmax = order[before->softmax].kernel, mix = order[i].kernel;
       // What no other kernel touches needs no place in memory.
-      const auto inside = [&](int tensor) {
-        bool found = program.tensors[static_cast<std::size_t>(tensor)].storage == Storage::scratch;
+      const auto inside = [&](TensorId tensor) {
+        bool found = program.tensors[tensor].storage == Storage::scratch;
         for (int k = 0; k < static_cast<int>(program.kernels.size()) && found; ++k)
           if (k != scores && k != softmax && k != mix && !gone.contains(k))
             for_each_access(kernel(k), [&](const Access& a, bool) { found &= a.tensor != tensor; });
         return found;
       };
-      const int of_scores = kernel(scores).steps[1].stores[0].to.tensor;
-      const int weights = store_for(kernel(softmax), kernel(mix))->tensor;
+      const TensorId of_scores = kernel(scores).steps[1].stores[0].to.tensor;
+      const TensorId weights = store_for(kernel(softmax), kernel(mix))->tensor;
       std::int64_t reals = 1;
-      for (const Dim& d : program.tensors[static_cast<std::size_t>(of_scores)].shape)
-        reals *= d.known() ? d.value() : 1;
+      for (const Dim& d : program.tensors[of_scores].shape) reals *= d.known() ? d.value() : 1;
       if (reals < least_scores || !inside(of_scores)) continue;
-      program.tensors[static_cast<std::size_t>(of_scores)].storage = Storage::registers;
+      program.tensors[of_scores].storage = Storage::registers;
       if (inside(weights)) {
-        program.tensors[static_cast<std::size_t>(weights)].storage = Storage::registers;
+        program.tensors[weights].storage = Storage::registers;
         divide_afterwards(program, kernel(softmax), kernel(mix));
         share_place(kernel(softmax), kernel(mix), of_scores, weights);
       }
-      kernel(mix).fused = {kernel(scores), kernel(softmax)};
+      kernel(mix).fused = {
+          Fused::Kind::attention, {Fused::Role::scores, Fused::Role::softmax}, {kernel(scores), kernel(softmax)}};
       gone.insert({scores, softmax});
       order.erase(order.begin() + static_cast<std::ptrdiff_t>(before->softmax));
       order.erase(order.begin() + static_cast<std::ptrdiff_t>(before->scores));
@@ -257,25 +255,25 @@ void attend_in_blocks(KernelProgram& program) {
   remove_kernels(program, gone);
 }
 
-Schedule attention_schedule(const KernelProgram& program, const std::vector<Layout>& layouts, const Kernel& kernel,
+Schedule attention_schedule(const KernelProgram& program, const Layouts& layouts, const Kernel& kernel,
                             const Target& target) {
-  const Kernel &scores = kernel.fused[0], &softmax = kernel.fused[1];
+  const Kernel &scores = kernel.fused.part(Fused::Role::scores), &softmax = kernel.fused.part(Fused::Role::softmax);
   Schedule s = product_schedule(program, layouts, kernel, target);
   s.depth = 0;  // there are too few rows at once
   s.fused = {product_schedule(program, layouts, scores, target), choose_schedule(program, layouts, softmax, target)};
   s.fused[0].depth = 0;
   // Whole tiles of both products, so many that all blocks are about as large. Tiles that do not go together get as many
   // rows as the smaller ones.
-  const std::int64_t most = std::max<std::int64_t>(1, near_reals / reals_of_query(layouts, scores));
-  std::int64_t& of_mix = s.tile[static_cast<std::size_t>(kernel.product.rows)];
-  std::int64_t& of_scores = s.fused[0].tile[static_cast<std::size_t>(scores.product.rows)];
+  const std::int64_t most = std::max<std::int64_t>(1, block_reals / reals_of_query(layouts, scores));
+  std::int64_t& of_mix = s.tile[kernel.product.rows];
+  std::int64_t& of_scores = s.fused[0].tile[scores.product.rows];
   if (std::lcm(of_mix, of_scores) > most) of_mix = of_scores = std::min(of_mix, of_scores);
   // Of images so large that a few queries' scores fill a thread's stack, fewer rows yet.
   if (const std::int64_t fit = std::max<std::int64_t>(1, stack_reals / reals_of_query(layouts, scores));
       std::lcm(of_mix, of_scores) > fit)
     of_mix = of_scores = fit;
   const std::int64_t unit = std::lcm(of_mix, of_scores);
-  const std::int64_t queries = scores.axes[static_cast<std::size_t>(scores.product.rows)].dim.value();
+  const std::int64_t queries = scores.axes[scores.product.rows].dim.value();
   const auto parts = [](std::int64_t n, std::int64_t of) { return (n + of - 1) / of; };
   s.queries = std::min(queries, parts(parts(queries, parts(queries, most)), unit) * unit);
   return s;

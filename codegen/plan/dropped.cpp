@@ -1,13 +1,12 @@
 // Values times dropout's factors, which take longer to draw than to store.
 #include <range/v3/algorithm/any_of.hpp>
 
+#include "codegen/kernels/query.hpp"
 #include "codegen/plan/plan.hpp"
 
 namespace tessera::codegen {
 
 namespace {
-
-const Expression& expression_of(const Kernel& k, int e) { return k.expressions[static_cast<std::size_t>(e)]; }
 
 /// A product with a factor of dropout, in what expression `e` is made of; -1: there is none.
 int dropped(const Kernel& k, int e) {
@@ -20,7 +19,7 @@ int dropped(const Kernel& k, int e) {
   return -1;
 }
 
-bool reads(const Kernel& k, int tensor) {
+bool reads(const Kernel& k, TensorId tensor) {
   return ranges::any_of(k.expressions, [&](const Expression& e) {
     return e.kind == Expression::Kind::load && e.access.tensor == tensor;
   });
@@ -36,7 +35,7 @@ void drop_once(KernelProgram& program) {
       const int part = sum.reduces && sum.over == last.over ? dropped(k, sum.value) : -1;
       if (part < 0) continue;
       for (Step::Store& store : last.stores) {
-        const Tensor& to = program.tensors[static_cast<std::size_t>(store.to.tensor)];
+        const Tensor& to = program.tensors[store.to.tensor];
         if (to.element != Element::real || reads(k, store.to.tensor) || !needs(k, store.value, part)) continue;
         keep_for_store(k, sum, part, store);
         break;

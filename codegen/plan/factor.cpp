@@ -8,13 +8,6 @@ namespace tessera::codegen {
 
 namespace {
 
-void reach(const Kernel& k, int e, std::set<int>& seen) {
-  if (e < 0 || !seen.insert(e).second) return;
-  const Expression& x = k.expressions[static_cast<std::size_t>(e)];
-  if (x.kind == Expression::Kind::op || x.kind == Expression::Kind::index_equals || x.kind == Expression::Kind::keep)
-    for (int operand : {x.a, x.b, x.c}) reach(k, operand, seen);
-}
-
 std::vector<Affine*> indices(Expression& e) {
   std::vector<Affine*> all{&e.element};
   for (Affine& i : e.access.index) all.push_back(&i);
@@ -29,7 +22,7 @@ void forget_unused(Kernel& k) {
     for (const Step::Store& store : s.stores) reach(k, store.value, needed);
   }
   for (int e = 0; e < static_cast<int>(k.expressions.size()); ++e)
-    if (!needed.contains(e)) k.expressions[static_cast<std::size_t>(e)] = {};
+    if (!needed.contains(e)) k.expressions[e] = {};
 }
 
 }  // namespace
@@ -38,14 +31,14 @@ FactorKernel kernel_of_factor(const Kernel& k, int factor) {
   std::set<int> needed, used;
   reach(k, factor, needed);
   for (int e : needed) {
-    Expression x = k.expressions[static_cast<std::size_t>(e)];
+    Expression x = k.expressions[e];
     if (x.kind == Expression::Kind::index_equals) used.insert(x.axis);
     for (const Affine* i : indices(x))
       for (const Affine::Part& part : i->parts) used.insert(part.axis);
   }
   std::vector<int> axes(used.begin(), used.end());
   const auto rank = [&](int a) {
-    const Axis& axis = k.axes[static_cast<std::size_t>(a)];
+    const Axis& axis = k.axes[a];
     return !axis.dim.known() ? 0 : a == k.product.columns ? 3 : axis.inner ? 2 : 1;
   };
   std::stable_sort(axes.begin(), axes.end(), [&](int a, int b) { return rank(a) < rank(b); });
@@ -56,14 +49,14 @@ FactorKernel kernel_of_factor(const Kernel& k, int factor) {
   std::map<int, int> axis_of, expression_of;
   for (int a : axes) {
     axis_of[a] = static_cast<int>(made.kernel.axes.size());
-    made.kernel.axes.push_back(k.axes[static_cast<std::size_t>(a)]);
+    made.kernel.axes.push_back(k.axes[a]);
     made.kernel.axes.back().inner = false;
     made.shape.push_back(made.kernel.axes.back().dim);
     made.stored.index.push_back({0, {{axis_of[a], 1}}});
     made.read.index.push_back({0, {{a, 1}}});
   }
   for (int e : needed) {
-    Expression x = k.expressions[static_cast<std::size_t>(e)];
+    Expression x = k.expressions[e];
     for (int* operand : {&x.a, &x.b, &x.c})
       if (*operand >= 0) *operand = expression_of.at(*operand);
     if (x.axis >= 0) x.axis = axis_of.at(x.axis);
@@ -83,9 +76,9 @@ void run_before(KernelProgram& program, std::size_t product, int factor, FactorK
   Expression load;
   load.kind = Expression::Kind::load;
   load.access = std::move(made.read);
-  k.expressions[static_cast<std::size_t>(factor)] = std::move(load);
+  k.expressions[factor] = std::move(load);
   forget_unused(k);
-  std::vector<Item>& order = program.order[static_cast<std::size_t>(k.region)];
+  std::vector<Item>& order = program.order[k.region];
   const auto at = std::find_if(order.begin(), order.end(),
                                [&](const Item& item) { return item.kernel == static_cast<int>(product); });
   order.insert(at, {static_cast<int>(program.kernels.size()), -1});

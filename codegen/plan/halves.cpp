@@ -18,29 +18,29 @@ class Halves {
   void run() {
     for (std::size_t k = 0; k < p_.kernels.size(); ++k) {
       if (p_.kernels[k].product.factors != Element::bf16) continue;
-      const Expression product = p_.kernels[k].expressions[static_cast<std::size_t>(p_.kernels[k].steps.front().value)];
+      const Expression product = p_.kernels[k].expressions[p_.kernels[k].steps.front().value];
       for (int factor : {product.a, product.b})
         if (!is_stored(p_.kernels[k], factor)) compute_before(k, factor);
     }
     find_candidates();
-    for (int t : candidates_) p_.tensors[static_cast<std::size_t>(t)].element = Element::bf16;
+    for (const TensorId t : candidates_) p_.tensors[t].element = Element::bf16;
     for (Kernel& k : p_.kernels)
       if (k.product.factors == Element::bf16)
-        for (int factor : factors(k)) read_twin(k.expressions[static_cast<std::size_t>(factor)]);
+        for (int factor : factors(k)) read_twin(k.expressions[factor]);
     for (Kernel& k : p_.kernels) store_twins(k);
     for (const auto& [original, copy] : twin_) keep_only(original, copy);
   }
 
  private:
   static std::vector<int> factors(const Kernel& k) {
-    const Expression& product = k.expressions[static_cast<std::size_t>(k.steps.front().value)];
+    const Expression& product = k.expressions[k.steps.front().value];
     return {product.a, product.b};
   }
 
   bool is_stored(const Kernel& k, int factor) const {
-    const Expression& e = k.expressions[static_cast<std::size_t>(factor)];
+    const Expression& e = k.expressions[factor];
     if (e.kind != Expression::Kind::load) return false;
-    const Tensor& t = p_.tensors[static_cast<std::size_t>(e.access.tensor)];
+    const Tensor& t = p_.tensors[e.access.tensor];
     return t.storage == Storage::scratch || t.element == Element::bf16;
   }
 
@@ -51,7 +51,7 @@ class Halves {
     tensor.name = p_.kernels[product].name + ".bf16";
     tensor.region = made.kernel.region;
     tensor.shape = made.shape;
-    made.stored.tensor = made.read.tensor = static_cast<int>(p_.tensors.size());
+    made.stored.tensor = made.read.tensor = p_.tensors.next();
     p_.tensors.push_back(std::move(tensor));
     Step step;
     step.stores.push_back({made.stored, made.value});
@@ -59,16 +59,16 @@ class Halves {
     run_before(p_, product, factor, std::move(made));
   }
 
-  /// The tensor that a kernel copies into, changing nothing; -1: it is no copy.
-  static int copies_into(const Kernel& k) {
-    if (k.anchor != Anchor::elementwise || k.steps.size() != 1 || k.steps[0].stores.size() != 1) return -1;
+  /// The tensor that a kernel copies into, changing nothing; of none: it is no copy.
+  static TensorId copies_into(const Kernel& k) {
+    if (k.anchor != Anchor::elementwise || k.steps.size() != 1 || k.steps[0].stores.size() != 1) return {};
     const Step::Store& store = k.steps[0].stores[0];
-    const bool plain = k.expressions[static_cast<std::size_t>(store.value)].kind == Expression::Kind::load;
-    return plain ? store.to.tensor : -1;
+    const bool plain = k.expressions[store.value].kind == Expression::Kind::load;
+    return plain ? store.to.tensor : TensorId();
   }
 
   /// Whether a kernel takes the values of a tensor as products do: as a factor, to hand them on, or to sum them up.
-  bool takes_rounded(const Kernel& k, int tensor) const {
+  bool takes_rounded(const Kernel& k, TensorId tensor) const {
     const auto reads = [&](const Expression& e) {
       return e.kind == Expression::Kind::load && e.access.tensor == tensor;
     };
@@ -76,27 +76,24 @@ class Halves {
     if (k.product.factors == Element::bf16) {
       const std::vector<int> taken = factors(k);
       for (int e = 0; e < static_cast<int>(k.expressions.size()); ++e)
-        if (reads(k.expressions[static_cast<std::size_t>(e)]) &&
-            std::find(taken.begin(), taken.end(), e) == taken.end())
-          return false;
+        if (reads(k.expressions[e]) && std::find(taken.begin(), taken.end(), e) == taken.end()) return false;
       return true;
     }
-    if (const int copy = copies_into(k); copy >= 0) return candidates_.contains(copy);
+    if (const TensorId copy = copies_into(k); copy.valid()) return candidates_.contains(copy);
     return k.anchor == Anchor::contraction && k.across_batch && k.steps.front().reduces &&
-           reads(k.expressions[static_cast<std::size_t>(k.steps.front().value)]) && k.expressions.size() == 2;
+           reads(k.expressions[k.steps.front().value]) && k.expressions.size() == 2;
   }
 
-  bool is_factor(int tensor) const {
+  bool is_factor(TensorId tensor) const {
     return ranges::any_of(p_.kernels, [&](const Kernel& k) {
-      return k.product.factors == Element::bf16 && ranges::any_of(factors(k), [&](int f) {
-               return k.expressions[static_cast<std::size_t>(f)].access.tensor == tensor;
-             });
+      return k.product.factors == Element::bf16 &&
+             ranges::any_of(factors(k), [&](int f) { return k.expressions[f].access.tensor == tensor; });
     });
   }
-  bool is_handed_on(int tensor) const {
+  bool is_handed_on(TensorId tensor) const {
     return ranges::any_of(p_.kernels, [&](const Kernel& k) {
-      const int copy = copies_into(k);
-      return copy >= 0 && candidates_.contains(copy) && ranges::any_of(k.expressions, [&](const Expression& e) {
+      const TensorId copy = copies_into(k);
+      return copy.valid() && candidates_.contains(copy) && ranges::any_of(k.expressions, [&](const Expression& e) {
                return e.kind == Expression::Kind::load && e.access.tensor == tensor;
              });
     });
@@ -104,14 +101,14 @@ class Halves {
 
   /// The largest set of tensors of which each is read as products read only, and by a product in the end.
   void find_candidates() {
-    for (int t = 0; t < static_cast<int>(p_.tensors.size()); ++t) {
-      const Tensor& tensor = p_.tensors[static_cast<std::size_t>(t)];
+    for (const TensorId t : p_.tensors.ids()) {
+      const Tensor& tensor = p_.tensors[t];
       if (tensor.storage == Storage::scratch && tensor.type == graph::Type::real && !tensor.carry)
         candidates_.insert(t);
     }
     for (bool again = true; again;) {
-      std::set<int> stay;
-      for (int t : candidates_)
+      std::set<TensorId> stay;
+      for (const TensorId t : candidates_)
         if ((is_factor(t) || is_handed_on(t)) &&
             ranges::all_of(p_.kernels, [&](const Kernel& k) { return takes_rounded(k, t); }))
           stay.insert(t);
@@ -122,10 +119,10 @@ class Halves {
 
   /// Of a tensor that others read as it is, a product reads a copy in bf16.
   void read_twin(Expression& factor) {
-    const int original = factor.access.tensor;
-    const Tensor& t = p_.tensors[static_cast<std::size_t>(original)];
+    const TensorId original = factor.access.tensor;
+    const Tensor& t = p_.tensors[original];
     if (t.storage != Storage::scratch || t.element == Element::bf16) return;
-    auto [at, fresh] = twin_.try_emplace(original, static_cast<int>(p_.tensors.size()));
+    auto [at, fresh] = twin_.try_emplace(original, p_.tensors.next());
     if (fresh) {
       Tensor copy = t;
       copy.name += ".bf16";
@@ -137,7 +134,7 @@ class Halves {
 
   /// Whoever stores a tensor for good stores its copy as well.
   void store_twins(Kernel& k) {
-    std::set<int> stored;
+    std::set<TensorId> stored;
     for (std::size_t s = k.steps.size(); s-- > 0;) {
       std::vector<Step::Store> more;
       for (const Step::Store& store : k.steps[s].stores)
@@ -151,8 +148,8 @@ class Halves {
   }
 
   /// What is kept of every layer for another region is kept once: as bf16.
-  void keep_only(int original, int copy) {
-    Tensor& t = p_.tensors[static_cast<std::size_t>(original)];
+  void keep_only(TensorId original, TensorId copy) {
+    Tensor& t = p_.tensors[original];
     if (t.slots == 1 || t.carry) return;
     t.slots = 1;
     for (Kernel& k : p_.kernels)
@@ -162,8 +159,8 @@ class Halves {
   }
 
   KernelProgram& p_;
-  std::set<int> candidates_;
-  std::map<int, int> twin_;
+  std::set<TensorId> candidates_;
+  std::map<TensorId, TensorId> twin_;
 };
 
 }  // namespace

@@ -13,19 +13,6 @@ constexpr std::int64_t estimate_batch = 32;
 
 double points(const Axis& axis) { return static_cast<double>(extent(axis.dim).at(estimate_batch)); }
 
-/// Expressions that `root` needs, but not through locals (those are computed in their own step).
-void within_step(const Kernel& kernel, int root, std::set<int>& seen) {
-  if (root < 0 || !seen.insert(root).second) return;
-  const Expression& e = kernel.expressions[static_cast<std::size_t>(root)];
-  if (e.kind == Expression::Kind::op) {
-    within_step(kernel, e.a, seen);
-    within_step(kernel, e.b, seen);
-    within_step(kernel, e.c, seen);
-  } else if (e.kind == Expression::Kind::index_equals || e.kind == Expression::Kind::keep) {
-    within_step(kernel, e.a, seen);
-  }
-}
-
 bool uses_axis(const Access& access, int axis) {
   for (const Affine& a : access.index)
     for (const Affine::Part& p : a.parts)
@@ -35,10 +22,10 @@ bool uses_axis(const Access& access, int axis) {
 
 std::vector<const Access*> loads_of(const Kernel& kernel, const Step& step) {
   std::set<int> seen;
-  within_step(kernel, step.value, seen);
+  reach(kernel, step.value, seen);
   std::vector<const Access*> loads;
   for (int e : seen) {
-    const Expression& x = kernel.expressions[static_cast<std::size_t>(e)];
+    const Expression& x = kernel.expressions[e];
     if (x.kind == Expression::Kind::load) loads.push_back(&x.access);
   }
   return loads;
@@ -57,7 +44,7 @@ std::int64_t step_along(const Access& access, const Layout& layout, int axis) {
 Layout layout_of(const Tensor& tensor, int innermost) {
   Layout l;
   int dims = static_cast<int>(tensor.shape.size());
-  auto is_batch = [&](int d) { return !tensor.shape[static_cast<std::size_t>(d)].known(); };
+  auto is_batch = [&](int d) { return !tensor.shape[d].known(); };
   for (int d = 0; d < dims; ++d)
     if (is_batch(d)) l.order.push_back(d);
   for (int d = 0; d < dims; ++d)
@@ -66,8 +53,8 @@ Layout layout_of(const Tensor& tensor, int innermost) {
   l.stride.assign(tensor.shape.size(), 0);
   l.size = {1, 0};
   for (std::size_t i = l.order.size(); i-- > 0;) {
-    Extent e = extent(tensor.shape[static_cast<std::size_t>(l.order[i])]);
-    l.stride[static_cast<std::size_t>(l.order[i])] = l.size.fixed;
+    Extent e = extent(tensor.shape[l.order[i]]);
+    l.stride[l.order[i]] = l.size.fixed;
     l.size = e.known() ? Extent{l.size.fixed * e.fixed, 0} : Extent{l.size.fixed * e.fixed, l.size.fixed * e.per_batch};
   }
   return l;
@@ -90,19 +77,19 @@ Layout layout_for_products(const Tensor& tensor) {
   return whole == row || whole - row > row / 8 ? declared() : layout_with_rows(tensor, whole);
 }
 
-double estimate(const KernelProgram& program, const std::vector<Layout>& layouts, const Kernel& kernel, int axis,
+double estimate(const KernelProgram& program, const Layouts& layouts, const Kernel& kernel, int axis,
                 const Target& target) {
   (void)program;
   double total = 0;
   auto lane_cost = [&](const Access& a, double dense, double gather) {
     if (axis < 0) return 1.0;
-    std::int64_t step = step_along(a, layouts[static_cast<std::size_t>(a.tensor)], axis);
+    std::int64_t step = step_along(a, layouts[a.tensor], axis);
     return step == 0 ? 0.5 : step == 1 ? dense : gather * target.lanes;
   };
   for (const Step& step : kernel.steps) {
     double iterations = 1;
     auto count = [&](int a) {
-      double p = points(kernel.axes[static_cast<std::size_t>(a)]);
+      double p = points(kernel.axes[a]);
       if (a == axis) {
         p = static_cast<double>((static_cast<std::int64_t>(p) + target.lanes - 1) / target.lanes);
       }
@@ -113,12 +100,12 @@ double estimate(const KernelProgram& program, const std::vector<Layout>& layouts
     double outer = iterations;
     for (int a : step.over) count(a);
     std::set<int> seen;
-    within_step(kernel, step.value, seen);
-    for (const Step::Store& s : step.stores) within_step(kernel, s.value, seen);
+    reach(kernel, step.value, seen);
+    for (const Step::Store& s : step.stores) reach(kernel, s.value, seen);
     double cost = 1;
     double reuse = kernel.anchor == Anchor::contraction && step.reduces ? 0.4 : 1;
     for (int e : seen) {
-      const Expression& x = kernel.expressions[static_cast<std::size_t>(e)];
+      const Expression& x = kernel.expressions[e];
       if (x.kind == Expression::Kind::load) cost += reuse * lane_cost(x.access, 1, 1);
       if (x.kind == Expression::Kind::op) cost += row_of(x.op).cpu_cost;
       if (x.kind == Expression::Kind::index_equals) cost += 2;
@@ -137,20 +124,18 @@ namespace {
 /// Whether different lanes along an axis would compare with different labels: there are no vectors of integers.
 bool labels_vary_along(const Kernel& kernel, int axis) {
   return std::any_of(kernel.expressions.begin(), kernel.expressions.end(), [&](const Expression& e) {
-    return e.kind == Expression::Kind::index_equals &&
-           uses_axis(kernel.expressions[static_cast<std::size_t>(e.a)].access, axis);
+    return e.kind == Expression::Kind::index_equals && uses_axis(kernel.expressions[e.a].access, axis);
   });
 }
 
 /// The cheapest axis to vectorise over, and its cost.
-std::pair<int, double> best_axis(const KernelProgram& program, const std::vector<Layout>& layouts, const Kernel& kernel,
+std::pair<int, double> best_axis(const KernelProgram& program, const Layouts& layouts, const Kernel& kernel,
                                  const Target& target) {
   std::pair<int, double> best{-1, 0};
   for (int a = 0; a < static_cast<int>(kernel.axes.size()); ++a) {
     // The batch is shared out among threads; lanes run over it only where there is nothing else to sum over, and where
     // it is summed at once.
-    if (!kernel.axes[static_cast<std::size_t>(a)].dim.known() && (tasks_of(kernel) != Tasks::serial || kernel.goes_on))
-      continue;
+    if (!kernel.axes[a].dim.known() && (tasks_of(kernel) != Tasks::serial || kernel.goes_on)) continue;
     if (labels_vary_along(kernel, a)) continue;
     double cost = estimate(program, layouts, kernel, a, target);
     if (best.first < 0 || cost < best.second) best = {a, cost};
@@ -161,21 +146,20 @@ std::pair<int, double> best_axis(const KernelProgram& program, const std::vector
 
 }  // namespace
 
-std::vector<Layout> choose_layouts(const KernelProgram& program, const Target& target) {
+Layouts choose_layouts(const KernelProgram& program, const Target& target) {
   auto free_to_choose = [&](const Tensor& t) { return t.storage == Storage::scratch || t.storage == Storage::table; };
-  std::vector<std::vector<int>> readers(program.tensors.size());  // kernels that touch a tensor
+  Table<std::vector<int>, TensorId> readers(program.tensors.size());  // kernels that touch a tensor
   for (std::size_t k = 0; k < program.kernels.size(); ++k) {
-    std::set<int> touched;
+    std::set<TensorId> touched;
     for (const Expression& e : program.kernels[k].expressions)
       if (e.kind == Expression::Kind::load) touched.insert(e.access.tensor);
     for (const Step& s : program.kernels[k].steps)
       for (const Step::Store& st : s.stores) touched.insert(st.to.tensor);
-    for (int t : touched) readers[static_cast<std::size_t>(t)].push_back(static_cast<int>(k));
+    for (const TensorId t : touched) readers[t].push_back(static_cast<int>(k));
   }
-  auto cost_of = [&](const std::vector<Layout>& layouts, const std::vector<int>& kernels) {
+  auto cost_of = [&](const Layouts& layouts, const std::vector<int>& kernels) {
     double sum = 0;
-    for (int k : kernels)
-      sum += best_axis(program, layouts, program.kernels[static_cast<std::size_t>(k)], target).second;
+    for (int k : kernels) sum += best_axis(program, layouts, program.kernels[k], target).second;
     return sum;
   };
   std::vector<int> all;
@@ -186,10 +170,10 @@ std::vector<Layout> choose_layouts(const KernelProgram& program, const Target& t
   for (const Tensor& t : program.tensors)
     for (const Dim& d : t.shape)
       if (d.known()) extents.insert(d.value());
-  std::vector<Layout> best;
+  Layouts best;
   double best_cost = 0;
   for (std::int64_t start : extents) {
-    std::vector<Layout> layouts;
+    Layouts layouts;
     for (const Tensor& t : program.tensors) {
       int innermost = static_cast<int>(t.shape.size()) - 1;
       if (free_to_choose(t))
@@ -202,7 +186,7 @@ std::vector<Layout> choose_layouts(const KernelProgram& program, const Target& t
     }
     for (bool better = true; better;) {
       better = false;
-      for (std::size_t t = 0; t < program.tensors.size(); ++t) {
+      for (const TensorId t : program.tensors.ids()) {
         const Tensor& tensor = program.tensors[t];
         if (!free_to_choose(tensor) || tensor.shape.size() < 2) continue;
         double now = cost_of(layouts, readers[t]);
@@ -229,7 +213,7 @@ std::vector<Layout> choose_layouts(const KernelProgram& program, const Target& t
   return best;
 }
 
-Schedule choose_schedule(const KernelProgram& program, const std::vector<Layout>& layouts, const Kernel& kernel,
+Schedule choose_schedule(const KernelProgram& program, const Layouts& layouts, const Kernel& kernel,
                          const Target& target) {
   if (attends(kernel)) return attention_schedule(program, layouts, kernel, target);
   if (kernel.product.columns >= 0) return product_schedule(program, layouts, kernel, target);
@@ -245,9 +229,9 @@ Schedule choose_schedule(const KernelProgram& program, const std::vector<Layout>
   if (kernel.anchor != Anchor::contraction || s.vector < 0) return s;
 
   // A tile of sums: points of one or two outer axes whose loads are shared. Fewest loads for each product wins.
-  auto known_extent = [&](int a) { return kernel.axes[static_cast<std::size_t>(a)].dim.value(); };
+  auto known_extent = [&](int a) { return kernel.axes[a].dim.value(); };
   const std::vector<const Access*> loads = loads_of(kernel, kernel.steps.front());
-  bool vector_is_inner = kernel.axes[static_cast<std::size_t>(s.vector)].inner;
+  bool vector_is_inner = kernel.axes[s.vector].inner;
   std::vector<int> outer;
   for (std::size_t a = 0; a < kernel.axes.size(); ++a)
     if (!kernel.axes[a].inner && static_cast<int>(a) != s.parallel && kernel.axes[a].dim.known())
@@ -285,14 +269,14 @@ Schedule choose_schedule(const KernelProgram& program, const std::vector<Layout>
         for (std::int64_t n : sizes) {
           if (w == u || (!vector_is_inner && u != s.vector && w != s.vector && (m > 1 && n > 1))) continue;
           std::vector<std::int64_t> tile(kernel.axes.size(), 1);
-          tile[static_cast<std::size_t>(u)] = m;
-          tile[static_cast<std::size_t>(w)] = n;
+          tile[u] = m;
+          tile[w] = n;
           consider(tile);
         }
   if (outer.size() == 1)
     for (std::int64_t m : sizes) {
       std::vector<std::int64_t> tile(kernel.axes.size(), 1);
-      tile[static_cast<std::size_t>(outer[0])] = m;
+      tile[outer[0]] = m;
       consider(tile);
     }
   s.tile = best_tile;

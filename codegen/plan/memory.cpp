@@ -31,18 +31,18 @@ struct Times {
 
 void number(const Plan& plan, int region, Times& t, int& now) {
   const int first = now;
-  for (const Stage& stage : plan.stages[static_cast<std::size_t>(region)]) {
+  for (const Stage& stage : plan.stages[region]) {
     const int begin = now;
     for (const Item& item : stage.items) {
       if (item.kernel >= 0)
-        t.of[static_cast<std::size_t>(item.kernel)] = now++;
+        t.of[item.kernel] = now++;
       else
         number(plan, item.region, t, now);
     }
     for (const Item& item : stage.items)
-      if (item.kernel >= 0) t.stage[static_cast<std::size_t>(item.kernel)] = {begin, now - 1};
+      if (item.kernel >= 0) t.stage[item.kernel] = {begin, now - 1};
   }
-  t.span[static_cast<std::size_t>(region)] = {first, std::max(first, now - 1)};
+  t.span[region] = {first, std::max(first, now - 1)};
 }
 
 Times times_of(const Plan& plan) {
@@ -59,10 +59,10 @@ std::int64_t pack(std::vector<Buffer>& buffers, const std::vector<int>& order) {
   std::vector<int> placed;
   std::int64_t total = 0;
   for (int i : order) {
-    Buffer& b = buffers[static_cast<std::size_t>(i)];
+    Buffer& b = buffers[i];
     std::vector<std::pair<std::int64_t, std::int64_t>> taken;
     for (int j : placed) {
-      const Buffer& o = buffers[static_cast<std::size_t>(j)];
+      const Buffer& o = buffers[j];
       if (o.first <= b.last && b.first <= o.last) taken.push_back({o.offset, o.offset + o.size});
     }
     std::sort(taken.begin(), taken.end());
@@ -80,10 +80,10 @@ std::int64_t pack(std::vector<Buffer>& buffers, const std::vector<int>& order) {
 std::int64_t most_live(const std::vector<Buffer>& buffers, const std::vector<int>& which) {
   std::int64_t most = 0;
   for (int at : which) {  // the most is reached where some buffer begins
-    const int t = buffers[static_cast<std::size_t>(at)].first;
+    const int t = buffers[at].first;
     std::int64_t live = 0;
     for (int i : which) {
-      const Buffer& b = buffers[static_cast<std::size_t>(i)];
+      const Buffer& b = buffers[i];
       if (b.first <= t && t <= b.last) live += b.size;
     }
     most = std::max(most, live);
@@ -98,13 +98,13 @@ void share_temporaries(Plan& plan, const Times& times) {
   std::vector<std::set<std::pair<int, int>>> stages(plan.buffers.size());
   for (std::size_t k = 0; k < p.kernels.size(); ++k)
     for_each_access(p.kernels[k], [&](const Access& a, bool) {
-      const int buffer = plan.buffer_of[static_cast<std::size_t>(a.tensor)];
-      if (buffer >= 0) stages[static_cast<std::size_t>(buffer)].insert(times.stage[k]);
+      const int buffer = plan.buffer_of[a.tensor];
+      if (buffer >= 0) stages[buffer].insert(times.stage[k]);
     });
   for (std::size_t i = 0; i < plan.buffers.size(); ++i) {
     Buffer& b = plan.buffers[i];
     if (!b.per_image) continue;
-    const bool once = p.tensors[static_cast<std::size_t>(b.tensor)].slots == 1;
+    const bool once = p.tensors[b.tensor].slots == 1;
     const auto [begin, end] = *stages[i].begin();
     b.temporary = once && stages[i].size() == 1 && begin <= b.first && b.last <= end;
     if (!b.temporary) b.first = std::min(b.first, begin);
@@ -118,7 +118,7 @@ std::vector<std::vector<Stage>> make_stages(const KernelProgram& p) {
   auto reads_from = [&](const Kernel& k, const Stage& stage) {
     bool found = false;
     for (const Item& item : stage.items)
-      for_each_access(p.kernels[static_cast<std::size_t>(item.kernel)], [&](const Access& made, bool writes) {
+      for_each_access(p.kernels[item.kernel], [&](const Access& made, bool writes) {
         if (!writes) return;
         for_each_access(k, [&](const Access& a, bool also) { found |= !also && a.tensor == made.tensor; });
       });
@@ -128,11 +128,10 @@ std::vector<std::vector<Stage>> make_stages(const KernelProgram& p) {
   for (std::size_t r = 0; r < p.order.size(); ++r)
     for (const Item& item : p.order[r]) {
       const bool kernel = item.kernel >= 0;
-      const Tasks tasks = kernel ? tasks_of(p.kernels[static_cast<std::size_t>(item.kernel)]) : Tasks::once;
+      const Tasks tasks = kernel ? tasks_of(p.kernels[item.kernel]) : Tasks::once;
       bool joins = kernel && (tasks == Tasks::images || tasks == Tasks::chunks) && !stages[r].empty() &&
                    stages[r].back().tasks == tasks;
-      if (joins && tasks == Tasks::chunks)
-        joins = !reads_from(p.kernels[static_cast<std::size_t>(item.kernel)], stages[r].back());
+      if (joins && tasks == Tasks::chunks) joins = !reads_from(p.kernels[item.kernel], stages[r].back());
       if (!joins) stages[r].push_back({tasks, {}});
       stages[r].back().items.push_back(item);
     }
@@ -144,13 +143,13 @@ void place_buffers(Plan& plan) {
   Times times = times_of(plan);
   plan.buffer_of.assign(p.tensors.size(), -1);
   plan.partial_of.assign(p.kernels.size(), -1);
-  auto live = [&](int tensor, int from, int to) {
-    const Tensor& t = p.tensors[static_cast<std::size_t>(tensor)];
+  auto live = [&](TensorId tensor, int from, int to) {
+    const Tensor& t = p.tensors[tensor];
     if (t.storage != Storage::scratch) return;
-    int& at = plan.buffer_of[static_cast<std::size_t>(tensor)];
+    int& at = plan.buffer_of[tensor];
     if (at < 0) {
       at = static_cast<int>(plan.buffers.size());
-      const Extent reals = plan.layouts[static_cast<std::size_t>(tensor)].size;
+      const Extent reals = plan.layouts[tensor].size;
       Buffer b;
       b.tensor = tensor;
       b.per_image = !reals.known();
@@ -160,16 +159,16 @@ void place_buffers(Plan& plan) {
       b.last = to;
       plan.buffers.push_back(b);
     }
-    Buffer& b = plan.buffers[static_cast<std::size_t>(at)];
+    Buffer& b = plan.buffers[at];
     b.first = std::min(b.first, from);
     b.last = std::max(b.last, to);
   };
   for (std::size_t k = 0; k < p.kernels.size(); ++k) {
     const Kernel& kernel = p.kernels[k];
     int now = times.of[k];
-    auto [first, last] = times.span[static_cast<std::size_t>(kernel.region)];
+    auto [first, last] = times.span[kernel.region];
     for_each_access(kernel, [&](const Access& a, bool) {
-      const Tensor& t = p.tensors[static_cast<std::size_t>(a.tensor)];
+      const Tensor& t = p.tensors[a.tensor];
       // A layer's own temporary lives between its kernels; whatever crosses layers or regions lives through the region.
       bool passing = kernel.region != 0 && (t.region != kernel.region || t.slots > 1);
       if (passing)
@@ -177,7 +176,7 @@ void place_buffers(Plan& plan) {
       else
         live(a.tensor, now, now);
       if (t.region != 0 && t.slots > 1) {
-        auto span = times.span[static_cast<std::size_t>(t.region)];
+        auto span = times.span[t.region];
         live(a.tensor, span.first, span.second);
       }
     });
@@ -205,7 +204,7 @@ void place_buffers(Plan& plan) {
       if (plan.buffers[i].per_image == per_image) order.push_back(static_cast<int>(i));
     auto by = [&](auto key) {
       std::vector<std::pair<std::int64_t, int>> keyed;
-      for (int i : order) keyed.push_back({-key(plan.buffers[static_cast<std::size_t>(i)]), i});
+      for (int i : order) keyed.push_back({-key(plan.buffers[i]), i});
       std::sort(keyed.begin(), keyed.end());
       std::vector<int> sorted;
       for (auto [ignored, i] : keyed) sorted.push_back(i);
@@ -227,8 +226,8 @@ void place_buffers(Plan& plan) {
   // An image's values lie in its arena, behind what does not grow with the batch.
   for (const Buffer& b : plan.buffers) {
     if (!b.per_image) continue;
-    const Tensor& t = p.tensors[static_cast<std::size_t>(b.tensor)];
-    Layout& layout = plan.layouts[static_cast<std::size_t>(b.tensor)];
+    const Tensor& t = p.tensors[b.tensor];
+    Layout& layout = plan.layouts[b.tensor];
     for (std::size_t d = 0; d < t.shape.size(); ++d)
       if (!t.shape[d].known()) layout.stride[d] = plan.scratch.per_batch * values_in_real(t.element);
   }
@@ -241,18 +240,18 @@ namespace {
 /// Those of one array: runs of outputs of one region, each run layer after layer.
 void place_in_one_array(Plan& plan, bool attention) {
   const graph::Graph& g = plan.program.graph;
-  std::vector<std::size_t> run, all;
+  std::vector<TensorId> run, all;
   std::int64_t begin = 0, layer = 0;
   const auto end_run = [&] {
     if (run.empty()) return;
-    for (std::size_t t : run) plan.layouts[t].slot = layer;
+    for (const TensorId t : run) plan.layouts[t].slot = layer;
     begin += layer * plan.program.tensors[run.front()].slots;
     layer = 0;
     run.clear();
   };
   for (const graph::Output& o : g.outputs) {
     if (is_attention(o.name) != attention) continue;
-    for (std::size_t t = 0; t < plan.program.tensors.size(); ++t) {
+    for (const TensorId t : plan.program.tensors.ids()) {
       if (plan.program.tensors[t].node != o.node) continue;
       if (!run.empty() && g[plan.program.tensors[run.back()].node].region != g[o.node].region) end_run();
       plan.layouts[t].offset = begin + layer;
@@ -262,7 +261,7 @@ void place_in_one_array(Plan& plan, bool attention) {
     }
   }
   end_run();
-  for (std::size_t t : all)
+  for (const TensorId t : all)
     for (std::size_t d = 0; d < plan.program.tensors[t].shape.size(); ++d)
       if (!plan.program.tensors[t].shape[d].known()) plan.layouts[t].stride[d] = begin;
 }
@@ -288,7 +287,7 @@ class Replay {
       const std::int64_t end = begin + (b.per_image ? plan_.scratch.per_batch : plan_.scratch.fixed);
       if (b.offset < begin || b.offset + b.size > end)
         throw Error(fmt::format("plan of {}: {} lies outside the scratch memory", p_.name,
-                                name(b.tensor < 0 ? partial_of(b.kernel) : b.tensor)));
+                                name(b.tensor.valid() ? b.tensor.number() : partial_of(b.kernel))));
     }
     region(0, 0, 0);
     if (!p_.groups) return;
@@ -304,10 +303,10 @@ class Replay {
   using Slot = std::pair<int, int>;  // a tensor, and which of its copies
 
   void region(int r, int iteration, int layer) {
-    for (const Stage& stage : plan_.stages[static_cast<std::size_t>(r)]) {
+    for (const Stage& stage : plan_.stages[r]) {
       if (stage.items.front().region >= 0) {
         const int inside = stage.items.front().region;
-        const graph::Region& inner = p_.graph.regions[static_cast<std::size_t>(inside)];
+        const graph::Region& inner = p_.graph.regions[inside];
         for (int i = 0; i < inner.count; ++i) region(inside, i, inner.reversed ? inner.count - 1 - i : i);
         continue;
       }
@@ -318,8 +317,8 @@ class Replay {
       for (const Item& item : stage.items) {
         std::set<Slot> written;
         for_each_access(kernel(item.kernel), [&](const Access& a, bool writes) {
-          if (writes && p_.tensors[static_cast<std::size_t>(a.tensor)].storage == Storage::scratch)
-            written.insert({a.tensor, slot(a, r, iteration, layer)});
+          if (writes && p_.tensors[a.tensor].storage == Storage::scratch)
+            written.insert({a.tensor.number(), slot(a, r, iteration, layer)});
         });
         write(item.kernel, written, reads(item.kernel, stage.tasks == Tasks::chunks, r, iteration, layer));
       }
@@ -331,66 +330,66 @@ class Replay {
   void leave_temporaries(const Stage& stage) {
     for (const Item& item : stage.items)
       for_each_access(kernel(item.kernel), [&](const Access& a, bool) {
-        const int at = plan_.buffer_of[static_cast<std::size_t>(a.tensor)];
-        if (at < 0 || !plan_.buffers[static_cast<std::size_t>(at)].temporary) return;
+        const int at = plan_.buffer_of[a.tensor];
+        if (at < 0 || !plan_.buffers[at].temporary) return;
         for (auto& [other, value] : values_)
-          if (range(other.first, other.second).meets(range(a.tensor, 0))) value.gone.merge(value.there);
+          if (range(other.first, other.second).meets(range(a.tensor.number(), 0))) value.gone.merge(value.there);
       });
   }
 
   /// Which slot an access from region r means.
   int slot(const Access& a, int r, int iteration, int layer) const {
-    const Tensor& t = p_.tensors[static_cast<std::size_t>(a.tensor)];
+    const Tensor& t = p_.tensors[a.tensor];
     if (t.slots == 1) return 0;
     int at = t.region == r ? (t.carry ? iteration : layer) : r == 0 ? 0 : layer;
     return t.carry ? (at + a.shift) % t.slots : at;
   }
 
-  const Kernel& kernel(int k) const { return p_.kernels[static_cast<std::size_t>(k)]; }
-  /// The partial sums of a kernel stand among the tensors as negative ones.
+  const Kernel& kernel(int k) const { return p_.kernels[k]; }
+  /// What lies in memory is a tensor, by its number, or the partial sums of a kernel, by a negative one.
   static int partial_of(int k) { return -1 - k; }
   Range partial(int k) const {
-    const Buffer& b = plan_.buffers[static_cast<std::size_t>(plan_.partial_of[static_cast<std::size_t>(k)])];
+    const Buffer& b = plan_.buffers[plan_.partial_of[k]];
     return {b.offset, b.offset + b.size};
   }
-  Range range(int tensor, int slot) const {
-    if (tensor < 0) return partial(-1 - tensor);
-    const Tensor& t = p_.tensors[static_cast<std::size_t>(tensor)];
-    const Buffer& b = plan_.buffers[static_cast<std::size_t>(plan_.buffer_of[static_cast<std::size_t>(tensor)])];
+  Range range(int what, int slot) const {
+    if (what < 0) return partial(-1 - what);
+    const TensorId tensor(what);
+    const Tensor& t = p_.tensors[tensor];
+    const Buffer& b = plan_.buffers[plan_.buffer_of[tensor]];
     if (slot >= t.slots) throw Error(fmt::format("plan of {}: {} has no slot {}", p_.name, t.name, slot));
     const std::int64_t from = b.offset + b.slot * slot;
     return {from, from + b.slot};
   }
 
-  std::string name(int tensor) const {
-    return tensor < 0 ? "the partial sums of " + kernel(-1 - tensor).name
-                      : p_.tensors[static_cast<std::size_t>(tensor)].name;
+  std::string name(int what) const {
+    return what < 0 ? "the partial sums of " + kernel(-1 - what).name : p_.tensors[TensorId(what)].name;
   }
 
   /// What a kernel reads of the scratch memory: all of it must be there. `summed`: also its partial sums.
   std::vector<Range> reads(int k, bool summed, int r, int iteration, int layer) const {
     std::vector<Range> ranges;
-    auto read = [&](int tensor, int slot) {
-      const auto at = values_.find({tensor, slot});
+    auto read = [&](int what, int slot) {
+      const auto at = values_.find({what, slot});
       if (at == values_.end() || !at->second.whole())
         throw Error(fmt::format("plan of {}: kernel {} reads {} (slot {}), which is not there any more or not yet",
-                                p_.name, kernel(k).name, name(tensor), slot));
-      ranges.push_back(range(tensor, slot));
+                                p_.name, kernel(k).name, name(what), slot));
+      ranges.push_back(range(what, slot));
     };
-    std::set<std::pair<int, int>> own;  // what the kernel itself writes, it may read again
+    std::set<std::pair<TensorId, int>> own;  // what the kernel itself writes, it may read again
     for_each_access(kernel(k), [&](const Access& a, bool writes) {
       if (writes) own.insert({a.tensor, a.shift});
     });
     for_each_access(kernel(k), [&](const Access& a, bool writes) {
-      const Tensor& t = p_.tensors[static_cast<std::size_t>(a.tensor)];
+      const Tensor& t = p_.tensors[a.tensor];
       if (t.storage != Storage::scratch || writes || own.contains({a.tensor, a.shift})) return;
-      read(a.tensor, slot(a, r, iteration, layer));
+      read(a.tensor.number(), slot(a, r, iteration, layer));
     });
     if (summed) read(partial_of(k), 0);
     if (const Kernel& sums = kernel(k); next_group_ && sums.goes_on) {
       const Access& to = sums.steps[1].stores.front().to;
-      if (p_.tensors[static_cast<std::size_t>(to.tensor)].storage == Storage::scratch) {
-        read(to.tensor, slot(to, r, iteration, layer));
+      if (p_.tensors[to.tensor].storage == Storage::scratch) {
+        read(to.tensor.number(), slot(to, r, iteration, layer));
         ranges.pop_back();  // it is added to where it lies
       }
     }

@@ -6,19 +6,36 @@
 
 namespace tessera::codegen {
 
-Plan make_plan(KernelProgram program, const std::vector<Target>& targets) {
+const std::vector<Pass>& cpu_passes() {
+  const auto always = [](const KernelProgram&) { return true; };
+  const auto of = [](Precision precision) {
+    return [precision](const KernelProgram& p) { return p.precision == precision && has_products(p); };
+  };
+  static const std::vector<Pass> passes{
+      {"matrix_products", "GEMMs are found, and their parameters get packed copies", always, find_products},
+      {"bf16_storage", "what GEMMs read is stored as bf16", of(Precision::bf16), store_factors_as_bf16, true},
+      {"int8_quantize", "what GEMMs with a parameter read is stored as int8", of(Precision::int8),
+       store_factors_as_int8, true},
+      {"packed_parameters", "programs of inference read all parameters from the packed copy",
+       [](const KernelProgram& p) { return has_products(p) && !differentiates(p); }, read_all_packed},
+      {"bias_gradients", "weight gradients add up the gradients of the biases beside them", has_products,
+       sum_biases_with_weights},
+      {"dropout_mask", "the gradient of a softmax that drops out draws its mask once", always, drop_once},
+      {"microbatch", "training goes by a batch in groups of images, whose gradients are accumulated",
+       [](const KernelProgram& p) { return traits_of(p.kind).trains; },
+       [](KernelProgram& p) { p.groups = sum_in_groups(p); }},
+      {"attention", "scores, softmax and mix become one kernel, where the scores are larger than L1", has_products,
+       attend_in_blocks}};
+  return passes;
+}
+
+Plan make_plan(KernelProgram program, const std::vector<Target>& targets, const PassOptions& options) {
   Plan plan;
   plan.program = std::move(program);
+  run_passes(plan.program, cpu_passes(), options);
   // One layout for all targets: the memory plan is shared. Where there are no matrix products to decide it, it is
   // chosen for the widest vectors.
-  const bool products = find_products(plan.program);
-  if (products && plan.program.precision == Precision::bf16) store_factors_as_bf16(plan.program);
-  if (products && plan.program.precision == Precision::int8) store_factors_as_int8(plan.program);
-  if (products && !differentiates(plan.program)) read_all_packed(plan.program);
-  if (products) sum_biases_with_weights(plan.program);
-  drop_once(plan.program);
-  if (traits_of(plan.program.kind).trains) plan.program.groups = sum_in_groups(plan.program);
-  if (products) attend_in_blocks(plan.program);
+  const bool products = has_products(plan.program);
   if (products)
     for (const Tensor& t : plan.program.tensors) plan.layouts.push_back(layout_for_products(t));
   else
@@ -37,22 +54,22 @@ namespace {
 
 /// Rows, depth (of an image) and columns: "197 x 192 x 768".
 std::string sizes_of_product(const Kernel& kernel) {
-  const auto size = [&](int axis) { return axis < 0 ? 1 : kernel.axes[static_cast<std::size_t>(axis)].dim.value(); };
+  const auto size = [&](int axis) { return axis < 0 ? 1 : kernel.axes[axis].dim.value(); };
   std::int64_t depth = 1;
   for (int a : kernel.steps.front().over)
-    if (kernel.axes[static_cast<std::size_t>(a)].dim.known()) depth *= size(a);
+    if (kernel.axes[a].dim.known()) depth *= size(a);
   return fmt::format("{} x {} x {}", size(kernel.product.rows), depth, size(kernel.product.columns));
 }
 
 std::string print(const Kernel& kernel, const Schedule& s) {
-  const auto axis = [&](int a) { return kernel.axes[static_cast<std::size_t>(a)].name; };
+  const auto axis = [&](int a) { return kernel.axes[a].name; };
   std::string out = "  " + kernel.name;
   if (s.parallel >= 0) out += fmt::format(" threads {}", axis(s.parallel));
   if (s.block > 1) out += fmt::format(" by {}", s.block);
   if (tasks_of(kernel) == Tasks::chunks) out += fmt::format(" threads {} chunks of the batch", batch_chunks);
   if (kernel.goes_on) out += " group after group";
   if (!attends(kernel))
-    for (const Kernel& with : kernel.fused) out += " with " + with.name;
+    for (const Kernel& with : kernel.fused.parts) out += " with " + with.name;
   if (kernel.product.columns >= 0) out += " product of " + sizes_of_product(kernel);
   if (kernel.product.factors != Element::real) out += fmt::format(" in {}", name_of(kernel.product.factors));
   if (s.vector >= 0) out += fmt::format(" lanes {}", axis(s.vector));
@@ -60,7 +77,7 @@ std::string print(const Kernel& kernel, const Schedule& s) {
     if (s.tile[a] > 1) out += fmt::format(" tile {} {}", kernel.axes[a].name, s.tile[a]);
   if (s.depth) out += fmt::format(" depth by {}", s.depth);
   if (s.queries) {
-    for (const Kernel& with : kernel.fused) out += " with " + with.name;
+    for (const Kernel& with : kernel.fused.parts) out += " with " + with.name;
     out += fmt::format(" by {} queries of a head", s.queries);
   }
   return out + "\n";
@@ -73,15 +90,15 @@ std::string print(const Plan& plan) {
   std::string out = fmt::format("plan of {}: scratch {} reals, lower bound {}\n", p.name, to_string(plan.scratch),
                                 to_string(plan.lower_bound));
   out += "tensors\n";
-  for (std::size_t t = 0; t < p.tensors.size(); ++t) {
+  for (const TensorId t : p.tensors.ids()) {
     const Tensor& tensor = p.tensors[t];
     std::vector<std::string> dims;
-    for (int d : plan.layouts[t].order) dims.push_back(to_string(tensor.shape[static_cast<std::size_t>(d)]));
+    for (int d : plan.layouts[t].order) dims.push_back(to_string(tensor.shape[d]));
     out += fmt::format("  {} [{}]", tensor.name, fmt::join(dims, ", "));
     if (tensor.element != Element::real) out += fmt::format(" {}", name_of(tensor.element));
     if (tensor.slots > 1) out += fmt::format(" x {}", tensor.slots);
     if (int b = plan.buffer_of[t]; b >= 0) {
-      const Buffer& buffer = plan.buffers[static_cast<std::size_t>(b)];
+      const Buffer& buffer = plan.buffers[b];
       out += fmt::format(" at {}{}, live {} to {}", buffer.offset, buffer.per_image ? " of each image" : "",
                          buffer.first, buffer.last);
     }
@@ -92,7 +109,7 @@ std::string print(const Plan& plan) {
     for (std::size_t k = 0; k < schedules.size(); ++k) {
       const Kernel& kernel = p.kernels[k];
       for (std::size_t part = 0; part < schedules[k].fused.size(); ++part)
-        out += print(kernel.fused[part], schedules[k].fused[part]);
+        out += print(kernel.fused.parts[part], schedules[k].fused[part]);
       out += print(kernel, schedules[k]);
     }
   }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "codegen/kernels/kernel.hpp"
+#include "codegen/passes/pass.hpp"
 #include "codegen/plan/target.hpp"
 
 namespace tessera::codegen {
@@ -36,11 +37,13 @@ struct Layout {
   std::int64_t offset = 0, slot = 0;  ///< of an output that shares the caller's array with others
 };
 
+using Layouts = Table<Layout, TensorId>;
+
 /// A range of scratch memory, in reals. Scratch holds what does not grow with the batch, then one arena for each image:
 /// what two images share is never written while images are worked on one by one. Values of one stage alone (temporary)
 /// lie in the arena of the first image that a thread works on, image after image: there they stay in its caches.
 struct Buffer {
-  int tensor = -1;  ///< -1: partial sums of `kernel`
+  TensorId tensor;  ///< of none: partial sums of `kernel`
   int kernel = -1;
   bool per_image = false;             ///< offset and size are in each image's arena
   bool temporary = false;             ///< of one stage alone
@@ -75,9 +78,9 @@ inline constexpr std::int64_t batch_chunks = 16;
 
 struct Plan {
   KernelProgram program;
-  std::vector<Layout> layouts;  ///< by tensor
+  Layouts layouts;  ///< by tensor
   std::vector<Buffer> buffers;
-  std::vector<int> buffer_of;                              ///< by tensor; -1 where the caller owns it
+  Table<int, TensorId> buffer_of;                          ///< by tensor; -1 where the caller owns it
   std::vector<int> partial_of;                             ///< by kernel; -1 where no partial sums are kept
   std::vector<std::vector<Stage>> stages;                  ///< by region
   Extent scratch;                                          ///< reals; per batch: an image's arena
@@ -85,7 +88,12 @@ struct Plan {
   std::map<std::string, std::vector<Schedule>> schedules;  ///< by target name, then kernel
 };
 
-Plan make_plan(KernelProgram program, const std::vector<Target>& targets);
+/// Over the kernels of a program.
+using Pass = PassOver<KernelProgram>;
+
+Plan make_plan(KernelProgram program, const std::vector<Target>& targets, const PassOptions& options = {});
+/// What make_plan changes in the kernels first.
+const std::vector<Pass>& cpu_passes();
 /// Throws Error when two live buffers overlap: replays the program, layer by layer, over a shadow of the scratch
 /// memory.
 void verify(const Plan& plan);
@@ -98,11 +106,11 @@ Layout layout_with_rows(const Tensor& tensor, std::int64_t apart);
 /// Row-major as matrix products want it: rows of scratch tensors begin with lines of memory where that costs little.
 Layout layout_for_products(const Tensor& tensor);
 /// Chooses the innermost dim of every scratch tensor: the assignment with the lowest estimated cost.
-std::vector<Layout> choose_layouts(const KernelProgram& program, const Target& target);
-Schedule choose_schedule(const KernelProgram& program, const std::vector<Layout>& layouts, const Kernel& kernel,
+Layouts choose_layouts(const KernelProgram& program, const Target& target);
+Schedule choose_schedule(const KernelProgram& program, const Layouts& layouts, const Kernel& kernel,
                          const Target& target);
 /// An estimate of the instructions that a kernel runs for 32 images, vectorised over `axis`.
-double estimate(const KernelProgram& program, const std::vector<Layout>& layouts, const Kernel& kernel, int axis,
+double estimate(const KernelProgram& program, const Layouts& layouts, const Kernel& kernel, int axis,
                 const Target& target);
 void place_buffers(Plan& plan);
 /// The outputs of `inspect` lie in two arrays, in the order in which they are computed: the attention maps, of an image
@@ -116,8 +124,10 @@ void drop_once(KernelProgram& program);
 /// How far apart in memory two neighbours along a kernel's axis are, for one access.
 std::int64_t step_along(const Access& access, const Layout& layout, int axis);
 /// Finds the matrix products. Where there are any, their parameters get packed copies to read, axes that run on in
-/// every tensor become one, and all tensors lie as declared; true then.
-bool find_products(KernelProgram& program);
+/// every tensor become one, and all tensors lie as declared.
+void find_products(KernelProgram& program);
+/// Whether it has found some.
+bool has_products(const KernelProgram& program);
 /// Has the other parameters read from the packed memory as well: those who only infer then need no other.
 void read_all_packed(KernelProgram& program);
 /// Stores as bf16 what matrix products read, where they round it: in the place of the fp32 values where nobody else
@@ -134,7 +144,7 @@ void store_factors_as_int8(KernelProgram& program);
 bool sum_in_groups(KernelProgram& program);
 /// Whether both factors of a weight gradient are copied, tile by tile, before they are multiplied: they lie side by
 /// side for each of so many tokens.
-bool copies_factors(const std::vector<Layout>& layouts, const Kernel& kernel);
+bool copies_factors(const Layouts& layouts, const Kernel& kernel);
 /// Has such weight gradients, of single precision, add up the gradients of the biases beside them, while they copy what
 /// both are made of.
 void sum_biases_with_weights(KernelProgram& program);
@@ -160,7 +170,7 @@ struct AttentionAxes {
 };
 /// Of the two that run within it and of itself.
 std::array<AttentionAxes, 3> attention_axes(const Kernel& kernel);
-Schedule attention_schedule(const KernelProgram& program, const std::vector<Layout>& layouts, const Kernel& kernel,
+Schedule attention_schedule(const KernelProgram& program, const Layouts& layouts, const Kernel& kernel,
                             const Target& target);
 /// Whether a product sums over one axis besides the batch, or none.
 bool sums_along_one_axis(const Kernel& product);
@@ -170,7 +180,7 @@ bool by_tiles(Element factors, const Target& target);
 bool by_tiles(const Kernel& kernel, const Target& target);
 /// How many vectors wide the tiles of a matrix product with that many columns are: the same for all that read a panel.
 int columns_of(const Target& target, std::int64_t columns, Element factors);
-Schedule product_schedule(const KernelProgram& program, const std::vector<Layout>& layouts, const Kernel& kernel,
+Schedule product_schedule(const KernelProgram& program, const Layouts& layouts, const Kernel& kernel,
                           const Target& target);
 
 /// Runs of kernels of one kind.

@@ -4,6 +4,7 @@
 #include <range/v3/algorithm/any_of.hpp>
 #include <tuple>
 
+#include "codegen/kernels/query.hpp"
 #include "codegen/passes/columns.hpp"
 #include "codegen/plan/plan.hpp"
 
@@ -11,8 +12,7 @@ namespace tessera::codegen {
 
 namespace {
 
-std::int64_t size_of(const Kernel& k, int axis) { return k.axes[static_cast<std::size_t>(axis)].dim.value(); }
-bool known(const Kernel& k, int axis) { return k.axes[static_cast<std::size_t>(axis)].dim.known(); }
+bool known(const Kernel& k, int axis) { return k.axes[axis].dim.known(); }
 
 /// Rows of a tile that leave no tail, at most so many.
 std::int64_t dividing_rows(std::int64_t rows, std::int64_t most) {
@@ -43,10 +43,9 @@ class Finder {
     for (const Tensor& t : p_.tensors) layouts_.push_back(layout_for_products(t));
   }
 
-  bool run() {
+  void run() {
     // Weight gradients alone are no reason: in a model of narrow tokens every other kernel wants lanes along tokens.
-    if (!ranges::any_of(p_.kernels, [&](const Kernel& k) { return !k.across_batch && find(k).columns >= 0; }))
-      return false;
+    if (!ranges::any_of(p_.kernels, [&](const Kernel& k) { return !k.across_batch && find(k).columns >= 0; })) return;
     for (Kernel& k : p_.kernels) {
       if (k.anchor == Anchor::contraction) join_axes(k);
       k.product = find(k);
@@ -55,13 +54,10 @@ class Finder {
       if (p_.precision == Precision::int8 && scales(k)) k.product.factors = Element::int8;
       pack(k);
     }
-    return true;
   }
 
  private:
-  std::int64_t step(const Access& a, int axis) const {
-    return step_along(a, layouts_[static_cast<std::size_t>(a.tensor)], axis);
-  }
+  std::int64_t step(const Access& a, int axis) const { return step_along(a, layouts_[a.tensor], axis); }
 
   template <class F>
   static void for_accesses(Kernel& k, F f) {
@@ -72,7 +68,7 @@ class Finder {
   }
 
   bool depends(const Kernel& k, int e, int axis) const {
-    const Expression& x = k.expressions[static_cast<std::size_t>(e)];
+    const Expression& x = k.expressions[e];
     const auto along = [&](const Affine& a) {
       return ranges::any_of(a.parts, [&](const Affine::Part& p) { return p.axis == axis; });
     };
@@ -92,7 +88,7 @@ class Finder {
 
   /// Whether a copy of a parameter in panels can be read instead: the columns are its whole first dim.
   bool packs(const Kernel& k, const Access& a, int columns) const {
-    const Tensor& t = p_.tensors[static_cast<std::size_t>(a.tensor)];
+    const Tensor& t = p_.tensors[a.tensor];
     if (t.storage != Storage::parameter || t.shape.size() < 2) return false;
     for (std::size_t d = 0; d < a.index.size(); ++d) {
       const bool here = ranges::any_of(a.index[d].parts, [&](const Affine::Part& p) { return p.axis == columns; });
@@ -104,20 +100,19 @@ class Finder {
   /// Whether the left factor has an axis of its own, be it the batch: a vector times a matrix of the same image gains
   /// nothing by being rounded.
   bool has_rows(const Kernel& k) const {
-    const Expression& product = k.expressions[static_cast<std::size_t>(k.steps.front().value)];
+    const Expression& product = k.expressions[k.steps.front().value];
     const int right = right_factor(k, k.product.columns), left = right == product.a ? product.b : product.a;
     for (int a = 0; a < static_cast<int>(k.axes.size()); ++a)
-      if (!k.axes[static_cast<std::size_t>(a)].inner && depends(k, left, a) && !depends(k, right, a) &&
-          (!known(k, a) || size_of(k, a) > 1))
+      if (!k.axes[a].inner && depends(k, left, a) && !depends(k, right, a) && (!known(k, a) || size_of(k, a) > 1))
         return true;
     return false;
   }
 
   /// The factor of the product that runs along the columns; -1: the axis cannot be the columns.
   int right_factor(const Kernel& k, int columns) const {
-    const Expression& product = k.expressions[static_cast<std::size_t>(k.steps.front().value)];
+    const Expression& product = k.expressions[k.steps.front().value];
     for (auto [right, left] : {std::pair{product.b, product.a}, std::pair{product.a, product.b}}) {
-      const Expression& r = k.expressions[static_cast<std::size_t>(right)];
+      const Expression& r = k.expressions[right];
       if (r.kind != Expression::Kind::load || depends(k, left, columns)) continue;
       if (step(r.access, columns) == 1 || packs(k, r.access, columns)) return right;
     }
@@ -126,15 +121,14 @@ class Finder {
 
   Product find(const Kernel& k) const {
     if (k.anchor != Anchor::contraction || !k.steps.front().reduces || k.steps.size() != 2) return {};
-    const Expression& product = k.expressions[static_cast<std::size_t>(k.steps.front().value)];
+    const Expression& product = k.expressions[k.steps.front().value];
     if (product.kind != Expression::Kind::op || product.op != graph::Op::multiply || product.a == product.b) return {};
     std::int64_t depth = 1;
     for (int a : k.steps.front().over)
       if (known(k, a)) depth *= size_of(k, a);
     if (depth < least_columns && !k.across_batch) return {};
     for (int columns = static_cast<int>(k.axes.size()); columns-- > 0;) {
-      if (k.axes[static_cast<std::size_t>(columns)].inner || !known(k, columns) || size_of(k, columns) < least_columns)
-        continue;
+      if (k.axes[columns].inner || !known(k, columns) || size_of(k, columns) < least_columns) continue;
       const int right = right_factor(k, columns);
       const bool dense = std::all_of(k.steps[1].stores.begin(), k.steps[1].stores.end(), [&](const Step::Store& s) {
         return step(s.to, columns) == 1 || step(s.to, columns) == 0;
@@ -142,7 +136,7 @@ class Finder {
       if (right < 0 || !dense) continue;
       Product found{-1, columns};
       for (int a = 0; a < static_cast<int>(k.axes.size()); ++a)
-        if (a != columns && !k.axes[static_cast<std::size_t>(a)].inner && known(k, a) && !depends(k, right, a) &&
+        if (a != columns && !k.axes[a].inner && known(k, a) && !depends(k, right, a) &&
             (found.rows < 0 || size_of(k, a) > size_of(k, found.rows)))
           found.rows = a;
       if (k.across_batch && !sums_in_place(k, found)) continue;
@@ -155,8 +149,7 @@ class Finder {
   static bool sums_in_place(const Kernel& k, const Product& p) {
     const std::vector<Step::Store>& stores = k.steps[1].stores;
     return p.rows >= 0 && k.steps[1].over.empty() && stores.size() == 1 &&
-           k.expressions[static_cast<std::size_t>(stores[0].value)].kind == Expression::Kind::local &&
-           dividing_rows(size_of(k, p.rows), 6) >= 4;
+           k.expressions[stores[0].value].kind == Expression::Kind::local && dividing_rows(size_of(k, p.rows), 6) >= 4;
   }
 
   /// Two axes that run on into each other in everything that the kernel touches are one.
@@ -167,7 +160,7 @@ class Finder {
     }
   }
   bool join(Kernel& k, int a, int b) const {
-    Axis &first = k.axes[static_cast<std::size_t>(a)], &second = k.axes[static_cast<std::size_t>(b)];
+    Axis &first = k.axes[a], &second = k.axes[b];
     if (first.inner != second.inner || !known(k, a) || !known(k, b)) return false;
     const std::int64_t extent = size_of(k, b);
     bool fits = true;
@@ -178,6 +171,7 @@ class Finder {
     if (!fits) return false;
     second.dim = first.dim * second.dim;
     second.name = first.name;
+    p_.joined = true;
     k.axes.erase(k.axes.begin() + a);
     for_accesses(k, [&](Access& access) {
       for (Affine& index : access.index) {
@@ -195,20 +189,19 @@ class Finder {
 
   /// Whether a product is one of int8: of a parameter whose columns have a scale each.
   bool scales(const Kernel& k) const {
-    const Access& right = k.expressions[static_cast<std::size_t>(right_factor(k, k.product.columns))].access;
+    const Access& right = k.expressions[right_factor(k, k.product.columns)].access;
     return !k.across_batch && sums_along_one_axis(k) && packs(k, right, k.product.columns);
   }
 
   void pack(Kernel& k) {
     const bool rounds = k.product.factors == Element::bf16;
-    Expression& right = k.expressions[static_cast<std::size_t>(right_factor(k, k.product.columns))];
+    Expression& right = k.expressions[right_factor(k, k.product.columns)];
     const bool transposed = step(right.access, k.product.columns) == 1;
     if (transposed && !packs_transposed(right.access)) return;
     if (rounds && !sums_along_one_axis(k)) return;
-    auto [at, fresh] =
-        packed_.try_emplace({right.access.tensor, transposed, k.product.factors}, static_cast<int>(p_.tensors.size()));
+    auto [at, fresh] = packed_.try_emplace({right.access.tensor, transposed, k.product.factors}, p_.tensors.next());
     if (fresh) {
-      Tensor copy = p_.tensors[static_cast<std::size_t>(right.access.tensor)];
+      Tensor copy = p_.tensors[right.access.tensor];
       copy.storage = Storage::packed;
       copy.packing = Packing::panels;
       copy.name += transposed ? ".packed_transposed" : ".packed";
@@ -224,7 +217,7 @@ class Finder {
 
   /// Whether a parameter whose columns are neighbours is a matrix that can be read from panels.
   bool packs_transposed(const Access& a) const {
-    const Tensor& t = p_.tensors[static_cast<std::size_t>(a.tensor)];
+    const Tensor& t = p_.tensors[a.tensor];
     const auto whole = [](const Affine& i) {
       return i.offset == 0 && i.parts.size() == 1 && i.parts[0].coefficient == 1;
     };
@@ -232,19 +225,20 @@ class Finder {
   }
 
   KernelProgram& p_;
-  std::vector<Layout> layouts_;
-  std::map<std::tuple<int, bool, Element>, int> packed_;  ///< parameter, whether transposed, as what -> its copy
+  Layouts layouts_;
+  std::map<std::tuple<TensorId, bool, Element>, TensorId>
+      packed_;  ///< parameter, whether transposed, as what -> its copy
 };
 
 /// What may lie in a second cache while all columns go by; processors have 1 MiB of it or more.
 constexpr std::int64_t near_reals = 3 << 16;
 
 /// Whether sums can wait for the rest of their depth where the first store puts what is made of them.
-bool sums_wait_in_store(const KernelProgram& program, const std::vector<Layout>& layouts, const Kernel& kernel) {
+bool sums_wait_in_store(const KernelProgram& program, const Layouts& layouts, const Kernel& kernel) {
   const Step& last = kernel.steps[1];
   if (!last.over.empty()) return false;
   const Access& to = last.stores.front().to;
-  const auto t = static_cast<std::size_t>(to.tensor);
+  const TensorId t = to.tensor;
   return program.tensors[t].element == Element::real && step_along(to, layouts[t], kernel.product.columns) == 1 &&
          !ranges::any_of(kernel.expressions, [&](const Expression& e) {
            return e.kind == Expression::Kind::load && e.access.tensor == to.tensor && e.access.shift == to.shift;
@@ -253,7 +247,7 @@ bool sums_wait_in_store(const KernelProgram& program, const std::vector<Layout>&
 
 /// Where the rows' left factor is larger than near memory and their sums are not: an equal part of the depth of which
 /// it holds all rows.
-std::int64_t depth_block(const KernelProgram& program, const std::vector<Layout>& layouts, const Kernel& kernel) {
+std::int64_t depth_block(const KernelProgram& program, const Layouts& layouts, const Kernel& kernel) {
   const Product& p = kernel.product;
   if (p.rows < 0 || !sums_along_one_axis(kernel) || !sums_wait_in_store(program, layouts, kernel)) return 0;
   std::int64_t depth = 1;
@@ -267,13 +261,17 @@ std::int64_t depth_block(const KernelProgram& program, const std::vector<Layout>
 
 }  // namespace
 
-bool find_products(KernelProgram& program) { return Finder(program).run(); }
+void find_products(KernelProgram& program) { Finder(program).run(); }
+
+bool has_products(const KernelProgram& program) {
+  return ranges::any_of(program.kernels, [](const Kernel& k) { return k.product.columns >= 0; });
+}
 
 void read_all_packed(KernelProgram& program) {
   for (const Kernel& k : program.kernels)
     for (const Expression& e : k.expressions) {
       if (e.kind != Expression::Kind::load) continue;
-      Tensor& t = program.tensors[static_cast<std::size_t>(e.access.tensor)];
+      Tensor& t = program.tensors[e.access.tensor];
       if (t.storage == Storage::parameter) t.storage = Storage::packed;
     }
 }
@@ -308,7 +306,7 @@ std::int64_t tile_rows(std::int64_t rows, std::int64_t most) {
   return tiles > 0 && over <= most - tile_side ? (rows + tiles - 1) / tiles : tile_side;
 }
 
-Schedule product_schedule(const KernelProgram& program, const std::vector<Layout>& layouts, const Kernel& kernel,
+Schedule product_schedule(const KernelProgram& program, const Layouts& layouts, const Kernel& kernel,
                           const Target& target) {
   Schedule s;
   s.tile.assign(kernel.axes.size(), 1);
@@ -316,12 +314,12 @@ Schedule product_schedule(const KernelProgram& program, const std::vector<Layout
   const bool tiles = by_tiles(kernel, target);
   s.vector = p.columns;
   const int vectors = columns_of(target, size_of(kernel, p.columns), p.factors);
-  s.tile[static_cast<std::size_t>(p.columns)] = vectors;
+  s.tile[p.columns] = vectors;
   const std::int64_t most = std::min(target.product_sums / vectors, 14);
   if (kernel.across_batch) {
     const std::int64_t rows =
         tiles ? tile_side : dividing_rows(size_of(kernel, p.rows), std::min<std::int64_t>(most, 8));
-    s.tile[static_cast<std::size_t>(p.rows)] = rows;
+    s.tile[p.rows] = rows;
     s.parallel = p.rows;
     s.block = std::max<std::int64_t>(2, rows);  // 1 would be an image
     return s;
@@ -329,10 +327,9 @@ Schedule product_schedule(const KernelProgram& program, const std::vector<Layout
   if (p.rows >= 0) {
     const std::int64_t rows = size_of(kernel, p.rows);
     const auto tuned = target.tuned_rows.find({rows, vectors});
-    s.tile[static_cast<std::size_t>(p.rows)] =
-        tiles ? tile_rows(rows, p.factors == Element::bf16 ? target.bf16_tile_rows : tile_side)
-        : tuned != target.tuned_rows.end() ? tuned->second
-                                           : best_rows(rows, most, vectors);
+    s.tile[p.rows] = tiles ? tile_rows(rows, p.factors == Element::bf16 ? target.bf16_tile_rows : tile_side)
+                     : tuned != target.tuned_rows.end() ? tuned->second
+                                                        : best_rows(rows, most, vectors);
   }
   for (std::size_t a = 0; a < kernel.axes.size() && s.parallel < 0; ++a)
     if (!kernel.axes[a].inner && !kernel.axes[a].dim.known()) s.parallel = static_cast<int>(a);

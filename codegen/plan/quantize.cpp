@@ -26,21 +26,18 @@ class Quantizer {
  private:
   /// Tensors of a number for each row.
   struct Rows {
-    int scales = -1, middles = -1;
+    TensorId scales, middles;
   };
 
-  const Tensor& tensor(int t) const { return p_.tensors[static_cast<std::size_t>(t)]; }
-  int add(Tensor t) {
-    p_.tensors.push_back(std::move(t));
-    return static_cast<int>(p_.tensors.size()) - 1;
-  }
+  const Tensor& tensor(TensorId t) const { return p_.tensors[t]; }
+  TensorId add(Tensor t) { return p_.tensors.add(std::move(t)); }
 
   bool is_weight(const Expression& e) const {
     return e.kind == Expression::Kind::load && tensor(e.access.tensor).storage == Storage::packed;
   }
   int left(const Kernel& k) const {
-    const Expression& product = k.expressions[static_cast<std::size_t>(k.steps.front().value)];
-    return is_weight(k.expressions[static_cast<std::size_t>(product.a)]) ? product.b : product.a;
+    const Expression& product = k.expressions[k.steps.front().value];
+    return is_weight(k.expressions[product.a]) ? product.b : product.a;
   }
 
   static int op(Kernel& k, graph::Op what, int a, int b = -1) {
@@ -130,8 +127,8 @@ class Quantizer {
   }
 
   /// The scales of a weight's columns, and behind them their sums: beside its panels.
-  int scales_of_columns(int packed) {
-    auto [at, fresh] = scales_.try_emplace(packed, static_cast<int>(p_.tensors.size()));
+  TensorId scales_of_columns(TensorId packed) {
+    auto [at, fresh] = scales_.try_emplace(packed, p_.tensors.next());
     if (fresh) {
       Tensor t = tensor(packed);
       t.name += ".scales";
@@ -146,10 +143,10 @@ class Quantizer {
   /// In the place of a product's sums come these times the scales of row and column, and the row's middle times the
   /// column's sum.
   void take_times_scales(Kernel& k, const Rows& rows) {
-    const Expression& product = k.expressions[static_cast<std::size_t>(k.steps.front().value)];
+    const Expression& product = k.expressions[k.steps.front().value];
     const int factor = left(k);
-    Access scale = k.expressions[static_cast<std::size_t>(factor)].access;
-    Access column = k.expressions[static_cast<std::size_t>(factor == product.a ? product.b : product.a)].access;
+    Access scale = k.expressions[factor].access;
+    Access column = k.expressions[factor == product.a ? product.b : product.a].access;
     const std::int64_t columns = tensor(column.tensor).shape[0].value();
     scale.index.pop_back();
     scale.tensor = rows.scales;
@@ -168,7 +165,7 @@ class Quantizer {
       const bool sum = e.kind == Expression::Kind::local;
       if (!sum)
         for (int* operand : {&e.a, &e.b, &e.c})
-          if (*operand >= 0) *operand = now[static_cast<std::size_t>(*operand)];
+          if (*operand >= 0) *operand = now[*operand];
       now[i] = push(k, std::move(e));
       if (!sum) continue;
       using graph::Op;
@@ -176,13 +173,13 @@ class Quantizer {
       now[i] = op(k, Op::add, scaled, op(k, Op::multiply, load(k, middle), load(k, of_column)));
     }
     for (Step& s : k.steps) {
-      if (s.value >= 0) s.value = now[static_cast<std::size_t>(s.value)];
-      for (Step::Store& store : s.stores) store.value = now[static_cast<std::size_t>(store.value)];
+      if (s.value >= 0) s.value = now[s.value];
+      for (Step::Store& store : s.stores) store.value = now[store.value];
     }
   }
 
   KernelProgram& p_;
-  std::map<int, int> scales_;  ///< packed weight -> its columns' scales
+  std::map<TensorId, TensorId> scales_;  ///< packed weight -> its columns' scales
 };
 
 }  // namespace

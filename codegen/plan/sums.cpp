@@ -29,11 +29,11 @@ class Sums {
   }
 
  private:
-  static const Expression& expression(const Kernel& k, int e) { return k.expressions[static_cast<std::size_t>(e)]; }
+  static const Expression& expression(const Kernel& k, int e) { return k.expressions[e]; }
 
   /// Whether a kernel that goes image by image reads what is made of a sum over the batch.
   bool images_need_sums() const {
-    std::set<int> made;
+    std::set<TensorId> made;
     for (bool again = true; again;) {
       again = false;
       for (const Kernel& k : p_.kernels) {
@@ -63,11 +63,11 @@ class Sums {
 
   void go_on(Kernel& k) {
     k.goes_on = true;
-    Tensor& t = p_.tensors[static_cast<std::size_t>(k.steps[1].stores[0].to.tensor)];
+    Tensor& t = p_.tensors[k.steps[1].stores[0].to.tensor];
     // The layers' sums all wait for the next group.
     if (t.storage == Storage::scratch && t.slots == 1) {
       t.region = k.region;
-      t.slots = p_.graph.regions[static_cast<std::size_t>(k.region)].count;
+      t.slots = p_.graph.regions[k.region].count;
     }
   }
 
@@ -81,7 +81,7 @@ class Sums {
       Tensor t;
       t.name = all.name + ".sum";
       Access whole;
-      whole.tensor = static_cast<int>(p_.tensors.size());
+      whole.tensor = p_.tensors.next();
       for (std::size_t a = 0; a < all.axes.size(); ++a)
         if (!all.axes[a].inner) {
           t.shape.push_back(all.axes[a].dim);
@@ -104,7 +104,7 @@ class Sums {
       keep_needed(sum);
       go_on(sum);
       stored[static_cast<int>(s)] = whole;
-      std::vector<Item>& order = p_.order[static_cast<std::size_t>(sum.region)];
+      std::vector<Item>& order = p_.order[sum.region];
       order.insert(std::find_if(order.begin(), order.end(),
                                 [&](const Item& item) { return item.kernel == static_cast<int>(at); }),
                    {static_cast<int>(p_.kernels.size()), -1});
@@ -145,7 +145,7 @@ class Sums {
     std::vector<Expression> kept;
     for (int a : axes) {
       axis_of[a] = static_cast<int>(kept_axes.size());
-      kept_axes.push_back(k.axes[static_cast<std::size_t>(a)]);
+      kept_axes.push_back(k.axes[a]);
     }
     const auto moved = [&](Affine& i) {
       for (Affine::Part& part : i.parts) part.axis = axis_of.at(part.axis);

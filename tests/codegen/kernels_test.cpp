@@ -10,6 +10,7 @@
 #include "codegen/passes/differentiate.hpp"
 #include "codegen/passes/recompute.hpp"
 #include "codegen/passes/simplify.hpp"
+#include "codegen/plan/plan.hpp"
 #include "dsl/trace.hpp"
 #include "models/vit.hpp"
 #include "tests/codegen/support/sketch.hpp"
@@ -286,16 +287,32 @@ TEST(VerifyKernels, RefusesAnExpressionThatReadsALaterOne) {
   expect_refused(p, "has an expression that reads a later one");
 }
 
+// A tensor's number indexes what there is one of for each tensor, and is no number of anything else.
+template <class Rows, class Number>
+concept Indexes = requires(Rows rows, Number number) { rows[number]; };
+template <class A, class B>
+concept Compare = requires(A a, B b) { a == b; };
+using codegen::TensorId;
+static_assert(Indexes<decltype(KernelProgram::tensors), TensorId>);
+static_assert(Indexes<decltype(codegen::Plan::layouts), TensorId>);
+static_assert(Indexes<decltype(Kernel::axes), int>);
+static_assert(!Indexes<decltype(Kernel::axes), TensorId>, "a tensor's number is taken for an axis");
+static_assert(!Indexes<decltype(Kernel::expressions), TensorId>, "a tensor's number is taken for an expression");
+static_assert(!Indexes<decltype(KernelProgram::kernels), TensorId>, "a tensor's number is taken for a kernel");
+static_assert(!Indexes<decltype(KernelProgram::tensors), int>, "an axis or an expression is taken for a tensor");
+static_assert(!Indexes<decltype(codegen::Plan::layouts), std::size_t>, "a position is taken for a tensor");
+static_assert(Compare<TensorId, TensorId> && !Compare<TensorId, int>, "a tensor's number is compared with another one");
+
 TEST(VerifyKernels, RefusesATensorThatDoesNotExist) {
   KernelProgram p = sample();
-  storing(p.kernels[0]).stores[0].to.tensor = 1000;
+  storing(p.kernels[0]).stores[0].to.tensor = codegen::TensorId(1000);
   expect_refused(p, "names a tensor that does not exist");
 }
 
 TEST(VerifyKernels, RefusesToWriteAnInput) {
   KernelProgram p = sample();
-  for (std::size_t t = 0; t < p.tensors.size(); ++t)
-    if (p.tensors[t].name == "images") storing(p.kernels[0]).stores[0].to.tensor = static_cast<int>(t);
+  for (const codegen::TensorId t : p.tensors.ids())
+    if (p.tensors[t].name == "images") storing(p.kernels[0]).stores[0].to.tensor = t;
   expect_refused(p, "writes images, which is not its to change");
 }
 

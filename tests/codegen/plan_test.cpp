@@ -198,7 +198,7 @@ TEST(PlanGradients, OfBiasesComeWithThoseOfTheWeightsBesideThemWhoseFactorTheyAd
   const Plan plan = codegen::make_plan(program, codegen::targets_of(codegen::Precision::fp32));
   std::map<std::string, std::string> with;
   for (const codegen::Kernel& k : plan.program.kernels)
-    for (const codegen::Kernel& fused : k.fused) with[k.name] = fused.name;
+    for (const codegen::Kernel& fused : k.fused.parts) with[k.name] = fused.name;
   // That of the head's bias is a sum over images alone: the mean has one gradient for all tokens.
   EXPECT_EQ(with, (std::map<std::string, std::string>{{"down_weight_gradient", "down_bias_gradient"},
                                                       {"up_weight_gradient", "up_bias_gradient"}}));
@@ -232,12 +232,12 @@ TEST(PlanAttention, GoesByBlocksOfAHeadsQueriesWhoseScoresHaveNoPlaceInMemory) {
       };
       ASSERT_EQ(s.fused.size(), 2u);
       EXPECT_EQ(s.queries % rows(kernel, s), 0) << target;
-      EXPECT_EQ(s.queries % rows(kernel.fused[0], s.fused[0]), 0) << target;
+      EXPECT_EQ(s.queries % rows(kernel.fused.parts[0], s.fused[0]), 0) << target;
       EXPECT_LE(s.queries * 208, 3 << 12) << target;  // about a first cache
     }
   }
   EXPECT_EQ(found, 1u) << print(forward);  // in the region of both layers
-  for (std::size_t t = 0; t < forward.program.tensors.size(); ++t) {
+  for (const codegen::TensorId t : forward.program.tensors.ids()) {
     const std::vector<Dim>& shape = forward.program.tensors[t].shape;
     const bool scores = shape.size() == 4 && shape[2].known() && shape[2].value() == 197 && shape[3].value() == 197;
     if (scores) {
@@ -283,8 +283,7 @@ TEST(PlanGroups, KeepEverySumOverTheBatchUntilTheLastGroup) {
     for (const codegen::Kernel& k : train.program.kernels) {
       EXPECT_EQ(k.goes_on, k.across_batch) << k.name;
       if (!k.goes_on) continue;
-      const int to = k.steps[1].stores.front().to.tensor;
-      const int buffer = train.buffer_of[static_cast<std::size_t>(to)];
+      const int buffer = train.buffer_of[k.steps[1].stores.front().to.tensor];
       if (buffer < 0) continue;
       EXPECT_EQ(train.buffers[static_cast<std::size_t>(buffer)].first, 0) << k.name;
       ++sums;
@@ -321,7 +320,7 @@ TEST(VerifyPlan, AcceptsEveryPlanThatIsMade) {
 /// Whether the buffer is live, as a whole, from its first kernel to its last: not so for the slots of a repeated
 /// block's values.
 bool always_live(const Plan& plan, const Buffer& buffer) {
-  return buffer.tensor < 0 || plan.program.tensors[static_cast<std::size_t>(buffer.tensor)].slots == 1;
+  return !buffer.tensor.valid() || plan.program.tensors[buffer.tensor].slots == 1;
 }
 
 TEST(VerifyPlan, FindsEveryBufferThatIsMovedOntoOneThatIsLiveAtTheSameTime) {
@@ -368,7 +367,7 @@ std::map<std::string, int> finished(const codegen::KernelProgram& program) {
   auto visit = [&](const codegen::Kernel& kernel) {
     for (const codegen::Step& step : kernel.steps)
       for (const codegen::Step::Store& store : step.stores) {
-        const codegen::Tensor& tensor = program.tensors[static_cast<std::size_t>(store.to.tensor)];
+        const codegen::Tensor& tensor = program.tensors[store.to.tensor];
         if (tensor.storage == codegen::Storage::gradient) times[program.graph[tensor.parameter].name] = now;
       }
     ++now;

@@ -53,7 +53,7 @@ TEST(Precision, FactorsOfProductsAreStoredAsBf16AndNothingIsInSinglePrecision) {
       for (const int factor : {product.a, product.b}) {
         const codegen::Expression& e = k.expressions[static_cast<std::size_t>(factor)];
         ASSERT_EQ(e.kind, codegen::Expression::Kind::load) << k.name;
-        EXPECT_EQ(planned.program.tensors[static_cast<std::size_t>(e.access.tensor)].element == codegen::Element::bf16,
+        EXPECT_EQ(planned.program.tensors[e.access.tensor].element == codegen::Element::bf16,
                   precision == Precision::bf16)
             << k.name;
       }

@@ -61,16 +61,17 @@ TEST(CudaAttention, ItsBackwardPassIsOneKernelThatNobodyNeedsTheChangesOfScoresO
   // The first layers' have no place in memory, nor do copies of what it gives.
   EXPECT_EQ(of_tiny.find("d_blocks_attn_multiply"), std::string::npos);
   EXPECT_EQ(of_tiny.find("d_blocks_attn_einsum"), std::string::npos);
-  const std::string without = kernels_of(tiny, {{without_attention_gradient, "none"}});
+  const std::string without = kernels_of(tiny, {}, {.disabled = {"attention_gradient"}});
   EXPECT_EQ(without.find(" attention_gradient<"), std::string::npos);
   EXPECT_NE(without.find("d_blocks_attn_multiply"), std::string::npos);
-  EXPECT_THROW(kernels_of(wide, {{without_attention_gradient, "64x64"}}), Error);
-  EXPECT_THROW(kernels_of(wide, {{std::string(without_attention_gradient) + "blocks_attn_backward", "none"}}), Error);
+  EXPECT_THROW(kernels_of(wide, {}, {.values = {{"attention_recompute", "64x64"}}}), Error);
+  EXPECT_THROW(kernels_of(wide, {}, {.disabled = {"blocks_attn_backward"}}), Error);
 }
 
 TEST(CudaAttention, ItsBackwardPassComputesProbabilitiesAgainWhereThatIsAskedForAndNoneAreStored) {
   const graph::Graph tiny = trace<models::VitTiny>("vit_tiny_bf16");
-  const std::string stored = kernels_of(tiny, {}), again = kernels_of(tiny, {{without_attention_gradient, "again"}});
+  const std::string stored = kernels_of(tiny, {}),
+                    again = kernels_of(tiny, {}, {.values = {{"attention_recompute", "on"}}});
   EXPECT_NE(stored.find("  bf16* const blocks_attn_divide_bf16 = "), std::string::npos);
   EXPECT_EQ(again.find("  bf16* const blocks_attn_divide_bf16 = "), std::string::npos);
   EXPECT_NE(again.find("  attention<4, 208, 64>(197, 197, query, key, score, SaveNothing(), keep_row, value, store"),

@@ -1,8 +1,5 @@
 #include "tests/cuda/cuda_models.hpp"
 
-#include <string>
-#include <utility>
-
 #include "dsl/trace.hpp"
 #include "tests/cuda/example_models.hpp"
 #include "tests/cuda/toy_models.hpp"
@@ -11,21 +8,27 @@
 namespace tessera::test {
 namespace {
 
+using codegen::PassOptions;
+
 /// Attention's backward pass computes probabilities again.
-const std::pair<const std::string, std::string> again{codegen::cuda::without_attention_gradient, "again"};
+PassOptions again() { return {.values = {{"attention_recompute", "on"}}}; }
 
 /// The backward passes of norms make sums over their rows, which are few here, in so many blocks.
-const std::pair<const std::string, std::string> in_norms{codegen::cuda::sums_in_norms, "18"};
+PassOptions in_norms(PassOptions options = {}) {
+  options.values["column_reductions"] = "18";
+  return options;
+}
 
-/// The gradients that norms read are not rounded: the CPU rounds none of them.
-const std::pair<const std::string, std::string> exact_gradients{codegen::cuda::norm_gradients, "none"};
-
-/// What backward reads of a norm's result is stored, not computed again.
-const std::pair<const std::string, std::string> results_of_norms{codegen::cuda::norm_inputs, "none"};
+/// `pass` is left out. norm_gradients: the gradients that norms read are not rounded, as the CPU rounds none of them.
+/// norm_recompute: what backward reads of a norm's result is stored, not computed again.
+PassOptions without(const char* pass, PassOptions options) {
+  options.disabled.insert(pass);
+  return options;
+}
 
 }  // namespace
 
-CudaModel vit_tiny_again() { return {trace<models::VitTiny>("vit_tiny_again_bf16"), {again}}; }
+CudaModel vit_tiny_again() { return {trace<models::VitTiny>("vit_tiny_again_bf16"), {}, again()}; }
 
 std::vector<CudaModel> toy_cuda_models() {
   return {
@@ -37,25 +40,26 @@ std::vector<CudaModel> toy_cuda_models() {
       {trace_example<models::SentenceAttention>("sentence_attention")},
       {trace_example<models::SentenceAttention>("sentence_attention_bf16")},
       {trace_example<models::ScalarGraph>("scalar_graph")},
-      {trace<models::ToyCifarVit>("toy_cifar"), {in_norms}},
+      {trace<models::ToyCifarVit>("toy_cifar"), {}, in_norms()},
       {trace<models::ToyCifarVit>("toy_cifar_bf16")},
-      {trace<models::ToyNotebookVit>("toy_notebook"), {in_norms}},
+      {trace<models::ToyNotebookVit>("toy_notebook"), {}, in_norms()},
       {trace<models::ToyNotebookVit>("toy_notebook_bf16")},
       // Tiles that sizes like these do not suggest.
       {trace<models::ToyVit>("toy_vit_bf16"),
        {{"", "64x64"},
         {"wgmma:", "128x64"},
-        in_norms,
         {"blocks_attn_qkv_forward", "64x128"},
         {"blocks_mlp_fc1_forward", "32x64"},
         {"blocks_mlp_fc2_forward", "128x64"},
         {"wgmma:blocks_mlp_fc1_forward", "128x128"},
-        {"wgmma:blocks_mlp_fc2_forward", "128x192"}}},
-      {trace<models::ToyWideVit>("toy_wide_bf16"), {{"wgmma:", "64x128"}, in_norms, exact_gradients}},
+        {"wgmma:blocks_mlp_fc2_forward", "128x192"}},
+       in_norms()},
+      {trace<models::ToyWideVit>("toy_wide_bf16"), {{"wgmma:", "64x128"}}, without("norm_gradients", in_norms())},
       {trace<models::ToyWideVit>("toy_wide_again_bf16"),
-       {{"wgmma:", "64x128"}, again, in_norms, exact_gradients, results_of_norms}},
+       {{"wgmma:", "64x128"}},
+       without("norm_recompute", without("norm_gradients", in_norms(again())))},
       {trace_example<WideSelfAttention>("wide_self_attention_bf16"), {{"wgmma:", "64x128"}}},
-      {trace_example<WideSelfAttention>("self_attention_again_bf16"), {{"wgmma:", "64x128"}, again}},
+      {trace_example<WideSelfAttention>("self_attention_again_bf16"), {{"wgmma:", "64x128"}}, again()},
       // Declarations without a loss.
       {trace<VitMnistInference>("toy_mnist_inference")},
       {trace<ForwardOnly<models::ToyWideVit>>("toy_wide_inference_bf16"), {{"wgmma:", "64x128"}}},

@@ -1,9 +1,10 @@
-// The models whose CUDA kernels run on the CPU, and what of their tiles is chosen for that.
+// The models whose CUDA kernels run on the CPU, and what of their tiles and passes is chosen for that.
 #pragma once
 
 #include <vector>
 
 #include "codegen/cuda/tile.hpp"
+#include "codegen/passes/pass.hpp"
 #include "dsl/graph/graph.hpp"
 
 namespace tessera::test {
@@ -11,6 +12,7 @@ namespace tessera::test {
 struct CudaModel {
   graph::Graph traced;  ///< with factors of bf16 where its name ends so
   codegen::cuda::Tiles tiles = {};
+  codegen::PassOptions passes = {};
 };
 
 /// In sizes that run on the CPU.

@@ -20,12 +20,14 @@ inline std::vector<double> row_of(const std::string& text, const std::string& pr
 }
 
 /// NAME_cuda.cu of a model in bf16.
-inline std::string kernels_of(const graph::Graph& traced, const Tiles& tiles) {
+inline std::string kernels_of(const graph::Graph& traced, const Tiles& tiles, const PassOptions& passes = {}) {
   GeneratorOptions options;
   options.isas = {"scalar"};
   options.cuda = true;
   options.precision = Precision::bf16;
   options.tiles = tiles;
+  options.disabled_passes = passes.disabled;
+  options.pass_options = passes.values;
   for (const auto& [name, text] : generate(traced, options))
     if (name == traced.name + "_cuda.cu") return text;
   return "";

@@ -108,7 +108,7 @@ TEST(CudaSums, ChunksOfAWeightsGradientFillTheMachineAndAreFew) {
 }
 
 TEST(CudaSums, ThatReadTheSameAreOneKernel) {
-  const std::string text = kernels_of(trace<models::VitTiny>("vit_tiny_bf16"), {{sums_in_norms, "none"}});
+  const std::string text = kernels_of(trace<models::VitTiny>("vit_tiny_bf16"), {}, {.disabled = {"column_reductions"}});
   const std::size_t at = text.find(" blocks_norm2_weight_gradient_and_bias_gradient_partial(");
   ASSERT_NE(at, std::string::npos);
   const std::string kernel = text.substr(at, text.find("\n}\n", at) - at);
@@ -131,15 +131,18 @@ TEST(CudaSums, OfABiasesGradientAreMadeByTheProductByWarpgroupsThatReadsTheSame)
   EXPECT_LT(otherwise, sum);
   // Which reads single precision; and where it is not wanted.
   EXPECT_EQ(run.find("blocks_mlp_fc2_bias_gradient_partial_wgmma"), std::string::npos);
-  const std::string without = kernels_of(trace<models::VitTiny>("vit_tiny_bf16"), {{without_sums_of_rows, "none"}});
+  const std::string without =
+      kernels_of(trace<models::VitTiny>("vit_tiny_bf16"), {}, {.disabled = {"operand_row_reductions"}});
   EXPECT_EQ(without.find("const auto store_sum"), std::string::npos);
   EXPECT_NE(without.find("\n    launch(blocks_mlp_fc1_bias_gradient_partial"), std::string::npos);
-  EXPECT_THROW(kernels_of(trace<models::VitTiny>("vit_tiny_bf16"), {{without_sums_of_rows, "64x64"}}), Error);
+  EXPECT_THROW(
+      kernels_of(trace<models::VitTiny>("vit_tiny_bf16"), {}, {.values = {{"operand_row_reductions", "64x64"}}}),
+      Error);
 }
 
 TEST(CudaSums, OverRowsAreMadeByTheBackwardPassOfANormThatHasWhatTheyAreMadeOf) {
   const graph::Graph tiny = trace<models::VitTiny>("vit_tiny_bf16");
-  const std::string text = kernels_of(tiny, {{norm_inputs, "none"}});
+  const std::string text = kernels_of(tiny, {}, {.disabled = {"norm_recompute"}});
   const auto part = [&](const std::string& of, const std::string& from, const std::string& to) {
     const std::size_t at = of.find(from);
     return at == std::string::npos ? "" : of.substr(at, of.find(to, at) + 1 - at);
@@ -166,13 +169,14 @@ TEST(CudaSums, OverRowsAreMadeByTheBackwardPassOfANormThatHasWhatTheyAreMadeOf) 
   EXPECT_EQ(run.find("fc2_bias_gradient_partial"), run.find("blocks_11_mlp_fc2_bias_gradient_partial") + 14)
       << "which sums 256 rows alone";
 
-  const std::string without = kernels_of(tiny, {{sums_in_norms, "none"}});
+  const std::string without = kernels_of(tiny, {}, {.disabled = {"column_reductions"}});
   EXPECT_EQ(without.find("store_sums_of_warps(768"), std::string::npos);
   EXPECT_NE(without.find("    launch(blocks_mlp_fc2_bias_gradient_partial, "), std::string::npos);
-  EXPECT_NE(kernels_of(tiny, {{sums_in_norms, "40"}}).find("thread_x() / 32; row < batch * 197; row += 320) {"),
+  EXPECT_NE(kernels_of(tiny, {}, {.values = {{"column_reductions", "40"}}})
+                .find("thread_x() / 32; row < batch * 197; row += 320) {"),
             std::string::npos);
   for (const char* wrong : {"0", "64x64", "70000", "-1"})
-    EXPECT_THROW(kernels_of(tiny, {{sums_in_norms, wrong}}), Error) << wrong;
+    EXPECT_THROW(kernels_of(tiny, {}, {.values = {{"column_reductions", wrong}}}), Error) << wrong;
 }
 
 TEST(CudaNorms, HaveHalfOfARowInRegistersWhereThereIsTooMuchOfIt) {
@@ -184,7 +188,7 @@ TEST(CudaNorms, HaveHalfOfARowInRegistersWhereThereIsTooMuchOfIt) {
 
 TEST(CudaNorms, KeepTheirInputsForBackwardInThePlaceOfTheirResults) {
   const graph::Graph tiny = trace<models::VitTiny>("vit_tiny_bf16");
-  const std::string text = kernels_of(tiny, {}), without = kernels_of(tiny, {{norm_inputs, "none"}});
+  const std::string text = kernels_of(tiny, {}), without = kernels_of(tiny, {}, {.disabled = {"norm_recompute"}});
   const auto run_of = [](const std::string& of) {
     const std::size_t at = of.find("void run_loss_and_gradients(");
     return of.substr(at, of.find("\n}\n", at) - at);
@@ -198,14 +202,15 @@ TEST(CudaNorms, KeepTheirInputsForBackwardInThePlaceOfTheirResults) {
   EXPECT_NE(stored.find("// [B, N+1=197, D=192] x 2 slots, live"), std::string::npos);
   EXPECT_NE(text.find("= (blocks_add[row * 192 + d] - blocks_norm2_multiply_row[row]) * blocks_norm2_rsqrt[row];"),
             std::string::npos);
-  EXPECT_THROW(kernels_of(tiny, {{norm_inputs, "all"}}), Error);
+  EXPECT_THROW(kernels_of(tiny, {}, {.values = {{"norm_recompute", "all"}}}), Error);
   // What only sums over the batch read besides is stored.
-  EXPECT_NE(run_of(kernels_of(tiny, {{sums_in_norms, "none"}})).find(" blocks_norm1_multiply = "), std::string::npos);
+  EXPECT_NE(run_of(kernels_of(tiny, {}, {.disabled = {"column_reductions"}})).find(" blocks_norm1_multiply = "),
+            std::string::npos);
 }
 
 TEST(CudaNorms, ReadInBf16WhatLinearLayersHandThemOfGradients) {
   const graph::Graph tiny = trace<models::VitTiny>("vit_tiny_bf16");
-  const std::string text = kernels_of(tiny, {}), without = kernels_of(tiny, {{norm_gradients, "none"}});
+  const std::string text = kernels_of(tiny, {}), without = kernels_of(tiny, {}, {.disabled = {"norm_gradients"}});
   const auto kernel = [](const std::string& of, const std::string& name) {
     const std::size_t at = of.find(" " + name + "(");
     return at == std::string::npos ? "" : of.substr(at, of.find("\n}\n", at) - at);
@@ -227,16 +232,16 @@ TEST(CudaNorms, ReadInBf16WhatLinearLayersHandThemOfGradients) {
   EXPECT_TRUE(has(text, "blocks_norm2_backward", " real* __restrict d_blocks_add,"))
       << kernel(text, "blocks_norm2_backward");
   EXPECT_FALSE(has(text, "blocks_attn_proj_forward", "rounded(")) << kernel(text, "blocks_attn_proj_forward");
-  EXPECT_THROW(kernels_of(tiny, {{norm_gradients, "bf16"}}), Error);
+  EXPECT_THROW(kernels_of(tiny, {}, {.values = {{"norm_gradients", "bf16"}}}), Error);
 }
 
 TEST(CudaPrediction, SumsOverRowsTakeTheirWayThroughMemoryAndSharedMemory) {
   GeneratorOptions options;
   options.precision = Precision::bf16;
   const graph::Graph tiny = trace<models::VitTiny>("vit_tiny");
-  options.tiles = {{norm_inputs, "none"}};
+  options.disabled_passes = {"norm_recompute"};
   const std::string text = predict(tiny, options, "sm_90a", 256);
-  options.tiles[sums_in_norms] = "none";
+  options.disabled_passes.insert("column_reductions");
   const std::string without = predict(tiny, options, "sm_90a", 256);
   const std::vector<double> norm = row_of(text, "loss_and_gradients", "blocks_norm2_backward"),
                             alone = row_of(without, "loss_and_gradients", "blocks_norm2_backward"),
@@ -254,7 +259,7 @@ TEST(CudaPrediction, SumsOverRowsTakeTheirWayThroughMemoryAndSharedMemory) {
   EXPECT_NEAR(sums[5], sums[4] / (4.3 * 24 / 132) + 2, 0.2);  // 24 blocks
   EXPECT_NE(text.find("  with 4 sums over its rows"), std::string::npos);
   // Forward does not write the norm's result, but a number of each row, which backward reads.
-  options.tiles = {};
+  options.disabled_passes = {};
   const std::string again = predict(tiny, options, "sm_90a", 256);
   const auto bytes = [&](const std::string& table, const std::string& kernel) {
     return row_of(table, "loss_and_gradients", kernel).at(4);
@@ -264,7 +269,7 @@ TEST(CudaPrediction, SumsOverRowsTakeTheirWayThroughMemoryAndSharedMemory) {
   EXPECT_NEAR(bytes(again, "blocks_norm1_backward"), bytes(text, "blocks_norm1_backward") + 256 * 197 * 4 / 1e6, 0.02);
   // What norms read of linear layers is half as long in bf16.
   EXPECT_NE(again.find("  with 4 sums over its rows, reads bf16\n"), std::string::npos) << again;
-  options.tiles = {{norm_gradients, "none"}};
+  options.disabled_passes = {"norm_gradients"};
   const std::string exact = predict(tiny, options, "sm_90a", 256);
   EXPECT_EQ(exact.find("reads bf16"), std::string::npos) << exact;
   for (const char* kernel : {"blocks_norm1_backward", "blocks_norm2_backward", "blocks_mlp_fc1_backward_wgmma"})

@@ -25,13 +25,15 @@ void write(const fs::path& path, const std::string& text) {
   if (!out) throw std::runtime_error("cannot write " + path.string());
 }
 
-void generate(const fs::path& folder, const graph::Graph& traced, const codegen::cuda::Tiles& tiles = {}) {
+void generate(const fs::path& folder, const CudaModel& model) {
   codegen::GeneratorOptions options;
   options.isas = {"scalar"};
   options.cuda = true;
-  if (traced.name.ends_with("_bf16")) options.precision = codegen::Precision::bf16;
-  options.tiles = tiles;
-  for (const auto& [name, text] : codegen::generate(traced, options)) write(folder / name, text);
+  if (model.traced.name.ends_with("_bf16")) options.precision = codegen::Precision::bf16;
+  options.tiles = model.tiles;
+  options.disabled_passes = model.passes.disabled;
+  options.pass_options = model.passes.values;
+  for (const auto& [name, text] : codegen::generate(model.traced, options)) write(folder / name, text);
 }
 
 /// Models that are only compiled by nvcc: in these precisions, of those of tests/declared.
@@ -46,8 +48,8 @@ void generate(const fs::path& folder, const std::vector<Compiled>& models) {
     const auto at = std::find_if(declared.begin(), declared.end(),
                                  [&](const codegen::DeclaredModel& d) { return d.type == model.type; });
     if (at == declared.end()) throw std::runtime_error("tests/declared has no " + model.type);
-    if (model.fp32) generate(folder, at->trace(model.name));
-    if (model.bf16) generate(folder, at->trace(model.name + "_bf16"));
+    if (model.fp32) generate(folder, CudaModel{at->trace(model.name)});
+    if (model.bf16) generate(folder, CudaModel{at->trace(model.name + "_bf16")});
   }
 }
 
@@ -72,12 +74,12 @@ int run(const fs::path& folder) {
                     {"tessera::models::VitBase", "vit_base", false},
                     {"tessera::models::VitLarge", "vit_large", false},
                     {"tessera::models::VitHuge", "vit_huge", false}});
-  const CudaModel tiny = vit_tiny_again();
-  generate(folder, tiny.traced, tiny.tiles);
-  for (const auto& [traced, tiles] : toy_cuda_models()) {
-    generate(folder, traced, tiles);
-    write(folder / (traced.name + "_cuda_host.cpp"),
-          "#define TESSERA_DEVICE_HEADER \"tests/cuda/host/device.hpp\"\n#include \"" + traced.name + "_cuda.cu\"\n");
+  generate(folder, vit_tiny_again());
+  for (const CudaModel& model : toy_cuda_models()) {
+    const std::string& name = model.traced.name;
+    generate(folder, model);
+    write(folder / (name + "_cuda_host.cpp"),
+          "#define TESSERA_DEVICE_HEADER \"tests/cuda/host/device.hpp\"\n#include \"" + name + "_cuda.cu\"\n");
   }
 
   const fs::path kernels = folder / "toy_race_cuda.cu";

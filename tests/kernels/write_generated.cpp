@@ -68,23 +68,32 @@ class Writer {
     sources_["table"] = headers;
   }
 
-  void add(const GeneratedCase& c) {
+  /// `without`: a pass that is left out.
+  void add(const GeneratedCase& c, const std::string& without = "") {
     Sketch sketch;
     c.record(sketch);
-    const std::string name = c.name + "_" + kind_;
+    const std::string case_name = c.name + (without.empty() ? "" : "_without_" + without);
+    const std::string name = case_name + "_" + kind_;
     sketch.graph.name = name;
     codegen::GeneratorOptions options;
     options.isas = isas_;
     options.real = real_;
     options.precision = precision_;
-    for (const auto& [file, text] : codegen::generate(sketch.graph, options)) write(folder_ / file, text);
+    if (!without.empty()) options.disabled_passes.insert(without);
+    const std::map<std::string, std::string> files = codegen::generate(sketch.graph, options);
+    for (const auto& [file, text] : files) write(folder_ / file, text);
+    if (!without.empty()) {
+      options.disabled_passes.clear();
+      if (codegen::generate(sketch.graph, options) == files)
+        throw std::runtime_error("the pass changes nothing, so that the case shows nothing of it");
+    }
     auto include = [&](const std::string& source, const std::string& file) {
       sources_[source] += "\nnamespace " + name + "_model {\n#include \"" + file + "\"\n}\n";
     };
     include("api", name + ".cpp");
     for (const std::string& isa : isas_) include(isa, name + "_" + isa + ".cpp");
     sources_["table"] += "#include \"" + name + ".h\"\n";
-    row(c.name, name);
+    row(case_name, name);
   }
 
   void finish() {
@@ -128,15 +137,22 @@ int run(const fs::path& folder, const std::vector<GeneratedCase>& cases, bool fe
     for (const codegen::Precision p : {codegen::Precision::bf16, codegen::Precision::int8})
       writers.emplace_back(folder, "float", std::vector<std::string>{"scalar", "avx2"}, p);
   int failures = 0;
+  const auto add = [&](const GeneratedCase& c, const std::string& without) {
+    try {
+      doubles.add(c, without);
+      floats.add(c, without);
+    } catch (const std::exception& error) {
+      std::cerr << c.name << " " << without << ": " << error.what() << std::endl;
+      ++failures;
+    }
+  };
   std::size_t number = 0;
   for (const GeneratedCase& c : cases) {
     if (number++ % 3 && few) continue;
-    try {
-      for (Writer& writer : writers) writer.add(c);
-    } catch (const std::exception& error) {
-      std::cerr << c.name << ": " << error.what() << std::endl;
-      ++failures;
-    }
+    add(c, "");
+    // Each pass that can be left out, of a case in which it changes something.
+    for (const auto& [name, without] : cases_without_passes)
+      if (!few && c.name == name) add(c, without);
   }
   if (failures) return 1;
   for (Writer& writer : writers) writer.finish();

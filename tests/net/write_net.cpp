@@ -157,9 +157,11 @@ Files emitted_rows() {
 }
 
 void add_cuda(std::vector<Job>& jobs, const CudaModel& model) {
-  if (model.tiles.empty()) return;  // as declared
+  if (model.tiles.empty() && model.passes.disabled.empty() && model.passes.values.empty()) return;  // as declared
   GeneratorOptions options = options_of(model.traced.name.ends_with("_bf16") ? Precision::bf16 : Precision::fp32);
   options.tiles = model.tiles;
+  options.disabled_passes = model.passes.disabled;
+  options.pass_options = model.passes.values;
   jobs.push_back({fs::path("cuda") / model.traced.name, [=] { return emitted(model.traced, options); }});
 }
 

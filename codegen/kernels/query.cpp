@@ -1,0 +1,126 @@
+#include "codegen/kernels/query.hpp"
+
+#include <algorithm>
+#include <range/v3/algorithm/any_of.hpp>
+#include <range/v3/algorithm/count_if.hpp>
+#include <range/v3/algorithm/find_if.hpp>
+
+namespace tessera::codegen {
+
+namespace {
+
+/// Whether two accesses of two kernels run through a tensor alike; `axes`: which of the first one's axes each of the
+/// second one's is.
+bool runs_alike(const Kernel& k, const Access& a, const Kernel& other, const Access& b, std::map<int, int>& axes) {
+  if (a.tensor != b.tensor || a.shift != b.shift || a.index.size() != b.index.size()) return false;
+  for (std::size_t d = 0; d < a.index.size(); ++d) {
+    const Affine &x = a.index[d], &y = b.index[d];
+    if (x.offset != y.offset || x.parts.size() != y.parts.size()) return false;
+    for (std::size_t i = 0; i < x.parts.size(); ++i) {
+      const int mine = x.parts[i].axis, its = y.parts[i].axis;
+      if (x.parts[i].coefficient != y.parts[i].coefficient || axes.try_emplace(its, mine).first->second != mine ||
+          k.axes[mine].dim != other.axes[its].dim)
+        return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+std::int64_t size_of(const Kernel& k, int axis) {
+  const Dim& dim = k.axes[axis].dim;
+  return dim.known() ? dim.value() : -1;
+}
+
+bool same(const Kernel& k, int a, int b) {
+  if (a == b) return true;
+  if (a < 0 || b < 0) return false;
+  const Expression &x = expression_of(k, a), &y = expression_of(k, b);
+  return x.kind == y.kind && x.op == y.op && x.value == y.value && x.access == y.access && x.axis == y.axis &&
+         x.kind != Expression::Kind::keep && x.kind != Expression::Kind::extent && same(k, x.a, y.a) &&
+         same(k, x.b, y.b) && same(k, x.c, y.c);
+}
+
+std::set<TensorId> stored_by(const Kernel& k) {
+  std::set<TensorId> tensors;
+  for_each_access(k, [&](const Access& a, bool writes) {
+    if (writes) tensors.insert(a.tensor);
+  });
+  return tensors;
+}
+
+std::set<TensorId> loaded_by(const Kernel& k) {
+  std::set<TensorId> tensors;
+  for_each_access(k, [&](const Access& a, bool writes) {
+    if (!writes) tensors.insert(a.tensor);
+  });
+  return tensors;
+}
+
+std::set<TensorId> tensors_of(const Kernel& k) {
+  std::set<TensorId> tensors;
+  for_each_access(k, [&](const Access& a, bool) { tensors.insert(a.tensor); });
+  return tensors;
+}
+
+bool meet(const std::set<TensorId>& some, const std::set<TensorId>& others) {
+  return ranges::any_of(some, [&](TensorId t) { return others.contains(t); });
+}
+
+std::vector<int> mapped(const std::vector<int>& axes, const std::vector<int>& from, const std::vector<int>& to) {
+  std::vector<int> result;
+  for (int a : axes) {
+    const auto at = std::find(from.begin(), from.end(), a);
+    result.push_back(at == from.end() ? -1 : to[at - from.begin()]);
+  }
+  return result;
+}
+
+bool sums_rows(const Kernel& k, const Step& step) {
+  return k.anchor == Anchor::row && step.reduces && step.stores.size() == 1 && ranges::any_of(step.over, [&](int a) {
+           return a >= 0 && a < static_cast<int>(k.axes.size()) && !k.axes[a].inner;
+         });
+}
+
+void remove_dead_expressions(Kernel& k) {
+  std::set<int> needed;
+  for (const Step& s : k.steps) {
+    if (s.reduces) reach(k, s.value, needed);
+    for (const Step::Store& store : s.stores) reach(k, store.value, needed);
+  }
+  std::map<int, int> number;
+  std::vector<Expression> kept;
+  for (int e : needed) {
+    number[e] = static_cast<int>(kept.size());
+    kept.push_back(expression_of(k, e));
+    Expression& x = kept.back();
+    if (x.kind == Expression::Kind::local) continue;
+    for (int* operand : {&x.a, &x.b, &x.c})
+      if (*operand >= 0) *operand = number.at(*operand);
+  }
+  k.expressions = std::move(kept);
+  for (Step& s : k.steps) {
+    if (s.reduces) s.value = number.at(s.value);
+    for (Step::Store& store : s.stores) store.value = number.at(store.value);
+  }
+}
+
+bool sums_operand(const Kernel& gemm, const Access& operand, int across, const std::vector<int>& depth,
+                  const Kernel& sum) {
+  const Step& reduction = sum.steps.front();
+  if (sum.region != gemm.region || !reduction.reduces || reduction.reduction != Reduction::sum) return false;
+  const Expression& value = expression_of(sum, reduction.value);
+  if (value.kind != Expression::Kind::load) return false;
+  std::map<int, int> axes;  // of the GEMM, by the sum's
+  if (!runs_alike(gemm, operand, sum, value.access, axes) || axes.size() != sum.axes.size()) return false;
+  const auto row = ranges::find_if(axes, [&](const auto& pair) { return pair.second == across; });
+  if (row == axes.end() || sum.axes[row->first].inner ||
+      ranges::count_if(sum.axes, [](const Axis& a) { return !a.inner; }) != 1)
+    return false;
+  std::vector<int> over;
+  for (int a : reduction.over) over.push_back(axes.at(a));
+  return std::is_permutation(over.begin(), over.end(), depth.begin(), depth.end());
+}
+
+}  // namespace tessera::codegen
