@@ -159,7 +159,7 @@ class File {
     for (double value : data) {
       std::int64_t at = 0;
       for (std::size_t d = 0; d < index.size(); ++d) at += index[d] * layout.stride[d];
-      placed[static_cast<std::size_t>(at)] = value;
+      placed[at] = value;
       for (std::size_t d = index.size(); d-- > 0;) {
         if (++index[d] < t.shape[d].value()) break;
         index[d] = 0;
@@ -177,7 +177,7 @@ class File {
         table_names_.try_emplace(numbers, fmt::format("table_{}_{}", identifier(t.name), table_names_.size()));
     if (fresh) {
       std::vector<std::string> dims;
-      for (int d : layout.order) dims.push_back(to_string(t.shape[static_cast<std::size_t>(d)]));
+      for (int d : layout.order) dims.push_back(to_string(t.shape[d]));
       tables_ += fmt::format("\n// {} [{}]\nalignas(64) const real {}[{}] = {{{}}};\n", t.name, fmt::join(dims, ", "),
                              at->second, placed.size(), numbers);
     }
@@ -289,14 +289,14 @@ class File {
   void declare_tensor(const Plan& plan, TensorId tensor, Block& b) {
     int at = plan.buffer_of[tensor];
     if (at < 0) return;
-    const Buffer& buffer = plan.buffers[static_cast<std::size_t>(at)];
+    const Buffer& buffer = plan.buffers[at];
     const Tensor& t = plan.program.tensors[tensor];
     std::string n = tree::variable(identifier(t.name));
     while (used_.contains(n)) n += "_";
     used_.insert(n);
     scratch_name_[tensor] = n;
     std::vector<std::string> dims;
-    for (int d : plan.layouts[tensor].order) dims.push_back(to_string(t.shape[static_cast<std::size_t>(d)]));
+    for (int d : plan.layouts[tensor].order) dims.push_back(to_string(t.shape[d]));
     b.push_back(tree::comment(fmt::format(
         "[{}]{}{}, live from kernel {} to {}", fmt::join(dims, ", "),
         t.slots > 1 ? fmt::format(" x {} slots", t.slots) : "",
@@ -311,10 +311,10 @@ class File {
   }
 
   void region(const Plan& plan, int r, Block& b) {
-    for (const Stage& stage : plan.stages[static_cast<std::size_t>(r)]) {
+    for (const Stage& stage : plan.stages[r]) {
       if (stage.items.front().region >= 0) {
         const int inside = stage.items.front().region;
-        const graph::Region& inner = plan.program.graph.regions[static_cast<std::size_t>(inside)];
+        const graph::Region& inner = plan.program.graph.regions[inside];
         Block body, kernels;
         region(plan, inside, kernels);
         if (inner.reversed && uses(kernels, "layer"))
@@ -349,7 +349,7 @@ class File {
       shared.push_back(wait);
     };
     for (const Item& item : stage.items) {
-      const Kernel& k = plan.program.kernels[static_cast<std::size_t>(item.kernel)];
+      const Kernel& k = plan.program.kernels[item.kernel];
       for (const Emitted& e : emit(plan, item.kernel, target_, in_team, put(plan))) {
         const char* const first_image = in_team ? "team.first" : "place";
         std::vector<Expr> arguments;
@@ -360,20 +360,18 @@ class File {
           own_count = images;
           if (e.shared) arguments.push_back(name("team"));
         } else if (e.tasks == Emitted::Tasks::points) {
-          own = tree::variable(k.axes[static_cast<std::size_t>(e.parallel)].name);
-          own_count = size(extent(k.axes[static_cast<std::size_t>(e.parallel)].dim));
+          own = tree::variable(k.axes[e.parallel].name);
+          own_count = size(extent(k.axes[e.parallel].dim));
           arguments.push_back(name(own));
         } else if (e.tasks == Emitted::Tasks::blocks) {
           own = "begin";
-          own_count = traits_of(plan.program.kind).updates
-                          ? name("last")
-                          : size(extent(k.axes[static_cast<std::size_t>(e.parallel)].dim));
+          own_count = traits_of(plan.program.kind).updates ? name("last") : size(extent(k.axes[e.parallel].dim));
           arguments = {name("begin"), tree::least(own_count, name("begin") + integer(e.block))};
           step = e.block;
         } else if (e.tasks == Emitted::Tasks::rows) {
           own = "part";
           own_count = name("parts");
-          const std::int64_t rows = k.axes[static_cast<std::size_t>(e.parallel)].dim.value();
+          const std::int64_t rows = k.axes[e.parallel].dim.value();
           for (const Expr& part : {name("part"), name("part") + integer(1)}) {
             Expr at = call("share", {integer(rows), integer(e.block), part, name("parts")});
             if (rows % e.block) at = tree::least(integer(rows), std::move(at));
@@ -450,15 +448,14 @@ class File {
   static bool goes_in_teams(const Plan& plan, const Stage& stage) {
     constexpr std::int64_t least = 1 << 20;  // points: below, nobody waits for one image
     std::int64_t points = 0;
-    for (const Item& item : stage.items)
-      points += points_of_image(plan.program.kernels[static_cast<std::size_t>(item.kernel)]);
+    for (const Item& item : stage.items) points += points_of_image(plan.program.kernels[item.kernel]);
     return stage.tasks == Tasks::images && points >= least;
   }
 
   /// Whether it lies in the arena of the first image that the thread works on.
   static bool is_temporary(const Plan& plan, const Argument& a) {
     const int at = plan.buffer_of[a.tensor];
-    return at >= 0 && plan.buffers[static_cast<std::size_t>(at)].temporary;
+    return at >= 0 && plan.buffers[at].temporary;
   }
 
   /// From an image's values of a tensor to the next one's; 0 for what all images share.
@@ -478,7 +475,7 @@ class File {
   Expr pointer(const Plan& plan, const Kernel& k, int kernel, const Argument& a) {
     const KernelProgram& p = plan.program;
     if (!a.tensor.valid()) {
-      const Buffer& partial = plan.buffers[static_cast<std::size_t>(plan.partial_of[static_cast<std::size_t>(kernel)])];
+      const Buffer& partial = plan.buffers[plan.partial_of[kernel]];
       return name("scratch") + integer(partial.offset);
     }
     const Tensor& t = p.tensors[a.tensor];
@@ -519,16 +516,16 @@ class File {
     }
     Expr base = name(scratch_name_[a.tensor]);
     if (t.slots == 1) return base;
-    const Buffer& buffer = plan.buffers[static_cast<std::size_t>(plan.buffer_of[a.tensor])];
+    const Buffer& buffer = plan.buffers[plan.buffer_of[a.tensor]];
     Expr which;
     if (k.region == 0) {
       which = integer(a.shift % t.slots);
     } else {
       bool own = t.region == k.region;
-      bool reversed = p.graph.regions[static_cast<std::size_t>(k.region)].reversed;
+      bool reversed = p.graph.regions[k.region].reversed;
       which = name(own && t.carry && reversed ? "pass" : "layer");
       if (t.carry) which = which + integer(a.shift);
-      bool wraps = t.carry && t.slots == 2 && p.graph.regions[static_cast<std::size_t>(t.region)].count > 1;
+      bool wraps = t.carry && t.slots == 2 && p.graph.regions[t.region].count > 1;
       if (wraps) which = tree::binary("%", which, integer(2));
     }
     return base + which * (values_in_real(t.element) * buffer.slot);

@@ -119,7 +119,7 @@ class Modules {
       if (n.op != graph::Op::parameter) continue;
       std::int64_t reals = 1;
       for (const Dim& d : n.shape) reals *= d.value();
-      const int layers = m.forward.regions[static_cast<std::size_t>(n.region)].count;
+      const int layers = m.forward.regions[n.region].count;
       const std::size_t dot = n.name.rfind('.');
       ModuleNode& at = of(dot == std::string::npos ? "" : n.name.substr(0, dot), layers);
       at.parameters += reals * layers;
@@ -223,7 +223,7 @@ class ProgramPage {
   std::string fused(const Kernel& k) const {
     std::vector<std::string> names;
     for (const NodeId id : k.nodes) names.emplace_back(op_name(p_.graph[id].op));
-    for (const Kernel& with : k.fused)
+    for (const Kernel& with : k.fused.parts)
       for (const NodeId id : with.nodes) names.emplace_back(op_name(p_.graph[id].op));
     std::vector<std::string> counted;
     for (std::size_t i = 0; i < names.size(); ++i) {
@@ -249,12 +249,12 @@ class ProgramPage {
     std::string results;
     for (const Step& step : k.steps)
       for (const Step::Store& store : step.stores) {
-        const Tensor& t = p_.tensors[static_cast<std::size_t>(store.to.tensor)];
+        const Tensor& t = p_.tensors[store.to.tensor];
         results += fmt::format("{}{} {}", results.empty() ? "" : ", ", t.name, to_string(t.shape));
       }
     std::vector<std::string> schedule;
     const Schedule& s = plan_.schedules.at(std::string(target_.name))[index];
-    const auto axis = [&](int a) { return k.axes[static_cast<std::size_t>(a)].name; };
+    const auto axis = [&](int a) { return k.axes[a].name; };
     if (k.product.columns >= 0) schedule.push_back("GEMM");
     if (s.parallel >= 0) schedule.push_back(fmt::format("threads over {}", axis(s.parallel)));
     if (s.vector >= 0) schedule.push_back(fmt::format("lanes over {}", axis(s.vector)));
@@ -272,12 +272,12 @@ class ProgramPage {
 
   std::string region(int number) {
     std::string out;
-    for (const Item& item : p_.order[static_cast<std::size_t>(number)]) {
+    for (const Item& item : p_.order[number]) {
       if (item.kernel >= 0) {
-        out += kernel(p_.kernels[static_cast<std::size_t>(item.kernel)], static_cast<std::size_t>(item.kernel));
+        out += kernel(p_.kernels[item.kernel], item.kernel);
         continue;
       }
-      const graph::Region& r = p_.graph.regions[static_cast<std::size_t>(item.region)];
+      const graph::Region& r = p_.graph.regions[item.region];
       out += fmt::format("<div class=\"region\"><p>{} x {}{}</p>\n", escaped(r.path), r.count,
                          r.reversed ? ", last layer first" : "");
       out += region(item.region) + "</div>\n";
@@ -300,10 +300,9 @@ class ProgramPage {
     std::size_t drawn = 0;
     for (const Buffer& b : plan_.buffers) {
       if (!b.per_image || b.size == 0) continue;
-      const std::string name = b.tensor >= 0 ? p_.tensors[static_cast<std::size_t>(b.tensor)].name
-                                             : p_.kernels[static_cast<std::size_t>(b.kernel)].name + ", partial sums";
-      const std::string shape =
-          b.tensor >= 0 ? " " + to_string(p_.tensors[static_cast<std::size_t>(b.tensor)].shape) : "";
+      const std::string name =
+          b.tensor.valid() ? p_.tensors[b.tensor].name : p_.kernels[b.kernel].name + ", partial sums";
+      const std::string shape = b.tensor.valid() ? " " + to_string(p_.tensors[b.tensor].shape) : "";
       // The golden angle: neighbours differ.
       boxes += fmt::format(
           "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"hsl({} 45% 58%)\"><title>{}{}: "

@@ -157,7 +157,7 @@ class GraphVerifier {
       for (const auto& [letter, dim] : dims) all.push_back(dim);
       work = numbers(all, most_products, "products");
     }
-    if (__builtin_mul_overflow(work, std::int64_t{graph_.regions[static_cast<std::size_t>(n.region)].count}, &work) ||
+    if (__builtin_mul_overflow(work, std::int64_t{graph_.regions[n.region].count}, &work) ||
         __builtin_add_overflow(work_, work, &work_) || work_ > most_of_all)
       fail("is where all numbers and products of an image become more than 2^56");
   }
