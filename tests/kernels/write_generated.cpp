@@ -139,8 +139,7 @@ int run(const fs::path& folder, const std::vector<GeneratedCase>& cases, bool fe
   int failures = 0;
   const auto add = [&](const GeneratedCase& c, const std::string& without) {
     try {
-      doubles.add(c, without);
-      floats.add(c, without);
+      for (Writer& writer : writers) writer.add(c, without);
     } catch (const std::exception& error) {
       std::cerr << c.name << " " << without << ": " << error.what() << std::endl;
       ++failures;
