@@ -656,6 +656,7 @@ static void g_gradient(std::int64_t begin, std::int64_t end, bool add, const Lef
 // Those with tiles of sums stay functions: a caller's values would take registers that the sums need.
 
 // b < B, gh < GH=8, gw < GW=8, c < C=3, p < P=4, p2 < P=4; lanes along p2
+// for 2 kernels of the plan, of which this is the first
 static void rearrange_forward(const real* images, real* rearrange) {
   for (std::int64_t gh = 0; gh < 8; ++gh) {
     for (std::int64_t gw = 0; gw < 8; ++gw) {
@@ -836,6 +837,7 @@ static void patch_embed_forward(real* transformer_blocks_carry, const real* patc
 }
 
 // b < B, i < 1, d < D=256; lanes along d
+// for 2 kernels of the plan, of which this is the first
 static void add_forward(const real* cls_token, const real* pos_embed, real* transformer_blocks_carry) {
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t d = 0; d < 256; d += 8) {
@@ -848,6 +850,7 @@ static void add_forward(const real* cls_token, const real* pos_embed, real* tran
 }
 
 // b < B, n < N+1=65, d < D=256 (row); lanes along d
+// for 2 kernels of the plan, of which this is the first
 static void transformer_blocks_norm1_forward(const real* transformer_blocks_carry,
                                              const real* transformer_blocks_norm1_weight,
                                              const real* transformer_blocks_norm1_bias,
@@ -959,6 +962,7 @@ static void transformer_blocks_norm1_forward(const real* transformer_blocks_carr
 }
 
 // b < B, n < N+1=65, d < 3*D=768, d2 < D=256 (summed); lanes along d
+// for 2 kernels of the plan, of which this is the first
 [[gnu::noinline]]
 static void transformer_blocks_attention_forward(const Team& team, real* transformer_blocks_attention_add,
                                                  const real* transformer_blocks_attention_in_proj_weight_packed,
@@ -1097,6 +1101,7 @@ static void transformer_blocks_attention_forward(const Team& team, real* transfo
 }
 
 // b < B, h < H=8, k < K=32, n < N+1=65; lanes along n
+// for 2 kernels of the plan, of which this is the first
 static void transformer_blocks_attention_forward_2(const real* transformer_blocks_attention_add,
                                                    real* transformer_blocks_attention_copy) {
   for (std::int64_t h = 0; h < 8; ++h) {
@@ -1512,6 +1517,7 @@ static void transformer_blocks_attention_forward_5(const Team& team, const real*
 }
 
 // b < B, n < N+1=65, d < D=256, h < H*K=256 (summed); lanes along d
+// for 2 kernels of the plan, of which this is the first
 [[gnu::noinline]]
 static void transformer_blocks_attention_out_proj_forward(const Team& team,
                                                           real* transformer_blocks_attention_out_proj_einsum,
@@ -2110,265 +2116,8 @@ static void transformer_blocks_ffn_linear2_forward(const Team& team, real* trans
   }
 }
 
-// b < B, n < N+1=65, d < D=256 (row); lanes along d
-static void transformer_blocks_5_norm1_forward(const real* transformer_blocks_carry_next,
-                                               const real* transformer_blocks_5_norm1_weight,
-                                               const real* transformer_blocks_5_norm1_bias,
-                                               real* transformer_blocks_5_norm1_add) {
-  for (std::int64_t top = 0; top < 65; top += 8) {
-    const std::int64_t bottom = std::min<std::int64_t>(65, top + 8);
-    real of_row3s[8];
-    for (std::int64_t n = top; n < bottom; ++n) {
-      vec sum0 = v_zero();
-      vec sum0_1 = v_zero();
-      vec sum0_2 = v_zero();
-      vec sum0_3 = v_zero();
-      for (std::int64_t d = 0; d < 256; d += 32) {
-        const vec x0 = v_load(transformer_blocks_carry_next + (n * 256 + d));
-        sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(transformer_blocks_carry_next + (n * 256 + d + 8));
-        sum0_1 = v_add(sum0_1, x1);
-        const vec x2 = v_load(transformer_blocks_carry_next + (n * 256 + d + 16));
-        sum0_2 = v_add(sum0_2, x2);
-        const vec x3 = v_load(transformer_blocks_carry_next + (n * 256 + d + 24));
-        sum0_3 = v_add(sum0_3, x3);
-      }
-      const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
-      const vec t4 = v_set(real(256.0));
-      const vec t5 = v_div_one(row0, t4);
-      of_row3s[n - top] = v_one(t5);
-    }
-    real of_row10s[8];
-    for (std::int64_t n = top; n < bottom; ++n) {
-      const vec of_row3 = v_set(of_row3s[n - top]);
-      vec sum1 = v_zero();
-      vec sum1_1 = v_zero();
-      vec sum1_2 = v_zero();
-      vec sum1_3 = v_zero();
-      for (std::int64_t d = 0; d < 256; d += 32) {
-        v_fetch_near(transformer_blocks_carry_next, n * 256 + d + 2048);
-        const vec x6 = v_load(transformer_blocks_carry_next + (n * 256 + d));
-        const vec t7 = v_sub(x6, of_row3);
-        sum1 = v_fma(t7, t7, sum1);
-        v_fetch_near(transformer_blocks_carry_next, n * 256 + d + 8 + 2048);
-        const vec x8 = v_load(transformer_blocks_carry_next + (n * 256 + d + 8));
-        const vec t9 = v_sub(x8, of_row3);
-        sum1_1 = v_fma(t9, t9, sum1_1);
-        v_fetch_near(transformer_blocks_carry_next, n * 256 + d + 16 + 2048);
-        const vec x10 = v_load(transformer_blocks_carry_next + (n * 256 + d + 16));
-        const vec t11 = v_sub(x10, of_row3);
-        sum1_2 = v_fma(t11, t11, sum1_2);
-        v_fetch_near(transformer_blocks_carry_next, n * 256 + d + 24 + 2048);
-        const vec x12 = v_load(transformer_blocks_carry_next + (n * 256 + d + 24));
-        const vec t13 = v_sub(x12, of_row3);
-        sum1_3 = v_fma(t13, t13, sum1_3);
-      }
-      const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
-      const vec t14 = v_set(real(256.0));
-      const vec t15 = v_div_one(row1, t14);
-      const vec t16 = v_set(real(1e-05));
-      const vec t17 = v_add(t15, t16);
-      const vec t18 = v_rsqrt_one(t17);
-      of_row10s[n - top] = v_one(t18);
-    }
-    for (std::int64_t n = top; n < bottom - 3; n += 4) {
-      const vec of_row3 = v_set(of_row3s[n - top]);
-      const vec of_row10 = v_set(of_row10s[n - top]);
-      const vec of_row3_1 = v_set(of_row3s[n - top + 1]);
-      const vec of_row10_1 = v_set(of_row10s[n - top + 1]);
-      const vec of_row3_2 = v_set(of_row3s[n - top + 2]);
-      const vec of_row10_2 = v_set(of_row10s[n - top + 2]);
-      const vec of_row3_3 = v_set(of_row3s[n - top + 3]);
-      const vec of_row10_3 = v_set(of_row10s[n - top + 3]);
-      for (std::int64_t d = 0; d < 256; d += 8) {
-        const vec x19 = v_load(transformer_blocks_carry_next + (n * 256 + d));
-        const vec t20 = v_sub(x19, of_row3);
-        const vec t21 = v_mul(t20, of_row10);
-        const vec x22 = v_load(transformer_blocks_5_norm1_weight + d);
-        const vec x23 = v_load(transformer_blocks_5_norm1_bias + d);
-        const vec t24 = v_fma(t21, x22, x23);
-        v_store(transformer_blocks_5_norm1_add + (n * 256 + d), t24);
-        const vec x25 = v_load(transformer_blocks_carry_next + (n * 256 + d + 256));
-        const vec t26 = v_sub(x25, of_row3_1);
-        const vec t27 = v_mul(t26, of_row10_1);
-        const vec t28 = v_fma(t27, x22, x23);
-        v_store(transformer_blocks_5_norm1_add + (n * 256 + d + 256), t28);
-        const vec x29 = v_load(transformer_blocks_carry_next + (n * 256 + d + 512));
-        const vec t30 = v_sub(x29, of_row3_2);
-        const vec t31 = v_mul(t30, of_row10_2);
-        const vec t32 = v_fma(t31, x22, x23);
-        v_store(transformer_blocks_5_norm1_add + (n * 256 + d + 512), t32);
-        const vec x33 = v_load(transformer_blocks_carry_next + (n * 256 + d + 768));
-        const vec t34 = v_sub(x33, of_row3_3);
-        const vec t35 = v_mul(t34, of_row10_3);
-        const vec t36 = v_fma(t35, x22, x23);
-        v_store(transformer_blocks_5_norm1_add + (n * 256 + d + 768), t36);
-      }
-    }
-    for (std::int64_t n = bottom - (bottom - top) % 4; n < bottom; ++n) {
-      const vec of_row3 = v_set(of_row3s[n - top]);
-      const vec of_row10 = v_set(of_row10s[n - top]);
-      for (std::int64_t d = 0; d < 256; d += 8) {
-        const vec x37 = v_load(transformer_blocks_carry_next + (n * 256 + d));
-        const vec t38 = v_sub(x37, of_row3);
-        const vec t39 = v_mul(t38, of_row10);
-        const vec x40 = v_load(transformer_blocks_5_norm1_weight + d);
-        const vec x41 = v_load(transformer_blocks_5_norm1_bias + d);
-        const vec t42 = v_fma(t39, x40, x41);
-        v_store(transformer_blocks_5_norm1_add + (n * 256 + d), t42);
-      }
-    }
-  }
-}
-
-// b < B, n < N+1=65, d < 3*D=768, d2 < D=256 (summed); lanes along d
-[[gnu::noinline]]
-static void transformer_blocks_5_attention_forward(const Team& team, real* transformer_blocks_5_attention_add,
-                                                   const real* transformer_blocks_5_attention_in_proj_weight_packed,
-                                                   const real* transformer_blocks_5_norm1_add,
-                                                   const real* transformer_blocks_5_attention_in_proj_bias) {
-  const Tiles mine = team.tiles(65, 6, 768, 16, 786432 > tessera_second_cache());
-  for (std::int64_t d = mine.left; d < mine.right; d += 16) {
-    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
-      for (std::int64_t row = 0; row < 6; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 16) {
-          v_fetch_line(transformer_blocks_5_attention_add, (n + row) * 768 + (d + column));
-        }
-      }
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
-      for (std::int64_t d2 = 0; d2 < 256; ++d2) {
-        v_fetch_line(transformer_blocks_5_attention_in_proj_weight_packed, d * 256 + 4096 + n * 85 + d2 * 2);
-        const vec x0 = v_set(transformer_blocks_5_norm1_add[n * 256 + d2]);
-        const vec x1 = v_load(transformer_blocks_5_attention_in_proj_weight_packed + (d * 256 + d2 * 16));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_5_attention_in_proj_weight_packed + (d * 256 + d2 * 16 + 8));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_set(transformer_blocks_5_norm1_add[n * 256 + d2 + 256]);
-        sum2 = v_fma(x3, x1, sum2);
-        sum3 = v_fma(x3, x2, sum3);
-        const vec x4 = v_set(transformer_blocks_5_norm1_add[n * 256 + d2 + 512]);
-        sum4 = v_fma(x4, x1, sum4);
-        sum5 = v_fma(x4, x2, sum5);
-        const vec x5 = v_set(transformer_blocks_5_norm1_add[n * 256 + d2 + 768]);
-        sum6 = v_fma(x5, x1, sum6);
-        sum7 = v_fma(x5, x2, sum7);
-        const vec x6 = v_set(transformer_blocks_5_norm1_add[n * 256 + d2 + 1024]);
-        sum8 = v_fma(x6, x1, sum8);
-        sum9 = v_fma(x6, x2, sum9);
-        const vec x7 = v_set(transformer_blocks_5_norm1_add[n * 256 + d2 + 1280]);
-        sum10 = v_fma(x7, x1, sum10);
-        sum11 = v_fma(x7, x2, sum11);
-      }
-      const vec x8 = v_load(transformer_blocks_5_attention_in_proj_bias + d);
-      const vec t9 = v_add(sum0, x8);
-      v_store(transformer_blocks_5_attention_add + (n * 768 + d), t9);
-      const vec x10 = v_load(transformer_blocks_5_attention_in_proj_bias + (d + 8));
-      const vec t11 = v_add(sum1, x10);
-      v_store(transformer_blocks_5_attention_add + (n * 768 + d + 8), t11);
-      const vec t12 = v_add(sum2, x8);
-      v_store(transformer_blocks_5_attention_add + (n * 768 + d + 768), t12);
-      const vec t13 = v_add(sum3, x10);
-      v_store(transformer_blocks_5_attention_add + (n * 768 + d + 776), t13);
-      const vec t14 = v_add(sum4, x8);
-      v_store(transformer_blocks_5_attention_add + (n * 768 + d + 1536), t14);
-      const vec t15 = v_add(sum5, x10);
-      v_store(transformer_blocks_5_attention_add + (n * 768 + d + 1544), t15);
-      const vec t16 = v_add(sum6, x8);
-      v_store(transformer_blocks_5_attention_add + (n * 768 + d + 2304), t16);
-      const vec t17 = v_add(sum7, x10);
-      v_store(transformer_blocks_5_attention_add + (n * 768 + d + 2312), t17);
-      const vec t18 = v_add(sum8, x8);
-      v_store(transformer_blocks_5_attention_add + (n * 768 + d + 3072), t18);
-      const vec t19 = v_add(sum9, x10);
-      v_store(transformer_blocks_5_attention_add + (n * 768 + d + 3080), t19);
-      const vec t20 = v_add(sum10, x8);
-      v_store(transformer_blocks_5_attention_add + (n * 768 + d + 3840), t20);
-      const vec t21 = v_add(sum11, x10);
-      v_store(transformer_blocks_5_attention_add + (n * 768 + d + 3848), t21);
-    }
-    if (mine.end > 60) {
-      for (std::int64_t row = 0; row < 5; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 16) {
-          v_fetch_line(transformer_blocks_5_attention_add, row * 768 + (d + column) + 46080);
-        }
-      }
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      for (std::int64_t d2 = 0; d2 < 256; ++d2) {
-        v_fetch_line(transformer_blocks_5_attention_in_proj_weight_packed, d * 256 + 4096 + 5100 + d2 * 2);
-        const vec x22 = v_set(transformer_blocks_5_norm1_add[d2 + 15360]);
-        const vec x23 = v_load(transformer_blocks_5_attention_in_proj_weight_packed + (d * 256 + d2 * 16));
-        sum0 = v_fma(x22, x23, sum0);
-        const vec x24 = v_load(transformer_blocks_5_attention_in_proj_weight_packed + (d * 256 + d2 * 16 + 8));
-        sum1 = v_fma(x22, x24, sum1);
-        const vec x25 = v_set(transformer_blocks_5_norm1_add[d2 + 15616]);
-        sum2 = v_fma(x25, x23, sum2);
-        sum3 = v_fma(x25, x24, sum3);
-        const vec x26 = v_set(transformer_blocks_5_norm1_add[d2 + 15872]);
-        sum4 = v_fma(x26, x23, sum4);
-        sum5 = v_fma(x26, x24, sum5);
-        const vec x27 = v_set(transformer_blocks_5_norm1_add[d2 + 16128]);
-        sum6 = v_fma(x27, x23, sum6);
-        sum7 = v_fma(x27, x24, sum7);
-        const vec x28 = v_set(transformer_blocks_5_norm1_add[d2 + 16384]);
-        sum8 = v_fma(x28, x23, sum8);
-        sum9 = v_fma(x28, x24, sum9);
-      }
-      const vec x29 = v_load(transformer_blocks_5_attention_in_proj_bias + d);
-      const vec t30 = v_add(sum0, x29);
-      v_store(transformer_blocks_5_attention_add + (d + 46080), t30);
-      const vec x31 = v_load(transformer_blocks_5_attention_in_proj_bias + (d + 8));
-      const vec t32 = v_add(sum1, x31);
-      v_store(transformer_blocks_5_attention_add + (d + 46088), t32);
-      const vec t33 = v_add(sum2, x29);
-      v_store(transformer_blocks_5_attention_add + (d + 46848), t33);
-      const vec t34 = v_add(sum3, x31);
-      v_store(transformer_blocks_5_attention_add + (d + 46856), t34);
-      const vec t35 = v_add(sum4, x29);
-      v_store(transformer_blocks_5_attention_add + (d + 47616), t35);
-      const vec t36 = v_add(sum5, x31);
-      v_store(transformer_blocks_5_attention_add + (d + 47624), t36);
-      const vec t37 = v_add(sum6, x29);
-      v_store(transformer_blocks_5_attention_add + (d + 48384), t37);
-      const vec t38 = v_add(sum7, x31);
-      v_store(transformer_blocks_5_attention_add + (d + 48392), t38);
-      const vec t39 = v_add(sum8, x29);
-      v_store(transformer_blocks_5_attention_add + (d + 49152), t39);
-      const vec t40 = v_add(sum9, x31);
-      v_store(transformer_blocks_5_attention_add + (d + 49160), t40);
-    }
-  }
-}
-
-// b < B, h < H=8, k < K=32, n < N+1=65; lanes along n
-static void transformer_blocks_5_attention_forward_2(const real* transformer_blocks_5_attention_add,
-                                                     real* transformer_blocks_5_attention_copy) {
-  for (std::int64_t h = 0; h < 8; ++h) {
-    v_copy_transposed(transformer_blocks_5_attention_add + (h * 32 + 256), 768,
-                      transformer_blocks_5_attention_copy + h * 2080, 65, 32, 65);
-  }
-}
-
 // b < B, h < H=8, i < 1, n < N+1=65, k < K=32 (summed); lanes along n
+// for 2 kernels of the plan, of which this is the first
 [[gnu::noinline]]
 static void transformer_blocks_5_attention_forward_3(real* transformer_blocks_5_attention_einsum,
                                                      const real* transformer_blocks_5_attention_add,
@@ -2518,6 +2267,7 @@ static void transformer_blocks_5_attention_forward_5(real* transformer_blocks_5_
 }
 
 // b < B, i < 1, d < D=256, h < H*K=256 (summed); lanes along d
+// for 2 kernels of the plan, of which this is the first
 [[gnu::noinline]]
 static void transformer_blocks_5_attention_out_proj_forward(const Team& team,
                                                             real* transformer_blocks_5_attention_out_proj_einsum,
@@ -2682,6 +2432,7 @@ static void transformer_blocks_5_ffn_linear1_forward(const Team& team, real* tra
 }
 
 // b < B, i < 1, d < D=256, m < M=512 (summed); lanes along d
+// for 2 kernels of the plan, of which this is the first
 [[gnu::noinline]]
 static void transformer_blocks_5_ffn_linear2_forward(const Team& team, real* transformer_blocks_5_ffn_linear2_einsum,
                                                      const real* transformer_blocks_5_ffn_linear2_weight_packed,
@@ -3070,6 +2821,7 @@ static void transformer_blocks_5_attention_backward_7(real* d_transformer_blocks
 }
 
 // b < B, n < N+1=65, d < D=256 (row); lanes along d
+// for 2 kernels of the plan, of which this is the first
 static void transformer_blocks_norm1_forward_train(const real* transformer_blocks_carry,
                                                    real* transformer_blocks_norm1_rsqrt,
                                                    real* transformer_blocks_norm1_multiply,
@@ -3918,128 +3670,6 @@ static void transformer_blocks_ffn_linear2_forward_train(const Team& team, const
   }
 }
 
-// b < B, n < N+1=65, d < D=256 (row); lanes along d
-static void transformer_blocks_5_norm1_forward_train(const real* transformer_blocks_carry_next,
-                                                     real* transformer_blocks_5_norm1_rsqrt,
-                                                     real* transformer_blocks_5_norm1_multiply,
-                                                     const real* transformer_blocks_5_norm1_weight,
-                                                     const real* transformer_blocks_5_norm1_bias,
-                                                     real* transformer_blocks_5_norm1_add) {
-  for (std::int64_t top = 0; top < 65; top += 8) {
-    const std::int64_t bottom = std::min<std::int64_t>(65, top + 8);
-    real of_row3s[8];
-    for (std::int64_t n = top; n < bottom; ++n) {
-      vec sum0 = v_zero();
-      vec sum0_1 = v_zero();
-      vec sum0_2 = v_zero();
-      vec sum0_3 = v_zero();
-      for (std::int64_t d = 0; d < 256; d += 32) {
-        const vec x0 = v_load(transformer_blocks_carry_next + (n * 256 + d));
-        sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(transformer_blocks_carry_next + (n * 256 + d + 8));
-        sum0_1 = v_add(sum0_1, x1);
-        const vec x2 = v_load(transformer_blocks_carry_next + (n * 256 + d + 16));
-        sum0_2 = v_add(sum0_2, x2);
-        const vec x3 = v_load(transformer_blocks_carry_next + (n * 256 + d + 24));
-        sum0_3 = v_add(sum0_3, x3);
-      }
-      const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
-      const vec t4 = v_set(real(256.0));
-      const vec t5 = v_div_one(row0, t4);
-      of_row3s[n - top] = v_one(t5);
-    }
-    real of_row10s[8];
-    for (std::int64_t n = top; n < bottom; ++n) {
-      const vec of_row3 = v_set(of_row3s[n - top]);
-      vec sum1 = v_zero();
-      vec sum1_1 = v_zero();
-      vec sum1_2 = v_zero();
-      vec sum1_3 = v_zero();
-      for (std::int64_t d = 0; d < 256; d += 32) {
-        v_fetch_near(transformer_blocks_carry_next, n * 256 + d + 2048);
-        const vec x6 = v_load(transformer_blocks_carry_next + (n * 256 + d));
-        const vec t7 = v_sub(x6, of_row3);
-        sum1 = v_fma(t7, t7, sum1);
-        v_fetch_near(transformer_blocks_carry_next, n * 256 + d + 8 + 2048);
-        const vec x8 = v_load(transformer_blocks_carry_next + (n * 256 + d + 8));
-        const vec t9 = v_sub(x8, of_row3);
-        sum1_1 = v_fma(t9, t9, sum1_1);
-        v_fetch_near(transformer_blocks_carry_next, n * 256 + d + 16 + 2048);
-        const vec x10 = v_load(transformer_blocks_carry_next + (n * 256 + d + 16));
-        const vec t11 = v_sub(x10, of_row3);
-        sum1_2 = v_fma(t11, t11, sum1_2);
-        v_fetch_near(transformer_blocks_carry_next, n * 256 + d + 24 + 2048);
-        const vec x12 = v_load(transformer_blocks_carry_next + (n * 256 + d + 24));
-        const vec t13 = v_sub(x12, of_row3);
-        sum1_3 = v_fma(t13, t13, sum1_3);
-      }
-      const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
-      const vec t14 = v_set(real(256.0));
-      const vec t15 = v_div_one(row1, t14);
-      const vec t16 = v_set(real(1e-05));
-      const vec t17 = v_add(t15, t16);
-      const vec t18 = v_rsqrt_one(t17);
-      of_row10s[n - top] = v_one(t18);
-    }
-    for (std::int64_t n = top; n < bottom; ++n) {
-      const vec of_row10 = v_set(of_row10s[n - top]);
-      v_store_n(transformer_blocks_5_norm1_rsqrt + n, of_row10, 1);
-    }
-    for (std::int64_t n = top; n < bottom - 3; n += 4) {
-      const vec of_row3 = v_set(of_row3s[n - top]);
-      const vec of_row10 = v_set(of_row10s[n - top]);
-      const vec of_row3_1 = v_set(of_row3s[n - top + 1]);
-      const vec of_row10_1 = v_set(of_row10s[n - top + 1]);
-      const vec of_row3_2 = v_set(of_row3s[n - top + 2]);
-      const vec of_row10_2 = v_set(of_row10s[n - top + 2]);
-      const vec of_row3_3 = v_set(of_row3s[n - top + 3]);
-      const vec of_row10_3 = v_set(of_row10s[n - top + 3]);
-      for (std::int64_t d = 0; d < 256; d += 8) {
-        const vec x19 = v_load(transformer_blocks_carry_next + (n * 256 + d));
-        const vec t20 = v_sub(x19, of_row3);
-        const vec t21 = v_mul(t20, of_row10);
-        v_store(transformer_blocks_5_norm1_multiply + (n * 256 + d), t21);
-        const vec x22 = v_load(transformer_blocks_5_norm1_weight + d);
-        const vec x23 = v_load(transformer_blocks_5_norm1_bias + d);
-        const vec t24 = v_fma(t21, x22, x23);
-        v_store(transformer_blocks_5_norm1_add + (n * 256 + d), t24);
-        const vec x25 = v_load(transformer_blocks_carry_next + (n * 256 + d + 256));
-        const vec t26 = v_sub(x25, of_row3_1);
-        const vec t27 = v_mul(t26, of_row10_1);
-        v_store(transformer_blocks_5_norm1_multiply + (n * 256 + d + 256), t27);
-        const vec t28 = v_fma(t27, x22, x23);
-        v_store(transformer_blocks_5_norm1_add + (n * 256 + d + 256), t28);
-        const vec x29 = v_load(transformer_blocks_carry_next + (n * 256 + d + 512));
-        const vec t30 = v_sub(x29, of_row3_2);
-        const vec t31 = v_mul(t30, of_row10_2);
-        v_store(transformer_blocks_5_norm1_multiply + (n * 256 + d + 512), t31);
-        const vec t32 = v_fma(t31, x22, x23);
-        v_store(transformer_blocks_5_norm1_add + (n * 256 + d + 512), t32);
-        const vec x33 = v_load(transformer_blocks_carry_next + (n * 256 + d + 768));
-        const vec t34 = v_sub(x33, of_row3_3);
-        const vec t35 = v_mul(t34, of_row10_3);
-        v_store(transformer_blocks_5_norm1_multiply + (n * 256 + d + 768), t35);
-        const vec t36 = v_fma(t35, x22, x23);
-        v_store(transformer_blocks_5_norm1_add + (n * 256 + d + 768), t36);
-      }
-    }
-    for (std::int64_t n = bottom - (bottom - top) % 4; n < bottom; ++n) {
-      const vec of_row3 = v_set(of_row3s[n - top]);
-      const vec of_row10 = v_set(of_row10s[n - top]);
-      for (std::int64_t d = 0; d < 256; d += 8) {
-        const vec x37 = v_load(transformer_blocks_carry_next + (n * 256 + d));
-        const vec t38 = v_sub(x37, of_row3);
-        const vec t39 = v_mul(t38, of_row10);
-        v_store(transformer_blocks_5_norm1_multiply + (n * 256 + d), t39);
-        const vec x40 = v_load(transformer_blocks_5_norm1_weight + d);
-        const vec x41 = v_load(transformer_blocks_5_norm1_bias + d);
-        const vec t42 = v_fma(t39, x40, x41);
-        v_store(transformer_blocks_5_norm1_add + (n * 256 + d), t42);
-      }
-    }
-  }
-}
-
 // b < B, h < H=8, i < 1, n < N+1=65 (row); lanes along n
 static void transformer_blocks_5_attention_forward_4_train(const std::int64_t image,
                                                            const real* transformer_blocks_5_attention_einsum,
@@ -4139,33 +3769,6 @@ static void transformer_blocks_5_attention_forward_4_train(const std::int64_t im
         const vec t49 = v_keep(random, 4, image * 35360 + h * 4420 + i * 68 + 64, 1, 858993459, real(1.25));
         const vec t50 = v_mul(t48, t49);
         v_store_n(transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + 64), t50, 1);
-      }
-    }
-  }
-}
-
-// b < B, h < H=8, i < 1, k < K=32, n < N+1=65 (summed); lanes along k
-[[gnu::noinline]]
-static void transformer_blocks_5_attention_forward_5_train(real* transformer_blocks_5_attention_rearrange,
-                                                           const real* transformer_blocks_5_attention_multiply,
-                                                           const real* transformer_blocks_5_attention_add) {
-  for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t i = 0; i < 1; ++i) {
-      for (std::int64_t k = 0; k < 32; k += 16) {
-        for (std::int64_t column = 0; column < 16; column += 16) {
-          v_fetch_line(transformer_blocks_5_attention_rearrange, h * 32 + (k + column));
-        }
-        vec sum0 = v_zero();
-        vec sum1 = v_zero();
-        for (std::int64_t n = 0; n < 65; ++n) {
-          const vec x0 = v_set(transformer_blocks_5_attention_multiply[h * 65 + i * 65 + n]);
-          const vec x1 = v_load(transformer_blocks_5_attention_add + (h * 32 + k + n * 768 + 512));
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(transformer_blocks_5_attention_add + (h * 32 + k + n * 768 + 520));
-          sum1 = v_fma(x0, x2, sum1);
-        }
-        v_store(transformer_blocks_5_attention_rearrange + (h * 32 + k), sum0);
-        v_store(transformer_blocks_5_attention_rearrange + (h * 32 + k + 8), sum1);
       }
     }
   }
@@ -4663,34 +4266,6 @@ static void transformer_blocks_5_ffn_linear2_backward(const Team& team, const st
   }
 }
 
-// b < B, i < 1, d < D=256, m < M=512 (summed); lanes along d
-[[gnu::noinline]]
-static void transformer_blocks_5_ffn_linear1_backward_2(const Team& team,
-                                                        real* d_transformer_blocks_5_ffn_linear1_einsum,
-                                                        const real* transformer_blocks_5_ffn_linear1_weight_packed_transposed,
-                                                        const real* d_transformer_blocks_5_ffn_multiply_2) {
-  const Tiles mine = team.tiles(1, 1, 256, 16, 524288 > tessera_second_cache());
-  for (std::int64_t i = 0; i < 1; ++i) {
-    for (std::int64_t d = mine.left; d < mine.right; d += 16) {
-      for (std::int64_t column = 0; column < 16; column += 16) {
-        v_fetch_line(d_transformer_blocks_5_ffn_linear1_einsum, i * 256 + (d + column));
-      }
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      for (std::int64_t m = 0; m < 512; ++m) {
-        v_fetch_line(transformer_blocks_5_ffn_linear1_weight_packed_transposed, d * 512 + 8192 + i * 8192 + m * 16);
-        const vec x0 = v_set(d_transformer_blocks_5_ffn_multiply_2[i * 512 + m]);
-        const vec x1 = v_load(transformer_blocks_5_ffn_linear1_weight_packed_transposed + (d * 512 + m * 16));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_5_ffn_linear1_weight_packed_transposed + (d * 512 + m * 16 + 8));
-        sum1 = v_fma(x0, x2, sum1);
-      }
-      v_store(d_transformer_blocks_5_ffn_linear1_einsum + (i * 256 + d), sum0);
-      v_store(d_transformer_blocks_5_ffn_linear1_einsum + (i * 256 + d + 8), sum1);
-    }
-  }
-}
-
 // b < B, i < 1, d < D=256 (row); lanes along d
 static void transformer_blocks_5_norm2_backward(const real* d_transformer_blocks_5_ffn_linear1_einsum,
                                                 const real* transformer_blocks_5_norm2_weight,
@@ -4752,80 +4327,13 @@ static void transformer_blocks_5_norm2_backward(const real* d_transformer_blocks
   }
 }
 
-// b < B, i < 1, d < D=256, d2 < D=256 (summed); lanes along d
-[[gnu::noinline]]
-static void transformer_blocks_5_attention_out_proj_backward(const Team& team,
-                                                             real* d_transformer_blocks_5_attention_out_proj_einsum,
-                                                             const real* transformer_blocks_5_attention_out_proj_weight_packed_transposed,
-                                                             const real* d_transformer_blocks_5_add) {
-  const Tiles mine = team.tiles(1, 1, 256, 16, 262144 > tessera_second_cache());
-  for (std::int64_t i = 0; i < 1; ++i) {
-    for (std::int64_t d = mine.left; d < mine.right; d += 16) {
-      for (std::int64_t column = 0; column < 16; column += 16) {
-        v_fetch_line(d_transformer_blocks_5_attention_out_proj_einsum, i * 256 + (d + column));
-      }
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      for (std::int64_t d2 = 0; d2 < 256; ++d2) {
-        v_fetch_line(transformer_blocks_5_attention_out_proj_weight_packed_transposed,
-                     d * 256 + 4096 + i * 4096 + d2 * 16);
-        const vec x0 = v_set(d_transformer_blocks_5_add[i * 256 + d2]);
-        const vec x1 = v_load(transformer_blocks_5_attention_out_proj_weight_packed_transposed + (d * 256 + d2 * 16));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_5_attention_out_proj_weight_packed_transposed + (d * 256 + d2 * 16 + 8));
-        sum1 = v_fma(x0, x2, sum1);
-      }
-      v_store(d_transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d), sum0);
-      v_store(d_transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d + 8), sum1);
-    }
-  }
-}
-
 // b < B, h < H=8, k < K=32, n < N+1=65; lanes along n
+// for 2 kernels of the plan, of which this is the first
 static void transformer_blocks_5_attention_backward(const real* transformer_blocks_5_attention_add,
                                                     real* d_transformer_blocks_5_attention_copy) {
   for (std::int64_t h = 0; h < 8; ++h) {
     v_copy_transposed(transformer_blocks_5_attention_add + (h * 32 + 512), 768,
                       d_transformer_blocks_5_attention_copy + h * 2080, 65, 32, 65);
-  }
-}
-
-// b < B, h < H=8, i < 1, n < N+1=65, k < K=32 (summed); lanes along n
-[[gnu::noinline]]
-static void transformer_blocks_5_attention_backward_2(real* d_transformer_blocks_5_attention_einsum,
-                                                      const real* d_transformer_blocks_5_attention_out_proj_einsum,
-                                                      const real* d_transformer_blocks_5_attention_copy) {
-  for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t i = 0; i < 1; ++i) {
-      for (std::int64_t n = 0; n < 64; n += 16) {
-        for (std::int64_t column = 0; column < 16; column += 16) {
-          v_fetch_line(d_transformer_blocks_5_attention_einsum, h * 65 + i * 65 + (n + column));
-        }
-        vec sum0 = v_zero();
-        vec sum1 = v_zero();
-        for (std::int64_t k = 0; k < 32; ++k) {
-          const vec x0 = v_set(d_transformer_blocks_5_attention_out_proj_einsum[h * 32 + k]);
-          const vec x1 = v_load(d_transformer_blocks_5_attention_copy + (h * 2080 + n + k * 65));
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(d_transformer_blocks_5_attention_copy + (h * 2080 + n + k * 65 + 8));
-          sum1 = v_fma(x0, x2, sum1);
-        }
-        v_store(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n), sum0);
-        v_store(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n + 8), sum1);
-      }
-      {
-        for (std::int64_t column = 0; column < 1; column += 16) {
-          v_fetch_line(d_transformer_blocks_5_attention_einsum, h * 65 + i * 65 + column + 64);
-        }
-        vec sum0 = v_zero();
-        for (std::int64_t k = 0; k < 32; ++k) {
-          const vec x3 = v_set(d_transformer_blocks_5_attention_out_proj_einsum[h * 32 + k]);
-          const vec x4 = v_load_n(d_transformer_blocks_5_attention_copy + (h * 2080 + k * 65 + 64), 1);
-          sum0 = v_fma(x3, x4, sum0);
-        }
-        v_store_n(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), sum0, 1);
-      }
-    }
   }
 }
 
@@ -5105,6 +4613,7 @@ static void transformer_blocks_5_attention_backward_6(const real* d_transformer_
 }
 
 // b < B, n < N+1=65, d < D=256, d2 < 3*D=768 (summed); lanes along d
+// for 2 kernels of the plan, of which this is the first
 [[gnu::noinline]]
 static void transformer_blocks_5_attention_backward_8(const Team& team, real* d_transformer_blocks_5_attention_einsum_2,
                                                       const real* transformer_blocks_5_attention_in_proj_weight_packed_transposed,
@@ -5532,6 +5041,7 @@ static void norm_weight_gradient_partial(const std::int64_t chunk, const Group& 
 }
 
 // b < B (summed), i < 1 (summed), d < D=256; lanes along d
+// for 13 kernels of the plan, of which this is the first
 static void norm_weight_gradient_sum(const Group& group, real* gradient_norm_weight, const real* partial) {
   for (std::int64_t d = 0; d < 256; d += 8) {
     vec sum0 = v_zero();
@@ -5589,18 +5099,7 @@ static void norm_bias_gradient_partial(const std::int64_t chunk, const Group& gr
 }
 
 // b < B (summed), i < 1 (summed), d < D=256; lanes along d
-static void norm_bias_gradient_sum(const Group& group, real* gradient_norm_bias, const real* partial) {
-  for (std::int64_t d = 0; d < 256; d += 8) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load(gradient_norm_bias + d);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
-    }
-    v_store(gradient_norm_bias + d, sum0);
-  }
-}
-
-// b < B (summed), i < 1 (summed), d < D=256; lanes along d
+// for 3 kernels of the plan, of which this is the first
 static void transformer_blocks_5_ffn_linear2_bias_gradient_partial(const std::int64_t chunk, const Group& group,
                                                                    const real* d_transformer_blocks_5_ffn_multiply,
                                                                    real* partial) {
@@ -5643,20 +5142,6 @@ static void transformer_blocks_5_ffn_linear2_bias_gradient_partial(const std::in
     v_store(partial + (chunk * 256 + (d + 40)), sum5);
     v_store(partial + (chunk * 256 + (d + 48)), sum6);
     v_store(partial + (chunk * 256 + (d + 56)), sum7);
-  }
-}
-
-// b < B (summed), i < 1 (summed), d < D=256; lanes along d
-static void transformer_blocks_5_ffn_linear2_bias_gradient_sum(const Group& group,
-                                                               real* gradient_transformer_blocks_5_ffn_linear2_bias,
-                                                               const real* partial) {
-  for (std::int64_t d = 0; d < 256; d += 8) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load(gradient_transformer_blocks_5_ffn_linear2_bias + d);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
-    }
-    v_store(gradient_transformer_blocks_5_ffn_linear2_bias + d, sum0);
   }
 }
 
@@ -5887,140 +5372,6 @@ static void transformer_blocks_5_norm2_weight_gradient_partial(const std::int64_
   }
 }
 
-// b < B (summed), i < 1 (summed), d < D=256; lanes along d
-static void transformer_blocks_5_norm2_weight_gradient_sum(const Group& group,
-                                                           real* gradient_transformer_blocks_5_norm2_weight,
-                                                           const real* partial) {
-  for (std::int64_t d = 0; d < 256; d += 8) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load(gradient_transformer_blocks_5_norm2_weight + d);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
-    }
-    v_store(gradient_transformer_blocks_5_norm2_weight + d, sum0);
-  }
-}
-
-// b < B (summed), i < 1 (summed), d < D=256; lanes along d
-static void transformer_blocks_5_norm2_bias_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                             const real* d_transformer_blocks_5_ffn_linear1_einsum,
-                                                             real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  for (std::int64_t d = 0; d < 256; d += 64) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    for (std::int64_t b = begin; b < end; ++b) {
-      for (std::int64_t i = 0; i < 1; ++i) {
-        const vec x0 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324240 + i * 256 + d));
-        sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324240 + i * 256 + d + 8));
-        sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324240 + i * 256 + d + 16));
-        sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324240 + i * 256 + d + 24));
-        sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324240 + i * 256 + d + 32));
-        sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324240 + i * 256 + d + 40));
-        sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324240 + i * 256 + d + 48));
-        sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324240 + i * 256 + d + 56));
-        sum7 = v_add(sum7, x7);
-      }
-    }
-    v_store(partial + (chunk * 256 + d), sum0);
-    v_store(partial + (chunk * 256 + (d + 8)), sum1);
-    v_store(partial + (chunk * 256 + (d + 16)), sum2);
-    v_store(partial + (chunk * 256 + (d + 24)), sum3);
-    v_store(partial + (chunk * 256 + (d + 32)), sum4);
-    v_store(partial + (chunk * 256 + (d + 40)), sum5);
-    v_store(partial + (chunk * 256 + (d + 48)), sum6);
-    v_store(partial + (chunk * 256 + (d + 56)), sum7);
-  }
-}
-
-// b < B (summed), i < 1 (summed), d < D=256; lanes along d
-static void transformer_blocks_5_norm2_bias_gradient_sum(const Group& group,
-                                                         real* gradient_transformer_blocks_5_norm2_bias,
-                                                         const real* partial) {
-  for (std::int64_t d = 0; d < 256; d += 8) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load(gradient_transformer_blocks_5_norm2_bias + d);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
-    }
-    v_store(gradient_transformer_blocks_5_norm2_bias + d, sum0);
-  }
-}
-
-// b < B (summed), i < 1 (summed), d < D=256; lanes along d
-static void transformer_blocks_5_attention_out_proj_bias_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                                          const real* d_transformer_blocks_5_add,
-                                                                          real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  for (std::int64_t d = 0; d < 256; d += 64) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    for (std::int64_t b = begin; b < end; ++b) {
-      for (std::int64_t i = 0; i < 1; ++i) {
-        const vec x0 = v_load(d_transformer_blocks_5_add + (b * 1324240 + i * 256 + d));
-        sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_5_add + (b * 1324240 + i * 256 + d + 8));
-        sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_5_add + (b * 1324240 + i * 256 + d + 16));
-        sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_5_add + (b * 1324240 + i * 256 + d + 24));
-        sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_5_add + (b * 1324240 + i * 256 + d + 32));
-        sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_5_add + (b * 1324240 + i * 256 + d + 40));
-        sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_5_add + (b * 1324240 + i * 256 + d + 48));
-        sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_5_add + (b * 1324240 + i * 256 + d + 56));
-        sum7 = v_add(sum7, x7);
-      }
-    }
-    v_store(partial + (chunk * 256 + d), sum0);
-    v_store(partial + (chunk * 256 + (d + 8)), sum1);
-    v_store(partial + (chunk * 256 + (d + 16)), sum2);
-    v_store(partial + (chunk * 256 + (d + 24)), sum3);
-    v_store(partial + (chunk * 256 + (d + 32)), sum4);
-    v_store(partial + (chunk * 256 + (d + 40)), sum5);
-    v_store(partial + (chunk * 256 + (d + 48)), sum6);
-    v_store(partial + (chunk * 256 + (d + 56)), sum7);
-  }
-}
-
-// b < B (summed), i < 1 (summed), d < D=256; lanes along d
-static void transformer_blocks_5_attention_out_proj_bias_gradient_sum(const Group& group,
-                                                                      real* gradient_transformer_blocks_5_attention_out_proj_bias,
-                                                                      const real* partial) {
-  for (std::int64_t d = 0; d < 256; d += 8) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load(gradient_transformer_blocks_5_attention_out_proj_bias + d);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
-    }
-    v_store(gradient_transformer_blocks_5_attention_out_proj_bias + d, sum0);
-  }
-}
-
 // d < D=256, h < H*K=256, b < B (summed), i < 1 (summed); lanes along h
 static void transformer_blocks_5_attention_out_proj_weight_gradient(const std::int64_t begin, const std::int64_t end,
                                                                     const Group& group,
@@ -6078,6 +5429,7 @@ static void transformer_blocks_5_attention_out_proj_weight_gradient(const std::i
 }
 
 // d < 3*D=768, d2 < D=256, b < B (summed), n < N+1=65 (summed); lanes along d2
+// for 2 kernels of the plan, of which this is the first
 static void transformer_blocks_5_attention_in_proj_weight_gradient(const std::int64_t begin, const std::int64_t end,
                                                                    const Group& group,
                                                                    const real* d_transformer_blocks_5_attention_rearrange,
@@ -6095,6 +5447,7 @@ static void transformer_blocks_5_attention_in_proj_weight_gradient(const std::in
 }
 
 // b < B (summed), n < N+1=65 (summed), d < D=256; lanes along d
+// for 3 kernels of the plan, of which this is the first
 static void transformer_blocks_5_norm1_weight_gradient_partial(const std::int64_t chunk, const Group& group,
                                                                const real* d_transformer_blocks_5_attention_einsum_2,
                                                                const real* transformer_blocks_5_norm1_multiply,
@@ -6150,20 +5503,7 @@ static void transformer_blocks_5_norm1_weight_gradient_partial(const std::int64_
 }
 
 // b < B (summed), n < N+1=65 (summed), d < D=256; lanes along d
-static void transformer_blocks_5_norm1_weight_gradient_sum(const Group& group,
-                                                           real* gradient_transformer_blocks_5_norm1_weight,
-                                                           const real* partial) {
-  for (std::int64_t d = 0; d < 256; d += 8) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load(gradient_transformer_blocks_5_norm1_weight + d);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
-    }
-    v_store(gradient_transformer_blocks_5_norm1_weight + d, sum0);
-  }
-}
-
-// b < B (summed), n < N+1=65 (summed), d < D=256; lanes along d
+// for 3 kernels of the plan, of which this is the first
 static void transformer_blocks_5_norm1_bias_gradient_partial(const std::int64_t chunk, const Group& group,
                                                              const real* d_transformer_blocks_5_attention_einsum_2,
                                                              real* partial) {
@@ -6206,20 +5546,6 @@ static void transformer_blocks_5_norm1_bias_gradient_partial(const std::int64_t 
     v_store(partial + (chunk * 256 + (d + 40)), sum5);
     v_store(partial + (chunk * 256 + (d + 48)), sum6);
     v_store(partial + (chunk * 256 + (d + 56)), sum7);
-  }
-}
-
-// b < B (summed), n < N+1=65 (summed), d < D=256; lanes along d
-static void transformer_blocks_5_norm1_bias_gradient_sum(const Group& group,
-                                                         real* gradient_transformer_blocks_5_norm1_bias,
-                                                         const real* partial) {
-  for (std::int64_t d = 0; d < 256; d += 8) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load(gradient_transformer_blocks_5_norm1_bias + d);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
-    }
-    v_store(gradient_transformer_blocks_5_norm1_bias + d, sum0);
   }
 }
 
@@ -6388,6 +5714,7 @@ static void transformer_blocks_ffn_linear2_backward(const Team& team, const std:
 }
 
 // b < B, n < N+1=65, d < D=256, m < M=512 (summed); lanes along d
+// for 2 kernels of the plan, of which this is the first
 [[gnu::noinline]]
 static void transformer_blocks_ffn_linear1_backward(const Team& team, real* d_transformer_blocks_ffn_linear1_einsum,
                                                     const real* transformer_blocks_ffn_linear1_weight_packed_transposed,
@@ -6499,6 +5826,7 @@ static void transformer_blocks_ffn_linear1_backward(const Team& team, real* d_tr
 }
 
 // b < B, n < N+1=65, d < D=256 (row); lanes along d
+// for 2 kernels of the plan, of which this is the first
 static void transformer_blocks_norm2_backward(const real* d_transformer_blocks_ffn_linear1_einsum,
                                               const real* transformer_blocks_norm2_weight,
                                               const real* transformer_blocks_norm2_multiply,
@@ -6632,127 +5960,6 @@ static void transformer_blocks_norm2_backward(const real* d_transformer_blocks_f
         v_store(d_transformer_blocks_add + (n * 256 + d), t67);
       }
     }
-  }
-}
-
-// b < B, n < N+1=65, d < D=256, d2 < D=256 (summed); lanes along d
-[[gnu::noinline]]
-static void transformer_blocks_attention_out_proj_backward(const Team& team,
-                                                           real* d_transformer_blocks_attention_out_proj_einsum,
-                                                           const real* transformer_blocks_attention_out_proj_weight_packed_transposed,
-                                                           const real* d_transformer_blocks_add) {
-  const Tiles mine = team.tiles(65, 6, 256, 16, 262144 > tessera_second_cache());
-  for (std::int64_t d = mine.left; d < mine.right; d += 16) {
-    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
-      for (std::int64_t row = 0; row < 6; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 16) {
-          v_fetch_line(d_transformer_blocks_attention_out_proj_einsum, (n + row) * 256 + (d + column));
-        }
-      }
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
-      for (std::int64_t d2 = 0; d2 < 256; ++d2) {
-        v_fetch_line(transformer_blocks_attention_out_proj_weight_packed_transposed, d * 256 + 4096 + n * 85 + d2 * 2);
-        const vec x0 = v_set(d_transformer_blocks_add[n * 256 + d2]);
-        const vec x1 = v_load(transformer_blocks_attention_out_proj_weight_packed_transposed + (d * 256 + d2 * 16));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_attention_out_proj_weight_packed_transposed + (d * 256 + d2 * 16 + 8));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_set(d_transformer_blocks_add[n * 256 + d2 + 256]);
-        sum2 = v_fma(x3, x1, sum2);
-        sum3 = v_fma(x3, x2, sum3);
-        const vec x4 = v_set(d_transformer_blocks_add[n * 256 + d2 + 512]);
-        sum4 = v_fma(x4, x1, sum4);
-        sum5 = v_fma(x4, x2, sum5);
-        const vec x5 = v_set(d_transformer_blocks_add[n * 256 + d2 + 768]);
-        sum6 = v_fma(x5, x1, sum6);
-        sum7 = v_fma(x5, x2, sum7);
-        const vec x6 = v_set(d_transformer_blocks_add[n * 256 + d2 + 1024]);
-        sum8 = v_fma(x6, x1, sum8);
-        sum9 = v_fma(x6, x2, sum9);
-        const vec x7 = v_set(d_transformer_blocks_add[n * 256 + d2 + 1280]);
-        sum10 = v_fma(x7, x1, sum10);
-        sum11 = v_fma(x7, x2, sum11);
-      }
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d), sum0);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 8), sum1);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 256), sum2);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 264), sum3);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 512), sum4);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 520), sum5);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 768), sum6);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 776), sum7);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 1024), sum8);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 1032), sum9);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 1280), sum10);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 1288), sum11);
-    }
-    if (mine.end > 60) {
-      for (std::int64_t row = 0; row < 5; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 16) {
-          v_fetch_line(d_transformer_blocks_attention_out_proj_einsum, row * 256 + (d + column) + 15360);
-        }
-      }
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      for (std::int64_t d2 = 0; d2 < 256; ++d2) {
-        v_fetch_line(transformer_blocks_attention_out_proj_weight_packed_transposed, d * 256 + 4096 + 5100 + d2 * 2);
-        const vec x8 = v_set(d_transformer_blocks_add[d2 + 15360]);
-        const vec x9 = v_load(transformer_blocks_attention_out_proj_weight_packed_transposed + (d * 256 + d2 * 16));
-        sum0 = v_fma(x8, x9, sum0);
-        const vec x10 = v_load(transformer_blocks_attention_out_proj_weight_packed_transposed + (d * 256 + d2 * 16 + 8));
-        sum1 = v_fma(x8, x10, sum1);
-        const vec x11 = v_set(d_transformer_blocks_add[d2 + 15616]);
-        sum2 = v_fma(x11, x9, sum2);
-        sum3 = v_fma(x11, x10, sum3);
-        const vec x12 = v_set(d_transformer_blocks_add[d2 + 15872]);
-        sum4 = v_fma(x12, x9, sum4);
-        sum5 = v_fma(x12, x10, sum5);
-        const vec x13 = v_set(d_transformer_blocks_add[d2 + 16128]);
-        sum6 = v_fma(x13, x9, sum6);
-        sum7 = v_fma(x13, x10, sum7);
-        const vec x14 = v_set(d_transformer_blocks_add[d2 + 16384]);
-        sum8 = v_fma(x14, x9, sum8);
-        sum9 = v_fma(x14, x10, sum9);
-      }
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 15360), sum0);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 15368), sum1);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 15616), sum2);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 15624), sum3);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 15872), sum4);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 15880), sum5);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 16128), sum6);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 16136), sum7);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 16384), sum8);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 16392), sum9);
-    }
-  }
-}
-
-// b < B, h < H=8, k < K=32, n < N+1=65; lanes along n
-static void transformer_blocks_attention_backward(const real* transformer_blocks_attention_add,
-                                                  real* d_transformer_blocks_attention_copy) {
-  for (std::int64_t h = 0; h < 8; ++h) {
-    v_copy_transposed(transformer_blocks_attention_add + (h * 32 + 512), 768,
-                      d_transformer_blocks_attention_copy + h * 2080, 65, 32, 65);
   }
 }
 
@@ -7358,257 +6565,6 @@ static void transformer_blocks_attention_backward_6(const Team& team, real* d_tr
   }
 }
 
-// b < B, n < N+1=65, d < D=256, d2 < 3*D=768 (summed); lanes along d
-[[gnu::noinline]]
-static void transformer_blocks_attention_backward_7(const Team& team, real* d_transformer_blocks_attention_einsum_2,
-                                                    const real* transformer_blocks_attention_in_proj_weight_packed_transposed,
-                                                    const real* d_transformer_blocks_attention_rearrange) {
-  const Tiles mine = team.tiles(65, 6, 256, 16, 786432 > tessera_second_cache());
-  for (std::int64_t d = mine.left; d < mine.right; d += 16) {
-    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
-      for (std::int64_t row = 0; row < 6; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 16) {
-          v_fetch_line(d_transformer_blocks_attention_einsum_2, (n + row) * 256 + (d + column));
-        }
-      }
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
-      for (std::int64_t d2 = 0; d2 < 768; ++d2) {
-        v_fetch_line(transformer_blocks_attention_in_proj_weight_packed_transposed, d * 768 + 12288 + n * 256 + d2 * 2);
-        v_fetch_near(transformer_blocks_attention_in_proj_weight_packed_transposed, d * 768 + d2 * 16 + 128);
-        const vec x0 = v_set(d_transformer_blocks_attention_rearrange[n * 768 + d2]);
-        const vec x1 = v_load(transformer_blocks_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 16));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 16 + 8));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_set(d_transformer_blocks_attention_rearrange[n * 768 + d2 + 768]);
-        sum2 = v_fma(x3, x1, sum2);
-        sum3 = v_fma(x3, x2, sum3);
-        const vec x4 = v_set(d_transformer_blocks_attention_rearrange[n * 768 + d2 + 1536]);
-        sum4 = v_fma(x4, x1, sum4);
-        sum5 = v_fma(x4, x2, sum5);
-        const vec x5 = v_set(d_transformer_blocks_attention_rearrange[n * 768 + d2 + 2304]);
-        sum6 = v_fma(x5, x1, sum6);
-        sum7 = v_fma(x5, x2, sum7);
-        const vec x6 = v_set(d_transformer_blocks_attention_rearrange[n * 768 + d2 + 3072]);
-        sum8 = v_fma(x6, x1, sum8);
-        sum9 = v_fma(x6, x2, sum9);
-        const vec x7 = v_set(d_transformer_blocks_attention_rearrange[n * 768 + d2 + 3840]);
-        sum10 = v_fma(x7, x1, sum10);
-        sum11 = v_fma(x7, x2, sum11);
-      }
-      v_store(d_transformer_blocks_attention_einsum_2 + (n * 256 + d), sum0);
-      v_store(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 8), sum1);
-      v_store(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 256), sum2);
-      v_store(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 264), sum3);
-      v_store(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 512), sum4);
-      v_store(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 520), sum5);
-      v_store(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 768), sum6);
-      v_store(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 776), sum7);
-      v_store(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 1024), sum8);
-      v_store(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 1032), sum9);
-      v_store(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 1280), sum10);
-      v_store(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 1288), sum11);
-    }
-    if (mine.end > 60) {
-      for (std::int64_t row = 0; row < 5; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 16) {
-          v_fetch_line(d_transformer_blocks_attention_einsum_2, row * 256 + (d + column) + 15360);
-        }
-      }
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      for (std::int64_t d2 = 0; d2 < 768; ++d2) {
-        v_fetch_line(transformer_blocks_attention_in_proj_weight_packed_transposed, d * 768 + 12288 + 15360 + d2 * 2);
-        v_fetch_near(transformer_blocks_attention_in_proj_weight_packed_transposed, d * 768 + d2 * 16 + 128);
-        const vec x8 = v_set(d_transformer_blocks_attention_rearrange[d2 + 46080]);
-        const vec x9 = v_load(transformer_blocks_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 16));
-        sum0 = v_fma(x8, x9, sum0);
-        const vec x10 = v_load(transformer_blocks_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 16 + 8));
-        sum1 = v_fma(x8, x10, sum1);
-        const vec x11 = v_set(d_transformer_blocks_attention_rearrange[d2 + 46848]);
-        sum2 = v_fma(x11, x9, sum2);
-        sum3 = v_fma(x11, x10, sum3);
-        const vec x12 = v_set(d_transformer_blocks_attention_rearrange[d2 + 47616]);
-        sum4 = v_fma(x12, x9, sum4);
-        sum5 = v_fma(x12, x10, sum5);
-        const vec x13 = v_set(d_transformer_blocks_attention_rearrange[d2 + 48384]);
-        sum6 = v_fma(x13, x9, sum6);
-        sum7 = v_fma(x13, x10, sum7);
-        const vec x14 = v_set(d_transformer_blocks_attention_rearrange[d2 + 49152]);
-        sum8 = v_fma(x14, x9, sum8);
-        sum9 = v_fma(x14, x10, sum9);
-      }
-      v_store(d_transformer_blocks_attention_einsum_2 + (d + 15360), sum0);
-      v_store(d_transformer_blocks_attention_einsum_2 + (d + 15368), sum1);
-      v_store(d_transformer_blocks_attention_einsum_2 + (d + 15616), sum2);
-      v_store(d_transformer_blocks_attention_einsum_2 + (d + 15624), sum3);
-      v_store(d_transformer_blocks_attention_einsum_2 + (d + 15872), sum4);
-      v_store(d_transformer_blocks_attention_einsum_2 + (d + 15880), sum5);
-      v_store(d_transformer_blocks_attention_einsum_2 + (d + 16128), sum6);
-      v_store(d_transformer_blocks_attention_einsum_2 + (d + 16136), sum7);
-      v_store(d_transformer_blocks_attention_einsum_2 + (d + 16384), sum8);
-      v_store(d_transformer_blocks_attention_einsum_2 + (d + 16392), sum9);
-    }
-  }
-}
-
-// b < B, n < N+1=65, d < D=256 (row); lanes along d
-static void transformer_blocks_norm1_backward(const real* d_transformer_blocks_attention_einsum_2,
-                                              const real* transformer_blocks_norm1_weight,
-                                              const real* transformer_blocks_norm1_multiply,
-                                              const real* transformer_blocks_norm1_bias,
-                                              real* d_transformer_blocks_attention_copy_2,
-                                              const real* transformer_blocks_norm1_rsqrt,
-                                              const real* d_transformer_blocks_add,
-                                              real* d_transformer_blocks_carry_next) {
-  for (std::int64_t top = 0; top < 65; top += 8) {
-    const std::int64_t bottom = std::min<std::int64_t>(65, top + 8);
-    real of_row13s[8];
-    real of_row15s[8];
-    for (std::int64_t n = top; n < bottom; ++n) {
-      vec sum0 = v_zero();
-      vec sum0_1 = v_zero();
-      vec sum0_2 = v_zero();
-      vec sum0_3 = v_zero();
-      vec sum1 = v_zero();
-      vec sum1_1 = v_zero();
-      vec sum1_2 = v_zero();
-      vec sum1_3 = v_zero();
-      for (std::int64_t d = 0; d < 256; d += 32) {
-        const vec x0 = v_load(d_transformer_blocks_attention_einsum_2 + (n * 256 + d));
-        const vec x1 = v_load(transformer_blocks_norm1_weight + d);
-        const vec t2 = v_mul(x0, x1);
-        const vec x3 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d));
-        sum0 = v_fma(t2, x3, sum0);
-        sum1 = v_fma(x0, x1, sum1);
-        const vec x4 = v_load(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 8));
-        const vec x5 = v_load(transformer_blocks_norm1_weight + (d + 8));
-        const vec t6 = v_mul(x4, x5);
-        const vec x7 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d + 8));
-        sum0_1 = v_fma(t6, x7, sum0_1);
-        sum1_1 = v_fma(x4, x5, sum1_1);
-        const vec x8 = v_load(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 16));
-        const vec x9 = v_load(transformer_blocks_norm1_weight + (d + 16));
-        const vec t10 = v_mul(x8, x9);
-        const vec x11 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d + 16));
-        sum0_2 = v_fma(t10, x11, sum0_2);
-        sum1_2 = v_fma(x8, x9, sum1_2);
-        const vec x12 = v_load(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 24));
-        const vec x13 = v_load(transformer_blocks_norm1_weight + (d + 24));
-        const vec t14 = v_mul(x12, x13);
-        const vec x15 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d + 24));
-        sum0_3 = v_fma(t14, x15, sum0_3);
-        sum1_3 = v_fma(x12, x13, sum1_3);
-      }
-      const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
-      const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
-      const vec t16 = v_set(real(256.0));
-      const vec t17 = v_div_one(row1, t16);
-      of_row13s[n - top] = v_one(t17);
-      const vec t18 = v_div_one(row0, t16);
-      of_row15s[n - top] = v_one(t18);
-    }
-    for (std::int64_t n = top; n < bottom - 3; n += 4) {
-      const vec of_row13 = v_set(of_row13s[n - top]);
-      const vec of_row15 = v_set(of_row15s[n - top]);
-      const vec of_row13_1 = v_set(of_row13s[n - top + 1]);
-      const vec of_row15_1 = v_set(of_row15s[n - top + 1]);
-      const vec of_row13_2 = v_set(of_row13s[n - top + 2]);
-      const vec of_row15_2 = v_set(of_row15s[n - top + 2]);
-      const vec of_row13_3 = v_set(of_row13s[n - top + 3]);
-      const vec of_row15_3 = v_set(of_row15s[n - top + 3]);
-      for (std::int64_t d = 0; d < 256; d += 8) {
-        const vec x19 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d));
-        const vec x20 = v_load(transformer_blocks_norm1_weight + d);
-        const vec x21 = v_load(transformer_blocks_norm1_bias + d);
-        const vec t22 = v_fma(x19, x20, x21);
-        v_store(d_transformer_blocks_attention_copy_2 + (n * 256 + d), t22);
-        const vec x23 = v_set(transformer_blocks_norm1_rsqrt[n]);
-        const vec x24 = v_load(d_transformer_blocks_attention_einsum_2 + (n * 256 + d));
-        const vec t25 = v_mul(x24, x20);
-        const vec t26 = v_sub(t25, of_row13);
-        const vec t27 = v_fnma(x19, of_row15, t26);
-        const vec x28 = v_load(d_transformer_blocks_add + (n * 256 + d));
-        const vec t29 = v_fma(x23, t27, x28);
-        v_store(d_transformer_blocks_carry_next + (n * 256 + d), t29);
-        const vec x30 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d + 256));
-        const vec t31 = v_fma(x30, x20, x21);
-        v_store(d_transformer_blocks_attention_copy_2 + (n * 256 + d + 256), t31);
-        const vec x32 = v_set(transformer_blocks_norm1_rsqrt[n + 1]);
-        const vec x33 = v_load(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 256));
-        const vec t34 = v_mul(x33, x20);
-        const vec t35 = v_sub(t34, of_row13_1);
-        const vec t36 = v_fnma(x30, of_row15_1, t35);
-        const vec x37 = v_load(d_transformer_blocks_add + (n * 256 + d + 256));
-        const vec t38 = v_fma(x32, t36, x37);
-        v_store(d_transformer_blocks_carry_next + (n * 256 + d + 256), t38);
-        const vec x39 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d + 512));
-        const vec t40 = v_fma(x39, x20, x21);
-        v_store(d_transformer_blocks_attention_copy_2 + (n * 256 + d + 512), t40);
-        const vec x41 = v_set(transformer_blocks_norm1_rsqrt[n + 2]);
-        const vec x42 = v_load(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 512));
-        const vec t43 = v_mul(x42, x20);
-        const vec t44 = v_sub(t43, of_row13_2);
-        const vec t45 = v_fnma(x39, of_row15_2, t44);
-        const vec x46 = v_load(d_transformer_blocks_add + (n * 256 + d + 512));
-        const vec t47 = v_fma(x41, t45, x46);
-        v_store(d_transformer_blocks_carry_next + (n * 256 + d + 512), t47);
-        const vec x48 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d + 768));
-        const vec t49 = v_fma(x48, x20, x21);
-        v_store(d_transformer_blocks_attention_copy_2 + (n * 256 + d + 768), t49);
-        const vec x50 = v_set(transformer_blocks_norm1_rsqrt[n + 3]);
-        const vec x51 = v_load(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 768));
-        const vec t52 = v_mul(x51, x20);
-        const vec t53 = v_sub(t52, of_row13_3);
-        const vec t54 = v_fnma(x48, of_row15_3, t53);
-        const vec x55 = v_load(d_transformer_blocks_add + (n * 256 + d + 768));
-        const vec t56 = v_fma(x50, t54, x55);
-        v_store(d_transformer_blocks_carry_next + (n * 256 + d + 768), t56);
-      }
-    }
-    for (std::int64_t n = bottom - (bottom - top) % 4; n < bottom; ++n) {
-      const vec of_row13 = v_set(of_row13s[n - top]);
-      const vec of_row15 = v_set(of_row15s[n - top]);
-      for (std::int64_t d = 0; d < 256; d += 8) {
-        v_fetch_near(d_transformer_blocks_attention_einsum_2, n * 256 + d + 2048);
-        v_fetch_near(transformer_blocks_norm1_multiply, n * 256 + d + 2048);
-        const vec x57 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d));
-        const vec x58 = v_load(transformer_blocks_norm1_weight + d);
-        const vec x59 = v_load(transformer_blocks_norm1_bias + d);
-        const vec t60 = v_fma(x57, x58, x59);
-        v_store(d_transformer_blocks_attention_copy_2 + (n * 256 + d), t60);
-        const vec x61 = v_set(transformer_blocks_norm1_rsqrt[n]);
-        const vec x62 = v_load(d_transformer_blocks_attention_einsum_2 + (n * 256 + d));
-        const vec t63 = v_mul(x62, x58);
-        const vec t64 = v_sub(t63, of_row13);
-        const vec t65 = v_fnma(x57, of_row15, t64);
-        const vec x66 = v_load(d_transformer_blocks_add + (n * 256 + d));
-        const vec t67 = v_fma(x61, t65, x66);
-        v_store(d_transformer_blocks_carry_next + (n * 256 + d), t67);
-      }
-    }
-  }
-}
-
 // d < D=256, m < M=512, b < B (summed), n < N+1=65 (summed); lanes along m
 static void transformer_blocks_ffn_linear2_weight_gradient(const std::int64_t begin, const std::int64_t end,
                                                            const Group& group,
@@ -7643,134 +6599,6 @@ static void transformer_blocks_ffn_linear1_weight_gradient(const std::int64_t be
   }
 }
 
-// b < B (summed), n < N+1=65 (summed), d < D=256; lanes along d
-static void transformer_blocks_norm2_weight_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                             const real* d_transformer_blocks_ffn_linear1_einsum,
-                                                             const real* transformer_blocks_norm2_multiply,
-                                                             real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  for (std::int64_t d = 0; d < 256; d += 64) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    for (std::int64_t b = begin; b < end; ++b) {
-      for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324240 + n * 256 + d));
-        const vec x1 = v_load(transformer_blocks_norm2_multiply + (b * 1324240 + n * 256 + d));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324240 + n * 256 + d + 8));
-        const vec x3 = v_load(transformer_blocks_norm2_multiply + (b * 1324240 + n * 256 + d + 8));
-        sum1 = v_fma(x2, x3, sum1);
-        const vec x4 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324240 + n * 256 + d + 16));
-        const vec x5 = v_load(transformer_blocks_norm2_multiply + (b * 1324240 + n * 256 + d + 16));
-        sum2 = v_fma(x4, x5, sum2);
-        const vec x6 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324240 + n * 256 + d + 24));
-        const vec x7 = v_load(transformer_blocks_norm2_multiply + (b * 1324240 + n * 256 + d + 24));
-        sum3 = v_fma(x6, x7, sum3);
-        const vec x8 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324240 + n * 256 + d + 32));
-        const vec x9 = v_load(transformer_blocks_norm2_multiply + (b * 1324240 + n * 256 + d + 32));
-        sum4 = v_fma(x8, x9, sum4);
-        const vec x10 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324240 + n * 256 + d + 40));
-        const vec x11 = v_load(transformer_blocks_norm2_multiply + (b * 1324240 + n * 256 + d + 40));
-        sum5 = v_fma(x10, x11, sum5);
-        const vec x12 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324240 + n * 256 + d + 48));
-        const vec x13 = v_load(transformer_blocks_norm2_multiply + (b * 1324240 + n * 256 + d + 48));
-        sum6 = v_fma(x12, x13, sum6);
-        const vec x14 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324240 + n * 256 + d + 56));
-        const vec x15 = v_load(transformer_blocks_norm2_multiply + (b * 1324240 + n * 256 + d + 56));
-        sum7 = v_fma(x14, x15, sum7);
-      }
-    }
-    v_store(partial + (chunk * 256 + d), sum0);
-    v_store(partial + (chunk * 256 + (d + 8)), sum1);
-    v_store(partial + (chunk * 256 + (d + 16)), sum2);
-    v_store(partial + (chunk * 256 + (d + 24)), sum3);
-    v_store(partial + (chunk * 256 + (d + 32)), sum4);
-    v_store(partial + (chunk * 256 + (d + 40)), sum5);
-    v_store(partial + (chunk * 256 + (d + 48)), sum6);
-    v_store(partial + (chunk * 256 + (d + 56)), sum7);
-  }
-}
-
-// b < B (summed), n < N+1=65 (summed), d < D=256; lanes along d
-static void transformer_blocks_norm2_weight_gradient_sum(const Group& group,
-                                                         real* gradient_transformer_blocks_norm2_weight,
-                                                         const real* partial) {
-  for (std::int64_t d = 0; d < 256; d += 8) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load(gradient_transformer_blocks_norm2_weight + d);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
-    }
-    v_store(gradient_transformer_blocks_norm2_weight + d, sum0);
-  }
-}
-
-// b < B (summed), n < N+1=65 (summed), d < D=256; lanes along d
-static void transformer_blocks_norm2_bias_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                           const real* d_transformer_blocks_ffn_linear1_einsum,
-                                                           real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  for (std::int64_t d = 0; d < 256; d += 64) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    for (std::int64_t b = begin; b < end; ++b) {
-      for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324240 + n * 256 + d));
-        sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324240 + n * 256 + d + 8));
-        sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324240 + n * 256 + d + 16));
-        sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324240 + n * 256 + d + 24));
-        sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324240 + n * 256 + d + 32));
-        sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324240 + n * 256 + d + 40));
-        sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324240 + n * 256 + d + 48));
-        sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324240 + n * 256 + d + 56));
-        sum7 = v_add(sum7, x7);
-      }
-    }
-    v_store(partial + (chunk * 256 + d), sum0);
-    v_store(partial + (chunk * 256 + (d + 8)), sum1);
-    v_store(partial + (chunk * 256 + (d + 16)), sum2);
-    v_store(partial + (chunk * 256 + (d + 24)), sum3);
-    v_store(partial + (chunk * 256 + (d + 32)), sum4);
-    v_store(partial + (chunk * 256 + (d + 40)), sum5);
-    v_store(partial + (chunk * 256 + (d + 48)), sum6);
-    v_store(partial + (chunk * 256 + (d + 56)), sum7);
-  }
-}
-
-// b < B (summed), n < N+1=65 (summed), d < D=256; lanes along d
-static void transformer_blocks_norm2_bias_gradient_sum(const Group& group, real* gradient_transformer_blocks_norm2_bias,
-                                                       const real* partial) {
-  for (std::int64_t d = 0; d < 256; d += 8) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load(gradient_transformer_blocks_norm2_bias + d);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
-    }
-    v_store(gradient_transformer_blocks_norm2_bias + d, sum0);
-  }
-}
-
 // d < D=256, h < H*K=256, b < B (summed), n < N+1=65 (summed); lanes along h
 static void transformer_blocks_attention_out_proj_weight_gradient(const std::int64_t begin, const std::int64_t end,
                                                                   const Group& group,
@@ -7785,151 +6613,6 @@ static void transformer_blocks_attention_out_proj_weight_gradient(const std::int
                               transformer_blocks_attention_rearrange + b * 1324240, 256,
                               gradient_transformer_blocks_attention_out_proj_weight, 256,
                               gradient_transformer_blocks_attention_out_proj_bias);
-  }
-}
-
-// d < 3*D=768, d2 < D=256, b < B (summed), n < N+1=65 (summed); lanes along d2
-static void transformer_blocks_attention_in_proj_weight_gradient(const std::int64_t begin, const std::int64_t end,
-                                                                 const Group& group,
-                                                                 const real* d_transformer_blocks_attention_rearrange,
-                                                                 const real* d_transformer_blocks_attention_copy_2,
-                                                                 real* gradient_transformer_blocks_attention_in_proj_bias,
-                                                                 real* gradient_transformer_blocks_attention_in_proj_weight) {
-  for (std::int64_t b = 0; b < group.images; ++b) {
-    v_fetch(d_transformer_blocks_attention_rearrange + b * 1324240, 49920);
-    v_fetch(d_transformer_blocks_attention_copy_2 + b * 1324240, 16640);
-    g_gradient<256, 65, 6, 2>(begin, end, group.first + b > 0, d_transformer_blocks_attention_rearrange + b * 1324240,
-                              768, d_transformer_blocks_attention_copy_2 + b * 1324240, 256,
-                              gradient_transformer_blocks_attention_in_proj_weight, 256,
-                              gradient_transformer_blocks_attention_in_proj_bias);
-  }
-}
-
-// b < B (summed), n < N+1=65 (summed), d < D=256; lanes along d
-static void transformer_blocks_norm1_weight_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                             const real* d_transformer_blocks_attention_einsum_2,
-                                                             const real* transformer_blocks_norm1_multiply,
-                                                             real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  for (std::int64_t d = 0; d < 256; d += 64) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    for (std::int64_t b = begin; b < end; ++b) {
-      for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324240 + n * 256 + d));
-        const vec x1 = v_load(transformer_blocks_norm1_multiply + (b * 1324240 + n * 256 + d));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324240 + n * 256 + d + 8));
-        const vec x3 = v_load(transformer_blocks_norm1_multiply + (b * 1324240 + n * 256 + d + 8));
-        sum1 = v_fma(x2, x3, sum1);
-        const vec x4 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324240 + n * 256 + d + 16));
-        const vec x5 = v_load(transformer_blocks_norm1_multiply + (b * 1324240 + n * 256 + d + 16));
-        sum2 = v_fma(x4, x5, sum2);
-        const vec x6 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324240 + n * 256 + d + 24));
-        const vec x7 = v_load(transformer_blocks_norm1_multiply + (b * 1324240 + n * 256 + d + 24));
-        sum3 = v_fma(x6, x7, sum3);
-        const vec x8 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324240 + n * 256 + d + 32));
-        const vec x9 = v_load(transformer_blocks_norm1_multiply + (b * 1324240 + n * 256 + d + 32));
-        sum4 = v_fma(x8, x9, sum4);
-        const vec x10 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324240 + n * 256 + d + 40));
-        const vec x11 = v_load(transformer_blocks_norm1_multiply + (b * 1324240 + n * 256 + d + 40));
-        sum5 = v_fma(x10, x11, sum5);
-        const vec x12 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324240 + n * 256 + d + 48));
-        const vec x13 = v_load(transformer_blocks_norm1_multiply + (b * 1324240 + n * 256 + d + 48));
-        sum6 = v_fma(x12, x13, sum6);
-        const vec x14 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324240 + n * 256 + d + 56));
-        const vec x15 = v_load(transformer_blocks_norm1_multiply + (b * 1324240 + n * 256 + d + 56));
-        sum7 = v_fma(x14, x15, sum7);
-      }
-    }
-    v_store(partial + (chunk * 256 + d), sum0);
-    v_store(partial + (chunk * 256 + (d + 8)), sum1);
-    v_store(partial + (chunk * 256 + (d + 16)), sum2);
-    v_store(partial + (chunk * 256 + (d + 24)), sum3);
-    v_store(partial + (chunk * 256 + (d + 32)), sum4);
-    v_store(partial + (chunk * 256 + (d + 40)), sum5);
-    v_store(partial + (chunk * 256 + (d + 48)), sum6);
-    v_store(partial + (chunk * 256 + (d + 56)), sum7);
-  }
-}
-
-// b < B (summed), n < N+1=65 (summed), d < D=256; lanes along d
-static void transformer_blocks_norm1_weight_gradient_sum(const Group& group,
-                                                         real* gradient_transformer_blocks_norm1_weight,
-                                                         const real* partial) {
-  for (std::int64_t d = 0; d < 256; d += 8) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load(gradient_transformer_blocks_norm1_weight + d);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
-    }
-    v_store(gradient_transformer_blocks_norm1_weight + d, sum0);
-  }
-}
-
-// b < B (summed), n < N+1=65 (summed), d < D=256; lanes along d
-static void transformer_blocks_norm1_bias_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                           const real* d_transformer_blocks_attention_einsum_2,
-                                                           real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  for (std::int64_t d = 0; d < 256; d += 64) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    for (std::int64_t b = begin; b < end; ++b) {
-      for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324240 + n * 256 + d));
-        sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324240 + n * 256 + d + 8));
-        sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324240 + n * 256 + d + 16));
-        sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324240 + n * 256 + d + 24));
-        sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324240 + n * 256 + d + 32));
-        sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324240 + n * 256 + d + 40));
-        sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324240 + n * 256 + d + 48));
-        sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324240 + n * 256 + d + 56));
-        sum7 = v_add(sum7, x7);
-      }
-    }
-    v_store(partial + (chunk * 256 + d), sum0);
-    v_store(partial + (chunk * 256 + (d + 8)), sum1);
-    v_store(partial + (chunk * 256 + (d + 16)), sum2);
-    v_store(partial + (chunk * 256 + (d + 24)), sum3);
-    v_store(partial + (chunk * 256 + (d + 32)), sum4);
-    v_store(partial + (chunk * 256 + (d + 40)), sum5);
-    v_store(partial + (chunk * 256 + (d + 48)), sum6);
-    v_store(partial + (chunk * 256 + (d + 56)), sum7);
-  }
-}
-
-// b < B (summed), n < N+1=65 (summed), d < D=256; lanes along d
-static void transformer_blocks_norm1_bias_gradient_sum(const Group& group, real* gradient_transformer_blocks_norm1_bias,
-                                                       const real* partial) {
-  for (std::int64_t d = 0; d < 256; d += 8) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load(gradient_transformer_blocks_norm1_bias + d);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
-    }
-    v_store(gradient_transformer_blocks_norm1_bias + d, sum0);
   }
 }
 
@@ -8067,18 +6750,6 @@ static void reduce_sum_backward_2_partial(const std::int64_t chunk, const Group&
   }
 }
 
-// b < B (summed), d < D=256; lanes along d
-static void reduce_sum_backward_2_sum(const Group& group, real* d_reduce_sum_2, const real* partial) {
-  for (std::int64_t d = 0; d < 256; d += 8) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load(d_reduce_sum_2 + d);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
-    }
-    v_store(d_reduce_sum_2 + d, sum0);
-  }
-}
-
 // i < 1, i2 < 1, d < D=256; lanes along d
 static void cls_token_gradient(const real* d_reduce_sum_2, real* gradient_cls_token) {
   for (std::int64_t i = 0; i < 1; ++i) {
@@ -8187,116 +6858,6 @@ static void transformer_blocks_attention_forward_4_block_input_gradient(const st
   }
 }
 
-// b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
-[[gnu::noinline]]
-static void transformer_blocks_attention_forward_5_block_input_gradient(const std::int64_t h, const std::int64_t begin,
-                                                                        const std::int64_t end,
-                                                                        real* transformer_blocks_attention_rearrange,
-                                                                        const real* transformer_blocks_attention_divide,
-                                                                        const real* transformer_blocks_attention_add) {
-  for (std::int64_t k = 0; k < 32; k += 16) {
-    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
-      for (std::int64_t row = 0; row < 6; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 16) {
-          v_fetch_line(transformer_blocks_attention_rearrange, h * 32 + (n + row) * 256 + (k + column));
-        }
-      }
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
-      for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-        const vec x0 = v_set(transformer_blocks_attention_divide[h * 4225 + n * 65 + n2]);
-        const vec x1 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 512));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 520));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_set(transformer_blocks_attention_divide[h * 4225 + n * 65 + n2 + 65]);
-        sum2 = v_fma(x3, x1, sum2);
-        sum3 = v_fma(x3, x2, sum3);
-        const vec x4 = v_set(transformer_blocks_attention_divide[h * 4225 + n * 65 + n2 + 130]);
-        sum4 = v_fma(x4, x1, sum4);
-        sum5 = v_fma(x4, x2, sum5);
-        const vec x5 = v_set(transformer_blocks_attention_divide[h * 4225 + n * 65 + n2 + 195]);
-        sum6 = v_fma(x5, x1, sum6);
-        sum7 = v_fma(x5, x2, sum7);
-        const vec x6 = v_set(transformer_blocks_attention_divide[h * 4225 + n * 65 + n2 + 260]);
-        sum8 = v_fma(x6, x1, sum8);
-        sum9 = v_fma(x6, x2, sum9);
-        const vec x7 = v_set(transformer_blocks_attention_divide[h * 4225 + n * 65 + n2 + 325]);
-        sum10 = v_fma(x7, x1, sum10);
-        sum11 = v_fma(x7, x2, sum11);
-      }
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k), sum0);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 8), sum1);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 256), sum2);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 264), sum3);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 512), sum4);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 520), sum5);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 768), sum6);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 776), sum7);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1024), sum8);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1032), sum9);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1280), sum10);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1288), sum11);
-    }
-    if (end > 60) {
-      for (std::int64_t row = 0; row < 5; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 16) {
-          v_fetch_line(transformer_blocks_attention_rearrange, h * 32 + row * 256 + (k + column) + 15360);
-        }
-      }
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-        const vec x8 = v_set(transformer_blocks_attention_divide[h * 4225 + n2 + 3900]);
-        const vec x9 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 512));
-        sum0 = v_fma(x8, x9, sum0);
-        const vec x10 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 520));
-        sum1 = v_fma(x8, x10, sum1);
-        const vec x11 = v_set(transformer_blocks_attention_divide[h * 4225 + n2 + 3965]);
-        sum2 = v_fma(x11, x9, sum2);
-        sum3 = v_fma(x11, x10, sum3);
-        const vec x12 = v_set(transformer_blocks_attention_divide[h * 4225 + n2 + 4030]);
-        sum4 = v_fma(x12, x9, sum4);
-        sum5 = v_fma(x12, x10, sum5);
-        const vec x13 = v_set(transformer_blocks_attention_divide[h * 4225 + n2 + 4095]);
-        sum6 = v_fma(x13, x9, sum6);
-        sum7 = v_fma(x13, x10, sum7);
-        const vec x14 = v_set(transformer_blocks_attention_divide[h * 4225 + n2 + 4160]);
-        sum8 = v_fma(x14, x9, sum8);
-        sum9 = v_fma(x14, x10, sum9);
-      }
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15360), sum0);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15368), sum1);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15616), sum2);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15624), sum3);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15872), sum4);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15880), sum5);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16128), sum6);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16136), sum7);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16384), sum8);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16392), sum9);
-    }
-  }
-}
-
 // 8 parts: all of n < 65, of one head
 static void transformer_blocks_attention_forward_5_input_gradient(const Team& team,
                                                                   const real* transformer_blocks_attention_add,
@@ -8314,9 +6875,9 @@ static void transformer_blocks_attention_forward_5_input_gradient(const Team& te
                                                  transformer_blocks_attention_einsum);
     transformer_blocks_attention_forward_4_block_input_gradient(h, begin, end, transformer_blocks_attention_einsum,
                                                                 transformer_blocks_attention_divide);
-    transformer_blocks_attention_forward_5_block_input_gradient(h, begin, end, transformer_blocks_attention_rearrange,
-                                                                transformer_blocks_attention_divide,
-                                                                transformer_blocks_attention_add);
+    transformer_blocks_attention_forward_5_block_train(h, begin, end, transformer_blocks_attention_rearrange,
+                                                       transformer_blocks_attention_divide,
+                                                       transformer_blocks_attention_add);
   }
 }
 
@@ -8694,123 +7255,6 @@ static void transformer_blocks_5_ffn_linear2_backward_input_gradient(const Team&
   }
 }
 
-// b < B, i < 1, d < D=256, m < M=512 (summed); lanes along d
-[[gnu::noinline]]
-static void transformer_blocks_5_ffn_linear1_backward_2_input_gradient(const Team& team,
-                                                                       real* d_transformer_blocks_5_ffn_linear1_einsum,
-                                                                       const real* transformer_blocks_5_ffn_linear1_weight_packed_transposed,
-                                                                       const real* d_transformer_blocks_5_ffn_multiply) {
-  const Tiles mine = team.tiles(1, 1, 256, 16, 524288 > tessera_second_cache());
-  for (std::int64_t i = 0; i < 1; ++i) {
-    for (std::int64_t d = mine.left; d < mine.right; d += 16) {
-      for (std::int64_t column = 0; column < 16; column += 16) {
-        v_fetch_line(d_transformer_blocks_5_ffn_linear1_einsum, i * 256 + (d + column));
-      }
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      for (std::int64_t m = 0; m < 512; ++m) {
-        v_fetch_line(transformer_blocks_5_ffn_linear1_weight_packed_transposed, d * 512 + 8192 + i * 8192 + m * 16);
-        const vec x0 = v_set(d_transformer_blocks_5_ffn_multiply[i * 512 + m]);
-        const vec x1 = v_load(transformer_blocks_5_ffn_linear1_weight_packed_transposed + (d * 512 + m * 16));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_5_ffn_linear1_weight_packed_transposed + (d * 512 + m * 16 + 8));
-        sum1 = v_fma(x0, x2, sum1);
-      }
-      v_store(d_transformer_blocks_5_ffn_linear1_einsum + (i * 256 + d), sum0);
-      v_store(d_transformer_blocks_5_ffn_linear1_einsum + (i * 256 + d + 8), sum1);
-    }
-  }
-}
-
-// b < B, h < H=8, n < N+1=65, k < K=32, i < 1 (summed); lanes along k
-static void transformer_blocks_5_attention_backward_3_input_gradient(const real* d_transformer_blocks_5_attention_out_proj_einsum,
-                                                                     const real* transformer_blocks_5_attention_divide,
-                                                                     real* d_transformer_blocks_5_attention_rearrange) {
-  for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t n = 0; n < 63; n += 3) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
-      for (std::int64_t i = 0; i < 1; ++i) {
-        const vec x0 = v_load(d_transformer_blocks_5_attention_out_proj_einsum + h * 32);
-        const vec x1 = v_set(transformer_blocks_5_attention_divide[h * 65 + n + i * 65]);
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(d_transformer_blocks_5_attention_out_proj_einsum + (h * 32 + 8));
-        sum1 = v_fma(x2, x1, sum1);
-        const vec x3 = v_load(d_transformer_blocks_5_attention_out_proj_einsum + (h * 32 + 16));
-        sum2 = v_fma(x3, x1, sum2);
-        const vec x4 = v_load(d_transformer_blocks_5_attention_out_proj_einsum + (h * 32 + 24));
-        sum3 = v_fma(x4, x1, sum3);
-        const vec x5 = v_set(transformer_blocks_5_attention_divide[h * 65 + n + i * 65 + 1]);
-        sum4 = v_fma(x0, x5, sum4);
-        sum5 = v_fma(x2, x5, sum5);
-        sum6 = v_fma(x3, x5, sum6);
-        sum7 = v_fma(x4, x5, sum7);
-        const vec x6 = v_set(transformer_blocks_5_attention_divide[h * 65 + n + i * 65 + 2]);
-        sum8 = v_fma(x0, x6, sum8);
-        sum9 = v_fma(x2, x6, sum9);
-        sum10 = v_fma(x3, x6, sum10);
-        sum11 = v_fma(x4, x6, sum11);
-      }
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 512), sum0);
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 520), sum1);
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 528), sum2);
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 536), sum3);
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 1280), sum4);
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 1288), sum5);
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 1296), sum6);
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 1304), sum7);
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 2048), sum8);
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 2056), sum9);
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 2064), sum10);
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 2072), sum11);
-    }
-    {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      for (std::int64_t i = 0; i < 1; ++i) {
-        const vec x7 = v_load(d_transformer_blocks_5_attention_out_proj_einsum + h * 32);
-        const vec x8 = v_set(transformer_blocks_5_attention_divide[h * 65 + i * 65 + 63]);
-        sum0 = v_fma(x7, x8, sum0);
-        const vec x9 = v_load(d_transformer_blocks_5_attention_out_proj_einsum + (h * 32 + 8));
-        sum1 = v_fma(x9, x8, sum1);
-        const vec x10 = v_load(d_transformer_blocks_5_attention_out_proj_einsum + (h * 32 + 16));
-        sum2 = v_fma(x10, x8, sum2);
-        const vec x11 = v_load(d_transformer_blocks_5_attention_out_proj_einsum + (h * 32 + 24));
-        sum3 = v_fma(x11, x8, sum3);
-        const vec x12 = v_set(transformer_blocks_5_attention_divide[h * 65 + i * 65 + 64]);
-        sum4 = v_fma(x7, x12, sum4);
-        sum5 = v_fma(x9, x12, sum5);
-        sum6 = v_fma(x10, x12, sum6);
-        sum7 = v_fma(x11, x12, sum7);
-      }
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + 48896), sum0);
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + 48904), sum1);
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + 48912), sum2);
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + 48920), sum3);
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + 49664), sum4);
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + 49672), sum5);
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + 49680), sum6);
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + 49688), sum7);
-    }
-  }
-}
-
 // b < B, h < H=8, i < 1, n < N+1=65 (row); lanes along n
 static void transformer_blocks_5_attention_backward_4_input_gradient(const real* d_transformer_blocks_5_attention_einsum,
                                                                      const real* transformer_blocks_5_attention_divide,
@@ -9021,119 +7465,8 @@ static void transformer_blocks_ffn_linear2_backward_input_gradient(const Team& t
   }
 }
 
-// b < B, n < N+1=65, d < D=256, m < M=512 (summed); lanes along d
-[[gnu::noinline]]
-static void transformer_blocks_ffn_linear1_backward_input_gradient(const Team& team,
-                                                                   real* d_transformer_blocks_ffn_linear1_einsum,
-                                                                   const real* transformer_blocks_ffn_linear1_weight_packed_transposed,
-                                                                   const real* d_transformer_blocks_ffn_multiply) {
-  const Tiles mine = team.tiles(65, 6, 256, 16, 524288 > tessera_second_cache());
-  for (std::int64_t d = mine.left; d < mine.right; d += 16) {
-    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
-      for (std::int64_t row = 0; row < 6; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 16) {
-          v_fetch_line(d_transformer_blocks_ffn_linear1_einsum, (n + row) * 256 + (d + column));
-        }
-      }
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
-      for (std::int64_t m = 0; m < 512; ++m) {
-        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed_transposed, d * 512 + 8192 + n * 170 + m * 2);
-        const vec x0 = v_set(d_transformer_blocks_ffn_multiply[n * 512 + m]);
-        const vec x1 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 16));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 16 + 8));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_set(d_transformer_blocks_ffn_multiply[n * 512 + m + 512]);
-        sum2 = v_fma(x3, x1, sum2);
-        sum3 = v_fma(x3, x2, sum3);
-        const vec x4 = v_set(d_transformer_blocks_ffn_multiply[n * 512 + m + 1024]);
-        sum4 = v_fma(x4, x1, sum4);
-        sum5 = v_fma(x4, x2, sum5);
-        const vec x5 = v_set(d_transformer_blocks_ffn_multiply[n * 512 + m + 1536]);
-        sum6 = v_fma(x5, x1, sum6);
-        sum7 = v_fma(x5, x2, sum7);
-        const vec x6 = v_set(d_transformer_blocks_ffn_multiply[n * 512 + m + 2048]);
-        sum8 = v_fma(x6, x1, sum8);
-        sum9 = v_fma(x6, x2, sum9);
-        const vec x7 = v_set(d_transformer_blocks_ffn_multiply[n * 512 + m + 2560]);
-        sum10 = v_fma(x7, x1, sum10);
-        sum11 = v_fma(x7, x2, sum11);
-      }
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d), sum0);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 8), sum1);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 256), sum2);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 264), sum3);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 512), sum4);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 520), sum5);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 768), sum6);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 776), sum7);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 1024), sum8);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 1032), sum9);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 1280), sum10);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 1288), sum11);
-    }
-    if (mine.end > 60) {
-      for (std::int64_t row = 0; row < 5; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 16) {
-          v_fetch_line(d_transformer_blocks_ffn_linear1_einsum, row * 256 + (d + column) + 15360);
-        }
-      }
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      for (std::int64_t m = 0; m < 512; ++m) {
-        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed_transposed, d * 512 + 8192 + 10200 + m * 2);
-        const vec x8 = v_set(d_transformer_blocks_ffn_multiply[m + 30720]);
-        const vec x9 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 16));
-        sum0 = v_fma(x8, x9, sum0);
-        const vec x10 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 16 + 8));
-        sum1 = v_fma(x8, x10, sum1);
-        const vec x11 = v_set(d_transformer_blocks_ffn_multiply[m + 31232]);
-        sum2 = v_fma(x11, x9, sum2);
-        sum3 = v_fma(x11, x10, sum3);
-        const vec x12 = v_set(d_transformer_blocks_ffn_multiply[m + 31744]);
-        sum4 = v_fma(x12, x9, sum4);
-        sum5 = v_fma(x12, x10, sum5);
-        const vec x13 = v_set(d_transformer_blocks_ffn_multiply[m + 32256]);
-        sum6 = v_fma(x13, x9, sum6);
-        sum7 = v_fma(x13, x10, sum7);
-        const vec x14 = v_set(d_transformer_blocks_ffn_multiply[m + 32768]);
-        sum8 = v_fma(x14, x9, sum8);
-        sum9 = v_fma(x14, x10, sum9);
-      }
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 15360), sum0);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 15368), sum1);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 15616), sum2);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 15624), sum3);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 15872), sum4);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 15880), sum5);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 16128), sum6);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 16136), sum7);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 16384), sum8);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 16392), sum9);
-    }
-  }
-}
-
 // b < B, n < N+1=65, d < D=256 (row); lanes along d
+// for 2 kernels of the plan, of which this is the first
 static void transformer_blocks_norm2_backward_input_gradient(const real* d_transformer_blocks_ffn_linear1_einsum,
                                                              const real* transformer_blocks_norm2_weight,
                                                              const real* transformer_blocks_norm2_multiply,
@@ -9257,120 +7590,6 @@ static void transformer_blocks_norm2_backward_input_gradient(const real* d_trans
   }
 }
 
-// b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
-[[gnu::noinline]]
-static void transformer_blocks_attention_backward_3_input_gradient(const Team& team,
-                                                                   real* d_transformer_blocks_attention_rearrange,
-                                                                   const real* d_transformer_blocks_attention_out_proj_einsum,
-                                                                   const real* transformer_blocks_attention_divide) {
-  const std::int64_t begin = team.begin(65, 6);
-  const std::int64_t end = team.end(65, 6);
-  v_fetch(transformer_blocks_attention_divide, 33800);
-  for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t k = 0; k < 32; k += 16) {
-      for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
-        for (std::int64_t row = 0; row < 6; ++row) {
-          for (std::int64_t column = 0; column < 16; column += 16) {
-            v_fetch_line(d_transformer_blocks_attention_rearrange, h * 32 + (n + row) * 768 + (k + column) + 512);
-          }
-        }
-        vec sum0 = v_zero();
-        vec sum1 = v_zero();
-        vec sum2 = v_zero();
-        vec sum3 = v_zero();
-        vec sum4 = v_zero();
-        vec sum5 = v_zero();
-        vec sum6 = v_zero();
-        vec sum7 = v_zero();
-        vec sum8 = v_zero();
-        vec sum9 = v_zero();
-        vec sum10 = v_zero();
-        vec sum11 = v_zero();
-        for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-          const vec x0 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + k + n2 * 256));
-          const vec x1 = v_set(transformer_blocks_attention_divide[h * 4225 + n + n2 * 65]);
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + k + n2 * 256 + 8));
-          sum1 = v_fma(x2, x1, sum1);
-          const vec x3 = v_set(transformer_blocks_attention_divide[h * 4225 + n + n2 * 65 + 1]);
-          sum2 = v_fma(x0, x3, sum2);
-          sum3 = v_fma(x2, x3, sum3);
-          const vec x4 = v_set(transformer_blocks_attention_divide[h * 4225 + n + n2 * 65 + 2]);
-          sum4 = v_fma(x0, x4, sum4);
-          sum5 = v_fma(x2, x4, sum5);
-          const vec x5 = v_set(transformer_blocks_attention_divide[h * 4225 + n + n2 * 65 + 3]);
-          sum6 = v_fma(x0, x5, sum6);
-          sum7 = v_fma(x2, x5, sum7);
-          const vec x6 = v_set(transformer_blocks_attention_divide[h * 4225 + n + n2 * 65 + 4]);
-          sum8 = v_fma(x0, x6, sum8);
-          sum9 = v_fma(x2, x6, sum9);
-          const vec x7 = v_set(transformer_blocks_attention_divide[h * 4225 + n + n2 * 65 + 5]);
-          sum10 = v_fma(x0, x7, sum10);
-          sum11 = v_fma(x2, x7, sum11);
-        }
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 512), sum0);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 520), sum1);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 1280), sum2);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 1288), sum3);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 2048), sum4);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 2056), sum5);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 2816), sum6);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 2824), sum7);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 3584), sum8);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 3592), sum9);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 4352), sum10);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 4360), sum11);
-      }
-      if (end > 60) {
-        for (std::int64_t row = 0; row < 5; ++row) {
-          for (std::int64_t column = 0; column < 16; column += 16) {
-            v_fetch_line(d_transformer_blocks_attention_rearrange, h * 32 + row * 768 + (k + column) + 46592);
-          }
-        }
-        vec sum0 = v_zero();
-        vec sum1 = v_zero();
-        vec sum2 = v_zero();
-        vec sum3 = v_zero();
-        vec sum4 = v_zero();
-        vec sum5 = v_zero();
-        vec sum6 = v_zero();
-        vec sum7 = v_zero();
-        vec sum8 = v_zero();
-        vec sum9 = v_zero();
-        for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-          const vec x8 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + k + n2 * 256));
-          const vec x9 = v_set(transformer_blocks_attention_divide[h * 4225 + n2 * 65 + 60]);
-          sum0 = v_fma(x8, x9, sum0);
-          const vec x10 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + k + n2 * 256 + 8));
-          sum1 = v_fma(x10, x9, sum1);
-          const vec x11 = v_set(transformer_blocks_attention_divide[h * 4225 + n2 * 65 + 61]);
-          sum2 = v_fma(x8, x11, sum2);
-          sum3 = v_fma(x10, x11, sum3);
-          const vec x12 = v_set(transformer_blocks_attention_divide[h * 4225 + n2 * 65 + 62]);
-          sum4 = v_fma(x8, x12, sum4);
-          sum5 = v_fma(x10, x12, sum5);
-          const vec x13 = v_set(transformer_blocks_attention_divide[h * 4225 + n2 * 65 + 63]);
-          sum6 = v_fma(x8, x13, sum6);
-          sum7 = v_fma(x10, x13, sum7);
-          const vec x14 = v_set(transformer_blocks_attention_divide[h * 4225 + n2 * 65 + 64]);
-          sum8 = v_fma(x8, x14, sum8);
-          sum9 = v_fma(x10, x14, sum9);
-        }
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 46592), sum0);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 46600), sum1);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 47360), sum2);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 47368), sum3);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 48128), sum4);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 48136), sum5);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 48896), sum6);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 48904), sum7);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 49664), sum8);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 49672), sum9);
-      }
-    }
-  }
-}
-
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row); lanes along n2
 static void transformer_blocks_attention_backward_4_block_input_gradient(const std::int64_t h, const std::int64_t begin,
                                                                          const std::int64_t end,
@@ -9455,130 +7674,6 @@ static void transformer_blocks_attention_backward_5_input_gradient(const Team& t
     transformer_blocks_attention_backward_5_block(h, begin, end, d_transformer_blocks_attention_rearrange,
                                                   d_transformer_blocks_attention_multiply,
                                                   transformer_blocks_attention_add);
-  }
-}
-
-// b < B, n < N+1=65, d < D=256 (row); lanes along d
-static void transformer_blocks_norm1_backward_input_gradient(const real* d_transformer_blocks_attention_einsum_2,
-                                                             const real* transformer_blocks_norm1_weight,
-                                                             const real* transformer_blocks_norm1_multiply,
-                                                             const real* transformer_blocks_norm1_rsqrt,
-                                                             const real* d_transformer_blocks_add,
-                                                             real* d_transformer_blocks_carry_next) {
-  for (std::int64_t top = 0; top < 65; top += 8) {
-    const std::int64_t bottom = std::min<std::int64_t>(65, top + 8);
-    real of_row10s[8];
-    real of_row12s[8];
-    for (std::int64_t n = top; n < bottom; ++n) {
-      vec sum0 = v_zero();
-      vec sum0_1 = v_zero();
-      vec sum0_2 = v_zero();
-      vec sum0_3 = v_zero();
-      vec sum1 = v_zero();
-      vec sum1_1 = v_zero();
-      vec sum1_2 = v_zero();
-      vec sum1_3 = v_zero();
-      for (std::int64_t d = 0; d < 256; d += 32) {
-        const vec x0 = v_load(d_transformer_blocks_attention_einsum_2 + (n * 256 + d));
-        const vec x1 = v_load(transformer_blocks_norm1_weight + d);
-        const vec t2 = v_mul(x0, x1);
-        const vec x3 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d));
-        sum0 = v_fma(t2, x3, sum0);
-        sum1 = v_fma(x0, x1, sum1);
-        const vec x4 = v_load(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 8));
-        const vec x5 = v_load(transformer_blocks_norm1_weight + (d + 8));
-        const vec t6 = v_mul(x4, x5);
-        const vec x7 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d + 8));
-        sum0_1 = v_fma(t6, x7, sum0_1);
-        sum1_1 = v_fma(x4, x5, sum1_1);
-        const vec x8 = v_load(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 16));
-        const vec x9 = v_load(transformer_blocks_norm1_weight + (d + 16));
-        const vec t10 = v_mul(x8, x9);
-        const vec x11 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d + 16));
-        sum0_2 = v_fma(t10, x11, sum0_2);
-        sum1_2 = v_fma(x8, x9, sum1_2);
-        const vec x12 = v_load(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 24));
-        const vec x13 = v_load(transformer_blocks_norm1_weight + (d + 24));
-        const vec t14 = v_mul(x12, x13);
-        const vec x15 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d + 24));
-        sum0_3 = v_fma(t14, x15, sum0_3);
-        sum1_3 = v_fma(x12, x13, sum1_3);
-      }
-      const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
-      const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
-      const vec t16 = v_set(real(256.0));
-      const vec t17 = v_div_one(row1, t16);
-      of_row10s[n - top] = v_one(t17);
-      const vec t18 = v_div_one(row0, t16);
-      of_row12s[n - top] = v_one(t18);
-    }
-    for (std::int64_t n = top; n < bottom - 3; n += 4) {
-      const vec of_row10 = v_set(of_row10s[n - top]);
-      const vec of_row12 = v_set(of_row12s[n - top]);
-      const vec of_row10_1 = v_set(of_row10s[n - top + 1]);
-      const vec of_row12_1 = v_set(of_row12s[n - top + 1]);
-      const vec of_row10_2 = v_set(of_row10s[n - top + 2]);
-      const vec of_row12_2 = v_set(of_row12s[n - top + 2]);
-      const vec of_row10_3 = v_set(of_row10s[n - top + 3]);
-      const vec of_row12_3 = v_set(of_row12s[n - top + 3]);
-      for (std::int64_t d = 0; d < 256; d += 8) {
-        const vec x19 = v_set(transformer_blocks_norm1_rsqrt[n]);
-        const vec x20 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d));
-        const vec x21 = v_load(d_transformer_blocks_attention_einsum_2 + (n * 256 + d));
-        const vec x22 = v_load(transformer_blocks_norm1_weight + d);
-        const vec t23 = v_mul(x21, x22);
-        const vec t24 = v_sub(t23, of_row10);
-        const vec t25 = v_fnma(x20, of_row12, t24);
-        const vec x26 = v_load(d_transformer_blocks_add + (n * 256 + d));
-        const vec t27 = v_fma(x19, t25, x26);
-        v_store(d_transformer_blocks_carry_next + (n * 256 + d), t27);
-        const vec x28 = v_set(transformer_blocks_norm1_rsqrt[n + 1]);
-        const vec x29 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d + 256));
-        const vec x30 = v_load(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 256));
-        const vec t31 = v_mul(x30, x22);
-        const vec t32 = v_sub(t31, of_row10_1);
-        const vec t33 = v_fnma(x29, of_row12_1, t32);
-        const vec x34 = v_load(d_transformer_blocks_add + (n * 256 + d + 256));
-        const vec t35 = v_fma(x28, t33, x34);
-        v_store(d_transformer_blocks_carry_next + (n * 256 + d + 256), t35);
-        const vec x36 = v_set(transformer_blocks_norm1_rsqrt[n + 2]);
-        const vec x37 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d + 512));
-        const vec x38 = v_load(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 512));
-        const vec t39 = v_mul(x38, x22);
-        const vec t40 = v_sub(t39, of_row10_2);
-        const vec t41 = v_fnma(x37, of_row12_2, t40);
-        const vec x42 = v_load(d_transformer_blocks_add + (n * 256 + d + 512));
-        const vec t43 = v_fma(x36, t41, x42);
-        v_store(d_transformer_blocks_carry_next + (n * 256 + d + 512), t43);
-        const vec x44 = v_set(transformer_blocks_norm1_rsqrt[n + 3]);
-        const vec x45 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d + 768));
-        const vec x46 = v_load(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 768));
-        const vec t47 = v_mul(x46, x22);
-        const vec t48 = v_sub(t47, of_row10_3);
-        const vec t49 = v_fnma(x45, of_row12_3, t48);
-        const vec x50 = v_load(d_transformer_blocks_add + (n * 256 + d + 768));
-        const vec t51 = v_fma(x44, t49, x50);
-        v_store(d_transformer_blocks_carry_next + (n * 256 + d + 768), t51);
-      }
-    }
-    for (std::int64_t n = bottom - (bottom - top) % 4; n < bottom; ++n) {
-      const vec of_row10 = v_set(of_row10s[n - top]);
-      const vec of_row12 = v_set(of_row12s[n - top]);
-      for (std::int64_t d = 0; d < 256; d += 8) {
-        v_fetch_near(d_transformer_blocks_attention_einsum_2, n * 256 + d + 2048);
-        v_fetch_near(transformer_blocks_norm1_multiply, n * 256 + d + 2048);
-        const vec x52 = v_set(transformer_blocks_norm1_rsqrt[n]);
-        const vec x53 = v_load(transformer_blocks_norm1_multiply + (n * 256 + d));
-        const vec x54 = v_load(d_transformer_blocks_attention_einsum_2 + (n * 256 + d));
-        const vec x55 = v_load(transformer_blocks_norm1_weight + d);
-        const vec t56 = v_mul(x54, x55);
-        const vec t57 = v_sub(t56, of_row10);
-        const vec t58 = v_fnma(x53, of_row12, t57);
-        const vec x59 = v_load(d_transformer_blocks_add + (n * 256 + d));
-        const vec t60 = v_fma(x52, t58, x59);
-        v_store(d_transformer_blocks_carry_next + (n * 256 + d), t60);
-      }
-    }
   }
 }
 
@@ -9909,18 +8004,6 @@ static void patch_embed_forward_2(const real* patch_embed_einsum, const real* pa
   }
 }
 
-// b < B, i < 1, d < D=256; lanes along d
-static void inspect_2(const real* cls_token, const real* pos_embed, real* concat) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec x0 = v_load(cls_token + d);
-      const vec x1 = v_load(pos_embed + (i * 256 + d));
-      const vec t2 = v_add(x0, x1);
-      v_store(concat + (i * 256 + d), t2);
-    }
-  }
-}
-
 // b < B, n < N+1=65, d < D=256; lanes along d
 static void inspect_3(const real* concat, real* transformer_blocks_carry) {
   for (std::int64_t n = 0; n < 65; ++n) {
@@ -9932,6 +8015,7 @@ static void inspect_3(const real* concat, real* transformer_blocks_carry) {
 }
 
 // b < B, n < N+1=65, d < D=256 (row); lanes along d
+// for 3 kernels of the plan, of which this is the first
 static void transformer_blocks_norm1_forward_inspect(const real* transformer_blocks_carry,
                                                      const real* transformer_blocks_norm1_weight,
                                                      const real* transformer_blocks_norm1_bias,
@@ -10058,234 +8142,6 @@ static void transformer_blocks_norm1_forward_inspect(const real* transformer_blo
   }
 }
 
-// b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row); lanes along n2
-static void transformer_blocks_attention_forward_4_block_inspect(const std::int64_t h, const std::int64_t begin,
-                                                                 const std::int64_t end,
-                                                                 const real* transformer_blocks_attention_einsum,
-                                                                 real* attention_0) {
-  for (std::int64_t top = begin; top < end; top += 8) {
-    const std::int64_t bottom = std::min<std::int64_t>(end, top + 8);
-    real row0s[8];
-    for (std::int64_t n = top; n < bottom; ++n) {
-      vec most0 = v_set(-INFINITY);
-      vec most0_1 = v_set(-INFINITY);
-      vec most0_2 = v_set(-INFINITY);
-      vec most0_3 = v_set(-INFINITY);
-      for (std::int64_t n2 = 0; n2 < 64; n2 += 32) {
-        const vec x0 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2));
-        const vec t1 = v_set(real(0.17677669529663687));
-        const vec t2 = v_mul(x0, t1);
-        most0 = v_max(most0, t2);
-        const vec x3 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 8));
-        const vec t4 = v_mul(x3, t1);
-        most0_1 = v_max(most0_1, t4);
-        const vec x5 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 16));
-        const vec t6 = v_mul(x5, t1);
-        most0_2 = v_max(most0_2, t6);
-        const vec x7 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 24));
-        const vec t8 = v_mul(x7, t1);
-        most0_3 = v_max(most0_3, t8);
-      }
-      {
-        const vec x9 = v_load_n(transformer_blocks_attention_einsum + ((n - begin) * 65 + 64), 1);
-        const vec t10 = v_set(real(0.17677669529663687));
-        const vec t11 = v_mul(x9, t10);
-        most0 = v_max(most0, v_keep_n(t11, 1, -INFINITY));
-      }
-      const vec row0 = v_set(v_max_lane(v_max(v_max(most0, most0_1), v_max(most0_2, most0_3))));
-      row0s[n - top] = v_one(row0);
-    }
-    real row1s[8];
-    for (std::int64_t n = top; n < bottom; ++n) {
-      const vec row0 = v_set(row0s[n - top]);
-      vec sum1 = v_zero();
-      vec sum1_1 = v_zero();
-      vec sum1_2 = v_zero();
-      vec sum1_3 = v_zero();
-      for (std::int64_t n2 = 0; n2 < 64; n2 += 32) {
-        const vec x12 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2));
-        const vec t13 = v_set(real(0.17677669529663687));
-        const vec t14 = v_fms(x12, t13, row0);
-        const vec t15 = v_exp(t14);
-        sum1 = v_add(sum1, t15);
-        v_store(attention_0 + (h * 4225 + n * 65 + n2), t15);
-        const vec x16 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 8));
-        const vec t17 = v_fms(x16, t13, row0);
-        const vec t18 = v_exp(t17);
-        sum1_1 = v_add(sum1_1, t18);
-        v_store(attention_0 + (h * 4225 + n * 65 + n2 + 8), t18);
-        const vec x19 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 16));
-        const vec t20 = v_fms(x19, t13, row0);
-        const vec t21 = v_exp(t20);
-        sum1_2 = v_add(sum1_2, t21);
-        v_store(attention_0 + (h * 4225 + n * 65 + n2 + 16), t21);
-        const vec x22 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 24));
-        const vec t23 = v_fms(x22, t13, row0);
-        const vec t24 = v_exp(t23);
-        sum1_3 = v_add(sum1_3, t24);
-        v_store(attention_0 + (h * 4225 + n * 65 + n2 + 24), t24);
-      }
-      {
-        const vec x25 = v_load_n(transformer_blocks_attention_einsum + ((n - begin) * 65 + 64), 1);
-        const vec t26 = v_set(real(0.17677669529663687));
-        const vec t27 = v_fms(x25, t26, row0);
-        const vec t28 = v_exp(t27);
-        sum1 = v_add(sum1, v_keep_n(t28, 1, real(0.0)));
-        v_store_n(attention_0 + (h * 4225 + n * 65 + 64), t28, 1);
-      }
-      const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
-      row1s[n - top] = v_one(row1);
-    }
-    for (std::int64_t n = top; n < bottom; ++n) {
-      const vec row1 = v_set(row1s[n - top]);
-      for (std::int64_t n2 = 0; n2 < 64; n2 += 8) {
-        const vec x29 = v_load(attention_0 + (h * 4225 + n * 65 + n2));
-        const vec t30 = v_div_one(v_set(real(1.0)), row1);
-        const vec t31 = v_mul(x29, t30);
-        v_store(attention_0 + (h * 4225 + n * 65 + n2), t31);
-      }
-      {
-        const vec x32 = v_load_n(attention_0 + (h * 4225 + n * 65 + 64), 1);
-        const vec t33 = v_div_one(v_set(real(1.0)), row1);
-        const vec t34 = v_mul(x32, t33);
-        v_store_n(attention_0 + (h * 4225 + n * 65 + 64), t34, 1);
-      }
-    }
-  }
-}
-
-// b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
-[[gnu::noinline]]
-static void transformer_blocks_attention_forward_5_block_inspect(const std::int64_t h, const std::int64_t begin,
-                                                                 const std::int64_t end,
-                                                                 real* transformer_blocks_attention_rearrange,
-                                                                 const real* attention_0,
-                                                                 const real* transformer_blocks_attention_add) {
-  for (std::int64_t k = 0; k < 32; k += 16) {
-    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
-      for (std::int64_t row = 0; row < 6; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 16) {
-          v_fetch_line(transformer_blocks_attention_rearrange, h * 32 + (n + row) * 256 + (k + column));
-        }
-      }
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
-      for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-        const vec x0 = v_set(attention_0[h * 4225 + n * 65 + n2]);
-        const vec x1 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 512));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 520));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_set(attention_0[h * 4225 + n * 65 + n2 + 65]);
-        sum2 = v_fma(x3, x1, sum2);
-        sum3 = v_fma(x3, x2, sum3);
-        const vec x4 = v_set(attention_0[h * 4225 + n * 65 + n2 + 130]);
-        sum4 = v_fma(x4, x1, sum4);
-        sum5 = v_fma(x4, x2, sum5);
-        const vec x5 = v_set(attention_0[h * 4225 + n * 65 + n2 + 195]);
-        sum6 = v_fma(x5, x1, sum6);
-        sum7 = v_fma(x5, x2, sum7);
-        const vec x6 = v_set(attention_0[h * 4225 + n * 65 + n2 + 260]);
-        sum8 = v_fma(x6, x1, sum8);
-        sum9 = v_fma(x6, x2, sum9);
-        const vec x7 = v_set(attention_0[h * 4225 + n * 65 + n2 + 325]);
-        sum10 = v_fma(x7, x1, sum10);
-        sum11 = v_fma(x7, x2, sum11);
-      }
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k), sum0);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 8), sum1);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 256), sum2);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 264), sum3);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 512), sum4);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 520), sum5);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 768), sum6);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 776), sum7);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1024), sum8);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1032), sum9);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1280), sum10);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1288), sum11);
-    }
-    if (end > 60) {
-      for (std::int64_t row = 0; row < 5; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 16) {
-          v_fetch_line(transformer_blocks_attention_rearrange, h * 32 + row * 256 + (k + column) + 15360);
-        }
-      }
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-        const vec x8 = v_set(attention_0[h * 4225 + n2 + 3900]);
-        const vec x9 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 512));
-        sum0 = v_fma(x8, x9, sum0);
-        const vec x10 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 520));
-        sum1 = v_fma(x8, x10, sum1);
-        const vec x11 = v_set(attention_0[h * 4225 + n2 + 3965]);
-        sum2 = v_fma(x11, x9, sum2);
-        sum3 = v_fma(x11, x10, sum3);
-        const vec x12 = v_set(attention_0[h * 4225 + n2 + 4030]);
-        sum4 = v_fma(x12, x9, sum4);
-        sum5 = v_fma(x12, x10, sum5);
-        const vec x13 = v_set(attention_0[h * 4225 + n2 + 4095]);
-        sum6 = v_fma(x13, x9, sum6);
-        sum7 = v_fma(x13, x10, sum7);
-        const vec x14 = v_set(attention_0[h * 4225 + n2 + 4160]);
-        sum8 = v_fma(x14, x9, sum8);
-        sum9 = v_fma(x14, x10, sum9);
-      }
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15360), sum0);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15368), sum1);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15616), sum2);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15624), sum3);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15872), sum4);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15880), sum5);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16128), sum6);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16136), sum7);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16384), sum8);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16392), sum9);
-    }
-  }
-}
-
-// 8 parts: all of n < 65, of one head
-static void transformer_blocks_attention_forward_5_inspect(const Team& team,
-                                                           const real* transformer_blocks_attention_add,
-                                                           const real* transformer_blocks_attention_copy,
-                                                           real* attention_0,
-                                                           real* transformer_blocks_attention_rearrange) {
-  alignas(64) real transformer_blocks_attention_einsum[4225];
-  const std::int64_t last = team.end(8, 1);
-  for (std::int64_t part = team.begin(8, 1); part < last; ++part) {
-    const std::int64_t begin = 0;
-    const std::int64_t end = 65;
-    const std::int64_t h = part;
-    transformer_blocks_attention_forward_3_block(h, begin, end, transformer_blocks_attention_add,
-                                                 transformer_blocks_attention_copy,
-                                                 transformer_blocks_attention_einsum);
-    transformer_blocks_attention_forward_4_block_inspect(h, begin, end, transformer_blocks_attention_einsum,
-                                                         attention_0);
-    transformer_blocks_attention_forward_5_block_inspect(h, begin, end, transformer_blocks_attention_rearrange,
-                                                         attention_0, transformer_blocks_attention_add);
-  }
-}
-
 // b < B, h < H=8 (row), n < N+1=65 (row), k < K=32 (row); lanes along k
 static void transformer_blocks_attention_forward_6(const real* transformer_blocks_attention_rearrange,
                                                    real* magnitude_3) {
@@ -10320,6 +8176,7 @@ static void transformer_blocks_attention_forward_6(const real* transformer_block
 }
 
 // b < B, n < N+1=65 (row), d < D=256 (row); lanes along d
+// for 2 kernels of the plan, of which this is the first
 static void transformer_blocks_norm1_forward_2(const real* transformer_blocks_norm1_maximum,
                                                const real* transformer_blocks_attention_out_proj_einsum,
                                                const real* transformer_blocks_attention_out_proj_bias,
@@ -10411,133 +8268,6 @@ static void transformer_blocks_norm1_forward_2(const real* transformer_blocks_no
       const vec t47 = v_add(x45, x46);
       const vec t48 = v_add(x44, t47);
       v_store(transformer_blocks_add + (n * 256 + d), t48);
-    }
-  }
-}
-
-// b < B, n < N+1=65, d < D=256 (row); lanes along d
-static void transformer_blocks_norm2_forward(const real* transformer_blocks_add,
-                                             const real* transformer_blocks_norm2_weight,
-                                             const real* transformer_blocks_norm2_bias,
-                                             real* transformer_blocks_norm2_add,
-                                             real* transformer_blocks_norm2_maximum) {
-  for (std::int64_t top = 0; top < 65; top += 8) {
-    const std::int64_t bottom = std::min<std::int64_t>(65, top + 8);
-    real of_row3s[8];
-    for (std::int64_t n = top; n < bottom; ++n) {
-      vec sum0 = v_zero();
-      vec sum0_1 = v_zero();
-      vec sum0_2 = v_zero();
-      vec sum0_3 = v_zero();
-      for (std::int64_t d = 0; d < 256; d += 32) {
-        const vec x0 = v_load(transformer_blocks_add + (n * 256 + d));
-        sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(transformer_blocks_add + (n * 256 + d + 8));
-        sum0_1 = v_add(sum0_1, x1);
-        const vec x2 = v_load(transformer_blocks_add + (n * 256 + d + 16));
-        sum0_2 = v_add(sum0_2, x2);
-        const vec x3 = v_load(transformer_blocks_add + (n * 256 + d + 24));
-        sum0_3 = v_add(sum0_3, x3);
-      }
-      const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
-      const vec t4 = v_set(real(256.0));
-      const vec t5 = v_div_one(row0, t4);
-      of_row3s[n - top] = v_one(t5);
-    }
-    real of_row10s[8];
-    for (std::int64_t n = top; n < bottom; ++n) {
-      const vec of_row3 = v_set(of_row3s[n - top]);
-      vec sum1 = v_zero();
-      vec sum1_1 = v_zero();
-      vec sum1_2 = v_zero();
-      vec sum1_3 = v_zero();
-      for (std::int64_t d = 0; d < 256; d += 32) {
-        v_fetch_near(transformer_blocks_add, n * 256 + d + 2048);
-        const vec x6 = v_load(transformer_blocks_add + (n * 256 + d));
-        const vec t7 = v_sub(x6, of_row3);
-        sum1 = v_fma(t7, t7, sum1);
-        v_fetch_near(transformer_blocks_add, n * 256 + d + 8 + 2048);
-        const vec x8 = v_load(transformer_blocks_add + (n * 256 + d + 8));
-        const vec t9 = v_sub(x8, of_row3);
-        sum1_1 = v_fma(t9, t9, sum1_1);
-        v_fetch_near(transformer_blocks_add, n * 256 + d + 16 + 2048);
-        const vec x10 = v_load(transformer_blocks_add + (n * 256 + d + 16));
-        const vec t11 = v_sub(x10, of_row3);
-        sum1_2 = v_fma(t11, t11, sum1_2);
-        v_fetch_near(transformer_blocks_add, n * 256 + d + 24 + 2048);
-        const vec x12 = v_load(transformer_blocks_add + (n * 256 + d + 24));
-        const vec t13 = v_sub(x12, of_row3);
-        sum1_3 = v_fma(t13, t13, sum1_3);
-      }
-      const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
-      const vec t14 = v_set(real(256.0));
-      const vec t15 = v_div_one(row1, t14);
-      const vec t16 = v_set(real(1e-05));
-      const vec t17 = v_add(t15, t16);
-      const vec t18 = v_rsqrt_one(t17);
-      of_row10s[n - top] = v_one(t18);
-    }
-    for (std::int64_t n = top; n < bottom - 3; n += 4) {
-      const vec of_row3 = v_set(of_row3s[n - top]);
-      const vec of_row10 = v_set(of_row10s[n - top]);
-      const vec of_row3_1 = v_set(of_row3s[n - top + 1]);
-      const vec of_row10_1 = v_set(of_row10s[n - top + 1]);
-      const vec of_row3_2 = v_set(of_row3s[n - top + 2]);
-      const vec of_row10_2 = v_set(of_row10s[n - top + 2]);
-      const vec of_row3_3 = v_set(of_row3s[n - top + 3]);
-      const vec of_row10_3 = v_set(of_row10s[n - top + 3]);
-      for (std::int64_t d = 0; d < 256; d += 8) {
-        const vec x19 = v_load(transformer_blocks_add + (n * 256 + d));
-        const vec t20 = v_sub(x19, of_row3);
-        const vec t21 = v_mul(t20, of_row10);
-        const vec x22 = v_load(transformer_blocks_norm2_weight + d);
-        const vec x23 = v_load(transformer_blocks_norm2_bias + d);
-        const vec t24 = v_fma(t21, x22, x23);
-        v_store(transformer_blocks_norm2_add + (n * 256 + d), t24);
-        const vec t25 = v_neg(t24);
-        const vec t26 = v_max(t24, t25);
-        v_store(transformer_blocks_norm2_maximum + (n * 256 + d), t26);
-        const vec x27 = v_load(transformer_blocks_add + (n * 256 + d + 256));
-        const vec t28 = v_sub(x27, of_row3_1);
-        const vec t29 = v_mul(t28, of_row10_1);
-        const vec t30 = v_fma(t29, x22, x23);
-        v_store(transformer_blocks_norm2_add + (n * 256 + d + 256), t30);
-        const vec t31 = v_neg(t30);
-        const vec t32 = v_max(t30, t31);
-        v_store(transformer_blocks_norm2_maximum + (n * 256 + d + 256), t32);
-        const vec x33 = v_load(transformer_blocks_add + (n * 256 + d + 512));
-        const vec t34 = v_sub(x33, of_row3_2);
-        const vec t35 = v_mul(t34, of_row10_2);
-        const vec t36 = v_fma(t35, x22, x23);
-        v_store(transformer_blocks_norm2_add + (n * 256 + d + 512), t36);
-        const vec t37 = v_neg(t36);
-        const vec t38 = v_max(t36, t37);
-        v_store(transformer_blocks_norm2_maximum + (n * 256 + d + 512), t38);
-        const vec x39 = v_load(transformer_blocks_add + (n * 256 + d + 768));
-        const vec t40 = v_sub(x39, of_row3_3);
-        const vec t41 = v_mul(t40, of_row10_3);
-        const vec t42 = v_fma(t41, x22, x23);
-        v_store(transformer_blocks_norm2_add + (n * 256 + d + 768), t42);
-        const vec t43 = v_neg(t42);
-        const vec t44 = v_max(t42, t43);
-        v_store(transformer_blocks_norm2_maximum + (n * 256 + d + 768), t44);
-      }
-    }
-    for (std::int64_t n = bottom - (bottom - top) % 4; n < bottom; ++n) {
-      const vec of_row3 = v_set(of_row3s[n - top]);
-      const vec of_row10 = v_set(of_row10s[n - top]);
-      for (std::int64_t d = 0; d < 256; d += 8) {
-        const vec x45 = v_load(transformer_blocks_add + (n * 256 + d));
-        const vec t46 = v_sub(x45, of_row3);
-        const vec t47 = v_mul(t46, of_row10);
-        const vec x48 = v_load(transformer_blocks_norm2_weight + d);
-        const vec x49 = v_load(transformer_blocks_norm2_bias + d);
-        const vec t50 = v_fma(t47, x48, x49);
-        v_store(transformer_blocks_norm2_add + (n * 256 + d), t50);
-        const vec t51 = v_neg(t50);
-        const vec t52 = v_max(t50, t51);
-        v_store(transformer_blocks_norm2_maximum + (n * 256 + d), t52);
-      }
     }
   }
 }
@@ -10724,338 +8454,6 @@ static void transformer_blocks_ffn_linear1_forward_2(const real* transformer_blo
       const vec t37 = v_add(x35, x36);
       const vec t38 = v_gelu(t37);
       v_store(transformer_blocks_ffn_gelu + (n * 512 + m), t38);
-    }
-  }
-}
-
-// b < B, n < N+1=65, d < D=256, m < M=512 (summed); lanes along d
-[[gnu::noinline]]
-static void transformer_blocks_ffn_linear2_forward_inspect(const Team& team,
-                                                           real* transformer_blocks_ffn_linear2_einsum,
-                                                           const real* transformer_blocks_ffn_linear2_weight_packed,
-                                                           const real* transformer_blocks_ffn_gelu) {
-  const Tiles mine = team.tiles(65, 6, 256, 16, 524288 > tessera_second_cache());
-  for (std::int64_t d = mine.left; d < mine.right; d += 16) {
-    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
-      for (std::int64_t row = 0; row < 6; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 16) {
-          v_fetch_line(transformer_blocks_ffn_linear2_einsum, (n + row) * 256 + (d + column));
-        }
-      }
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
-      for (std::int64_t m = 0; m < 512; ++m) {
-        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed, d * 512 + 8192 + n * 170 + m * 2);
-        const vec x0 = v_set(transformer_blocks_ffn_gelu[n * 512 + m]);
-        const vec x1 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 16));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 16 + 8));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_set(transformer_blocks_ffn_gelu[n * 512 + m + 512]);
-        sum2 = v_fma(x3, x1, sum2);
-        sum3 = v_fma(x3, x2, sum3);
-        const vec x4 = v_set(transformer_blocks_ffn_gelu[n * 512 + m + 1024]);
-        sum4 = v_fma(x4, x1, sum4);
-        sum5 = v_fma(x4, x2, sum5);
-        const vec x5 = v_set(transformer_blocks_ffn_gelu[n * 512 + m + 1536]);
-        sum6 = v_fma(x5, x1, sum6);
-        sum7 = v_fma(x5, x2, sum7);
-        const vec x6 = v_set(transformer_blocks_ffn_gelu[n * 512 + m + 2048]);
-        sum8 = v_fma(x6, x1, sum8);
-        sum9 = v_fma(x6, x2, sum9);
-        const vec x7 = v_set(transformer_blocks_ffn_gelu[n * 512 + m + 2560]);
-        sum10 = v_fma(x7, x1, sum10);
-        sum11 = v_fma(x7, x2, sum11);
-      }
-      v_store(transformer_blocks_ffn_linear2_einsum + (n * 256 + d), sum0);
-      v_store(transformer_blocks_ffn_linear2_einsum + (n * 256 + d + 8), sum1);
-      v_store(transformer_blocks_ffn_linear2_einsum + (n * 256 + d + 256), sum2);
-      v_store(transformer_blocks_ffn_linear2_einsum + (n * 256 + d + 264), sum3);
-      v_store(transformer_blocks_ffn_linear2_einsum + (n * 256 + d + 512), sum4);
-      v_store(transformer_blocks_ffn_linear2_einsum + (n * 256 + d + 520), sum5);
-      v_store(transformer_blocks_ffn_linear2_einsum + (n * 256 + d + 768), sum6);
-      v_store(transformer_blocks_ffn_linear2_einsum + (n * 256 + d + 776), sum7);
-      v_store(transformer_blocks_ffn_linear2_einsum + (n * 256 + d + 1024), sum8);
-      v_store(transformer_blocks_ffn_linear2_einsum + (n * 256 + d + 1032), sum9);
-      v_store(transformer_blocks_ffn_linear2_einsum + (n * 256 + d + 1280), sum10);
-      v_store(transformer_blocks_ffn_linear2_einsum + (n * 256 + d + 1288), sum11);
-    }
-    if (mine.end > 60) {
-      for (std::int64_t row = 0; row < 5; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 16) {
-          v_fetch_line(transformer_blocks_ffn_linear2_einsum, row * 256 + (d + column) + 15360);
-        }
-      }
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      for (std::int64_t m = 0; m < 512; ++m) {
-        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed, d * 512 + 8192 + 10200 + m * 2);
-        const vec x8 = v_set(transformer_blocks_ffn_gelu[m + 30720]);
-        const vec x9 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 16));
-        sum0 = v_fma(x8, x9, sum0);
-        const vec x10 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 16 + 8));
-        sum1 = v_fma(x8, x10, sum1);
-        const vec x11 = v_set(transformer_blocks_ffn_gelu[m + 31232]);
-        sum2 = v_fma(x11, x9, sum2);
-        sum3 = v_fma(x11, x10, sum3);
-        const vec x12 = v_set(transformer_blocks_ffn_gelu[m + 31744]);
-        sum4 = v_fma(x12, x9, sum4);
-        sum5 = v_fma(x12, x10, sum5);
-        const vec x13 = v_set(transformer_blocks_ffn_gelu[m + 32256]);
-        sum6 = v_fma(x13, x9, sum6);
-        sum7 = v_fma(x13, x10, sum7);
-        const vec x14 = v_set(transformer_blocks_ffn_gelu[m + 32768]);
-        sum8 = v_fma(x14, x9, sum8);
-        sum9 = v_fma(x14, x10, sum9);
-      }
-      v_store(transformer_blocks_ffn_linear2_einsum + (d + 15360), sum0);
-      v_store(transformer_blocks_ffn_linear2_einsum + (d + 15368), sum1);
-      v_store(transformer_blocks_ffn_linear2_einsum + (d + 15616), sum2);
-      v_store(transformer_blocks_ffn_linear2_einsum + (d + 15624), sum3);
-      v_store(transformer_blocks_ffn_linear2_einsum + (d + 15872), sum4);
-      v_store(transformer_blocks_ffn_linear2_einsum + (d + 15880), sum5);
-      v_store(transformer_blocks_ffn_linear2_einsum + (d + 16128), sum6);
-      v_store(transformer_blocks_ffn_linear2_einsum + (d + 16136), sum7);
-      v_store(transformer_blocks_ffn_linear2_einsum + (d + 16384), sum8);
-      v_store(transformer_blocks_ffn_linear2_einsum + (d + 16392), sum9);
-    }
-  }
-}
-
-// b < B, n < N+1=65 (row), d < D=256 (row); lanes along d
-static void transformer_blocks_norm2_forward_2(const real* transformer_blocks_norm2_maximum,
-                                               const real* transformer_blocks_ffn_linear2_einsum,
-                                               const real* transformer_blocks_ffn_linear2_bias,
-                                               const real* transformer_blocks_add, real* magnitude_6, real* magnitude_9,
-                                               real* magnitude_10, real* transformer_blocks_carry_next) {
-  vec sum0 = v_zero();
-  vec sum0_1 = v_zero();
-  vec sum0_2 = v_zero();
-  vec sum0_3 = v_zero();
-  vec sum1 = v_zero();
-  vec sum1_1 = v_zero();
-  vec sum1_2 = v_zero();
-  vec sum1_3 = v_zero();
-  vec sum2 = v_zero();
-  vec sum2_1 = v_zero();
-  vec sum2_2 = v_zero();
-  vec sum2_3 = v_zero();
-  for (std::int64_t n = 0; n < 65; ++n) {
-    for (std::int64_t d = 0; d < 256; d += 32) {
-      const vec x0 = v_load(transformer_blocks_norm2_maximum + (n * 256 + d));
-      sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(transformer_blocks_ffn_linear2_einsum + (n * 256 + d));
-      const vec x2 = v_load(transformer_blocks_ffn_linear2_bias + d);
-      const vec t3 = v_add(x1, x2);
-      const vec t4 = v_neg(t3);
-      const vec t5 = v_max(t3, t4);
-      sum1 = v_add(sum1, t5);
-      const vec x6 = v_load(transformer_blocks_add + (n * 256 + d));
-      const vec t7 = v_add(x6, t3);
-      const vec t8 = v_neg(t7);
-      const vec t9 = v_max(t7, t8);
-      sum2 = v_add(sum2, t9);
-      const vec x10 = v_load(transformer_blocks_norm2_maximum + (n * 256 + d + 8));
-      sum0_1 = v_add(sum0_1, x10);
-      const vec x11 = v_load(transformer_blocks_ffn_linear2_einsum + (n * 256 + d + 8));
-      const vec x12 = v_load(transformer_blocks_ffn_linear2_bias + (d + 8));
-      const vec t13 = v_add(x11, x12);
-      const vec t14 = v_neg(t13);
-      const vec t15 = v_max(t13, t14);
-      sum1_1 = v_add(sum1_1, t15);
-      const vec x16 = v_load(transformer_blocks_add + (n * 256 + d + 8));
-      const vec t17 = v_add(x16, t13);
-      const vec t18 = v_neg(t17);
-      const vec t19 = v_max(t17, t18);
-      sum2_1 = v_add(sum2_1, t19);
-      const vec x20 = v_load(transformer_blocks_norm2_maximum + (n * 256 + d + 16));
-      sum0_2 = v_add(sum0_2, x20);
-      const vec x21 = v_load(transformer_blocks_ffn_linear2_einsum + (n * 256 + d + 16));
-      const vec x22 = v_load(transformer_blocks_ffn_linear2_bias + (d + 16));
-      const vec t23 = v_add(x21, x22);
-      const vec t24 = v_neg(t23);
-      const vec t25 = v_max(t23, t24);
-      sum1_2 = v_add(sum1_2, t25);
-      const vec x26 = v_load(transformer_blocks_add + (n * 256 + d + 16));
-      const vec t27 = v_add(x26, t23);
-      const vec t28 = v_neg(t27);
-      const vec t29 = v_max(t27, t28);
-      sum2_2 = v_add(sum2_2, t29);
-      const vec x30 = v_load(transformer_blocks_norm2_maximum + (n * 256 + d + 24));
-      sum0_3 = v_add(sum0_3, x30);
-      const vec x31 = v_load(transformer_blocks_ffn_linear2_einsum + (n * 256 + d + 24));
-      const vec x32 = v_load(transformer_blocks_ffn_linear2_bias + (d + 24));
-      const vec t33 = v_add(x31, x32);
-      const vec t34 = v_neg(t33);
-      const vec t35 = v_max(t33, t34);
-      sum1_3 = v_add(sum1_3, t35);
-      const vec x36 = v_load(transformer_blocks_add + (n * 256 + d + 24));
-      const vec t37 = v_add(x36, t33);
-      const vec t38 = v_neg(t37);
-      const vec t39 = v_max(t37, t38);
-      sum2_3 = v_add(sum2_3, t39);
-    }
-  }
-  const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
-  const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
-  const vec row2 = v_set(v_sum(v_add(v_add(sum2, sum2_1), v_add(sum2_2, sum2_3))));
-  const vec t40 = v_set(real(6.009615384615385e-05));
-  const vec t41 = v_mul(row0, t40);
-  v_store_n(magnitude_6, t41, 1);
-  const vec t42 = v_mul(row1, t40);
-  v_store_n(magnitude_9, t42, 1);
-  const vec t43 = v_mul(row2, t40);
-  v_store_n(magnitude_10, t43, 1);
-  for (std::int64_t n = 0; n < 65; ++n) {
-    for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec x44 = v_load(transformer_blocks_add + (n * 256 + d));
-      const vec x45 = v_load(transformer_blocks_ffn_linear2_einsum + (n * 256 + d));
-      const vec x46 = v_load(transformer_blocks_ffn_linear2_bias + d);
-      const vec t47 = v_add(x45, x46);
-      const vec t48 = v_add(x44, t47);
-      v_store(transformer_blocks_carry_next + (n * 256 + d), t48);
-    }
-  }
-}
-
-// b < B, n < N+1=65, d < D=256 (row); lanes along d
-static void norm_forward_2(const real* transformer_blocks_carry_next, const real* norm_weight, const real* norm_bias,
-                           real* norm_add, real* norm_maximum) {
-  for (std::int64_t top = 0; top < 65; top += 8) {
-    const std::int64_t bottom = std::min<std::int64_t>(65, top + 8);
-    real of_row3s[8];
-    for (std::int64_t n = top; n < bottom; ++n) {
-      vec sum0 = v_zero();
-      vec sum0_1 = v_zero();
-      vec sum0_2 = v_zero();
-      vec sum0_3 = v_zero();
-      for (std::int64_t d = 0; d < 256; d += 32) {
-        const vec x0 = v_load(transformer_blocks_carry_next + (n * 256 + d));
-        sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(transformer_blocks_carry_next + (n * 256 + d + 8));
-        sum0_1 = v_add(sum0_1, x1);
-        const vec x2 = v_load(transformer_blocks_carry_next + (n * 256 + d + 16));
-        sum0_2 = v_add(sum0_2, x2);
-        const vec x3 = v_load(transformer_blocks_carry_next + (n * 256 + d + 24));
-        sum0_3 = v_add(sum0_3, x3);
-      }
-      const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
-      const vec t4 = v_set(real(256.0));
-      const vec t5 = v_div_one(row0, t4);
-      of_row3s[n - top] = v_one(t5);
-    }
-    real of_row10s[8];
-    for (std::int64_t n = top; n < bottom; ++n) {
-      const vec of_row3 = v_set(of_row3s[n - top]);
-      vec sum1 = v_zero();
-      vec sum1_1 = v_zero();
-      vec sum1_2 = v_zero();
-      vec sum1_3 = v_zero();
-      for (std::int64_t d = 0; d < 256; d += 32) {
-        v_fetch_near(transformer_blocks_carry_next, n * 256 + d + 2048);
-        const vec x6 = v_load(transformer_blocks_carry_next + (n * 256 + d));
-        const vec t7 = v_sub(x6, of_row3);
-        sum1 = v_fma(t7, t7, sum1);
-        v_fetch_near(transformer_blocks_carry_next, n * 256 + d + 8 + 2048);
-        const vec x8 = v_load(transformer_blocks_carry_next + (n * 256 + d + 8));
-        const vec t9 = v_sub(x8, of_row3);
-        sum1_1 = v_fma(t9, t9, sum1_1);
-        v_fetch_near(transformer_blocks_carry_next, n * 256 + d + 16 + 2048);
-        const vec x10 = v_load(transformer_blocks_carry_next + (n * 256 + d + 16));
-        const vec t11 = v_sub(x10, of_row3);
-        sum1_2 = v_fma(t11, t11, sum1_2);
-        v_fetch_near(transformer_blocks_carry_next, n * 256 + d + 24 + 2048);
-        const vec x12 = v_load(transformer_blocks_carry_next + (n * 256 + d + 24));
-        const vec t13 = v_sub(x12, of_row3);
-        sum1_3 = v_fma(t13, t13, sum1_3);
-      }
-      const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
-      const vec t14 = v_set(real(256.0));
-      const vec t15 = v_div_one(row1, t14);
-      const vec t16 = v_set(real(1e-05));
-      const vec t17 = v_add(t15, t16);
-      const vec t18 = v_rsqrt_one(t17);
-      of_row10s[n - top] = v_one(t18);
-    }
-    for (std::int64_t n = top; n < bottom - 3; n += 4) {
-      const vec of_row3 = v_set(of_row3s[n - top]);
-      const vec of_row10 = v_set(of_row10s[n - top]);
-      const vec of_row3_1 = v_set(of_row3s[n - top + 1]);
-      const vec of_row10_1 = v_set(of_row10s[n - top + 1]);
-      const vec of_row3_2 = v_set(of_row3s[n - top + 2]);
-      const vec of_row10_2 = v_set(of_row10s[n - top + 2]);
-      const vec of_row3_3 = v_set(of_row3s[n - top + 3]);
-      const vec of_row10_3 = v_set(of_row10s[n - top + 3]);
-      for (std::int64_t d = 0; d < 256; d += 8) {
-        const vec x19 = v_load(transformer_blocks_carry_next + (n * 256 + d));
-        const vec t20 = v_sub(x19, of_row3);
-        const vec t21 = v_mul(t20, of_row10);
-        const vec x22 = v_load(norm_weight + d);
-        const vec x23 = v_load(norm_bias + d);
-        const vec t24 = v_fma(t21, x22, x23);
-        v_store(norm_add + (n * 256 + d), t24);
-        const vec t25 = v_neg(t24);
-        const vec t26 = v_max(t24, t25);
-        v_store(norm_maximum + (n * 256 + d), t26);
-        const vec x27 = v_load(transformer_blocks_carry_next + (n * 256 + d + 256));
-        const vec t28 = v_sub(x27, of_row3_1);
-        const vec t29 = v_mul(t28, of_row10_1);
-        const vec t30 = v_fma(t29, x22, x23);
-        v_store(norm_add + (n * 256 + d + 256), t30);
-        const vec t31 = v_neg(t30);
-        const vec t32 = v_max(t30, t31);
-        v_store(norm_maximum + (n * 256 + d + 256), t32);
-        const vec x33 = v_load(transformer_blocks_carry_next + (n * 256 + d + 512));
-        const vec t34 = v_sub(x33, of_row3_2);
-        const vec t35 = v_mul(t34, of_row10_2);
-        const vec t36 = v_fma(t35, x22, x23);
-        v_store(norm_add + (n * 256 + d + 512), t36);
-        const vec t37 = v_neg(t36);
-        const vec t38 = v_max(t36, t37);
-        v_store(norm_maximum + (n * 256 + d + 512), t38);
-        const vec x39 = v_load(transformer_blocks_carry_next + (n * 256 + d + 768));
-        const vec t40 = v_sub(x39, of_row3_3);
-        const vec t41 = v_mul(t40, of_row10_3);
-        const vec t42 = v_fma(t41, x22, x23);
-        v_store(norm_add + (n * 256 + d + 768), t42);
-        const vec t43 = v_neg(t42);
-        const vec t44 = v_max(t42, t43);
-        v_store(norm_maximum + (n * 256 + d + 768), t44);
-      }
-    }
-    for (std::int64_t n = bottom - (bottom - top) % 4; n < bottom; ++n) {
-      const vec of_row3 = v_set(of_row3s[n - top]);
-      const vec of_row10 = v_set(of_row10s[n - top]);
-      for (std::int64_t d = 0; d < 256; d += 8) {
-        const vec x45 = v_load(transformer_blocks_carry_next + (n * 256 + d));
-        const vec t46 = v_sub(x45, of_row3);
-        const vec t47 = v_mul(t46, of_row10);
-        const vec x48 = v_load(norm_weight + d);
-        const vec x49 = v_load(norm_bias + d);
-        const vec t50 = v_fma(t47, x48, x49);
-        v_store(norm_add + (n * 256 + d), t50);
-        const vec t51 = v_neg(t50);
-        const vec t52 = v_max(t50, t51);
-        v_store(norm_maximum + (n * 256 + d), t52);
-      }
     }
   }
 }
@@ -11288,17 +8686,17 @@ void vit_cifar_forward_avx2(const float* packed, const float* images, const std:
       const Team team = team_of(batch, rest);
       for (std::int64_t image = team.first; image < team.last; ++image) {
         if (team.part == 0) {
-          transformer_blocks_5_norm1_forward(transformer_blocks_carry + 16640 + image * 116480, packed + 18176,
-                                             packed + 19712, transformer_blocks_5_norm1_add + team.first * 116480);
+          transformer_blocks_norm1_forward(transformer_blocks_carry + 16640 + image * 116480, packed + 18176,
+                                           packed + 19712, transformer_blocks_5_norm1_add + team.first * 116480);
         }
         team.wait();
-        transformer_blocks_5_attention_forward(team, transformer_blocks_5_attention_add + team.first * 116480,
-                                               packed + 1032464, transformer_blocks_5_norm1_add + team.first * 116480,
-                                               packed + 23808);
+        transformer_blocks_attention_forward(team, transformer_blocks_5_attention_add + team.first * 116480,
+                                             packed + 1032464, transformer_blocks_5_norm1_add + team.first * 116480,
+                                             packed + 23808);
         team.wait();
         if (team.part == 0) {
-          transformer_blocks_5_attention_forward_2(transformer_blocks_5_attention_add + team.first * 116480,
-                                                   transformer_blocks_5_attention_copy + team.first * 116480);
+          transformer_blocks_attention_forward_2(transformer_blocks_5_attention_add + team.first * 116480,
+                                                 transformer_blocks_5_attention_copy + team.first * 116480);
           transformer_blocks_5_attention_forward_3(transformer_blocks_5_attention_einsum + team.first * 116480,
                                                    transformer_blocks_5_attention_add + team.first * 116480,
                                                    transformer_blocks_5_attention_copy + team.first * 116480);
@@ -11465,17 +8863,17 @@ void vit_cifar_evaluate_avx2(const float* packed, const float* images, const std
       const Team team = team_of(batch, rest);
       for (std::int64_t image = team.first; image < team.last; ++image) {
         if (team.part == 0) {
-          transformer_blocks_5_norm1_forward(transformer_blocks_carry + 16640 + image * 116480, packed + 18176,
-                                             packed + 19712, transformer_blocks_5_norm1_add + team.first * 116480);
+          transformer_blocks_norm1_forward(transformer_blocks_carry + 16640 + image * 116480, packed + 18176,
+                                           packed + 19712, transformer_blocks_5_norm1_add + team.first * 116480);
         }
         team.wait();
-        transformer_blocks_5_attention_forward(team, transformer_blocks_5_attention_add + team.first * 116480,
-                                               packed + 1032464, transformer_blocks_5_norm1_add + team.first * 116480,
-                                               packed + 23808);
+        transformer_blocks_attention_forward(team, transformer_blocks_5_attention_add + team.first * 116480,
+                                             packed + 1032464, transformer_blocks_5_norm1_add + team.first * 116480,
+                                             packed + 23808);
         team.wait();
         if (team.part == 0) {
-          transformer_blocks_5_attention_forward_2(transformer_blocks_5_attention_add + team.first * 116480,
-                                                   transformer_blocks_5_attention_copy + team.first * 116480);
+          transformer_blocks_attention_forward_2(transformer_blocks_5_attention_add + team.first * 116480,
+                                                 transformer_blocks_5_attention_copy + team.first * 116480);
           transformer_blocks_5_attention_forward_3(transformer_blocks_5_attention_einsum + team.first * 116480,
                                                    transformer_blocks_5_attention_add + team.first * 116480,
                                                    transformer_blocks_5_attention_copy + team.first * 116480);
@@ -11756,20 +9154,20 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
         const Team team = team_of(group.images, rest);
         for (std::int64_t image = team.first; image < team.last; ++image) {
           if (team.part == 0) {
-            transformer_blocks_5_norm1_forward_train(transformer_blocks_carry + 16640 + image * 1324240,
-                                                     transformer_blocks_5_norm1_rsqrt + team.first * 1324240,
-                                                     transformer_blocks_5_norm1_multiply + image * 1324240,
-                                                     parameters + 529680, parameters + 529936,
-                                                     transformer_blocks_5_norm1_add + image * 1324240);
+            transformer_blocks_norm1_forward_train(transformer_blocks_carry + 16640 + image * 1324240,
+                                                   transformer_blocks_5_norm1_rsqrt + team.first * 1324240,
+                                                   transformer_blocks_5_norm1_multiply + image * 1324240,
+                                                   parameters + 529680, parameters + 529936,
+                                                   transformer_blocks_5_norm1_add + image * 1324240);
           }
           team.wait();
-          transformer_blocks_5_attention_forward(team, transformer_blocks_5_attention_add + team.first * 1324240,
-                                                 packed + 1032464, transformer_blocks_5_norm1_add + image * 1324240,
-                                                 parameters + 332304);
+          transformer_blocks_attention_forward(team, transformer_blocks_5_attention_add + team.first * 1324240,
+                                               packed + 1032464, transformer_blocks_5_norm1_add + image * 1324240,
+                                               parameters + 332304);
           team.wait();
           if (team.part == 0) {
-            transformer_blocks_5_attention_forward_2(transformer_blocks_5_attention_add + team.first * 1324240,
-                                                     transformer_blocks_5_attention_copy + team.first * 1324240);
+            transformer_blocks_attention_forward_2(transformer_blocks_5_attention_add + team.first * 1324240,
+                                                   transformer_blocks_5_attention_copy + team.first * 1324240);
             transformer_blocks_5_attention_forward_3(transformer_blocks_5_attention_einsum + team.first * 1324240,
                                                      transformer_blocks_5_attention_add + team.first * 1324240,
                                                      transformer_blocks_5_attention_copy + team.first * 1324240);
@@ -11778,9 +9176,9 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
                                                            transformer_blocks_5_attention_divide + team.first * 1324240,
                                                            random,
                                                            transformer_blocks_5_attention_multiply + team.first * 1324240);
-            transformer_blocks_5_attention_forward_5_train(transformer_blocks_5_attention_rearrange + image * 1324240,
-                                                           transformer_blocks_5_attention_multiply + team.first * 1324240,
-                                                           transformer_blocks_5_attention_add + team.first * 1324240);
+            transformer_blocks_5_attention_forward_5(transformer_blocks_5_attention_rearrange + image * 1324240,
+                                                     transformer_blocks_5_attention_multiply + team.first * 1324240,
+                                                     transformer_blocks_5_attention_add + team.first * 1324240);
           }
           team.wait();
           transformer_blocks_5_attention_out_proj_forward(team,
@@ -11835,9 +9233,9 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
                                                     d_transformer_blocks_5_ffn_gelu_gradient + team.first * 1324240,
                                                     random);
           team.wait();
-          transformer_blocks_5_ffn_linear1_backward_2(team, d_transformer_blocks_5_ffn_linear1_einsum + image * 1324240,
-                                                      packed + 4636944,
-                                                      d_transformer_blocks_5_ffn_multiply_2 + image * 1324240);
+          transformer_blocks_5_ffn_linear2_forward(team, d_transformer_blocks_5_ffn_linear1_einsum + image * 1324240,
+                                                   packed + 4636944,
+                                                   d_transformer_blocks_5_ffn_multiply_2 + image * 1324240);
           team.wait();
           if (team.part == 0) {
             transformer_blocks_5_norm2_backward(d_transformer_blocks_5_ffn_linear1_einsum + image * 1324240,
@@ -11848,17 +9246,17 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
                                                 d_transformer_blocks_5_add + image * 1324240);
           }
           team.wait();
-          transformer_blocks_5_attention_out_proj_backward(team,
-                                                           d_transformer_blocks_5_attention_out_proj_einsum + team.first * 1324240,
-                                                           packed + 5095696,
-                                                           d_transformer_blocks_5_add + image * 1324240);
+          transformer_blocks_5_attention_out_proj_forward(team,
+                                                          d_transformer_blocks_5_attention_out_proj_einsum + team.first * 1324240,
+                                                          packed + 5095696,
+                                                          d_transformer_blocks_5_add + image * 1324240);
           team.wait();
           if (team.part == 0) {
             transformer_blocks_5_attention_backward(transformer_blocks_5_attention_add + team.first * 1324240,
                                                     d_transformer_blocks_5_attention_copy + team.first * 1324240);
-            transformer_blocks_5_attention_backward_2(d_transformer_blocks_5_attention_einsum + team.first * 1324240,
-                                                      d_transformer_blocks_5_attention_out_proj_einsum + team.first * 1324240,
-                                                      d_transformer_blocks_5_attention_copy + team.first * 1324240);
+            transformer_blocks_5_attention_forward_3(d_transformer_blocks_5_attention_einsum + team.first * 1324240,
+                                                     d_transformer_blocks_5_attention_out_proj_einsum + team.first * 1324240,
+                                                     d_transformer_blocks_5_attention_copy + team.first * 1324240);
             transformer_blocks_5_attention_backward_3(d_transformer_blocks_5_attention_out_proj_einsum + team.first * 1324240,
                                                       transformer_blocks_5_attention_multiply + team.first * 1324240,
                                                       d_transformer_blocks_5_attention_rearrange + image * 1324240);
@@ -11915,8 +9313,8 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
                                                              scratch + 8192);
     }
     norm_weight_gradient_sum(group, gradients + 2576, scratch);
-    norm_bias_gradient_sum(group, gradients + 2832, scratch + 4096);
-    transformer_blocks_5_ffn_linear2_bias_gradient_sum(group, gradients + 3088, scratch + 8192);
+    norm_weight_gradient_sum(group, gradients + 2832, scratch + 4096);
+    norm_weight_gradient_sum(group, gradients + 3088, scratch + 8192);
 #pragma omp parallel for schedule(static)
     for (std::int64_t part = 0; part < parts; ++part) {
       transformer_blocks_5_ffn_linear2_weight_gradient(share(256, 4, part, parts), share(256, 4, part + 1, parts),
@@ -11939,14 +9337,13 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
     for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
       transformer_blocks_5_norm2_weight_gradient_partial(chunk, group, d_transformer_blocks_5_ffn_linear1_einsum,
                                                          transformer_blocks_5_norm2_multiply, scratch);
-      transformer_blocks_5_norm2_bias_gradient_partial(chunk, group, d_transformer_blocks_5_ffn_linear1_einsum,
-                                                       scratch + 4096);
-      transformer_blocks_5_attention_out_proj_bias_gradient_partial(chunk, group, d_transformer_blocks_5_add,
-                                                                    scratch + 8192);
+      transformer_blocks_5_ffn_linear2_bias_gradient_partial(chunk, group, d_transformer_blocks_5_ffn_linear1_einsum,
+                                                             scratch + 4096);
+      transformer_blocks_5_ffn_linear2_bias_gradient_partial(chunk, group, d_transformer_blocks_5_add, scratch + 8192);
     }
-    transformer_blocks_5_norm2_weight_gradient_sum(group, gradients + 266000, scratch);
-    transformer_blocks_5_norm2_bias_gradient_sum(group, gradients + 266256, scratch + 4096);
-    transformer_blocks_5_attention_out_proj_bias_gradient_sum(group, gradients + 266512, scratch + 8192);
+    norm_weight_gradient_sum(group, gradients + 266000, scratch);
+    norm_weight_gradient_sum(group, gradients + 266256, scratch + 4096);
+    norm_weight_gradient_sum(group, gradients + 266512, scratch + 8192);
 #pragma omp parallel for schedule(static)
     for (std::int64_t part = 0; part < parts; ++part) {
       transformer_blocks_5_attention_out_proj_weight_gradient(share(256, 4, part, parts),
@@ -11968,8 +9365,8 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
       transformer_blocks_5_norm1_bias_gradient_partial(chunk, group, d_transformer_blocks_5_attention_einsum_2,
                                                        scratch + 4096);
     }
-    transformer_blocks_5_norm1_weight_gradient_sum(group, gradients + 529680, scratch);
-    transformer_blocks_5_norm1_bias_gradient_sum(group, gradients + 529936, scratch + 4096);
+    norm_weight_gradient_sum(group, gradients + 529680, scratch);
+    norm_weight_gradient_sum(group, gradients + 529936, scratch + 4096);
     // transformer_blocks: 5 layers, the last one first
     for (std::int64_t pass = 0; pass < 5; ++pass) {
       const std::int64_t layer = 4 - pass;
@@ -12006,14 +9403,14 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
                                                 d_transformer_blocks_add + image * 1324240);
             }
             team.wait();
-            transformer_blocks_attention_out_proj_backward(team,
-                                                           d_transformer_blocks_attention_out_proj_einsum + team.first * 1324240,
-                                                           packed + 4768016 + layer * 65536,
-                                                           d_transformer_blocks_add + image * 1324240);
+            transformer_blocks_attention_out_proj_forward(team,
+                                                          d_transformer_blocks_attention_out_proj_einsum + team.first * 1324240,
+                                                          packed + 4768016 + layer * 65536,
+                                                          d_transformer_blocks_add + image * 1324240);
             team.wait();
             if (team.part == 0) {
-              transformer_blocks_attention_backward(transformer_blocks_attention_add + layer * 49920 + image * 1324240,
-                                                    d_transformer_blocks_attention_copy + team.first * 1324240);
+              transformer_blocks_5_attention_backward(transformer_blocks_attention_add + layer * 49920 + image * 1324240,
+                                                      d_transformer_blocks_attention_copy + team.first * 1324240);
             }
             team.wait();
             transformer_blocks_attention_backward_3(team, d_transformer_blocks_attention_rearrange + image * 1324240,
@@ -12032,12 +9429,12 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
                                                     d_transformer_blocks_attention_multiply + team.first * 1324240,
                                                     transformer_blocks_attention_add + layer * 49920 + image * 1324240);
             team.wait();
-            transformer_blocks_attention_backward_7(team, d_transformer_blocks_attention_einsum_2 + image * 1324240,
-                                                    packed + 5161232 + layer * 196608,
-                                                    d_transformer_blocks_attention_rearrange + image * 1324240);
+            transformer_blocks_5_attention_backward_8(team, d_transformer_blocks_attention_einsum_2 + image * 1324240,
+                                                      packed + 5161232 + layer * 196608,
+                                                      d_transformer_blocks_attention_rearrange + image * 1324240);
             team.wait();
             if (team.part == 0) {
-              transformer_blocks_norm1_backward(d_transformer_blocks_attention_einsum_2 + image * 1324240,
+              transformer_blocks_norm2_backward(d_transformer_blocks_attention_einsum_2 + image * 1324240,
                                                 parameters + 3165200 - layer * 527104,
                                                 transformer_blocks_norm1_multiply + layer * 16640 + image * 1324240,
                                                 parameters + 3165456 - layer * 527104,
@@ -12068,13 +9465,13 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
       }
 #pragma omp parallel for schedule(static)
       for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-        transformer_blocks_norm2_weight_gradient_partial(chunk, group, d_transformer_blocks_ffn_linear1_einsum,
-                                                         transformer_blocks_norm2_multiply + layer * 16640, scratch);
-        transformer_blocks_norm2_bias_gradient_partial(chunk, group, d_transformer_blocks_ffn_linear1_einsum,
-                                                       scratch + 4096);
+        transformer_blocks_5_norm1_weight_gradient_partial(chunk, group, d_transformer_blocks_ffn_linear1_einsum,
+                                                           transformer_blocks_norm2_multiply + layer * 16640, scratch);
+        transformer_blocks_5_norm1_bias_gradient_partial(chunk, group, d_transformer_blocks_ffn_linear1_einsum,
+                                                         scratch + 4096);
       }
-      transformer_blocks_norm2_weight_gradient_sum(group, gradients + 2901520 - layer * 527104, scratch);
-      transformer_blocks_norm2_bias_gradient_sum(group, gradients + 2901776 - layer * 527104, scratch + 4096);
+      norm_weight_gradient_sum(group, gradients + 2901520 - layer * 527104, scratch);
+      norm_weight_gradient_sum(group, gradients + 2901776 - layer * 527104, scratch + 4096);
 #pragma omp parallel for schedule(static)
       for (std::int64_t part = 0; part < parts; ++part) {
         transformer_blocks_attention_out_proj_weight_gradient(share(256, 4, part, parts),
@@ -12086,21 +9483,22 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
       }
 #pragma omp parallel for schedule(static)
       for (std::int64_t part = 0; part < parts; ++part) {
-        transformer_blocks_attention_in_proj_weight_gradient(share(768, 6, part, parts), share(768, 6, part + 1, parts),
-                                                             group, d_transformer_blocks_attention_rearrange,
-                                                             d_transformer_blocks_attention_copy_2,
-                                                             gradients + 2967824 - layer * 527104,
-                                                             gradients + 2968592 - layer * 527104);
+        transformer_blocks_5_attention_in_proj_weight_gradient(share(768, 6, part, parts),
+                                                               share(768, 6, part + 1, parts), group,
+                                                               d_transformer_blocks_attention_rearrange,
+                                                               d_transformer_blocks_attention_copy_2,
+                                                               gradients + 2967824 - layer * 527104,
+                                                               gradients + 2968592 - layer * 527104);
       }
 #pragma omp parallel for schedule(static)
       for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-        transformer_blocks_norm1_weight_gradient_partial(chunk, group, d_transformer_blocks_attention_einsum_2,
-                                                         transformer_blocks_norm1_multiply + layer * 16640, scratch);
-        transformer_blocks_norm1_bias_gradient_partial(chunk, group, d_transformer_blocks_attention_einsum_2,
-                                                       scratch + 4096);
+        transformer_blocks_5_norm1_weight_gradient_partial(chunk, group, d_transformer_blocks_attention_einsum_2,
+                                                           transformer_blocks_norm1_multiply + layer * 16640, scratch);
+        transformer_blocks_5_norm1_bias_gradient_partial(chunk, group, d_transformer_blocks_attention_einsum_2,
+                                                         scratch + 4096);
       }
-      transformer_blocks_norm1_weight_gradient_sum(group, gradients + 3165200 - layer * 527104, scratch);
-      transformer_blocks_norm1_bias_gradient_sum(group, gradients + 3165456 - layer * 527104, scratch + 4096);
+      norm_weight_gradient_sum(group, gradients + 3165200 - layer * 527104, scratch);
+      norm_weight_gradient_sum(group, gradients + 3165456 - layer * 527104, scratch + 4096);
     }
 #pragma omp parallel for schedule(static)
     for (std::int64_t image = 0; image < group.images; ++image) {
@@ -12122,7 +9520,7 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
     for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
       reduce_sum_backward_2_partial(chunk, group, d_multiply_2, scratch);
     }
-    reduce_sum_backward_2_sum(group, d_reduce_sum_2, scratch);
+    norm_weight_gradient_sum(group, d_reduce_sum_2, scratch);
     cls_token_gradient(d_reduce_sum_2, gradients + 3194896);
   }
 }
@@ -12333,20 +9731,20 @@ void vit_cifar_input_gradient_avx2(const float* parameters, const float* packed,
       const Team team = team_of(batch, rest);
       for (std::int64_t image = team.first; image < team.last; ++image) {
         if (team.part == 0) {
-          transformer_blocks_5_norm1_forward_train(transformer_blocks_carry + 16640 + image * 952560,
-                                                   transformer_blocks_5_norm1_rsqrt + team.first * 952560,
-                                                   transformer_blocks_5_norm1_multiply + team.first * 952560,
-                                                   parameters + 529680, parameters + 529936,
-                                                   transformer_blocks_5_norm1_add + team.first * 952560);
+          transformer_blocks_norm1_forward_train(transformer_blocks_carry + 16640 + image * 952560,
+                                                 transformer_blocks_5_norm1_rsqrt + team.first * 952560,
+                                                 transformer_blocks_5_norm1_multiply + team.first * 952560,
+                                                 parameters + 529680, parameters + 529936,
+                                                 transformer_blocks_5_norm1_add + team.first * 952560);
         }
         team.wait();
-        transformer_blocks_5_attention_forward(team, transformer_blocks_5_attention_add + team.first * 952560,
-                                               packed + 1032464, transformer_blocks_5_norm1_add + team.first * 952560,
-                                               parameters + 332304);
+        transformer_blocks_attention_forward(team, transformer_blocks_5_attention_add + team.first * 952560,
+                                             packed + 1032464, transformer_blocks_5_norm1_add + team.first * 952560,
+                                             parameters + 332304);
         team.wait();
         if (team.part == 0) {
-          transformer_blocks_5_attention_forward_2(transformer_blocks_5_attention_add + team.first * 952560,
-                                                   transformer_blocks_5_attention_copy + team.first * 952560);
+          transformer_blocks_attention_forward_2(transformer_blocks_5_attention_add + team.first * 952560,
+                                                 transformer_blocks_5_attention_copy + team.first * 952560);
           transformer_blocks_5_attention_forward_3(transformer_blocks_5_attention_einsum + team.first * 952560,
                                                    transformer_blocks_5_attention_add + team.first * 952560,
                                                    transformer_blocks_5_attention_copy + team.first * 952560);
@@ -12405,10 +9803,9 @@ void vit_cifar_input_gradient_avx2(const float* parameters, const float* packed,
                                                                  d_norm_multiply + team.first * 952560,
                                                                  d_transformer_blocks_5_ffn_gelu_gradient + team.first * 952560);
         team.wait();
-        transformer_blocks_5_ffn_linear1_backward_2_input_gradient(team,
-                                                                   d_transformer_blocks_5_ffn_linear1_einsum + team.first * 952560,
-                                                                   packed + 4636944,
-                                                                   d_transformer_blocks_5_ffn_multiply + team.first * 952560);
+        transformer_blocks_5_ffn_linear2_forward(team, d_transformer_blocks_5_ffn_linear1_einsum + team.first * 952560,
+                                                 packed + 4636944,
+                                                 d_transformer_blocks_5_ffn_multiply + team.first * 952560);
         team.wait();
         if (team.part == 0) {
           transformer_blocks_5_norm2_backward(d_transformer_blocks_5_ffn_linear1_einsum + team.first * 952560,
@@ -12419,20 +9816,20 @@ void vit_cifar_input_gradient_avx2(const float* parameters, const float* packed,
                                               d_transformer_blocks_5_add + team.first * 952560);
         }
         team.wait();
-        transformer_blocks_5_attention_out_proj_backward(team,
-                                                         d_transformer_blocks_5_attention_out_proj_einsum + team.first * 952560,
-                                                         packed + 5095696,
-                                                         d_transformer_blocks_5_add + team.first * 952560);
+        transformer_blocks_5_attention_out_proj_forward(team,
+                                                        d_transformer_blocks_5_attention_out_proj_einsum + team.first * 952560,
+                                                        packed + 5095696,
+                                                        d_transformer_blocks_5_add + team.first * 952560);
         team.wait();
         if (team.part == 0) {
           transformer_blocks_5_attention_backward(transformer_blocks_5_attention_add + team.first * 952560,
                                                   d_transformer_blocks_5_attention_copy + team.first * 952560);
-          transformer_blocks_5_attention_backward_2(d_transformer_blocks_5_attention_einsum + team.first * 952560,
-                                                    d_transformer_blocks_5_attention_out_proj_einsum + team.first * 952560,
-                                                    d_transformer_blocks_5_attention_copy + team.first * 952560);
-          transformer_blocks_5_attention_backward_3_input_gradient(d_transformer_blocks_5_attention_out_proj_einsum + team.first * 952560,
-                                                                   transformer_blocks_5_attention_divide + team.first * 952560,
-                                                                   d_transformer_blocks_5_attention_rearrange + image * 952560);
+          transformer_blocks_5_attention_forward_3(d_transformer_blocks_5_attention_einsum + team.first * 952560,
+                                                   d_transformer_blocks_5_attention_out_proj_einsum + team.first * 952560,
+                                                   d_transformer_blocks_5_attention_copy + team.first * 952560);
+          transformer_blocks_5_attention_backward_3(d_transformer_blocks_5_attention_out_proj_einsum + team.first * 952560,
+                                                    transformer_blocks_5_attention_divide + team.first * 952560,
+                                                    d_transformer_blocks_5_attention_rearrange + image * 952560);
           transformer_blocks_5_attention_backward_4_input_gradient(d_transformer_blocks_5_attention_einsum + team.first * 952560,
                                                                    transformer_blocks_5_attention_divide + team.first * 952560,
                                                                    d_transformer_blocks_5_attention_multiply + team.first * 952560);
@@ -12479,10 +9876,9 @@ void vit_cifar_input_gradient_avx2(const float* parameters, const float* packed,
                                                                  packed + 3195152 + layer * 131072,
                                                                  d_transformer_blocks_carry + pass % 2 * 16640 + image * 952560);
           team.wait();
-          transformer_blocks_ffn_linear1_backward_input_gradient(team,
-                                                                 d_transformer_blocks_ffn_linear1_einsum + team.first * 952560,
-                                                                 packed + 3981584 + layer * 131072,
-                                                                 d_transformer_blocks_ffn_multiply + team.first * 952560);
+          transformer_blocks_ffn_linear1_backward(team, d_transformer_blocks_ffn_linear1_einsum + team.first * 952560,
+                                                  packed + 3981584 + layer * 131072,
+                                                  d_transformer_blocks_ffn_multiply + team.first * 952560);
           team.wait();
           if (team.part == 0) {
             transformer_blocks_norm2_backward_input_gradient(d_transformer_blocks_ffn_linear1_einsum + team.first * 952560,
@@ -12493,20 +9889,19 @@ void vit_cifar_input_gradient_avx2(const float* parameters, const float* packed,
                                                              d_transformer_blocks_add + team.first * 952560);
           }
           team.wait();
-          transformer_blocks_attention_out_proj_backward(team,
-                                                         d_transformer_blocks_attention_out_proj_einsum + team.first * 952560,
-                                                         packed + 4768016 + layer * 65536,
-                                                         d_transformer_blocks_add + team.first * 952560);
+          transformer_blocks_attention_out_proj_forward(team,
+                                                        d_transformer_blocks_attention_out_proj_einsum + team.first * 952560,
+                                                        packed + 4768016 + layer * 65536,
+                                                        d_transformer_blocks_add + team.first * 952560);
           team.wait();
           if (team.part == 0) {
-            transformer_blocks_attention_backward(transformer_blocks_attention_add + layer * 49920 + image * 952560,
-                                                  d_transformer_blocks_attention_copy + team.first * 952560);
+            transformer_blocks_5_attention_backward(transformer_blocks_attention_add + layer * 49920 + image * 952560,
+                                                    d_transformer_blocks_attention_copy + team.first * 952560);
           }
           team.wait();
-          transformer_blocks_attention_backward_3_input_gradient(team,
-                                                                 d_transformer_blocks_attention_rearrange + team.first * 952560,
-                                                                 d_transformer_blocks_attention_out_proj_einsum + team.first * 952560,
-                                                                 transformer_blocks_attention_divide + layer * 33808 + image * 952560);
+          transformer_blocks_attention_backward_3(team, d_transformer_blocks_attention_rearrange + team.first * 952560,
+                                                  d_transformer_blocks_attention_out_proj_einsum + team.first * 952560,
+                                                  transformer_blocks_attention_divide + layer * 33808 + image * 952560);
           team.wait();
           transformer_blocks_attention_backward_5_input_gradient(team,
                                                                  d_transformer_blocks_attention_out_proj_einsum + team.first * 952560,
@@ -12520,12 +9915,12 @@ void vit_cifar_input_gradient_avx2(const float* parameters, const float* packed,
                                                   d_transformer_blocks_attention_multiply + team.first * 952560,
                                                   transformer_blocks_attention_add + layer * 49920 + image * 952560);
           team.wait();
-          transformer_blocks_attention_backward_7(team, d_transformer_blocks_attention_einsum_2 + team.first * 952560,
-                                                  packed + 5161232 + layer * 196608,
-                                                  d_transformer_blocks_attention_rearrange + team.first * 952560);
+          transformer_blocks_5_attention_backward_8(team, d_transformer_blocks_attention_einsum_2 + team.first * 952560,
+                                                    packed + 5161232 + layer * 196608,
+                                                    d_transformer_blocks_attention_rearrange + team.first * 952560);
           team.wait();
           if (team.part == 0) {
-            transformer_blocks_norm1_backward_input_gradient(d_transformer_blocks_attention_einsum_2 + team.first * 952560,
+            transformer_blocks_norm2_backward_input_gradient(d_transformer_blocks_attention_einsum_2 + team.first * 952560,
                                                              parameters + 3165200 - layer * 527104,
                                                              transformer_blocks_norm1_multiply + layer * 16640 + image * 952560,
                                                              transformer_blocks_norm1_rsqrt + layer * 80 + image * 952560,
@@ -12604,7 +9999,7 @@ void vit_cifar_inspect_avx2(const float* packed, const float* images, const std:
     patch_embed_forward_inspect(patch_embed_einsum + place * 149760, packed + 37136, rearrange + place * 149760);
     patch_embed_forward_2(patch_embed_einsum + place * 149760, packed, magnitudes + image * 58, packed + 256,
                           concat + image * 149760);
-    inspect_2(packed + 36880, packed + 256, concat + image * 149760);
+    add_forward(packed + 36880, packed + 256, concat + image * 149760);
     inspect_3(concat + image * 149760, transformer_blocks_carry + image * 149760);
   }
   // transformer_blocks: 6 layers
@@ -12631,10 +10026,11 @@ void vit_cifar_inspect_avx2(const float* packed, const float* images, const std:
                                                    transformer_blocks_attention_copy + team.first * 149760);
           }
           team.wait();
-          transformer_blocks_attention_forward_5_inspect(team, transformer_blocks_attention_add + team.first * 149760,
-                                                         transformer_blocks_attention_copy + team.first * 149760,
-                                                         maps + layer * 33800 + image * 202800,
-                                                         transformer_blocks_attention_rearrange + team.first * 149760);
+          transformer_blocks_attention_forward_5_input_gradient(team,
+                                                                transformer_blocks_attention_add + team.first * 149760,
+                                                                transformer_blocks_attention_copy + team.first * 149760,
+                                                                maps + layer * 33800 + image * 202800,
+                                                                transformer_blocks_attention_rearrange + team.first * 149760);
           team.wait();
           if (team.part == 0) {
             transformer_blocks_attention_forward_6(transformer_blocks_attention_rearrange + team.first * 149760,
@@ -12655,10 +10051,10 @@ void vit_cifar_inspect_avx2(const float* packed, const float* images, const std:
                                                magnitudes + 4 + layer * 9 + image * 58,
                                                magnitudes + 5 + layer * 9 + image * 58,
                                                transformer_blocks_add + team.first * 149760);
-            transformer_blocks_norm2_forward(transformer_blocks_add + team.first * 149760, packed + 26112 + layer * 256,
-                                             packed + 27648 + layer * 256,
-                                             transformer_blocks_norm2_add + team.first * 149760,
-                                             transformer_blocks_norm2_maximum + team.first * 149760);
+            transformer_blocks_norm1_forward_inspect(transformer_blocks_add + team.first * 149760,
+                                                     packed + 26112 + layer * 256, packed + 27648 + layer * 256,
+                                                     transformer_blocks_norm2_add + team.first * 149760,
+                                                     transformer_blocks_norm2_maximum + team.first * 149760);
           }
           team.wait();
           transformer_blocks_ffn_linear1_forward_inspect(team,
@@ -12674,13 +10070,12 @@ void vit_cifar_inspect_avx2(const float* packed, const float* images, const std:
                                                      transformer_blocks_ffn_gelu + team.first * 149760);
           }
           team.wait();
-          transformer_blocks_ffn_linear2_forward_inspect(team,
-                                                         transformer_blocks_ffn_linear2_einsum + team.first * 149760,
-                                                         packed + 2408720 + layer * 131072,
-                                                         transformer_blocks_ffn_gelu + team.first * 149760);
+          transformer_blocks_ffn_linear1_backward(team, transformer_blocks_ffn_linear2_einsum + team.first * 149760,
+                                                  packed + 2408720 + layer * 131072,
+                                                  transformer_blocks_ffn_gelu + team.first * 149760);
           team.wait();
           if (team.part == 0) {
-            transformer_blocks_norm2_forward_2(transformer_blocks_norm2_maximum + team.first * 149760,
+            transformer_blocks_norm1_forward_2(transformer_blocks_norm2_maximum + team.first * 149760,
                                                transformer_blocks_ffn_linear2_einsum + team.first * 149760,
                                                packed + 32256 + layer * 256,
                                                transformer_blocks_add + team.first * 149760,
@@ -12697,8 +10092,8 @@ void vit_cifar_inspect_avx2(const float* packed, const float* images, const std:
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    norm_forward_2(transformer_blocks_carry + image * 149760, packed + 33792, packed + 34048, norm_add + place * 149760,
-                   norm_maximum + place * 149760);
+    transformer_blocks_norm1_forward_inspect(transformer_blocks_carry + image * 149760, packed + 33792, packed + 34048,
+                                             norm_add + place * 149760, norm_maximum + place * 149760);
     norm_forward(concat + image * 149760, norm_maximum + place * 149760, magnitudes + 1 + image * 58,
                  magnitudes + 56 + image * 58);
     head_forward_inspect(norm_add + place * 149760, packed + 34304, head_einsum + place * 149760);

@@ -574,6 +574,7 @@ static void g_gradient(std::int64_t begin, std::int64_t end, bool add, const Lef
 // ---- kernels: each call handles one index of the axis that is shared out among threads ----
 
 // b < B, gh < GH=8, gw < GW=8, c < C=3, p < P=4, p2 < P=4
+// for 2 kernels of the plan, of which this is the first
 static void rearrange_forward(const real* images, real* rearrange) {
   for (std::int64_t gh = 0; gh < 8; ++gh) {
     for (std::int64_t gw = 0; gw < 8; ++gw) {
@@ -659,6 +660,7 @@ static void patch_embed_forward(const real* rearrange, const real* patch_embed_w
 }
 
 // b < B, i < 1, d < D=256
+// for 2 kernels of the plan, of which this is the first
 static void add_forward(const real* cls_token, const real* pos_embed, real* transformer_blocks_carry) {
   for (std::int64_t d = 0; d < 256; ++d) {
     const vec x0 = v_set(cls_token[d]);
@@ -669,6 +671,7 @@ static void add_forward(const real* cls_token, const real* pos_embed, real* tran
 }
 
 // b < B, n < N+1=65, d < D=256 (row)
+// for 2 kernels of the plan, of which this is the first
 static void transformer_blocks_norm1_forward(const real* transformer_blocks_carry,
                                              const real* transformer_blocks_norm1_weight,
                                              const real* transformer_blocks_norm1_bias,
@@ -706,6 +709,7 @@ static void transformer_blocks_norm1_forward(const real* transformer_blocks_carr
 }
 
 // b < B, n < N+1=65, d < 3*D=768, d2 < D=256 (summed)
+// for 2 kernels of the plan, of which this is the first
 static void transformer_blocks_attention_forward(const Team& team, const real* transformer_blocks_norm1_add,
                                                  const real* transformer_blocks_attention_in_proj_weight_packed,
                                                  const real* transformer_blocks_attention_in_proj_bias,
@@ -791,6 +795,7 @@ static void transformer_blocks_attention_forward(const Team& team, const real* t
 }
 
 // b < B, h < H=8, k < K=32, n < N+1=65
+// for 2 kernels of the plan, of which this is the first
 static void transformer_blocks_attention_forward_2(const real* transformer_blocks_attention_add,
                                                    real* transformer_blocks_attention_copy) {
   for (std::int64_t h = 0; h < 8; ++h) {
@@ -1024,6 +1029,7 @@ static void transformer_blocks_attention_forward_5(const Team& team, const real*
 }
 
 // b < B, n < N+1=65, d < D=256, h < H*K=256 (summed)
+// for 2 kernels of the plan, of which this is the first
 static void transformer_blocks_attention_out_proj_forward(const Team& team,
                                                           const real* transformer_blocks_attention_rearrange,
                                                           const real* transformer_blocks_attention_out_proj_weight_packed,
@@ -1334,142 +1340,8 @@ static void transformer_blocks_ffn_linear2_forward(const Team& team, const real*
   }
 }
 
-// b < B, n < N+1=65, d < D=256 (row)
-static void transformer_blocks_5_norm1_forward(const real* transformer_blocks_carry_next,
-                                               const real* transformer_blocks_5_norm1_weight,
-                                               const real* transformer_blocks_5_norm1_bias,
-                                               real* transformer_blocks_5_norm1_add) {
-  for (std::int64_t n = 0; n < 65; ++n) {
-    vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x0 = v_load_strided(transformer_blocks_carry_next + (n * 256 + d), 256, lanes);
-      sum0 = v_add(sum0, x0);
-    }
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x1 = v_load_strided(transformer_blocks_carry_next + (n * 256 + d), 256, lanes);
-      const vec t2 = v_set(real(256.0));
-      const vec t3 = v_div(sum0, t2);
-      const vec t4 = v_sub(x1, t3);
-      sum1 = v_fma(t4, t4, sum1);
-    }
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x5 = v_load_strided(transformer_blocks_carry_next + (n * 256 + d), 256, lanes);
-      const vec t6 = v_set(real(256.0));
-      const vec t7 = v_div(sum0, t6);
-      const vec t8 = v_sub(x5, t7);
-      const vec t9 = v_div(sum1, t6);
-      const vec t10 = v_set(real(1e-05));
-      const vec t11 = v_add(t9, t10);
-      const vec t12 = v_rsqrt(t11);
-      const vec t13 = v_mul(t8, t12);
-      const vec x14 = v_set(transformer_blocks_5_norm1_weight[d]);
-      const vec x15 = v_set(transformer_blocks_5_norm1_bias[d]);
-      const vec t16 = v_fma(t13, x14, x15);
-      v_store_strided(transformer_blocks_5_norm1_add + (n * 256 + d), 256, t16, lanes);
-    }
-  }
-}
-
-// b < B, n < N+1=65, d < 3*D=768, d2 < D=256 (summed)
-static void transformer_blocks_5_attention_forward(const Team& team, const real* transformer_blocks_5_norm1_add,
-                                                   const real* transformer_blocks_5_attention_in_proj_weight_packed,
-                                                   const real* transformer_blocks_5_attention_in_proj_bias,
-                                                   real* transformer_blocks_5_attention_add) {
-  const Tiles mine = team.tiles(65, 2, 768, 4, 786432 > tessera_second_cache());
-  for (std::int64_t d = mine.left; d < mine.right; d += 4) {
-    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 64); n += 2) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      for (std::int64_t d2 = 0; d2 < 256; ++d2) {
-        const vec x0 = v_set(transformer_blocks_5_norm1_add[n * 256 + d2]);
-        const vec x1 = v_load(transformer_blocks_5_attention_in_proj_weight_packed + (d * 256 + d2 * 4));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_5_attention_in_proj_weight_packed + (d * 256 + d2 * 4 + 1));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(transformer_blocks_5_attention_in_proj_weight_packed + (d * 256 + d2 * 4 + 2));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(transformer_blocks_5_attention_in_proj_weight_packed + (d * 256 + d2 * 4 + 3));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(transformer_blocks_5_norm1_add[n * 256 + d2 + 256]);
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
-      }
-      const vec x6 = v_load(transformer_blocks_5_attention_in_proj_bias + d);
-      const vec t7 = v_add(sum0, x6);
-      v_store(transformer_blocks_5_attention_add + (n * 768 + d), t7);
-      const vec x8 = v_load(transformer_blocks_5_attention_in_proj_bias + (d + 1));
-      const vec t9 = v_add(sum1, x8);
-      v_store(transformer_blocks_5_attention_add + (n * 768 + d + 1), t9);
-      const vec x10 = v_load(transformer_blocks_5_attention_in_proj_bias + (d + 2));
-      const vec t11 = v_add(sum2, x10);
-      v_store(transformer_blocks_5_attention_add + (n * 768 + d + 2), t11);
-      const vec x12 = v_load(transformer_blocks_5_attention_in_proj_bias + (d + 3));
-      const vec t13 = v_add(sum3, x12);
-      v_store(transformer_blocks_5_attention_add + (n * 768 + d + 3), t13);
-      const vec t14 = v_add(sum4, x6);
-      v_store(transformer_blocks_5_attention_add + (n * 768 + d + 768), t14);
-      const vec t15 = v_add(sum5, x8);
-      v_store(transformer_blocks_5_attention_add + (n * 768 + d + 769), t15);
-      const vec t16 = v_add(sum6, x10);
-      v_store(transformer_blocks_5_attention_add + (n * 768 + d + 770), t16);
-      const vec t17 = v_add(sum7, x12);
-      v_store(transformer_blocks_5_attention_add + (n * 768 + d + 771), t17);
-    }
-    if (mine.end > 64) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      for (std::int64_t d2 = 0; d2 < 256; ++d2) {
-        const vec x18 = v_set(transformer_blocks_5_norm1_add[d2 + 16384]);
-        const vec x19 = v_load(transformer_blocks_5_attention_in_proj_weight_packed + (d * 256 + d2 * 4));
-        sum0 = v_fma(x18, x19, sum0);
-        const vec x20 = v_load(transformer_blocks_5_attention_in_proj_weight_packed + (d * 256 + d2 * 4 + 1));
-        sum1 = v_fma(x18, x20, sum1);
-        const vec x21 = v_load(transformer_blocks_5_attention_in_proj_weight_packed + (d * 256 + d2 * 4 + 2));
-        sum2 = v_fma(x18, x21, sum2);
-        const vec x22 = v_load(transformer_blocks_5_attention_in_proj_weight_packed + (d * 256 + d2 * 4 + 3));
-        sum3 = v_fma(x18, x22, sum3);
-      }
-      const vec x23 = v_load(transformer_blocks_5_attention_in_proj_bias + d);
-      const vec t24 = v_add(sum0, x23);
-      v_store(transformer_blocks_5_attention_add + (d + 49152), t24);
-      const vec x25 = v_load(transformer_blocks_5_attention_in_proj_bias + (d + 1));
-      const vec t26 = v_add(sum1, x25);
-      v_store(transformer_blocks_5_attention_add + (d + 49153), t26);
-      const vec x27 = v_load(transformer_blocks_5_attention_in_proj_bias + (d + 2));
-      const vec t28 = v_add(sum2, x27);
-      v_store(transformer_blocks_5_attention_add + (d + 49154), t28);
-      const vec x29 = v_load(transformer_blocks_5_attention_in_proj_bias + (d + 3));
-      const vec t30 = v_add(sum3, x29);
-      v_store(transformer_blocks_5_attention_add + (d + 49155), t30);
-    }
-  }
-}
-
-// b < B, h < H=8, k < K=32, n < N+1=65
-static void transformer_blocks_5_attention_forward_2(const real* transformer_blocks_5_attention_add,
-                                                     real* transformer_blocks_5_attention_copy) {
-  for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t k = 0; k < 32; ++k) {
-      for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load_strided(transformer_blocks_5_attention_add + (h * 32 + k + n * 768 + 256), 768, lanes);
-        v_store(transformer_blocks_5_attention_copy + (h * 2080 + k * 65 + n), x0);
-      }
-    }
-  }
-}
-
 // b < B, h < H=8, i < 1, n < N+1=65, k < K=32 (summed)
+// for 2 kernels of the plan, of which this is the first
 static void transformer_blocks_5_attention_forward_3(const real* transformer_blocks_5_attention_add,
                                                      const real* transformer_blocks_5_attention_copy,
                                                      real* transformer_blocks_5_attention_einsum) {
@@ -1574,6 +1446,7 @@ static void transformer_blocks_5_attention_forward_5(const real* transformer_blo
 }
 
 // b < B, i < 1, d < D=256, h < H*K=256 (summed)
+// for 2 kernels of the plan, of which this is the first
 static void transformer_blocks_5_attention_out_proj_forward(const Team& team,
                                                             const real* transformer_blocks_5_attention_rearrange,
                                                             const real* transformer_blocks_5_attention_out_proj_weight_packed,
@@ -1695,6 +1568,7 @@ static void transformer_blocks_5_ffn_linear1_forward(const Team& team, const rea
 }
 
 // b < B, i < 1, d < D=256, m < M=512 (summed)
+// for 2 kernels of the plan, of which this is the first
 static void transformer_blocks_5_ffn_linear2_forward(const Team& team, const real* transformer_blocks_5_ffn_gelu,
                                                      const real* transformer_blocks_5_ffn_linear2_weight_packed,
                                                      real* transformer_blocks_5_ffn_linear2_einsum) {
@@ -1936,6 +1810,7 @@ static void transformer_blocks_5_attention_backward_7(real* d_transformer_blocks
 }
 
 // b < B, n < N+1=65, d < D=256 (row)
+// for 2 kernels of the plan, of which this is the first
 static void transformer_blocks_norm1_forward_train(const real* transformer_blocks_carry,
                                                    real* transformer_blocks_norm1_rsqrt,
                                                    real* transformer_blocks_norm1_multiply,
@@ -2368,52 +2243,6 @@ static void transformer_blocks_ffn_linear2_forward_train(const Team& team, const
   }
 }
 
-// b < B, n < N+1=65, d < D=256 (row)
-static void transformer_blocks_5_norm1_forward_train(const real* transformer_blocks_carry_next,
-                                                     real* transformer_blocks_5_norm1_rsqrt,
-                                                     real* transformer_blocks_5_norm1_multiply,
-                                                     const real* transformer_blocks_5_norm1_weight,
-                                                     const real* transformer_blocks_5_norm1_bias,
-                                                     real* transformer_blocks_5_norm1_add) {
-  for (std::int64_t n = 0; n < 65; ++n) {
-    vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x0 = v_load_strided(transformer_blocks_carry_next + (n * 256 + d), 256, lanes);
-      sum0 = v_add(sum0, x0);
-    }
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x1 = v_load_strided(transformer_blocks_carry_next + (n * 256 + d), 256, lanes);
-      const vec t2 = v_set(real(256.0));
-      const vec t3 = v_div(sum0, t2);
-      const vec t4 = v_sub(x1, t3);
-      sum1 = v_fma(t4, t4, sum1);
-    }
-    const vec t5 = v_set(real(256.0));
-    const vec t6 = v_div(sum1, t5);
-    const vec t7 = v_set(real(1e-05));
-    const vec t8 = v_add(t6, t7);
-    const vec t9 = v_rsqrt(t8);
-    v_store(transformer_blocks_5_norm1_rsqrt + n, t9);
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x10 = v_load_strided(transformer_blocks_carry_next + (n * 256 + d), 256, lanes);
-      const vec t11 = v_set(real(256.0));
-      const vec t12 = v_div(sum0, t11);
-      const vec t13 = v_sub(x10, t12);
-      const vec t14 = v_div(sum1, t11);
-      const vec t15 = v_set(real(1e-05));
-      const vec t16 = v_add(t14, t15);
-      const vec t17 = v_rsqrt(t16);
-      const vec t18 = v_mul(t13, t17);
-      v_store_strided(transformer_blocks_5_norm1_multiply + (n * 256 + d), 256, t18, lanes);
-      const vec x19 = v_set(transformer_blocks_5_norm1_weight[d]);
-      const vec x20 = v_set(transformer_blocks_5_norm1_bias[d]);
-      const vec t21 = v_fma(t18, x19, x20);
-      v_store_strided(transformer_blocks_5_norm1_add + (n * 256 + d), 256, t21, lanes);
-    }
-  }
-}
-
 // b < B, h < H=8, i < 1, n < N+1=65 (row)
 static void transformer_blocks_5_attention_forward_4_train(const std::int64_t image,
                                                            const real* transformer_blocks_5_attention_einsum,
@@ -2454,37 +2283,6 @@ static void transformer_blocks_5_attention_forward_4_train(const std::int64_t im
         const vec t16 = v_keep(random, 4, image * 35360 + h * 4420 + i * 68 + n, 1, 858993459, real(1.25));
         const vec t17 = v_mul(t15, t16);
         v_store(transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + n), t17);
-      }
-    }
-  }
-}
-
-// b < B, h < H=8, i < 1, k < K=32, n < N+1=65 (summed)
-static void transformer_blocks_5_attention_forward_5_train(const real* transformer_blocks_5_attention_multiply,
-                                                           const real* transformer_blocks_5_attention_add,
-                                                           real* transformer_blocks_5_attention_rearrange) {
-  for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t i = 0; i < 1; ++i) {
-      for (std::int64_t k = 0; k < 32; k += 4) {
-        vec sum0 = v_zero();
-        vec sum1 = v_zero();
-        vec sum2 = v_zero();
-        vec sum3 = v_zero();
-        for (std::int64_t n = 0; n < 65; ++n) {
-          const vec x0 = v_set(transformer_blocks_5_attention_multiply[h * 65 + i * 65 + n]);
-          const vec x1 = v_load(transformer_blocks_5_attention_add + (h * 32 + k + n * 768 + 512));
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(transformer_blocks_5_attention_add + (h * 32 + k + n * 768 + 513));
-          sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(transformer_blocks_5_attention_add + (h * 32 + k + n * 768 + 514));
-          sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(transformer_blocks_5_attention_add + (h * 32 + k + n * 768 + 515));
-          sum3 = v_fma(x0, x4, sum3);
-        }
-        v_store(transformer_blocks_5_attention_rearrange + (h * 32 + k), sum0);
-        v_store(transformer_blocks_5_attention_rearrange + (h * 32 + k + 1), sum1);
-        v_store(transformer_blocks_5_attention_rearrange + (h * 32 + k + 2), sum2);
-        v_store(transformer_blocks_5_attention_rearrange + (h * 32 + k + 3), sum3);
       }
     }
   }
@@ -2816,37 +2614,6 @@ static void transformer_blocks_5_ffn_linear2_backward(const Team& team, const st
   }
 }
 
-// b < B, i < 1, d < D=256, m < M=512 (summed)
-static void transformer_blocks_5_ffn_linear1_backward_2(const Team& team,
-                                                        const real* d_transformer_blocks_5_ffn_multiply_2,
-                                                        const real* transformer_blocks_5_ffn_linear1_weight_packed_transposed,
-                                                        real* d_transformer_blocks_5_ffn_linear1_einsum) {
-  const Tiles mine = team.tiles(1, 1, 256, 4, 524288 > tessera_second_cache());
-  for (std::int64_t i = 0; i < 1; ++i) {
-    for (std::int64_t d = mine.left; d < mine.right; d += 4) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      for (std::int64_t m = 0; m < 512; ++m) {
-        const vec x0 = v_set(d_transformer_blocks_5_ffn_multiply_2[i * 512 + m]);
-        const vec x1 = v_load(transformer_blocks_5_ffn_linear1_weight_packed_transposed + (d * 512 + m * 4));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_5_ffn_linear1_weight_packed_transposed + (d * 512 + m * 4 + 1));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(transformer_blocks_5_ffn_linear1_weight_packed_transposed + (d * 512 + m * 4 + 2));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(transformer_blocks_5_ffn_linear1_weight_packed_transposed + (d * 512 + m * 4 + 3));
-        sum3 = v_fma(x0, x4, sum3);
-      }
-      v_store(d_transformer_blocks_5_ffn_linear1_einsum + (i * 256 + d), sum0);
-      v_store(d_transformer_blocks_5_ffn_linear1_einsum + (i * 256 + d + 1), sum1);
-      v_store(d_transformer_blocks_5_ffn_linear1_einsum + (i * 256 + d + 2), sum2);
-      v_store(d_transformer_blocks_5_ffn_linear1_einsum + (i * 256 + d + 3), sum3);
-    }
-  }
-}
-
 // b < B, i < 1, d < D=256 (row)
 static void transformer_blocks_5_norm2_backward(const real* d_transformer_blocks_5_ffn_linear1_einsum,
                                                 const real* transformer_blocks_5_norm2_weight,
@@ -2880,37 +2647,8 @@ static void transformer_blocks_5_norm2_backward(const real* d_transformer_blocks
   }
 }
 
-// b < B, i < 1, d < D=256, d2 < D=256 (summed)
-static void transformer_blocks_5_attention_out_proj_backward(const Team& team, const real* d_transformer_blocks_5_add,
-                                                             const real* transformer_blocks_5_attention_out_proj_weight_packed_transposed,
-                                                             real* d_transformer_blocks_5_attention_out_proj_einsum) {
-  const Tiles mine = team.tiles(1, 1, 256, 4, 262144 > tessera_second_cache());
-  for (std::int64_t i = 0; i < 1; ++i) {
-    for (std::int64_t d = mine.left; d < mine.right; d += 4) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      for (std::int64_t d2 = 0; d2 < 256; ++d2) {
-        const vec x0 = v_set(d_transformer_blocks_5_add[i * 256 + d2]);
-        const vec x1 = v_load(transformer_blocks_5_attention_out_proj_weight_packed_transposed + (d * 256 + d2 * 4));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_5_attention_out_proj_weight_packed_transposed + (d * 256 + d2 * 4 + 1));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(transformer_blocks_5_attention_out_proj_weight_packed_transposed + (d * 256 + d2 * 4 + 2));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(transformer_blocks_5_attention_out_proj_weight_packed_transposed + (d * 256 + d2 * 4 + 3));
-        sum3 = v_fma(x0, x4, sum3);
-      }
-      v_store(d_transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d), sum0);
-      v_store(d_transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d + 1), sum1);
-      v_store(d_transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d + 2), sum2);
-      v_store(d_transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d + 3), sum3);
-    }
-  }
-}
-
 // b < B, h < H=8, k < K=32, n < N+1=65
+// for 2 kernels of the plan, of which this is the first
 static void transformer_blocks_5_attention_backward(const real* transformer_blocks_5_attention_add,
                                                     real* d_transformer_blocks_5_attention_copy) {
   for (std::int64_t h = 0; h < 8; ++h) {
@@ -2918,46 +2656,6 @@ static void transformer_blocks_5_attention_backward(const real* transformer_bloc
       for (std::int64_t n = 0; n < 65; ++n) {
         const vec x0 = v_load_strided(transformer_blocks_5_attention_add + (h * 32 + k + n * 768 + 512), 768, lanes);
         v_store(d_transformer_blocks_5_attention_copy + (h * 2080 + k * 65 + n), x0);
-      }
-    }
-  }
-}
-
-// b < B, h < H=8, i < 1, n < N+1=65, k < K=32 (summed)
-static void transformer_blocks_5_attention_backward_2(const real* d_transformer_blocks_5_attention_out_proj_einsum,
-                                                      const real* d_transformer_blocks_5_attention_copy,
-                                                      real* d_transformer_blocks_5_attention_einsum) {
-  for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t i = 0; i < 1; ++i) {
-      for (std::int64_t n = 0; n < 64; n += 4) {
-        vec sum0 = v_zero();
-        vec sum1 = v_zero();
-        vec sum2 = v_zero();
-        vec sum3 = v_zero();
-        for (std::int64_t k = 0; k < 32; ++k) {
-          const vec x0 = v_set(d_transformer_blocks_5_attention_out_proj_einsum[h * 32 + k]);
-          const vec x1 = v_load(d_transformer_blocks_5_attention_copy + (h * 2080 + n + k * 65));
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(d_transformer_blocks_5_attention_copy + (h * 2080 + n + k * 65 + 1));
-          sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(d_transformer_blocks_5_attention_copy + (h * 2080 + n + k * 65 + 2));
-          sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(d_transformer_blocks_5_attention_copy + (h * 2080 + n + k * 65 + 3));
-          sum3 = v_fma(x0, x4, sum3);
-        }
-        v_store(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n), sum0);
-        v_store(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n + 1), sum1);
-        v_store(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n + 2), sum2);
-        v_store(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n + 3), sum3);
-      }
-      {
-        vec sum0 = v_zero();
-        for (std::int64_t k = 0; k < 32; ++k) {
-          const vec x5 = v_set(d_transformer_blocks_5_attention_out_proj_einsum[h * 32 + k]);
-          const vec x6 = v_load(d_transformer_blocks_5_attention_copy + (h * 2080 + k * 65 + 64));
-          sum0 = v_fma(x5, x6, sum0);
-        }
-        v_store(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), sum0);
       }
     }
   }
@@ -3156,6 +2854,7 @@ static void transformer_blocks_5_attention_backward_6(const real* d_transformer_
 }
 
 // b < B, n < N+1=65, d < D=256, d2 < 3*D=768 (summed)
+// for 2 kernels of the plan, of which this is the first
 static void transformer_blocks_5_attention_backward_8(const Team& team,
                                                       const real* d_transformer_blocks_5_attention_rearrange,
                                                       const real* transformer_blocks_5_attention_in_proj_weight_packed_transposed,
@@ -3447,6 +3146,7 @@ static void norm_weight_gradient_partial(const std::int64_t chunk, const Group& 
 }
 
 // b < B (summed), i < 1 (summed), d < D=256
+// for 13 kernels of the plan, of which this is the first
 static void norm_weight_gradient_sum(const Group& group, real* gradient_norm_weight, const real* partial) {
   for (std::int64_t d = 0; d < 256; ++d) {
     vec sum0 = v_zero();
@@ -3504,18 +3204,7 @@ static void norm_bias_gradient_partial(const std::int64_t chunk, const Group& gr
 }
 
 // b < B (summed), i < 1 (summed), d < D=256
-static void norm_bias_gradient_sum(const Group& group, real* gradient_norm_bias, const real* partial) {
-  for (std::int64_t d = 0; d < 256; ++d) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load(gradient_norm_bias + d);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
-    }
-    v_store(gradient_norm_bias + d, sum0);
-  }
-}
-
-// b < B (summed), i < 1 (summed), d < D=256
+// for 3 kernels of the plan, of which this is the first
 static void transformer_blocks_5_ffn_linear2_bias_gradient_partial(const std::int64_t chunk, const Group& group,
                                                                    const real* d_transformer_blocks_5_ffn_multiply,
                                                                    real* partial) {
@@ -3558,20 +3247,6 @@ static void transformer_blocks_5_ffn_linear2_bias_gradient_partial(const std::in
     v_store(partial + (chunk * 256 + (d + 5)), sum5);
     v_store(partial + (chunk * 256 + (d + 6)), sum6);
     v_store(partial + (chunk * 256 + (d + 7)), sum7);
-  }
-}
-
-// b < B (summed), i < 1 (summed), d < D=256
-static void transformer_blocks_5_ffn_linear2_bias_gradient_sum(const Group& group,
-                                                               real* gradient_transformer_blocks_5_ffn_linear2_bias,
-                                                               const real* partial) {
-  for (std::int64_t d = 0; d < 256; ++d) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load(gradient_transformer_blocks_5_ffn_linear2_bias + d);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
-    }
-    v_store(gradient_transformer_blocks_5_ffn_linear2_bias + d, sum0);
   }
 }
 
@@ -3802,140 +3477,6 @@ static void transformer_blocks_5_norm2_weight_gradient_partial(const std::int64_
   }
 }
 
-// b < B (summed), i < 1 (summed), d < D=256
-static void transformer_blocks_5_norm2_weight_gradient_sum(const Group& group,
-                                                           real* gradient_transformer_blocks_5_norm2_weight,
-                                                           const real* partial) {
-  for (std::int64_t d = 0; d < 256; ++d) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load(gradient_transformer_blocks_5_norm2_weight + d);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
-    }
-    v_store(gradient_transformer_blocks_5_norm2_weight + d, sum0);
-  }
-}
-
-// b < B (summed), i < 1 (summed), d < D=256
-static void transformer_blocks_5_norm2_bias_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                             const real* d_transformer_blocks_5_ffn_linear1_einsum,
-                                                             real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  for (std::int64_t d = 0; d < 256; d += 8) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    for (std::int64_t b = begin; b < end; ++b) {
-      for (std::int64_t i = 0; i < 1; ++i) {
-        const vec x0 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324240 + i * 256 + d));
-        sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324240 + i * 256 + d + 1));
-        sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324240 + i * 256 + d + 2));
-        sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324240 + i * 256 + d + 3));
-        sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324240 + i * 256 + d + 4));
-        sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324240 + i * 256 + d + 5));
-        sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324240 + i * 256 + d + 6));
-        sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324240 + i * 256 + d + 7));
-        sum7 = v_add(sum7, x7);
-      }
-    }
-    v_store(partial + (chunk * 256 + d), sum0);
-    v_store(partial + (chunk * 256 + (d + 1)), sum1);
-    v_store(partial + (chunk * 256 + (d + 2)), sum2);
-    v_store(partial + (chunk * 256 + (d + 3)), sum3);
-    v_store(partial + (chunk * 256 + (d + 4)), sum4);
-    v_store(partial + (chunk * 256 + (d + 5)), sum5);
-    v_store(partial + (chunk * 256 + (d + 6)), sum6);
-    v_store(partial + (chunk * 256 + (d + 7)), sum7);
-  }
-}
-
-// b < B (summed), i < 1 (summed), d < D=256
-static void transformer_blocks_5_norm2_bias_gradient_sum(const Group& group,
-                                                         real* gradient_transformer_blocks_5_norm2_bias,
-                                                         const real* partial) {
-  for (std::int64_t d = 0; d < 256; ++d) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load(gradient_transformer_blocks_5_norm2_bias + d);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
-    }
-    v_store(gradient_transformer_blocks_5_norm2_bias + d, sum0);
-  }
-}
-
-// b < B (summed), i < 1 (summed), d < D=256
-static void transformer_blocks_5_attention_out_proj_bias_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                                          const real* d_transformer_blocks_5_add,
-                                                                          real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  for (std::int64_t d = 0; d < 256; d += 8) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    for (std::int64_t b = begin; b < end; ++b) {
-      for (std::int64_t i = 0; i < 1; ++i) {
-        const vec x0 = v_load(d_transformer_blocks_5_add + (b * 1324240 + i * 256 + d));
-        sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_5_add + (b * 1324240 + i * 256 + d + 1));
-        sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_5_add + (b * 1324240 + i * 256 + d + 2));
-        sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_5_add + (b * 1324240 + i * 256 + d + 3));
-        sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_5_add + (b * 1324240 + i * 256 + d + 4));
-        sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_5_add + (b * 1324240 + i * 256 + d + 5));
-        sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_5_add + (b * 1324240 + i * 256 + d + 6));
-        sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_5_add + (b * 1324240 + i * 256 + d + 7));
-        sum7 = v_add(sum7, x7);
-      }
-    }
-    v_store(partial + (chunk * 256 + d), sum0);
-    v_store(partial + (chunk * 256 + (d + 1)), sum1);
-    v_store(partial + (chunk * 256 + (d + 2)), sum2);
-    v_store(partial + (chunk * 256 + (d + 3)), sum3);
-    v_store(partial + (chunk * 256 + (d + 4)), sum4);
-    v_store(partial + (chunk * 256 + (d + 5)), sum5);
-    v_store(partial + (chunk * 256 + (d + 6)), sum6);
-    v_store(partial + (chunk * 256 + (d + 7)), sum7);
-  }
-}
-
-// b < B (summed), i < 1 (summed), d < D=256
-static void transformer_blocks_5_attention_out_proj_bias_gradient_sum(const Group& group,
-                                                                      real* gradient_transformer_blocks_5_attention_out_proj_bias,
-                                                                      const real* partial) {
-  for (std::int64_t d = 0; d < 256; ++d) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load(gradient_transformer_blocks_5_attention_out_proj_bias + d);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
-    }
-    v_store(gradient_transformer_blocks_5_attention_out_proj_bias + d, sum0);
-  }
-}
-
 // d < D=256, h < H*K=256, b < B (summed), i < 1 (summed)
 static void transformer_blocks_5_attention_out_proj_weight_gradient(const std::int64_t begin, const std::int64_t end,
                                                                     const Group& group,
@@ -3993,6 +3534,7 @@ static void transformer_blocks_5_attention_out_proj_weight_gradient(const std::i
 }
 
 // d < 3*D=768, d2 < D=256, b < B (summed), n < N+1=65 (summed)
+// for 2 kernels of the plan, of which this is the first
 static void transformer_blocks_5_attention_in_proj_weight_gradient(const std::int64_t begin, const std::int64_t end,
                                                                    const Group& group,
                                                                    const real* d_transformer_blocks_5_attention_rearrange,
@@ -4010,6 +3552,7 @@ static void transformer_blocks_5_attention_in_proj_weight_gradient(const std::in
 }
 
 // b < B (summed), n < N+1=65 (summed), d < D=256
+// for 3 kernels of the plan, of which this is the first
 static void transformer_blocks_5_norm1_weight_gradient_partial(const std::int64_t chunk, const Group& group,
                                                                const real* d_transformer_blocks_5_attention_einsum_2,
                                                                const real* transformer_blocks_5_norm1_multiply,
@@ -4065,20 +3608,7 @@ static void transformer_blocks_5_norm1_weight_gradient_partial(const std::int64_
 }
 
 // b < B (summed), n < N+1=65 (summed), d < D=256
-static void transformer_blocks_5_norm1_weight_gradient_sum(const Group& group,
-                                                           real* gradient_transformer_blocks_5_norm1_weight,
-                                                           const real* partial) {
-  for (std::int64_t d = 0; d < 256; ++d) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load(gradient_transformer_blocks_5_norm1_weight + d);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
-    }
-    v_store(gradient_transformer_blocks_5_norm1_weight + d, sum0);
-  }
-}
-
-// b < B (summed), n < N+1=65 (summed), d < D=256
+// for 3 kernels of the plan, of which this is the first
 static void transformer_blocks_5_norm1_bias_gradient_partial(const std::int64_t chunk, const Group& group,
                                                              const real* d_transformer_blocks_5_attention_einsum_2,
                                                              real* partial) {
@@ -4121,20 +3651,6 @@ static void transformer_blocks_5_norm1_bias_gradient_partial(const std::int64_t 
     v_store(partial + (chunk * 256 + (d + 5)), sum5);
     v_store(partial + (chunk * 256 + (d + 6)), sum6);
     v_store(partial + (chunk * 256 + (d + 7)), sum7);
-  }
-}
-
-// b < B (summed), n < N+1=65 (summed), d < D=256
-static void transformer_blocks_5_norm1_bias_gradient_sum(const Group& group,
-                                                         real* gradient_transformer_blocks_5_norm1_bias,
-                                                         const real* partial) {
-  for (std::int64_t d = 0; d < 256; ++d) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load(gradient_transformer_blocks_5_norm1_bias + d);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
-    }
-    v_store(gradient_transformer_blocks_5_norm1_bias + d, sum0);
   }
 }
 
@@ -4251,6 +3767,7 @@ static void transformer_blocks_ffn_linear2_backward(const Team& team, const std:
 }
 
 // b < B, n < N+1=65, d < D=256, m < M=512 (summed)
+// for 2 kernels of the plan, of which this is the first
 static void transformer_blocks_ffn_linear1_backward(const Team& team, const real* d_transformer_blocks_ffn_multiply_2,
                                                     const real* transformer_blocks_ffn_linear1_weight_packed_transposed,
                                                     real* d_transformer_blocks_ffn_linear1_einsum) {
@@ -4315,6 +3832,7 @@ static void transformer_blocks_ffn_linear1_backward(const Team& team, const real
 }
 
 // b < B, n < N+1=65, d < D=256 (row)
+// for 2 kernels of the plan, of which this is the first
 static void transformer_blocks_norm2_backward(const real* d_transformer_blocks_ffn_linear1_einsum,
                                               const real* transformer_blocks_norm2_weight,
                                               const real* transformer_blocks_norm2_multiply,
@@ -4350,83 +3868,6 @@ static void transformer_blocks_norm2_backward(const real* d_transformer_blocks_f
       const vec x16 = v_load_strided(d_transformer_blocks_carry + (n * 256 + d), 256, lanes);
       const vec t17 = v_fma(x8, t15, x16);
       v_store_strided(d_transformer_blocks_add + (n * 256 + d), 256, t17, lanes);
-    }
-  }
-}
-
-// b < B, n < N+1=65, d < D=256, d2 < D=256 (summed)
-static void transformer_blocks_attention_out_proj_backward(const Team& team, const real* d_transformer_blocks_add,
-                                                           const real* transformer_blocks_attention_out_proj_weight_packed_transposed,
-                                                           real* d_transformer_blocks_attention_out_proj_einsum) {
-  const Tiles mine = team.tiles(65, 2, 256, 4, 262144 > tessera_second_cache());
-  for (std::int64_t d = mine.left; d < mine.right; d += 4) {
-    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 64); n += 2) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      for (std::int64_t d2 = 0; d2 < 256; ++d2) {
-        const vec x0 = v_set(d_transformer_blocks_add[n * 256 + d2]);
-        const vec x1 = v_load(transformer_blocks_attention_out_proj_weight_packed_transposed + (d * 256 + d2 * 4));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_attention_out_proj_weight_packed_transposed + (d * 256 + d2 * 4 + 1));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(transformer_blocks_attention_out_proj_weight_packed_transposed + (d * 256 + d2 * 4 + 2));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(transformer_blocks_attention_out_proj_weight_packed_transposed + (d * 256 + d2 * 4 + 3));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(d_transformer_blocks_add[n * 256 + d2 + 256]);
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
-      }
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d), sum0);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 1), sum1);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 2), sum2);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 3), sum3);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 256), sum4);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 257), sum5);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 258), sum6);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 259), sum7);
-    }
-    if (mine.end > 64) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      for (std::int64_t d2 = 0; d2 < 256; ++d2) {
-        const vec x6 = v_set(d_transformer_blocks_add[d2 + 16384]);
-        const vec x7 = v_load(transformer_blocks_attention_out_proj_weight_packed_transposed + (d * 256 + d2 * 4));
-        sum0 = v_fma(x6, x7, sum0);
-        const vec x8 = v_load(transformer_blocks_attention_out_proj_weight_packed_transposed + (d * 256 + d2 * 4 + 1));
-        sum1 = v_fma(x6, x8, sum1);
-        const vec x9 = v_load(transformer_blocks_attention_out_proj_weight_packed_transposed + (d * 256 + d2 * 4 + 2));
-        sum2 = v_fma(x6, x9, sum2);
-        const vec x10 = v_load(transformer_blocks_attention_out_proj_weight_packed_transposed + (d * 256 + d2 * 4 + 3));
-        sum3 = v_fma(x6, x10, sum3);
-      }
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 16384), sum0);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 16385), sum1);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 16386), sum2);
-      v_store(d_transformer_blocks_attention_out_proj_einsum + (d + 16387), sum3);
-    }
-  }
-}
-
-// b < B, h < H=8, k < K=32, n < N+1=65
-static void transformer_blocks_attention_backward(const real* transformer_blocks_attention_add,
-                                                  real* d_transformer_blocks_attention_copy) {
-  for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t k = 0; k < 32; ++k) {
-      for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load_strided(transformer_blocks_attention_add + (h * 32 + k + n * 768 + 512), 768, lanes);
-        v_store(d_transformer_blocks_attention_copy + (h * 2080 + k * 65 + n), x0);
-      }
     }
   }
 }
@@ -4781,112 +4222,6 @@ static void transformer_blocks_attention_backward_6(const Team& team,
   }
 }
 
-// b < B, n < N+1=65, d < D=256, d2 < 3*D=768 (summed)
-static void transformer_blocks_attention_backward_7(const Team& team,
-                                                    const real* d_transformer_blocks_attention_rearrange,
-                                                    const real* transformer_blocks_attention_in_proj_weight_packed_transposed,
-                                                    real* d_transformer_blocks_attention_einsum_2) {
-  const Tiles mine = team.tiles(65, 2, 256, 4, 786432 > tessera_second_cache());
-  for (std::int64_t d = mine.left; d < mine.right; d += 4) {
-    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 64); n += 2) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      for (std::int64_t d2 = 0; d2 < 768; ++d2) {
-        const vec x0 = v_set(d_transformer_blocks_attention_rearrange[n * 768 + d2]);
-        const vec x1 = v_load(transformer_blocks_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 4));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 4 + 1));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(transformer_blocks_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 4 + 2));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(transformer_blocks_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 4 + 3));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(d_transformer_blocks_attention_rearrange[n * 768 + d2 + 768]);
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
-      }
-      v_store(d_transformer_blocks_attention_einsum_2 + (n * 256 + d), sum0);
-      v_store(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 1), sum1);
-      v_store(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 2), sum2);
-      v_store(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 3), sum3);
-      v_store(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 256), sum4);
-      v_store(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 257), sum5);
-      v_store(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 258), sum6);
-      v_store(d_transformer_blocks_attention_einsum_2 + (n * 256 + d + 259), sum7);
-    }
-    if (mine.end > 64) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      for (std::int64_t d2 = 0; d2 < 768; ++d2) {
-        const vec x6 = v_set(d_transformer_blocks_attention_rearrange[d2 + 49152]);
-        const vec x7 = v_load(transformer_blocks_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 4));
-        sum0 = v_fma(x6, x7, sum0);
-        const vec x8 = v_load(transformer_blocks_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 4 + 1));
-        sum1 = v_fma(x6, x8, sum1);
-        const vec x9 = v_load(transformer_blocks_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 4 + 2));
-        sum2 = v_fma(x6, x9, sum2);
-        const vec x10 = v_load(transformer_blocks_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 4 + 3));
-        sum3 = v_fma(x6, x10, sum3);
-      }
-      v_store(d_transformer_blocks_attention_einsum_2 + (d + 16384), sum0);
-      v_store(d_transformer_blocks_attention_einsum_2 + (d + 16385), sum1);
-      v_store(d_transformer_blocks_attention_einsum_2 + (d + 16386), sum2);
-      v_store(d_transformer_blocks_attention_einsum_2 + (d + 16387), sum3);
-    }
-  }
-}
-
-// b < B, n < N+1=65, d < D=256 (row)
-static void transformer_blocks_norm1_backward(const real* d_transformer_blocks_attention_einsum_2,
-                                              const real* transformer_blocks_norm1_weight,
-                                              const real* transformer_blocks_norm1_multiply,
-                                              const real* transformer_blocks_norm1_bias,
-                                              real* d_transformer_blocks_attention_copy_2,
-                                              const real* transformer_blocks_norm1_rsqrt,
-                                              const real* d_transformer_blocks_add,
-                                              real* d_transformer_blocks_carry_next) {
-  for (std::int64_t n = 0; n < 65; ++n) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x0 = v_load_strided(d_transformer_blocks_attention_einsum_2 + (n * 256 + d), 256, lanes);
-      const vec x1 = v_set(transformer_blocks_norm1_weight[d]);
-      const vec t2 = v_mul(x0, x1);
-      const vec x3 = v_load_strided(transformer_blocks_norm1_multiply + (n * 256 + d), 256, lanes);
-      sum0 = v_fma(t2, x3, sum0);
-      sum1 = v_fma(x0, x1, sum1);
-    }
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x4 = v_load_strided(transformer_blocks_norm1_multiply + (n * 256 + d), 256, lanes);
-      const vec x5 = v_set(transformer_blocks_norm1_weight[d]);
-      const vec x6 = v_set(transformer_blocks_norm1_bias[d]);
-      const vec t7 = v_fma(x4, x5, x6);
-      v_store_strided(d_transformer_blocks_attention_copy_2 + (n * 256 + d), 256, t7, lanes);
-      const vec x8 = v_load(transformer_blocks_norm1_rsqrt + n);
-      const vec t9 = v_set(real(256.0));
-      const vec t10 = v_div(sum0, t9);
-      const vec x11 = v_load_strided(d_transformer_blocks_attention_einsum_2 + (n * 256 + d), 256, lanes);
-      const vec t12 = v_mul(x11, x5);
-      const vec t13 = v_div(sum1, t9);
-      const vec t14 = v_sub(t12, t13);
-      const vec t15 = v_fnma(x4, t10, t14);
-      const vec x16 = v_load_strided(d_transformer_blocks_add + (n * 256 + d), 256, lanes);
-      const vec t17 = v_fma(x8, t15, x16);
-      v_store_strided(d_transformer_blocks_carry_next + (n * 256 + d), 256, t17, lanes);
-    }
-  }
-}
-
 // d < D=256, m < M=512, b < B (summed), n < N+1=65 (summed)
 static void transformer_blocks_ffn_linear2_weight_gradient(const std::int64_t begin, const std::int64_t end,
                                                            const Group& group,
@@ -4921,134 +4256,6 @@ static void transformer_blocks_ffn_linear1_weight_gradient(const std::int64_t be
   }
 }
 
-// b < B (summed), n < N+1=65 (summed), d < D=256
-static void transformer_blocks_norm2_weight_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                             const real* d_transformer_blocks_ffn_linear1_einsum,
-                                                             const real* transformer_blocks_norm2_multiply,
-                                                             real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  for (std::int64_t d = 0; d < 256; d += 8) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    for (std::int64_t b = begin; b < end; ++b) {
-      for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324240 + n * 256 + d));
-        const vec x1 = v_load(transformer_blocks_norm2_multiply + (b * 1324240 + n * 256 + d));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324240 + n * 256 + d + 1));
-        const vec x3 = v_load(transformer_blocks_norm2_multiply + (b * 1324240 + n * 256 + d + 1));
-        sum1 = v_fma(x2, x3, sum1);
-        const vec x4 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324240 + n * 256 + d + 2));
-        const vec x5 = v_load(transformer_blocks_norm2_multiply + (b * 1324240 + n * 256 + d + 2));
-        sum2 = v_fma(x4, x5, sum2);
-        const vec x6 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324240 + n * 256 + d + 3));
-        const vec x7 = v_load(transformer_blocks_norm2_multiply + (b * 1324240 + n * 256 + d + 3));
-        sum3 = v_fma(x6, x7, sum3);
-        const vec x8 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324240 + n * 256 + d + 4));
-        const vec x9 = v_load(transformer_blocks_norm2_multiply + (b * 1324240 + n * 256 + d + 4));
-        sum4 = v_fma(x8, x9, sum4);
-        const vec x10 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324240 + n * 256 + d + 5));
-        const vec x11 = v_load(transformer_blocks_norm2_multiply + (b * 1324240 + n * 256 + d + 5));
-        sum5 = v_fma(x10, x11, sum5);
-        const vec x12 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324240 + n * 256 + d + 6));
-        const vec x13 = v_load(transformer_blocks_norm2_multiply + (b * 1324240 + n * 256 + d + 6));
-        sum6 = v_fma(x12, x13, sum6);
-        const vec x14 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324240 + n * 256 + d + 7));
-        const vec x15 = v_load(transformer_blocks_norm2_multiply + (b * 1324240 + n * 256 + d + 7));
-        sum7 = v_fma(x14, x15, sum7);
-      }
-    }
-    v_store(partial + (chunk * 256 + d), sum0);
-    v_store(partial + (chunk * 256 + (d + 1)), sum1);
-    v_store(partial + (chunk * 256 + (d + 2)), sum2);
-    v_store(partial + (chunk * 256 + (d + 3)), sum3);
-    v_store(partial + (chunk * 256 + (d + 4)), sum4);
-    v_store(partial + (chunk * 256 + (d + 5)), sum5);
-    v_store(partial + (chunk * 256 + (d + 6)), sum6);
-    v_store(partial + (chunk * 256 + (d + 7)), sum7);
-  }
-}
-
-// b < B (summed), n < N+1=65 (summed), d < D=256
-static void transformer_blocks_norm2_weight_gradient_sum(const Group& group,
-                                                         real* gradient_transformer_blocks_norm2_weight,
-                                                         const real* partial) {
-  for (std::int64_t d = 0; d < 256; ++d) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load(gradient_transformer_blocks_norm2_weight + d);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
-    }
-    v_store(gradient_transformer_blocks_norm2_weight + d, sum0);
-  }
-}
-
-// b < B (summed), n < N+1=65 (summed), d < D=256
-static void transformer_blocks_norm2_bias_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                           const real* d_transformer_blocks_ffn_linear1_einsum,
-                                                           real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  for (std::int64_t d = 0; d < 256; d += 8) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    for (std::int64_t b = begin; b < end; ++b) {
-      for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324240 + n * 256 + d));
-        sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324240 + n * 256 + d + 1));
-        sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324240 + n * 256 + d + 2));
-        sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324240 + n * 256 + d + 3));
-        sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324240 + n * 256 + d + 4));
-        sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324240 + n * 256 + d + 5));
-        sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324240 + n * 256 + d + 6));
-        sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_ffn_linear1_einsum + (b * 1324240 + n * 256 + d + 7));
-        sum7 = v_add(sum7, x7);
-      }
-    }
-    v_store(partial + (chunk * 256 + d), sum0);
-    v_store(partial + (chunk * 256 + (d + 1)), sum1);
-    v_store(partial + (chunk * 256 + (d + 2)), sum2);
-    v_store(partial + (chunk * 256 + (d + 3)), sum3);
-    v_store(partial + (chunk * 256 + (d + 4)), sum4);
-    v_store(partial + (chunk * 256 + (d + 5)), sum5);
-    v_store(partial + (chunk * 256 + (d + 6)), sum6);
-    v_store(partial + (chunk * 256 + (d + 7)), sum7);
-  }
-}
-
-// b < B (summed), n < N+1=65 (summed), d < D=256
-static void transformer_blocks_norm2_bias_gradient_sum(const Group& group, real* gradient_transformer_blocks_norm2_bias,
-                                                       const real* partial) {
-  for (std::int64_t d = 0; d < 256; ++d) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load(gradient_transformer_blocks_norm2_bias + d);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
-    }
-    v_store(gradient_transformer_blocks_norm2_bias + d, sum0);
-  }
-}
-
 // d < D=256, h < H*K=256, b < B (summed), n < N+1=65 (summed)
 static void transformer_blocks_attention_out_proj_weight_gradient(const std::int64_t begin, const std::int64_t end,
                                                                   const Group& group,
@@ -5063,151 +4270,6 @@ static void transformer_blocks_attention_out_proj_weight_gradient(const std::int
                               transformer_blocks_attention_rearrange + b * 1324240, 256,
                               gradient_transformer_blocks_attention_out_proj_weight, 256,
                               gradient_transformer_blocks_attention_out_proj_bias);
-  }
-}
-
-// d < 3*D=768, d2 < D=256, b < B (summed), n < N+1=65 (summed)
-static void transformer_blocks_attention_in_proj_weight_gradient(const std::int64_t begin, const std::int64_t end,
-                                                                 const Group& group,
-                                                                 const real* d_transformer_blocks_attention_rearrange,
-                                                                 const real* d_transformer_blocks_attention_copy_2,
-                                                                 real* gradient_transformer_blocks_attention_in_proj_bias,
-                                                                 real* gradient_transformer_blocks_attention_in_proj_weight) {
-  for (std::int64_t b = 0; b < group.images; ++b) {
-    v_fetch(d_transformer_blocks_attention_rearrange + b * 1324240, 49920);
-    v_fetch(d_transformer_blocks_attention_copy_2 + b * 1324240, 16640);
-    g_gradient<256, 65, 2, 4>(begin, end, group.first + b > 0, d_transformer_blocks_attention_rearrange + b * 1324240,
-                              768, d_transformer_blocks_attention_copy_2 + b * 1324240, 256,
-                              gradient_transformer_blocks_attention_in_proj_weight, 256,
-                              gradient_transformer_blocks_attention_in_proj_bias);
-  }
-}
-
-// b < B (summed), n < N+1=65 (summed), d < D=256
-static void transformer_blocks_norm1_weight_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                             const real* d_transformer_blocks_attention_einsum_2,
-                                                             const real* transformer_blocks_norm1_multiply,
-                                                             real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  for (std::int64_t d = 0; d < 256; d += 8) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    for (std::int64_t b = begin; b < end; ++b) {
-      for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324240 + n * 256 + d));
-        const vec x1 = v_load(transformer_blocks_norm1_multiply + (b * 1324240 + n * 256 + d));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324240 + n * 256 + d + 1));
-        const vec x3 = v_load(transformer_blocks_norm1_multiply + (b * 1324240 + n * 256 + d + 1));
-        sum1 = v_fma(x2, x3, sum1);
-        const vec x4 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324240 + n * 256 + d + 2));
-        const vec x5 = v_load(transformer_blocks_norm1_multiply + (b * 1324240 + n * 256 + d + 2));
-        sum2 = v_fma(x4, x5, sum2);
-        const vec x6 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324240 + n * 256 + d + 3));
-        const vec x7 = v_load(transformer_blocks_norm1_multiply + (b * 1324240 + n * 256 + d + 3));
-        sum3 = v_fma(x6, x7, sum3);
-        const vec x8 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324240 + n * 256 + d + 4));
-        const vec x9 = v_load(transformer_blocks_norm1_multiply + (b * 1324240 + n * 256 + d + 4));
-        sum4 = v_fma(x8, x9, sum4);
-        const vec x10 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324240 + n * 256 + d + 5));
-        const vec x11 = v_load(transformer_blocks_norm1_multiply + (b * 1324240 + n * 256 + d + 5));
-        sum5 = v_fma(x10, x11, sum5);
-        const vec x12 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324240 + n * 256 + d + 6));
-        const vec x13 = v_load(transformer_blocks_norm1_multiply + (b * 1324240 + n * 256 + d + 6));
-        sum6 = v_fma(x12, x13, sum6);
-        const vec x14 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324240 + n * 256 + d + 7));
-        const vec x15 = v_load(transformer_blocks_norm1_multiply + (b * 1324240 + n * 256 + d + 7));
-        sum7 = v_fma(x14, x15, sum7);
-      }
-    }
-    v_store(partial + (chunk * 256 + d), sum0);
-    v_store(partial + (chunk * 256 + (d + 1)), sum1);
-    v_store(partial + (chunk * 256 + (d + 2)), sum2);
-    v_store(partial + (chunk * 256 + (d + 3)), sum3);
-    v_store(partial + (chunk * 256 + (d + 4)), sum4);
-    v_store(partial + (chunk * 256 + (d + 5)), sum5);
-    v_store(partial + (chunk * 256 + (d + 6)), sum6);
-    v_store(partial + (chunk * 256 + (d + 7)), sum7);
-  }
-}
-
-// b < B (summed), n < N+1=65 (summed), d < D=256
-static void transformer_blocks_norm1_weight_gradient_sum(const Group& group,
-                                                         real* gradient_transformer_blocks_norm1_weight,
-                                                         const real* partial) {
-  for (std::int64_t d = 0; d < 256; ++d) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load(gradient_transformer_blocks_norm1_weight + d);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
-    }
-    v_store(gradient_transformer_blocks_norm1_weight + d, sum0);
-  }
-}
-
-// b < B (summed), n < N+1=65 (summed), d < D=256
-static void transformer_blocks_norm1_bias_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                           const real* d_transformer_blocks_attention_einsum_2,
-                                                           real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  for (std::int64_t d = 0; d < 256; d += 8) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    for (std::int64_t b = begin; b < end; ++b) {
-      for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324240 + n * 256 + d));
-        sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324240 + n * 256 + d + 1));
-        sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324240 + n * 256 + d + 2));
-        sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324240 + n * 256 + d + 3));
-        sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324240 + n * 256 + d + 4));
-        sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324240 + n * 256 + d + 5));
-        sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324240 + n * 256 + d + 6));
-        sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_attention_einsum_2 + (b * 1324240 + n * 256 + d + 7));
-        sum7 = v_add(sum7, x7);
-      }
-    }
-    v_store(partial + (chunk * 256 + d), sum0);
-    v_store(partial + (chunk * 256 + (d + 1)), sum1);
-    v_store(partial + (chunk * 256 + (d + 2)), sum2);
-    v_store(partial + (chunk * 256 + (d + 3)), sum3);
-    v_store(partial + (chunk * 256 + (d + 4)), sum4);
-    v_store(partial + (chunk * 256 + (d + 5)), sum5);
-    v_store(partial + (chunk * 256 + (d + 6)), sum6);
-    v_store(partial + (chunk * 256 + (d + 7)), sum7);
-  }
-}
-
-// b < B (summed), n < N+1=65 (summed), d < D=256
-static void transformer_blocks_norm1_bias_gradient_sum(const Group& group, real* gradient_transformer_blocks_norm1_bias,
-                                                       const real* partial) {
-  for (std::int64_t d = 0; d < 256; ++d) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load(gradient_transformer_blocks_norm1_bias + d);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
-    }
-    v_store(gradient_transformer_blocks_norm1_bias + d, sum0);
   }
 }
 
@@ -5343,18 +4405,6 @@ static void reduce_sum_backward_2_partial(const std::int64_t chunk, const Group&
   }
 }
 
-// b < B (summed), d < D=256
-static void reduce_sum_backward_2_sum(const Group& group, real* d_reduce_sum_2, const real* partial) {
-  for (std::int64_t d = 0; d < 256; ++d) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load(d_reduce_sum_2 + d);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 256 + d)));
-    }
-    v_store(d_reduce_sum_2 + d, sum0);
-  }
-}
-
 // i < 1, i2 < 1, d < D=256
 static void cls_token_gradient(const real* d_reduce_sum_2, real* gradient_cls_token) {
   for (std::int64_t i2 = 0; i2 < 1; ++i2) {
@@ -5398,71 +4448,6 @@ static void transformer_blocks_attention_forward_4_block_input_gradient(const st
   }
 }
 
-// b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed)
-static void transformer_blocks_attention_forward_5_block_input_gradient(const std::int64_t h, const std::int64_t begin,
-                                                                        const std::int64_t end,
-                                                                        const real* transformer_blocks_attention_divide,
-                                                                        const real* transformer_blocks_attention_add,
-                                                                        real* transformer_blocks_attention_rearrange) {
-  for (std::int64_t k = 0; k < 32; k += 4) {
-    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 64); n += 2) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-        const vec x0 = v_set(transformer_blocks_attention_divide[h * 4225 + n * 65 + n2]);
-        const vec x1 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 512));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 513));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 514));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 515));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(transformer_blocks_attention_divide[h * 4225 + n * 65 + n2 + 65]);
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
-      }
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k), sum0);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1), sum1);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 2), sum2);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 3), sum3);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 256), sum4);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 257), sum5);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 258), sum6);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 259), sum7);
-    }
-    if (end > 64) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-        const vec x6 = v_set(transformer_blocks_attention_divide[h * 4225 + n2 + 4160]);
-        const vec x7 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 512));
-        sum0 = v_fma(x6, x7, sum0);
-        const vec x8 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 513));
-        sum1 = v_fma(x6, x8, sum1);
-        const vec x9 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 514));
-        sum2 = v_fma(x6, x9, sum2);
-        const vec x10 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 515));
-        sum3 = v_fma(x6, x10, sum3);
-      }
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16384), sum0);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16385), sum1);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16386), sum2);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16387), sum3);
-    }
-  }
-}
-
 // 8 parts: all of n < 65, of one head
 static void transformer_blocks_attention_forward_5_input_gradient(const Team& team,
                                                                   const real* transformer_blocks_attention_add,
@@ -5480,9 +4465,9 @@ static void transformer_blocks_attention_forward_5_input_gradient(const Team& te
                                                  transformer_blocks_attention_einsum);
     transformer_blocks_attention_forward_4_block_input_gradient(h, begin, end, transformer_blocks_attention_einsum,
                                                                 transformer_blocks_attention_divide);
-    transformer_blocks_attention_forward_5_block_input_gradient(h, begin, end, transformer_blocks_attention_divide,
-                                                                transformer_blocks_attention_add,
-                                                                transformer_blocks_attention_rearrange);
+    transformer_blocks_attention_forward_5_block_train(h, begin, end, transformer_blocks_attention_divide,
+                                                       transformer_blocks_attention_add,
+                                                       transformer_blocks_attention_rearrange);
   }
 }
 
@@ -5740,102 +4725,6 @@ static void transformer_blocks_5_ffn_linear2_backward_input_gradient(const Team&
   }
 }
 
-// b < B, i < 1, d < D=256, m < M=512 (summed)
-static void transformer_blocks_5_ffn_linear1_backward_2_input_gradient(const Team& team,
-                                                                       const real* d_transformer_blocks_5_ffn_multiply,
-                                                                       const real* transformer_blocks_5_ffn_linear1_weight_packed_transposed,
-                                                                       real* d_transformer_blocks_5_ffn_linear1_einsum) {
-  const Tiles mine = team.tiles(1, 1, 256, 4, 524288 > tessera_second_cache());
-  for (std::int64_t i = 0; i < 1; ++i) {
-    for (std::int64_t d = mine.left; d < mine.right; d += 4) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      for (std::int64_t m = 0; m < 512; ++m) {
-        const vec x0 = v_set(d_transformer_blocks_5_ffn_multiply[i * 512 + m]);
-        const vec x1 = v_load(transformer_blocks_5_ffn_linear1_weight_packed_transposed + (d * 512 + m * 4));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_5_ffn_linear1_weight_packed_transposed + (d * 512 + m * 4 + 1));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(transformer_blocks_5_ffn_linear1_weight_packed_transposed + (d * 512 + m * 4 + 2));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(transformer_blocks_5_ffn_linear1_weight_packed_transposed + (d * 512 + m * 4 + 3));
-        sum3 = v_fma(x0, x4, sum3);
-      }
-      v_store(d_transformer_blocks_5_ffn_linear1_einsum + (i * 256 + d), sum0);
-      v_store(d_transformer_blocks_5_ffn_linear1_einsum + (i * 256 + d + 1), sum1);
-      v_store(d_transformer_blocks_5_ffn_linear1_einsum + (i * 256 + d + 2), sum2);
-      v_store(d_transformer_blocks_5_ffn_linear1_einsum + (i * 256 + d + 3), sum3);
-    }
-  }
-}
-
-// b < B, h < H=8, n < N+1=65, k < K=32, i < 1 (summed)
-static void transformer_blocks_5_attention_backward_3_input_gradient(const real* d_transformer_blocks_5_attention_out_proj_einsum,
-                                                                     const real* transformer_blocks_5_attention_divide,
-                                                                     real* d_transformer_blocks_5_attention_rearrange) {
-  for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t n = 0; n < 64; n += 2) {
-      for (std::int64_t k = 0; k < 32; k += 4) {
-        vec sum0 = v_zero();
-        vec sum1 = v_zero();
-        vec sum2 = v_zero();
-        vec sum3 = v_zero();
-        vec sum4 = v_zero();
-        vec sum5 = v_zero();
-        vec sum6 = v_zero();
-        vec sum7 = v_zero();
-        for (std::int64_t i = 0; i < 1; ++i) {
-          const vec x0 = v_load(d_transformer_blocks_5_attention_out_proj_einsum + (h * 32 + k));
-          const vec x1 = v_set(transformer_blocks_5_attention_divide[h * 65 + n + i * 65]);
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(d_transformer_blocks_5_attention_out_proj_einsum + (h * 32 + k + 1));
-          sum1 = v_fma(x2, x1, sum1);
-          const vec x3 = v_load(d_transformer_blocks_5_attention_out_proj_einsum + (h * 32 + k + 2));
-          sum2 = v_fma(x3, x1, sum2);
-          const vec x4 = v_load(d_transformer_blocks_5_attention_out_proj_einsum + (h * 32 + k + 3));
-          sum3 = v_fma(x4, x1, sum3);
-          const vec x5 = v_set(transformer_blocks_5_attention_divide[h * 65 + n + i * 65 + 1]);
-          sum4 = v_fma(x0, x5, sum4);
-          sum5 = v_fma(x2, x5, sum5);
-          sum6 = v_fma(x3, x5, sum6);
-          sum7 = v_fma(x4, x5, sum7);
-        }
-        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + k + 512), sum0);
-        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + k + 513), sum1);
-        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + k + 514), sum2);
-        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + k + 515), sum3);
-        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + k + 1280), sum4);
-        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + k + 1281), sum5);
-        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + k + 1282), sum6);
-        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + k + 1283), sum7);
-      }
-    }
-    for (std::int64_t k = 0; k < 32; k += 4) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      for (std::int64_t i = 0; i < 1; ++i) {
-        const vec x6 = v_load(d_transformer_blocks_5_attention_out_proj_einsum + (h * 32 + k));
-        const vec x7 = v_set(transformer_blocks_5_attention_divide[h * 65 + i * 65 + 64]);
-        sum0 = v_fma(x6, x7, sum0);
-        const vec x8 = v_load(d_transformer_blocks_5_attention_out_proj_einsum + (h * 32 + k + 1));
-        sum1 = v_fma(x8, x7, sum1);
-        const vec x9 = v_load(d_transformer_blocks_5_attention_out_proj_einsum + (h * 32 + k + 2));
-        sum2 = v_fma(x9, x7, sum2);
-        const vec x10 = v_load(d_transformer_blocks_5_attention_out_proj_einsum + (h * 32 + k + 3));
-        sum3 = v_fma(x10, x7, sum3);
-      }
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + k + 49664), sum0);
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + k + 49665), sum1);
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + k + 49666), sum2);
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + k + 49667), sum3);
-    }
-  }
-}
-
 // b < B, h < H=8, i < 1, n < N+1=65 (row)
 static void transformer_blocks_5_attention_backward_4_input_gradient(const real* d_transformer_blocks_5_attention_einsum,
                                                                      const real* transformer_blocks_5_attention_divide,
@@ -5963,72 +4852,8 @@ static void transformer_blocks_ffn_linear2_backward_input_gradient(const Team& t
   }
 }
 
-// b < B, n < N+1=65, d < D=256, m < M=512 (summed)
-static void transformer_blocks_ffn_linear1_backward_input_gradient(const Team& team,
-                                                                   const real* d_transformer_blocks_ffn_multiply,
-                                                                   const real* transformer_blocks_ffn_linear1_weight_packed_transposed,
-                                                                   real* d_transformer_blocks_ffn_linear1_einsum) {
-  const Tiles mine = team.tiles(65, 2, 256, 4, 524288 > tessera_second_cache());
-  for (std::int64_t d = mine.left; d < mine.right; d += 4) {
-    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 64); n += 2) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      for (std::int64_t m = 0; m < 512; ++m) {
-        const vec x0 = v_set(d_transformer_blocks_ffn_multiply[n * 512 + m]);
-        const vec x1 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 4));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 4 + 1));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 4 + 2));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 4 + 3));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(d_transformer_blocks_ffn_multiply[n * 512 + m + 512]);
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
-      }
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d), sum0);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 1), sum1);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 2), sum2);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 3), sum3);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 256), sum4);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 257), sum5);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 258), sum6);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 259), sum7);
-    }
-    if (mine.end > 64) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      for (std::int64_t m = 0; m < 512; ++m) {
-        const vec x6 = v_set(d_transformer_blocks_ffn_multiply[m + 32768]);
-        const vec x7 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 4));
-        sum0 = v_fma(x6, x7, sum0);
-        const vec x8 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 4 + 1));
-        sum1 = v_fma(x6, x8, sum1);
-        const vec x9 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 4 + 2));
-        sum2 = v_fma(x6, x9, sum2);
-        const vec x10 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 4 + 3));
-        sum3 = v_fma(x6, x10, sum3);
-      }
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 16384), sum0);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 16385), sum1);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 16386), sum2);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 16387), sum3);
-    }
-  }
-}
-
 // b < B, n < N+1=65, d < D=256 (row)
+// for 2 kernels of the plan, of which this is the first
 static void transformer_blocks_norm2_backward_input_gradient(const real* d_transformer_blocks_ffn_linear1_einsum,
                                                              const real* transformer_blocks_norm2_weight,
                                                              const real* transformer_blocks_norm2_multiply,
@@ -6060,75 +4885,6 @@ static void transformer_blocks_norm2_backward_input_gradient(const real* d_trans
       const vec x14 = v_load_strided(d_transformer_blocks_carry + (n * 256 + d), 256, lanes);
       const vec t15 = v_fma(x4, t13, x14);
       v_store_strided(d_transformer_blocks_add + (n * 256 + d), 256, t15, lanes);
-    }
-  }
-}
-
-// b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed)
-static void transformer_blocks_attention_backward_3_input_gradient(const Team& team,
-                                                                   const real* d_transformer_blocks_attention_out_proj_einsum,
-                                                                   const real* transformer_blocks_attention_divide,
-                                                                   real* d_transformer_blocks_attention_rearrange) {
-  const std::int64_t begin = team.begin(65, 2);
-  const std::int64_t end = team.end(65, 2);
-  v_fetch(transformer_blocks_attention_divide, 33800);
-  for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t k = 0; k < 32; k += 4) {
-      for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 64); n += 2) {
-        vec sum0 = v_zero();
-        vec sum1 = v_zero();
-        vec sum2 = v_zero();
-        vec sum3 = v_zero();
-        vec sum4 = v_zero();
-        vec sum5 = v_zero();
-        vec sum6 = v_zero();
-        vec sum7 = v_zero();
-        for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-          const vec x0 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + k + n2 * 256));
-          const vec x1 = v_set(transformer_blocks_attention_divide[h * 4225 + n + n2 * 65]);
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + k + n2 * 256 + 1));
-          sum1 = v_fma(x2, x1, sum1);
-          const vec x3 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + k + n2 * 256 + 2));
-          sum2 = v_fma(x3, x1, sum2);
-          const vec x4 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + k + n2 * 256 + 3));
-          sum3 = v_fma(x4, x1, sum3);
-          const vec x5 = v_set(transformer_blocks_attention_divide[h * 4225 + n + n2 * 65 + 1]);
-          sum4 = v_fma(x0, x5, sum4);
-          sum5 = v_fma(x2, x5, sum5);
-          sum6 = v_fma(x3, x5, sum6);
-          sum7 = v_fma(x4, x5, sum7);
-        }
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 512), sum0);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 513), sum1);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 514), sum2);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 515), sum3);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 1280), sum4);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 1281), sum5);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 1282), sum6);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 1283), sum7);
-      }
-      if (end > 64) {
-        vec sum0 = v_zero();
-        vec sum1 = v_zero();
-        vec sum2 = v_zero();
-        vec sum3 = v_zero();
-        for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-          const vec x6 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + k + n2 * 256));
-          const vec x7 = v_set(transformer_blocks_attention_divide[h * 4225 + n2 * 65 + 64]);
-          sum0 = v_fma(x6, x7, sum0);
-          const vec x8 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + k + n2 * 256 + 1));
-          sum1 = v_fma(x8, x7, sum1);
-          const vec x9 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + k + n2 * 256 + 2));
-          sum2 = v_fma(x9, x7, sum2);
-          const vec x10 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + k + n2 * 256 + 3));
-          sum3 = v_fma(x10, x7, sum3);
-        }
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 49664), sum0);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 49665), sum1);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 49666), sum2);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 49667), sum3);
-      }
     }
   }
 }
@@ -6182,42 +4938,6 @@ static void transformer_blocks_attention_backward_5_input_gradient(const Team& t
     transformer_blocks_attention_backward_5_block(h, begin, end, d_transformer_blocks_attention_multiply,
                                                   transformer_blocks_attention_add,
                                                   d_transformer_blocks_attention_rearrange);
-  }
-}
-
-// b < B, n < N+1=65, d < D=256 (row)
-static void transformer_blocks_norm1_backward_input_gradient(const real* d_transformer_blocks_attention_einsum_2,
-                                                             const real* transformer_blocks_norm1_weight,
-                                                             const real* transformer_blocks_norm1_multiply,
-                                                             const real* transformer_blocks_norm1_rsqrt,
-                                                             const real* d_transformer_blocks_add,
-                                                             real* d_transformer_blocks_carry_next) {
-  for (std::int64_t n = 0; n < 65; ++n) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x0 = v_load_strided(d_transformer_blocks_attention_einsum_2 + (n * 256 + d), 256, lanes);
-      const vec x1 = v_set(transformer_blocks_norm1_weight[d]);
-      const vec t2 = v_mul(x0, x1);
-      const vec x3 = v_load_strided(transformer_blocks_norm1_multiply + (n * 256 + d), 256, lanes);
-      sum0 = v_fma(t2, x3, sum0);
-      sum1 = v_fma(x0, x1, sum1);
-    }
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x4 = v_load(transformer_blocks_norm1_rsqrt + n);
-      const vec x5 = v_load_strided(transformer_blocks_norm1_multiply + (n * 256 + d), 256, lanes);
-      const vec t6 = v_set(real(256.0));
-      const vec t7 = v_div(sum0, t6);
-      const vec x8 = v_load_strided(d_transformer_blocks_attention_einsum_2 + (n * 256 + d), 256, lanes);
-      const vec x9 = v_set(transformer_blocks_norm1_weight[d]);
-      const vec t10 = v_mul(x8, x9);
-      const vec t11 = v_div(sum1, t6);
-      const vec t12 = v_sub(t10, t11);
-      const vec t13 = v_fnma(x5, t7, t12);
-      const vec x14 = v_load_strided(d_transformer_blocks_add + (n * 256 + d), 256, lanes);
-      const vec t15 = v_fma(x4, t13, x14);
-      v_store_strided(d_transformer_blocks_carry_next + (n * 256 + d), 256, t15, lanes);
-    }
   }
 }
 
@@ -6381,16 +5101,6 @@ static void patch_embed_forward_2(const real* patch_embed_einsum, const real* pa
   }
 }
 
-// b < B, i < 1, d < D=256
-static void inspect_2(const real* cls_token, const real* pos_embed, real* concat) {
-  for (std::int64_t d = 0; d < 256; ++d) {
-    const vec x0 = v_set(cls_token[d]);
-    const vec x1 = v_load_strided(pos_embed + d, 256, lanes);
-    const vec t2 = v_add(x0, x1);
-    v_store_strided(concat + d, 256, t2, lanes);
-  }
-}
-
 // b < B, n < N+1=65, d < D=256
 static void inspect_3(const real* concat, real* transformer_blocks_carry) {
   for (std::int64_t n = 0; n < 65; ++n) {
@@ -6402,6 +5112,7 @@ static void inspect_3(const real* concat, real* transformer_blocks_carry) {
 }
 
 // b < B, n < N+1=65, d < D=256 (row)
+// for 3 kernels of the plan, of which this is the first
 static void transformer_blocks_norm1_forward_inspect(const real* transformer_blocks_carry,
                                                      const real* transformer_blocks_norm1_weight,
                                                      const real* transformer_blocks_norm1_bias,
@@ -6442,125 +5153,6 @@ static void transformer_blocks_norm1_forward_inspect(const real* transformer_blo
   }
 }
 
-// b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row)
-static void transformer_blocks_attention_forward_4_block_inspect(const std::int64_t h, const std::int64_t begin,
-                                                                 const std::int64_t end,
-                                                                 const real* transformer_blocks_attention_einsum,
-                                                                 real* attention_0) {
-  for (std::int64_t n = begin; n < end; ++n) {
-    vec most0 = v_set(-INFINITY);
-    for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-      const vec x0 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2));
-      const vec t1 = v_set(real(0.17677669529663687));
-      const vec t2 = v_mul(x0, t1);
-      most0 = v_max(most0, t2);
-    }
-    const vec row0 = v_set(v_max_lane(most0));
-    vec sum1 = v_zero();
-    for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-      const vec x3 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2));
-      const vec t4 = v_set(real(0.17677669529663687));
-      const vec t5 = v_fms(x3, t4, row0);
-      const vec t6 = v_exp(t5);
-      sum1 = v_add(sum1, t6);
-      v_store(attention_0 + (h * 4225 + n * 65 + n2), t6);
-    }
-    const vec row1 = v_set(v_sum(sum1));
-    for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-      const vec x7 = v_load(attention_0 + (h * 4225 + n * 65 + n2));
-      const vec t8 = v_div_one(v_set(real(1.0)), row1);
-      const vec t9 = v_mul(x7, t8);
-      v_store(attention_0 + (h * 4225 + n * 65 + n2), t9);
-    }
-  }
-}
-
-// b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed)
-static void transformer_blocks_attention_forward_5_block_inspect(const std::int64_t h, const std::int64_t begin,
-                                                                 const std::int64_t end, const real* attention_0,
-                                                                 const real* transformer_blocks_attention_add,
-                                                                 real* transformer_blocks_attention_rearrange) {
-  for (std::int64_t k = 0; k < 32; k += 4) {
-    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 64); n += 2) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-        const vec x0 = v_set(attention_0[h * 4225 + n * 65 + n2]);
-        const vec x1 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 512));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 513));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 514));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 515));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(attention_0[h * 4225 + n * 65 + n2 + 65]);
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
-      }
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k), sum0);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1), sum1);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 2), sum2);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 3), sum3);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 256), sum4);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 257), sum5);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 258), sum6);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 259), sum7);
-    }
-    if (end > 64) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-        const vec x6 = v_set(attention_0[h * 4225 + n2 + 4160]);
-        const vec x7 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 512));
-        sum0 = v_fma(x6, x7, sum0);
-        const vec x8 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 513));
-        sum1 = v_fma(x6, x8, sum1);
-        const vec x9 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 514));
-        sum2 = v_fma(x6, x9, sum2);
-        const vec x10 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 515));
-        sum3 = v_fma(x6, x10, sum3);
-      }
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16384), sum0);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16385), sum1);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16386), sum2);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16387), sum3);
-    }
-  }
-}
-
-// 8 parts: all of n < 65, of one head
-static void transformer_blocks_attention_forward_5_inspect(const Team& team,
-                                                           const real* transformer_blocks_attention_add,
-                                                           const real* transformer_blocks_attention_copy,
-                                                           real* attention_0,
-                                                           real* transformer_blocks_attention_rearrange) {
-  alignas(64) real transformer_blocks_attention_einsum[4225];
-  const std::int64_t last = team.end(8, 1);
-  for (std::int64_t part = team.begin(8, 1); part < last; ++part) {
-    const std::int64_t begin = 0;
-    const std::int64_t end = 65;
-    const std::int64_t h = part;
-    transformer_blocks_attention_forward_3_block(h, begin, end, transformer_blocks_attention_add,
-                                                 transformer_blocks_attention_copy,
-                                                 transformer_blocks_attention_einsum);
-    transformer_blocks_attention_forward_4_block_inspect(h, begin, end, transformer_blocks_attention_einsum,
-                                                         attention_0);
-    transformer_blocks_attention_forward_5_block_inspect(h, begin, end, attention_0, transformer_blocks_attention_add,
-                                                         transformer_blocks_attention_rearrange);
-  }
-}
-
 // b < B, h < H=8 (row), n < N+1=65 (row), k < K=32 (row)
 static void transformer_blocks_attention_forward_6(const real* transformer_blocks_attention_rearrange,
                                                    real* magnitude_3) {
@@ -6582,6 +5174,7 @@ static void transformer_blocks_attention_forward_6(const real* transformer_block
 }
 
 // b < B, n < N+1=65 (row), d < D=256 (row)
+// for 2 kernels of the plan, of which this is the first
 static void transformer_blocks_norm1_forward_2(const real* transformer_blocks_norm1_maximum,
                                                const real* transformer_blocks_attention_out_proj_einsum,
                                                const real* transformer_blocks_attention_out_proj_bias,
@@ -6625,47 +5218,6 @@ static void transformer_blocks_norm1_forward_2(const real* transformer_blocks_no
       const vec t17 = v_add(x15, x16);
       const vec t18 = v_add(x14, t17);
       v_store_strided(transformer_blocks_add + (n * 256 + d), 256, t18, lanes);
-    }
-  }
-}
-
-// b < B, n < N+1=65, d < D=256 (row)
-static void transformer_blocks_norm2_forward(const real* transformer_blocks_add,
-                                             const real* transformer_blocks_norm2_weight,
-                                             const real* transformer_blocks_norm2_bias,
-                                             real* transformer_blocks_norm2_add,
-                                             real* transformer_blocks_norm2_maximum) {
-  for (std::int64_t n = 0; n < 65; ++n) {
-    vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x0 = v_load_strided(transformer_blocks_add + (n * 256 + d), 256, lanes);
-      sum0 = v_add(sum0, x0);
-    }
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x1 = v_load_strided(transformer_blocks_add + (n * 256 + d), 256, lanes);
-      const vec t2 = v_set(real(256.0));
-      const vec t3 = v_div(sum0, t2);
-      const vec t4 = v_sub(x1, t3);
-      sum1 = v_fma(t4, t4, sum1);
-    }
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x5 = v_load_strided(transformer_blocks_add + (n * 256 + d), 256, lanes);
-      const vec t6 = v_set(real(256.0));
-      const vec t7 = v_div(sum0, t6);
-      const vec t8 = v_sub(x5, t7);
-      const vec t9 = v_div(sum1, t6);
-      const vec t10 = v_set(real(1e-05));
-      const vec t11 = v_add(t9, t10);
-      const vec t12 = v_rsqrt(t11);
-      const vec t13 = v_mul(t8, t12);
-      const vec x14 = v_set(transformer_blocks_norm2_weight[d]);
-      const vec x15 = v_set(transformer_blocks_norm2_bias[d]);
-      const vec t16 = v_fma(t13, x14, x15);
-      v_store_strided(transformer_blocks_norm2_add + (n * 256 + d), 256, t16, lanes);
-      const vec t17 = v_neg(t16);
-      const vec t18 = v_max(t16, t17);
-      v_store_strided(transformer_blocks_norm2_maximum + (n * 256 + d), 256, t18, lanes);
     }
   }
 }
@@ -6768,156 +5320,6 @@ static void transformer_blocks_ffn_linear1_forward_2(const real* transformer_blo
       const vec t13 = v_add(x11, x12);
       const vec t14 = v_gelu(t13);
       v_store_strided(transformer_blocks_ffn_gelu + (n * 512 + m), 512, t14, lanes);
-    }
-  }
-}
-
-// b < B, n < N+1=65, d < D=256, m < M=512 (summed)
-static void transformer_blocks_ffn_linear2_forward_inspect(const Team& team, const real* transformer_blocks_ffn_gelu,
-                                                           const real* transformer_blocks_ffn_linear2_weight_packed,
-                                                           real* transformer_blocks_ffn_linear2_einsum) {
-  const Tiles mine = team.tiles(65, 2, 256, 4, 524288 > tessera_second_cache());
-  for (std::int64_t d = mine.left; d < mine.right; d += 4) {
-    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 64); n += 2) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      for (std::int64_t m = 0; m < 512; ++m) {
-        const vec x0 = v_set(transformer_blocks_ffn_gelu[n * 512 + m]);
-        const vec x1 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 4));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 4 + 1));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 4 + 2));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 4 + 3));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(transformer_blocks_ffn_gelu[n * 512 + m + 512]);
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
-      }
-      v_store(transformer_blocks_ffn_linear2_einsum + (n * 256 + d), sum0);
-      v_store(transformer_blocks_ffn_linear2_einsum + (n * 256 + d + 1), sum1);
-      v_store(transformer_blocks_ffn_linear2_einsum + (n * 256 + d + 2), sum2);
-      v_store(transformer_blocks_ffn_linear2_einsum + (n * 256 + d + 3), sum3);
-      v_store(transformer_blocks_ffn_linear2_einsum + (n * 256 + d + 256), sum4);
-      v_store(transformer_blocks_ffn_linear2_einsum + (n * 256 + d + 257), sum5);
-      v_store(transformer_blocks_ffn_linear2_einsum + (n * 256 + d + 258), sum6);
-      v_store(transformer_blocks_ffn_linear2_einsum + (n * 256 + d + 259), sum7);
-    }
-    if (mine.end > 64) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      for (std::int64_t m = 0; m < 512; ++m) {
-        const vec x6 = v_set(transformer_blocks_ffn_gelu[m + 32768]);
-        const vec x7 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 4));
-        sum0 = v_fma(x6, x7, sum0);
-        const vec x8 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 4 + 1));
-        sum1 = v_fma(x6, x8, sum1);
-        const vec x9 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 4 + 2));
-        sum2 = v_fma(x6, x9, sum2);
-        const vec x10 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 4 + 3));
-        sum3 = v_fma(x6, x10, sum3);
-      }
-      v_store(transformer_blocks_ffn_linear2_einsum + (d + 16384), sum0);
-      v_store(transformer_blocks_ffn_linear2_einsum + (d + 16385), sum1);
-      v_store(transformer_blocks_ffn_linear2_einsum + (d + 16386), sum2);
-      v_store(transformer_blocks_ffn_linear2_einsum + (d + 16387), sum3);
-    }
-  }
-}
-
-// b < B, n < N+1=65 (row), d < D=256 (row)
-static void transformer_blocks_norm2_forward_2(const real* transformer_blocks_norm2_maximum,
-                                               const real* transformer_blocks_ffn_linear2_einsum,
-                                               const real* transformer_blocks_ffn_linear2_bias,
-                                               const real* transformer_blocks_add, real* magnitude_6, real* magnitude_9,
-                                               real* magnitude_10, real* transformer_blocks_carry_next) {
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  for (std::int64_t d = 0; d < 256; ++d) {
-    for (std::int64_t n = 0; n < 65; ++n) {
-      const vec x0 = v_load_strided(transformer_blocks_norm2_maximum + (n * 256 + d), 256, lanes);
-      sum0 = v_add(sum0, x0);
-      const vec x1 = v_load_strided(transformer_blocks_ffn_linear2_einsum + (n * 256 + d), 256, lanes);
-      const vec x2 = v_set(transformer_blocks_ffn_linear2_bias[d]);
-      const vec t3 = v_add(x1, x2);
-      const vec t4 = v_neg(t3);
-      const vec t5 = v_max(t3, t4);
-      sum1 = v_add(sum1, t5);
-      const vec x6 = v_load_strided(transformer_blocks_add + (n * 256 + d), 256, lanes);
-      const vec t7 = v_add(x6, t3);
-      const vec t8 = v_neg(t7);
-      const vec t9 = v_max(t7, t8);
-      sum2 = v_add(sum2, t9);
-    }
-  }
-  const vec row0 = v_set(v_sum(sum0));
-  const vec row1 = v_set(v_sum(sum1));
-  const vec row2 = v_set(v_sum(sum2));
-  const vec t10 = v_set(real(6.009615384615385e-05));
-  const vec t11 = v_mul(row0, t10);
-  v_store_n(magnitude_6, t11, 1);
-  const vec t12 = v_mul(row1, t10);
-  v_store_n(magnitude_9, t12, 1);
-  const vec t13 = v_mul(row2, t10);
-  v_store_n(magnitude_10, t13, 1);
-  for (std::int64_t d = 0; d < 256; ++d) {
-    for (std::int64_t n = 0; n < 65; ++n) {
-      const vec x14 = v_load_strided(transformer_blocks_add + (n * 256 + d), 256, lanes);
-      const vec x15 = v_load_strided(transformer_blocks_ffn_linear2_einsum + (n * 256 + d), 256, lanes);
-      const vec x16 = v_set(transformer_blocks_ffn_linear2_bias[d]);
-      const vec t17 = v_add(x15, x16);
-      const vec t18 = v_add(x14, t17);
-      v_store_strided(transformer_blocks_carry_next + (n * 256 + d), 256, t18, lanes);
-    }
-  }
-}
-
-// b < B, n < N+1=65, d < D=256 (row)
-static void norm_forward_2(const real* transformer_blocks_carry_next, const real* norm_weight, const real* norm_bias,
-                           real* norm_add, real* norm_maximum) {
-  for (std::int64_t n = 0; n < 65; ++n) {
-    vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x0 = v_load_strided(transformer_blocks_carry_next + (n * 256 + d), 256, lanes);
-      sum0 = v_add(sum0, x0);
-    }
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x1 = v_load_strided(transformer_blocks_carry_next + (n * 256 + d), 256, lanes);
-      const vec t2 = v_set(real(256.0));
-      const vec t3 = v_div(sum0, t2);
-      const vec t4 = v_sub(x1, t3);
-      sum1 = v_fma(t4, t4, sum1);
-    }
-    for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x5 = v_load_strided(transformer_blocks_carry_next + (n * 256 + d), 256, lanes);
-      const vec t6 = v_set(real(256.0));
-      const vec t7 = v_div(sum0, t6);
-      const vec t8 = v_sub(x5, t7);
-      const vec t9 = v_div(sum1, t6);
-      const vec t10 = v_set(real(1e-05));
-      const vec t11 = v_add(t9, t10);
-      const vec t12 = v_rsqrt(t11);
-      const vec t13 = v_mul(t8, t12);
-      const vec x14 = v_set(norm_weight[d]);
-      const vec x15 = v_set(norm_bias[d]);
-      const vec t16 = v_fma(t13, x14, x15);
-      v_store_strided(norm_add + (n * 256 + d), 256, t16, lanes);
-      const vec t17 = v_neg(t16);
-      const vec t18 = v_max(t16, t17);
-      v_store_strided(norm_maximum + (n * 256 + d), 256, t18, lanes);
     }
   }
 }
@@ -7110,17 +5512,17 @@ void vit_cifar_forward_scalar(const float* packed, const float* images, const st
       const Team team = team_of(batch, rest);
       for (std::int64_t image = team.first; image < team.last; ++image) {
         if (team.part == 0) {
-          transformer_blocks_5_norm1_forward(transformer_blocks_carry + 16640 + image * 116480, packed + 18176,
-                                             packed + 19712, transformer_blocks_5_norm1_add + team.first * 116480);
+          transformer_blocks_norm1_forward(transformer_blocks_carry + 16640 + image * 116480, packed + 18176,
+                                           packed + 19712, transformer_blocks_5_norm1_add + team.first * 116480);
         }
         team.wait();
-        transformer_blocks_5_attention_forward(team, transformer_blocks_5_norm1_add + team.first * 116480,
-                                               packed + 1032464, packed + 23808,
-                                               transformer_blocks_5_attention_add + team.first * 116480);
+        transformer_blocks_attention_forward(team, transformer_blocks_5_norm1_add + team.first * 116480,
+                                             packed + 1032464, packed + 23808,
+                                             transformer_blocks_5_attention_add + team.first * 116480);
         team.wait();
         if (team.part == 0) {
-          transformer_blocks_5_attention_forward_2(transformer_blocks_5_attention_add + team.first * 116480,
-                                                   transformer_blocks_5_attention_copy + team.first * 116480);
+          transformer_blocks_attention_forward_2(transformer_blocks_5_attention_add + team.first * 116480,
+                                                 transformer_blocks_5_attention_copy + team.first * 116480);
           transformer_blocks_5_attention_forward_3(transformer_blocks_5_attention_add + team.first * 116480,
                                                    transformer_blocks_5_attention_copy + team.first * 116480,
                                                    transformer_blocks_5_attention_einsum + team.first * 116480);
@@ -7285,17 +5687,17 @@ void vit_cifar_evaluate_scalar(const float* packed, const float* images, const s
       const Team team = team_of(batch, rest);
       for (std::int64_t image = team.first; image < team.last; ++image) {
         if (team.part == 0) {
-          transformer_blocks_5_norm1_forward(transformer_blocks_carry + 16640 + image * 116480, packed + 18176,
-                                             packed + 19712, transformer_blocks_5_norm1_add + team.first * 116480);
+          transformer_blocks_norm1_forward(transformer_blocks_carry + 16640 + image * 116480, packed + 18176,
+                                           packed + 19712, transformer_blocks_5_norm1_add + team.first * 116480);
         }
         team.wait();
-        transformer_blocks_5_attention_forward(team, transformer_blocks_5_norm1_add + team.first * 116480,
-                                               packed + 1032464, packed + 23808,
-                                               transformer_blocks_5_attention_add + team.first * 116480);
+        transformer_blocks_attention_forward(team, transformer_blocks_5_norm1_add + team.first * 116480,
+                                             packed + 1032464, packed + 23808,
+                                             transformer_blocks_5_attention_add + team.first * 116480);
         team.wait();
         if (team.part == 0) {
-          transformer_blocks_5_attention_forward_2(transformer_blocks_5_attention_add + team.first * 116480,
-                                                   transformer_blocks_5_attention_copy + team.first * 116480);
+          transformer_blocks_attention_forward_2(transformer_blocks_5_attention_add + team.first * 116480,
+                                                 transformer_blocks_5_attention_copy + team.first * 116480);
           transformer_blocks_5_attention_forward_3(transformer_blocks_5_attention_add + team.first * 116480,
                                                    transformer_blocks_5_attention_copy + team.first * 116480,
                                                    transformer_blocks_5_attention_einsum + team.first * 116480);
@@ -7575,20 +5977,20 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
         const Team team = team_of(group.images, rest);
         for (std::int64_t image = team.first; image < team.last; ++image) {
           if (team.part == 0) {
-            transformer_blocks_5_norm1_forward_train(transformer_blocks_carry + 16640 + image * 1324240,
-                                                     transformer_blocks_5_norm1_rsqrt + team.first * 1324240,
-                                                     transformer_blocks_5_norm1_multiply + image * 1324240,
-                                                     parameters + 529680, parameters + 529936,
-                                                     transformer_blocks_5_norm1_add + image * 1324240);
+            transformer_blocks_norm1_forward_train(transformer_blocks_carry + 16640 + image * 1324240,
+                                                   transformer_blocks_5_norm1_rsqrt + team.first * 1324240,
+                                                   transformer_blocks_5_norm1_multiply + image * 1324240,
+                                                   parameters + 529680, parameters + 529936,
+                                                   transformer_blocks_5_norm1_add + image * 1324240);
           }
           team.wait();
-          transformer_blocks_5_attention_forward(team, transformer_blocks_5_norm1_add + image * 1324240,
-                                                 packed + 1032464, parameters + 332304,
-                                                 transformer_blocks_5_attention_add + team.first * 1324240);
+          transformer_blocks_attention_forward(team, transformer_blocks_5_norm1_add + image * 1324240, packed + 1032464,
+                                               parameters + 332304,
+                                               transformer_blocks_5_attention_add + team.first * 1324240);
           team.wait();
           if (team.part == 0) {
-            transformer_blocks_5_attention_forward_2(transformer_blocks_5_attention_add + team.first * 1324240,
-                                                     transformer_blocks_5_attention_copy + team.first * 1324240);
+            transformer_blocks_attention_forward_2(transformer_blocks_5_attention_add + team.first * 1324240,
+                                                   transformer_blocks_5_attention_copy + team.first * 1324240);
             transformer_blocks_5_attention_forward_3(transformer_blocks_5_attention_add + team.first * 1324240,
                                                      transformer_blocks_5_attention_copy + team.first * 1324240,
                                                      transformer_blocks_5_attention_einsum + team.first * 1324240);
@@ -7597,9 +5999,9 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
                                                            transformer_blocks_5_attention_divide + team.first * 1324240,
                                                            random,
                                                            transformer_blocks_5_attention_multiply + team.first * 1324240);
-            transformer_blocks_5_attention_forward_5_train(transformer_blocks_5_attention_multiply + team.first * 1324240,
-                                                           transformer_blocks_5_attention_add + team.first * 1324240,
-                                                           transformer_blocks_5_attention_rearrange + image * 1324240);
+            transformer_blocks_5_attention_forward_5(transformer_blocks_5_attention_multiply + team.first * 1324240,
+                                                     transformer_blocks_5_attention_add + team.first * 1324240,
+                                                     transformer_blocks_5_attention_rearrange + image * 1324240);
           }
           team.wait();
           transformer_blocks_5_attention_out_proj_forward(team,
@@ -7654,9 +6056,9 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
                                                     d_transformer_blocks_5_ffn_gelu_gradient + team.first * 1324240,
                                                     random, d_transformer_blocks_5_ffn_multiply_2 + image * 1324240);
           team.wait();
-          transformer_blocks_5_ffn_linear1_backward_2(team, d_transformer_blocks_5_ffn_multiply_2 + image * 1324240,
-                                                      packed + 4636944,
-                                                      d_transformer_blocks_5_ffn_linear1_einsum + image * 1324240);
+          transformer_blocks_5_ffn_linear2_forward(team, d_transformer_blocks_5_ffn_multiply_2 + image * 1324240,
+                                                   packed + 4636944,
+                                                   d_transformer_blocks_5_ffn_linear1_einsum + image * 1324240);
           team.wait();
           if (team.part == 0) {
             transformer_blocks_5_norm2_backward(d_transformer_blocks_5_ffn_linear1_einsum + image * 1324240,
@@ -7667,16 +6069,16 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
                                                 d_transformer_blocks_5_add + image * 1324240);
           }
           team.wait();
-          transformer_blocks_5_attention_out_proj_backward(team, d_transformer_blocks_5_add + image * 1324240,
-                                                           packed + 5095696,
-                                                           d_transformer_blocks_5_attention_out_proj_einsum + team.first * 1324240);
+          transformer_blocks_5_attention_out_proj_forward(team, d_transformer_blocks_5_add + image * 1324240,
+                                                          packed + 5095696,
+                                                          d_transformer_blocks_5_attention_out_proj_einsum + team.first * 1324240);
           team.wait();
           if (team.part == 0) {
             transformer_blocks_5_attention_backward(transformer_blocks_5_attention_add + team.first * 1324240,
                                                     d_transformer_blocks_5_attention_copy + team.first * 1324240);
-            transformer_blocks_5_attention_backward_2(d_transformer_blocks_5_attention_out_proj_einsum + team.first * 1324240,
-                                                      d_transformer_blocks_5_attention_copy + team.first * 1324240,
-                                                      d_transformer_blocks_5_attention_einsum + team.first * 1324240);
+            transformer_blocks_5_attention_forward_3(d_transformer_blocks_5_attention_out_proj_einsum + team.first * 1324240,
+                                                     d_transformer_blocks_5_attention_copy + team.first * 1324240,
+                                                     d_transformer_blocks_5_attention_einsum + team.first * 1324240);
             transformer_blocks_5_attention_backward_3(d_transformer_blocks_5_attention_out_proj_einsum + team.first * 1324240,
                                                       transformer_blocks_5_attention_multiply + team.first * 1324240,
                                                       d_transformer_blocks_5_attention_rearrange + image * 1324240);
@@ -7733,8 +6135,8 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
                                                              scratch + 8192);
     }
     norm_weight_gradient_sum(group, gradients + 2576, scratch);
-    norm_bias_gradient_sum(group, gradients + 2832, scratch + 4096);
-    transformer_blocks_5_ffn_linear2_bias_gradient_sum(group, gradients + 3088, scratch + 8192);
+    norm_weight_gradient_sum(group, gradients + 2832, scratch + 4096);
+    norm_weight_gradient_sum(group, gradients + 3088, scratch + 8192);
 #pragma omp parallel for schedule(static)
     for (std::int64_t part = 0; part < parts; ++part) {
       transformer_blocks_5_ffn_linear2_weight_gradient(share(256, 2, part, parts), share(256, 2, part + 1, parts),
@@ -7757,14 +6159,13 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
     for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
       transformer_blocks_5_norm2_weight_gradient_partial(chunk, group, d_transformer_blocks_5_ffn_linear1_einsum,
                                                          transformer_blocks_5_norm2_multiply, scratch);
-      transformer_blocks_5_norm2_bias_gradient_partial(chunk, group, d_transformer_blocks_5_ffn_linear1_einsum,
-                                                       scratch + 4096);
-      transformer_blocks_5_attention_out_proj_bias_gradient_partial(chunk, group, d_transformer_blocks_5_add,
-                                                                    scratch + 8192);
+      transformer_blocks_5_ffn_linear2_bias_gradient_partial(chunk, group, d_transformer_blocks_5_ffn_linear1_einsum,
+                                                             scratch + 4096);
+      transformer_blocks_5_ffn_linear2_bias_gradient_partial(chunk, group, d_transformer_blocks_5_add, scratch + 8192);
     }
-    transformer_blocks_5_norm2_weight_gradient_sum(group, gradients + 266000, scratch);
-    transformer_blocks_5_norm2_bias_gradient_sum(group, gradients + 266256, scratch + 4096);
-    transformer_blocks_5_attention_out_proj_bias_gradient_sum(group, gradients + 266512, scratch + 8192);
+    norm_weight_gradient_sum(group, gradients + 266000, scratch);
+    norm_weight_gradient_sum(group, gradients + 266256, scratch + 4096);
+    norm_weight_gradient_sum(group, gradients + 266512, scratch + 8192);
 #pragma omp parallel for schedule(static)
     for (std::int64_t part = 0; part < parts; ++part) {
       transformer_blocks_5_attention_out_proj_weight_gradient(share(256, 2, part, parts),
@@ -7786,8 +6187,8 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
       transformer_blocks_5_norm1_bias_gradient_partial(chunk, group, d_transformer_blocks_5_attention_einsum_2,
                                                        scratch + 4096);
     }
-    transformer_blocks_5_norm1_weight_gradient_sum(group, gradients + 529680, scratch);
-    transformer_blocks_5_norm1_bias_gradient_sum(group, gradients + 529936, scratch + 4096);
+    norm_weight_gradient_sum(group, gradients + 529680, scratch);
+    norm_weight_gradient_sum(group, gradients + 529936, scratch + 4096);
     // transformer_blocks: 5 layers, the last one first
     for (std::int64_t pass = 0; pass < 5; ++pass) {
       const std::int64_t layer = 4 - pass;
@@ -7824,13 +6225,13 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
                                                 d_transformer_blocks_add + image * 1324240);
             }
             team.wait();
-            transformer_blocks_attention_out_proj_backward(team, d_transformer_blocks_add + image * 1324240,
-                                                           packed + 4768016 + layer * 65536,
-                                                           d_transformer_blocks_attention_out_proj_einsum + team.first * 1324240);
+            transformer_blocks_attention_out_proj_forward(team, d_transformer_blocks_add + image * 1324240,
+                                                          packed + 4768016 + layer * 65536,
+                                                          d_transformer_blocks_attention_out_proj_einsum + team.first * 1324240);
             team.wait();
             if (team.part == 0) {
-              transformer_blocks_attention_backward(transformer_blocks_attention_add + layer * 49920 + image * 1324240,
-                                                    d_transformer_blocks_attention_copy + team.first * 1324240);
+              transformer_blocks_5_attention_backward(transformer_blocks_attention_add + layer * 49920 + image * 1324240,
+                                                      d_transformer_blocks_attention_copy + team.first * 1324240);
             }
             team.wait();
             transformer_blocks_attention_backward_3(team,
@@ -7851,12 +6252,12 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
                                                     transformer_blocks_attention_add + layer * 49920 + image * 1324240,
                                                     d_transformer_blocks_attention_rearrange + image * 1324240);
             team.wait();
-            transformer_blocks_attention_backward_7(team, d_transformer_blocks_attention_rearrange + image * 1324240,
-                                                    packed + 5161232 + layer * 196608,
-                                                    d_transformer_blocks_attention_einsum_2 + image * 1324240);
+            transformer_blocks_5_attention_backward_8(team, d_transformer_blocks_attention_rearrange + image * 1324240,
+                                                      packed + 5161232 + layer * 196608,
+                                                      d_transformer_blocks_attention_einsum_2 + image * 1324240);
             team.wait();
             if (team.part == 0) {
-              transformer_blocks_norm1_backward(d_transformer_blocks_attention_einsum_2 + image * 1324240,
+              transformer_blocks_norm2_backward(d_transformer_blocks_attention_einsum_2 + image * 1324240,
                                                 parameters + 3165200 - layer * 527104,
                                                 transformer_blocks_norm1_multiply + layer * 16640 + image * 1324240,
                                                 parameters + 3165456 - layer * 527104,
@@ -7887,13 +6288,13 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
       }
 #pragma omp parallel for schedule(static)
       for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-        transformer_blocks_norm2_weight_gradient_partial(chunk, group, d_transformer_blocks_ffn_linear1_einsum,
-                                                         transformer_blocks_norm2_multiply + layer * 16640, scratch);
-        transformer_blocks_norm2_bias_gradient_partial(chunk, group, d_transformer_blocks_ffn_linear1_einsum,
-                                                       scratch + 4096);
+        transformer_blocks_5_norm1_weight_gradient_partial(chunk, group, d_transformer_blocks_ffn_linear1_einsum,
+                                                           transformer_blocks_norm2_multiply + layer * 16640, scratch);
+        transformer_blocks_5_norm1_bias_gradient_partial(chunk, group, d_transformer_blocks_ffn_linear1_einsum,
+                                                         scratch + 4096);
       }
-      transformer_blocks_norm2_weight_gradient_sum(group, gradients + 2901520 - layer * 527104, scratch);
-      transformer_blocks_norm2_bias_gradient_sum(group, gradients + 2901776 - layer * 527104, scratch + 4096);
+      norm_weight_gradient_sum(group, gradients + 2901520 - layer * 527104, scratch);
+      norm_weight_gradient_sum(group, gradients + 2901776 - layer * 527104, scratch + 4096);
 #pragma omp parallel for schedule(static)
       for (std::int64_t part = 0; part < parts; ++part) {
         transformer_blocks_attention_out_proj_weight_gradient(share(256, 2, part, parts),
@@ -7905,21 +6306,22 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
       }
 #pragma omp parallel for schedule(static)
       for (std::int64_t part = 0; part < parts; ++part) {
-        transformer_blocks_attention_in_proj_weight_gradient(share(768, 2, part, parts), share(768, 2, part + 1, parts),
-                                                             group, d_transformer_blocks_attention_rearrange,
-                                                             d_transformer_blocks_attention_copy_2,
-                                                             gradients + 2967824 - layer * 527104,
-                                                             gradients + 2968592 - layer * 527104);
+        transformer_blocks_5_attention_in_proj_weight_gradient(share(768, 2, part, parts),
+                                                               share(768, 2, part + 1, parts), group,
+                                                               d_transformer_blocks_attention_rearrange,
+                                                               d_transformer_blocks_attention_copy_2,
+                                                               gradients + 2967824 - layer * 527104,
+                                                               gradients + 2968592 - layer * 527104);
       }
 #pragma omp parallel for schedule(static)
       for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-        transformer_blocks_norm1_weight_gradient_partial(chunk, group, d_transformer_blocks_attention_einsum_2,
-                                                         transformer_blocks_norm1_multiply + layer * 16640, scratch);
-        transformer_blocks_norm1_bias_gradient_partial(chunk, group, d_transformer_blocks_attention_einsum_2,
-                                                       scratch + 4096);
+        transformer_blocks_5_norm1_weight_gradient_partial(chunk, group, d_transformer_blocks_attention_einsum_2,
+                                                           transformer_blocks_norm1_multiply + layer * 16640, scratch);
+        transformer_blocks_5_norm1_bias_gradient_partial(chunk, group, d_transformer_blocks_attention_einsum_2,
+                                                         scratch + 4096);
       }
-      transformer_blocks_norm1_weight_gradient_sum(group, gradients + 3165200 - layer * 527104, scratch);
-      transformer_blocks_norm1_bias_gradient_sum(group, gradients + 3165456 - layer * 527104, scratch + 4096);
+      norm_weight_gradient_sum(group, gradients + 3165200 - layer * 527104, scratch);
+      norm_weight_gradient_sum(group, gradients + 3165456 - layer * 527104, scratch + 4096);
     }
 #pragma omp parallel for schedule(static)
     for (std::int64_t image = 0; image < group.images; ++image) {
@@ -7941,7 +6343,7 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
     for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
       reduce_sum_backward_2_partial(chunk, group, d_multiply_2, scratch);
     }
-    reduce_sum_backward_2_sum(group, d_reduce_sum_2, scratch);
+    norm_weight_gradient_sum(group, d_reduce_sum_2, scratch);
     cls_token_gradient(d_reduce_sum_2, gradients + 3194896);
   }
 }
@@ -8150,20 +6552,20 @@ void vit_cifar_input_gradient_scalar(const float* parameters, const float* packe
       const Team team = team_of(batch, rest);
       for (std::int64_t image = team.first; image < team.last; ++image) {
         if (team.part == 0) {
-          transformer_blocks_5_norm1_forward_train(transformer_blocks_carry + 16640 + image * 952560,
-                                                   transformer_blocks_5_norm1_rsqrt + team.first * 952560,
-                                                   transformer_blocks_5_norm1_multiply + team.first * 952560,
-                                                   parameters + 529680, parameters + 529936,
-                                                   transformer_blocks_5_norm1_add + team.first * 952560);
+          transformer_blocks_norm1_forward_train(transformer_blocks_carry + 16640 + image * 952560,
+                                                 transformer_blocks_5_norm1_rsqrt + team.first * 952560,
+                                                 transformer_blocks_5_norm1_multiply + team.first * 952560,
+                                                 parameters + 529680, parameters + 529936,
+                                                 transformer_blocks_5_norm1_add + team.first * 952560);
         }
         team.wait();
-        transformer_blocks_5_attention_forward(team, transformer_blocks_5_norm1_add + team.first * 952560,
-                                               packed + 1032464, parameters + 332304,
-                                               transformer_blocks_5_attention_add + team.first * 952560);
+        transformer_blocks_attention_forward(team, transformer_blocks_5_norm1_add + team.first * 952560,
+                                             packed + 1032464, parameters + 332304,
+                                             transformer_blocks_5_attention_add + team.first * 952560);
         team.wait();
         if (team.part == 0) {
-          transformer_blocks_5_attention_forward_2(transformer_blocks_5_attention_add + team.first * 952560,
-                                                   transformer_blocks_5_attention_copy + team.first * 952560);
+          transformer_blocks_attention_forward_2(transformer_blocks_5_attention_add + team.first * 952560,
+                                                 transformer_blocks_5_attention_copy + team.first * 952560);
           transformer_blocks_5_attention_forward_3(transformer_blocks_5_attention_add + team.first * 952560,
                                                    transformer_blocks_5_attention_copy + team.first * 952560,
                                                    transformer_blocks_5_attention_einsum + team.first * 952560);
@@ -8221,10 +6623,9 @@ void vit_cifar_input_gradient_scalar(const float* parameters, const float* packe
                                                                  d_transformer_blocks_5_ffn_gelu_gradient + team.first * 952560,
                                                                  d_transformer_blocks_5_ffn_multiply + team.first * 952560);
         team.wait();
-        transformer_blocks_5_ffn_linear1_backward_2_input_gradient(team,
-                                                                   d_transformer_blocks_5_ffn_multiply + team.first * 952560,
-                                                                   packed + 4636944,
-                                                                   d_transformer_blocks_5_ffn_linear1_einsum + team.first * 952560);
+        transformer_blocks_5_ffn_linear2_forward(team, d_transformer_blocks_5_ffn_multiply + team.first * 952560,
+                                                 packed + 4636944,
+                                                 d_transformer_blocks_5_ffn_linear1_einsum + team.first * 952560);
         team.wait();
         if (team.part == 0) {
           transformer_blocks_5_norm2_backward(d_transformer_blocks_5_ffn_linear1_einsum + team.first * 952560,
@@ -8235,19 +6636,19 @@ void vit_cifar_input_gradient_scalar(const float* parameters, const float* packe
                                               d_transformer_blocks_5_add + team.first * 952560);
         }
         team.wait();
-        transformer_blocks_5_attention_out_proj_backward(team, d_transformer_blocks_5_add + team.first * 952560,
-                                                         packed + 5095696,
-                                                         d_transformer_blocks_5_attention_out_proj_einsum + team.first * 952560);
+        transformer_blocks_5_attention_out_proj_forward(team, d_transformer_blocks_5_add + team.first * 952560,
+                                                        packed + 5095696,
+                                                        d_transformer_blocks_5_attention_out_proj_einsum + team.first * 952560);
         team.wait();
         if (team.part == 0) {
           transformer_blocks_5_attention_backward(transformer_blocks_5_attention_add + team.first * 952560,
                                                   d_transformer_blocks_5_attention_copy + team.first * 952560);
-          transformer_blocks_5_attention_backward_2(d_transformer_blocks_5_attention_out_proj_einsum + team.first * 952560,
-                                                    d_transformer_blocks_5_attention_copy + team.first * 952560,
-                                                    d_transformer_blocks_5_attention_einsum + team.first * 952560);
-          transformer_blocks_5_attention_backward_3_input_gradient(d_transformer_blocks_5_attention_out_proj_einsum + team.first * 952560,
-                                                                   transformer_blocks_5_attention_divide + team.first * 952560,
-                                                                   d_transformer_blocks_5_attention_rearrange + image * 952560);
+          transformer_blocks_5_attention_forward_3(d_transformer_blocks_5_attention_out_proj_einsum + team.first * 952560,
+                                                   d_transformer_blocks_5_attention_copy + team.first * 952560,
+                                                   d_transformer_blocks_5_attention_einsum + team.first * 952560);
+          transformer_blocks_5_attention_backward_3(d_transformer_blocks_5_attention_out_proj_einsum + team.first * 952560,
+                                                    transformer_blocks_5_attention_divide + team.first * 952560,
+                                                    d_transformer_blocks_5_attention_rearrange + image * 952560);
           transformer_blocks_5_attention_backward_4_input_gradient(d_transformer_blocks_5_attention_einsum + team.first * 952560,
                                                                    transformer_blocks_5_attention_divide + team.first * 952560,
                                                                    d_transformer_blocks_5_attention_multiply + team.first * 952560);
@@ -8294,10 +6695,9 @@ void vit_cifar_input_gradient_scalar(const float* parameters, const float* packe
                                                                  transformer_blocks_ffn_linear1_add + layer * 33280 + image * 952560,
                                                                  d_transformer_blocks_ffn_multiply + team.first * 952560);
           team.wait();
-          transformer_blocks_ffn_linear1_backward_input_gradient(team,
-                                                                 d_transformer_blocks_ffn_multiply + team.first * 952560,
-                                                                 packed + 3981584 + layer * 131072,
-                                                                 d_transformer_blocks_ffn_linear1_einsum + team.first * 952560);
+          transformer_blocks_ffn_linear1_backward(team, d_transformer_blocks_ffn_multiply + team.first * 952560,
+                                                  packed + 3981584 + layer * 131072,
+                                                  d_transformer_blocks_ffn_linear1_einsum + team.first * 952560);
           team.wait();
           if (team.part == 0) {
             transformer_blocks_norm2_backward_input_gradient(d_transformer_blocks_ffn_linear1_einsum + team.first * 952560,
@@ -8308,19 +6708,19 @@ void vit_cifar_input_gradient_scalar(const float* parameters, const float* packe
                                                              d_transformer_blocks_add + team.first * 952560);
           }
           team.wait();
-          transformer_blocks_attention_out_proj_backward(team, d_transformer_blocks_add + team.first * 952560,
-                                                         packed + 4768016 + layer * 65536,
-                                                         d_transformer_blocks_attention_out_proj_einsum + team.first * 952560);
+          transformer_blocks_attention_out_proj_forward(team, d_transformer_blocks_add + team.first * 952560,
+                                                        packed + 4768016 + layer * 65536,
+                                                        d_transformer_blocks_attention_out_proj_einsum + team.first * 952560);
           team.wait();
           if (team.part == 0) {
-            transformer_blocks_attention_backward(transformer_blocks_attention_add + layer * 49920 + image * 952560,
-                                                  d_transformer_blocks_attention_copy + team.first * 952560);
+            transformer_blocks_5_attention_backward(transformer_blocks_attention_add + layer * 49920 + image * 952560,
+                                                    d_transformer_blocks_attention_copy + team.first * 952560);
           }
           team.wait();
-          transformer_blocks_attention_backward_3_input_gradient(team,
-                                                                 d_transformer_blocks_attention_out_proj_einsum + team.first * 952560,
-                                                                 transformer_blocks_attention_divide + layer * 33808 + image * 952560,
-                                                                 d_transformer_blocks_attention_rearrange + team.first * 952560);
+          transformer_blocks_attention_backward_3(team,
+                                                  d_transformer_blocks_attention_out_proj_einsum + team.first * 952560,
+                                                  transformer_blocks_attention_divide + layer * 33808 + image * 952560,
+                                                  d_transformer_blocks_attention_rearrange + team.first * 952560);
           team.wait();
           transformer_blocks_attention_backward_5_input_gradient(team,
                                                                  d_transformer_blocks_attention_out_proj_einsum + team.first * 952560,
@@ -8334,12 +6734,13 @@ void vit_cifar_input_gradient_scalar(const float* parameters, const float* packe
                                                   transformer_blocks_attention_add + layer * 49920 + image * 952560,
                                                   d_transformer_blocks_attention_rearrange + team.first * 952560);
           team.wait();
-          transformer_blocks_attention_backward_7(team, d_transformer_blocks_attention_rearrange + team.first * 952560,
-                                                  packed + 5161232 + layer * 196608,
-                                                  d_transformer_blocks_attention_einsum_2 + team.first * 952560);
+          transformer_blocks_5_attention_backward_8(team,
+                                                    d_transformer_blocks_attention_rearrange + team.first * 952560,
+                                                    packed + 5161232 + layer * 196608,
+                                                    d_transformer_blocks_attention_einsum_2 + team.first * 952560);
           team.wait();
           if (team.part == 0) {
-            transformer_blocks_norm1_backward_input_gradient(d_transformer_blocks_attention_einsum_2 + team.first * 952560,
+            transformer_blocks_norm2_backward_input_gradient(d_transformer_blocks_attention_einsum_2 + team.first * 952560,
                                                              parameters + 3165200 - layer * 527104,
                                                              transformer_blocks_norm1_multiply + layer * 16640 + image * 952560,
                                                              transformer_blocks_norm1_rsqrt + layer * 80 + image * 952560,
@@ -8418,7 +6819,7 @@ void vit_cifar_inspect_scalar(const float* packed, const float* images, const st
     patch_embed_forward_inspect(rearrange + place * 149760, packed + 37136, patch_embed_einsum + place * 149760);
     patch_embed_forward_2(patch_embed_einsum + place * 149760, packed, magnitudes + image * 58, packed + 256,
                           concat + image * 149760);
-    inspect_2(packed + 36880, packed + 256, concat + image * 149760);
+    add_forward(packed + 36880, packed + 256, concat + image * 149760);
     inspect_3(concat + image * 149760, transformer_blocks_carry + image * 149760);
   }
   // transformer_blocks: 6 layers
@@ -8444,10 +6845,11 @@ void vit_cifar_inspect_scalar(const float* packed, const float* images, const st
                                                    transformer_blocks_attention_copy + team.first * 149760);
           }
           team.wait();
-          transformer_blocks_attention_forward_5_inspect(team, transformer_blocks_attention_add + team.first * 149760,
-                                                         transformer_blocks_attention_copy + team.first * 149760,
-                                                         maps + layer * 33800 + image * 202800,
-                                                         transformer_blocks_attention_rearrange + team.first * 149760);
+          transformer_blocks_attention_forward_5_input_gradient(team,
+                                                                transformer_blocks_attention_add + team.first * 149760,
+                                                                transformer_blocks_attention_copy + team.first * 149760,
+                                                                maps + layer * 33800 + image * 202800,
+                                                                transformer_blocks_attention_rearrange + team.first * 149760);
           team.wait();
           if (team.part == 0) {
             transformer_blocks_attention_forward_6(transformer_blocks_attention_rearrange + team.first * 149760,
@@ -8468,10 +6870,10 @@ void vit_cifar_inspect_scalar(const float* packed, const float* images, const st
                                                magnitudes + 4 + layer * 9 + image * 58,
                                                magnitudes + 5 + layer * 9 + image * 58,
                                                transformer_blocks_add + team.first * 149760);
-            transformer_blocks_norm2_forward(transformer_blocks_add + team.first * 149760, packed + 26112 + layer * 256,
-                                             packed + 27648 + layer * 256,
-                                             transformer_blocks_norm2_add + team.first * 149760,
-                                             transformer_blocks_norm2_maximum + team.first * 149760);
+            transformer_blocks_norm1_forward_inspect(transformer_blocks_add + team.first * 149760,
+                                                     packed + 26112 + layer * 256, packed + 27648 + layer * 256,
+                                                     transformer_blocks_norm2_add + team.first * 149760,
+                                                     transformer_blocks_norm2_maximum + team.first * 149760);
           }
           team.wait();
           transformer_blocks_ffn_linear1_forward_inspect(team, transformer_blocks_norm2_add + team.first * 149760,
@@ -8486,12 +6888,12 @@ void vit_cifar_inspect_scalar(const float* packed, const float* images, const st
                                                      transformer_blocks_ffn_gelu + team.first * 149760);
           }
           team.wait();
-          transformer_blocks_ffn_linear2_forward_inspect(team, transformer_blocks_ffn_gelu + team.first * 149760,
-                                                         packed + 2408720 + layer * 131072,
-                                                         transformer_blocks_ffn_linear2_einsum + team.first * 149760);
+          transformer_blocks_ffn_linear1_backward(team, transformer_blocks_ffn_gelu + team.first * 149760,
+                                                  packed + 2408720 + layer * 131072,
+                                                  transformer_blocks_ffn_linear2_einsum + team.first * 149760);
           team.wait();
           if (team.part == 0) {
-            transformer_blocks_norm2_forward_2(transformer_blocks_norm2_maximum + team.first * 149760,
+            transformer_blocks_norm1_forward_2(transformer_blocks_norm2_maximum + team.first * 149760,
                                                transformer_blocks_ffn_linear2_einsum + team.first * 149760,
                                                packed + 32256 + layer * 256,
                                                transformer_blocks_add + team.first * 149760,
@@ -8508,8 +6910,8 @@ void vit_cifar_inspect_scalar(const float* packed, const float* images, const st
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    norm_forward_2(transformer_blocks_carry + image * 149760, packed + 33792, packed + 34048, norm_add + place * 149760,
-                   norm_maximum + place * 149760);
+    transformer_blocks_norm1_forward_inspect(transformer_blocks_carry + image * 149760, packed + 33792, packed + 34048,
+                                             norm_add + place * 149760, norm_maximum + place * 149760);
     norm_forward(concat + image * 149760, norm_maximum + place * 149760, magnitudes + 1 + image * 58,
                  magnitudes + 56 + image * 58);
     head_forward_inspect(norm_add + place * 149760, packed + 34304, head_einsum + place * 149760);

@@ -441,6 +441,7 @@ alignas(64) const real table_sinusoidal_50x8_0[400] = {
 // ---- kernels: each call handles one index of the axis that is shared out among threads ----
 
 // i < 1, d < D=8; lanes along d
+// for 2 kernels of the plan, of which this is the first
 static void add_forward(const real* class_token, const real* sinusoidal_50x8, real* add) {
   for (std::int64_t i = 0; i < 1; ++i) {
     const vec x0 = v_load(class_token + i * 8);
@@ -451,6 +452,7 @@ static void add_forward(const real* class_token, const real* sinusoidal_50x8, re
 }
 
 // b < B, gh < GH=7, gw < GW=7, c < C=1, p < P=4, p2 < P=4; lanes along gw
+// for 2 kernels of the plan, of which this is the first
 static void rearrange_forward(const real* images, real* rearrange) {
   for (std::int64_t gh = 0; gh < 7; ++gh) {
     for (std::int64_t c = 0; c < 1; ++c) {
@@ -596,6 +598,7 @@ static void linear_mapper_forward(const real* rearrange, const real* linear_mapp
 }
 
 // b < B, i < 1, d < D=8; lanes along d
+// for 2 kernels of the plan, of which this is the first
 static void copy_forward(const real* add, real* blocks_carry) {
   for (std::int64_t i = 0; i < 1; ++i) {
     const vec x0 = v_load(add + i);
@@ -604,6 +607,7 @@ static void copy_forward(const real* add, real* blocks_carry) {
 }
 
 // b < B, n < N+1=50, d < D=8 (row); lanes along n
+// for 3 kernels of the plan, of which this is the first
 static void blocks_norm1_forward(const real* blocks_carry, const real* blocks_norm1_weight,
                                  const real* blocks_norm1_bias, real* blocks_norm1_add) {
   for (std::int64_t n = 0; n < 48; n += 8) {
@@ -669,6 +673,7 @@ static void blocks_norm1_forward(const real* blocks_carry, const real* blocks_no
 }
 
 // b < B, n < N+1=50, k < K=4, k2 < K=4 (summed); lanes along n
+// for 5 kernels of the plan, of which this is the first
 static void blocks_mhsa_q_mappings_0_forward(const real* blocks_norm1_add, const real* blocks_mhsa_q_mappings_0_weight,
                                              const real* blocks_mhsa_q_mappings_0_bias,
                                              real* blocks_mhsa_q_mappings_0_add) {
@@ -766,105 +771,8 @@ static void blocks_mhsa_q_mappings_0_forward(const real* blocks_norm1_add, const
   }
 }
 
-// b < B, n < N+1=50, k < K=4, k2 < K=4 (summed); lanes along n
-static void blocks_mhsa_k_mappings_0_forward(const real* blocks_norm1_add, const real* blocks_mhsa_k_mappings_0_weight,
-                                             const real* blocks_mhsa_k_mappings_0_bias,
-                                             real* blocks_mhsa_k_mappings_0_add) {
-  for (std::int64_t n = 0; n < 48; n += 24) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
-    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x0 = v_load(blocks_norm1_add + (n + k2 * 50));
-      const vec x1 = v_set(blocks_mhsa_k_mappings_0_weight[k2]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_norm1_add + (n + k2 * 50 + 8));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_load(blocks_norm1_add + (n + k2 * 50 + 16));
-      sum2 = v_fma(x3, x1, sum2);
-      const vec x4 = v_set(blocks_mhsa_k_mappings_0_weight[k2 + 4]);
-      sum3 = v_fma(x0, x4, sum3);
-      sum4 = v_fma(x2, x4, sum4);
-      sum5 = v_fma(x3, x4, sum5);
-      const vec x5 = v_set(blocks_mhsa_k_mappings_0_weight[k2 + 8]);
-      sum6 = v_fma(x0, x5, sum6);
-      sum7 = v_fma(x2, x5, sum7);
-      sum8 = v_fma(x3, x5, sum8);
-      const vec x6 = v_set(blocks_mhsa_k_mappings_0_weight[k2 + 12]);
-      sum9 = v_fma(x0, x6, sum9);
-      sum10 = v_fma(x2, x6, sum10);
-      sum11 = v_fma(x3, x6, sum11);
-    }
-    const vec x7 = v_set(blocks_mhsa_k_mappings_0_bias[0]);
-    const vec t8 = v_add(sum0, x7);
-    v_store(blocks_mhsa_k_mappings_0_add + n, t8);
-    const vec t9 = v_add(sum1, x7);
-    v_store(blocks_mhsa_k_mappings_0_add + (n + 8), t9);
-    const vec t10 = v_add(sum2, x7);
-    v_store(blocks_mhsa_k_mappings_0_add + (n + 16), t10);
-    const vec x11 = v_set(blocks_mhsa_k_mappings_0_bias[1]);
-    const vec t12 = v_add(sum3, x11);
-    v_store(blocks_mhsa_k_mappings_0_add + (n + 50), t12);
-    const vec t13 = v_add(sum4, x11);
-    v_store(blocks_mhsa_k_mappings_0_add + (n + 58), t13);
-    const vec t14 = v_add(sum5, x11);
-    v_store(blocks_mhsa_k_mappings_0_add + (n + 66), t14);
-    const vec x15 = v_set(blocks_mhsa_k_mappings_0_bias[2]);
-    const vec t16 = v_add(sum6, x15);
-    v_store(blocks_mhsa_k_mappings_0_add + (n + 100), t16);
-    const vec t17 = v_add(sum7, x15);
-    v_store(blocks_mhsa_k_mappings_0_add + (n + 108), t17);
-    const vec t18 = v_add(sum8, x15);
-    v_store(blocks_mhsa_k_mappings_0_add + (n + 116), t18);
-    const vec x19 = v_set(blocks_mhsa_k_mappings_0_bias[3]);
-    const vec t20 = v_add(sum9, x19);
-    v_store(blocks_mhsa_k_mappings_0_add + (n + 150), t20);
-    const vec t21 = v_add(sum10, x19);
-    v_store(blocks_mhsa_k_mappings_0_add + (n + 158), t21);
-    const vec t22 = v_add(sum11, x19);
-    v_store(blocks_mhsa_k_mappings_0_add + (n + 166), t22);
-  }
-  {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x23 = v_load_n(blocks_norm1_add + (k2 * 50 + 48), 2);
-      const vec x24 = v_set(blocks_mhsa_k_mappings_0_weight[k2]);
-      sum0 = v_fma(x23, x24, sum0);
-      const vec x25 = v_set(blocks_mhsa_k_mappings_0_weight[k2 + 4]);
-      sum1 = v_fma(x23, x25, sum1);
-      const vec x26 = v_set(blocks_mhsa_k_mappings_0_weight[k2 + 8]);
-      sum2 = v_fma(x23, x26, sum2);
-      const vec x27 = v_set(blocks_mhsa_k_mappings_0_weight[k2 + 12]);
-      sum3 = v_fma(x23, x27, sum3);
-    }
-    const vec x28 = v_set(blocks_mhsa_k_mappings_0_bias[0]);
-    const vec t29 = v_add(sum0, x28);
-    v_store_n(blocks_mhsa_k_mappings_0_add + 48, t29, 2);
-    const vec x30 = v_set(blocks_mhsa_k_mappings_0_bias[1]);
-    const vec t31 = v_add(sum1, x30);
-    v_store_n(blocks_mhsa_k_mappings_0_add + 98, t31, 2);
-    const vec x32 = v_set(blocks_mhsa_k_mappings_0_bias[2]);
-    const vec t33 = v_add(sum2, x32);
-    v_store_n(blocks_mhsa_k_mappings_0_add + 148, t33, 2);
-    const vec x34 = v_set(blocks_mhsa_k_mappings_0_bias[3]);
-    const vec t35 = v_add(sum3, x34);
-    v_store_n(blocks_mhsa_k_mappings_0_add + 198, t35, 2);
-  }
-}
-
 // b < B, n < N+1=50, n2 < N+1=50, k < K=4 (summed); lanes along n
+// for 3 kernels of the plan, of which this is the first
 static void blocks_mhsa_forward(const real* blocks_mhsa_q_mappings_0_add, const real* blocks_mhsa_k_mappings_0_add,
                                 real* blocks_mhsa_einsum) {
   for (std::int64_t n2 = 0; n2 < 50; n2 += 2) {
@@ -933,104 +841,7 @@ static void blocks_mhsa_forward(const real* blocks_mhsa_q_mappings_0_add, const 
 }
 
 // b < B, n < N+1=50, k < K=4, k2 < K=4 (summed); lanes along n
-static void blocks_mhsa_v_mappings_0_forward(const real* blocks_norm1_add, const real* blocks_mhsa_v_mappings_0_weight,
-                                             const real* blocks_mhsa_v_mappings_0_bias,
-                                             real* blocks_mhsa_v_mappings_0_add) {
-  for (std::int64_t n = 0; n < 48; n += 24) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
-    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x0 = v_load(blocks_norm1_add + (n + k2 * 50));
-      const vec x1 = v_set(blocks_mhsa_v_mappings_0_weight[k2]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_norm1_add + (n + k2 * 50 + 8));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_load(blocks_norm1_add + (n + k2 * 50 + 16));
-      sum2 = v_fma(x3, x1, sum2);
-      const vec x4 = v_set(blocks_mhsa_v_mappings_0_weight[k2 + 4]);
-      sum3 = v_fma(x0, x4, sum3);
-      sum4 = v_fma(x2, x4, sum4);
-      sum5 = v_fma(x3, x4, sum5);
-      const vec x5 = v_set(blocks_mhsa_v_mappings_0_weight[k2 + 8]);
-      sum6 = v_fma(x0, x5, sum6);
-      sum7 = v_fma(x2, x5, sum7);
-      sum8 = v_fma(x3, x5, sum8);
-      const vec x6 = v_set(blocks_mhsa_v_mappings_0_weight[k2 + 12]);
-      sum9 = v_fma(x0, x6, sum9);
-      sum10 = v_fma(x2, x6, sum10);
-      sum11 = v_fma(x3, x6, sum11);
-    }
-    const vec x7 = v_set(blocks_mhsa_v_mappings_0_bias[0]);
-    const vec t8 = v_add(sum0, x7);
-    v_store(blocks_mhsa_v_mappings_0_add + n, t8);
-    const vec t9 = v_add(sum1, x7);
-    v_store(blocks_mhsa_v_mappings_0_add + (n + 8), t9);
-    const vec t10 = v_add(sum2, x7);
-    v_store(blocks_mhsa_v_mappings_0_add + (n + 16), t10);
-    const vec x11 = v_set(blocks_mhsa_v_mappings_0_bias[1]);
-    const vec t12 = v_add(sum3, x11);
-    v_store(blocks_mhsa_v_mappings_0_add + (n + 50), t12);
-    const vec t13 = v_add(sum4, x11);
-    v_store(blocks_mhsa_v_mappings_0_add + (n + 58), t13);
-    const vec t14 = v_add(sum5, x11);
-    v_store(blocks_mhsa_v_mappings_0_add + (n + 66), t14);
-    const vec x15 = v_set(blocks_mhsa_v_mappings_0_bias[2]);
-    const vec t16 = v_add(sum6, x15);
-    v_store(blocks_mhsa_v_mappings_0_add + (n + 100), t16);
-    const vec t17 = v_add(sum7, x15);
-    v_store(blocks_mhsa_v_mappings_0_add + (n + 108), t17);
-    const vec t18 = v_add(sum8, x15);
-    v_store(blocks_mhsa_v_mappings_0_add + (n + 116), t18);
-    const vec x19 = v_set(blocks_mhsa_v_mappings_0_bias[3]);
-    const vec t20 = v_add(sum9, x19);
-    v_store(blocks_mhsa_v_mappings_0_add + (n + 150), t20);
-    const vec t21 = v_add(sum10, x19);
-    v_store(blocks_mhsa_v_mappings_0_add + (n + 158), t21);
-    const vec t22 = v_add(sum11, x19);
-    v_store(blocks_mhsa_v_mappings_0_add + (n + 166), t22);
-  }
-  {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x23 = v_load_n(blocks_norm1_add + (k2 * 50 + 48), 2);
-      const vec x24 = v_set(blocks_mhsa_v_mappings_0_weight[k2]);
-      sum0 = v_fma(x23, x24, sum0);
-      const vec x25 = v_set(blocks_mhsa_v_mappings_0_weight[k2 + 4]);
-      sum1 = v_fma(x23, x25, sum1);
-      const vec x26 = v_set(blocks_mhsa_v_mappings_0_weight[k2 + 8]);
-      sum2 = v_fma(x23, x26, sum2);
-      const vec x27 = v_set(blocks_mhsa_v_mappings_0_weight[k2 + 12]);
-      sum3 = v_fma(x23, x27, sum3);
-    }
-    const vec x28 = v_set(blocks_mhsa_v_mappings_0_bias[0]);
-    const vec t29 = v_add(sum0, x28);
-    v_store_n(blocks_mhsa_v_mappings_0_add + 48, t29, 2);
-    const vec x30 = v_set(blocks_mhsa_v_mappings_0_bias[1]);
-    const vec t31 = v_add(sum1, x30);
-    v_store_n(blocks_mhsa_v_mappings_0_add + 98, t31, 2);
-    const vec x32 = v_set(blocks_mhsa_v_mappings_0_bias[2]);
-    const vec t33 = v_add(sum2, x32);
-    v_store_n(blocks_mhsa_v_mappings_0_add + 148, t33, 2);
-    const vec x34 = v_set(blocks_mhsa_v_mappings_0_bias[3]);
-    const vec t35 = v_add(sum3, x34);
-    v_store_n(blocks_mhsa_v_mappings_0_add + 198, t35, 2);
-  }
-}
-
-// b < B, n < N+1=50, k < K=4, k2 < K=4 (summed); lanes along n
+// for 5 kernels of the plan, of which this is the first
 static void blocks_mhsa_q_mappings_1_forward(const real* blocks_norm1_add, const real* blocks_mhsa_q_mappings_1_weight,
                                              const real* blocks_mhsa_q_mappings_1_bias,
                                              real* blocks_mhsa_q_mappings_1_add) {
@@ -1125,172 +936,6 @@ static void blocks_mhsa_q_mappings_1_forward(const real* blocks_norm1_add, const
     const vec x34 = v_set(blocks_mhsa_q_mappings_1_bias[3]);
     const vec t35 = v_add(sum3, x34);
     v_store_n(blocks_mhsa_q_mappings_1_add + 198, t35, 2);
-  }
-}
-
-// b < B, n < N+1=50, k < K=4, k2 < K=4 (summed); lanes along n
-static void blocks_mhsa_k_mappings_1_forward(const real* blocks_norm1_add, const real* blocks_mhsa_k_mappings_1_weight,
-                                             const real* blocks_mhsa_k_mappings_1_bias,
-                                             real* blocks_mhsa_k_mappings_1_add) {
-  for (std::int64_t n = 0; n < 48; n += 24) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
-    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x0 = v_load(blocks_norm1_add + (n + k2 * 50 + 200));
-      const vec x1 = v_set(blocks_mhsa_k_mappings_1_weight[k2]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_norm1_add + (n + k2 * 50 + 208));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_load(blocks_norm1_add + (n + k2 * 50 + 216));
-      sum2 = v_fma(x3, x1, sum2);
-      const vec x4 = v_set(blocks_mhsa_k_mappings_1_weight[k2 + 4]);
-      sum3 = v_fma(x0, x4, sum3);
-      sum4 = v_fma(x2, x4, sum4);
-      sum5 = v_fma(x3, x4, sum5);
-      const vec x5 = v_set(blocks_mhsa_k_mappings_1_weight[k2 + 8]);
-      sum6 = v_fma(x0, x5, sum6);
-      sum7 = v_fma(x2, x5, sum7);
-      sum8 = v_fma(x3, x5, sum8);
-      const vec x6 = v_set(blocks_mhsa_k_mappings_1_weight[k2 + 12]);
-      sum9 = v_fma(x0, x6, sum9);
-      sum10 = v_fma(x2, x6, sum10);
-      sum11 = v_fma(x3, x6, sum11);
-    }
-    const vec x7 = v_set(blocks_mhsa_k_mappings_1_bias[0]);
-    const vec t8 = v_add(sum0, x7);
-    v_store(blocks_mhsa_k_mappings_1_add + n, t8);
-    const vec t9 = v_add(sum1, x7);
-    v_store(blocks_mhsa_k_mappings_1_add + (n + 8), t9);
-    const vec t10 = v_add(sum2, x7);
-    v_store(blocks_mhsa_k_mappings_1_add + (n + 16), t10);
-    const vec x11 = v_set(blocks_mhsa_k_mappings_1_bias[1]);
-    const vec t12 = v_add(sum3, x11);
-    v_store(blocks_mhsa_k_mappings_1_add + (n + 50), t12);
-    const vec t13 = v_add(sum4, x11);
-    v_store(blocks_mhsa_k_mappings_1_add + (n + 58), t13);
-    const vec t14 = v_add(sum5, x11);
-    v_store(blocks_mhsa_k_mappings_1_add + (n + 66), t14);
-    const vec x15 = v_set(blocks_mhsa_k_mappings_1_bias[2]);
-    const vec t16 = v_add(sum6, x15);
-    v_store(blocks_mhsa_k_mappings_1_add + (n + 100), t16);
-    const vec t17 = v_add(sum7, x15);
-    v_store(blocks_mhsa_k_mappings_1_add + (n + 108), t17);
-    const vec t18 = v_add(sum8, x15);
-    v_store(blocks_mhsa_k_mappings_1_add + (n + 116), t18);
-    const vec x19 = v_set(blocks_mhsa_k_mappings_1_bias[3]);
-    const vec t20 = v_add(sum9, x19);
-    v_store(blocks_mhsa_k_mappings_1_add + (n + 150), t20);
-    const vec t21 = v_add(sum10, x19);
-    v_store(blocks_mhsa_k_mappings_1_add + (n + 158), t21);
-    const vec t22 = v_add(sum11, x19);
-    v_store(blocks_mhsa_k_mappings_1_add + (n + 166), t22);
-  }
-  {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x23 = v_load_n(blocks_norm1_add + (k2 * 50 + 248), 2);
-      const vec x24 = v_set(blocks_mhsa_k_mappings_1_weight[k2]);
-      sum0 = v_fma(x23, x24, sum0);
-      const vec x25 = v_set(blocks_mhsa_k_mappings_1_weight[k2 + 4]);
-      sum1 = v_fma(x23, x25, sum1);
-      const vec x26 = v_set(blocks_mhsa_k_mappings_1_weight[k2 + 8]);
-      sum2 = v_fma(x23, x26, sum2);
-      const vec x27 = v_set(blocks_mhsa_k_mappings_1_weight[k2 + 12]);
-      sum3 = v_fma(x23, x27, sum3);
-    }
-    const vec x28 = v_set(blocks_mhsa_k_mappings_1_bias[0]);
-    const vec t29 = v_add(sum0, x28);
-    v_store_n(blocks_mhsa_k_mappings_1_add + 48, t29, 2);
-    const vec x30 = v_set(blocks_mhsa_k_mappings_1_bias[1]);
-    const vec t31 = v_add(sum1, x30);
-    v_store_n(blocks_mhsa_k_mappings_1_add + 98, t31, 2);
-    const vec x32 = v_set(blocks_mhsa_k_mappings_1_bias[2]);
-    const vec t33 = v_add(sum2, x32);
-    v_store_n(blocks_mhsa_k_mappings_1_add + 148, t33, 2);
-    const vec x34 = v_set(blocks_mhsa_k_mappings_1_bias[3]);
-    const vec t35 = v_add(sum3, x34);
-    v_store_n(blocks_mhsa_k_mappings_1_add + 198, t35, 2);
-  }
-}
-
-// b < B, n < N+1=50, n2 < N+1=50, k < K=4 (summed); lanes along n
-static void blocks_mhsa_forward_4(const real* blocks_mhsa_q_mappings_1_add, const real* blocks_mhsa_k_mappings_1_add,
-                                  real* blocks_mhsa_einsum_2) {
-  for (std::int64_t n2 = 0; n2 < 50; n2 += 2) {
-    {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
-      for (std::int64_t k = 0; k < 4; ++k) {
-        const vec x0 = v_load(blocks_mhsa_q_mappings_1_add + k * 50);
-        const vec x1 = v_set(blocks_mhsa_k_mappings_1_add[n2 + k * 50]);
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(blocks_mhsa_q_mappings_1_add + (k * 50 + 8));
-        sum1 = v_fma(x2, x1, sum1);
-        const vec x3 = v_load(blocks_mhsa_q_mappings_1_add + (k * 50 + 16));
-        sum2 = v_fma(x3, x1, sum2);
-        const vec x4 = v_load(blocks_mhsa_q_mappings_1_add + (k * 50 + 24));
-        sum3 = v_fma(x4, x1, sum3);
-        const vec x5 = v_load(blocks_mhsa_q_mappings_1_add + (k * 50 + 32));
-        sum4 = v_fma(x5, x1, sum4);
-        const vec x6 = v_load(blocks_mhsa_q_mappings_1_add + (k * 50 + 40));
-        sum5 = v_fma(x6, x1, sum5);
-        const vec x7 = v_set(blocks_mhsa_k_mappings_1_add[n2 + k * 50 + 1]);
-        sum6 = v_fma(x0, x7, sum6);
-        sum7 = v_fma(x2, x7, sum7);
-        sum8 = v_fma(x3, x7, sum8);
-        sum9 = v_fma(x4, x7, sum9);
-        sum10 = v_fma(x5, x7, sum10);
-        sum11 = v_fma(x6, x7, sum11);
-      }
-      v_store(blocks_mhsa_einsum_2 + n2 * 50, sum0);
-      v_store(blocks_mhsa_einsum_2 + (n2 * 50 + 8), sum1);
-      v_store(blocks_mhsa_einsum_2 + (n2 * 50 + 16), sum2);
-      v_store(blocks_mhsa_einsum_2 + (n2 * 50 + 24), sum3);
-      v_store(blocks_mhsa_einsum_2 + (n2 * 50 + 32), sum4);
-      v_store(blocks_mhsa_einsum_2 + (n2 * 50 + 40), sum5);
-      v_store(blocks_mhsa_einsum_2 + (n2 * 50 + 50), sum6);
-      v_store(blocks_mhsa_einsum_2 + (n2 * 50 + 58), sum7);
-      v_store(blocks_mhsa_einsum_2 + (n2 * 50 + 66), sum8);
-      v_store(blocks_mhsa_einsum_2 + (n2 * 50 + 74), sum9);
-      v_store(blocks_mhsa_einsum_2 + (n2 * 50 + 82), sum10);
-      v_store(blocks_mhsa_einsum_2 + (n2 * 50 + 90), sum11);
-    }
-    {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      for (std::int64_t k = 0; k < 4; ++k) {
-        const vec x8 = v_load_n(blocks_mhsa_q_mappings_1_add + (k * 50 + 48), 2);
-        const vec x9 = v_set(blocks_mhsa_k_mappings_1_add[n2 + k * 50]);
-        sum0 = v_fma(x8, x9, sum0);
-        const vec x10 = v_set(blocks_mhsa_k_mappings_1_add[n2 + k * 50 + 1]);
-        sum1 = v_fma(x8, x10, sum1);
-      }
-      v_store_n(blocks_mhsa_einsum_2 + (n2 * 50 + 48), sum0, 2);
-      v_store_n(blocks_mhsa_einsum_2 + (n2 * 50 + 98), sum1, 2);
-    }
   }
 }
 
@@ -1486,104 +1131,6 @@ static void blocks_mhsa_forward_3(const real* blocks_mhsa_divide, const real* bl
   }
 }
 
-// b < B, n < N+1=50, k < K=4, k2 < K=4 (summed); lanes along n
-static void blocks_mhsa_v_mappings_1_forward(const real* blocks_norm1_add, const real* blocks_mhsa_v_mappings_1_weight,
-                                             const real* blocks_mhsa_v_mappings_1_bias,
-                                             real* blocks_mhsa_v_mappings_1_add) {
-  for (std::int64_t n = 0; n < 48; n += 24) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
-    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x0 = v_load(blocks_norm1_add + (n + k2 * 50 + 200));
-      const vec x1 = v_set(blocks_mhsa_v_mappings_1_weight[k2]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_norm1_add + (n + k2 * 50 + 208));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_load(blocks_norm1_add + (n + k2 * 50 + 216));
-      sum2 = v_fma(x3, x1, sum2);
-      const vec x4 = v_set(blocks_mhsa_v_mappings_1_weight[k2 + 4]);
-      sum3 = v_fma(x0, x4, sum3);
-      sum4 = v_fma(x2, x4, sum4);
-      sum5 = v_fma(x3, x4, sum5);
-      const vec x5 = v_set(blocks_mhsa_v_mappings_1_weight[k2 + 8]);
-      sum6 = v_fma(x0, x5, sum6);
-      sum7 = v_fma(x2, x5, sum7);
-      sum8 = v_fma(x3, x5, sum8);
-      const vec x6 = v_set(blocks_mhsa_v_mappings_1_weight[k2 + 12]);
-      sum9 = v_fma(x0, x6, sum9);
-      sum10 = v_fma(x2, x6, sum10);
-      sum11 = v_fma(x3, x6, sum11);
-    }
-    const vec x7 = v_set(blocks_mhsa_v_mappings_1_bias[0]);
-    const vec t8 = v_add(sum0, x7);
-    v_store(blocks_mhsa_v_mappings_1_add + n, t8);
-    const vec t9 = v_add(sum1, x7);
-    v_store(blocks_mhsa_v_mappings_1_add + (n + 8), t9);
-    const vec t10 = v_add(sum2, x7);
-    v_store(blocks_mhsa_v_mappings_1_add + (n + 16), t10);
-    const vec x11 = v_set(blocks_mhsa_v_mappings_1_bias[1]);
-    const vec t12 = v_add(sum3, x11);
-    v_store(blocks_mhsa_v_mappings_1_add + (n + 50), t12);
-    const vec t13 = v_add(sum4, x11);
-    v_store(blocks_mhsa_v_mappings_1_add + (n + 58), t13);
-    const vec t14 = v_add(sum5, x11);
-    v_store(blocks_mhsa_v_mappings_1_add + (n + 66), t14);
-    const vec x15 = v_set(blocks_mhsa_v_mappings_1_bias[2]);
-    const vec t16 = v_add(sum6, x15);
-    v_store(blocks_mhsa_v_mappings_1_add + (n + 100), t16);
-    const vec t17 = v_add(sum7, x15);
-    v_store(blocks_mhsa_v_mappings_1_add + (n + 108), t17);
-    const vec t18 = v_add(sum8, x15);
-    v_store(blocks_mhsa_v_mappings_1_add + (n + 116), t18);
-    const vec x19 = v_set(blocks_mhsa_v_mappings_1_bias[3]);
-    const vec t20 = v_add(sum9, x19);
-    v_store(blocks_mhsa_v_mappings_1_add + (n + 150), t20);
-    const vec t21 = v_add(sum10, x19);
-    v_store(blocks_mhsa_v_mappings_1_add + (n + 158), t21);
-    const vec t22 = v_add(sum11, x19);
-    v_store(blocks_mhsa_v_mappings_1_add + (n + 166), t22);
-  }
-  {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x23 = v_load_n(blocks_norm1_add + (k2 * 50 + 248), 2);
-      const vec x24 = v_set(blocks_mhsa_v_mappings_1_weight[k2]);
-      sum0 = v_fma(x23, x24, sum0);
-      const vec x25 = v_set(blocks_mhsa_v_mappings_1_weight[k2 + 4]);
-      sum1 = v_fma(x23, x25, sum1);
-      const vec x26 = v_set(blocks_mhsa_v_mappings_1_weight[k2 + 8]);
-      sum2 = v_fma(x23, x26, sum2);
-      const vec x27 = v_set(blocks_mhsa_v_mappings_1_weight[k2 + 12]);
-      sum3 = v_fma(x23, x27, sum3);
-    }
-    const vec x28 = v_set(blocks_mhsa_v_mappings_1_bias[0]);
-    const vec t29 = v_add(sum0, x28);
-    v_store_n(blocks_mhsa_v_mappings_1_add + 48, t29, 2);
-    const vec x30 = v_set(blocks_mhsa_v_mappings_1_bias[1]);
-    const vec t31 = v_add(sum1, x30);
-    v_store_n(blocks_mhsa_v_mappings_1_add + 98, t31, 2);
-    const vec x32 = v_set(blocks_mhsa_v_mappings_1_bias[2]);
-    const vec t33 = v_add(sum2, x32);
-    v_store_n(blocks_mhsa_v_mappings_1_add + 148, t33, 2);
-    const vec x34 = v_set(blocks_mhsa_v_mappings_1_bias[3]);
-    const vec t35 = v_add(sum3, x34);
-    v_store_n(blocks_mhsa_v_mappings_1_add + 198, t35, 2);
-  }
-}
-
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed); lanes along n
 static void blocks_mhsa_forward_5(const real* blocks_mhsa_divide_2, const real* blocks_mhsa_v_mappings_1_add,
                                   const real* blocks_carry, real* blocks_concat) {
@@ -1686,71 +1233,6 @@ static void blocks_mhsa_forward_5(const real* blocks_mhsa_divide_2, const real* 
     const vec x42 = v_load_n(blocks_carry + 398, 2);
     const vec t43 = v_add(x42, sum3);
     v_store_n(blocks_concat + 398, t43, 2);
-  }
-}
-
-// b < B, n < N+1=50, d < D=8 (row); lanes along n
-static void blocks_norm2_forward(const real* blocks_concat, const real* blocks_norm2_weight,
-                                 const real* blocks_norm2_bias, real* blocks_norm2_add) {
-  for (std::int64_t n = 0; n < 48; n += 8) {
-    vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x0 = v_load(blocks_concat + (n + d * 50));
-      sum0 = v_add(sum0, x0);
-    }
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x1 = v_load(blocks_concat + (n + d * 50));
-      const vec t2 = v_set(real(8.0));
-      const vec t3 = v_div(sum0, t2);
-      const vec t4 = v_sub(x1, t3);
-      sum1 = v_fma(t4, t4, sum1);
-    }
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x5 = v_load(blocks_concat + (n + d * 50));
-      const vec t6 = v_set(real(8.0));
-      const vec t7 = v_div(sum0, t6);
-      const vec t8 = v_sub(x5, t7);
-      const vec t9 = v_div(sum1, t6);
-      const vec t10 = v_set(real(1e-05));
-      const vec t11 = v_add(t9, t10);
-      const vec t12 = v_rsqrt(t11);
-      const vec t13 = v_mul(t8, t12);
-      const vec x14 = v_set(blocks_norm2_weight[d]);
-      const vec x15 = v_set(blocks_norm2_bias[d]);
-      const vec t16 = v_fma(t13, x14, x15);
-      v_store(blocks_norm2_add + (n + d * 50), t16);
-    }
-  }
-  {
-    vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x17 = v_load_n(blocks_concat + (d * 50 + 48), 2);
-      sum0 = v_add(sum0, x17);
-    }
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x18 = v_load_n(blocks_concat + (d * 50 + 48), 2);
-      const vec t19 = v_set(real(8.0));
-      const vec t20 = v_div(sum0, t19);
-      const vec t21 = v_sub(x18, t20);
-      sum1 = v_fma(t21, t21, sum1);
-    }
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x22 = v_load_n(blocks_concat + (d * 50 + 48), 2);
-      const vec t23 = v_set(real(8.0));
-      const vec t24 = v_div(sum0, t23);
-      const vec t25 = v_sub(x22, t24);
-      const vec t26 = v_div(sum1, t23);
-      const vec t27 = v_set(real(1e-05));
-      const vec t28 = v_add(t26, t27);
-      const vec t29 = v_rsqrt(t28);
-      const vec t30 = v_mul(t25, t29);
-      const vec x31 = v_set(blocks_norm2_weight[d]);
-      const vec x32 = v_set(blocks_norm2_bias[d]);
-      const vec t33 = v_fma(t30, x31, x32);
-      v_store_n(blocks_norm2_add + (d * 50 + 48), t33, 2);
-    }
   }
 }
 
@@ -2000,467 +1482,6 @@ static void blocks_mlp_2_forward(const real* blocks_mlp_1_gelu, const real* bloc
   }
 }
 
-// b < B, n < N+1=50, d < D=8 (row); lanes along n
-static void blocks_1_norm1_forward(const real* blocks_carry_next, const real* blocks_1_norm1_weight,
-                                   const real* blocks_1_norm1_bias, real* blocks_1_norm1_add) {
-  for (std::int64_t n = 0; n < 48; n += 8) {
-    vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x0 = v_load(blocks_carry_next + (n + d * 50));
-      sum0 = v_add(sum0, x0);
-    }
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x1 = v_load(blocks_carry_next + (n + d * 50));
-      const vec t2 = v_set(real(8.0));
-      const vec t3 = v_div(sum0, t2);
-      const vec t4 = v_sub(x1, t3);
-      sum1 = v_fma(t4, t4, sum1);
-    }
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x5 = v_load(blocks_carry_next + (n + d * 50));
-      const vec t6 = v_set(real(8.0));
-      const vec t7 = v_div(sum0, t6);
-      const vec t8 = v_sub(x5, t7);
-      const vec t9 = v_div(sum1, t6);
-      const vec t10 = v_set(real(1e-05));
-      const vec t11 = v_add(t9, t10);
-      const vec t12 = v_rsqrt(t11);
-      const vec t13 = v_mul(t8, t12);
-      const vec x14 = v_set(blocks_1_norm1_weight[d]);
-      const vec x15 = v_set(blocks_1_norm1_bias[d]);
-      const vec t16 = v_fma(t13, x14, x15);
-      v_store(blocks_1_norm1_add + (n + d * 50), t16);
-    }
-  }
-  {
-    vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x17 = v_load_n(blocks_carry_next + (d * 50 + 48), 2);
-      sum0 = v_add(sum0, x17);
-    }
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x18 = v_load_n(blocks_carry_next + (d * 50 + 48), 2);
-      const vec t19 = v_set(real(8.0));
-      const vec t20 = v_div(sum0, t19);
-      const vec t21 = v_sub(x18, t20);
-      sum1 = v_fma(t21, t21, sum1);
-    }
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x22 = v_load_n(blocks_carry_next + (d * 50 + 48), 2);
-      const vec t23 = v_set(real(8.0));
-      const vec t24 = v_div(sum0, t23);
-      const vec t25 = v_sub(x22, t24);
-      const vec t26 = v_div(sum1, t23);
-      const vec t27 = v_set(real(1e-05));
-      const vec t28 = v_add(t26, t27);
-      const vec t29 = v_rsqrt(t28);
-      const vec t30 = v_mul(t25, t29);
-      const vec x31 = v_set(blocks_1_norm1_weight[d]);
-      const vec x32 = v_set(blocks_1_norm1_bias[d]);
-      const vec t33 = v_fma(t30, x31, x32);
-      v_store_n(blocks_1_norm1_add + (d * 50 + 48), t33, 2);
-    }
-  }
-}
-
-// b < B, n < N+1=50, k < K=4, k2 < K=4 (summed); lanes along n
-static void blocks_1_mhsa_k_mappings_0_forward(const real* blocks_1_norm1_add,
-                                               const real* blocks_1_mhsa_k_mappings_0_weight,
-                                               const real* blocks_1_mhsa_k_mappings_0_bias,
-                                               real* blocks_1_mhsa_k_mappings_0_add) {
-  for (std::int64_t n = 0; n < 48; n += 24) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
-    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x0 = v_load(blocks_1_norm1_add + (n + k2 * 50));
-      const vec x1 = v_set(blocks_1_mhsa_k_mappings_0_weight[k2]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_1_norm1_add + (n + k2 * 50 + 8));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_load(blocks_1_norm1_add + (n + k2 * 50 + 16));
-      sum2 = v_fma(x3, x1, sum2);
-      const vec x4 = v_set(blocks_1_mhsa_k_mappings_0_weight[k2 + 4]);
-      sum3 = v_fma(x0, x4, sum3);
-      sum4 = v_fma(x2, x4, sum4);
-      sum5 = v_fma(x3, x4, sum5);
-      const vec x5 = v_set(blocks_1_mhsa_k_mappings_0_weight[k2 + 8]);
-      sum6 = v_fma(x0, x5, sum6);
-      sum7 = v_fma(x2, x5, sum7);
-      sum8 = v_fma(x3, x5, sum8);
-      const vec x6 = v_set(blocks_1_mhsa_k_mappings_0_weight[k2 + 12]);
-      sum9 = v_fma(x0, x6, sum9);
-      sum10 = v_fma(x2, x6, sum10);
-      sum11 = v_fma(x3, x6, sum11);
-    }
-    const vec x7 = v_set(blocks_1_mhsa_k_mappings_0_bias[0]);
-    const vec t8 = v_add(sum0, x7);
-    v_store(blocks_1_mhsa_k_mappings_0_add + n, t8);
-    const vec t9 = v_add(sum1, x7);
-    v_store(blocks_1_mhsa_k_mappings_0_add + (n + 8), t9);
-    const vec t10 = v_add(sum2, x7);
-    v_store(blocks_1_mhsa_k_mappings_0_add + (n + 16), t10);
-    const vec x11 = v_set(blocks_1_mhsa_k_mappings_0_bias[1]);
-    const vec t12 = v_add(sum3, x11);
-    v_store(blocks_1_mhsa_k_mappings_0_add + (n + 50), t12);
-    const vec t13 = v_add(sum4, x11);
-    v_store(blocks_1_mhsa_k_mappings_0_add + (n + 58), t13);
-    const vec t14 = v_add(sum5, x11);
-    v_store(blocks_1_mhsa_k_mappings_0_add + (n + 66), t14);
-    const vec x15 = v_set(blocks_1_mhsa_k_mappings_0_bias[2]);
-    const vec t16 = v_add(sum6, x15);
-    v_store(blocks_1_mhsa_k_mappings_0_add + (n + 100), t16);
-    const vec t17 = v_add(sum7, x15);
-    v_store(blocks_1_mhsa_k_mappings_0_add + (n + 108), t17);
-    const vec t18 = v_add(sum8, x15);
-    v_store(blocks_1_mhsa_k_mappings_0_add + (n + 116), t18);
-    const vec x19 = v_set(blocks_1_mhsa_k_mappings_0_bias[3]);
-    const vec t20 = v_add(sum9, x19);
-    v_store(blocks_1_mhsa_k_mappings_0_add + (n + 150), t20);
-    const vec t21 = v_add(sum10, x19);
-    v_store(blocks_1_mhsa_k_mappings_0_add + (n + 158), t21);
-    const vec t22 = v_add(sum11, x19);
-    v_store(blocks_1_mhsa_k_mappings_0_add + (n + 166), t22);
-  }
-  {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x23 = v_load_n(blocks_1_norm1_add + (k2 * 50 + 48), 2);
-      const vec x24 = v_set(blocks_1_mhsa_k_mappings_0_weight[k2]);
-      sum0 = v_fma(x23, x24, sum0);
-      const vec x25 = v_set(blocks_1_mhsa_k_mappings_0_weight[k2 + 4]);
-      sum1 = v_fma(x23, x25, sum1);
-      const vec x26 = v_set(blocks_1_mhsa_k_mappings_0_weight[k2 + 8]);
-      sum2 = v_fma(x23, x26, sum2);
-      const vec x27 = v_set(blocks_1_mhsa_k_mappings_0_weight[k2 + 12]);
-      sum3 = v_fma(x23, x27, sum3);
-    }
-    const vec x28 = v_set(blocks_1_mhsa_k_mappings_0_bias[0]);
-    const vec t29 = v_add(sum0, x28);
-    v_store_n(blocks_1_mhsa_k_mappings_0_add + 48, t29, 2);
-    const vec x30 = v_set(blocks_1_mhsa_k_mappings_0_bias[1]);
-    const vec t31 = v_add(sum1, x30);
-    v_store_n(blocks_1_mhsa_k_mappings_0_add + 98, t31, 2);
-    const vec x32 = v_set(blocks_1_mhsa_k_mappings_0_bias[2]);
-    const vec t33 = v_add(sum2, x32);
-    v_store_n(blocks_1_mhsa_k_mappings_0_add + 148, t33, 2);
-    const vec x34 = v_set(blocks_1_mhsa_k_mappings_0_bias[3]);
-    const vec t35 = v_add(sum3, x34);
-    v_store_n(blocks_1_mhsa_k_mappings_0_add + 198, t35, 2);
-  }
-}
-
-// b < B, n < N+1=50, k < K=4, k2 < K=4 (summed); lanes along n
-static void blocks_1_mhsa_v_mappings_0_forward(const real* blocks_1_norm1_add,
-                                               const real* blocks_1_mhsa_v_mappings_0_weight,
-                                               const real* blocks_1_mhsa_v_mappings_0_bias,
-                                               real* blocks_1_mhsa_v_mappings_0_add) {
-  for (std::int64_t n = 0; n < 48; n += 24) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
-    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x0 = v_load(blocks_1_norm1_add + (n + k2 * 50));
-      const vec x1 = v_set(blocks_1_mhsa_v_mappings_0_weight[k2]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_1_norm1_add + (n + k2 * 50 + 8));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_load(blocks_1_norm1_add + (n + k2 * 50 + 16));
-      sum2 = v_fma(x3, x1, sum2);
-      const vec x4 = v_set(blocks_1_mhsa_v_mappings_0_weight[k2 + 4]);
-      sum3 = v_fma(x0, x4, sum3);
-      sum4 = v_fma(x2, x4, sum4);
-      sum5 = v_fma(x3, x4, sum5);
-      const vec x5 = v_set(blocks_1_mhsa_v_mappings_0_weight[k2 + 8]);
-      sum6 = v_fma(x0, x5, sum6);
-      sum7 = v_fma(x2, x5, sum7);
-      sum8 = v_fma(x3, x5, sum8);
-      const vec x6 = v_set(blocks_1_mhsa_v_mappings_0_weight[k2 + 12]);
-      sum9 = v_fma(x0, x6, sum9);
-      sum10 = v_fma(x2, x6, sum10);
-      sum11 = v_fma(x3, x6, sum11);
-    }
-    const vec x7 = v_set(blocks_1_mhsa_v_mappings_0_bias[0]);
-    const vec t8 = v_add(sum0, x7);
-    v_store(blocks_1_mhsa_v_mappings_0_add + n, t8);
-    const vec t9 = v_add(sum1, x7);
-    v_store(blocks_1_mhsa_v_mappings_0_add + (n + 8), t9);
-    const vec t10 = v_add(sum2, x7);
-    v_store(blocks_1_mhsa_v_mappings_0_add + (n + 16), t10);
-    const vec x11 = v_set(blocks_1_mhsa_v_mappings_0_bias[1]);
-    const vec t12 = v_add(sum3, x11);
-    v_store(blocks_1_mhsa_v_mappings_0_add + (n + 50), t12);
-    const vec t13 = v_add(sum4, x11);
-    v_store(blocks_1_mhsa_v_mappings_0_add + (n + 58), t13);
-    const vec t14 = v_add(sum5, x11);
-    v_store(blocks_1_mhsa_v_mappings_0_add + (n + 66), t14);
-    const vec x15 = v_set(blocks_1_mhsa_v_mappings_0_bias[2]);
-    const vec t16 = v_add(sum6, x15);
-    v_store(blocks_1_mhsa_v_mappings_0_add + (n + 100), t16);
-    const vec t17 = v_add(sum7, x15);
-    v_store(blocks_1_mhsa_v_mappings_0_add + (n + 108), t17);
-    const vec t18 = v_add(sum8, x15);
-    v_store(blocks_1_mhsa_v_mappings_0_add + (n + 116), t18);
-    const vec x19 = v_set(blocks_1_mhsa_v_mappings_0_bias[3]);
-    const vec t20 = v_add(sum9, x19);
-    v_store(blocks_1_mhsa_v_mappings_0_add + (n + 150), t20);
-    const vec t21 = v_add(sum10, x19);
-    v_store(blocks_1_mhsa_v_mappings_0_add + (n + 158), t21);
-    const vec t22 = v_add(sum11, x19);
-    v_store(blocks_1_mhsa_v_mappings_0_add + (n + 166), t22);
-  }
-  {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x23 = v_load_n(blocks_1_norm1_add + (k2 * 50 + 48), 2);
-      const vec x24 = v_set(blocks_1_mhsa_v_mappings_0_weight[k2]);
-      sum0 = v_fma(x23, x24, sum0);
-      const vec x25 = v_set(blocks_1_mhsa_v_mappings_0_weight[k2 + 4]);
-      sum1 = v_fma(x23, x25, sum1);
-      const vec x26 = v_set(blocks_1_mhsa_v_mappings_0_weight[k2 + 8]);
-      sum2 = v_fma(x23, x26, sum2);
-      const vec x27 = v_set(blocks_1_mhsa_v_mappings_0_weight[k2 + 12]);
-      sum3 = v_fma(x23, x27, sum3);
-    }
-    const vec x28 = v_set(blocks_1_mhsa_v_mappings_0_bias[0]);
-    const vec t29 = v_add(sum0, x28);
-    v_store_n(blocks_1_mhsa_v_mappings_0_add + 48, t29, 2);
-    const vec x30 = v_set(blocks_1_mhsa_v_mappings_0_bias[1]);
-    const vec t31 = v_add(sum1, x30);
-    v_store_n(blocks_1_mhsa_v_mappings_0_add + 98, t31, 2);
-    const vec x32 = v_set(blocks_1_mhsa_v_mappings_0_bias[2]);
-    const vec t33 = v_add(sum2, x32);
-    v_store_n(blocks_1_mhsa_v_mappings_0_add + 148, t33, 2);
-    const vec x34 = v_set(blocks_1_mhsa_v_mappings_0_bias[3]);
-    const vec t35 = v_add(sum3, x34);
-    v_store_n(blocks_1_mhsa_v_mappings_0_add + 198, t35, 2);
-  }
-}
-
-// b < B, n < N+1=50, k < K=4, k2 < K=4 (summed); lanes along n
-static void blocks_1_mhsa_k_mappings_1_forward(const real* blocks_1_norm1_add,
-                                               const real* blocks_1_mhsa_k_mappings_1_weight,
-                                               const real* blocks_1_mhsa_k_mappings_1_bias,
-                                               real* blocks_1_mhsa_k_mappings_1_add) {
-  for (std::int64_t n = 0; n < 48; n += 24) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
-    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x0 = v_load(blocks_1_norm1_add + (n + k2 * 50 + 200));
-      const vec x1 = v_set(blocks_1_mhsa_k_mappings_1_weight[k2]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_1_norm1_add + (n + k2 * 50 + 208));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_load(blocks_1_norm1_add + (n + k2 * 50 + 216));
-      sum2 = v_fma(x3, x1, sum2);
-      const vec x4 = v_set(blocks_1_mhsa_k_mappings_1_weight[k2 + 4]);
-      sum3 = v_fma(x0, x4, sum3);
-      sum4 = v_fma(x2, x4, sum4);
-      sum5 = v_fma(x3, x4, sum5);
-      const vec x5 = v_set(blocks_1_mhsa_k_mappings_1_weight[k2 + 8]);
-      sum6 = v_fma(x0, x5, sum6);
-      sum7 = v_fma(x2, x5, sum7);
-      sum8 = v_fma(x3, x5, sum8);
-      const vec x6 = v_set(blocks_1_mhsa_k_mappings_1_weight[k2 + 12]);
-      sum9 = v_fma(x0, x6, sum9);
-      sum10 = v_fma(x2, x6, sum10);
-      sum11 = v_fma(x3, x6, sum11);
-    }
-    const vec x7 = v_set(blocks_1_mhsa_k_mappings_1_bias[0]);
-    const vec t8 = v_add(sum0, x7);
-    v_store(blocks_1_mhsa_k_mappings_1_add + n, t8);
-    const vec t9 = v_add(sum1, x7);
-    v_store(blocks_1_mhsa_k_mappings_1_add + (n + 8), t9);
-    const vec t10 = v_add(sum2, x7);
-    v_store(blocks_1_mhsa_k_mappings_1_add + (n + 16), t10);
-    const vec x11 = v_set(blocks_1_mhsa_k_mappings_1_bias[1]);
-    const vec t12 = v_add(sum3, x11);
-    v_store(blocks_1_mhsa_k_mappings_1_add + (n + 50), t12);
-    const vec t13 = v_add(sum4, x11);
-    v_store(blocks_1_mhsa_k_mappings_1_add + (n + 58), t13);
-    const vec t14 = v_add(sum5, x11);
-    v_store(blocks_1_mhsa_k_mappings_1_add + (n + 66), t14);
-    const vec x15 = v_set(blocks_1_mhsa_k_mappings_1_bias[2]);
-    const vec t16 = v_add(sum6, x15);
-    v_store(blocks_1_mhsa_k_mappings_1_add + (n + 100), t16);
-    const vec t17 = v_add(sum7, x15);
-    v_store(blocks_1_mhsa_k_mappings_1_add + (n + 108), t17);
-    const vec t18 = v_add(sum8, x15);
-    v_store(blocks_1_mhsa_k_mappings_1_add + (n + 116), t18);
-    const vec x19 = v_set(blocks_1_mhsa_k_mappings_1_bias[3]);
-    const vec t20 = v_add(sum9, x19);
-    v_store(blocks_1_mhsa_k_mappings_1_add + (n + 150), t20);
-    const vec t21 = v_add(sum10, x19);
-    v_store(blocks_1_mhsa_k_mappings_1_add + (n + 158), t21);
-    const vec t22 = v_add(sum11, x19);
-    v_store(blocks_1_mhsa_k_mappings_1_add + (n + 166), t22);
-  }
-  {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x23 = v_load_n(blocks_1_norm1_add + (k2 * 50 + 248), 2);
-      const vec x24 = v_set(blocks_1_mhsa_k_mappings_1_weight[k2]);
-      sum0 = v_fma(x23, x24, sum0);
-      const vec x25 = v_set(blocks_1_mhsa_k_mappings_1_weight[k2 + 4]);
-      sum1 = v_fma(x23, x25, sum1);
-      const vec x26 = v_set(blocks_1_mhsa_k_mappings_1_weight[k2 + 8]);
-      sum2 = v_fma(x23, x26, sum2);
-      const vec x27 = v_set(blocks_1_mhsa_k_mappings_1_weight[k2 + 12]);
-      sum3 = v_fma(x23, x27, sum3);
-    }
-    const vec x28 = v_set(blocks_1_mhsa_k_mappings_1_bias[0]);
-    const vec t29 = v_add(sum0, x28);
-    v_store_n(blocks_1_mhsa_k_mappings_1_add + 48, t29, 2);
-    const vec x30 = v_set(blocks_1_mhsa_k_mappings_1_bias[1]);
-    const vec t31 = v_add(sum1, x30);
-    v_store_n(blocks_1_mhsa_k_mappings_1_add + 98, t31, 2);
-    const vec x32 = v_set(blocks_1_mhsa_k_mappings_1_bias[2]);
-    const vec t33 = v_add(sum2, x32);
-    v_store_n(blocks_1_mhsa_k_mappings_1_add + 148, t33, 2);
-    const vec x34 = v_set(blocks_1_mhsa_k_mappings_1_bias[3]);
-    const vec t35 = v_add(sum3, x34);
-    v_store_n(blocks_1_mhsa_k_mappings_1_add + 198, t35, 2);
-  }
-}
-
-// b < B, n < N+1=50, k < K=4, k2 < K=4 (summed); lanes along n
-static void blocks_1_mhsa_v_mappings_1_forward(const real* blocks_1_norm1_add,
-                                               const real* blocks_1_mhsa_v_mappings_1_weight,
-                                               const real* blocks_1_mhsa_v_mappings_1_bias,
-                                               real* blocks_1_mhsa_v_mappings_1_add) {
-  for (std::int64_t n = 0; n < 48; n += 24) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
-    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x0 = v_load(blocks_1_norm1_add + (n + k2 * 50 + 200));
-      const vec x1 = v_set(blocks_1_mhsa_v_mappings_1_weight[k2]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_1_norm1_add + (n + k2 * 50 + 208));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_load(blocks_1_norm1_add + (n + k2 * 50 + 216));
-      sum2 = v_fma(x3, x1, sum2);
-      const vec x4 = v_set(blocks_1_mhsa_v_mappings_1_weight[k2 + 4]);
-      sum3 = v_fma(x0, x4, sum3);
-      sum4 = v_fma(x2, x4, sum4);
-      sum5 = v_fma(x3, x4, sum5);
-      const vec x5 = v_set(blocks_1_mhsa_v_mappings_1_weight[k2 + 8]);
-      sum6 = v_fma(x0, x5, sum6);
-      sum7 = v_fma(x2, x5, sum7);
-      sum8 = v_fma(x3, x5, sum8);
-      const vec x6 = v_set(blocks_1_mhsa_v_mappings_1_weight[k2 + 12]);
-      sum9 = v_fma(x0, x6, sum9);
-      sum10 = v_fma(x2, x6, sum10);
-      sum11 = v_fma(x3, x6, sum11);
-    }
-    const vec x7 = v_set(blocks_1_mhsa_v_mappings_1_bias[0]);
-    const vec t8 = v_add(sum0, x7);
-    v_store(blocks_1_mhsa_v_mappings_1_add + n, t8);
-    const vec t9 = v_add(sum1, x7);
-    v_store(blocks_1_mhsa_v_mappings_1_add + (n + 8), t9);
-    const vec t10 = v_add(sum2, x7);
-    v_store(blocks_1_mhsa_v_mappings_1_add + (n + 16), t10);
-    const vec x11 = v_set(blocks_1_mhsa_v_mappings_1_bias[1]);
-    const vec t12 = v_add(sum3, x11);
-    v_store(blocks_1_mhsa_v_mappings_1_add + (n + 50), t12);
-    const vec t13 = v_add(sum4, x11);
-    v_store(blocks_1_mhsa_v_mappings_1_add + (n + 58), t13);
-    const vec t14 = v_add(sum5, x11);
-    v_store(blocks_1_mhsa_v_mappings_1_add + (n + 66), t14);
-    const vec x15 = v_set(blocks_1_mhsa_v_mappings_1_bias[2]);
-    const vec t16 = v_add(sum6, x15);
-    v_store(blocks_1_mhsa_v_mappings_1_add + (n + 100), t16);
-    const vec t17 = v_add(sum7, x15);
-    v_store(blocks_1_mhsa_v_mappings_1_add + (n + 108), t17);
-    const vec t18 = v_add(sum8, x15);
-    v_store(blocks_1_mhsa_v_mappings_1_add + (n + 116), t18);
-    const vec x19 = v_set(blocks_1_mhsa_v_mappings_1_bias[3]);
-    const vec t20 = v_add(sum9, x19);
-    v_store(blocks_1_mhsa_v_mappings_1_add + (n + 150), t20);
-    const vec t21 = v_add(sum10, x19);
-    v_store(blocks_1_mhsa_v_mappings_1_add + (n + 158), t21);
-    const vec t22 = v_add(sum11, x19);
-    v_store(blocks_1_mhsa_v_mappings_1_add + (n + 166), t22);
-  }
-  {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x23 = v_load_n(blocks_1_norm1_add + (k2 * 50 + 248), 2);
-      const vec x24 = v_set(blocks_1_mhsa_v_mappings_1_weight[k2]);
-      sum0 = v_fma(x23, x24, sum0);
-      const vec x25 = v_set(blocks_1_mhsa_v_mappings_1_weight[k2 + 4]);
-      sum1 = v_fma(x23, x25, sum1);
-      const vec x26 = v_set(blocks_1_mhsa_v_mappings_1_weight[k2 + 8]);
-      sum2 = v_fma(x23, x26, sum2);
-      const vec x27 = v_set(blocks_1_mhsa_v_mappings_1_weight[k2 + 12]);
-      sum3 = v_fma(x23, x27, sum3);
-    }
-    const vec x28 = v_set(blocks_1_mhsa_v_mappings_1_bias[0]);
-    const vec t29 = v_add(sum0, x28);
-    v_store_n(blocks_1_mhsa_v_mappings_1_add + 48, t29, 2);
-    const vec x30 = v_set(blocks_1_mhsa_v_mappings_1_bias[1]);
-    const vec t31 = v_add(sum1, x30);
-    v_store_n(blocks_1_mhsa_v_mappings_1_add + 98, t31, 2);
-    const vec x32 = v_set(blocks_1_mhsa_v_mappings_1_bias[2]);
-    const vec t33 = v_add(sum2, x32);
-    v_store_n(blocks_1_mhsa_v_mappings_1_add + 148, t33, 2);
-    const vec x34 = v_set(blocks_1_mhsa_v_mappings_1_bias[3]);
-    const vec t35 = v_add(sum3, x34);
-    v_store_n(blocks_1_mhsa_v_mappings_1_add + 198, t35, 2);
-  }
-}
-
 // b < B, i < 1, k < K=4, k2 < K=4 (summed); lanes along k
 static void blocks_1_mhsa_q_mappings_0_forward(const real* blocks_1_norm1_add,
                                                const real* blocks_1_mhsa_q_mappings_0_weight,
@@ -2480,6 +1501,7 @@ static void blocks_1_mhsa_q_mappings_0_forward(const real* blocks_1_norm1_add,
 }
 
 // b < B, i < 1, n < N+1=50, k < K=4 (summed); lanes along n
+// for 2 kernels of the plan, of which this is the first
 static void blocks_1_mhsa_forward(const real* blocks_1_mhsa_q_mappings_0_add,
                                   const real* blocks_1_mhsa_k_mappings_0_add, real* blocks_1_mhsa_einsum) {
   for (std::int64_t i = 0; i < 1; ++i) {
@@ -2532,44 +1554,6 @@ static void blocks_1_mhsa_q_mappings_1_forward(const real* blocks_1_norm1_add,
     const vec x2 = v_load_n(blocks_1_mhsa_q_mappings_1_bias, 4);
     const vec t3 = v_add(sum0, x2);
     v_store_n(blocks_1_mhsa_q_mappings_1_add + i * 4, t3, 4);
-  }
-}
-
-// b < B, i < 1, n < N+1=50, k < K=4 (summed); lanes along n
-static void blocks_1_mhsa_forward_4(const real* blocks_1_mhsa_q_mappings_1_add,
-                                    const real* blocks_1_mhsa_k_mappings_1_add, real* blocks_1_mhsa_einsum_2) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    for (std::int64_t k = 0; k < 4; ++k) {
-      const vec x0 = v_set(blocks_1_mhsa_q_mappings_1_add[i * 4 + k]);
-      const vec x1 = v_load(blocks_1_mhsa_k_mappings_1_add + k * 50);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_1_mhsa_k_mappings_1_add + (k * 50 + 8));
-      sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_load(blocks_1_mhsa_k_mappings_1_add + (k * 50 + 16));
-      sum2 = v_fma(x0, x3, sum2);
-      const vec x4 = v_load(blocks_1_mhsa_k_mappings_1_add + (k * 50 + 24));
-      sum3 = v_fma(x0, x4, sum3);
-      const vec x5 = v_load(blocks_1_mhsa_k_mappings_1_add + (k * 50 + 32));
-      sum4 = v_fma(x0, x5, sum4);
-      const vec x6 = v_load(blocks_1_mhsa_k_mappings_1_add + (k * 50 + 40));
-      sum5 = v_fma(x0, x6, sum5);
-      const vec x7 = v_load_n(blocks_1_mhsa_k_mappings_1_add + (k * 50 + 48), 2);
-      sum6 = v_fma(x0, x7, sum6);
-    }
-    v_store(blocks_1_mhsa_einsum_2 + i * 50, sum0);
-    v_store(blocks_1_mhsa_einsum_2 + (i * 50 + 8), sum1);
-    v_store(blocks_1_mhsa_einsum_2 + (i * 50 + 16), sum2);
-    v_store(blocks_1_mhsa_einsum_2 + (i * 50 + 24), sum3);
-    v_store(blocks_1_mhsa_einsum_2 + (i * 50 + 32), sum4);
-    v_store(blocks_1_mhsa_einsum_2 + (i * 50 + 40), sum5);
-    v_store_n(blocks_1_mhsa_einsum_2 + (i * 50 + 48), sum6, 2);
   }
 }
 
@@ -3003,24 +1987,6 @@ static void mlp_0_forward_2(const real* mlp_0_einsum, const real* mlp_0_bias, re
   }
 }
 
-// i < 1, d < D=8; lanes along d
-static void add_forward_evaluate(const real* class_token, const real* sinusoidal_50x8, real* add_2) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    const vec x0 = v_load(class_token + i * 8);
-    const vec x1 = v_load_strided(sinusoidal_50x8 + i, 50, lanes);
-    const vec t2 = v_add(x0, x1);
-    v_store(add_2 + i, t2);
-  }
-}
-
-// b < B, i < 1, d < D=8; lanes along d
-static void copy_forward_evaluate(const real* add_2, real* blocks_carry) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    const vec x0 = v_load(add_2 + i);
-    v_store_strided(blocks_carry + i, 50, x0, lanes);
-  }
-}
-
 // b < B, classes < CLASSES=10 (row); lanes along classes
 static void mlp_0_forward_2_evaluate(const real* mlp_0_einsum, const real* mlp_0_bias, real* outputs,
                                      const std::int32_t* labels, real* add, real* reduce_sum) {
@@ -3154,6 +2120,7 @@ static void divide_forward(const std::int64_t batch, const real* add, const real
 }
 
 // b < B, n < N+1=50, d < D=8 (row); lanes along n
+// for 3 kernels of the plan, of which this is the first
 static void blocks_norm1_forward_train(const real* blocks_carry, real* blocks_norm1_rsqrt, real* blocks_norm1_multiply,
                                        const real* blocks_norm1_weight, const real* blocks_norm1_bias,
                                        real* blocks_norm1_add) {
@@ -3229,86 +2196,6 @@ static void blocks_norm1_forward_train(const real* blocks_carry, real* blocks_no
       const vec x42 = v_set(blocks_norm1_bias[d]);
       const vec t43 = v_fma(t40, x41, x42);
       v_store_n(blocks_norm1_add + (d * 50 + 48), t43, 2);
-    }
-  }
-}
-
-// b < B, n < N+1=50, d < D=8 (row); lanes along n
-static void blocks_norm2_forward_train(const real* blocks_concat, real* blocks_norm2_rsqrt, real* blocks_norm2_multiply,
-                                       const real* blocks_norm2_weight, const real* blocks_norm2_bias,
-                                       real* blocks_norm2_add) {
-  for (std::int64_t n = 0; n < 48; n += 8) {
-    vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x0 = v_load(blocks_concat + (n + d * 50));
-      sum0 = v_add(sum0, x0);
-    }
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x1 = v_load(blocks_concat + (n + d * 50));
-      const vec t2 = v_set(real(8.0));
-      const vec t3 = v_div(sum0, t2);
-      const vec t4 = v_sub(x1, t3);
-      sum1 = v_fma(t4, t4, sum1);
-    }
-    const vec t5 = v_set(real(8.0));
-    const vec t6 = v_div(sum1, t5);
-    const vec t7 = v_set(real(1e-05));
-    const vec t8 = v_add(t6, t7);
-    const vec t9 = v_rsqrt(t8);
-    v_store(blocks_norm2_rsqrt + n, t9);
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x10 = v_load(blocks_concat + (n + d * 50));
-      const vec t11 = v_set(real(8.0));
-      const vec t12 = v_div(sum0, t11);
-      const vec t13 = v_sub(x10, t12);
-      const vec t14 = v_div(sum1, t11);
-      const vec t15 = v_set(real(1e-05));
-      const vec t16 = v_add(t14, t15);
-      const vec t17 = v_rsqrt(t16);
-      const vec t18 = v_mul(t13, t17);
-      v_store(blocks_norm2_multiply + (n + d * 50), t18);
-      const vec x19 = v_set(blocks_norm2_weight[d]);
-      const vec x20 = v_set(blocks_norm2_bias[d]);
-      const vec t21 = v_fma(t18, x19, x20);
-      v_store(blocks_norm2_add + (n + d * 50), t21);
-    }
-  }
-  {
-    vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x22 = v_load_n(blocks_concat + (d * 50 + 48), 2);
-      sum0 = v_add(sum0, x22);
-    }
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x23 = v_load_n(blocks_concat + (d * 50 + 48), 2);
-      const vec t24 = v_set(real(8.0));
-      const vec t25 = v_div(sum0, t24);
-      const vec t26 = v_sub(x23, t25);
-      sum1 = v_fma(t26, t26, sum1);
-    }
-    const vec t27 = v_set(real(8.0));
-    const vec t28 = v_div(sum1, t27);
-    const vec t29 = v_set(real(1e-05));
-    const vec t30 = v_add(t28, t29);
-    const vec t31 = v_rsqrt(t30);
-    v_store_n(blocks_norm2_rsqrt + 48, t31, 2);
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x32 = v_load_n(blocks_concat + (d * 50 + 48), 2);
-      const vec t33 = v_set(real(8.0));
-      const vec t34 = v_div(sum0, t33);
-      const vec t35 = v_sub(x32, t34);
-      const vec t36 = v_div(sum1, t33);
-      const vec t37 = v_set(real(1e-05));
-      const vec t38 = v_add(t36, t37);
-      const vec t39 = v_rsqrt(t38);
-      const vec t40 = v_mul(t35, t39);
-      v_store_n(blocks_norm2_multiply + (d * 50 + 48), t40, 2);
-      const vec x41 = v_set(blocks_norm2_weight[d]);
-      const vec x42 = v_set(blocks_norm2_bias[d]);
-      const vec t43 = v_fma(t40, x41, x42);
-      v_store_n(blocks_norm2_add + (d * 50 + 48), t43, 2);
     }
   }
 }
@@ -3440,86 +2327,6 @@ static void blocks_mlp_0_forward_train(const real* blocks_norm2_add, const real*
       v_store_n(blocks_mlp_0_add + (m * 50 + 198), t50, 2);
       const vec t51 = v_gelu(t50);
       v_store_n(blocks_mlp_1_gelu + (m * 50 + 198), t51, 2);
-    }
-  }
-}
-
-// b < B, n < N+1=50, d < D=8 (row); lanes along n
-static void blocks_1_norm1_forward_train(const real* blocks_carry_next, real* blocks_1_norm1_rsqrt,
-                                         real* blocks_1_norm1_multiply, const real* blocks_1_norm1_weight,
-                                         const real* blocks_1_norm1_bias, real* blocks_1_norm1_add) {
-  for (std::int64_t n = 0; n < 48; n += 8) {
-    vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x0 = v_load(blocks_carry_next + (n + d * 50));
-      sum0 = v_add(sum0, x0);
-    }
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x1 = v_load(blocks_carry_next + (n + d * 50));
-      const vec t2 = v_set(real(8.0));
-      const vec t3 = v_div(sum0, t2);
-      const vec t4 = v_sub(x1, t3);
-      sum1 = v_fma(t4, t4, sum1);
-    }
-    const vec t5 = v_set(real(8.0));
-    const vec t6 = v_div(sum1, t5);
-    const vec t7 = v_set(real(1e-05));
-    const vec t8 = v_add(t6, t7);
-    const vec t9 = v_rsqrt(t8);
-    v_store(blocks_1_norm1_rsqrt + n, t9);
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x10 = v_load(blocks_carry_next + (n + d * 50));
-      const vec t11 = v_set(real(8.0));
-      const vec t12 = v_div(sum0, t11);
-      const vec t13 = v_sub(x10, t12);
-      const vec t14 = v_div(sum1, t11);
-      const vec t15 = v_set(real(1e-05));
-      const vec t16 = v_add(t14, t15);
-      const vec t17 = v_rsqrt(t16);
-      const vec t18 = v_mul(t13, t17);
-      v_store(blocks_1_norm1_multiply + (n + d * 50), t18);
-      const vec x19 = v_set(blocks_1_norm1_weight[d]);
-      const vec x20 = v_set(blocks_1_norm1_bias[d]);
-      const vec t21 = v_fma(t18, x19, x20);
-      v_store(blocks_1_norm1_add + (n + d * 50), t21);
-    }
-  }
-  {
-    vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x22 = v_load_n(blocks_carry_next + (d * 50 + 48), 2);
-      sum0 = v_add(sum0, x22);
-    }
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x23 = v_load_n(blocks_carry_next + (d * 50 + 48), 2);
-      const vec t24 = v_set(real(8.0));
-      const vec t25 = v_div(sum0, t24);
-      const vec t26 = v_sub(x23, t25);
-      sum1 = v_fma(t26, t26, sum1);
-    }
-    const vec t27 = v_set(real(8.0));
-    const vec t28 = v_div(sum1, t27);
-    const vec t29 = v_set(real(1e-05));
-    const vec t30 = v_add(t28, t29);
-    const vec t31 = v_rsqrt(t30);
-    v_store_n(blocks_1_norm1_rsqrt + 48, t31, 2);
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x32 = v_load_n(blocks_carry_next + (d * 50 + 48), 2);
-      const vec t33 = v_set(real(8.0));
-      const vec t34 = v_div(sum0, t33);
-      const vec t35 = v_sub(x32, t34);
-      const vec t36 = v_div(sum1, t33);
-      const vec t37 = v_set(real(1e-05));
-      const vec t38 = v_add(t36, t37);
-      const vec t39 = v_rsqrt(t38);
-      const vec t40 = v_mul(t35, t39);
-      v_store_n(blocks_1_norm1_multiply + (d * 50 + 48), t40, 2);
-      const vec x41 = v_set(blocks_1_norm1_weight[d]);
-      const vec x42 = v_set(blocks_1_norm1_bias[d]);
-      const vec t43 = v_fma(t40, x41, x42);
-      v_store_n(blocks_1_norm1_add + (d * 50 + 48), t43, 2);
     }
   }
 }
@@ -4135,6 +2942,7 @@ static void blocks_1_mhsa_backward_3(const real* d_blocks_1_mhsa_einsum, const r
 }
 
 // b < B, i < 1, k < K=4, n < N+1=50 (summed); lanes along n
+// for 2 kernels of the plan, of which this is the first
 static void blocks_1_mhsa_backward_4(const real* d_blocks_1_mhsa_multiply, const real* blocks_1_mhsa_k_mappings_1_add,
                                      real* d_blocks_1_mhsa_einsum_4) {
   for (std::int64_t i = 0; i < 1; ++i) {
@@ -4176,6 +2984,7 @@ static void blocks_1_mhsa_backward_4(const real* d_blocks_1_mhsa_multiply, const
 }
 
 // b < B, n < N+1=50, k < K=4, i < 1 (summed); lanes along n
+// for 2 kernels of the plan, of which this is the first
 static void blocks_1_mhsa_backward_5(const real* d_blocks_1_mhsa_multiply, const real* blocks_1_mhsa_q_mappings_1_add,
                                      real* d_blocks_1_mhsa_einsum_5) {
   for (std::int64_t n = 0; n < 48; n += 24) {
@@ -4321,121 +3130,8 @@ static void blocks_1_mhsa_backward_7(const real* d_blocks_1_add, const real* blo
   }
 }
 
-// b < B, i < 1, k < K=4, n < N+1=50 (summed); lanes along n
-static void blocks_1_mhsa_backward_8(const real* d_blocks_1_mhsa_multiply_2, const real* blocks_1_mhsa_k_mappings_0_add,
-                                     real* d_blocks_1_mhsa_einsum_7) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x0 = v_load(d_blocks_1_mhsa_multiply_2 + (i * 50 + n));
-      const vec x1 = v_load(blocks_1_mhsa_k_mappings_0_add + n);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_1_mhsa_k_mappings_0_add + (n + 50));
-      sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_load(blocks_1_mhsa_k_mappings_0_add + (n + 100));
-      sum2 = v_fma(x0, x3, sum2);
-      const vec x4 = v_load(blocks_1_mhsa_k_mappings_0_add + (n + 150));
-      sum3 = v_fma(x0, x4, sum3);
-    }
-    {
-      const vec x5 = v_load_n(d_blocks_1_mhsa_multiply_2 + (i * 50 + 48), 2);
-      const vec x6 = v_load_n(blocks_1_mhsa_k_mappings_0_add + 48, 2);
-      sum0 = v_fma(x5, x6, sum0);
-      const vec x7 = v_load_n(blocks_1_mhsa_k_mappings_0_add + 98, 2);
-      sum1 = v_fma(x5, x7, sum1);
-      const vec x8 = v_load_n(blocks_1_mhsa_k_mappings_0_add + 148, 2);
-      sum2 = v_fma(x5, x8, sum2);
-      const vec x9 = v_load_n(blocks_1_mhsa_k_mappings_0_add + 198, 2);
-      sum3 = v_fma(x5, x9, sum3);
-    }
-    const vec all0 = v_set(v_sum(sum0));
-    const vec all1 = v_set(v_sum(sum1));
-    const vec all2 = v_set(v_sum(sum2));
-    const vec all3 = v_set(v_sum(sum3));
-    v_store_n(d_blocks_1_mhsa_einsum_7 + i * 4, all0, 1);
-    v_store_n(d_blocks_1_mhsa_einsum_7 + (i * 4 + 1), all1, 1);
-    v_store_n(d_blocks_1_mhsa_einsum_7 + (i * 4 + 2), all2, 1);
-    v_store_n(d_blocks_1_mhsa_einsum_7 + (i * 4 + 3), all3, 1);
-  }
-}
-
-// b < B, n < N+1=50, k < K=4, i < 1 (summed); lanes along n
-static void blocks_1_mhsa_backward_9(const real* d_blocks_1_mhsa_multiply_2, const real* blocks_1_mhsa_q_mappings_0_add,
-                                     real* d_blocks_1_mhsa_einsum_8) {
-  for (std::int64_t n = 0; n < 48; n += 24) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
-    for (std::int64_t i = 0; i < 1; ++i) {
-      const vec x0 = v_load(d_blocks_1_mhsa_multiply_2 + (n + i * 50));
-      const vec x1 = v_set(blocks_1_mhsa_q_mappings_0_add[i * 4]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(d_blocks_1_mhsa_multiply_2 + (n + i * 50 + 8));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_load(d_blocks_1_mhsa_multiply_2 + (n + i * 50 + 16));
-      sum2 = v_fma(x3, x1, sum2);
-      const vec x4 = v_set(blocks_1_mhsa_q_mappings_0_add[i * 4 + 1]);
-      sum3 = v_fma(x0, x4, sum3);
-      sum4 = v_fma(x2, x4, sum4);
-      sum5 = v_fma(x3, x4, sum5);
-      const vec x5 = v_set(blocks_1_mhsa_q_mappings_0_add[i * 4 + 2]);
-      sum6 = v_fma(x0, x5, sum6);
-      sum7 = v_fma(x2, x5, sum7);
-      sum8 = v_fma(x3, x5, sum8);
-      const vec x6 = v_set(blocks_1_mhsa_q_mappings_0_add[i * 4 + 3]);
-      sum9 = v_fma(x0, x6, sum9);
-      sum10 = v_fma(x2, x6, sum10);
-      sum11 = v_fma(x3, x6, sum11);
-    }
-    v_store(d_blocks_1_mhsa_einsum_8 + n, sum0);
-    v_store(d_blocks_1_mhsa_einsum_8 + (n + 8), sum1);
-    v_store(d_blocks_1_mhsa_einsum_8 + (n + 16), sum2);
-    v_store(d_blocks_1_mhsa_einsum_8 + (n + 50), sum3);
-    v_store(d_blocks_1_mhsa_einsum_8 + (n + 58), sum4);
-    v_store(d_blocks_1_mhsa_einsum_8 + (n + 66), sum5);
-    v_store(d_blocks_1_mhsa_einsum_8 + (n + 100), sum6);
-    v_store(d_blocks_1_mhsa_einsum_8 + (n + 108), sum7);
-    v_store(d_blocks_1_mhsa_einsum_8 + (n + 116), sum8);
-    v_store(d_blocks_1_mhsa_einsum_8 + (n + 150), sum9);
-    v_store(d_blocks_1_mhsa_einsum_8 + (n + 158), sum10);
-    v_store(d_blocks_1_mhsa_einsum_8 + (n + 166), sum11);
-  }
-  {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    for (std::int64_t i = 0; i < 1; ++i) {
-      const vec x7 = v_load_n(d_blocks_1_mhsa_multiply_2 + (i * 50 + 48), 2);
-      const vec x8 = v_set(blocks_1_mhsa_q_mappings_0_add[i * 4]);
-      sum0 = v_fma(x7, x8, sum0);
-      const vec x9 = v_set(blocks_1_mhsa_q_mappings_0_add[i * 4 + 1]);
-      sum1 = v_fma(x7, x9, sum1);
-      const vec x10 = v_set(blocks_1_mhsa_q_mappings_0_add[i * 4 + 2]);
-      sum2 = v_fma(x7, x10, sum2);
-      const vec x11 = v_set(blocks_1_mhsa_q_mappings_0_add[i * 4 + 3]);
-      sum3 = v_fma(x7, x11, sum3);
-    }
-    v_store_n(d_blocks_1_mhsa_einsum_8 + 48, sum0, 2);
-    v_store_n(d_blocks_1_mhsa_einsum_8 + 98, sum1, 2);
-    v_store_n(d_blocks_1_mhsa_einsum_8 + 148, sum2, 2);
-    v_store_n(d_blocks_1_mhsa_einsum_8 + 198, sum3, 2);
-  }
-}
-
 // b < B, n < N+1=50, k < K=4, k2 < K=4 (summed); lanes along n
+// for 4 kernels of the plan, of which this is the first
 static void blocks_1_mhsa_v_mappings_1_backward(const real* d_blocks_1_mhsa_einsum_2,
                                                 const real* blocks_1_mhsa_v_mappings_1_weight,
                                                 real* d_blocks_1_mhsa_v_mappings_1_einsum) {
@@ -4510,6 +3206,7 @@ static void blocks_1_mhsa_v_mappings_1_backward(const real* d_blocks_1_mhsa_eins
 }
 
 // b < B, n < N+1=50, k < K=4, k2 < K=4 (summed); lanes along n
+// for 5 kernels of the plan, of which this is the first
 static void blocks_1_mhsa_k_mappings_1_backward(const real* d_blocks_1_mhsa_einsum_5,
                                                 const real* blocks_1_mhsa_k_mappings_1_weight,
                                                 const real* d_blocks_1_mhsa_v_mappings_1_einsum,
@@ -4644,187 +3341,6 @@ static void blocks_1_mhsa_backward_11(const real* d_blocks_1_mhsa_add, real* d_b
       const vec x1 = v_load_n(d_blocks_1_mhsa_add + (k * 50 + 49), 1);
       v_store_n(d_blocks_1_norm1_concat + (k * 50 + 249), x1, 1);
     }
-  }
-}
-
-// b < B, n < N+1=50, k < K=4, k2 < K=4 (summed); lanes along n
-static void blocks_1_mhsa_v_mappings_0_backward(const real* d_blocks_1_mhsa_einsum_6,
-                                                const real* blocks_1_mhsa_v_mappings_0_weight,
-                                                real* d_blocks_1_mhsa_v_mappings_0_einsum) {
-  for (std::int64_t n = 0; n < 48; n += 24) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
-    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x0 = v_load(d_blocks_1_mhsa_einsum_6 + (n + k2 * 50));
-      const vec x1 = v_set(blocks_1_mhsa_v_mappings_0_weight[k2 * 4]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(d_blocks_1_mhsa_einsum_6 + (n + k2 * 50 + 8));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_load(d_blocks_1_mhsa_einsum_6 + (n + k2 * 50 + 16));
-      sum2 = v_fma(x3, x1, sum2);
-      const vec x4 = v_set(blocks_1_mhsa_v_mappings_0_weight[k2 * 4 + 1]);
-      sum3 = v_fma(x0, x4, sum3);
-      sum4 = v_fma(x2, x4, sum4);
-      sum5 = v_fma(x3, x4, sum5);
-      const vec x5 = v_set(blocks_1_mhsa_v_mappings_0_weight[k2 * 4 + 2]);
-      sum6 = v_fma(x0, x5, sum6);
-      sum7 = v_fma(x2, x5, sum7);
-      sum8 = v_fma(x3, x5, sum8);
-      const vec x6 = v_set(blocks_1_mhsa_v_mappings_0_weight[k2 * 4 + 3]);
-      sum9 = v_fma(x0, x6, sum9);
-      sum10 = v_fma(x2, x6, sum10);
-      sum11 = v_fma(x3, x6, sum11);
-    }
-    v_store(d_blocks_1_mhsa_v_mappings_0_einsum + n, sum0);
-    v_store(d_blocks_1_mhsa_v_mappings_0_einsum + (n + 8), sum1);
-    v_store(d_blocks_1_mhsa_v_mappings_0_einsum + (n + 16), sum2);
-    v_store(d_blocks_1_mhsa_v_mappings_0_einsum + (n + 50), sum3);
-    v_store(d_blocks_1_mhsa_v_mappings_0_einsum + (n + 58), sum4);
-    v_store(d_blocks_1_mhsa_v_mappings_0_einsum + (n + 66), sum5);
-    v_store(d_blocks_1_mhsa_v_mappings_0_einsum + (n + 100), sum6);
-    v_store(d_blocks_1_mhsa_v_mappings_0_einsum + (n + 108), sum7);
-    v_store(d_blocks_1_mhsa_v_mappings_0_einsum + (n + 116), sum8);
-    v_store(d_blocks_1_mhsa_v_mappings_0_einsum + (n + 150), sum9);
-    v_store(d_blocks_1_mhsa_v_mappings_0_einsum + (n + 158), sum10);
-    v_store(d_blocks_1_mhsa_v_mappings_0_einsum + (n + 166), sum11);
-  }
-  {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x7 = v_load_n(d_blocks_1_mhsa_einsum_6 + (k2 * 50 + 48), 2);
-      const vec x8 = v_set(blocks_1_mhsa_v_mappings_0_weight[k2 * 4]);
-      sum0 = v_fma(x7, x8, sum0);
-      const vec x9 = v_set(blocks_1_mhsa_v_mappings_0_weight[k2 * 4 + 1]);
-      sum1 = v_fma(x7, x9, sum1);
-      const vec x10 = v_set(blocks_1_mhsa_v_mappings_0_weight[k2 * 4 + 2]);
-      sum2 = v_fma(x7, x10, sum2);
-      const vec x11 = v_set(blocks_1_mhsa_v_mappings_0_weight[k2 * 4 + 3]);
-      sum3 = v_fma(x7, x11, sum3);
-    }
-    v_store_n(d_blocks_1_mhsa_v_mappings_0_einsum + 48, sum0, 2);
-    v_store_n(d_blocks_1_mhsa_v_mappings_0_einsum + 98, sum1, 2);
-    v_store_n(d_blocks_1_mhsa_v_mappings_0_einsum + 148, sum2, 2);
-    v_store_n(d_blocks_1_mhsa_v_mappings_0_einsum + 198, sum3, 2);
-  }
-}
-
-// b < B, n < N+1=50, k < K=4, k2 < K=4 (summed); lanes along n
-static void blocks_1_mhsa_k_mappings_0_backward(const real* d_blocks_1_mhsa_einsum_8,
-                                                const real* blocks_1_mhsa_k_mappings_0_weight,
-                                                const real* d_blocks_1_mhsa_v_mappings_0_einsum,
-                                                real* d_blocks_1_mhsa_add_2) {
-  for (std::int64_t n = 0; n < 48; n += 24) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
-    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x0 = v_load(d_blocks_1_mhsa_einsum_8 + (n + k2 * 50));
-      const vec x1 = v_set(blocks_1_mhsa_k_mappings_0_weight[k2 * 4]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(d_blocks_1_mhsa_einsum_8 + (n + k2 * 50 + 8));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_load(d_blocks_1_mhsa_einsum_8 + (n + k2 * 50 + 16));
-      sum2 = v_fma(x3, x1, sum2);
-      const vec x4 = v_set(blocks_1_mhsa_k_mappings_0_weight[k2 * 4 + 1]);
-      sum3 = v_fma(x0, x4, sum3);
-      sum4 = v_fma(x2, x4, sum4);
-      sum5 = v_fma(x3, x4, sum5);
-      const vec x5 = v_set(blocks_1_mhsa_k_mappings_0_weight[k2 * 4 + 2]);
-      sum6 = v_fma(x0, x5, sum6);
-      sum7 = v_fma(x2, x5, sum7);
-      sum8 = v_fma(x3, x5, sum8);
-      const vec x6 = v_set(blocks_1_mhsa_k_mappings_0_weight[k2 * 4 + 3]);
-      sum9 = v_fma(x0, x6, sum9);
-      sum10 = v_fma(x2, x6, sum10);
-      sum11 = v_fma(x3, x6, sum11);
-    }
-    const vec x7 = v_load(d_blocks_1_mhsa_v_mappings_0_einsum + n);
-    const vec t8 = v_add(x7, sum0);
-    v_store(d_blocks_1_mhsa_add_2 + n, t8);
-    const vec x9 = v_load(d_blocks_1_mhsa_v_mappings_0_einsum + (n + 8));
-    const vec t10 = v_add(x9, sum1);
-    v_store(d_blocks_1_mhsa_add_2 + (n + 8), t10);
-    const vec x11 = v_load(d_blocks_1_mhsa_v_mappings_0_einsum + (n + 16));
-    const vec t12 = v_add(x11, sum2);
-    v_store(d_blocks_1_mhsa_add_2 + (n + 16), t12);
-    const vec x13 = v_load(d_blocks_1_mhsa_v_mappings_0_einsum + (n + 50));
-    const vec t14 = v_add(x13, sum3);
-    v_store(d_blocks_1_mhsa_add_2 + (n + 50), t14);
-    const vec x15 = v_load(d_blocks_1_mhsa_v_mappings_0_einsum + (n + 58));
-    const vec t16 = v_add(x15, sum4);
-    v_store(d_blocks_1_mhsa_add_2 + (n + 58), t16);
-    const vec x17 = v_load(d_blocks_1_mhsa_v_mappings_0_einsum + (n + 66));
-    const vec t18 = v_add(x17, sum5);
-    v_store(d_blocks_1_mhsa_add_2 + (n + 66), t18);
-    const vec x19 = v_load(d_blocks_1_mhsa_v_mappings_0_einsum + (n + 100));
-    const vec t20 = v_add(x19, sum6);
-    v_store(d_blocks_1_mhsa_add_2 + (n + 100), t20);
-    const vec x21 = v_load(d_blocks_1_mhsa_v_mappings_0_einsum + (n + 108));
-    const vec t22 = v_add(x21, sum7);
-    v_store(d_blocks_1_mhsa_add_2 + (n + 108), t22);
-    const vec x23 = v_load(d_blocks_1_mhsa_v_mappings_0_einsum + (n + 116));
-    const vec t24 = v_add(x23, sum8);
-    v_store(d_blocks_1_mhsa_add_2 + (n + 116), t24);
-    const vec x25 = v_load(d_blocks_1_mhsa_v_mappings_0_einsum + (n + 150));
-    const vec t26 = v_add(x25, sum9);
-    v_store(d_blocks_1_mhsa_add_2 + (n + 150), t26);
-    const vec x27 = v_load(d_blocks_1_mhsa_v_mappings_0_einsum + (n + 158));
-    const vec t28 = v_add(x27, sum10);
-    v_store(d_blocks_1_mhsa_add_2 + (n + 158), t28);
-    const vec x29 = v_load(d_blocks_1_mhsa_v_mappings_0_einsum + (n + 166));
-    const vec t30 = v_add(x29, sum11);
-    v_store(d_blocks_1_mhsa_add_2 + (n + 166), t30);
-  }
-  {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x31 = v_load_n(d_blocks_1_mhsa_einsum_8 + (k2 * 50 + 48), 2);
-      const vec x32 = v_set(blocks_1_mhsa_k_mappings_0_weight[k2 * 4]);
-      sum0 = v_fma(x31, x32, sum0);
-      const vec x33 = v_set(blocks_1_mhsa_k_mappings_0_weight[k2 * 4 + 1]);
-      sum1 = v_fma(x31, x33, sum1);
-      const vec x34 = v_set(blocks_1_mhsa_k_mappings_0_weight[k2 * 4 + 2]);
-      sum2 = v_fma(x31, x34, sum2);
-      const vec x35 = v_set(blocks_1_mhsa_k_mappings_0_weight[k2 * 4 + 3]);
-      sum3 = v_fma(x31, x35, sum3);
-    }
-    const vec x36 = v_load_n(d_blocks_1_mhsa_v_mappings_0_einsum + 48, 2);
-    const vec t37 = v_add(x36, sum0);
-    v_store_n(d_blocks_1_mhsa_add_2 + 48, t37, 2);
-    const vec x38 = v_load_n(d_blocks_1_mhsa_v_mappings_0_einsum + 98, 2);
-    const vec t39 = v_add(x38, sum1);
-    v_store_n(d_blocks_1_mhsa_add_2 + 98, t39, 2);
-    const vec x40 = v_load_n(d_blocks_1_mhsa_v_mappings_0_einsum + 148, 2);
-    const vec t41 = v_add(x40, sum2);
-    v_store_n(d_blocks_1_mhsa_add_2 + 148, t41, 2);
-    const vec x42 = v_load_n(d_blocks_1_mhsa_v_mappings_0_einsum + 198, 2);
-    const vec t43 = v_add(x42, sum3);
-    v_store_n(d_blocks_1_mhsa_add_2 + 198, t43, 2);
   }
 }
 
@@ -5059,6 +3575,7 @@ static void blocks_1_mlp_2_bias_gradient_partial(const std::int64_t chunk, const
 }
 
 // b < B (summed), i < 1 (summed), d < D=8; lanes along d
+// for 11 kernels of the plan, of which this is the first
 static void blocks_1_mlp_2_bias_gradient_sum(const Group& group, real* gradient_blocks_1_mlp_2_bias,
                                              const real* partial) {
   vec sum0 = v_zero();
@@ -5161,6 +3678,7 @@ static void blocks_1_mlp_2_weight_gradient_partial(const std::int64_t chunk, con
 }
 
 // d < D=8, m < M=32, b < B (summed), i < 1 (summed); lanes along m
+// for 2 kernels of the plan, of which this is the first
 static void blocks_1_mlp_2_weight_gradient_sum(const Group& group, real* gradient_blocks_1_mlp_2_weight,
                                                const real* partial) {
   for (std::int64_t d = 0; d < 8; ++d) {
@@ -5203,6 +3721,7 @@ static void blocks_1_mlp_0_bias_gradient_partial(const std::int64_t chunk, const
 }
 
 // b < B (summed), i < 1 (summed), m < M=32; lanes along m
+// for 2 kernels of the plan, of which this is the first
 static void blocks_1_mlp_0_bias_gradient_sum(const Group& group, real* gradient_blocks_1_mlp_0_bias,
                                              const real* partial) {
   for (std::int64_t m = 0; m < 32; m += 8) {
@@ -5263,6 +3782,7 @@ static void blocks_1_mlp_0_weight_gradient_partial(const std::int64_t chunk, con
 }
 
 // m < M=32, d < D=8, b < B (summed), i < 1 (summed); lanes along d
+// for 2 kernels of the plan, of which this is the first
 static void blocks_1_mlp_0_weight_gradient_sum(const Group& group, real* gradient_blocks_1_mlp_0_weight,
                                                const real* partial) {
   for (std::int64_t m = 0; m < 32; ++m) {
@@ -5293,15 +3813,6 @@ static void blocks_1_norm2_weight_gradient_partial(const std::int64_t chunk, con
 }
 
 // b < B (summed), i < 1 (summed), d < D=8; lanes along d
-static void blocks_1_norm2_weight_gradient_sum(const Group& group, real* gradient_blocks_1_norm2_weight,
-                                               const real* partial) {
-  vec sum0 = v_zero();
-  if (group.first > 0) sum0 = v_load(gradient_blocks_1_norm2_weight);
-  for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) sum0 = v_add(sum0, v_load(partial + chunk * 8));
-  v_store(gradient_blocks_1_norm2_weight, sum0);
-}
-
-// b < B (summed), i < 1 (summed), d < D=8; lanes along d
 static void blocks_1_norm2_bias_gradient_partial(const std::int64_t chunk, const Group& group,
                                                  const real* d_blocks_1_mlp_0_einsum, real* partial) {
   const std::int64_t begin = group.at(chunk);
@@ -5316,16 +3827,8 @@ static void blocks_1_norm2_bias_gradient_partial(const std::int64_t chunk, const
   v_store(partial + chunk * 8, sum0);
 }
 
-// b < B (summed), i < 1 (summed), d < D=8; lanes along d
-static void blocks_1_norm2_bias_gradient_sum(const Group& group, real* gradient_blocks_1_norm2_bias,
-                                             const real* partial) {
-  vec sum0 = v_zero();
-  if (group.first > 0) sum0 = v_load(gradient_blocks_1_norm2_bias);
-  for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) sum0 = v_add(sum0, v_load(partial + chunk * 8));
-  v_store(gradient_blocks_1_norm2_bias, sum0);
-}
-
 // b < B (summed), i < 1 (summed), k < K=4; lanes along k
+// for 2 kernels of the plan, of which this is the first
 static void blocks_1_mhsa_q_mappings_1_bias_gradient_partial(const std::int64_t chunk, const Group& group,
                                                              const real* d_blocks_1_mhsa_einsum_4, real* partial) {
   const std::int64_t begin = group.at(chunk);
@@ -5341,6 +3844,7 @@ static void blocks_1_mhsa_q_mappings_1_bias_gradient_partial(const std::int64_t 
 }
 
 // b < B (summed), i < 1 (summed), k < K=4; lanes along k
+// for 12 kernels of the plan, of which this is the first
 static void blocks_1_mhsa_q_mappings_1_bias_gradient_sum(const Group& group,
                                                          real* gradient_blocks_1_mhsa_q_mappings_1_bias,
                                                          const real* partial) {
@@ -5382,6 +3886,7 @@ static void blocks_1_mhsa_q_mappings_1_weight_gradient_partial(const std::int64_
 }
 
 // k < K=4, k2 < K=4, b < B (summed), i < 1 (summed); lanes along k
+// for 2 kernels of the plan, of which this is the first
 static void blocks_1_mhsa_q_mappings_1_weight_gradient_sum(const Group& group,
                                                            real* gradient_blocks_1_mhsa_q_mappings_1_weight,
                                                            const real* partial) {
@@ -5393,33 +3898,6 @@ static void blocks_1_mhsa_q_mappings_1_weight_gradient_sum(const Group& group,
     }
     v_store_strided(gradient_blocks_1_mhsa_q_mappings_1_weight + k2, 4, sum0, 4);
   }
-}
-
-// b < B (summed), i < 1 (summed), k < K=4; lanes along k
-static void blocks_1_mhsa_q_mappings_0_bias_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                             const real* d_blocks_1_mhsa_einsum_7, real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
-  for (std::int64_t b = begin; b < end; ++b) {
-    for (std::int64_t i = 0; i < 1; ++i) {
-      const vec x0 = v_load_n(d_blocks_1_mhsa_einsum_7 + (b * 27088 + i * 4), 4);
-      sum0 = v_add(sum0, x0);
-    }
-  }
-  v_store_n(partial + chunk * 4, sum0, 4);
-}
-
-// b < B (summed), i < 1 (summed), k < K=4; lanes along k
-static void blocks_1_mhsa_q_mappings_0_bias_gradient_sum(const Group& group,
-                                                         real* gradient_blocks_1_mhsa_q_mappings_0_bias,
-                                                         const real* partial) {
-  vec sum0 = v_zero();
-  if (group.first > 0) sum0 = v_load_n(gradient_blocks_1_mhsa_q_mappings_0_bias, 4);
-  for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-    sum0 = v_add(sum0, v_load_n(partial + chunk * 4, 4));
-  }
-  v_store_n(gradient_blocks_1_mhsa_q_mappings_0_bias, sum0, 4);
 }
 
 // k < K=4, k2 < K=4, b < B (summed), i < 1 (summed); lanes along k
@@ -5451,21 +3929,8 @@ static void blocks_1_mhsa_q_mappings_0_weight_gradient_partial(const std::int64_
   v_store_n(partial + (chunk * 16 + 12), sum3, 4);
 }
 
-// k < K=4, k2 < K=4, b < B (summed), i < 1 (summed); lanes along k
-static void blocks_1_mhsa_q_mappings_0_weight_gradient_sum(const Group& group,
-                                                           real* gradient_blocks_1_mhsa_q_mappings_0_weight,
-                                                           const real* partial) {
-  for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load_strided(gradient_blocks_1_mhsa_q_mappings_0_weight + k2, 4, 4);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load_n(partial + (chunk * 16 + k2 * 4), 4));
-    }
-    v_store_strided(gradient_blocks_1_mhsa_q_mappings_0_weight + k2, 4, sum0, 4);
-  }
-}
-
 // b < B (summed), n < N+1=50 (summed), k < K=4; lanes along n
+// for 10 kernels of the plan, of which this is the first
 static void blocks_1_mhsa_v_mappings_1_bias_gradient_partial(const std::int64_t chunk, const Group& group,
                                                              const real* d_blocks_1_mhsa_einsum_2, real* partial) {
   const std::int64_t begin = group.at(chunk);
@@ -5506,19 +3971,8 @@ static void blocks_1_mhsa_v_mappings_1_bias_gradient_partial(const std::int64_t 
   v_store_n(partial + (chunk * 4 + 3), all3, 1);
 }
 
-// b < B (summed), n < N+1=50 (summed), k < K=4; lanes along n
-static void blocks_1_mhsa_v_mappings_1_bias_gradient_sum(const Group& group,
-                                                         real* gradient_blocks_1_mhsa_v_mappings_1_bias,
-                                                         const real* partial) {
-  vec sum0 = v_zero();
-  if (group.first > 0) sum0 = v_load_n(gradient_blocks_1_mhsa_v_mappings_1_bias, 4);
-  for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-    sum0 = v_add(sum0, v_load_n(partial + chunk * 4, 4));
-  }
-  v_store_n(gradient_blocks_1_mhsa_v_mappings_1_bias, sum0, 4);
-}
-
 // k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed); lanes along n
+// for 5 kernels of the plan, of which this is the first
 static void blocks_1_mhsa_v_mappings_1_weight_gradient_partial(const std::int64_t chunk, const Group& group,
                                                                const real* d_blocks_1_mhsa_einsum_2,
                                                                const real* blocks_1_norm1_add, real* partial) {
@@ -5647,6 +4101,7 @@ static void blocks_1_mhsa_v_mappings_1_weight_gradient_partial(const std::int64_
 }
 
 // k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed); lanes along n
+// for 10 kernels of the plan, of which this is the first
 static void blocks_1_mhsa_v_mappings_1_weight_gradient_sum(const Group& group,
                                                            real* gradient_blocks_1_mhsa_v_mappings_1_weight,
                                                            const real* partial) {
@@ -5660,255 +4115,8 @@ static void blocks_1_mhsa_v_mappings_1_weight_gradient_sum(const Group& group,
   }
 }
 
-// b < B (summed), n < N+1=50 (summed), k < K=4; lanes along n
-static void blocks_1_mhsa_k_mappings_1_bias_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                             const real* d_blocks_1_mhsa_einsum_5, real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
-  for (std::int64_t b = begin; b < end; ++b) {
-    for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x0 = v_load(d_blocks_1_mhsa_einsum_5 + (b * 27088 + n));
-      sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_blocks_1_mhsa_einsum_5 + (b * 27088 + n + 50));
-      sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_blocks_1_mhsa_einsum_5 + (b * 27088 + n + 100));
-      sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_blocks_1_mhsa_einsum_5 + (b * 27088 + n + 150));
-      sum3 = v_add(sum3, x3);
-    }
-    {
-      const vec x4 = v_load_n(d_blocks_1_mhsa_einsum_5 + (b * 27088 + 48), 2);
-      sum0 = v_add(sum0, v_keep_n(x4, 2, real(0.0)));
-      const vec x5 = v_load_n(d_blocks_1_mhsa_einsum_5 + (b * 27088 + 98), 2);
-      sum1 = v_add(sum1, v_keep_n(x5, 2, real(0.0)));
-      const vec x6 = v_load_n(d_blocks_1_mhsa_einsum_5 + (b * 27088 + 148), 2);
-      sum2 = v_add(sum2, v_keep_n(x6, 2, real(0.0)));
-      const vec x7 = v_load_n(d_blocks_1_mhsa_einsum_5 + (b * 27088 + 198), 2);
-      sum3 = v_add(sum3, v_keep_n(x7, 2, real(0.0)));
-    }
-  }
-  const vec all0 = v_set(v_sum(sum0));
-  v_store_n(partial + chunk * 4, all0, 1);
-  const vec all1 = v_set(v_sum(sum1));
-  v_store_n(partial + (chunk * 4 + 1), all1, 1);
-  const vec all2 = v_set(v_sum(sum2));
-  v_store_n(partial + (chunk * 4 + 2), all2, 1);
-  const vec all3 = v_set(v_sum(sum3));
-  v_store_n(partial + (chunk * 4 + 3), all3, 1);
-}
-
-// b < B (summed), n < N+1=50 (summed), k < K=4; lanes along n
-static void blocks_1_mhsa_k_mappings_1_bias_gradient_sum(const Group& group,
-                                                         real* gradient_blocks_1_mhsa_k_mappings_1_bias,
-                                                         const real* partial) {
-  vec sum0 = v_zero();
-  if (group.first > 0) sum0 = v_load_n(gradient_blocks_1_mhsa_k_mappings_1_bias, 4);
-  for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-    sum0 = v_add(sum0, v_load_n(partial + chunk * 4, 4));
-  }
-  v_store_n(gradient_blocks_1_mhsa_k_mappings_1_bias, sum0, 4);
-}
-
 // k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed); lanes along n
-static void blocks_1_mhsa_k_mappings_1_weight_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                               const real* d_blocks_1_mhsa_einsum_5,
-                                                               const real* blocks_1_norm1_add, real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
-    for (std::int64_t b = begin; b < end; ++b) {
-      for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x0 = v_load(d_blocks_1_mhsa_einsum_5 + (b * 27088 + n));
-        const vec x1 = v_load(blocks_1_norm1_add + (b * 27088 + n + 200));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(blocks_1_norm1_add + (b * 27088 + n + 250));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(blocks_1_norm1_add + (b * 27088 + n + 300));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(blocks_1_norm1_add + (b * 27088 + n + 350));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_load(d_blocks_1_mhsa_einsum_5 + (b * 27088 + n + 50));
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
-        const vec x6 = v_load(d_blocks_1_mhsa_einsum_5 + (b * 27088 + n + 100));
-        sum8 = v_fma(x6, x1, sum8);
-        sum9 = v_fma(x6, x2, sum9);
-        sum10 = v_fma(x6, x3, sum10);
-        sum11 = v_fma(x6, x4, sum11);
-      }
-      {
-        const vec x7 = v_load_n(d_blocks_1_mhsa_einsum_5 + (b * 27088 + 48), 2);
-        const vec x8 = v_load_n(blocks_1_norm1_add + (b * 27088 + 248), 2);
-        sum0 = v_fma(x7, x8, sum0);
-        const vec x9 = v_load_n(blocks_1_norm1_add + (b * 27088 + 298), 2);
-        sum1 = v_fma(x7, x9, sum1);
-        const vec x10 = v_load_n(blocks_1_norm1_add + (b * 27088 + 348), 2);
-        sum2 = v_fma(x7, x10, sum2);
-        const vec x11 = v_load_n(blocks_1_norm1_add + (b * 27088 + 398), 2);
-        sum3 = v_fma(x7, x11, sum3);
-        const vec x12 = v_load_n(d_blocks_1_mhsa_einsum_5 + (b * 27088 + 98), 2);
-        sum4 = v_fma(x12, x8, sum4);
-        sum5 = v_fma(x12, x9, sum5);
-        sum6 = v_fma(x12, x10, sum6);
-        sum7 = v_fma(x12, x11, sum7);
-        const vec x13 = v_load_n(d_blocks_1_mhsa_einsum_5 + (b * 27088 + 148), 2);
-        sum8 = v_fma(x13, x8, sum8);
-        sum9 = v_fma(x13, x9, sum9);
-        sum10 = v_fma(x13, x10, sum10);
-        sum11 = v_fma(x13, x11, sum11);
-      }
-    }
-    const vec all0 = v_set(v_sum(sum0));
-    v_store_n(partial + chunk * 16, all0, 1);
-    const vec all1 = v_set(v_sum(sum1));
-    v_store_n(partial + (chunk * 16 + 1), all1, 1);
-    const vec all2 = v_set(v_sum(sum2));
-    v_store_n(partial + (chunk * 16 + 2), all2, 1);
-    const vec all3 = v_set(v_sum(sum3));
-    v_store_n(partial + (chunk * 16 + 3), all3, 1);
-    const vec all4 = v_set(v_sum(sum4));
-    v_store_n(partial + (chunk * 16 + 4), all4, 1);
-    const vec all5 = v_set(v_sum(sum5));
-    v_store_n(partial + (chunk * 16 + 5), all5, 1);
-    const vec all6 = v_set(v_sum(sum6));
-    v_store_n(partial + (chunk * 16 + 6), all6, 1);
-    const vec all7 = v_set(v_sum(sum7));
-    v_store_n(partial + (chunk * 16 + 7), all7, 1);
-    const vec all8 = v_set(v_sum(sum8));
-    v_store_n(partial + (chunk * 16 + 8), all8, 1);
-    const vec all9 = v_set(v_sum(sum9));
-    v_store_n(partial + (chunk * 16 + 9), all9, 1);
-    const vec all10 = v_set(v_sum(sum10));
-    v_store_n(partial + (chunk * 16 + 10), all10, 1);
-    const vec all11 = v_set(v_sum(sum11));
-    v_store_n(partial + (chunk * 16 + 11), all11, 1);
-  }
-  {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    for (std::int64_t b = begin; b < end; ++b) {
-      for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x14 = v_load(d_blocks_1_mhsa_einsum_5 + (b * 27088 + n + 150));
-        const vec x15 = v_load(blocks_1_norm1_add + (b * 27088 + n + 200));
-        sum0 = v_fma(x14, x15, sum0);
-        const vec x16 = v_load(blocks_1_norm1_add + (b * 27088 + n + 250));
-        sum1 = v_fma(x14, x16, sum1);
-        const vec x17 = v_load(blocks_1_norm1_add + (b * 27088 + n + 300));
-        sum2 = v_fma(x14, x17, sum2);
-        const vec x18 = v_load(blocks_1_norm1_add + (b * 27088 + n + 350));
-        sum3 = v_fma(x14, x18, sum3);
-      }
-      {
-        const vec x19 = v_load_n(d_blocks_1_mhsa_einsum_5 + (b * 27088 + 198), 2);
-        const vec x20 = v_load_n(blocks_1_norm1_add + (b * 27088 + 248), 2);
-        sum0 = v_fma(x19, x20, sum0);
-        const vec x21 = v_load_n(blocks_1_norm1_add + (b * 27088 + 298), 2);
-        sum1 = v_fma(x19, x21, sum1);
-        const vec x22 = v_load_n(blocks_1_norm1_add + (b * 27088 + 348), 2);
-        sum2 = v_fma(x19, x22, sum2);
-        const vec x23 = v_load_n(blocks_1_norm1_add + (b * 27088 + 398), 2);
-        sum3 = v_fma(x19, x23, sum3);
-      }
-    }
-    const vec all0 = v_set(v_sum(sum0));
-    v_store_n(partial + (chunk * 16 + 12), all0, 1);
-    const vec all1 = v_set(v_sum(sum1));
-    v_store_n(partial + (chunk * 16 + 13), all1, 1);
-    const vec all2 = v_set(v_sum(sum2));
-    v_store_n(partial + (chunk * 16 + 14), all2, 1);
-    const vec all3 = v_set(v_sum(sum3));
-    v_store_n(partial + (chunk * 16 + 15), all3, 1);
-  }
-}
-
-// k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed); lanes along n
-static void blocks_1_mhsa_k_mappings_1_weight_gradient_sum(const Group& group,
-                                                           real* gradient_blocks_1_mhsa_k_mappings_1_weight,
-                                                           const real* partial) {
-  for (std::int64_t k = 0; k < 4; ++k) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load_n(gradient_blocks_1_mhsa_k_mappings_1_weight + k * 4, 4);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load_n(partial + (chunk * 16 + k * 4), 4));
-    }
-    v_store_n(gradient_blocks_1_mhsa_k_mappings_1_weight + k * 4, sum0, 4);
-  }
-}
-
-// b < B (summed), n < N+1=50 (summed), k < K=4; lanes along n
-static void blocks_1_mhsa_v_mappings_0_bias_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                             const real* d_blocks_1_mhsa_einsum_6, real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
-  for (std::int64_t b = begin; b < end; ++b) {
-    for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x0 = v_load(d_blocks_1_mhsa_einsum_6 + (b * 27088 + n));
-      sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_blocks_1_mhsa_einsum_6 + (b * 27088 + n + 50));
-      sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_blocks_1_mhsa_einsum_6 + (b * 27088 + n + 100));
-      sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_blocks_1_mhsa_einsum_6 + (b * 27088 + n + 150));
-      sum3 = v_add(sum3, x3);
-    }
-    {
-      const vec x4 = v_load_n(d_blocks_1_mhsa_einsum_6 + (b * 27088 + 48), 2);
-      sum0 = v_add(sum0, v_keep_n(x4, 2, real(0.0)));
-      const vec x5 = v_load_n(d_blocks_1_mhsa_einsum_6 + (b * 27088 + 98), 2);
-      sum1 = v_add(sum1, v_keep_n(x5, 2, real(0.0)));
-      const vec x6 = v_load_n(d_blocks_1_mhsa_einsum_6 + (b * 27088 + 148), 2);
-      sum2 = v_add(sum2, v_keep_n(x6, 2, real(0.0)));
-      const vec x7 = v_load_n(d_blocks_1_mhsa_einsum_6 + (b * 27088 + 198), 2);
-      sum3 = v_add(sum3, v_keep_n(x7, 2, real(0.0)));
-    }
-  }
-  const vec all0 = v_set(v_sum(sum0));
-  v_store_n(partial + chunk * 4, all0, 1);
-  const vec all1 = v_set(v_sum(sum1));
-  v_store_n(partial + (chunk * 4 + 1), all1, 1);
-  const vec all2 = v_set(v_sum(sum2));
-  v_store_n(partial + (chunk * 4 + 2), all2, 1);
-  const vec all3 = v_set(v_sum(sum3));
-  v_store_n(partial + (chunk * 4 + 3), all3, 1);
-}
-
-// b < B (summed), n < N+1=50 (summed), k < K=4; lanes along n
-static void blocks_1_mhsa_v_mappings_0_bias_gradient_sum(const Group& group,
-                                                         real* gradient_blocks_1_mhsa_v_mappings_0_bias,
-                                                         const real* partial) {
-  vec sum0 = v_zero();
-  if (group.first > 0) sum0 = v_load_n(gradient_blocks_1_mhsa_v_mappings_0_bias, 4);
-  for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-    sum0 = v_add(sum0, v_load_n(partial + chunk * 4, 4));
-  }
-  v_store_n(gradient_blocks_1_mhsa_v_mappings_0_bias, sum0, 4);
-}
-
-// k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed); lanes along n
+// for 5 kernels of the plan, of which this is the first
 static void blocks_1_mhsa_v_mappings_0_weight_gradient_partial(const std::int64_t chunk, const Group& group,
                                                                const real* d_blocks_1_mhsa_einsum_6,
                                                                const real* blocks_1_norm1_add, real* partial) {
@@ -6036,216 +4244,8 @@ static void blocks_1_mhsa_v_mappings_0_weight_gradient_partial(const std::int64_
   }
 }
 
-// k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed); lanes along n
-static void blocks_1_mhsa_v_mappings_0_weight_gradient_sum(const Group& group,
-                                                           real* gradient_blocks_1_mhsa_v_mappings_0_weight,
-                                                           const real* partial) {
-  for (std::int64_t k = 0; k < 4; ++k) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load_n(gradient_blocks_1_mhsa_v_mappings_0_weight + k * 4, 4);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load_n(partial + (chunk * 16 + k * 4), 4));
-    }
-    v_store_n(gradient_blocks_1_mhsa_v_mappings_0_weight + k * 4, sum0, 4);
-  }
-}
-
-// b < B (summed), n < N+1=50 (summed), k < K=4; lanes along n
-static void blocks_1_mhsa_k_mappings_0_bias_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                             const real* d_blocks_1_mhsa_einsum_8, real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
-  for (std::int64_t b = begin; b < end; ++b) {
-    for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x0 = v_load(d_blocks_1_mhsa_einsum_8 + (b * 27088 + n));
-      sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_blocks_1_mhsa_einsum_8 + (b * 27088 + n + 50));
-      sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_blocks_1_mhsa_einsum_8 + (b * 27088 + n + 100));
-      sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_blocks_1_mhsa_einsum_8 + (b * 27088 + n + 150));
-      sum3 = v_add(sum3, x3);
-    }
-    {
-      const vec x4 = v_load_n(d_blocks_1_mhsa_einsum_8 + (b * 27088 + 48), 2);
-      sum0 = v_add(sum0, v_keep_n(x4, 2, real(0.0)));
-      const vec x5 = v_load_n(d_blocks_1_mhsa_einsum_8 + (b * 27088 + 98), 2);
-      sum1 = v_add(sum1, v_keep_n(x5, 2, real(0.0)));
-      const vec x6 = v_load_n(d_blocks_1_mhsa_einsum_8 + (b * 27088 + 148), 2);
-      sum2 = v_add(sum2, v_keep_n(x6, 2, real(0.0)));
-      const vec x7 = v_load_n(d_blocks_1_mhsa_einsum_8 + (b * 27088 + 198), 2);
-      sum3 = v_add(sum3, v_keep_n(x7, 2, real(0.0)));
-    }
-  }
-  const vec all0 = v_set(v_sum(sum0));
-  v_store_n(partial + chunk * 4, all0, 1);
-  const vec all1 = v_set(v_sum(sum1));
-  v_store_n(partial + (chunk * 4 + 1), all1, 1);
-  const vec all2 = v_set(v_sum(sum2));
-  v_store_n(partial + (chunk * 4 + 2), all2, 1);
-  const vec all3 = v_set(v_sum(sum3));
-  v_store_n(partial + (chunk * 4 + 3), all3, 1);
-}
-
-// b < B (summed), n < N+1=50 (summed), k < K=4; lanes along n
-static void blocks_1_mhsa_k_mappings_0_bias_gradient_sum(const Group& group,
-                                                         real* gradient_blocks_1_mhsa_k_mappings_0_bias,
-                                                         const real* partial) {
-  vec sum0 = v_zero();
-  if (group.first > 0) sum0 = v_load_n(gradient_blocks_1_mhsa_k_mappings_0_bias, 4);
-  for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-    sum0 = v_add(sum0, v_load_n(partial + chunk * 4, 4));
-  }
-  v_store_n(gradient_blocks_1_mhsa_k_mappings_0_bias, sum0, 4);
-}
-
-// k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed); lanes along n
-static void blocks_1_mhsa_k_mappings_0_weight_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                               const real* d_blocks_1_mhsa_einsum_8,
-                                                               const real* blocks_1_norm1_add, real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
-    for (std::int64_t b = begin; b < end; ++b) {
-      for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x0 = v_load(d_blocks_1_mhsa_einsum_8 + (b * 27088 + n));
-        const vec x1 = v_load(blocks_1_norm1_add + (b * 27088 + n));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(blocks_1_norm1_add + (b * 27088 + n + 50));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(blocks_1_norm1_add + (b * 27088 + n + 100));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(blocks_1_norm1_add + (b * 27088 + n + 150));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_load(d_blocks_1_mhsa_einsum_8 + (b * 27088 + n + 50));
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
-        const vec x6 = v_load(d_blocks_1_mhsa_einsum_8 + (b * 27088 + n + 100));
-        sum8 = v_fma(x6, x1, sum8);
-        sum9 = v_fma(x6, x2, sum9);
-        sum10 = v_fma(x6, x3, sum10);
-        sum11 = v_fma(x6, x4, sum11);
-      }
-      {
-        const vec x7 = v_load_n(d_blocks_1_mhsa_einsum_8 + (b * 27088 + 48), 2);
-        const vec x8 = v_load_n(blocks_1_norm1_add + (b * 27088 + 48), 2);
-        sum0 = v_fma(x7, x8, sum0);
-        const vec x9 = v_load_n(blocks_1_norm1_add + (b * 27088 + 98), 2);
-        sum1 = v_fma(x7, x9, sum1);
-        const vec x10 = v_load_n(blocks_1_norm1_add + (b * 27088 + 148), 2);
-        sum2 = v_fma(x7, x10, sum2);
-        const vec x11 = v_load_n(blocks_1_norm1_add + (b * 27088 + 198), 2);
-        sum3 = v_fma(x7, x11, sum3);
-        const vec x12 = v_load_n(d_blocks_1_mhsa_einsum_8 + (b * 27088 + 98), 2);
-        sum4 = v_fma(x12, x8, sum4);
-        sum5 = v_fma(x12, x9, sum5);
-        sum6 = v_fma(x12, x10, sum6);
-        sum7 = v_fma(x12, x11, sum7);
-        const vec x13 = v_load_n(d_blocks_1_mhsa_einsum_8 + (b * 27088 + 148), 2);
-        sum8 = v_fma(x13, x8, sum8);
-        sum9 = v_fma(x13, x9, sum9);
-        sum10 = v_fma(x13, x10, sum10);
-        sum11 = v_fma(x13, x11, sum11);
-      }
-    }
-    const vec all0 = v_set(v_sum(sum0));
-    v_store_n(partial + chunk * 16, all0, 1);
-    const vec all1 = v_set(v_sum(sum1));
-    v_store_n(partial + (chunk * 16 + 1), all1, 1);
-    const vec all2 = v_set(v_sum(sum2));
-    v_store_n(partial + (chunk * 16 + 2), all2, 1);
-    const vec all3 = v_set(v_sum(sum3));
-    v_store_n(partial + (chunk * 16 + 3), all3, 1);
-    const vec all4 = v_set(v_sum(sum4));
-    v_store_n(partial + (chunk * 16 + 4), all4, 1);
-    const vec all5 = v_set(v_sum(sum5));
-    v_store_n(partial + (chunk * 16 + 5), all5, 1);
-    const vec all6 = v_set(v_sum(sum6));
-    v_store_n(partial + (chunk * 16 + 6), all6, 1);
-    const vec all7 = v_set(v_sum(sum7));
-    v_store_n(partial + (chunk * 16 + 7), all7, 1);
-    const vec all8 = v_set(v_sum(sum8));
-    v_store_n(partial + (chunk * 16 + 8), all8, 1);
-    const vec all9 = v_set(v_sum(sum9));
-    v_store_n(partial + (chunk * 16 + 9), all9, 1);
-    const vec all10 = v_set(v_sum(sum10));
-    v_store_n(partial + (chunk * 16 + 10), all10, 1);
-    const vec all11 = v_set(v_sum(sum11));
-    v_store_n(partial + (chunk * 16 + 11), all11, 1);
-  }
-  {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    for (std::int64_t b = begin; b < end; ++b) {
-      for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x14 = v_load(d_blocks_1_mhsa_einsum_8 + (b * 27088 + n + 150));
-        const vec x15 = v_load(blocks_1_norm1_add + (b * 27088 + n));
-        sum0 = v_fma(x14, x15, sum0);
-        const vec x16 = v_load(blocks_1_norm1_add + (b * 27088 + n + 50));
-        sum1 = v_fma(x14, x16, sum1);
-        const vec x17 = v_load(blocks_1_norm1_add + (b * 27088 + n + 100));
-        sum2 = v_fma(x14, x17, sum2);
-        const vec x18 = v_load(blocks_1_norm1_add + (b * 27088 + n + 150));
-        sum3 = v_fma(x14, x18, sum3);
-      }
-      {
-        const vec x19 = v_load_n(d_blocks_1_mhsa_einsum_8 + (b * 27088 + 198), 2);
-        const vec x20 = v_load_n(blocks_1_norm1_add + (b * 27088 + 48), 2);
-        sum0 = v_fma(x19, x20, sum0);
-        const vec x21 = v_load_n(blocks_1_norm1_add + (b * 27088 + 98), 2);
-        sum1 = v_fma(x19, x21, sum1);
-        const vec x22 = v_load_n(blocks_1_norm1_add + (b * 27088 + 148), 2);
-        sum2 = v_fma(x19, x22, sum2);
-        const vec x23 = v_load_n(blocks_1_norm1_add + (b * 27088 + 198), 2);
-        sum3 = v_fma(x19, x23, sum3);
-      }
-    }
-    const vec all0 = v_set(v_sum(sum0));
-    v_store_n(partial + (chunk * 16 + 12), all0, 1);
-    const vec all1 = v_set(v_sum(sum1));
-    v_store_n(partial + (chunk * 16 + 13), all1, 1);
-    const vec all2 = v_set(v_sum(sum2));
-    v_store_n(partial + (chunk * 16 + 14), all2, 1);
-    const vec all3 = v_set(v_sum(sum3));
-    v_store_n(partial + (chunk * 16 + 15), all3, 1);
-  }
-}
-
-// k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed); lanes along n
-static void blocks_1_mhsa_k_mappings_0_weight_gradient_sum(const Group& group,
-                                                           real* gradient_blocks_1_mhsa_k_mappings_0_weight,
-                                                           const real* partial) {
-  for (std::int64_t k = 0; k < 4; ++k) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load_n(gradient_blocks_1_mhsa_k_mappings_0_weight + k * 4, 4);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load_n(partial + (chunk * 16 + k * 4), 4));
-    }
-    v_store_n(gradient_blocks_1_mhsa_k_mappings_0_weight + k * 4, sum0, 4);
-  }
-}
-
 // b < B (summed), n < N+1=50 (summed), d < D=8; lanes along n
+// for 3 kernels of the plan, of which this is the first
 static void blocks_1_norm1_weight_gradient_partial(const std::int64_t chunk, const Group& group,
                                                    const real* d_blocks_1_norm1_concat,
                                                    const real* blocks_1_norm1_multiply, real* partial) {
@@ -6332,15 +4332,7 @@ static void blocks_1_norm1_weight_gradient_partial(const std::int64_t chunk, con
 }
 
 // b < B (summed), n < N+1=50 (summed), d < D=8; lanes along n
-static void blocks_1_norm1_weight_gradient_sum(const Group& group, real* gradient_blocks_1_norm1_weight,
-                                               const real* partial) {
-  vec sum0 = v_zero();
-  if (group.first > 0) sum0 = v_load(gradient_blocks_1_norm1_weight);
-  for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) sum0 = v_add(sum0, v_load(partial + chunk * 8));
-  v_store(gradient_blocks_1_norm1_weight, sum0);
-}
-
-// b < B (summed), n < N+1=50 (summed), d < D=8; lanes along n
+// for 4 kernels of the plan, of which this is the first
 static void blocks_1_norm1_bias_gradient_partial(const std::int64_t chunk, const Group& group,
                                                  const real* d_blocks_1_norm1_concat, real* partial) {
   const std::int64_t begin = group.at(chunk);
@@ -6407,15 +4399,6 @@ static void blocks_1_norm1_bias_gradient_partial(const std::int64_t chunk, const
   v_store_n(partial + (chunk * 8 + 6), all6, 1);
   const vec all7 = v_set(v_sum(sum7));
   v_store_n(partial + (chunk * 8 + 7), all7, 1);
-}
-
-// b < B (summed), n < N+1=50 (summed), d < D=8; lanes along n
-static void blocks_1_norm1_bias_gradient_sum(const Group& group, real* gradient_blocks_1_norm1_bias,
-                                             const real* partial) {
-  vec sum0 = v_zero();
-  if (group.first > 0) sum0 = v_load(gradient_blocks_1_norm1_bias);
-  for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) sum0 = v_add(sum0, v_load(partial + chunk * 8));
-  v_store(gradient_blocks_1_norm1_bias, sum0);
 }
 
 // b < B, n < N+1=50, m < M=32, d < D=8 (summed); lanes along n
@@ -6927,148 +4910,6 @@ static void blocks_mhsa_backward_2(const real* d_blocks_add, const real* blocks_
   }
 }
 
-// b < B, n < N+1=50, k < K=4, k2 < K=4 (summed); lanes along n
-static void blocks_mhsa_v_mappings_1_backward(const real* d_blocks_mhsa_einsum_2,
-                                              const real* blocks_mhsa_v_mappings_1_weight,
-                                              real* d_blocks_mhsa_v_mappings_1_einsum) {
-  for (std::int64_t n = 0; n < 48; n += 24) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
-    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x0 = v_load(d_blocks_mhsa_einsum_2 + (n + k2 * 50));
-      const vec x1 = v_set(blocks_mhsa_v_mappings_1_weight[k2 * 4]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(d_blocks_mhsa_einsum_2 + (n + k2 * 50 + 8));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_load(d_blocks_mhsa_einsum_2 + (n + k2 * 50 + 16));
-      sum2 = v_fma(x3, x1, sum2);
-      const vec x4 = v_set(blocks_mhsa_v_mappings_1_weight[k2 * 4 + 1]);
-      sum3 = v_fma(x0, x4, sum3);
-      sum4 = v_fma(x2, x4, sum4);
-      sum5 = v_fma(x3, x4, sum5);
-      const vec x5 = v_set(blocks_mhsa_v_mappings_1_weight[k2 * 4 + 2]);
-      sum6 = v_fma(x0, x5, sum6);
-      sum7 = v_fma(x2, x5, sum7);
-      sum8 = v_fma(x3, x5, sum8);
-      const vec x6 = v_set(blocks_mhsa_v_mappings_1_weight[k2 * 4 + 3]);
-      sum9 = v_fma(x0, x6, sum9);
-      sum10 = v_fma(x2, x6, sum10);
-      sum11 = v_fma(x3, x6, sum11);
-    }
-    v_store(d_blocks_mhsa_v_mappings_1_einsum + n, sum0);
-    v_store(d_blocks_mhsa_v_mappings_1_einsum + (n + 8), sum1);
-    v_store(d_blocks_mhsa_v_mappings_1_einsum + (n + 16), sum2);
-    v_store(d_blocks_mhsa_v_mappings_1_einsum + (n + 50), sum3);
-    v_store(d_blocks_mhsa_v_mappings_1_einsum + (n + 58), sum4);
-    v_store(d_blocks_mhsa_v_mappings_1_einsum + (n + 66), sum5);
-    v_store(d_blocks_mhsa_v_mappings_1_einsum + (n + 100), sum6);
-    v_store(d_blocks_mhsa_v_mappings_1_einsum + (n + 108), sum7);
-    v_store(d_blocks_mhsa_v_mappings_1_einsum + (n + 116), sum8);
-    v_store(d_blocks_mhsa_v_mappings_1_einsum + (n + 150), sum9);
-    v_store(d_blocks_mhsa_v_mappings_1_einsum + (n + 158), sum10);
-    v_store(d_blocks_mhsa_v_mappings_1_einsum + (n + 166), sum11);
-  }
-  {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x7 = v_load_n(d_blocks_mhsa_einsum_2 + (k2 * 50 + 48), 2);
-      const vec x8 = v_set(blocks_mhsa_v_mappings_1_weight[k2 * 4]);
-      sum0 = v_fma(x7, x8, sum0);
-      const vec x9 = v_set(blocks_mhsa_v_mappings_1_weight[k2 * 4 + 1]);
-      sum1 = v_fma(x7, x9, sum1);
-      const vec x10 = v_set(blocks_mhsa_v_mappings_1_weight[k2 * 4 + 2]);
-      sum2 = v_fma(x7, x10, sum2);
-      const vec x11 = v_set(blocks_mhsa_v_mappings_1_weight[k2 * 4 + 3]);
-      sum3 = v_fma(x7, x11, sum3);
-    }
-    v_store_n(d_blocks_mhsa_v_mappings_1_einsum + 48, sum0, 2);
-    v_store_n(d_blocks_mhsa_v_mappings_1_einsum + 98, sum1, 2);
-    v_store_n(d_blocks_mhsa_v_mappings_1_einsum + 148, sum2, 2);
-    v_store_n(d_blocks_mhsa_v_mappings_1_einsum + 198, sum3, 2);
-  }
-}
-
-// b < B, n < N+1=50, n2 < N+1=50, k < K=4 (summed); lanes along n
-static void blocks_mhsa_backward_6(const real* d_blocks_add, const real* blocks_mhsa_v_mappings_0_add,
-                                   real* d_blocks_mhsa_einsum_3) {
-  for (std::int64_t n2 = 0; n2 < 50; n2 += 2) {
-    {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
-      for (std::int64_t k = 0; k < 4; ++k) {
-        const vec x0 = v_load(d_blocks_add + k * 50);
-        const vec x1 = v_set(blocks_mhsa_v_mappings_0_add[n2 + k * 50]);
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(d_blocks_add + (k * 50 + 8));
-        sum1 = v_fma(x2, x1, sum1);
-        const vec x3 = v_load(d_blocks_add + (k * 50 + 16));
-        sum2 = v_fma(x3, x1, sum2);
-        const vec x4 = v_load(d_blocks_add + (k * 50 + 24));
-        sum3 = v_fma(x4, x1, sum3);
-        const vec x5 = v_load(d_blocks_add + (k * 50 + 32));
-        sum4 = v_fma(x5, x1, sum4);
-        const vec x6 = v_load(d_blocks_add + (k * 50 + 40));
-        sum5 = v_fma(x6, x1, sum5);
-        const vec x7 = v_set(blocks_mhsa_v_mappings_0_add[n2 + k * 50 + 1]);
-        sum6 = v_fma(x0, x7, sum6);
-        sum7 = v_fma(x2, x7, sum7);
-        sum8 = v_fma(x3, x7, sum8);
-        sum9 = v_fma(x4, x7, sum9);
-        sum10 = v_fma(x5, x7, sum10);
-        sum11 = v_fma(x6, x7, sum11);
-      }
-      v_store(d_blocks_mhsa_einsum_3 + n2 * 50, sum0);
-      v_store(d_blocks_mhsa_einsum_3 + (n2 * 50 + 8), sum1);
-      v_store(d_blocks_mhsa_einsum_3 + (n2 * 50 + 16), sum2);
-      v_store(d_blocks_mhsa_einsum_3 + (n2 * 50 + 24), sum3);
-      v_store(d_blocks_mhsa_einsum_3 + (n2 * 50 + 32), sum4);
-      v_store(d_blocks_mhsa_einsum_3 + (n2 * 50 + 40), sum5);
-      v_store(d_blocks_mhsa_einsum_3 + (n2 * 50 + 50), sum6);
-      v_store(d_blocks_mhsa_einsum_3 + (n2 * 50 + 58), sum7);
-      v_store(d_blocks_mhsa_einsum_3 + (n2 * 50 + 66), sum8);
-      v_store(d_blocks_mhsa_einsum_3 + (n2 * 50 + 74), sum9);
-      v_store(d_blocks_mhsa_einsum_3 + (n2 * 50 + 82), sum10);
-      v_store(d_blocks_mhsa_einsum_3 + (n2 * 50 + 90), sum11);
-    }
-    {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      for (std::int64_t k = 0; k < 4; ++k) {
-        const vec x8 = v_load_n(d_blocks_add + (k * 50 + 48), 2);
-        const vec x9 = v_set(blocks_mhsa_v_mappings_0_add[n2 + k * 50]);
-        sum0 = v_fma(x8, x9, sum0);
-        const vec x10 = v_set(blocks_mhsa_v_mappings_0_add[n2 + k * 50 + 1]);
-        sum1 = v_fma(x8, x10, sum1);
-      }
-      v_store_n(d_blocks_mhsa_einsum_3 + (n2 * 50 + 48), sum0, 2);
-      v_store_n(d_blocks_mhsa_einsum_3 + (n2 * 50 + 98), sum1, 2);
-    }
-  }
-}
-
 // b < B, n < N+1=50, n2 < N+1=50 (row); lanes along n
 static void blocks_mhsa_backward_3(const real* d_blocks_mhsa_einsum, const real* blocks_mhsa_divide_2,
                                    const real* d_blocks_mhsa_einsum_3, const real* blocks_mhsa_divide,
@@ -7130,6 +4971,7 @@ static void blocks_mhsa_backward_3(const real* d_blocks_mhsa_einsum, const real*
 }
 
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed); lanes along n
+// for 2 kernels of the plan, of which this is the first
 static void blocks_mhsa_backward_4(const real* d_blocks_mhsa_multiply, const real* blocks_mhsa_k_mappings_1_add,
                                    real* d_blocks_mhsa_einsum_4) {
   for (std::int64_t n = 0; n < 48; n += 24) {
@@ -7203,6 +5045,7 @@ static void blocks_mhsa_backward_4(const real* d_blocks_mhsa_multiply, const rea
 }
 
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed); lanes along n2
+// for 2 kernels of the plan, of which this is the first
 static void blocks_mhsa_backward_5(const real* d_blocks_mhsa_multiply, const real* blocks_mhsa_q_mappings_1_add,
                                    real* d_blocks_mhsa_einsum_5) {
   for (std::int64_t n = 0; n < 48; n += 3) {
@@ -7342,112 +5185,6 @@ static void blocks_mhsa_backward_5(const real* d_blocks_mhsa_multiply, const rea
     v_store_n(d_blocks_mhsa_einsum_5 + 99, all5, 1);
     v_store_n(d_blocks_mhsa_einsum_5 + 149, all6, 1);
     v_store_n(d_blocks_mhsa_einsum_5 + 199, all7, 1);
-  }
-}
-
-// b < B, n < N+1=50, k < K=4, k2 < K=4 (summed); lanes along n
-static void blocks_mhsa_k_mappings_1_backward(const real* d_blocks_mhsa_einsum_5,
-                                              const real* blocks_mhsa_k_mappings_1_weight,
-                                              const real* d_blocks_mhsa_v_mappings_1_einsum, real* d_blocks_mhsa_add) {
-  for (std::int64_t n = 0; n < 48; n += 24) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
-    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x0 = v_load(d_blocks_mhsa_einsum_5 + (n + k2 * 50));
-      const vec x1 = v_set(blocks_mhsa_k_mappings_1_weight[k2 * 4]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(d_blocks_mhsa_einsum_5 + (n + k2 * 50 + 8));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_load(d_blocks_mhsa_einsum_5 + (n + k2 * 50 + 16));
-      sum2 = v_fma(x3, x1, sum2);
-      const vec x4 = v_set(blocks_mhsa_k_mappings_1_weight[k2 * 4 + 1]);
-      sum3 = v_fma(x0, x4, sum3);
-      sum4 = v_fma(x2, x4, sum4);
-      sum5 = v_fma(x3, x4, sum5);
-      const vec x5 = v_set(blocks_mhsa_k_mappings_1_weight[k2 * 4 + 2]);
-      sum6 = v_fma(x0, x5, sum6);
-      sum7 = v_fma(x2, x5, sum7);
-      sum8 = v_fma(x3, x5, sum8);
-      const vec x6 = v_set(blocks_mhsa_k_mappings_1_weight[k2 * 4 + 3]);
-      sum9 = v_fma(x0, x6, sum9);
-      sum10 = v_fma(x2, x6, sum10);
-      sum11 = v_fma(x3, x6, sum11);
-    }
-    const vec x7 = v_load(d_blocks_mhsa_v_mappings_1_einsum + n);
-    const vec t8 = v_add(x7, sum0);
-    v_store(d_blocks_mhsa_add + n, t8);
-    const vec x9 = v_load(d_blocks_mhsa_v_mappings_1_einsum + (n + 8));
-    const vec t10 = v_add(x9, sum1);
-    v_store(d_blocks_mhsa_add + (n + 8), t10);
-    const vec x11 = v_load(d_blocks_mhsa_v_mappings_1_einsum + (n + 16));
-    const vec t12 = v_add(x11, sum2);
-    v_store(d_blocks_mhsa_add + (n + 16), t12);
-    const vec x13 = v_load(d_blocks_mhsa_v_mappings_1_einsum + (n + 50));
-    const vec t14 = v_add(x13, sum3);
-    v_store(d_blocks_mhsa_add + (n + 50), t14);
-    const vec x15 = v_load(d_blocks_mhsa_v_mappings_1_einsum + (n + 58));
-    const vec t16 = v_add(x15, sum4);
-    v_store(d_blocks_mhsa_add + (n + 58), t16);
-    const vec x17 = v_load(d_blocks_mhsa_v_mappings_1_einsum + (n + 66));
-    const vec t18 = v_add(x17, sum5);
-    v_store(d_blocks_mhsa_add + (n + 66), t18);
-    const vec x19 = v_load(d_blocks_mhsa_v_mappings_1_einsum + (n + 100));
-    const vec t20 = v_add(x19, sum6);
-    v_store(d_blocks_mhsa_add + (n + 100), t20);
-    const vec x21 = v_load(d_blocks_mhsa_v_mappings_1_einsum + (n + 108));
-    const vec t22 = v_add(x21, sum7);
-    v_store(d_blocks_mhsa_add + (n + 108), t22);
-    const vec x23 = v_load(d_blocks_mhsa_v_mappings_1_einsum + (n + 116));
-    const vec t24 = v_add(x23, sum8);
-    v_store(d_blocks_mhsa_add + (n + 116), t24);
-    const vec x25 = v_load(d_blocks_mhsa_v_mappings_1_einsum + (n + 150));
-    const vec t26 = v_add(x25, sum9);
-    v_store(d_blocks_mhsa_add + (n + 150), t26);
-    const vec x27 = v_load(d_blocks_mhsa_v_mappings_1_einsum + (n + 158));
-    const vec t28 = v_add(x27, sum10);
-    v_store(d_blocks_mhsa_add + (n + 158), t28);
-    const vec x29 = v_load(d_blocks_mhsa_v_mappings_1_einsum + (n + 166));
-    const vec t30 = v_add(x29, sum11);
-    v_store(d_blocks_mhsa_add + (n + 166), t30);
-  }
-  {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x31 = v_load_n(d_blocks_mhsa_einsum_5 + (k2 * 50 + 48), 2);
-      const vec x32 = v_set(blocks_mhsa_k_mappings_1_weight[k2 * 4]);
-      sum0 = v_fma(x31, x32, sum0);
-      const vec x33 = v_set(blocks_mhsa_k_mappings_1_weight[k2 * 4 + 1]);
-      sum1 = v_fma(x31, x33, sum1);
-      const vec x34 = v_set(blocks_mhsa_k_mappings_1_weight[k2 * 4 + 2]);
-      sum2 = v_fma(x31, x34, sum2);
-      const vec x35 = v_set(blocks_mhsa_k_mappings_1_weight[k2 * 4 + 3]);
-      sum3 = v_fma(x31, x35, sum3);
-    }
-    const vec x36 = v_load_n(d_blocks_mhsa_v_mappings_1_einsum + 48, 2);
-    const vec t37 = v_add(x36, sum0);
-    v_store_n(d_blocks_mhsa_add + 48, t37, 2);
-    const vec x38 = v_load_n(d_blocks_mhsa_v_mappings_1_einsum + 98, 2);
-    const vec t39 = v_add(x38, sum1);
-    v_store_n(d_blocks_mhsa_add + 98, t39, 2);
-    const vec x40 = v_load_n(d_blocks_mhsa_v_mappings_1_einsum + 148, 2);
-    const vec t41 = v_add(x40, sum2);
-    v_store_n(d_blocks_mhsa_add + 148, t41, 2);
-    const vec x42 = v_load_n(d_blocks_mhsa_v_mappings_1_einsum + 198, 2);
-    const vec t43 = v_add(x42, sum3);
-    v_store_n(d_blocks_mhsa_add + 198, t43, 2);
   }
 }
 
@@ -7700,510 +5437,8 @@ static void blocks_mhsa_backward_7(const real* d_blocks_add, const real* blocks_
   }
 }
 
-// b < B, n < N+1=50, k < K=4, k2 < K=4 (summed); lanes along n
-static void blocks_mhsa_v_mappings_0_backward(const real* d_blocks_mhsa_einsum_6,
-                                              const real* blocks_mhsa_v_mappings_0_weight,
-                                              real* d_blocks_mhsa_v_mappings_0_einsum) {
-  for (std::int64_t n = 0; n < 48; n += 24) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
-    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x0 = v_load(d_blocks_mhsa_einsum_6 + (n + k2 * 50));
-      const vec x1 = v_set(blocks_mhsa_v_mappings_0_weight[k2 * 4]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(d_blocks_mhsa_einsum_6 + (n + k2 * 50 + 8));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_load(d_blocks_mhsa_einsum_6 + (n + k2 * 50 + 16));
-      sum2 = v_fma(x3, x1, sum2);
-      const vec x4 = v_set(blocks_mhsa_v_mappings_0_weight[k2 * 4 + 1]);
-      sum3 = v_fma(x0, x4, sum3);
-      sum4 = v_fma(x2, x4, sum4);
-      sum5 = v_fma(x3, x4, sum5);
-      const vec x5 = v_set(blocks_mhsa_v_mappings_0_weight[k2 * 4 + 2]);
-      sum6 = v_fma(x0, x5, sum6);
-      sum7 = v_fma(x2, x5, sum7);
-      sum8 = v_fma(x3, x5, sum8);
-      const vec x6 = v_set(blocks_mhsa_v_mappings_0_weight[k2 * 4 + 3]);
-      sum9 = v_fma(x0, x6, sum9);
-      sum10 = v_fma(x2, x6, sum10);
-      sum11 = v_fma(x3, x6, sum11);
-    }
-    v_store(d_blocks_mhsa_v_mappings_0_einsum + n, sum0);
-    v_store(d_blocks_mhsa_v_mappings_0_einsum + (n + 8), sum1);
-    v_store(d_blocks_mhsa_v_mappings_0_einsum + (n + 16), sum2);
-    v_store(d_blocks_mhsa_v_mappings_0_einsum + (n + 50), sum3);
-    v_store(d_blocks_mhsa_v_mappings_0_einsum + (n + 58), sum4);
-    v_store(d_blocks_mhsa_v_mappings_0_einsum + (n + 66), sum5);
-    v_store(d_blocks_mhsa_v_mappings_0_einsum + (n + 100), sum6);
-    v_store(d_blocks_mhsa_v_mappings_0_einsum + (n + 108), sum7);
-    v_store(d_blocks_mhsa_v_mappings_0_einsum + (n + 116), sum8);
-    v_store(d_blocks_mhsa_v_mappings_0_einsum + (n + 150), sum9);
-    v_store(d_blocks_mhsa_v_mappings_0_einsum + (n + 158), sum10);
-    v_store(d_blocks_mhsa_v_mappings_0_einsum + (n + 166), sum11);
-  }
-  {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x7 = v_load_n(d_blocks_mhsa_einsum_6 + (k2 * 50 + 48), 2);
-      const vec x8 = v_set(blocks_mhsa_v_mappings_0_weight[k2 * 4]);
-      sum0 = v_fma(x7, x8, sum0);
-      const vec x9 = v_set(blocks_mhsa_v_mappings_0_weight[k2 * 4 + 1]);
-      sum1 = v_fma(x7, x9, sum1);
-      const vec x10 = v_set(blocks_mhsa_v_mappings_0_weight[k2 * 4 + 2]);
-      sum2 = v_fma(x7, x10, sum2);
-      const vec x11 = v_set(blocks_mhsa_v_mappings_0_weight[k2 * 4 + 3]);
-      sum3 = v_fma(x7, x11, sum3);
-    }
-    v_store_n(d_blocks_mhsa_v_mappings_0_einsum + 48, sum0, 2);
-    v_store_n(d_blocks_mhsa_v_mappings_0_einsum + 98, sum1, 2);
-    v_store_n(d_blocks_mhsa_v_mappings_0_einsum + 148, sum2, 2);
-    v_store_n(d_blocks_mhsa_v_mappings_0_einsum + 198, sum3, 2);
-  }
-}
-
-// b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed); lanes along n
-static void blocks_mhsa_backward_8(const real* d_blocks_mhsa_multiply_2, const real* blocks_mhsa_k_mappings_0_add,
-                                   real* d_blocks_mhsa_einsum_7) {
-  for (std::int64_t n = 0; n < 48; n += 24) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
-    for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x0 = v_load(d_blocks_mhsa_multiply_2 + (n + n2 * 50));
-      const vec x1 = v_set(blocks_mhsa_k_mappings_0_add[n2]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(d_blocks_mhsa_multiply_2 + (n + n2 * 50 + 8));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_load(d_blocks_mhsa_multiply_2 + (n + n2 * 50 + 16));
-      sum2 = v_fma(x3, x1, sum2);
-      const vec x4 = v_set(blocks_mhsa_k_mappings_0_add[n2 + 50]);
-      sum3 = v_fma(x0, x4, sum3);
-      sum4 = v_fma(x2, x4, sum4);
-      sum5 = v_fma(x3, x4, sum5);
-      const vec x5 = v_set(blocks_mhsa_k_mappings_0_add[n2 + 100]);
-      sum6 = v_fma(x0, x5, sum6);
-      sum7 = v_fma(x2, x5, sum7);
-      sum8 = v_fma(x3, x5, sum8);
-      const vec x6 = v_set(blocks_mhsa_k_mappings_0_add[n2 + 150]);
-      sum9 = v_fma(x0, x6, sum9);
-      sum10 = v_fma(x2, x6, sum10);
-      sum11 = v_fma(x3, x6, sum11);
-    }
-    v_store(d_blocks_mhsa_einsum_7 + n, sum0);
-    v_store(d_blocks_mhsa_einsum_7 + (n + 8), sum1);
-    v_store(d_blocks_mhsa_einsum_7 + (n + 16), sum2);
-    v_store(d_blocks_mhsa_einsum_7 + (n + 50), sum3);
-    v_store(d_blocks_mhsa_einsum_7 + (n + 58), sum4);
-    v_store(d_blocks_mhsa_einsum_7 + (n + 66), sum5);
-    v_store(d_blocks_mhsa_einsum_7 + (n + 100), sum6);
-    v_store(d_blocks_mhsa_einsum_7 + (n + 108), sum7);
-    v_store(d_blocks_mhsa_einsum_7 + (n + 116), sum8);
-    v_store(d_blocks_mhsa_einsum_7 + (n + 150), sum9);
-    v_store(d_blocks_mhsa_einsum_7 + (n + 158), sum10);
-    v_store(d_blocks_mhsa_einsum_7 + (n + 166), sum11);
-  }
-  {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x7 = v_load_n(d_blocks_mhsa_multiply_2 + (n2 * 50 + 48), 2);
-      const vec x8 = v_set(blocks_mhsa_k_mappings_0_add[n2]);
-      sum0 = v_fma(x7, x8, sum0);
-      const vec x9 = v_set(blocks_mhsa_k_mappings_0_add[n2 + 50]);
-      sum1 = v_fma(x7, x9, sum1);
-      const vec x10 = v_set(blocks_mhsa_k_mappings_0_add[n2 + 100]);
-      sum2 = v_fma(x7, x10, sum2);
-      const vec x11 = v_set(blocks_mhsa_k_mappings_0_add[n2 + 150]);
-      sum3 = v_fma(x7, x11, sum3);
-    }
-    v_store_n(d_blocks_mhsa_einsum_7 + 48, sum0, 2);
-    v_store_n(d_blocks_mhsa_einsum_7 + 98, sum1, 2);
-    v_store_n(d_blocks_mhsa_einsum_7 + 148, sum2, 2);
-    v_store_n(d_blocks_mhsa_einsum_7 + 198, sum3, 2);
-  }
-}
-
-// b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed); lanes along n2
-static void blocks_mhsa_backward_9(const real* d_blocks_mhsa_multiply_2, const real* blocks_mhsa_q_mappings_0_add,
-                                   real* d_blocks_mhsa_einsum_8) {
-  for (std::int64_t n = 0; n < 48; n += 3) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
-    for (std::int64_t n2 = 0; n2 < 48; n2 += 8) {
-      const vec x0 = v_load(d_blocks_mhsa_multiply_2 + (n * 50 + n2));
-      const vec x1 = v_load(blocks_mhsa_q_mappings_0_add + n2);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_mhsa_q_mappings_0_add + (n2 + 50));
-      sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_load(blocks_mhsa_q_mappings_0_add + (n2 + 100));
-      sum2 = v_fma(x0, x3, sum2);
-      const vec x4 = v_load(blocks_mhsa_q_mappings_0_add + (n2 + 150));
-      sum3 = v_fma(x0, x4, sum3);
-      const vec x5 = v_load(d_blocks_mhsa_multiply_2 + (n * 50 + n2 + 50));
-      sum4 = v_fma(x5, x1, sum4);
-      sum5 = v_fma(x5, x2, sum5);
-      sum6 = v_fma(x5, x3, sum6);
-      sum7 = v_fma(x5, x4, sum7);
-      const vec x6 = v_load(d_blocks_mhsa_multiply_2 + (n * 50 + n2 + 100));
-      sum8 = v_fma(x6, x1, sum8);
-      sum9 = v_fma(x6, x2, sum9);
-      sum10 = v_fma(x6, x3, sum10);
-      sum11 = v_fma(x6, x4, sum11);
-    }
-    {
-      const vec x7 = v_load_n(d_blocks_mhsa_multiply_2 + (n * 50 + 48), 2);
-      const vec x8 = v_load_n(blocks_mhsa_q_mappings_0_add + 48, 2);
-      sum0 = v_fma(x7, x8, sum0);
-      const vec x9 = v_load_n(blocks_mhsa_q_mappings_0_add + 98, 2);
-      sum1 = v_fma(x7, x9, sum1);
-      const vec x10 = v_load_n(blocks_mhsa_q_mappings_0_add + 148, 2);
-      sum2 = v_fma(x7, x10, sum2);
-      const vec x11 = v_load_n(blocks_mhsa_q_mappings_0_add + 198, 2);
-      sum3 = v_fma(x7, x11, sum3);
-      const vec x12 = v_load_n(d_blocks_mhsa_multiply_2 + (n * 50 + 98), 2);
-      sum4 = v_fma(x12, x8, sum4);
-      sum5 = v_fma(x12, x9, sum5);
-      sum6 = v_fma(x12, x10, sum6);
-      sum7 = v_fma(x12, x11, sum7);
-      const vec x13 = v_load_n(d_blocks_mhsa_multiply_2 + (n * 50 + 148), 2);
-      sum8 = v_fma(x13, x8, sum8);
-      sum9 = v_fma(x13, x9, sum9);
-      sum10 = v_fma(x13, x10, sum10);
-      sum11 = v_fma(x13, x11, sum11);
-    }
-    const vec all0 = v_set(v_sum(sum0));
-    const vec all1 = v_set(v_sum(sum1));
-    const vec all2 = v_set(v_sum(sum2));
-    const vec all3 = v_set(v_sum(sum3));
-    const vec all4 = v_set(v_sum(sum4));
-    const vec all5 = v_set(v_sum(sum5));
-    const vec all6 = v_set(v_sum(sum6));
-    const vec all7 = v_set(v_sum(sum7));
-    const vec all8 = v_set(v_sum(sum8));
-    const vec all9 = v_set(v_sum(sum9));
-    const vec all10 = v_set(v_sum(sum10));
-    const vec all11 = v_set(v_sum(sum11));
-    v_store_n(d_blocks_mhsa_einsum_8 + n, all0, 1);
-    v_store_n(d_blocks_mhsa_einsum_8 + (n + 50), all1, 1);
-    v_store_n(d_blocks_mhsa_einsum_8 + (n + 100), all2, 1);
-    v_store_n(d_blocks_mhsa_einsum_8 + (n + 150), all3, 1);
-    v_store_n(d_blocks_mhsa_einsum_8 + (n + 1), all4, 1);
-    v_store_n(d_blocks_mhsa_einsum_8 + (n + 51), all5, 1);
-    v_store_n(d_blocks_mhsa_einsum_8 + (n + 101), all6, 1);
-    v_store_n(d_blocks_mhsa_einsum_8 + (n + 151), all7, 1);
-    v_store_n(d_blocks_mhsa_einsum_8 + (n + 2), all8, 1);
-    v_store_n(d_blocks_mhsa_einsum_8 + (n + 52), all9, 1);
-    v_store_n(d_blocks_mhsa_einsum_8 + (n + 102), all10, 1);
-    v_store_n(d_blocks_mhsa_einsum_8 + (n + 152), all11, 1);
-  }
-  {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    for (std::int64_t n2 = 0; n2 < 48; n2 += 8) {
-      const vec x14 = v_load(d_blocks_mhsa_multiply_2 + (n2 + 2400));
-      const vec x15 = v_load(blocks_mhsa_q_mappings_0_add + n2);
-      sum0 = v_fma(x14, x15, sum0);
-      const vec x16 = v_load(blocks_mhsa_q_mappings_0_add + (n2 + 50));
-      sum1 = v_fma(x14, x16, sum1);
-      const vec x17 = v_load(blocks_mhsa_q_mappings_0_add + (n2 + 100));
-      sum2 = v_fma(x14, x17, sum2);
-      const vec x18 = v_load(blocks_mhsa_q_mappings_0_add + (n2 + 150));
-      sum3 = v_fma(x14, x18, sum3);
-      const vec x19 = v_load(d_blocks_mhsa_multiply_2 + (n2 + 2450));
-      sum4 = v_fma(x19, x15, sum4);
-      sum5 = v_fma(x19, x16, sum5);
-      sum6 = v_fma(x19, x17, sum6);
-      sum7 = v_fma(x19, x18, sum7);
-    }
-    {
-      const vec x20 = v_load_n(d_blocks_mhsa_multiply_2 + 2448, 2);
-      const vec x21 = v_load_n(blocks_mhsa_q_mappings_0_add + 48, 2);
-      sum0 = v_fma(x20, x21, sum0);
-      const vec x22 = v_load_n(blocks_mhsa_q_mappings_0_add + 98, 2);
-      sum1 = v_fma(x20, x22, sum1);
-      const vec x23 = v_load_n(blocks_mhsa_q_mappings_0_add + 148, 2);
-      sum2 = v_fma(x20, x23, sum2);
-      const vec x24 = v_load_n(blocks_mhsa_q_mappings_0_add + 198, 2);
-      sum3 = v_fma(x20, x24, sum3);
-      const vec x25 = v_load_n(d_blocks_mhsa_multiply_2 + 2498, 2);
-      sum4 = v_fma(x25, x21, sum4);
-      sum5 = v_fma(x25, x22, sum5);
-      sum6 = v_fma(x25, x23, sum6);
-      sum7 = v_fma(x25, x24, sum7);
-    }
-    const vec all0 = v_set(v_sum(sum0));
-    const vec all1 = v_set(v_sum(sum1));
-    const vec all2 = v_set(v_sum(sum2));
-    const vec all3 = v_set(v_sum(sum3));
-    const vec all4 = v_set(v_sum(sum4));
-    const vec all5 = v_set(v_sum(sum5));
-    const vec all6 = v_set(v_sum(sum6));
-    const vec all7 = v_set(v_sum(sum7));
-    v_store_n(d_blocks_mhsa_einsum_8 + 48, all0, 1);
-    v_store_n(d_blocks_mhsa_einsum_8 + 98, all1, 1);
-    v_store_n(d_blocks_mhsa_einsum_8 + 148, all2, 1);
-    v_store_n(d_blocks_mhsa_einsum_8 + 198, all3, 1);
-    v_store_n(d_blocks_mhsa_einsum_8 + 49, all4, 1);
-    v_store_n(d_blocks_mhsa_einsum_8 + 99, all5, 1);
-    v_store_n(d_blocks_mhsa_einsum_8 + 149, all6, 1);
-    v_store_n(d_blocks_mhsa_einsum_8 + 199, all7, 1);
-  }
-}
-
-// b < B, n < N+1=50, k < K=4, k2 < K=4 (summed); lanes along n
-static void blocks_mhsa_k_mappings_0_backward(const real* d_blocks_mhsa_einsum_8,
-                                              const real* blocks_mhsa_k_mappings_0_weight,
-                                              const real* d_blocks_mhsa_v_mappings_0_einsum,
-                                              real* d_blocks_mhsa_add_2) {
-  for (std::int64_t n = 0; n < 48; n += 24) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
-    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x0 = v_load(d_blocks_mhsa_einsum_8 + (n + k2 * 50));
-      const vec x1 = v_set(blocks_mhsa_k_mappings_0_weight[k2 * 4]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(d_blocks_mhsa_einsum_8 + (n + k2 * 50 + 8));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_load(d_blocks_mhsa_einsum_8 + (n + k2 * 50 + 16));
-      sum2 = v_fma(x3, x1, sum2);
-      const vec x4 = v_set(blocks_mhsa_k_mappings_0_weight[k2 * 4 + 1]);
-      sum3 = v_fma(x0, x4, sum3);
-      sum4 = v_fma(x2, x4, sum4);
-      sum5 = v_fma(x3, x4, sum5);
-      const vec x5 = v_set(blocks_mhsa_k_mappings_0_weight[k2 * 4 + 2]);
-      sum6 = v_fma(x0, x5, sum6);
-      sum7 = v_fma(x2, x5, sum7);
-      sum8 = v_fma(x3, x5, sum8);
-      const vec x6 = v_set(blocks_mhsa_k_mappings_0_weight[k2 * 4 + 3]);
-      sum9 = v_fma(x0, x6, sum9);
-      sum10 = v_fma(x2, x6, sum10);
-      sum11 = v_fma(x3, x6, sum11);
-    }
-    const vec x7 = v_load(d_blocks_mhsa_v_mappings_0_einsum + n);
-    const vec t8 = v_add(x7, sum0);
-    v_store(d_blocks_mhsa_add_2 + n, t8);
-    const vec x9 = v_load(d_blocks_mhsa_v_mappings_0_einsum + (n + 8));
-    const vec t10 = v_add(x9, sum1);
-    v_store(d_blocks_mhsa_add_2 + (n + 8), t10);
-    const vec x11 = v_load(d_blocks_mhsa_v_mappings_0_einsum + (n + 16));
-    const vec t12 = v_add(x11, sum2);
-    v_store(d_blocks_mhsa_add_2 + (n + 16), t12);
-    const vec x13 = v_load(d_blocks_mhsa_v_mappings_0_einsum + (n + 50));
-    const vec t14 = v_add(x13, sum3);
-    v_store(d_blocks_mhsa_add_2 + (n + 50), t14);
-    const vec x15 = v_load(d_blocks_mhsa_v_mappings_0_einsum + (n + 58));
-    const vec t16 = v_add(x15, sum4);
-    v_store(d_blocks_mhsa_add_2 + (n + 58), t16);
-    const vec x17 = v_load(d_blocks_mhsa_v_mappings_0_einsum + (n + 66));
-    const vec t18 = v_add(x17, sum5);
-    v_store(d_blocks_mhsa_add_2 + (n + 66), t18);
-    const vec x19 = v_load(d_blocks_mhsa_v_mappings_0_einsum + (n + 100));
-    const vec t20 = v_add(x19, sum6);
-    v_store(d_blocks_mhsa_add_2 + (n + 100), t20);
-    const vec x21 = v_load(d_blocks_mhsa_v_mappings_0_einsum + (n + 108));
-    const vec t22 = v_add(x21, sum7);
-    v_store(d_blocks_mhsa_add_2 + (n + 108), t22);
-    const vec x23 = v_load(d_blocks_mhsa_v_mappings_0_einsum + (n + 116));
-    const vec t24 = v_add(x23, sum8);
-    v_store(d_blocks_mhsa_add_2 + (n + 116), t24);
-    const vec x25 = v_load(d_blocks_mhsa_v_mappings_0_einsum + (n + 150));
-    const vec t26 = v_add(x25, sum9);
-    v_store(d_blocks_mhsa_add_2 + (n + 150), t26);
-    const vec x27 = v_load(d_blocks_mhsa_v_mappings_0_einsum + (n + 158));
-    const vec t28 = v_add(x27, sum10);
-    v_store(d_blocks_mhsa_add_2 + (n + 158), t28);
-    const vec x29 = v_load(d_blocks_mhsa_v_mappings_0_einsum + (n + 166));
-    const vec t30 = v_add(x29, sum11);
-    v_store(d_blocks_mhsa_add_2 + (n + 166), t30);
-  }
-  {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x31 = v_load_n(d_blocks_mhsa_einsum_8 + (k2 * 50 + 48), 2);
-      const vec x32 = v_set(blocks_mhsa_k_mappings_0_weight[k2 * 4]);
-      sum0 = v_fma(x31, x32, sum0);
-      const vec x33 = v_set(blocks_mhsa_k_mappings_0_weight[k2 * 4 + 1]);
-      sum1 = v_fma(x31, x33, sum1);
-      const vec x34 = v_set(blocks_mhsa_k_mappings_0_weight[k2 * 4 + 2]);
-      sum2 = v_fma(x31, x34, sum2);
-      const vec x35 = v_set(blocks_mhsa_k_mappings_0_weight[k2 * 4 + 3]);
-      sum3 = v_fma(x31, x35, sum3);
-    }
-    const vec x36 = v_load_n(d_blocks_mhsa_v_mappings_0_einsum + 48, 2);
-    const vec t37 = v_add(x36, sum0);
-    v_store_n(d_blocks_mhsa_add_2 + 48, t37, 2);
-    const vec x38 = v_load_n(d_blocks_mhsa_v_mappings_0_einsum + 98, 2);
-    const vec t39 = v_add(x38, sum1);
-    v_store_n(d_blocks_mhsa_add_2 + 98, t39, 2);
-    const vec x40 = v_load_n(d_blocks_mhsa_v_mappings_0_einsum + 148, 2);
-    const vec t41 = v_add(x40, sum2);
-    v_store_n(d_blocks_mhsa_add_2 + 148, t41, 2);
-    const vec x42 = v_load_n(d_blocks_mhsa_v_mappings_0_einsum + 198, 2);
-    const vec t43 = v_add(x42, sum3);
-    v_store_n(d_blocks_mhsa_add_2 + 198, t43, 2);
-  }
-}
-
-// b < B, n < N+1=50, k < K=4, k2 < K=4 (summed); lanes along n
-static void blocks_mhsa_q_mappings_0_backward(const real* d_blocks_mhsa_einsum_7,
-                                              const real* blocks_mhsa_q_mappings_0_weight,
-                                              const real* d_blocks_mhsa_add_2, real* d_blocks_norm1_concat) {
-  for (std::int64_t n = 0; n < 48; n += 24) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
-    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x0 = v_load(d_blocks_mhsa_einsum_7 + (n + k2 * 50));
-      const vec x1 = v_set(blocks_mhsa_q_mappings_0_weight[k2 * 4]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(d_blocks_mhsa_einsum_7 + (n + k2 * 50 + 8));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_load(d_blocks_mhsa_einsum_7 + (n + k2 * 50 + 16));
-      sum2 = v_fma(x3, x1, sum2);
-      const vec x4 = v_set(blocks_mhsa_q_mappings_0_weight[k2 * 4 + 1]);
-      sum3 = v_fma(x0, x4, sum3);
-      sum4 = v_fma(x2, x4, sum4);
-      sum5 = v_fma(x3, x4, sum5);
-      const vec x5 = v_set(blocks_mhsa_q_mappings_0_weight[k2 * 4 + 2]);
-      sum6 = v_fma(x0, x5, sum6);
-      sum7 = v_fma(x2, x5, sum7);
-      sum8 = v_fma(x3, x5, sum8);
-      const vec x6 = v_set(blocks_mhsa_q_mappings_0_weight[k2 * 4 + 3]);
-      sum9 = v_fma(x0, x6, sum9);
-      sum10 = v_fma(x2, x6, sum10);
-      sum11 = v_fma(x3, x6, sum11);
-    }
-    const vec x7 = v_load(d_blocks_mhsa_add_2 + n);
-    const vec t8 = v_add(x7, sum0);
-    v_store(d_blocks_norm1_concat + n, t8);
-    const vec x9 = v_load(d_blocks_mhsa_add_2 + (n + 8));
-    const vec t10 = v_add(x9, sum1);
-    v_store(d_blocks_norm1_concat + (n + 8), t10);
-    const vec x11 = v_load(d_blocks_mhsa_add_2 + (n + 16));
-    const vec t12 = v_add(x11, sum2);
-    v_store(d_blocks_norm1_concat + (n + 16), t12);
-    const vec x13 = v_load(d_blocks_mhsa_add_2 + (n + 50));
-    const vec t14 = v_add(x13, sum3);
-    v_store(d_blocks_norm1_concat + (n + 50), t14);
-    const vec x15 = v_load(d_blocks_mhsa_add_2 + (n + 58));
-    const vec t16 = v_add(x15, sum4);
-    v_store(d_blocks_norm1_concat + (n + 58), t16);
-    const vec x17 = v_load(d_blocks_mhsa_add_2 + (n + 66));
-    const vec t18 = v_add(x17, sum5);
-    v_store(d_blocks_norm1_concat + (n + 66), t18);
-    const vec x19 = v_load(d_blocks_mhsa_add_2 + (n + 100));
-    const vec t20 = v_add(x19, sum6);
-    v_store(d_blocks_norm1_concat + (n + 100), t20);
-    const vec x21 = v_load(d_blocks_mhsa_add_2 + (n + 108));
-    const vec t22 = v_add(x21, sum7);
-    v_store(d_blocks_norm1_concat + (n + 108), t22);
-    const vec x23 = v_load(d_blocks_mhsa_add_2 + (n + 116));
-    const vec t24 = v_add(x23, sum8);
-    v_store(d_blocks_norm1_concat + (n + 116), t24);
-    const vec x25 = v_load(d_blocks_mhsa_add_2 + (n + 150));
-    const vec t26 = v_add(x25, sum9);
-    v_store(d_blocks_norm1_concat + (n + 150), t26);
-    const vec x27 = v_load(d_blocks_mhsa_add_2 + (n + 158));
-    const vec t28 = v_add(x27, sum10);
-    v_store(d_blocks_norm1_concat + (n + 158), t28);
-    const vec x29 = v_load(d_blocks_mhsa_add_2 + (n + 166));
-    const vec t30 = v_add(x29, sum11);
-    v_store(d_blocks_norm1_concat + (n + 166), t30);
-  }
-  {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x31 = v_load_n(d_blocks_mhsa_einsum_7 + (k2 * 50 + 48), 2);
-      const vec x32 = v_set(blocks_mhsa_q_mappings_0_weight[k2 * 4]);
-      sum0 = v_fma(x31, x32, sum0);
-      const vec x33 = v_set(blocks_mhsa_q_mappings_0_weight[k2 * 4 + 1]);
-      sum1 = v_fma(x31, x33, sum1);
-      const vec x34 = v_set(blocks_mhsa_q_mappings_0_weight[k2 * 4 + 2]);
-      sum2 = v_fma(x31, x34, sum2);
-      const vec x35 = v_set(blocks_mhsa_q_mappings_0_weight[k2 * 4 + 3]);
-      sum3 = v_fma(x31, x35, sum3);
-    }
-    const vec x36 = v_load_n(d_blocks_mhsa_add_2 + 48, 2);
-    const vec t37 = v_add(x36, sum0);
-    v_store_n(d_blocks_norm1_concat + 48, t37, 2);
-    const vec x38 = v_load_n(d_blocks_mhsa_add_2 + 98, 2);
-    const vec t39 = v_add(x38, sum1);
-    v_store_n(d_blocks_norm1_concat + 98, t39, 2);
-    const vec x40 = v_load_n(d_blocks_mhsa_add_2 + 148, 2);
-    const vec t41 = v_add(x40, sum2);
-    v_store_n(d_blocks_norm1_concat + 148, t41, 2);
-    const vec x42 = v_load_n(d_blocks_mhsa_add_2 + 198, 2);
-    const vec t43 = v_add(x42, sum3);
-    v_store_n(d_blocks_norm1_concat + 198, t43, 2);
-  }
-}
-
 // b < B, n < N+1=50, d < D=8 (row); lanes along n
+// for 2 kernels of the plan, of which this is the first
 static void blocks_norm1_backward(const real* d_blocks_norm1_concat, const real* blocks_norm1_weight,
                                   const real* blocks_norm1_multiply, const real* blocks_norm1_rsqrt,
                                   const real* d_blocks_add, real* d_blocks_carry_next) {
@@ -8261,83 +5496,6 @@ static void blocks_norm1_backward(const real* d_blocks_norm1_concat, const real*
       v_store_n(d_blocks_carry_next + (d * 50 + 48), t31, 2);
     }
   }
-}
-
-// b < B (summed), n < N+1=50 (summed), d < D=8; lanes along n
-static void blocks_mlp_2_bias_gradient_partial(const std::int64_t chunk, const Group& group, const real* d_blocks_carry,
-                                               real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
-  vec sum4 = v_zero();
-  vec sum5 = v_zero();
-  vec sum6 = v_zero();
-  vec sum7 = v_zero();
-  for (std::int64_t b = begin; b < end; ++b) {
-    for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x0 = v_load(d_blocks_carry + (b * 27088 + n));
-      sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_blocks_carry + (b * 27088 + n + 50));
-      sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_blocks_carry + (b * 27088 + n + 100));
-      sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_blocks_carry + (b * 27088 + n + 150));
-      sum3 = v_add(sum3, x3);
-      const vec x4 = v_load(d_blocks_carry + (b * 27088 + n + 200));
-      sum4 = v_add(sum4, x4);
-      const vec x5 = v_load(d_blocks_carry + (b * 27088 + n + 250));
-      sum5 = v_add(sum5, x5);
-      const vec x6 = v_load(d_blocks_carry + (b * 27088 + n + 300));
-      sum6 = v_add(sum6, x6);
-      const vec x7 = v_load(d_blocks_carry + (b * 27088 + n + 350));
-      sum7 = v_add(sum7, x7);
-    }
-    {
-      const vec x8 = v_load_n(d_blocks_carry + (b * 27088 + 48), 2);
-      sum0 = v_add(sum0, v_keep_n(x8, 2, real(0.0)));
-      const vec x9 = v_load_n(d_blocks_carry + (b * 27088 + 98), 2);
-      sum1 = v_add(sum1, v_keep_n(x9, 2, real(0.0)));
-      const vec x10 = v_load_n(d_blocks_carry + (b * 27088 + 148), 2);
-      sum2 = v_add(sum2, v_keep_n(x10, 2, real(0.0)));
-      const vec x11 = v_load_n(d_blocks_carry + (b * 27088 + 198), 2);
-      sum3 = v_add(sum3, v_keep_n(x11, 2, real(0.0)));
-      const vec x12 = v_load_n(d_blocks_carry + (b * 27088 + 248), 2);
-      sum4 = v_add(sum4, v_keep_n(x12, 2, real(0.0)));
-      const vec x13 = v_load_n(d_blocks_carry + (b * 27088 + 298), 2);
-      sum5 = v_add(sum5, v_keep_n(x13, 2, real(0.0)));
-      const vec x14 = v_load_n(d_blocks_carry + (b * 27088 + 348), 2);
-      sum6 = v_add(sum6, v_keep_n(x14, 2, real(0.0)));
-      const vec x15 = v_load_n(d_blocks_carry + (b * 27088 + 398), 2);
-      sum7 = v_add(sum7, v_keep_n(x15, 2, real(0.0)));
-    }
-  }
-  const vec all0 = v_set(v_sum(sum0));
-  v_store_n(partial + chunk * 8, all0, 1);
-  const vec all1 = v_set(v_sum(sum1));
-  v_store_n(partial + (chunk * 8 + 1), all1, 1);
-  const vec all2 = v_set(v_sum(sum2));
-  v_store_n(partial + (chunk * 8 + 2), all2, 1);
-  const vec all3 = v_set(v_sum(sum3));
-  v_store_n(partial + (chunk * 8 + 3), all3, 1);
-  const vec all4 = v_set(v_sum(sum4));
-  v_store_n(partial + (chunk * 8 + 4), all4, 1);
-  const vec all5 = v_set(v_sum(sum5));
-  v_store_n(partial + (chunk * 8 + 5), all5, 1);
-  const vec all6 = v_set(v_sum(sum6));
-  v_store_n(partial + (chunk * 8 + 6), all6, 1);
-  const vec all7 = v_set(v_sum(sum7));
-  v_store_n(partial + (chunk * 8 + 7), all7, 1);
-}
-
-// b < B (summed), n < N+1=50 (summed), d < D=8; lanes along n
-static void blocks_mlp_2_bias_gradient_sum(const Group& group, real* gradient_blocks_mlp_2_bias, const real* partial) {
-  vec sum0 = v_zero();
-  if (group.first > 0) sum0 = v_load(gradient_blocks_mlp_2_bias);
-  for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) sum0 = v_add(sum0, v_load(partial + chunk * 8));
-  v_store(gradient_blocks_mlp_2_bias, sum0);
 }
 
 // d < D=8, m < M=32, b < B (summed), n < N+1=50 (summed); lanes along n
@@ -8492,21 +5650,6 @@ static void blocks_mlp_2_weight_gradient_partial(const std::int64_t chunk, const
   }
 }
 
-// d < D=8, m < M=32, b < B (summed), n < N+1=50 (summed); lanes along n
-static void blocks_mlp_2_weight_gradient_sum(const Group& group, real* gradient_blocks_mlp_2_weight,
-                                             const real* partial) {
-  for (std::int64_t d = 0; d < 8; ++d) {
-    for (std::int64_t m = 0; m < 32; m += 8) {
-      vec sum0 = v_zero();
-      if (group.first > 0) sum0 = v_load(gradient_blocks_mlp_2_weight + (d * 32 + m));
-      for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-        sum0 = v_add(sum0, v_load(partial + (chunk * 256 + (d * 32 + m))));
-      }
-      v_store(gradient_blocks_mlp_2_weight + (d * 32 + m), sum0);
-    }
-  }
-}
-
 // b < B (summed), n < N+1=50 (summed), m < M=32; lanes along n
 static void blocks_mlp_0_bias_gradient_partial(const std::int64_t chunk, const Group& group,
                                                const real* d_blocks_mlp_1_multiply, real* partial) {
@@ -8575,18 +5718,6 @@ static void blocks_mlp_0_bias_gradient_partial(const std::int64_t chunk, const G
     v_store_n(partial + (chunk * 32 + (m + 6)), all6, 1);
     const vec all7 = v_set(v_sum(sum7));
     v_store_n(partial + (chunk * 32 + (m + 7)), all7, 1);
-  }
-}
-
-// b < B (summed), n < N+1=50 (summed), m < M=32; lanes along n
-static void blocks_mlp_0_bias_gradient_sum(const Group& group, real* gradient_blocks_mlp_0_bias, const real* partial) {
-  for (std::int64_t m = 0; m < 32; m += 8) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load(gradient_blocks_mlp_0_bias + m);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 32 + m)));
-    }
-    v_store(gradient_blocks_mlp_0_bias + m, sum0);
   }
 }
 
@@ -8742,1527 +5873,6 @@ static void blocks_mlp_0_weight_gradient_partial(const std::int64_t chunk, const
   }
 }
 
-// m < M=32, d < D=8, b < B (summed), n < N+1=50 (summed); lanes along n
-static void blocks_mlp_0_weight_gradient_sum(const Group& group, real* gradient_blocks_mlp_0_weight,
-                                             const real* partial) {
-  for (std::int64_t m = 0; m < 32; ++m) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load(gradient_blocks_mlp_0_weight + m * 8);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 256 + m * 8)));
-    }
-    v_store(gradient_blocks_mlp_0_weight + m * 8, sum0);
-  }
-}
-
-// b < B (summed), n < N+1=50 (summed), d < D=8; lanes along n
-static void blocks_norm2_weight_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                 const real* d_blocks_mlp_0_einsum, const real* blocks_norm2_multiply,
-                                                 real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
-  vec sum4 = v_zero();
-  vec sum5 = v_zero();
-  vec sum6 = v_zero();
-  vec sum7 = v_zero();
-  for (std::int64_t b = begin; b < end; ++b) {
-    for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x0 = v_load(d_blocks_mlp_0_einsum + (b * 27088 + n));
-      const vec x1 = v_load(blocks_norm2_multiply + (b * 27088 + n));
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(d_blocks_mlp_0_einsum + (b * 27088 + n + 50));
-      const vec x3 = v_load(blocks_norm2_multiply + (b * 27088 + n + 50));
-      sum1 = v_fma(x2, x3, sum1);
-      const vec x4 = v_load(d_blocks_mlp_0_einsum + (b * 27088 + n + 100));
-      const vec x5 = v_load(blocks_norm2_multiply + (b * 27088 + n + 100));
-      sum2 = v_fma(x4, x5, sum2);
-      const vec x6 = v_load(d_blocks_mlp_0_einsum + (b * 27088 + n + 150));
-      const vec x7 = v_load(blocks_norm2_multiply + (b * 27088 + n + 150));
-      sum3 = v_fma(x6, x7, sum3);
-      const vec x8 = v_load(d_blocks_mlp_0_einsum + (b * 27088 + n + 200));
-      const vec x9 = v_load(blocks_norm2_multiply + (b * 27088 + n + 200));
-      sum4 = v_fma(x8, x9, sum4);
-      const vec x10 = v_load(d_blocks_mlp_0_einsum + (b * 27088 + n + 250));
-      const vec x11 = v_load(blocks_norm2_multiply + (b * 27088 + n + 250));
-      sum5 = v_fma(x10, x11, sum5);
-      const vec x12 = v_load(d_blocks_mlp_0_einsum + (b * 27088 + n + 300));
-      const vec x13 = v_load(blocks_norm2_multiply + (b * 27088 + n + 300));
-      sum6 = v_fma(x12, x13, sum6);
-      const vec x14 = v_load(d_blocks_mlp_0_einsum + (b * 27088 + n + 350));
-      const vec x15 = v_load(blocks_norm2_multiply + (b * 27088 + n + 350));
-      sum7 = v_fma(x14, x15, sum7);
-    }
-    {
-      const vec x16 = v_load_n(d_blocks_mlp_0_einsum + (b * 27088 + 48), 2);
-      const vec x17 = v_load_n(blocks_norm2_multiply + (b * 27088 + 48), 2);
-      sum0 = v_fma(x16, x17, sum0);
-      const vec x18 = v_load_n(d_blocks_mlp_0_einsum + (b * 27088 + 98), 2);
-      const vec x19 = v_load_n(blocks_norm2_multiply + (b * 27088 + 98), 2);
-      sum1 = v_fma(x18, x19, sum1);
-      const vec x20 = v_load_n(d_blocks_mlp_0_einsum + (b * 27088 + 148), 2);
-      const vec x21 = v_load_n(blocks_norm2_multiply + (b * 27088 + 148), 2);
-      sum2 = v_fma(x20, x21, sum2);
-      const vec x22 = v_load_n(d_blocks_mlp_0_einsum + (b * 27088 + 198), 2);
-      const vec x23 = v_load_n(blocks_norm2_multiply + (b * 27088 + 198), 2);
-      sum3 = v_fma(x22, x23, sum3);
-      const vec x24 = v_load_n(d_blocks_mlp_0_einsum + (b * 27088 + 248), 2);
-      const vec x25 = v_load_n(blocks_norm2_multiply + (b * 27088 + 248), 2);
-      sum4 = v_fma(x24, x25, sum4);
-      const vec x26 = v_load_n(d_blocks_mlp_0_einsum + (b * 27088 + 298), 2);
-      const vec x27 = v_load_n(blocks_norm2_multiply + (b * 27088 + 298), 2);
-      sum5 = v_fma(x26, x27, sum5);
-      const vec x28 = v_load_n(d_blocks_mlp_0_einsum + (b * 27088 + 348), 2);
-      const vec x29 = v_load_n(blocks_norm2_multiply + (b * 27088 + 348), 2);
-      sum6 = v_fma(x28, x29, sum6);
-      const vec x30 = v_load_n(d_blocks_mlp_0_einsum + (b * 27088 + 398), 2);
-      const vec x31 = v_load_n(blocks_norm2_multiply + (b * 27088 + 398), 2);
-      sum7 = v_fma(x30, x31, sum7);
-    }
-  }
-  const vec all0 = v_set(v_sum(sum0));
-  v_store_n(partial + chunk * 8, all0, 1);
-  const vec all1 = v_set(v_sum(sum1));
-  v_store_n(partial + (chunk * 8 + 1), all1, 1);
-  const vec all2 = v_set(v_sum(sum2));
-  v_store_n(partial + (chunk * 8 + 2), all2, 1);
-  const vec all3 = v_set(v_sum(sum3));
-  v_store_n(partial + (chunk * 8 + 3), all3, 1);
-  const vec all4 = v_set(v_sum(sum4));
-  v_store_n(partial + (chunk * 8 + 4), all4, 1);
-  const vec all5 = v_set(v_sum(sum5));
-  v_store_n(partial + (chunk * 8 + 5), all5, 1);
-  const vec all6 = v_set(v_sum(sum6));
-  v_store_n(partial + (chunk * 8 + 6), all6, 1);
-  const vec all7 = v_set(v_sum(sum7));
-  v_store_n(partial + (chunk * 8 + 7), all7, 1);
-}
-
-// b < B (summed), n < N+1=50 (summed), d < D=8; lanes along n
-static void blocks_norm2_weight_gradient_sum(const Group& group, real* gradient_blocks_norm2_weight,
-                                             const real* partial) {
-  vec sum0 = v_zero();
-  if (group.first > 0) sum0 = v_load(gradient_blocks_norm2_weight);
-  for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) sum0 = v_add(sum0, v_load(partial + chunk * 8));
-  v_store(gradient_blocks_norm2_weight, sum0);
-}
-
-// b < B (summed), n < N+1=50 (summed), d < D=8; lanes along n
-static void blocks_norm2_bias_gradient_partial(const std::int64_t chunk, const Group& group,
-                                               const real* d_blocks_mlp_0_einsum, real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
-  vec sum4 = v_zero();
-  vec sum5 = v_zero();
-  vec sum6 = v_zero();
-  vec sum7 = v_zero();
-  for (std::int64_t b = begin; b < end; ++b) {
-    for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x0 = v_load(d_blocks_mlp_0_einsum + (b * 27088 + n));
-      sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_blocks_mlp_0_einsum + (b * 27088 + n + 50));
-      sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_blocks_mlp_0_einsum + (b * 27088 + n + 100));
-      sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_blocks_mlp_0_einsum + (b * 27088 + n + 150));
-      sum3 = v_add(sum3, x3);
-      const vec x4 = v_load(d_blocks_mlp_0_einsum + (b * 27088 + n + 200));
-      sum4 = v_add(sum4, x4);
-      const vec x5 = v_load(d_blocks_mlp_0_einsum + (b * 27088 + n + 250));
-      sum5 = v_add(sum5, x5);
-      const vec x6 = v_load(d_blocks_mlp_0_einsum + (b * 27088 + n + 300));
-      sum6 = v_add(sum6, x6);
-      const vec x7 = v_load(d_blocks_mlp_0_einsum + (b * 27088 + n + 350));
-      sum7 = v_add(sum7, x7);
-    }
-    {
-      const vec x8 = v_load_n(d_blocks_mlp_0_einsum + (b * 27088 + 48), 2);
-      sum0 = v_add(sum0, v_keep_n(x8, 2, real(0.0)));
-      const vec x9 = v_load_n(d_blocks_mlp_0_einsum + (b * 27088 + 98), 2);
-      sum1 = v_add(sum1, v_keep_n(x9, 2, real(0.0)));
-      const vec x10 = v_load_n(d_blocks_mlp_0_einsum + (b * 27088 + 148), 2);
-      sum2 = v_add(sum2, v_keep_n(x10, 2, real(0.0)));
-      const vec x11 = v_load_n(d_blocks_mlp_0_einsum + (b * 27088 + 198), 2);
-      sum3 = v_add(sum3, v_keep_n(x11, 2, real(0.0)));
-      const vec x12 = v_load_n(d_blocks_mlp_0_einsum + (b * 27088 + 248), 2);
-      sum4 = v_add(sum4, v_keep_n(x12, 2, real(0.0)));
-      const vec x13 = v_load_n(d_blocks_mlp_0_einsum + (b * 27088 + 298), 2);
-      sum5 = v_add(sum5, v_keep_n(x13, 2, real(0.0)));
-      const vec x14 = v_load_n(d_blocks_mlp_0_einsum + (b * 27088 + 348), 2);
-      sum6 = v_add(sum6, v_keep_n(x14, 2, real(0.0)));
-      const vec x15 = v_load_n(d_blocks_mlp_0_einsum + (b * 27088 + 398), 2);
-      sum7 = v_add(sum7, v_keep_n(x15, 2, real(0.0)));
-    }
-  }
-  const vec all0 = v_set(v_sum(sum0));
-  v_store_n(partial + chunk * 8, all0, 1);
-  const vec all1 = v_set(v_sum(sum1));
-  v_store_n(partial + (chunk * 8 + 1), all1, 1);
-  const vec all2 = v_set(v_sum(sum2));
-  v_store_n(partial + (chunk * 8 + 2), all2, 1);
-  const vec all3 = v_set(v_sum(sum3));
-  v_store_n(partial + (chunk * 8 + 3), all3, 1);
-  const vec all4 = v_set(v_sum(sum4));
-  v_store_n(partial + (chunk * 8 + 4), all4, 1);
-  const vec all5 = v_set(v_sum(sum5));
-  v_store_n(partial + (chunk * 8 + 5), all5, 1);
-  const vec all6 = v_set(v_sum(sum6));
-  v_store_n(partial + (chunk * 8 + 6), all6, 1);
-  const vec all7 = v_set(v_sum(sum7));
-  v_store_n(partial + (chunk * 8 + 7), all7, 1);
-}
-
-// b < B (summed), n < N+1=50 (summed), d < D=8; lanes along n
-static void blocks_norm2_bias_gradient_sum(const Group& group, real* gradient_blocks_norm2_bias, const real* partial) {
-  vec sum0 = v_zero();
-  if (group.first > 0) sum0 = v_load(gradient_blocks_norm2_bias);
-  for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) sum0 = v_add(sum0, v_load(partial + chunk * 8));
-  v_store(gradient_blocks_norm2_bias, sum0);
-}
-
-// b < B (summed), n < N+1=50 (summed), k < K=4; lanes along n
-static void blocks_mhsa_v_mappings_1_bias_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                           const real* d_blocks_mhsa_einsum_2, real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
-  for (std::int64_t b = begin; b < end; ++b) {
-    for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x0 = v_load(d_blocks_mhsa_einsum_2 + (b * 27088 + n));
-      sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_blocks_mhsa_einsum_2 + (b * 27088 + n + 50));
-      sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_blocks_mhsa_einsum_2 + (b * 27088 + n + 100));
-      sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_blocks_mhsa_einsum_2 + (b * 27088 + n + 150));
-      sum3 = v_add(sum3, x3);
-    }
-    {
-      const vec x4 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 27088 + 48), 2);
-      sum0 = v_add(sum0, v_keep_n(x4, 2, real(0.0)));
-      const vec x5 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 27088 + 98), 2);
-      sum1 = v_add(sum1, v_keep_n(x5, 2, real(0.0)));
-      const vec x6 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 27088 + 148), 2);
-      sum2 = v_add(sum2, v_keep_n(x6, 2, real(0.0)));
-      const vec x7 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 27088 + 198), 2);
-      sum3 = v_add(sum3, v_keep_n(x7, 2, real(0.0)));
-    }
-  }
-  const vec all0 = v_set(v_sum(sum0));
-  v_store_n(partial + chunk * 4, all0, 1);
-  const vec all1 = v_set(v_sum(sum1));
-  v_store_n(partial + (chunk * 4 + 1), all1, 1);
-  const vec all2 = v_set(v_sum(sum2));
-  v_store_n(partial + (chunk * 4 + 2), all2, 1);
-  const vec all3 = v_set(v_sum(sum3));
-  v_store_n(partial + (chunk * 4 + 3), all3, 1);
-}
-
-// b < B (summed), n < N+1=50 (summed), k < K=4; lanes along n
-static void blocks_mhsa_v_mappings_1_bias_gradient_sum(const Group& group, real* gradient_blocks_mhsa_v_mappings_1_bias,
-                                                       const real* partial) {
-  vec sum0 = v_zero();
-  if (group.first > 0) sum0 = v_load_n(gradient_blocks_mhsa_v_mappings_1_bias, 4);
-  for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-    sum0 = v_add(sum0, v_load_n(partial + chunk * 4, 4));
-  }
-  v_store_n(gradient_blocks_mhsa_v_mappings_1_bias, sum0, 4);
-}
-
-// k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed); lanes along n
-static void blocks_mhsa_v_mappings_1_weight_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                             const real* d_blocks_mhsa_einsum_2,
-                                                             const real* blocks_norm1_add, real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
-    for (std::int64_t b = begin; b < end; ++b) {
-      for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x0 = v_load(d_blocks_mhsa_einsum_2 + (b * 27088 + n));
-        const vec x1 = v_load(blocks_norm1_add + (b * 27088 + n + 200));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(blocks_norm1_add + (b * 27088 + n + 250));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(blocks_norm1_add + (b * 27088 + n + 300));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(blocks_norm1_add + (b * 27088 + n + 350));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_load(d_blocks_mhsa_einsum_2 + (b * 27088 + n + 50));
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
-        const vec x6 = v_load(d_blocks_mhsa_einsum_2 + (b * 27088 + n + 100));
-        sum8 = v_fma(x6, x1, sum8);
-        sum9 = v_fma(x6, x2, sum9);
-        sum10 = v_fma(x6, x3, sum10);
-        sum11 = v_fma(x6, x4, sum11);
-      }
-      {
-        const vec x7 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 27088 + 48), 2);
-        const vec x8 = v_load_n(blocks_norm1_add + (b * 27088 + 248), 2);
-        sum0 = v_fma(x7, x8, sum0);
-        const vec x9 = v_load_n(blocks_norm1_add + (b * 27088 + 298), 2);
-        sum1 = v_fma(x7, x9, sum1);
-        const vec x10 = v_load_n(blocks_norm1_add + (b * 27088 + 348), 2);
-        sum2 = v_fma(x7, x10, sum2);
-        const vec x11 = v_load_n(blocks_norm1_add + (b * 27088 + 398), 2);
-        sum3 = v_fma(x7, x11, sum3);
-        const vec x12 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 27088 + 98), 2);
-        sum4 = v_fma(x12, x8, sum4);
-        sum5 = v_fma(x12, x9, sum5);
-        sum6 = v_fma(x12, x10, sum6);
-        sum7 = v_fma(x12, x11, sum7);
-        const vec x13 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 27088 + 148), 2);
-        sum8 = v_fma(x13, x8, sum8);
-        sum9 = v_fma(x13, x9, sum9);
-        sum10 = v_fma(x13, x10, sum10);
-        sum11 = v_fma(x13, x11, sum11);
-      }
-    }
-    const vec all0 = v_set(v_sum(sum0));
-    v_store_n(partial + chunk * 16, all0, 1);
-    const vec all1 = v_set(v_sum(sum1));
-    v_store_n(partial + (chunk * 16 + 1), all1, 1);
-    const vec all2 = v_set(v_sum(sum2));
-    v_store_n(partial + (chunk * 16 + 2), all2, 1);
-    const vec all3 = v_set(v_sum(sum3));
-    v_store_n(partial + (chunk * 16 + 3), all3, 1);
-    const vec all4 = v_set(v_sum(sum4));
-    v_store_n(partial + (chunk * 16 + 4), all4, 1);
-    const vec all5 = v_set(v_sum(sum5));
-    v_store_n(partial + (chunk * 16 + 5), all5, 1);
-    const vec all6 = v_set(v_sum(sum6));
-    v_store_n(partial + (chunk * 16 + 6), all6, 1);
-    const vec all7 = v_set(v_sum(sum7));
-    v_store_n(partial + (chunk * 16 + 7), all7, 1);
-    const vec all8 = v_set(v_sum(sum8));
-    v_store_n(partial + (chunk * 16 + 8), all8, 1);
-    const vec all9 = v_set(v_sum(sum9));
-    v_store_n(partial + (chunk * 16 + 9), all9, 1);
-    const vec all10 = v_set(v_sum(sum10));
-    v_store_n(partial + (chunk * 16 + 10), all10, 1);
-    const vec all11 = v_set(v_sum(sum11));
-    v_store_n(partial + (chunk * 16 + 11), all11, 1);
-  }
-  {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    for (std::int64_t b = begin; b < end; ++b) {
-      for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x14 = v_load(d_blocks_mhsa_einsum_2 + (b * 27088 + n + 150));
-        const vec x15 = v_load(blocks_norm1_add + (b * 27088 + n + 200));
-        sum0 = v_fma(x14, x15, sum0);
-        const vec x16 = v_load(blocks_norm1_add + (b * 27088 + n + 250));
-        sum1 = v_fma(x14, x16, sum1);
-        const vec x17 = v_load(blocks_norm1_add + (b * 27088 + n + 300));
-        sum2 = v_fma(x14, x17, sum2);
-        const vec x18 = v_load(blocks_norm1_add + (b * 27088 + n + 350));
-        sum3 = v_fma(x14, x18, sum3);
-      }
-      {
-        const vec x19 = v_load_n(d_blocks_mhsa_einsum_2 + (b * 27088 + 198), 2);
-        const vec x20 = v_load_n(blocks_norm1_add + (b * 27088 + 248), 2);
-        sum0 = v_fma(x19, x20, sum0);
-        const vec x21 = v_load_n(blocks_norm1_add + (b * 27088 + 298), 2);
-        sum1 = v_fma(x19, x21, sum1);
-        const vec x22 = v_load_n(blocks_norm1_add + (b * 27088 + 348), 2);
-        sum2 = v_fma(x19, x22, sum2);
-        const vec x23 = v_load_n(blocks_norm1_add + (b * 27088 + 398), 2);
-        sum3 = v_fma(x19, x23, sum3);
-      }
-    }
-    const vec all0 = v_set(v_sum(sum0));
-    v_store_n(partial + (chunk * 16 + 12), all0, 1);
-    const vec all1 = v_set(v_sum(sum1));
-    v_store_n(partial + (chunk * 16 + 13), all1, 1);
-    const vec all2 = v_set(v_sum(sum2));
-    v_store_n(partial + (chunk * 16 + 14), all2, 1);
-    const vec all3 = v_set(v_sum(sum3));
-    v_store_n(partial + (chunk * 16 + 15), all3, 1);
-  }
-}
-
-// k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed); lanes along n
-static void blocks_mhsa_v_mappings_1_weight_gradient_sum(const Group& group,
-                                                         real* gradient_blocks_mhsa_v_mappings_1_weight,
-                                                         const real* partial) {
-  for (std::int64_t k = 0; k < 4; ++k) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load_n(gradient_blocks_mhsa_v_mappings_1_weight + k * 4, 4);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load_n(partial + (chunk * 16 + k * 4), 4));
-    }
-    v_store_n(gradient_blocks_mhsa_v_mappings_1_weight + k * 4, sum0, 4);
-  }
-}
-
-// b < B (summed), n < N+1=50 (summed), k < K=4; lanes along n
-static void blocks_mhsa_k_mappings_1_bias_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                           const real* d_blocks_mhsa_einsum_5, real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
-  for (std::int64_t b = begin; b < end; ++b) {
-    for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x0 = v_load(d_blocks_mhsa_einsum_5 + (b * 27088 + n));
-      sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_blocks_mhsa_einsum_5 + (b * 27088 + n + 50));
-      sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_blocks_mhsa_einsum_5 + (b * 27088 + n + 100));
-      sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_blocks_mhsa_einsum_5 + (b * 27088 + n + 150));
-      sum3 = v_add(sum3, x3);
-    }
-    {
-      const vec x4 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 27088 + 48), 2);
-      sum0 = v_add(sum0, v_keep_n(x4, 2, real(0.0)));
-      const vec x5 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 27088 + 98), 2);
-      sum1 = v_add(sum1, v_keep_n(x5, 2, real(0.0)));
-      const vec x6 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 27088 + 148), 2);
-      sum2 = v_add(sum2, v_keep_n(x6, 2, real(0.0)));
-      const vec x7 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 27088 + 198), 2);
-      sum3 = v_add(sum3, v_keep_n(x7, 2, real(0.0)));
-    }
-  }
-  const vec all0 = v_set(v_sum(sum0));
-  v_store_n(partial + chunk * 4, all0, 1);
-  const vec all1 = v_set(v_sum(sum1));
-  v_store_n(partial + (chunk * 4 + 1), all1, 1);
-  const vec all2 = v_set(v_sum(sum2));
-  v_store_n(partial + (chunk * 4 + 2), all2, 1);
-  const vec all3 = v_set(v_sum(sum3));
-  v_store_n(partial + (chunk * 4 + 3), all3, 1);
-}
-
-// b < B (summed), n < N+1=50 (summed), k < K=4; lanes along n
-static void blocks_mhsa_k_mappings_1_bias_gradient_sum(const Group& group, real* gradient_blocks_mhsa_k_mappings_1_bias,
-                                                       const real* partial) {
-  vec sum0 = v_zero();
-  if (group.first > 0) sum0 = v_load_n(gradient_blocks_mhsa_k_mappings_1_bias, 4);
-  for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-    sum0 = v_add(sum0, v_load_n(partial + chunk * 4, 4));
-  }
-  v_store_n(gradient_blocks_mhsa_k_mappings_1_bias, sum0, 4);
-}
-
-// k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed); lanes along n
-static void blocks_mhsa_k_mappings_1_weight_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                             const real* d_blocks_mhsa_einsum_5,
-                                                             const real* blocks_norm1_add, real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
-    for (std::int64_t b = begin; b < end; ++b) {
-      for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x0 = v_load(d_blocks_mhsa_einsum_5 + (b * 27088 + n));
-        const vec x1 = v_load(blocks_norm1_add + (b * 27088 + n + 200));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(blocks_norm1_add + (b * 27088 + n + 250));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(blocks_norm1_add + (b * 27088 + n + 300));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(blocks_norm1_add + (b * 27088 + n + 350));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_load(d_blocks_mhsa_einsum_5 + (b * 27088 + n + 50));
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
-        const vec x6 = v_load(d_blocks_mhsa_einsum_5 + (b * 27088 + n + 100));
-        sum8 = v_fma(x6, x1, sum8);
-        sum9 = v_fma(x6, x2, sum9);
-        sum10 = v_fma(x6, x3, sum10);
-        sum11 = v_fma(x6, x4, sum11);
-      }
-      {
-        const vec x7 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 27088 + 48), 2);
-        const vec x8 = v_load_n(blocks_norm1_add + (b * 27088 + 248), 2);
-        sum0 = v_fma(x7, x8, sum0);
-        const vec x9 = v_load_n(blocks_norm1_add + (b * 27088 + 298), 2);
-        sum1 = v_fma(x7, x9, sum1);
-        const vec x10 = v_load_n(blocks_norm1_add + (b * 27088 + 348), 2);
-        sum2 = v_fma(x7, x10, sum2);
-        const vec x11 = v_load_n(blocks_norm1_add + (b * 27088 + 398), 2);
-        sum3 = v_fma(x7, x11, sum3);
-        const vec x12 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 27088 + 98), 2);
-        sum4 = v_fma(x12, x8, sum4);
-        sum5 = v_fma(x12, x9, sum5);
-        sum6 = v_fma(x12, x10, sum6);
-        sum7 = v_fma(x12, x11, sum7);
-        const vec x13 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 27088 + 148), 2);
-        sum8 = v_fma(x13, x8, sum8);
-        sum9 = v_fma(x13, x9, sum9);
-        sum10 = v_fma(x13, x10, sum10);
-        sum11 = v_fma(x13, x11, sum11);
-      }
-    }
-    const vec all0 = v_set(v_sum(sum0));
-    v_store_n(partial + chunk * 16, all0, 1);
-    const vec all1 = v_set(v_sum(sum1));
-    v_store_n(partial + (chunk * 16 + 1), all1, 1);
-    const vec all2 = v_set(v_sum(sum2));
-    v_store_n(partial + (chunk * 16 + 2), all2, 1);
-    const vec all3 = v_set(v_sum(sum3));
-    v_store_n(partial + (chunk * 16 + 3), all3, 1);
-    const vec all4 = v_set(v_sum(sum4));
-    v_store_n(partial + (chunk * 16 + 4), all4, 1);
-    const vec all5 = v_set(v_sum(sum5));
-    v_store_n(partial + (chunk * 16 + 5), all5, 1);
-    const vec all6 = v_set(v_sum(sum6));
-    v_store_n(partial + (chunk * 16 + 6), all6, 1);
-    const vec all7 = v_set(v_sum(sum7));
-    v_store_n(partial + (chunk * 16 + 7), all7, 1);
-    const vec all8 = v_set(v_sum(sum8));
-    v_store_n(partial + (chunk * 16 + 8), all8, 1);
-    const vec all9 = v_set(v_sum(sum9));
-    v_store_n(partial + (chunk * 16 + 9), all9, 1);
-    const vec all10 = v_set(v_sum(sum10));
-    v_store_n(partial + (chunk * 16 + 10), all10, 1);
-    const vec all11 = v_set(v_sum(sum11));
-    v_store_n(partial + (chunk * 16 + 11), all11, 1);
-  }
-  {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    for (std::int64_t b = begin; b < end; ++b) {
-      for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x14 = v_load(d_blocks_mhsa_einsum_5 + (b * 27088 + n + 150));
-        const vec x15 = v_load(blocks_norm1_add + (b * 27088 + n + 200));
-        sum0 = v_fma(x14, x15, sum0);
-        const vec x16 = v_load(blocks_norm1_add + (b * 27088 + n + 250));
-        sum1 = v_fma(x14, x16, sum1);
-        const vec x17 = v_load(blocks_norm1_add + (b * 27088 + n + 300));
-        sum2 = v_fma(x14, x17, sum2);
-        const vec x18 = v_load(blocks_norm1_add + (b * 27088 + n + 350));
-        sum3 = v_fma(x14, x18, sum3);
-      }
-      {
-        const vec x19 = v_load_n(d_blocks_mhsa_einsum_5 + (b * 27088 + 198), 2);
-        const vec x20 = v_load_n(blocks_norm1_add + (b * 27088 + 248), 2);
-        sum0 = v_fma(x19, x20, sum0);
-        const vec x21 = v_load_n(blocks_norm1_add + (b * 27088 + 298), 2);
-        sum1 = v_fma(x19, x21, sum1);
-        const vec x22 = v_load_n(blocks_norm1_add + (b * 27088 + 348), 2);
-        sum2 = v_fma(x19, x22, sum2);
-        const vec x23 = v_load_n(blocks_norm1_add + (b * 27088 + 398), 2);
-        sum3 = v_fma(x19, x23, sum3);
-      }
-    }
-    const vec all0 = v_set(v_sum(sum0));
-    v_store_n(partial + (chunk * 16 + 12), all0, 1);
-    const vec all1 = v_set(v_sum(sum1));
-    v_store_n(partial + (chunk * 16 + 13), all1, 1);
-    const vec all2 = v_set(v_sum(sum2));
-    v_store_n(partial + (chunk * 16 + 14), all2, 1);
-    const vec all3 = v_set(v_sum(sum3));
-    v_store_n(partial + (chunk * 16 + 15), all3, 1);
-  }
-}
-
-// k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed); lanes along n
-static void blocks_mhsa_k_mappings_1_weight_gradient_sum(const Group& group,
-                                                         real* gradient_blocks_mhsa_k_mappings_1_weight,
-                                                         const real* partial) {
-  for (std::int64_t k = 0; k < 4; ++k) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load_n(gradient_blocks_mhsa_k_mappings_1_weight + k * 4, 4);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load_n(partial + (chunk * 16 + k * 4), 4));
-    }
-    v_store_n(gradient_blocks_mhsa_k_mappings_1_weight + k * 4, sum0, 4);
-  }
-}
-
-// b < B (summed), n < N+1=50 (summed), k < K=4; lanes along n
-static void blocks_mhsa_q_mappings_1_bias_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                           const real* d_blocks_mhsa_einsum_4, real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
-  for (std::int64_t b = begin; b < end; ++b) {
-    for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x0 = v_load(d_blocks_mhsa_einsum_4 + (b * 27088 + n));
-      sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_blocks_mhsa_einsum_4 + (b * 27088 + n + 50));
-      sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_blocks_mhsa_einsum_4 + (b * 27088 + n + 100));
-      sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_blocks_mhsa_einsum_4 + (b * 27088 + n + 150));
-      sum3 = v_add(sum3, x3);
-    }
-    {
-      const vec x4 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 27088 + 48), 2);
-      sum0 = v_add(sum0, v_keep_n(x4, 2, real(0.0)));
-      const vec x5 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 27088 + 98), 2);
-      sum1 = v_add(sum1, v_keep_n(x5, 2, real(0.0)));
-      const vec x6 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 27088 + 148), 2);
-      sum2 = v_add(sum2, v_keep_n(x6, 2, real(0.0)));
-      const vec x7 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 27088 + 198), 2);
-      sum3 = v_add(sum3, v_keep_n(x7, 2, real(0.0)));
-    }
-  }
-  const vec all0 = v_set(v_sum(sum0));
-  v_store_n(partial + chunk * 4, all0, 1);
-  const vec all1 = v_set(v_sum(sum1));
-  v_store_n(partial + (chunk * 4 + 1), all1, 1);
-  const vec all2 = v_set(v_sum(sum2));
-  v_store_n(partial + (chunk * 4 + 2), all2, 1);
-  const vec all3 = v_set(v_sum(sum3));
-  v_store_n(partial + (chunk * 4 + 3), all3, 1);
-}
-
-// b < B (summed), n < N+1=50 (summed), k < K=4; lanes along n
-static void blocks_mhsa_q_mappings_1_bias_gradient_sum(const Group& group, real* gradient_blocks_mhsa_q_mappings_1_bias,
-                                                       const real* partial) {
-  vec sum0 = v_zero();
-  if (group.first > 0) sum0 = v_load_n(gradient_blocks_mhsa_q_mappings_1_bias, 4);
-  for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-    sum0 = v_add(sum0, v_load_n(partial + chunk * 4, 4));
-  }
-  v_store_n(gradient_blocks_mhsa_q_mappings_1_bias, sum0, 4);
-}
-
-// k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed); lanes along n
-static void blocks_mhsa_q_mappings_1_weight_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                             const real* d_blocks_mhsa_einsum_4,
-                                                             const real* blocks_norm1_add, real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
-    for (std::int64_t b = begin; b < end; ++b) {
-      for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x0 = v_load(d_blocks_mhsa_einsum_4 + (b * 27088 + n));
-        const vec x1 = v_load(blocks_norm1_add + (b * 27088 + n + 200));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(blocks_norm1_add + (b * 27088 + n + 250));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(blocks_norm1_add + (b * 27088 + n + 300));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(blocks_norm1_add + (b * 27088 + n + 350));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_load(d_blocks_mhsa_einsum_4 + (b * 27088 + n + 50));
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
-        const vec x6 = v_load(d_blocks_mhsa_einsum_4 + (b * 27088 + n + 100));
-        sum8 = v_fma(x6, x1, sum8);
-        sum9 = v_fma(x6, x2, sum9);
-        sum10 = v_fma(x6, x3, sum10);
-        sum11 = v_fma(x6, x4, sum11);
-      }
-      {
-        const vec x7 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 27088 + 48), 2);
-        const vec x8 = v_load_n(blocks_norm1_add + (b * 27088 + 248), 2);
-        sum0 = v_fma(x7, x8, sum0);
-        const vec x9 = v_load_n(blocks_norm1_add + (b * 27088 + 298), 2);
-        sum1 = v_fma(x7, x9, sum1);
-        const vec x10 = v_load_n(blocks_norm1_add + (b * 27088 + 348), 2);
-        sum2 = v_fma(x7, x10, sum2);
-        const vec x11 = v_load_n(blocks_norm1_add + (b * 27088 + 398), 2);
-        sum3 = v_fma(x7, x11, sum3);
-        const vec x12 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 27088 + 98), 2);
-        sum4 = v_fma(x12, x8, sum4);
-        sum5 = v_fma(x12, x9, sum5);
-        sum6 = v_fma(x12, x10, sum6);
-        sum7 = v_fma(x12, x11, sum7);
-        const vec x13 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 27088 + 148), 2);
-        sum8 = v_fma(x13, x8, sum8);
-        sum9 = v_fma(x13, x9, sum9);
-        sum10 = v_fma(x13, x10, sum10);
-        sum11 = v_fma(x13, x11, sum11);
-      }
-    }
-    const vec all0 = v_set(v_sum(sum0));
-    v_store_n(partial + chunk * 16, all0, 1);
-    const vec all1 = v_set(v_sum(sum1));
-    v_store_n(partial + (chunk * 16 + 1), all1, 1);
-    const vec all2 = v_set(v_sum(sum2));
-    v_store_n(partial + (chunk * 16 + 2), all2, 1);
-    const vec all3 = v_set(v_sum(sum3));
-    v_store_n(partial + (chunk * 16 + 3), all3, 1);
-    const vec all4 = v_set(v_sum(sum4));
-    v_store_n(partial + (chunk * 16 + 4), all4, 1);
-    const vec all5 = v_set(v_sum(sum5));
-    v_store_n(partial + (chunk * 16 + 5), all5, 1);
-    const vec all6 = v_set(v_sum(sum6));
-    v_store_n(partial + (chunk * 16 + 6), all6, 1);
-    const vec all7 = v_set(v_sum(sum7));
-    v_store_n(partial + (chunk * 16 + 7), all7, 1);
-    const vec all8 = v_set(v_sum(sum8));
-    v_store_n(partial + (chunk * 16 + 8), all8, 1);
-    const vec all9 = v_set(v_sum(sum9));
-    v_store_n(partial + (chunk * 16 + 9), all9, 1);
-    const vec all10 = v_set(v_sum(sum10));
-    v_store_n(partial + (chunk * 16 + 10), all10, 1);
-    const vec all11 = v_set(v_sum(sum11));
-    v_store_n(partial + (chunk * 16 + 11), all11, 1);
-  }
-  {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    for (std::int64_t b = begin; b < end; ++b) {
-      for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x14 = v_load(d_blocks_mhsa_einsum_4 + (b * 27088 + n + 150));
-        const vec x15 = v_load(blocks_norm1_add + (b * 27088 + n + 200));
-        sum0 = v_fma(x14, x15, sum0);
-        const vec x16 = v_load(blocks_norm1_add + (b * 27088 + n + 250));
-        sum1 = v_fma(x14, x16, sum1);
-        const vec x17 = v_load(blocks_norm1_add + (b * 27088 + n + 300));
-        sum2 = v_fma(x14, x17, sum2);
-        const vec x18 = v_load(blocks_norm1_add + (b * 27088 + n + 350));
-        sum3 = v_fma(x14, x18, sum3);
-      }
-      {
-        const vec x19 = v_load_n(d_blocks_mhsa_einsum_4 + (b * 27088 + 198), 2);
-        const vec x20 = v_load_n(blocks_norm1_add + (b * 27088 + 248), 2);
-        sum0 = v_fma(x19, x20, sum0);
-        const vec x21 = v_load_n(blocks_norm1_add + (b * 27088 + 298), 2);
-        sum1 = v_fma(x19, x21, sum1);
-        const vec x22 = v_load_n(blocks_norm1_add + (b * 27088 + 348), 2);
-        sum2 = v_fma(x19, x22, sum2);
-        const vec x23 = v_load_n(blocks_norm1_add + (b * 27088 + 398), 2);
-        sum3 = v_fma(x19, x23, sum3);
-      }
-    }
-    const vec all0 = v_set(v_sum(sum0));
-    v_store_n(partial + (chunk * 16 + 12), all0, 1);
-    const vec all1 = v_set(v_sum(sum1));
-    v_store_n(partial + (chunk * 16 + 13), all1, 1);
-    const vec all2 = v_set(v_sum(sum2));
-    v_store_n(partial + (chunk * 16 + 14), all2, 1);
-    const vec all3 = v_set(v_sum(sum3));
-    v_store_n(partial + (chunk * 16 + 15), all3, 1);
-  }
-}
-
-// k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed); lanes along n
-static void blocks_mhsa_q_mappings_1_weight_gradient_sum(const Group& group,
-                                                         real* gradient_blocks_mhsa_q_mappings_1_weight,
-                                                         const real* partial) {
-  for (std::int64_t k = 0; k < 4; ++k) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load_n(gradient_blocks_mhsa_q_mappings_1_weight + k * 4, 4);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load_n(partial + (chunk * 16 + k * 4), 4));
-    }
-    v_store_n(gradient_blocks_mhsa_q_mappings_1_weight + k * 4, sum0, 4);
-  }
-}
-
-// b < B (summed), n < N+1=50 (summed), k < K=4; lanes along n
-static void blocks_mhsa_v_mappings_0_bias_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                           const real* d_blocks_mhsa_einsum_6, real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
-  for (std::int64_t b = begin; b < end; ++b) {
-    for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x0 = v_load(d_blocks_mhsa_einsum_6 + (b * 27088 + n));
-      sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_blocks_mhsa_einsum_6 + (b * 27088 + n + 50));
-      sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_blocks_mhsa_einsum_6 + (b * 27088 + n + 100));
-      sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_blocks_mhsa_einsum_6 + (b * 27088 + n + 150));
-      sum3 = v_add(sum3, x3);
-    }
-    {
-      const vec x4 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 27088 + 48), 2);
-      sum0 = v_add(sum0, v_keep_n(x4, 2, real(0.0)));
-      const vec x5 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 27088 + 98), 2);
-      sum1 = v_add(sum1, v_keep_n(x5, 2, real(0.0)));
-      const vec x6 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 27088 + 148), 2);
-      sum2 = v_add(sum2, v_keep_n(x6, 2, real(0.0)));
-      const vec x7 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 27088 + 198), 2);
-      sum3 = v_add(sum3, v_keep_n(x7, 2, real(0.0)));
-    }
-  }
-  const vec all0 = v_set(v_sum(sum0));
-  v_store_n(partial + chunk * 4, all0, 1);
-  const vec all1 = v_set(v_sum(sum1));
-  v_store_n(partial + (chunk * 4 + 1), all1, 1);
-  const vec all2 = v_set(v_sum(sum2));
-  v_store_n(partial + (chunk * 4 + 2), all2, 1);
-  const vec all3 = v_set(v_sum(sum3));
-  v_store_n(partial + (chunk * 4 + 3), all3, 1);
-}
-
-// b < B (summed), n < N+1=50 (summed), k < K=4; lanes along n
-static void blocks_mhsa_v_mappings_0_bias_gradient_sum(const Group& group, real* gradient_blocks_mhsa_v_mappings_0_bias,
-                                                       const real* partial) {
-  vec sum0 = v_zero();
-  if (group.first > 0) sum0 = v_load_n(gradient_blocks_mhsa_v_mappings_0_bias, 4);
-  for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-    sum0 = v_add(sum0, v_load_n(partial + chunk * 4, 4));
-  }
-  v_store_n(gradient_blocks_mhsa_v_mappings_0_bias, sum0, 4);
-}
-
-// k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed); lanes along n
-static void blocks_mhsa_v_mappings_0_weight_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                             const real* d_blocks_mhsa_einsum_6,
-                                                             const real* blocks_norm1_add, real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
-    for (std::int64_t b = begin; b < end; ++b) {
-      for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x0 = v_load(d_blocks_mhsa_einsum_6 + (b * 27088 + n));
-        const vec x1 = v_load(blocks_norm1_add + (b * 27088 + n));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(blocks_norm1_add + (b * 27088 + n + 50));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(blocks_norm1_add + (b * 27088 + n + 100));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(blocks_norm1_add + (b * 27088 + n + 150));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_load(d_blocks_mhsa_einsum_6 + (b * 27088 + n + 50));
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
-        const vec x6 = v_load(d_blocks_mhsa_einsum_6 + (b * 27088 + n + 100));
-        sum8 = v_fma(x6, x1, sum8);
-        sum9 = v_fma(x6, x2, sum9);
-        sum10 = v_fma(x6, x3, sum10);
-        sum11 = v_fma(x6, x4, sum11);
-      }
-      {
-        const vec x7 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 27088 + 48), 2);
-        const vec x8 = v_load_n(blocks_norm1_add + (b * 27088 + 48), 2);
-        sum0 = v_fma(x7, x8, sum0);
-        const vec x9 = v_load_n(blocks_norm1_add + (b * 27088 + 98), 2);
-        sum1 = v_fma(x7, x9, sum1);
-        const vec x10 = v_load_n(blocks_norm1_add + (b * 27088 + 148), 2);
-        sum2 = v_fma(x7, x10, sum2);
-        const vec x11 = v_load_n(blocks_norm1_add + (b * 27088 + 198), 2);
-        sum3 = v_fma(x7, x11, sum3);
-        const vec x12 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 27088 + 98), 2);
-        sum4 = v_fma(x12, x8, sum4);
-        sum5 = v_fma(x12, x9, sum5);
-        sum6 = v_fma(x12, x10, sum6);
-        sum7 = v_fma(x12, x11, sum7);
-        const vec x13 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 27088 + 148), 2);
-        sum8 = v_fma(x13, x8, sum8);
-        sum9 = v_fma(x13, x9, sum9);
-        sum10 = v_fma(x13, x10, sum10);
-        sum11 = v_fma(x13, x11, sum11);
-      }
-    }
-    const vec all0 = v_set(v_sum(sum0));
-    v_store_n(partial + chunk * 16, all0, 1);
-    const vec all1 = v_set(v_sum(sum1));
-    v_store_n(partial + (chunk * 16 + 1), all1, 1);
-    const vec all2 = v_set(v_sum(sum2));
-    v_store_n(partial + (chunk * 16 + 2), all2, 1);
-    const vec all3 = v_set(v_sum(sum3));
-    v_store_n(partial + (chunk * 16 + 3), all3, 1);
-    const vec all4 = v_set(v_sum(sum4));
-    v_store_n(partial + (chunk * 16 + 4), all4, 1);
-    const vec all5 = v_set(v_sum(sum5));
-    v_store_n(partial + (chunk * 16 + 5), all5, 1);
-    const vec all6 = v_set(v_sum(sum6));
-    v_store_n(partial + (chunk * 16 + 6), all6, 1);
-    const vec all7 = v_set(v_sum(sum7));
-    v_store_n(partial + (chunk * 16 + 7), all7, 1);
-    const vec all8 = v_set(v_sum(sum8));
-    v_store_n(partial + (chunk * 16 + 8), all8, 1);
-    const vec all9 = v_set(v_sum(sum9));
-    v_store_n(partial + (chunk * 16 + 9), all9, 1);
-    const vec all10 = v_set(v_sum(sum10));
-    v_store_n(partial + (chunk * 16 + 10), all10, 1);
-    const vec all11 = v_set(v_sum(sum11));
-    v_store_n(partial + (chunk * 16 + 11), all11, 1);
-  }
-  {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    for (std::int64_t b = begin; b < end; ++b) {
-      for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x14 = v_load(d_blocks_mhsa_einsum_6 + (b * 27088 + n + 150));
-        const vec x15 = v_load(blocks_norm1_add + (b * 27088 + n));
-        sum0 = v_fma(x14, x15, sum0);
-        const vec x16 = v_load(blocks_norm1_add + (b * 27088 + n + 50));
-        sum1 = v_fma(x14, x16, sum1);
-        const vec x17 = v_load(blocks_norm1_add + (b * 27088 + n + 100));
-        sum2 = v_fma(x14, x17, sum2);
-        const vec x18 = v_load(blocks_norm1_add + (b * 27088 + n + 150));
-        sum3 = v_fma(x14, x18, sum3);
-      }
-      {
-        const vec x19 = v_load_n(d_blocks_mhsa_einsum_6 + (b * 27088 + 198), 2);
-        const vec x20 = v_load_n(blocks_norm1_add + (b * 27088 + 48), 2);
-        sum0 = v_fma(x19, x20, sum0);
-        const vec x21 = v_load_n(blocks_norm1_add + (b * 27088 + 98), 2);
-        sum1 = v_fma(x19, x21, sum1);
-        const vec x22 = v_load_n(blocks_norm1_add + (b * 27088 + 148), 2);
-        sum2 = v_fma(x19, x22, sum2);
-        const vec x23 = v_load_n(blocks_norm1_add + (b * 27088 + 198), 2);
-        sum3 = v_fma(x19, x23, sum3);
-      }
-    }
-    const vec all0 = v_set(v_sum(sum0));
-    v_store_n(partial + (chunk * 16 + 12), all0, 1);
-    const vec all1 = v_set(v_sum(sum1));
-    v_store_n(partial + (chunk * 16 + 13), all1, 1);
-    const vec all2 = v_set(v_sum(sum2));
-    v_store_n(partial + (chunk * 16 + 14), all2, 1);
-    const vec all3 = v_set(v_sum(sum3));
-    v_store_n(partial + (chunk * 16 + 15), all3, 1);
-  }
-}
-
-// k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed); lanes along n
-static void blocks_mhsa_v_mappings_0_weight_gradient_sum(const Group& group,
-                                                         real* gradient_blocks_mhsa_v_mappings_0_weight,
-                                                         const real* partial) {
-  for (std::int64_t k = 0; k < 4; ++k) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load_n(gradient_blocks_mhsa_v_mappings_0_weight + k * 4, 4);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load_n(partial + (chunk * 16 + k * 4), 4));
-    }
-    v_store_n(gradient_blocks_mhsa_v_mappings_0_weight + k * 4, sum0, 4);
-  }
-}
-
-// b < B (summed), n < N+1=50 (summed), k < K=4; lanes along n
-static void blocks_mhsa_k_mappings_0_bias_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                           const real* d_blocks_mhsa_einsum_8, real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
-  for (std::int64_t b = begin; b < end; ++b) {
-    for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x0 = v_load(d_blocks_mhsa_einsum_8 + (b * 27088 + n));
-      sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_blocks_mhsa_einsum_8 + (b * 27088 + n + 50));
-      sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_blocks_mhsa_einsum_8 + (b * 27088 + n + 100));
-      sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_blocks_mhsa_einsum_8 + (b * 27088 + n + 150));
-      sum3 = v_add(sum3, x3);
-    }
-    {
-      const vec x4 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 27088 + 48), 2);
-      sum0 = v_add(sum0, v_keep_n(x4, 2, real(0.0)));
-      const vec x5 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 27088 + 98), 2);
-      sum1 = v_add(sum1, v_keep_n(x5, 2, real(0.0)));
-      const vec x6 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 27088 + 148), 2);
-      sum2 = v_add(sum2, v_keep_n(x6, 2, real(0.0)));
-      const vec x7 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 27088 + 198), 2);
-      sum3 = v_add(sum3, v_keep_n(x7, 2, real(0.0)));
-    }
-  }
-  const vec all0 = v_set(v_sum(sum0));
-  v_store_n(partial + chunk * 4, all0, 1);
-  const vec all1 = v_set(v_sum(sum1));
-  v_store_n(partial + (chunk * 4 + 1), all1, 1);
-  const vec all2 = v_set(v_sum(sum2));
-  v_store_n(partial + (chunk * 4 + 2), all2, 1);
-  const vec all3 = v_set(v_sum(sum3));
-  v_store_n(partial + (chunk * 4 + 3), all3, 1);
-}
-
-// b < B (summed), n < N+1=50 (summed), k < K=4; lanes along n
-static void blocks_mhsa_k_mappings_0_bias_gradient_sum(const Group& group, real* gradient_blocks_mhsa_k_mappings_0_bias,
-                                                       const real* partial) {
-  vec sum0 = v_zero();
-  if (group.first > 0) sum0 = v_load_n(gradient_blocks_mhsa_k_mappings_0_bias, 4);
-  for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-    sum0 = v_add(sum0, v_load_n(partial + chunk * 4, 4));
-  }
-  v_store_n(gradient_blocks_mhsa_k_mappings_0_bias, sum0, 4);
-}
-
-// k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed); lanes along n
-static void blocks_mhsa_k_mappings_0_weight_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                             const real* d_blocks_mhsa_einsum_8,
-                                                             const real* blocks_norm1_add, real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
-    for (std::int64_t b = begin; b < end; ++b) {
-      for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x0 = v_load(d_blocks_mhsa_einsum_8 + (b * 27088 + n));
-        const vec x1 = v_load(blocks_norm1_add + (b * 27088 + n));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(blocks_norm1_add + (b * 27088 + n + 50));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(blocks_norm1_add + (b * 27088 + n + 100));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(blocks_norm1_add + (b * 27088 + n + 150));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_load(d_blocks_mhsa_einsum_8 + (b * 27088 + n + 50));
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
-        const vec x6 = v_load(d_blocks_mhsa_einsum_8 + (b * 27088 + n + 100));
-        sum8 = v_fma(x6, x1, sum8);
-        sum9 = v_fma(x6, x2, sum9);
-        sum10 = v_fma(x6, x3, sum10);
-        sum11 = v_fma(x6, x4, sum11);
-      }
-      {
-        const vec x7 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 27088 + 48), 2);
-        const vec x8 = v_load_n(blocks_norm1_add + (b * 27088 + 48), 2);
-        sum0 = v_fma(x7, x8, sum0);
-        const vec x9 = v_load_n(blocks_norm1_add + (b * 27088 + 98), 2);
-        sum1 = v_fma(x7, x9, sum1);
-        const vec x10 = v_load_n(blocks_norm1_add + (b * 27088 + 148), 2);
-        sum2 = v_fma(x7, x10, sum2);
-        const vec x11 = v_load_n(blocks_norm1_add + (b * 27088 + 198), 2);
-        sum3 = v_fma(x7, x11, sum3);
-        const vec x12 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 27088 + 98), 2);
-        sum4 = v_fma(x12, x8, sum4);
-        sum5 = v_fma(x12, x9, sum5);
-        sum6 = v_fma(x12, x10, sum6);
-        sum7 = v_fma(x12, x11, sum7);
-        const vec x13 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 27088 + 148), 2);
-        sum8 = v_fma(x13, x8, sum8);
-        sum9 = v_fma(x13, x9, sum9);
-        sum10 = v_fma(x13, x10, sum10);
-        sum11 = v_fma(x13, x11, sum11);
-      }
-    }
-    const vec all0 = v_set(v_sum(sum0));
-    v_store_n(partial + chunk * 16, all0, 1);
-    const vec all1 = v_set(v_sum(sum1));
-    v_store_n(partial + (chunk * 16 + 1), all1, 1);
-    const vec all2 = v_set(v_sum(sum2));
-    v_store_n(partial + (chunk * 16 + 2), all2, 1);
-    const vec all3 = v_set(v_sum(sum3));
-    v_store_n(partial + (chunk * 16 + 3), all3, 1);
-    const vec all4 = v_set(v_sum(sum4));
-    v_store_n(partial + (chunk * 16 + 4), all4, 1);
-    const vec all5 = v_set(v_sum(sum5));
-    v_store_n(partial + (chunk * 16 + 5), all5, 1);
-    const vec all6 = v_set(v_sum(sum6));
-    v_store_n(partial + (chunk * 16 + 6), all6, 1);
-    const vec all7 = v_set(v_sum(sum7));
-    v_store_n(partial + (chunk * 16 + 7), all7, 1);
-    const vec all8 = v_set(v_sum(sum8));
-    v_store_n(partial + (chunk * 16 + 8), all8, 1);
-    const vec all9 = v_set(v_sum(sum9));
-    v_store_n(partial + (chunk * 16 + 9), all9, 1);
-    const vec all10 = v_set(v_sum(sum10));
-    v_store_n(partial + (chunk * 16 + 10), all10, 1);
-    const vec all11 = v_set(v_sum(sum11));
-    v_store_n(partial + (chunk * 16 + 11), all11, 1);
-  }
-  {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    for (std::int64_t b = begin; b < end; ++b) {
-      for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x14 = v_load(d_blocks_mhsa_einsum_8 + (b * 27088 + n + 150));
-        const vec x15 = v_load(blocks_norm1_add + (b * 27088 + n));
-        sum0 = v_fma(x14, x15, sum0);
-        const vec x16 = v_load(blocks_norm1_add + (b * 27088 + n + 50));
-        sum1 = v_fma(x14, x16, sum1);
-        const vec x17 = v_load(blocks_norm1_add + (b * 27088 + n + 100));
-        sum2 = v_fma(x14, x17, sum2);
-        const vec x18 = v_load(blocks_norm1_add + (b * 27088 + n + 150));
-        sum3 = v_fma(x14, x18, sum3);
-      }
-      {
-        const vec x19 = v_load_n(d_blocks_mhsa_einsum_8 + (b * 27088 + 198), 2);
-        const vec x20 = v_load_n(blocks_norm1_add + (b * 27088 + 48), 2);
-        sum0 = v_fma(x19, x20, sum0);
-        const vec x21 = v_load_n(blocks_norm1_add + (b * 27088 + 98), 2);
-        sum1 = v_fma(x19, x21, sum1);
-        const vec x22 = v_load_n(blocks_norm1_add + (b * 27088 + 148), 2);
-        sum2 = v_fma(x19, x22, sum2);
-        const vec x23 = v_load_n(blocks_norm1_add + (b * 27088 + 198), 2);
-        sum3 = v_fma(x19, x23, sum3);
-      }
-    }
-    const vec all0 = v_set(v_sum(sum0));
-    v_store_n(partial + (chunk * 16 + 12), all0, 1);
-    const vec all1 = v_set(v_sum(sum1));
-    v_store_n(partial + (chunk * 16 + 13), all1, 1);
-    const vec all2 = v_set(v_sum(sum2));
-    v_store_n(partial + (chunk * 16 + 14), all2, 1);
-    const vec all3 = v_set(v_sum(sum3));
-    v_store_n(partial + (chunk * 16 + 15), all3, 1);
-  }
-}
-
-// k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed); lanes along n
-static void blocks_mhsa_k_mappings_0_weight_gradient_sum(const Group& group,
-                                                         real* gradient_blocks_mhsa_k_mappings_0_weight,
-                                                         const real* partial) {
-  for (std::int64_t k = 0; k < 4; ++k) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load_n(gradient_blocks_mhsa_k_mappings_0_weight + k * 4, 4);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load_n(partial + (chunk * 16 + k * 4), 4));
-    }
-    v_store_n(gradient_blocks_mhsa_k_mappings_0_weight + k * 4, sum0, 4);
-  }
-}
-
-// b < B (summed), n < N+1=50 (summed), k < K=4; lanes along n
-static void blocks_mhsa_q_mappings_0_bias_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                           const real* d_blocks_mhsa_einsum_7, real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
-  for (std::int64_t b = begin; b < end; ++b) {
-    for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x0 = v_load(d_blocks_mhsa_einsum_7 + (b * 27088 + n));
-      sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_blocks_mhsa_einsum_7 + (b * 27088 + n + 50));
-      sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_blocks_mhsa_einsum_7 + (b * 27088 + n + 100));
-      sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_blocks_mhsa_einsum_7 + (b * 27088 + n + 150));
-      sum3 = v_add(sum3, x3);
-    }
-    {
-      const vec x4 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 27088 + 48), 2);
-      sum0 = v_add(sum0, v_keep_n(x4, 2, real(0.0)));
-      const vec x5 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 27088 + 98), 2);
-      sum1 = v_add(sum1, v_keep_n(x5, 2, real(0.0)));
-      const vec x6 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 27088 + 148), 2);
-      sum2 = v_add(sum2, v_keep_n(x6, 2, real(0.0)));
-      const vec x7 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 27088 + 198), 2);
-      sum3 = v_add(sum3, v_keep_n(x7, 2, real(0.0)));
-    }
-  }
-  const vec all0 = v_set(v_sum(sum0));
-  v_store_n(partial + chunk * 4, all0, 1);
-  const vec all1 = v_set(v_sum(sum1));
-  v_store_n(partial + (chunk * 4 + 1), all1, 1);
-  const vec all2 = v_set(v_sum(sum2));
-  v_store_n(partial + (chunk * 4 + 2), all2, 1);
-  const vec all3 = v_set(v_sum(sum3));
-  v_store_n(partial + (chunk * 4 + 3), all3, 1);
-}
-
-// b < B (summed), n < N+1=50 (summed), k < K=4; lanes along n
-static void blocks_mhsa_q_mappings_0_bias_gradient_sum(const Group& group, real* gradient_blocks_mhsa_q_mappings_0_bias,
-                                                       const real* partial) {
-  vec sum0 = v_zero();
-  if (group.first > 0) sum0 = v_load_n(gradient_blocks_mhsa_q_mappings_0_bias, 4);
-  for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-    sum0 = v_add(sum0, v_load_n(partial + chunk * 4, 4));
-  }
-  v_store_n(gradient_blocks_mhsa_q_mappings_0_bias, sum0, 4);
-}
-
-// k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed); lanes along n
-static void blocks_mhsa_q_mappings_0_weight_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                             const real* d_blocks_mhsa_einsum_7,
-                                                             const real* blocks_norm1_add, real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
-    for (std::int64_t b = begin; b < end; ++b) {
-      for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x0 = v_load(d_blocks_mhsa_einsum_7 + (b * 27088 + n));
-        const vec x1 = v_load(blocks_norm1_add + (b * 27088 + n));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(blocks_norm1_add + (b * 27088 + n + 50));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(blocks_norm1_add + (b * 27088 + n + 100));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(blocks_norm1_add + (b * 27088 + n + 150));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_load(d_blocks_mhsa_einsum_7 + (b * 27088 + n + 50));
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
-        const vec x6 = v_load(d_blocks_mhsa_einsum_7 + (b * 27088 + n + 100));
-        sum8 = v_fma(x6, x1, sum8);
-        sum9 = v_fma(x6, x2, sum9);
-        sum10 = v_fma(x6, x3, sum10);
-        sum11 = v_fma(x6, x4, sum11);
-      }
-      {
-        const vec x7 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 27088 + 48), 2);
-        const vec x8 = v_load_n(blocks_norm1_add + (b * 27088 + 48), 2);
-        sum0 = v_fma(x7, x8, sum0);
-        const vec x9 = v_load_n(blocks_norm1_add + (b * 27088 + 98), 2);
-        sum1 = v_fma(x7, x9, sum1);
-        const vec x10 = v_load_n(blocks_norm1_add + (b * 27088 + 148), 2);
-        sum2 = v_fma(x7, x10, sum2);
-        const vec x11 = v_load_n(blocks_norm1_add + (b * 27088 + 198), 2);
-        sum3 = v_fma(x7, x11, sum3);
-        const vec x12 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 27088 + 98), 2);
-        sum4 = v_fma(x12, x8, sum4);
-        sum5 = v_fma(x12, x9, sum5);
-        sum6 = v_fma(x12, x10, sum6);
-        sum7 = v_fma(x12, x11, sum7);
-        const vec x13 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 27088 + 148), 2);
-        sum8 = v_fma(x13, x8, sum8);
-        sum9 = v_fma(x13, x9, sum9);
-        sum10 = v_fma(x13, x10, sum10);
-        sum11 = v_fma(x13, x11, sum11);
-      }
-    }
-    const vec all0 = v_set(v_sum(sum0));
-    v_store_n(partial + chunk * 16, all0, 1);
-    const vec all1 = v_set(v_sum(sum1));
-    v_store_n(partial + (chunk * 16 + 1), all1, 1);
-    const vec all2 = v_set(v_sum(sum2));
-    v_store_n(partial + (chunk * 16 + 2), all2, 1);
-    const vec all3 = v_set(v_sum(sum3));
-    v_store_n(partial + (chunk * 16 + 3), all3, 1);
-    const vec all4 = v_set(v_sum(sum4));
-    v_store_n(partial + (chunk * 16 + 4), all4, 1);
-    const vec all5 = v_set(v_sum(sum5));
-    v_store_n(partial + (chunk * 16 + 5), all5, 1);
-    const vec all6 = v_set(v_sum(sum6));
-    v_store_n(partial + (chunk * 16 + 6), all6, 1);
-    const vec all7 = v_set(v_sum(sum7));
-    v_store_n(partial + (chunk * 16 + 7), all7, 1);
-    const vec all8 = v_set(v_sum(sum8));
-    v_store_n(partial + (chunk * 16 + 8), all8, 1);
-    const vec all9 = v_set(v_sum(sum9));
-    v_store_n(partial + (chunk * 16 + 9), all9, 1);
-    const vec all10 = v_set(v_sum(sum10));
-    v_store_n(partial + (chunk * 16 + 10), all10, 1);
-    const vec all11 = v_set(v_sum(sum11));
-    v_store_n(partial + (chunk * 16 + 11), all11, 1);
-  }
-  {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    for (std::int64_t b = begin; b < end; ++b) {
-      for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x14 = v_load(d_blocks_mhsa_einsum_7 + (b * 27088 + n + 150));
-        const vec x15 = v_load(blocks_norm1_add + (b * 27088 + n));
-        sum0 = v_fma(x14, x15, sum0);
-        const vec x16 = v_load(blocks_norm1_add + (b * 27088 + n + 50));
-        sum1 = v_fma(x14, x16, sum1);
-        const vec x17 = v_load(blocks_norm1_add + (b * 27088 + n + 100));
-        sum2 = v_fma(x14, x17, sum2);
-        const vec x18 = v_load(blocks_norm1_add + (b * 27088 + n + 150));
-        sum3 = v_fma(x14, x18, sum3);
-      }
-      {
-        const vec x19 = v_load_n(d_blocks_mhsa_einsum_7 + (b * 27088 + 198), 2);
-        const vec x20 = v_load_n(blocks_norm1_add + (b * 27088 + 48), 2);
-        sum0 = v_fma(x19, x20, sum0);
-        const vec x21 = v_load_n(blocks_norm1_add + (b * 27088 + 98), 2);
-        sum1 = v_fma(x19, x21, sum1);
-        const vec x22 = v_load_n(blocks_norm1_add + (b * 27088 + 148), 2);
-        sum2 = v_fma(x19, x22, sum2);
-        const vec x23 = v_load_n(blocks_norm1_add + (b * 27088 + 198), 2);
-        sum3 = v_fma(x19, x23, sum3);
-      }
-    }
-    const vec all0 = v_set(v_sum(sum0));
-    v_store_n(partial + (chunk * 16 + 12), all0, 1);
-    const vec all1 = v_set(v_sum(sum1));
-    v_store_n(partial + (chunk * 16 + 13), all1, 1);
-    const vec all2 = v_set(v_sum(sum2));
-    v_store_n(partial + (chunk * 16 + 14), all2, 1);
-    const vec all3 = v_set(v_sum(sum3));
-    v_store_n(partial + (chunk * 16 + 15), all3, 1);
-  }
-}
-
-// k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed); lanes along n
-static void blocks_mhsa_q_mappings_0_weight_gradient_sum(const Group& group,
-                                                         real* gradient_blocks_mhsa_q_mappings_0_weight,
-                                                         const real* partial) {
-  for (std::int64_t k = 0; k < 4; ++k) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load_n(gradient_blocks_mhsa_q_mappings_0_weight + k * 4, 4);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load_n(partial + (chunk * 16 + k * 4), 4));
-    }
-    v_store_n(gradient_blocks_mhsa_q_mappings_0_weight + k * 4, sum0, 4);
-  }
-}
-
-// b < B (summed), n < N+1=50 (summed), d < D=8; lanes along n
-static void blocks_norm1_weight_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                 const real* d_blocks_norm1_concat, const real* blocks_norm1_multiply,
-                                                 real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
-  vec sum4 = v_zero();
-  vec sum5 = v_zero();
-  vec sum6 = v_zero();
-  vec sum7 = v_zero();
-  for (std::int64_t b = begin; b < end; ++b) {
-    for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x0 = v_load(d_blocks_norm1_concat + (b * 27088 + n));
-      const vec x1 = v_load(blocks_norm1_multiply + (b * 27088 + n));
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(d_blocks_norm1_concat + (b * 27088 + n + 50));
-      const vec x3 = v_load(blocks_norm1_multiply + (b * 27088 + n + 50));
-      sum1 = v_fma(x2, x3, sum1);
-      const vec x4 = v_load(d_blocks_norm1_concat + (b * 27088 + n + 100));
-      const vec x5 = v_load(blocks_norm1_multiply + (b * 27088 + n + 100));
-      sum2 = v_fma(x4, x5, sum2);
-      const vec x6 = v_load(d_blocks_norm1_concat + (b * 27088 + n + 150));
-      const vec x7 = v_load(blocks_norm1_multiply + (b * 27088 + n + 150));
-      sum3 = v_fma(x6, x7, sum3);
-      const vec x8 = v_load(d_blocks_norm1_concat + (b * 27088 + n + 200));
-      const vec x9 = v_load(blocks_norm1_multiply + (b * 27088 + n + 200));
-      sum4 = v_fma(x8, x9, sum4);
-      const vec x10 = v_load(d_blocks_norm1_concat + (b * 27088 + n + 250));
-      const vec x11 = v_load(blocks_norm1_multiply + (b * 27088 + n + 250));
-      sum5 = v_fma(x10, x11, sum5);
-      const vec x12 = v_load(d_blocks_norm1_concat + (b * 27088 + n + 300));
-      const vec x13 = v_load(blocks_norm1_multiply + (b * 27088 + n + 300));
-      sum6 = v_fma(x12, x13, sum6);
-      const vec x14 = v_load(d_blocks_norm1_concat + (b * 27088 + n + 350));
-      const vec x15 = v_load(blocks_norm1_multiply + (b * 27088 + n + 350));
-      sum7 = v_fma(x14, x15, sum7);
-    }
-    {
-      const vec x16 = v_load_n(d_blocks_norm1_concat + (b * 27088 + 48), 2);
-      const vec x17 = v_load_n(blocks_norm1_multiply + (b * 27088 + 48), 2);
-      sum0 = v_fma(x16, x17, sum0);
-      const vec x18 = v_load_n(d_blocks_norm1_concat + (b * 27088 + 98), 2);
-      const vec x19 = v_load_n(blocks_norm1_multiply + (b * 27088 + 98), 2);
-      sum1 = v_fma(x18, x19, sum1);
-      const vec x20 = v_load_n(d_blocks_norm1_concat + (b * 27088 + 148), 2);
-      const vec x21 = v_load_n(blocks_norm1_multiply + (b * 27088 + 148), 2);
-      sum2 = v_fma(x20, x21, sum2);
-      const vec x22 = v_load_n(d_blocks_norm1_concat + (b * 27088 + 198), 2);
-      const vec x23 = v_load_n(blocks_norm1_multiply + (b * 27088 + 198), 2);
-      sum3 = v_fma(x22, x23, sum3);
-      const vec x24 = v_load_n(d_blocks_norm1_concat + (b * 27088 + 248), 2);
-      const vec x25 = v_load_n(blocks_norm1_multiply + (b * 27088 + 248), 2);
-      sum4 = v_fma(x24, x25, sum4);
-      const vec x26 = v_load_n(d_blocks_norm1_concat + (b * 27088 + 298), 2);
-      const vec x27 = v_load_n(blocks_norm1_multiply + (b * 27088 + 298), 2);
-      sum5 = v_fma(x26, x27, sum5);
-      const vec x28 = v_load_n(d_blocks_norm1_concat + (b * 27088 + 348), 2);
-      const vec x29 = v_load_n(blocks_norm1_multiply + (b * 27088 + 348), 2);
-      sum6 = v_fma(x28, x29, sum6);
-      const vec x30 = v_load_n(d_blocks_norm1_concat + (b * 27088 + 398), 2);
-      const vec x31 = v_load_n(blocks_norm1_multiply + (b * 27088 + 398), 2);
-      sum7 = v_fma(x30, x31, sum7);
-    }
-  }
-  const vec all0 = v_set(v_sum(sum0));
-  v_store_n(partial + chunk * 8, all0, 1);
-  const vec all1 = v_set(v_sum(sum1));
-  v_store_n(partial + (chunk * 8 + 1), all1, 1);
-  const vec all2 = v_set(v_sum(sum2));
-  v_store_n(partial + (chunk * 8 + 2), all2, 1);
-  const vec all3 = v_set(v_sum(sum3));
-  v_store_n(partial + (chunk * 8 + 3), all3, 1);
-  const vec all4 = v_set(v_sum(sum4));
-  v_store_n(partial + (chunk * 8 + 4), all4, 1);
-  const vec all5 = v_set(v_sum(sum5));
-  v_store_n(partial + (chunk * 8 + 5), all5, 1);
-  const vec all6 = v_set(v_sum(sum6));
-  v_store_n(partial + (chunk * 8 + 6), all6, 1);
-  const vec all7 = v_set(v_sum(sum7));
-  v_store_n(partial + (chunk * 8 + 7), all7, 1);
-}
-
-// b < B (summed), n < N+1=50 (summed), d < D=8; lanes along n
-static void blocks_norm1_weight_gradient_sum(const Group& group, real* gradient_blocks_norm1_weight,
-                                             const real* partial) {
-  vec sum0 = v_zero();
-  if (group.first > 0) sum0 = v_load(gradient_blocks_norm1_weight);
-  for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) sum0 = v_add(sum0, v_load(partial + chunk * 8));
-  v_store(gradient_blocks_norm1_weight, sum0);
-}
-
-// b < B (summed), n < N+1=50 (summed), d < D=8; lanes along n
-static void blocks_norm1_bias_gradient_partial(const std::int64_t chunk, const Group& group,
-                                               const real* d_blocks_norm1_concat, real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
-  vec sum4 = v_zero();
-  vec sum5 = v_zero();
-  vec sum6 = v_zero();
-  vec sum7 = v_zero();
-  for (std::int64_t b = begin; b < end; ++b) {
-    for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x0 = v_load(d_blocks_norm1_concat + (b * 27088 + n));
-      sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_blocks_norm1_concat + (b * 27088 + n + 50));
-      sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_blocks_norm1_concat + (b * 27088 + n + 100));
-      sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_blocks_norm1_concat + (b * 27088 + n + 150));
-      sum3 = v_add(sum3, x3);
-      const vec x4 = v_load(d_blocks_norm1_concat + (b * 27088 + n + 200));
-      sum4 = v_add(sum4, x4);
-      const vec x5 = v_load(d_blocks_norm1_concat + (b * 27088 + n + 250));
-      sum5 = v_add(sum5, x5);
-      const vec x6 = v_load(d_blocks_norm1_concat + (b * 27088 + n + 300));
-      sum6 = v_add(sum6, x6);
-      const vec x7 = v_load(d_blocks_norm1_concat + (b * 27088 + n + 350));
-      sum7 = v_add(sum7, x7);
-    }
-    {
-      const vec x8 = v_load_n(d_blocks_norm1_concat + (b * 27088 + 48), 2);
-      sum0 = v_add(sum0, v_keep_n(x8, 2, real(0.0)));
-      const vec x9 = v_load_n(d_blocks_norm1_concat + (b * 27088 + 98), 2);
-      sum1 = v_add(sum1, v_keep_n(x9, 2, real(0.0)));
-      const vec x10 = v_load_n(d_blocks_norm1_concat + (b * 27088 + 148), 2);
-      sum2 = v_add(sum2, v_keep_n(x10, 2, real(0.0)));
-      const vec x11 = v_load_n(d_blocks_norm1_concat + (b * 27088 + 198), 2);
-      sum3 = v_add(sum3, v_keep_n(x11, 2, real(0.0)));
-      const vec x12 = v_load_n(d_blocks_norm1_concat + (b * 27088 + 248), 2);
-      sum4 = v_add(sum4, v_keep_n(x12, 2, real(0.0)));
-      const vec x13 = v_load_n(d_blocks_norm1_concat + (b * 27088 + 298), 2);
-      sum5 = v_add(sum5, v_keep_n(x13, 2, real(0.0)));
-      const vec x14 = v_load_n(d_blocks_norm1_concat + (b * 27088 + 348), 2);
-      sum6 = v_add(sum6, v_keep_n(x14, 2, real(0.0)));
-      const vec x15 = v_load_n(d_blocks_norm1_concat + (b * 27088 + 398), 2);
-      sum7 = v_add(sum7, v_keep_n(x15, 2, real(0.0)));
-    }
-  }
-  const vec all0 = v_set(v_sum(sum0));
-  v_store_n(partial + chunk * 8, all0, 1);
-  const vec all1 = v_set(v_sum(sum1));
-  v_store_n(partial + (chunk * 8 + 1), all1, 1);
-  const vec all2 = v_set(v_sum(sum2));
-  v_store_n(partial + (chunk * 8 + 2), all2, 1);
-  const vec all3 = v_set(v_sum(sum3));
-  v_store_n(partial + (chunk * 8 + 3), all3, 1);
-  const vec all4 = v_set(v_sum(sum4));
-  v_store_n(partial + (chunk * 8 + 4), all4, 1);
-  const vec all5 = v_set(v_sum(sum5));
-  v_store_n(partial + (chunk * 8 + 5), all5, 1);
-  const vec all6 = v_set(v_sum(sum6));
-  v_store_n(partial + (chunk * 8 + 6), all6, 1);
-  const vec all7 = v_set(v_sum(sum7));
-  v_store_n(partial + (chunk * 8 + 7), all7, 1);
-}
-
-// b < B (summed), n < N+1=50 (summed), d < D=8; lanes along n
-static void blocks_norm1_bias_gradient_sum(const Group& group, real* gradient_blocks_norm1_bias, const real* partial) {
-  vec sum0 = v_zero();
-  if (group.first > 0) sum0 = v_load(gradient_blocks_norm1_bias);
-  for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) sum0 = v_add(sum0, v_load(partial + chunk * 8));
-  v_store(gradient_blocks_norm1_bias, sum0);
-}
-
 // b < B (summed), n < N=49 (summed), d < D=8; lanes along n
 static void linear_mapper_bias_gradient_partial(const std::int64_t chunk, const Group& group,
                                                 const real* d_blocks_carry_next, real* partial) {
@@ -10330,15 +5940,6 @@ static void linear_mapper_bias_gradient_partial(const std::int64_t chunk, const 
   v_store_n(partial + (chunk * 8 + 6), all6, 1);
   const vec all7 = v_set(v_sum(sum7));
   v_store_n(partial + (chunk * 8 + 7), all7, 1);
-}
-
-// b < B (summed), n < N=49 (summed), d < D=8; lanes along n
-static void linear_mapper_bias_gradient_sum(const Group& group, real* gradient_linear_mapper_bias,
-                                            const real* partial) {
-  vec sum0 = v_zero();
-  if (group.first > 0) sum0 = v_load(gradient_linear_mapper_bias);
-  for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) sum0 = v_add(sum0, v_load(partial + chunk * 8));
-  v_store(gradient_linear_mapper_bias, sum0);
 }
 
 // d < D=8, c < C*P*P=16, b < B (summed), n < N=49 (summed); lanes along n
@@ -10811,66 +6412,6 @@ static void blocks_mlp_2_backward_input_gradient(const real* d_blocks_carry, con
   }
 }
 
-// b < B, n < N+1=50, d < D=8 (row); lanes along n
-static void blocks_norm2_backward_input_gradient(const real* d_blocks_mlp_0_einsum, const real* blocks_norm2_weight,
-                                                 const real* blocks_norm2_multiply, const real* blocks_norm2_rsqrt,
-                                                 const real* d_blocks_carry, real* d_blocks_add) {
-  for (std::int64_t n = 0; n < 48; n += 8) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x0 = v_load(d_blocks_mlp_0_einsum + (n + d * 50));
-      const vec x1 = v_set(blocks_norm2_weight[d]);
-      const vec t2 = v_mul(x0, x1);
-      const vec x3 = v_load(blocks_norm2_multiply + (n + d * 50));
-      sum0 = v_fma(t2, x3, sum0);
-      sum1 = v_fma(x0, x1, sum1);
-    }
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x4 = v_load(blocks_norm2_rsqrt + n);
-      const vec x5 = v_load(blocks_norm2_multiply + (n + d * 50));
-      const vec t6 = v_set(real(8.0));
-      const vec t7 = v_div(sum0, t6);
-      const vec x8 = v_load(d_blocks_mlp_0_einsum + (n + d * 50));
-      const vec x9 = v_set(blocks_norm2_weight[d]);
-      const vec t10 = v_mul(x8, x9);
-      const vec t11 = v_div(sum1, t6);
-      const vec t12 = v_sub(t10, t11);
-      const vec t13 = v_fnma(x5, t7, t12);
-      const vec x14 = v_load(d_blocks_carry + (n + d * 50));
-      const vec t15 = v_fma(x4, t13, x14);
-      v_store(d_blocks_add + (n + d * 50), t15);
-    }
-  }
-  {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x16 = v_load_n(d_blocks_mlp_0_einsum + (d * 50 + 48), 2);
-      const vec x17 = v_set(blocks_norm2_weight[d]);
-      const vec t18 = v_mul(x16, x17);
-      const vec x19 = v_load_n(blocks_norm2_multiply + (d * 50 + 48), 2);
-      sum0 = v_fma(t18, x19, sum0);
-      sum1 = v_fma(x16, x17, sum1);
-    }
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x20 = v_load_n(blocks_norm2_rsqrt + 48, 2);
-      const vec x21 = v_load_n(blocks_norm2_multiply + (d * 50 + 48), 2);
-      const vec t22 = v_set(real(8.0));
-      const vec t23 = v_div(sum0, t22);
-      const vec x24 = v_load_n(d_blocks_mlp_0_einsum + (d * 50 + 48), 2);
-      const vec x25 = v_set(blocks_norm2_weight[d]);
-      const vec t26 = v_mul(x24, x25);
-      const vec t27 = v_div(sum1, t22);
-      const vec t28 = v_sub(t26, t27);
-      const vec t29 = v_fnma(x21, t23, t28);
-      const vec x30 = v_load_n(d_blocks_carry + (d * 50 + 48), 2);
-      const vec t31 = v_fma(x20, t29, x30);
-      v_store_n(d_blocks_add + (d * 50 + 48), t31, 2);
-    }
-  }
-}
-
 // b < B, n < N+1=50, k < K=4, k2 < K=4 (summed); lanes along n
 static void blocks_mhsa_q_mappings_1_backward_input_gradient(const real* d_blocks_mhsa_einsum_4,
                                                              const real* blocks_mhsa_q_mappings_1_weight,
@@ -11004,11 +6545,10 @@ static void blocks_mhsa_q_mappings_1_backward_input_gradient(const real* d_block
 }
 
 // b < B, n < N+1=50, k < K=4, k2 < K=4 (summed); lanes along n
-static void blocks_mhsa_q_mappings_0_backward_input_gradient(const real* d_blocks_mhsa_einsum_7,
-                                                             const real* blocks_mhsa_q_mappings_0_weight,
-                                                             const real* d_blocks_mhsa_add_2,
-                                                             const real* blocks_norm1_weight,
-                                                             real* d_blocks_norm1_concat) {
+static void blocks_mhsa_q_mappings_0_backward(const real* d_blocks_mhsa_einsum_7,
+                                              const real* blocks_mhsa_q_mappings_0_weight,
+                                              const real* d_blocks_mhsa_add_2, const real* blocks_norm1_weight,
+                                              real* d_blocks_norm1_concat) {
   for (std::int64_t n = 0; n < 48; n += 24) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
@@ -11474,14 +7014,6 @@ static void linear_mapper_forward_2(const real* linear_mapper_einsum, const real
   }
 }
 
-// b < B, i < 1, d < D=8; lanes along d
-static void inspect_3(const real* add, real* concat) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    const vec x0 = v_load(add + i);
-    v_store_strided(concat + i, 50, x0, lanes);
-  }
-}
-
 // b < B, n < N+1=50 (row), d < D=8 (row); lanes along n
 static void inspect_2(const real* concat, real* magnitude_1) {
   vec sum0 = v_zero();
@@ -11543,6 +7075,7 @@ static void inspect_5(const real* concat, real* blocks_carry) {
 }
 
 // b < B, n < N+1=50, d < D=8 (row); lanes along n
+// for 2 kernels of the plan, of which this is the first
 static void blocks_norm1_forward_inspect(const real* blocks_carry, const real* blocks_norm1_weight,
                                          const real* blocks_norm1_bias, real* blocks_norm1_add,
                                          real* blocks_norm1_maximum) {
@@ -11615,6 +7148,7 @@ static void blocks_norm1_forward_inspect(const real* blocks_carry, const real* b
 }
 
 // b < B, n < N+1=50, n2 < N+1=50, k < K=4 (summed); lanes along n2
+// for 2 kernels of the plan, of which this is the first
 static void blocks_mhsa_forward_inspect(const real* blocks_mhsa_q_mappings_0_add,
                                         const real* blocks_mhsa_k_mappings_0_add, real* blocks_mhsa_einsum_3) {
   for (std::int64_t n = 0; n < 50; n += 2) {
@@ -11678,74 +7212,6 @@ static void blocks_mhsa_forward_inspect(const real* blocks_mhsa_q_mappings_0_add
       }
       v_store_n(blocks_mhsa_einsum_3 + (n * 50 + 48), sum0, 2);
       v_store_n(blocks_mhsa_einsum_3 + (n * 50 + 98), sum1, 2);
-    }
-  }
-}
-
-// b < B, n < N+1=50, n2 < N+1=50, k < K=4 (summed); lanes along n2
-static void blocks_mhsa_forward_5_inspect(const real* blocks_mhsa_q_mappings_1_add,
-                                          const real* blocks_mhsa_k_mappings_1_add, real* blocks_mhsa_einsum_4) {
-  for (std::int64_t n = 0; n < 50; n += 2) {
-    {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
-      for (std::int64_t k = 0; k < 4; ++k) {
-        const vec x0 = v_set(blocks_mhsa_q_mappings_1_add[n + k * 50]);
-        const vec x1 = v_load(blocks_mhsa_k_mappings_1_add + k * 50);
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(blocks_mhsa_k_mappings_1_add + (k * 50 + 8));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(blocks_mhsa_k_mappings_1_add + (k * 50 + 16));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(blocks_mhsa_k_mappings_1_add + (k * 50 + 24));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_load(blocks_mhsa_k_mappings_1_add + (k * 50 + 32));
-        sum4 = v_fma(x0, x5, sum4);
-        const vec x6 = v_load(blocks_mhsa_k_mappings_1_add + (k * 50 + 40));
-        sum5 = v_fma(x0, x6, sum5);
-        const vec x7 = v_set(blocks_mhsa_q_mappings_1_add[n + k * 50 + 1]);
-        sum6 = v_fma(x7, x1, sum6);
-        sum7 = v_fma(x7, x2, sum7);
-        sum8 = v_fma(x7, x3, sum8);
-        sum9 = v_fma(x7, x4, sum9);
-        sum10 = v_fma(x7, x5, sum10);
-        sum11 = v_fma(x7, x6, sum11);
-      }
-      v_store(blocks_mhsa_einsum_4 + n * 50, sum0);
-      v_store(blocks_mhsa_einsum_4 + (n * 50 + 8), sum1);
-      v_store(blocks_mhsa_einsum_4 + (n * 50 + 16), sum2);
-      v_store(blocks_mhsa_einsum_4 + (n * 50 + 24), sum3);
-      v_store(blocks_mhsa_einsum_4 + (n * 50 + 32), sum4);
-      v_store(blocks_mhsa_einsum_4 + (n * 50 + 40), sum5);
-      v_store(blocks_mhsa_einsum_4 + (n * 50 + 50), sum6);
-      v_store(blocks_mhsa_einsum_4 + (n * 50 + 58), sum7);
-      v_store(blocks_mhsa_einsum_4 + (n * 50 + 66), sum8);
-      v_store(blocks_mhsa_einsum_4 + (n * 50 + 74), sum9);
-      v_store(blocks_mhsa_einsum_4 + (n * 50 + 82), sum10);
-      v_store(blocks_mhsa_einsum_4 + (n * 50 + 90), sum11);
-    }
-    {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      for (std::int64_t k = 0; k < 4; ++k) {
-        const vec x8 = v_set(blocks_mhsa_q_mappings_1_add[n + k * 50]);
-        const vec x9 = v_load_n(blocks_mhsa_k_mappings_1_add + (k * 50 + 48), 2);
-        sum0 = v_fma(x8, x9, sum0);
-        const vec x10 = v_set(blocks_mhsa_q_mappings_1_add[n + k * 50 + 1]);
-        sum1 = v_fma(x10, x9, sum1);
-      }
-      v_store_n(blocks_mhsa_einsum_4 + (n * 50 + 48), sum0, 2);
-      v_store_n(blocks_mhsa_einsum_4 + (n * 50 + 98), sum1, 2);
     }
   }
 }
@@ -12049,8 +7515,8 @@ static void blocks_mhsa_forward_3_inspect(const real* blocks_mhsa_maximum, const
 }
 
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed); lanes along n2
-static void blocks_mhsa_forward_4_inspect(const real* attention_0, const real* blocks_mhsa_v_mappings_0_add,
-                                          real* blocks_mhsa_einsum, const real* blocks_carry, real* blocks_concat) {
+static void blocks_mhsa_forward_4(const real* attention_0, const real* blocks_mhsa_v_mappings_0_add,
+                                  real* blocks_mhsa_einsum, const real* blocks_carry, real* blocks_concat) {
   for (std::int64_t n = 0; n < 48; n += 3) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
@@ -12753,78 +8219,6 @@ static void blocks_mhsa_q_mappings_0_forward_2(const real* blocks_mhsa_q_mapping
   v_store_n(magnitude_12, t176, 1);
 }
 
-// b < B, n < N+1=50, d < D=8 (row); lanes along n
-static void blocks_norm2_forward_inspect(const real* blocks_concat, const real* blocks_norm2_weight,
-                                         const real* blocks_norm2_bias, real* blocks_norm2_add,
-                                         real* blocks_norm2_maximum) {
-  for (std::int64_t n = 0; n < 48; n += 8) {
-    vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x0 = v_load(blocks_concat + (n + d * 50));
-      sum0 = v_add(sum0, x0);
-    }
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x1 = v_load(blocks_concat + (n + d * 50));
-      const vec t2 = v_set(real(8.0));
-      const vec t3 = v_div(sum0, t2);
-      const vec t4 = v_sub(x1, t3);
-      sum1 = v_fma(t4, t4, sum1);
-    }
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x5 = v_load(blocks_concat + (n + d * 50));
-      const vec t6 = v_set(real(8.0));
-      const vec t7 = v_div(sum0, t6);
-      const vec t8 = v_sub(x5, t7);
-      const vec t9 = v_div(sum1, t6);
-      const vec t10 = v_set(real(1e-05));
-      const vec t11 = v_add(t9, t10);
-      const vec t12 = v_rsqrt(t11);
-      const vec t13 = v_mul(t8, t12);
-      const vec x14 = v_set(blocks_norm2_weight[d]);
-      const vec x15 = v_set(blocks_norm2_bias[d]);
-      const vec t16 = v_fma(t13, x14, x15);
-      v_store(blocks_norm2_add + (n + d * 50), t16);
-      const vec t17 = v_neg(t16);
-      const vec t18 = v_max(t16, t17);
-      v_store(blocks_norm2_maximum + (n + d * 50), t18);
-    }
-  }
-  {
-    vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x19 = v_load_n(blocks_concat + (d * 50 + 48), 2);
-      sum0 = v_add(sum0, x19);
-    }
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x20 = v_load_n(blocks_concat + (d * 50 + 48), 2);
-      const vec t21 = v_set(real(8.0));
-      const vec t22 = v_div(sum0, t21);
-      const vec t23 = v_sub(x20, t22);
-      sum1 = v_fma(t23, t23, sum1);
-    }
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x24 = v_load_n(blocks_concat + (d * 50 + 48), 2);
-      const vec t25 = v_set(real(8.0));
-      const vec t26 = v_div(sum0, t25);
-      const vec t27 = v_sub(x24, t26);
-      const vec t28 = v_div(sum1, t25);
-      const vec t29 = v_set(real(1e-05));
-      const vec t30 = v_add(t28, t29);
-      const vec t31 = v_rsqrt(t30);
-      const vec t32 = v_mul(t27, t31);
-      const vec x33 = v_set(blocks_norm2_weight[d]);
-      const vec x34 = v_set(blocks_norm2_bias[d]);
-      const vec t35 = v_fma(t32, x33, x34);
-      v_store_n(blocks_norm2_add + (d * 50 + 48), t35, 2);
-      const vec t36 = v_neg(t35);
-      const vec t37 = v_max(t35, t36);
-      v_store_n(blocks_norm2_maximum + (d * 50 + 48), t37, 2);
-    }
-  }
-}
-
 // b < B, n < N+1=50, m < M=32, d < D=8 (summed); lanes along n
 static void blocks_mlp_0_forward_inspect(const real* blocks_norm2_add, const real* blocks_mlp_0_weight,
                                          real* blocks_mlp_0_einsum) {
@@ -13455,27 +8849,27 @@ void vit_mnist_forward_avx2(const float* parameters, const float* images, const 
                            parameters + 1712 - layer * 816, blocks_norm1_add + place * 11456);
       blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 11456, parameters + 1680 - layer * 816,
                                        parameters + 1664 - layer * 816, blocks_mhsa_q_mappings_0_add + place * 11456);
-      blocks_mhsa_k_mappings_0_forward(blocks_norm1_add + place * 11456, parameters + 1648 - layer * 816,
+      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 11456, parameters + 1648 - layer * 816,
                                        parameters + 1632 - layer * 816, blocks_mhsa_k_mappings_0_add + place * 11456);
       blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + place * 11456, blocks_mhsa_k_mappings_0_add + place * 11456,
                           blocks_mhsa_einsum + place * 11456);
-      blocks_mhsa_v_mappings_0_forward(blocks_norm1_add + place * 11456, parameters + 1616 - layer * 816,
+      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 11456, parameters + 1616 - layer * 816,
                                        parameters + 1600 - layer * 816, blocks_mhsa_v_mappings_0_add + place * 11456);
       blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 11456, parameters + 1584 - layer * 816,
                                        parameters + 1568 - layer * 816, blocks_mhsa_q_mappings_1_add + place * 11456);
-      blocks_mhsa_k_mappings_1_forward(blocks_norm1_add + place * 11456, parameters + 1552 - layer * 816,
+      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 11456, parameters + 1552 - layer * 816,
                                        parameters + 1536 - layer * 816, blocks_mhsa_k_mappings_1_add + place * 11456);
-      blocks_mhsa_forward_4(blocks_mhsa_q_mappings_1_add + place * 11456, blocks_mhsa_k_mappings_1_add + place * 11456,
-                            blocks_mhsa_einsum_2 + place * 11456);
+      blocks_mhsa_forward(blocks_mhsa_q_mappings_1_add + place * 11456, blocks_mhsa_k_mappings_1_add + place * 11456,
+                          blocks_mhsa_einsum_2 + place * 11456);
       blocks_mhsa_forward_2(blocks_mhsa_einsum + place * 11456, blocks_mhsa_divide + place * 11456,
                             blocks_mhsa_einsum_2 + place * 11456, blocks_mhsa_divide_2 + place * 11456);
       blocks_mhsa_forward_3(blocks_mhsa_divide + place * 11456, blocks_mhsa_v_mappings_0_add + place * 11456,
                             blocks_carry + layer * 400 + image * 11456, blocks_concat + place * 11456);
-      blocks_mhsa_v_mappings_1_forward(blocks_norm1_add + place * 11456, parameters + 1520 - layer * 816,
+      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 11456, parameters + 1520 - layer * 816,
                                        parameters + 1504 - layer * 816, blocks_mhsa_v_mappings_1_add + place * 11456);
       blocks_mhsa_forward_5(blocks_mhsa_divide_2 + place * 11456, blocks_mhsa_v_mappings_1_add + place * 11456,
                             blocks_carry + layer * 400 + image * 11456, blocks_concat + place * 11456);
-      blocks_norm2_forward(blocks_concat + place * 11456, parameters + 1472 - layer * 816,
+      blocks_norm1_forward(blocks_concat + place * 11456, parameters + 1472 - layer * 816,
                            parameters + 1488 - layer * 816, blocks_norm2_add + place * 11456);
       blocks_mlp_0_forward(blocks_norm2_add + place * 11456, parameters + 1216 - layer * 816,
                            parameters + 1184 - layer * 816, blocks_mlp_1_gelu + place * 11456);
@@ -13487,24 +8881,24 @@ void vit_mnist_forward_avx2(const float* parameters, const float* images, const 
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    blocks_1_norm1_forward(blocks_carry + 400 + image * 11456, parameters + 880, parameters + 896,
-                           blocks_1_norm1_add + place * 11456);
-    blocks_1_mhsa_k_mappings_0_forward(blocks_1_norm1_add + place * 11456, parameters + 832, parameters + 816,
-                                       blocks_1_mhsa_k_mappings_0_add + place * 11456);
-    blocks_1_mhsa_v_mappings_0_forward(blocks_1_norm1_add + place * 11456, parameters + 800, parameters + 784,
-                                       blocks_1_mhsa_v_mappings_0_add + place * 11456);
-    blocks_1_mhsa_k_mappings_1_forward(blocks_1_norm1_add + place * 11456, parameters + 736, parameters + 720,
-                                       blocks_1_mhsa_k_mappings_1_add + place * 11456);
-    blocks_1_mhsa_v_mappings_1_forward(blocks_1_norm1_add + place * 11456, parameters + 704, parameters + 688,
-                                       blocks_1_mhsa_v_mappings_1_add + place * 11456);
+    blocks_norm1_forward(blocks_carry + 400 + image * 11456, parameters + 880, parameters + 896,
+                         blocks_1_norm1_add + place * 11456);
+    blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 11456, parameters + 832, parameters + 816,
+                                     blocks_1_mhsa_k_mappings_0_add + place * 11456);
+    blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 11456, parameters + 800, parameters + 784,
+                                     blocks_1_mhsa_v_mappings_0_add + place * 11456);
+    blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 11456, parameters + 736, parameters + 720,
+                                     blocks_1_mhsa_k_mappings_1_add + place * 11456);
+    blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 11456, parameters + 704, parameters + 688,
+                                     blocks_1_mhsa_v_mappings_1_add + place * 11456);
     blocks_1_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 11456, parameters + 864, parameters + 848,
                                        blocks_1_mhsa_q_mappings_0_add + place * 11456);
     blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_0_add + place * 11456,
                           blocks_1_mhsa_k_mappings_0_add + place * 11456, blocks_1_mhsa_einsum + place * 11456);
     blocks_1_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 11456, parameters + 768, parameters + 752,
                                        blocks_1_mhsa_q_mappings_1_add + place * 11456);
-    blocks_1_mhsa_forward_4(blocks_1_mhsa_q_mappings_1_add + place * 11456,
-                            blocks_1_mhsa_k_mappings_1_add + place * 11456, blocks_1_mhsa_einsum_2 + place * 11456);
+    blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_1_add + place * 11456,
+                          blocks_1_mhsa_k_mappings_1_add + place * 11456, blocks_1_mhsa_einsum_2 + place * 11456);
     blocks_1_mhsa_forward_2(blocks_1_mhsa_einsum + place * 11456, blocks_1_mhsa_divide + place * 11456,
                             blocks_1_mhsa_einsum_2 + place * 11456, blocks_1_mhsa_divide_2 + place * 11456);
     blocks_1_mhsa_forward_3(blocks_1_mhsa_divide + place * 11456, blocks_1_mhsa_v_mappings_0_add + place * 11456,
@@ -13595,14 +8989,14 @@ void vit_mnist_evaluate_avx2(const float* parameters, const float* images, const
   // [D=8, 1], live from kernel 0 to 3
   float* const add_2 = scratch;
   std::int64_t place = -1;
-  add_forward_evaluate(parameters + 1872, table_sinusoidal_50x8_0, add_2);
+  add_forward(parameters + 1872, table_sinusoidal_50x8_0, add_2);
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
     rearrange_forward(images + image * 784, rearrange + place * 11456);
     linear_mapper_forward(rearrange + place * 11456, parameters + 1744, parameters + 1728, table_sinusoidal_50x8_0,
                           blocks_carry + image * 11456);
-    copy_forward_evaluate(add_2, blocks_carry + image * 11456);
+    copy_forward(add_2, blocks_carry + image * 11456);
   }
   // blocks: 1 layers
   for (std::int64_t layer = 0; layer < 1; ++layer) {
@@ -13613,27 +9007,27 @@ void vit_mnist_evaluate_avx2(const float* parameters, const float* images, const
                            parameters + 1712 - layer * 816, blocks_norm1_add + place * 11456);
       blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 11456, parameters + 1680 - layer * 816,
                                        parameters + 1664 - layer * 816, blocks_mhsa_q_mappings_0_add + place * 11456);
-      blocks_mhsa_k_mappings_0_forward(blocks_norm1_add + place * 11456, parameters + 1648 - layer * 816,
+      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 11456, parameters + 1648 - layer * 816,
                                        parameters + 1632 - layer * 816, blocks_mhsa_k_mappings_0_add + place * 11456);
       blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + place * 11456, blocks_mhsa_k_mappings_0_add + place * 11456,
                           blocks_mhsa_einsum + place * 11456);
-      blocks_mhsa_v_mappings_0_forward(blocks_norm1_add + place * 11456, parameters + 1616 - layer * 816,
+      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 11456, parameters + 1616 - layer * 816,
                                        parameters + 1600 - layer * 816, blocks_mhsa_v_mappings_0_add + place * 11456);
       blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 11456, parameters + 1584 - layer * 816,
                                        parameters + 1568 - layer * 816, blocks_mhsa_q_mappings_1_add + place * 11456);
-      blocks_mhsa_k_mappings_1_forward(blocks_norm1_add + place * 11456, parameters + 1552 - layer * 816,
+      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 11456, parameters + 1552 - layer * 816,
                                        parameters + 1536 - layer * 816, blocks_mhsa_k_mappings_1_add + place * 11456);
-      blocks_mhsa_forward_4(blocks_mhsa_q_mappings_1_add + place * 11456, blocks_mhsa_k_mappings_1_add + place * 11456,
-                            blocks_mhsa_einsum_2 + place * 11456);
+      blocks_mhsa_forward(blocks_mhsa_q_mappings_1_add + place * 11456, blocks_mhsa_k_mappings_1_add + place * 11456,
+                          blocks_mhsa_einsum_2 + place * 11456);
       blocks_mhsa_forward_2(blocks_mhsa_einsum + place * 11456, blocks_mhsa_divide + place * 11456,
                             blocks_mhsa_einsum_2 + place * 11456, blocks_mhsa_divide_2 + place * 11456);
       blocks_mhsa_forward_3(blocks_mhsa_divide + place * 11456, blocks_mhsa_v_mappings_0_add + place * 11456,
                             blocks_carry + layer * 400 + image * 11456, blocks_concat + place * 11456);
-      blocks_mhsa_v_mappings_1_forward(blocks_norm1_add + place * 11456, parameters + 1520 - layer * 816,
+      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 11456, parameters + 1520 - layer * 816,
                                        parameters + 1504 - layer * 816, blocks_mhsa_v_mappings_1_add + place * 11456);
       blocks_mhsa_forward_5(blocks_mhsa_divide_2 + place * 11456, blocks_mhsa_v_mappings_1_add + place * 11456,
                             blocks_carry + layer * 400 + image * 11456, blocks_concat + place * 11456);
-      blocks_norm2_forward(blocks_concat + place * 11456, parameters + 1472 - layer * 816,
+      blocks_norm1_forward(blocks_concat + place * 11456, parameters + 1472 - layer * 816,
                            parameters + 1488 - layer * 816, blocks_norm2_add + place * 11456);
       blocks_mlp_0_forward(blocks_norm2_add + place * 11456, parameters + 1216 - layer * 816,
                            parameters + 1184 - layer * 816, blocks_mlp_1_gelu + place * 11456);
@@ -13645,24 +9039,24 @@ void vit_mnist_evaluate_avx2(const float* parameters, const float* images, const
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    blocks_1_norm1_forward(blocks_carry + 400 + image * 11456, parameters + 880, parameters + 896,
-                           blocks_1_norm1_add + place * 11456);
-    blocks_1_mhsa_k_mappings_0_forward(blocks_1_norm1_add + place * 11456, parameters + 832, parameters + 816,
-                                       blocks_1_mhsa_k_mappings_0_add + place * 11456);
-    blocks_1_mhsa_v_mappings_0_forward(blocks_1_norm1_add + place * 11456, parameters + 800, parameters + 784,
-                                       blocks_1_mhsa_v_mappings_0_add + place * 11456);
-    blocks_1_mhsa_k_mappings_1_forward(blocks_1_norm1_add + place * 11456, parameters + 736, parameters + 720,
-                                       blocks_1_mhsa_k_mappings_1_add + place * 11456);
-    blocks_1_mhsa_v_mappings_1_forward(blocks_1_norm1_add + place * 11456, parameters + 704, parameters + 688,
-                                       blocks_1_mhsa_v_mappings_1_add + place * 11456);
+    blocks_norm1_forward(blocks_carry + 400 + image * 11456, parameters + 880, parameters + 896,
+                         blocks_1_norm1_add + place * 11456);
+    blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 11456, parameters + 832, parameters + 816,
+                                     blocks_1_mhsa_k_mappings_0_add + place * 11456);
+    blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 11456, parameters + 800, parameters + 784,
+                                     blocks_1_mhsa_v_mappings_0_add + place * 11456);
+    blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 11456, parameters + 736, parameters + 720,
+                                     blocks_1_mhsa_k_mappings_1_add + place * 11456);
+    blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 11456, parameters + 704, parameters + 688,
+                                     blocks_1_mhsa_v_mappings_1_add + place * 11456);
     blocks_1_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 11456, parameters + 864, parameters + 848,
                                        blocks_1_mhsa_q_mappings_0_add + place * 11456);
     blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_0_add + place * 11456,
                           blocks_1_mhsa_k_mappings_0_add + place * 11456, blocks_1_mhsa_einsum + place * 11456);
     blocks_1_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 11456, parameters + 768, parameters + 752,
                                        blocks_1_mhsa_q_mappings_1_add + place * 11456);
-    blocks_1_mhsa_forward_4(blocks_1_mhsa_q_mappings_1_add + place * 11456,
-                            blocks_1_mhsa_k_mappings_1_add + place * 11456, blocks_1_mhsa_einsum_2 + place * 11456);
+    blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_1_add + place * 11456,
+                          blocks_1_mhsa_k_mappings_1_add + place * 11456, blocks_1_mhsa_einsum_2 + place * 11456);
     blocks_1_mhsa_forward_2(blocks_1_mhsa_einsum + place * 11456, blocks_1_mhsa_divide + place * 11456,
                             blocks_1_mhsa_einsum_2 + place * 11456, blocks_1_mhsa_divide_2 + place * 11456);
     blocks_1_mhsa_forward_3(blocks_1_mhsa_divide + place * 11456, blocks_1_mhsa_v_mappings_0_add + place * 11456,
@@ -13866,13 +9260,13 @@ void vit_mnist_loss_and_gradients_avx2(const float* parameters, const float* ima
   const std::int64_t chunks = chunks_of(batch, at_once);
   for (std::int64_t turn = 0; turn * chunks < 16; ++turn) {
     const Group group = group_of(batch, chunks, turn);
-    add_forward_evaluate(parameters + 1872, table_sinusoidal_50x8_0, add_2);
+    add_forward(parameters + 1872, table_sinusoidal_50x8_0, add_2);
 #pragma omp parallel for schedule(static)
     for (std::int64_t image = 0; image < group.images; ++image) {
       rearrange_forward(images + group.first * 784 + image * 784, rearrange + image * 27088);
       linear_mapper_forward(rearrange + image * 27088, parameters + 1744, parameters + 1728, table_sinusoidal_50x8_0,
                             blocks_carry + image * 27088);
-      copy_forward_evaluate(add_2, blocks_carry + image * 27088);
+      copy_forward(add_2, blocks_carry + image * 27088);
     }
     // blocks: 1 layers
     for (std::int64_t layer = 0; layer < 1; ++layer) {
@@ -13884,27 +9278,27 @@ void vit_mnist_loss_and_gradients_avx2(const float* parameters, const float* ima
                                    parameters + 1712 - layer * 816, blocks_norm1_add + image * 27088);
         blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + image * 27088, parameters + 1680 - layer * 816,
                                          parameters + 1664 - layer * 816, blocks_mhsa_q_mappings_0_add + image * 27088);
-        blocks_mhsa_k_mappings_0_forward(blocks_norm1_add + image * 27088, parameters + 1648 - layer * 816,
+        blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + image * 27088, parameters + 1648 - layer * 816,
                                          parameters + 1632 - layer * 816, blocks_mhsa_k_mappings_0_add + image * 27088);
         blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + image * 27088, blocks_mhsa_k_mappings_0_add + image * 27088,
                             blocks_mhsa_einsum + place * 27088);
-        blocks_mhsa_v_mappings_0_forward(blocks_norm1_add + image * 27088, parameters + 1616 - layer * 816,
+        blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + image * 27088, parameters + 1616 - layer * 816,
                                          parameters + 1600 - layer * 816, blocks_mhsa_v_mappings_0_add + image * 27088);
         blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + image * 27088, parameters + 1584 - layer * 816,
                                          parameters + 1568 - layer * 816, blocks_mhsa_q_mappings_1_add + image * 27088);
-        blocks_mhsa_k_mappings_1_forward(blocks_norm1_add + image * 27088, parameters + 1552 - layer * 816,
+        blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + image * 27088, parameters + 1552 - layer * 816,
                                          parameters + 1536 - layer * 816, blocks_mhsa_k_mappings_1_add + image * 27088);
-        blocks_mhsa_forward_4(blocks_mhsa_q_mappings_1_add + image * 27088,
-                              blocks_mhsa_k_mappings_1_add + image * 27088, blocks_mhsa_einsum_2 + place * 27088);
+        blocks_mhsa_forward(blocks_mhsa_q_mappings_1_add + image * 27088, blocks_mhsa_k_mappings_1_add + image * 27088,
+                            blocks_mhsa_einsum_2 + place * 27088);
         blocks_mhsa_forward_2(blocks_mhsa_einsum + place * 27088, blocks_mhsa_divide + image * 27088,
                               blocks_mhsa_einsum_2 + place * 27088, blocks_mhsa_divide_2 + image * 27088);
         blocks_mhsa_forward_3(blocks_mhsa_divide + image * 27088, blocks_mhsa_v_mappings_0_add + image * 27088,
                               blocks_carry + layer * 400 + image * 27088, blocks_concat + place * 27088);
-        blocks_mhsa_v_mappings_1_forward(blocks_norm1_add + image * 27088, parameters + 1520 - layer * 816,
+        blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + image * 27088, parameters + 1520 - layer * 816,
                                          parameters + 1504 - layer * 816, blocks_mhsa_v_mappings_1_add + image * 27088);
         blocks_mhsa_forward_5(blocks_mhsa_divide_2 + image * 27088, blocks_mhsa_v_mappings_1_add + image * 27088,
                               blocks_carry + layer * 400 + image * 27088, blocks_concat + place * 27088);
-        blocks_norm2_forward_train(blocks_concat + place * 27088, blocks_norm2_rsqrt + image * 27088,
+        blocks_norm1_forward_train(blocks_concat + place * 27088, blocks_norm2_rsqrt + image * 27088,
                                    blocks_norm2_multiply + image * 27088, parameters + 1472 - layer * 816,
                                    parameters + 1488 - layer * 816, blocks_norm2_add + place * 27088);
         blocks_mlp_0_forward_train(blocks_norm2_add + place * 27088, parameters + 1216 - layer * 816,
@@ -13918,25 +9312,25 @@ void vit_mnist_loss_and_gradients_avx2(const float* parameters, const float* ima
 #pragma omp parallel for schedule(static) firstprivate(place)
     for (std::int64_t image = 0; image < group.images; ++image) {
       if (place < 0) place = image;
-      blocks_1_norm1_forward_train(blocks_carry + 400 + image * 27088, blocks_1_norm1_rsqrt + place * 27088,
-                                   blocks_1_norm1_multiply + image * 27088, parameters + 880, parameters + 896,
-                                   blocks_1_norm1_add + image * 27088);
-      blocks_1_mhsa_k_mappings_0_forward(blocks_1_norm1_add + image * 27088, parameters + 832, parameters + 816,
-                                         blocks_1_mhsa_k_mappings_0_add + place * 27088);
-      blocks_1_mhsa_v_mappings_0_forward(blocks_1_norm1_add + image * 27088, parameters + 800, parameters + 784,
-                                         blocks_1_mhsa_v_mappings_0_add + place * 27088);
-      blocks_1_mhsa_k_mappings_1_forward(blocks_1_norm1_add + image * 27088, parameters + 736, parameters + 720,
-                                         blocks_1_mhsa_k_mappings_1_add + place * 27088);
-      blocks_1_mhsa_v_mappings_1_forward(blocks_1_norm1_add + image * 27088, parameters + 704, parameters + 688,
-                                         blocks_1_mhsa_v_mappings_1_add + place * 27088);
+      blocks_norm1_forward_train(blocks_carry + 400 + image * 27088, blocks_1_norm1_rsqrt + place * 27088,
+                                 blocks_1_norm1_multiply + image * 27088, parameters + 880, parameters + 896,
+                                 blocks_1_norm1_add + image * 27088);
+      blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + image * 27088, parameters + 832, parameters + 816,
+                                       blocks_1_mhsa_k_mappings_0_add + place * 27088);
+      blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + image * 27088, parameters + 800, parameters + 784,
+                                       blocks_1_mhsa_v_mappings_0_add + place * 27088);
+      blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + image * 27088, parameters + 736, parameters + 720,
+                                       blocks_1_mhsa_k_mappings_1_add + place * 27088);
+      blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + image * 27088, parameters + 704, parameters + 688,
+                                       blocks_1_mhsa_v_mappings_1_add + place * 27088);
       blocks_1_mhsa_q_mappings_0_forward(blocks_1_norm1_add + image * 27088, parameters + 864, parameters + 848,
                                          blocks_1_mhsa_q_mappings_0_add + place * 27088);
       blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_0_add + place * 27088,
                             blocks_1_mhsa_k_mappings_0_add + place * 27088, blocks_1_mhsa_einsum + place * 27088);
       blocks_1_mhsa_q_mappings_1_forward(blocks_1_norm1_add + image * 27088, parameters + 768, parameters + 752,
                                          blocks_1_mhsa_q_mappings_1_add + place * 27088);
-      blocks_1_mhsa_forward_4(blocks_1_mhsa_q_mappings_1_add + place * 27088,
-                              blocks_1_mhsa_k_mappings_1_add + place * 27088, blocks_1_mhsa_einsum_2 + place * 27088);
+      blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_1_add + place * 27088,
+                            blocks_1_mhsa_k_mappings_1_add + place * 27088, blocks_1_mhsa_einsum_2 + place * 27088);
       blocks_1_mhsa_forward_2(blocks_1_mhsa_einsum + place * 27088, blocks_1_mhsa_divide + place * 27088,
                               blocks_1_mhsa_einsum_2 + place * 27088, blocks_1_mhsa_divide_2 + place * 27088);
       blocks_1_mhsa_forward_3(blocks_1_mhsa_divide + place * 27088, blocks_1_mhsa_v_mappings_0_add + place * 27088,
@@ -13978,10 +9372,10 @@ void vit_mnist_loss_and_gradients_avx2(const float* parameters, const float* ima
                                d_blocks_1_mhsa_einsum_5 + image * 27088);
       blocks_1_mhsa_backward_7(d_blocks_1_add + place * 27088, blocks_1_mhsa_divide + place * 27088,
                                d_blocks_1_mhsa_einsum_6 + image * 27088);
-      blocks_1_mhsa_backward_8(d_blocks_1_mhsa_multiply_2 + place * 27088,
+      blocks_1_mhsa_backward_4(d_blocks_1_mhsa_multiply_2 + place * 27088,
                                blocks_1_mhsa_k_mappings_0_add + place * 27088,
                                d_blocks_1_mhsa_einsum_7 + image * 27088);
-      blocks_1_mhsa_backward_9(d_blocks_1_mhsa_multiply_2 + place * 27088,
+      blocks_1_mhsa_backward_5(d_blocks_1_mhsa_multiply_2 + place * 27088,
                                blocks_1_mhsa_q_mappings_0_add + place * 27088,
                                d_blocks_1_mhsa_einsum_8 + image * 27088);
       blocks_1_mhsa_v_mappings_1_backward(d_blocks_1_mhsa_einsum_2 + image * 27088, parameters + 704,
@@ -13992,9 +9386,9 @@ void vit_mnist_loss_and_gradients_avx2(const float* parameters, const float* ima
       blocks_1_mhsa_q_mappings_1_backward(d_blocks_1_mhsa_einsum_4 + image * 27088, parameters + 768,
                                           d_blocks_1_mhsa_add + place * 27088, d_blocks_1_norm1_concat + image * 27088);
       blocks_1_mhsa_backward_11(d_blocks_1_mhsa_add + place * 27088, d_blocks_1_norm1_concat + image * 27088);
-      blocks_1_mhsa_v_mappings_0_backward(d_blocks_1_mhsa_einsum_6 + image * 27088, parameters + 800,
+      blocks_1_mhsa_v_mappings_1_backward(d_blocks_1_mhsa_einsum_6 + image * 27088, parameters + 800,
                                           d_blocks_1_mhsa_v_mappings_0_einsum + place * 27088);
-      blocks_1_mhsa_k_mappings_0_backward(d_blocks_1_mhsa_einsum_8 + image * 27088, parameters + 832,
+      blocks_1_mhsa_k_mappings_1_backward(d_blocks_1_mhsa_einsum_8 + image * 27088, parameters + 832,
                                           d_blocks_1_mhsa_v_mappings_0_einsum + place * 27088,
                                           d_blocks_1_mhsa_add_2 + place * 27088);
       blocks_1_mhsa_q_mappings_0_backward(d_blocks_1_mhsa_einsum_7 + image * 27088, parameters + 864,
@@ -14025,20 +9419,20 @@ void vit_mnist_loss_and_gradients_avx2(const float* parameters, const float* ima
       blocks_1_mhsa_q_mappings_1_bias_gradient_partial(chunk, group, d_blocks_1_mhsa_einsum_4, scratch + 12320);
       blocks_1_mhsa_q_mappings_1_weight_gradient_partial(chunk, group, d_blocks_1_mhsa_einsum_4, blocks_1_norm1_add,
                                                          scratch + 9984);
-      blocks_1_mhsa_q_mappings_0_bias_gradient_partial(chunk, group, d_blocks_1_mhsa_einsum_7, scratch + 12384);
+      blocks_1_mhsa_q_mappings_1_bias_gradient_partial(chunk, group, d_blocks_1_mhsa_einsum_7, scratch + 12384);
       blocks_1_mhsa_q_mappings_0_weight_gradient_partial(chunk, group, d_blocks_1_mhsa_einsum_7, blocks_1_norm1_add,
                                                          scratch + 10240);
       blocks_1_mhsa_v_mappings_1_bias_gradient_partial(chunk, group, d_blocks_1_mhsa_einsum_2, scratch + 12448);
       blocks_1_mhsa_v_mappings_1_weight_gradient_partial(chunk, group, d_blocks_1_mhsa_einsum_2, blocks_1_norm1_add,
                                                          scratch + 10496);
-      blocks_1_mhsa_k_mappings_1_bias_gradient_partial(chunk, group, d_blocks_1_mhsa_einsum_5, scratch + 12512);
-      blocks_1_mhsa_k_mappings_1_weight_gradient_partial(chunk, group, d_blocks_1_mhsa_einsum_5, blocks_1_norm1_add,
+      blocks_1_mhsa_v_mappings_1_bias_gradient_partial(chunk, group, d_blocks_1_mhsa_einsum_5, scratch + 12512);
+      blocks_1_mhsa_v_mappings_1_weight_gradient_partial(chunk, group, d_blocks_1_mhsa_einsum_5, blocks_1_norm1_add,
                                                          scratch + 10752);
-      blocks_1_mhsa_v_mappings_0_bias_gradient_partial(chunk, group, d_blocks_1_mhsa_einsum_6, scratch + 12576);
+      blocks_1_mhsa_v_mappings_1_bias_gradient_partial(chunk, group, d_blocks_1_mhsa_einsum_6, scratch + 12576);
       blocks_1_mhsa_v_mappings_0_weight_gradient_partial(chunk, group, d_blocks_1_mhsa_einsum_6, blocks_1_norm1_add,
                                                          scratch + 11008);
-      blocks_1_mhsa_k_mappings_0_bias_gradient_partial(chunk, group, d_blocks_1_mhsa_einsum_8, scratch + 12640);
-      blocks_1_mhsa_k_mappings_0_weight_gradient_partial(chunk, group, d_blocks_1_mhsa_einsum_8, blocks_1_norm1_add,
+      blocks_1_mhsa_v_mappings_1_bias_gradient_partial(chunk, group, d_blocks_1_mhsa_einsum_8, scratch + 12640);
+      blocks_1_mhsa_v_mappings_0_weight_gradient_partial(chunk, group, d_blocks_1_mhsa_einsum_8, blocks_1_norm1_add,
                                                          scratch + 11264);
       blocks_1_norm1_weight_gradient_partial(chunk, group, d_blocks_1_norm1_concat, blocks_1_norm1_multiply,
                                              scratch + 12064);
@@ -14050,22 +9444,22 @@ void vit_mnist_loss_and_gradients_avx2(const float* parameters, const float* ima
     blocks_1_mlp_2_weight_gradient_sum(group, gradients + 112, scratch);
     blocks_1_mlp_0_bias_gradient_sum(group, gradients + 368, scratch + 9472);
     blocks_1_mlp_0_weight_gradient_sum(group, gradients + 400, scratch + 4096);
-    blocks_1_norm2_weight_gradient_sum(group, gradients + 656, scratch + 11808);
-    blocks_1_norm2_bias_gradient_sum(group, gradients + 672, scratch + 11936);
+    blocks_1_mlp_2_bias_gradient_sum(group, gradients + 656, scratch + 11808);
+    blocks_1_mlp_2_bias_gradient_sum(group, gradients + 672, scratch + 11936);
     blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + 752, scratch + 12320);
     blocks_1_mhsa_q_mappings_1_weight_gradient_sum(group, gradients + 768, scratch + 9984);
-    blocks_1_mhsa_q_mappings_0_bias_gradient_sum(group, gradients + 848, scratch + 12384);
-    blocks_1_mhsa_q_mappings_0_weight_gradient_sum(group, gradients + 864, scratch + 10240);
-    blocks_1_mhsa_v_mappings_1_bias_gradient_sum(group, gradients + 688, scratch + 12448);
+    blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + 848, scratch + 12384);
+    blocks_1_mhsa_q_mappings_1_weight_gradient_sum(group, gradients + 864, scratch + 10240);
+    blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + 688, scratch + 12448);
     blocks_1_mhsa_v_mappings_1_weight_gradient_sum(group, gradients + 704, scratch + 10496);
-    blocks_1_mhsa_k_mappings_1_bias_gradient_sum(group, gradients + 720, scratch + 12512);
-    blocks_1_mhsa_k_mappings_1_weight_gradient_sum(group, gradients + 736, scratch + 10752);
-    blocks_1_mhsa_v_mappings_0_bias_gradient_sum(group, gradients + 784, scratch + 12576);
-    blocks_1_mhsa_v_mappings_0_weight_gradient_sum(group, gradients + 800, scratch + 11008);
-    blocks_1_mhsa_k_mappings_0_bias_gradient_sum(group, gradients + 816, scratch + 12640);
-    blocks_1_mhsa_k_mappings_0_weight_gradient_sum(group, gradients + 832, scratch + 11264);
-    blocks_1_norm1_weight_gradient_sum(group, gradients + 880, scratch + 12064);
-    blocks_1_norm1_bias_gradient_sum(group, gradients + 896, scratch + 12192);
+    blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + 720, scratch + 12512);
+    blocks_1_mhsa_v_mappings_1_weight_gradient_sum(group, gradients + 736, scratch + 10752);
+    blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + 784, scratch + 12576);
+    blocks_1_mhsa_v_mappings_1_weight_gradient_sum(group, gradients + 800, scratch + 11008);
+    blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + 816, scratch + 12640);
+    blocks_1_mhsa_v_mappings_1_weight_gradient_sum(group, gradients + 832, scratch + 11264);
+    blocks_1_mlp_2_bias_gradient_sum(group, gradients + 880, scratch + 12064);
+    blocks_1_mlp_2_bias_gradient_sum(group, gradients + 896, scratch + 12192);
     // blocks: 1 layers, the last one first
     for (std::int64_t pass = 0; pass < 1; ++pass) {
       const std::int64_t layer = 0 - pass;
@@ -14085,10 +9479,10 @@ void vit_mnist_loss_and_gradients_avx2(const float* parameters, const float* ima
                              d_blocks_mhsa_einsum + place * 27088);
         blocks_mhsa_backward_2(d_blocks_add + place * 27088, blocks_mhsa_divide_2 + image * 27088,
                                d_blocks_mhsa_einsum_2 + image * 27088);
-        blocks_mhsa_v_mappings_1_backward(d_blocks_mhsa_einsum_2 + image * 27088, parameters + 1520 - layer * 816,
-                                          d_blocks_mhsa_v_mappings_1_einsum + place * 27088);
-        blocks_mhsa_backward_6(d_blocks_add + place * 27088, blocks_mhsa_v_mappings_0_add + image * 27088,
-                               d_blocks_mhsa_einsum_3 + place * 27088);
+        blocks_1_mhsa_v_mappings_1_backward(d_blocks_mhsa_einsum_2 + image * 27088, parameters + 1520 - layer * 816,
+                                            d_blocks_mhsa_v_mappings_1_einsum + place * 27088);
+        blocks_mhsa_forward(d_blocks_add + place * 27088, blocks_mhsa_v_mappings_0_add + image * 27088,
+                            d_blocks_mhsa_einsum_3 + place * 27088);
         blocks_mhsa_backward_3(d_blocks_mhsa_einsum + place * 27088, blocks_mhsa_divide_2 + image * 27088,
                                d_blocks_mhsa_einsum_3 + place * 27088, blocks_mhsa_divide + image * 27088,
                                d_blocks_mhsa_multiply + place * 27088, d_blocks_mhsa_multiply_2 + place * 27088);
@@ -14096,80 +9490,80 @@ void vit_mnist_loss_and_gradients_avx2(const float* parameters, const float* ima
                                d_blocks_mhsa_einsum_4 + image * 27088);
         blocks_mhsa_backward_5(d_blocks_mhsa_multiply + place * 27088, blocks_mhsa_q_mappings_1_add + image * 27088,
                                d_blocks_mhsa_einsum_5 + image * 27088);
-        blocks_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_5 + image * 27088, parameters + 1552 - layer * 816,
-                                          d_blocks_mhsa_v_mappings_1_einsum + place * 27088,
-                                          d_blocks_mhsa_add + place * 27088);
+        blocks_1_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_5 + image * 27088, parameters + 1552 - layer * 816,
+                                            d_blocks_mhsa_v_mappings_1_einsum + place * 27088,
+                                            d_blocks_mhsa_add + place * 27088);
         blocks_mhsa_q_mappings_1_backward(d_blocks_mhsa_einsum_4 + image * 27088, parameters + 1584 - layer * 816,
                                           d_blocks_mhsa_add + place * 27088, d_blocks_norm1_concat + image * 27088);
         blocks_mhsa_backward_7(d_blocks_add + place * 27088, blocks_mhsa_divide + image * 27088,
                                d_blocks_mhsa_einsum_6 + image * 27088);
-        blocks_mhsa_v_mappings_0_backward(d_blocks_mhsa_einsum_6 + image * 27088, parameters + 1616 - layer * 816,
-                                          d_blocks_mhsa_v_mappings_0_einsum + place * 27088);
-        blocks_mhsa_backward_8(d_blocks_mhsa_multiply_2 + place * 27088, blocks_mhsa_k_mappings_0_add + image * 27088,
+        blocks_1_mhsa_v_mappings_1_backward(d_blocks_mhsa_einsum_6 + image * 27088, parameters + 1616 - layer * 816,
+                                            d_blocks_mhsa_v_mappings_0_einsum + place * 27088);
+        blocks_mhsa_backward_4(d_blocks_mhsa_multiply_2 + place * 27088, blocks_mhsa_k_mappings_0_add + image * 27088,
                                d_blocks_mhsa_einsum_7 + image * 27088);
-        blocks_mhsa_backward_9(d_blocks_mhsa_multiply_2 + place * 27088, blocks_mhsa_q_mappings_0_add + image * 27088,
+        blocks_mhsa_backward_5(d_blocks_mhsa_multiply_2 + place * 27088, blocks_mhsa_q_mappings_0_add + image * 27088,
                                d_blocks_mhsa_einsum_8 + image * 27088);
-        blocks_mhsa_k_mappings_0_backward(d_blocks_mhsa_einsum_8 + image * 27088, parameters + 1648 - layer * 816,
-                                          d_blocks_mhsa_v_mappings_0_einsum + place * 27088,
-                                          d_blocks_mhsa_add_2 + place * 27088);
-        blocks_mhsa_q_mappings_0_backward(d_blocks_mhsa_einsum_7 + image * 27088, parameters + 1680 - layer * 816,
-                                          d_blocks_mhsa_add_2 + place * 27088, d_blocks_norm1_concat + image * 27088);
+        blocks_1_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_8 + image * 27088, parameters + 1648 - layer * 816,
+                                            d_blocks_mhsa_v_mappings_0_einsum + place * 27088,
+                                            d_blocks_mhsa_add_2 + place * 27088);
+        blocks_1_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_7 + image * 27088, parameters + 1680 - layer * 816,
+                                            d_blocks_mhsa_add_2 + place * 27088, d_blocks_norm1_concat + image * 27088);
         blocks_norm1_backward(d_blocks_norm1_concat + image * 27088, parameters + 1696 - layer * 816,
                               blocks_norm1_multiply + image * 27088, blocks_norm1_rsqrt + image * 27088,
                               d_blocks_add + place * 27088, d_blocks_carry + (pass + 1) * 400 + image * 27088);
       }
 #pragma omp parallel for schedule(static)
       for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-        blocks_mlp_2_bias_gradient_partial(chunk, group, d_blocks_carry + pass * 400, scratch + 10240);
+        blocks_1_norm1_bias_gradient_partial(chunk, group, d_blocks_carry + pass * 400, scratch + 10240);
         blocks_mlp_2_weight_gradient_partial(chunk, group, d_blocks_carry + pass * 400, d_blocks_mlp_2_copy, scratch);
         blocks_mlp_0_bias_gradient_partial(chunk, group, d_blocks_mlp_1_multiply, scratch + 8192);
         blocks_mlp_0_weight_gradient_partial(chunk, group, d_blocks_mlp_1_multiply, d_blocks_mlp_0_copy,
                                              scratch + 4096);
-        blocks_norm2_weight_gradient_partial(chunk, group, d_blocks_mlp_0_einsum, blocks_norm2_multiply,
-                                             scratch + 10368);
-        blocks_norm2_bias_gradient_partial(chunk, group, d_blocks_mlp_0_einsum, scratch + 10496);
-        blocks_mhsa_v_mappings_1_bias_gradient_partial(chunk, group, d_blocks_mhsa_einsum_2, scratch + 10880);
-        blocks_mhsa_v_mappings_1_weight_gradient_partial(chunk, group, d_blocks_mhsa_einsum_2, blocks_norm1_add,
-                                                         scratch + 8704);
-        blocks_mhsa_k_mappings_1_bias_gradient_partial(chunk, group, d_blocks_mhsa_einsum_5, scratch + 10944);
-        blocks_mhsa_k_mappings_1_weight_gradient_partial(chunk, group, d_blocks_mhsa_einsum_5, blocks_norm1_add,
-                                                         scratch + 8960);
-        blocks_mhsa_q_mappings_1_bias_gradient_partial(chunk, group, d_blocks_mhsa_einsum_4, scratch + 11008);
-        blocks_mhsa_q_mappings_1_weight_gradient_partial(chunk, group, d_blocks_mhsa_einsum_4, blocks_norm1_add,
-                                                         scratch + 9216);
-        blocks_mhsa_v_mappings_0_bias_gradient_partial(chunk, group, d_blocks_mhsa_einsum_6, scratch + 11072);
-        blocks_mhsa_v_mappings_0_weight_gradient_partial(chunk, group, d_blocks_mhsa_einsum_6, blocks_norm1_add,
-                                                         scratch + 9472);
-        blocks_mhsa_k_mappings_0_bias_gradient_partial(chunk, group, d_blocks_mhsa_einsum_8, scratch + 11136);
-        blocks_mhsa_k_mappings_0_weight_gradient_partial(chunk, group, d_blocks_mhsa_einsum_8, blocks_norm1_add,
-                                                         scratch + 9728);
-        blocks_mhsa_q_mappings_0_bias_gradient_partial(chunk, group, d_blocks_mhsa_einsum_7, scratch + 11200);
-        blocks_mhsa_q_mappings_0_weight_gradient_partial(chunk, group, d_blocks_mhsa_einsum_7, blocks_norm1_add,
-                                                         scratch + 9984);
-        blocks_norm1_weight_gradient_partial(chunk, group, d_blocks_norm1_concat, blocks_norm1_multiply,
-                                             scratch + 10624);
-        blocks_norm1_bias_gradient_partial(chunk, group, d_blocks_norm1_concat, scratch + 10752);
+        blocks_1_norm1_weight_gradient_partial(chunk, group, d_blocks_mlp_0_einsum, blocks_norm2_multiply,
+                                               scratch + 10368);
+        blocks_1_norm1_bias_gradient_partial(chunk, group, d_blocks_mlp_0_einsum, scratch + 10496);
+        blocks_1_mhsa_v_mappings_1_bias_gradient_partial(chunk, group, d_blocks_mhsa_einsum_2, scratch + 10880);
+        blocks_1_mhsa_v_mappings_1_weight_gradient_partial(chunk, group, d_blocks_mhsa_einsum_2, blocks_norm1_add,
+                                                           scratch + 8704);
+        blocks_1_mhsa_v_mappings_1_bias_gradient_partial(chunk, group, d_blocks_mhsa_einsum_5, scratch + 10944);
+        blocks_1_mhsa_v_mappings_1_weight_gradient_partial(chunk, group, d_blocks_mhsa_einsum_5, blocks_norm1_add,
+                                                           scratch + 8960);
+        blocks_1_mhsa_v_mappings_1_bias_gradient_partial(chunk, group, d_blocks_mhsa_einsum_4, scratch + 11008);
+        blocks_1_mhsa_v_mappings_1_weight_gradient_partial(chunk, group, d_blocks_mhsa_einsum_4, blocks_norm1_add,
+                                                           scratch + 9216);
+        blocks_1_mhsa_v_mappings_1_bias_gradient_partial(chunk, group, d_blocks_mhsa_einsum_6, scratch + 11072);
+        blocks_1_mhsa_v_mappings_0_weight_gradient_partial(chunk, group, d_blocks_mhsa_einsum_6, blocks_norm1_add,
+                                                           scratch + 9472);
+        blocks_1_mhsa_v_mappings_1_bias_gradient_partial(chunk, group, d_blocks_mhsa_einsum_8, scratch + 11136);
+        blocks_1_mhsa_v_mappings_0_weight_gradient_partial(chunk, group, d_blocks_mhsa_einsum_8, blocks_norm1_add,
+                                                           scratch + 9728);
+        blocks_1_mhsa_v_mappings_1_bias_gradient_partial(chunk, group, d_blocks_mhsa_einsum_7, scratch + 11200);
+        blocks_1_mhsa_v_mappings_0_weight_gradient_partial(chunk, group, d_blocks_mhsa_einsum_7, blocks_norm1_add,
+                                                           scratch + 9984);
+        blocks_1_norm1_weight_gradient_partial(chunk, group, d_blocks_norm1_concat, blocks_norm1_multiply,
+                                               scratch + 10624);
+        blocks_1_norm1_bias_gradient_partial(chunk, group, d_blocks_norm1_concat, scratch + 10752);
       }
-      blocks_mlp_2_bias_gradient_sum(group, gradients + 912 - layer * 816, scratch + 10240);
-      blocks_mlp_2_weight_gradient_sum(group, gradients + 928 - layer * 816, scratch);
-      blocks_mlp_0_bias_gradient_sum(group, gradients + 1184 - layer * 816, scratch + 8192);
-      blocks_mlp_0_weight_gradient_sum(group, gradients + 1216 - layer * 816, scratch + 4096);
-      blocks_norm2_weight_gradient_sum(group, gradients + 1472 - layer * 816, scratch + 10368);
-      blocks_norm2_bias_gradient_sum(group, gradients + 1488 - layer * 816, scratch + 10496);
-      blocks_mhsa_v_mappings_1_bias_gradient_sum(group, gradients + 1504 - layer * 816, scratch + 10880);
-      blocks_mhsa_v_mappings_1_weight_gradient_sum(group, gradients + 1520 - layer * 816, scratch + 8704);
-      blocks_mhsa_k_mappings_1_bias_gradient_sum(group, gradients + 1536 - layer * 816, scratch + 10944);
-      blocks_mhsa_k_mappings_1_weight_gradient_sum(group, gradients + 1552 - layer * 816, scratch + 8960);
-      blocks_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + 1568 - layer * 816, scratch + 11008);
-      blocks_mhsa_q_mappings_1_weight_gradient_sum(group, gradients + 1584 - layer * 816, scratch + 9216);
-      blocks_mhsa_v_mappings_0_bias_gradient_sum(group, gradients + 1600 - layer * 816, scratch + 11072);
-      blocks_mhsa_v_mappings_0_weight_gradient_sum(group, gradients + 1616 - layer * 816, scratch + 9472);
-      blocks_mhsa_k_mappings_0_bias_gradient_sum(group, gradients + 1632 - layer * 816, scratch + 11136);
-      blocks_mhsa_k_mappings_0_weight_gradient_sum(group, gradients + 1648 - layer * 816, scratch + 9728);
-      blocks_mhsa_q_mappings_0_bias_gradient_sum(group, gradients + 1664 - layer * 816, scratch + 11200);
-      blocks_mhsa_q_mappings_0_weight_gradient_sum(group, gradients + 1680 - layer * 816, scratch + 9984);
-      blocks_norm1_weight_gradient_sum(group, gradients + 1696 - layer * 816, scratch + 10624);
-      blocks_norm1_bias_gradient_sum(group, gradients + 1712 - layer * 816, scratch + 10752);
+      blocks_1_mlp_2_bias_gradient_sum(group, gradients + 912 - layer * 816, scratch + 10240);
+      blocks_1_mlp_2_weight_gradient_sum(group, gradients + 928 - layer * 816, scratch);
+      blocks_1_mlp_0_bias_gradient_sum(group, gradients + 1184 - layer * 816, scratch + 8192);
+      blocks_1_mlp_0_weight_gradient_sum(group, gradients + 1216 - layer * 816, scratch + 4096);
+      blocks_1_mlp_2_bias_gradient_sum(group, gradients + 1472 - layer * 816, scratch + 10368);
+      blocks_1_mlp_2_bias_gradient_sum(group, gradients + 1488 - layer * 816, scratch + 10496);
+      blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + 1504 - layer * 816, scratch + 10880);
+      blocks_1_mhsa_v_mappings_1_weight_gradient_sum(group, gradients + 1520 - layer * 816, scratch + 8704);
+      blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + 1536 - layer * 816, scratch + 10944);
+      blocks_1_mhsa_v_mappings_1_weight_gradient_sum(group, gradients + 1552 - layer * 816, scratch + 8960);
+      blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + 1568 - layer * 816, scratch + 11008);
+      blocks_1_mhsa_v_mappings_1_weight_gradient_sum(group, gradients + 1584 - layer * 816, scratch + 9216);
+      blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + 1600 - layer * 816, scratch + 11072);
+      blocks_1_mhsa_v_mappings_1_weight_gradient_sum(group, gradients + 1616 - layer * 816, scratch + 9472);
+      blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + 1632 - layer * 816, scratch + 11136);
+      blocks_1_mhsa_v_mappings_1_weight_gradient_sum(group, gradients + 1648 - layer * 816, scratch + 9728);
+      blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + 1664 - layer * 816, scratch + 11200);
+      blocks_1_mhsa_v_mappings_1_weight_gradient_sum(group, gradients + 1680 - layer * 816, scratch + 9984);
+      blocks_1_mlp_2_bias_gradient_sum(group, gradients + 1696 - layer * 816, scratch + 10624);
+      blocks_1_mlp_2_bias_gradient_sum(group, gradients + 1712 - layer * 816, scratch + 10752);
     }
 #pragma omp parallel for schedule(static)
     for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
@@ -14177,7 +9571,7 @@ void vit_mnist_loss_and_gradients_avx2(const float* parameters, const float* ima
       linear_mapper_weight_gradient_partial(chunk, group, d_blocks_carry + 400, rearrange, scratch);
       class_token_gradient_partial(chunk, group, d_blocks_carry + 400, scratch + 2176);
     }
-    linear_mapper_bias_gradient_sum(group, gradients + 1728, scratch + 2048);
+    blocks_1_mlp_2_bias_gradient_sum(group, gradients + 1728, scratch + 2048);
     linear_mapper_weight_gradient_sum(group, gradients + 1744, scratch);
     class_token_gradient_sum(group, gradients + 1872, scratch + 2176);
   }
@@ -14359,14 +9753,14 @@ void vit_mnist_input_gradient_avx2(const float* parameters, const float* images,
   // [D=8, 1], live from kernel 0 to 3
   float* const add_2 = scratch;
   std::int64_t place = -1;
-  add_forward_evaluate(parameters + 1872, table_sinusoidal_50x8_0, add_2);
+  add_forward(parameters + 1872, table_sinusoidal_50x8_0, add_2);
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
     rearrange_forward(images + image * 784, rearrange + place * 20256);
     linear_mapper_forward(rearrange + place * 20256, parameters + 1744, parameters + 1728, table_sinusoidal_50x8_0,
                           blocks_carry + image * 20256);
-    copy_forward_evaluate(add_2, blocks_carry + image * 20256);
+    copy_forward(add_2, blocks_carry + image * 20256);
   }
   // blocks: 1 layers
   for (std::int64_t layer = 0; layer < 1; ++layer) {
@@ -14378,27 +9772,27 @@ void vit_mnist_input_gradient_avx2(const float* parameters, const float* images,
                                  parameters + 1712 - layer * 816, blocks_norm1_add + place * 20256);
       blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 20256, parameters + 1680 - layer * 816,
                                        parameters + 1664 - layer * 816, blocks_mhsa_q_mappings_0_add + image * 20256);
-      blocks_mhsa_k_mappings_0_forward(blocks_norm1_add + place * 20256, parameters + 1648 - layer * 816,
+      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 20256, parameters + 1648 - layer * 816,
                                        parameters + 1632 - layer * 816, blocks_mhsa_k_mappings_0_add + image * 20256);
       blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + image * 20256, blocks_mhsa_k_mappings_0_add + image * 20256,
                           blocks_mhsa_einsum + place * 20256);
-      blocks_mhsa_v_mappings_0_forward(blocks_norm1_add + place * 20256, parameters + 1616 - layer * 816,
+      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 20256, parameters + 1616 - layer * 816,
                                        parameters + 1600 - layer * 816, blocks_mhsa_v_mappings_0_add + image * 20256);
       blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 20256, parameters + 1584 - layer * 816,
                                        parameters + 1568 - layer * 816, blocks_mhsa_q_mappings_1_add + image * 20256);
-      blocks_mhsa_k_mappings_1_forward(blocks_norm1_add + place * 20256, parameters + 1552 - layer * 816,
+      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 20256, parameters + 1552 - layer * 816,
                                        parameters + 1536 - layer * 816, blocks_mhsa_k_mappings_1_add + image * 20256);
-      blocks_mhsa_forward_4(blocks_mhsa_q_mappings_1_add + image * 20256, blocks_mhsa_k_mappings_1_add + image * 20256,
-                            blocks_mhsa_einsum_2 + place * 20256);
+      blocks_mhsa_forward(blocks_mhsa_q_mappings_1_add + image * 20256, blocks_mhsa_k_mappings_1_add + image * 20256,
+                          blocks_mhsa_einsum_2 + place * 20256);
       blocks_mhsa_forward_2(blocks_mhsa_einsum + place * 20256, blocks_mhsa_divide + image * 20256,
                             blocks_mhsa_einsum_2 + place * 20256, blocks_mhsa_divide_2 + image * 20256);
       blocks_mhsa_forward_3(blocks_mhsa_divide + image * 20256, blocks_mhsa_v_mappings_0_add + image * 20256,
                             blocks_carry + layer * 400 + image * 20256, blocks_concat + place * 20256);
-      blocks_mhsa_v_mappings_1_forward(blocks_norm1_add + place * 20256, parameters + 1520 - layer * 816,
+      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 20256, parameters + 1520 - layer * 816,
                                        parameters + 1504 - layer * 816, blocks_mhsa_v_mappings_1_add + image * 20256);
       blocks_mhsa_forward_5(blocks_mhsa_divide_2 + image * 20256, blocks_mhsa_v_mappings_1_add + image * 20256,
                             blocks_carry + layer * 400 + image * 20256, blocks_concat + place * 20256);
-      blocks_norm2_forward_train(blocks_concat + place * 20256, blocks_norm2_rsqrt + image * 20256,
+      blocks_norm1_forward_train(blocks_concat + place * 20256, blocks_norm2_rsqrt + image * 20256,
                                  blocks_norm2_multiply + image * 20256, parameters + 1472 - layer * 816,
                                  parameters + 1488 - layer * 816, blocks_norm2_add + place * 20256);
       blocks_mlp_0_forward_train(blocks_norm2_add + place * 20256, parameters + 1216 - layer * 816,
@@ -14412,25 +9806,25 @@ void vit_mnist_input_gradient_avx2(const float* parameters, const float* images,
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    blocks_1_norm1_forward_train(blocks_carry + 400 + image * 20256, blocks_1_norm1_rsqrt + place * 20256,
-                                 blocks_1_norm1_multiply + place * 20256, parameters + 880, parameters + 896,
-                                 blocks_1_norm1_add + place * 20256);
-    blocks_1_mhsa_k_mappings_0_forward(blocks_1_norm1_add + place * 20256, parameters + 832, parameters + 816,
-                                       blocks_1_mhsa_k_mappings_0_add + place * 20256);
-    blocks_1_mhsa_v_mappings_0_forward(blocks_1_norm1_add + place * 20256, parameters + 800, parameters + 784,
-                                       blocks_1_mhsa_v_mappings_0_add + place * 20256);
-    blocks_1_mhsa_k_mappings_1_forward(blocks_1_norm1_add + place * 20256, parameters + 736, parameters + 720,
-                                       blocks_1_mhsa_k_mappings_1_add + place * 20256);
-    blocks_1_mhsa_v_mappings_1_forward(blocks_1_norm1_add + place * 20256, parameters + 704, parameters + 688,
-                                       blocks_1_mhsa_v_mappings_1_add + place * 20256);
+    blocks_norm1_forward_train(blocks_carry + 400 + image * 20256, blocks_1_norm1_rsqrt + place * 20256,
+                               blocks_1_norm1_multiply + place * 20256, parameters + 880, parameters + 896,
+                               blocks_1_norm1_add + place * 20256);
+    blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 20256, parameters + 832, parameters + 816,
+                                     blocks_1_mhsa_k_mappings_0_add + place * 20256);
+    blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 20256, parameters + 800, parameters + 784,
+                                     blocks_1_mhsa_v_mappings_0_add + place * 20256);
+    blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 20256, parameters + 736, parameters + 720,
+                                     blocks_1_mhsa_k_mappings_1_add + place * 20256);
+    blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 20256, parameters + 704, parameters + 688,
+                                     blocks_1_mhsa_v_mappings_1_add + place * 20256);
     blocks_1_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 20256, parameters + 864, parameters + 848,
                                        blocks_1_mhsa_q_mappings_0_add + place * 20256);
     blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_0_add + place * 20256,
                           blocks_1_mhsa_k_mappings_0_add + place * 20256, blocks_1_mhsa_einsum + place * 20256);
     blocks_1_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 20256, parameters + 768, parameters + 752,
                                        blocks_1_mhsa_q_mappings_1_add + place * 20256);
-    blocks_1_mhsa_forward_4(blocks_1_mhsa_q_mappings_1_add + place * 20256,
-                            blocks_1_mhsa_k_mappings_1_add + place * 20256, blocks_1_mhsa_einsum_2 + place * 20256);
+    blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_1_add + place * 20256,
+                          blocks_1_mhsa_k_mappings_1_add + place * 20256, blocks_1_mhsa_einsum_2 + place * 20256);
     blocks_1_mhsa_forward_2(blocks_1_mhsa_einsum + place * 20256, blocks_1_mhsa_divide + place * 20256,
                             blocks_1_mhsa_einsum_2 + place * 20256, blocks_1_mhsa_divide_2 + place * 20256);
     blocks_1_mhsa_forward_3(blocks_1_mhsa_divide + place * 20256, blocks_1_mhsa_v_mappings_0_add + place * 20256,
@@ -14470,9 +9864,9 @@ void vit_mnist_input_gradient_avx2(const float* parameters, const float* images,
                              d_blocks_1_mhsa_einsum_5 + place * 20256);
     blocks_1_mhsa_backward_7(d_blocks_1_add + place * 20256, blocks_1_mhsa_divide + place * 20256,
                              d_blocks_1_mhsa_einsum_6 + place * 20256);
-    blocks_1_mhsa_backward_8(d_blocks_1_mhsa_multiply_2 + place * 20256, blocks_1_mhsa_k_mappings_0_add + place * 20256,
+    blocks_1_mhsa_backward_4(d_blocks_1_mhsa_multiply_2 + place * 20256, blocks_1_mhsa_k_mappings_0_add + place * 20256,
                              d_blocks_1_mhsa_einsum_7 + place * 20256);
-    blocks_1_mhsa_backward_9(d_blocks_1_mhsa_multiply_2 + place * 20256, blocks_1_mhsa_q_mappings_0_add + place * 20256,
+    blocks_1_mhsa_backward_5(d_blocks_1_mhsa_multiply_2 + place * 20256, blocks_1_mhsa_q_mappings_0_add + place * 20256,
                              d_blocks_1_mhsa_einsum_8 + place * 20256);
     blocks_1_mhsa_v_mappings_1_backward(d_blocks_1_mhsa_einsum_2 + place * 20256, parameters + 704,
                                         d_blocks_1_mhsa_v_mappings_1_einsum + place * 20256);
@@ -14482,9 +9876,9 @@ void vit_mnist_input_gradient_avx2(const float* parameters, const float* images,
     blocks_1_mhsa_q_mappings_1_backward_input_gradient(d_blocks_1_mhsa_einsum_4 + place * 20256, parameters + 768,
                                                        d_blocks_1_mhsa_add + place * 20256, parameters + 880,
                                                        d_blocks_1_norm1_concat + place * 20256);
-    blocks_1_mhsa_v_mappings_0_backward(d_blocks_1_mhsa_einsum_6 + place * 20256, parameters + 800,
+    blocks_1_mhsa_v_mappings_1_backward(d_blocks_1_mhsa_einsum_6 + place * 20256, parameters + 800,
                                         d_blocks_1_mhsa_v_mappings_0_einsum + place * 20256);
-    blocks_1_mhsa_k_mappings_0_backward(d_blocks_1_mhsa_einsum_8 + place * 20256, parameters + 832,
+    blocks_1_mhsa_k_mappings_1_backward(d_blocks_1_mhsa_einsum_8 + place * 20256, parameters + 832,
                                         d_blocks_1_mhsa_v_mappings_0_einsum + place * 20256,
                                         d_blocks_1_mhsa_add_2 + place * 20256);
     blocks_1_mhsa_q_mappings_0_backward_input_gradient(d_blocks_1_mhsa_einsum_7 + place * 20256, parameters + 864,
@@ -14513,17 +9907,17 @@ void vit_mnist_input_gradient_avx2(const float* parameters, const float* images,
                                            blocks_mlp_0_add + image * 20256, d_blocks_mlp_1_multiply + place * 20256);
       blocks_mlp_0_backward(d_blocks_mlp_1_multiply + place * 20256, parameters + 1216 - layer * 816,
                             d_blocks_mlp_0_einsum + place * 20256);
-      blocks_norm2_backward_input_gradient(d_blocks_mlp_0_einsum + place * 20256, parameters + 1472 - layer * 816,
-                                           blocks_norm2_multiply + image * 20256, blocks_norm2_rsqrt + image * 20256,
-                                           d_blocks_carry + pass * 400 + image * 20256, d_blocks_add + place * 20256);
+      blocks_norm1_backward(d_blocks_mlp_0_einsum + place * 20256, parameters + 1472 - layer * 816,
+                            blocks_norm2_multiply + image * 20256, blocks_norm2_rsqrt + image * 20256,
+                            d_blocks_carry + pass * 400 + image * 20256, d_blocks_add + place * 20256);
       blocks_mhsa_backward(d_blocks_add + place * 20256, blocks_mhsa_v_mappings_1_add + image * 20256,
                            d_blocks_mhsa_einsum + place * 20256);
       blocks_mhsa_backward_2(d_blocks_add + place * 20256, blocks_mhsa_divide_2 + image * 20256,
                              d_blocks_mhsa_einsum_2 + place * 20256);
-      blocks_mhsa_v_mappings_1_backward(d_blocks_mhsa_einsum_2 + place * 20256, parameters + 1520 - layer * 816,
-                                        d_blocks_mhsa_v_mappings_1_einsum + place * 20256);
-      blocks_mhsa_backward_6(d_blocks_add + place * 20256, blocks_mhsa_v_mappings_0_add + image * 20256,
-                             d_blocks_mhsa_einsum_3 + place * 20256);
+      blocks_1_mhsa_v_mappings_1_backward(d_blocks_mhsa_einsum_2 + place * 20256, parameters + 1520 - layer * 816,
+                                          d_blocks_mhsa_v_mappings_1_einsum + place * 20256);
+      blocks_mhsa_forward(d_blocks_add + place * 20256, blocks_mhsa_v_mappings_0_add + image * 20256,
+                          d_blocks_mhsa_einsum_3 + place * 20256);
       blocks_mhsa_backward_3(d_blocks_mhsa_einsum + place * 20256, blocks_mhsa_divide_2 + image * 20256,
                              d_blocks_mhsa_einsum_3 + place * 20256, blocks_mhsa_divide + image * 20256,
                              d_blocks_mhsa_multiply + place * 20256, d_blocks_mhsa_multiply_2 + place * 20256);
@@ -14531,9 +9925,9 @@ void vit_mnist_input_gradient_avx2(const float* parameters, const float* images,
                              d_blocks_mhsa_einsum_4 + place * 20256);
       blocks_mhsa_backward_5(d_blocks_mhsa_multiply + place * 20256, blocks_mhsa_q_mappings_1_add + image * 20256,
                              d_blocks_mhsa_einsum_5 + place * 20256);
-      blocks_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_5 + place * 20256, parameters + 1552 - layer * 816,
-                                        d_blocks_mhsa_v_mappings_1_einsum + place * 20256,
-                                        d_blocks_mhsa_add + place * 20256);
+      blocks_1_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_5 + place * 20256, parameters + 1552 - layer * 816,
+                                          d_blocks_mhsa_v_mappings_1_einsum + place * 20256,
+                                          d_blocks_mhsa_add + place * 20256);
       blocks_mhsa_q_mappings_1_backward_input_gradient(d_blocks_mhsa_einsum_4 + place * 20256,
                                                        parameters + 1584 - layer * 816,
                                                        d_blocks_mhsa_add + place * 20256,
@@ -14541,20 +9935,18 @@ void vit_mnist_input_gradient_avx2(const float* parameters, const float* images,
                                                        d_blocks_norm1_concat + place * 20256);
       blocks_mhsa_backward_7(d_blocks_add + place * 20256, blocks_mhsa_divide + image * 20256,
                              d_blocks_mhsa_einsum_6 + place * 20256);
-      blocks_mhsa_v_mappings_0_backward(d_blocks_mhsa_einsum_6 + place * 20256, parameters + 1616 - layer * 816,
-                                        d_blocks_mhsa_v_mappings_0_einsum + place * 20256);
-      blocks_mhsa_backward_8(d_blocks_mhsa_multiply_2 + place * 20256, blocks_mhsa_k_mappings_0_add + image * 20256,
+      blocks_1_mhsa_v_mappings_1_backward(d_blocks_mhsa_einsum_6 + place * 20256, parameters + 1616 - layer * 816,
+                                          d_blocks_mhsa_v_mappings_0_einsum + place * 20256);
+      blocks_mhsa_backward_4(d_blocks_mhsa_multiply_2 + place * 20256, blocks_mhsa_k_mappings_0_add + image * 20256,
                              d_blocks_mhsa_einsum_7 + place * 20256);
-      blocks_mhsa_backward_9(d_blocks_mhsa_multiply_2 + place * 20256, blocks_mhsa_q_mappings_0_add + image * 20256,
+      blocks_mhsa_backward_5(d_blocks_mhsa_multiply_2 + place * 20256, blocks_mhsa_q_mappings_0_add + image * 20256,
                              d_blocks_mhsa_einsum_8 + place * 20256);
-      blocks_mhsa_k_mappings_0_backward(d_blocks_mhsa_einsum_8 + place * 20256, parameters + 1648 - layer * 816,
-                                        d_blocks_mhsa_v_mappings_0_einsum + place * 20256,
-                                        d_blocks_mhsa_add_2 + place * 20256);
-      blocks_mhsa_q_mappings_0_backward_input_gradient(d_blocks_mhsa_einsum_7 + place * 20256,
-                                                       parameters + 1680 - layer * 816,
-                                                       d_blocks_mhsa_add_2 + place * 20256,
-                                                       parameters + 1696 - layer * 816,
-                                                       d_blocks_norm1_concat + place * 20256);
+      blocks_1_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_8 + place * 20256, parameters + 1648 - layer * 816,
+                                          d_blocks_mhsa_v_mappings_0_einsum + place * 20256,
+                                          d_blocks_mhsa_add_2 + place * 20256);
+      blocks_mhsa_q_mappings_0_backward(d_blocks_mhsa_einsum_7 + place * 20256, parameters + 1680 - layer * 816,
+                                        d_blocks_mhsa_add_2 + place * 20256, parameters + 1696 - layer * 816,
+                                        d_blocks_norm1_concat + place * 20256);
       blocks_norm1_backward_input_gradient(d_blocks_norm1_concat + place * 20256, blocks_norm1_multiply + image * 20256,
                                            blocks_norm1_rsqrt + image * 20256, d_blocks_add + place * 20256,
                                            d_blocks_carry + (pass + 1) * 400 + image * 20256);
@@ -14642,7 +10034,7 @@ void vit_mnist_inspect_avx2(const float* parameters, const float* images, const 
     linear_mapper_forward_inspect(rearrange + place * 12688, parameters + 1744, linear_mapper_einsum + place * 12688);
     linear_mapper_forward_2(linear_mapper_einsum + place * 12688, parameters + 1728, magnitudes + image * 38,
                             table_sinusoidal_50x8_0, concat + place * 12688);
-    inspect_3(add, concat + place * 12688);
+    copy_forward(add, concat + place * 12688);
     inspect_2(concat + place * 12688, magnitudes + 1 + image * 38);
     inspect_5(concat + place * 12688, blocks_carry + image * 12688);
   }
@@ -14656,28 +10048,28 @@ void vit_mnist_inspect_avx2(const float* parameters, const float* images, const 
                                    blocks_norm1_maximum + place * 12688);
       blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 12688, parameters + 1680 - layer * 816,
                                        parameters + 1664 - layer * 816, blocks_mhsa_q_mappings_0_add + place * 12688);
-      blocks_mhsa_k_mappings_0_forward(blocks_norm1_add + place * 12688, parameters + 1648 - layer * 816,
+      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 12688, parameters + 1648 - layer * 816,
                                        parameters + 1632 - layer * 816, blocks_mhsa_k_mappings_0_add + place * 12688);
       blocks_mhsa_forward_inspect(blocks_mhsa_q_mappings_0_add + place * 12688,
                                   blocks_mhsa_k_mappings_0_add + place * 12688, blocks_mhsa_einsum_3 + place * 12688);
-      blocks_mhsa_v_mappings_0_forward(blocks_norm1_add + place * 12688, parameters + 1616 - layer * 816,
+      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 12688, parameters + 1616 - layer * 816,
                                        parameters + 1600 - layer * 816, blocks_mhsa_v_mappings_0_add + place * 12688);
       blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 12688, parameters + 1584 - layer * 816,
                                        parameters + 1568 - layer * 816, blocks_mhsa_q_mappings_1_add + place * 12688);
-      blocks_mhsa_k_mappings_1_forward(blocks_norm1_add + place * 12688, parameters + 1552 - layer * 816,
+      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 12688, parameters + 1552 - layer * 816,
                                        parameters + 1536 - layer * 816, blocks_mhsa_k_mappings_1_add + place * 12688);
-      blocks_mhsa_forward_5_inspect(blocks_mhsa_q_mappings_1_add + place * 12688,
-                                    blocks_mhsa_k_mappings_1_add + place * 12688, blocks_mhsa_einsum_4 + place * 12688);
+      blocks_mhsa_forward_inspect(blocks_mhsa_q_mappings_1_add + place * 12688,
+                                  blocks_mhsa_k_mappings_1_add + place * 12688, blocks_mhsa_einsum_4 + place * 12688);
       blocks_mhsa_forward_2_inspect(blocks_mhsa_einsum_3 + place * 12688, maps + layer * 5000 + image * 10000,
                                     blocks_mhsa_einsum_4 + place * 12688, maps + 2500 + layer * 5000 + image * 10000,
                                     blocks_mhsa_maximum + place * 12688, blocks_mhsa_maximum_2 + place * 12688);
       blocks_mhsa_forward_3_inspect(blocks_mhsa_maximum + place * 12688, blocks_mhsa_maximum_2 + place * 12688,
                                     magnitudes + 5 + layer * 17 + image * 38,
                                     magnitudes + 10 + layer * 17 + image * 38);
-      blocks_mhsa_forward_4_inspect(maps + layer * 5000 + image * 10000, blocks_mhsa_v_mappings_0_add + place * 12688,
-                                    blocks_mhsa_einsum + place * 12688, blocks_carry + layer % 2 * 400 + image * 12688,
-                                    blocks_concat + place * 12688);
-      blocks_mhsa_v_mappings_1_forward(blocks_norm1_add + place * 12688, parameters + 1520 - layer * 816,
+      blocks_mhsa_forward_4(maps + layer * 5000 + image * 10000, blocks_mhsa_v_mappings_0_add + place * 12688,
+                            blocks_mhsa_einsum + place * 12688, blocks_carry + layer % 2 * 400 + image * 12688,
+                            blocks_concat + place * 12688);
+      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 12688, parameters + 1520 - layer * 816,
                                        parameters + 1504 - layer * 816, blocks_mhsa_v_mappings_1_add + place * 12688);
       blocks_mhsa_forward_6(maps + 2500 + layer * 5000 + image * 10000, blocks_mhsa_v_mappings_1_add + place * 12688,
                             blocks_mhsa_einsum_2 + place * 12688, blocks_carry + layer % 2 * 400 + image * 12688,
@@ -14697,7 +10089,7 @@ void vit_mnist_inspect_avx2(const float* parameters, const float* images, const 
                                          magnitudes + 9 + layer * 17 + image * 38,
                                          magnitudes + 11 + layer * 17 + image * 38,
                                          magnitudes + 12 + layer * 17 + image * 38);
-      blocks_norm2_forward_inspect(blocks_concat + place * 12688, parameters + 1472 - layer * 816,
+      blocks_norm1_forward_inspect(blocks_concat + place * 12688, parameters + 1472 - layer * 816,
                                    parameters + 1488 - layer * 816, blocks_norm2_add + place * 12688,
                                    blocks_norm2_maximum + place * 12688);
       blocks_mlp_0_forward_inspect(blocks_norm2_add + place * 12688, parameters + 1216 - layer * 816,

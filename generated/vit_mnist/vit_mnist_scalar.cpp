@@ -335,6 +335,7 @@ alignas(64) const real table_sinusoidal_50x8_0[400] = {
 // ---- kernels: each call handles one index of the axis that is shared out among threads ----
 
 // i < 1, d < D=8
+// for 2 kernels of the plan, of which this is the first
 static void add_forward(const real* class_token, const real* sinusoidal_50x8, real* add) {
   for (std::int64_t d = 0; d < 8; ++d) {
     const vec x0 = v_load_strided(class_token + d, 8, lanes);
@@ -345,6 +346,7 @@ static void add_forward(const real* class_token, const real* sinusoidal_50x8, re
 }
 
 // b < B, gh < GH=7, gw < GW=7, c < C=1, p < P=4, p2 < P=4
+// for 2 kernels of the plan, of which this is the first
 static void rearrange_forward(const real* images, real* rearrange) {
   for (std::int64_t gh = 0; gh < 7; ++gh) {
     for (std::int64_t c = 0; c < 1; ++c) {
@@ -467,6 +469,7 @@ static void linear_mapper_forward(const real* rearrange, const real* linear_mapp
 }
 
 // b < B, i < 1, d < D=8
+// for 2 kernels of the plan, of which this is the first
 static void copy_forward(const real* add, real* blocks_carry) {
   for (std::int64_t d = 0; d < 8; ++d) {
     const vec x0 = v_load(add + d);
@@ -475,6 +478,7 @@ static void copy_forward(const real* add, real* blocks_carry) {
 }
 
 // b < B, n < N+1=50, d < D=8 (row)
+// for 3 kernels of the plan, of which this is the first
 static void blocks_norm1_forward(const real* blocks_carry, const real* blocks_norm1_weight,
                                  const real* blocks_norm1_bias, real* blocks_norm1_add) {
   for (std::int64_t n = 0; n < 50; ++n) {
@@ -510,6 +514,7 @@ static void blocks_norm1_forward(const real* blocks_carry, const real* blocks_no
 }
 
 // b < B, n < N+1=50, k < K=4, k2 < K=4 (summed)
+// for 5 kernels of the plan, of which this is the first
 static void blocks_mhsa_q_mappings_0_forward(const real* blocks_norm1_add, const real* blocks_mhsa_q_mappings_0_weight,
                                              const real* blocks_mhsa_q_mappings_0_bias,
                                              real* blocks_mhsa_q_mappings_0_add) {
@@ -561,59 +566,8 @@ static void blocks_mhsa_q_mappings_0_forward(const real* blocks_norm1_add, const
   }
 }
 
-// b < B, n < N+1=50, k < K=4, k2 < K=4 (summed)
-static void blocks_mhsa_k_mappings_0_forward(const real* blocks_norm1_add, const real* blocks_mhsa_k_mappings_0_weight,
-                                             const real* blocks_mhsa_k_mappings_0_bias,
-                                             real* blocks_mhsa_k_mappings_0_add) {
-  for (std::int64_t n = 0; n < 50; n += 2) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x0 = v_load(blocks_norm1_add + (n + k2 * 50));
-      const vec x1 = v_set(blocks_mhsa_k_mappings_0_weight[k2]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_norm1_add + (n + k2 * 50 + 1));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_set(blocks_mhsa_k_mappings_0_weight[k2 + 4]);
-      sum2 = v_fma(x0, x3, sum2);
-      sum3 = v_fma(x2, x3, sum3);
-      const vec x4 = v_set(blocks_mhsa_k_mappings_0_weight[k2 + 8]);
-      sum4 = v_fma(x0, x4, sum4);
-      sum5 = v_fma(x2, x4, sum5);
-      const vec x5 = v_set(blocks_mhsa_k_mappings_0_weight[k2 + 12]);
-      sum6 = v_fma(x0, x5, sum6);
-      sum7 = v_fma(x2, x5, sum7);
-    }
-    const vec x6 = v_set(blocks_mhsa_k_mappings_0_bias[0]);
-    const vec t7 = v_add(sum0, x6);
-    v_store(blocks_mhsa_k_mappings_0_add + n, t7);
-    const vec t8 = v_add(sum1, x6);
-    v_store(blocks_mhsa_k_mappings_0_add + (n + 1), t8);
-    const vec x9 = v_set(blocks_mhsa_k_mappings_0_bias[1]);
-    const vec t10 = v_add(sum2, x9);
-    v_store(blocks_mhsa_k_mappings_0_add + (n + 50), t10);
-    const vec t11 = v_add(sum3, x9);
-    v_store(blocks_mhsa_k_mappings_0_add + (n + 51), t11);
-    const vec x12 = v_set(blocks_mhsa_k_mappings_0_bias[2]);
-    const vec t13 = v_add(sum4, x12);
-    v_store(blocks_mhsa_k_mappings_0_add + (n + 100), t13);
-    const vec t14 = v_add(sum5, x12);
-    v_store(blocks_mhsa_k_mappings_0_add + (n + 101), t14);
-    const vec x15 = v_set(blocks_mhsa_k_mappings_0_bias[3]);
-    const vec t16 = v_add(sum6, x15);
-    v_store(blocks_mhsa_k_mappings_0_add + (n + 150), t16);
-    const vec t17 = v_add(sum7, x15);
-    v_store(blocks_mhsa_k_mappings_0_add + (n + 151), t17);
-  }
-}
-
 // b < B, n < N+1=50, n2 < N+1=50, k < K=4 (summed)
+// for 3 kernels of the plan, of which this is the first
 static void blocks_mhsa_forward(const real* blocks_mhsa_q_mappings_0_add, const real* blocks_mhsa_k_mappings_0_add,
                                 real* blocks_mhsa_einsum) {
   for (std::int64_t n2 = 0; n2 < 48; n2 += 4) {
@@ -675,58 +629,7 @@ static void blocks_mhsa_forward(const real* blocks_mhsa_q_mappings_0_add, const 
 }
 
 // b < B, n < N+1=50, k < K=4, k2 < K=4 (summed)
-static void blocks_mhsa_v_mappings_0_forward(const real* blocks_norm1_add, const real* blocks_mhsa_v_mappings_0_weight,
-                                             const real* blocks_mhsa_v_mappings_0_bias,
-                                             real* blocks_mhsa_v_mappings_0_add) {
-  for (std::int64_t n = 0; n < 50; n += 2) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x0 = v_load(blocks_norm1_add + (n + k2 * 50));
-      const vec x1 = v_set(blocks_mhsa_v_mappings_0_weight[k2]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_norm1_add + (n + k2 * 50 + 1));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_set(blocks_mhsa_v_mappings_0_weight[k2 + 4]);
-      sum2 = v_fma(x0, x3, sum2);
-      sum3 = v_fma(x2, x3, sum3);
-      const vec x4 = v_set(blocks_mhsa_v_mappings_0_weight[k2 + 8]);
-      sum4 = v_fma(x0, x4, sum4);
-      sum5 = v_fma(x2, x4, sum5);
-      const vec x5 = v_set(blocks_mhsa_v_mappings_0_weight[k2 + 12]);
-      sum6 = v_fma(x0, x5, sum6);
-      sum7 = v_fma(x2, x5, sum7);
-    }
-    const vec x6 = v_set(blocks_mhsa_v_mappings_0_bias[0]);
-    const vec t7 = v_add(sum0, x6);
-    v_store(blocks_mhsa_v_mappings_0_add + n, t7);
-    const vec t8 = v_add(sum1, x6);
-    v_store(blocks_mhsa_v_mappings_0_add + (n + 1), t8);
-    const vec x9 = v_set(blocks_mhsa_v_mappings_0_bias[1]);
-    const vec t10 = v_add(sum2, x9);
-    v_store(blocks_mhsa_v_mappings_0_add + (n + 50), t10);
-    const vec t11 = v_add(sum3, x9);
-    v_store(blocks_mhsa_v_mappings_0_add + (n + 51), t11);
-    const vec x12 = v_set(blocks_mhsa_v_mappings_0_bias[2]);
-    const vec t13 = v_add(sum4, x12);
-    v_store(blocks_mhsa_v_mappings_0_add + (n + 100), t13);
-    const vec t14 = v_add(sum5, x12);
-    v_store(blocks_mhsa_v_mappings_0_add + (n + 101), t14);
-    const vec x15 = v_set(blocks_mhsa_v_mappings_0_bias[3]);
-    const vec t16 = v_add(sum6, x15);
-    v_store(blocks_mhsa_v_mappings_0_add + (n + 150), t16);
-    const vec t17 = v_add(sum7, x15);
-    v_store(blocks_mhsa_v_mappings_0_add + (n + 151), t17);
-  }
-}
-
-// b < B, n < N+1=50, k < K=4, k2 < K=4 (summed)
+// for 5 kernels of the plan, of which this is the first
 static void blocks_mhsa_q_mappings_1_forward(const real* blocks_norm1_add, const real* blocks_mhsa_q_mappings_1_weight,
                                              const real* blocks_mhsa_q_mappings_1_bias,
                                              real* blocks_mhsa_q_mappings_1_add) {
@@ -775,119 +678,6 @@ static void blocks_mhsa_q_mappings_1_forward(const real* blocks_norm1_add, const
     v_store(blocks_mhsa_q_mappings_1_add + (n + 150), t16);
     const vec t17 = v_add(sum7, x15);
     v_store(blocks_mhsa_q_mappings_1_add + (n + 151), t17);
-  }
-}
-
-// b < B, n < N+1=50, k < K=4, k2 < K=4 (summed)
-static void blocks_mhsa_k_mappings_1_forward(const real* blocks_norm1_add, const real* blocks_mhsa_k_mappings_1_weight,
-                                             const real* blocks_mhsa_k_mappings_1_bias,
-                                             real* blocks_mhsa_k_mappings_1_add) {
-  for (std::int64_t n = 0; n < 50; n += 2) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x0 = v_load(blocks_norm1_add + (n + k2 * 50 + 200));
-      const vec x1 = v_set(blocks_mhsa_k_mappings_1_weight[k2]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_norm1_add + (n + k2 * 50 + 201));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_set(blocks_mhsa_k_mappings_1_weight[k2 + 4]);
-      sum2 = v_fma(x0, x3, sum2);
-      sum3 = v_fma(x2, x3, sum3);
-      const vec x4 = v_set(blocks_mhsa_k_mappings_1_weight[k2 + 8]);
-      sum4 = v_fma(x0, x4, sum4);
-      sum5 = v_fma(x2, x4, sum5);
-      const vec x5 = v_set(blocks_mhsa_k_mappings_1_weight[k2 + 12]);
-      sum6 = v_fma(x0, x5, sum6);
-      sum7 = v_fma(x2, x5, sum7);
-    }
-    const vec x6 = v_set(blocks_mhsa_k_mappings_1_bias[0]);
-    const vec t7 = v_add(sum0, x6);
-    v_store(blocks_mhsa_k_mappings_1_add + n, t7);
-    const vec t8 = v_add(sum1, x6);
-    v_store(blocks_mhsa_k_mappings_1_add + (n + 1), t8);
-    const vec x9 = v_set(blocks_mhsa_k_mappings_1_bias[1]);
-    const vec t10 = v_add(sum2, x9);
-    v_store(blocks_mhsa_k_mappings_1_add + (n + 50), t10);
-    const vec t11 = v_add(sum3, x9);
-    v_store(blocks_mhsa_k_mappings_1_add + (n + 51), t11);
-    const vec x12 = v_set(blocks_mhsa_k_mappings_1_bias[2]);
-    const vec t13 = v_add(sum4, x12);
-    v_store(blocks_mhsa_k_mappings_1_add + (n + 100), t13);
-    const vec t14 = v_add(sum5, x12);
-    v_store(blocks_mhsa_k_mappings_1_add + (n + 101), t14);
-    const vec x15 = v_set(blocks_mhsa_k_mappings_1_bias[3]);
-    const vec t16 = v_add(sum6, x15);
-    v_store(blocks_mhsa_k_mappings_1_add + (n + 150), t16);
-    const vec t17 = v_add(sum7, x15);
-    v_store(blocks_mhsa_k_mappings_1_add + (n + 151), t17);
-  }
-}
-
-// b < B, n < N+1=50, n2 < N+1=50, k < K=4 (summed)
-static void blocks_mhsa_forward_4(const real* blocks_mhsa_q_mappings_1_add, const real* blocks_mhsa_k_mappings_1_add,
-                                  real* blocks_mhsa_einsum_2) {
-  for (std::int64_t n2 = 0; n2 < 48; n2 += 4) {
-    for (std::int64_t n = 0; n < 50; n += 2) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      for (std::int64_t k = 0; k < 4; ++k) {
-        const vec x0 = v_load(blocks_mhsa_q_mappings_1_add + (n + k * 50));
-        const vec x1 = v_set(blocks_mhsa_k_mappings_1_add[n2 + k * 50]);
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(blocks_mhsa_q_mappings_1_add + (n + k * 50 + 1));
-        sum1 = v_fma(x2, x1, sum1);
-        const vec x3 = v_set(blocks_mhsa_k_mappings_1_add[n2 + k * 50 + 1]);
-        sum2 = v_fma(x0, x3, sum2);
-        sum3 = v_fma(x2, x3, sum3);
-        const vec x4 = v_set(blocks_mhsa_k_mappings_1_add[n2 + k * 50 + 2]);
-        sum4 = v_fma(x0, x4, sum4);
-        sum5 = v_fma(x2, x4, sum5);
-        const vec x5 = v_set(blocks_mhsa_k_mappings_1_add[n2 + k * 50 + 3]);
-        sum6 = v_fma(x0, x5, sum6);
-        sum7 = v_fma(x2, x5, sum7);
-      }
-      v_store(blocks_mhsa_einsum_2 + (n + n2 * 50), sum0);
-      v_store(blocks_mhsa_einsum_2 + (n + n2 * 50 + 1), sum1);
-      v_store(blocks_mhsa_einsum_2 + (n + n2 * 50 + 50), sum2);
-      v_store(blocks_mhsa_einsum_2 + (n + n2 * 50 + 51), sum3);
-      v_store(blocks_mhsa_einsum_2 + (n + n2 * 50 + 100), sum4);
-      v_store(blocks_mhsa_einsum_2 + (n + n2 * 50 + 101), sum5);
-      v_store(blocks_mhsa_einsum_2 + (n + n2 * 50 + 150), sum6);
-      v_store(blocks_mhsa_einsum_2 + (n + n2 * 50 + 151), sum7);
-    }
-  }
-  for (std::int64_t n = 0; n < 50; n += 2) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    for (std::int64_t k = 0; k < 4; ++k) {
-      const vec x6 = v_load(blocks_mhsa_q_mappings_1_add + (n + k * 50));
-      const vec x7 = v_set(blocks_mhsa_k_mappings_1_add[k * 50 + 48]);
-      sum0 = v_fma(x6, x7, sum0);
-      const vec x8 = v_load(blocks_mhsa_q_mappings_1_add + (n + k * 50 + 1));
-      sum1 = v_fma(x8, x7, sum1);
-      const vec x9 = v_set(blocks_mhsa_k_mappings_1_add[k * 50 + 49]);
-      sum2 = v_fma(x6, x9, sum2);
-      sum3 = v_fma(x8, x9, sum3);
-    }
-    v_store(blocks_mhsa_einsum_2 + (n + 2400), sum0);
-    v_store(blocks_mhsa_einsum_2 + (n + 2401), sum1);
-    v_store(blocks_mhsa_einsum_2 + (n + 2450), sum2);
-    v_store(blocks_mhsa_einsum_2 + (n + 2451), sum3);
   }
 }
 
@@ -992,58 +782,6 @@ static void blocks_mhsa_forward_3(const real* blocks_mhsa_divide, const real* bl
   }
 }
 
-// b < B, n < N+1=50, k < K=4, k2 < K=4 (summed)
-static void blocks_mhsa_v_mappings_1_forward(const real* blocks_norm1_add, const real* blocks_mhsa_v_mappings_1_weight,
-                                             const real* blocks_mhsa_v_mappings_1_bias,
-                                             real* blocks_mhsa_v_mappings_1_add) {
-  for (std::int64_t n = 0; n < 50; n += 2) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x0 = v_load(blocks_norm1_add + (n + k2 * 50 + 200));
-      const vec x1 = v_set(blocks_mhsa_v_mappings_1_weight[k2]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_norm1_add + (n + k2 * 50 + 201));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_set(blocks_mhsa_v_mappings_1_weight[k2 + 4]);
-      sum2 = v_fma(x0, x3, sum2);
-      sum3 = v_fma(x2, x3, sum3);
-      const vec x4 = v_set(blocks_mhsa_v_mappings_1_weight[k2 + 8]);
-      sum4 = v_fma(x0, x4, sum4);
-      sum5 = v_fma(x2, x4, sum5);
-      const vec x5 = v_set(blocks_mhsa_v_mappings_1_weight[k2 + 12]);
-      sum6 = v_fma(x0, x5, sum6);
-      sum7 = v_fma(x2, x5, sum7);
-    }
-    const vec x6 = v_set(blocks_mhsa_v_mappings_1_bias[0]);
-    const vec t7 = v_add(sum0, x6);
-    v_store(blocks_mhsa_v_mappings_1_add + n, t7);
-    const vec t8 = v_add(sum1, x6);
-    v_store(blocks_mhsa_v_mappings_1_add + (n + 1), t8);
-    const vec x9 = v_set(blocks_mhsa_v_mappings_1_bias[1]);
-    const vec t10 = v_add(sum2, x9);
-    v_store(blocks_mhsa_v_mappings_1_add + (n + 50), t10);
-    const vec t11 = v_add(sum3, x9);
-    v_store(blocks_mhsa_v_mappings_1_add + (n + 51), t11);
-    const vec x12 = v_set(blocks_mhsa_v_mappings_1_bias[2]);
-    const vec t13 = v_add(sum4, x12);
-    v_store(blocks_mhsa_v_mappings_1_add + (n + 100), t13);
-    const vec t14 = v_add(sum5, x12);
-    v_store(blocks_mhsa_v_mappings_1_add + (n + 101), t14);
-    const vec x15 = v_set(blocks_mhsa_v_mappings_1_bias[3]);
-    const vec t16 = v_add(sum6, x15);
-    v_store(blocks_mhsa_v_mappings_1_add + (n + 150), t16);
-    const vec t17 = v_add(sum7, x15);
-    v_store(blocks_mhsa_v_mappings_1_add + (n + 151), t17);
-  }
-}
-
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed)
 static void blocks_mhsa_forward_5(const real* blocks_mhsa_divide_2, const real* blocks_mhsa_v_mappings_1_add,
                                   const real* blocks_carry, real* blocks_concat) {
@@ -1096,41 +834,6 @@ static void blocks_mhsa_forward_5(const real* blocks_mhsa_divide_2, const real* 
     const vec x20 = v_load(blocks_carry + (n + 351));
     const vec t21 = v_add(x20, sum7);
     v_store(blocks_concat + (n + 351), t21);
-  }
-}
-
-// b < B, n < N+1=50, d < D=8 (row)
-static void blocks_norm2_forward(const real* blocks_concat, const real* blocks_norm2_weight,
-                                 const real* blocks_norm2_bias, real* blocks_norm2_add) {
-  for (std::int64_t n = 0; n < 50; ++n) {
-    vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x0 = v_load(blocks_concat + (n + d * 50));
-      sum0 = v_add(sum0, x0);
-    }
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x1 = v_load(blocks_concat + (n + d * 50));
-      const vec t2 = v_set(real(8.0));
-      const vec t3 = v_div(sum0, t2);
-      const vec t4 = v_sub(x1, t3);
-      sum1 = v_fma(t4, t4, sum1);
-    }
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x5 = v_load(blocks_concat + (n + d * 50));
-      const vec t6 = v_set(real(8.0));
-      const vec t7 = v_div(sum0, t6);
-      const vec t8 = v_sub(x5, t7);
-      const vec t9 = v_div(sum1, t6);
-      const vec t10 = v_set(real(1e-05));
-      const vec t11 = v_add(t9, t10);
-      const vec t12 = v_rsqrt(t11);
-      const vec t13 = v_mul(t8, t12);
-      const vec x14 = v_set(blocks_norm2_weight[d]);
-      const vec x15 = v_set(blocks_norm2_bias[d]);
-      const vec t16 = v_fma(t13, x14, x15);
-      v_store(blocks_norm2_add + (n + d * 50), t16);
-    }
   }
 }
 
@@ -1264,253 +967,6 @@ static void blocks_mlp_2_forward(const real* blocks_mlp_1_gelu, const real* bloc
   }
 }
 
-// b < B, n < N+1=50, d < D=8 (row)
-static void blocks_1_norm1_forward(const real* blocks_carry_next, const real* blocks_1_norm1_weight,
-                                   const real* blocks_1_norm1_bias, real* blocks_1_norm1_add) {
-  for (std::int64_t n = 0; n < 50; ++n) {
-    vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x0 = v_load(blocks_carry_next + (n + d * 50));
-      sum0 = v_add(sum0, x0);
-    }
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x1 = v_load(blocks_carry_next + (n + d * 50));
-      const vec t2 = v_set(real(8.0));
-      const vec t3 = v_div(sum0, t2);
-      const vec t4 = v_sub(x1, t3);
-      sum1 = v_fma(t4, t4, sum1);
-    }
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x5 = v_load(blocks_carry_next + (n + d * 50));
-      const vec t6 = v_set(real(8.0));
-      const vec t7 = v_div(sum0, t6);
-      const vec t8 = v_sub(x5, t7);
-      const vec t9 = v_div(sum1, t6);
-      const vec t10 = v_set(real(1e-05));
-      const vec t11 = v_add(t9, t10);
-      const vec t12 = v_rsqrt(t11);
-      const vec t13 = v_mul(t8, t12);
-      const vec x14 = v_set(blocks_1_norm1_weight[d]);
-      const vec x15 = v_set(blocks_1_norm1_bias[d]);
-      const vec t16 = v_fma(t13, x14, x15);
-      v_store(blocks_1_norm1_add + (n + d * 50), t16);
-    }
-  }
-}
-
-// b < B, n < N+1=50, k < K=4, k2 < K=4 (summed)
-static void blocks_1_mhsa_k_mappings_0_forward(const real* blocks_1_norm1_add,
-                                               const real* blocks_1_mhsa_k_mappings_0_weight,
-                                               const real* blocks_1_mhsa_k_mappings_0_bias,
-                                               real* blocks_1_mhsa_k_mappings_0_add) {
-  for (std::int64_t n = 0; n < 50; n += 2) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x0 = v_load(blocks_1_norm1_add + (n + k2 * 50));
-      const vec x1 = v_set(blocks_1_mhsa_k_mappings_0_weight[k2]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_1_norm1_add + (n + k2 * 50 + 1));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_set(blocks_1_mhsa_k_mappings_0_weight[k2 + 4]);
-      sum2 = v_fma(x0, x3, sum2);
-      sum3 = v_fma(x2, x3, sum3);
-      const vec x4 = v_set(blocks_1_mhsa_k_mappings_0_weight[k2 + 8]);
-      sum4 = v_fma(x0, x4, sum4);
-      sum5 = v_fma(x2, x4, sum5);
-      const vec x5 = v_set(blocks_1_mhsa_k_mappings_0_weight[k2 + 12]);
-      sum6 = v_fma(x0, x5, sum6);
-      sum7 = v_fma(x2, x5, sum7);
-    }
-    const vec x6 = v_set(blocks_1_mhsa_k_mappings_0_bias[0]);
-    const vec t7 = v_add(sum0, x6);
-    v_store(blocks_1_mhsa_k_mappings_0_add + n, t7);
-    const vec t8 = v_add(sum1, x6);
-    v_store(blocks_1_mhsa_k_mappings_0_add + (n + 1), t8);
-    const vec x9 = v_set(blocks_1_mhsa_k_mappings_0_bias[1]);
-    const vec t10 = v_add(sum2, x9);
-    v_store(blocks_1_mhsa_k_mappings_0_add + (n + 50), t10);
-    const vec t11 = v_add(sum3, x9);
-    v_store(blocks_1_mhsa_k_mappings_0_add + (n + 51), t11);
-    const vec x12 = v_set(blocks_1_mhsa_k_mappings_0_bias[2]);
-    const vec t13 = v_add(sum4, x12);
-    v_store(blocks_1_mhsa_k_mappings_0_add + (n + 100), t13);
-    const vec t14 = v_add(sum5, x12);
-    v_store(blocks_1_mhsa_k_mappings_0_add + (n + 101), t14);
-    const vec x15 = v_set(blocks_1_mhsa_k_mappings_0_bias[3]);
-    const vec t16 = v_add(sum6, x15);
-    v_store(blocks_1_mhsa_k_mappings_0_add + (n + 150), t16);
-    const vec t17 = v_add(sum7, x15);
-    v_store(blocks_1_mhsa_k_mappings_0_add + (n + 151), t17);
-  }
-}
-
-// b < B, n < N+1=50, k < K=4, k2 < K=4 (summed)
-static void blocks_1_mhsa_v_mappings_0_forward(const real* blocks_1_norm1_add,
-                                               const real* blocks_1_mhsa_v_mappings_0_weight,
-                                               const real* blocks_1_mhsa_v_mappings_0_bias,
-                                               real* blocks_1_mhsa_v_mappings_0_add) {
-  for (std::int64_t n = 0; n < 50; n += 2) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x0 = v_load(blocks_1_norm1_add + (n + k2 * 50));
-      const vec x1 = v_set(blocks_1_mhsa_v_mappings_0_weight[k2]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_1_norm1_add + (n + k2 * 50 + 1));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_set(blocks_1_mhsa_v_mappings_0_weight[k2 + 4]);
-      sum2 = v_fma(x0, x3, sum2);
-      sum3 = v_fma(x2, x3, sum3);
-      const vec x4 = v_set(blocks_1_mhsa_v_mappings_0_weight[k2 + 8]);
-      sum4 = v_fma(x0, x4, sum4);
-      sum5 = v_fma(x2, x4, sum5);
-      const vec x5 = v_set(blocks_1_mhsa_v_mappings_0_weight[k2 + 12]);
-      sum6 = v_fma(x0, x5, sum6);
-      sum7 = v_fma(x2, x5, sum7);
-    }
-    const vec x6 = v_set(blocks_1_mhsa_v_mappings_0_bias[0]);
-    const vec t7 = v_add(sum0, x6);
-    v_store(blocks_1_mhsa_v_mappings_0_add + n, t7);
-    const vec t8 = v_add(sum1, x6);
-    v_store(blocks_1_mhsa_v_mappings_0_add + (n + 1), t8);
-    const vec x9 = v_set(blocks_1_mhsa_v_mappings_0_bias[1]);
-    const vec t10 = v_add(sum2, x9);
-    v_store(blocks_1_mhsa_v_mappings_0_add + (n + 50), t10);
-    const vec t11 = v_add(sum3, x9);
-    v_store(blocks_1_mhsa_v_mappings_0_add + (n + 51), t11);
-    const vec x12 = v_set(blocks_1_mhsa_v_mappings_0_bias[2]);
-    const vec t13 = v_add(sum4, x12);
-    v_store(blocks_1_mhsa_v_mappings_0_add + (n + 100), t13);
-    const vec t14 = v_add(sum5, x12);
-    v_store(blocks_1_mhsa_v_mappings_0_add + (n + 101), t14);
-    const vec x15 = v_set(blocks_1_mhsa_v_mappings_0_bias[3]);
-    const vec t16 = v_add(sum6, x15);
-    v_store(blocks_1_mhsa_v_mappings_0_add + (n + 150), t16);
-    const vec t17 = v_add(sum7, x15);
-    v_store(blocks_1_mhsa_v_mappings_0_add + (n + 151), t17);
-  }
-}
-
-// b < B, n < N+1=50, k < K=4, k2 < K=4 (summed)
-static void blocks_1_mhsa_k_mappings_1_forward(const real* blocks_1_norm1_add,
-                                               const real* blocks_1_mhsa_k_mappings_1_weight,
-                                               const real* blocks_1_mhsa_k_mappings_1_bias,
-                                               real* blocks_1_mhsa_k_mappings_1_add) {
-  for (std::int64_t n = 0; n < 50; n += 2) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x0 = v_load(blocks_1_norm1_add + (n + k2 * 50 + 200));
-      const vec x1 = v_set(blocks_1_mhsa_k_mappings_1_weight[k2]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_1_norm1_add + (n + k2 * 50 + 201));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_set(blocks_1_mhsa_k_mappings_1_weight[k2 + 4]);
-      sum2 = v_fma(x0, x3, sum2);
-      sum3 = v_fma(x2, x3, sum3);
-      const vec x4 = v_set(blocks_1_mhsa_k_mappings_1_weight[k2 + 8]);
-      sum4 = v_fma(x0, x4, sum4);
-      sum5 = v_fma(x2, x4, sum5);
-      const vec x5 = v_set(blocks_1_mhsa_k_mappings_1_weight[k2 + 12]);
-      sum6 = v_fma(x0, x5, sum6);
-      sum7 = v_fma(x2, x5, sum7);
-    }
-    const vec x6 = v_set(blocks_1_mhsa_k_mappings_1_bias[0]);
-    const vec t7 = v_add(sum0, x6);
-    v_store(blocks_1_mhsa_k_mappings_1_add + n, t7);
-    const vec t8 = v_add(sum1, x6);
-    v_store(blocks_1_mhsa_k_mappings_1_add + (n + 1), t8);
-    const vec x9 = v_set(blocks_1_mhsa_k_mappings_1_bias[1]);
-    const vec t10 = v_add(sum2, x9);
-    v_store(blocks_1_mhsa_k_mappings_1_add + (n + 50), t10);
-    const vec t11 = v_add(sum3, x9);
-    v_store(blocks_1_mhsa_k_mappings_1_add + (n + 51), t11);
-    const vec x12 = v_set(blocks_1_mhsa_k_mappings_1_bias[2]);
-    const vec t13 = v_add(sum4, x12);
-    v_store(blocks_1_mhsa_k_mappings_1_add + (n + 100), t13);
-    const vec t14 = v_add(sum5, x12);
-    v_store(blocks_1_mhsa_k_mappings_1_add + (n + 101), t14);
-    const vec x15 = v_set(blocks_1_mhsa_k_mappings_1_bias[3]);
-    const vec t16 = v_add(sum6, x15);
-    v_store(blocks_1_mhsa_k_mappings_1_add + (n + 150), t16);
-    const vec t17 = v_add(sum7, x15);
-    v_store(blocks_1_mhsa_k_mappings_1_add + (n + 151), t17);
-  }
-}
-
-// b < B, n < N+1=50, k < K=4, k2 < K=4 (summed)
-static void blocks_1_mhsa_v_mappings_1_forward(const real* blocks_1_norm1_add,
-                                               const real* blocks_1_mhsa_v_mappings_1_weight,
-                                               const real* blocks_1_mhsa_v_mappings_1_bias,
-                                               real* blocks_1_mhsa_v_mappings_1_add) {
-  for (std::int64_t n = 0; n < 50; n += 2) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x0 = v_load(blocks_1_norm1_add + (n + k2 * 50 + 200));
-      const vec x1 = v_set(blocks_1_mhsa_v_mappings_1_weight[k2]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_1_norm1_add + (n + k2 * 50 + 201));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_set(blocks_1_mhsa_v_mappings_1_weight[k2 + 4]);
-      sum2 = v_fma(x0, x3, sum2);
-      sum3 = v_fma(x2, x3, sum3);
-      const vec x4 = v_set(blocks_1_mhsa_v_mappings_1_weight[k2 + 8]);
-      sum4 = v_fma(x0, x4, sum4);
-      sum5 = v_fma(x2, x4, sum5);
-      const vec x5 = v_set(blocks_1_mhsa_v_mappings_1_weight[k2 + 12]);
-      sum6 = v_fma(x0, x5, sum6);
-      sum7 = v_fma(x2, x5, sum7);
-    }
-    const vec x6 = v_set(blocks_1_mhsa_v_mappings_1_bias[0]);
-    const vec t7 = v_add(sum0, x6);
-    v_store(blocks_1_mhsa_v_mappings_1_add + n, t7);
-    const vec t8 = v_add(sum1, x6);
-    v_store(blocks_1_mhsa_v_mappings_1_add + (n + 1), t8);
-    const vec x9 = v_set(blocks_1_mhsa_v_mappings_1_bias[1]);
-    const vec t10 = v_add(sum2, x9);
-    v_store(blocks_1_mhsa_v_mappings_1_add + (n + 50), t10);
-    const vec t11 = v_add(sum3, x9);
-    v_store(blocks_1_mhsa_v_mappings_1_add + (n + 51), t11);
-    const vec x12 = v_set(blocks_1_mhsa_v_mappings_1_bias[2]);
-    const vec t13 = v_add(sum4, x12);
-    v_store(blocks_1_mhsa_v_mappings_1_add + (n + 100), t13);
-    const vec t14 = v_add(sum5, x12);
-    v_store(blocks_1_mhsa_v_mappings_1_add + (n + 101), t14);
-    const vec x15 = v_set(blocks_1_mhsa_v_mappings_1_bias[3]);
-    const vec t16 = v_add(sum6, x15);
-    v_store(blocks_1_mhsa_v_mappings_1_add + (n + 150), t16);
-    const vec t17 = v_add(sum7, x15);
-    v_store(blocks_1_mhsa_v_mappings_1_add + (n + 151), t17);
-  }
-}
-
 // b < B, i < 1, k < K=4, k2 < K=4 (summed)
 static void blocks_1_mhsa_q_mappings_0_forward(const real* blocks_1_norm1_add,
                                                const real* blocks_1_mhsa_q_mappings_0_weight,
@@ -1546,6 +1002,7 @@ static void blocks_1_mhsa_q_mappings_0_forward(const real* blocks_1_norm1_add,
 }
 
 // b < B, i < 1, n < N+1=50, k < K=4 (summed)
+// for 2 kernels of the plan, of which this is the first
 static void blocks_1_mhsa_forward(const real* blocks_1_mhsa_q_mappings_0_add,
                                   const real* blocks_1_mhsa_k_mappings_0_add, real* blocks_1_mhsa_einsum) {
   for (std::int64_t i = 0; i < 1; ++i) {
@@ -1609,38 +1066,6 @@ static void blocks_1_mhsa_q_mappings_1_forward(const real* blocks_1_norm1_add,
   const vec x11 = v_set(blocks_1_mhsa_q_mappings_1_bias[3]);
   const vec t12 = v_add(sum3, x11);
   v_store_strided(blocks_1_mhsa_q_mappings_1_add + 3, 4, t12, lanes);
-}
-
-// b < B, i < 1, n < N+1=50, k < K=4 (summed)
-static void blocks_1_mhsa_forward_4(const real* blocks_1_mhsa_q_mappings_1_add,
-                                    const real* blocks_1_mhsa_k_mappings_1_add, real* blocks_1_mhsa_einsum_2) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    for (std::int64_t n = 0; n < 50; n += 5) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      for (std::int64_t k = 0; k < 4; ++k) {
-        const vec x0 = v_set(blocks_1_mhsa_q_mappings_1_add[i * 4 + k]);
-        const vec x1 = v_load(blocks_1_mhsa_k_mappings_1_add + (n + k * 50));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(blocks_1_mhsa_k_mappings_1_add + (n + k * 50 + 1));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(blocks_1_mhsa_k_mappings_1_add + (n + k * 50 + 2));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(blocks_1_mhsa_k_mappings_1_add + (n + k * 50 + 3));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_load(blocks_1_mhsa_k_mappings_1_add + (n + k * 50 + 4));
-        sum4 = v_fma(x0, x5, sum4);
-      }
-      v_store(blocks_1_mhsa_einsum_2 + (i * 50 + n), sum0);
-      v_store(blocks_1_mhsa_einsum_2 + (i * 50 + n + 1), sum1);
-      v_store(blocks_1_mhsa_einsum_2 + (i * 50 + n + 2), sum2);
-      v_store(blocks_1_mhsa_einsum_2 + (i * 50 + n + 3), sum3);
-      v_store(blocks_1_mhsa_einsum_2 + (i * 50 + n + 4), sum4);
-    }
-  }
 }
 
 // b < B, i < 1, n < N+1=50 (row)
@@ -1990,24 +1415,6 @@ static void mlp_0_forward_2(const real* mlp_0_einsum, const real* mlp_0_bias, re
   }
 }
 
-// i < 1, d < D=8
-static void add_forward_evaluate(const real* class_token, const real* sinusoidal_50x8, real* add_2) {
-  for (std::int64_t d = 0; d < 8; ++d) {
-    const vec x0 = v_load_strided(class_token + d, 8, lanes);
-    const vec x1 = v_load(sinusoidal_50x8 + d * 50);
-    const vec t2 = v_add(x0, x1);
-    v_store(add_2 + d, t2);
-  }
-}
-
-// b < B, i < 1, d < D=8
-static void copy_forward_evaluate(const real* add_2, real* blocks_carry) {
-  for (std::int64_t d = 0; d < 8; ++d) {
-    const vec x0 = v_load(add_2 + d);
-    v_store(blocks_carry + d * 50, x0);
-  }
-}
-
 // b < B, classes < CLASSES=10 (row)
 static void mlp_0_forward_2_evaluate(const real* mlp_0_einsum, const real* mlp_0_bias, real* outputs,
                                      const std::int32_t* labels, real* add, real* reduce_sum) {
@@ -2088,6 +1495,7 @@ static void divide_forward(const std::int64_t batch, const real* add, const real
 }
 
 // b < B, n < N+1=50, d < D=8 (row)
+// for 3 kernels of the plan, of which this is the first
 static void blocks_norm1_forward_train(const real* blocks_carry, real* blocks_norm1_rsqrt, real* blocks_norm1_multiply,
                                        const real* blocks_norm1_weight, const real* blocks_norm1_bias,
                                        real* blocks_norm1_add) {
@@ -2126,49 +1534,6 @@ static void blocks_norm1_forward_train(const real* blocks_carry, real* blocks_no
       const vec x20 = v_set(blocks_norm1_bias[d]);
       const vec t21 = v_fma(t18, x19, x20);
       v_store(blocks_norm1_add + (n + d * 50), t21);
-    }
-  }
-}
-
-// b < B, n < N+1=50, d < D=8 (row)
-static void blocks_norm2_forward_train(const real* blocks_concat, real* blocks_norm2_rsqrt, real* blocks_norm2_multiply,
-                                       const real* blocks_norm2_weight, const real* blocks_norm2_bias,
-                                       real* blocks_norm2_add) {
-  for (std::int64_t n = 0; n < 50; ++n) {
-    vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x0 = v_load(blocks_concat + (n + d * 50));
-      sum0 = v_add(sum0, x0);
-    }
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x1 = v_load(blocks_concat + (n + d * 50));
-      const vec t2 = v_set(real(8.0));
-      const vec t3 = v_div(sum0, t2);
-      const vec t4 = v_sub(x1, t3);
-      sum1 = v_fma(t4, t4, sum1);
-    }
-    const vec t5 = v_set(real(8.0));
-    const vec t6 = v_div(sum1, t5);
-    const vec t7 = v_set(real(1e-05));
-    const vec t8 = v_add(t6, t7);
-    const vec t9 = v_rsqrt(t8);
-    v_store(blocks_norm2_rsqrt + n, t9);
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x10 = v_load(blocks_concat + (n + d * 50));
-      const vec t11 = v_set(real(8.0));
-      const vec t12 = v_div(sum0, t11);
-      const vec t13 = v_sub(x10, t12);
-      const vec t14 = v_div(sum1, t11);
-      const vec t15 = v_set(real(1e-05));
-      const vec t16 = v_add(t14, t15);
-      const vec t17 = v_rsqrt(t16);
-      const vec t18 = v_mul(t13, t17);
-      v_store(blocks_norm2_multiply + (n + d * 50), t18);
-      const vec x19 = v_set(blocks_norm2_weight[d]);
-      const vec x20 = v_set(blocks_norm2_bias[d]);
-      const vec t21 = v_fma(t18, x19, x20);
-      v_store(blocks_norm2_add + (n + d * 50), t21);
     }
   }
 }
@@ -2238,49 +1603,6 @@ static void blocks_mlp_0_forward_train(const real* blocks_norm2_add, const real*
       v_store(blocks_mlp_0_add + (n + m * 50 + 151), t24);
       const vec t25 = v_gelu(t24);
       v_store(blocks_mlp_1_gelu + (n + m * 50 + 151), t25);
-    }
-  }
-}
-
-// b < B, n < N+1=50, d < D=8 (row)
-static void blocks_1_norm1_forward_train(const real* blocks_carry_next, real* blocks_1_norm1_rsqrt,
-                                         real* blocks_1_norm1_multiply, const real* blocks_1_norm1_weight,
-                                         const real* blocks_1_norm1_bias, real* blocks_1_norm1_add) {
-  for (std::int64_t n = 0; n < 50; ++n) {
-    vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x0 = v_load(blocks_carry_next + (n + d * 50));
-      sum0 = v_add(sum0, x0);
-    }
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x1 = v_load(blocks_carry_next + (n + d * 50));
-      const vec t2 = v_set(real(8.0));
-      const vec t3 = v_div(sum0, t2);
-      const vec t4 = v_sub(x1, t3);
-      sum1 = v_fma(t4, t4, sum1);
-    }
-    const vec t5 = v_set(real(8.0));
-    const vec t6 = v_div(sum1, t5);
-    const vec t7 = v_set(real(1e-05));
-    const vec t8 = v_add(t6, t7);
-    const vec t9 = v_rsqrt(t8);
-    v_store(blocks_1_norm1_rsqrt + n, t9);
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x10 = v_load(blocks_carry_next + (n + d * 50));
-      const vec t11 = v_set(real(8.0));
-      const vec t12 = v_div(sum0, t11);
-      const vec t13 = v_sub(x10, t12);
-      const vec t14 = v_div(sum1, t11);
-      const vec t15 = v_set(real(1e-05));
-      const vec t16 = v_add(t14, t15);
-      const vec t17 = v_rsqrt(t16);
-      const vec t18 = v_mul(t13, t17);
-      v_store(blocks_1_norm1_multiply + (n + d * 50), t18);
-      const vec x19 = v_set(blocks_1_norm1_weight[d]);
-      const vec x20 = v_set(blocks_1_norm1_bias[d]);
-      const vec t21 = v_fma(t18, x19, x20);
-      v_store(blocks_1_norm1_add + (n + d * 50), t21);
     }
   }
 }
@@ -2825,6 +2147,7 @@ static void blocks_1_mhsa_backward_3(const real* d_blocks_1_mhsa_einsum, const r
 }
 
 // b < B, i < 1, k < K=4, n < N+1=50 (summed)
+// for 2 kernels of the plan, of which this is the first
 static void blocks_1_mhsa_backward_4(const real* d_blocks_1_mhsa_multiply, const real* blocks_1_mhsa_k_mappings_1_add,
                                      real* d_blocks_1_mhsa_einsum_4) {
   for (std::int64_t i = 0; i < 1; ++i) {
@@ -2851,6 +2174,7 @@ static void blocks_1_mhsa_backward_4(const real* d_blocks_1_mhsa_multiply, const
 }
 
 // b < B, n < N+1=50, k < K=4, i < 1 (summed)
+// for 2 kernels of the plan, of which this is the first
 static void blocks_1_mhsa_backward_5(const real* d_blocks_1_mhsa_multiply, const real* blocks_1_mhsa_q_mappings_1_add,
                                      real* d_blocks_1_mhsa_einsum_5) {
   for (std::int64_t n = 0; n < 50; n += 2) {
@@ -2928,72 +2252,8 @@ static void blocks_1_mhsa_backward_7(const real* d_blocks_1_add, const real* blo
   }
 }
 
-// b < B, i < 1, k < K=4, n < N+1=50 (summed)
-static void blocks_1_mhsa_backward_8(const real* d_blocks_1_mhsa_multiply_2, const real* blocks_1_mhsa_k_mappings_0_add,
-                                     real* d_blocks_1_mhsa_einsum_7) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    for (std::int64_t n = 0; n < 50; ++n) {
-      const vec x0 = v_set(d_blocks_1_mhsa_multiply_2[i * 50 + n]);
-      const vec x1 = v_load_strided(blocks_1_mhsa_k_mappings_0_add + n, 50, lanes);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load_strided(blocks_1_mhsa_k_mappings_0_add + (n + 50), 50, lanes);
-      sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_load_strided(blocks_1_mhsa_k_mappings_0_add + (n + 100), 50, lanes);
-      sum2 = v_fma(x0, x3, sum2);
-      const vec x4 = v_load_strided(blocks_1_mhsa_k_mappings_0_add + (n + 150), 50, lanes);
-      sum3 = v_fma(x0, x4, sum3);
-    }
-    v_store(d_blocks_1_mhsa_einsum_7 + i * 4, sum0);
-    v_store(d_blocks_1_mhsa_einsum_7 + (i * 4 + 1), sum1);
-    v_store(d_blocks_1_mhsa_einsum_7 + (i * 4 + 2), sum2);
-    v_store(d_blocks_1_mhsa_einsum_7 + (i * 4 + 3), sum3);
-  }
-}
-
-// b < B, n < N+1=50, k < K=4, i < 1 (summed)
-static void blocks_1_mhsa_backward_9(const real* d_blocks_1_mhsa_multiply_2, const real* blocks_1_mhsa_q_mappings_0_add,
-                                     real* d_blocks_1_mhsa_einsum_8) {
-  for (std::int64_t n = 0; n < 50; n += 2) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    for (std::int64_t i = 0; i < 1; ++i) {
-      const vec x0 = v_load(d_blocks_1_mhsa_multiply_2 + (n + i * 50));
-      const vec x1 = v_set(blocks_1_mhsa_q_mappings_0_add[i * 4]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(d_blocks_1_mhsa_multiply_2 + (n + i * 50 + 1));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_set(blocks_1_mhsa_q_mappings_0_add[i * 4 + 1]);
-      sum2 = v_fma(x0, x3, sum2);
-      sum3 = v_fma(x2, x3, sum3);
-      const vec x4 = v_set(blocks_1_mhsa_q_mappings_0_add[i * 4 + 2]);
-      sum4 = v_fma(x0, x4, sum4);
-      sum5 = v_fma(x2, x4, sum5);
-      const vec x5 = v_set(blocks_1_mhsa_q_mappings_0_add[i * 4 + 3]);
-      sum6 = v_fma(x0, x5, sum6);
-      sum7 = v_fma(x2, x5, sum7);
-    }
-    v_store(d_blocks_1_mhsa_einsum_8 + n, sum0);
-    v_store(d_blocks_1_mhsa_einsum_8 + (n + 1), sum1);
-    v_store(d_blocks_1_mhsa_einsum_8 + (n + 50), sum2);
-    v_store(d_blocks_1_mhsa_einsum_8 + (n + 51), sum3);
-    v_store(d_blocks_1_mhsa_einsum_8 + (n + 100), sum4);
-    v_store(d_blocks_1_mhsa_einsum_8 + (n + 101), sum5);
-    v_store(d_blocks_1_mhsa_einsum_8 + (n + 150), sum6);
-    v_store(d_blocks_1_mhsa_einsum_8 + (n + 151), sum7);
-  }
-}
-
 // b < B, n < N+1=50, k < K=4, k2 < K=4 (summed)
+// for 4 kernels of the plan, of which this is the first
 static void blocks_1_mhsa_v_mappings_1_backward(const real* d_blocks_1_mhsa_einsum_2,
                                                 const real* blocks_1_mhsa_v_mappings_1_weight,
                                                 real* d_blocks_1_mhsa_v_mappings_1_einsum) {
@@ -3034,6 +2294,7 @@ static void blocks_1_mhsa_v_mappings_1_backward(const real* d_blocks_1_mhsa_eins
 }
 
 // b < B, n < N+1=50, k < K=4, k2 < K=4 (summed)
+// for 5 kernels of the plan, of which this is the first
 static void blocks_1_mhsa_k_mappings_1_backward(const real* d_blocks_1_mhsa_einsum_5,
                                                 const real* blocks_1_mhsa_k_mappings_1_weight,
                                                 const real* d_blocks_1_mhsa_v_mappings_1_einsum,
@@ -3130,103 +2391,6 @@ static void blocks_1_mhsa_backward_11(const real* d_blocks_1_mhsa_add, real* d_b
       const vec x0 = v_load(d_blocks_1_mhsa_add + (i + k * 50 + 1));
       v_store(d_blocks_1_norm1_concat + (i + k * 50 + 201), x0);
     }
-  }
-}
-
-// b < B, n < N+1=50, k < K=4, k2 < K=4 (summed)
-static void blocks_1_mhsa_v_mappings_0_backward(const real* d_blocks_1_mhsa_einsum_6,
-                                                const real* blocks_1_mhsa_v_mappings_0_weight,
-                                                real* d_blocks_1_mhsa_v_mappings_0_einsum) {
-  for (std::int64_t n = 0; n < 50; n += 2) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x0 = v_load(d_blocks_1_mhsa_einsum_6 + (n + k2 * 50));
-      const vec x1 = v_set(blocks_1_mhsa_v_mappings_0_weight[k2 * 4]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(d_blocks_1_mhsa_einsum_6 + (n + k2 * 50 + 1));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_set(blocks_1_mhsa_v_mappings_0_weight[k2 * 4 + 1]);
-      sum2 = v_fma(x0, x3, sum2);
-      sum3 = v_fma(x2, x3, sum3);
-      const vec x4 = v_set(blocks_1_mhsa_v_mappings_0_weight[k2 * 4 + 2]);
-      sum4 = v_fma(x0, x4, sum4);
-      sum5 = v_fma(x2, x4, sum5);
-      const vec x5 = v_set(blocks_1_mhsa_v_mappings_0_weight[k2 * 4 + 3]);
-      sum6 = v_fma(x0, x5, sum6);
-      sum7 = v_fma(x2, x5, sum7);
-    }
-    v_store(d_blocks_1_mhsa_v_mappings_0_einsum + n, sum0);
-    v_store(d_blocks_1_mhsa_v_mappings_0_einsum + (n + 1), sum1);
-    v_store(d_blocks_1_mhsa_v_mappings_0_einsum + (n + 50), sum2);
-    v_store(d_blocks_1_mhsa_v_mappings_0_einsum + (n + 51), sum3);
-    v_store(d_blocks_1_mhsa_v_mappings_0_einsum + (n + 100), sum4);
-    v_store(d_blocks_1_mhsa_v_mappings_0_einsum + (n + 101), sum5);
-    v_store(d_blocks_1_mhsa_v_mappings_0_einsum + (n + 150), sum6);
-    v_store(d_blocks_1_mhsa_v_mappings_0_einsum + (n + 151), sum7);
-  }
-}
-
-// b < B, n < N+1=50, k < K=4, k2 < K=4 (summed)
-static void blocks_1_mhsa_k_mappings_0_backward(const real* d_blocks_1_mhsa_einsum_8,
-                                                const real* blocks_1_mhsa_k_mappings_0_weight,
-                                                const real* d_blocks_1_mhsa_v_mappings_0_einsum,
-                                                real* d_blocks_1_mhsa_add_2) {
-  for (std::int64_t n = 0; n < 50; n += 2) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x0 = v_load(d_blocks_1_mhsa_einsum_8 + (n + k2 * 50));
-      const vec x1 = v_set(blocks_1_mhsa_k_mappings_0_weight[k2 * 4]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(d_blocks_1_mhsa_einsum_8 + (n + k2 * 50 + 1));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_set(blocks_1_mhsa_k_mappings_0_weight[k2 * 4 + 1]);
-      sum2 = v_fma(x0, x3, sum2);
-      sum3 = v_fma(x2, x3, sum3);
-      const vec x4 = v_set(blocks_1_mhsa_k_mappings_0_weight[k2 * 4 + 2]);
-      sum4 = v_fma(x0, x4, sum4);
-      sum5 = v_fma(x2, x4, sum5);
-      const vec x5 = v_set(blocks_1_mhsa_k_mappings_0_weight[k2 * 4 + 3]);
-      sum6 = v_fma(x0, x5, sum6);
-      sum7 = v_fma(x2, x5, sum7);
-    }
-    const vec x6 = v_load(d_blocks_1_mhsa_v_mappings_0_einsum + n);
-    const vec t7 = v_add(x6, sum0);
-    v_store(d_blocks_1_mhsa_add_2 + n, t7);
-    const vec x8 = v_load(d_blocks_1_mhsa_v_mappings_0_einsum + (n + 1));
-    const vec t9 = v_add(x8, sum1);
-    v_store(d_blocks_1_mhsa_add_2 + (n + 1), t9);
-    const vec x10 = v_load(d_blocks_1_mhsa_v_mappings_0_einsum + (n + 50));
-    const vec t11 = v_add(x10, sum2);
-    v_store(d_blocks_1_mhsa_add_2 + (n + 50), t11);
-    const vec x12 = v_load(d_blocks_1_mhsa_v_mappings_0_einsum + (n + 51));
-    const vec t13 = v_add(x12, sum3);
-    v_store(d_blocks_1_mhsa_add_2 + (n + 51), t13);
-    const vec x14 = v_load(d_blocks_1_mhsa_v_mappings_0_einsum + (n + 100));
-    const vec t15 = v_add(x14, sum4);
-    v_store(d_blocks_1_mhsa_add_2 + (n + 100), t15);
-    const vec x16 = v_load(d_blocks_1_mhsa_v_mappings_0_einsum + (n + 101));
-    const vec t17 = v_add(x16, sum5);
-    v_store(d_blocks_1_mhsa_add_2 + (n + 101), t17);
-    const vec x18 = v_load(d_blocks_1_mhsa_v_mappings_0_einsum + (n + 150));
-    const vec t19 = v_add(x18, sum6);
-    v_store(d_blocks_1_mhsa_add_2 + (n + 150), t19);
-    const vec x20 = v_load(d_blocks_1_mhsa_v_mappings_0_einsum + (n + 151));
-    const vec t21 = v_add(x20, sum7);
-    v_store(d_blocks_1_mhsa_add_2 + (n + 151), t21);
   }
 }
 
@@ -3490,6 +2654,7 @@ static void blocks_1_mlp_2_bias_gradient_partial(const std::int64_t chunk, const
 }
 
 // b < B (summed), i < 1 (summed), d < D=8
+// for 11 kernels of the plan, of which this is the first
 static void blocks_1_mlp_2_bias_gradient_sum(const Group& group, real* gradient_blocks_1_mlp_2_bias,
                                              const real* partial) {
   for (std::int64_t d = 0; d < 8; ++d) {
@@ -3549,6 +2714,7 @@ static void blocks_1_mlp_2_weight_gradient_partial(const std::int64_t chunk, con
 }
 
 // d < D=8, m < M=32, b < B (summed), i < 1 (summed)
+// for 2 kernels of the plan, of which this is the first
 static void blocks_1_mlp_2_weight_gradient_sum(const Group& group, real* gradient_blocks_1_mlp_2_weight,
                                                const real* partial) {
   for (std::int64_t d = 0; d < 8; ++d) {
@@ -3609,6 +2775,7 @@ static void blocks_1_mlp_0_bias_gradient_partial(const std::int64_t chunk, const
 }
 
 // b < B (summed), i < 1 (summed), m < M=32
+// for 2 kernels of the plan, of which this is the first
 static void blocks_1_mlp_0_bias_gradient_sum(const Group& group, real* gradient_blocks_1_mlp_0_bias,
                                              const real* partial) {
   for (std::int64_t m = 0; m < 32; ++m) {
@@ -3668,6 +2835,7 @@ static void blocks_1_mlp_0_weight_gradient_partial(const std::int64_t chunk, con
 }
 
 // m < M=32, d < D=8, b < B (summed), i < 1 (summed)
+// for 2 kernels of the plan, of which this is the first
 static void blocks_1_mlp_0_weight_gradient_sum(const Group& group, real* gradient_blocks_1_mlp_0_weight,
                                                const real* partial) {
   for (std::int64_t m = 0; m < 32; ++m) {
@@ -3735,19 +2903,6 @@ static void blocks_1_norm2_weight_gradient_partial(const std::int64_t chunk, con
 }
 
 // b < B (summed), i < 1 (summed), d < D=8
-static void blocks_1_norm2_weight_gradient_sum(const Group& group, real* gradient_blocks_1_norm2_weight,
-                                               const real* partial) {
-  for (std::int64_t d = 0; d < 8; ++d) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load(gradient_blocks_1_norm2_weight + d);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 8 + d)));
-    }
-    v_store(gradient_blocks_1_norm2_weight + d, sum0);
-  }
-}
-
-// b < B (summed), i < 1 (summed), d < D=8
 static void blocks_1_norm2_bias_gradient_partial(const std::int64_t chunk, const Group& group,
                                                  const real* d_blocks_1_mlp_0_einsum, real* partial) {
   const std::int64_t begin = group.at(chunk);
@@ -3790,20 +2945,8 @@ static void blocks_1_norm2_bias_gradient_partial(const std::int64_t chunk, const
   v_store(partial + (chunk * 8 + 7), sum7);
 }
 
-// b < B (summed), i < 1 (summed), d < D=8
-static void blocks_1_norm2_bias_gradient_sum(const Group& group, real* gradient_blocks_1_norm2_bias,
-                                             const real* partial) {
-  for (std::int64_t d = 0; d < 8; ++d) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load(gradient_blocks_1_norm2_bias + d);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 8 + d)));
-    }
-    v_store(gradient_blocks_1_norm2_bias + d, sum0);
-  }
-}
-
 // b < B (summed), i < 1 (summed), k < K=4
+// for 2 kernels of the plan, of which this is the first
 static void blocks_1_mhsa_q_mappings_1_bias_gradient_partial(const std::int64_t chunk, const Group& group,
                                                              const real* d_blocks_1_mhsa_einsum_4, real* partial) {
   const std::int64_t begin = group.at(chunk);
@@ -3831,6 +2974,7 @@ static void blocks_1_mhsa_q_mappings_1_bias_gradient_partial(const std::int64_t 
 }
 
 // b < B (summed), i < 1 (summed), k < K=4
+// for 12 kernels of the plan, of which this is the first
 static void blocks_1_mhsa_q_mappings_1_bias_gradient_sum(const Group& group,
                                                          real* gradient_blocks_1_mhsa_q_mappings_1_bias,
                                                          const real* partial) {
@@ -3889,6 +3033,7 @@ static void blocks_1_mhsa_q_mappings_1_weight_gradient_partial(const std::int64_
 }
 
 // k < K=4, k2 < K=4, b < B (summed), i < 1 (summed)
+// for 12 kernels of the plan, of which this is the first
 static void blocks_1_mhsa_q_mappings_1_weight_gradient_sum(const Group& group,
                                                            real* gradient_blocks_1_mhsa_q_mappings_1_weight,
                                                            const real* partial) {
@@ -3901,47 +3046,6 @@ static void blocks_1_mhsa_q_mappings_1_weight_gradient_sum(const Group& group,
       }
       v_store(gradient_blocks_1_mhsa_q_mappings_1_weight + (k * 4 + k2), sum0);
     }
-  }
-}
-
-// b < B (summed), i < 1 (summed), k < K=4
-static void blocks_1_mhsa_q_mappings_0_bias_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                             const real* d_blocks_1_mhsa_einsum_7, real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
-  for (std::int64_t b = begin; b < end; ++b) {
-    for (std::int64_t i = 0; i < 1; ++i) {
-      const vec x0 = v_load(d_blocks_1_mhsa_einsum_7 + (b * 27088 + i * 4));
-      sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_blocks_1_mhsa_einsum_7 + (b * 27088 + i * 4 + 1));
-      sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_blocks_1_mhsa_einsum_7 + (b * 27088 + i * 4 + 2));
-      sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_blocks_1_mhsa_einsum_7 + (b * 27088 + i * 4 + 3));
-      sum3 = v_add(sum3, x3);
-    }
-  }
-  v_store(partial + chunk * 4, sum0);
-  v_store(partial + (chunk * 4 + 1), sum1);
-  v_store(partial + (chunk * 4 + 2), sum2);
-  v_store(partial + (chunk * 4 + 3), sum3);
-}
-
-// b < B (summed), i < 1 (summed), k < K=4
-static void blocks_1_mhsa_q_mappings_0_bias_gradient_sum(const Group& group,
-                                                         real* gradient_blocks_1_mhsa_q_mappings_0_bias,
-                                                         const real* partial) {
-  for (std::int64_t k = 0; k < 4; ++k) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load(gradient_blocks_1_mhsa_q_mappings_0_bias + k);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 4 + k)));
-    }
-    v_store(gradient_blocks_1_mhsa_q_mappings_0_bias + k, sum0);
   }
 }
 
@@ -3989,23 +3093,8 @@ static void blocks_1_mhsa_q_mappings_0_weight_gradient_partial(const std::int64_
   }
 }
 
-// k < K=4, k2 < K=4, b < B (summed), i < 1 (summed)
-static void blocks_1_mhsa_q_mappings_0_weight_gradient_sum(const Group& group,
-                                                           real* gradient_blocks_1_mhsa_q_mappings_0_weight,
-                                                           const real* partial) {
-  for (std::int64_t k = 0; k < 4; ++k) {
-    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      vec sum0 = v_zero();
-      if (group.first > 0) sum0 = v_load(gradient_blocks_1_mhsa_q_mappings_0_weight + (k * 4 + k2));
-      for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-        sum0 = v_add(sum0, v_load(partial + (chunk * 16 + (k * 4 + k2))));
-      }
-      v_store(gradient_blocks_1_mhsa_q_mappings_0_weight + (k * 4 + k2), sum0);
-    }
-  }
-}
-
 // b < B (summed), n < N+1=50 (summed), k < K=4
+// for 10 kernels of the plan, of which this is the first
 static void blocks_1_mhsa_v_mappings_1_bias_gradient_partial(const std::int64_t chunk, const Group& group,
                                                              const real* d_blocks_1_mhsa_einsum_2, real* partial) {
   const std::int64_t begin = group.at(chunk);
@@ -4032,21 +3121,8 @@ static void blocks_1_mhsa_v_mappings_1_bias_gradient_partial(const std::int64_t 
   v_store(partial + (chunk * 4 + 3), sum3);
 }
 
-// b < B (summed), n < N+1=50 (summed), k < K=4
-static void blocks_1_mhsa_v_mappings_1_bias_gradient_sum(const Group& group,
-                                                         real* gradient_blocks_1_mhsa_v_mappings_1_bias,
-                                                         const real* partial) {
-  for (std::int64_t k = 0; k < 4; ++k) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load(gradient_blocks_1_mhsa_v_mappings_1_bias + k);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 4 + k)));
-    }
-    v_store(gradient_blocks_1_mhsa_v_mappings_1_bias + k, sum0);
-  }
-}
-
 // k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed)
+// for 5 kernels of the plan, of which this is the first
 static void blocks_1_mhsa_v_mappings_1_weight_gradient_partial(const std::int64_t chunk, const Group& group,
                                                                const real* d_blocks_1_mhsa_einsum_2,
                                                                const real* blocks_1_norm1_add, real* partial) {
@@ -4091,164 +3167,7 @@ static void blocks_1_mhsa_v_mappings_1_weight_gradient_partial(const std::int64_
 }
 
 // k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed)
-static void blocks_1_mhsa_v_mappings_1_weight_gradient_sum(const Group& group,
-                                                           real* gradient_blocks_1_mhsa_v_mappings_1_weight,
-                                                           const real* partial) {
-  for (std::int64_t k = 0; k < 4; ++k) {
-    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      vec sum0 = v_zero();
-      if (group.first > 0) sum0 = v_load(gradient_blocks_1_mhsa_v_mappings_1_weight + (k * 4 + k2));
-      for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-        sum0 = v_add(sum0, v_load(partial + (chunk * 16 + (k * 4 + k2))));
-      }
-      v_store(gradient_blocks_1_mhsa_v_mappings_1_weight + (k * 4 + k2), sum0);
-    }
-  }
-}
-
-// b < B (summed), n < N+1=50 (summed), k < K=4
-static void blocks_1_mhsa_k_mappings_1_bias_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                             const real* d_blocks_1_mhsa_einsum_5, real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
-  for (std::int64_t b = begin; b < end; ++b) {
-    for (std::int64_t n = 0; n < 50; ++n) {
-      const vec x0 = v_load_strided(d_blocks_1_mhsa_einsum_5 + (b * 27088 + n), 50, lanes);
-      sum0 = v_add(sum0, x0);
-      const vec x1 = v_load_strided(d_blocks_1_mhsa_einsum_5 + (b * 27088 + n + 50), 50, lanes);
-      sum1 = v_add(sum1, x1);
-      const vec x2 = v_load_strided(d_blocks_1_mhsa_einsum_5 + (b * 27088 + n + 100), 50, lanes);
-      sum2 = v_add(sum2, x2);
-      const vec x3 = v_load_strided(d_blocks_1_mhsa_einsum_5 + (b * 27088 + n + 150), 50, lanes);
-      sum3 = v_add(sum3, x3);
-    }
-  }
-  v_store(partial + chunk * 4, sum0);
-  v_store(partial + (chunk * 4 + 1), sum1);
-  v_store(partial + (chunk * 4 + 2), sum2);
-  v_store(partial + (chunk * 4 + 3), sum3);
-}
-
-// b < B (summed), n < N+1=50 (summed), k < K=4
-static void blocks_1_mhsa_k_mappings_1_bias_gradient_sum(const Group& group,
-                                                         real* gradient_blocks_1_mhsa_k_mappings_1_bias,
-                                                         const real* partial) {
-  for (std::int64_t k = 0; k < 4; ++k) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load(gradient_blocks_1_mhsa_k_mappings_1_bias + k);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 4 + k)));
-    }
-    v_store(gradient_blocks_1_mhsa_k_mappings_1_bias + k, sum0);
-  }
-}
-
-// k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed)
-static void blocks_1_mhsa_k_mappings_1_weight_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                               const real* d_blocks_1_mhsa_einsum_5,
-                                                               const real* blocks_1_norm1_add, real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  for (std::int64_t k = 0; k < 4; k += 2) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    for (std::int64_t b = begin; b < end; ++b) {
-      for (std::int64_t n = 0; n < 50; ++n) {
-        const vec x0 = v_set(d_blocks_1_mhsa_einsum_5[k * 50 + b * 27088 + n]);
-        const vec x1 = v_load_strided(blocks_1_norm1_add + (b * 27088 + n + 200), 50, lanes);
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load_strided(blocks_1_norm1_add + (b * 27088 + n + 250), 50, lanes);
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load_strided(blocks_1_norm1_add + (b * 27088 + n + 300), 50, lanes);
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load_strided(blocks_1_norm1_add + (b * 27088 + n + 350), 50, lanes);
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(d_blocks_1_mhsa_einsum_5[k * 50 + b * 27088 + n + 50]);
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
-      }
-    }
-    v_store(partial + (chunk * 16 + k * 4), sum0);
-    v_store(partial + (chunk * 16 + (k * 4 + 1)), sum1);
-    v_store(partial + (chunk * 16 + (k * 4 + 2)), sum2);
-    v_store(partial + (chunk * 16 + (k * 4 + 3)), sum3);
-    v_store(partial + (chunk * 16 + (k * 4 + 4)), sum4);
-    v_store(partial + (chunk * 16 + (k * 4 + 4 + 1)), sum5);
-    v_store(partial + (chunk * 16 + (k * 4 + 4 + 2)), sum6);
-    v_store(partial + (chunk * 16 + (k * 4 + 4 + 3)), sum7);
-  }
-}
-
-// k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed)
-static void blocks_1_mhsa_k_mappings_1_weight_gradient_sum(const Group& group,
-                                                           real* gradient_blocks_1_mhsa_k_mappings_1_weight,
-                                                           const real* partial) {
-  for (std::int64_t k = 0; k < 4; ++k) {
-    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      vec sum0 = v_zero();
-      if (group.first > 0) sum0 = v_load(gradient_blocks_1_mhsa_k_mappings_1_weight + (k * 4 + k2));
-      for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-        sum0 = v_add(sum0, v_load(partial + (chunk * 16 + (k * 4 + k2))));
-      }
-      v_store(gradient_blocks_1_mhsa_k_mappings_1_weight + (k * 4 + k2), sum0);
-    }
-  }
-}
-
-// b < B (summed), n < N+1=50 (summed), k < K=4
-static void blocks_1_mhsa_v_mappings_0_bias_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                             const real* d_blocks_1_mhsa_einsum_6, real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
-  for (std::int64_t b = begin; b < end; ++b) {
-    for (std::int64_t n = 0; n < 50; ++n) {
-      const vec x0 = v_load_strided(d_blocks_1_mhsa_einsum_6 + (b * 27088 + n), 50, lanes);
-      sum0 = v_add(sum0, x0);
-      const vec x1 = v_load_strided(d_blocks_1_mhsa_einsum_6 + (b * 27088 + n + 50), 50, lanes);
-      sum1 = v_add(sum1, x1);
-      const vec x2 = v_load_strided(d_blocks_1_mhsa_einsum_6 + (b * 27088 + n + 100), 50, lanes);
-      sum2 = v_add(sum2, x2);
-      const vec x3 = v_load_strided(d_blocks_1_mhsa_einsum_6 + (b * 27088 + n + 150), 50, lanes);
-      sum3 = v_add(sum3, x3);
-    }
-  }
-  v_store(partial + chunk * 4, sum0);
-  v_store(partial + (chunk * 4 + 1), sum1);
-  v_store(partial + (chunk * 4 + 2), sum2);
-  v_store(partial + (chunk * 4 + 3), sum3);
-}
-
-// b < B (summed), n < N+1=50 (summed), k < K=4
-static void blocks_1_mhsa_v_mappings_0_bias_gradient_sum(const Group& group,
-                                                         real* gradient_blocks_1_mhsa_v_mappings_0_bias,
-                                                         const real* partial) {
-  for (std::int64_t k = 0; k < 4; ++k) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load(gradient_blocks_1_mhsa_v_mappings_0_bias + k);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 4 + k)));
-    }
-    v_store(gradient_blocks_1_mhsa_v_mappings_0_bias + k, sum0);
-  }
-}
-
-// k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed)
+// for 5 kernels of the plan, of which this is the first
 static void blocks_1_mhsa_v_mappings_0_weight_gradient_partial(const std::int64_t chunk, const Group& group,
                                                                const real* d_blocks_1_mhsa_einsum_6,
                                                                const real* blocks_1_norm1_add, real* partial) {
@@ -4292,124 +3211,8 @@ static void blocks_1_mhsa_v_mappings_0_weight_gradient_partial(const std::int64_
   }
 }
 
-// k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed)
-static void blocks_1_mhsa_v_mappings_0_weight_gradient_sum(const Group& group,
-                                                           real* gradient_blocks_1_mhsa_v_mappings_0_weight,
-                                                           const real* partial) {
-  for (std::int64_t k = 0; k < 4; ++k) {
-    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      vec sum0 = v_zero();
-      if (group.first > 0) sum0 = v_load(gradient_blocks_1_mhsa_v_mappings_0_weight + (k * 4 + k2));
-      for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-        sum0 = v_add(sum0, v_load(partial + (chunk * 16 + (k * 4 + k2))));
-      }
-      v_store(gradient_blocks_1_mhsa_v_mappings_0_weight + (k * 4 + k2), sum0);
-    }
-  }
-}
-
-// b < B (summed), n < N+1=50 (summed), k < K=4
-static void blocks_1_mhsa_k_mappings_0_bias_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                             const real* d_blocks_1_mhsa_einsum_8, real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
-  for (std::int64_t b = begin; b < end; ++b) {
-    for (std::int64_t n = 0; n < 50; ++n) {
-      const vec x0 = v_load_strided(d_blocks_1_mhsa_einsum_8 + (b * 27088 + n), 50, lanes);
-      sum0 = v_add(sum0, x0);
-      const vec x1 = v_load_strided(d_blocks_1_mhsa_einsum_8 + (b * 27088 + n + 50), 50, lanes);
-      sum1 = v_add(sum1, x1);
-      const vec x2 = v_load_strided(d_blocks_1_mhsa_einsum_8 + (b * 27088 + n + 100), 50, lanes);
-      sum2 = v_add(sum2, x2);
-      const vec x3 = v_load_strided(d_blocks_1_mhsa_einsum_8 + (b * 27088 + n + 150), 50, lanes);
-      sum3 = v_add(sum3, x3);
-    }
-  }
-  v_store(partial + chunk * 4, sum0);
-  v_store(partial + (chunk * 4 + 1), sum1);
-  v_store(partial + (chunk * 4 + 2), sum2);
-  v_store(partial + (chunk * 4 + 3), sum3);
-}
-
-// b < B (summed), n < N+1=50 (summed), k < K=4
-static void blocks_1_mhsa_k_mappings_0_bias_gradient_sum(const Group& group,
-                                                         real* gradient_blocks_1_mhsa_k_mappings_0_bias,
-                                                         const real* partial) {
-  for (std::int64_t k = 0; k < 4; ++k) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load(gradient_blocks_1_mhsa_k_mappings_0_bias + k);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 4 + k)));
-    }
-    v_store(gradient_blocks_1_mhsa_k_mappings_0_bias + k, sum0);
-  }
-}
-
-// k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed)
-static void blocks_1_mhsa_k_mappings_0_weight_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                               const real* d_blocks_1_mhsa_einsum_8,
-                                                               const real* blocks_1_norm1_add, real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  for (std::int64_t k = 0; k < 4; k += 2) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    for (std::int64_t b = begin; b < end; ++b) {
-      for (std::int64_t n = 0; n < 50; ++n) {
-        const vec x0 = v_set(d_blocks_1_mhsa_einsum_8[k * 50 + b * 27088 + n]);
-        const vec x1 = v_load_strided(blocks_1_norm1_add + (b * 27088 + n), 50, lanes);
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load_strided(blocks_1_norm1_add + (b * 27088 + n + 50), 50, lanes);
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load_strided(blocks_1_norm1_add + (b * 27088 + n + 100), 50, lanes);
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load_strided(blocks_1_norm1_add + (b * 27088 + n + 150), 50, lanes);
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(d_blocks_1_mhsa_einsum_8[k * 50 + b * 27088 + n + 50]);
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
-      }
-    }
-    v_store(partial + (chunk * 16 + k * 4), sum0);
-    v_store(partial + (chunk * 16 + (k * 4 + 1)), sum1);
-    v_store(partial + (chunk * 16 + (k * 4 + 2)), sum2);
-    v_store(partial + (chunk * 16 + (k * 4 + 3)), sum3);
-    v_store(partial + (chunk * 16 + (k * 4 + 4)), sum4);
-    v_store(partial + (chunk * 16 + (k * 4 + 4 + 1)), sum5);
-    v_store(partial + (chunk * 16 + (k * 4 + 4 + 2)), sum6);
-    v_store(partial + (chunk * 16 + (k * 4 + 4 + 3)), sum7);
-  }
-}
-
-// k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed)
-static void blocks_1_mhsa_k_mappings_0_weight_gradient_sum(const Group& group,
-                                                           real* gradient_blocks_1_mhsa_k_mappings_0_weight,
-                                                           const real* partial) {
-  for (std::int64_t k = 0; k < 4; ++k) {
-    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      vec sum0 = v_zero();
-      if (group.first > 0) sum0 = v_load(gradient_blocks_1_mhsa_k_mappings_0_weight + (k * 4 + k2));
-      for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-        sum0 = v_add(sum0, v_load(partial + (chunk * 16 + (k * 4 + k2))));
-      }
-      v_store(gradient_blocks_1_mhsa_k_mappings_0_weight + (k * 4 + k2), sum0);
-    }
-  }
-}
-
 // b < B (summed), n < N+1=50 (summed), d < D=8
+// for 3 kernels of the plan, of which this is the first
 static void blocks_1_norm1_weight_gradient_partial(const std::int64_t chunk, const Group& group,
                                                    const real* d_blocks_1_norm1_concat,
                                                    const real* blocks_1_norm1_multiply, real* partial) {
@@ -4462,19 +3265,7 @@ static void blocks_1_norm1_weight_gradient_partial(const std::int64_t chunk, con
 }
 
 // b < B (summed), n < N+1=50 (summed), d < D=8
-static void blocks_1_norm1_weight_gradient_sum(const Group& group, real* gradient_blocks_1_norm1_weight,
-                                               const real* partial) {
-  for (std::int64_t d = 0; d < 8; ++d) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load(gradient_blocks_1_norm1_weight + d);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 8 + d)));
-    }
-    v_store(gradient_blocks_1_norm1_weight + d, sum0);
-  }
-}
-
-// b < B (summed), n < N+1=50 (summed), d < D=8
+// for 4 kernels of the plan, of which this is the first
 static void blocks_1_norm1_bias_gradient_partial(const std::int64_t chunk, const Group& group,
                                                  const real* d_blocks_1_norm1_concat, real* partial) {
   const std::int64_t begin = group.at(chunk);
@@ -4515,19 +3306,6 @@ static void blocks_1_norm1_bias_gradient_partial(const std::int64_t chunk, const
   v_store(partial + (chunk * 8 + 5), sum5);
   v_store(partial + (chunk * 8 + 6), sum6);
   v_store(partial + (chunk * 8 + 7), sum7);
-}
-
-// b < B (summed), n < N+1=50 (summed), d < D=8
-static void blocks_1_norm1_bias_gradient_sum(const Group& group, real* gradient_blocks_1_norm1_bias,
-                                             const real* partial) {
-  for (std::int64_t d = 0; d < 8; ++d) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load(gradient_blocks_1_norm1_bias + d);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 8 + d)));
-    }
-    v_store(gradient_blocks_1_norm1_bias + d, sum0);
-  }
 }
 
 // b < B, n < N+1=50, m < M=32, d < D=8 (summed)
@@ -4790,107 +3568,6 @@ static void blocks_mhsa_backward_2(const real* d_blocks_add, const real* blocks_
   }
 }
 
-// b < B, n < N+1=50, k < K=4, k2 < K=4 (summed)
-static void blocks_mhsa_v_mappings_1_backward(const real* d_blocks_mhsa_einsum_2,
-                                              const real* blocks_mhsa_v_mappings_1_weight,
-                                              real* d_blocks_mhsa_v_mappings_1_einsum) {
-  for (std::int64_t n = 0; n < 50; n += 2) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x0 = v_load(d_blocks_mhsa_einsum_2 + (n + k2 * 50));
-      const vec x1 = v_set(blocks_mhsa_v_mappings_1_weight[k2 * 4]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(d_blocks_mhsa_einsum_2 + (n + k2 * 50 + 1));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_set(blocks_mhsa_v_mappings_1_weight[k2 * 4 + 1]);
-      sum2 = v_fma(x0, x3, sum2);
-      sum3 = v_fma(x2, x3, sum3);
-      const vec x4 = v_set(blocks_mhsa_v_mappings_1_weight[k2 * 4 + 2]);
-      sum4 = v_fma(x0, x4, sum4);
-      sum5 = v_fma(x2, x4, sum5);
-      const vec x5 = v_set(blocks_mhsa_v_mappings_1_weight[k2 * 4 + 3]);
-      sum6 = v_fma(x0, x5, sum6);
-      sum7 = v_fma(x2, x5, sum7);
-    }
-    v_store(d_blocks_mhsa_v_mappings_1_einsum + n, sum0);
-    v_store(d_blocks_mhsa_v_mappings_1_einsum + (n + 1), sum1);
-    v_store(d_blocks_mhsa_v_mappings_1_einsum + (n + 50), sum2);
-    v_store(d_blocks_mhsa_v_mappings_1_einsum + (n + 51), sum3);
-    v_store(d_blocks_mhsa_v_mappings_1_einsum + (n + 100), sum4);
-    v_store(d_blocks_mhsa_v_mappings_1_einsum + (n + 101), sum5);
-    v_store(d_blocks_mhsa_v_mappings_1_einsum + (n + 150), sum6);
-    v_store(d_blocks_mhsa_v_mappings_1_einsum + (n + 151), sum7);
-  }
-}
-
-// b < B, n < N+1=50, n2 < N+1=50, k < K=4 (summed)
-static void blocks_mhsa_backward_6(const real* d_blocks_add, const real* blocks_mhsa_v_mappings_0_add,
-                                   real* d_blocks_mhsa_einsum_3) {
-  for (std::int64_t n2 = 0; n2 < 48; n2 += 4) {
-    for (std::int64_t n = 0; n < 50; n += 2) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      for (std::int64_t k = 0; k < 4; ++k) {
-        const vec x0 = v_load(d_blocks_add + (n + k * 50));
-        const vec x1 = v_set(blocks_mhsa_v_mappings_0_add[n2 + k * 50]);
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(d_blocks_add + (n + k * 50 + 1));
-        sum1 = v_fma(x2, x1, sum1);
-        const vec x3 = v_set(blocks_mhsa_v_mappings_0_add[n2 + k * 50 + 1]);
-        sum2 = v_fma(x0, x3, sum2);
-        sum3 = v_fma(x2, x3, sum3);
-        const vec x4 = v_set(blocks_mhsa_v_mappings_0_add[n2 + k * 50 + 2]);
-        sum4 = v_fma(x0, x4, sum4);
-        sum5 = v_fma(x2, x4, sum5);
-        const vec x5 = v_set(blocks_mhsa_v_mappings_0_add[n2 + k * 50 + 3]);
-        sum6 = v_fma(x0, x5, sum6);
-        sum7 = v_fma(x2, x5, sum7);
-      }
-      v_store(d_blocks_mhsa_einsum_3 + (n + n2 * 50), sum0);
-      v_store(d_blocks_mhsa_einsum_3 + (n + n2 * 50 + 1), sum1);
-      v_store(d_blocks_mhsa_einsum_3 + (n + n2 * 50 + 50), sum2);
-      v_store(d_blocks_mhsa_einsum_3 + (n + n2 * 50 + 51), sum3);
-      v_store(d_blocks_mhsa_einsum_3 + (n + n2 * 50 + 100), sum4);
-      v_store(d_blocks_mhsa_einsum_3 + (n + n2 * 50 + 101), sum5);
-      v_store(d_blocks_mhsa_einsum_3 + (n + n2 * 50 + 150), sum6);
-      v_store(d_blocks_mhsa_einsum_3 + (n + n2 * 50 + 151), sum7);
-    }
-  }
-  for (std::int64_t n = 0; n < 50; n += 2) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    for (std::int64_t k = 0; k < 4; ++k) {
-      const vec x6 = v_load(d_blocks_add + (n + k * 50));
-      const vec x7 = v_set(blocks_mhsa_v_mappings_0_add[k * 50 + 48]);
-      sum0 = v_fma(x6, x7, sum0);
-      const vec x8 = v_load(d_blocks_add + (n + k * 50 + 1));
-      sum1 = v_fma(x8, x7, sum1);
-      const vec x9 = v_set(blocks_mhsa_v_mappings_0_add[k * 50 + 49]);
-      sum2 = v_fma(x6, x9, sum2);
-      sum3 = v_fma(x8, x9, sum3);
-    }
-    v_store(d_blocks_mhsa_einsum_3 + (n + 2400), sum0);
-    v_store(d_blocks_mhsa_einsum_3 + (n + 2401), sum1);
-    v_store(d_blocks_mhsa_einsum_3 + (n + 2450), sum2);
-    v_store(d_blocks_mhsa_einsum_3 + (n + 2451), sum3);
-  }
-}
-
 // b < B, n < N+1=50, n2 < N+1=50 (row)
 static void blocks_mhsa_backward_3(const real* d_blocks_mhsa_einsum, const real* blocks_mhsa_divide_2,
                                    const real* d_blocks_mhsa_einsum_3, const real* blocks_mhsa_divide,
@@ -4925,6 +3602,7 @@ static void blocks_mhsa_backward_3(const real* d_blocks_mhsa_einsum, const real*
 }
 
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed)
+// for 2 kernels of the plan, of which this is the first
 static void blocks_mhsa_backward_4(const real* d_blocks_mhsa_multiply, const real* blocks_mhsa_k_mappings_1_add,
                                    real* d_blocks_mhsa_einsum_4) {
   for (std::int64_t n = 0; n < 50; n += 2) {
@@ -4964,6 +3642,7 @@ static void blocks_mhsa_backward_4(const real* d_blocks_mhsa_multiply, const rea
 }
 
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed)
+// for 2 kernels of the plan, of which this is the first
 static void blocks_mhsa_backward_5(const real* d_blocks_mhsa_multiply, const real* blocks_mhsa_q_mappings_1_add,
                                    real* d_blocks_mhsa_einsum_5) {
   for (std::int64_t n = 0; n < 50; n += 2) {
@@ -4999,62 +3678,6 @@ static void blocks_mhsa_backward_5(const real* d_blocks_mhsa_multiply, const rea
     v_store(d_blocks_mhsa_einsum_5 + (n + 101), sum5);
     v_store(d_blocks_mhsa_einsum_5 + (n + 150), sum6);
     v_store(d_blocks_mhsa_einsum_5 + (n + 151), sum7);
-  }
-}
-
-// b < B, n < N+1=50, k < K=4, k2 < K=4 (summed)
-static void blocks_mhsa_k_mappings_1_backward(const real* d_blocks_mhsa_einsum_5,
-                                              const real* blocks_mhsa_k_mappings_1_weight,
-                                              const real* d_blocks_mhsa_v_mappings_1_einsum, real* d_blocks_mhsa_add) {
-  for (std::int64_t n = 0; n < 50; n += 2) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x0 = v_load(d_blocks_mhsa_einsum_5 + (n + k2 * 50));
-      const vec x1 = v_set(blocks_mhsa_k_mappings_1_weight[k2 * 4]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(d_blocks_mhsa_einsum_5 + (n + k2 * 50 + 1));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_set(blocks_mhsa_k_mappings_1_weight[k2 * 4 + 1]);
-      sum2 = v_fma(x0, x3, sum2);
-      sum3 = v_fma(x2, x3, sum3);
-      const vec x4 = v_set(blocks_mhsa_k_mappings_1_weight[k2 * 4 + 2]);
-      sum4 = v_fma(x0, x4, sum4);
-      sum5 = v_fma(x2, x4, sum5);
-      const vec x5 = v_set(blocks_mhsa_k_mappings_1_weight[k2 * 4 + 3]);
-      sum6 = v_fma(x0, x5, sum6);
-      sum7 = v_fma(x2, x5, sum7);
-    }
-    const vec x6 = v_load(d_blocks_mhsa_v_mappings_1_einsum + n);
-    const vec t7 = v_add(x6, sum0);
-    v_store(d_blocks_mhsa_add + n, t7);
-    const vec x8 = v_load(d_blocks_mhsa_v_mappings_1_einsum + (n + 1));
-    const vec t9 = v_add(x8, sum1);
-    v_store(d_blocks_mhsa_add + (n + 1), t9);
-    const vec x10 = v_load(d_blocks_mhsa_v_mappings_1_einsum + (n + 50));
-    const vec t11 = v_add(x10, sum2);
-    v_store(d_blocks_mhsa_add + (n + 50), t11);
-    const vec x12 = v_load(d_blocks_mhsa_v_mappings_1_einsum + (n + 51));
-    const vec t13 = v_add(x12, sum3);
-    v_store(d_blocks_mhsa_add + (n + 51), t13);
-    const vec x14 = v_load(d_blocks_mhsa_v_mappings_1_einsum + (n + 100));
-    const vec t15 = v_add(x14, sum4);
-    v_store(d_blocks_mhsa_add + (n + 100), t15);
-    const vec x16 = v_load(d_blocks_mhsa_v_mappings_1_einsum + (n + 101));
-    const vec t17 = v_add(x16, sum5);
-    v_store(d_blocks_mhsa_add + (n + 101), t17);
-    const vec x18 = v_load(d_blocks_mhsa_v_mappings_1_einsum + (n + 150));
-    const vec t19 = v_add(x18, sum6);
-    v_store(d_blocks_mhsa_add + (n + 150), t19);
-    const vec x20 = v_load(d_blocks_mhsa_v_mappings_1_einsum + (n + 151));
-    const vec t21 = v_add(x20, sum7);
-    v_store(d_blocks_mhsa_add + (n + 151), t21);
   }
 }
 
@@ -5153,238 +3776,8 @@ static void blocks_mhsa_backward_7(const real* d_blocks_add, const real* blocks_
   }
 }
 
-// b < B, n < N+1=50, k < K=4, k2 < K=4 (summed)
-static void blocks_mhsa_v_mappings_0_backward(const real* d_blocks_mhsa_einsum_6,
-                                              const real* blocks_mhsa_v_mappings_0_weight,
-                                              real* d_blocks_mhsa_v_mappings_0_einsum) {
-  for (std::int64_t n = 0; n < 50; n += 2) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x0 = v_load(d_blocks_mhsa_einsum_6 + (n + k2 * 50));
-      const vec x1 = v_set(blocks_mhsa_v_mappings_0_weight[k2 * 4]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(d_blocks_mhsa_einsum_6 + (n + k2 * 50 + 1));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_set(blocks_mhsa_v_mappings_0_weight[k2 * 4 + 1]);
-      sum2 = v_fma(x0, x3, sum2);
-      sum3 = v_fma(x2, x3, sum3);
-      const vec x4 = v_set(blocks_mhsa_v_mappings_0_weight[k2 * 4 + 2]);
-      sum4 = v_fma(x0, x4, sum4);
-      sum5 = v_fma(x2, x4, sum5);
-      const vec x5 = v_set(blocks_mhsa_v_mappings_0_weight[k2 * 4 + 3]);
-      sum6 = v_fma(x0, x5, sum6);
-      sum7 = v_fma(x2, x5, sum7);
-    }
-    v_store(d_blocks_mhsa_v_mappings_0_einsum + n, sum0);
-    v_store(d_blocks_mhsa_v_mappings_0_einsum + (n + 1), sum1);
-    v_store(d_blocks_mhsa_v_mappings_0_einsum + (n + 50), sum2);
-    v_store(d_blocks_mhsa_v_mappings_0_einsum + (n + 51), sum3);
-    v_store(d_blocks_mhsa_v_mappings_0_einsum + (n + 100), sum4);
-    v_store(d_blocks_mhsa_v_mappings_0_einsum + (n + 101), sum5);
-    v_store(d_blocks_mhsa_v_mappings_0_einsum + (n + 150), sum6);
-    v_store(d_blocks_mhsa_v_mappings_0_einsum + (n + 151), sum7);
-  }
-}
-
-// b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed)
-static void blocks_mhsa_backward_8(const real* d_blocks_mhsa_multiply_2, const real* blocks_mhsa_k_mappings_0_add,
-                                   real* d_blocks_mhsa_einsum_7) {
-  for (std::int64_t n = 0; n < 50; n += 2) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x0 = v_load(d_blocks_mhsa_multiply_2 + (n + n2 * 50));
-      const vec x1 = v_set(blocks_mhsa_k_mappings_0_add[n2]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(d_blocks_mhsa_multiply_2 + (n + n2 * 50 + 1));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_set(blocks_mhsa_k_mappings_0_add[n2 + 50]);
-      sum2 = v_fma(x0, x3, sum2);
-      sum3 = v_fma(x2, x3, sum3);
-      const vec x4 = v_set(blocks_mhsa_k_mappings_0_add[n2 + 100]);
-      sum4 = v_fma(x0, x4, sum4);
-      sum5 = v_fma(x2, x4, sum5);
-      const vec x5 = v_set(blocks_mhsa_k_mappings_0_add[n2 + 150]);
-      sum6 = v_fma(x0, x5, sum6);
-      sum7 = v_fma(x2, x5, sum7);
-    }
-    v_store(d_blocks_mhsa_einsum_7 + n, sum0);
-    v_store(d_blocks_mhsa_einsum_7 + (n + 1), sum1);
-    v_store(d_blocks_mhsa_einsum_7 + (n + 50), sum2);
-    v_store(d_blocks_mhsa_einsum_7 + (n + 51), sum3);
-    v_store(d_blocks_mhsa_einsum_7 + (n + 100), sum4);
-    v_store(d_blocks_mhsa_einsum_7 + (n + 101), sum5);
-    v_store(d_blocks_mhsa_einsum_7 + (n + 150), sum6);
-    v_store(d_blocks_mhsa_einsum_7 + (n + 151), sum7);
-  }
-}
-
-// b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed)
-static void blocks_mhsa_backward_9(const real* d_blocks_mhsa_multiply_2, const real* blocks_mhsa_q_mappings_0_add,
-                                   real* d_blocks_mhsa_einsum_8) {
-  for (std::int64_t n = 0; n < 50; n += 2) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x0 = v_load_strided(d_blocks_mhsa_multiply_2 + (n * 50 + n2), 50, lanes);
-      const vec x1 = v_set(blocks_mhsa_q_mappings_0_add[n2]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load_strided(d_blocks_mhsa_multiply_2 + (n * 50 + n2 + 50), 50, lanes);
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_set(blocks_mhsa_q_mappings_0_add[n2 + 50]);
-      sum2 = v_fma(x0, x3, sum2);
-      sum3 = v_fma(x2, x3, sum3);
-      const vec x4 = v_set(blocks_mhsa_q_mappings_0_add[n2 + 100]);
-      sum4 = v_fma(x0, x4, sum4);
-      sum5 = v_fma(x2, x4, sum5);
-      const vec x5 = v_set(blocks_mhsa_q_mappings_0_add[n2 + 150]);
-      sum6 = v_fma(x0, x5, sum6);
-      sum7 = v_fma(x2, x5, sum7);
-    }
-    v_store(d_blocks_mhsa_einsum_8 + n, sum0);
-    v_store(d_blocks_mhsa_einsum_8 + (n + 1), sum1);
-    v_store(d_blocks_mhsa_einsum_8 + (n + 50), sum2);
-    v_store(d_blocks_mhsa_einsum_8 + (n + 51), sum3);
-    v_store(d_blocks_mhsa_einsum_8 + (n + 100), sum4);
-    v_store(d_blocks_mhsa_einsum_8 + (n + 101), sum5);
-    v_store(d_blocks_mhsa_einsum_8 + (n + 150), sum6);
-    v_store(d_blocks_mhsa_einsum_8 + (n + 151), sum7);
-  }
-}
-
-// b < B, n < N+1=50, k < K=4, k2 < K=4 (summed)
-static void blocks_mhsa_k_mappings_0_backward(const real* d_blocks_mhsa_einsum_8,
-                                              const real* blocks_mhsa_k_mappings_0_weight,
-                                              const real* d_blocks_mhsa_v_mappings_0_einsum,
-                                              real* d_blocks_mhsa_add_2) {
-  for (std::int64_t n = 0; n < 50; n += 2) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x0 = v_load(d_blocks_mhsa_einsum_8 + (n + k2 * 50));
-      const vec x1 = v_set(blocks_mhsa_k_mappings_0_weight[k2 * 4]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(d_blocks_mhsa_einsum_8 + (n + k2 * 50 + 1));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_set(blocks_mhsa_k_mappings_0_weight[k2 * 4 + 1]);
-      sum2 = v_fma(x0, x3, sum2);
-      sum3 = v_fma(x2, x3, sum3);
-      const vec x4 = v_set(blocks_mhsa_k_mappings_0_weight[k2 * 4 + 2]);
-      sum4 = v_fma(x0, x4, sum4);
-      sum5 = v_fma(x2, x4, sum5);
-      const vec x5 = v_set(blocks_mhsa_k_mappings_0_weight[k2 * 4 + 3]);
-      sum6 = v_fma(x0, x5, sum6);
-      sum7 = v_fma(x2, x5, sum7);
-    }
-    const vec x6 = v_load(d_blocks_mhsa_v_mappings_0_einsum + n);
-    const vec t7 = v_add(x6, sum0);
-    v_store(d_blocks_mhsa_add_2 + n, t7);
-    const vec x8 = v_load(d_blocks_mhsa_v_mappings_0_einsum + (n + 1));
-    const vec t9 = v_add(x8, sum1);
-    v_store(d_blocks_mhsa_add_2 + (n + 1), t9);
-    const vec x10 = v_load(d_blocks_mhsa_v_mappings_0_einsum + (n + 50));
-    const vec t11 = v_add(x10, sum2);
-    v_store(d_blocks_mhsa_add_2 + (n + 50), t11);
-    const vec x12 = v_load(d_blocks_mhsa_v_mappings_0_einsum + (n + 51));
-    const vec t13 = v_add(x12, sum3);
-    v_store(d_blocks_mhsa_add_2 + (n + 51), t13);
-    const vec x14 = v_load(d_blocks_mhsa_v_mappings_0_einsum + (n + 100));
-    const vec t15 = v_add(x14, sum4);
-    v_store(d_blocks_mhsa_add_2 + (n + 100), t15);
-    const vec x16 = v_load(d_blocks_mhsa_v_mappings_0_einsum + (n + 101));
-    const vec t17 = v_add(x16, sum5);
-    v_store(d_blocks_mhsa_add_2 + (n + 101), t17);
-    const vec x18 = v_load(d_blocks_mhsa_v_mappings_0_einsum + (n + 150));
-    const vec t19 = v_add(x18, sum6);
-    v_store(d_blocks_mhsa_add_2 + (n + 150), t19);
-    const vec x20 = v_load(d_blocks_mhsa_v_mappings_0_einsum + (n + 151));
-    const vec t21 = v_add(x20, sum7);
-    v_store(d_blocks_mhsa_add_2 + (n + 151), t21);
-  }
-}
-
-// b < B, n < N+1=50, k < K=4, k2 < K=4 (summed)
-static void blocks_mhsa_q_mappings_0_backward(const real* d_blocks_mhsa_einsum_7,
-                                              const real* blocks_mhsa_q_mappings_0_weight,
-                                              const real* d_blocks_mhsa_add_2, real* d_blocks_norm1_concat) {
-  for (std::int64_t n = 0; n < 50; n += 2) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x0 = v_load(d_blocks_mhsa_einsum_7 + (n + k2 * 50));
-      const vec x1 = v_set(blocks_mhsa_q_mappings_0_weight[k2 * 4]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(d_blocks_mhsa_einsum_7 + (n + k2 * 50 + 1));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_set(blocks_mhsa_q_mappings_0_weight[k2 * 4 + 1]);
-      sum2 = v_fma(x0, x3, sum2);
-      sum3 = v_fma(x2, x3, sum3);
-      const vec x4 = v_set(blocks_mhsa_q_mappings_0_weight[k2 * 4 + 2]);
-      sum4 = v_fma(x0, x4, sum4);
-      sum5 = v_fma(x2, x4, sum5);
-      const vec x5 = v_set(blocks_mhsa_q_mappings_0_weight[k2 * 4 + 3]);
-      sum6 = v_fma(x0, x5, sum6);
-      sum7 = v_fma(x2, x5, sum7);
-    }
-    const vec x6 = v_load(d_blocks_mhsa_add_2 + n);
-    const vec t7 = v_add(x6, sum0);
-    v_store(d_blocks_norm1_concat + n, t7);
-    const vec x8 = v_load(d_blocks_mhsa_add_2 + (n + 1));
-    const vec t9 = v_add(x8, sum1);
-    v_store(d_blocks_norm1_concat + (n + 1), t9);
-    const vec x10 = v_load(d_blocks_mhsa_add_2 + (n + 50));
-    const vec t11 = v_add(x10, sum2);
-    v_store(d_blocks_norm1_concat + (n + 50), t11);
-    const vec x12 = v_load(d_blocks_mhsa_add_2 + (n + 51));
-    const vec t13 = v_add(x12, sum3);
-    v_store(d_blocks_norm1_concat + (n + 51), t13);
-    const vec x14 = v_load(d_blocks_mhsa_add_2 + (n + 100));
-    const vec t15 = v_add(x14, sum4);
-    v_store(d_blocks_norm1_concat + (n + 100), t15);
-    const vec x16 = v_load(d_blocks_mhsa_add_2 + (n + 101));
-    const vec t17 = v_add(x16, sum5);
-    v_store(d_blocks_norm1_concat + (n + 101), t17);
-    const vec x18 = v_load(d_blocks_mhsa_add_2 + (n + 150));
-    const vec t19 = v_add(x18, sum6);
-    v_store(d_blocks_norm1_concat + (n + 150), t19);
-    const vec x20 = v_load(d_blocks_mhsa_add_2 + (n + 151));
-    const vec t21 = v_add(x20, sum7);
-    v_store(d_blocks_norm1_concat + (n + 151), t21);
-  }
-}
-
 // b < B, n < N+1=50, d < D=8 (row)
+// for 2 kernels of the plan, of which this is the first
 static void blocks_norm1_backward(const real* d_blocks_norm1_concat, const real* blocks_norm1_weight,
                                   const real* blocks_norm1_multiply, const real* blocks_norm1_rsqrt,
                                   const real* d_blocks_add, real* d_blocks_carry_next) {
@@ -5414,61 +3807,6 @@ static void blocks_norm1_backward(const real* d_blocks_norm1_concat, const real*
       const vec t15 = v_fma(x4, t13, x14);
       v_store(d_blocks_carry_next + (n + d * 50), t15);
     }
-  }
-}
-
-// b < B (summed), n < N+1=50 (summed), d < D=8
-static void blocks_mlp_2_bias_gradient_partial(const std::int64_t chunk, const Group& group, const real* d_blocks_carry,
-                                               real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
-  vec sum4 = v_zero();
-  vec sum5 = v_zero();
-  vec sum6 = v_zero();
-  vec sum7 = v_zero();
-  for (std::int64_t b = begin; b < end; ++b) {
-    for (std::int64_t n = 0; n < 50; ++n) {
-      const vec x0 = v_load_strided(d_blocks_carry + (b * 27088 + n), 50, lanes);
-      sum0 = v_add(sum0, x0);
-      const vec x1 = v_load_strided(d_blocks_carry + (b * 27088 + n + 50), 50, lanes);
-      sum1 = v_add(sum1, x1);
-      const vec x2 = v_load_strided(d_blocks_carry + (b * 27088 + n + 100), 50, lanes);
-      sum2 = v_add(sum2, x2);
-      const vec x3 = v_load_strided(d_blocks_carry + (b * 27088 + n + 150), 50, lanes);
-      sum3 = v_add(sum3, x3);
-      const vec x4 = v_load_strided(d_blocks_carry + (b * 27088 + n + 200), 50, lanes);
-      sum4 = v_add(sum4, x4);
-      const vec x5 = v_load_strided(d_blocks_carry + (b * 27088 + n + 250), 50, lanes);
-      sum5 = v_add(sum5, x5);
-      const vec x6 = v_load_strided(d_blocks_carry + (b * 27088 + n + 300), 50, lanes);
-      sum6 = v_add(sum6, x6);
-      const vec x7 = v_load_strided(d_blocks_carry + (b * 27088 + n + 350), 50, lanes);
-      sum7 = v_add(sum7, x7);
-    }
-  }
-  v_store(partial + chunk * 8, sum0);
-  v_store(partial + (chunk * 8 + 1), sum1);
-  v_store(partial + (chunk * 8 + 2), sum2);
-  v_store(partial + (chunk * 8 + 3), sum3);
-  v_store(partial + (chunk * 8 + 4), sum4);
-  v_store(partial + (chunk * 8 + 5), sum5);
-  v_store(partial + (chunk * 8 + 6), sum6);
-  v_store(partial + (chunk * 8 + 7), sum7);
-}
-
-// b < B (summed), n < N+1=50 (summed), d < D=8
-static void blocks_mlp_2_bias_gradient_sum(const Group& group, real* gradient_blocks_mlp_2_bias, const real* partial) {
-  for (std::int64_t d = 0; d < 8; ++d) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load(gradient_blocks_mlp_2_bias + d);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 8 + d)));
-    }
-    v_store(gradient_blocks_mlp_2_bias + d, sum0);
   }
 }
 
@@ -5518,21 +3856,6 @@ static void blocks_mlp_2_weight_gradient_partial(const std::int64_t chunk, const
   }
 }
 
-// d < D=8, m < M=32, b < B (summed), n < N+1=50 (summed)
-static void blocks_mlp_2_weight_gradient_sum(const Group& group, real* gradient_blocks_mlp_2_weight,
-                                             const real* partial) {
-  for (std::int64_t d = 0; d < 8; ++d) {
-    for (std::int64_t m = 0; m < 32; ++m) {
-      vec sum0 = v_zero();
-      if (group.first > 0) sum0 = v_load(gradient_blocks_mlp_2_weight + (d * 32 + m));
-      for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-        sum0 = v_add(sum0, v_load(partial + (chunk * 256 + (d * 32 + m))));
-      }
-      v_store(gradient_blocks_mlp_2_weight + (d * 32 + m), sum0);
-    }
-  }
-}
-
 // b < B (summed), n < N+1=50 (summed), m < M=32
 static void blocks_mlp_0_bias_gradient_partial(const std::int64_t chunk, const Group& group,
                                                const real* d_blocks_mlp_1_multiply, real* partial) {
@@ -5575,18 +3898,6 @@ static void blocks_mlp_0_bias_gradient_partial(const std::int64_t chunk, const G
     v_store(partial + (chunk * 32 + (m + 5)), sum5);
     v_store(partial + (chunk * 32 + (m + 6)), sum6);
     v_store(partial + (chunk * 32 + (m + 7)), sum7);
-  }
-}
-
-// b < B (summed), n < N+1=50 (summed), m < M=32
-static void blocks_mlp_0_bias_gradient_sum(const Group& group, real* gradient_blocks_mlp_0_bias, const real* partial) {
-  for (std::int64_t m = 0; m < 32; ++m) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load(gradient_blocks_mlp_0_bias + m);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 32 + m)));
-    }
-    v_store(gradient_blocks_mlp_0_bias + m, sum0);
   }
 }
 
@@ -5636,861 +3947,6 @@ static void blocks_mlp_0_weight_gradient_partial(const std::int64_t chunk, const
   }
 }
 
-// m < M=32, d < D=8, b < B (summed), n < N+1=50 (summed)
-static void blocks_mlp_0_weight_gradient_sum(const Group& group, real* gradient_blocks_mlp_0_weight,
-                                             const real* partial) {
-  for (std::int64_t m = 0; m < 32; ++m) {
-    for (std::int64_t d = 0; d < 8; ++d) {
-      vec sum0 = v_zero();
-      if (group.first > 0) sum0 = v_load(gradient_blocks_mlp_0_weight + (m * 8 + d));
-      for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-        sum0 = v_add(sum0, v_load(partial + (chunk * 256 + (m * 8 + d))));
-      }
-      v_store(gradient_blocks_mlp_0_weight + (m * 8 + d), sum0);
-    }
-  }
-}
-
-// b < B (summed), n < N+1=50 (summed), d < D=8
-static void blocks_norm2_weight_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                 const real* d_blocks_mlp_0_einsum, const real* blocks_norm2_multiply,
-                                                 real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
-  vec sum4 = v_zero();
-  vec sum5 = v_zero();
-  vec sum6 = v_zero();
-  vec sum7 = v_zero();
-  for (std::int64_t b = begin; b < end; ++b) {
-    for (std::int64_t n = 0; n < 50; ++n) {
-      const vec x0 = v_load_strided(d_blocks_mlp_0_einsum + (b * 27088 + n), 50, lanes);
-      const vec x1 = v_load_strided(blocks_norm2_multiply + (b * 27088 + n), 50, lanes);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load_strided(d_blocks_mlp_0_einsum + (b * 27088 + n + 50), 50, lanes);
-      const vec x3 = v_load_strided(blocks_norm2_multiply + (b * 27088 + n + 50), 50, lanes);
-      sum1 = v_fma(x2, x3, sum1);
-      const vec x4 = v_load_strided(d_blocks_mlp_0_einsum + (b * 27088 + n + 100), 50, lanes);
-      const vec x5 = v_load_strided(blocks_norm2_multiply + (b * 27088 + n + 100), 50, lanes);
-      sum2 = v_fma(x4, x5, sum2);
-      const vec x6 = v_load_strided(d_blocks_mlp_0_einsum + (b * 27088 + n + 150), 50, lanes);
-      const vec x7 = v_load_strided(blocks_norm2_multiply + (b * 27088 + n + 150), 50, lanes);
-      sum3 = v_fma(x6, x7, sum3);
-      const vec x8 = v_load_strided(d_blocks_mlp_0_einsum + (b * 27088 + n + 200), 50, lanes);
-      const vec x9 = v_load_strided(blocks_norm2_multiply + (b * 27088 + n + 200), 50, lanes);
-      sum4 = v_fma(x8, x9, sum4);
-      const vec x10 = v_load_strided(d_blocks_mlp_0_einsum + (b * 27088 + n + 250), 50, lanes);
-      const vec x11 = v_load_strided(blocks_norm2_multiply + (b * 27088 + n + 250), 50, lanes);
-      sum5 = v_fma(x10, x11, sum5);
-      const vec x12 = v_load_strided(d_blocks_mlp_0_einsum + (b * 27088 + n + 300), 50, lanes);
-      const vec x13 = v_load_strided(blocks_norm2_multiply + (b * 27088 + n + 300), 50, lanes);
-      sum6 = v_fma(x12, x13, sum6);
-      const vec x14 = v_load_strided(d_blocks_mlp_0_einsum + (b * 27088 + n + 350), 50, lanes);
-      const vec x15 = v_load_strided(blocks_norm2_multiply + (b * 27088 + n + 350), 50, lanes);
-      sum7 = v_fma(x14, x15, sum7);
-    }
-  }
-  v_store(partial + chunk * 8, sum0);
-  v_store(partial + (chunk * 8 + 1), sum1);
-  v_store(partial + (chunk * 8 + 2), sum2);
-  v_store(partial + (chunk * 8 + 3), sum3);
-  v_store(partial + (chunk * 8 + 4), sum4);
-  v_store(partial + (chunk * 8 + 5), sum5);
-  v_store(partial + (chunk * 8 + 6), sum6);
-  v_store(partial + (chunk * 8 + 7), sum7);
-}
-
-// b < B (summed), n < N+1=50 (summed), d < D=8
-static void blocks_norm2_weight_gradient_sum(const Group& group, real* gradient_blocks_norm2_weight,
-                                             const real* partial) {
-  for (std::int64_t d = 0; d < 8; ++d) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load(gradient_blocks_norm2_weight + d);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 8 + d)));
-    }
-    v_store(gradient_blocks_norm2_weight + d, sum0);
-  }
-}
-
-// b < B (summed), n < N+1=50 (summed), d < D=8
-static void blocks_norm2_bias_gradient_partial(const std::int64_t chunk, const Group& group,
-                                               const real* d_blocks_mlp_0_einsum, real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
-  vec sum4 = v_zero();
-  vec sum5 = v_zero();
-  vec sum6 = v_zero();
-  vec sum7 = v_zero();
-  for (std::int64_t b = begin; b < end; ++b) {
-    for (std::int64_t n = 0; n < 50; ++n) {
-      const vec x0 = v_load_strided(d_blocks_mlp_0_einsum + (b * 27088 + n), 50, lanes);
-      sum0 = v_add(sum0, x0);
-      const vec x1 = v_load_strided(d_blocks_mlp_0_einsum + (b * 27088 + n + 50), 50, lanes);
-      sum1 = v_add(sum1, x1);
-      const vec x2 = v_load_strided(d_blocks_mlp_0_einsum + (b * 27088 + n + 100), 50, lanes);
-      sum2 = v_add(sum2, x2);
-      const vec x3 = v_load_strided(d_blocks_mlp_0_einsum + (b * 27088 + n + 150), 50, lanes);
-      sum3 = v_add(sum3, x3);
-      const vec x4 = v_load_strided(d_blocks_mlp_0_einsum + (b * 27088 + n + 200), 50, lanes);
-      sum4 = v_add(sum4, x4);
-      const vec x5 = v_load_strided(d_blocks_mlp_0_einsum + (b * 27088 + n + 250), 50, lanes);
-      sum5 = v_add(sum5, x5);
-      const vec x6 = v_load_strided(d_blocks_mlp_0_einsum + (b * 27088 + n + 300), 50, lanes);
-      sum6 = v_add(sum6, x6);
-      const vec x7 = v_load_strided(d_blocks_mlp_0_einsum + (b * 27088 + n + 350), 50, lanes);
-      sum7 = v_add(sum7, x7);
-    }
-  }
-  v_store(partial + chunk * 8, sum0);
-  v_store(partial + (chunk * 8 + 1), sum1);
-  v_store(partial + (chunk * 8 + 2), sum2);
-  v_store(partial + (chunk * 8 + 3), sum3);
-  v_store(partial + (chunk * 8 + 4), sum4);
-  v_store(partial + (chunk * 8 + 5), sum5);
-  v_store(partial + (chunk * 8 + 6), sum6);
-  v_store(partial + (chunk * 8 + 7), sum7);
-}
-
-// b < B (summed), n < N+1=50 (summed), d < D=8
-static void blocks_norm2_bias_gradient_sum(const Group& group, real* gradient_blocks_norm2_bias, const real* partial) {
-  for (std::int64_t d = 0; d < 8; ++d) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load(gradient_blocks_norm2_bias + d);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 8 + d)));
-    }
-    v_store(gradient_blocks_norm2_bias + d, sum0);
-  }
-}
-
-// b < B (summed), n < N+1=50 (summed), k < K=4
-static void blocks_mhsa_v_mappings_1_bias_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                           const real* d_blocks_mhsa_einsum_2, real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
-  for (std::int64_t b = begin; b < end; ++b) {
-    for (std::int64_t n = 0; n < 50; ++n) {
-      const vec x0 = v_load_strided(d_blocks_mhsa_einsum_2 + (b * 27088 + n), 50, lanes);
-      sum0 = v_add(sum0, x0);
-      const vec x1 = v_load_strided(d_blocks_mhsa_einsum_2 + (b * 27088 + n + 50), 50, lanes);
-      sum1 = v_add(sum1, x1);
-      const vec x2 = v_load_strided(d_blocks_mhsa_einsum_2 + (b * 27088 + n + 100), 50, lanes);
-      sum2 = v_add(sum2, x2);
-      const vec x3 = v_load_strided(d_blocks_mhsa_einsum_2 + (b * 27088 + n + 150), 50, lanes);
-      sum3 = v_add(sum3, x3);
-    }
-  }
-  v_store(partial + chunk * 4, sum0);
-  v_store(partial + (chunk * 4 + 1), sum1);
-  v_store(partial + (chunk * 4 + 2), sum2);
-  v_store(partial + (chunk * 4 + 3), sum3);
-}
-
-// b < B (summed), n < N+1=50 (summed), k < K=4
-static void blocks_mhsa_v_mappings_1_bias_gradient_sum(const Group& group, real* gradient_blocks_mhsa_v_mappings_1_bias,
-                                                       const real* partial) {
-  for (std::int64_t k = 0; k < 4; ++k) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load(gradient_blocks_mhsa_v_mappings_1_bias + k);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 4 + k)));
-    }
-    v_store(gradient_blocks_mhsa_v_mappings_1_bias + k, sum0);
-  }
-}
-
-// k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed)
-static void blocks_mhsa_v_mappings_1_weight_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                             const real* d_blocks_mhsa_einsum_2,
-                                                             const real* blocks_norm1_add, real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  for (std::int64_t k = 0; k < 4; k += 2) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    for (std::int64_t b = begin; b < end; ++b) {
-      for (std::int64_t n = 0; n < 50; ++n) {
-        const vec x0 = v_set(d_blocks_mhsa_einsum_2[k * 50 + b * 27088 + n]);
-        const vec x1 = v_load_strided(blocks_norm1_add + (b * 27088 + n + 200), 50, lanes);
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load_strided(blocks_norm1_add + (b * 27088 + n + 250), 50, lanes);
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load_strided(blocks_norm1_add + (b * 27088 + n + 300), 50, lanes);
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load_strided(blocks_norm1_add + (b * 27088 + n + 350), 50, lanes);
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(d_blocks_mhsa_einsum_2[k * 50 + b * 27088 + n + 50]);
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
-      }
-    }
-    v_store(partial + (chunk * 16 + k * 4), sum0);
-    v_store(partial + (chunk * 16 + (k * 4 + 1)), sum1);
-    v_store(partial + (chunk * 16 + (k * 4 + 2)), sum2);
-    v_store(partial + (chunk * 16 + (k * 4 + 3)), sum3);
-    v_store(partial + (chunk * 16 + (k * 4 + 4)), sum4);
-    v_store(partial + (chunk * 16 + (k * 4 + 4 + 1)), sum5);
-    v_store(partial + (chunk * 16 + (k * 4 + 4 + 2)), sum6);
-    v_store(partial + (chunk * 16 + (k * 4 + 4 + 3)), sum7);
-  }
-}
-
-// k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed)
-static void blocks_mhsa_v_mappings_1_weight_gradient_sum(const Group& group,
-                                                         real* gradient_blocks_mhsa_v_mappings_1_weight,
-                                                         const real* partial) {
-  for (std::int64_t k = 0; k < 4; ++k) {
-    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      vec sum0 = v_zero();
-      if (group.first > 0) sum0 = v_load(gradient_blocks_mhsa_v_mappings_1_weight + (k * 4 + k2));
-      for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-        sum0 = v_add(sum0, v_load(partial + (chunk * 16 + (k * 4 + k2))));
-      }
-      v_store(gradient_blocks_mhsa_v_mappings_1_weight + (k * 4 + k2), sum0);
-    }
-  }
-}
-
-// b < B (summed), n < N+1=50 (summed), k < K=4
-static void blocks_mhsa_k_mappings_1_bias_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                           const real* d_blocks_mhsa_einsum_5, real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
-  for (std::int64_t b = begin; b < end; ++b) {
-    for (std::int64_t n = 0; n < 50; ++n) {
-      const vec x0 = v_load_strided(d_blocks_mhsa_einsum_5 + (b * 27088 + n), 50, lanes);
-      sum0 = v_add(sum0, x0);
-      const vec x1 = v_load_strided(d_blocks_mhsa_einsum_5 + (b * 27088 + n + 50), 50, lanes);
-      sum1 = v_add(sum1, x1);
-      const vec x2 = v_load_strided(d_blocks_mhsa_einsum_5 + (b * 27088 + n + 100), 50, lanes);
-      sum2 = v_add(sum2, x2);
-      const vec x3 = v_load_strided(d_blocks_mhsa_einsum_5 + (b * 27088 + n + 150), 50, lanes);
-      sum3 = v_add(sum3, x3);
-    }
-  }
-  v_store(partial + chunk * 4, sum0);
-  v_store(partial + (chunk * 4 + 1), sum1);
-  v_store(partial + (chunk * 4 + 2), sum2);
-  v_store(partial + (chunk * 4 + 3), sum3);
-}
-
-// b < B (summed), n < N+1=50 (summed), k < K=4
-static void blocks_mhsa_k_mappings_1_bias_gradient_sum(const Group& group, real* gradient_blocks_mhsa_k_mappings_1_bias,
-                                                       const real* partial) {
-  for (std::int64_t k = 0; k < 4; ++k) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load(gradient_blocks_mhsa_k_mappings_1_bias + k);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 4 + k)));
-    }
-    v_store(gradient_blocks_mhsa_k_mappings_1_bias + k, sum0);
-  }
-}
-
-// k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed)
-static void blocks_mhsa_k_mappings_1_weight_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                             const real* d_blocks_mhsa_einsum_5,
-                                                             const real* blocks_norm1_add, real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  for (std::int64_t k = 0; k < 4; k += 2) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    for (std::int64_t b = begin; b < end; ++b) {
-      for (std::int64_t n = 0; n < 50; ++n) {
-        const vec x0 = v_set(d_blocks_mhsa_einsum_5[k * 50 + b * 27088 + n]);
-        const vec x1 = v_load_strided(blocks_norm1_add + (b * 27088 + n + 200), 50, lanes);
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load_strided(blocks_norm1_add + (b * 27088 + n + 250), 50, lanes);
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load_strided(blocks_norm1_add + (b * 27088 + n + 300), 50, lanes);
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load_strided(blocks_norm1_add + (b * 27088 + n + 350), 50, lanes);
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(d_blocks_mhsa_einsum_5[k * 50 + b * 27088 + n + 50]);
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
-      }
-    }
-    v_store(partial + (chunk * 16 + k * 4), sum0);
-    v_store(partial + (chunk * 16 + (k * 4 + 1)), sum1);
-    v_store(partial + (chunk * 16 + (k * 4 + 2)), sum2);
-    v_store(partial + (chunk * 16 + (k * 4 + 3)), sum3);
-    v_store(partial + (chunk * 16 + (k * 4 + 4)), sum4);
-    v_store(partial + (chunk * 16 + (k * 4 + 4 + 1)), sum5);
-    v_store(partial + (chunk * 16 + (k * 4 + 4 + 2)), sum6);
-    v_store(partial + (chunk * 16 + (k * 4 + 4 + 3)), sum7);
-  }
-}
-
-// k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed)
-static void blocks_mhsa_k_mappings_1_weight_gradient_sum(const Group& group,
-                                                         real* gradient_blocks_mhsa_k_mappings_1_weight,
-                                                         const real* partial) {
-  for (std::int64_t k = 0; k < 4; ++k) {
-    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      vec sum0 = v_zero();
-      if (group.first > 0) sum0 = v_load(gradient_blocks_mhsa_k_mappings_1_weight + (k * 4 + k2));
-      for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-        sum0 = v_add(sum0, v_load(partial + (chunk * 16 + (k * 4 + k2))));
-      }
-      v_store(gradient_blocks_mhsa_k_mappings_1_weight + (k * 4 + k2), sum0);
-    }
-  }
-}
-
-// b < B (summed), n < N+1=50 (summed), k < K=4
-static void blocks_mhsa_q_mappings_1_bias_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                           const real* d_blocks_mhsa_einsum_4, real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
-  for (std::int64_t b = begin; b < end; ++b) {
-    for (std::int64_t n = 0; n < 50; ++n) {
-      const vec x0 = v_load_strided(d_blocks_mhsa_einsum_4 + (b * 27088 + n), 50, lanes);
-      sum0 = v_add(sum0, x0);
-      const vec x1 = v_load_strided(d_blocks_mhsa_einsum_4 + (b * 27088 + n + 50), 50, lanes);
-      sum1 = v_add(sum1, x1);
-      const vec x2 = v_load_strided(d_blocks_mhsa_einsum_4 + (b * 27088 + n + 100), 50, lanes);
-      sum2 = v_add(sum2, x2);
-      const vec x3 = v_load_strided(d_blocks_mhsa_einsum_4 + (b * 27088 + n + 150), 50, lanes);
-      sum3 = v_add(sum3, x3);
-    }
-  }
-  v_store(partial + chunk * 4, sum0);
-  v_store(partial + (chunk * 4 + 1), sum1);
-  v_store(partial + (chunk * 4 + 2), sum2);
-  v_store(partial + (chunk * 4 + 3), sum3);
-}
-
-// b < B (summed), n < N+1=50 (summed), k < K=4
-static void blocks_mhsa_q_mappings_1_bias_gradient_sum(const Group& group, real* gradient_blocks_mhsa_q_mappings_1_bias,
-                                                       const real* partial) {
-  for (std::int64_t k = 0; k < 4; ++k) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load(gradient_blocks_mhsa_q_mappings_1_bias + k);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 4 + k)));
-    }
-    v_store(gradient_blocks_mhsa_q_mappings_1_bias + k, sum0);
-  }
-}
-
-// k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed)
-static void blocks_mhsa_q_mappings_1_weight_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                             const real* d_blocks_mhsa_einsum_4,
-                                                             const real* blocks_norm1_add, real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  for (std::int64_t k = 0; k < 4; k += 2) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    for (std::int64_t b = begin; b < end; ++b) {
-      for (std::int64_t n = 0; n < 50; ++n) {
-        const vec x0 = v_set(d_blocks_mhsa_einsum_4[k * 50 + b * 27088 + n]);
-        const vec x1 = v_load_strided(blocks_norm1_add + (b * 27088 + n + 200), 50, lanes);
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load_strided(blocks_norm1_add + (b * 27088 + n + 250), 50, lanes);
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load_strided(blocks_norm1_add + (b * 27088 + n + 300), 50, lanes);
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load_strided(blocks_norm1_add + (b * 27088 + n + 350), 50, lanes);
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(d_blocks_mhsa_einsum_4[k * 50 + b * 27088 + n + 50]);
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
-      }
-    }
-    v_store(partial + (chunk * 16 + k * 4), sum0);
-    v_store(partial + (chunk * 16 + (k * 4 + 1)), sum1);
-    v_store(partial + (chunk * 16 + (k * 4 + 2)), sum2);
-    v_store(partial + (chunk * 16 + (k * 4 + 3)), sum3);
-    v_store(partial + (chunk * 16 + (k * 4 + 4)), sum4);
-    v_store(partial + (chunk * 16 + (k * 4 + 4 + 1)), sum5);
-    v_store(partial + (chunk * 16 + (k * 4 + 4 + 2)), sum6);
-    v_store(partial + (chunk * 16 + (k * 4 + 4 + 3)), sum7);
-  }
-}
-
-// k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed)
-static void blocks_mhsa_q_mappings_1_weight_gradient_sum(const Group& group,
-                                                         real* gradient_blocks_mhsa_q_mappings_1_weight,
-                                                         const real* partial) {
-  for (std::int64_t k = 0; k < 4; ++k) {
-    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      vec sum0 = v_zero();
-      if (group.first > 0) sum0 = v_load(gradient_blocks_mhsa_q_mappings_1_weight + (k * 4 + k2));
-      for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-        sum0 = v_add(sum0, v_load(partial + (chunk * 16 + (k * 4 + k2))));
-      }
-      v_store(gradient_blocks_mhsa_q_mappings_1_weight + (k * 4 + k2), sum0);
-    }
-  }
-}
-
-// b < B (summed), n < N+1=50 (summed), k < K=4
-static void blocks_mhsa_v_mappings_0_bias_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                           const real* d_blocks_mhsa_einsum_6, real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
-  for (std::int64_t b = begin; b < end; ++b) {
-    for (std::int64_t n = 0; n < 50; ++n) {
-      const vec x0 = v_load_strided(d_blocks_mhsa_einsum_6 + (b * 27088 + n), 50, lanes);
-      sum0 = v_add(sum0, x0);
-      const vec x1 = v_load_strided(d_blocks_mhsa_einsum_6 + (b * 27088 + n + 50), 50, lanes);
-      sum1 = v_add(sum1, x1);
-      const vec x2 = v_load_strided(d_blocks_mhsa_einsum_6 + (b * 27088 + n + 100), 50, lanes);
-      sum2 = v_add(sum2, x2);
-      const vec x3 = v_load_strided(d_blocks_mhsa_einsum_6 + (b * 27088 + n + 150), 50, lanes);
-      sum3 = v_add(sum3, x3);
-    }
-  }
-  v_store(partial + chunk * 4, sum0);
-  v_store(partial + (chunk * 4 + 1), sum1);
-  v_store(partial + (chunk * 4 + 2), sum2);
-  v_store(partial + (chunk * 4 + 3), sum3);
-}
-
-// b < B (summed), n < N+1=50 (summed), k < K=4
-static void blocks_mhsa_v_mappings_0_bias_gradient_sum(const Group& group, real* gradient_blocks_mhsa_v_mappings_0_bias,
-                                                       const real* partial) {
-  for (std::int64_t k = 0; k < 4; ++k) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load(gradient_blocks_mhsa_v_mappings_0_bias + k);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 4 + k)));
-    }
-    v_store(gradient_blocks_mhsa_v_mappings_0_bias + k, sum0);
-  }
-}
-
-// k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed)
-static void blocks_mhsa_v_mappings_0_weight_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                             const real* d_blocks_mhsa_einsum_6,
-                                                             const real* blocks_norm1_add, real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  for (std::int64_t k = 0; k < 4; k += 2) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    for (std::int64_t b = begin; b < end; ++b) {
-      for (std::int64_t n = 0; n < 50; ++n) {
-        const vec x0 = v_set(d_blocks_mhsa_einsum_6[k * 50 + b * 27088 + n]);
-        const vec x1 = v_load_strided(blocks_norm1_add + (b * 27088 + n), 50, lanes);
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load_strided(blocks_norm1_add + (b * 27088 + n + 50), 50, lanes);
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load_strided(blocks_norm1_add + (b * 27088 + n + 100), 50, lanes);
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load_strided(blocks_norm1_add + (b * 27088 + n + 150), 50, lanes);
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(d_blocks_mhsa_einsum_6[k * 50 + b * 27088 + n + 50]);
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
-      }
-    }
-    v_store(partial + (chunk * 16 + k * 4), sum0);
-    v_store(partial + (chunk * 16 + (k * 4 + 1)), sum1);
-    v_store(partial + (chunk * 16 + (k * 4 + 2)), sum2);
-    v_store(partial + (chunk * 16 + (k * 4 + 3)), sum3);
-    v_store(partial + (chunk * 16 + (k * 4 + 4)), sum4);
-    v_store(partial + (chunk * 16 + (k * 4 + 4 + 1)), sum5);
-    v_store(partial + (chunk * 16 + (k * 4 + 4 + 2)), sum6);
-    v_store(partial + (chunk * 16 + (k * 4 + 4 + 3)), sum7);
-  }
-}
-
-// k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed)
-static void blocks_mhsa_v_mappings_0_weight_gradient_sum(const Group& group,
-                                                         real* gradient_blocks_mhsa_v_mappings_0_weight,
-                                                         const real* partial) {
-  for (std::int64_t k = 0; k < 4; ++k) {
-    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      vec sum0 = v_zero();
-      if (group.first > 0) sum0 = v_load(gradient_blocks_mhsa_v_mappings_0_weight + (k * 4 + k2));
-      for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-        sum0 = v_add(sum0, v_load(partial + (chunk * 16 + (k * 4 + k2))));
-      }
-      v_store(gradient_blocks_mhsa_v_mappings_0_weight + (k * 4 + k2), sum0);
-    }
-  }
-}
-
-// b < B (summed), n < N+1=50 (summed), k < K=4
-static void blocks_mhsa_k_mappings_0_bias_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                           const real* d_blocks_mhsa_einsum_8, real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
-  for (std::int64_t b = begin; b < end; ++b) {
-    for (std::int64_t n = 0; n < 50; ++n) {
-      const vec x0 = v_load_strided(d_blocks_mhsa_einsum_8 + (b * 27088 + n), 50, lanes);
-      sum0 = v_add(sum0, x0);
-      const vec x1 = v_load_strided(d_blocks_mhsa_einsum_8 + (b * 27088 + n + 50), 50, lanes);
-      sum1 = v_add(sum1, x1);
-      const vec x2 = v_load_strided(d_blocks_mhsa_einsum_8 + (b * 27088 + n + 100), 50, lanes);
-      sum2 = v_add(sum2, x2);
-      const vec x3 = v_load_strided(d_blocks_mhsa_einsum_8 + (b * 27088 + n + 150), 50, lanes);
-      sum3 = v_add(sum3, x3);
-    }
-  }
-  v_store(partial + chunk * 4, sum0);
-  v_store(partial + (chunk * 4 + 1), sum1);
-  v_store(partial + (chunk * 4 + 2), sum2);
-  v_store(partial + (chunk * 4 + 3), sum3);
-}
-
-// b < B (summed), n < N+1=50 (summed), k < K=4
-static void blocks_mhsa_k_mappings_0_bias_gradient_sum(const Group& group, real* gradient_blocks_mhsa_k_mappings_0_bias,
-                                                       const real* partial) {
-  for (std::int64_t k = 0; k < 4; ++k) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load(gradient_blocks_mhsa_k_mappings_0_bias + k);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 4 + k)));
-    }
-    v_store(gradient_blocks_mhsa_k_mappings_0_bias + k, sum0);
-  }
-}
-
-// k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed)
-static void blocks_mhsa_k_mappings_0_weight_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                             const real* d_blocks_mhsa_einsum_8,
-                                                             const real* blocks_norm1_add, real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  for (std::int64_t k = 0; k < 4; k += 2) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    for (std::int64_t b = begin; b < end; ++b) {
-      for (std::int64_t n = 0; n < 50; ++n) {
-        const vec x0 = v_set(d_blocks_mhsa_einsum_8[k * 50 + b * 27088 + n]);
-        const vec x1 = v_load_strided(blocks_norm1_add + (b * 27088 + n), 50, lanes);
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load_strided(blocks_norm1_add + (b * 27088 + n + 50), 50, lanes);
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load_strided(blocks_norm1_add + (b * 27088 + n + 100), 50, lanes);
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load_strided(blocks_norm1_add + (b * 27088 + n + 150), 50, lanes);
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(d_blocks_mhsa_einsum_8[k * 50 + b * 27088 + n + 50]);
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
-      }
-    }
-    v_store(partial + (chunk * 16 + k * 4), sum0);
-    v_store(partial + (chunk * 16 + (k * 4 + 1)), sum1);
-    v_store(partial + (chunk * 16 + (k * 4 + 2)), sum2);
-    v_store(partial + (chunk * 16 + (k * 4 + 3)), sum3);
-    v_store(partial + (chunk * 16 + (k * 4 + 4)), sum4);
-    v_store(partial + (chunk * 16 + (k * 4 + 4 + 1)), sum5);
-    v_store(partial + (chunk * 16 + (k * 4 + 4 + 2)), sum6);
-    v_store(partial + (chunk * 16 + (k * 4 + 4 + 3)), sum7);
-  }
-}
-
-// k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed)
-static void blocks_mhsa_k_mappings_0_weight_gradient_sum(const Group& group,
-                                                         real* gradient_blocks_mhsa_k_mappings_0_weight,
-                                                         const real* partial) {
-  for (std::int64_t k = 0; k < 4; ++k) {
-    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      vec sum0 = v_zero();
-      if (group.first > 0) sum0 = v_load(gradient_blocks_mhsa_k_mappings_0_weight + (k * 4 + k2));
-      for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-        sum0 = v_add(sum0, v_load(partial + (chunk * 16 + (k * 4 + k2))));
-      }
-      v_store(gradient_blocks_mhsa_k_mappings_0_weight + (k * 4 + k2), sum0);
-    }
-  }
-}
-
-// b < B (summed), n < N+1=50 (summed), k < K=4
-static void blocks_mhsa_q_mappings_0_bias_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                           const real* d_blocks_mhsa_einsum_7, real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
-  for (std::int64_t b = begin; b < end; ++b) {
-    for (std::int64_t n = 0; n < 50; ++n) {
-      const vec x0 = v_load_strided(d_blocks_mhsa_einsum_7 + (b * 27088 + n), 50, lanes);
-      sum0 = v_add(sum0, x0);
-      const vec x1 = v_load_strided(d_blocks_mhsa_einsum_7 + (b * 27088 + n + 50), 50, lanes);
-      sum1 = v_add(sum1, x1);
-      const vec x2 = v_load_strided(d_blocks_mhsa_einsum_7 + (b * 27088 + n + 100), 50, lanes);
-      sum2 = v_add(sum2, x2);
-      const vec x3 = v_load_strided(d_blocks_mhsa_einsum_7 + (b * 27088 + n + 150), 50, lanes);
-      sum3 = v_add(sum3, x3);
-    }
-  }
-  v_store(partial + chunk * 4, sum0);
-  v_store(partial + (chunk * 4 + 1), sum1);
-  v_store(partial + (chunk * 4 + 2), sum2);
-  v_store(partial + (chunk * 4 + 3), sum3);
-}
-
-// b < B (summed), n < N+1=50 (summed), k < K=4
-static void blocks_mhsa_q_mappings_0_bias_gradient_sum(const Group& group, real* gradient_blocks_mhsa_q_mappings_0_bias,
-                                                       const real* partial) {
-  for (std::int64_t k = 0; k < 4; ++k) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load(gradient_blocks_mhsa_q_mappings_0_bias + k);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 4 + k)));
-    }
-    v_store(gradient_blocks_mhsa_q_mappings_0_bias + k, sum0);
-  }
-}
-
-// k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed)
-static void blocks_mhsa_q_mappings_0_weight_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                             const real* d_blocks_mhsa_einsum_7,
-                                                             const real* blocks_norm1_add, real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  for (std::int64_t k = 0; k < 4; k += 2) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    for (std::int64_t b = begin; b < end; ++b) {
-      for (std::int64_t n = 0; n < 50; ++n) {
-        const vec x0 = v_set(d_blocks_mhsa_einsum_7[k * 50 + b * 27088 + n]);
-        const vec x1 = v_load_strided(blocks_norm1_add + (b * 27088 + n), 50, lanes);
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load_strided(blocks_norm1_add + (b * 27088 + n + 50), 50, lanes);
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load_strided(blocks_norm1_add + (b * 27088 + n + 100), 50, lanes);
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load_strided(blocks_norm1_add + (b * 27088 + n + 150), 50, lanes);
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(d_blocks_mhsa_einsum_7[k * 50 + b * 27088 + n + 50]);
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
-      }
-    }
-    v_store(partial + (chunk * 16 + k * 4), sum0);
-    v_store(partial + (chunk * 16 + (k * 4 + 1)), sum1);
-    v_store(partial + (chunk * 16 + (k * 4 + 2)), sum2);
-    v_store(partial + (chunk * 16 + (k * 4 + 3)), sum3);
-    v_store(partial + (chunk * 16 + (k * 4 + 4)), sum4);
-    v_store(partial + (chunk * 16 + (k * 4 + 4 + 1)), sum5);
-    v_store(partial + (chunk * 16 + (k * 4 + 4 + 2)), sum6);
-    v_store(partial + (chunk * 16 + (k * 4 + 4 + 3)), sum7);
-  }
-}
-
-// k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed)
-static void blocks_mhsa_q_mappings_0_weight_gradient_sum(const Group& group,
-                                                         real* gradient_blocks_mhsa_q_mappings_0_weight,
-                                                         const real* partial) {
-  for (std::int64_t k = 0; k < 4; ++k) {
-    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      vec sum0 = v_zero();
-      if (group.first > 0) sum0 = v_load(gradient_blocks_mhsa_q_mappings_0_weight + (k * 4 + k2));
-      for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-        sum0 = v_add(sum0, v_load(partial + (chunk * 16 + (k * 4 + k2))));
-      }
-      v_store(gradient_blocks_mhsa_q_mappings_0_weight + (k * 4 + k2), sum0);
-    }
-  }
-}
-
-// b < B (summed), n < N+1=50 (summed), d < D=8
-static void blocks_norm1_weight_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                 const real* d_blocks_norm1_concat, const real* blocks_norm1_multiply,
-                                                 real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
-  vec sum4 = v_zero();
-  vec sum5 = v_zero();
-  vec sum6 = v_zero();
-  vec sum7 = v_zero();
-  for (std::int64_t b = begin; b < end; ++b) {
-    for (std::int64_t n = 0; n < 50; ++n) {
-      const vec x0 = v_load_strided(d_blocks_norm1_concat + (b * 27088 + n), 50, lanes);
-      const vec x1 = v_load_strided(blocks_norm1_multiply + (b * 27088 + n), 50, lanes);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load_strided(d_blocks_norm1_concat + (b * 27088 + n + 50), 50, lanes);
-      const vec x3 = v_load_strided(blocks_norm1_multiply + (b * 27088 + n + 50), 50, lanes);
-      sum1 = v_fma(x2, x3, sum1);
-      const vec x4 = v_load_strided(d_blocks_norm1_concat + (b * 27088 + n + 100), 50, lanes);
-      const vec x5 = v_load_strided(blocks_norm1_multiply + (b * 27088 + n + 100), 50, lanes);
-      sum2 = v_fma(x4, x5, sum2);
-      const vec x6 = v_load_strided(d_blocks_norm1_concat + (b * 27088 + n + 150), 50, lanes);
-      const vec x7 = v_load_strided(blocks_norm1_multiply + (b * 27088 + n + 150), 50, lanes);
-      sum3 = v_fma(x6, x7, sum3);
-      const vec x8 = v_load_strided(d_blocks_norm1_concat + (b * 27088 + n + 200), 50, lanes);
-      const vec x9 = v_load_strided(blocks_norm1_multiply + (b * 27088 + n + 200), 50, lanes);
-      sum4 = v_fma(x8, x9, sum4);
-      const vec x10 = v_load_strided(d_blocks_norm1_concat + (b * 27088 + n + 250), 50, lanes);
-      const vec x11 = v_load_strided(blocks_norm1_multiply + (b * 27088 + n + 250), 50, lanes);
-      sum5 = v_fma(x10, x11, sum5);
-      const vec x12 = v_load_strided(d_blocks_norm1_concat + (b * 27088 + n + 300), 50, lanes);
-      const vec x13 = v_load_strided(blocks_norm1_multiply + (b * 27088 + n + 300), 50, lanes);
-      sum6 = v_fma(x12, x13, sum6);
-      const vec x14 = v_load_strided(d_blocks_norm1_concat + (b * 27088 + n + 350), 50, lanes);
-      const vec x15 = v_load_strided(blocks_norm1_multiply + (b * 27088 + n + 350), 50, lanes);
-      sum7 = v_fma(x14, x15, sum7);
-    }
-  }
-  v_store(partial + chunk * 8, sum0);
-  v_store(partial + (chunk * 8 + 1), sum1);
-  v_store(partial + (chunk * 8 + 2), sum2);
-  v_store(partial + (chunk * 8 + 3), sum3);
-  v_store(partial + (chunk * 8 + 4), sum4);
-  v_store(partial + (chunk * 8 + 5), sum5);
-  v_store(partial + (chunk * 8 + 6), sum6);
-  v_store(partial + (chunk * 8 + 7), sum7);
-}
-
-// b < B (summed), n < N+1=50 (summed), d < D=8
-static void blocks_norm1_weight_gradient_sum(const Group& group, real* gradient_blocks_norm1_weight,
-                                             const real* partial) {
-  for (std::int64_t d = 0; d < 8; ++d) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load(gradient_blocks_norm1_weight + d);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 8 + d)));
-    }
-    v_store(gradient_blocks_norm1_weight + d, sum0);
-  }
-}
-
-// b < B (summed), n < N+1=50 (summed), d < D=8
-static void blocks_norm1_bias_gradient_partial(const std::int64_t chunk, const Group& group,
-                                               const real* d_blocks_norm1_concat, real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
-  vec sum4 = v_zero();
-  vec sum5 = v_zero();
-  vec sum6 = v_zero();
-  vec sum7 = v_zero();
-  for (std::int64_t b = begin; b < end; ++b) {
-    for (std::int64_t n = 0; n < 50; ++n) {
-      const vec x0 = v_load_strided(d_blocks_norm1_concat + (b * 27088 + n), 50, lanes);
-      sum0 = v_add(sum0, x0);
-      const vec x1 = v_load_strided(d_blocks_norm1_concat + (b * 27088 + n + 50), 50, lanes);
-      sum1 = v_add(sum1, x1);
-      const vec x2 = v_load_strided(d_blocks_norm1_concat + (b * 27088 + n + 100), 50, lanes);
-      sum2 = v_add(sum2, x2);
-      const vec x3 = v_load_strided(d_blocks_norm1_concat + (b * 27088 + n + 150), 50, lanes);
-      sum3 = v_add(sum3, x3);
-      const vec x4 = v_load_strided(d_blocks_norm1_concat + (b * 27088 + n + 200), 50, lanes);
-      sum4 = v_add(sum4, x4);
-      const vec x5 = v_load_strided(d_blocks_norm1_concat + (b * 27088 + n + 250), 50, lanes);
-      sum5 = v_add(sum5, x5);
-      const vec x6 = v_load_strided(d_blocks_norm1_concat + (b * 27088 + n + 300), 50, lanes);
-      sum6 = v_add(sum6, x6);
-      const vec x7 = v_load_strided(d_blocks_norm1_concat + (b * 27088 + n + 350), 50, lanes);
-      sum7 = v_add(sum7, x7);
-    }
-  }
-  v_store(partial + chunk * 8, sum0);
-  v_store(partial + (chunk * 8 + 1), sum1);
-  v_store(partial + (chunk * 8 + 2), sum2);
-  v_store(partial + (chunk * 8 + 3), sum3);
-  v_store(partial + (chunk * 8 + 4), sum4);
-  v_store(partial + (chunk * 8 + 5), sum5);
-  v_store(partial + (chunk * 8 + 6), sum6);
-  v_store(partial + (chunk * 8 + 7), sum7);
-}
-
-// b < B (summed), n < N+1=50 (summed), d < D=8
-static void blocks_norm1_bias_gradient_sum(const Group& group, real* gradient_blocks_norm1_bias, const real* partial) {
-  for (std::int64_t d = 0; d < 8; ++d) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load(gradient_blocks_norm1_bias + d);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 8 + d)));
-    }
-    v_store(gradient_blocks_norm1_bias + d, sum0);
-  }
-}
-
 // b < B (summed), n < N=49 (summed), d < D=8
 static void linear_mapper_bias_gradient_partial(const std::int64_t chunk, const Group& group,
                                                 const real* d_blocks_carry_next, real* partial) {
@@ -6532,19 +3988,6 @@ static void linear_mapper_bias_gradient_partial(const std::int64_t chunk, const 
   v_store(partial + (chunk * 8 + 5), sum5);
   v_store(partial + (chunk * 8 + 6), sum6);
   v_store(partial + (chunk * 8 + 7), sum7);
-}
-
-// b < B (summed), n < N=49 (summed), d < D=8
-static void linear_mapper_bias_gradient_sum(const Group& group, real* gradient_linear_mapper_bias,
-                                            const real* partial) {
-  for (std::int64_t d = 0; d < 8; ++d) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load(gradient_linear_mapper_bias + d);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load(partial + (chunk * 8 + d)));
-    }
-    v_store(gradient_linear_mapper_bias + d, sum0);
-  }
 }
 
 // d < D=8, c < C*P*P=16, b < B (summed), n < N=49 (summed)
@@ -6886,39 +4329,6 @@ static void blocks_mlp_2_backward_input_gradient(const real* d_blocks_carry, con
   }
 }
 
-// b < B, n < N+1=50, d < D=8 (row)
-static void blocks_norm2_backward_input_gradient(const real* d_blocks_mlp_0_einsum, const real* blocks_norm2_weight,
-                                                 const real* blocks_norm2_multiply, const real* blocks_norm2_rsqrt,
-                                                 const real* d_blocks_carry, real* d_blocks_add) {
-  for (std::int64_t n = 0; n < 50; ++n) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x0 = v_load(d_blocks_mlp_0_einsum + (n + d * 50));
-      const vec x1 = v_set(blocks_norm2_weight[d]);
-      const vec t2 = v_mul(x0, x1);
-      const vec x3 = v_load(blocks_norm2_multiply + (n + d * 50));
-      sum0 = v_fma(t2, x3, sum0);
-      sum1 = v_fma(x0, x1, sum1);
-    }
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x4 = v_load(blocks_norm2_rsqrt + n);
-      const vec x5 = v_load(blocks_norm2_multiply + (n + d * 50));
-      const vec t6 = v_set(real(8.0));
-      const vec t7 = v_div(sum0, t6);
-      const vec x8 = v_load(d_blocks_mlp_0_einsum + (n + d * 50));
-      const vec x9 = v_set(blocks_norm2_weight[d]);
-      const vec t10 = v_mul(x8, x9);
-      const vec t11 = v_div(sum1, t6);
-      const vec t12 = v_sub(t10, t11);
-      const vec t13 = v_fnma(x5, t7, t12);
-      const vec x14 = v_load(d_blocks_carry + (n + d * 50));
-      const vec t15 = v_fma(x4, t13, x14);
-      v_store(d_blocks_add + (n + d * 50), t15);
-    }
-  }
-}
-
 // b < B, n < N+1=50, k < K=4, k2 < K=4 (summed)
 static void blocks_mhsa_q_mappings_1_backward_input_gradient(const real* d_blocks_mhsa_einsum_4,
                                                              const real* blocks_mhsa_q_mappings_1_weight,
@@ -6990,11 +4400,10 @@ static void blocks_mhsa_q_mappings_1_backward_input_gradient(const real* d_block
 }
 
 // b < B, n < N+1=50, k < K=4, k2 < K=4 (summed)
-static void blocks_mhsa_q_mappings_0_backward_input_gradient(const real* d_blocks_mhsa_einsum_7,
-                                                             const real* blocks_mhsa_q_mappings_0_weight,
-                                                             const real* d_blocks_mhsa_add_2,
-                                                             const real* blocks_norm1_weight,
-                                                             real* d_blocks_norm1_concat) {
+static void blocks_mhsa_q_mappings_0_backward(const real* d_blocks_mhsa_einsum_7,
+                                              const real* blocks_mhsa_q_mappings_0_weight,
+                                              const real* d_blocks_mhsa_add_2, const real* blocks_norm1_weight,
+                                              real* d_blocks_norm1_concat) {
   for (std::int64_t n = 0; n < 50; n += 2) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
@@ -7289,14 +4698,6 @@ static void linear_mapper_forward_2(const real* linear_mapper_einsum, const real
   }
 }
 
-// b < B, i < 1, d < D=8
-static void inspect_3(const real* add, real* concat) {
-  for (std::int64_t d = 0; d < 8; ++d) {
-    const vec x0 = v_load(add + d);
-    v_store(concat + d * 50, x0);
-  }
-}
-
 // b < B, n < N+1=50 (row), d < D=8 (row)
 static void inspect_2(const real* concat, real* magnitude_1) {
   vec sum0 = v_zero();
@@ -7325,6 +4726,7 @@ static void inspect_5(const real* concat, real* blocks_carry) {
 }
 
 // b < B, n < N+1=50, d < D=8 (row)
+// for 2 kernels of the plan, of which this is the first
 static void blocks_norm1_forward_inspect(const real* blocks_carry, const real* blocks_norm1_weight,
                                          const real* blocks_norm1_bias, real* blocks_norm1_add,
                                          real* blocks_norm1_maximum) {
@@ -7364,6 +4766,7 @@ static void blocks_norm1_forward_inspect(const real* blocks_carry, const real* b
 }
 
 // b < B, n < N+1=50, n2 < N+1=50, k < K=4 (summed)
+// for 2 kernels of the plan, of which this is the first
 static void blocks_mhsa_forward_inspect(const real* blocks_mhsa_q_mappings_0_add,
                                         const real* blocks_mhsa_k_mappings_0_add, real* blocks_mhsa_einsum_3) {
   for (std::int64_t n = 0; n < 50; n += 2) {
@@ -7420,67 +4823,6 @@ static void blocks_mhsa_forward_inspect(const real* blocks_mhsa_q_mappings_0_add
       v_store(blocks_mhsa_einsum_3 + (n * 50 + 49), sum1);
       v_store(blocks_mhsa_einsum_3 + (n * 50 + 98), sum2);
       v_store(blocks_mhsa_einsum_3 + (n * 50 + 99), sum3);
-    }
-  }
-}
-
-// b < B, n < N+1=50, n2 < N+1=50, k < K=4 (summed)
-static void blocks_mhsa_forward_5_inspect(const real* blocks_mhsa_q_mappings_1_add,
-                                          const real* blocks_mhsa_k_mappings_1_add, real* blocks_mhsa_einsum_4) {
-  for (std::int64_t n = 0; n < 50; n += 2) {
-    for (std::int64_t n2 = 0; n2 < 48; n2 += 4) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      for (std::int64_t k = 0; k < 4; ++k) {
-        const vec x0 = v_set(blocks_mhsa_q_mappings_1_add[n + k * 50]);
-        const vec x1 = v_load(blocks_mhsa_k_mappings_1_add + (n2 + k * 50));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(blocks_mhsa_k_mappings_1_add + (n2 + k * 50 + 1));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(blocks_mhsa_k_mappings_1_add + (n2 + k * 50 + 2));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(blocks_mhsa_k_mappings_1_add + (n2 + k * 50 + 3));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(blocks_mhsa_q_mappings_1_add[n + k * 50 + 1]);
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
-      }
-      v_store(blocks_mhsa_einsum_4 + (n * 50 + n2), sum0);
-      v_store(blocks_mhsa_einsum_4 + (n * 50 + n2 + 1), sum1);
-      v_store(blocks_mhsa_einsum_4 + (n * 50 + n2 + 2), sum2);
-      v_store(blocks_mhsa_einsum_4 + (n * 50 + n2 + 3), sum3);
-      v_store(blocks_mhsa_einsum_4 + (n * 50 + n2 + 50), sum4);
-      v_store(blocks_mhsa_einsum_4 + (n * 50 + n2 + 51), sum5);
-      v_store(blocks_mhsa_einsum_4 + (n * 50 + n2 + 52), sum6);
-      v_store(blocks_mhsa_einsum_4 + (n * 50 + n2 + 53), sum7);
-    }
-    {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      for (std::int64_t k = 0; k < 4; ++k) {
-        const vec x6 = v_set(blocks_mhsa_q_mappings_1_add[n + k * 50]);
-        const vec x7 = v_load(blocks_mhsa_k_mappings_1_add + (k * 50 + 48));
-        sum0 = v_fma(x6, x7, sum0);
-        const vec x8 = v_load(blocks_mhsa_k_mappings_1_add + (k * 50 + 49));
-        sum1 = v_fma(x6, x8, sum1);
-        const vec x9 = v_set(blocks_mhsa_q_mappings_1_add[n + k * 50 + 1]);
-        sum2 = v_fma(x9, x7, sum2);
-        sum3 = v_fma(x9, x8, sum3);
-      }
-      v_store(blocks_mhsa_einsum_4 + (n * 50 + 48), sum0);
-      v_store(blocks_mhsa_einsum_4 + (n * 50 + 49), sum1);
-      v_store(blocks_mhsa_einsum_4 + (n * 50 + 98), sum2);
-      v_store(blocks_mhsa_einsum_4 + (n * 50 + 99), sum3);
     }
   }
 }
@@ -7576,8 +4918,8 @@ static void blocks_mhsa_forward_3_inspect(const real* blocks_mhsa_maximum, const
 }
 
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed)
-static void blocks_mhsa_forward_4_inspect(const real* attention_0, const real* blocks_mhsa_v_mappings_0_add,
-                                          real* blocks_mhsa_einsum, const real* blocks_carry, real* blocks_concat) {
+static void blocks_mhsa_forward_4(const real* attention_0, const real* blocks_mhsa_v_mappings_0_add,
+                                  real* blocks_mhsa_einsum, const real* blocks_carry, real* blocks_concat) {
   for (std::int64_t n = 0; n < 50; n += 2) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
@@ -7780,45 +5122,6 @@ static void blocks_mhsa_q_mappings_0_forward_2(const real* blocks_mhsa_q_mapping
   v_store_n(magnitude_11, t31, 1);
   const vec t32 = v_mul(row7, t24);
   v_store_n(magnitude_12, t32, 1);
-}
-
-// b < B, n < N+1=50, d < D=8 (row)
-static void blocks_norm2_forward_inspect(const real* blocks_concat, const real* blocks_norm2_weight,
-                                         const real* blocks_norm2_bias, real* blocks_norm2_add,
-                                         real* blocks_norm2_maximum) {
-  for (std::int64_t n = 0; n < 50; ++n) {
-    vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x0 = v_load(blocks_concat + (n + d * 50));
-      sum0 = v_add(sum0, x0);
-    }
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x1 = v_load(blocks_concat + (n + d * 50));
-      const vec t2 = v_set(real(8.0));
-      const vec t3 = v_div(sum0, t2);
-      const vec t4 = v_sub(x1, t3);
-      sum1 = v_fma(t4, t4, sum1);
-    }
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x5 = v_load(blocks_concat + (n + d * 50));
-      const vec t6 = v_set(real(8.0));
-      const vec t7 = v_div(sum0, t6);
-      const vec t8 = v_sub(x5, t7);
-      const vec t9 = v_div(sum1, t6);
-      const vec t10 = v_set(real(1e-05));
-      const vec t11 = v_add(t9, t10);
-      const vec t12 = v_rsqrt(t11);
-      const vec t13 = v_mul(t8, t12);
-      const vec x14 = v_set(blocks_norm2_weight[d]);
-      const vec x15 = v_set(blocks_norm2_bias[d]);
-      const vec t16 = v_fma(t13, x14, x15);
-      v_store(blocks_norm2_add + (n + d * 50), t16);
-      const vec t17 = v_neg(t16);
-      const vec t18 = v_max(t16, t17);
-      v_store(blocks_norm2_maximum + (n + d * 50), t18);
-    }
-  }
 }
 
 // b < B, n < N+1=50, m < M=32, d < D=8 (summed)
@@ -8168,27 +5471,27 @@ void vit_mnist_forward_scalar(const float* parameters, const float* images, cons
                            parameters + 1712 - layer * 816, blocks_norm1_add + place * 11456);
       blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 11456, parameters + 1680 - layer * 816,
                                        parameters + 1664 - layer * 816, blocks_mhsa_q_mappings_0_add + place * 11456);
-      blocks_mhsa_k_mappings_0_forward(blocks_norm1_add + place * 11456, parameters + 1648 - layer * 816,
+      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 11456, parameters + 1648 - layer * 816,
                                        parameters + 1632 - layer * 816, blocks_mhsa_k_mappings_0_add + place * 11456);
       blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + place * 11456, blocks_mhsa_k_mappings_0_add + place * 11456,
                           blocks_mhsa_einsum + place * 11456);
-      blocks_mhsa_v_mappings_0_forward(blocks_norm1_add + place * 11456, parameters + 1616 - layer * 816,
+      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 11456, parameters + 1616 - layer * 816,
                                        parameters + 1600 - layer * 816, blocks_mhsa_v_mappings_0_add + place * 11456);
       blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 11456, parameters + 1584 - layer * 816,
                                        parameters + 1568 - layer * 816, blocks_mhsa_q_mappings_1_add + place * 11456);
-      blocks_mhsa_k_mappings_1_forward(blocks_norm1_add + place * 11456, parameters + 1552 - layer * 816,
+      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 11456, parameters + 1552 - layer * 816,
                                        parameters + 1536 - layer * 816, blocks_mhsa_k_mappings_1_add + place * 11456);
-      blocks_mhsa_forward_4(blocks_mhsa_q_mappings_1_add + place * 11456, blocks_mhsa_k_mappings_1_add + place * 11456,
-                            blocks_mhsa_einsum_2 + place * 11456);
+      blocks_mhsa_forward(blocks_mhsa_q_mappings_1_add + place * 11456, blocks_mhsa_k_mappings_1_add + place * 11456,
+                          blocks_mhsa_einsum_2 + place * 11456);
       blocks_mhsa_forward_2(blocks_mhsa_einsum + place * 11456, blocks_mhsa_divide + place * 11456,
                             blocks_mhsa_einsum_2 + place * 11456, blocks_mhsa_divide_2 + place * 11456);
       blocks_mhsa_forward_3(blocks_mhsa_divide + place * 11456, blocks_mhsa_v_mappings_0_add + place * 11456,
                             blocks_carry + layer * 400 + image * 11456, blocks_concat + place * 11456);
-      blocks_mhsa_v_mappings_1_forward(blocks_norm1_add + place * 11456, parameters + 1520 - layer * 816,
+      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 11456, parameters + 1520 - layer * 816,
                                        parameters + 1504 - layer * 816, blocks_mhsa_v_mappings_1_add + place * 11456);
       blocks_mhsa_forward_5(blocks_mhsa_divide_2 + place * 11456, blocks_mhsa_v_mappings_1_add + place * 11456,
                             blocks_carry + layer * 400 + image * 11456, blocks_concat + place * 11456);
-      blocks_norm2_forward(blocks_concat + place * 11456, parameters + 1472 - layer * 816,
+      blocks_norm1_forward(blocks_concat + place * 11456, parameters + 1472 - layer * 816,
                            parameters + 1488 - layer * 816, blocks_norm2_add + place * 11456);
       blocks_mlp_0_forward(blocks_norm2_add + place * 11456, parameters + 1216 - layer * 816,
                            parameters + 1184 - layer * 816, blocks_mlp_1_gelu + place * 11456);
@@ -8200,24 +5503,24 @@ void vit_mnist_forward_scalar(const float* parameters, const float* images, cons
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    blocks_1_norm1_forward(blocks_carry + 400 + image * 11456, parameters + 880, parameters + 896,
-                           blocks_1_norm1_add + place * 11456);
-    blocks_1_mhsa_k_mappings_0_forward(blocks_1_norm1_add + place * 11456, parameters + 832, parameters + 816,
-                                       blocks_1_mhsa_k_mappings_0_add + place * 11456);
-    blocks_1_mhsa_v_mappings_0_forward(blocks_1_norm1_add + place * 11456, parameters + 800, parameters + 784,
-                                       blocks_1_mhsa_v_mappings_0_add + place * 11456);
-    blocks_1_mhsa_k_mappings_1_forward(blocks_1_norm1_add + place * 11456, parameters + 736, parameters + 720,
-                                       blocks_1_mhsa_k_mappings_1_add + place * 11456);
-    blocks_1_mhsa_v_mappings_1_forward(blocks_1_norm1_add + place * 11456, parameters + 704, parameters + 688,
-                                       blocks_1_mhsa_v_mappings_1_add + place * 11456);
+    blocks_norm1_forward(blocks_carry + 400 + image * 11456, parameters + 880, parameters + 896,
+                         blocks_1_norm1_add + place * 11456);
+    blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 11456, parameters + 832, parameters + 816,
+                                     blocks_1_mhsa_k_mappings_0_add + place * 11456);
+    blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 11456, parameters + 800, parameters + 784,
+                                     blocks_1_mhsa_v_mappings_0_add + place * 11456);
+    blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 11456, parameters + 736, parameters + 720,
+                                     blocks_1_mhsa_k_mappings_1_add + place * 11456);
+    blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 11456, parameters + 704, parameters + 688,
+                                     blocks_1_mhsa_v_mappings_1_add + place * 11456);
     blocks_1_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 11456, parameters + 864, parameters + 848,
                                        blocks_1_mhsa_q_mappings_0_add + place * 11456);
     blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_0_add + place * 11456,
                           blocks_1_mhsa_k_mappings_0_add + place * 11456, blocks_1_mhsa_einsum + place * 11456);
     blocks_1_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 11456, parameters + 768, parameters + 752,
                                        blocks_1_mhsa_q_mappings_1_add + place * 11456);
-    blocks_1_mhsa_forward_4(blocks_1_mhsa_q_mappings_1_add + place * 11456,
-                            blocks_1_mhsa_k_mappings_1_add + place * 11456, blocks_1_mhsa_einsum_2 + place * 11456);
+    blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_1_add + place * 11456,
+                          blocks_1_mhsa_k_mappings_1_add + place * 11456, blocks_1_mhsa_einsum_2 + place * 11456);
     blocks_1_mhsa_forward_2(blocks_1_mhsa_einsum + place * 11456, blocks_1_mhsa_divide + place * 11456,
                             blocks_1_mhsa_einsum_2 + place * 11456, blocks_1_mhsa_divide_2 + place * 11456);
     blocks_1_mhsa_forward_3(blocks_1_mhsa_divide + place * 11456, blocks_1_mhsa_v_mappings_0_add + place * 11456,
@@ -8308,14 +5611,14 @@ void vit_mnist_evaluate_scalar(const float* parameters, const float* images, con
   // [D=8, 1], live from kernel 0 to 3
   float* const add_2 = scratch;
   std::int64_t place = -1;
-  add_forward_evaluate(parameters + 1872, table_sinusoidal_50x8_0, add_2);
+  add_forward(parameters + 1872, table_sinusoidal_50x8_0, add_2);
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
     rearrange_forward(images + image * 784, rearrange + place * 11456);
     linear_mapper_forward(rearrange + place * 11456, parameters + 1744, parameters + 1728, table_sinusoidal_50x8_0,
                           blocks_carry + image * 11456);
-    copy_forward_evaluate(add_2, blocks_carry + image * 11456);
+    copy_forward(add_2, blocks_carry + image * 11456);
   }
   // blocks: 1 layers
   for (std::int64_t layer = 0; layer < 1; ++layer) {
@@ -8326,27 +5629,27 @@ void vit_mnist_evaluate_scalar(const float* parameters, const float* images, con
                            parameters + 1712 - layer * 816, blocks_norm1_add + place * 11456);
       blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 11456, parameters + 1680 - layer * 816,
                                        parameters + 1664 - layer * 816, blocks_mhsa_q_mappings_0_add + place * 11456);
-      blocks_mhsa_k_mappings_0_forward(blocks_norm1_add + place * 11456, parameters + 1648 - layer * 816,
+      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 11456, parameters + 1648 - layer * 816,
                                        parameters + 1632 - layer * 816, blocks_mhsa_k_mappings_0_add + place * 11456);
       blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + place * 11456, blocks_mhsa_k_mappings_0_add + place * 11456,
                           blocks_mhsa_einsum + place * 11456);
-      blocks_mhsa_v_mappings_0_forward(blocks_norm1_add + place * 11456, parameters + 1616 - layer * 816,
+      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 11456, parameters + 1616 - layer * 816,
                                        parameters + 1600 - layer * 816, blocks_mhsa_v_mappings_0_add + place * 11456);
       blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 11456, parameters + 1584 - layer * 816,
                                        parameters + 1568 - layer * 816, blocks_mhsa_q_mappings_1_add + place * 11456);
-      blocks_mhsa_k_mappings_1_forward(blocks_norm1_add + place * 11456, parameters + 1552 - layer * 816,
+      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 11456, parameters + 1552 - layer * 816,
                                        parameters + 1536 - layer * 816, blocks_mhsa_k_mappings_1_add + place * 11456);
-      blocks_mhsa_forward_4(blocks_mhsa_q_mappings_1_add + place * 11456, blocks_mhsa_k_mappings_1_add + place * 11456,
-                            blocks_mhsa_einsum_2 + place * 11456);
+      blocks_mhsa_forward(blocks_mhsa_q_mappings_1_add + place * 11456, blocks_mhsa_k_mappings_1_add + place * 11456,
+                          blocks_mhsa_einsum_2 + place * 11456);
       blocks_mhsa_forward_2(blocks_mhsa_einsum + place * 11456, blocks_mhsa_divide + place * 11456,
                             blocks_mhsa_einsum_2 + place * 11456, blocks_mhsa_divide_2 + place * 11456);
       blocks_mhsa_forward_3(blocks_mhsa_divide + place * 11456, blocks_mhsa_v_mappings_0_add + place * 11456,
                             blocks_carry + layer * 400 + image * 11456, blocks_concat + place * 11456);
-      blocks_mhsa_v_mappings_1_forward(blocks_norm1_add + place * 11456, parameters + 1520 - layer * 816,
+      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 11456, parameters + 1520 - layer * 816,
                                        parameters + 1504 - layer * 816, blocks_mhsa_v_mappings_1_add + place * 11456);
       blocks_mhsa_forward_5(blocks_mhsa_divide_2 + place * 11456, blocks_mhsa_v_mappings_1_add + place * 11456,
                             blocks_carry + layer * 400 + image * 11456, blocks_concat + place * 11456);
-      blocks_norm2_forward(blocks_concat + place * 11456, parameters + 1472 - layer * 816,
+      blocks_norm1_forward(blocks_concat + place * 11456, parameters + 1472 - layer * 816,
                            parameters + 1488 - layer * 816, blocks_norm2_add + place * 11456);
       blocks_mlp_0_forward(blocks_norm2_add + place * 11456, parameters + 1216 - layer * 816,
                            parameters + 1184 - layer * 816, blocks_mlp_1_gelu + place * 11456);
@@ -8358,24 +5661,24 @@ void vit_mnist_evaluate_scalar(const float* parameters, const float* images, con
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    blocks_1_norm1_forward(blocks_carry + 400 + image * 11456, parameters + 880, parameters + 896,
-                           blocks_1_norm1_add + place * 11456);
-    blocks_1_mhsa_k_mappings_0_forward(blocks_1_norm1_add + place * 11456, parameters + 832, parameters + 816,
-                                       blocks_1_mhsa_k_mappings_0_add + place * 11456);
-    blocks_1_mhsa_v_mappings_0_forward(blocks_1_norm1_add + place * 11456, parameters + 800, parameters + 784,
-                                       blocks_1_mhsa_v_mappings_0_add + place * 11456);
-    blocks_1_mhsa_k_mappings_1_forward(blocks_1_norm1_add + place * 11456, parameters + 736, parameters + 720,
-                                       blocks_1_mhsa_k_mappings_1_add + place * 11456);
-    blocks_1_mhsa_v_mappings_1_forward(blocks_1_norm1_add + place * 11456, parameters + 704, parameters + 688,
-                                       blocks_1_mhsa_v_mappings_1_add + place * 11456);
+    blocks_norm1_forward(blocks_carry + 400 + image * 11456, parameters + 880, parameters + 896,
+                         blocks_1_norm1_add + place * 11456);
+    blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 11456, parameters + 832, parameters + 816,
+                                     blocks_1_mhsa_k_mappings_0_add + place * 11456);
+    blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 11456, parameters + 800, parameters + 784,
+                                     blocks_1_mhsa_v_mappings_0_add + place * 11456);
+    blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 11456, parameters + 736, parameters + 720,
+                                     blocks_1_mhsa_k_mappings_1_add + place * 11456);
+    blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 11456, parameters + 704, parameters + 688,
+                                     blocks_1_mhsa_v_mappings_1_add + place * 11456);
     blocks_1_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 11456, parameters + 864, parameters + 848,
                                        blocks_1_mhsa_q_mappings_0_add + place * 11456);
     blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_0_add + place * 11456,
                           blocks_1_mhsa_k_mappings_0_add + place * 11456, blocks_1_mhsa_einsum + place * 11456);
     blocks_1_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 11456, parameters + 768, parameters + 752,
                                        blocks_1_mhsa_q_mappings_1_add + place * 11456);
-    blocks_1_mhsa_forward_4(blocks_1_mhsa_q_mappings_1_add + place * 11456,
-                            blocks_1_mhsa_k_mappings_1_add + place * 11456, blocks_1_mhsa_einsum_2 + place * 11456);
+    blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_1_add + place * 11456,
+                          blocks_1_mhsa_k_mappings_1_add + place * 11456, blocks_1_mhsa_einsum_2 + place * 11456);
     blocks_1_mhsa_forward_2(blocks_1_mhsa_einsum + place * 11456, blocks_1_mhsa_divide + place * 11456,
                             blocks_1_mhsa_einsum_2 + place * 11456, blocks_1_mhsa_divide_2 + place * 11456);
     blocks_1_mhsa_forward_3(blocks_1_mhsa_divide + place * 11456, blocks_1_mhsa_v_mappings_0_add + place * 11456,
@@ -8579,13 +5882,13 @@ void vit_mnist_loss_and_gradients_scalar(const float* parameters, const float* i
   const std::int64_t chunks = chunks_of(batch, at_once);
   for (std::int64_t turn = 0; turn * chunks < 16; ++turn) {
     const Group group = group_of(batch, chunks, turn);
-    add_forward_evaluate(parameters + 1872, table_sinusoidal_50x8_0, add_2);
+    add_forward(parameters + 1872, table_sinusoidal_50x8_0, add_2);
 #pragma omp parallel for schedule(static)
     for (std::int64_t image = 0; image < group.images; ++image) {
       rearrange_forward(images + group.first * 784 + image * 784, rearrange + image * 27088);
       linear_mapper_forward(rearrange + image * 27088, parameters + 1744, parameters + 1728, table_sinusoidal_50x8_0,
                             blocks_carry + image * 27088);
-      copy_forward_evaluate(add_2, blocks_carry + image * 27088);
+      copy_forward(add_2, blocks_carry + image * 27088);
     }
     // blocks: 1 layers
     for (std::int64_t layer = 0; layer < 1; ++layer) {
@@ -8597,27 +5900,27 @@ void vit_mnist_loss_and_gradients_scalar(const float* parameters, const float* i
                                    parameters + 1712 - layer * 816, blocks_norm1_add + image * 27088);
         blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + image * 27088, parameters + 1680 - layer * 816,
                                          parameters + 1664 - layer * 816, blocks_mhsa_q_mappings_0_add + image * 27088);
-        blocks_mhsa_k_mappings_0_forward(blocks_norm1_add + image * 27088, parameters + 1648 - layer * 816,
+        blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + image * 27088, parameters + 1648 - layer * 816,
                                          parameters + 1632 - layer * 816, blocks_mhsa_k_mappings_0_add + image * 27088);
         blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + image * 27088, blocks_mhsa_k_mappings_0_add + image * 27088,
                             blocks_mhsa_einsum + place * 27088);
-        blocks_mhsa_v_mappings_0_forward(blocks_norm1_add + image * 27088, parameters + 1616 - layer * 816,
+        blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + image * 27088, parameters + 1616 - layer * 816,
                                          parameters + 1600 - layer * 816, blocks_mhsa_v_mappings_0_add + image * 27088);
         blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + image * 27088, parameters + 1584 - layer * 816,
                                          parameters + 1568 - layer * 816, blocks_mhsa_q_mappings_1_add + image * 27088);
-        blocks_mhsa_k_mappings_1_forward(blocks_norm1_add + image * 27088, parameters + 1552 - layer * 816,
+        blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + image * 27088, parameters + 1552 - layer * 816,
                                          parameters + 1536 - layer * 816, blocks_mhsa_k_mappings_1_add + image * 27088);
-        blocks_mhsa_forward_4(blocks_mhsa_q_mappings_1_add + image * 27088,
-                              blocks_mhsa_k_mappings_1_add + image * 27088, blocks_mhsa_einsum_2 + place * 27088);
+        blocks_mhsa_forward(blocks_mhsa_q_mappings_1_add + image * 27088, blocks_mhsa_k_mappings_1_add + image * 27088,
+                            blocks_mhsa_einsum_2 + place * 27088);
         blocks_mhsa_forward_2(blocks_mhsa_einsum + place * 27088, blocks_mhsa_divide + image * 27088,
                               blocks_mhsa_einsum_2 + place * 27088, blocks_mhsa_divide_2 + image * 27088);
         blocks_mhsa_forward_3(blocks_mhsa_divide + image * 27088, blocks_mhsa_v_mappings_0_add + image * 27088,
                               blocks_carry + layer * 400 + image * 27088, blocks_concat + place * 27088);
-        blocks_mhsa_v_mappings_1_forward(blocks_norm1_add + image * 27088, parameters + 1520 - layer * 816,
+        blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + image * 27088, parameters + 1520 - layer * 816,
                                          parameters + 1504 - layer * 816, blocks_mhsa_v_mappings_1_add + image * 27088);
         blocks_mhsa_forward_5(blocks_mhsa_divide_2 + image * 27088, blocks_mhsa_v_mappings_1_add + image * 27088,
                               blocks_carry + layer * 400 + image * 27088, blocks_concat + place * 27088);
-        blocks_norm2_forward_train(blocks_concat + place * 27088, blocks_norm2_rsqrt + image * 27088,
+        blocks_norm1_forward_train(blocks_concat + place * 27088, blocks_norm2_rsqrt + image * 27088,
                                    blocks_norm2_multiply + image * 27088, parameters + 1472 - layer * 816,
                                    parameters + 1488 - layer * 816, blocks_norm2_add + place * 27088);
         blocks_mlp_0_forward_train(blocks_norm2_add + place * 27088, parameters + 1216 - layer * 816,
@@ -8631,25 +5934,25 @@ void vit_mnist_loss_and_gradients_scalar(const float* parameters, const float* i
 #pragma omp parallel for schedule(static) firstprivate(place)
     for (std::int64_t image = 0; image < group.images; ++image) {
       if (place < 0) place = image;
-      blocks_1_norm1_forward_train(blocks_carry + 400 + image * 27088, blocks_1_norm1_rsqrt + place * 27088,
-                                   blocks_1_norm1_multiply + image * 27088, parameters + 880, parameters + 896,
-                                   blocks_1_norm1_add + image * 27088);
-      blocks_1_mhsa_k_mappings_0_forward(blocks_1_norm1_add + image * 27088, parameters + 832, parameters + 816,
-                                         blocks_1_mhsa_k_mappings_0_add + place * 27088);
-      blocks_1_mhsa_v_mappings_0_forward(blocks_1_norm1_add + image * 27088, parameters + 800, parameters + 784,
-                                         blocks_1_mhsa_v_mappings_0_add + place * 27088);
-      blocks_1_mhsa_k_mappings_1_forward(blocks_1_norm1_add + image * 27088, parameters + 736, parameters + 720,
-                                         blocks_1_mhsa_k_mappings_1_add + place * 27088);
-      blocks_1_mhsa_v_mappings_1_forward(blocks_1_norm1_add + image * 27088, parameters + 704, parameters + 688,
-                                         blocks_1_mhsa_v_mappings_1_add + place * 27088);
+      blocks_norm1_forward_train(blocks_carry + 400 + image * 27088, blocks_1_norm1_rsqrt + place * 27088,
+                                 blocks_1_norm1_multiply + image * 27088, parameters + 880, parameters + 896,
+                                 blocks_1_norm1_add + image * 27088);
+      blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + image * 27088, parameters + 832, parameters + 816,
+                                       blocks_1_mhsa_k_mappings_0_add + place * 27088);
+      blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + image * 27088, parameters + 800, parameters + 784,
+                                       blocks_1_mhsa_v_mappings_0_add + place * 27088);
+      blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + image * 27088, parameters + 736, parameters + 720,
+                                       blocks_1_mhsa_k_mappings_1_add + place * 27088);
+      blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + image * 27088, parameters + 704, parameters + 688,
+                                       blocks_1_mhsa_v_mappings_1_add + place * 27088);
       blocks_1_mhsa_q_mappings_0_forward(blocks_1_norm1_add + image * 27088, parameters + 864, parameters + 848,
                                          blocks_1_mhsa_q_mappings_0_add + place * 27088);
       blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_0_add + place * 27088,
                             blocks_1_mhsa_k_mappings_0_add + place * 27088, blocks_1_mhsa_einsum + place * 27088);
       blocks_1_mhsa_q_mappings_1_forward(blocks_1_norm1_add + image * 27088, parameters + 768, parameters + 752,
                                          blocks_1_mhsa_q_mappings_1_add + place * 27088);
-      blocks_1_mhsa_forward_4(blocks_1_mhsa_q_mappings_1_add + place * 27088,
-                              blocks_1_mhsa_k_mappings_1_add + place * 27088, blocks_1_mhsa_einsum_2 + place * 27088);
+      blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_1_add + place * 27088,
+                            blocks_1_mhsa_k_mappings_1_add + place * 27088, blocks_1_mhsa_einsum_2 + place * 27088);
       blocks_1_mhsa_forward_2(blocks_1_mhsa_einsum + place * 27088, blocks_1_mhsa_divide + place * 27088,
                               blocks_1_mhsa_einsum_2 + place * 27088, blocks_1_mhsa_divide_2 + place * 27088);
       blocks_1_mhsa_forward_3(blocks_1_mhsa_divide + place * 27088, blocks_1_mhsa_v_mappings_0_add + place * 27088,
@@ -8691,10 +5994,10 @@ void vit_mnist_loss_and_gradients_scalar(const float* parameters, const float* i
                                d_blocks_1_mhsa_einsum_5 + image * 27088);
       blocks_1_mhsa_backward_7(d_blocks_1_add + place * 27088, blocks_1_mhsa_divide + place * 27088,
                                d_blocks_1_mhsa_einsum_6 + image * 27088);
-      blocks_1_mhsa_backward_8(d_blocks_1_mhsa_multiply_2 + place * 27088,
+      blocks_1_mhsa_backward_4(d_blocks_1_mhsa_multiply_2 + place * 27088,
                                blocks_1_mhsa_k_mappings_0_add + place * 27088,
                                d_blocks_1_mhsa_einsum_7 + image * 27088);
-      blocks_1_mhsa_backward_9(d_blocks_1_mhsa_multiply_2 + place * 27088,
+      blocks_1_mhsa_backward_5(d_blocks_1_mhsa_multiply_2 + place * 27088,
                                blocks_1_mhsa_q_mappings_0_add + place * 27088,
                                d_blocks_1_mhsa_einsum_8 + image * 27088);
       blocks_1_mhsa_v_mappings_1_backward(d_blocks_1_mhsa_einsum_2 + image * 27088, parameters + 704,
@@ -8705,9 +6008,9 @@ void vit_mnist_loss_and_gradients_scalar(const float* parameters, const float* i
       blocks_1_mhsa_q_mappings_1_backward(d_blocks_1_mhsa_einsum_4 + image * 27088, parameters + 768,
                                           d_blocks_1_mhsa_add + place * 27088, d_blocks_1_norm1_concat + image * 27088);
       blocks_1_mhsa_backward_11(d_blocks_1_mhsa_add + place * 27088, d_blocks_1_norm1_concat + image * 27088);
-      blocks_1_mhsa_v_mappings_0_backward(d_blocks_1_mhsa_einsum_6 + image * 27088, parameters + 800,
+      blocks_1_mhsa_v_mappings_1_backward(d_blocks_1_mhsa_einsum_6 + image * 27088, parameters + 800,
                                           d_blocks_1_mhsa_v_mappings_0_einsum + place * 27088);
-      blocks_1_mhsa_k_mappings_0_backward(d_blocks_1_mhsa_einsum_8 + image * 27088, parameters + 832,
+      blocks_1_mhsa_k_mappings_1_backward(d_blocks_1_mhsa_einsum_8 + image * 27088, parameters + 832,
                                           d_blocks_1_mhsa_v_mappings_0_einsum + place * 27088,
                                           d_blocks_1_mhsa_add_2 + place * 27088);
       blocks_1_mhsa_q_mappings_0_backward(d_blocks_1_mhsa_einsum_7 + image * 27088, parameters + 864,
@@ -8738,20 +6041,20 @@ void vit_mnist_loss_and_gradients_scalar(const float* parameters, const float* i
       blocks_1_mhsa_q_mappings_1_bias_gradient_partial(chunk, group, d_blocks_1_mhsa_einsum_4, scratch + 12320);
       blocks_1_mhsa_q_mappings_1_weight_gradient_partial(chunk, group, d_blocks_1_mhsa_einsum_4, blocks_1_norm1_add,
                                                          scratch + 9984);
-      blocks_1_mhsa_q_mappings_0_bias_gradient_partial(chunk, group, d_blocks_1_mhsa_einsum_7, scratch + 12384);
+      blocks_1_mhsa_q_mappings_1_bias_gradient_partial(chunk, group, d_blocks_1_mhsa_einsum_7, scratch + 12384);
       blocks_1_mhsa_q_mappings_0_weight_gradient_partial(chunk, group, d_blocks_1_mhsa_einsum_7, blocks_1_norm1_add,
                                                          scratch + 10240);
       blocks_1_mhsa_v_mappings_1_bias_gradient_partial(chunk, group, d_blocks_1_mhsa_einsum_2, scratch + 12448);
       blocks_1_mhsa_v_mappings_1_weight_gradient_partial(chunk, group, d_blocks_1_mhsa_einsum_2, blocks_1_norm1_add,
                                                          scratch + 10496);
-      blocks_1_mhsa_k_mappings_1_bias_gradient_partial(chunk, group, d_blocks_1_mhsa_einsum_5, scratch + 12512);
-      blocks_1_mhsa_k_mappings_1_weight_gradient_partial(chunk, group, d_blocks_1_mhsa_einsum_5, blocks_1_norm1_add,
+      blocks_1_mhsa_v_mappings_1_bias_gradient_partial(chunk, group, d_blocks_1_mhsa_einsum_5, scratch + 12512);
+      blocks_1_mhsa_v_mappings_1_weight_gradient_partial(chunk, group, d_blocks_1_mhsa_einsum_5, blocks_1_norm1_add,
                                                          scratch + 10752);
-      blocks_1_mhsa_v_mappings_0_bias_gradient_partial(chunk, group, d_blocks_1_mhsa_einsum_6, scratch + 12576);
+      blocks_1_mhsa_v_mappings_1_bias_gradient_partial(chunk, group, d_blocks_1_mhsa_einsum_6, scratch + 12576);
       blocks_1_mhsa_v_mappings_0_weight_gradient_partial(chunk, group, d_blocks_1_mhsa_einsum_6, blocks_1_norm1_add,
                                                          scratch + 11008);
-      blocks_1_mhsa_k_mappings_0_bias_gradient_partial(chunk, group, d_blocks_1_mhsa_einsum_8, scratch + 12640);
-      blocks_1_mhsa_k_mappings_0_weight_gradient_partial(chunk, group, d_blocks_1_mhsa_einsum_8, blocks_1_norm1_add,
+      blocks_1_mhsa_v_mappings_1_bias_gradient_partial(chunk, group, d_blocks_1_mhsa_einsum_8, scratch + 12640);
+      blocks_1_mhsa_v_mappings_0_weight_gradient_partial(chunk, group, d_blocks_1_mhsa_einsum_8, blocks_1_norm1_add,
                                                          scratch + 11264);
       blocks_1_norm1_weight_gradient_partial(chunk, group, d_blocks_1_norm1_concat, blocks_1_norm1_multiply,
                                              scratch + 12064);
@@ -8763,22 +6066,22 @@ void vit_mnist_loss_and_gradients_scalar(const float* parameters, const float* i
     blocks_1_mlp_2_weight_gradient_sum(group, gradients + 112, scratch);
     blocks_1_mlp_0_bias_gradient_sum(group, gradients + 368, scratch + 9472);
     blocks_1_mlp_0_weight_gradient_sum(group, gradients + 400, scratch + 4096);
-    blocks_1_norm2_weight_gradient_sum(group, gradients + 656, scratch + 11808);
-    blocks_1_norm2_bias_gradient_sum(group, gradients + 672, scratch + 11936);
+    blocks_1_mlp_2_bias_gradient_sum(group, gradients + 656, scratch + 11808);
+    blocks_1_mlp_2_bias_gradient_sum(group, gradients + 672, scratch + 11936);
     blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + 752, scratch + 12320);
     blocks_1_mhsa_q_mappings_1_weight_gradient_sum(group, gradients + 768, scratch + 9984);
-    blocks_1_mhsa_q_mappings_0_bias_gradient_sum(group, gradients + 848, scratch + 12384);
-    blocks_1_mhsa_q_mappings_0_weight_gradient_sum(group, gradients + 864, scratch + 10240);
-    blocks_1_mhsa_v_mappings_1_bias_gradient_sum(group, gradients + 688, scratch + 12448);
-    blocks_1_mhsa_v_mappings_1_weight_gradient_sum(group, gradients + 704, scratch + 10496);
-    blocks_1_mhsa_k_mappings_1_bias_gradient_sum(group, gradients + 720, scratch + 12512);
-    blocks_1_mhsa_k_mappings_1_weight_gradient_sum(group, gradients + 736, scratch + 10752);
-    blocks_1_mhsa_v_mappings_0_bias_gradient_sum(group, gradients + 784, scratch + 12576);
-    blocks_1_mhsa_v_mappings_0_weight_gradient_sum(group, gradients + 800, scratch + 11008);
-    blocks_1_mhsa_k_mappings_0_bias_gradient_sum(group, gradients + 816, scratch + 12640);
-    blocks_1_mhsa_k_mappings_0_weight_gradient_sum(group, gradients + 832, scratch + 11264);
-    blocks_1_norm1_weight_gradient_sum(group, gradients + 880, scratch + 12064);
-    blocks_1_norm1_bias_gradient_sum(group, gradients + 896, scratch + 12192);
+    blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + 848, scratch + 12384);
+    blocks_1_mhsa_q_mappings_1_weight_gradient_sum(group, gradients + 864, scratch + 10240);
+    blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + 688, scratch + 12448);
+    blocks_1_mhsa_q_mappings_1_weight_gradient_sum(group, gradients + 704, scratch + 10496);
+    blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + 720, scratch + 12512);
+    blocks_1_mhsa_q_mappings_1_weight_gradient_sum(group, gradients + 736, scratch + 10752);
+    blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + 784, scratch + 12576);
+    blocks_1_mhsa_q_mappings_1_weight_gradient_sum(group, gradients + 800, scratch + 11008);
+    blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + 816, scratch + 12640);
+    blocks_1_mhsa_q_mappings_1_weight_gradient_sum(group, gradients + 832, scratch + 11264);
+    blocks_1_mlp_2_bias_gradient_sum(group, gradients + 880, scratch + 12064);
+    blocks_1_mlp_2_bias_gradient_sum(group, gradients + 896, scratch + 12192);
     // blocks: 1 layers, the last one first
     for (std::int64_t pass = 0; pass < 1; ++pass) {
       const std::int64_t layer = 0 - pass;
@@ -8798,10 +6101,10 @@ void vit_mnist_loss_and_gradients_scalar(const float* parameters, const float* i
                              d_blocks_mhsa_einsum + place * 27088);
         blocks_mhsa_backward_2(d_blocks_add + place * 27088, blocks_mhsa_divide_2 + image * 27088,
                                d_blocks_mhsa_einsum_2 + image * 27088);
-        blocks_mhsa_v_mappings_1_backward(d_blocks_mhsa_einsum_2 + image * 27088, parameters + 1520 - layer * 816,
-                                          d_blocks_mhsa_v_mappings_1_einsum + place * 27088);
-        blocks_mhsa_backward_6(d_blocks_add + place * 27088, blocks_mhsa_v_mappings_0_add + image * 27088,
-                               d_blocks_mhsa_einsum_3 + place * 27088);
+        blocks_1_mhsa_v_mappings_1_backward(d_blocks_mhsa_einsum_2 + image * 27088, parameters + 1520 - layer * 816,
+                                            d_blocks_mhsa_v_mappings_1_einsum + place * 27088);
+        blocks_mhsa_forward(d_blocks_add + place * 27088, blocks_mhsa_v_mappings_0_add + image * 27088,
+                            d_blocks_mhsa_einsum_3 + place * 27088);
         blocks_mhsa_backward_3(d_blocks_mhsa_einsum + place * 27088, blocks_mhsa_divide_2 + image * 27088,
                                d_blocks_mhsa_einsum_3 + place * 27088, blocks_mhsa_divide + image * 27088,
                                d_blocks_mhsa_multiply + place * 27088, d_blocks_mhsa_multiply_2 + place * 27088);
@@ -8809,80 +6112,80 @@ void vit_mnist_loss_and_gradients_scalar(const float* parameters, const float* i
                                d_blocks_mhsa_einsum_4 + image * 27088);
         blocks_mhsa_backward_5(d_blocks_mhsa_multiply + place * 27088, blocks_mhsa_q_mappings_1_add + image * 27088,
                                d_blocks_mhsa_einsum_5 + image * 27088);
-        blocks_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_5 + image * 27088, parameters + 1552 - layer * 816,
-                                          d_blocks_mhsa_v_mappings_1_einsum + place * 27088,
-                                          d_blocks_mhsa_add + place * 27088);
+        blocks_1_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_5 + image * 27088, parameters + 1552 - layer * 816,
+                                            d_blocks_mhsa_v_mappings_1_einsum + place * 27088,
+                                            d_blocks_mhsa_add + place * 27088);
         blocks_mhsa_q_mappings_1_backward(d_blocks_mhsa_einsum_4 + image * 27088, parameters + 1584 - layer * 816,
                                           d_blocks_mhsa_add + place * 27088, d_blocks_norm1_concat + image * 27088);
         blocks_mhsa_backward_7(d_blocks_add + place * 27088, blocks_mhsa_divide + image * 27088,
                                d_blocks_mhsa_einsum_6 + image * 27088);
-        blocks_mhsa_v_mappings_0_backward(d_blocks_mhsa_einsum_6 + image * 27088, parameters + 1616 - layer * 816,
-                                          d_blocks_mhsa_v_mappings_0_einsum + place * 27088);
-        blocks_mhsa_backward_8(d_blocks_mhsa_multiply_2 + place * 27088, blocks_mhsa_k_mappings_0_add + image * 27088,
+        blocks_1_mhsa_v_mappings_1_backward(d_blocks_mhsa_einsum_6 + image * 27088, parameters + 1616 - layer * 816,
+                                            d_blocks_mhsa_v_mappings_0_einsum + place * 27088);
+        blocks_mhsa_backward_4(d_blocks_mhsa_multiply_2 + place * 27088, blocks_mhsa_k_mappings_0_add + image * 27088,
                                d_blocks_mhsa_einsum_7 + image * 27088);
-        blocks_mhsa_backward_9(d_blocks_mhsa_multiply_2 + place * 27088, blocks_mhsa_q_mappings_0_add + image * 27088,
+        blocks_mhsa_backward_5(d_blocks_mhsa_multiply_2 + place * 27088, blocks_mhsa_q_mappings_0_add + image * 27088,
                                d_blocks_mhsa_einsum_8 + image * 27088);
-        blocks_mhsa_k_mappings_0_backward(d_blocks_mhsa_einsum_8 + image * 27088, parameters + 1648 - layer * 816,
-                                          d_blocks_mhsa_v_mappings_0_einsum + place * 27088,
-                                          d_blocks_mhsa_add_2 + place * 27088);
-        blocks_mhsa_q_mappings_0_backward(d_blocks_mhsa_einsum_7 + image * 27088, parameters + 1680 - layer * 816,
-                                          d_blocks_mhsa_add_2 + place * 27088, d_blocks_norm1_concat + image * 27088);
+        blocks_1_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_8 + image * 27088, parameters + 1648 - layer * 816,
+                                            d_blocks_mhsa_v_mappings_0_einsum + place * 27088,
+                                            d_blocks_mhsa_add_2 + place * 27088);
+        blocks_1_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_7 + image * 27088, parameters + 1680 - layer * 816,
+                                            d_blocks_mhsa_add_2 + place * 27088, d_blocks_norm1_concat + image * 27088);
         blocks_norm1_backward(d_blocks_norm1_concat + image * 27088, parameters + 1696 - layer * 816,
                               blocks_norm1_multiply + image * 27088, blocks_norm1_rsqrt + image * 27088,
                               d_blocks_add + place * 27088, d_blocks_carry + (pass + 1) * 400 + image * 27088);
       }
 #pragma omp parallel for schedule(static)
       for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-        blocks_mlp_2_bias_gradient_partial(chunk, group, d_blocks_carry + pass * 400, scratch + 10240);
+        blocks_1_norm1_bias_gradient_partial(chunk, group, d_blocks_carry + pass * 400, scratch + 10240);
         blocks_mlp_2_weight_gradient_partial(chunk, group, d_blocks_carry + pass * 400, d_blocks_mlp_2_copy, scratch);
         blocks_mlp_0_bias_gradient_partial(chunk, group, d_blocks_mlp_1_multiply, scratch + 8192);
         blocks_mlp_0_weight_gradient_partial(chunk, group, d_blocks_mlp_1_multiply, d_blocks_mlp_0_copy,
                                              scratch + 4096);
-        blocks_norm2_weight_gradient_partial(chunk, group, d_blocks_mlp_0_einsum, blocks_norm2_multiply,
-                                             scratch + 10368);
-        blocks_norm2_bias_gradient_partial(chunk, group, d_blocks_mlp_0_einsum, scratch + 10496);
-        blocks_mhsa_v_mappings_1_bias_gradient_partial(chunk, group, d_blocks_mhsa_einsum_2, scratch + 10880);
-        blocks_mhsa_v_mappings_1_weight_gradient_partial(chunk, group, d_blocks_mhsa_einsum_2, blocks_norm1_add,
-                                                         scratch + 8704);
-        blocks_mhsa_k_mappings_1_bias_gradient_partial(chunk, group, d_blocks_mhsa_einsum_5, scratch + 10944);
-        blocks_mhsa_k_mappings_1_weight_gradient_partial(chunk, group, d_blocks_mhsa_einsum_5, blocks_norm1_add,
-                                                         scratch + 8960);
-        blocks_mhsa_q_mappings_1_bias_gradient_partial(chunk, group, d_blocks_mhsa_einsum_4, scratch + 11008);
-        blocks_mhsa_q_mappings_1_weight_gradient_partial(chunk, group, d_blocks_mhsa_einsum_4, blocks_norm1_add,
-                                                         scratch + 9216);
-        blocks_mhsa_v_mappings_0_bias_gradient_partial(chunk, group, d_blocks_mhsa_einsum_6, scratch + 11072);
-        blocks_mhsa_v_mappings_0_weight_gradient_partial(chunk, group, d_blocks_mhsa_einsum_6, blocks_norm1_add,
-                                                         scratch + 9472);
-        blocks_mhsa_k_mappings_0_bias_gradient_partial(chunk, group, d_blocks_mhsa_einsum_8, scratch + 11136);
-        blocks_mhsa_k_mappings_0_weight_gradient_partial(chunk, group, d_blocks_mhsa_einsum_8, blocks_norm1_add,
-                                                         scratch + 9728);
-        blocks_mhsa_q_mappings_0_bias_gradient_partial(chunk, group, d_blocks_mhsa_einsum_7, scratch + 11200);
-        blocks_mhsa_q_mappings_0_weight_gradient_partial(chunk, group, d_blocks_mhsa_einsum_7, blocks_norm1_add,
-                                                         scratch + 9984);
-        blocks_norm1_weight_gradient_partial(chunk, group, d_blocks_norm1_concat, blocks_norm1_multiply,
-                                             scratch + 10624);
-        blocks_norm1_bias_gradient_partial(chunk, group, d_blocks_norm1_concat, scratch + 10752);
+        blocks_1_norm1_weight_gradient_partial(chunk, group, d_blocks_mlp_0_einsum, blocks_norm2_multiply,
+                                               scratch + 10368);
+        blocks_1_norm1_bias_gradient_partial(chunk, group, d_blocks_mlp_0_einsum, scratch + 10496);
+        blocks_1_mhsa_v_mappings_1_bias_gradient_partial(chunk, group, d_blocks_mhsa_einsum_2, scratch + 10880);
+        blocks_1_mhsa_v_mappings_1_weight_gradient_partial(chunk, group, d_blocks_mhsa_einsum_2, blocks_norm1_add,
+                                                           scratch + 8704);
+        blocks_1_mhsa_v_mappings_1_bias_gradient_partial(chunk, group, d_blocks_mhsa_einsum_5, scratch + 10944);
+        blocks_1_mhsa_v_mappings_1_weight_gradient_partial(chunk, group, d_blocks_mhsa_einsum_5, blocks_norm1_add,
+                                                           scratch + 8960);
+        blocks_1_mhsa_v_mappings_1_bias_gradient_partial(chunk, group, d_blocks_mhsa_einsum_4, scratch + 11008);
+        blocks_1_mhsa_v_mappings_1_weight_gradient_partial(chunk, group, d_blocks_mhsa_einsum_4, blocks_norm1_add,
+                                                           scratch + 9216);
+        blocks_1_mhsa_v_mappings_1_bias_gradient_partial(chunk, group, d_blocks_mhsa_einsum_6, scratch + 11072);
+        blocks_1_mhsa_v_mappings_0_weight_gradient_partial(chunk, group, d_blocks_mhsa_einsum_6, blocks_norm1_add,
+                                                           scratch + 9472);
+        blocks_1_mhsa_v_mappings_1_bias_gradient_partial(chunk, group, d_blocks_mhsa_einsum_8, scratch + 11136);
+        blocks_1_mhsa_v_mappings_0_weight_gradient_partial(chunk, group, d_blocks_mhsa_einsum_8, blocks_norm1_add,
+                                                           scratch + 9728);
+        blocks_1_mhsa_v_mappings_1_bias_gradient_partial(chunk, group, d_blocks_mhsa_einsum_7, scratch + 11200);
+        blocks_1_mhsa_v_mappings_0_weight_gradient_partial(chunk, group, d_blocks_mhsa_einsum_7, blocks_norm1_add,
+                                                           scratch + 9984);
+        blocks_1_norm1_weight_gradient_partial(chunk, group, d_blocks_norm1_concat, blocks_norm1_multiply,
+                                               scratch + 10624);
+        blocks_1_norm1_bias_gradient_partial(chunk, group, d_blocks_norm1_concat, scratch + 10752);
       }
-      blocks_mlp_2_bias_gradient_sum(group, gradients + 912 - layer * 816, scratch + 10240);
-      blocks_mlp_2_weight_gradient_sum(group, gradients + 928 - layer * 816, scratch);
-      blocks_mlp_0_bias_gradient_sum(group, gradients + 1184 - layer * 816, scratch + 8192);
-      blocks_mlp_0_weight_gradient_sum(group, gradients + 1216 - layer * 816, scratch + 4096);
-      blocks_norm2_weight_gradient_sum(group, gradients + 1472 - layer * 816, scratch + 10368);
-      blocks_norm2_bias_gradient_sum(group, gradients + 1488 - layer * 816, scratch + 10496);
-      blocks_mhsa_v_mappings_1_bias_gradient_sum(group, gradients + 1504 - layer * 816, scratch + 10880);
-      blocks_mhsa_v_mappings_1_weight_gradient_sum(group, gradients + 1520 - layer * 816, scratch + 8704);
-      blocks_mhsa_k_mappings_1_bias_gradient_sum(group, gradients + 1536 - layer * 816, scratch + 10944);
-      blocks_mhsa_k_mappings_1_weight_gradient_sum(group, gradients + 1552 - layer * 816, scratch + 8960);
-      blocks_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + 1568 - layer * 816, scratch + 11008);
-      blocks_mhsa_q_mappings_1_weight_gradient_sum(group, gradients + 1584 - layer * 816, scratch + 9216);
-      blocks_mhsa_v_mappings_0_bias_gradient_sum(group, gradients + 1600 - layer * 816, scratch + 11072);
-      blocks_mhsa_v_mappings_0_weight_gradient_sum(group, gradients + 1616 - layer * 816, scratch + 9472);
-      blocks_mhsa_k_mappings_0_bias_gradient_sum(group, gradients + 1632 - layer * 816, scratch + 11136);
-      blocks_mhsa_k_mappings_0_weight_gradient_sum(group, gradients + 1648 - layer * 816, scratch + 9728);
-      blocks_mhsa_q_mappings_0_bias_gradient_sum(group, gradients + 1664 - layer * 816, scratch + 11200);
-      blocks_mhsa_q_mappings_0_weight_gradient_sum(group, gradients + 1680 - layer * 816, scratch + 9984);
-      blocks_norm1_weight_gradient_sum(group, gradients + 1696 - layer * 816, scratch + 10624);
-      blocks_norm1_bias_gradient_sum(group, gradients + 1712 - layer * 816, scratch + 10752);
+      blocks_1_mlp_2_bias_gradient_sum(group, gradients + 912 - layer * 816, scratch + 10240);
+      blocks_1_mlp_2_weight_gradient_sum(group, gradients + 928 - layer * 816, scratch);
+      blocks_1_mlp_0_bias_gradient_sum(group, gradients + 1184 - layer * 816, scratch + 8192);
+      blocks_1_mlp_0_weight_gradient_sum(group, gradients + 1216 - layer * 816, scratch + 4096);
+      blocks_1_mlp_2_bias_gradient_sum(group, gradients + 1472 - layer * 816, scratch + 10368);
+      blocks_1_mlp_2_bias_gradient_sum(group, gradients + 1488 - layer * 816, scratch + 10496);
+      blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + 1504 - layer * 816, scratch + 10880);
+      blocks_1_mhsa_q_mappings_1_weight_gradient_sum(group, gradients + 1520 - layer * 816, scratch + 8704);
+      blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + 1536 - layer * 816, scratch + 10944);
+      blocks_1_mhsa_q_mappings_1_weight_gradient_sum(group, gradients + 1552 - layer * 816, scratch + 8960);
+      blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + 1568 - layer * 816, scratch + 11008);
+      blocks_1_mhsa_q_mappings_1_weight_gradient_sum(group, gradients + 1584 - layer * 816, scratch + 9216);
+      blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + 1600 - layer * 816, scratch + 11072);
+      blocks_1_mhsa_q_mappings_1_weight_gradient_sum(group, gradients + 1616 - layer * 816, scratch + 9472);
+      blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + 1632 - layer * 816, scratch + 11136);
+      blocks_1_mhsa_q_mappings_1_weight_gradient_sum(group, gradients + 1648 - layer * 816, scratch + 9728);
+      blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + 1664 - layer * 816, scratch + 11200);
+      blocks_1_mhsa_q_mappings_1_weight_gradient_sum(group, gradients + 1680 - layer * 816, scratch + 9984);
+      blocks_1_mlp_2_bias_gradient_sum(group, gradients + 1696 - layer * 816, scratch + 10624);
+      blocks_1_mlp_2_bias_gradient_sum(group, gradients + 1712 - layer * 816, scratch + 10752);
     }
 #pragma omp parallel for schedule(static)
     for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
@@ -8890,7 +6193,7 @@ void vit_mnist_loss_and_gradients_scalar(const float* parameters, const float* i
       linear_mapper_weight_gradient_partial(chunk, group, d_blocks_carry + 400, rearrange, scratch);
       class_token_gradient_partial(chunk, group, d_blocks_carry + 400, scratch + 2176);
     }
-    linear_mapper_bias_gradient_sum(group, gradients + 1728, scratch + 2048);
+    blocks_1_mlp_2_bias_gradient_sum(group, gradients + 1728, scratch + 2048);
     linear_mapper_weight_gradient_sum(group, gradients + 1744, scratch);
     class_token_gradient_sum(group, gradients + 1872, scratch + 2176);
   }
@@ -9072,14 +6375,14 @@ void vit_mnist_input_gradient_scalar(const float* parameters, const float* image
   // [D=8, 1], live from kernel 0 to 3
   float* const add_2 = scratch;
   std::int64_t place = -1;
-  add_forward_evaluate(parameters + 1872, table_sinusoidal_50x8_0, add_2);
+  add_forward(parameters + 1872, table_sinusoidal_50x8_0, add_2);
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
     rearrange_forward(images + image * 784, rearrange + place * 20256);
     linear_mapper_forward(rearrange + place * 20256, parameters + 1744, parameters + 1728, table_sinusoidal_50x8_0,
                           blocks_carry + image * 20256);
-    copy_forward_evaluate(add_2, blocks_carry + image * 20256);
+    copy_forward(add_2, blocks_carry + image * 20256);
   }
   // blocks: 1 layers
   for (std::int64_t layer = 0; layer < 1; ++layer) {
@@ -9091,27 +6394,27 @@ void vit_mnist_input_gradient_scalar(const float* parameters, const float* image
                                  parameters + 1712 - layer * 816, blocks_norm1_add + place * 20256);
       blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 20256, parameters + 1680 - layer * 816,
                                        parameters + 1664 - layer * 816, blocks_mhsa_q_mappings_0_add + image * 20256);
-      blocks_mhsa_k_mappings_0_forward(blocks_norm1_add + place * 20256, parameters + 1648 - layer * 816,
+      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 20256, parameters + 1648 - layer * 816,
                                        parameters + 1632 - layer * 816, blocks_mhsa_k_mappings_0_add + image * 20256);
       blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + image * 20256, blocks_mhsa_k_mappings_0_add + image * 20256,
                           blocks_mhsa_einsum + place * 20256);
-      blocks_mhsa_v_mappings_0_forward(blocks_norm1_add + place * 20256, parameters + 1616 - layer * 816,
+      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 20256, parameters + 1616 - layer * 816,
                                        parameters + 1600 - layer * 816, blocks_mhsa_v_mappings_0_add + image * 20256);
       blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 20256, parameters + 1584 - layer * 816,
                                        parameters + 1568 - layer * 816, blocks_mhsa_q_mappings_1_add + image * 20256);
-      blocks_mhsa_k_mappings_1_forward(blocks_norm1_add + place * 20256, parameters + 1552 - layer * 816,
+      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 20256, parameters + 1552 - layer * 816,
                                        parameters + 1536 - layer * 816, blocks_mhsa_k_mappings_1_add + image * 20256);
-      blocks_mhsa_forward_4(blocks_mhsa_q_mappings_1_add + image * 20256, blocks_mhsa_k_mappings_1_add + image * 20256,
-                            blocks_mhsa_einsum_2 + place * 20256);
+      blocks_mhsa_forward(blocks_mhsa_q_mappings_1_add + image * 20256, blocks_mhsa_k_mappings_1_add + image * 20256,
+                          blocks_mhsa_einsum_2 + place * 20256);
       blocks_mhsa_forward_2(blocks_mhsa_einsum + place * 20256, blocks_mhsa_divide + image * 20256,
                             blocks_mhsa_einsum_2 + place * 20256, blocks_mhsa_divide_2 + image * 20256);
       blocks_mhsa_forward_3(blocks_mhsa_divide + image * 20256, blocks_mhsa_v_mappings_0_add + image * 20256,
                             blocks_carry + layer * 400 + image * 20256, blocks_concat + place * 20256);
-      blocks_mhsa_v_mappings_1_forward(blocks_norm1_add + place * 20256, parameters + 1520 - layer * 816,
+      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 20256, parameters + 1520 - layer * 816,
                                        parameters + 1504 - layer * 816, blocks_mhsa_v_mappings_1_add + image * 20256);
       blocks_mhsa_forward_5(blocks_mhsa_divide_2 + image * 20256, blocks_mhsa_v_mappings_1_add + image * 20256,
                             blocks_carry + layer * 400 + image * 20256, blocks_concat + place * 20256);
-      blocks_norm2_forward_train(blocks_concat + place * 20256, blocks_norm2_rsqrt + image * 20256,
+      blocks_norm1_forward_train(blocks_concat + place * 20256, blocks_norm2_rsqrt + image * 20256,
                                  blocks_norm2_multiply + image * 20256, parameters + 1472 - layer * 816,
                                  parameters + 1488 - layer * 816, blocks_norm2_add + place * 20256);
       blocks_mlp_0_forward_train(blocks_norm2_add + place * 20256, parameters + 1216 - layer * 816,
@@ -9125,25 +6428,25 @@ void vit_mnist_input_gradient_scalar(const float* parameters, const float* image
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    blocks_1_norm1_forward_train(blocks_carry + 400 + image * 20256, blocks_1_norm1_rsqrt + place * 20256,
-                                 blocks_1_norm1_multiply + place * 20256, parameters + 880, parameters + 896,
-                                 blocks_1_norm1_add + place * 20256);
-    blocks_1_mhsa_k_mappings_0_forward(blocks_1_norm1_add + place * 20256, parameters + 832, parameters + 816,
-                                       blocks_1_mhsa_k_mappings_0_add + place * 20256);
-    blocks_1_mhsa_v_mappings_0_forward(blocks_1_norm1_add + place * 20256, parameters + 800, parameters + 784,
-                                       blocks_1_mhsa_v_mappings_0_add + place * 20256);
-    blocks_1_mhsa_k_mappings_1_forward(blocks_1_norm1_add + place * 20256, parameters + 736, parameters + 720,
-                                       blocks_1_mhsa_k_mappings_1_add + place * 20256);
-    blocks_1_mhsa_v_mappings_1_forward(blocks_1_norm1_add + place * 20256, parameters + 704, parameters + 688,
-                                       blocks_1_mhsa_v_mappings_1_add + place * 20256);
+    blocks_norm1_forward_train(blocks_carry + 400 + image * 20256, blocks_1_norm1_rsqrt + place * 20256,
+                               blocks_1_norm1_multiply + place * 20256, parameters + 880, parameters + 896,
+                               blocks_1_norm1_add + place * 20256);
+    blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 20256, parameters + 832, parameters + 816,
+                                     blocks_1_mhsa_k_mappings_0_add + place * 20256);
+    blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 20256, parameters + 800, parameters + 784,
+                                     blocks_1_mhsa_v_mappings_0_add + place * 20256);
+    blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 20256, parameters + 736, parameters + 720,
+                                     blocks_1_mhsa_k_mappings_1_add + place * 20256);
+    blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 20256, parameters + 704, parameters + 688,
+                                     blocks_1_mhsa_v_mappings_1_add + place * 20256);
     blocks_1_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 20256, parameters + 864, parameters + 848,
                                        blocks_1_mhsa_q_mappings_0_add + place * 20256);
     blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_0_add + place * 20256,
                           blocks_1_mhsa_k_mappings_0_add + place * 20256, blocks_1_mhsa_einsum + place * 20256);
     blocks_1_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 20256, parameters + 768, parameters + 752,
                                        blocks_1_mhsa_q_mappings_1_add + place * 20256);
-    blocks_1_mhsa_forward_4(blocks_1_mhsa_q_mappings_1_add + place * 20256,
-                            blocks_1_mhsa_k_mappings_1_add + place * 20256, blocks_1_mhsa_einsum_2 + place * 20256);
+    blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_1_add + place * 20256,
+                          blocks_1_mhsa_k_mappings_1_add + place * 20256, blocks_1_mhsa_einsum_2 + place * 20256);
     blocks_1_mhsa_forward_2(blocks_1_mhsa_einsum + place * 20256, blocks_1_mhsa_divide + place * 20256,
                             blocks_1_mhsa_einsum_2 + place * 20256, blocks_1_mhsa_divide_2 + place * 20256);
     blocks_1_mhsa_forward_3(blocks_1_mhsa_divide + place * 20256, blocks_1_mhsa_v_mappings_0_add + place * 20256,
@@ -9183,9 +6486,9 @@ void vit_mnist_input_gradient_scalar(const float* parameters, const float* image
                              d_blocks_1_mhsa_einsum_5 + place * 20256);
     blocks_1_mhsa_backward_7(d_blocks_1_add + place * 20256, blocks_1_mhsa_divide + place * 20256,
                              d_blocks_1_mhsa_einsum_6 + place * 20256);
-    blocks_1_mhsa_backward_8(d_blocks_1_mhsa_multiply_2 + place * 20256, blocks_1_mhsa_k_mappings_0_add + place * 20256,
+    blocks_1_mhsa_backward_4(d_blocks_1_mhsa_multiply_2 + place * 20256, blocks_1_mhsa_k_mappings_0_add + place * 20256,
                              d_blocks_1_mhsa_einsum_7 + place * 20256);
-    blocks_1_mhsa_backward_9(d_blocks_1_mhsa_multiply_2 + place * 20256, blocks_1_mhsa_q_mappings_0_add + place * 20256,
+    blocks_1_mhsa_backward_5(d_blocks_1_mhsa_multiply_2 + place * 20256, blocks_1_mhsa_q_mappings_0_add + place * 20256,
                              d_blocks_1_mhsa_einsum_8 + place * 20256);
     blocks_1_mhsa_v_mappings_1_backward(d_blocks_1_mhsa_einsum_2 + place * 20256, parameters + 704,
                                         d_blocks_1_mhsa_v_mappings_1_einsum + place * 20256);
@@ -9195,9 +6498,9 @@ void vit_mnist_input_gradient_scalar(const float* parameters, const float* image
     blocks_1_mhsa_q_mappings_1_backward_input_gradient(d_blocks_1_mhsa_einsum_4 + place * 20256, parameters + 768,
                                                        d_blocks_1_mhsa_add + place * 20256, parameters + 880,
                                                        d_blocks_1_norm1_concat + place * 20256);
-    blocks_1_mhsa_v_mappings_0_backward(d_blocks_1_mhsa_einsum_6 + place * 20256, parameters + 800,
+    blocks_1_mhsa_v_mappings_1_backward(d_blocks_1_mhsa_einsum_6 + place * 20256, parameters + 800,
                                         d_blocks_1_mhsa_v_mappings_0_einsum + place * 20256);
-    blocks_1_mhsa_k_mappings_0_backward(d_blocks_1_mhsa_einsum_8 + place * 20256, parameters + 832,
+    blocks_1_mhsa_k_mappings_1_backward(d_blocks_1_mhsa_einsum_8 + place * 20256, parameters + 832,
                                         d_blocks_1_mhsa_v_mappings_0_einsum + place * 20256,
                                         d_blocks_1_mhsa_add_2 + place * 20256);
     blocks_1_mhsa_q_mappings_0_backward_input_gradient(d_blocks_1_mhsa_einsum_7 + place * 20256, parameters + 864,
@@ -9226,17 +6529,17 @@ void vit_mnist_input_gradient_scalar(const float* parameters, const float* image
                                            blocks_mlp_0_add + image * 20256, d_blocks_mlp_1_multiply + place * 20256);
       blocks_mlp_0_backward(d_blocks_mlp_1_multiply + place * 20256, parameters + 1216 - layer * 816,
                             d_blocks_mlp_0_einsum + place * 20256);
-      blocks_norm2_backward_input_gradient(d_blocks_mlp_0_einsum + place * 20256, parameters + 1472 - layer * 816,
-                                           blocks_norm2_multiply + image * 20256, blocks_norm2_rsqrt + image * 20256,
-                                           d_blocks_carry + pass * 400 + image * 20256, d_blocks_add + place * 20256);
+      blocks_norm1_backward(d_blocks_mlp_0_einsum + place * 20256, parameters + 1472 - layer * 816,
+                            blocks_norm2_multiply + image * 20256, blocks_norm2_rsqrt + image * 20256,
+                            d_blocks_carry + pass * 400 + image * 20256, d_blocks_add + place * 20256);
       blocks_mhsa_backward(d_blocks_add + place * 20256, blocks_mhsa_v_mappings_1_add + image * 20256,
                            d_blocks_mhsa_einsum + place * 20256);
       blocks_mhsa_backward_2(d_blocks_add + place * 20256, blocks_mhsa_divide_2 + image * 20256,
                              d_blocks_mhsa_einsum_2 + place * 20256);
-      blocks_mhsa_v_mappings_1_backward(d_blocks_mhsa_einsum_2 + place * 20256, parameters + 1520 - layer * 816,
-                                        d_blocks_mhsa_v_mappings_1_einsum + place * 20256);
-      blocks_mhsa_backward_6(d_blocks_add + place * 20256, blocks_mhsa_v_mappings_0_add + image * 20256,
-                             d_blocks_mhsa_einsum_3 + place * 20256);
+      blocks_1_mhsa_v_mappings_1_backward(d_blocks_mhsa_einsum_2 + place * 20256, parameters + 1520 - layer * 816,
+                                          d_blocks_mhsa_v_mappings_1_einsum + place * 20256);
+      blocks_mhsa_forward(d_blocks_add + place * 20256, blocks_mhsa_v_mappings_0_add + image * 20256,
+                          d_blocks_mhsa_einsum_3 + place * 20256);
       blocks_mhsa_backward_3(d_blocks_mhsa_einsum + place * 20256, blocks_mhsa_divide_2 + image * 20256,
                              d_blocks_mhsa_einsum_3 + place * 20256, blocks_mhsa_divide + image * 20256,
                              d_blocks_mhsa_multiply + place * 20256, d_blocks_mhsa_multiply_2 + place * 20256);
@@ -9244,9 +6547,9 @@ void vit_mnist_input_gradient_scalar(const float* parameters, const float* image
                              d_blocks_mhsa_einsum_4 + place * 20256);
       blocks_mhsa_backward_5(d_blocks_mhsa_multiply + place * 20256, blocks_mhsa_q_mappings_1_add + image * 20256,
                              d_blocks_mhsa_einsum_5 + place * 20256);
-      blocks_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_5 + place * 20256, parameters + 1552 - layer * 816,
-                                        d_blocks_mhsa_v_mappings_1_einsum + place * 20256,
-                                        d_blocks_mhsa_add + place * 20256);
+      blocks_1_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_5 + place * 20256, parameters + 1552 - layer * 816,
+                                          d_blocks_mhsa_v_mappings_1_einsum + place * 20256,
+                                          d_blocks_mhsa_add + place * 20256);
       blocks_mhsa_q_mappings_1_backward_input_gradient(d_blocks_mhsa_einsum_4 + place * 20256,
                                                        parameters + 1584 - layer * 816,
                                                        d_blocks_mhsa_add + place * 20256,
@@ -9254,20 +6557,18 @@ void vit_mnist_input_gradient_scalar(const float* parameters, const float* image
                                                        d_blocks_norm1_concat + place * 20256);
       blocks_mhsa_backward_7(d_blocks_add + place * 20256, blocks_mhsa_divide + image * 20256,
                              d_blocks_mhsa_einsum_6 + place * 20256);
-      blocks_mhsa_v_mappings_0_backward(d_blocks_mhsa_einsum_6 + place * 20256, parameters + 1616 - layer * 816,
-                                        d_blocks_mhsa_v_mappings_0_einsum + place * 20256);
-      blocks_mhsa_backward_8(d_blocks_mhsa_multiply_2 + place * 20256, blocks_mhsa_k_mappings_0_add + image * 20256,
+      blocks_1_mhsa_v_mappings_1_backward(d_blocks_mhsa_einsum_6 + place * 20256, parameters + 1616 - layer * 816,
+                                          d_blocks_mhsa_v_mappings_0_einsum + place * 20256);
+      blocks_mhsa_backward_4(d_blocks_mhsa_multiply_2 + place * 20256, blocks_mhsa_k_mappings_0_add + image * 20256,
                              d_blocks_mhsa_einsum_7 + place * 20256);
-      blocks_mhsa_backward_9(d_blocks_mhsa_multiply_2 + place * 20256, blocks_mhsa_q_mappings_0_add + image * 20256,
+      blocks_mhsa_backward_5(d_blocks_mhsa_multiply_2 + place * 20256, blocks_mhsa_q_mappings_0_add + image * 20256,
                              d_blocks_mhsa_einsum_8 + place * 20256);
-      blocks_mhsa_k_mappings_0_backward(d_blocks_mhsa_einsum_8 + place * 20256, parameters + 1648 - layer * 816,
-                                        d_blocks_mhsa_v_mappings_0_einsum + place * 20256,
-                                        d_blocks_mhsa_add_2 + place * 20256);
-      blocks_mhsa_q_mappings_0_backward_input_gradient(d_blocks_mhsa_einsum_7 + place * 20256,
-                                                       parameters + 1680 - layer * 816,
-                                                       d_blocks_mhsa_add_2 + place * 20256,
-                                                       parameters + 1696 - layer * 816,
-                                                       d_blocks_norm1_concat + place * 20256);
+      blocks_1_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_8 + place * 20256, parameters + 1648 - layer * 816,
+                                          d_blocks_mhsa_v_mappings_0_einsum + place * 20256,
+                                          d_blocks_mhsa_add_2 + place * 20256);
+      blocks_mhsa_q_mappings_0_backward(d_blocks_mhsa_einsum_7 + place * 20256, parameters + 1680 - layer * 816,
+                                        d_blocks_mhsa_add_2 + place * 20256, parameters + 1696 - layer * 816,
+                                        d_blocks_norm1_concat + place * 20256);
       blocks_norm1_backward_input_gradient(d_blocks_norm1_concat + place * 20256, blocks_norm1_multiply + image * 20256,
                                            blocks_norm1_rsqrt + image * 20256, d_blocks_add + place * 20256,
                                            d_blocks_carry + (pass + 1) * 400 + image * 20256);
@@ -9355,7 +6656,7 @@ void vit_mnist_inspect_scalar(const float* parameters, const float* images, cons
     linear_mapper_forward_inspect(rearrange + place * 12688, parameters + 1744, linear_mapper_einsum + place * 12688);
     linear_mapper_forward_2(linear_mapper_einsum + place * 12688, parameters + 1728, magnitudes + image * 38,
                             table_sinusoidal_50x8_0, concat + place * 12688);
-    inspect_3(add, concat + place * 12688);
+    copy_forward(add, concat + place * 12688);
     inspect_2(concat + place * 12688, magnitudes + 1 + image * 38);
     inspect_5(concat + place * 12688, blocks_carry + image * 12688);
   }
@@ -9369,28 +6670,28 @@ void vit_mnist_inspect_scalar(const float* parameters, const float* images, cons
                                    blocks_norm1_maximum + place * 12688);
       blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 12688, parameters + 1680 - layer * 816,
                                        parameters + 1664 - layer * 816, blocks_mhsa_q_mappings_0_add + place * 12688);
-      blocks_mhsa_k_mappings_0_forward(blocks_norm1_add + place * 12688, parameters + 1648 - layer * 816,
+      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 12688, parameters + 1648 - layer * 816,
                                        parameters + 1632 - layer * 816, blocks_mhsa_k_mappings_0_add + place * 12688);
       blocks_mhsa_forward_inspect(blocks_mhsa_q_mappings_0_add + place * 12688,
                                   blocks_mhsa_k_mappings_0_add + place * 12688, blocks_mhsa_einsum_3 + place * 12688);
-      blocks_mhsa_v_mappings_0_forward(blocks_norm1_add + place * 12688, parameters + 1616 - layer * 816,
+      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 12688, parameters + 1616 - layer * 816,
                                        parameters + 1600 - layer * 816, blocks_mhsa_v_mappings_0_add + place * 12688);
       blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 12688, parameters + 1584 - layer * 816,
                                        parameters + 1568 - layer * 816, blocks_mhsa_q_mappings_1_add + place * 12688);
-      blocks_mhsa_k_mappings_1_forward(blocks_norm1_add + place * 12688, parameters + 1552 - layer * 816,
+      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 12688, parameters + 1552 - layer * 816,
                                        parameters + 1536 - layer * 816, blocks_mhsa_k_mappings_1_add + place * 12688);
-      blocks_mhsa_forward_5_inspect(blocks_mhsa_q_mappings_1_add + place * 12688,
-                                    blocks_mhsa_k_mappings_1_add + place * 12688, blocks_mhsa_einsum_4 + place * 12688);
+      blocks_mhsa_forward_inspect(blocks_mhsa_q_mappings_1_add + place * 12688,
+                                  blocks_mhsa_k_mappings_1_add + place * 12688, blocks_mhsa_einsum_4 + place * 12688);
       blocks_mhsa_forward_2_inspect(blocks_mhsa_einsum_3 + place * 12688, maps + layer * 5000 + image * 10000,
                                     blocks_mhsa_einsum_4 + place * 12688, maps + 2500 + layer * 5000 + image * 10000,
                                     blocks_mhsa_maximum + place * 12688, blocks_mhsa_maximum_2 + place * 12688);
       blocks_mhsa_forward_3_inspect(blocks_mhsa_maximum + place * 12688, blocks_mhsa_maximum_2 + place * 12688,
                                     magnitudes + 5 + layer * 17 + image * 38,
                                     magnitudes + 10 + layer * 17 + image * 38);
-      blocks_mhsa_forward_4_inspect(maps + layer * 5000 + image * 10000, blocks_mhsa_v_mappings_0_add + place * 12688,
-                                    blocks_mhsa_einsum + place * 12688, blocks_carry + layer % 2 * 400 + image * 12688,
-                                    blocks_concat + place * 12688);
-      blocks_mhsa_v_mappings_1_forward(blocks_norm1_add + place * 12688, parameters + 1520 - layer * 816,
+      blocks_mhsa_forward_4(maps + layer * 5000 + image * 10000, blocks_mhsa_v_mappings_0_add + place * 12688,
+                            blocks_mhsa_einsum + place * 12688, blocks_carry + layer % 2 * 400 + image * 12688,
+                            blocks_concat + place * 12688);
+      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 12688, parameters + 1520 - layer * 816,
                                        parameters + 1504 - layer * 816, blocks_mhsa_v_mappings_1_add + place * 12688);
       blocks_mhsa_forward_6(maps + 2500 + layer * 5000 + image * 10000, blocks_mhsa_v_mappings_1_add + place * 12688,
                             blocks_mhsa_einsum_2 + place * 12688, blocks_carry + layer % 2 * 400 + image * 12688,
@@ -9410,7 +6711,7 @@ void vit_mnist_inspect_scalar(const float* parameters, const float* images, cons
                                          magnitudes + 9 + layer * 17 + image * 38,
                                          magnitudes + 11 + layer * 17 + image * 38,
                                          magnitudes + 12 + layer * 17 + image * 38);
-      blocks_norm2_forward_inspect(blocks_concat + place * 12688, parameters + 1472 - layer * 816,
+      blocks_norm1_forward_inspect(blocks_concat + place * 12688, parameters + 1472 - layer * 816,
                                    parameters + 1488 - layer * 816, blocks_norm2_add + place * 12688,
                                    blocks_norm2_maximum + place * 12688);
       blocks_mlp_0_forward_inspect(blocks_norm2_add + place * 12688, parameters + 1216 - layer * 816,
