@@ -15,7 +15,7 @@ using tree::integer;
 using tree::name;
 
 Emitted Emitter::attention(const Put& put) {
-  const std::array<AttentionAxes, 3> axes = attention_axes(kernel_);
+  const std::array<AttentionAxes, 3> axes = attention_axes(kernel);
   const auto extent_of = [&](int axis) { return extent_[axis]; };
   const std::int64_t queries = extent_of(axes[2].queries), high = schedule_.queries;
   std::vector<std::vector<int>> heads(axes.size());  // but the batch
@@ -38,7 +38,7 @@ Emitted Emitter::attention(const Put& put) {
   }
 
   Emitted e;
-  e.function.name = kernel_.name;
+  e.function.name = kernel.name;
   e.tasks = Emitted::Tasks::images;
   e.parallel = schedule_.parallel;
   e.shared = in_team_;
@@ -50,10 +50,10 @@ Emitted Emitter::attention(const Put& put) {
   std::set<TensorId> lying;
   std::set<std::string> called;
   for (const int part : {0, 1, 2}) {
-    Emitter one(plan_, number_, target_, false, part < 2 ? part : -1);
+    Emitter one(plan, number_, target_, false, part < 2 ? part : -1);
     one.block_ = {axes[part].queries, heads[part]};
     const Emitted emitted = one.of_block();
-    for_each_access(part < 2 ? kernel_.fused.parts[part] : kernel_, [&](const Access& a, bool) {
+    for_each_access(part < 2 ? kernel.fused.parts[part] : kernel, [&](const Access& a, bool) {
       if (on_stack(a) && lying.insert(a.tensor).second)
         stack.push_back(tree::declare(
             "alignas(64) real", fmt::format("{}[{}]", argument(a, true), high * one.step_of(a, one.block_.queries)),
@@ -73,7 +73,7 @@ Emitted Emitter::attention(const Put& put) {
     called.insert(function);
     body.push_back(tree::evaluate(call(function, std::move(arguments))));
   }
-  std::erase_if(arguments_, [&](const Argument& a) { return lying.contains(a.tensor); });
+  std::erase_if(arguments, [&](const Argument& a) { return lying.contains(a.tensor); });
 
   const Expr begin = in_team_ ? call("team.begin", {integer(blocks), integer(1)}) : integer(0);
   Expr end = integer(blocks);
@@ -91,13 +91,13 @@ Emitted Emitter::attention(const Put& put) {
 
 Emitted Emitter::of_block() {
   Emitted e;
-  e.function.name = kernel_.name + "_block";
-  e.function.stays = kernel_.product.columns >= 0 && target_.lanes > 1;
+  e.function.name = kernel.name + "_block";
+  e.function.stays = kernel.product.columns >= 0 && target_.lanes > 1;
   e.tasks = Emitted::Tasks::images;
   set(schedule_.parallel, nullptr);
   split_ = block_.queries;
   for (int a : block_.heads) set(a, name(axis_name(a)));
-  e.function.body = kernel_.anchor == Anchor::contraction ? contraction() : sweeps();
+  e.function.body = kernel.anchor == Anchor::contraction ? contraction() : sweeps();
   for (int a : block_.heads)
     if (tree::uses(e.function.body, axis_name(a)))
       e.function.parameters.push_back({"const std::int64_t", axis_name(a)});

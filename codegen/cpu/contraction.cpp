@@ -31,7 +31,7 @@ Block Emitter::contraction() {
   // The columns of a product stay while its rows go by: a panel of the right factor is read from near memory.
   // Where rows have to be packed, they stay, unless one panel has to be packed after the other.
   const bool columns_first =
-      kernel_.product.columns >= 0 && !(by_tiles() && packs_left() && (packs_whole_right() || !packs_right()));
+      kernel.product.columns >= 0 && !(by_tiles() && packs_left() && (packs_whole_right() || !packs_right()));
   std::stable_sort(tiled.begin(), tiled.end(), [&](int x, int y) {
     return columns_first ? x == vector_ && y != vector_ : x != vector_ && y == vector_;
   });
@@ -50,7 +50,7 @@ Block Emitter::zeros(const std::vector<int>& axes) {
 
 Block Emitter::tiles_in_depth_blocks(const std::vector<int>& axes) {
   Tile tile;
-  Block b = zeros({kernel_.product.rows, vector_});
+  Block b = zeros({kernel.product.rows, vector_});
   depth_first_ = name("depth");
   adds_ = true;
   b.push_back(tree::loop("depth", integer(0), tree::binary("<", name("depth"), integer(depth() - schedule_.depth)),
@@ -90,7 +90,7 @@ Block Emitter::tiles(const std::vector<int>& axes, std::size_t depth, Tile& tile
     return body;
   };
   const auto configure = [&](Block& to, std::int64_t rows) {
-    if (by_tiles() && a == kernel_.product.rows)
+    if (by_tiles() && a == kernel.product.rows)
       to.insert(to.begin(), tree::evaluate(call("t_configure", {integer(rows)})));
   };
   if (a == schedule_.parallel) {  // a block of rows: whole tiles
@@ -143,7 +143,7 @@ void Emitter::for_points(const Tile& tile, const std::function<void()>& f, std::
 void Emitter::one_tile(Block& b, const Tile& tile) {
   if (by_tiles()) {
     constexpr std::int64_t few_steps = 16;  // the results of a tile of more have the time of the next one to be stored
-    if (has_time() || depth() <= few_steps * whole_steps(kernel_.product.factors, 1)) fetch_results(b, tile);
+    if (has_time() || depth() <= few_steps * whole_steps(kernel.product.factors, 1)) fetch_results(b, tile);
     product_by_tiles(b, tile);
     return;
   }
@@ -157,7 +157,7 @@ void Emitter::one_tile(Block& b, const Tile& tile) {
     sums[offsets_of_outer()] = sum;
     b.push_back(tree::declare("vec", sum, identity(st)));
   });
-  if (kernel_.goes_on && !to_partials_) {
+  if (kernel.goes_on && !to_partials_) {
     Block stored;
     for_points(tile,
                [&] { stored.push_back(tree::assign(sums.at(offsets_of_outer()), load(step(1).stores.front().to))); });
@@ -187,7 +187,7 @@ void Emitter::one_tile(Block& b, const Tile& tile) {
       const Expr stored = dense_load(address(step(1).stores.front().to, true));
       b.push_back(tree::assign(sum, call("v_add", {stored, name(sum)})));
     });
-  if (kernel_.product.columns >= 0 && !adds_ && elaborate()) {
+  if (kernel.product.columns >= 0 && !adds_ && elaborate()) {
     std::int64_t width = 1;
     for (const auto& [axis, piece] : tile) width *= piece.points;
     b.push_back(tree::declare("alignas(64) real", fmt::format("sums[{}]", width * target_.lanes), nullptr));
@@ -218,11 +218,11 @@ void Emitter::one_tile(Block& b, const Tile& tile) {
 }
 
 void Emitter::fetch_next_panel(Block& b) {
-  const auto [columns, rows] = std::pair{kernel_.product.columns, kernel_.product.rows};
+  const auto [columns, rows] = std::pair{kernel.product.columns, kernel.product.rows};
   if (columns < 0 || rows < 0 || target_.lanes == 1) return;
   const Access right = factor(true).access;
   if (!in_panels(right)) return;
-  const Layout& layout = plan_.layouts[right.tensor];
+  const Layout& layout = plan.layouts[right.tensor];
   const std::int64_t depth = layout.stride[0], width = columns_of_tile();
   const std::int64_t high = schedule_.tile[rows];
   const std::int64_t tiles = (extent_[rows] + high - 1) / high;
@@ -237,7 +237,7 @@ void Emitter::fetch_next_panel(Block& b) {
   b.push_back(tree::evaluate(call("v_fetch_line", {name(argument(right, false)), ahead})));
   // What follows in a panel that no nearest cache holds, soon enough for the second one to bring it.
   constexpr std::int64_t near_reals = 10 << 10, line = 16, steps = 8;
-  if (at_once * width <= near_reals || kernel_.product.factors != Element::real) return;
+  if (at_once * width <= near_reals || kernel.product.factors != Element::real) return;
   for (std::int64_t at = 0; at < width; at += line)
     b.push_back(tree::evaluate(
         call("v_fetch_near", {name(argument(right, false)), offset_of(right) + integer(steps * width + at)})));
@@ -245,12 +245,12 @@ void Emitter::fetch_next_panel(Block& b) {
 
 void Emitter::fetch_next_rows(Block& b) {
   constexpr std::int64_t line = 16, least_sums = 16;  // in a step of fewer there is no time for it
-  const auto [columns, rows] = std::pair{kernel_.product.columns, kernel_.product.rows};
+  const auto [columns, rows] = std::pair{kernel.product.columns, kernel.product.rows};
   if (columns < 0 || rows < 0 || target_.lanes == 1 || !in_panels(factor(true).access)) return;
   if (!place_[rows].variable) return;  // these are the last ones
   const std::int64_t high = schedule_.tile[rows];
   const Factor left = factor(false);
-  if (kernel_.product.factors != Element::real || !sums_along_one_axis(kernel_) || left.along != 1 ||
+  if (kernel.product.factors != Element::real || !sums_along_one_axis(kernel) || left.along != 1 ||
       high * columns_of_tile() < least_sums * target_.lanes)
     return;
   const std::vector<Place> kept = place_;
@@ -276,8 +276,8 @@ bool Emitter::fetched_by_tile(const Access& access) const {
 
 void Emitter::fetch_results(Block& b, const Tile& tile) {
   std::int64_t line = 64;  // values
-  const int columns = kernel_.product.columns, rows = kernel_.product.rows;
-  if (columns < 0 || kernel_.across_batch || target_.lanes == 1) return;
+  const int columns = kernel.product.columns, rows = kernel.product.rows;
+  if (columns < 0 || kernel.across_batch || target_.lanes == 1) return;
   const std::vector<Place> kept = place_;
   const auto [across, down] = pieces_of(tile);
   if (down.points > 1) move(rows, "row");
@@ -290,7 +290,7 @@ void Emitter::fetch_results(Block& b, const Tile& tile) {
   for (const Step::Store& store : step(1).stores)
     if (lane_step(store.to) == 1 && !on_stack(store.to)) fetch(store.to, true);
   if (!adds_)
-    for (const Expression& e : kernel_.expressions)
+    for (const Expression& e : kernel.expressions)
       if (e.kind == Expression::Kind::load && saved(e.access) && fetched_by_tile(e.access)) fetch(e.access, false);
   place_ = kept;
   if (body.empty()) return;
@@ -303,7 +303,7 @@ void Emitter::fetch_results(Block& b, const Tile& tile) {
 
 std::pair<Piece, Piece> Emitter::pieces_of(const Tile& tile) const {
   std::pair<Piece, Piece> pieces{{1, 0}, {1, 0}};
-  for (const auto& [axis, piece] : tile) (axis == kernel_.product.columns ? pieces.first : pieces.second) = piece;
+  for (const auto& [axis, piece] : tile) (axis == kernel.product.columns ? pieces.first : pieces.second) = piece;
   return pieces;
 }
 
@@ -313,13 +313,13 @@ void Emitter::move(int axis, const char* by) {
 }
 
 bool Emitter::elaborate() const {
-  return ranges::any_of(kernel_.expressions, [&](const Expression& e) {
+  return ranges::any_of(kernel.expressions, [&](const Expression& e) {
     return keeps(e) || (e.kind == Expression::Kind::op && row_of(e.op).cpu_cost >= 12);
   });
 }
 
 void Emitter::store_in_loops(Block& b, const Tile& tile) {
-  const int columns = kernel_.product.columns, rows = kernel_.product.rows;
+  const int columns = kernel.product.columns, rows = kernel.product.rows;
   const auto [across, down] = pieces_of(tile);
   const std::int64_t lanes = target_.lanes, width = by_tiles() ? tile_side : across.points * lanes;
   const std::vector<Place> kept = place_;
@@ -329,7 +329,7 @@ void Emitter::store_in_loops(Block& b, const Tile& tile) {
     Block body;
     reset();
     locals_.clear();
-    const char* const load = kernel_.product.factors == Element::int8 ? "v_load_int32" : "v_load";
+    const char* const load = kernel.product.factors == Element::int8 ? "v_load_int32" : "v_load";
     body.push_back(tree::declare("const vec", "sum", call(load, {name("sums") + (line + column)})));
     locals_[{0, offsets_of_outer()}] = name("sum");
     stores(body);
@@ -368,7 +368,7 @@ void Emitter::for_points_keeping_tail(const Tile& tile, bool across, const std::
 }
 
 void Emitter::stores(Block& b) {
-  for (const Step& s : kernel_.steps) {
+  for (const Step& s : kernel.steps) {
     if (s.reduces) continue;
     for (const Step::Store& store : s.stores) put(b, store);
   }
@@ -391,7 +391,7 @@ Expr Emitter::partial_index(int reduction, Expr chunk) {
     stride *= extent_[order[i]];
   }
   std::int64_t reductions =
-      std::count_if(kernel_.steps.begin(), kernel_.steps.end(), [](const Step& s) { return s.reduces; });
+      std::count_if(kernel.steps.begin(), kernel.steps.end(), [](const Step& s) { return s.reduces; });
   return std::move(chunk) * (stride * reductions) + at + integer(stride * reduction);
 }
 

@@ -22,16 +22,14 @@ using Tile = std::vector<std::pair<int, Piece>>;
 
 class Emitter : Values {
  public:
-  Emitter(const Plan& plan, int kernel, const Target& target, bool in_team, int part = -1)
-      : Values(plan, kernel, target, part), number_(kernel), in_team_(in_team) {}
+  Emitter(const Plan& of, int number, const Target& target, bool in_team, int part = -1)
+      : Values(of, number, target, part), number_(number), in_team_(in_team) {}
 
   std::vector<Emitted> run();
   /// Attention, block after block of a head's queries.
   Emitted attention(const Put& put);
 
  private:
-  const Step& step(std::size_t i) const { return kernel_.steps[i]; }
-
   // Functions: kernel.cpp
   Emitted whole();
   /// Asks for an image's values of those tensors in scratch memory that `which` names, as far as the second cache has
@@ -55,7 +53,7 @@ class Emitter : Values {
   /// The first image of a chunk.
   tree::Expr chunk_bound(tree::Expr chunk) const;
   /// How many images a sum over the batch takes up in one call, and the parameter that says so.
-  tree::Expr images() const { return tree::name(kernel_.goes_on ? "group.images" : "batch"); }
+  tree::Expr images() const { return tree::name(kernel.goes_on ? "group.images" : "batch"); }
   void add_images(Emitted& e) const;
   /// A sum goes on from what earlier groups of images have left where it is stored.
   static void go_on(tree::Block& b, tree::Block sums);
@@ -146,7 +144,7 @@ class Emitter : Values {
   void store_in_loops(tree::Block& b, const Tile& tile);
 
   // Products of bf16 and int8 by tiles: tiles.cpp
-  bool by_tiles() const { return codegen::by_tiles(kernel_, target_); }
+  bool by_tiles() const { return codegen::by_tiles(kernel, target_); }
   /// Whether a product's tile takes so long that what is read and written with its sums can be asked for meanwhile.
   bool has_time() const { return !by_tiles() || target_.matrix_unit != MatrixUnit::amx; }
   /// A factor in memory, as tiles are loaded from it.
@@ -157,7 +155,7 @@ class Emitter : Values {
   Factor factor(bool right) const;
   int depth_axis() const;
   std::int64_t depth() const { return depth_axis() < 0 ? 1 : extent_[depth_axis()]; }
-  std::int64_t whole_depth() const { return whole_steps(kernel_.product.factors, depth()); }
+  std::int64_t whole_depth() const { return whole_steps(kernel.product.factors, depth()); }
   bool packs_left() const { return factor(false).along != 1; }
   bool packs_right() const { return !in_panels(factor(true).access); }
   /// Where the columns of all panels are packed at once: while they stay, rows are packed. Not where they would take
@@ -165,7 +163,7 @@ class Emitter : Values {
   bool packs_whole_right() const {
     constexpr std::int64_t most = 1 << 17;  // values
     return packs_left() && packs_right() &&
-           whole_tiles(extent_[static_cast<std::size_t>(kernel_.product.columns)]) * whole_depth() <= most;
+           whole_tiles(extent_[static_cast<std::size_t>(kernel.product.columns)]) * whole_depth() <= most;
   }
   /// Before all tiles of a product.
   tree::Block before_tiles();

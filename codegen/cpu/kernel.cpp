@@ -30,13 +30,13 @@ constexpr std::int64_t least_fetched = 1 << 12;
 
 std::vector<Emitted> Emitter::run() {
   std::vector<Emitted> result;
-  if (tasks_of(kernel_) == codegen::Tasks::chunks) {
+  if (tasks_of(kernel) == codegen::Tasks::chunks) {
     result.push_back(partials());
-    arguments_.clear();
+    arguments.clear();
     result.push_back(combine());
     return result;
   }
-  result.push_back(tasks_of(kernel_) == codegen::Tasks::rows ? sum_over_images() : whole());
+  result.push_back(tasks_of(kernel) == codegen::Tasks::rows ? sum_over_images() : whole());
   return result;
 }
 
@@ -44,9 +44,9 @@ std::vector<Emitted> Emitter::run() {
 
 Emitted Emitter::whole() {
   Emitted e;
-  e.function.name = kernel_.name;
+  e.function.name = kernel.name;
   // Compilers would keep a caller's values in registers that the sums of a tile need.
-  e.function.stays = kernel_.product.columns >= 0 && target_.lanes > 1;
+  e.function.stays = kernel.product.columns >= 0 && target_.lanes > 1;
   if (schedule_.parallel >= 0) {
     e.parallel = schedule_.parallel;
     e.block = schedule_.block;
@@ -66,23 +66,23 @@ Emitted Emitter::whole() {
       begin_ = name("begin");
       end_ = name("end");
     }
-  } else if (kernel_.across_batch) {
+  } else if (kernel.across_batch) {
     e.tasks = Emitted::Tasks::batch;
     begin_ = integer(0);
     end_ = images();
     add_images(e);
   }
   add_numbers(e);
-  e.function.body = kernel_.anchor == Anchor::contraction ? contraction() : sweeps();
+  e.function.body = kernel.anchor == Anchor::contraction ? contraction() : sweeps();
   if (by_tiles()) e.function.body.push_back(tree::evaluate(call("t_release", {})));
-  if (e.tasks == Emitted::Tasks::images && kernel_.product.columns >= 0) {
+  if (e.tasks == Emitted::Tasks::images && kernel.product.columns >= 0) {
     Block asked = fetches([&](const Access& a) { return saved(a) && !fetched_by_tile(a); }, nullptr);
     e.function.body.insert(e.function.body.begin(), asked.begin(), asked.end());
   }
   if (splits_columns_) {
-    const auto [rows, columns] = std::pair{kernel_.product.rows, kernel_.product.columns};
+    const auto [rows, columns] = std::pair{kernel.product.rows, kernel.product.columns};
     const std::int64_t weights = extent_[columns] * depth();
-    const Expr bytes = integer(weights * 4 / values_in_real(kernel_.product.factors));
+    const Expr bytes = integer(weights * 4 / values_in_real(kernel.product.factors));
     e.function.body.insert(
         e.function.body.begin(),
         tree::declare(
@@ -103,10 +103,10 @@ Emitted Emitter::whole() {
 Block Emitter::fetches(const std::function<bool(const Access&)>& which, const Expr& image) {
   Block b;
   std::set<TensorId> seen;
-  for (const Expression& e : kernel_.expressions) {
+  for (const Expression& e : kernel.expressions) {
     if (e.kind != Expression::Kind::load) continue;
-    const Tensor& t = plan_.program.tensors[e.access.tensor];
-    const Layout& layout = plan_.layouts[e.access.tensor];
+    const Tensor& t = plan.program.tensors[e.access.tensor];
+    const Layout& layout = plan.layouts[e.access.tensor];
     const std::int64_t reals = layout.size.per_batch;
     if (t.storage != Storage::scratch || !which(e.access) || reals < least_fetched ||
         !seen.insert(e.access.tensor).second)
@@ -121,18 +121,18 @@ Block Emitter::fetches(const std::function<bool(const Access&)>& which, const Ex
 
 bool Emitter::saved(const Access& access) const {
   const Tensor& t = tensor(access);
-  return t.storage == Storage::scratch && t.slots > 1 && t.region != kernel_.region;
+  return t.storage == Storage::scratch && t.slots > 1 && t.region != kernel.region;
 }
 
 std::int64_t Emitter::rows_of_tile(int a) const {
-  if (kernel_.anchor == Anchor::contraction) return schedule_.tile[a];
+  if (kernel.anchor == Anchor::contraction) return schedule_.tile[a];
   return a == transposed_axis() ? target_.lanes : 1;
 }
 
 int Emitter::axis_to_split() const {
-  if (points_of_image(kernel_) < least_shared) return -1;
+  if (points_of_image(kernel) < least_shared) return -1;
   std::vector<int> axes = outer_axes();
-  if (kernel_.product.columns >= 0) axes = {kernel_.product.rows};
+  if (kernel.product.columns >= 0) axes = {kernel.product.rows};
   int widest = -1;
   for (int a : axes) {
     if (a < 0 || a == schedule_.parallel || a == vector_) continue;
@@ -144,13 +144,13 @@ int Emitter::axis_to_split() const {
 }
 
 bool Emitter::columns_to_split() const {
-  const int columns = kernel_.product.columns;
-  if (columns < 0 || points_of_image(kernel_) < least_shared || !in_panels(factor(true).access)) return false;
+  const int columns = kernel.product.columns;
+  if (columns < 0 || points_of_image(kernel) < least_shared || !in_panels(factor(true).access)) return false;
   return extent_[columns] >= 2 * columns_of_tile() && stores_everywhere_along(columns);
 }
 
 bool Emitter::stores_everywhere_along(int axis) const {
-  return ranges::all_of(kernel_.steps, [&](const Step& s) {
+  return ranges::all_of(kernel.steps, [&](const Step& s) {
     return ranges::all_of(s.stores, [&](const Step::Store& store) {
       return ranges::any_of(store.to.index, [&](const Affine& index) {
         return ranges::any_of(index.parts, [&](const Affine::Part& part) { return part.axis == axis; });
@@ -160,7 +160,7 @@ bool Emitter::stores_everywhere_along(int axis) const {
 }
 
 std::pair<Expr, Expr> Emitter::shared_part(int axis) const {
-  if (splits_columns_ && axis == kernel_.product.columns) return {name("mine.left"), name("mine.right")};
+  if (splits_columns_ && axis == kernel.product.columns) return {name("mine.left"), name("mine.right")};
   if (axis != split_) return {nullptr, nullptr};
   if (splits_columns_) return {name("mine.begin"), name("mine.end")};
   return {name("begin"), name("end")};
@@ -168,8 +168,8 @@ std::pair<Expr, Expr> Emitter::shared_part(int axis) const {
 
 Emitted Emitter::sum_over_images() {
   Emitted e;
-  const int rows = kernel_.product.rows;
-  e.function.name = kernel_.name;
+  const int rows = kernel.product.rows;
+  e.function.name = kernel.name;
   e.tasks = Emitted::Tasks::rows;
   e.parallel = rows;
   e.block = schedule_.tile[rows];
@@ -186,10 +186,10 @@ Emitted Emitter::sum_over_images() {
 Emitted Emitter::partials() {
   Emitted e;
   e.tasks = Emitted::Tasks::chunks;
-  e.function.name = kernel_.name + "_partial";
+  e.function.name = kernel.name + "_partial";
   e.function.parameters = {{"const std::int64_t", "chunk"}};
   add_images(e);
-  if (uses_batch() && kernel_.goes_on) e.function.parameters.push_back({"const std::int64_t", "batch"});
+  if (uses_batch() && kernel.goes_on) e.function.parameters.push_back({"const std::int64_t", "batch"});
   add_layer(e);
   begin_ = name("begin");
   end_ = name("end");
@@ -207,7 +207,7 @@ Emitted Emitter::partials() {
 }
 
 void Emitter::add_images(Emitted& e) const {
-  if (kernel_.goes_on)
+  if (kernel.goes_on)
     e.function.parameters.push_back({"const Group&", "group"});
   else
     e.function.parameters.push_back({"const std::int64_t", "batch"});
@@ -218,13 +218,13 @@ void Emitter::go_on(Block& b, Block sums) {
 }
 
 Expr Emitter::chunk_bound(Expr chunk) const {
-  if (kernel_.goes_on) return call("group.at", {std::move(chunk)});
+  if (kernel.goes_on) return call("group.at", {std::move(chunk)});
   return tree::binary("/", tree::binary("*", std::move(chunk), name("batch")), integer(batch_chunks));
 }
 
 Emitted Emitter::combine() {
   Emitted e;
-  e.function.name = kernel_.name + "_sum";
+  e.function.name = kernel.name + "_sum";
   std::vector<int> outer = outer_axes();
   vector_ = partial_vector();
   for (Place& p : place_) p = {};
@@ -239,11 +239,11 @@ Emitted Emitter::combine() {
     e.function.parameters.push_back({"const std::int64_t", axis_name(parallel)});
     set(parallel, name(axis_name(parallel)));
   }
-  if (kernel_.goes_on) add_images(e);
+  if (kernel.goes_on) add_images(e);
   if (uses_batch()) e.function.parameters.push_back({"const std::int64_t", "batch"});
   add_layer(e);
-  const Expr first = kernel_.goes_on ? name("group.chunk") : integer(0);
-  const Expr end = kernel_.goes_on ? name("group.end") : integer(batch_chunks);
+  const Expr first = kernel.goes_on ? name("group.chunk") : integer(0);
+  const Expr end = kernel.goes_on ? name("group.end") : integer(batch_chunks);
   std::vector<int> loops;
   for (int a : outer)
     if (a != parallel && a != vector_) loops.push_back(a);
@@ -251,11 +251,11 @@ Emitted Emitter::combine() {
   e.function.body = nest(loops, [&](Block& b) {
     reset();
     int reduction = 0;
-    for (std::size_t s = 0; s < kernel_.steps.size(); ++s) {
+    for (std::size_t s = 0; s < kernel.steps.size(); ++s) {
       if (!step(s).reduces) continue;
       std::string sum = fmt::format("sum{}", reduction);
       b.push_back(tree::declare("vec", sum, identity(step(s))));
-      if (kernel_.goes_on) go_on(b, {tree::assign(sum, load(step(1).stores.front().to))});
+      if (kernel.goes_on) go_on(b, {tree::assign(sum, load(step(1).stores.front().to))});
       Expr at = name("partial") + partial_index(reduction, name("chunk"));
       Block body{tree::assign(sum, accumulate(step(s), name(sum), dense_load(at)))};
       b.push_back(tree::loop("chunk", first, tree::binary("<", name("chunk"), end), 1, body));
@@ -271,12 +271,12 @@ Emitted Emitter::combine() {
 }
 
 void Emitter::finish(Emitted& e, const std::set<std::string>& called) {
-  for (const Argument& a : arguments_) {
-    const Tensor& t = plan_.program.tensors[a.tensor];
+  for (const Argument& a : arguments) {
+    const Tensor& t = plan.program.tensors[a.tensor];
     std::string type = t.type == graph::Type::integer ? "std::int32_t*" : std::string(name_of(t.element)) + "*";
     e.function.parameters.push_back({(a.written ? "" : "const ") + type, a.name});
   }
-  e.arguments = arguments_;
+  e.arguments = arguments;
   e.function.comment = describe();
   std::set<std::string> names = known_names();
   names.insert({"partial", gradient_name()});
@@ -287,22 +287,22 @@ void Emitter::finish(Emitted& e, const std::set<std::string>& called) {
 std::vector<std::string> Emitter::describe() const {
   const std::string summed = schedule_.depth ? fmt::format(" (summed, {} at a time)", schedule_.depth) : " (summed)";
   std::string axes;
-  for (std::size_t a = 0; a < kernel_.axes.size(); ++a)
-    axes += fmt::format("{}{} < {}{}", a ? ", " : "", kernel_.axes[a].name, to_string(kernel_.axes[a].dim),
-                        kernel_.axes[a].inner ? (kernel_.anchor == Anchor::row ? " (row)" : summed) : "");
+  for (std::size_t a = 0; a < kernel.axes.size(); ++a)
+    axes += fmt::format("{}{} < {}{}", a ? ", " : "", kernel.axes[a].name, to_string(kernel.axes[a].dim),
+                        kernel.axes[a].inner ? (kernel.anchor == Anchor::row ? " (row)" : summed) : "");
   std::string lanes = schedule_.vector >= 0 && target_.lanes > 1 ? "; lanes along " + axis_name(schedule_.vector) : "";
   if (axes.empty()) return {};
   return {axes + lanes};
 }
 
 bool Emitter::drops_along(int axis) const {
-  return ranges::any_of(kernel_.expressions, [&](const Expression& e) {
+  return ranges::any_of(kernel.expressions, [&](const Expression& e) {
     return keeps(e) && ranges::any_of(e.element.parts, [&](const Affine::Part& p) { return p.axis == axis; });
   });
 }
 
 void Emitter::add_numbers(Emitted& e) const {
-  if (uses_batch() && (e.tasks != Emitted::Tasks::batch || kernel_.goes_on))
+  if (uses_batch() && (e.tasks != Emitted::Tasks::batch || kernel.goes_on))
     e.function.parameters.push_back({"const std::int64_t", "batch"});
   if (e.tasks == Emitted::Tasks::images && drops_along(schedule_.parallel))
     e.function.parameters.push_back({"const std::int64_t", "image"});
@@ -310,12 +310,12 @@ void Emitter::add_numbers(Emitted& e) const {
 }
 
 void Emitter::add_layer(Emitted& e) const {
-  if (kernel_.region && ranges::any_of(kernel_.expressions, keeps))
+  if (kernel.region && ranges::any_of(kernel.expressions, keeps))
     e.function.parameters.push_back({"const std::int64_t", "layer"});
 }
 
 bool Emitter::uses_batch() const {
-  return std::any_of(kernel_.expressions.begin(), kernel_.expressions.end(),
+  return std::any_of(kernel.expressions.begin(), kernel.expressions.end(),
                      [](const Expression& e) { return e.kind == Expression::Kind::extent && !e.dim.known(); });
 }
 

@@ -6,18 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "codegen/emit/entry_writer.hpp"
 #include "codegen/emit/tree.hpp"
 #include "codegen/plan/plan.hpp"
 
 namespace tessera::codegen::cpu {
-
-/// What a caller must pass for a tensor: itself, or the layer `shift` further on.
-struct Argument {
-  TensorId tensor;  ///< none: the partial sums
-  int shift = 0;
-  bool written = false;
-  std::string name;
-};
 
 /// A function of the kernel, and how it is called.
 struct Emitted {

@@ -18,7 +18,7 @@ using tree::integer;
 using tree::name;
 
 int Emitter::transposed_axis() const {
-  if (kernel_.anchor != Anchor::elementwise || target_.lanes == 1 || vector_ < 0 || kernel_.steps.size() != 1 ||
+  if (kernel.anchor != Anchor::elementwise || target_.lanes == 1 || vector_ < 0 || kernel.steps.size() != 1 ||
       (schedule_.parallel >= 0 && schedule_.block != 1))
     return -1;
   const std::vector<Step::Store>& stores = step(0).stores;
@@ -64,9 +64,9 @@ Block Emitter::sweeps() {
       loops.push_back(a);
   if (vector_ >= 0 && !inner(vector_)) loops.push_back(vector_);
   std::vector<std::pair<std::size_t, std::size_t>> sweeps;
-  for (std::size_t first = 0, end = 0; first < kernel_.steps.size(); first = end) {
+  for (std::size_t first = 0, end = 0; first < kernel.steps.size(); first = end) {
     end = first + 1;
-    while (end < kernel_.steps.size() && joins_sweep(first, end)) ++end;
+    while (end < kernel.steps.size() && joins_sweep(first, end)) ++end;
     sweeps.emplace_back(first, end);
   }
   if (sweeps.size() > 1 && !loops.empty()) rows_at_once_ = rows_at_once(loops.back());
@@ -85,7 +85,7 @@ std::int64_t Emitter::rows_at_once(int axis) const {
   constexpr std::int64_t most = 8, near_reals = 1 << 11;  // a quarter of a first cache, which has other things to hold
   if (target_.lanes == 1 || vector_ < 0 || !inner(vector_) || axis == schedule_.parallel) return 1;
   const bool along_lanes = ranges::all_of(
-      kernel_.steps, [&](const Step& s) { return !s.reduces || (s.over.size() == 1 && s.over.front() == vector_); });
+      kernel.steps, [&](const Step& s) { return !s.reduces || (s.over.size() == 1 && s.over.front() == vector_); });
   const std::int64_t rows = extent_[axis];
   const std::int64_t fit = near_reals / extent_[vector_];
   return along_lanes && rows > 1 ? std::clamp<std::int64_t>(fit, 1, std::min(rows, most)) : 1;
@@ -124,7 +124,7 @@ tree::Statement Emitter::sweeps_over_rows(const std::vector<std::pair<std::size_
             tree::declare("const vec", own, call("v_set", {tree::index(name(v + "s"), which + integer(r))})));
         of_row_[r][e] = name(own);
       }
-    row_values_ = of_row_.front();
+    given_ = of_row_.front();
     sweep(statements, sweeps[w].first, sweeps[w].second);
     of_row_.clear();
     return statements;
@@ -156,7 +156,7 @@ tree::Statement Emitter::sweeps_over_rows(const std::vector<std::pair<std::size_
     }
     body.push_back(tree::loop(axis_name(row_axis_), begin, tree::binary("<", row, bottom), 1, std::move(one)));
   }
-  row_values_.clear();
+  given_.clear();
   return tree::loop("top", first, tree::binary("<", top, limit), static_cast<int>(rows_at_once_), std::move(body));
 }
 
@@ -288,7 +288,7 @@ void Emitter::sweep(Block& b, std::size_t first, std::size_t end) {
     for (std::size_t r = 0; r < std::max<std::size_t>(1, of_row_.size()); ++r) {
       if (of_row_.size() > 1) {
         set(row_axis_, name(axis_name(row_axis_)), static_cast<std::int64_t>(r));
-        row_values_ = of_row_[r];
+        given_ = of_row_[r];
       }
       for (std::size_t s = first; s < end; ++s) {
         if (step(s).reduces) {

@@ -21,8 +21,8 @@ Emitter::Factor Emitter::factor(bool right) const {
   for (int e : {product.a, product.b})  // the left one may be computed on its way
     if (expression(e).kind == Expression::Kind::load && (lane_step(expression(e).access) != 0) == right)
       f.access = expression(e).access;
-  const Layout& layout = plan_.layouts[f.access.tensor];
-  const int axis = right ? kernel_.product.columns : kernel_.product.rows;
+  const Layout& layout = plan.layouts[f.access.tensor];
+  const int axis = right ? kernel.product.columns : kernel.product.rows;
   if (axis >= 0) f.across = step_along(f.access, layout, axis);
   if (depth_axis() >= 0) f.along = step_along(f.access, layout, depth_axis());
   return f;
@@ -36,17 +36,17 @@ int Emitter::depth_axis() const {
 
 Block Emitter::before_tiles() {
   Block b;
-  if (kernel_.product.rows < 0) {
+  if (kernel.product.rows < 0) {
     b.push_back(tree::evaluate(call("t_configure", {integer(1)})));
     if (packs_left()) pack_left(b, 1);
   }
   if (!packs_whole_right()) return b;
   const Factor right = factor(true);
-  const std::int64_t columns = extent_[kernel_.product.columns];
+  const std::int64_t columns = extent_[kernel.product.columns];
   const std::int64_t panels = whole_tiles(columns) / tile_side;
   b.push_back(
       tree::declare("alignas(64) bf16", fmt::format("panels[{}]", panels * tile_side * whole_depth()), nullptr));
-  set(kernel_.product.columns, nullptr);
+  set(kernel.product.columns, nullptr);
   const Expr column = name("column");
   b.push_back(
       tree::loop("column", integer(0), tree::binary("<", column, integer(columns)), tile_side,
@@ -68,9 +68,9 @@ void Emitter::pack_left(Block& b, std::int64_t rows) {
 
 Block Emitter::before_tiles_of(int axis, const Piece& piece) {
   Block b;
-  if (axis == kernel_.product.rows) {
+  if (axis == kernel.product.rows) {
     if (packs_left()) pack_left(b, piece.points);
-  } else if (axis == kernel_.product.columns && packs_right() && !packs_whole_right()) {
+  } else if (axis == kernel.product.columns && packs_right() && !packs_whole_right()) {
     const Factor right = factor(true);
     b.push_back(tree::declare("alignas(64) bf16", fmt::format("panel[{}]", tile_side * whole_depth()), nullptr));
     b.push_back(
@@ -90,18 +90,18 @@ void Emitter::product_by_tiles(Block& b, const Tile& tile) {
   Expr rows = packs_left() ? name("rows") : address(left.access, false);
   Expr panel = name("panel");
   if (!packs_right()) panel = address(right.access, false);
-  if (packs_whole_right()) panel = name("panels") + along(kernel_.product.columns, whole_depth());
+  if (packs_whole_right()) panel = name("panels") + along(kernel.product.columns, whole_depth());
   // Weights lie far away: while one panel goes through the tiles, the next one comes.
   Expr ahead = name("nullptr");
   std::int64_t lines = 0;
-  if (const int r = kernel_.product.rows; !packs_right() && r >= 0) {
+  if (const int r = kernel.product.rows; !packs_right() && r >= 0) {
     const std::int64_t high = schedule_.tile[r];
     const std::int64_t blocks = (extent_[r] + high - 1) / high;
     lines = (tile_side + blocks - 1) / blocks;
-    ahead = panel + integer(tile_side * panel_depth(kernel_.product.factors, depth())) +
+    ahead = panel + integer(tile_side * panel_depth(kernel.product.factors, depth())) +
             this->along(r, lines * whole_depth() / high);
   }
-  b.push_back(tree::declare(kernel_.product.factors == Element::int8 ? "alignas(64) std::int32_t" : "alignas(64) real",
+  b.push_back(tree::declare(kernel.product.factors == Element::int8 ? "alignas(64) std::int32_t" : "alignas(64) real",
                             fmt::format("sums[{}]", down.points * tile_side), nullptr));
   b.push_back(
       tree::evaluate(call("t_product", {name("sums"), integer(down.points), integer(columns_of_piece(across)),
@@ -111,16 +111,16 @@ void Emitter::product_by_tiles(Block& b, const Tile& tile) {
 }
 
 std::string Emitter::gradient_name() const {
-  if (!kernel_.across_batch || kernel_.product.columns < 0 || !sums_along_one_axis(kernel_)) return "";
-  const std::int64_t columns = extent_[kernel_.product.columns];
+  if (!kernel.across_batch || kernel.product.columns < 0 || !sums_along_one_axis(kernel)) return "";
+  const std::int64_t columns = extent_[kernel.product.columns];
   if (by_tiles()) return fmt::format("t_gradient<{}, {}>", columns, depth());
-  if (!copies_factors(plan_.layouts, kernel_)) return "";
-  return fmt::format("g_gradient<{}, {}, {}, {}>", columns, depth(), schedule_.tile[kernel_.product.rows],
-                     schedule_.tile[kernel_.product.columns]);
+  if (!copies_factors(plan.layouts, kernel)) return "";
+  return fmt::format("g_gradient<{}, {}, {}, {}>", columns, depth(), schedule_.tile[kernel.product.rows],
+                     schedule_.tile[kernel.product.columns]);
 }
 
 Block Emitter::gradient() {
-  const int rows = kernel_.product.rows, columns = kernel_.product.columns;
+  const int rows = kernel.product.rows, columns = kernel.product.columns;
   const Factor left = factor(false), right = factor(true);
   std::vector<int> loops;
   for (int a : outer_axes())
@@ -129,17 +129,17 @@ Block Emitter::gradient() {
   for (int a : step(0).over)
     if (extent_[a] < 0) batch = a;
   const auto of_image = [&](const Factor& f) {
-    return integer(step_along(f.access, plan_.layouts[f.access.tensor], batch));
+    return integer(step_along(f.access, plan.layouts[f.access.tensor], batch));
   };
   const Access& to = step(1).stores.front().to;
-  const Expr to_row = integer(step_along(to, plan_.layouts[to.tensor], rows));
+  const Expr to_row = integer(step_along(to, plan.layouts[to.tensor], rows));
   return nest(loops, [&](Block& b) {
     for (int a : {rows, columns, batch}) set(a, nullptr);
     if (depth_axis() >= 0) set(depth_axis(), nullptr);
     if (by_tiles()) {
       const Expr whole = call("group_of", {name("batch"), integer(batch_chunks), integer(0)});
       b.push_back(
-          tree::evaluate(call(gradient_name(), {name("begin"), name("end"), kernel_.goes_on ? name("group") : whole,
+          tree::evaluate(call(gradient_name(), {name("begin"), name("end"), kernel.goes_on ? name("group") : whole,
                                                 address(left.access, false), of_image(left), integer(left.across),
                                                 integer(left.along), address(right.access, false), of_image(right),
                                                 integer(right.along), address(to, true), to_row})));
@@ -148,9 +148,9 @@ Block Emitter::gradient() {
     const Expr image = name(axis_name(batch));
     set(batch, image);
     Block body = fetches([](const Access&) { return true; }, image);
-    const Expr before = kernel_.goes_on ? name("group.first") + image : image;
-    const Expr biases = kernel_.fused.kind == Fused::Kind::bias_gradient
-                            ? name(argument(kernel_.fused.part(Fused::Role::bias).steps[1].stores[0].to, true))
+    const Expr before = kernel.goes_on ? name("group.first") + image : image;
+    const Expr biases = kernel.fused.kind == Fused::Kind::bias_gradient
+                            ? name(argument(kernel.fused.part(Fused::Role::bias).steps[1].stores[0].to, true))
                             : name("nullptr");
     body.push_back(tree::evaluate(call(
         gradient_name(),

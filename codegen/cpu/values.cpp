@@ -2,10 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <range/v3/algorithm/any_of.hpp>
 #include <range/v3/algorithm/contains.hpp>
-#include <range/v3/algorithm/find_if.hpp>
 
 #include "codegen/error.hpp"
 #include "codegen/passes/op.hpp"
@@ -33,16 +31,15 @@ const Schedule& part_of(const std::vector<Schedule>& all, int number, int part) 
 
 }  // namespace
 
-Values::Values(const Plan& plan, int kernel, const Target& target, int part)
-    : plan_(plan),
-      kernel_(part_of(plan.program.kernels, kernel, part)),
+Values::Values(const Plan& of, int number, const Target& target, int part)
+    : ExprRenderer(of, part_of(of.program.kernels, number, part), {"vec", "v_set", "v_keep"}),
       target_(target),
-      schedule_(part_of(plan.schedules.at(std::string(target.name)), kernel, part)),
+      schedule_(part_of(of.schedules.at(std::string(target.name)), number, part)),
       vector_(schedule_.vector),
-      place_(kernel_.axes.size()),
-      operations_(kernel_.expressions.size()) {
-  for (const Axis& axis : kernel_.axes) extent_.push_back(axis.dim.known() ? axis.dim.value() : -1);
-  for (const Expression& e : kernel_.expressions)
+      place_(kernel.axes.size()),
+      operations_(kernel.expressions.size()) {
+  for (const Axis& axis : kernel.axes) extent_.push_back(axis.dim.known() ? axis.dim.value() : -1);
+  for (const Expression& e : kernel.expressions)
     for (int operand : {e.a, e.b, e.c})
       if (e.kind == Expression::Kind::op && operand >= 0) ++operations_[operand];
 }
@@ -55,13 +52,6 @@ std::string suffix_of(const Tensor& t) {
 }
 
 }  // namespace
-
-std::vector<int> Values::outer_axes() const {
-  std::vector<int> outer;
-  for (std::size_t a = 0; a < kernel_.axes.size(); ++a)
-    if (!kernel_.axes[a].inner) outer.push_back(static_cast<int>(a));
-  return outer;
-}
 
 Expr Values::along(int axis, std::int64_t stride) const {
   const Place& p = place_[axis];
@@ -82,8 +72,8 @@ void Values::dense_store(Block& b, Expr at, Expr value, bool uniform, const std:
 
 std::vector<std::int64_t> Values::offsets_of_outer() const {
   std::vector<std::int64_t> offsets;
-  for (std::size_t a = 0; a < kernel_.axes.size(); ++a)
-    if (!kernel_.axes[a].inner) offsets.push_back(place_[a].offset);
+  for (std::size_t a = 0; a < kernel.axes.size(); ++a)
+    if (!kernel.axes[a].inner) offsets.push_back(place_[a].offset);
   return offsets;
 }
 
@@ -115,52 +105,24 @@ const std::set<int>& Values::axes_of(int e) {
   return axes_of_[e] = std::move(axes);
 }
 
-Expr Values::evaluate(Block& b, int e) {
-  if (const auto at = row_values_.find(e); at != row_values_.end()) return at->second;
+std::vector<std::int64_t> Values::key_of(int e) {
   std::vector<std::int64_t> key{e};
   for (int a : axes_of(e)) key.push_back(place_[a].offset);
-  if (auto at = values_.find(key); at != values_.end()) return at->second;
-  Expr value = make(b, e);
-  if (value->kind == tree::Node::Kind::call) {
-    const bool loaded = expression(e).kind == Expression::Kind::load;
-    const std::string v = fmt::format("{}{}", loaded ? "x" : "t", counter_++);
-    b.push_back(tree::declare("const vec", v, value));
-    value = name(v);
-  }
-  values_[key] = value;
-  return value;
+  return key;
 }
 
-Expr Values::make(Block& b, int e) {
-  const Expression& x = expression(e);
-  switch (x.kind) {
-    case Expression::Kind::constant:
-      return call("v_set", {tree::real(x.value)});
-    case Expression::Kind::extent: {
-      Extent size = extent(x.dim);
-      if (size.known()) return call("v_set", {tree::real(static_cast<double>(size.fixed))});
-      return call("v_set", {call("static_cast<real>", {name("batch") * size.per_batch + integer(size.fixed)})});
-    }
-    case Expression::Kind::local:
-      return locals_.at({x.a, offsets_of_outer()});
-    case Expression::Kind::load:
-      return load(x.access);
-    case Expression::Kind::index_equals: {
-      const Access& labels = expression(x.a).access;
-      Expr label =
-          call("v_set", {call("static_cast<real>", {tree::index(name(argument(labels, false)), offset_of(labels))})});
-      Expr at = along(x.axis, 1);
-      Expr here = at->kind == tree::Node::Kind::integer ? tree::real(static_cast<double>(at->integer))
-                                                        : call("static_cast<real>", {at});
-      here = call("v_set", {here});
-      if (x.axis == vector_) here = call("v_add", {here, call("v_iota", {})});
-      return call("v_equal", {here, label});
-    }
-    case Expression::Kind::keep:
-      return keep(x);
-    case Expression::Kind::op:
-      break;
-  }
+Expr Values::index_equals(const Expression& x) {
+  const Access& labels = expression(x.a).access;
+  const Expr label =
+      broadcast(call("static_cast<real>", {tree::index(name(argument(labels, false)), offset_of(labels))}));
+  const Expr at = along(x.axis, 1);
+  Expr here = broadcast(at->kind == tree::Node::Kind::integer ? tree::real(static_cast<double>(at->integer))
+                                                              : call("static_cast<real>", {at}));
+  if (x.axis == vector_) here = call("v_add", {here, call("v_iota", {})});
+  return call("v_equal", {here, label});
+}
+
+Expr Values::op(Block& b, const Expression& x) {
   if (x.op == Op::add || x.op == Op::subtract)
     for (const int product : {x.a, x.b}) {
       if (!is_product(product)) continue;
@@ -182,9 +144,9 @@ Expr Values::make(Block& b, int e) {
     const bool of_row = divides_by_number_of_row(x);
     if (x.op == Op::divide && (of_row || (sweeps(x.a) && !sweeps(x.b)))) {
       // One division a row, which compilers lift out of the loop, and a product for each element.
-      const std::string v = fmt::format("t{}", counter_++);
+      const std::string v = fresh("t");
       const char* const divide = of_row || uniform(x.b) ? "v_div_one" : "v_div";
-      b.push_back(tree::declare("const vec", v, call(divide, {call("v_set", {tree::real(1)}), c})));
+      b.push_back(tree::declare("const vec", v, call(divide, {broadcast(tree::real(1)), c})));
       return call("v_mul", {a, name(v)});
     }
     const bool one = x.op == Op::divide && uniform(x.a) && uniform(x.b);
@@ -199,82 +161,44 @@ bool Values::is_product(int e) const {
   return x.kind == Expression::Kind::op && x.op == Op::multiply && operations_[e] == 1;
 }
 
-/// Dropout's factors at this place. The layer and the image are arguments where they are not loops of the kernel.
-Expr Values::keep(const Expression& x) {
+/// The layer and the image are arguments where they are not loops of the kernel.
+std::vector<Expr> Values::element_of_dropout(const Expression& x) {
   Expr element = integer(x.element.offset);
   std::int64_t step = 0;
   for (const Affine::Part& p : x.element.parts) {
     const bool shared_out = p.axis == schedule_.parallel && schedule_.block == 1;
     element = element + (shared_out ? name("image") * p.coefficient : along(p.axis, p.coefficient));
-    if (kernel_.goes_on && extent_[p.axis] < 0) element = element + name("group.first") * p.coefficient;
+    if (kernel.goes_on && extent_[p.axis] < 0) element = element + name("group.first") * p.coefficient;
     if (p.axis == vector_) step = p.coefficient;
   }
-  Expr stream = integer(x.dropout);
-  if (kernel_.region) stream = name("layer") * 65536 + stream;
-  const Access& random = expression(x.a).access;
-  return call("v_keep", {name(argument(random, false)), stream, element, integer(step),
-                         integer(std::llround(std::ldexp(x.value, 32))), tree::real(1 / (1 - x.value))});
+  return {element, integer(step)};
 }
 
 /// Whether an expression changes along the axes that a row kernel sweeps over.
 bool Values::sweeps(int e) {
-  return kernel_.anchor == Anchor::row && ranges::any_of(axes_of(e), [&](int a) { return inner(a); });
+  return kernel.anchor == Anchor::row && ranges::any_of(axes_of(e), [&](int a) { return inner(a); });
 }
 
 /// Whether what is made of a product's sums is divided by a number that is kept of its row: as a softmax divides.
 bool Values::divides_by_number_of_row(const Expression& x) {
-  return x.op == Op::divide && kernel_.product.columns >= 0 && vector_ >= 0 && axes_of(x.a).contains(vector_) &&
+  return x.op == Op::divide && kernel.product.columns >= 0 && vector_ >= 0 && axes_of(x.a).contains(vector_) &&
          expression(x.b).kind == Expression::Kind::load && !axes_of(x.b).contains(vector_);
 }
 
 bool Values::uniform(int e) {
   if (vector_ < 0 || !inner(vector_) || axes_of(e).contains(vector_)) return false;
   const Expression& x = expression(e);
-  if (x.kind == Expression::Kind::local) return ranges::contains(kernel_.steps[x.a].over, vector_);
+  if (x.kind == Expression::Kind::local) return ranges::contains(kernel.steps[x.a].over, vector_);
   if (x.kind != Expression::Kind::op) return true;
   return uniform(x.a) && (x.b < 0 || uniform(x.b)) && (x.c < 0 || uniform(x.c));
 }
 
-std::string Values::argument(const Access& access, bool written) {
-  auto at = ranges::find_if(arguments_,
-                            [&](const Argument& a) { return a.tensor == access.tensor && a.shift == access.shift; });
-  if (at != arguments_.end()) {
-    at->written |= written;
-    return at->name;
-  }
-  const Tensor& t = plan_.program.tensors[access.tensor];
-  std::string n;
-  for (char c : t.name) n += (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ? c : '_';
-  if (t.storage == Storage::gradient) n = "gradient_" + n;
-  while (n.find("__") != std::string::npos) n.erase(n.find("__"), 1);
-  if (n.find("_") == 0) n.erase(0, 1);
-  if (access.shift && t.carry) n += "_next";
-  // What the caller passes keeps its name; what the declaration named gets out of the way.
-  const bool own = t.storage == Storage::input || t.storage == Storage::labels || t.storage == Storage::output ||
-                   t.storage == Storage::loss;
-  if (!own) n = tree::variable(n);
-  auto taken = [&](const std::string& word) {
-    for (std::size_t a = 0; a < kernel_.axes.size(); ++a)
-      if (axis_name(static_cast<int>(a)) == word) return true;
-    return ranges::any_of(arguments_, [&](const Argument& a) { return a.name == word; });
-  };
-  std::string unique = n;
-  for (int i = 2; taken(unique); ++i) unique = fmt::format("{}_{}", n, i);
-  arguments_.push_back({access.tensor, access.shift, written, unique});
-  return unique;
-}
-
 Expr Values::offset_of(const Access& access) const {
-  const Layout& layout = plan_.layouts[access.tensor];
+  const Layout& layout = plan.layouts[access.tensor];
   if (in_panels(access)) return offset_in_panels(access, layout);
-  std::map<int, std::int64_t> stride;
   std::int64_t constant = 0;
-  for (std::size_t d = 0; d < access.index.size(); ++d) {
-    constant += access.index[d].offset * layout.stride[d];
-    for (const Affine::Part& p : access.index[d].parts) stride[p.axis] += p.coefficient * layout.stride[d];
-  }
   Expr at = integer(0);
-  for (auto [axis, s] : stride) {
+  for (auto [axis, s] : strides_of(access, &constant)) {
     const Place& p = place_[axis];
     if (on_stack(access) && ranges::contains(block_.heads, axis)) continue;
     if (on_stack(access) && axis == block_.queries && !p.variable) {
@@ -289,7 +213,6 @@ Expr Values::offset_of(const Access& access) const {
   return at + integer(constant);
 }
 
-const Tensor& Values::tensor(const Access& access) const { return plan_.program.tensors[access.tensor]; }
 bool Values::in_panels(const Access& access) const {
   const Tensor& t = tensor(access);
   return t.storage == Storage::packed && t.packing == Packing::panels;
@@ -297,12 +220,12 @@ bool Values::in_panels(const Access& access) const {
 
 /// Where a packed parameter's element is: tiles begin where panels begin.
 Expr Values::offset_in_panels(const Access& access, const Layout& layout) const {
-  const int columns = kernel_.product.columns;
+  const int columns = kernel.product.columns;
   const std::int64_t width = columns_of_tile();
   const Place& column = place_[columns];
   // Panels for tiles are filled up to whole ones in depth.
   const std::int64_t depth =
-      by_tiles(kernel_, target_) ? panel_depth(kernel_.product.factors, layout.stride[0]) : layout.stride[0];
+      by_tiles(kernel, target_) ? panel_depth(kernel.product.factors, layout.stride[0]) : layout.stride[0];
   Expr at = column.variable ? column.variable * depth : integer(0);
   std::int64_t constant = column.offset / width * width * depth + column.offset % width;
   for (std::size_t d = 1; d < access.index.size(); ++d) {
@@ -318,7 +241,7 @@ std::int64_t Values::lane_step(const Access& access) const {
   return vector_ < 0 ? 0 : step_of(access, vector_);
 }
 std::int64_t Values::step_of(const Access& access, int axis) const {
-  return step_along(access, plan_.layouts[access.tensor], axis);
+  return step_along(access, plan.layouts[access.tensor], axis);
 }
 
 Expr Values::load(const Access& access) {

@@ -190,12 +190,12 @@ void fuse_attention(KernelProgram& program) {
 // ---- its text ----------------------------------------------------------------------------------------------------
 
 Emitted Emitter::attention() {
-  const Kernel &score_kernel = kernel_.fused.part(Fused::Role::scores),
-               &softmax_kernel = kernel_.fused.part(Fused::Role::softmax);
-  Emitter scores(plan_, score_kernel, table_, tiles_), softmax(plan_, softmax_kernel, table_, tiles_);
-  const Attention a = *attention_of(plan_.program, score_kernel, softmax_kernel, kernel_);
+  const Kernel &score_kernel = kernel.fused.part(Fused::Role::scores),
+               &softmax_kernel = kernel.fused.part(Fused::Role::softmax);
+  Emitter scores(plan, score_kernel, table_, tiles_), softmax(plan, softmax_kernel, table_, tiles_);
+  const Attention a = *attention_of(plan.program, score_kernel, softmax_kernel, kernel);
   Emitted e = fresh();
-  const std::int64_t width = size_of(kernel_, a.mix.width);
+  const std::int64_t width = size_of(kernel, a.mix.width);
   const Extent groups = points(a.mix.groups);
   e.threads = warps * 32;
   constexpr int shared_bytes = 160 * 1024;  // of an A100
@@ -212,11 +212,11 @@ Emitted Emitter::attention() {
 
   Block b, functions;
   std::set<std::string> declared;
-  std::vector<Argument> arguments;
+  std::vector<Argument> passed;
   Expr save = call("SaveNothing", {}), keep = call("KeepNothing", {});
   // The functions of one of the kernels, for the block's group of it.
   auto of_kernel = [&](Emitter& kernel, const Attention::Axes& axes, const std::function<void(Emitter&)>& add) {
-    kernel.arguments_ = std::move(arguments);
+    kernel.arguments = std::move(passed);
     const FlatIndex group = kernel.fuse(axes.groups, "group");
     kernel.stand(group);
     add(kernel);
@@ -226,7 +226,7 @@ Emitted Emitter::attention() {
       needed.insert(needed.begin(), tree::declare("const int", group.variable, call("block_z", {})));
     for (const tree::Statement& s : needed)
       if (declared.insert(s.name).second) b.push_back(s);
-    arguments = std::move(kernel.arguments_);
+    passed = std::move(kernel.arguments);
   };
   auto factor = [&](Emitter& kernel, const std::string& which, int value, int across, int along) {
     functions.push_back(kernel.function_of(
@@ -259,7 +259,7 @@ Emitted Emitter::attention() {
     }
     std::vector<Step::Store> saved = softmax_kernel.steps[2].stores;
     std::erase_if(
-        saved, [&](const Step::Store& s) { return plan_.program.tensors[s.to.tensor].storage == Storage::registers; });
+        saved, [&](const Step::Store& s) { return plan.program.tensors[s.to.tensor].storage == Storage::registers; });
     if (saved.empty()) return;
     save = name("save");
     functions.push_back(k.function_of("save", at, {{"real", "p"}}, [&](Block& body) {
@@ -276,7 +276,7 @@ Emitted Emitter::attention() {
   const double of_a_score = save->text == "save" ? 28 : 24;  // instructions, about
   e.alone = cuda::alone({}, {});
   e.of_tile = tile * static_cast<double>(a.most_keys) * of_a_score / 32;  // a cycle, of a warp's lanes
-  arguments_ = std::move(arguments);
+  arguments = std::move(passed);
   b.insert(b.end(), functions.begin(), functions.end());
   const std::string function = fmt::format("attention<{}, {}, {}>", warps, a.most_keys, width);
   b.push_back(tree::evaluate(call(function, {integer(a.rows), integer(a.keys), name("query"), name("key"),

@@ -313,10 +313,10 @@ void fuse_attention_gradients(KernelProgram& program) {
 // ---- its text ----------------------------------------------------------------------------------------------------
 
 Emitted Emitter::attention_gradient() {
-  const std::vector<const Kernel*> kernels = parts_of_gradient(kernel_);
-  const AttentionGradient a = *attention_gradient_of(plan_.program, kernel_);
+  const std::vector<const Kernel*> kernels = parts_of_gradient(kernel);
+  const AttentionGradient a = *attention_gradient_of(plan.program, kernel);
   std::vector<Emitter> parts;
-  for (const Kernel* k : kernels) parts.emplace_back(plan_, *k, table_, tiles_);
+  for (const Kernel* k : kernels) parts.emplace_back(plan, *k, table_, tiles_);
   const auto part_of = [&](const Part& part) -> Emitter& { return parts[part.kernel]; };
 
   constexpr std::int64_t tile = 32;  // queries
@@ -349,11 +349,11 @@ Emitted Emitter::attention_gradient() {
 
   Block b, functions;
   std::map<std::string, std::string> declared;
-  std::vector<Argument> arguments;
+  std::vector<Argument> passed;
   // A function of one of the kernels, for the block's group of it.
   const auto add = [&](const Part& part, const std::function<tree::Statement(Emitter&)>& function) {
     Emitter& kernel = part_of(part);
-    kernel.arguments_ = std::move(arguments);
+    kernel.arguments = std::move(passed);
     const FlatIndex group = kernel.fuse(part.axes.groups, "group");
     kernel.stand(group);
     functions.push_back(function(kernel));
@@ -368,7 +368,7 @@ Emitted Emitter::attention_gradient() {
       else if (at->second != tree::print(s.value))
         refuse("has two meanings of " + s.name);
     }
-    arguments = std::move(kernel.arguments_);
+    passed = std::move(kernel.arguments);
   };
   const auto factor = [&](const std::string& which, const Part& part, int value, int line) {
     add(part, [&](Emitter& k) {
@@ -443,7 +443,7 @@ Emitted Emitter::attention_gradient() {
   store("store_query", a.of_query, a.copies[0], true);
   store("store_key", a.of_key, a.copies[1], false);
   store("store_value", a.of_value, a.copies[2], false);
-  arguments_ = std::move(arguments);
+  arguments = std::move(passed);
   b.insert(b.end(), functions.begin(), functions.end());
   std::vector<Expr> operands{integer(a.rows), integer(a.keys)};
   for (const tree::Statement& f : functions) {

@@ -19,15 +19,13 @@ constexpr int threads_of_points = 256;  // of a block of points
 
 class Emitter : Values {
  public:
-  Emitter(const Plan& plan, const Kernel& kernel, const TableName& table, const Tiles& tiles)
-      : Values(plan, kernel, table), tiles_(tiles) {}
+  Emitter(const Plan& of, const Kernel& emitted, const TableName& table, const Tiles& tiles)
+      : Values(of, emitted, table), table_(table), tiles_(tiles) {}
 
   std::vector<Emitted> run();
 
  private:
   [[noreturn]] void refuse(const std::string& what) const;
-  const Step& step(std::size_t i) const { return kernel_.steps[i]; }
-  std::vector<int> outer_axes() const;
   /// The outer axes but for the batch, so that the one along which results lie side by side is the last.
   std::vector<int> point_axes() const;
   std::vector<int> batch_axes(bool inner) const;
@@ -68,7 +66,7 @@ class Emitter : Values {
   tree::Expr partial(std::size_t step = 0);
   /// How many partial sums the product before this kernel makes of it by the way; 0: it does not.
   int made_by_product() const;
-  int number() const { return static_cast<int>(&kernel_ - plan_.program.kernels.data()); }
+  int number() const { return static_cast<int>(&kernel - plan.program.kernels.data()); }
   /// How many of the kernel's steps, the first ones, are sums.
   std::size_t sums() const;
   /// Sums, of a chunk or of all, for points that lie side by side: a lane for each, and the block's warps share what is
@@ -128,6 +126,7 @@ class Emitter : Values {
   /// Of this kernel, or of all of them; empty where nobody asks for one.
   std::string wanted_tile(const std::string& kind) const;
 
+  const TableName& table_;
   const Tiles& tiles_;
   int chunks_ = batch_chunks;  ///< of the batch, where their sums are added up afterwards
 };
