@@ -31,14 +31,14 @@ const Schedule& part_of(const std::vector<Schedule>& all, int number, int part) 
 
 }  // namespace
 
-Values::Values(const Plan& of, int number, const Target& target, int part)
+Values::Values(const Plan& of, int number, const Target& on, int part)
     : ExprRenderer(of, part_of(of.program.kernels, number, part), {"vec", "v_set", "v_keep"}),
-      target_(target),
-      schedule_(part_of(of.schedules.at(std::string(target.name)), number, part)),
-      vector_(schedule_.vector),
-      place_(kernel.axes.size()),
+      target(on),
+      schedule(part_of(of.schedules.at(std::string(on.name)), number, part)),
+      vector(schedule.vector),
+      place(kernel.axes.size()),
       operations_(kernel.expressions.size()) {
-  for (const Axis& axis : kernel.axes) extent_.push_back(axis.dim.known() ? axis.dim.value() : -1);
+  for (const Axis& axis : kernel.axes) extent.push_back(axis.dim.known() ? axis.dim.value() : -1);
   for (const Expression& e : kernel.expressions)
     for (int operand : {e.a, e.b, e.c})
       if (e.kind == Expression::Kind::op && operand >= 0) ++operations_[operand];
@@ -53,19 +53,25 @@ std::string suffix_of(const Tensor& t) {
 
 }  // namespace
 
+void Values::restart(int along_lanes) {
+  arguments.clear();
+  vector = along_lanes;
+  place.assign(place.size(), {});
+}
+
 Expr Values::along(int axis, std::int64_t stride) const {
-  const Place& p = place_[axis];
+  const Place& p = place[axis];
   return (p.variable ? p.variable * stride : integer(0)) + integer(p.offset * stride);
 }
 Expr Values::dense_load(Expr at) const {
-  if (vector_ < 0) return call("v_load_n", {std::move(at), integer(1)});
-  return tail_ ? call("v_load_n", {std::move(at), tail_}) : call("v_load", {std::move(at)});
+  if (vector < 0) return call("v_load_n", {std::move(at), integer(1)});
+  return tail ? call("v_load_n", {std::move(at), tail}) : call("v_load", {std::move(at)});
 }
 void Values::dense_store(Block& b, Expr at, Expr value, bool uniform, const std::string& of) const {
-  if (uniform || vector_ < 0)
+  if (uniform || vector < 0)
     b.push_back(tree::evaluate(call("v_store_n" + of, {std::move(at), std::move(value), integer(1)})));
-  else if (tail_)
-    b.push_back(tree::evaluate(call("v_store_n" + of, {std::move(at), std::move(value), tail_})));
+  else if (tail)
+    b.push_back(tree::evaluate(call("v_store_n" + of, {std::move(at), std::move(value), tail})));
   else
     b.push_back(tree::evaluate(call("v_store" + of, {std::move(at), std::move(value)})));
 }
@@ -73,7 +79,7 @@ void Values::dense_store(Block& b, Expr at, Expr value, bool uniform, const std:
 std::vector<std::int64_t> Values::offsets_of_outer() const {
   std::vector<std::int64_t> offsets;
   for (std::size_t a = 0; a < kernel.axes.size(); ++a)
-    if (!kernel.axes[a].inner) offsets.push_back(place_[a].offset);
+    if (!kernel.axes[a].inner) offsets.push_back(place[a].offset);
   return offsets;
 }
 
@@ -107,7 +113,7 @@ const std::set<int>& Values::axes_of(int e) {
 
 std::vector<std::int64_t> Values::key_of(int e) {
   std::vector<std::int64_t> key{e};
-  for (int a : axes_of(e)) key.push_back(place_[a].offset);
+  for (int a : axes_of(e)) key.push_back(place[a].offset);
   return key;
 }
 
@@ -118,7 +124,7 @@ Expr Values::index_equals(const Expression& x) {
   const Expr at = along(x.axis, 1);
   Expr here = broadcast(at->kind == tree::Node::Kind::integer ? tree::real(static_cast<double>(at->integer))
                                                               : call("static_cast<real>", {at}));
-  if (x.axis == vector_) here = call("v_add", {here, call("v_iota", {})});
+  if (x.axis == vector) here = call("v_add", {here, call("v_iota", {})});
   return call("v_equal", {here, label});
 }
 
@@ -166,10 +172,10 @@ std::vector<Expr> Values::element_of_dropout(const Expression& x) {
   Expr element = integer(x.element.offset);
   std::int64_t step = 0;
   for (const Affine::Part& p : x.element.parts) {
-    const bool shared_out = p.axis == schedule_.parallel && schedule_.block == 1;
+    const bool shared_out = p.axis == schedule.parallel && schedule.block == 1;
     element = element + (shared_out ? name("image") * p.coefficient : along(p.axis, p.coefficient));
-    if (kernel.goes_on && extent_[p.axis] < 0) element = element + name("group.first") * p.coefficient;
-    if (p.axis == vector_) step = p.coefficient;
+    if (kernel.goes_on && extent[p.axis] < 0) element = element + name("group.first") * p.coefficient;
+    if (p.axis == vector) step = p.coefficient;
   }
   return {element, integer(step)};
 }
@@ -181,14 +187,14 @@ bool Values::sweeps(int e) {
 
 /// Whether what is made of a product's sums is divided by a number that is kept of its row: as a softmax divides.
 bool Values::divides_by_number_of_row(const Expression& x) {
-  return x.op == Op::divide && kernel.product.columns >= 0 && vector_ >= 0 && axes_of(x.a).contains(vector_) &&
-         expression(x.b).kind == Expression::Kind::load && !axes_of(x.b).contains(vector_);
+  return x.op == Op::divide && kernel.product.columns >= 0 && vector >= 0 && axes_of(x.a).contains(vector) &&
+         expression(x.b).kind == Expression::Kind::load && !axes_of(x.b).contains(vector);
 }
 
 bool Values::uniform(int e) {
-  if (vector_ < 0 || !inner(vector_) || axes_of(e).contains(vector_)) return false;
+  if (vector < 0 || !inner(vector) || axes_of(e).contains(vector)) return false;
   const Expression& x = expression(e);
-  if (x.kind == Expression::Kind::local) return ranges::contains(kernel.steps[x.a].over, vector_);
+  if (x.kind == Expression::Kind::local) return ranges::contains(kernel.steps[x.a].over, vector);
   if (x.kind != Expression::Kind::op) return true;
   return uniform(x.a) && (x.b < 0 || uniform(x.b)) && (x.c < 0 || uniform(x.c));
 }
@@ -199,16 +205,16 @@ Expr Values::offset_of(const Access& access) const {
   std::int64_t constant = 0;
   Expr at = integer(0);
   for (auto [axis, s] : strides_of(access, &constant)) {
-    const Place& p = place_[axis];
-    if (on_stack(access) && ranges::contains(block_.heads, axis)) continue;
-    if (on_stack(access) && axis == block_.queries && !p.variable) {
+    const Place& p = place[axis];
+    if (on_stack(access) && ranges::contains(block.heads, axis)) continue;
+    if (on_stack(access) && axis == block.queries && !p.variable) {
       at = at + tree::binary("-", integer(p.offset), name("begin")) * s;
       continue;
     }
     constant += p.offset * s;
     if (p.variable && s)
       at = at +
-           (on_stack(access) && axis == block_.queries ? tree::binary("-", p.variable, name("begin")) : p.variable) * s;
+           (on_stack(access) && axis == block.queries ? tree::binary("-", p.variable, name("begin")) : p.variable) * s;
   }
   return at + integer(constant);
 }
@@ -222,10 +228,10 @@ bool Values::in_panels(const Access& access) const {
 Expr Values::offset_in_panels(const Access& access, const Layout& layout) const {
   const int columns = kernel.product.columns;
   const std::int64_t width = columns_of_tile();
-  const Place& column = place_[columns];
+  const Place& column = place[columns];
   // Panels for tiles are filled up to whole ones in depth.
   const std::int64_t depth =
-      by_tiles(kernel, target_) ? panel_depth(kernel.product.factors, layout.stride[0]) : layout.stride[0];
+      by_tiles(kernel, target) ? panel_depth(kernel.product.factors, layout.stride[0]) : layout.stride[0];
   Expr at = column.variable ? column.variable * depth : integer(0);
   std::int64_t constant = column.offset / width * width * depth + column.offset % width;
   for (std::size_t d = 1; d < access.index.size(); ++d) {
@@ -238,7 +244,7 @@ Expr Values::offset_in_panels(const Access& access, const Layout& layout) const 
 
 std::int64_t Values::lane_step(const Access& access) const {
   if (in_panels(access)) return 1;
-  return vector_ < 0 ? 0 : step_of(access, vector_);
+  return vector < 0 ? 0 : step_of(access, vector);
 }
 std::int64_t Values::step_of(const Access& access, int axis) const {
   return step_along(access, plan.layouts[access.tensor], axis);
@@ -251,8 +257,8 @@ Expr Values::load(const Access& access) {
   const std::string of = suffix_of(tensor(access));
   if (s == 0) return call("v_set" + of, {tree::index(name(base), at)});
   Expr p = name(base) + at;
-  if (s == 1) return tail_ ? call("v_load_n" + of, {p, tail_}) : call("v_load" + of, {p});
-  return call("v_load_strided" + of, {p, integer(s), tail_ ? tail_ : name("lanes")});
+  if (s == 1) return tail ? call("v_load_n" + of, {p, tail}) : call("v_load" + of, {p});
+  return call("v_load_strided" + of, {p, integer(s), tail ? tail : name("lanes")});
 }
 
 void Values::put(Block& b, const Step::Store& store) {
@@ -263,7 +269,7 @@ void Values::put(Block& b, const Step::Store& store) {
   if (s == 0 || s == 1)
     dense_store(b, p, value, s == 0, of);
   else
-    b.push_back(tree::evaluate(call("v_store_strided" + of, {p, integer(s), value, tail_ ? tail_ : name("lanes")})));
+    b.push_back(tree::evaluate(call("v_store_strided" + of, {p, integer(s), value, tail ? tail : name("lanes")})));
 }
 
 void Values::add(Block& b, const Step::Store& store, Expr value) {

@@ -23,17 +23,20 @@ struct Place {
 class Values : public ExprRenderer {
  public:
   /// `part`: of those that run within the kernel; -1: the kernel itself.
-  Values(const Plan& of, int number, const Target& target, int part);
+  Values(const Plan& of, int number, const Target& on, int part = -1);
 
- protected:
   bool inner(int a) const { return kernel.axes[a].inner; }
 
-  void set(int axis, tree::Expr variable, std::int64_t offset = 0) { place_[axis] = {std::move(variable), offset}; }
+  void set(int axis, tree::Expr variable, std::int64_t offset = 0) { place[axis] = {std::move(variable), offset}; }
   /// stride * the index along an axis.
   tree::Expr along(int axis, std::int64_t stride) const;
   /// The constants of the place along the outer axes: which point of a tile it is.
   std::vector<std::int64_t> offsets_of_outer() const;
 
+  /// Begins another function of the kernel, whose lanes run along another axis.
+  void restart(int along_lanes);
+  /// Values that are known from here on, by expression.
+  void know(std::map<int, tree::Expr> values) { given_ = std::move(values); }
   /// Forgets the names given so far: a scope ends.
   void reset() { values_.clear(); }
 
@@ -55,7 +58,7 @@ class Values : public ExprRenderer {
   bool in_panels(const Access& access) const;
   bool on_stack(const Access& access) const { return tensor(access).storage == Storage::registers; }
   /// Columns of a product's tile, and of a panel.
-  std::int64_t columns_of_tile() const { return schedule_.tile[kernel.product.columns] * target_.lanes; }
+  std::int64_t columns_of_tile() const { return schedule.tile[kernel.product.columns] * target.lanes; }
   /// How far apart two lanes lie.
   std::int64_t lane_step(const Access& access) const;
   /// How far apart neighbours along an axis lie.
@@ -65,22 +68,22 @@ class Values : public ExprRenderer {
   /// Whether an expression is a product that one operation alone reads: an addition takes it in.
   bool is_product(int e) const;
 
-  const Target& target_;
-  const Schedule& schedule_;
-  int vector_;                        ///< axis across lanes; -1: none
-  std::vector<std::int64_t> extent_;  ///< by axis; -1: the batch
-  std::vector<Place> place_;
-  tree::Expr tail_;  ///< lanes in use; null: all
+  const Target& target;
+  const Schedule& schedule;
+  int vector;                        ///< axis across lanes; -1: none
+  std::vector<std::int64_t> extent;  ///< by axis; -1: the batch
+  std::vector<Place> place;
+  tree::Expr tail;  ///< lanes in use; null: all
   /// The axes of one block of attention: heads whose number is a parameter, and the queries from `begin` on. Scores lie
   /// on the stack, a block of them.
-  AttentionAxes block_;
-  std::map<std::pair<int, std::vector<std::int64_t>>, tree::Expr> locals_;  ///< reduced values, by step and tile point
+  AttentionAxes block;
+  std::map<std::pair<int, std::vector<std::int64_t>>, tree::Expr> locals;  ///< reduced values, by step and tile point
 
  private:
   const std::set<int>& axes_of(int e);
   bool sweeps(int e);
   bool divides_by_number_of_row(const Expression& x);
-  tree::Expr local(int step) override { return locals_.at({step, offsets_of_outer()}); }
+  tree::Expr local(int step) override { return locals.at({step, offsets_of_outer()}); }
   tree::Expr op(tree::Block& b, const Expression& x) override;
   tree::Expr index_equals(const Expression& x) override;
   std::vector<tree::Expr> element_of_dropout(const Expression& x) override;
