@@ -11,7 +11,7 @@ GemmOperands operands_of(const Values& v) {
       break;
     }
   const Expression& multiply = v.expression(v.step(0).value);
-  for (int e : {multiply.a, multiply.b}) {
+  for (ExprId e : {multiply.a, multiply.b}) {
     if (v.expression(e).kind != Expression::Kind::load) continue;
     const Access& access = v.expression(e).access;
     const bool is_b = v.lane_step(access) != 0;

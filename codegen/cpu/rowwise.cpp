@@ -34,32 +34,32 @@ struct RowGroup {
 
 /// What a pass is given of its rows.
 struct OfRows {
-  std::vector<std::map<int, Expr>> statistics{};  ///< of each row that goes by together: known values, by expression
-  std::vector<Access> prefetched{};               ///< of the rows that come next
+  std::vector<std::map<ExprId, Expr>> statistics{};  ///< of each row that goes by together: known values, by expression
+  std::vector<Access> prefetched{};                  ///< of the rows that come next
 };
 
-void each_load(const Values& v, int e, const std::function<void(const Access&)>& visit) {
+void each_load(const Values& v, ExprId e, const std::function<void(const Access&)>& visit) {
   const Expression& x = v.expression(e);
   if (x.kind == Expression::Kind::load) visit(x.access);
   if (x.kind == Expression::Kind::op)
-    for (int operand : {x.a, x.b, x.c})
-      if (operand >= 0) each_load(v, operand, visit);
+    for (ExprId operand : {x.a, x.b, x.c})
+      if (operand.valid()) each_load(v, operand, visit);
 }
 
 /// The locals that an expression is made of.
-std::set<int> locals_of(const Values& v, int e) {
+std::set<ExprId> locals_of(const Values& v, ExprId e) {
   const Expression& x = v.expression(e);
   if (x.kind == Expression::Kind::local) return {e};
-  std::set<int> found;
+  std::set<ExprId> found;
   if (x.kind == Expression::Kind::op)
-    for (int operand : {x.a, x.b, x.c})
-      if (operand >= 0) found.merge(locals_of(v, operand));
+    for (ExprId operand : {x.a, x.b, x.c})
+      if (operand.valid()) found.merge(locals_of(v, operand));
   return found;
 }
 
 /// The values that the steps of a pass reduce or store.
-std::vector<int> values_of(const Values& v, const Pass& pass) {
-  std::vector<int> values;
+std::vector<ExprId> values_of(const Values& v, const Pass& pass) {
+  std::vector<ExprId> values;
   for (std::size_t s = pass.first; s < pass.end; ++s) {
     if (v.step(s).reduces) values.push_back(v.step(s).value);
     for (const Step::Store& store : v.step(s).stores) values.push_back(store.value);
@@ -69,30 +69,30 @@ std::vector<int> values_of(const Values& v, const Pass& pass) {
 
 /// The row statistics of a pass: the expressions, as large as they can be, that its steps need of each row and that
 /// follow from what earlier passes have reduced it to.
-std::set<int> statistics_of(Values& v, const Pass& pass) {
-  std::vector<int> todo = values_of(v, pass);
-  std::set<int> found;
+std::set<ExprId> statistics_of(Values& v, const Pass& pass) {
+  std::vector<ExprId> todo = values_of(v, pass);
+  std::set<ExprId> found;
   while (!todo.empty()) {
-    const int e = todo.back();
+    const ExprId e = todo.back();
     todo.pop_back();
     const Expression& x = v.expression(e);
-    const std::set<int> locals = locals_of(v, e);
-    const bool before =
-        ranges::all_of(locals, [&](int local) { return static_cast<std::size_t>(v.expression(local).a) < pass.first; });
+    const std::set<ExprId> locals = locals_of(v, e);
+    const bool before = ranges::all_of(
+        locals, [&](ExprId local) { return static_cast<std::size_t>(v.expression(local).step) < pass.first; });
     if (locals.empty() || (x.kind == Expression::Kind::local && !before)) continue;
     if (before && v.uniform(e) && !v.is_product(e)) {
       found.insert(e);
       continue;
     }
-    for (int operand : {x.a, x.b, x.c})
-      if (operand >= 0) todo.push_back(operand);
+    for (ExprId operand : {x.a, x.b, x.c})
+      if (operand.valid()) todo.push_back(operand);
   }
   return found;
 }
 
-std::string name_of_statistic(const Values& v, int e) {
+std::string name_of_statistic(const Values& v, ExprId e) {
   const Expression& x = v.expression(e);
-  return x.kind == Expression::Kind::local ? fmt::format("row{}", x.a) : fmt::format("of_row{}", e);
+  return x.kind == Expression::Kind::local ? fmt::format("row{}", x.step) : fmt::format("of_row{}", e.number());
 }
 
 /// What the passes up to this one read of each row, side by side along the lanes.
@@ -109,14 +109,14 @@ std::vector<Access> rows_read(const Values& v, std::size_t end, int row_axis) {
 
 /// Whether the steps of a pass use what step `local` has reduced.
 bool uses_local(const Values& v, const Pass& pass, int local) {
-  std::vector<int> todo = values_of(v, pass);
+  std::vector<ExprId> todo = values_of(v, pass);
   while (!todo.empty()) {
     const Expression& e = v.expression(todo.back());
     todo.pop_back();
-    if (e.kind == Expression::Kind::local && e.a == local) return true;
+    if (e.kind == Expression::Kind::local && e.step == local) return true;
     if (e.kind != Expression::Kind::op) continue;
-    for (int operand : {e.a, e.b, e.c})
-      if (operand >= 0) todo.push_back(operand);
+    for (ExprId operand : {e.a, e.b, e.c})
+      if (operand.valid()) todo.push_back(operand);
   }
   return false;
 }
@@ -233,26 +233,26 @@ tree::Statement passes_over_group(Values& v, const std::vector<Pass>& passes, co
   v.set(group.axis, row);
   const Expr which = tree::binary("-", row, top);
   // What each pass needs of a row, by expression, and in which pass that is made.
-  const auto made_in = [&](int e) {
+  const auto made_in = [&](ExprId e) {
     std::size_t last = 0;
-    for (int local : locals_of(v, e)) last = std::max(last, static_cast<std::size_t>(v.expression(local).a));
+    for (ExprId local : locals_of(v, e)) last = std::max(last, static_cast<std::size_t>(v.expression(local).step));
     return static_cast<std::size_t>(ranges::find_if(passes, [&](const auto& w) { return last < w.end; }) -
                                     passes.begin());
   };
-  std::vector<std::set<int>> needs;
+  std::vector<std::set<ExprId>> needs;
   for (const Pass& pass : passes) needs.push_back(statistics_of(v, pass));
   for (std::size_t w = 0; w < passes.size(); ++w)
-    for (int e : std::set<int>(needs[w]))
-      for (int local : locals_of(v, e))
+    for (ExprId e : std::set<ExprId>(needs[w]))
+      for (ExprId local : locals_of(v, e))
         if (made_in(local) < made_in(e)) needs[made_in(e)].insert(local);
   // The statements of a pass over so many rows at a time.
   const auto pass_over = [&](std::size_t w, int rows, std::vector<Access> prefetched) {
     v.locals.clear();
     v.reset();
     Block statements;
-    OfRows of{std::vector<std::map<int, Expr>>(static_cast<std::size_t>(rows)), std::move(prefetched)};
+    OfRows of{std::vector<std::map<ExprId, Expr>>(static_cast<std::size_t>(rows)), std::move(prefetched)};
     for (int r = 0; r < rows; ++r)
-      for (int e : needs[w]) {
+      for (ExprId e : needs[w]) {
         const std::string statistic = name_of_statistic(v, e), own = r ? fmt::format("{}_{}", statistic, r) : statistic;
         statements.push_back(
             tree::declare("const vec", own, call("v_set", {tree::index(name(statistic + "s"), which + integer(r))})));
@@ -263,11 +263,11 @@ tree::Statement passes_over_group(Values& v, const std::vector<Pass>& passes, co
     return statements;
   };
   for (std::size_t w = 0; w < passes.size(); ++w) {
-    std::set<int> made;
+    std::set<ExprId> made;
     for (std::size_t later = w + 1; later < passes.size(); ++later)
-      for (int e : needs[later])
+      for (ExprId e : needs[later])
         if (made_in(e) == w) made.insert(e);
-    for (int e : made)
+    for (ExprId e : made)
       body.push_back(tree::declare("real", fmt::format("{}s[{}]", name_of_statistic(v, e), group.rows), nullptr));
     Expr begin = top;
     const int together = shares_loads(v, passes[w], group.axis) ? rows_together(v, group, needs[w].size()) : 1;
@@ -280,7 +280,7 @@ tree::Statement passes_over_group(Values& v, const std::vector<Pass>& passes, co
     }
     // The second pass prefetches what the first one is going to read of a later row.
     Block one = pass_over(w, 1, w == 1 ? rows_read(v, passes[0].end, group.axis) : std::vector<Access>{});
-    for (int e : made) {
+    for (ExprId e : made) {
       const Expr value = v.evaluate(one, e);
       one.push_back(tree::assign(fmt::format("{}s[{} - top]", name_of_statistic(v, e), v.axis_name(group.axis)),
                                  call("v_one", {value})));

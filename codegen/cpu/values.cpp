@@ -40,8 +40,8 @@ Values::Values(const Plan& of, int number, const Target& on, int part)
       operations_(kernel.expressions.size()) {
   for (const Axis& axis : kernel.axes) extent.push_back(axis.dim.known() ? axis.dim.value() : -1);
   for (const Expression& e : kernel.expressions)
-    for (int operand : {e.a, e.b, e.c})
-      if (e.kind == Expression::Kind::op && operand >= 0) ++operations_[operand];
+    for (ExprId operand : {e.a, e.b, e.c})
+      if (e.kind == Expression::Kind::op && operand.valid()) ++operations_[operand];
 }
 
 namespace {
@@ -84,13 +84,13 @@ std::vector<std::int64_t> Values::offsets_of_outer() const {
 }
 
 /// Axes that an expression depends on.
-const std::set<int>& Values::axes_of(int e) {
+const std::set<int>& Values::axes_of(ExprId e) {
   auto [at, fresh] = axes_of_.try_emplace(e);
   if (!fresh) return at->second;
   std::set<int> axes;
   const Expression& x = expression(e);
-  auto merge = [&](int o) {
-    if (o < 0) return;
+  auto merge = [&](ExprId o) {
+    if (!o.valid()) return;
     const std::set<int>& more = axes_of(o);
     axes.insert(more.begin(), more.end());
   };
@@ -111,8 +111,8 @@ const std::set<int>& Values::axes_of(int e) {
   return axes_of_[e] = std::move(axes);
 }
 
-std::vector<std::int64_t> Values::key_of(int e) {
-  std::vector<std::int64_t> key{e};
+std::vector<std::int64_t> Values::key_of(ExprId e) {
+  std::vector<std::int64_t> key{e.number()};
   for (int a : axes_of(e)) key.push_back(place[a].offset);
   return key;
 }
@@ -130,9 +130,9 @@ Expr Values::index_equals(const Expression& x) {
 
 Expr Values::op(Block& b, const Expression& x) {
   if (x.op == Op::add || x.op == Op::subtract)
-    for (const int product : {x.a, x.b}) {
+    for (const ExprId product : {x.a, x.b}) {
       if (!is_product(product)) continue;
-      const int other = product == x.a ? x.b : x.a;
+      const ExprId other = product == x.a ? x.b : x.a;
       const Expr left = evaluate(b, expression(product).a), right = evaluate(b, expression(product).b);
       const char* const f = x.op == Op::add ? "v_fma" : product == x.a ? "v_fms" : "v_fnma";
       return call(f, {left, right, evaluate(b, other)});
@@ -145,7 +145,7 @@ Expr Values::op(Block& b, const Expression& x) {
     Expr second = evaluate(b, x.c);
     return call(function, {call("v_zero", {}), a, first, second});
   }
-  if (x.b >= 0) {
+  if (x.b.valid()) {
     Expr c = evaluate(b, x.b);
     const bool of_row = divides_by_number_of_row(x);
     if (x.op == Op::divide && (of_row || (sweeps(x.a) && !sweeps(x.b)))) {
@@ -162,7 +162,7 @@ Expr Values::op(Block& b, const Expression& x) {
   return call(x.op == Op::rsqrt && uniform(x.a) ? "v_rsqrt_one" : function, {a});
 }
 
-bool Values::is_product(int e) const {
+bool Values::is_product(ExprId e) const {
   const Expression& x = expression(e);
   return x.kind == Expression::Kind::op && x.op == Op::multiply && operations_[e] == 1;
 }
@@ -181,7 +181,7 @@ std::vector<Expr> Values::element_of_dropout(const Expression& x) {
 }
 
 /// Whether an expression changes along the axes that a row kernel sweeps over.
-bool Values::sweeps(int e) {
+bool Values::sweeps(ExprId e) {
   return kernel.anchor == Anchor::row && ranges::any_of(axes_of(e), [&](int a) { return inner(a); });
 }
 
@@ -191,12 +191,12 @@ bool Values::divides_by_number_of_row(const Expression& x) {
          expression(x.b).kind == Expression::Kind::load && !axes_of(x.b).contains(vector);
 }
 
-bool Values::uniform(int e) {
+bool Values::uniform(ExprId e) {
   if (vector < 0 || !inner(vector) || axes_of(e).contains(vector)) return false;
   const Expression& x = expression(e);
-  if (x.kind == Expression::Kind::local) return ranges::contains(kernel.steps[x.a].over, vector);
+  if (x.kind == Expression::Kind::local) return ranges::contains(kernel.steps[x.step].over, vector);
   if (x.kind != Expression::Kind::op) return true;
-  return uniform(x.a) && (x.b < 0 || uniform(x.b)) && (x.c < 0 || uniform(x.c));
+  return uniform(x.a) && (!x.b.valid() || uniform(x.b)) && (!x.c.valid() || uniform(x.c));
 }
 
 Expr Values::offset_of(const Access& access) const {

@@ -36,7 +36,7 @@ class Values : public ExprRenderer {
   /// Begins another function of the kernel, whose lanes run along another axis.
   void restart(int along_lanes);
   /// Values that are known from here on, by expression.
-  void know(std::map<int, tree::Expr> values) { given_ = std::move(values); }
+  void know(std::map<ExprId, tree::Expr> values) { given_ = std::move(values); }
   /// Forgets the names given so far: a scope ends.
   void reset() { values_.clear(); }
 
@@ -64,9 +64,9 @@ class Values : public ExprRenderer {
   /// How far apart neighbours along an axis lie.
   std::int64_t step_of(const Access& access, int axis) const;
   /// Whether an expression is one number for all lanes, made of what a row has been reduced to along them.
-  bool uniform(int e);
+  bool uniform(ExprId e);
   /// Whether an expression is a product that one operation alone reads: an addition takes it in.
-  bool is_product(int e) const;
+  bool is_product(ExprId e) const;
 
   const Target& target;
   const Schedule& schedule;
@@ -80,19 +80,19 @@ class Values : public ExprRenderer {
   std::map<std::pair<int, std::vector<std::int64_t>>, tree::Expr> locals;  ///< reduced values, by step and tile point
 
  private:
-  const std::set<int>& axes_of(int e);
-  bool sweeps(int e);
+  const std::set<int>& axes_of(ExprId e);
+  bool sweeps(ExprId e);
   bool divides_by_number_of_row(const Expression& x);
   tree::Expr local(int step) override { return locals.at({step, offsets_of_outer()}); }
   tree::Expr op(tree::Block& b, const Expression& x) override;
   tree::Expr index_equals(const Expression& x) override;
   std::vector<tree::Expr> element_of_dropout(const Expression& x) override;
-  std::vector<std::int64_t> key_of(int e) override;
-  bool gets_name(int, const tree::Expr& value) override { return value->kind == tree::Node::Kind::call; }
+  std::vector<std::int64_t> key_of(ExprId e) override;
+  bool gets_name(ExprId, const tree::Expr& value) override { return value->kind == tree::Node::Kind::call; }
   tree::Expr offset_in_panels(const Access& access, const Layout& layout) const;
 
-  std::vector<int> operations_;  ///< by expression: how many operations read it
-  std::map<int, std::set<int>> axes_of_;
+  Table<int, ExprId> operations_;  ///< by expression: how many operations read it
+  std::map<ExprId, std::set<int>> axes_of_;
 };
 
 }  // namespace tessera::codegen::cpu

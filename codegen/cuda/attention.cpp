@@ -41,7 +41,7 @@ std::optional<Attention> attention_of(const KernelProgram& program, const Kernel
   Attention found;
   // Scores: a product that is stored as it is.
   const Factors multiplied = factors_of(scores, program.precision);
-  if (multiplied.left < 0 || scores.steps.size() != 2 || scores.steps[1].stores.size() != 1) return {};
+  if (!multiplied.left.valid() || scores.steps.size() != 2 || scores.steps[1].stores.size() != 1) return {};
   const Step::Store& stored = scores.steps[1].stores[0];
   const std::vector<int> in_scores = axes_along(stored.to);
   if (!is_local(scores, stored.value, 0) || in_scores.empty()) return {};
@@ -64,7 +64,7 @@ std::optional<Attention> attention_of(const KernelProgram& program, const Kernel
     return {};
   found.p = quotient.stores[0].value;
   if (!is_op(softmax, found.p, Op::divide) || !is_local(softmax, expression_of(softmax, found.p).b, 1)) return {};
-  const int divided = expression_of(softmax, found.p).a;
+  const ExprId divided = expression_of(softmax, found.p).a;
   const bool stored_before = sum.stores.size() == 1 && same(softmax, sum.stores[0].value, sum.value) &&
                              expression_of(softmax, divided).kind == Expression::Kind::load &&
                              expression_of(softmax, divided).access == sum.stores[0].to;
@@ -72,10 +72,10 @@ std::optional<Attention> attention_of(const KernelProgram& program, const Kernel
   for (const Step::Store& store : quotient.stores)
     if (store.value != found.p) return {};
   std::vector<int> in_softmax;
-  for (int e = 0; e < static_cast<int>(softmax.expressions.size()); ++e) {
+  for (const ExprId e : softmax.expressions.ids()) {
     const Expression& x = expression_of(softmax, e);
     if (x.kind != Expression::Kind::load || x.access.tensor != stored.to.tensor) continue;
-    if (found.sum >= 0 && !(expression_of(softmax, found.sum).access == x.access)) return {};
+    if (found.sum.valid() && !(expression_of(softmax, found.sum).access == x.access)) return {};
     found.sum = e;
     in_softmax = axes_along(x.access);
   }
@@ -83,7 +83,7 @@ std::optional<Attention> attention_of(const KernelProgram& program, const Kernel
 
   // The mix: a product of what the softmax gives, as bf16, and of values.
   const Factors mixed = factors_of(mix, program.precision);
-  if (mixed.left < 0 || mixed.depth.size() != 1) return {};
+  if (!mixed.left.valid() || mixed.depth.size() != 1) return {};
   std::vector<int> given, taken;
   for (const bool left : {true, false}) {
     const Expression& e = expression_of(mix, left ? mixed.left : mixed.right);
@@ -99,7 +99,7 @@ std::optional<Attention> attention_of(const KernelProgram& program, const Kernel
       found.mix = {row[0], mixed.depth[0], width[0], batch_first(mix, mixed.groups)};
     }
   }
-  if (found.value < 0 || given.empty() || given.size() != taken.size()) return {};
+  if (!found.value.valid() || given.empty() || given.size() != taken.size()) return {};
 
   // The same rows, keys and groups in all three.
   for (int a = 0; a < static_cast<int>(softmax.axes.size()); ++a)
@@ -228,7 +228,7 @@ Emitted Emitter::attention() {
       if (declared.insert(s.name).second) b.push_back(s);
     passed = std::move(kernel.arguments);
   };
-  auto factor = [&](Emitter& kernel, const std::string& which, int value, int across, int along) {
+  auto factor = [&](Emitter& kernel, const std::string& which, ExprId value, int across, int along) {
     functions.push_back(kernel.function_of(
         which, {kernel.fuse({across}, "line"), kernel.fuse({along}, "place")}, {},
         [&](Block& body) { body.push_back(tree::give(kernel.address(kernel.expression(value).access))); }));

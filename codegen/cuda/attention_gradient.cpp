@@ -27,12 +27,12 @@ using Part = AttentionGradient::Part;
 using Axes = Attention::Axes;
 
 /// The accesses of all loads of a tensor; nothing where two of them differ.
-std::optional<Access> only_access(const Kernel& k, TensorId tensor, std::vector<int>& loads) {
-  for (int e = 0; e < static_cast<int>(k.expressions.size()); ++e) {
+std::optional<Access> only_access(const Kernel& k, TensorId tensor, std::vector<ExprId>& loads) {
+  for (const ExprId e : k.expressions.ids()) {
     const Expression& x = expression_of(k, e);
     if (x.kind == Expression::Kind::load && x.access.tensor == tensor) loads.push_back(e);
   }
-  for (int e : loads)
+  for (ExprId e : loads)
     if (!(expression_of(k, e).access == expression_of(k, loads[0]).access)) return {};
   return loads.empty() ? std::nullopt : std::optional(expression_of(k, loads[0]).access);
 }
@@ -48,7 +48,7 @@ std::optional<Part> product_of(const KernelProgram& program, const std::vector<c
                                bool over_rows) {
   const Kernel& k = *kernels[number];
   const Factors f = factors_of(k, program.precision);
-  if (f.left < 0 || f.rows.size() != 1 || f.columns.size() != 1 || f.depth.size() != 1) return {};
+  if (!f.left.valid() || f.rows.size() != 1 || f.columns.size() != 1 || f.depth.size() != 1) return {};
   for (const bool left : {true, false}) {
     const Expression& e = expression_of(k, left ? f.left : f.right);
     if (e.kind != Expression::Kind::load || e.access.tensor != given) continue;
@@ -177,7 +177,7 @@ std::optional<AttentionGradient> attention_gradient_of(const KernelProgram& prog
   const std::vector<int> p_read = axes_along(*loads_p), dp_read = axes_along(*loads_dp);
   const Kernel& mixed = kernel(found.mixed);
   const Factors f = factors_of(mixed, program.precision);
-  if (f.left < 0 || f.rows.size() != 1 || f.columns.size() != 1 || f.depth.size() != 1 ||
+  if (!f.left.valid() || f.rows.size() != 1 || f.columns.size() != 1 || f.depth.size() != 1 ||
       dp_written.size() != dp_read.size() || dp_written.size() != f.groups.size() + 2)
     return {};
   const int key = mapped({in_softmax.key}, dp_read, dp_written)[0];
@@ -370,7 +370,7 @@ Emitted Emitter::attention_gradient() {
     }
     passed = std::move(kernel.arguments);
   };
-  const auto factor = [&](const std::string& which, const Part& part, int value, int line) {
+  const auto factor = [&](const std::string& which, const Part& part, ExprId value, int line) {
     add(part, [&](Emitter& k) {
       return k.function_of(which, {k.fuse({line}, "line"), k.fuse({part.axes.width}, "place")}, {},
                            [&](Block& body) { body.push_back(tree::give(k.address(k.expression(value).access))); });
@@ -422,8 +422,8 @@ Emitted Emitter::attention_gradient() {
   }
   of_softmax("change", {{"real", "p"}, {"real", "dp"}, {"real", "delta"}}, [&](Emitter& k, Block& body) {
     k.begin({a.change});
-    for (int load : a.p) k.take(load, name("p"));
-    for (int load : a.dp) k.take(load, name("dp"));
+    for (ExprId load : a.p) k.take(load, name("p"));
+    for (ExprId load : a.dp) k.take(load, name("dp"));
     k.locals_[0] = name("delta");
     body.push_back(tree::give(k.evaluate(body, a.change)));
   });

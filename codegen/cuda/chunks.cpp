@@ -30,7 +30,7 @@ int Emitter::made_by_product() const {
   const int before = neighbour_of(plan.program, number(), -1);
   if (before < 0) return 0;
   const Kernel& product = plan.program.kernels[before];
-  if (factors_of(product, plan.program.precision).left < 0 || tasks_of(product) != Tasks::chunks) return 0;
+  if (!factors_of(product, plan.program.precision).left.valid() || tasks_of(product) != Tasks::chunks) return 0;
   const std::vector<Emitted> made = Emitter(plan, product, table_, tiles_).run();
   const auto& by_warpgroups = made.front().by_warpgroups;
   return by_warpgroups.empty() ? 0 : by_warpgroups.front().sums_of_rows;
@@ -90,7 +90,7 @@ Emitted Emitter::columns(bool chunk) {
   stand(point);
   stand(element);
   Block each;
-  std::vector<int> values;
+  std::vector<ExprId> values;
   for (std::size_t s = 0; s < sums(); ++s) values.push_back(step(s).value);
   begin(values);
   for (std::size_t s = 0; s < sums(); ++s)

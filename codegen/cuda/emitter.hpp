@@ -44,7 +44,7 @@ class Emitter : Values {
   /// A row of blocks for each image.
   void blocks_for_images(tree::Block& b, const FlatIndex& image, Emitted& e);
   Emitted fresh() const;
-  std::vector<int> values_of(std::size_t first, std::size_t end) const;
+  std::vector<ExprId> values_of(std::size_t first, std::size_t end) const;
   static tree::Expr start_of(const Step& s) { return tree::real(s.reduction == Reduction::sum ? 0 : -INFINITY); }
   static std::string result_of(std::size_t s, const Step& step);
   static tree::Statement accumulate(const Step& s, const std::string& result, tree::Expr value);
@@ -104,9 +104,9 @@ class Emitter : Values {
   /// Those of factors_of, so that results lie side by side along the columns, and the batch comes first.
   Factors factors() const;
   /// Whether a factor's neighbours in memory are neighbours along the depth.
-  bool lies_deep(int factor, const std::vector<int>& across, const std::vector<int>& depth) const;
+  bool lies_deep(ExprId factor, const std::vector<int>& across, const std::vector<int>& depth) const;
   /// Whether a factor that is stored lies in eights, which can be copied at once, along these axes.
-  bool lies_in_eights(int factor, const std::vector<int>& along) const;
+  bool lies_in_eights(ExprId factor, const std::vector<int>& along) const;
   /// Instructions of what becomes of a sum, about.
   double storing(bool chunk) const;
   Emitted matrix_product(const Factors& f, bool chunk);
@@ -121,7 +121,7 @@ class Emitter : Values {
   int shares_of_rows(const Products& products, const Tile& tile) const;
   /// What becomes of such a sum: a partial one of the kernel behind.
   tree::Statement sum_of_rows(int shares, std::int64_t rows) const;
-  std::optional<Map> map_of(int factor, const std::vector<int>& across, const std::vector<int>& groups,
+  std::optional<Map> map_of(ExprId factor, const std::vector<int>& across, const std::vector<int>& groups,
                             const std::vector<int>& depth);
   /// Of this kernel, or of all of them; empty where nobody asks for one.
   std::string wanted_tile(const std::string& kind) const;

@@ -43,7 +43,7 @@ std::vector<Emitted> Emitter::run() {
   if (kernel.anchor == Anchor::row && chunks) refuse("sweeps over a batch");
   const int made = chunks ? made_by_product() : 0;
   if (made) chunks_ = made;
-  if (const Factors f = factors(); f.left >= 0)
+  if (const Factors f = factors(); f.left.valid())
     result.push_back(matrix_product(f, chunks));
   else if (const RowSums row_sums = row_sums_of(plan.program, kernel); row_sums.count > 0)
     result.push_back(rows_and_sums(row_sums));
@@ -183,8 +183,8 @@ Emitted Emitter::fresh() const {
   return e;
 }
 
-std::vector<int> Emitter::values_of(std::size_t first, std::size_t end) const {
-  std::vector<int> roots;
+std::vector<ExprId> Emitter::values_of(std::size_t first, std::size_t end) const {
+  std::vector<ExprId> roots;
   for (std::size_t s = first; s < end; ++s) {
     if (step(s).reduces) roots.push_back(step(s).value);
     for (const Step::Store& store : step(s).stores) roots.push_back(store.value);
@@ -203,11 +203,11 @@ tree::Statement Emitter::accumulate(const Step& s, const std::string& result, Ex
 
 bool Emitter::joins_sweep(std::size_t first, std::size_t s) const {
   if (step(s).over != step(first).over) return false;
-  for (int root : values_of(s, s + 1)) {
-    std::map<int, int> below;
+  for (ExprId root : values_of(s, s + 1)) {
+    std::map<ExprId, int> below;
     reach(root, below);
     for (auto [e, uses] : below)
-      if (expression(e).kind == Expression::Kind::local && expression(e).a >= static_cast<int>(first)) return false;
+      if (expression(e).kind == Expression::Kind::local && expression(e).step >= static_cast<int>(first)) return false;
   }
   return true;
 }

@@ -20,7 +20,7 @@ using tree::name;
 
 Factors Emitter::factors() const {
   Factors f = factors_of(kernel, plan.program.precision);
-  if (f.left < 0) return f;
+  if (!f.left.valid()) return f;
   // Neighbouring threads make neighbouring columns: what lies side by side in the result.
   const std::vector<int> order = point_axes();
   if (!order.empty() && ranges::contains(f.rows, order.back())) {
@@ -31,13 +31,13 @@ Factors Emitter::factors() const {
   return f;
 }
 
-bool Emitter::lies_deep(int factor, const std::vector<int>& across, const std::vector<int>& depth) const {
+bool Emitter::lies_deep(ExprId factor, const std::vector<int>& across, const std::vector<int>& depth) const {
   auto last = [&](const std::vector<int>& axes) {
     for (std::size_t i = axes.size(); i-- > 0;)
       if (extent_of(axes[i]) != 1) return axes[i];
     return -1;
   };
-  std::map<int, int> below;
+  std::map<ExprId, int> below;
   reach(factor, below);
   for (auto [e, uses] : below) {
     if (expression(e).kind != Expression::Kind::load) continue;
@@ -49,7 +49,7 @@ bool Emitter::lies_deep(int factor, const std::vector<int>& across, const std::v
   return false;
 }
 
-bool Emitter::lies_in_eights(int factor, const std::vector<int>& along) const {
+bool Emitter::lies_in_eights(ExprId factor, const std::vector<int>& along) const {
   const auto whole = [](std::int64_t numbers) { return numbers % 8 == 0; };
   std::int64_t constant = 0;
   std::map<int, std::int64_t> strides = strides_of(expression(factor).access, &constant);
@@ -74,7 +74,7 @@ bool Emitter::lies_in_eights(int factor, const std::vector<int>& along) const {
 double Emitter::storing(bool chunk) const {
   constexpr double moving = 12, memory = 4, simple = 1;  // through shared memory; a load or a store; an operation
   if (chunk) return moving + memory;
-  std::map<int, int> below;
+  std::map<ExprId, int> below;
   double all = moving;
   for (std::size_t s = 1; s < kernel.steps.size(); ++s)
     for (const Step::Store& store : step(s).stores) {
@@ -111,7 +111,7 @@ Emitted Emitter::matrix_product(const Factors& f, bool chunk) {
     products.count = chunks_;
   }
   Tile tile = choose_tile(plan.program.precision, products, wanted_tile(""));
-  const auto in_eights = [&](int value, const std::vector<int>& across) {
+  const auto in_eights = [&](ExprId value, const std::vector<int>& across) {
     const bool deep = lies_deep(value, across, f.depth);
     // A chunk of the depth begins where its first image does.
     const bool begins = !(chunk && deep) || depths.per_batch % 8 == 0;
@@ -136,7 +136,7 @@ Emitted Emitter::matrix_product(const Factors& f, bool chunk) {
   if (!group.axes.empty()) b.push_back(tree::declare("const int", group.variable, call("block_z", {})));
   stand(group);
   Block functions;
-  auto factor = [&](const std::string& which, int value, const FlatIndex& across) {
+  auto factor = [&](const std::string& which, ExprId value, const FlatIndex& across) {
     functions.push_back(function_of(which, {across, depth}, {}, [&](Block& body) {
       begin({value});
       Expr result = tensor ? address(expression(value).access) : evaluate(body, value);
@@ -203,7 +203,7 @@ std::string Emitter::wanted_tile(const std::string& kind) const {
 
 // ---- by warpgroups -----------------------------------------------------------------------------------------------
 
-std::optional<Map> Emitter::map_of(int factor, const std::vector<int>& across, const std::vector<int>& groups,
+std::optional<Map> Emitter::map_of(ExprId factor, const std::vector<int>& across, const std::vector<int>& groups,
                                    const std::vector<int>& depth) {
   const Expression& x = expression(factor);
   if (x.kind != Expression::Kind::load || !rounds(x.access)) return {};

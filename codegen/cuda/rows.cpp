@@ -24,7 +24,7 @@ constexpr std::int64_t long_row = 1024;  // from here on a row has a block of it
 
 bool Emitter::sums_along_memory() const {
   if (kernel.anchor != Anchor::contraction) return false;
-  std::map<int, int> below;
+  std::map<ExprId, int> below;
   reach(step(0).value, below);
   for (auto [e, uses] : below) {
     if (expression(e).kind != Expression::Kind::load) continue;

@@ -107,8 +107,8 @@ Block Values::declare_needed(const FlatIndex& fused) {
   return b;
 }
 
-void Values::reach(int e, std::map<int, int>& uses) const {
-  if (e < 0 || ++uses[e] > 1) return;
+void Values::reach(ExprId e, std::map<ExprId, int>& uses) const {
+  if (!e.valid() || ++uses[e] > 1) return;
   const Expression& x = expression(e);
   if (x.kind != Expression::Kind::op) return;
   reach(x.a, uses);
@@ -116,14 +116,14 @@ void Values::reach(int e, std::map<int, int>& uses) const {
   reach(x.c, uses);
 }
 
-void Values::begin(const std::vector<int>& roots) {
+void Values::begin(const std::vector<ExprId>& roots) {
   uses_.clear();
   values_.clear();
   given_.clear();
-  for (int root : roots) reach(root, uses_);
+  for (ExprId root : roots) reach(root, uses_);
 }
 
-bool Values::gets_name(int e, const Expr& value) {
+bool Values::gets_name(ExprId e, const Expr& value) {
   const bool plain = value->kind == tree::Node::Kind::name || value->kind == tree::Node::Kind::real;
   return !plain && (uses_[e] > 1 || tree::print(value).size() > long_expression);
 }
@@ -151,7 +151,7 @@ Expr Values::op(Block& b, const Expression& x) {
     const Expr first = evaluate(b, x.b), second = evaluate(b, x.c);
     return call(function, {a, first, second});
   }
-  if (x.b >= 0) {
+  if (x.b.valid()) {
     const Expr c = evaluate(b, x.b);
     if (x.op == Op::equal) return call(function, {binary("==", a, c)});
     const bool infix = function.size() == 1;

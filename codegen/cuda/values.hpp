@@ -46,12 +46,12 @@ class Values : public ExprRenderer {
   tree::Block declare_needed(const FlatIndex& fused);
 
   /// Opens a scope of values: those that `roots` name more than once will be variables.
-  void begin(const std::vector<int>& roots);
+  void begin(const std::vector<ExprId>& roots);
   /// In this scope, the expression has that value.
-  void take(int e, tree::Expr value) { given_[e] = std::move(value); }
+  void take(ExprId e, tree::Expr value) { given_[e] = std::move(value); }
   void put(tree::Block& b, const Step::Store& store);
   /// All expressions below.
-  void reach(int e, std::map<int, int>& uses) const;
+  void reach(ExprId e, std::map<ExprId, int>& uses) const;
 
   std::map<int, tree::Expr> locals_;  ///< reduced values, by step
 
@@ -61,13 +61,13 @@ class Values : public ExprRenderer {
   tree::Expr op(tree::Block& b, const Expression& x) override;
   tree::Expr index_equals(const Expression& x) override;
   std::vector<tree::Expr> element_of_dropout(const Expression& x) override;
-  std::vector<std::int64_t> key_of(int e) override { return {e}; }
-  bool gets_name(int e, const tree::Expr& value) override;
+  std::vector<std::int64_t> key_of(ExprId e) override { return {e.number()}; }
+  bool gets_name(ExprId e, const tree::Expr& value) override;
   tree::Expr position(int a) { return linear({{a, 1}}, 0); }
 
   std::vector<FlatIndex> fused_;
   std::set<int> needed_;
-  std::map<int, int> uses_;
+  std::map<ExprId, int> uses_;
 };
 
 }  // namespace tessera::codegen::cuda

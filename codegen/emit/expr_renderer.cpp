@@ -42,7 +42,7 @@ Expr ExprRenderer::broadcast(Expr number) const {
 
 std::string ExprRenderer::fresh(const char* prefix) { return fmt::format("{}{}", prefix, counter_++); }
 
-Expr ExprRenderer::evaluate(Block& b, int e) {
+Expr ExprRenderer::evaluate(Block& b, ExprId e) {
   if (const auto at = given_.find(e); at != given_.end()) return at->second;
   const std::vector<std::int64_t> key = key_of(e);
   if (const auto at = values_.find(key); at != values_.end()) return at->second;
@@ -55,7 +55,7 @@ Expr ExprRenderer::evaluate(Block& b, int e) {
   return values_[key] = value;
 }
 
-Expr ExprRenderer::make(Block& b, int e) {
+Expr ExprRenderer::make(Block& b, ExprId e) {
   const Expression& x = expression(e);
   switch (x.kind) {
     case Expression::Kind::constant:
@@ -66,7 +66,7 @@ Expr ExprRenderer::make(Block& b, int e) {
       return broadcast(call("static_cast<real>", {in_batch(size)}));
     }
     case Expression::Kind::local:
-      return local(x.a);
+      return local(x.step);
     case Expression::Kind::load:
       return load(x.access);
     case Expression::Kind::index_equals:

@@ -31,7 +31,7 @@ class ExprRenderer {
   const Plan& plan;
   const Kernel& kernel;
 
-  const Expression& expression(int e) const { return kernel.expressions[e]; }
+  const Expression& expression(ExprId e) const { return kernel.expressions[e]; }
   const Step& step(std::size_t s) const { return kernel.steps[s]; }
   const Tensor& tensor(const Access& access) const { return plan.program.tensors[access.tensor]; }
   std::vector<int> outer_axes() const;
@@ -41,7 +41,7 @@ class ExprRenderer {
   std::map<int, std::int64_t> strides_of(const Access& access, std::int64_t* constant = nullptr) const;
 
   /// The value of an expression at the present place: a name or a number, declared in `b` unless it was before.
-  tree::Expr evaluate(tree::Block& b, int e);
+  tree::Expr evaluate(tree::Block& b, ExprId e);
   /// The parameter through which a tensor is reached.
   std::string argument(const Access& access, bool written);
   /// The parameters so far.
@@ -61,18 +61,18 @@ class ExprRenderer {
   /// Which of dropout's factors it is, as arguments of the function that makes them.
   virtual std::vector<tree::Expr> element_of_dropout(const Expression& x) = 0;
   /// Equal keys mean one value.
-  virtual std::vector<std::int64_t> key_of(int e) = 0;
-  virtual bool gets_name(int e, const tree::Expr& value) = 0;
+  virtual std::vector<std::int64_t> key_of(ExprId e) = 0;
+  virtual bool gets_name(ExprId e, const tree::Expr& value) = 0;
 
   tree::Expr broadcast(tree::Expr number) const;
   /// A name that no value has.
   std::string fresh(const char* prefix);
 
-  std::map<int, tree::Expr> given_;  ///< by expression: values that are known, and are not to be computed
+  std::map<ExprId, tree::Expr> given_;  ///< by expression: values that are known, and are not to be computed
   std::map<std::vector<std::int64_t>, tree::Expr> values_;
 
  private:
-  tree::Expr make(tree::Block& b, int e);
+  tree::Expr make(tree::Block& b, ExprId e);
 
   const Dialect dialect_;
   int counter_ = 0;

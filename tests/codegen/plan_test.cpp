@@ -258,10 +258,9 @@ TEST(PlanDropout, DrawsAFactorOnceForTheGradientOfASoftmax) {
   for (const codegen::Kernel& k : planned(train, codegen::ProgramKind::loss_and_gradients).program.kernels) {
     if (k.name.find("attn_backward") == std::string::npos || k.anchor != codegen::Anchor::row) continue;
     std::size_t drawn = 0;  // by how many sweeps
-    const auto draws = [&](int e) {
-      for (std::size_t x = 0; x < k.expressions.size(); ++x)
-        if (k.expressions[x].kind == codegen::Expression::Kind::keep && codegen::needs(k, e, static_cast<int>(x)))
-          return true;
+    const auto draws = [&](codegen::ExprId e) {
+      for (const codegen::ExprId x : k.expressions.ids())
+        if (k.expressions[x].kind == codegen::Expression::Kind::keep && codegen::needs(k, e, x)) return true;
       return false;
     };
     for (const codegen::Step& step : k.steps) {
