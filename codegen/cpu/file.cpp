@@ -111,16 +111,16 @@ class File : EntryWriter {
   const std::map<std::string, std::string>& standing() const { return functions_.standing(); }
 
  private:
-  bool has_products_of(Element factors) const {
+  bool has_gemms_of(Element dtype) const {
     return ranges::any_of(plans_, [&](const Plan& plan) {
-      return ranges::any_of(plan.program.kernels, [&](const Kernel& k) { return k.product.factors == factors; });
+      return ranges::any_of(plan.program.kernels, [&](const Kernel& k) { return k.product.factors == dtype; });
     });
   }
 
-  /// The texts that products need beyond the vectors.
+  /// The texts that GEMMs need beyond the vectors.
   std::vector<std::string_view> parts() const {
     std::vector<std::string_view> all;
-    const bool bf16 = has_products_of(Element::bf16), int8 = has_products_of(Element::int8);
+    const bool bf16 = has_gemms_of(Element::bf16), int8 = has_gemms_of(Element::int8);
     if (bf16) all.insert(all.end(), target_.bf16.begin(), target_.bf16.end());
     if (int8) all.insert(all.end(), target_.int8.begin(), target_.int8.end());
     if (ranges::any_of(packed_.entries,
@@ -174,8 +174,8 @@ class File : EntryWriter {
                        std::move(stages))};
   }
 
-  /// The functions that bring every parameter that matrix products read into panels, and copy the others that are read
-  /// where nothing is trained: what inference reads and, where the model is trained, all.
+  /// The functions that pack every parameter that GEMMs read into panels, and copy the others that are read where
+  /// nothing is trained: what inference reads and, where the model is trained, all.
   std::string packs() {
     const auto function = [&](const std::string& what, const std::string& before, Block body) {
       tree::Function f;
@@ -348,13 +348,12 @@ class File : EntryWriter {
                     tree::when(tree::binary("<", name("place"), integer(0)), {tree::assign("place", name("image"))}));
       clause = " firstprivate(place)";
     }
-    // An update is of a stretch of the parameters.
-    const bool stretch = traits_of(plan.program.kind).updates;
+    const bool of_range = traits_of(plan.program.kind).updates;
     if (index.empty())
       b.insert(b.end(), shared.begin(), shared.end());
     else
-      parallel(b, index, stretch ? name("first") : from, count, step, std::move(shared),
-               stretch ? " if (last - first > 65536)" : clause);
+      parallel(b, index, of_range ? name("first") : from, count, step, std::move(shared),
+               of_range ? " if (last - first > 65536)" : clause);
     b.insert(b.end(), after.begin(), after.end());
   }
 

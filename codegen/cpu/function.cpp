@@ -32,7 +32,7 @@ std::vector<std::string> describe(const Values& v) {
 }  // namespace
 
 void add_images(const Kernel& kernel, Emitted& e) {
-  if (kernel.goes_on)
+  if (kernel.accumulates)
     e.function.parameters.push_back({"const Group&", "group"});
   else
     e.function.parameters.push_back({"const std::int64_t", "batch"});
@@ -49,7 +49,7 @@ bool uses_batch(const Kernel& kernel) {
 }
 
 void add_numbers(const Values& v, Emitted& e) {
-  if (uses_batch(v.kernel) && (e.tasks != Emitted::Tasks::batch || v.kernel.goes_on))
+  if (uses_batch(v.kernel) && (e.tasks != Emitted::Tasks::batch || v.kernel.accumulates))
     e.function.parameters.push_back({"const std::int64_t", "batch"});
   if (e.tasks == Emitted::Tasks::images && drops_along(v.kernel, v.schedule.parallel))
     e.function.parameters.push_back({"const std::int64_t", "image"});

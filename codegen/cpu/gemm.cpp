@@ -51,7 +51,7 @@ void one_tile(Values& v, Block& b, const Work& work, const Tile& tile) {
     sums[v.offsets_of_outer()] = sum;
     b.push_back(tree::declare("vec", sum, identity(st)));
   });
-  if (v.kernel.goes_on && work.to != SumsTo::partials) {
+  if (v.kernel.accumulates && work.to != SumsTo::partials) {
     Block stored;
     for_points(v, tile,
                [&] { stored.push_back(tree::assign(sums.at(v.offsets_of_outer()), v.load(result_of_tile()))); });

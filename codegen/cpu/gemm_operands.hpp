@@ -21,7 +21,7 @@ struct GemmOperands {
   std::int64_t whole_k = 1;     ///< filled up to whole steps of a matrix unit
   bool b_in_panels = false;     ///< B is a packed parameter
   bool packs_a = false;         ///< a matrix unit would have to have A packed first
-  bool packs_all_of_b = false;  ///< all panels of B are packed at once, and stay while rows of A are packed
+  bool packs_all_of_b = false;  ///< all panels of B are packed at once, before the rows of A are
   bool packs_b() const { return !b_in_panels; }
 };
 

@@ -41,7 +41,7 @@ Emitted whole(Values& v, bool in_team) {
   Emitted e;
   e.function.name = kernel.name;
   // Compilers would keep a caller's values in registers that the accumulators need.
-  e.function.stays = gemm && v.target.lanes > 1;
+  e.function.noinline = gemm && v.target.lanes > 1;
   LoopBounds bounds;
   Partition partition;
   if (schedule.parallel >= 0) {
@@ -103,7 +103,7 @@ Emitted sum_over_images(Values& v) {
 
 /// The first image of a chunk.
 Expr chunk_bound(const Kernel& kernel, Expr chunk) {
-  if (kernel.goes_on) return call("group.at", {std::move(chunk)});
+  if (kernel.accumulates) return call("group.at", {std::move(chunk)});
   return tree::binary("/", tree::binary("*", std::move(chunk), name("batch")), integer(batch_chunks));
 }
 
@@ -114,7 +114,7 @@ Emitted partials(Values& v) {
   e.function.name = v.kernel.name + "_partial";
   e.function.parameters = {{"const std::int64_t", "chunk"}};
   add_images(v.kernel, e);
-  if (uses_batch(v.kernel) && v.kernel.goes_on) e.function.parameters.push_back({"const std::int64_t", "batch"});
+  if (uses_batch(v.kernel) && v.kernel.accumulates) e.function.parameters.push_back({"const std::int64_t", "batch"});
   add_layer(v.kernel, e);
   e.function.body = {tree::declare("const std::int64_t", "begin", chunk_bound(v.kernel, name("chunk"))),
                      tree::declare("const std::int64_t", "end", chunk_bound(v.kernel, name("chunk") + integer(1)))};
@@ -143,11 +143,11 @@ Emitted reduce_partials(Values& v) {
     e.function.parameters.push_back({"const std::int64_t", v.axis_name(parallel)});
     v.set(parallel, name(v.axis_name(parallel)));
   }
-  if (v.kernel.goes_on) add_images(v.kernel, e);
+  if (v.kernel.accumulates) add_images(v.kernel, e);
   if (uses_batch(v.kernel)) e.function.parameters.push_back({"const std::int64_t", "batch"});
   add_layer(v.kernel, e);
-  const Expr first = v.kernel.goes_on ? name("group.chunk") : integer(0);
-  const Expr end = v.kernel.goes_on ? name("group.end") : integer(batch_chunks);
+  const Expr first = v.kernel.accumulates ? name("group.chunk") : integer(0);
+  const Expr end = v.kernel.accumulates ? name("group.end") : integer(batch_chunks);
   std::vector<int> loops;
   for (int a : outer)
     if (a != parallel && a != v.vector) loops.push_back(a);
@@ -159,7 +159,7 @@ Emitted reduce_partials(Values& v) {
       if (!v.step(s).reduces) continue;
       std::string sum = fmt::format("sum{}", reduction);
       b.push_back(tree::declare("vec", sum, identity(v.step(s))));
-      if (v.kernel.goes_on) add_to_earlier_groups(b, {tree::assign(sum, v.load(v.step(1).stores.front().to))});
+      if (v.kernel.accumulates) add_to_earlier_groups(b, {tree::assign(sum, v.load(v.step(1).stores.front().to))});
       Expr at = name("partial") + partial_index(v, reduction, name("chunk"));
       Block body{tree::assign(sum, accumulate(v.step(s), name(sum), v.dense_load(at)))};
       b.push_back(tree::loop("chunk", first, tree::binary("<", name("chunk"), end), 1, body));

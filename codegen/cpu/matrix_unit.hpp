@@ -7,7 +7,7 @@
 
 namespace tessera::codegen::cpu {
 
-/// Before all tiles: packs what stays for them all.
+/// Before all tiles: packs what is the same for them all.
 tree::Block before_tiles(Values& v, const GemmOperands& g);
 /// Before the tiles of one piece of an axis: packs its rows or its columns, which are the same for them all.
 tree::Block before_tiles_of(Values& v, const GemmOperands& g, int axis, const Piece& piece);

@@ -32,10 +32,10 @@ Expr accumulate(const Step& s, Expr sum, Expr value) {
 
 Expr accumulate(Values& v, const Step& s, Block& b, Expr sum, bool across) {
   const Expression& e = v.expression(s.value);
-  bool product = s.reduction == Reduction::sum && e.kind == Expression::Kind::op && e.op == graph::Op::multiply;
-  bool zero_in_tail =
-      product && v.expression(e.a).kind == Expression::Kind::load && v.expression(e.b).kind == Expression::Kind::load;
-  if (product && (!across || !v.tail || zero_in_tail)) {
+  bool multiplies = s.reduction == Reduction::sum && e.kind == Expression::Kind::op && e.op == graph::Op::multiply;
+  bool zero_in_tail = multiplies && v.expression(e.a).kind == Expression::Kind::load &&
+                      v.expression(e.b).kind == Expression::Kind::load;
+  if (multiplies && (!across || !v.tail || zero_in_tail)) {
     Expr a = v.evaluate(b, e.a), c = v.evaluate(b, e.b);
     return call("v_fma", {std::move(a), std::move(c), std::move(sum)});
   }
@@ -46,6 +46,6 @@ void add_to_earlier_groups(Block& b, Block sums) {
   b.push_back(tree::when(tree::binary(">", name("group.first"), integer(0)), std::move(sums)));
 }
 
-Expr images(const Kernel& kernel) { return name(kernel.goes_on ? "group.images" : "batch"); }
+Expr images(const Kernel& kernel) { return name(kernel.accumulates ? "group.images" : "batch"); }
 
 }  // namespace tessera::codegen::cpu

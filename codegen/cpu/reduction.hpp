@@ -13,7 +13,7 @@ tree::Expr accumulate(const Step& s, tree::Expr sum, tree::Expr value);
 /// reduces along the lanes, so that in a vector with fewer lanes the others get what changes nothing.
 tree::Expr accumulate(Values& v, const Step& s, tree::Block& b, tree::Expr sum, bool across);
 
-/// The sums go on from what earlier groups of images have left where they are stored.
+/// Accumulate (beta = 1): the sums begin with what earlier microbatches have left where they are stored.
 void add_to_earlier_groups(tree::Block& b, tree::Block sums);
 /// How many images a sum over the batch takes up in one call.
 tree::Expr images(const Kernel& kernel);

@@ -80,7 +80,7 @@ std::set<ExprId> statistics_of(Values& v, const Pass& pass) {
     const bool before = ranges::all_of(
         locals, [&](ExprId local) { return static_cast<std::size_t>(v.expression(local).step) < pass.first; });
     if (locals.empty() || (x.kind == Expression::Kind::local && !before)) continue;
-    if (before && v.uniform(e) && !v.is_product(e)) {
+    if (before && v.uniform(e) && !v.is_multiplication(e)) {
       found.insert(e);
       continue;
     }

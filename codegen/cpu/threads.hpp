@@ -1,4 +1,4 @@
-// What a team of threads, which works on one image, shares out of a kernel.
+// How a kernel is partitioned among the threads of a team, which work on one image.
 #pragma once
 
 #include "codegen/cpu/loop_nest.hpp"

@@ -130,11 +130,11 @@ Expr Values::index_equals(const Expression& x) {
 
 Expr Values::op(Block& b, const Expression& x) {
   if (x.op == Op::add || x.op == Op::subtract)
-    for (const ExprId product : {x.a, x.b}) {
-      if (!is_product(product)) continue;
-      const ExprId other = product == x.a ? x.b : x.a;
-      const Expr left = evaluate(b, expression(product).a), right = evaluate(b, expression(product).b);
-      const char* const f = x.op == Op::add ? "v_fma" : product == x.a ? "v_fms" : "v_fnma";
+    for (const ExprId multiplied : {x.a, x.b}) {
+      if (!is_multiplication(multiplied)) continue;
+      const ExprId other = multiplied == x.a ? x.b : x.a;
+      const Expr left = evaluate(b, expression(multiplied).a), right = evaluate(b, expression(multiplied).b);
+      const char* const f = x.op == Op::add ? "v_fma" : multiplied == x.a ? "v_fms" : "v_fnma";
       return call(f, {left, right, evaluate(b, other)});
     }
   const std::string function(row_of(x.op).cpu);
@@ -147,9 +147,9 @@ Expr Values::op(Block& b, const Expression& x) {
   }
   if (x.b.valid()) {
     Expr c = evaluate(b, x.b);
-    const bool of_row = divides_by_number_of_row(x);
-    if (x.op == Op::divide && (of_row || (sweeps(x.a) && !sweeps(x.b)))) {
-      // One division a row, which compilers lift out of the loop, and a product for each element.
+    const bool of_row = divides_by_row_statistic(x);
+    if (x.op == Op::divide && (of_row || (varies_along_row(x.a) && !varies_along_row(x.b)))) {
+      // One division a row, which compilers hoist out of the loop, and a multiplication for each element.
       const std::string v = fresh("t");
       const char* const divide = of_row || uniform(x.b) ? "v_div_one" : "v_div";
       b.push_back(tree::declare("const vec", v, call(divide, {broadcast(tree::real(1)), c})));
@@ -162,7 +162,7 @@ Expr Values::op(Block& b, const Expression& x) {
   return call(x.op == Op::rsqrt && uniform(x.a) ? "v_rsqrt_one" : function, {a});
 }
 
-bool Values::is_product(ExprId e) const {
+bool Values::is_multiplication(ExprId e) const {
   const Expression& x = expression(e);
   return x.kind == Expression::Kind::op && x.op == Op::multiply && operations_[e] == 1;
 }
@@ -174,19 +174,19 @@ std::vector<Expr> Values::element_of_dropout(const Expression& x) {
   for (const Affine::Part& p : x.element.parts) {
     const bool shared_out = p.axis == schedule.parallel && schedule.block == 1;
     element = element + (shared_out ? name("image") * p.coefficient : along(p.axis, p.coefficient));
-    if (kernel.goes_on && extent[p.axis] < 0) element = element + name("group.first") * p.coefficient;
+    if (kernel.accumulates && extent[p.axis] < 0) element = element + name("group.first") * p.coefficient;
     if (p.axis == vector) step = p.coefficient;
   }
   return {element, integer(step)};
 }
 
-/// Whether an expression changes along the axes that a row kernel sweeps over.
-bool Values::sweeps(ExprId e) {
+/// Whether an expression of a row kernel varies along the row.
+bool Values::varies_along_row(ExprId e) {
   return kernel.anchor == Anchor::row && ranges::any_of(axes_of(e), [&](int a) { return inner(a); });
 }
 
-/// Whether what is made of a product's sums is divided by a number that is kept of its row: as a softmax divides.
-bool Values::divides_by_number_of_row(const Expression& x) {
+/// Whether a GEMM's epilogue divides by a row statistic that is loaded, as a softmax does.
+bool Values::divides_by_row_statistic(const Expression& x) {
   return x.op == Op::divide && kernel.product.columns >= 0 && vector >= 0 && axes_of(x.a).contains(vector) &&
          expression(x.b).kind == Expression::Kind::load && !axes_of(x.b).contains(vector);
 }
@@ -229,7 +229,7 @@ Expr Values::offset_in_panels(const Access& access, const Layout& layout) const 
   const int columns = kernel.product.columns;
   const std::int64_t width = columns_of_tile();
   const Place& column = place[columns];
-  // Panels for tiles are filled up to whole ones in depth.
+  // Panels for a matrix unit are filled up to whole tiles along k.
   const std::int64_t depth =
       by_tiles(kernel, target) ? panel_depth(kernel.product.factors, layout.stride[0]) : layout.stride[0];
   Expr at = column.variable ? column.variable * depth : integer(0);

@@ -19,7 +19,7 @@ struct Place {
 };
 
 /// Turns expressions into declarations of vectors, each once for each place, and collects the tensors that they touch.
-/// The loops (kernel.cpp) move the place and say how many lanes are in use.
+/// Every part is handed it: loops (loop_nest.hpp) move the place and say how many lanes are in use.
 class Values : public ExprRenderer {
  public:
   /// `part`: of those that run within the kernel; -1: the kernel itself.
@@ -57,16 +57,16 @@ class Values : public ExprRenderer {
   tree::Expr offset_of(const Access& access) const;
   bool in_panels(const Access& access) const;
   bool on_stack(const Access& access) const { return tensor(access).storage == Storage::registers; }
-  /// Columns of a product's tile, and of a panel.
+  /// Columns of a GEMM's tile, and of a panel, in values.
   std::int64_t columns_of_tile() const { return schedule.tile[kernel.product.columns] * target.lanes; }
   /// How far apart two lanes lie.
   std::int64_t lane_step(const Access& access) const;
   /// How far apart neighbours along an axis lie.
   std::int64_t step_of(const Access& access, int axis) const;
-  /// Whether an expression is one number for all lanes, made of what a row has been reduced to along them.
+  /// Whether an expression is one number for all lanes: a row statistic, or made of them.
   bool uniform(ExprId e);
-  /// Whether an expression is a product that one operation alone reads: an addition takes it in.
-  bool is_product(ExprId e) const;
+  /// Whether an expression is a multiplication that one operation alone reads: with an addition it is a fused one.
+  bool is_multiplication(ExprId e) const;
 
   const Target& target;
   const Schedule& schedule;
@@ -81,8 +81,8 @@ class Values : public ExprRenderer {
 
  private:
   const std::set<int>& axes_of(ExprId e);
-  bool sweeps(ExprId e);
-  bool divides_by_number_of_row(const Expression& x);
+  bool varies_along_row(ExprId e);
+  bool divides_by_row_statistic(const Expression& x);
   tree::Expr local(int step) override { return locals.at({step, offsets_of_outer()}); }
   tree::Expr op(tree::Block& b, const Expression& x) override;
   tree::Expr index_equals(const Expression& x) override;

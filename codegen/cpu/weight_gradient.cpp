@@ -44,7 +44,7 @@ Block weight_gradient(Values& v) {
       const Expr whole = call("group_of", {name("batch"), integer(batch_chunks), integer(0)});
       b.push_back(tree::evaluate(
           call(gradient_function(v),
-               {name("begin"), name("end"), v.kernel.goes_on ? name("group") : whole, v.address(g.a.access, false),
+               {name("begin"), name("end"), v.kernel.accumulates ? name("group") : whole, v.address(g.a.access, false),
                 of_image(g.a), integer(g.a.across), integer(g.a.along), v.address(g.b.access, false), of_image(g.b),
                 integer(g.b.along), v.address(to, true), to_row})));
       return;
@@ -52,7 +52,7 @@ Block weight_gradient(Values& v) {
     const Expr image = name(v.axis_name(batch));
     v.set(batch, image);
     Block body = prefetch_image(v, [](const Access&) { return true; }, image);
-    const Expr before = v.kernel.goes_on ? name("group.first") + image : image;
+    const Expr before = v.kernel.accumulates ? name("group.first") + image : image;
     const Expr biases = v.kernel.fused.kind == Fused::Kind::bias_gradient
                             ? name(v.argument(v.kernel.fused.part(Fused::Role::bias).steps[1].stores[0].to, true))
                             : name("nullptr");

@@ -55,7 +55,8 @@ void fuse_sums(Kernel& a, const Kernel& b) {
 }
 
 bool is_plain_sum(const KernelProgram& program, const Kernel& k) {
-  if (tasks_of(k) != Tasks::chunks || k.anchor != Anchor::contraction || !k.fused.empty() || k.goes_on) return false;
+  if (tasks_of(k) != Tasks::chunks || k.anchor != Anchor::contraction || !k.fused.empty() || k.accumulates)
+    return false;
   if (factors_of(k, program.precision).left.valid()) return false;
   bool sums = true;
   for (const Step& s : k.steps) {

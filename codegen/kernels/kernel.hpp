@@ -144,7 +144,7 @@ struct Kernel {
   std::vector<Step> steps;
   std::vector<NodeId> nodes;  ///< of the graph, which it computes
   bool across_batch = false;  ///< an inner axis is the batch
-  bool goes_on = false;       ///< sums over the batch are added to what is stored, group after group of images
+  bool accumulates = false;   ///< sums over the batch are added to what is stored, microbatch after microbatch
   Product product;            ///< found when the kernels are planned
   Fused fused;                ///< a pass's choice
   bool by_gemm = false;       ///< the GEMM before it may make its partial sums, while it loads what both read

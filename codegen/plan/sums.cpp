@@ -62,7 +62,7 @@ class Sums {
   }
 
   void go_on(Kernel& k) {
-    k.goes_on = true;
+    k.accumulates = true;
     Tensor& t = p_.tensors[k.steps[1].stores[0].to.tensor];
     // The layers' sums all wait for the next group.
     if (t.storage == Storage::scratch && t.slots == 1) {

@@ -280,8 +280,8 @@ TEST(PlanGroups, KeepEverySumOverTheBatchUntilTheLastGroup) {
     EXPECT_TRUE(train.program.groups);
     std::size_t sums = 0;
     for (const codegen::Kernel& k : train.program.kernels) {
-      EXPECT_EQ(k.goes_on, k.across_batch) << k.name;
-      if (!k.goes_on) continue;
+      EXPECT_EQ(k.accumulates, k.across_batch) << k.name;
+      if (!k.accumulates) continue;
       const int buffer = train.buffer_of[k.steps[1].stores.front().to.tensor];
       if (buffer < 0) continue;
       EXPECT_EQ(train.buffers[static_cast<std::size_t>(buffer)].first, 0) << k.name;
