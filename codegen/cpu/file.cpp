@@ -14,9 +14,8 @@
 #include "codegen/cpu/packing.hpp"
 #include "codegen/embedded.hpp"
 #include "codegen/emit/entry.hpp"
-#include "codegen/emit/function_table.hpp"
+#include "codegen/emit/entry_writer.hpp"
 #include "codegen/error.hpp"
-#include "codegen/passes/inspect.hpp"
 
 namespace tessera::codegen::cpu {
 
@@ -27,19 +26,6 @@ using tree::integer;
 using tree::name;
 
 namespace {
-
-/// The name of a scratch tensor in an entry point.
-std::string identifier(const std::string& text) {
-  std::string n;
-  for (char c : text) {
-    bool good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    if (good)
-      n += c;
-    else if (!n.empty() && n.back() != '_')
-      n += '_';
-  }
-  return n;
-}
 
 /// The support text of that name.
 std::string_view simd(std::string_view text) { return embedded(fmt::format("cpu/simd/{}.h", text)); }
@@ -65,11 +51,12 @@ const std::set<std::string> entry_names{"std::min<std::int64_t>",
 /// Packs what an update does not pack on its way.
 const char* const pack_rest = "pack_rest";
 
-class File {
+class File : EntryWriter {
  public:
   File(const std::string& model, const std::vector<Plan>& plans, const Arena& arena, const PackedArena& packed,
        const Target& target, std::string real)
-      : model_(model),
+      : EntryWriter(arena, FunctionTable::Share::all, {real, "alignas(64) const real", "{}_at"}),
+        model_(model),
         plans_(plans),
         arena_(arena),
         packed_(packed),
@@ -124,16 +111,16 @@ class File {
   const std::map<std::string, std::string>& standing() const { return functions_.standing(); }
 
  private:
-  bool has_products_of(Element factors) const {
+  bool has_gemms_of(Element dtype) const {
     return ranges::any_of(plans_, [&](const Plan& plan) {
-      return ranges::any_of(plan.program.kernels, [&](const Kernel& k) { return k.product.factors == factors; });
+      return ranges::any_of(plan.program.kernels, [&](const Kernel& k) { return k.product.factors == dtype; });
     });
   }
 
-  /// The texts that products need beyond the vectors.
+  /// The texts that GEMMs need beyond the vectors.
   std::vector<std::string_view> parts() const {
     std::vector<std::string_view> all;
-    const bool bf16 = has_products_of(Element::bf16), int8 = has_products_of(Element::int8);
+    const bool bf16 = has_gemms_of(Element::bf16), int8 = has_gemms_of(Element::int8);
     if (bf16) all.insert(all.end(), target_.bf16.begin(), target_.bf16.end());
     if (int8) all.insert(all.end(), target_.int8.begin(), target_.int8.end());
     if (ranges::any_of(packed_.entries,
@@ -149,41 +136,6 @@ class File {
     return [this, &plan](tree::Function f) { return functions_.place(std::move(f), suffix_of(plan.program)); };
   }
 
-  std::string table(const Plan& plan, TensorId tensor) {
-    const Tensor& t = plan.program.tensors[tensor];
-    const Layout& layout = plan.layouts[tensor];
-    const std::vector<double>& data = plan.program.graph[t.node].data;
-    // From row-major to the planned order.
-    std::vector<double> placed(data.size());
-    std::vector<std::int64_t> index(t.shape.size(), 0);
-    for (double value : data) {
-      std::int64_t at = 0;
-      for (std::size_t d = 0; d < index.size(); ++d) at += index[d] * layout.stride[d];
-      placed[at] = value;
-      for (std::size_t d = index.size(); d-- > 0;) {
-        if (++index[d] < t.shape[d].value()) break;
-        index[d] = 0;
-      }
-    }
-    std::string numbers;
-    for (std::size_t i = 0; i < placed.size(); ++i) {
-      std::string number =
-          real_ == "double" ? fmt::format("{}", placed[i]) : fmt::format("{}", static_cast<float>(placed[i]));
-      if (number.find_first_of(".en") == std::string::npos) number += ".0";
-      if (real_ != "double") number += "f";
-      numbers += (i % 8 == 0 ? "\n    " : " ") + number + (i + 1 < placed.size() ? "," : "");
-    }
-    auto [at, fresh] =
-        table_names_.try_emplace(numbers, fmt::format("table_{}_{}", identifier(t.name), table_names_.size()));
-    if (fresh) {
-      std::vector<std::string> dims;
-      for (int d : layout.order) dims.push_back(to_string(t.shape[d]));
-      tables_ += fmt::format("\n// {} [{}]\nalignas(64) const real {}[{}] = {{{}}};\n", t.name, fmt::join(dims, ", "),
-                             at->second, placed.size(), numbers);
-    }
-    return at->second;
-  }
-
   // ---- an entry point ------------------------------------------------------------------------------------------
 
   std::string entry(const Plan& plan) {
@@ -191,19 +143,17 @@ class File {
     f.linkage = "";
     f.name = fmt::format("{}_{}_{}", model_, plan.program.name, target_.name);
     f.parameters = entry_parameters(plan.program, real_);
-    used_.clear();
-    for (const tree::Parameter& p : f.parameters) used_.insert(p.name);
-    scratch_name_.assign(plan.program.tensors.size(), "");
-    for (const TensorId t : plan.program.tensors.ids()) declare_tensor(plan, t, f.body);
-    Block stages;
-    region(plan, 0, stages);
-    if (plan.program.groups) stages = group_after_group(std::move(stages));
-    if (uses(stages, "place")) f.body.push_back(tree::declare("std::int64_t", "place", integer(-1)));
-    if (uses(stages, "parts")) {
+    std::set<std::string> taken;
+    for (const tree::Parameter& p : f.parameters) taken.insert(p.name);
+    f.body = declare_scratch(plan, std::move(taken));
+    Block all = stages(plan, 0);
+    if (plan.program.groups) all = group_after_group(std::move(all));
+    if (uses(all, "place")) f.body.push_back(tree::declare("std::int64_t", "place", integer(-1)));
+    if (uses(all, "parts")) {
       f.body.push_back(tree::declare("const std::int64_t", "parts", call("threads", {})));
       shares_ = true;
     }
-    f.body.insert(f.body.end(), stages.begin(), stages.end());
+    f.body.insert(f.body.end(), all.begin(), all.end());
     std::set<std::string> known = known_names();
     known.insert(entry_names.begin(), entry_names.end());
     known.insert(functions_.names().begin(), functions_.names().end());
@@ -224,8 +174,8 @@ class File {
                        std::move(stages))};
   }
 
-  /// The functions that bring every parameter that matrix products read into panels, and copy the others that are read
-  /// where nothing is trained: what inference reads and, where the model is trained, all.
+  /// The functions that pack every parameter that GEMMs read into panels, and copy the others that are read where
+  /// nothing is trained: what inference reads and, where the model is trained, all.
   std::string packs() {
     const auto function = [&](const std::string& what, const std::string& before, Block body) {
       tree::Function f;
@@ -264,7 +214,7 @@ class File {
       const Emitted e = emit(plan, 0, target_, false, put(plan)).front();
       std::vector<Expr> arguments{first, last};
       for (const Argument& a : e.arguments) {
-        arguments.push_back(pointer(plan, plan.program.kernels.front(), 0, a));
+        arguments.push_back(pointer(plan, 0, a));
         if (decays || arguments.back()->text != "decay") continue;
         arguments.back() = name("&none");
         spares = true;
@@ -284,56 +234,20 @@ class File {
     return tree::print(f);
   }
 
-  static Expr size(Extent e) { return e.per_batch ? name("batch") * e.per_batch + integer(e.fixed) : integer(e.fixed); }
-
-  void declare_tensor(const Plan& plan, TensorId tensor, Block& b) {
-    int at = plan.buffer_of[tensor];
-    if (at < 0) return;
-    const Buffer& buffer = plan.buffers[at];
-    const Tensor& t = plan.program.tensors[tensor];
-    std::string n = tree::variable(identifier(t.name));
-    while (used_.contains(n)) n += "_";
-    used_.insert(n);
-    scratch_name_[tensor] = n;
-    std::vector<std::string> dims;
-    for (int d : plan.layouts[tensor].order) dims.push_back(to_string(t.shape[d]));
-    b.push_back(tree::comment(fmt::format(
-        "[{}]{}{}, live from kernel {} to {}", fmt::join(dims, ", "),
-        t.slots > 1 ? fmt::format(" x {} slots", t.slots) : "",
-        buffer.per_image ? fmt::format(", every {} reals", plan.scratch.per_batch) : "", buffer.first, buffer.last)));
-    const Expr place = name("scratch") + integer(buffer.offset);
-    if (t.element == Element::real) {
-      b.push_back(tree::declare(real_ + "* const", n, place));
-    } else {
-      const std::string type = name_of(t.element);
-      b.push_back(tree::declare(type + "* const", n, call(type + "_at", {place})));
-    }
+  Place place_of(const Plan& plan, const Buffer& buffer) const override {
+    const std::string every = fmt::format(", every {} reals", plan.scratch.per_batch);
+    return {integer(buffer.offset), {buffer.slot, 0}, buffer.per_image ? every : ""};
   }
 
-  void region(const Plan& plan, int r, Block& b) {
-    for (const Stage& stage : plan.stages[r]) {
-      if (stage.items.front().region >= 0) {
-        const int inside = stage.items.front().region;
-        const graph::Region& inner = plan.program.graph.regions[inside];
-        Block body, kernels;
-        region(plan, inside, kernels);
-        if (inner.reversed && uses(kernels, "layer"))
-          body.push_back(
-              tree::declare("const std::int64_t", "layer", tree::binary("-", integer(inner.count - 1), name("pass"))));
-        body.insert(body.end(), kernels.begin(), kernels.end());
-        b.push_back(tree::comment(
-            fmt::format("{}: {} layers{}", inner.path, inner.count, inner.reversed ? ", the last one first" : "")));
-        const std::string variable = inner.reversed ? "pass" : "layer";
-        b.push_back(tree::loop(variable, integer(0), tree::binary("<", name(variable), integer(inner.count)), 1,
-                               std::move(body)));
-        continue;
-      }
-      run(plan, stage, b);
-    }
+  Expr packed(const Plan& plan, const Tensor& t) const override {
+    const PackedEntry copy = packed_copy(plan.program, t, arena_), &entry = *packed_.find(copy);
+    Expr base = name("packed") + integer(entry.offset + (copy.first - entry.first) * entry.reals);
+    if (copy.count() > 1) base = base + name("layer") * entry.reals;
+    return cast(t.element, std::move(base));
   }
 
   /// One stage: kernels that share a loop over images or chunks, then what adds up their partial sums.
-  void run(const Plan& plan, const Stage& stage, Block& b) {
+  void run(const Plan& plan, const Stage& stage, Block& b) override {
     Block shared, after;
     std::string index;
     Expr from = integer(0), count;
@@ -361,11 +275,11 @@ class File {
           if (e.shared) arguments.push_back(name("team"));
         } else if (e.tasks == Emitted::Tasks::points) {
           own = tree::variable(k.axes[e.parallel].name);
-          own_count = size(extent(k.axes[e.parallel].dim));
+          own_count = in_batch(extent(k.axes[e.parallel].dim));
           arguments.push_back(name(own));
         } else if (e.tasks == Emitted::Tasks::blocks) {
           own = "begin";
-          own_count = traits_of(plan.program.kind).updates ? name("last") : size(extent(k.axes[e.parallel].dim));
+          own_count = traits_of(plan.program.kind).updates ? name("last") : in_batch(extent(k.axes[e.parallel].dim));
           arguments = {name("begin"), tree::least(own_count, name("begin") + integer(e.block))};
           step = e.block;
         } else if (e.tasks == Emitted::Tasks::rows) {
@@ -390,7 +304,7 @@ class File {
             arguments.push_back(name(p.name));
         }
         for (const Argument& a : e.arguments) {
-          Expr p = pointer(plan, k, item.kernel, a);
+          Expr p = pointer(plan, item.kernel, a);
           if (groups && a.tensor.valid() && plan.buffer_of[a.tensor] < 0)
             p = p + name("group.first") * image_stride(plan, a);
           if (e.tasks == Emitted::Tasks::images)
@@ -434,13 +348,12 @@ class File {
                     tree::when(tree::binary("<", name("place"), integer(0)), {tree::assign("place", name("image"))}));
       clause = " firstprivate(place)";
     }
-    // An update is of a stretch of the parameters.
-    const bool stretch = traits_of(plan.program.kind).updates;
+    const bool of_range = traits_of(plan.program.kind).updates;
     if (index.empty())
       b.insert(b.end(), shared.begin(), shared.end());
     else
-      parallel(b, index, stretch ? name("first") : from, count, step, std::move(shared),
-               stretch ? " if (last - first > 65536)" : clause);
+      parallel(b, index, of_range ? name("first") : from, count, step, std::move(shared),
+               of_range ? " if (last - first > 65536)" : clause);
     b.insert(b.end(), after.begin(), after.end());
   }
 
@@ -472,65 +385,6 @@ class File {
     b.push_back(tree::loop(index, first, tree::binary("<", name(index), end), step, std::move(body)));
   }
 
-  Expr pointer(const Plan& plan, const Kernel& k, int kernel, const Argument& a) {
-    const KernelProgram& p = plan.program;
-    if (!a.tensor.valid()) {
-      const Buffer& partial = plan.buffers[plan.partial_of[kernel]];
-      return name("scratch") + integer(partial.offset);
-    }
-    const Tensor& t = p.tensors[a.tensor];
-    switch (t.storage) {
-      case Storage::input:
-        return name(t.name);
-      case Storage::labels:
-        return name(t.name);
-      case Storage::loss:
-        return name("loss");
-      case Storage::output: {
-        if (!traits_of(plan.program.kind).inspects) return name(t.name);
-        const Layout& layout = plan.layouts[a.tensor];
-        const Expr first = name(is_attention(t.name) ? "maps" : "magnitudes") + integer(layout.offset);
-        return t.slots > 1 ? first + name("layer") * layout.slot : first;
-      }
-      case Storage::table:
-        return name(table(plan, a.tensor));
-      case Storage::parameter:
-      case Storage::gradient: {
-        if (p.graph[t.parameter].op == graph::Op::input) return name("image_gradients");
-        const auto [entry, layer] = arena_.place(p.graph[t.parameter].name);
-        Expr base = name(t.storage == Storage::parameter ? "parameters" : "gradients");
-        if (entry->count == 1) return base + integer(entry->offset);
-        if (layer >= 0) return base + integer(entry->at(layer));
-        return tree::binary("-", base + integer(entry->at(0)), name("layer") * entry->stride);
-      }
-      case Storage::packed: {
-        const PackedEntry copy = packed_copy(p, t, arena_), &entry = *packed_.find(copy);
-        Expr base = name("packed") + integer(entry.offset + (copy.first - entry.first) * entry.reals);
-        if (copy.count() > 1) base = base + name("layer") * entry.reals;
-        return t.element == Element::real ? base : call(std::string(name_of(t.element)) + "_at", {base});
-      }
-      case Storage::registers:
-        throw Error(fmt::format("the CPU back end has no place for {}", t.name));
-      case Storage::scratch:
-        break;
-    }
-    Expr base = name(scratch_name_[a.tensor]);
-    if (t.slots == 1) return base;
-    const Buffer& buffer = plan.buffers[plan.buffer_of[a.tensor]];
-    Expr which;
-    if (k.region == 0) {
-      which = integer(a.shift % t.slots);
-    } else {
-      bool own = t.region == k.region;
-      bool reversed = p.graph.regions[k.region].reversed;
-      which = name(own && t.carry && reversed ? "pass" : "layer");
-      if (t.carry) which = which + integer(a.shift);
-      bool wraps = t.carry && t.slots == 2 && p.graph.regions[t.region].count > 1;
-      if (wraps) which = tree::binary("%", which, integer(2));
-    }
-    return base + which * (values_in_real(t.element) * buffer.slot);
-  }
-
   const std::string& model_;
   const std::vector<Plan>& plans_;
   const Arena& arena_;
@@ -538,12 +392,7 @@ class File {
   const Target& target_;
   std::string real_;
   Packer packer_;
-  FunctionTable functions_{FunctionTable::Share::all};
-  std::string tables_;
-  std::map<std::string, std::string> table_names_;  ///< numbers -> name
-  std::set<std::string> used_;
   bool shares_ = false;  ///< images or rows among the threads
-  Table<std::string, TensorId> scratch_name_;
 };
 
 }  // namespace

@@ -6,18 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "codegen/emit/entry_writer.hpp"
 #include "codegen/emit/tree.hpp"
 #include "codegen/plan/plan.hpp"
 
 namespace tessera::codegen::cpu {
-
-/// What a caller must pass for a tensor: itself, or the layer `shift` further on.
-struct Argument {
-  TensorId tensor;  ///< none: the partial sums
-  int shift = 0;
-  bool written = false;
-  std::string name;
-};
 
 /// A function of the kernel, and how it is called.
 struct Emitted {
@@ -34,14 +27,14 @@ struct Emitted {
   } tasks = Tasks::once;
   int parallel = -1;  ///< kernel axis
   std::int64_t block = 1;
-  bool shared = false;              ///< its first parameter is the team whose threads share its rows
+  bool shared = false;              ///< its first parameter is the team among whose threads its rows are partitioned
   std::vector<Argument> arguments;  ///< after the index parameters, in order
 };
 
-/// One function; two where partial sums over chunks of the batch are added up afterwards. `in_team`: what goes image by
-/// image is shared out among the threads of a team where it is large enough.
-/// `put`: writes a function that the emitted one calls, and says under which name.
+/// Writes a function that an emitted one calls, and says under which name.
 using Put = std::function<std::string(tree::Function)>;
+/// One function; two with split-K over the batch, which reduces the partials afterwards. `in_team`: what goes image by
+/// image is partitioned among the threads of a team where it is large enough.
 std::vector<Emitted> emit(const Plan& plan, int kernel, const Target& target, bool in_team, const Put& put);
 
 /// How many points a kernel that goes image by image computes for each of them: what one step makes of one element.

@@ -1,4 +1,4 @@
-// Weights in the order in which matrix products read them: packed as a whole, or block by block as an update goes by.
+// Weights in the order in which GEMMs read them: packed as a whole, or block by block as an update goes by.
 #pragma once
 
 #include <functional>

@@ -2,10 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <range/v3/algorithm/any_of.hpp>
 #include <range/v3/algorithm/contains.hpp>
-#include <range/v3/algorithm/find_if.hpp>
 
 #include "codegen/error.hpp"
 #include "codegen/passes/op.hpp"
@@ -33,18 +31,17 @@ const Schedule& part_of(const std::vector<Schedule>& all, int number, int part) 
 
 }  // namespace
 
-Values::Values(const Plan& plan, int kernel, const Target& target, int part)
-    : plan_(plan),
-      kernel_(part_of(plan.program.kernels, kernel, part)),
-      target_(target),
-      schedule_(part_of(plan.schedules.at(std::string(target.name)), kernel, part)),
-      vector_(schedule_.vector),
-      place_(kernel_.axes.size()),
-      operations_(kernel_.expressions.size()) {
-  for (const Axis& axis : kernel_.axes) extent_.push_back(axis.dim.known() ? axis.dim.value() : -1);
-  for (const Expression& e : kernel_.expressions)
-    for (int operand : {e.a, e.b, e.c})
-      if (e.kind == Expression::Kind::op && operand >= 0) ++operations_[operand];
+Values::Values(const Plan& of, int number, const Target& on, int part)
+    : ExprRenderer(of, part_of(of.program.kernels, number, part), {"vec", "v_set", "v_keep"}),
+      target(on),
+      schedule(part_of(of.schedules.at(std::string(on.name)), number, part)),
+      vector(schedule.vector),
+      place(kernel.axes.size()),
+      operations_(kernel.expressions.size()) {
+  for (const Axis& axis : kernel.axes) extent.push_back(axis.dim.known() ? axis.dim.value() : -1);
+  for (const Expression& e : kernel.expressions)
+    for (ExprId operand : {e.a, e.b, e.c})
+      if (e.kind == Expression::Kind::op && operand.valid()) ++operations_[operand];
 }
 
 namespace {
@@ -56,45 +53,44 @@ std::string suffix_of(const Tensor& t) {
 
 }  // namespace
 
-std::vector<int> Values::outer_axes() const {
-  std::vector<int> outer;
-  for (std::size_t a = 0; a < kernel_.axes.size(); ++a)
-    if (!kernel_.axes[a].inner) outer.push_back(static_cast<int>(a));
-  return outer;
+void Values::restart(int along_lanes) {
+  arguments.clear();
+  vector = along_lanes;
+  place.assign(place.size(), {});
 }
 
 Expr Values::along(int axis, std::int64_t stride) const {
-  const Place& p = place_[axis];
+  const Place& p = place[axis];
   return (p.variable ? p.variable * stride : integer(0)) + integer(p.offset * stride);
 }
 Expr Values::dense_load(Expr at) const {
-  if (vector_ < 0) return call("v_load_n", {std::move(at), integer(1)});
-  return tail_ ? call("v_load_n", {std::move(at), tail_}) : call("v_load", {std::move(at)});
+  if (vector < 0) return call("v_load_n", {std::move(at), integer(1)});
+  return tail ? call("v_load_n", {std::move(at), tail}) : call("v_load", {std::move(at)});
 }
 void Values::dense_store(Block& b, Expr at, Expr value, bool uniform, const std::string& of) const {
-  if (uniform || vector_ < 0)
+  if (uniform || vector < 0)
     b.push_back(tree::evaluate(call("v_store_n" + of, {std::move(at), std::move(value), integer(1)})));
-  else if (tail_)
-    b.push_back(tree::evaluate(call("v_store_n" + of, {std::move(at), std::move(value), tail_})));
+  else if (tail)
+    b.push_back(tree::evaluate(call("v_store_n" + of, {std::move(at), std::move(value), tail})));
   else
     b.push_back(tree::evaluate(call("v_store" + of, {std::move(at), std::move(value)})));
 }
 
 std::vector<std::int64_t> Values::offsets_of_outer() const {
   std::vector<std::int64_t> offsets;
-  for (std::size_t a = 0; a < kernel_.axes.size(); ++a)
-    if (!kernel_.axes[a].inner) offsets.push_back(place_[a].offset);
+  for (std::size_t a = 0; a < kernel.axes.size(); ++a)
+    if (!kernel.axes[a].inner) offsets.push_back(place[a].offset);
   return offsets;
 }
 
 /// Axes that an expression depends on.
-const std::set<int>& Values::axes_of(int e) {
+const std::set<int>& Values::axes_of(ExprId e) {
   auto [at, fresh] = axes_of_.try_emplace(e);
   if (!fresh) return at->second;
   std::set<int> axes;
   const Expression& x = expression(e);
-  auto merge = [&](int o) {
-    if (o < 0) return;
+  auto merge = [&](ExprId o) {
+    if (!o.valid()) return;
     const std::set<int>& more = axes_of(o);
     axes.insert(more.begin(), more.end());
   };
@@ -115,58 +111,30 @@ const std::set<int>& Values::axes_of(int e) {
   return axes_of_[e] = std::move(axes);
 }
 
-Expr Values::evaluate(Block& b, int e) {
-  if (const auto at = row_values_.find(e); at != row_values_.end()) return at->second;
-  std::vector<std::int64_t> key{e};
-  for (int a : axes_of(e)) key.push_back(place_[a].offset);
-  if (auto at = values_.find(key); at != values_.end()) return at->second;
-  Expr value = make(b, e);
-  if (value->kind == tree::Node::Kind::call) {
-    const bool loaded = expression(e).kind == Expression::Kind::load;
-    const std::string v = fmt::format("{}{}", loaded ? "x" : "t", counter_++);
-    b.push_back(tree::declare("const vec", v, value));
-    value = name(v);
-  }
-  values_[key] = value;
-  return value;
+std::vector<std::int64_t> Values::key_of(ExprId e) {
+  std::vector<std::int64_t> key{e.number()};
+  for (int a : axes_of(e)) key.push_back(place[a].offset);
+  return key;
 }
 
-Expr Values::make(Block& b, int e) {
-  const Expression& x = expression(e);
-  switch (x.kind) {
-    case Expression::Kind::constant:
-      return call("v_set", {tree::real(x.value)});
-    case Expression::Kind::extent: {
-      Extent size = extent(x.dim);
-      if (size.known()) return call("v_set", {tree::real(static_cast<double>(size.fixed))});
-      return call("v_set", {call("static_cast<real>", {name("batch") * size.per_batch + integer(size.fixed)})});
-    }
-    case Expression::Kind::local:
-      return locals_.at({x.a, offsets_of_outer()});
-    case Expression::Kind::load:
-      return load(x.access);
-    case Expression::Kind::index_equals: {
-      const Access& labels = expression(x.a).access;
-      Expr label =
-          call("v_set", {call("static_cast<real>", {tree::index(name(argument(labels, false)), offset_of(labels))})});
-      Expr at = along(x.axis, 1);
-      Expr here = at->kind == tree::Node::Kind::integer ? tree::real(static_cast<double>(at->integer))
-                                                        : call("static_cast<real>", {at});
-      here = call("v_set", {here});
-      if (x.axis == vector_) here = call("v_add", {here, call("v_iota", {})});
-      return call("v_equal", {here, label});
-    }
-    case Expression::Kind::keep:
-      return keep(x);
-    case Expression::Kind::op:
-      break;
-  }
+Expr Values::index_equals(const Expression& x) {
+  const Access& labels = expression(x.a).access;
+  const Expr label =
+      broadcast(call("static_cast<real>", {tree::index(name(argument(labels, false)), offset_of(labels))}));
+  const Expr at = along(x.axis, 1);
+  Expr here = broadcast(at->kind == tree::Node::Kind::integer ? tree::real(static_cast<double>(at->integer))
+                                                              : call("static_cast<real>", {at}));
+  if (x.axis == vector) here = call("v_add", {here, call("v_iota", {})});
+  return call("v_equal", {here, label});
+}
+
+Expr Values::op(Block& b, const Expression& x) {
   if (x.op == Op::add || x.op == Op::subtract)
-    for (const int product : {x.a, x.b}) {
-      if (!is_product(product)) continue;
-      const int other = product == x.a ? x.b : x.a;
-      const Expr left = evaluate(b, expression(product).a), right = evaluate(b, expression(product).b);
-      const char* const f = x.op == Op::add ? "v_fma" : product == x.a ? "v_fms" : "v_fnma";
+    for (const ExprId multiplied : {x.a, x.b}) {
+      if (!is_multiplication(multiplied)) continue;
+      const ExprId other = multiplied == x.a ? x.b : x.a;
+      const Expr left = evaluate(b, expression(multiplied).a), right = evaluate(b, expression(multiplied).b);
+      const char* const f = x.op == Op::add ? "v_fma" : multiplied == x.a ? "v_fms" : "v_fnma";
       return call(f, {left, right, evaluate(b, other)});
     }
   const std::string function(row_of(x.op).cpu);
@@ -177,14 +145,14 @@ Expr Values::make(Block& b, int e) {
     Expr second = evaluate(b, x.c);
     return call(function, {call("v_zero", {}), a, first, second});
   }
-  if (x.b >= 0) {
+  if (x.b.valid()) {
     Expr c = evaluate(b, x.b);
-    const bool of_row = divides_by_number_of_row(x);
-    if (x.op == Op::divide && (of_row || (sweeps(x.a) && !sweeps(x.b)))) {
-      // One division a row, which compilers lift out of the loop, and a product for each element.
-      const std::string v = fmt::format("t{}", counter_++);
+    const bool of_row = divides_by_row_statistic(x);
+    if (x.op == Op::divide && (of_row || (varies_along_row(x.a) && !varies_along_row(x.b)))) {
+      // One division a row, which compilers hoist out of the loop, and a multiplication for each element.
+      const std::string v = fresh("t");
       const char* const divide = of_row || uniform(x.b) ? "v_div_one" : "v_div";
-      b.push_back(tree::declare("const vec", v, call(divide, {call("v_set", {tree::real(1)}), c})));
+      b.push_back(tree::declare("const vec", v, call(divide, {broadcast(tree::real(1)), c})));
       return call("v_mul", {a, name(v)});
     }
     const bool one = x.op == Op::divide && uniform(x.a) && uniform(x.b);
@@ -194,102 +162,63 @@ Expr Values::make(Block& b, int e) {
   return call(x.op == Op::rsqrt && uniform(x.a) ? "v_rsqrt_one" : function, {a});
 }
 
-bool Values::is_product(int e) const {
+bool Values::is_multiplication(ExprId e) const {
   const Expression& x = expression(e);
   return x.kind == Expression::Kind::op && x.op == Op::multiply && operations_[e] == 1;
 }
 
-/// Dropout's factors at this place. The layer and the image are arguments where they are not loops of the kernel.
-Expr Values::keep(const Expression& x) {
+/// The layer and the image are arguments where they are not loops of the kernel.
+std::vector<Expr> Values::element_of_dropout(const Expression& x) {
   Expr element = integer(x.element.offset);
   std::int64_t step = 0;
   for (const Affine::Part& p : x.element.parts) {
-    const bool shared_out = p.axis == schedule_.parallel && schedule_.block == 1;
+    const bool shared_out = p.axis == schedule.parallel && schedule.block == 1;
     element = element + (shared_out ? name("image") * p.coefficient : along(p.axis, p.coefficient));
-    if (kernel_.goes_on && extent_[p.axis] < 0) element = element + name("group.first") * p.coefficient;
-    if (p.axis == vector_) step = p.coefficient;
+    if (kernel.accumulates && extent[p.axis] < 0) element = element + name("group.first") * p.coefficient;
+    if (p.axis == vector) step = p.coefficient;
   }
-  Expr stream = integer(x.dropout);
-  if (kernel_.region) stream = name("layer") * 65536 + stream;
-  const Access& random = expression(x.a).access;
-  return call("v_keep", {name(argument(random, false)), stream, element, integer(step),
-                         integer(std::llround(std::ldexp(x.value, 32))), tree::real(1 / (1 - x.value))});
+  return {element, integer(step)};
 }
 
-/// Whether an expression changes along the axes that a row kernel sweeps over.
-bool Values::sweeps(int e) {
-  return kernel_.anchor == Anchor::row && ranges::any_of(axes_of(e), [&](int a) { return inner(a); });
+/// Whether an expression of a row kernel varies along the row.
+bool Values::varies_along_row(ExprId e) {
+  return kernel.anchor == Anchor::row && ranges::any_of(axes_of(e), [&](int a) { return inner(a); });
 }
 
-/// Whether what is made of a product's sums is divided by a number that is kept of its row: as a softmax divides.
-bool Values::divides_by_number_of_row(const Expression& x) {
-  return x.op == Op::divide && kernel_.product.columns >= 0 && vector_ >= 0 && axes_of(x.a).contains(vector_) &&
-         expression(x.b).kind == Expression::Kind::load && !axes_of(x.b).contains(vector_);
+/// Whether a GEMM's epilogue divides by a row statistic that is loaded, as a softmax does.
+bool Values::divides_by_row_statistic(const Expression& x) {
+  return x.op == Op::divide && kernel.product.columns >= 0 && vector >= 0 && axes_of(x.a).contains(vector) &&
+         expression(x.b).kind == Expression::Kind::load && !axes_of(x.b).contains(vector);
 }
 
-bool Values::uniform(int e) {
-  if (vector_ < 0 || !inner(vector_) || axes_of(e).contains(vector_)) return false;
+bool Values::uniform(ExprId e) {
+  if (vector < 0 || !inner(vector) || axes_of(e).contains(vector)) return false;
   const Expression& x = expression(e);
-  if (x.kind == Expression::Kind::local) return ranges::contains(kernel_.steps[x.a].over, vector_);
+  if (x.kind == Expression::Kind::local) return ranges::contains(kernel.steps[x.step].over, vector);
   if (x.kind != Expression::Kind::op) return true;
-  return uniform(x.a) && (x.b < 0 || uniform(x.b)) && (x.c < 0 || uniform(x.c));
-}
-
-std::string Values::argument(const Access& access, bool written) {
-  auto at = ranges::find_if(arguments_,
-                            [&](const Argument& a) { return a.tensor == access.tensor && a.shift == access.shift; });
-  if (at != arguments_.end()) {
-    at->written |= written;
-    return at->name;
-  }
-  const Tensor& t = plan_.program.tensors[access.tensor];
-  std::string n;
-  for (char c : t.name) n += (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ? c : '_';
-  if (t.storage == Storage::gradient) n = "gradient_" + n;
-  while (n.find("__") != std::string::npos) n.erase(n.find("__"), 1);
-  if (n.find("_") == 0) n.erase(0, 1);
-  if (access.shift && t.carry) n += "_next";
-  // What the caller passes keeps its name; what the declaration named gets out of the way.
-  const bool own = t.storage == Storage::input || t.storage == Storage::labels || t.storage == Storage::output ||
-                   t.storage == Storage::loss;
-  if (!own) n = tree::variable(n);
-  auto taken = [&](const std::string& word) {
-    for (std::size_t a = 0; a < kernel_.axes.size(); ++a)
-      if (axis_name(static_cast<int>(a)) == word) return true;
-    return ranges::any_of(arguments_, [&](const Argument& a) { return a.name == word; });
-  };
-  std::string unique = n;
-  for (int i = 2; taken(unique); ++i) unique = fmt::format("{}_{}", n, i);
-  arguments_.push_back({access.tensor, access.shift, written, unique});
-  return unique;
+  return uniform(x.a) && (!x.b.valid() || uniform(x.b)) && (!x.c.valid() || uniform(x.c));
 }
 
 Expr Values::offset_of(const Access& access) const {
-  const Layout& layout = plan_.layouts[access.tensor];
+  const Layout& layout = plan.layouts[access.tensor];
   if (in_panels(access)) return offset_in_panels(access, layout);
-  std::map<int, std::int64_t> stride;
   std::int64_t constant = 0;
-  for (std::size_t d = 0; d < access.index.size(); ++d) {
-    constant += access.index[d].offset * layout.stride[d];
-    for (const Affine::Part& p : access.index[d].parts) stride[p.axis] += p.coefficient * layout.stride[d];
-  }
   Expr at = integer(0);
-  for (auto [axis, s] : stride) {
-    const Place& p = place_[axis];
-    if (on_stack(access) && ranges::contains(block_.heads, axis)) continue;
-    if (on_stack(access) && axis == block_.queries && !p.variable) {
+  for (auto [axis, s] : strides_of(access, &constant)) {
+    const Place& p = place[axis];
+    if (on_stack(access) && ranges::contains(block.heads, axis)) continue;
+    if (on_stack(access) && axis == block.queries && !p.variable) {
       at = at + tree::binary("-", integer(p.offset), name("begin")) * s;
       continue;
     }
     constant += p.offset * s;
     if (p.variable && s)
       at = at +
-           (on_stack(access) && axis == block_.queries ? tree::binary("-", p.variable, name("begin")) : p.variable) * s;
+           (on_stack(access) && axis == block.queries ? tree::binary("-", p.variable, name("begin")) : p.variable) * s;
   }
   return at + integer(constant);
 }
 
-const Tensor& Values::tensor(const Access& access) const { return plan_.program.tensors[access.tensor]; }
 bool Values::in_panels(const Access& access) const {
   const Tensor& t = tensor(access);
   return t.storage == Storage::packed && t.packing == Packing::panels;
@@ -297,12 +226,12 @@ bool Values::in_panels(const Access& access) const {
 
 /// Where a packed parameter's element is: tiles begin where panels begin.
 Expr Values::offset_in_panels(const Access& access, const Layout& layout) const {
-  const int columns = kernel_.product.columns;
+  const int columns = kernel.product.columns;
   const std::int64_t width = columns_of_tile();
-  const Place& column = place_[columns];
-  // Panels for tiles are filled up to whole ones in depth.
+  const Place& column = place[columns];
+  // Panels for a matrix unit are filled up to whole tiles along k.
   const std::int64_t depth =
-      by_tiles(kernel_, target_) ? panel_depth(kernel_.product.factors, layout.stride[0]) : layout.stride[0];
+      by_tiles(kernel, target) ? panel_depth(kernel.product.factors, layout.stride[0]) : layout.stride[0];
   Expr at = column.variable ? column.variable * depth : integer(0);
   std::int64_t constant = column.offset / width * width * depth + column.offset % width;
   for (std::size_t d = 1; d < access.index.size(); ++d) {
@@ -315,10 +244,10 @@ Expr Values::offset_in_panels(const Access& access, const Layout& layout) const 
 
 std::int64_t Values::lane_step(const Access& access) const {
   if (in_panels(access)) return 1;
-  return vector_ < 0 ? 0 : step_of(access, vector_);
+  return vector < 0 ? 0 : step_of(access, vector);
 }
 std::int64_t Values::step_of(const Access& access, int axis) const {
-  return step_along(access, plan_.layouts[access.tensor], axis);
+  return step_along(access, plan.layouts[access.tensor], axis);
 }
 
 Expr Values::load(const Access& access) {
@@ -328,8 +257,8 @@ Expr Values::load(const Access& access) {
   const std::string of = suffix_of(tensor(access));
   if (s == 0) return call("v_set" + of, {tree::index(name(base), at)});
   Expr p = name(base) + at;
-  if (s == 1) return tail_ ? call("v_load_n" + of, {p, tail_}) : call("v_load" + of, {p});
-  return call("v_load_strided" + of, {p, integer(s), tail_ ? tail_ : name("lanes")});
+  if (s == 1) return tail ? call("v_load_n" + of, {p, tail}) : call("v_load" + of, {p});
+  return call("v_load_strided" + of, {p, integer(s), tail ? tail : name("lanes")});
 }
 
 void Values::put(Block& b, const Step::Store& store) {
@@ -340,7 +269,7 @@ void Values::put(Block& b, const Step::Store& store) {
   if (s == 0 || s == 1)
     dense_store(b, p, value, s == 0, of);
   else
-    b.push_back(tree::evaluate(call("v_store_strided" + of, {p, integer(s), value, tail_ ? tail_ : name("lanes")})));
+    b.push_back(tree::evaluate(call("v_store_strided" + of, {p, integer(s), value, tail ? tail : name("lanes")})));
 }
 
 void Values::add(Block& b, const Step::Store& store, Expr value) {

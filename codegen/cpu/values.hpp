@@ -8,8 +8,7 @@
 #include <vector>
 
 #include "codegen/cpu/kernel.hpp"
-#include "codegen/emit/tree.hpp"
-#include "codegen/plan/plan.hpp"
+#include "codegen/emit/expr_renderer.hpp"
 
 namespace tessera::codegen::cpu {
 
@@ -20,31 +19,29 @@ struct Place {
 };
 
 /// Turns expressions into declarations of vectors, each once for each place, and collects the tensors that they touch.
-/// The loops (kernel.cpp) move the place and say how many lanes are in use.
-class Values {
+/// Every part is handed it: loops (loop_nest.hpp) move the place and say how many lanes are in use.
+class Values : public ExprRenderer {
  public:
   /// `part`: of those that run within the kernel; -1: the kernel itself.
-  Values(const Plan& plan, int kernel, const Target& target, int part);
+  Values(const Plan& of, int number, const Target& on, int part = -1);
 
- protected:
-  const Expression& expression(int i) const { return kernel_.expressions[i]; }
-  std::string axis_name(int a) const { return tree::variable(kernel_.axes[a].name); }
-  bool inner(int a) const { return kernel_.axes[a].inner; }
-  std::vector<int> outer_axes() const;
+  bool inner(int a) const { return kernel.axes[a].inner; }
 
-  void set(int axis, tree::Expr variable, std::int64_t offset = 0) { place_[axis] = {std::move(variable), offset}; }
+  void set(int axis, tree::Expr variable, std::int64_t offset = 0) { place[axis] = {std::move(variable), offset}; }
   /// stride * the index along an axis.
   tree::Expr along(int axis, std::int64_t stride) const;
   /// The constants of the place along the outer axes: which point of a tile it is.
   std::vector<std::int64_t> offsets_of_outer() const;
 
-  /// The value of an expression at the present place, as a name; shared by all points with equal offsets.
-  tree::Expr evaluate(tree::Block& b, int e);
+  /// Begins another function of the kernel, whose lanes run along another axis.
+  void restart(int along_lanes);
+  /// Values that are known from here on, by expression.
+  void know(std::map<ExprId, tree::Expr> values) { given_ = std::move(values); }
   /// Forgets the names given so far: a scope ends.
   void reset() { values_.clear(); }
 
   /// An element, or a vector of them.
-  tree::Expr load(const Access& access);
+  tree::Expr load(const Access& access) override;
   /// A vector at consecutive addresses, of as many lanes as are in use.
   tree::Expr dense_load(tree::Expr at) const;
   /// `uniform`: all lanes hold the one number that is stored. `of`: "_bf16" where it is stored as that.
@@ -58,49 +55,44 @@ class Values {
   }
 
   tree::Expr offset_of(const Access& access) const;
-  const Tensor& tensor(const Access& access) const;
   bool in_panels(const Access& access) const;
   bool on_stack(const Access& access) const { return tensor(access).storage == Storage::registers; }
-  /// Columns of a product's tile, and of a panel.
-  std::int64_t columns_of_tile() const { return schedule_.tile[kernel_.product.columns] * target_.lanes; }
+  /// Columns of a GEMM's tile, and of a panel, in values.
+  std::int64_t columns_of_tile() const { return schedule.tile[kernel.product.columns] * target.lanes; }
   /// How far apart two lanes lie.
   std::int64_t lane_step(const Access& access) const;
   /// How far apart neighbours along an axis lie.
   std::int64_t step_of(const Access& access, int axis) const;
-  /// Whether an expression is one number for all lanes, made of what a row has been reduced to along them.
-  bool uniform(int e);
-  /// Whether an expression is a product that one operation alone reads: an addition takes it in.
-  bool is_product(int e) const;
-  /// The parameter through which a tensor is reached.
-  std::string argument(const Access& access, bool written);
+  /// Whether an expression is one number for all lanes: a row statistic, or made of them.
+  bool uniform(ExprId e);
+  /// Whether an expression is a multiplication that one operation alone reads: with an addition it is a fused one.
+  bool is_multiplication(ExprId e) const;
 
-  const Plan& plan_;
-  const Kernel& kernel_;
-  const Target& target_;
-  const Schedule& schedule_;
-  int vector_;                        ///< axis across lanes; -1: none
-  std::vector<std::int64_t> extent_;  ///< by axis; -1: the batch
-  std::vector<Place> place_;
-  tree::Expr tail_;  ///< lanes in use; null: all
+  const Target& target;
+  const Schedule& schedule;
+  int vector;                        ///< axis across lanes; -1: none
+  std::vector<std::int64_t> extent;  ///< by axis; -1: the batch
+  std::vector<Place> place;
+  tree::Expr tail;  ///< lanes in use; null: all
   /// The axes of one block of attention: heads whose number is a parameter, and the queries from `begin` on. Scores lie
   /// on the stack, a block of them.
-  AttentionAxes block_;
-  std::vector<Argument> arguments_;
-  std::map<std::pair<int, std::vector<std::int64_t>>, tree::Expr> locals_;  ///< reduced values, by step and tile point
-  std::map<int, tree::Expr> row_values_;                                    ///< by expression: known of a whole row
+  AttentionAxes block;
+  std::map<std::pair<int, std::vector<std::int64_t>>, tree::Expr> locals;  ///< reduced values, by step and tile point
 
  private:
-  const std::set<int>& axes_of(int e);
-  bool sweeps(int e);
-  bool divides_by_number_of_row(const Expression& x);
-  tree::Expr make(tree::Block& b, int e);
-  tree::Expr keep(const Expression& x);
+  const std::set<int>& axes_of(ExprId e);
+  bool varies_along_row(ExprId e);
+  bool divides_by_row_statistic(const Expression& x);
+  tree::Expr local(int step) override { return locals.at({step, offsets_of_outer()}); }
+  tree::Expr op(tree::Block& b, const Expression& x) override;
+  tree::Expr index_equals(const Expression& x) override;
+  std::vector<tree::Expr> element_of_dropout(const Expression& x) override;
+  std::vector<std::int64_t> key_of(ExprId e) override;
+  bool gets_name(ExprId, const tree::Expr& value) override { return value->kind == tree::Node::Kind::call; }
   tree::Expr offset_in_panels(const Access& access, const Layout& layout) const;
 
-  std::map<std::vector<std::int64_t>, tree::Expr> values_;
-  std::vector<int> operations_;  ///< by expression: how many operations read it
-  std::map<int, std::set<int>> axes_of_;
-  int counter_ = 0;
+  Table<int, ExprId> operations_;  ///< by expression: how many operations read it
+  std::map<ExprId, std::set<int>> axes_of_;
 };
 
 }  // namespace tessera::codegen::cpu

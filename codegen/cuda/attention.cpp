@@ -41,7 +41,7 @@ std::optional<Attention> attention_of(const KernelProgram& program, const Kernel
   Attention found;
   // Scores: a product that is stored as it is.
   const Factors multiplied = factors_of(scores, program.precision);
-  if (multiplied.left < 0 || scores.steps.size() != 2 || scores.steps[1].stores.size() != 1) return {};
+  if (!multiplied.left.valid() || scores.steps.size() != 2 || scores.steps[1].stores.size() != 1) return {};
   const Step::Store& stored = scores.steps[1].stores[0];
   const std::vector<int> in_scores = axes_along(stored.to);
   if (!is_local(scores, stored.value, 0) || in_scores.empty()) return {};
@@ -64,7 +64,7 @@ std::optional<Attention> attention_of(const KernelProgram& program, const Kernel
     return {};
   found.p = quotient.stores[0].value;
   if (!is_op(softmax, found.p, Op::divide) || !is_local(softmax, expression_of(softmax, found.p).b, 1)) return {};
-  const int divided = expression_of(softmax, found.p).a;
+  const ExprId divided = expression_of(softmax, found.p).a;
   const bool stored_before = sum.stores.size() == 1 && same(softmax, sum.stores[0].value, sum.value) &&
                              expression_of(softmax, divided).kind == Expression::Kind::load &&
                              expression_of(softmax, divided).access == sum.stores[0].to;
@@ -72,10 +72,10 @@ std::optional<Attention> attention_of(const KernelProgram& program, const Kernel
   for (const Step::Store& store : quotient.stores)
     if (store.value != found.p) return {};
   std::vector<int> in_softmax;
-  for (int e = 0; e < static_cast<int>(softmax.expressions.size()); ++e) {
+  for (const ExprId e : softmax.expressions.ids()) {
     const Expression& x = expression_of(softmax, e);
     if (x.kind != Expression::Kind::load || x.access.tensor != stored.to.tensor) continue;
-    if (found.sum >= 0 && !(expression_of(softmax, found.sum).access == x.access)) return {};
+    if (found.sum.valid() && !(expression_of(softmax, found.sum).access == x.access)) return {};
     found.sum = e;
     in_softmax = axes_along(x.access);
   }
@@ -83,7 +83,7 @@ std::optional<Attention> attention_of(const KernelProgram& program, const Kernel
 
   // The mix: a product of what the softmax gives, as bf16, and of values.
   const Factors mixed = factors_of(mix, program.precision);
-  if (mixed.left < 0 || mixed.depth.size() != 1) return {};
+  if (!mixed.left.valid() || mixed.depth.size() != 1) return {};
   std::vector<int> given, taken;
   for (const bool left : {true, false}) {
     const Expression& e = expression_of(mix, left ? mixed.left : mixed.right);
@@ -99,7 +99,7 @@ std::optional<Attention> attention_of(const KernelProgram& program, const Kernel
       found.mix = {row[0], mixed.depth[0], width[0], batch_first(mix, mixed.groups)};
     }
   }
-  if (found.value < 0 || given.empty() || given.size() != taken.size()) return {};
+  if (!found.value.valid() || given.empty() || given.size() != taken.size()) return {};
 
   // The same rows, keys and groups in all three.
   for (int a = 0; a < static_cast<int>(softmax.axes.size()); ++a)
@@ -190,12 +190,12 @@ void fuse_attention(KernelProgram& program) {
 // ---- its text ----------------------------------------------------------------------------------------------------
 
 Emitted Emitter::attention() {
-  const Kernel &score_kernel = kernel_.fused.part(Fused::Role::scores),
-               &softmax_kernel = kernel_.fused.part(Fused::Role::softmax);
-  Emitter scores(plan_, score_kernel, table_, tiles_), softmax(plan_, softmax_kernel, table_, tiles_);
-  const Attention a = *attention_of(plan_.program, score_kernel, softmax_kernel, kernel_);
+  const Kernel &score_kernel = kernel.fused.part(Fused::Role::scores),
+               &softmax_kernel = kernel.fused.part(Fused::Role::softmax);
+  Emitter scores(plan, score_kernel, table_, tiles_), softmax(plan, softmax_kernel, table_, tiles_);
+  const Attention a = *attention_of(plan.program, score_kernel, softmax_kernel, kernel);
   Emitted e = fresh();
-  const std::int64_t width = size_of(kernel_, a.mix.width);
+  const std::int64_t width = size_of(kernel, a.mix.width);
   const Extent groups = points(a.mix.groups);
   e.threads = warps * 32;
   constexpr int shared_bytes = 160 * 1024;  // of an A100
@@ -212,11 +212,11 @@ Emitted Emitter::attention() {
 
   Block b, functions;
   std::set<std::string> declared;
-  std::vector<Argument> arguments;
+  std::vector<Argument> passed;
   Expr save = call("SaveNothing", {}), keep = call("KeepNothing", {});
   // The functions of one of the kernels, for the block's group of it.
   auto of_kernel = [&](Emitter& kernel, const Attention::Axes& axes, const std::function<void(Emitter&)>& add) {
-    kernel.arguments_ = std::move(arguments);
+    kernel.arguments = std::move(passed);
     const FlatIndex group = kernel.fuse(axes.groups, "group");
     kernel.stand(group);
     add(kernel);
@@ -226,9 +226,9 @@ Emitted Emitter::attention() {
       needed.insert(needed.begin(), tree::declare("const int", group.variable, call("block_z", {})));
     for (const tree::Statement& s : needed)
       if (declared.insert(s.name).second) b.push_back(s);
-    arguments = std::move(kernel.arguments_);
+    passed = std::move(kernel.arguments);
   };
-  auto factor = [&](Emitter& kernel, const std::string& which, int value, int across, int along) {
+  auto factor = [&](Emitter& kernel, const std::string& which, ExprId value, int across, int along) {
     functions.push_back(kernel.function_of(
         which, {kernel.fuse({across}, "line"), kernel.fuse({along}, "place")}, {},
         [&](Block& body) { body.push_back(tree::give(kernel.address(kernel.expression(value).access))); }));
@@ -259,7 +259,7 @@ Emitted Emitter::attention() {
     }
     std::vector<Step::Store> saved = softmax_kernel.steps[2].stores;
     std::erase_if(
-        saved, [&](const Step::Store& s) { return plan_.program.tensors[s.to.tensor].storage == Storage::registers; });
+        saved, [&](const Step::Store& s) { return plan.program.tensors[s.to.tensor].storage == Storage::registers; });
     if (saved.empty()) return;
     save = name("save");
     functions.push_back(k.function_of("save", at, {{"real", "p"}}, [&](Block& body) {
@@ -276,7 +276,7 @@ Emitted Emitter::attention() {
   const double of_a_score = save->text == "save" ? 28 : 24;  // instructions, about
   e.alone = cuda::alone({}, {});
   e.of_tile = tile * static_cast<double>(a.most_keys) * of_a_score / 32;  // a cycle, of a warp's lanes
-  arguments_ = std::move(arguments);
+  arguments = std::move(passed);
   b.insert(b.end(), functions.begin(), functions.end());
   const std::string function = fmt::format("attention<{}, {}, {}>", warps, a.most_keys, width);
   b.push_back(tree::evaluate(call(function, {integer(a.rows), integer(a.keys), name("query"), name("key"),

@@ -15,11 +15,11 @@ struct Attention {
     std::vector<int> groups;             ///< of each of which attention is one
   };
   Axes scores, softmax, mix;
-  int query = -1, key = -1;                        ///< expressions of scores
-  int score = -1;                                  ///< expressions of softmax: what it is taken of,
-  int sum = -1;                                    ///< in that the scores as they are,
-  int p = -1;                                      ///< and what it gives
-  int value = -1;                                  ///< an expression of mix
+  ExprId query, key;                               ///< expressions of scores
+  ExprId score;                                    ///< expressions of softmax: what it is taken of,
+  ExprId sum;                                      ///< in that the scores as they are,
+  ExprId p;                                        ///< and what it gives
+  ExprId value;                                    ///< an expression of mix
   std::int64_t rows = 0, keys = 0, most_keys = 0;  ///< most_keys: filled up to a multiple of 16
 };
 

@@ -15,34 +15,30 @@ namespace {
 
 using Axes = Attention::Axes;
 
-int add(Kernel& k, Expression e) {
-  k.expressions.push_back(std::move(e));
-  return static_cast<int>(k.expressions.size()) - 1;
-}
-int load(Kernel& k, Access access) {
+ExprId load(Kernel& k, Access access) {
   Expression e;
   e.kind = Expression::Kind::load;
   e.access = std::move(access);
-  return add(k, e);
+  return push(k, e);
 }
-int local(Kernel& k, int step) {
+ExprId local(Kernel& k, int step) {
   Expression e;
   e.kind = Expression::Kind::local;
-  e.a = step;
-  return add(k, e);
+  e.step = step;
+  return push(k, e);
 }
-int operation(Kernel& k, Op op, int a, int b = -1) {
+ExprId operation(Kernel& k, Op op, ExprId a, ExprId b = {}) {
   Expression e;
   e.kind = Expression::Kind::op;
   e.op = op;
   e.a = a;
   e.b = b;
-  return add(k, e);
+  return push(k, e);
 }
 
 /// Whether an expression follows from the sum of products and from constants.
-bool follows_from(const Kernel& k, int e, int sum) {
-  if (e < 0) return true;
+bool follows_from(const Kernel& k, ExprId e, ExprId sum) {
+  if (!e.valid()) return true;
   const Expression& x = expression_of(k, e);
   if (x.kind == Expression::Kind::constant) return true;
   if (x.kind == Expression::Kind::load) return x.access == expression_of(k, sum).access;
@@ -126,8 +122,8 @@ void apply(KernelProgram& program, const Pair& pair) {
   for (const TensorId t : given) program.tensors[t].storage = Storage::registers;
 
   Kernel again = softmax;
-  const int score = a.score, least = load(again, most), all = load(again, inverse);
-  const int exponential = operation(again, Op::exp, operation(again, Op::subtract, score, least));
+  const ExprId score = a.score, least = load(again, most), all = load(again, inverse);
+  const ExprId exponential = operation(again, Op::exp, operation(again, Op::subtract, score, least));
   Step step;
   step.over = {a.softmax.key};
   step.stores = {{p, operation(again, Op::multiply, exponential, all)}};
@@ -136,7 +132,7 @@ void apply(KernelProgram& program, const Pair& pair) {
   Step keep;
   Expression one;
   one.value = 1;
-  const int first = add(softmax, one), second = local(softmax, 1);
+  const ExprId first = push(softmax, one), second = local(softmax, 1);
   keep.stores = {{most, local(softmax, 0)}, {inverse, operation(softmax, Op::divide, first, second)}};
   softmax.steps.push_back(std::move(keep));
 
@@ -155,19 +151,19 @@ std::optional<AttentionAgain> attention_again_of(const Kernel& k) {
   const Expression& share = expression_of(k, store.value);
   if (!is_op(k, share.a, Op::exp) || !is_op(k, expression_of(k, share.a).a, Op::subtract)) return {};
   const Expression& exponent = expression_of(k, expression_of(k, share.a).a);
-  AttentionAgain found{exponent.a, -1, exponent.b, share.b, store.to};
-  for (int e : {found.most, found.inverse})
+  AttentionAgain found{exponent.a, {}, exponent.b, share.b, store.to};
+  for (ExprId e : {found.most, found.inverse})
     if (expression_of(k, e).kind != Expression::Kind::load) return {};
   // Of the loads below the score, of which one is as good as the other.
-  const auto below = [&](auto&& self, int e) -> void {
-    if (e < 0) return;
+  const auto below = [&](auto&& self, ExprId e) -> void {
+    if (!e.valid()) return;
     const Expression& x = expression_of(k, e);
     if (x.kind == Expression::Kind::load) found.sum = e;
     if (x.kind != Expression::Kind::op) return;
-    for (int operand : {x.a, x.b, x.c}) self(self, operand);
+    for (ExprId operand : {x.a, x.b, x.c}) self(self, operand);
   };
   below(below, found.score);
-  if (found.sum < 0) return {};
+  if (!found.sum.valid()) return {};
   return found;
 }
 

@@ -10,9 +10,9 @@ namespace tessera::codegen::cuda {
 
 /// The part of attention's backward pass that makes the probabilities anew, from the scores' products before it.
 struct AttentionAgain {
-  int score = -1, sum = -1;     ///< expressions: of what the softmax is taken, and in that the sum of products
-  int most = -1, inverse = -1;  ///< loads of what forward has kept of the row
-  Access p;                     ///< what it stands for
+  ExprId score, sum;     ///< expressions: of what the softmax is taken, and in that the sum of products
+  ExprId most, inverse;  ///< loads of what forward has kept of the row
+  Access p;              ///< what it stands for
 };
 /// Of a kernel as compute_attention_again makes it; nothing of any other.
 std::optional<AttentionAgain> attention_again_of(const Kernel& kernel);

@@ -27,12 +27,12 @@ using Part = AttentionGradient::Part;
 using Axes = Attention::Axes;
 
 /// The accesses of all loads of a tensor; nothing where two of them differ.
-std::optional<Access> only_access(const Kernel& k, TensorId tensor, std::vector<int>& loads) {
-  for (int e = 0; e < static_cast<int>(k.expressions.size()); ++e) {
+std::optional<Access> only_access(const Kernel& k, TensorId tensor, std::vector<ExprId>& loads) {
+  for (const ExprId e : k.expressions.ids()) {
     const Expression& x = expression_of(k, e);
     if (x.kind == Expression::Kind::load && x.access.tensor == tensor) loads.push_back(e);
   }
-  for (int e : loads)
+  for (ExprId e : loads)
     if (!(expression_of(k, e).access == expression_of(k, loads[0]).access)) return {};
   return loads.empty() ? std::nullopt : std::optional(expression_of(k, loads[0]).access);
 }
@@ -48,7 +48,7 @@ std::optional<Part> product_of(const KernelProgram& program, const std::vector<c
                                bool over_rows) {
   const Kernel& k = *kernels[number];
   const Factors f = factors_of(k, program.precision);
-  if (f.left < 0 || f.rows.size() != 1 || f.columns.size() != 1 || f.depth.size() != 1) return {};
+  if (!f.left.valid() || f.rows.size() != 1 || f.columns.size() != 1 || f.depth.size() != 1) return {};
   for (const bool left : {true, false}) {
     const Expression& e = expression_of(k, left ? f.left : f.right);
     if (e.kind != Expression::Kind::load || e.access.tensor != given) continue;
@@ -177,7 +177,7 @@ std::optional<AttentionGradient> attention_gradient_of(const KernelProgram& prog
   const std::vector<int> p_read = axes_along(*loads_p), dp_read = axes_along(*loads_dp);
   const Kernel& mixed = kernel(found.mixed);
   const Factors f = factors_of(mixed, program.precision);
-  if (f.left < 0 || f.rows.size() != 1 || f.columns.size() != 1 || f.depth.size() != 1 ||
+  if (!f.left.valid() || f.rows.size() != 1 || f.columns.size() != 1 || f.depth.size() != 1 ||
       dp_written.size() != dp_read.size() || dp_written.size() != f.groups.size() + 2)
     return {};
   const int key = mapped({in_softmax.key}, dp_read, dp_written)[0];
@@ -313,10 +313,10 @@ void fuse_attention_gradients(KernelProgram& program) {
 // ---- its text ----------------------------------------------------------------------------------------------------
 
 Emitted Emitter::attention_gradient() {
-  const std::vector<const Kernel*> kernels = parts_of_gradient(kernel_);
-  const AttentionGradient a = *attention_gradient_of(plan_.program, kernel_);
+  const std::vector<const Kernel*> kernels = parts_of_gradient(kernel);
+  const AttentionGradient a = *attention_gradient_of(plan.program, kernel);
   std::vector<Emitter> parts;
-  for (const Kernel* k : kernels) parts.emplace_back(plan_, *k, table_, tiles_);
+  for (const Kernel* k : kernels) parts.emplace_back(plan, *k, table_, tiles_);
   const auto part_of = [&](const Part& part) -> Emitter& { return parts[part.kernel]; };
 
   constexpr std::int64_t tile = 32;  // queries
@@ -349,11 +349,11 @@ Emitted Emitter::attention_gradient() {
 
   Block b, functions;
   std::map<std::string, std::string> declared;
-  std::vector<Argument> arguments;
+  std::vector<Argument> passed;
   // A function of one of the kernels, for the block's group of it.
   const auto add = [&](const Part& part, const std::function<tree::Statement(Emitter&)>& function) {
     Emitter& kernel = part_of(part);
-    kernel.arguments_ = std::move(arguments);
+    kernel.arguments = std::move(passed);
     const FlatIndex group = kernel.fuse(part.axes.groups, "group");
     kernel.stand(group);
     functions.push_back(function(kernel));
@@ -368,9 +368,9 @@ Emitted Emitter::attention_gradient() {
       else if (at->second != tree::print(s.value))
         refuse("has two meanings of " + s.name);
     }
-    arguments = std::move(kernel.arguments_);
+    passed = std::move(kernel.arguments);
   };
-  const auto factor = [&](const std::string& which, const Part& part, int value, int line) {
+  const auto factor = [&](const std::string& which, const Part& part, ExprId value, int line) {
     add(part, [&](Emitter& k) {
       return k.function_of(which, {k.fuse({line}, "line"), k.fuse({part.axes.width}, "place")}, {},
                            [&](Block& body) { body.push_back(tree::give(k.address(k.expression(value).access))); });
@@ -422,8 +422,8 @@ Emitted Emitter::attention_gradient() {
   }
   of_softmax("change", {{"real", "p"}, {"real", "dp"}, {"real", "delta"}}, [&](Emitter& k, Block& body) {
     k.begin({a.change});
-    for (int load : a.p) k.take(load, name("p"));
-    for (int load : a.dp) k.take(load, name("dp"));
+    for (ExprId load : a.p) k.take(load, name("p"));
+    for (ExprId load : a.dp) k.take(load, name("dp"));
     k.locals_[0] = name("delta");
     body.push_back(tree::give(k.evaluate(body, a.change)));
   });
@@ -443,7 +443,7 @@ Emitted Emitter::attention_gradient() {
   store("store_query", a.of_query, a.copies[0], true);
   store("store_key", a.of_key, a.copies[1], false);
   store("store_value", a.of_value, a.copies[2], false);
-  arguments_ = std::move(arguments);
+  arguments = std::move(passed);
   b.insert(b.end(), functions.begin(), functions.end());
   std::vector<Expr> operands{integer(a.rows), integer(a.keys)};
   for (const tree::Statement& f : functions) {

@@ -14,14 +14,14 @@ struct AttentionGradient {
   struct Part {
     int kernel = -1;
     Attention::Axes axes;
-    int factor = -1;  ///< an expression: the factor of a product that no other of the kernels makes
-    int loaded = -1;  ///< an expression of a copy: what it copies
+    ExprId factor{};  ///< an expression: the factor of a product that no other of the kernels makes
+    ExprId loaded{};  ///< an expression of a copy: what it copies
   };
   Part mixed;                                      ///< gives dp; its factor is the value
-  int gradient = -1;                               ///< its other one
+  ExprId gradient;                                 ///< its other one
   Part softmax;                                    ///< gives what scores change by
-  std::vector<int> p, dp;                          ///< its expressions that load them
-  int change = -1;                                 ///< the one that it stores
+  std::vector<ExprId> p, dp;                       ///< its expressions that load them
+  ExprId change;                                   ///< the one that it stores
   std::optional<Part> again;                       ///< makes p; else it is in memory
   Part of_query, of_key, of_value;                 ///< products; the last one's factor is the gradient once more
   std::optional<Part> copies[3];                   ///< of what these give

@@ -22,16 +22,16 @@ void Emitter::declare_chunk(Block& b) const {
 }
 
 std::size_t Emitter::sums() const {
-  return static_cast<std::size_t>(ranges::count_if(kernel_.steps, [](const Step& s) { return s.reduces; }));
+  return static_cast<std::size_t>(ranges::count_if(kernel.steps, [](const Step& s) { return s.reduces; }));
 }
 
 int Emitter::made_by_product() const {
   if (sums() != 1) return 0;
-  const int before = neighbour_of(plan_.program, number(), -1);
+  const int before = neighbour_of(plan.program, number(), -1);
   if (before < 0) return 0;
-  const Kernel& product = plan_.program.kernels[before];
-  if (factors_of(product, plan_.program.precision).left < 0 || tasks_of(product) != Tasks::chunks) return 0;
-  const std::vector<Emitted> made = Emitter(plan_, product, table_, tiles_).run();
+  const Kernel& product = plan.program.kernels[before];
+  if (!factors_of(product, plan.program.precision).left.valid() || tasks_of(product) != Tasks::chunks) return 0;
+  const std::vector<Emitted> made = Emitter(plan, product, table_, tiles_).run();
   const auto& by_warpgroups = made.front().by_warpgroups;
   return by_warpgroups.empty() ? 0 : by_warpgroups.front().sums_of_rows;
 }
@@ -50,8 +50,8 @@ Expr Emitter::partial(std::size_t step) {
 
 bool Emitter::many_summands() const {
   constexpr std::int64_t many = 16, few_results = 32 * multiprocessors;
-  if (kernel_.anchor != Anchor::contraction || uses_batch() || !batch_axes(false).empty()) return false;
-  for (std::size_t s = 0; s < kernel_.steps.size(); ++s)
+  if (kernel.anchor != Anchor::contraction || uses_batch() || !batch_axes(false).empty()) return false;
+  for (std::size_t s = 0; s < kernel.steps.size(); ++s)
     if (s < sums() ? !step(s).reduces || step(s).reduction != Reduction::sum || step(s).over != step(0).over ||
                          !step(s).stores.empty()
                    : !step(s).over.empty())
@@ -62,7 +62,7 @@ bool Emitter::many_summands() const {
 
 Emitted Emitter::columns(bool chunk) {
   Emitted e = fresh();
-  const FlatIndex point = fuse(point_axes(), "point"), element = fuse(batch_first(kernel_, step(0).over), "element");
+  const FlatIndex point = fuse(point_axes(), "point"), element = fuse(batch_first(kernel, step(0).over), "element");
   const std::int64_t count = points(point.axes).fixed;
   const Extent summed = points(element.axes);
   // Few results without chunks would be few blocks: they have 32 bytes of a row each, and no thread sums many.
@@ -90,7 +90,7 @@ Emitted Emitter::columns(bool chunk) {
   stand(point);
   stand(element);
   Block each;
-  std::vector<int> values;
+  std::vector<ExprId> values;
   for (std::size_t s = 0; s < sums(); ++s) values.push_back(step(s).value);
   begin(values);
   for (std::size_t s = 0; s < sums(); ++s)
@@ -119,14 +119,14 @@ Emitted Emitter::columns(bool chunk) {
   declared = declare_needed(point);
   store.insert(store.begin(), declared.begin(), declared.end());
   b.push_back(tree::when(binary("&&", binary("<", call("thread_x", {}), integer(lanes)), inside), std::move(store)));
-  if (chunk) e.function.name = kernel_.name + "_partial";
+  if (chunk) e.function.name = kernel.name + "_partial";
   finish(e, std::move(b), "a lane for each result", chunk, chunk);
   return e;
 }
 
 void Emitter::store_results(Block& b) {
-  begin(values_of(sums(), kernel_.steps.size()));
-  for (std::size_t s = sums(); s < kernel_.steps.size(); ++s)
+  begin(values_of(sums(), kernel.steps.size()));
+  for (std::size_t s = sums(); s < kernel.steps.size(); ++s)
     for (const Step::Store& store : step(s).stores) put(b, store);
 }
 
@@ -145,7 +145,7 @@ Emitted Emitter::sum_of_chunks() {
         return b;
       },
       "the chunks' sums in their order", true);
-  e.function.name = kernel_.name + "_sum";
+  e.function.name = kernel.name + "_sum";
   return e;
 }
 

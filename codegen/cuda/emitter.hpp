@@ -19,15 +19,13 @@ constexpr int threads_of_points = 256;  // of a block of points
 
 class Emitter : Values {
  public:
-  Emitter(const Plan& plan, const Kernel& kernel, const TableName& table, const Tiles& tiles)
-      : Values(plan, kernel, table), tiles_(tiles) {}
+  Emitter(const Plan& of, const Kernel& emitted, const TableName& table, const Tiles& tiles)
+      : Values(of, emitted, table), table_(table), tiles_(tiles) {}
 
   std::vector<Emitted> run();
 
  private:
   [[noreturn]] void refuse(const std::string& what) const;
-  const Step& step(std::size_t i) const { return kernel_.steps[i]; }
-  std::vector<int> outer_axes() const;
   /// The outer axes but for the batch, so that the one along which results lie side by side is the last.
   std::vector<int> point_axes() const;
   std::vector<int> batch_axes(bool inner) const;
@@ -46,7 +44,7 @@ class Emitter : Values {
   /// A row of blocks for each image.
   void blocks_for_images(tree::Block& b, const FlatIndex& image, Emitted& e);
   Emitted fresh() const;
-  std::vector<int> values_of(std::size_t first, std::size_t end) const;
+  std::vector<ExprId> values_of(std::size_t first, std::size_t end) const;
   static tree::Expr start_of(const Step& s) { return tree::real(s.reduction == Reduction::sum ? 0 : -INFINITY); }
   static std::string result_of(std::size_t s, const Step& step);
   static tree::Statement accumulate(const Step& s, const std::string& result, tree::Expr value);
@@ -68,7 +66,7 @@ class Emitter : Values {
   tree::Expr partial(std::size_t step = 0);
   /// How many partial sums the product before this kernel makes of it by the way; 0: it does not.
   int made_by_product() const;
-  int number() const { return static_cast<int>(&kernel_ - plan_.program.kernels.data()); }
+  int number() const { return static_cast<int>(&kernel - plan.program.kernels.data()); }
   /// How many of the kernel's steps, the first ones, are sums.
   std::size_t sums() const;
   /// Sums, of a chunk or of all, for points that lie side by side: a lane for each, and the block's warps share what is
@@ -106,9 +104,9 @@ class Emitter : Values {
   /// Those of factors_of, so that results lie side by side along the columns, and the batch comes first.
   Factors factors() const;
   /// Whether a factor's neighbours in memory are neighbours along the depth.
-  bool lies_deep(int factor, const std::vector<int>& across, const std::vector<int>& depth) const;
+  bool lies_deep(ExprId factor, const std::vector<int>& across, const std::vector<int>& depth) const;
   /// Whether a factor that is stored lies in eights, which can be copied at once, along these axes.
-  bool lies_in_eights(int factor, const std::vector<int>& along) const;
+  bool lies_in_eights(ExprId factor, const std::vector<int>& along) const;
   /// Instructions of what becomes of a sum, about.
   double storing(bool chunk) const;
   Emitted matrix_product(const Factors& f, bool chunk);
@@ -123,11 +121,12 @@ class Emitter : Values {
   int shares_of_rows(const Products& products, const Tile& tile) const;
   /// What becomes of such a sum: a partial one of the kernel behind.
   tree::Statement sum_of_rows(int shares, std::int64_t rows) const;
-  std::optional<Map> map_of(int factor, const std::vector<int>& across, const std::vector<int>& groups,
+  std::optional<Map> map_of(ExprId factor, const std::vector<int>& across, const std::vector<int>& groups,
                             const std::vector<int>& depth);
   /// Of this kernel, or of all of them; empty where nobody asks for one.
   std::string wanted_tile(const std::string& kind) const;
 
+  const TableName& table_;
   const Tiles& tiles_;
   int chunks_ = batch_chunks;  ///< of the batch, where their sums are added up afterwards
 };

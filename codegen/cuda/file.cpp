@@ -13,9 +13,8 @@
 #include "codegen/cuda/sum_of_rows.hpp"
 #include "codegen/embedded.hpp"
 #include "codegen/emit/entry.hpp"
-#include "codegen/emit/function_table.hpp"
+#include "codegen/emit/entry_writer.hpp"
 #include "codegen/error.hpp"
-#include "codegen/passes/inspect.hpp"
 
 namespace tessera::codegen::cuda {
 
@@ -27,26 +26,12 @@ using tree::name;
 
 namespace {
 
-/// The name of a scratch tensor in a program's function.
-std::string identifier(const std::string& text) {
-  std::string n;
-  for (char c : text) {
-    const bool good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    if (good)
-      n += c;
-    else if (!n.empty() && n.back() != '_')
-      n += '_';
-  }
-  return n;
-}
-
-Expr in_batch(const Extent& e) {
-  return e.per_batch ? name("batch") * e.per_batch + integer(e.fixed) : integer(e.fixed);
-}
-
-class File {
+class File : EntryWriter {
  public:
-  explicit File(const Model& model) : model_(model) {}
+  explicit File(const Model& model)
+      : EntryWriter(model.arena, FunctionTable::Share::of_a_list,
+                    {"real", "__device__ const real", "reinterpret_cast<{}*>"}),
+        model_(model) {}
 
   std::string run() {
     for (const auto& [kernel, tile] : model_.tiles) check_tile(kernel);
@@ -115,29 +100,6 @@ class File {
     tree::check(f, known);
     return functions_.place(std::move(f), suffix_of(program));
   }
-  std::string table(const Plan& plan, TensorId tensor) {
-    const Tensor& t = plan.program.tensors[tensor];
-    const std::vector<double>& data = plan.program.graph[t.node].data;  // row-major, as the layout is
-    std::string numbers;
-    for (std::size_t i = 0; i < data.size(); ++i) {
-      std::string number = fmt::format("{}", static_cast<float>(data[i]));
-      if (number.find_first_of(".en") == std::string::npos) number += ".0";
-      numbers += (i % 8 == 0 ? "\n    " : " ") + number + "f" + (i + 1 < data.size() ? "," : "");
-    }
-    auto [at, fresh] =
-        table_names_.try_emplace(numbers, fmt::format("table_{}_{}", identifier(t.name), table_names_.size()));
-    if (fresh)
-      tables_ += fmt::format("\n// {} {}\n__device__ const real {}[{}] = {{{}}};\n", t.name, dims_of(t), at->second,
-                             data.size(), numbers);
-    return at->second;
-  }
-
-  static std::string dims_of(const Tensor& t) {
-    std::vector<std::string> dims;
-    for (const Dim& d : t.shape) dims.push_back(to_string(d));
-    return fmt::format("[{}]", fmt::join(dims, ", "));
-  }
-
   // ---- a program -------------------------------------------------------------------------------------------------
 
   std::string program(const Plan& plan) {
@@ -149,17 +111,12 @@ class File {
       if (p.name == "packed") p.type = traits_of(plan.program.kind).updates ? "bf16*" : "const bf16*";
     if (traits_of(plan.program.kind).updates) f.parameters.push_back({"const std::int32_t*", "stopped"});
     f.parameters.push_back({"const Stream", "stream"});
-    used_.clear();
-    for (const tree::Parameter& p : f.parameters) used_.insert(p.name);
-    scratch_name_.assign(plan.program.tensors.size(), "");
-    for (const TensorId t : plan.program.tensors.ids()) {
-      check_size(plan, t);
-      declare_tensor(plan, t, f.body);
-    }
-    used_.insert("warpgroups");
+    for (const TensorId t : plan.program.tensors.ids()) check_size(plan, t);
+    std::set<std::string> taken{"warpgroups"};
+    for (const tree::Parameter& p : f.parameters) taken.insert(p.name);
+    f.body = declare_scratch(plan, std::move(taken));
     able_.clear();
-    Block kernels;
-    region(plan, 0, kernels);
+    const Block kernels = stages(plan, 0);
     if (!able_.empty()) f.body.push_back(tree::declare("const bool", "warpgroups", call("can_launch", {name(able_)})));
     f.body.insert(f.body.end(), kernels.begin(), kernels.end());
     std::set<std::string> known{"launch",
@@ -193,62 +150,35 @@ class File {
       if (!t.shape[d].known()) largest_batch_ = std::min(largest_batch_, (most - 1) / layout.stride[d]);
   }
 
-  void declare_tensor(const Plan& plan, TensorId tensor, Block& b) {
-    const int at = plan.buffer_of[tensor];
-    if (at < 0) return;
-    const Buffer& buffer = plan.buffers[at];
-    const Tensor& t = plan.program.tensors[tensor];
-    std::string n = tree::variable(identifier(t.name));
-    while (used_.contains(n) || n == "stream") n += "_";
-    used_.insert(n);
-    scratch_name_[tensor] = n;
-    b.push_back(
-        tree::comment(fmt::format("{}{}, live from kernel {} to {}", dims_of(t),
-                                  t.slots > 1 ? fmt::format(" x {} slots", t.slots) : "", buffer.first, buffer.last)));
-    Expr first = name("scratch") + in_batch(where_of(plan, buffer));
-    if (t.element == Element::bf16) first = call("reinterpret_cast<bf16*>", {std::move(first)});
-    b.push_back(tree::declare(type_of(t) + "* const", n, std::move(first)));
+  Place place_of(const Plan& plan, const Buffer& buffer) const override {
+    return {in_batch(where_of(plan, buffer)), slot_of(buffer), ""};
   }
 
-  void region(const Plan& plan, int r, Block& b) {
-    for (const Item& item : plan.program.order[r]) {
-      if (item.region < 0) {
-        run(plan, item.kernel, b);
-        continue;
-      }
-      const graph::Region& inner = plan.program.graph.regions[item.region];
-      Block body, kernels;
-      region(plan, item.region, kernels);
-      if (inner.reversed && uses(kernels, "layer"))
-        body.push_back(
-            tree::declare("const std::int64_t", "layer", tree::binary("-", integer(inner.count - 1), name("pass"))));
-      body.insert(body.end(), kernels.begin(), kernels.end());
-      b.push_back(tree::comment(
-          fmt::format("{}: {} layers{}", inner.path, inner.count, inner.reversed ? ", the last one first" : "")));
-      const std::string variable = inner.reversed ? "pass" : "layer";
-      b.push_back(tree::loop(variable, integer(0), tree::binary("<", name(variable), integer(inner.count)), 1,
-                             std::move(body)));
-    }
+  Expr packed(const Plan& plan, const Tensor& t) const override {
+    return traits_of(plan.program.kind).updates ? name(t.name) : in_arena(plan, t, "packed");
+  }
+
+  void run(const Plan& plan, const Stage& stage, Block& b) override {
+    for (const Item& item : stage.items) run(plan, item.kernel, b);
   }
 
   void run(const Plan& plan, int kernel, Block& b) {
-    const Kernel& k = plan.program.kernels[kernel];
     for (const Emitted& e : emit(plan, kernel, [&](TensorId tensor) { return table(plan, tensor); }, model_.tiles)) {
       if (e.without_warpgroups) {
-        b.push_back(tree::when(call("!", {name("warpgroups")}), {launch(plan, k, kernel, e)}));
+        b.push_back(tree::when(call("!", {name("warpgroups")}), {launch(plan, kernel, e)}));
         continue;
       }
       if (e.by_warpgroups.empty()) {
-        b.push_back(launch(plan, k, kernel, e));
+        b.push_back(launch(plan, kernel, e));
         continue;
       }
-      const tree::Statement by_warpgroups = launch(plan, k, kernel, e.by_warpgroups[0]);
+      const tree::Statement by_warpgroups = launch(plan, kernel, e.by_warpgroups[0]);
       able_ = by_warpgroups.value->operands[0]->text;
-      b.push_back(tree::when(name("warpgroups"), {by_warpgroups}, {launch(plan, k, kernel, e)}));
+      b.push_back(tree::when(name("warpgroups"), {by_warpgroups}, {launch(plan, kernel, e)}));
     }
   }
 
-  tree::Statement launch(const Plan& plan, const Kernel& k, int kernel, const Emitted& e) {
+  tree::Statement launch(const Plan& plan, int kernel, const Emitted& e) {
     largest_batch_ = std::min(largest_batch_, e.largest_batch);
     const bool plain = e.grid[1]->kind == tree::Node::Kind::integer && e.grid[1]->integer == 1 &&
                        e.grid[2]->kind == tree::Node::Kind::integer && e.grid[2]->integer == 1;
@@ -266,84 +196,26 @@ class File {
     if (e.takes_stretch) arguments.push_back(name("first"));
     if (e.takes_stretch) arguments.push_back(name("last"));
     if (e.takes_stretch) arguments.push_back(name("stopped"));
-    for (const Map& m : e.maps) arguments.push_back(map(plan, k, kernel, m));
-    for (const Argument& a : e.arguments) arguments.push_back(pointer(plan, k, kernel, a));
+    for (const Map& m : e.maps) arguments.push_back(map(plan, kernel, m));
+    for (const Argument& a : e.arguments) arguments.push_back(passed(plan, kernel, a));
     return tree::evaluate(call(e.tile.cluster > 1 ? "launch_clusters" : "launch", std::move(arguments)));
   }
 
-  Expr map(const Plan& plan, const Kernel& k, int kernel, const Map& m) {
-    std::vector<Expr> arguments{pointer(plan, k, kernel, m.tensor) + integer(m.first)};
+  Expr map(const Plan& plan, int kernel, const Map& m) {
+    std::vector<Expr> arguments{passed(plan, kernel, m.tensor) + integer(m.first)};
     for (const Extent& e : m.extents) arguments.push_back(in_batch(e));
     for (std::int64_t stride : m.strides) arguments.push_back(integer(stride));
     arguments.push_back(integer(m.lines));
     return call("tensor_map", std::move(arguments));
   }
 
-  Expr pointer(const Plan& plan, const Kernel& k, int kernel, const Argument& a) {
-    const KernelProgram& p = plan.program;
-    if (!a.tensor.valid()) {
-      const int whose = a.tensor == own_partial ? kernel : neighbour_of(p, kernel, 1);
-      const Buffer& partial = plan.buffers[plan.partial_of[whose]];
-      return name("scratch") + integer(partial.offset);
-    }
-    const Tensor& t = p.tensors[a.tensor];
-    switch (t.storage) {
-      case Storage::input:
-      case Storage::labels:
-        return name(t.name);
-      case Storage::loss:
-        return name("loss");
-      case Storage::output: {
-        if (!traits_of(p.kind).inspects) return name(t.name);
-        const Layout& layout = plan.layouts[a.tensor];
-        const Expr first = name(is_attention(t.name) ? "maps" : "magnitudes") + integer(layout.offset);
-        return t.slots > 1 ? first + name("layer") * layout.slot : first;
-      }
-      case Storage::parameter:
-      case Storage::packed:
-      case Storage::gradient: {
-        if (traits_of(p.kind).updates) return name(t.name);
-        if (p.graph[t.parameter].op == graph::Op::input) return name("image_gradients");
-        const auto [entry, layer] = model_.arena.place(p.graph[t.parameter].name);
-        const Expr base = name(t.storage == Storage::parameter ? "parameters"
-                               : t.storage == Storage::packed  ? "packed"
-                                                               : "gradients");
-        if (entry->count == 1) return base + integer(entry->offset);
-        if (layer >= 0) return base + integer(entry->at(layer));
-        return tree::binary("-", base + integer(entry->at(0)), name("layer") * entry->stride);
-      }
-      case Storage::scratch:
-        break;
-      default:
-        throw Error(fmt::format("the CUDA back end has no place for {}", t.name));
-    }
-    const Expr base = name(scratch_name_[a.tensor]);
-    if (t.slots == 1) return base;
-    Extent slot = slot_of(plan.buffers[plan.buffer_of[a.tensor]]);
-    slot = {slot.fixed * values_in_real(t.element), slot.per_batch * values_in_real(t.element)};
-    Expr which;
-    if (k.region == 0) {
-      which = integer(a.shift % t.slots);
-    } else {
-      const bool own = t.region == k.region;
-      const bool reversed = p.graph.regions[k.region].reversed;
-      which = name(own && t.carry && reversed ? "pass" : "layer");
-      if (t.carry) which = which + integer(a.shift);
-      const bool wraps = t.carry && t.slots == 2 && p.graph.regions[t.region].count > 1;
-      if (wraps) which = tree::binary("%", which, integer(2));
-    }
-    if (slot.known()) return base + which * slot.fixed;
-    if (which->kind == tree::Node::Kind::integer) return base + name("batch") * (which->integer * slot.per_batch);
-    return base + tree::binary("*", which * slot.per_batch, name("batch"));
+  /// A tensor, the kernel's own partial sums, or those of the kernel behind it.
+  Expr passed(const Plan& plan, int kernel, const Argument& a) {
+    return pointer(plan, a.tensor == partial_behind ? neighbour_of(plan.program, kernel, 1) : kernel, a);
   }
 
   const Model& model_;
-  FunctionTable functions_{FunctionTable::Share::of_a_list};
-  std::string tables_;
-  std::map<std::string, std::string> table_names_;  ///< numbers -> name
-  std::set<std::string> used_;
   std::string able_;  ///< a kernel of the program by warpgroups, if any
-  Table<std::string, TensorId> scratch_name_;
   std::int64_t largest_batch_ = 65535;
 };
 

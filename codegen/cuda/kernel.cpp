@@ -27,7 +27,7 @@ constexpr std::int64_t most_blocks = 65535;  // along y and z
 }  // namespace
 
 std::vector<Emitted> Emitter::run() {
-  switch (kernel_.fused.kind) {
+  switch (kernel.fused.kind) {
     case Fused::Kind::attention:
       return {attention()};
     case Fused::Kind::attention_gradient:
@@ -39,21 +39,21 @@ std::vector<Emitted> Emitter::run() {
   }
   check_rereads();
   std::vector<Emitted> result;
-  const bool chunks = tasks_of(kernel_) == Tasks::chunks;
-  if (kernel_.anchor == Anchor::row && chunks) refuse("sweeps over a batch");
+  const bool chunks = tasks_of(kernel) == Tasks::chunks;
+  if (kernel.anchor == Anchor::row && chunks) refuse("sweeps over a batch");
   const int made = chunks ? made_by_product() : 0;
   if (made) chunks_ = made;
-  if (const Factors f = factors(); f.left >= 0)
+  if (const Factors f = factors(); f.left.valid())
     result.push_back(matrix_product(f, chunks));
-  else if (const RowSums row_sums = row_sums_of(plan_.program, kernel_); row_sums.count > 0)
+  else if (const RowSums row_sums = row_sums_of(plan.program, kernel); row_sums.count > 0)
     result.push_back(rows_and_sums(row_sums));
-  else if (kernel_.anchor == Anchor::row || (!(chunks && sums() > 1) && sums_along_memory()))
+  else if (kernel.anchor == Anchor::row || (!(chunks && sums() > 1) && sums_along_memory()))
     result.push_back(rows(chunks));
   else
     result.push_back(chunks || many_summands() ? columns(chunks) : each_point());
   result[0].without_warpgroups = made > 0;
   if (chunks) {
-    arguments_.clear();
+    arguments.clear();
     locals_.clear();
     result.push_back(sum_of_chunks());
   }
@@ -61,20 +61,13 @@ std::vector<Emitted> Emitter::run() {
 }
 
 void Emitter::refuse(const std::string& what) const {
-  throw Error(fmt::format("kernel {} {}, which the CUDA back end cannot do", kernel_.name, what));
-}
-
-std::vector<int> Emitter::outer_axes() const {
-  std::vector<int> outer;
-  for (std::size_t a = 0; a < kernel_.axes.size(); ++a)
-    if (!kernel_.axes[a].inner) outer.push_back(static_cast<int>(a));
-  return outer;
+  throw Error(fmt::format("kernel {} {}, which the CUDA back end cannot do", kernel.name, what));
 }
 
 std::vector<int> Emitter::point_axes() const {
   std::vector<int> axes = outer_axes();
   std::erase_if(axes, [&](int a) { return is_batch(a); });
-  for (const Step& s : kernel_.steps) {
+  for (const Step& s : kernel.steps) {
     if (s.stores.empty()) continue;
     const std::map<int, std::int64_t> strides = strides_of(s.stores.front().to);
     auto stride_of = [&](int a) {
@@ -89,8 +82,8 @@ std::vector<int> Emitter::point_axes() const {
 
 std::vector<int> Emitter::batch_axes(bool inner) const {
   std::vector<int> axes;
-  for (std::size_t a = 0; a < kernel_.axes.size(); ++a)
-    if (kernel_.axes[a].inner == inner && is_batch(static_cast<int>(a))) axes.push_back(static_cast<int>(a));
+  for (std::size_t a = 0; a < kernel.axes.size(); ++a)
+    if (kernel.axes[a].inner == inner && is_batch(static_cast<int>(a))) axes.push_back(static_cast<int>(a));
   return axes;
 }
 
@@ -109,33 +102,32 @@ bool Emitter::apart(const Access& a, const Access& b) const {
 }
 
 void Emitter::check_rereads() const {
-  for (const Step& s : kernel_.steps)
+  for (const Step& s : kernel.steps)
     for (const Step::Store& store : s.stores)
-      for (const Expression& e : kernel_.expressions)
+      for (const Expression& e : kernel.expressions)
         if (e.kind == Expression::Kind::load && e.access.tensor == store.to.tensor &&
             e.access.shift == store.to.shift && e.access.index != store.to.index && !apart(e.access, store.to))
-          refuse("reads another element than it writes of " + plan_.program.tensors[store.to.tensor].name);
+          refuse("reads another element than it writes of " + plan.program.tensors[store.to.tensor].name);
 }
 
 // ---- functions ---------------------------------------------------------------------------------------------------
 
 bool Emitter::uses_batch() const {
-  return ranges::any_of(kernel_.expressions,
+  return ranges::any_of(kernel.expressions,
                         [](const Expression& e) { return e.kind == Expression::Kind::extent && !e.dim.known(); });
 }
 
 void Emitter::finish(Emitted& e, Block body, const std::string& how, bool partial_written, bool has_partial) {
   e.takes_batch = e.takes_batch || uses_batch();
-  e.takes_layer = kernel_.region && ranges::any_of(kernel_.expressions, [](const Expression& x) {
-                    return x.kind == Expression::Kind::keep;
-                  });
+  e.takes_layer = kernel.region && ranges::any_of(kernel.expressions,
+                                                  [](const Expression& x) { return x.kind == Expression::Kind::keep; });
   e.function.linkage = "__global__";
   const std::string threads =
       e.maps.empty() ? std::to_string(e.threads) : fmt::format("TESSERA_THREADS_OF_WARPGROUPS({})", e.threads);
   const int blocks = e.with_registers ? e.with_registers : e.blocks;
   e.function.returns = blocks ? fmt::format("void __launch_bounds__({}, {})", threads, blocks)
                               : fmt::format("void __launch_bounds__({})", threads);
-  if (e.function.name.empty()) e.function.name = kernel_.name;
+  if (e.function.name.empty()) e.function.name = kernel.name;
   if (e.takes_batch) e.function.parameters.push_back({"const int", "batch"});
   if (e.takes_layer) e.function.parameters.push_back({"const int", "layer"});
   if (e.takes_stretch) {
@@ -145,24 +137,24 @@ void Emitter::finish(Emitted& e, Block body, const std::string& how, bool partia
   }
   if (!e.maps.empty())
     for (const char* map : {"left_map", "right_map"}) e.function.parameters.push_back({"TESSERA_MAP", map});
-  for (const Argument& a : arguments_) {
-    const Tensor& t = plan_.program.tensors[a.tensor];
+  for (const Argument& a : arguments) {
+    const Tensor& t = plan.program.tensors[a.tensor];
     std::string type = t.type == graph::Type::integer ? "std::int32_t*" : type_of(t) + "*";
     // The update works in place; elsewhere two tensors that a kernel is passed never overlap.
-    if (!traits_of(plan_.program.kind).updates &&
-        ranges::count_if(arguments_, [&](const Argument& b) { return b.tensor == a.tensor; }) == 1)
+    if (!traits_of(plan.program.kind).updates &&
+        ranges::count_if(arguments, [&](const Argument& b) { return b.tensor == a.tensor; }) == 1)
       type += " __restrict";
     e.function.parameters.push_back({(a.written ? "" : "const ") + type, a.name});
   }
-  e.arguments = arguments_;
+  e.arguments = arguments;
   if (has_partial) {
     e.function.parameters.push_back({partial_written ? "real*" : "const real*", "partial"});
     e.arguments.push_back({own_partial, 0, partial_written, "partial"});
   }
   std::string axes;
-  for (std::size_t a = 0; a < kernel_.axes.size(); ++a)
-    axes += fmt::format("{}{} < {}{}", a ? ", " : "", kernel_.axes[a].name, to_string(kernel_.axes[a].dim),
-                        kernel_.axes[a].inner ? (kernel_.anchor == Anchor::row ? " (row)" : " (summed)") : "");
+  for (std::size_t a = 0; a < kernel.axes.size(); ++a)
+    axes += fmt::format("{}{} < {}{}", a ? ", " : "", kernel.axes[a].name, to_string(kernel.axes[a].dim),
+                        kernel.axes[a].inner ? (kernel.anchor == Anchor::row ? " (row)" : " (summed)") : "");
   e.function.comment = {axes + (axes.empty() ? "" : "; ") + how};
   e.function.body = std::move(body);
   for (Expr& blocks : e.grid)
@@ -191,8 +183,8 @@ Emitted Emitter::fresh() const {
   return e;
 }
 
-std::vector<int> Emitter::values_of(std::size_t first, std::size_t end) const {
-  std::vector<int> roots;
+std::vector<ExprId> Emitter::values_of(std::size_t first, std::size_t end) const {
+  std::vector<ExprId> roots;
   for (std::size_t s = first; s < end; ++s) {
     if (step(s).reduces) roots.push_back(step(s).value);
     for (const Step::Store& store : step(s).stores) roots.push_back(store.value);
@@ -211,11 +203,11 @@ tree::Statement Emitter::accumulate(const Step& s, const std::string& result, Ex
 
 bool Emitter::joins_sweep(std::size_t first, std::size_t s) const {
   if (step(s).over != step(first).over) return false;
-  for (int root : values_of(s, s + 1)) {
-    std::map<int, int> below;
+  for (ExprId root : values_of(s, s + 1)) {
+    std::map<ExprId, int> below;
     reach(root, below);
     for (auto [e, uses] : below)
-      if (expression(e).kind == Expression::Kind::local && expression(e).a >= static_cast<int>(first)) return false;
+      if (expression(e).kind == Expression::Kind::local && expression(e).step >= static_cast<int>(first)) return false;
   }
   return true;
 }
@@ -241,8 +233,8 @@ tree::Statement Emitter::function_of(const std::string& function, const std::vec
 
 void Emitter::store_sums(Block& b) {
   locals_[0] = name("sum");
-  begin(values_of(1, kernel_.steps.size()));
-  for (std::size_t s = 1; s < kernel_.steps.size(); ++s)
+  begin(values_of(1, kernel.steps.size()));
+  for (std::size_t s = 1; s < kernel.steps.size(); ++s)
     for (const Step::Store& store : step(s).stores) put(b, store);
 }
 
@@ -250,9 +242,9 @@ void Emitter::store_sums(Block& b) {
 
 Block Emitter::steps_of_point() {
   Block b;
-  for (std::size_t first = 0, end = 0; first < kernel_.steps.size(); first = end) {
+  for (std::size_t first = 0, end = 0; first < kernel.steps.size(); first = end) {
     end = first + 1;
-    while (end < kernel_.steps.size() && joins_sweep(first, end)) ++end;
+    while (end < kernel.steps.size() && joins_sweep(first, end)) ++end;
     for (std::size_t s = first; s < end; ++s)
       if (step(s).reduces) b.push_back(tree::declare("real", result_of(s, step(s)), start_of(step(s))));
     std::vector<FlatIndex> loops;
@@ -294,7 +286,7 @@ Emitted Emitter::points_kernel(const std::function<Block()>& body, const std::st
   Emitted e = fresh();
   const FlatIndex point = fuse(point_axes(), "point"), image = fuse(batch_axes(false), "");
   const std::int64_t count = points(point.axes).fixed;
-  e.takes_stretch = traits_of(plan_.program.kind).updates;
+  e.takes_stretch = traits_of(plan.program.kind).updates;
   e.threads = e.takes_stretch ? threads_of_points
                               : static_cast<int>(std::min<std::int64_t>(threads_of_points, ceiling(count, 32) * 32));
   e.grid[0] = e.takes_stretch
@@ -321,7 +313,7 @@ Emitted Emitter::points_kernel(const std::function<Block()>& body, const std::st
 }
 
 Emitted Emitter::each_point() {
-  if (tasks_of(kernel_) == Tasks::serial) refuse("sums over the batch in one thread");
+  if (tasks_of(kernel) == Tasks::serial) refuse("sums over the batch in one thread");
   return points_kernel([&] { return steps_of_point(); }, "a thread for each result", false);
 }
 

@@ -34,21 +34,18 @@ bool independent(const Kernel& later, const Kernel& k) {
 
 void fuse_sums(Kernel& a, const Kernel& b) {
   const auto sums = static_cast<int>(ranges::count_if(a.steps, [](const Step& s) { return s.reduces; }));
-  const auto before = static_cast<int>(a.expressions.size());
+  const auto behind = [before = a.expressions.next().number()](ExprId e) { return ExprId(e.number() + before); };
   for (Expression e : b.expressions) {
-    if (e.kind == Expression::Kind::local) {
-      e.a += sums;
-    } else {
-      for (int* operand : {&e.a, &e.b, &e.c})
-        if (*operand >= 0) *operand += before;
-    }
+    if (e.kind == Expression::Kind::local) e.step += sums;
+    for (ExprId* operand : {&e.a, &e.b, &e.c})
+      if (operand->valid()) *operand = behind(*operand);
     a.expressions.push_back(std::move(e));
   }
   // Sums first, then stores.
   auto at = a.steps.begin() + sums;
   for (Step s : b.steps) {
-    if (s.reduces) s.value += before;
-    for (Step::Store& store : s.stores) store.value += before;
+    if (s.reduces) s.value = behind(s.value);
+    for (Step::Store& store : s.stores) store.value = behind(store.value);
     at = a.steps.insert(s.reduces ? at : a.steps.end(), std::move(s)) + 1;
   }
   a.nodes.insert(a.nodes.end(), b.nodes.begin(), b.nodes.end());
@@ -58,8 +55,9 @@ void fuse_sums(Kernel& a, const Kernel& b) {
 }
 
 bool is_plain_sum(const KernelProgram& program, const Kernel& k) {
-  if (tasks_of(k) != Tasks::chunks || k.anchor != Anchor::contraction || !k.fused.empty() || k.goes_on) return false;
-  if (factors_of(k, program.precision).left >= 0) return false;
+  if (tasks_of(k) != Tasks::chunks || k.anchor != Anchor::contraction || !k.fused.empty() || k.accumulates)
+    return false;
+  if (factors_of(k, program.precision).left.valid()) return false;
   bool sums = true;
   for (const Step& s : k.steps) {
     if (s.reduces && (!sums || s.reduction != Reduction::sum || !s.stores.empty() || s.over != k.steps[0].over))

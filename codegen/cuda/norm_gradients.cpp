@@ -36,8 +36,8 @@ class Gradients {
   /// Of a product, whether it multiplies by a parameter.
   bool is_of_linear_layer(const Kernel& k) const {
     const Factors f = factors_of(k, p_.precision);
-    if (f.left < 0) return false;
-    return ranges::any_of(std::vector{f.left, f.right}, [&](int factor) {
+    if (!f.left.valid()) return false;
+    return ranges::any_of(std::vector{f.left, f.right}, [&](ExprId factor) {
       const Expression& e = expression_of(k, factor);
       return e.kind == Expression::Kind::load && p_.tensors[e.access.tensor].storage == Storage::packed;
     });

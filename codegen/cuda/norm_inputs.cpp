@@ -17,17 +17,17 @@ namespace {
 /// Where a kernel of rows stores what can be computed again.
 struct Result {
   std::size_t step = 0, store = 0;
-  int input = -1;         ///< the load that it is made of, an element for each of its own
-  std::vector<int> rows;  ///< expressions that are the same for a whole row
+  ExprId input;              ///< the load that it is made of, an element for each of its own
+  std::vector<ExprId> rows;  ///< expressions that are the same for a whole row
 };
 
 /// Calls f(expression) for those below `e`, but for what is below one that f gives true for.
 template <class F>
-void walk(const Kernel& k, int e, F f) {
-  if (e < 0 || f(e)) return;
+void walk(const Kernel& k, ExprId e, F f) {
+  if (!e.valid() || f(e)) return;
   const Expression& x = expression_of(k, e);
   if (x.kind == Expression::Kind::op)
-    for (int operand : {x.a, x.b, x.c}) walk(k, operand, f);
+    for (ExprId operand : {x.a, x.b, x.c}) walk(k, operand, f);
 }
 
 bool knows(const Access& access, int axis) {
@@ -60,13 +60,13 @@ class Norm {
     if (step.reduces || step.over.size() != 1 || along.empty() || along.back() != step.over[0]) return {};
     if (!kept(to.tensor) || tensor(to.tensor).carry || to.shift) return {};
     const int inner = step.over[0];
-    Result found{s, i, -1, {}};
+    Result found{s, i, {}, {}};
     bool right = true;
-    walk(k_, step.stores[i].value, [&](int e) {
+    walk(k_, step.stores[i].value, [&](ExprId e) {
       const Expression& x = expression_of(k_, e);
       if (depends_on(e, inner)) {
         if (x.kind == Expression::Kind::load) {
-          right = right && (found.input < 0 || found.input == e) && axes_along(x.access) == along;
+          right = right && (!found.input.valid() || found.input == e) && axes_along(x.access) == along;
           found.input = e;
         } else {
           right = right && x.kind == Expression::Kind::op;
@@ -78,13 +78,13 @@ class Norm {
       if (x.kind != Expression::Kind::constant && !ranges::count(found.rows, e)) found.rows.push_back(e);
       return true;
     });
-    if (!right || found.input < 0 || found.rows.empty() || !can_keep(found.input, to.tensor)) return {};
+    if (!right || !found.input.valid() || found.rows.empty() || !can_keep(found.input, to.tensor)) return {};
     return read_by_rows_alone(to.tensor) ? std::optional(found) : std::nullopt;
   }
 
-  bool depends_on(int e, int axis) const {
+  bool depends_on(ExprId e, int axis) const {
     bool found = false;
-    walk(k_, e, [&](int below) {
+    walk(k_, e, [&](ExprId below) {
       const Expression& x = expression_of(k_, below);
       found = found || (x.kind == Expression::Kind::load && knows(x.access, axis)) ||
               x.kind == Expression::Kind::index_equals || x.kind == Expression::Kind::keep;
@@ -94,7 +94,7 @@ class Norm {
   }
 
   /// Whether the input can be there for as long as the result would be.
-  bool can_keep(int input, TensorId result) const {
+  bool can_keep(ExprId input, TensorId result) const {
     const Access& access = expression_of(k_, input).access;
     const Tensor& t = tensor(access.tensor);
     if (!kept(access.tensor) || stored_by(k_).contains(access.tensor)) return false;
@@ -148,7 +148,7 @@ Access moved(Access access, const std::vector<int>& from, const std::vector<int>
 }
 
 /// The access by which a kernel of rows stores such an expression, for each row; it does so from now on.
-Access stored(KernelProgram& program, Kernel& k, int e, const Access& result) {
+Access stored(KernelProgram& program, Kernel& k, ExprId e, const Access& result) {
   Access to = result;
   to.index.pop_back();
   Tensor t = program.tensors[result.tensor];
@@ -173,18 +173,18 @@ Access stored(KernelProgram& program, Kernel& k, int e, const Access& result) {
 }
 
 /// Computes again, in a reader, what it read.
-void compute_again(Kernel& reader, const Kernel& norm, const Step::Store& result, int input,
-                   const std::map<int, Access>& of_row) {
+void compute_again(Kernel& reader, const Kernel& norm, const Step::Store& result, ExprId input,
+                   const std::map<ExprId, Access>& of_row) {
   const std::vector<int> from = axes_along(result.to);
-  std::vector<Expression> expressions;
-  std::map<int, int> number;
-  for (int e = 0; e < static_cast<int>(reader.expressions.size()); ++e) {
+  Table<Expression, ExprId> expressions;
+  std::map<ExprId, ExprId> number;
+  for (const ExprId e : reader.expressions.ids()) {
     Expression x = expression_of(reader, e);
     if (x.kind == Expression::Kind::load && x.access.tensor == result.to.tensor) {
       const std::vector<int> to = axes_along(x.access);
-      std::map<int, int> copied;
-      const auto copy = [&](auto&& self, int of) -> int {
-        if (of < 0) return of;
+      std::map<ExprId, ExprId> copied;
+      const auto copy = [&](auto&& self, ExprId of) -> ExprId {
+        if (!of.valid()) return of;
         if (const auto at = copied.find(of); at != copied.end()) return at->second;
         Expression y = expression_of(norm, of);
         if (const auto row = of_row.find(of); row != of_row.end()) {
@@ -194,19 +194,16 @@ void compute_again(Kernel& reader, const Kernel& norm, const Step::Store& result
         } else if (of == input) {
           y.access = moved(y.access, from, to);
         } else {
-          for (int* operand : {&y.a, &y.b, &y.c}) *operand = self(self, *operand);
+          for (ExprId* operand : {&y.a, &y.b, &y.c}) *operand = self(self, *operand);
         }
-        expressions.push_back(std::move(y));
-        return copied[of] = static_cast<int>(expressions.size()) - 1;
+        return copied[of] = expressions.add(std::move(y));
       };
       number[e] = copy(copy, result.value);
       continue;
     }
-    if (x.kind != Expression::Kind::local)
-      for (int* operand : {&x.a, &x.b, &x.c})
-        if (*operand >= 0) *operand = number.at(*operand);
-    number[e] = static_cast<int>(expressions.size());
-    expressions.push_back(std::move(x));
+    for (ExprId* operand : {&x.a, &x.b, &x.c})
+      if (operand->valid()) *operand = number.at(*operand);
+    number[e] = expressions.add(std::move(x));
   }
   reader.expressions = std::move(expressions);
   for (Step& s : reader.steps) {
@@ -223,8 +220,8 @@ void keep_inputs_of_norms(KernelProgram& program) {
     if (!found) continue;
     Kernel norm = program.kernels[i];
     const Step::Store result = norm.steps[found->step].stores[found->store];
-    std::map<int, Access> of_row;
-    for (int e : found->rows) of_row[e] = stored(program, norm, e, result.to);
+    std::map<ExprId, Access> of_row;
+    for (ExprId e : found->rows) of_row[e] = stored(program, norm, e, result.to);
     for (Kernel& reader : program.kernels)
       if (loaded_by(reader).contains(result.to.tensor))
         compute_again(reader, program.kernels[i], result, found->input, of_row);
@@ -238,7 +235,7 @@ void keep_inputs_of_norms(KernelProgram& program) {
     if (stores.empty()) {
       norm.steps.erase(norm.steps.begin() + static_cast<std::ptrdiff_t>(found->step));
       for (Expression& e : norm.expressions)
-        if (e.kind == Expression::Kind::local && e.a > static_cast<int>(found->step)) --e.a;
+        if (e.kind == Expression::Kind::local && e.step > static_cast<int>(found->step)) --e.step;
     }
     remove_dead_expressions(norm);
     program.kernels[i] = std::move(norm);

@@ -24,15 +24,15 @@ namespace tessera::codegen::cuda {
 namespace {
 
 /// The axes that an expression knows.
-void axes_of(const Kernel& k, int e, std::set<int>& axes) {
-  if (e < 0) return;
+void axes_of(const Kernel& k, ExprId e, std::set<int>& axes) {
+  if (!e.valid()) return;
   const Expression& x = k.expressions[e];
   for (const Affine& index : x.access.index)
     for (const Affine::Part& p : index.parts) axes.insert(p.axis);
   for (const Affine::Part& p : x.element.parts) axes.insert(p.axis);
   if (x.kind == Expression::Kind::index_equals) axes.insert(x.axis);
   if (x.kind == Expression::Kind::op || x.kind == Expression::Kind::index_equals)
-    for (int operand : {x.a, x.b, x.c}) axes_of(k, operand, axes);
+    for (ExprId operand : {x.a, x.b, x.c}) axes_of(k, operand, axes);
 }
 
 /// Whether several axes together have fewer points; the batch has many.
@@ -90,7 +90,7 @@ void store_factors(KernelProgram& program) {
   if (traits_of(program.kind).updates) return parameters.store();
   for (Kernel& k : program.kernels) {
     const Factors f = factors_of(k, program.precision);
-    if (f.left < 0) continue;
+    if (!f.left.valid()) continue;
     k.product = {f.rows.back(), f.columns.back(), Element::bf16};
     parameters.read(k.expressions[f.left]);
     parameters.read(k.expressions[f.right]);
@@ -110,7 +110,7 @@ Layout layout_on_gpu(const Tensor& t) {
   return layout_of(t, static_cast<int>(t.shape.size()) - 1);
 }
 
-bool in_eights(const KernelProgram& p, const Kernel& k, int factor, int along) {
+bool in_eights(const KernelProgram& p, const Kernel& k, ExprId factor, int along) {
   const Expression& e = expression_of(k, factor);
   if (e.kind != Expression::Kind::load) return false;
   const Tensor& t = p.tensors[e.access.tensor];
@@ -131,7 +131,7 @@ Factors factors_of(const Kernel& k, Precision precision) {
     if (k.steps[s].reduces || !k.steps[s].over.empty()) return {};
   const Expression& product = k.expressions[sum.value];
   if (product.kind != Expression::Kind::op || product.op != graph::Op::multiply) return {};
-  for (int factor : {product.a, product.b})
+  for (ExprId factor : {product.a, product.b})
     if (k.expressions[factor].kind == Expression::Kind::index_equals) return {};  // it picks, and multiplies nothing
   Factors f{product.a, product.b, {}, {}, {}, sum.over};
   std::set<int> left, right;

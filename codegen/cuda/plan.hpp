@@ -11,7 +11,7 @@ namespace tessera::codegen::cuda {
 
 /// Left and right factor of a sum of products over what one of them does not know.
 struct Factors {
-  int left = -1, right = -1;  ///< expressions; -1: the kernel is no matrix product worth a tile
+  ExprId left, right;  ///< none: the kernel is no matrix product worth a tile
   std::vector<int> rows, columns, groups, depth;
 };
 /// In the order of the kernel's axes.
@@ -31,7 +31,7 @@ std::vector<Pass> cuda_passes(const PassOptions& options = {});
 Layout layout_on_gpu(const Tensor& tensor);
 
 /// Whether a stored factor's numbers are neighbours along this axis, and begin on multiples of eight.
-bool in_eights(const KernelProgram& program, const Kernel& kernel, int factor, int along);
+bool in_eights(const KernelProgram& program, const Kernel& kernel, ExprId factor, int along);
 
 /// Where a buffer begins, in reals from the start of the scratch memory.
 Extent where_of(const Plan& plan, const Buffer& buffer);

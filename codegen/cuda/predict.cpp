@@ -144,7 +144,7 @@ class Prediction {
         for (const Step::Store& store : s.stores) made.insert(store.to.tensor);
     }
     const double points = points_of(k, batch);
-    std::set<int> in_row;  // what has been computed when rows are summed
+    std::set<ExprId> in_row;  // what has been computed when rows are summed
     std::vector<Access> counted;
     auto move = [&](const Access& access) {
       if (made.contains(access.tensor) || ranges::any_of(counted, [&](const Access& before) {
@@ -163,16 +163,16 @@ class Prediction {
       double each = points;
       for (int a : s.over)
         if (k.axes[a].inner) each *= extent_of(k, a, batch);
-      std::set<int> below;
+      std::set<ExprId> below;
       if (sums_rows(k, s)) {
         each *= extent_of(k, s.stores[0].to.index[2].parts[0].axis, batch);
         below = in_row;
       }
-      auto reach = [&](auto&& self, int e) -> void {
-        if (e < 0 || !below.insert(e).second) return;
+      auto reach = [&](auto&& self, ExprId e) -> void {
+        if (!e.valid() || !below.insert(e).second) return;
         const Expression& x = k.expressions[e];
         if (x.kind == Expression::Kind::load) move(x.access);
-        for (int operand : {x.a, x.b, x.c})
+        for (ExprId operand : {x.a, x.b, x.c})
           if (x.kind == Expression::Kind::op) self(self, operand);
         w.operations += x.kind == Expression::Kind::op ? each : 0;
       };

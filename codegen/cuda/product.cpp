@@ -19,25 +19,25 @@ using tree::integer;
 using tree::name;
 
 Factors Emitter::factors() const {
-  Factors f = factors_of(kernel_, plan_.program.precision);
-  if (f.left < 0) return f;
+  Factors f = factors_of(kernel, plan.program.precision);
+  if (!f.left.valid()) return f;
   // Neighbouring threads make neighbouring columns: what lies side by side in the result.
   const std::vector<int> order = point_axes();
   if (!order.empty() && ranges::contains(f.rows, order.back())) {
     std::swap(f.left, f.right);
     std::swap(f.rows, f.columns);
   }
-  for (std::vector<int>* axes : {&f.rows, &f.columns, &f.groups, &f.depth}) *axes = batch_first(kernel_, *axes);
+  for (std::vector<int>* axes : {&f.rows, &f.columns, &f.groups, &f.depth}) *axes = batch_first(kernel, *axes);
   return f;
 }
 
-bool Emitter::lies_deep(int factor, const std::vector<int>& across, const std::vector<int>& depth) const {
+bool Emitter::lies_deep(ExprId factor, const std::vector<int>& across, const std::vector<int>& depth) const {
   auto last = [&](const std::vector<int>& axes) {
     for (std::size_t i = axes.size(); i-- > 0;)
       if (extent_of(axes[i]) != 1) return axes[i];
     return -1;
   };
-  std::map<int, int> below;
+  std::map<ExprId, int> below;
   reach(factor, below);
   for (auto [e, uses] : below) {
     if (expression(e).kind != Expression::Kind::load) continue;
@@ -49,7 +49,7 @@ bool Emitter::lies_deep(int factor, const std::vector<int>& across, const std::v
   return false;
 }
 
-bool Emitter::lies_in_eights(int factor, const std::vector<int>& along) const {
+bool Emitter::lies_in_eights(ExprId factor, const std::vector<int>& along) const {
   const auto whole = [](std::int64_t numbers) { return numbers % 8 == 0; };
   std::int64_t constant = 0;
   std::map<int, std::int64_t> strides = strides_of(expression(factor).access, &constant);
@@ -74,9 +74,9 @@ bool Emitter::lies_in_eights(int factor, const std::vector<int>& along) const {
 double Emitter::storing(bool chunk) const {
   constexpr double moving = 12, memory = 4, simple = 1;  // through shared memory; a load or a store; an operation
   if (chunk) return moving + memory;
-  std::map<int, int> below;
+  std::map<ExprId, int> below;
   double all = moving;
-  for (std::size_t s = 1; s < kernel_.steps.size(); ++s)
+  for (std::size_t s = 1; s < kernel.steps.size(); ++s)
     for (const Step::Store& store : step(s).stores) {
       reach(store.value, below);
       all += memory + (rounds(store.to) ? simple : 0);
@@ -93,7 +93,7 @@ double Emitter::storing(bool chunk) const {
 
 Emitted Emitter::matrix_product(const Factors& f, bool chunk) {
   Emitted e = fresh();
-  const bool tensor = plan_.program.precision == Precision::bf16;
+  const bool tensor = plan.program.precision == Precision::bf16;
   const Extent row_count = points(f.rows), column_count = points(f.columns), group_count = points(f.groups);
   auto nominal = [&](const Extent& x) { return x.at(chunk ? nominal_summed_batch : nominal_batch); };
   const Extent depths = points(f.depth);
@@ -102,7 +102,7 @@ Emitted Emitter::matrix_product(const Factors& f, bool chunk) {
   if (chunk && tensor) {
     const std::optional<Map> left = map_of(f.left, f.rows, f.groups, f.depth);
     const bool by_maps = left && map_of(f.right, f.columns, f.groups, f.depth);
-    products.sums_rows = by_maps && !left->deep && sum_behind(plan_, number(), f.left) >= 0;
+    products.sums_rows = by_maps && !left->deep && sum_behind(plan, number(), f.left) >= 0;
     chunks_ = choose_chunks(products, by_maps, wanted_tile(""), wanted_tile("wgmma:"));
     e = fresh();
   }
@@ -110,8 +110,8 @@ Emitted Emitter::matrix_product(const Factors& f, bool chunk) {
     products.depth = ceiling(products.depth, chunks_);
     products.count = chunks_;
   }
-  Tile tile = choose_tile(plan_.program.precision, products, wanted_tile(""));
-  const auto in_eights = [&](int value, const std::vector<int>& across) {
+  Tile tile = choose_tile(plan.program.precision, products, wanted_tile(""));
+  const auto in_eights = [&](ExprId value, const std::vector<int>& across) {
     const bool deep = lies_deep(value, across, f.depth);
     // A chunk of the depth begins where its first image does.
     const bool begins = !(chunk && deep) || depths.per_batch % 8 == 0;
@@ -124,7 +124,7 @@ Emitted Emitter::matrix_product(const Factors& f, bool chunk) {
   blocks_of_product(e, tile, f, chunk, products);
   e.shared_bytes = call(tile.function + "_bytes", {integer(tile.rows), integer(tile.columns)});
   if (tensor) {
-    Emitter other(plan_, kernel_, table_, tiles_);
+    Emitter other(plan, kernel, table_, tiles_);
     other.chunks_ = chunks_;
     e.by_warpgroups = other.product_by_warpgroups(f, chunk, products, tile);
   }
@@ -136,7 +136,7 @@ Emitted Emitter::matrix_product(const Factors& f, bool chunk) {
   if (!group.axes.empty()) b.push_back(tree::declare("const int", group.variable, call("block_z", {})));
   stand(group);
   Block functions;
-  auto factor = [&](const std::string& which, int value, const FlatIndex& across) {
+  auto factor = [&](const std::string& which, ExprId value, const FlatIndex& across) {
     functions.push_back(function_of(which, {across, depth}, {}, [&](Block& body) {
       begin({value});
       Expr result = tensor ? address(expression(value).access) : evaluate(body, value);
@@ -160,7 +160,7 @@ Emitted Emitter::matrix_product(const Factors& f, bool chunk) {
   }
   b.push_back(tree::evaluate(call(function + ">", {times_batch(row_count), times_batch(column_count), from, to,
                                                    name("left"), name("right"), name("store")})));
-  if (chunk) e.function.name = kernel_.name + "_partial";
+  if (chunk) e.function.name = kernel.name + "_partial";
   std::string how = fmt::format("a matrix product in tiles of {} x {}", tile.rows, tile.columns);
   for (const Emitted& w : e.by_warpgroups)
     how += fmt::format("; on sm_90a by warpgroups in tiles of {} x {}", w.tile.rows, w.tile.columns);
@@ -172,7 +172,7 @@ void Emitter::blocks_of_product(Emitted& e, const Tile& tile, const Factors& f, 
   const Extent row_count = points(f.rows), column_count = points(f.columns), group_count = points(f.groups),
                depths = points(f.depth);
   e.tile = tile;
-  if (plan_.program.precision == Precision::bf16) e.alone = alone(tile, products);
+  if (plan.program.precision == Precision::bf16) e.alone = alone(tile, products);
   e.depth = chunk ? Extent{depths.fixed / chunks_, ceiling(depths.per_batch, chunks_)} : depths;
   e.threads = tile.threads;
   e.blocks = tile.blocks;
@@ -196,14 +196,14 @@ tree::Statement Emitter::store_of_product(const FlatIndex& row, const FlatIndex&
 }
 
 std::string Emitter::wanted_tile(const std::string& kind) const {
-  for (const std::string& of : {kernel_.name, std::string()})
+  for (const std::string& of : {kernel.name, std::string()})
     if (auto at = tiles_.find(kind + of); at != tiles_.end()) return at->second;
   return "";
 }
 
 // ---- by warpgroups -----------------------------------------------------------------------------------------------
 
-std::optional<Map> Emitter::map_of(int factor, const std::vector<int>& across, const std::vector<int>& groups,
+std::optional<Map> Emitter::map_of(ExprId factor, const std::vector<int>& across, const std::vector<int>& groups,
                                    const std::vector<int>& depth) {
   const Expression& x = expression(factor);
   if (x.kind != Expression::Kind::load || !rounds(x.access)) return {};
@@ -261,12 +261,12 @@ std::vector<Emitted> Emitter::product_by_warpgroups(const Factors& f, bool chunk
   std::optional<Map> left = map_of(f.left, f.rows, f.groups, f.depth),
                      right = map_of(f.right, f.columns, f.groups, f.depth);
   std::optional<Tile> tile = choose_warpgroup_tile(products, otherwise, wanted_tile("wgmma:"));
-  if (tile && !(left && right) && tiles_.contains("wgmma:" + kernel_.name))
+  if (tile && !(left && right) && tiles_.contains("wgmma:" + kernel.name))
     refuse("has a factor that no tensor map can bring");
   if (!left || !right || !tile) return {};
   // Where all of so many tensors lie that are added to a sum would have no room in the registers of one block of two.
   constexpr std::ptrdiff_t many = 24;
-  if (ranges::count(kernel_.expressions, Expression::Kind::load, &Expression::kind) > many) tile->blocks = 1;
+  if (ranges::count(kernel.expressions, Expression::Kind::load, &Expression::kind) > many) tile->blocks = 1;
   left->lines = (left->deep ? tile->rows : 64) / tile->across();
   right->lines = (right->deep ? tile->columns : 64) / tile->down();
   blocks_of_product(e, *tile, f, chunk, products);
@@ -314,7 +314,7 @@ std::vector<Emitted> Emitter::product_by_warpgroups(const Factors& f, bool chunk
   b.push_back(tree::evaluate(
       call(fmt::format("{}<{}, {}, {}>", tile->function, tile->rows, tile->columns, division), std::move(passed))));
   e.maps = {*left, *right};
-  e.function.name = kernel_.name + (chunk ? "_partial_wgmma" : "_wgmma");
+  e.function.name = kernel.name + (chunk ? "_partial_wgmma" : "_wgmma");
   finish(e, std::move(b),
          fmt::format("a matrix product by warpgroups in tiles of {} x {}{}", tile->rows, tile->columns,
                      e.sums_of_rows ? ", which sums its left factor's rows, too" : ""),

@@ -23,8 +23,8 @@ constexpr std::int64_t long_row = 1024;  // from here on a row has a block of it
 }  // namespace
 
 bool Emitter::sums_along_memory() const {
-  if (kernel_.anchor != Anchor::contraction) return false;
-  std::map<int, int> below;
+  if (kernel.anchor != Anchor::contraction) return false;
+  std::map<ExprId, int> below;
   reach(step(0).value, below);
   for (auto [e, uses] : below) {
     if (expression(e).kind != Expression::Kind::load) continue;
@@ -39,7 +39,7 @@ Emitted Emitter::rows(bool chunk) {
   const FlatIndex row = fuse(point_axes(), "row"), image = fuse(batch_axes(false), "");
   const std::int64_t count = points(row.axes).fixed;
   std::int64_t longest = 0;
-  for (const Step& s : kernel_.steps) {
+  for (const Step& s : kernel.steps) {
     const Extent length = points(s.over);
     longest = std::max(longest, length.known() ? length.fixed : length.per_batch);
   }
@@ -81,7 +81,7 @@ Emitted Emitter::rows(bool chunk) {
       b.push_back(tree::when(binary("<", name(row.variable), integer(count)), std::move(inside)));
   }
   finish(e, std::move(b), whole_block ? "a block for each row" : "a warp for each row", chunk, chunk);
-  if (chunk) e.function.name = kernel_.name + "_partial";
+  if (chunk) e.function.name = kernel.name + "_partial";
   return e;
 }
 
@@ -109,7 +109,7 @@ Emitted Emitter::rows_and_sums(const RowSums& sums) {
       tree::loop("int", row.variable,
                  binary("*", call("block_x", {}), integer(sums.warps)) + binary("/", call("thread_x", {}), integer(32)),
                  binary("<", name(row.variable), times_batch(points(row.axes))), at_a_time, std::move(inside)));
-  const Access& partial = kernel_.steps.back().stores.front().to;
+  const Access& partial = kernel.steps.back().stores.front().to;
   b.push_back(
       tree::evaluate(call("store_sums_of_warps",
                           {integer(sums.numbers()), name(argument(partial, true)) +
@@ -119,7 +119,7 @@ Emitted Emitter::rows_and_sums(const RowSums& sums) {
 }
 
 void Emitter::sweeps(Block& b, int lanes, const std::string& reducer, bool chunk) {
-  const std::size_t steps = steps_of_row(kernel_);
+  const std::size_t steps = steps_of_row(kernel);
   for (std::size_t first = 0, end = 0; first < steps; first = end) {
     end = first + 1;
     while (end < steps && joins_sweep(first, end)) ++end;
@@ -131,11 +131,11 @@ void Emitter::sweeps(Block& b, int lanes, const std::string& reducer, bool chunk
 void Emitter::sweep(Block& b, std::size_t first, std::size_t end, int lanes, const std::string& reducer, bool chunk) {
   for (std::size_t s = first; s < end; ++s)
     if (step(s).reduces) b.push_back(tree::declare("real", result_of(s, step(s)), start_of(step(s))));
-  const FlatIndex element = fuse(batch_first(kernel_, step(first).over), "element");
+  const FlatIndex element = fuse(batch_first(kernel, step(first).over), "element");
   stand(element);
   Block inside;
   // Sums over the rows come last, when all that they are made of is there.
-  const std::size_t last = end == steps_of_row(kernel_) ? kernel_.steps.size() : end;
+  const std::size_t last = end == steps_of_row(kernel) ? kernel.steps.size() : end;
   begin(values_of(first, last));
   for (std::size_t s = first; s < end; ++s) {
     if (step(s).reduces) inside.push_back(accumulate(step(s), result_of(s, step(s)), evaluate(inside, step(s).value)));
@@ -143,7 +143,7 @@ void Emitter::sweep(Block& b, std::size_t first, std::size_t end, int lanes, con
       for (const Step::Store& store : step(s).stores) put(inside, store);
   }
   for (std::size_t s = end; s < last; ++s) {
-    const std::int64_t length = row_sums_of(plan_.program, kernel_).length;
+    const std::int64_t length = row_sums_of(plan.program, kernel).length;
     const Expr sum =
         tree::index(name("sums"), linear({{step(first).over.front(), 1}}, static_cast<std::int64_t>(s - end) * length));
     inside.push_back(tree::evaluate(binary("+=", sum, evaluate(inside, step(s).value))));
@@ -156,13 +156,13 @@ void Emitter::sweep(Block& b, std::size_t first, std::size_t end, int lanes, con
   } else {
     const Extent count = points(element.axes);
     // Few warps stand for many rows: with a known number of steps, all of a row's loads may be on their way at once.
-    const RowSums sums = row_sums_of(plan_.program, kernel_);
+    const RowSums sums = row_sums_of(plan.program, kernel);
     const std::int64_t known = sums.count && count.fixed % lanes == 0 ? count.fixed / lanes : 0;
     if (known)
       inside.insert(inside.begin(), tree::declare("const int", element.variable,
                                                   name("lane") + binary("*", name("step"), integer(lanes))));
-    if (known && ranges::none_of(kernel_.steps.begin() + static_cast<std::ptrdiff_t>(first),
-                                 kernel_.steps.begin() + static_cast<std::ptrdiff_t>(end), &Step::reduces)) {
+    if (known && ranges::none_of(kernel.steps.begin() + static_cast<std::ptrdiff_t>(first),
+                                 kernel.steps.begin() + static_cast<std::ptrdiff_t>(end), &Step::reduces)) {
       b.push_back(tree::lambda("elements", {{"int", "step"}}, std::move(inside)));
       const std::int64_t at_once = sums.in_halves && known % 2 == 0 ? known / 2 : known;
       b.push_back(tree::evaluate(call(fmt::format("unrolled<{}, {}>", known, at_once), {name("elements")})));

@@ -12,13 +12,13 @@ namespace tessera::codegen::cuda {
 
 namespace {
 
-std::set<int> below(const Kernel& k, int e) {
-  std::set<int> all;
-  const auto take = [&](auto&& self, int at) -> void {
-    if (at < 0 || !all.insert(at).second) return;
+std::set<ExprId> below(const Kernel& k, ExprId e) {
+  std::set<ExprId> all;
+  const auto take = [&](auto&& self, ExprId at) -> void {
+    if (!at.valid() || !all.insert(at).second) return;
     const Expression& x = expression_of(k, at);
     if (x.kind == Expression::Kind::op)
-      for (int operand : {x.a, x.b, x.c}) self(self, operand);
+      for (ExprId operand : {x.a, x.b, x.c}) self(self, operand);
   };
   take(take, e);
   return all;
@@ -31,7 +31,8 @@ struct Sum {
 };
 
 std::optional<Sum> sum_of(const KernelProgram& program, const Kernel& product, const Kernel& row) {
-  if (factors_of(product, program.precision).left < 0 || product.steps.size() != 2 || product.across_batch) return {};
+  if (!factors_of(product, program.precision).left.valid() || product.steps.size() != 2 || product.across_batch)
+    return {};
   if (row.anchor != Anchor::row || row.region != product.region || !row.fused.empty() || !product.fused.empty())
     return {};
   if (product.steps[1].stores.size() != 1) return {};
@@ -54,8 +55,8 @@ std::optional<Sum> sum_of(const KernelProgram& program, const Kernel& product, c
           }))
         continue;
       bool right = true, reads_it = false;
-      const std::set<int> parts = below(row, store.value);
-      for (int e : parts) {
+      const std::set<ExprId> parts = below(row, store.value);
+      for (ExprId e : parts) {
         const Expression& x = expression_of(row, e);
         if (x.kind == Expression::Kind::load && x.access.tensor == made.tensor) {
           reads_it = true;
@@ -91,19 +92,18 @@ bool move_sum(Kernel& product, Kernel& row, const Sum& sum) {
   const TensorId made = product.steps[1].stores[0].to.tensor;
 
   Kernel maker = product;
-  const int result = maker.steps[1].stores[0].value;
-  std::map<int, int> in_maker;
-  for (int e : below(reader, store.value)) {
+  const ExprId result = maker.steps[1].stores[0].value;
+  std::map<ExprId, ExprId> in_maker;
+  for (ExprId e : below(reader, store.value)) {
     Expression x = expression_of(reader, e);
     if (x.kind == Expression::Kind::load && x.access.tensor == made) {
       in_maker[e] = result;
       continue;
     }
     if (x.kind == Expression::Kind::load) x.access = moved(x.access, sum);
-    for (int* operand : {&x.a, &x.b, &x.c})
-      if (*operand >= 0) *operand = in_maker.at(*operand);
-    in_maker[e] = static_cast<int>(maker.expressions.size());
-    maker.expressions.push_back(std::move(x));
+    for (ExprId* operand : {&x.a, &x.b, &x.c})
+      if (operand->valid()) *operand = in_maker.at(*operand);
+    in_maker[e] = push(maker, std::move(x));
   }
   maker.steps[1].stores[0] = {moved(store.to, sum), in_maker.at(store.value)};
 
@@ -116,7 +116,7 @@ bool move_sum(Kernel& product, Kernel& row, const Sum& sum) {
   if (stores.empty()) {
     reader.steps.erase(reader.steps.begin() + static_cast<std::ptrdiff_t>(sum.step));
     for (Expression& e : reader.expressions)
-      if (e.kind == Expression::Kind::local && e.a > static_cast<int>(sum.step)) --e.a;
+      if (e.kind == Expression::Kind::local && e.step > static_cast<int>(sum.step)) --e.step;
   }
   if (reader.steps.empty()) return false;
   remove_dead_expressions(reader);

@@ -96,7 +96,7 @@ class Rows {
   }
 
   /// What is to be added up for each of the sums of a kernel, if it has all that they are made of.
-  std::vector<int> values_of(const Kernel& sum) {
+  std::vector<ExprId> values_of(const Kernel& sum) {
     from_.clear();
     for (const Expression& e : sum.expressions)
       if (e.kind == Expression::Kind::load && from_.empty()) find_axes(e.access);
@@ -108,18 +108,18 @@ class Rows {
     for (std::size_t i = 0; i < from_.size(); ++i)
       if (sum.axes[from_[i]].dim != kernel_.axes[to_[i]].dim) return {};
     const std::size_t before = kernel_.expressions.size();
-    std::vector<int> values;
+    std::vector<ExprId> values;
     for (const Step& s : sum.steps)
       if (s.reduces) values.push_back(value_of(sum, s.value));
-    if (!ranges::count(values, -1)) return values;
+    if (!ranges::count(values, ExprId())) return values;
     kernel_.expressions.resize(before);
     return {};
   }
 
   /// Makes these sums, the first one that of `first` in the tensor of partial sums, which has a row for each block.
-  void add(const std::vector<int>& values, TensorId partial, std::int64_t first) {
+  void add(const std::vector<ExprId>& values, TensorId partial, std::int64_t first) {
     const int inner = axes_of(kernel_, true)[0], block = inner_of_blocks(partial);
-    for (int value : values) {
+    for (ExprId value : values) {
       Step s;
       s.reduces = true;
       s.over = axes_of(kernel_, false);
@@ -146,8 +146,8 @@ class Rows {
   /// Calls f(access, value) for what it reads and for what it stores as it is.
   template <class F>
   void for_each_number(F f) const {
-    for (std::size_t e = 0; e < kernel_.expressions.size(); ++e)
-      if (kernel_.expressions[e].kind == Expression::Kind::load) f(kernel_.expressions[e].access, static_cast<int>(e));
+    for (const ExprId e : kernel_.expressions.ids())
+      if (kernel_.expressions[e].kind == Expression::Kind::load) f(kernel_.expressions[e].access, e);
     for (const Step& s : kernel_.steps)
       for (const Step::Store& store : s.stores)
         if (program_.tensors[store.to.tensor].element == Element::real) f(store.to, store.value);
@@ -155,7 +155,7 @@ class Rows {
 
   void find_axes(const Access& access) {
     const std::vector<int> theirs = axes_along(access);
-    for_each_number([&](const Access& mine, int) {
+    for_each_number([&](const Access& mine, ExprId) {
       const std::vector<int> axes = axes_along(mine);
       if (mine.tensor != access.tensor || mine.shift != access.shift || axes.empty()) return;
       from_ = theirs;
@@ -164,28 +164,27 @@ class Rows {
     if (from_.size() != to_.size()) from_.clear();
   }
 
-  /// The same value in this kernel; -1: it has not all of it.
-  int value_of(const Kernel& sum, int e) {
-    if (e < 0) return -1;
+  /// The same value in this kernel; none where it has not all of it.
+  ExprId value_of(const Kernel& sum, ExprId e) {
+    if (!e.valid()) return {};
     Expression x = expression_of(sum, e);
     if (x.kind == Expression::Kind::load) {
       for (Affine& index : x.access.index) {
         for (Affine::Part& part : index.parts) part.axis = mapped({part.axis}, from_, to_)[0];
         std::sort(index.parts.begin(), index.parts.end());
       }
-      int found = -1;
-      for_each_number([&](const Access& mine, int value) { found = mine == x.access ? value : found; });
+      ExprId found;
+      for_each_number([&](const Access& mine, ExprId value) { found = mine == x.access ? value : found; });
       return found;
     }
-    if (x.kind != Expression::Kind::op && x.kind != Expression::Kind::constant) return -1;
+    if (x.kind != Expression::Kind::op && x.kind != Expression::Kind::constant) return {};
     if (x.kind == Expression::Kind::op)
-      for (int* operand : {&x.a, &x.b, &x.c}) {
-        if (*operand < 0) continue;
+      for (ExprId* operand : {&x.a, &x.b, &x.c}) {
+        if (!operand->valid()) continue;
         *operand = value_of(sum, *operand);
-        if (*operand < 0) return -1;
+        if (!operand->valid()) return {};
       }
-    kernel_.expressions.push_back(std::move(x));
-    return static_cast<int>(kernel_.expressions.size()) - 1;
+    return push(kernel_, std::move(x));
   }
 
   /// The axis of blocks, which stands behind all others.
@@ -215,9 +214,8 @@ void add_up(const KernelProgram& program, Kernel& sum, TensorId partial, std::in
     one.kind = Expression::Kind::load;
     one.access.tensor = partial;
     one.access.index = {{0, {{1, 1}}}, {first++, {}}, {0, {{0, 1}}}};
-    s.value = static_cast<int>(sum.expressions.size());
+    s.value = push(sum, std::move(one));
     s.over = {1};
-    sum.expressions.push_back(std::move(one));
   }
   sum.axes = {sum.axes[point], {"block", program.tensors[partial].shape[0], true}};
   sum.across_batch = false;
@@ -264,7 +262,7 @@ void sums_in_rows(KernelProgram& program, std::int64_t wanted) {
       if (!rows.can_sum()) continue;
       struct Found {
         int kernel;
-        std::vector<int> values;
+        std::vector<ExprId> values;
       };
       std::vector<Found> found;
       int count = 0;
@@ -275,7 +273,7 @@ void sums_in_rows(KernelProgram& program, std::int64_t wanted) {
         for (std::size_t between = i + 1; may && between < j; ++between)
           may = independent(program, sum, program.kernels[order[between].kernel]);
         if (!may) continue;
-        std::vector<int> values = rows.values_of(sum);
+        std::vector<ExprId> values = rows.values_of(sum);
         const int more = count + static_cast<int>(values.size());
         if (values.empty() || division_of(more, rows.length(), rows.tensors()).count == 0) continue;
         count = more;

@@ -20,7 +20,7 @@ bool sums_a_factor(const KernelProgram& program, const Kernel& product, const Ke
   if (!is_plain_sum(program, sum) || ranges::count_if(sum.steps, [](const Step& s) { return s.reduces; }) != 1)
     return false;
   const Factors f = factors_of(product, program.precision);
-  if (f.left < 0 || !f.groups.empty()) return false;
+  if (!f.left.valid() || !f.groups.empty()) return false;
   const Expression& factor = expression_of(product, left ? f.left : f.right);
   const std::vector<int>& across = left ? f.rows : f.columns;
   // What is a part of a tensor, a slice, is summed by itself.
@@ -65,7 +65,7 @@ int neighbour_of(const KernelProgram& program, int kernel, int places) {
   return -1;
 }
 
-int sum_behind(const Plan& plan, int product, int factor) {
+int sum_behind(const Plan& plan, int product, ExprId factor) {
   const int behind = neighbour_of(plan.program, product, 1);
   if (behind < 0) return -1;
   const Kernel &k = kernel_of(plan.program, product), &sum = kernel_of(plan.program, behind);

@@ -11,6 +11,6 @@ void sums_behind_products(KernelProgram& program);
 /// So many places further on in the running order; -1: no kernel.
 int neighbour_of(const KernelProgram& program, int kernel, int places);
 /// The kernel right behind a product that sums this factor of it, an expression; -1: none.
-int sum_behind(const Plan& plan, int product, int factor);
+int sum_behind(const Plan& plan, int product, ExprId factor);
 
 }  // namespace tessera::codegen::cuda

@@ -2,10 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-#include <range/v3/algorithm/any_of.hpp>
 #include <range/v3/algorithm/contains.hpp>
-#include <range/v3/algorithm/find_if.hpp>
 #include <range/v3/algorithm/none_of.hpp>
 
 #include "codegen/error.hpp"
@@ -26,23 +23,15 @@ namespace {
 constexpr std::size_t long_expression = 90;  // characters: what is longer gets a name
 
 /// What kernels call or declare themselves, besides what tree::variable keeps free.
-bool reserved(const std::string& word) {
-  static const std::set<std::string> words{
-      "point",  "row",   "column",   "depth",     "group", "element", "lane",    "sum",     "most",   "store",
-      "left",   "right", "product",  "keep",      "gelu",  "expf",    "barrier", "threads", "launch", "logf",
-      "larger", "steps", "left_map", "right_map", "kept",  "sums",    "step",    "elements"};
-  return words.contains(word);
-}
+const std::set<std::string> reserved{"point", "row",      "column",    "depth",   "group",  "element", "lane",
+                                     "sum",   "most",     "store",     "left",    "right",  "product", "keep",
+                                     "gelu",  "expf",     "barrier",   "threads", "launch", "logf",    "larger",
+                                     "steps", "left_map", "right_map", "kept",    "sums",   "step",    "elements"};
 
 }  // namespace
 
-Values::Values(const Plan& plan, const Kernel& kernel, TableName table)
-    : plan_(plan), kernel_(kernel), table_(std::move(table)) {}
-
-std::string Values::axis_name(int a) const {
-  std::string n = tree::variable(axis(a).name);
-  return reserved(n) ? n + "_" : n;
-}
+Values::Values(const Plan& of, const Kernel& rendered, TableName table)
+    : ExprRenderer(of, rendered, {"real", "", "keep", reserved, std::move(table)}) {}
 
 Extent Values::points(const std::vector<int>& axes) const {
   Extent all{1, 0};
@@ -59,16 +48,6 @@ FlatIndex Values::fuse(std::vector<int> axes, const std::string& variable) const
   return {std::move(axes), std::move(n)};
 }
 
-std::map<int, std::int64_t> Values::strides_of(const Access& access, std::int64_t* constant) const {
-  const Layout& layout = plan_.layouts[access.tensor];
-  std::map<int, std::int64_t> strides;
-  for (std::size_t d = 0; d < access.index.size(); ++d) {
-    if (constant) *constant += access.index[d].offset * layout.stride[d];
-    for (const Affine::Part& p : access.index[d].parts) strides[p.axis] += p.coefficient * layout.stride[d];
-  }
-  return strides;
-}
-
 Expr Values::linear(const std::map<int, std::int64_t>& strides, std::int64_t constant) {
   auto stride_of = [&](int a) {
     auto at = strides.find(a);
@@ -77,7 +56,7 @@ Expr Values::linear(const std::map<int, std::int64_t>& strides, std::int64_t con
   for (auto [a, stride] : strides)
     if (stride && extent_of(a) != 1 &&
         ranges::none_of(fused_, [&](const FlatIndex& f) { return ranges::contains(f.axes, a); }))
-      throw Error(fmt::format("kernel {} uses axis {} outside of its loop", kernel_.name, axis(a).name));
+      throw Error(fmt::format("kernel {} uses axis {} outside of its loop", kernel.name, axis(a).name));
   Expr sum = integer(0);
   for (const FlatIndex& f : fused_) {
     if (f.axes.empty()) continue;
@@ -109,9 +88,7 @@ Expr Values::address(const Access& access) {
   return name(argument(access, false)) + linear(strides, constant);
 }
 
-bool Values::rounds(const Access& access) const {
-  return plan_.program.tensors[access.tensor].element == Element::bf16;
-}
+bool Values::rounds(const Access& access) const { return tensor(access).element == Element::bf16; }
 
 Block Values::declare_needed(const FlatIndex& fused) {
   Block b;
@@ -130,8 +107,8 @@ Block Values::declare_needed(const FlatIndex& fused) {
   return b;
 }
 
-void Values::reach(int e, std::map<int, int>& uses) const {
-  if (e < 0 || ++uses[e] > 1) return;
+void Values::reach(ExprId e, std::map<ExprId, int>& uses) const {
+  if (!e.valid() || ++uses[e] > 1) return;
   const Expression& x = expression(e);
   if (x.kind != Expression::Kind::op) return;
   reach(x.a, uses);
@@ -139,53 +116,34 @@ void Values::reach(int e, std::map<int, int>& uses) const {
   reach(x.c, uses);
 }
 
-void Values::begin(const std::vector<int>& roots) {
+void Values::begin(const std::vector<ExprId>& roots) {
   uses_.clear();
   values_.clear();
-  for (int root : roots) reach(root, uses_);
+  given_.clear();
+  for (ExprId root : roots) reach(root, uses_);
 }
 
-Expr Values::evaluate(Block& b, int e) {
-  if (auto at = values_.find(e); at != values_.end()) return at->second;
-  Expr value = make(b, e);
+bool Values::gets_name(ExprId e, const Expr& value) {
   const bool plain = value->kind == tree::Node::Kind::name || value->kind == tree::Node::Kind::real;
-  if (!plain && (uses_[e] > 1 || tree::print(value).size() > long_expression)) {
-    const bool loaded = expression(e).kind == Expression::Kind::load;
-    const std::string v = fmt::format("{}{}", loaded ? "x" : "t", counter_++);
-    b.push_back(tree::declare("const real", v, value));
-    value = name(v);
-  }
-  return values_[e] = value;
+  return !plain && (uses_[e] > 1 || tree::print(value).size() > long_expression);
 }
 
-Expr Values::make(Block& b, int e) {
-  const Expression& x = expression(e);
-  switch (x.kind) {
-    case Expression::Kind::constant:
-      return tree::real(x.value);
-    case Expression::Kind::extent: {
-      const Extent size = extent(x.dim);
-      if (size.known()) return tree::real(static_cast<double>(size.fixed));
-      return call("static_cast<real>", {name("batch") * size.per_batch + integer(size.fixed)});
-    }
-    case Expression::Kind::local:
-      return locals_.at(x.a);
-    case Expression::Kind::load:
-      return rounds(x.access) ? call("widened", {element(x.access, false)}) : element(x.access, false);
-    case Expression::Kind::index_equals:
-      return call("one_if", {binary("==", position(x.axis), element(expression(x.a).access, false))});
-    case Expression::Kind::keep: {
-      Expr at = integer(x.element.offset);
-      for (const Affine::Part& p : x.element.parts)
-        if (extent_of(p.axis) != 1) at = at + call("std::int64_t", {position(p.axis)}) * p.coefficient;
-      Expr stream = integer(x.dropout);
-      if (kernel_.region) stream = name("layer") * 65536 + stream;
-      return call("keep", {name(argument(expression(x.a).access, false)), stream, at,
-                           integer(std::llround(std::ldexp(x.value, 32))), tree::real(1 / (1 - x.value))});
-    }
-    case Expression::Kind::op:
-      break;
-  }
+Expr Values::load(const Access& access) {
+  return rounds(access) ? call("widened", {element(access, false)}) : element(access, false);
+}
+
+Expr Values::index_equals(const Expression& x) {
+  return call("one_if", {binary("==", position(x.axis), element(expression(x.a).access, false))});
+}
+
+std::vector<Expr> Values::element_of_dropout(const Expression& x) {
+  Expr at = integer(x.element.offset);
+  for (const Affine::Part& p : x.element.parts)
+    if (extent_of(p.axis) != 1) at = at + call("std::int64_t", {position(p.axis)}) * p.coefficient;
+  return {at};
+}
+
+Expr Values::op(Block& b, const Expression& x) {
   const std::string function(row_of(x.op).cuda);
   if (function.empty()) throw Error(fmt::format("no device function for {}", op_name(x.op)));
   const Expr a = evaluate(b, x.a);
@@ -193,7 +151,7 @@ Expr Values::make(Block& b, int e) {
     const Expr first = evaluate(b, x.b), second = evaluate(b, x.c);
     return call(function, {a, first, second});
   }
-  if (x.b >= 0) {
+  if (x.b.valid()) {
     const Expr c = evaluate(b, x.b);
     if (x.op == Op::equal) return call(function, {binary("==", a, c)});
     const bool infix = function.size() == 1;
@@ -201,36 +159,6 @@ Expr Values::make(Block& b, int e) {
   }
   if (x.op == Op::relu) return call(function, {a, tree::real(0)});
   return call(function, {a});
-}
-
-std::string Values::argument(const Access& access, bool written) {
-  const Tensor& t = plan_.program.tensors[access.tensor];
-  if (t.storage == Storage::table) return table_(access.tensor);
-  auto at = ranges::find_if(arguments_,
-                            [&](const Argument& a) { return a.tensor == access.tensor && a.shift == access.shift; });
-  if (at != arguments_.end()) {
-    at->written |= written;
-    return at->name;
-  }
-  std::string n;
-  for (char c : t.name) n += (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ? c : '_';
-  if (t.storage == Storage::gradient) n = "gradient_" + n;
-  while (n.find("__") != std::string::npos) n.erase(n.find("__"), 1);
-  if (n.find("_") == 0) n.erase(0, 1);
-  if (access.shift && t.carry) n += "_next";
-  // What the caller passes keeps its name; what the declaration named gets out of the way.
-  const bool own = t.storage == Storage::input || t.storage == Storage::labels || t.storage == Storage::output ||
-                   t.storage == Storage::loss;
-  if (!own) n = tree::variable(n);
-  auto used = [&](const std::string& word) {
-    for (std::size_t a = 0; a < kernel_.axes.size(); ++a)
-      if (axis_name(static_cast<int>(a)) == word) return true;
-    return reserved(word) || ranges::any_of(arguments_, [&](const Argument& a) { return a.name == word; });
-  };
-  std::string unique = n;
-  for (int i = 2; used(unique); ++i) unique = fmt::format("{}_{}", n, i);
-  arguments_.push_back({access.tensor, access.shift, written, unique});
-  return unique;
 }
 
 void Values::put(Block& b, const Step::Store& store) {

@@ -1,24 +1,14 @@
 // Expression trees as statements of a kernel: what one thread computes at the place where it stands.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "codegen/emit/tree.hpp"
-#include "codegen/plan/plan.hpp"
+#include "codegen/emit/expr_renderer.hpp"
 
 namespace tessera::codegen::cuda {
-
-/// What a kernel is passed for a tensor: itself, or the layer `shift` further on.
-struct Argument {
-  TensorId tensor;  ///< none: the partial sums
-  int shift = 0;
-  bool written = false;
-  std::string name;
-};
 
 /// Axes that one variable runs over, the last one fastest.
 struct FlatIndex {
@@ -26,20 +16,15 @@ struct FlatIndex {
   std::string variable;
 };
 
-/// The name of a table's array in the file.
-using TableName = std::function<std::string(TensorId tensor)>;
-
-class Values {
+class Values : public ExprRenderer {
  public:
-  Values(const Plan& plan, const Kernel& kernel, TableName table);
+  Values(const Plan& of, const Kernel& rendered, TableName table);
 
  protected:
-  const Expression& expression(int i) const { return kernel_.expressions[i]; }
-  const Axis& axis(int a) const { return kernel_.axes[a]; }
+  const Axis& axis(int a) const { return kernel.axes[a]; }
   /// Of an axis; -1: the batch.
   std::int64_t extent_of(int a) const { return axis(a).dim.known() ? axis(a).dim.value() : -1; }
   bool is_batch(int a) const { return !axis(a).dim.known(); }
-  std::string axis_name(int a) const;
   /// The points of several axes together.
   Extent points(const std::vector<int>& axes) const;
 
@@ -61,32 +46,28 @@ class Values {
   tree::Block declare_needed(const FlatIndex& fused);
 
   /// Opens a scope of values: those that `roots` name more than once will be variables.
-  void begin(const std::vector<int>& roots);
-  tree::Expr evaluate(tree::Block& b, int e);
+  void begin(const std::vector<ExprId>& roots);
   /// In this scope, the expression has that value.
-  void take(int e, tree::Expr value) { values_[e] = std::move(value); }
+  void take(ExprId e, tree::Expr value) { given_[e] = std::move(value); }
   void put(tree::Block& b, const Step::Store& store);
-  /// Strides of an access by axis.
-  std::map<int, std::int64_t> strides_of(const Access& access, std::int64_t* constant = nullptr) const;
-  std::string argument(const Access& access, bool written);
   /// All expressions below.
-  void reach(int e, std::map<int, int>& uses) const;
+  void reach(ExprId e, std::map<ExprId, int>& uses) const;
 
-  const Plan& plan_;
-  const Kernel& kernel_;
-  TableName table_;
-  std::vector<Argument> arguments_;
   std::map<int, tree::Expr> locals_;  ///< reduced values, by step
 
  private:
-  tree::Expr make(tree::Block& b, int e);
+  tree::Expr local(int step) override { return locals_.at(step); }
+  tree::Expr load(const Access& access) override;
+  tree::Expr op(tree::Block& b, const Expression& x) override;
+  tree::Expr index_equals(const Expression& x) override;
+  std::vector<tree::Expr> element_of_dropout(const Expression& x) override;
+  std::vector<std::int64_t> key_of(ExprId e) override { return {e.number()}; }
+  bool gets_name(ExprId e, const tree::Expr& value) override;
   tree::Expr position(int a) { return linear({{a, 1}}, 0); }
 
   std::vector<FlatIndex> fused_;
   std::set<int> needed_;
-  std::map<int, int> uses_;
-  std::map<int, tree::Expr> values_;
-  int counter_ = 0;
+  std::map<ExprId, int> uses_;
 };
 
 }  // namespace tessera::codegen::cuda

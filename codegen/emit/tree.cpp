@@ -452,7 +452,7 @@ void check(const Function& function, const std::set<std::string>& known) { Check
 std::string print(const Function& f) {
   Printer p;
   for (const std::string& c : f.comment) p.line("// " + c);
-  if (f.stays) p.line("[[gnu::noinline]]");
+  if (f.noinline) p.line("[[gnu::noinline]]");
   p.list(head(f), parameter_texts(f), ") {");
   p.depth = 1;
   p.block(f.body);

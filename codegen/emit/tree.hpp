@@ -94,7 +94,7 @@ struct Function {
   std::string name;
   std::vector<Parameter> parameters;
   Block body;
-  bool stays = false;  ///< a function even where it is called once: compilers shall not inline it
+  bool noinline = false;  ///< a function even where it is called once: compilers shall not inline it
 };
 
 /// Whether a statement of the block reads the variable.

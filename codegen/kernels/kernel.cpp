@@ -19,8 +19,8 @@ std::vector<int> axes_along(const Access& access) {
   return axes;
 }
 
-bool needs(const Kernel& kernel, int e, int part) {
-  if (e < 0 || e == part) return e >= 0;
+bool needs(const Kernel& kernel, ExprId e, ExprId part) {
+  if (!e.valid() || e == part) return e.valid();
   const Expression& x = kernel.expressions[e];
   return x.kind == Expression::Kind::op &&
          (needs(kernel, x.a, part) || needs(kernel, x.b, part) || needs(kernel, x.c, part));
@@ -31,29 +31,26 @@ std::string suffix_of(const KernelProgram& program) {
   return "_" + (program.name == traits.name ? std::string(traits.short_name) : program.name);
 }
 
-void reach(const Kernel& kernel, int e, std::set<int>& seen) {
-  if (e < 0 || !seen.insert(e).second) return;
+void reach(const Kernel& kernel, ExprId e, std::set<ExprId>& seen) {
+  if (!e.valid() || !seen.insert(e).second) return;
   const Expression& x = kernel.expressions[e];
   if (x.kind == Expression::Kind::op || x.kind == Expression::Kind::index_equals || x.kind == Expression::Kind::keep)
-    for (int operand : {x.a, x.b, x.c}) reach(kernel, operand, seen);
+    for (ExprId operand : {x.a, x.b, x.c}) reach(kernel, operand, seen);
 }
 
-int push(Kernel& kernel, Expression e) {
-  kernel.expressions.push_back(std::move(e));
-  return static_cast<int>(kernel.expressions.size()) - 1;
-}
+ExprId push(Kernel& kernel, Expression e) { return kernel.expressions.add(std::move(e)); }
 
-int replaced(Kernel& kernel, int e, int part, int by) {
+ExprId replaced(Kernel& kernel, ExprId e, ExprId part, ExprId by) {
   if (e == part) return by;
   if (!needs(kernel, e, part)) return e;
   Expression x = kernel.expressions[e];
   x.a = replaced(kernel, x.a, part, by);
-  if (x.b >= 0) x.b = replaced(kernel, x.b, part, by);
-  if (x.c >= 0) x.c = replaced(kernel, x.c, part, by);
+  if (x.b.valid()) x.b = replaced(kernel, x.b, part, by);
+  if (x.c.valid()) x.c = replaced(kernel, x.c, part, by);
   return push(kernel, std::move(x));
 }
 
-void keep_for_store(Kernel& kernel, Step& sum, int part, Step::Store& store) {
+void keep_for_store(Kernel& kernel, Step& sum, ExprId part, Step::Store& store) {
   sum.stores.push_back({store.to, part});
   Expression load;
   load.kind = Expression::Kind::load;

@@ -24,6 +24,8 @@ using graph::NodeId;
 
 struct Tensor;
 using TensorId = Id<Tensor>;
+struct Expression;
+using ExprId = Id<Expression>;
 
 /// offset + sum of coefficient * axis: the position along one dim of a tensor.
 struct Affine {
@@ -52,11 +54,12 @@ struct Access {
 /// The axis that each dim of an access runs along as it is; nothing where one does not.
 std::vector<int> axes_along(const Access& access);
 
-/// A node of a kernel's expression tree; operands are positions in Kernel::expressions, earlier ones.
+/// A node of a kernel's expression tree; its operands stand before it in Kernel::expressions.
 struct Expression {
   enum class Kind : std::uint8_t { load, constant, extent, local, index_equals, keep, op } kind = Kind::constant;
   graph::Op op = graph::Op::add;  ///< of an op: an elementwise one
-  int a = -1, b = -1, c = -1;     ///< operands of an op; the integer load of index_equals or keep; a local's step
+  ExprId a, b, c;                 ///< operands of an op; the integer load of index_equals or keep
+  int step = -1;                  ///< of a local: what has reduced it
   int axis = -1;                  ///< of index_equals: 1 where this axis stands at the loaded integer
   double value = 0;               ///< of a constant; of keep: the rate
   Affine element;                 ///< of keep: which of the factors
@@ -76,12 +79,12 @@ constexpr const char* name_of(Element e) { return e == Element::int8 ? "int8" : 
 struct Step {
   struct Store {
     Access to;
-    int value = -1;
+    ExprId value;
   };
   bool reduces = false;
   Reduction reduction = Reduction::sum;
   std::vector<int> over;      ///< inner axes
-  int value = -1;             ///< of a reduction
+  ExprId value;               ///< of a reduction
   std::vector<Store> stores;  ///< of a store step; of a reduction: what it keeps of the values that it reduces
 };
 
@@ -137,32 +140,32 @@ struct Kernel {
   Anchor anchor = Anchor::elementwise;
   int region = 0;
   std::vector<Axis> axes;
-  std::vector<Expression> expressions;
+  Table<Expression, ExprId> expressions;
   std::vector<Step> steps;
   std::vector<NodeId> nodes;  ///< of the graph, which it computes
   bool across_batch = false;  ///< an inner axis is the batch
-  bool goes_on = false;       ///< sums over the batch are added to what is stored, group after group of images
+  bool accumulates = false;   ///< sums over the batch are added to what is stored, microbatch after microbatch
   Product product;            ///< found when the kernels are planned
   Fused fused;                ///< a pass's choice
   bool by_gemm = false;       ///< the GEMM before it may make its partial sums, while it loads what both read
 };
 
 /// Whether expression `e` is `part` or is made of it.
-bool needs(const Kernel& kernel, int e, int part);
+bool needs(const Kernel& kernel, ExprId e, ExprId part);
 
 /// Adds `e` and the expressions that it is made of, but not what is behind locals: those are computed in their own
 /// step.
-void reach(const Kernel& kernel, int e, std::set<int>& seen);
+void reach(const Kernel& kernel, ExprId e, std::set<ExprId>& seen);
 
 /// Puts an expression behind the others; says which one it is.
-int push(Kernel& kernel, Expression e);
+ExprId push(Kernel& kernel, Expression e);
 
 /// Expression `e` with `by` in the place of `part`.
-int replaced(Kernel& kernel, int e, int part, int by);
+ExprId replaced(Kernel& kernel, ExprId e, ExprId part, ExprId by);
 
 /// The sweep that reduces `sum` stores a part of what it reduces where `store` is going to put something made of that
 /// part, which then reads it from there: so that the part is computed once.
-void keep_for_store(Kernel& kernel, Step& sum, int part, Step::Store& store);
+void keep_for_store(Kernel& kernel, Step& sum, ExprId part, Step::Store& store);
 
 /// Calls f(access, writes) for all that a kernel and those within it touch.
 template <class F>

@@ -145,25 +145,22 @@ class Lowering {
   struct Context {
     int group;
     Kernel kernel;
-    std::map<std::pair<NodeId, std::vector<Affine>>, int> known;
-    std::map<NodeId, int> local;  ///< of a reduced node: its local expression
+    std::map<std::pair<NodeId, std::vector<Affine>>, ExprId> known;
+    std::map<NodeId, ExprId> local;  ///< of a reduced node: its local expression
   };
 
-  int push(Context& c, Expression e) {
-    c.kernel.expressions.push_back(std::move(e));
-    return static_cast<int>(c.kernel.expressions.size()) - 1;
-  }
+  static ExprId push(Context& c, Expression e) { return c.kernel.expressions.add(std::move(e)); }
 
   /// The expression for element `index` of node `id`.
-  int read(Context& c, NodeId id, const std::vector<Affine>& index) {
+  ExprId read(Context& c, NodeId id, const std::vector<Affine>& index) {
     auto key = std::make_pair(id, index);
     if (auto at = c.known.find(key); at != c.known.end()) return at->second;
-    int e = make(c, id, index);
+    const ExprId e = make(c, id, index);
     c.known[key] = e;
     return e;
   }
 
-  int make(Context& c, NodeId id, const std::vector<Affine>& index) {
+  ExprId make(Context& c, NodeId id, const std::vector<Affine>& index) {
     const Node& n = graph_[id];
     bool here = role(id) == Role::member && group_of(id) == c.group;
     if (here && c.local.contains(id)) return c.local.at(id);
@@ -283,7 +280,7 @@ class Lowering {
       step.value = n.op == Op::einsum ? product(c, n) : read(c, n.operands[0], group.full);
       Expression local;
       local.kind = Expression::Kind::local;
-      local.a = static_cast<int>(c.kernel.steps.size());
+      local.step = static_cast<int>(c.kernel.steps.size());
       c.kernel.steps.push_back(std::move(step));
       c.local[id] = push(c, local);
     }
@@ -326,17 +323,17 @@ class Lowering {
   }
 
   /// The product that an einsum sums.
-  int product(Context& c, const Node& n) {
+  ExprId product(Context& c, const Node& n) {
     std::map<int, int> axis;
     for (int l : n.letters.back()) axis.emplace(l, static_cast<int>(axis.size()));
     for (std::size_t k = 0; k < n.operands.size(); ++k)
       for (int l : n.letters[k]) axis.emplace(l, static_cast<int>(axis.size()));
-    int result = -1;
+    ExprId result;
     for (std::size_t k = 0; k < n.operands.size(); ++k) {
       std::vector<Affine> index;
       for (int l : n.letters[k]) index.push_back(axis_index(axis.at(l)));
-      int e = read(c, n.operands[k], index);
-      if (result < 0)
+      const ExprId e = read(c, n.operands[k], index);
+      if (!result.valid())
         result = e;
       else {
         Expression both;

@@ -32,7 +32,7 @@ std::string print_access(const KernelProgram& p, const Kernel& k, const Access& 
   return fmt::format("{}{}[{}]", t.name, shift, fmt::join(index, ", "));
 }
 
-std::string print_expression(const KernelProgram& p, const Kernel& k, int i) {
+std::string print_expression(const KernelProgram& p, const Kernel& k, ExprId i) {
   const Expression& e = k.expressions[i];
   switch (e.kind) {
     case Expression::Kind::load:
@@ -42,7 +42,7 @@ std::string print_expression(const KernelProgram& p, const Kernel& k, int i) {
     case Expression::Kind::extent:
       return fmt::format("extent({})", to_string(e.dim));
     case Expression::Kind::local:
-      return fmt::format("r{}", e.a);
+      return fmt::format("r{}", e.step);
     case Expression::Kind::index_equals:
       return fmt::format("({} == {})", k.axes[e.axis].name, print_expression(p, k, e.a));
     case Expression::Kind::keep:
@@ -51,9 +51,9 @@ std::string print_expression(const KernelProgram& p, const Kernel& k, int i) {
       break;
   }
   std::string a = print_expression(p, k, e.a);
-  if (e.b < 0) return fmt::format("{}({})", op_name(e.op), a);
+  if (!e.b.valid()) return fmt::format("{}({})", op_name(e.op), a);
   const std::string b = print_expression(p, k, e.b);
-  if (e.c < 0) return fmt::format("{}({}, {})", op_name(e.op), a, b);
+  if (!e.c.valid()) return fmt::format("{}({}, {})", op_name(e.op), a, b);
   return fmt::format("{}({}, {}, {})", op_name(e.op), a, b, print_expression(p, k, e.c));
 }
 

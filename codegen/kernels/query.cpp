@@ -33,13 +33,13 @@ std::int64_t size_of(const Kernel& k, int axis) {
   return dim.known() ? dim.value() : -1;
 }
 
-bool same(const Kernel& k, int a, int b) {
+bool same(const Kernel& k, ExprId a, ExprId b) {
   if (a == b) return true;
-  if (a < 0 || b < 0) return false;
+  if (!a.valid() || !b.valid()) return false;
   const Expression &x = expression_of(k, a), &y = expression_of(k, b);
   return x.kind == y.kind && x.op == y.op && x.value == y.value && x.access == y.access && x.axis == y.axis &&
-         x.kind != Expression::Kind::keep && x.kind != Expression::Kind::extent && same(k, x.a, y.a) &&
-         same(k, x.b, y.b) && same(k, x.c, y.c);
+         x.step == y.step && x.kind != Expression::Kind::keep && x.kind != Expression::Kind::extent &&
+         same(k, x.a, y.a) && same(k, x.b, y.b) && same(k, x.c, y.c);
 }
 
 std::set<TensorId> stored_by(const Kernel& k) {
@@ -84,20 +84,18 @@ bool sums_rows(const Kernel& k, const Step& step) {
 }
 
 void remove_dead_expressions(Kernel& k) {
-  std::set<int> needed;
+  std::set<ExprId> needed;
   for (const Step& s : k.steps) {
     if (s.reduces) reach(k, s.value, needed);
     for (const Step::Store& store : s.stores) reach(k, store.value, needed);
   }
-  std::map<int, int> number;
-  std::vector<Expression> kept;
-  for (int e : needed) {
-    number[e] = static_cast<int>(kept.size());
-    kept.push_back(expression_of(k, e));
+  std::map<ExprId, ExprId> number;
+  Table<Expression, ExprId> kept;
+  for (ExprId e : needed) {
+    number[e] = kept.add(expression_of(k, e));
     Expression& x = kept.back();
-    if (x.kind == Expression::Kind::local) continue;
-    for (int* operand : {&x.a, &x.b, &x.c})
-      if (*operand >= 0) *operand = number.at(*operand);
+    for (ExprId* operand : {&x.a, &x.b, &x.c})
+      if (operand->valid()) *operand = number.at(*operand);
   }
   k.expressions = std::move(kept);
   for (Step& s : k.steps) {

@@ -12,17 +12,17 @@
 
 namespace tessera::codegen {
 
-inline const Expression& expression_of(const Kernel& k, int e) { return k.expressions[e]; }
+inline const Expression& expression_of(const Kernel& k, ExprId e) { return k.expressions[e]; }
 /// Of an axis; -1: only the run knows it.
 std::int64_t size_of(const Kernel& k, int axis);
 
 /// Whether two expressions are the same tree over equal accesses; dropout's factors are never the same.
-bool same(const Kernel& k, int a, int b);
-inline bool is_op(const Kernel& k, int e, graph::Op op) {
+bool same(const Kernel& k, ExprId a, ExprId b);
+inline bool is_op(const Kernel& k, ExprId e, graph::Op op) {
   return expression_of(k, e).kind == Expression::Kind::op && expression_of(k, e).op == op;
 }
-inline bool is_local(const Kernel& k, int e, int step) {
-  return expression_of(k, e).kind == Expression::Kind::local && expression_of(k, e).a == step;
+inline bool is_local(const Kernel& k, ExprId e, int step) {
+  return expression_of(k, e).kind == Expression::Kind::local && expression_of(k, e).step == step;
 }
 
 /// The tensors that a kernel and those fused into it store, load or touch.

@@ -64,8 +64,8 @@ class Verifier {
     }
   }
 
-  void expression(const Kernel& k, int i, const std::set<int>& scope, std::size_t step) const {
-    if (i < 0 || i >= static_cast<int>(k.expressions.size())) fail(k, "names an expression that does not exist");
+  void expression(const Kernel& k, ExprId i, const std::set<int>& scope, std::size_t step) const {
+    if (!k.expressions.has(i)) fail(k, "names an expression that does not exist");
     const Expression& e = k.expressions[i];
     switch (e.kind) {
       case Expression::Kind::constant:
@@ -75,7 +75,7 @@ class Verifier {
         access(k, e.access, scope, false);
         break;
       case Expression::Kind::local:
-        if (e.a < 0 || e.a >= static_cast<int>(step) || !k.steps[e.a].reduces)
+        if (e.step < 0 || e.step >= static_cast<int>(step) || !k.steps[e.step].reduces)
           fail(k, "reads a reduction before it is done");
         break;
       case Expression::Kind::index_equals:
@@ -90,8 +90,8 @@ class Verifier {
       case Expression::Kind::op:
         if (e.a >= i || e.b >= i || e.c >= i) fail(k, "has an expression that reads a later one");
         expression(k, e.a, scope, step);
-        if (e.b >= 0) expression(k, e.b, scope, step);
-        if (e.c >= 0) expression(k, e.c, scope, step);
+        if (e.b.valid()) expression(k, e.b, scope, step);
+        if (e.c.valid()) expression(k, e.c, scope, step);
         break;
     }
   }

@@ -38,7 +38,7 @@ const Access* only_load(const Kernel& k, TensorId tensor) {
 /// An access by which a row kernel stores a factor of a product; null: there is none.
 const Access* store_for(const Kernel& row, const Kernel& product) {
   const Expression& multiplied = product.expressions[product.steps[0].value];
-  for (int e : {multiplied.a, multiplied.b}) {
+  for (ExprId e : {multiplied.a, multiplied.b}) {
     const Expression& factor = product.expressions[e];
     if (factor.kind != Expression::Kind::load || !only_load(product, factor.access.tensor)) continue;
     for (const Step& s : row.steps)
@@ -105,12 +105,12 @@ void divide_afterwards(KernelProgram& program, Kernel& softmax, Kernel& mix) {
       softmax.steps, [&](const Step& s) { return !s.reduces && s.stores.size() == 1 && s.stores[0].to == stored; });
   if (last == softmax.steps.end()) return;
   const int at = static_cast<int>(last - softmax.steps.begin());
-  const auto of = [&](int e) -> const Expression& { return softmax.expressions[e]; };
+  const auto of = [&](ExprId e) -> const Expression& { return softmax.expressions[e]; };
   const Expression quotient = of(last->stores[0].value);
   if (quotient.kind != Expression::Kind::op || quotient.op != graph::Op::divide ||
       of(quotient.b).kind != Expression::Kind::local || of(quotient.a).kind != Expression::Kind::load ||
       of(quotient.a).access != stored || ranges::any_of(softmax.expressions, [&](const Expression& e) {
-        return e.kind == Expression::Kind::local && e.a > at;
+        return e.kind == Expression::Kind::local && e.step > at;
       }))
     return;
   const auto keys = ranges::find_if(stored.index, [&](const Affine& i) { return is_inner(softmax, i.parts[0].axis); });
@@ -138,7 +138,7 @@ void divide_afterwards(KernelProgram& program, Kernel& softmax, Kernel& mix) {
   product.op = graph::Op::multiply;
   product.b = push(mix, scale);
   for (Step::Store& store : mix.steps[1].stores)
-    for (int e = 0, before = static_cast<int>(mix.expressions.size()); e < before; ++e)
+    for (const ExprId e : mix.expressions.ids())
       if (mix.expressions[e].kind == Expression::Kind::local && needs(mix, store.value, e)) {
         product.a = e;
         store.value = replaced(mix, store.value, e, push(mix, product));
@@ -153,7 +153,7 @@ void share_place(Kernel& softmax, Kernel& mix, TensorId of_scores, TensorId weig
   made.tensor = of_scores;
   bool over = false, fits = made == read;  // scores are not read any more
   for (const Step& s : softmax.steps) {
-    for (int e = 0; e < static_cast<int>(softmax.expressions.size()); ++e) {
+    for (const ExprId e : softmax.expressions.ids()) {
       const Expression& x = softmax.expressions[e];
       if (x.kind != Expression::Kind::load || x.access.tensor != of_scores) continue;
       const bool reads = (s.reduces && needs(softmax, s.value, e)) ||

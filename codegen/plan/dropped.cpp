@@ -8,15 +8,15 @@ namespace tessera::codegen {
 
 namespace {
 
-/// A product with a factor of dropout, in what expression `e` is made of; -1: there is none.
-int dropped(const Kernel& k, int e) {
-  if (e < 0 || expression_of(k, e).kind != Expression::Kind::op) return -1;
+/// A product with a factor of dropout, in what expression `e` is made of; none where there is none.
+ExprId dropped(const Kernel& k, ExprId e) {
+  if (!e.valid() || expression_of(k, e).kind != Expression::Kind::op) return {};
   const Expression& x = expression_of(k, e);
-  for (int operand : {x.a, x.b, x.c})
-    if (operand >= 0 && expression_of(k, operand).kind == Expression::Kind::keep) return e;
-  for (int operand : {x.a, x.b, x.c})
-    if (const int found = dropped(k, operand); found >= 0) return found;
-  return -1;
+  for (ExprId operand : {x.a, x.b, x.c})
+    if (operand.valid() && expression_of(k, operand).kind == Expression::Kind::keep) return e;
+  for (ExprId operand : {x.a, x.b, x.c})
+    if (const ExprId found = dropped(k, operand); found.valid()) return found;
+  return {};
 }
 
 bool reads(const Kernel& k, TensorId tensor) {
@@ -32,8 +32,8 @@ void drop_once(KernelProgram& program) {
     if (k.anchor != Anchor::row || k.steps.size() < 2) continue;
     Step& last = k.steps.back();
     for (Step& sum : k.steps) {
-      const int part = sum.reduces && sum.over == last.over ? dropped(k, sum.value) : -1;
-      if (part < 0) continue;
+      const ExprId part = sum.reduces && sum.over == last.over ? dropped(k, sum.value) : ExprId();
+      if (!part.valid()) continue;
       for (Step::Store& store : last.stores) {
         const Tensor& to = program.tensors[store.to.tensor];
         if (to.element != Element::real || reads(k, store.to.tensor) || !needs(k, store.value, part)) continue;

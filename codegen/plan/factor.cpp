@@ -16,21 +16,22 @@ std::vector<Affine*> indices(Expression& e) {
 
 /// What no step needs any more reads nothing.
 void forget_unused(Kernel& k) {
-  std::set<int> needed;
+  std::set<ExprId> needed;
   for (const Step& s : k.steps) {
     if (s.reduces) reach(k, s.value, needed);
     for (const Step::Store& store : s.stores) reach(k, store.value, needed);
   }
-  for (int e = 0; e < static_cast<int>(k.expressions.size()); ++e)
+  for (const ExprId e : k.expressions.ids())
     if (!needed.contains(e)) k.expressions[e] = {};
 }
 
 }  // namespace
 
-FactorKernel kernel_of_factor(const Kernel& k, int factor) {
-  std::set<int> needed, used;
+FactorKernel kernel_of_factor(const Kernel& k, ExprId factor) {
+  std::set<ExprId> needed;
+  std::set<int> used;
   reach(k, factor, needed);
-  for (int e : needed) {
+  for (ExprId e : needed) {
     Expression x = k.expressions[e];
     if (x.kind == Expression::Kind::index_equals) used.insert(x.axis);
     for (const Affine* i : indices(x))
@@ -46,7 +47,8 @@ FactorKernel kernel_of_factor(const Kernel& k, int factor) {
   FactorKernel made;
   made.kernel.name = k.name + "_factor";
   made.kernel.region = k.region;
-  std::map<int, int> axis_of, expression_of;
+  std::map<int, int> axis_of;
+  std::map<ExprId, ExprId> expression_of;
   for (int a : axes) {
     axis_of[a] = static_cast<int>(made.kernel.axes.size());
     made.kernel.axes.push_back(k.axes[a]);
@@ -55,23 +57,22 @@ FactorKernel kernel_of_factor(const Kernel& k, int factor) {
     made.stored.index.push_back({0, {{axis_of[a], 1}}});
     made.read.index.push_back({0, {{a, 1}}});
   }
-  for (int e : needed) {
+  for (ExprId e : needed) {
     Expression x = k.expressions[e];
-    for (int* operand : {&x.a, &x.b, &x.c})
-      if (*operand >= 0) *operand = expression_of.at(*operand);
+    for (ExprId* operand : {&x.a, &x.b, &x.c})
+      if (operand->valid()) *operand = expression_of.at(*operand);
     if (x.axis >= 0) x.axis = axis_of.at(x.axis);
     for (Affine* i : indices(x)) {
       for (Affine::Part& part : i->parts) part.axis = axis_of.at(part.axis);
       std::sort(i->parts.begin(), i->parts.end());
     }
-    expression_of[e] = static_cast<int>(made.kernel.expressions.size());
-    made.kernel.expressions.push_back(std::move(x));
+    expression_of[e] = push(made.kernel, std::move(x));
   }
   made.value = expression_of.at(factor);
   return made;
 }
 
-void run_before(KernelProgram& program, std::size_t product, int factor, FactorKernel made) {
+void run_before(KernelProgram& program, std::size_t product, ExprId factor, FactorKernel made) {
   Kernel& k = program.kernels[product];
   Expression load;
   load.kind = Expression::Kind::load;

@@ -9,13 +9,13 @@ namespace tessera::codegen {
 /// are the columns, else what is summed over.
 struct FactorKernel {
   Kernel kernel;
-  int value = -1;          ///< the factor, among its expressions
+  ExprId value;            ///< the factor, among its expressions
   std::vector<Dim> shape;  ///< of its axes
   Access stored, read;     ///< of all of it: by this kernel, and by the product; the tensor is to be filled in
 };
-FactorKernel kernel_of_factor(const Kernel& product, int factor);
+FactorKernel kernel_of_factor(const Kernel& product, ExprId factor);
 
 /// Has the kernel run before the product, which loads the factor (as `made.read` says) and computes it no more.
-void run_before(KernelProgram& program, std::size_t product, int factor, FactorKernel made);
+void run_before(KernelProgram& program, std::size_t product, ExprId factor, FactorKernel made);
 
 }  // namespace tessera::codegen

@@ -12,7 +12,7 @@ namespace {
 /// The factor of a weight gradient's product that does, or does not, know the columns; null: it is no load.
 const Access* factor_of(const Layouts& layouts, const Kernel& k, bool right) {
   const Expression& product = k.expressions[k.steps.front().value];
-  for (int e : {product.a, product.b}) {
+  for (ExprId e : {product.a, product.b}) {
     const Expression& x = k.expressions[e];
     if (x.kind != Expression::Kind::load) continue;
     const Layout& layout = layouts[x.access.tensor];

@@ -19,25 +19,25 @@ class Halves {
     for (std::size_t k = 0; k < p_.kernels.size(); ++k) {
       if (p_.kernels[k].product.factors != Element::bf16) continue;
       const Expression product = p_.kernels[k].expressions[p_.kernels[k].steps.front().value];
-      for (int factor : {product.a, product.b})
+      for (ExprId factor : {product.a, product.b})
         if (!is_stored(p_.kernels[k], factor)) compute_before(k, factor);
     }
     find_candidates();
     for (const TensorId t : candidates_) p_.tensors[t].element = Element::bf16;
     for (Kernel& k : p_.kernels)
       if (k.product.factors == Element::bf16)
-        for (int factor : factors(k)) read_twin(k.expressions[factor]);
+        for (ExprId factor : factors(k)) read_twin(k.expressions[factor]);
     for (Kernel& k : p_.kernels) store_twins(k);
     for (const auto& [original, copy] : twin_) keep_only(original, copy);
   }
 
  private:
-  static std::vector<int> factors(const Kernel& k) {
+  static std::vector<ExprId> factors(const Kernel& k) {
     const Expression& product = k.expressions[k.steps.front().value];
     return {product.a, product.b};
   }
 
-  bool is_stored(const Kernel& k, int factor) const {
+  bool is_stored(const Kernel& k, ExprId factor) const {
     const Expression& e = k.expressions[factor];
     if (e.kind != Expression::Kind::load) return false;
     const Tensor& t = p_.tensors[e.access.tensor];
@@ -45,7 +45,7 @@ class Halves {
   }
 
   /// A factor that is no value in scratch memory is computed by a kernel of its own, which stores it.
-  void compute_before(std::size_t product, int factor) {
+  void compute_before(std::size_t product, ExprId factor) {
     FactorKernel made = kernel_of_factor(p_.kernels[product], factor);
     Tensor tensor;
     tensor.name = p_.kernels[product].name + ".bf16";
@@ -74,8 +74,8 @@ class Halves {
     };
     if (!ranges::any_of(k.expressions, reads)) return true;
     if (k.product.factors == Element::bf16) {
-      const std::vector<int> taken = factors(k);
-      for (int e = 0; e < static_cast<int>(k.expressions.size()); ++e)
+      const std::vector<ExprId> taken = factors(k);
+      for (const ExprId e : k.expressions.ids())
         if (reads(k.expressions[e]) && std::find(taken.begin(), taken.end(), e) == taken.end()) return false;
       return true;
     }
@@ -87,7 +87,7 @@ class Halves {
   bool is_factor(TensorId tensor) const {
     return ranges::any_of(p_.kernels, [&](const Kernel& k) {
       return k.product.factors == Element::bf16 &&
-             ranges::any_of(factors(k), [&](int f) { return k.expressions[f].access.tensor == tensor; });
+             ranges::any_of(factors(k), [&](ExprId f) { return k.expressions[f].access.tensor == tensor; });
     });
   }
   bool is_handed_on(TensorId tensor) const {

@@ -21,10 +21,10 @@ bool uses_axis(const Access& access, int axis) {
 }
 
 std::vector<const Access*> loads_of(const Kernel& kernel, const Step& step) {
-  std::set<int> seen;
+  std::set<ExprId> seen;
   reach(kernel, step.value, seen);
   std::vector<const Access*> loads;
-  for (int e : seen) {
+  for (ExprId e : seen) {
     const Expression& x = kernel.expressions[e];
     if (x.kind == Expression::Kind::load) loads.push_back(&x.access);
   }
@@ -99,12 +99,12 @@ double estimate(const KernelProgram& program, const Layouts& layouts, const Kern
       if (!kernel.axes[a].inner) count(static_cast<int>(a));
     double outer = iterations;
     for (int a : step.over) count(a);
-    std::set<int> seen;
+    std::set<ExprId> seen;
     reach(kernel, step.value, seen);
     for (const Step::Store& s : step.stores) reach(kernel, s.value, seen);
     double cost = 1;
     double reuse = kernel.anchor == Anchor::contraction && step.reduces ? 0.4 : 1;
-    for (int e : seen) {
+    for (ExprId e : seen) {
       const Expression& x = kernel.expressions[e];
       if (x.kind == Expression::Kind::load) cost += reuse * lane_cost(x.access, 1, 1);
       if (x.kind == Expression::Kind::op) cost += row_of(x.op).cpu_cost;
@@ -135,7 +135,7 @@ std::pair<int, double> best_axis(const KernelProgram& program, const Layouts& la
   for (int a = 0; a < static_cast<int>(kernel.axes.size()); ++a) {
     // The batch is shared out among threads; lanes run over it only where there is nothing else to sum over, and where
     // it is summed at once.
-    if (!kernel.axes[a].dim.known() && (tasks_of(kernel) != Tasks::serial || kernel.goes_on)) continue;
+    if (!kernel.axes[a].dim.known() && (tasks_of(kernel) != Tasks::serial || kernel.accumulates)) continue;
     if (labels_vary_along(kernel, a)) continue;
     double cost = estimate(program, layouts, kernel, a, target);
     if (best.first < 0 || cost < best.second) best = {a, cost};

@@ -180,7 +180,7 @@ void place_buffers(Plan& plan) {
         live(a.tensor, span.first, span.second);
       }
     });
-    if (kernel.goes_on) live(kernel.steps[1].stores.front().to.tensor, 0, times.span[0].second);
+    if (kernel.accumulates) live(kernel.steps[1].stores.front().to.tensor, 0, times.span[0].second);
     if (tasks_of(kernel) == Tasks::chunks) {
       std::int64_t reals = 0;
       for (const Step& s : kernel.steps) reals += s.reduces ? 1 : 0;
@@ -386,7 +386,7 @@ class Replay {
       read(a.tensor.number(), slot(a, r, iteration, layer));
     });
     if (summed) read(partial_of(k), 0);
-    if (const Kernel& sums = kernel(k); next_group_ && sums.goes_on) {
+    if (const Kernel& sums = kernel(k); next_group_ && sums.accumulates) {
       const Access& to = sums.steps[1].stores.front().to;
       if (p_.tensors[to.tensor].storage == Storage::scratch) {
         read(to.tensor.number(), slot(to, r, iteration, layer));

@@ -67,7 +67,7 @@ std::string print(const Kernel& kernel, const Schedule& s) {
   if (s.parallel >= 0) out += fmt::format(" threads {}", axis(s.parallel));
   if (s.block > 1) out += fmt::format(" by {}", s.block);
   if (tasks_of(kernel) == Tasks::chunks) out += fmt::format(" threads {} chunks of the batch", batch_chunks);
-  if (kernel.goes_on) out += " group after group";
+  if (kernel.accumulates) out += " group after group";
   if (!attends(kernel))
     for (const Kernel& with : kernel.fused.parts) out += " with " + with.name;
   if (kernel.product.columns >= 0) out += " product of " + sizes_of_product(kernel);

@@ -67,7 +67,7 @@ class Finder {
       for (Step::Store& store : s.stores) f(store.to);
   }
 
-  bool depends(const Kernel& k, int e, int axis) const {
+  bool depends(const Kernel& k, ExprId e, int axis) const {
     const Expression& x = k.expressions[e];
     const auto along = [&](const Affine& a) {
       return ranges::any_of(a.parts, [&](const Affine::Part& p) { return p.axis == axis; });
@@ -80,7 +80,8 @@ class Finder {
       case Expression::Kind::index_equals:
         return x.axis == axis || depends(k, x.a, axis);
       case Expression::Kind::op:
-        return depends(k, x.a, axis) || (x.b >= 0 && depends(k, x.b, axis)) || (x.c >= 0 && depends(k, x.c, axis));
+        return depends(k, x.a, axis) || (x.b.valid() && depends(k, x.b, axis)) ||
+               (x.c.valid() && depends(k, x.c, axis));
       default:
         return false;
     }
@@ -101,22 +102,22 @@ class Finder {
   /// nothing by being rounded.
   bool has_rows(const Kernel& k) const {
     const Expression& product = k.expressions[k.steps.front().value];
-    const int right = right_factor(k, k.product.columns), left = right == product.a ? product.b : product.a;
+    const ExprId right = right_factor(k, k.product.columns), left = right == product.a ? product.b : product.a;
     for (int a = 0; a < static_cast<int>(k.axes.size()); ++a)
       if (!k.axes[a].inner && depends(k, left, a) && !depends(k, right, a) && (!known(k, a) || size_of(k, a) > 1))
         return true;
     return false;
   }
 
-  /// The factor of the product that runs along the columns; -1: the axis cannot be the columns.
-  int right_factor(const Kernel& k, int columns) const {
+  /// The factor of the product that runs along the columns; none: the axis cannot be the columns.
+  ExprId right_factor(const Kernel& k, int columns) const {
     const Expression& product = k.expressions[k.steps.front().value];
     for (auto [right, left] : {std::pair{product.b, product.a}, std::pair{product.a, product.b}}) {
       const Expression& r = k.expressions[right];
       if (r.kind != Expression::Kind::load || depends(k, left, columns)) continue;
       if (step(r.access, columns) == 1 || packs(k, r.access, columns)) return right;
     }
-    return -1;
+    return {};
   }
 
   Product find(const Kernel& k) const {
@@ -129,11 +130,11 @@ class Finder {
     if (depth < least_columns && !k.across_batch) return {};
     for (int columns = static_cast<int>(k.axes.size()); columns-- > 0;) {
       if (k.axes[columns].inner || !known(k, columns) || size_of(k, columns) < least_columns) continue;
-      const int right = right_factor(k, columns);
+      const ExprId right = right_factor(k, columns);
       const bool dense = std::all_of(k.steps[1].stores.begin(), k.steps[1].stores.end(), [&](const Step::Store& s) {
         return step(s.to, columns) == 1 || step(s.to, columns) == 0;
       });
-      if (right < 0 || !dense) continue;
+      if (!right.valid() || !dense) continue;
       Product found{-1, columns};
       for (int a = 0; a < static_cast<int>(k.axes.size()); ++a)
         if (a != columns && !k.axes[a].inner && known(k, a) && !depends(k, right, a) &&

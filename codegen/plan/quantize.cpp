@@ -35,12 +35,12 @@ class Quantizer {
   bool is_weight(const Expression& e) const {
     return e.kind == Expression::Kind::load && tensor(e.access.tensor).storage == Storage::packed;
   }
-  int left(const Kernel& k) const {
+  ExprId left(const Kernel& k) const {
     const Expression& product = k.expressions[k.steps.front().value];
     return is_weight(k.expressions[product.a]) ? product.b : product.a;
   }
 
-  static int op(Kernel& k, graph::Op what, int a, int b = -1) {
+  static ExprId op(Kernel& k, graph::Op what, ExprId a, ExprId b = {}) {
     Expression e;
     e.kind = Expression::Kind::op;
     e.op = what;
@@ -48,35 +48,32 @@ class Quantizer {
     e.b = b;
     return push(k, std::move(e));
   }
-  static int constant(Kernel& k, double value) {
+  static ExprId constant(Kernel& k, double value) {
     Expression e;
     e.value = value;
     return push(k, std::move(e));
   }
-  static int local(Kernel& k, int step) {
+  static ExprId local(Kernel& k, int step) {
     Expression e;
     e.kind = Expression::Kind::local;
-    e.a = step;
+    e.step = step;
     return push(k, std::move(e));
   }
-  static int load(Kernel& k, Access access) {
+  static ExprId load(Kernel& k, Access access) {
     Expression e;
     e.kind = Expression::Kind::load;
     e.access = std::move(access);
     return push(k, std::move(e));
   }
-  static int push(Kernel& k, Expression e) {
-    k.expressions.push_back(std::move(e));
-    return static_cast<int>(k.expressions.size()) - 1;
-  }
 
   /// Has a kernel store a product's left factor as int8: from each row's values their middle is taken, and what remains
   /// is a number from -127 to 127 times the row's scale, which is not a number where one of the row is none.
   Rows store_rows(std::size_t product) {
-    const int factor = left(p_.kernels[product]);
+    const ExprId factor = left(p_.kernels[product]);
     FactorKernel made = kernel_of_factor(p_.kernels[product], factor);
     Kernel& k = made.kernel;
-    const int depth = static_cast<int>(k.axes.size()) - 1, x = made.value;
+    const int depth = static_cast<int>(k.axes.size()) - 1;
+    const ExprId x = made.value;
     k.anchor = Anchor::row;
     k.axes.back().inner = true;
 
@@ -98,7 +95,7 @@ class Quantizer {
     of_row.name = p_.kernels[product].name + ".middles";
     middle.tensor = add(of_row);
 
-    const auto reduce = [&](Reduction reduction, int value) {
+    const auto reduce = [&](Reduction reduction, ExprId value) {
       Step s;
       s.reduces = true;
       s.reduction = reduction;
@@ -110,16 +107,16 @@ class Quantizer {
     k.steps.push_back(reduce(Reduction::maximum, x));
     k.steps.push_back(reduce(Reduction::maximum, op(k, Op::negate, x)));
     k.steps.push_back(reduce(Reduction::sum, op(k, Op::multiply, x, constant(k, 0))));  // 0, or not a number
-    const int most = local(k, 0), least = local(k, 1), nothing = local(k, 2);
-    const int between = op(k, Op::multiply, op(k, Op::subtract, most, least), constant(k, 0.5));
-    const int apart = op(k, Op::divide, op(k, Op::add, most, least), constant(k, 254));
-    const int stored = op(k, Op::add, apart, nothing);
+    const ExprId most = local(k, 0), least = local(k, 1), nothing = local(k, 2);
+    const ExprId between = op(k, Op::multiply, op(k, Op::subtract, most, least), constant(k, 0.5));
+    const ExprId apart = op(k, Op::divide, op(k, Op::add, most, least), constant(k, 254));
+    const ExprId stored = op(k, Op::add, apart, nothing);
     Step of_rows;
     of_rows.stores = {{scale, stored}, {middle, between}};
     k.steps.push_back(std::move(of_rows));
     Step row;
     row.over = {depth};
-    const int divisor = op(k, Op::maximum, stored, constant(k, 1e-30));
+    const ExprId divisor = op(k, Op::maximum, stored, constant(k, 1e-30));
     row.stores.push_back({made.stored, op(k, Op::divide, op(k, Op::subtract, x, between), divisor)});
     k.steps.push_back(std::move(row));
     run_before(p_, product, factor, std::move(made));
@@ -144,7 +141,7 @@ class Quantizer {
   /// column's sum.
   void take_times_scales(Kernel& k, const Rows& rows) {
     const Expression& product = k.expressions[k.steps.front().value];
-    const int factor = left(k);
+    const ExprId factor = left(k);
     Access scale = k.expressions[factor].access;
     Access column = k.expressions[factor == product.a ? product.b : product.a].access;
     const std::int64_t columns = tensor(column.tensor).shape[0].value();
@@ -157,23 +154,22 @@ class Quantizer {
     Access of_column = column;
     of_column.index[0].offset += columns;
 
-    const std::vector<Expression> old = std::move(k.expressions);
+    const Table<Expression, ExprId> old = std::move(k.expressions);
     k.expressions.clear();
-    std::vector<int> now(old.size());
-    for (std::size_t i = 0; i < old.size(); ++i) {
+    Table<ExprId, ExprId> now(old.size());
+    for (const ExprId i : old.ids()) {
       Expression e = old[i];
       const bool sum = e.kind == Expression::Kind::local;
-      if (!sum)
-        for (int* operand : {&e.a, &e.b, &e.c})
-          if (*operand >= 0) *operand = now[*operand];
+      for (ExprId* operand : {&e.a, &e.b, &e.c})
+        if (operand->valid()) *operand = now[*operand];
       now[i] = push(k, std::move(e));
       if (!sum) continue;
       using graph::Op;
-      const int scaled = op(k, Op::multiply, now[i], op(k, Op::multiply, load(k, scale), load(k, column)));
+      const ExprId scaled = op(k, Op::multiply, now[i], op(k, Op::multiply, load(k, scale), load(k, column)));
       now[i] = op(k, Op::add, scaled, op(k, Op::multiply, load(k, middle), load(k, of_column)));
     }
     for (Step& s : k.steps) {
-      if (s.value >= 0) s.value = now[s.value];
+      if (s.value.valid()) s.value = now[s.value];
       for (Step::Store& store : s.stores) store.value = now[store.value];
     }
   }

@@ -29,7 +29,7 @@ class Sums {
   }
 
  private:
-  static const Expression& expression(const Kernel& k, int e) { return k.expressions[e]; }
+  static const Expression& expression(const Kernel& k, ExprId e) { return k.expressions[e]; }
 
   /// Whether a kernel that goes image by image reads what is made of a sum over the batch.
   bool images_need_sums() const {
@@ -62,7 +62,7 @@ class Sums {
   }
 
   void go_on(Kernel& k) {
-    k.goes_on = true;
+    k.accumulates = true;
     Tensor& t = p_.tensors[k.steps[1].stores[0].to.tensor];
     // The layers' sums all wait for the next group.
     if (t.storage == Storage::scratch && t.slots == 1) {
@@ -96,10 +96,9 @@ class Sums {
       sum.anchor = Anchor::contraction;
       Expression local;
       local.kind = Expression::Kind::local;
-      local.a = 0;
-      sum.expressions.push_back(local);
+      local.step = 0;
       Step store;
-      store.stores.push_back({whole, static_cast<int>(sum.expressions.size()) - 1});
+      store.stores.push_back({whole, push(sum, local)});
       sum.steps = {all.steps[s], store};
       keep_needed(sum);
       go_on(sum);
@@ -113,7 +112,7 @@ class Sums {
     Kernel& rest = p_.kernels[at];
     for (Expression& e : rest.expressions)
       if (e.kind == Expression::Kind::local) {
-        const Access from = stored.at(e.a);
+        const Access from = stored.at(e.step);
         e = {};
         e.kind = Expression::Kind::load;
         e.access = from;
@@ -126,12 +125,12 @@ class Sums {
 
   /// Leaves out axes and expressions that no step needs.
   static void keep_needed(Kernel& k) {
-    std::set<int> expressions, axes;
-    const auto take = [&](auto&& self, int e) -> void {
-      if (e < 0 || !expressions.insert(e).second) return;
+    std::set<ExprId> expressions;
+    std::set<int> axes;
+    const auto take = [&](auto&& self, ExprId e) -> void {
+      if (!e.valid() || !expressions.insert(e).second) return;
       const Expression& x = expression(k, e);
-      if (x.kind == Expression::Kind::local) return;
-      for (int operand : {x.a, x.b, x.c}) self(self, operand);
+      for (ExprId operand : {x.a, x.b, x.c}) self(self, operand);
     };
     for (const Step& s : k.steps) {
       if (s.reduces) take(take, s.value);
@@ -140,9 +139,10 @@ class Sums {
     }
     for (std::size_t a = 0; a < k.axes.size(); ++a)
       if (!k.axes[a].inner) axes.insert(static_cast<int>(a));
-    std::map<int, int> axis_of, expression_of;
+    std::map<int, int> axis_of;
+    std::map<ExprId, ExprId> expression_of;
     std::vector<Axis> kept_axes;
-    std::vector<Expression> kept;
+    Table<Expression, ExprId> kept;
     for (int a : axes) {
       axis_of[a] = static_cast<int>(kept_axes.size());
       kept_axes.push_back(k.axes[a]);
@@ -150,16 +150,14 @@ class Sums {
     const auto moved = [&](Affine& i) {
       for (Affine::Part& part : i.parts) part.axis = axis_of.at(part.axis);
     };
-    for (int e : expressions) {
+    for (ExprId e : expressions) {
       Expression x = expression(k, e);
-      if (x.kind != Expression::Kind::local)
-        for (int* operand : {&x.a, &x.b, &x.c})
-          if (*operand >= 0) *operand = expression_of.at(*operand);
+      for (ExprId* operand : {&x.a, &x.b, &x.c})
+        if (operand->valid()) *operand = expression_of.at(*operand);
       if (x.axis >= 0) x.axis = axis_of.at(x.axis);
       moved(x.element);
       for (Affine& i : x.access.index) moved(i);
-      expression_of[e] = static_cast<int>(kept.size());
-      kept.push_back(std::move(x));
+      expression_of[e] = kept.add(std::move(x));
     }
     for (Step& s : k.steps) {
       for (int& a : s.over) a = axis_of.at(a);

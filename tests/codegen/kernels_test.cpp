@@ -258,14 +258,14 @@ TEST(VerifyKernels, RefusesAStepThatStoresNothing) {
 
 TEST(VerifyKernels, RefusesAnExpressionThatDoesNotExist) {
   KernelProgram p = sample();
-  storing(p.kernels[0]).stores[0].value = 1000;
+  storing(p.kernels[0]).stores[0].value = codegen::ExprId(1000);
   expect_refused(p, "names an expression that does not exist");
 }
 
 TEST(VerifyKernels, RefusesAReductionThatIsReadBeforeItIsDone) {
   KernelProgram p = sample();
   Kernel& kernel = anchored(p, Anchor::row);
-  expression(kernel, Expression::Kind::local).a = static_cast<int>(kernel.steps.size());
+  expression(kernel, Expression::Kind::local).step = static_cast<int>(kernel.steps.size());
   expect_refused(p, "reads a reduction before it is done");
 }
 
@@ -283,7 +283,7 @@ TEST(VerifyKernels, RefusesALabelThatIsComparedWithAnAxisOutOfScope) {
 TEST(VerifyKernels, RefusesAnExpressionThatReadsALaterOne) {
   KernelProgram p = sample();
   Kernel& kernel = anchored(p, Anchor::contraction);
-  expression(kernel, Expression::Kind::op).a = static_cast<int>(kernel.expressions.size()) - 1;
+  expression(kernel, Expression::Kind::op).a = codegen::ExprId(static_cast<int>(kernel.expressions.size()) - 1);
   expect_refused(p, "has an expression that reads a later one");
 }
 
@@ -298,6 +298,10 @@ static_assert(Indexes<decltype(codegen::Plan::layouts), TensorId>);
 static_assert(Indexes<decltype(Kernel::axes), int>);
 static_assert(!Indexes<decltype(Kernel::axes), TensorId>, "a tensor's number is taken for an axis");
 static_assert(!Indexes<decltype(Kernel::expressions), TensorId>, "a tensor's number is taken for an expression");
+static_assert(Indexes<decltype(Kernel::expressions), codegen::ExprId>);
+static_assert(!Indexes<decltype(Kernel::expressions), int>, "an axis or a step is taken for an expression");
+static_assert(!Indexes<decltype(Kernel::steps), codegen::ExprId>, "an expression is taken for a step");
+static_assert(!Indexes<decltype(Kernel::axes), codegen::ExprId>, "an expression is taken for an axis");
 static_assert(!Indexes<decltype(KernelProgram::kernels), TensorId>, "a tensor's number is taken for a kernel");
 static_assert(!Indexes<decltype(KernelProgram::tensors), int>, "an axis or an expression is taken for a tensor");
 static_assert(!Indexes<decltype(codegen::Plan::layouts), std::size_t>, "a position is taken for a tensor");

@@ -258,10 +258,9 @@ TEST(PlanDropout, DrawsAFactorOnceForTheGradientOfASoftmax) {
   for (const codegen::Kernel& k : planned(train, codegen::ProgramKind::loss_and_gradients).program.kernels) {
     if (k.name.find("attn_backward") == std::string::npos || k.anchor != codegen::Anchor::row) continue;
     std::size_t drawn = 0;  // by how many sweeps
-    const auto draws = [&](int e) {
-      for (std::size_t x = 0; x < k.expressions.size(); ++x)
-        if (k.expressions[x].kind == codegen::Expression::Kind::keep && codegen::needs(k, e, static_cast<int>(x)))
-          return true;
+    const auto draws = [&](codegen::ExprId e) {
+      for (const codegen::ExprId x : k.expressions.ids())
+        if (k.expressions[x].kind == codegen::Expression::Kind::keep && codegen::needs(k, e, x)) return true;
       return false;
     };
     for (const codegen::Step& step : k.steps) {
@@ -281,8 +280,8 @@ TEST(PlanGroups, KeepEverySumOverTheBatchUntilTheLastGroup) {
     EXPECT_TRUE(train.program.groups);
     std::size_t sums = 0;
     for (const codegen::Kernel& k : train.program.kernels) {
-      EXPECT_EQ(k.goes_on, k.across_batch) << k.name;
-      if (!k.goes_on) continue;
+      EXPECT_EQ(k.accumulates, k.across_batch) << k.name;
+      if (!k.accumulates) continue;
       const int buffer = train.buffer_of[k.steps[1].stores.front().to.tensor];
       if (buffer < 0) continue;
       EXPECT_EQ(train.buffers[static_cast<std::size_t>(buffer)].first, 0) << k.name;

@@ -49,9 +49,9 @@ TEST(Precision, FactorsOfProductsAreStoredAsBf16AndNothingIsInSinglePrecision) {
       if (k.product.columns < 0) continue;
       ++products;
       EXPECT_EQ(k.product.factors == codegen::Element::bf16, precision == Precision::bf16) << k.name;
-      const codegen::Expression& product = k.expressions[static_cast<std::size_t>(k.steps.front().value)];
-      for (const int factor : {product.a, product.b}) {
-        const codegen::Expression& e = k.expressions[static_cast<std::size_t>(factor)];
+      const codegen::Expression& product = k.expressions[k.steps.front().value];
+      for (const codegen::ExprId factor : {product.a, product.b}) {
+        const codegen::Expression& e = k.expressions[factor];
         ASSERT_EQ(e.kind, codegen::Expression::Kind::load) << k.name;
         EXPECT_EQ(planned.program.tensors[e.access.tensor].element == codegen::Element::bf16,
                   precision == Precision::bf16)

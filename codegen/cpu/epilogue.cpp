@@ -1,0 +1,69 @@
+#include "codegen/cpu/epilogue.hpp"
+
+#include <range/v3/algorithm/any_of.hpp>
+
+#include "codegen/passes/ops.hpp"
+
+namespace tessera::codegen::cpu {
+
+using tree::Block;
+using tree::call;
+using tree::Expr;
+using tree::integer;
+using tree::name;
+
+void stores(Values& v, Block& b) {
+  for (const Step& s : v.kernel.steps) {
+    if (s.reduces) continue;
+    for (const Step::Store& store : s.stores) v.put(b, store);
+  }
+}
+
+bool expensive_epilogue(const Kernel& gemm) {
+  return ranges::any_of(gemm.expressions, [&](const Expression& e) {
+    return e.kind == Expression::Kind::keep || (e.kind == Expression::Kind::op && row_of(e.op).cpu_cost >= 12);
+  });
+}
+
+void stores_in_loops(Values& v, Block& b, const Tile& tile, std::int64_t width) {
+  const int columns = v.kernel.product.columns, rows = v.kernel.product.rows;
+  const auto [across, down] = pieces_of(v.kernel, tile);
+  const std::int64_t lanes = v.target.lanes;
+  const std::vector<Place> kept = v.place;
+  if (rows >= 0 && down.points > 1) move(v, rows, "row");
+  const Expr line = down.points > 1 ? name("row") * width : integer(0);
+  const auto one = [&](const Expr& column) {
+    Block body;
+    v.reset();
+    v.locals.clear();
+    const char* const load = v.kernel.product.factors == Element::int8 ? "v_load_int32" : "v_load";
+    body.push_back(tree::declare("const vec", "sum", call(load, {name("sums") + (line + column)})));
+    v.locals[{0, v.offsets_of_outer()}] = name("sum");
+    stores(v, body);
+    return body;
+  };
+  const std::int64_t whole = (across.points - (across.tail ? 1 : 0)) * lanes;
+  Block body;
+  if (whole) {
+    const std::vector<Place> here = v.place;
+    move(v, columns, "column");
+    body.push_back(tree::loop("column", integer(0), tree::binary("<", name("column"), integer(whole)), lanes,
+                              one(name("column"))));
+    v.place = here;
+  }
+  if (across.tail) {
+    v.place[columns].offset += whole;
+    v.tail = integer(across.tail);
+    body.push_back(tree::scope(one(integer(whole))));
+    v.tail = nullptr;
+  }
+  if (down.points > 1)
+    b.push_back(tree::loop("row", integer(0), tree::binary("<", name("row"), integer(down.points)), 1, body));
+  else
+    b.insert(b.end(), body.begin(), body.end());
+  v.place = kept;
+  v.reset();
+  v.locals.clear();
+}
+
+}  // namespace tessera::codegen::cpu

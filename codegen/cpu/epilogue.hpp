@@ -1,0 +1,16 @@
+// What is made of a GEMM's sums: the stores behind its reduction.
+#pragma once
+
+#include "codegen/cpu/tile.hpp"
+
+namespace tessera::codegen::cpu {
+
+/// The stores of the steps behind the reduction, at v's place.
+void stores(Values& v, tree::Block& b);
+/// Whether they take so many instructions that they must not stand there once for each vector of a tile: they would not
+/// fit the instruction cache, and compilers would call functions instead.
+bool expensive_epilogue(const Kernel& gemm);
+/// The same as a loop over the tile, whose sums lie in the array `sums`, `width` values a row.
+void stores_in_loops(Values& v, tree::Block& b, const Tile& tile, std::int64_t width);
+
+}  // namespace tessera::codegen::cpu

@@ -1,0 +1,229 @@
+#include "codegen/cpu/gemm.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <range/v3/algorithm/contains.hpp>
+
+#include "codegen/cpu/epilogue.hpp"
+#include "codegen/cpu/gemm_prefetch.hpp"
+#include "codegen/cpu/matrix_unit.hpp"
+#include "codegen/cpu/reduction.hpp"
+#include "codegen/cpu/split_k.hpp"
+
+namespace tessera::codegen::cpu {
+
+using tree::Block;
+using tree::call;
+using tree::Expr;
+using tree::integer;
+using tree::name;
+
+namespace {
+
+/// What a tile's code depends on besides its place.
+struct Work {
+  GemmOperands operands;  ///< of a GEMM
+  LoopBounds bounds;
+  SumsTo to = SumsTo::epilogue;
+  Expr k_block;  ///< where a K-block begins; null: k is not blocked
+  bool epilogue() const { return to == SumsTo::epilogue || to == SumsTo::epilogue_of_memory; }
+};
+
+void one_tile(Values& v, Block& b, const Work& work, const Tile& tile) {
+  const GemmOperands& g = work.operands;
+  const auto result_of_tile = [&]() -> const Access& { return v.step(1).stores.front().to; };
+  if (by_tiles(v.kernel, v.target)) {
+    constexpr std::int64_t few_steps = 16;  // the results of a tile of more have the time of the next one to be stored
+    if (has_slack(v) || g.k <= few_steps * whole_steps(v.kernel.product.factors, 1))
+      prefetch_results(v, b, tile, g, work.to != SumsTo::memory);
+    tile_by_matrix_unit(v, b, tile, g);
+    return;
+  }
+  const Step& st = v.step(0);
+  v.locals.clear();
+  v.reset();
+  if (work.to != SumsTo::partials) prefetch_results(v, b, tile, g, work.to != SumsTo::memory);
+  std::map<std::vector<std::int64_t>, std::string> sums;
+  for_points(v, tile, [&] {
+    std::string sum = fmt::format("sum{}", sums.size());
+    sums[v.offsets_of_outer()] = sum;
+    b.push_back(tree::declare("vec", sum, identity(st)));
+  });
+  if (v.kernel.accumulates && work.to != SumsTo::partials) {
+    Block stored;
+    for_points(v, tile,
+               [&] { stored.push_back(tree::assign(sums.at(v.offsets_of_outer()), v.load(result_of_tile()))); });
+    add_to_earlier_groups(b, std::move(stored));
+  }
+  std::vector<int> loops;
+  for (int a : st.over)
+    if (v.extent[a] < 0 && a != v.vector) loops.push_back(a);
+  for (int a : st.over)
+    if (v.extent[a] >= 0 && a != v.vector) loops.push_back(a);
+  bool across = v.vector >= 0 && v.inner(v.vector);
+  if (across) loops.push_back(v.vector);
+  Block body = nest(v, loops, work.bounds, [&](Block& inside) {
+    v.reset();
+    prefetch_panel(v, inside, g, work.k_block);
+    prefetch_rows(v, inside, g);
+    const Expr tail = v.tail;
+    for_points(v, tile, [&] {
+      if (across) v.tail = tail;
+      std::string sum = sums.at(v.offsets_of_outer());
+      inside.push_back(tree::assign(sum, accumulate(v, st, inside, name(sum), across)));
+    });
+  });
+  b.insert(b.end(), body.begin(), body.end());
+  v.reset();
+  if (work.to == SumsTo::epilogue_of_memory)
+    for_points(v, tile, [&] {
+      const std::string& sum = sums.at(v.offsets_of_outer());
+      const Expr stored = v.dense_load(v.address(result_of_tile(), true));
+      b.push_back(tree::assign(sum, call("v_add", {stored, name(sum)})));
+    });
+  if (v.kernel.product.columns >= 0 && work.to != SumsTo::memory && expensive_epilogue(v.kernel)) {
+    std::int64_t width = 1;
+    for (const auto& [axis, piece] : tile) width *= piece.points;
+    b.push_back(tree::declare("alignas(64) real", fmt::format("sums[{}]", width * v.target.lanes), nullptr));
+    std::int64_t at = 0;
+    for_points(v, tile, [&] {
+      b.push_back(tree::evaluate(call("v_store", {name("sums") + integer(at), name(sums.at(v.offsets_of_outer()))})));
+      at += v.target.lanes;
+    });
+    stores_in_loops(v, b, tile, pieces_of(v.kernel, tile).first.points * v.target.lanes);
+    return;
+  }
+  for_points(v, tile, [&] {
+    Expr result = name(sums.at(v.offsets_of_outer()));
+    if (across) {
+      result = call(st.reduction == Reduction::sum ? "v_sum" : "v_max_lane", {result});
+      std::string all = "all" + sums.at(v.offsets_of_outer()).substr(3);
+      b.push_back(tree::declare("const vec", all, call("v_set", {result})));
+      result = name(all);
+    }
+    if (work.to == SumsTo::partials)
+      v.dense_store(b, name("partial") + partial_index(v, 0, name("chunk")), result, across);
+    else if (work.to == SumsTo::memory)
+      v.add(b, v.step(1).stores.front(), result);
+    else
+      v.locals[{0, v.offsets_of_outer()}] = result;
+  });
+  if (work.epilogue()) for_points(v, tile, [&] { stores(v, b); });
+}
+
+Block tiles(Values& v, const Work& work, const std::vector<int>& axes, std::size_t depth, Tile& tile) {
+  Block b;
+  if (depth == axes.size()) {
+    Tile points = tile;
+    std::stable_sort(points.begin(), points.end(),
+                     [&](const auto& x, const auto& y) { return x.first != v.vector && y.first == v.vector; });
+    one_tile(v, b, work, points);
+    return b;
+  }
+  int a = axes[depth];
+  std::int64_t unit = a == v.vector ? v.target.lanes : 1;
+  std::int64_t extent = v.extent[a];
+  std::int64_t points = v.schedule.tile[a], span = points * unit;
+  std::int64_t full = extent / span * span;
+  const auto range = work.bounds.find(a);
+  const bool part = range != work.bounds.end();
+  const bool matrix_unit = by_tiles(v.kernel, v.target);
+  std::vector<Block> pieces;
+  auto inside = [&](Piece piece) {
+    tile.push_back({a, piece});
+    Block first = matrix_unit ? before_tiles_of(v, work.operands, a, piece) : Block{};
+    Block body = tiles(v, work, axes, depth + 1, tile);
+    body.insert(body.begin(), first.begin(), first.end());
+    tile.pop_back();
+    return body;
+  };
+  const auto configure = [&](Block& to, std::int64_t rows) {
+    if (matrix_unit && a == v.kernel.product.rows)
+      to.insert(to.begin(), tree::evaluate(call("t_configure", {integer(rows)})));
+  };
+  if (a == v.schedule.parallel) {  // a block of rows: whole tiles
+    v.set(a, name(v.axis_name(a)));
+    Block body = inside({points, 0});
+    return {tree::loop(v.axis_name(a), range->second.first,
+                       tree::binary("<", name(v.axis_name(a)), range->second.limit), span, std::move(body))};
+  }
+  if (full > span || (full == span && part)) {
+    v.set(a, name(v.axis_name(a)));
+    Block body = inside({points, 0});
+    Expr first = integer(0), limit = integer(full);
+    if (part) {
+      first = range->second.first;
+      limit = extent > full ? tree::least(range->second.limit, limit) : range->second.limit;
+    }
+    pieces.push_back(
+        {tree::loop(v.axis_name(a), first, tree::binary("<", name(v.axis_name(a)), limit), span, std::move(body))});
+    configure(pieces.back(), points);
+  } else if (full == span) {
+    v.set(a, nullptr);
+    pieces.push_back(inside({points, 0}));
+    configure(pieces.back(), points);
+  }
+  if (extent > full) {
+    v.set(a, nullptr, full);
+    std::int64_t rest = extent - full;
+    Block last = inside({(rest + unit - 1) / unit, static_cast<int>(rest % unit)});
+    configure(last, rest);
+    if (part) last = {tree::when(tree::binary(">", range->second.limit, integer(full)), std::move(last))};
+    pieces.push_back(std::move(last));
+  }
+  return join(std::move(pieces));
+}
+
+Block tiles(Values& v, const Work& work, const std::vector<int>& axes) {
+  Tile tile;
+  return tiles(v, work, axes, 0, tile);
+}
+
+/// Zeros where the K-blocks' sums are added up; then all tiles of one K-block after those of another.
+Block tiles_in_k_blocks(Values& v, const Work& work, const std::vector<int>& axes) {
+  Block b = nest(v, {v.kernel.product.rows, v.vector}, work.bounds, [&](Block& zeros) {
+    v.dense_store(zeros, v.address(v.step(1).stores.front().to, true), call("v_zero", {}), false);
+  });
+  const auto block = [&](Expr first, SumsTo to) {
+    Work one{work.operands, work.bounds, to, first};
+    for (int a : v.step(0).over) one.bounds[a] = {first, first + integer(v.schedule.depth)};
+    return tiles(v, one, axes);
+  };
+  const Expr last = integer(work.operands.k - v.schedule.depth);
+  b.push_back(tree::loop("depth", integer(0), tree::binary("<", name("depth"), last), v.schedule.depth,
+                         block(name("depth"), SumsTo::memory)));
+  const Block rest = block(last, SumsTo::epilogue_of_memory);
+  b.insert(b.end(), rest.begin(), rest.end());
+  return b;
+}
+
+}  // namespace
+
+Block contraction(Values& v, const LoopBounds& bounds, SumsTo to) {
+  std::vector<int> loops, tiled;
+  const bool gemm = v.kernel.product.columns >= 0, matrix_unit = by_tiles(v.kernel, v.target);
+  const GemmOperands g = gemm ? operands_of(v) : GemmOperands{};
+  for (int a : v.outer_axes()) {
+    if ((a == v.schedule.parallel && v.schedule.block == 1) || ranges::contains(v.block.heads, a)) continue;
+    if (v.schedule.tile[a] > 1 || a == v.schedule.parallel || (a == v.vector && v.extent[a] >= 0))
+      tiled.push_back(a);
+    else
+      loops.push_back(a);
+  }
+  // The columns of a GEMM stay while its rows go by: a panel of B is read from L1.
+  // Where rows have to be packed, they stay, unless one panel has to be packed after the other.
+  const bool columns_first = gemm && !(matrix_unit && g.packs_a && (g.packs_all_of_b || !g.packs_b()));
+  std::stable_sort(tiled.begin(), tiled.end(), [&](int x, int y) {
+    return columns_first ? x == v.vector && y != v.vector : x != v.vector && y == v.vector;
+  });
+  return nest(v, loops, bounds, [&](Block& b) {
+    if (matrix_unit) b = before_tiles(v, g);
+    Block all = v.schedule.depth ? tiles_in_k_blocks(v, {g, bounds, to, nullptr}, tiled)
+                                 : tiles(v, {g, bounds, to, nullptr}, tiled);
+    b.insert(b.end(), all.begin(), all.end());
+  });
+}
+
+}  // namespace tessera::codegen::cpu

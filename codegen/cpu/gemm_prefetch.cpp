@@ -1,0 +1,129 @@
+#include "codegen/cpu/gemm_prefetch.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace tessera::codegen::cpu {
+
+using tree::Block;
+using tree::call;
+using tree::Expr;
+using tree::integer;
+using tree::name;
+
+namespace {
+
+/// Reals of a tensor that are prefetched at once: a few pages, or more.
+constexpr std::int64_t least_fetched = 1 << 12;
+
+}  // namespace
+
+bool is_stash(const Values& v, const Access& access) {
+  const Tensor& t = v.tensor(access);
+  return t.storage == Storage::scratch && t.slots > 1 && t.region != v.kernel.region;
+}
+
+Block prefetch_image(Values& v, const std::function<bool(const Access&)>& which, const Expr& image) {
+  Block b;
+  std::set<TensorId> seen;
+  for (const Expression& e : v.kernel.expressions) {
+    if (e.kind != Expression::Kind::load) continue;
+    const Tensor& t = v.plan.program.tensors[e.access.tensor];
+    const Layout& layout = v.plan.layouts[e.access.tensor];
+    const std::int64_t reals = layout.size.per_batch;
+    if (t.storage != Storage::scratch || !which(e.access) || reals < least_fetched ||
+        !seen.insert(e.access.tensor).second)
+      continue;
+    Expr first = name(v.argument(e.access, false));
+    for (std::size_t d = 0; image && d < t.shape.size(); ++d)
+      if (!t.shape[d].known()) first = first + image * layout.stride[d];
+    b.push_back(tree::evaluate(call("v_fetch", {first, integer(reals)})));
+  }
+  return b;
+}
+
+void prefetch_panel(Values& v, Block& b, const GemmOperands& g, const Expr& first) {
+  const auto [columns, rows] = std::pair{v.kernel.product.columns, v.kernel.product.rows};
+  if (columns < 0 || rows < 0 || v.target.lanes == 1) return;
+  if (!g.b_in_panels) return;
+  const Layout& layout = v.plan.layouts[g.b.access.tensor];
+  const std::int64_t depth = layout.stride[0], width = v.columns_of_tile();
+  const std::int64_t high = v.schedule.tile[rows];
+  const std::int64_t tiles = (v.extent[rows] + high - 1) / high;
+  const std::int64_t part = (width + tiles - 1) / tiles;
+  if (part > 16) return;  // a line would not be enough
+  const std::int64_t at_once = v.schedule.depth ? v.schedule.depth : depth;
+  Expr ahead = v.along(columns, depth) + integer(width * depth) + v.along(rows, part * at_once / high);
+  if (first) ahead = ahead + first * (width - part);
+  for (std::size_t d = 1; d < g.b.access.index.size(); ++d)
+    for (const Affine::Part& p : g.b.access.index[d].parts)
+      ahead = ahead + v.along(p.axis, p.coefficient * layout.stride[d] * part);
+  b.push_back(tree::evaluate(call("v_fetch_line", {name(v.argument(g.b.access, false)), ahead})));
+  // What follows in a panel that L1 does not hold, soon enough for L2 to load it.
+  constexpr std::int64_t reals_of_l1 = 10 << 10, line = 16, steps = 8;
+  if (at_once * width <= reals_of_l1 || v.kernel.product.factors != Element::real) return;
+  for (std::int64_t at = 0; at < width; at += line)
+    b.push_back(tree::evaluate(call(
+        "v_fetch_near", {name(v.argument(g.b.access, false)), v.offset_of(g.b.access) + integer(steps * width + at)})));
+}
+
+void prefetch_rows(Values& v, Block& b, const GemmOperands& g) {
+  constexpr std::int64_t line = 16, least_sums = 16;
+  const auto [columns, rows] = std::pair{v.kernel.product.columns, v.kernel.product.rows};
+  if (columns < 0 || rows < 0 || v.target.lanes == 1 || !g.b_in_panels) return;
+  if (!v.place[rows].variable) return;  // these are the last ones
+  const std::int64_t high = v.schedule.tile[rows];
+  if (v.kernel.product.factors != Element::real || !sums_along_one_axis(v.kernel) || g.a.along != 1 ||
+      high * v.columns_of_tile() < least_sums * v.target.lanes)
+    return;
+  const std::vector<Place> kept = v.place;
+  v.set(g.k_axis, nullptr);
+  Expr ahead = v.offset_of(g.a.access) + integer(high * g.a.across);
+  v.place = kept;
+  const Expr place = v.along(g.k_axis, 1);
+  if (!v.schedule.depth && g.a.across == g.k)  // they lie side by side
+    ahead = ahead + place * high;
+  else if (high <= line)
+    ahead =
+        ahead + tree::binary("%", place, integer(line)) * g.a.across + tree::binary("/", place, integer(line)) * line;
+  else
+    return;
+  b.push_back(tree::evaluate(call("v_fetch_line", {name(v.argument(g.a.access, false)), ahead})));
+}
+
+bool has_slack(const Values& v) { return !by_tiles(v.kernel, v.target) || v.target.matrix_unit != MatrixUnit::amx; }
+
+bool prefetched_by_tile(const Values& v, const GemmOperands& g, const Access& access) {
+  if (!has_slack(v) || v.target.lanes == 1 || v.lane_step(access) != 1) return false;
+  return access.tensor != g.b.access.tensor || access.index != g.b.access.index;
+}
+
+void prefetch_results(Values& v, Block& b, const Tile& tile, const GemmOperands& g, bool epilogue) {
+  std::int64_t line = 64;  // values
+  const int columns = v.kernel.product.columns, rows = v.kernel.product.rows;
+  if (columns < 0 || v.kernel.across_batch || v.target.lanes == 1) return;
+  const std::vector<Place> kept = v.place;
+  const auto [across, down] = pieces_of(v.kernel, tile);
+  if (down.points > 1) move(v, rows, "row");
+  move(v, columns, "column");
+  Block body;
+  const auto prefetch = [&](const Access& access, bool stored) {
+    line = std::min(line, 16 * values_in_real(v.tensor(access).element));
+    body.push_back(tree::evaluate(call("v_fetch_line", {name(v.argument(access, stored)), v.offset_of(access)})));
+  };
+  for (const Step::Store& store : v.step(1).stores)
+    if (v.lane_step(store.to) == 1 && !v.on_stack(store.to)) prefetch(store.to, true);
+  if (epilogue)
+    for (const Expression& e : v.kernel.expressions)
+      if (e.kind == Expression::Kind::load && is_stash(v, e.access) && prefetched_by_tile(v, g, e.access))
+        prefetch(e.access, false);
+  v.place = kept;
+  if (body.empty()) return;
+  const Expr width = integer(columns_of(v, across));
+  body = {tree::loop("column", integer(0), tree::binary("<", name("column"), width), line, std::move(body))};
+  if (down.points > 1)
+    body = {tree::loop("row", integer(0), tree::binary("<", name("row"), integer(down.points)), 1, std::move(body))};
+  b.insert(b.end(), body.begin(), body.end());
+}
+
+}  // namespace tessera::codegen::cpu

@@ -1,0 +1,135 @@
+#include "codegen/cpu/loop_nest.hpp"
+
+#include <range/v3/algorithm/any_of.hpp>
+
+namespace tessera::codegen::cpu {
+
+using tree::Block;
+using tree::call;
+using tree::Expr;
+using tree::integer;
+using tree::name;
+
+namespace {
+
+const Range* range_of(const LoopBounds& bounds, int axis) {
+  const auto at = bounds.find(axis);
+  return at == bounds.end() ? nullptr : &at->second;
+}
+
+/// The vector axis, so many vectors a turn; it is the innermost one.
+std::vector<Block> interleaved(Values& v, int axis, int ways, const InterleavedLeaf& leaf) {
+  const std::int64_t extent = v.extent[axis], lanes = v.target.lanes;
+  const std::int64_t turn = ways * lanes, turns = extent / turn, full = extent / lanes * lanes;
+  const Expr i = name(v.axis_name(axis));
+  const auto vectors = [&](const Expr& variable, std::int64_t first, std::int64_t end) {
+    Block all;
+    for (std::int64_t at = first; at < end; at += lanes) {
+      v.set(axis, variable, at);
+      Block one;
+      leaf(one, static_cast<int>((at - first) / lanes % ways));
+      all.insert(all.end(), one.begin(), one.end());
+    }
+    return all;
+  };
+  std::vector<Block> pieces;
+  if (turns > 1)
+    pieces.push_back({tree::loop(v.axis_name(axis), integer(0), tree::binary("<", i, integer(turns * turn)),
+                                 static_cast<int>(turn), vectors(i, 0, turn))});
+  if (const std::int64_t first = turns > 1 ? turns * turn : 0; first < full)
+    pieces.push_back(vectors(nullptr, first, full));
+  if (extent > full) {
+    v.tail = integer(extent - full);
+    v.set(axis, nullptr, full);
+    leaf(pieces.emplace_back(), 0);
+    v.tail = nullptr;
+  }
+  return pieces;
+}
+
+Block nest(Values& v, const std::vector<int>& axes, const LoopBounds& bounds, int ways, const InterleavedLeaf& leaf,
+           std::size_t depth) {
+  Block b;
+  if (depth == axes.size()) {
+    leaf(b, 0);
+    return b;
+  }
+  int a = axes[depth];
+  auto body = [&] { return nest(v, axes, bounds, ways, leaf, depth + 1); };
+  Expr i = name(v.axis_name(a));
+  std::int64_t extent = v.extent[a];
+  const Range* const range = range_of(bounds, a);
+  if (a != v.vector) {
+    v.set(a, i);
+    const Expr first = range ? range->first : integer(0), limit = range ? range->limit : integer(extent);
+    Block inside = body();
+    b.push_back(tree::loop(v.axis_name(a), first, tree::binary("<", i, limit), 1, std::move(inside)));
+    return b;
+  }
+  int lanes = v.target.lanes;
+  std::vector<Block> pieces;
+  if (range && !range->whole_vectors) {  // the number of points is known only when the program runs
+    v.set(a, i);
+    Block full = body();
+    Expr fits = lanes == 1 ? tree::binary("<", i, range->limit) : tree::binary("<=", i + integer(lanes), range->limit);
+    b.push_back(tree::loop(v.axis_name(a), range->first, fits, lanes, std::move(full)));
+    if (lanes == 1) return b;
+    std::string rest = v.axis_name(a) + "_rest";
+    Expr count = tree::binary("-", range->limit, range->first);
+    b.push_back(
+        tree::declare("const std::int64_t", rest, range->first + tree::binary("/", count, integer(lanes)) * lanes));
+    v.tail = call("static_cast<int>", {tree::binary("-", range->limit, name(rest))});
+    v.set(a, name(rest));
+    Block last = body();
+    v.tail = nullptr;
+    b.push_back(tree::when(tree::binary("<", name(rest), range->limit), std::move(last)));
+    return b;
+  }
+  if (ways > 1) return join(interleaved(v, a, ways, leaf));
+  std::int64_t full = extent / lanes * lanes;
+  if (full > lanes) {
+    v.set(a, i);
+    Block inside = body();
+    Expr first = integer(0), limit = integer(full);
+    if (range) first = range->first, limit = extent > full ? tree::least(range->limit, limit) : range->limit;
+    pieces.push_back({tree::loop(v.axis_name(a), first, tree::binary("<", i, limit), lanes, std::move(inside))});
+  } else if (full == lanes) {
+    v.set(a, nullptr);
+    pieces.push_back(body());
+  }
+  if (extent > full) {
+    v.tail = integer(extent - full);
+    v.set(a, nullptr, full);
+    Block last = body();
+    if (range) last = {tree::when(tree::binary(">", range->limit, integer(full)), std::move(last))};
+    pieces.push_back(std::move(last));
+    v.tail = nullptr;
+  }
+  return join(std::move(pieces));
+}
+
+}  // namespace
+
+Block nest(Values& v, const std::vector<int>& axes, const LoopBounds& bounds, int ways, const InterleavedLeaf& leaf) {
+  return nest(v, axes, bounds, ways, leaf, 0);
+}
+
+Block nest(Values& v, const std::vector<int>& axes, const LoopBounds& bounds, const Leaf& leaf) {
+  return nest(v, axes, bounds, 1, [&](Block& b, int) { leaf(b); });
+}
+
+Block join(std::vector<Block> pieces) {
+  if (pieces.size() == 1) return std::move(pieces[0]);
+  Block all;
+  for (Block& piece : pieces) {
+    bool declares =
+        ranges::any_of(piece, [](const tree::Statement& s) { return s.kind == tree::Statement::Kind::declare; });
+    if (declares)
+      all.push_back(tree::scope(std::move(piece)));
+    else
+      all.insert(all.end(), piece.begin(), piece.end());
+  }
+  return all;
+}
+
+}  // namespace tessera::codegen::cpu

@@ -1,0 +1,68 @@
+#include "codegen/cpu/weight_gradient.hpp"
+
+#include <fmt/format.h>
+
+#include "codegen/cpu/gemm_prefetch.hpp"
+#include "codegen/cpu/reduction.hpp"
+
+namespace tessera::codegen::cpu {
+
+using tree::Block;
+using tree::call;
+using tree::Expr;
+using tree::integer;
+using tree::name;
+
+std::string gradient_function(const Values& v) {
+  if (!v.kernel.across_batch || v.kernel.product.columns < 0 || !sums_along_one_axis(v.kernel)) return "";
+  const std::int64_t columns = v.extent[v.kernel.product.columns];
+  const std::int64_t k = operands_of(v).k;
+  if (by_tiles(v.kernel, v.target)) return fmt::format("t_gradient<{}, {}>", columns, k);
+  if (!copies_factors(v.plan.layouts, v.kernel)) return "";
+  return fmt::format("g_gradient<{}, {}, {}, {}>", columns, k, v.schedule.tile[v.kernel.product.rows],
+                     v.schedule.tile[v.kernel.product.columns]);
+}
+
+Block weight_gradient(Values& v) {
+  const int rows = v.kernel.product.rows, columns = v.kernel.product.columns;
+  const GemmOperands g = operands_of(v);
+  std::vector<int> loops;
+  for (int a : v.outer_axes())
+    if (a != rows && a != columns) loops.push_back(a);
+  int batch = -1;
+  for (int a : v.step(0).over)
+    if (v.extent[a] < 0) batch = a;
+  const auto of_image = [&](const Operand& operand) {
+    return integer(step_along(operand.access, v.plan.layouts[operand.access.tensor], batch));
+  };
+  const Access& to = v.step(1).stores.front().to;
+  const Expr to_row = integer(step_along(to, v.plan.layouts[to.tensor], rows));
+  return nest(v, loops, {}, [&](Block& b) {
+    for (int a : {rows, columns, batch}) v.set(a, nullptr);
+    if (g.k_axis >= 0) v.set(g.k_axis, nullptr);
+    if (by_tiles(v.kernel, v.target)) {
+      const Expr whole = call("group_of", {name("batch"), integer(batch_chunks), integer(0)});
+      b.push_back(tree::evaluate(
+          call(gradient_function(v),
+               {name("begin"), name("end"), v.kernel.accumulates ? name("group") : whole, v.address(g.a.access, false),
+                of_image(g.a), integer(g.a.across), integer(g.a.along), v.address(g.b.access, false), of_image(g.b),
+                integer(g.b.along), v.address(to, true), to_row})));
+      return;
+    }
+    const Expr image = name(v.axis_name(batch));
+    v.set(batch, image);
+    Block body = prefetch_image(v, [](const Access&) { return true; }, image);
+    const Expr before = v.kernel.accumulates ? name("group.first") + image : image;
+    const Expr biases = v.kernel.fused.kind == Fused::Kind::bias_gradient
+                            ? name(v.argument(v.kernel.fused.part(Fused::Role::bias).steps[1].stores[0].to, true))
+                            : name("nullptr");
+    body.push_back(tree::evaluate(call(
+        gradient_function(v),
+        {name("begin"), name("end"), tree::binary(">", before, integer(0)), v.address(g.a.access, false),
+         integer(g.a.along), v.address(g.b.access, false), integer(g.b.along), v.address(to, true), to_row, biases})));
+    b.push_back(
+        tree::loop(v.axis_name(batch), integer(0), tree::binary("<", image, images(v.kernel)), 1, std::move(body)));
+  });
+}
+
+}  // namespace tessera::codegen::cpu

@@ -1,0 +1,81 @@
+// A kernel's expressions as declarations of an emitted function, whatever the back end: each value gets a name once,
+// and each tensor that is touched becomes a parameter. A back end says how a value is loaded, computed and named.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "codegen/emit/entry_writer.hpp"
+#include "codegen/emit/tree.hpp"
+#include "codegen/plan/plan.hpp"
+
+namespace tessera::codegen {
+
+/// The name of a table's array in the file.
+using TableName = std::function<std::string(TensorId tensor)>;
+
+class ExprRenderer {
+ public:
+  /// The words in which back ends differ.
+  struct Dialect {
+    std::string value;                 ///< type of a value: "vec" or "real"
+    std::string broadcast;             ///< makes a value of a number; "": a number is one
+    std::string keep;                  ///< dropout's factors
+    std::set<std::string> reserved{};  ///< names of the file that no variable can have
+    TableName table{};                 ///< null: kernels are passed tables
+  };
+
+  const Plan& plan;
+  const Kernel& kernel;
+
+  const Expression& expression(ExprId e) const { return kernel.expressions[e]; }
+  const Step& step(std::size_t s) const { return kernel.steps[s]; }
+  const Tensor& tensor(const Access& access) const { return plan.program.tensors[access.tensor]; }
+  std::vector<int> outer_axes() const;
+  /// The loop variable of an axis.
+  std::string axis_name(int a) const;
+  /// Strides of an access by axis. `constant`, unless null, gets what its offsets add.
+  std::map<int, std::int64_t> strides_of(const Access& access, std::int64_t* constant = nullptr) const;
+
+  /// The value of an expression at the present place: a name or a number, declared in `b` unless it was before.
+  tree::Expr evaluate(tree::Block& b, ExprId e);
+  /// The parameter through which a tensor is reached.
+  std::string argument(const Access& access, bool written);
+  /// The parameters so far.
+  std::vector<Argument> arguments;
+
+ protected:
+  ExprRenderer(const Plan& of, const Kernel& rendered, Dialect dialect)
+      : plan(of), kernel(rendered), dialect_(std::move(dialect)) {}
+  virtual ~ExprRenderer() = default;
+
+  /// A reduced value.
+  virtual tree::Expr local(int step) = 0;
+  virtual tree::Expr load(const Access& access) = 0;
+  virtual tree::Expr op(tree::Block& b, const Expression& x) = 0;
+  /// 1 where an axis stands at the integer that `x` loads, else 0.
+  virtual tree::Expr index_equals(const Expression& x) = 0;
+  /// Which of dropout's factors it is, as arguments of the function that makes them.
+  virtual std::vector<tree::Expr> element_of_dropout(const Expression& x) = 0;
+  /// Equal keys mean one value.
+  virtual std::vector<std::int64_t> key_of(ExprId e) = 0;
+  virtual bool gets_name(ExprId e, const tree::Expr& value) = 0;
+
+  tree::Expr broadcast(tree::Expr number) const;
+  /// A name that no value has.
+  std::string fresh(const char* prefix);
+
+  std::map<ExprId, tree::Expr> given_;  ///< by expression: values that are known, and are not to be computed
+  std::map<std::vector<std::int64_t>, tree::Expr> values_;
+
+ private:
+  tree::Expr make(tree::Block& b, ExprId e);
+
+  const Dialect dialect_;
+  int counter_ = 0;
+};
+
+}  // namespace tessera::codegen
