@@ -167,6 +167,7 @@ Planned plan_model(const graph::Graph& traced, const GeneratorOptions& options) 
   };
   m.name = declared.name;
   m.real = options.real;
+  m.precision = options.precision;
   m.hash = hash_declaration(declared);
   m.forward = declared;
   m.targets = targets_of(options);
@@ -246,6 +247,7 @@ std::map<std::string, std::string> generate(const graph::Graph& traced, const Ge
         fmt::format("{} makes [{}] of [{}]: a program (--train, TRAIN) is for models that make a row of numbers of a "
                     "picture, [channels, height, width]",
                     m.name, fmt::join(m.output_shape(), ", "), fmt::join(m.image_shape(), ", ")));
+  if (const std::string idle = m.why_precision_is_idle(); options.note && !idle.empty()) options.note(idle);
   std::map<std::string, std::string> files;
   files[m.name + ".h"] = emit_header(m);
   files[m.name + "_kernels.h"] = emit_kernels_header(m);
@@ -333,6 +335,9 @@ Writes the sources of {1}: C header, kernels for each instruction set, program.
 int generator_main(const graph::Graph& declared, int argc, char** argv) {
   try {
     GeneratorOptions options;
+    options.note = [&](const std::string& sentence) {
+      fmt::print(stderr, "{}: note: {}\n", shown(declared.name), sentence);
+    };
     std::string out, architecture, page;
     std::int64_t batch = 0;
     for (int i = 1; i < argc; ++i) {
@@ -438,7 +443,13 @@ int generator_main(std::span<const DeclaredModel> models, int argc, char** argv)
                argv[0]);
     return 1;
   }
-  const graph::Graph declared = at->trace(argv[2]);
+  graph::Graph declared;
+  try {
+    declared = at->trace(argv[2]);
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "{}: {}\n", shown(argv[2]), shown(e.what()));
+    return 1;
+  }
   argv[2] = argv[0];
   return generator_main(declared, argc - 2, argv + 2);
 }

@@ -208,6 +208,7 @@ typedef struct tessera_parameter {{
                                 n, u, fmt::join(m.image_shape(), ", "), fmt::join(m.output_shape(), ", "),
                                 names_of(m.targets), m.real);
 
+  if (const std::string idle = m.why_precision_is_idle(); !idle.empty()) out += fmt::format("/* Here {}. */\n\n", idle);
   auto macro = [&](const std::string& name, std::int64_t value, const std::string& comment = "") {
     out += fmt::format("#define {}_{} {}{}\n", u, name, value, comment.empty() ? "" : " /* " + comment + " */");
   };

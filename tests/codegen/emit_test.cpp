@@ -308,6 +308,18 @@ std::string said_by_generator(std::vector<std::string> arguments) {
   return testing::internal::GetCapturedStderr();
 }
 
+TEST(Emit, AGeneratorOfManyModelsSaysWhatATraceRefuses) {
+  const codegen::DeclaredModel refused{"Refused", [](std::string name) -> graph::Graph {
+                                         throw std::logic_error(name + " does not use softmax [B, D=8] of attn");
+                                       }};
+  std::string arguments[] = {"generator", "Refused", "\x1bmodel", "--out", testing::TempDir()};
+  std::vector<char*> argv;
+  for (std::string& a : arguments) argv.push_back(a.data());
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(codegen::generator_main(std::span(&refused, 1), static_cast<int>(argv.size()), argv.data()), 1);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "\\x1bmodel: \\x1bmodel does not use softmax [B, D=8] of attn\n");
+}
+
 TEST(Emit, TheGeneratorReadsTablesOfTilesFromRegularFilesAlone) {
   const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "tessera_tables";
   std::filesystem::create_directories(folder);
