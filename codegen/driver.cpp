@@ -175,13 +175,13 @@ Planned plan_model(const graph::Graph& traced, const GeneratorOptions& options) 
   const bool trains = has_loss(declared);
   const graph::Graph forward = program(narrowed, ProgramKind::forward);
   for (const graph::Node& n : forward.nodes)
-    if (n.op == graph::Op::input && n.name == "labels")
-      throw Error(fmt::format("the outputs of {} depend on the labels, which are there for the loss only", m.name));
+    if (n.op == graph::Op::input && n.name != "images" && n.name == compared_with(declared))
+      throw Error(fmt::format("the outputs of {} depend on the {}, which are there for the loss only", m.name, n.name));
   plan(forward, ProgramKind::forward);
   if (trains) {
     const graph::Graph joint = program(narrowed, ProgramKind::loss_and_gradients);
     dump(options, "joint", joint);
-    plan(program(narrowed, ProgramKind::evaluate), ProgramKind::evaluate);
+    if (!takes_output_gradients(declared)) plan(program(narrowed, ProgramKind::evaluate), ProgramKind::evaluate);
     plan(joint, ProgramKind::loss_and_gradients);
   }
   m.arena = make_arena(declared, m.plans.back().program);
@@ -189,7 +189,8 @@ Planned plan_model(const graph::Graph& traced, const GeneratorOptions& options) 
     throw Error(
         fmt::format("the model {} has no parameters: there is nothing to {}", m.name, trains ? "train" : "load"));
   if (trains) {
-    plan(program(narrowed, ProgramKind::input_gradient), ProgramKind::input_gradient);
+    if (!takes_output_gradients(declared))
+      plan(program(narrowed, ProgramKind::input_gradient), ProgramKind::input_gradient);
     plan(optimizer(declared.recipe, m.arena.reals, declared.name), ProgramKind::update);
   }
 
@@ -247,6 +248,12 @@ std::map<std::string, std::string> generate(const graph::Graph& traced, const Ge
         fmt::format("{} makes [{}] of [{}]: a program (--train, TRAIN) is for models that make a row of numbers of a "
                     "picture, [channels, height, width]",
                     m.name, fmt::join(m.output_shape(), ", "), fmt::join(m.image_shape(), ", ")));
+  if (options.train && (takes_targets(m.forward) || takes_output_gradients(m.forward)))
+    throw Error(fmt::format("the loss of {} is {}: a program (--train, TRAIN) trains on labels; call {} from your own",
+                            m.name, takes_targets(m.forward) ? "of targets" : "the caller's",
+                            takes_targets(m.forward) ? m.name + "_train_step" : m.name + "_gradients"));
+  if (options.cuda && takes_output_gradients(m.forward))
+    throw Error(fmt::format("the loss of {} is the caller's, which --cuda does not have: declare one", m.name));
   if (const std::string idle = m.why_precision_is_idle(); options.note && !idle.empty()) options.note(idle);
   std::map<std::string, std::string> files;
   files[m.name + ".h"] = emit_header(m);

@@ -191,7 +191,7 @@ class File {
     f.linkage = "";
     f.name = fmt::format("{}_{}_{}", model_, plan.program.name, target_.name);
     f.parameters = entry_parameters(plan.program, real_);
-    used_.clear();
+    used_ = functions_.names();  // "mean_sum": of another program the kernel that combines, here what is summed
     for (const tree::Parameter& p : f.parameters) used_.insert(p.name);
     scratch_name_.assign(plan.program.tensors.size(), "");
     for (const TensorId t : plan.program.tensors.ids()) declare_tensor(plan, t, f.body);

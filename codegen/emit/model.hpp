@@ -32,6 +32,8 @@ struct ModelFiles {
   std::vector<std::int64_t> image_shape() const;   ///< without the batch
   std::vector<std::int64_t> output_shape() const;  ///< without the batch
   std::int64_t output_reals() const;               ///< of an image
+  std::vector<std::int64_t> target_shape() const;  ///< of what the loss compares outputs with, where it is no label
+  std::int64_t target_reals() const;               ///< of an image
   std::int64_t classes() const;  ///< that labels are of, where the loss reads them; else as many as outputs
   std::string upper() const;     ///< "VIT_MNIST"
   /// Why the precision that was asked for changes nothing, as a sentence; empty: it changes something.

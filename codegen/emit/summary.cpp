@@ -49,6 +49,20 @@ std::int64_t ModelFiles::output_reals() const {
   return reals;
 }
 
+std::vector<std::int64_t> ModelFiles::target_shape() const {
+  const auto at = ranges::find(forward.nodes, compared_with(forward), &graph::Node::name);
+  if (at == forward.nodes.end()) return output_shape();
+  std::vector<std::int64_t> shape;
+  for (std::size_t d = 1; d < at->shape.size(); ++d) shape.push_back(at->shape[d].value());
+  return shape;
+}
+
+std::int64_t ModelFiles::target_reals() const {
+  std::int64_t reals = 1;
+  for (const std::int64_t size : target_shape()) reals *= size;
+  return reals;
+}
+
 std::int64_t ModelFiles::classes() const {
   for (const graph::Node& n : forward.nodes)
     if ((n.op == graph::Op::cross_entropy || n.op == graph::Op::one_hot) &&
