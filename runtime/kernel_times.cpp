@@ -156,6 +156,8 @@ std::map<std::uintptr_t, std::vector<std::string>> functions_at(const std::vecto
       continue;
     }
     std::getline(lines, source);
+    constexpr std::string_view unnamed = "(anonymous namespace)::";
+    for (std::size_t from; (from = line.find(unnamed)) != std::string::npos;) line.erase(from, unnamed.size());
     if (at) at->push_back(line.substr(0, line.find_first_of("(.")));
   }
   return all;

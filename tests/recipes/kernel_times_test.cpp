@@ -13,7 +13,10 @@ class KernelTimes : public testing::Test {
  protected:
   std::string at(const std::string& name) const { return (folder_ / name).string(); }
   Result measure(const std::string& program = paths::sample_program) const {
-    return Process(program, {"bench", "--kernels", "--batch", "64", "--seconds", "0.4", "--to", at("times.json")}, {})
+    return Process(
+               program,
+               {"bench", "--kernels", "--batch", "64", "--seconds", "1", "--threads", "1", "--to", at("times.json")},
+               {})
         .wait();
   }
   Result draw(const std::string& times) const {
@@ -33,7 +36,7 @@ TEST_F(KernelTimes, AddUpToTheRunAndNameTheKernelThatHasTheWork) {
   ASSERT_EQ(all["programs"].size(), 2U);
   EXPECT_EQ(all["programs"][0]["name"], "forward");
   for (const auto& program : all["programs"]) {
-    EXPECT_GT(program["samples"].get<int>(), 100);
+    EXPECT_GT(program["samples"].get<int>(), 20);  // a thousand a second where the machine is the test's alone
     double share = 0, flops = 0, milliseconds = 0, hidden = 0;
     for (const auto& row : program["kernels"]) {
       share += row["share"].get<double>();
