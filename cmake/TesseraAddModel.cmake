@@ -55,6 +55,7 @@ set(isas ${CMAKE_CURRENT_LIST_DIR}/isas.def)
 if(NOT EXISTS ${isas})
   cmake_path(SET isas NORMALIZE ${CMAKE_CURRENT_LIST_DIR}/../codegen/isas.def)
 endif()
+option(TESSERA_LINE_TABLES "Emitted code with line tables, by which bench --kernels finds where time goes" OFF)
 set_property(GLOBAL PROPERTY TESSERA_ISAS ${isas})
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${isas})
 
@@ -236,6 +237,9 @@ int main(int argc, char** argv) {
   target_compile_features(${name}_model PRIVATE cxx_std_20)
   # Build type None: the flags are the user's alone (the sanitizers' build, where -O3 would only take long).
   target_compile_options(${name}_model PRIVATE $<$<NOT:$<CONFIG:None>>:-O3> -ffp-contract=off)
+  if(TESSERA_LINE_TABLES)
+    target_compile_options(${name}_model PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU,Clang>:-g1>)
+  endif()
   if(TARGET OpenMP::OpenMP_CXX)
     target_link_libraries(${name}_model PRIVATE OpenMP::OpenMP_CXX)
   endif()

@@ -167,6 +167,7 @@ Planned plan_model(const graph::Graph& traced, const GeneratorOptions& options) 
   };
   m.name = declared.name;
   m.real = options.real;
+  m.precision = options.precision;
   m.hash = hash_declaration(declared);
   m.forward = declared;
   m.targets = targets_of(options);
@@ -174,13 +175,13 @@ Planned plan_model(const graph::Graph& traced, const GeneratorOptions& options) 
   const bool trains = has_loss(declared);
   const graph::Graph forward = program(narrowed, ProgramKind::forward);
   for (const graph::Node& n : forward.nodes)
-    if (n.op == graph::Op::input && n.name == "labels")
-      throw Error(fmt::format("the outputs of {} depend on the labels, which are there for the loss only", m.name));
+    if (n.op == graph::Op::input && n.name != "images" && n.name == compared_with(declared))
+      throw Error(fmt::format("the outputs of {} depend on the {}, which are there for the loss only", m.name, n.name));
   plan(forward, ProgramKind::forward);
   if (trains) {
     const graph::Graph joint = program(narrowed, ProgramKind::loss_and_gradients);
     dump(options, "joint", joint);
-    plan(program(narrowed, ProgramKind::evaluate), ProgramKind::evaluate);
+    if (!takes_output_gradients(declared)) plan(program(narrowed, ProgramKind::evaluate), ProgramKind::evaluate);
     plan(joint, ProgramKind::loss_and_gradients);
   }
   m.arena = make_arena(declared, m.plans.back().program);
@@ -188,7 +189,8 @@ Planned plan_model(const graph::Graph& traced, const GeneratorOptions& options) 
     throw Error(
         fmt::format("the model {} has no parameters: there is nothing to {}", m.name, trains ? "train" : "load"));
   if (trains) {
-    plan(program(narrowed, ProgramKind::input_gradient), ProgramKind::input_gradient);
+    if (!takes_output_gradients(declared))
+      plan(program(narrowed, ProgramKind::input_gradient), ProgramKind::input_gradient);
     plan(optimizer(declared.recipe, m.arena.reals, declared.name), ProgramKind::update);
   }
 
@@ -246,6 +248,13 @@ std::map<std::string, std::string> generate(const graph::Graph& traced, const Ge
         fmt::format("{} makes [{}] of [{}]: a program (--train, TRAIN) is for models that make a row of numbers of a "
                     "picture, [channels, height, width]",
                     m.name, fmt::join(m.output_shape(), ", "), fmt::join(m.image_shape(), ", ")));
+  if (options.train && (takes_targets(m.forward) || takes_output_gradients(m.forward)))
+    throw Error(fmt::format("the loss of {} is {}: a program (--train, TRAIN) trains on labels; call {} from your own",
+                            m.name, takes_targets(m.forward) ? "of targets" : "the caller's",
+                            takes_targets(m.forward) ? m.name + "_train_step" : m.name + "_gradients"));
+  if (options.cuda && takes_output_gradients(m.forward))
+    throw Error(fmt::format("the loss of {} is the caller's, which --cuda does not have: declare one", m.name));
+  if (const std::string idle = m.why_precision_is_idle(); options.note && !idle.empty()) options.note(idle);
   std::map<std::string, std::string> files;
   files[m.name + ".h"] = emit_header(m);
   files[m.name + "_kernels.h"] = emit_kernels_header(m);
@@ -333,6 +342,9 @@ Writes the sources of {1}: C header, kernels for each instruction set, program.
 int generator_main(const graph::Graph& declared, int argc, char** argv) {
   try {
     GeneratorOptions options;
+    options.note = [&](const std::string& sentence) {
+      fmt::print(stderr, "{}: note: {}\n", shown(declared.name), sentence);
+    };
     std::string out, architecture, page;
     std::int64_t batch = 0;
     for (int i = 1; i < argc; ++i) {
@@ -438,7 +450,13 @@ int generator_main(std::span<const DeclaredModel> models, int argc, char** argv)
                argv[0]);
     return 1;
   }
-  const graph::Graph declared = at->trace(argv[2]);
+  graph::Graph declared;
+  try {
+    declared = at->trace(argv[2]);
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "{}: {}\n", shown(argv[2]), shown(e.what()));
+    return 1;
+  }
   argv[2] = argv[0];
   return generator_main(declared, argc - 2, argv + 2);
 }

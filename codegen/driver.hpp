@@ -31,6 +31,7 @@ struct GeneratorOptions {
   std::map<std::string, std::string, std::less<>> pass_options;  ///< what passes are told, by name
   Dump dump_passes;  ///< called with a graph or a program's kernels behind each pass
   Dump dump;         ///< called with every stage, in order; empty: none is printed
+  std::function<void(const std::string& sentence)> note;  ///< called with what is no error, and what one should know
 };
 
 /// File name -> text. Throws Error with one sentence when the graph cannot be generated.

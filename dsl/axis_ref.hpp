@@ -90,6 +90,13 @@ constexpr bool holds_part(const Dim& d, const AxisRef& axis) {
 
 }  // namespace detail
 
+namespace detail {
+
+/// Whether two axes of x are the same and no mere numbers, as queries and keys of attention scores [B, H, T, T].
+constexpr bool equal_named_axes(const Shape& x, int a, int b) { return x[a] == x[b] && !x[a].normal.is_constant(); }
+
+}  // namespace detail
+
 /// The number of the one axis of x that `axis` means, counted from the front; -1 where it means none or several.
 constexpr int axis_index(const AxisRef& axis, const Shape& x) {
   if (!axis.name[0]) {

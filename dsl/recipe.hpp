@@ -5,15 +5,18 @@
 #include <concepts>
 #include <cstdint>
 #include <string_view>
+#include <type_traits>
 
 #include "dsl/diagnostic.hpp"
 #include "dsl/graph/graph.hpp"
 
 namespace tessera {
 
-/// What training makes small.
+/// What training makes small, where the model has no loss of its own (trace() says how one is declared).
 enum class Loss : std::uint8_t {
   cross_entropy,  ///< of the model's outputs as logits; mean over the batch. PyTorch: torch.nn.CrossEntropyLoss
+  of_caller,      ///< the caller's: NAME_gradients takes its gradient with respect to the outputs, [B, ...], and gives
+                  ///< those of the parameters, a vector-Jacobian product. PyTorch: outputs.backward(gradient)
 };
 
 /// How a step changes the parameters.
@@ -81,7 +84,7 @@ struct Augmentation {
 /// static constexpr Recipe recipe{.optimizer = {.learning_rate = 0.005}, .batch = 128, .epochs = 5};
 /// What a recipe does not ask for is not in the emitted loop.
 struct Recipe {
-  Loss loss = Loss::cross_entropy;
+  Loss loss = Loss::cross_entropy;  ///< unless the model declares its own
   Optimizer optimizer{};
   Schedule schedule{};
   std::int64_t batch = 128;     ///< images that are in memory at once
@@ -96,6 +99,21 @@ struct Recipe {
 
   graph::Recipe record() const;
 };
+
+namespace detail {
+
+struct NamesLoss {
+  int loss;
+};
+template <class Model>
+struct NamesLossTwice : Model, NamesLoss {};
+
+}  // namespace detail
+
+/// Whether a model has a function called loss, of whatever kind: its own loss.
+template <class Model>
+concept HasLoss = !requires { &detail::NamesLossTwice<Model>::loss; } &&
+                  !requires { requires std::is_object_v<decltype(Model::loss)>; };
 
 /// Whether a model says how it is trained. One that does not is a forward pass alone, and its library is for inference.
 template <class Model>
@@ -137,6 +155,7 @@ constexpr RecipeFault recipe_fault(const Recipe& r) {
     return {"schedule.floor", "has to be at least 0 and at most the learning rate"};
   if (!(r.schedule.every > 0)) return {"schedule.every", "has to be above 0"};
   if (!(r.schedule.factor > 0)) return {"schedule.factor", "has to be above 0"};
+  if (r.loss == Loss::of_caller && r.labels.any()) return {"labels", "are for the cross entropy alone"};
   if (r.batch < 1) return {"batch", "has to be at least 1"};
   if (r.accumulate < 1) return {"accumulate", "has to be at least 1"};
   if (r.epochs < 0) return {"epochs", "has to be at least 0"};

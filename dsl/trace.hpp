@@ -7,9 +7,11 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "dsl/graph/builder.hpp"
 #include "dsl/module.hpp"
+#include "dsl/ops/arithmetic.hpp"
 #include "dsl/ops/cross_entropy.hpp"
 #include "dsl/recipe.hpp"
 #include "dsl/unused.hpp"
@@ -57,6 +59,108 @@ struct OutputsProblem {
   }
 };
 
+/// What is wrong with a model's own loss.
+template <class Model, class Images, class Outputs>
+struct LossProblem {
+  constexpr Text operator()() const {
+    Text t;
+    if constexpr (HasLoss<Model>) {
+      t.put(Model::module_name);
+      if constexpr (!HasRecipe<Model>) {
+        t.put(" has a loss and no recipe, which says how it is trained: static constexpr Recipe recipe{}");
+      } else if constexpr (!requires { typename Signature<decltype(&Model::loss)>::result; }) {
+        t.put("::loss is no member function with shapes: ").put(as_written);
+      } else {
+        using Own = Signature<decltype(&Model::loss)>;
+        if (!Own::constant)
+          t.put("::loss has to be const: ").put(as_written);
+        else
+          explain(t, static_cast<const typename Own::arguments*>(nullptr));
+      }
+      if (t.view() == Model::module_name) return {};
+      t.put(" [model-loss]");
+    }
+    return t;
+  }
+
+ private:
+  static constexpr const char* as_written =
+      "Tensor<> loss(Tensor<B, J> outputs, Tensor<B> labels) const, or of targets of another shape";
+
+  template <class... X>
+  static constexpr void explain(Text& t, const std::tuple<X...>*) {
+    if constexpr (sizeof...(X) != 2)
+      t.put("::loss takes ").put(std::int64_t{sizeof...(X)}).put(" and not two: ").put(as_written);
+    else
+      explain_pair<X...>(t);
+  }
+
+  template <class Of, class Wanted>
+  static constexpr void explain_pair(Text& t) {
+    using Result = typename Signature<decltype(&Model::loss)>::result;
+    if constexpr (!AnyTensor<Of> || !AnyTensor<Wanted> || !AnyTensor<Result>) {
+      t.put("::loss is not of tensors alone: ").put(as_written);
+    } else if constexpr (!poisoned<Of, Wanted, Result>) {
+      int known = 1;  // axes of the targets, the batch first
+      while (known < Wanted::shape.rank && Wanted::shape[known].known()) ++known;
+      if (!(Of::shape == Outputs::shape)) {
+        t.put("::loss takes outputs ");
+        Of::shape.print(t);
+        t.put(", and forward gives ");
+        Outputs::shape.print(t);
+        t.put(": ");
+        explain_mismatch(t, Outputs::shape, Of::shape);
+      } else if (!Wanted::shape.rank || !(Wanted::shape[0] == Images::shape[0]) || known < Wanted::shape.rank) {
+        t.put("::loss takes targets ");
+        Wanted::shape.print(t);
+        t.put(": their first axis, and no other, is the batch, ");
+        Images::shape[0].print(t);
+      } else if (Result::shape.rank) {
+        t.put("::loss gives ");
+        Result::shape.print(t);
+        t.put(": a loss is one number (did you mean the mean of it?)");
+      } else if (recipe_of<Model>().loss != Loss::cross_entropy || recipe_of<Model>().labels.any()) {
+        t.put(" has a loss of its own, and its recipe ");
+        t.put(recipe_of<Model>().labels.any() ? "softens labels, which is for the cross entropy alone"
+                                              : "says that it is the caller who has one");
+      }
+    }
+  }
+};
+
+/// What the loss compares the outputs with: labels, targets, or the gradient of the caller's loss.
+template <class Model, class Images, class Outputs>
+struct Compared {
+  static constexpr bool with_gradients = recipe_of<Model>().loss == Loss::of_caller;
+
+  static auto declared() {
+    if constexpr (HasLoss<Model>)
+      return std::tuple_element_t<1, typename Signature<decltype(&Model::loss)>::arguments>();
+    else if constexpr (with_gradients)
+      return Outputs();
+    else
+      return TensorOf<Dims<typename Images::dims::template at<0>>>();
+  }
+  using type = decltype(declared());
+
+  /// Of one axis, the batch, they are labels: integers.
+  static graph::NodeId record(graph::Builder& builder) {
+    const std::vector<Dim> shape = type::shape.dims();
+    if (with_gradients) return builder.input("output_gradients", shape);
+    if (type::shape.rank == 1) return builder.input("labels", shape, graph::Type::integer);
+    return builder.input("targets", shape);
+  }
+
+  static auto loss(const Model& model, const Outputs& outputs, const type& wanted) {
+    if constexpr (HasLoss<Model>)
+      return model.loss(outputs, wanted);
+    else if constexpr (with_gradients)
+      return sum(outputs * wanted);
+    else
+      return cross_entropy(outputs, wanted);
+  }
+};
+
 /// Throws std::logic_error when a size other than the batch is known only when the program runs: nothing would say it.
 inline void demand_that_only_the_batch_is_unknown(const graph::Graph& g, const Dim& batch) {
   const Symbol& symbol = batch.normal.term[0].factor[0];
@@ -79,11 +183,17 @@ inline void demand_that_only_the_batch_is_unknown(const graph::Graph& g, const D
 /// "loss" (the recipe's), and the recipe itself. Where the recipe softens labels there is an input "targets" as well,
 /// of the shape of the outputs, and "training_loss", which is what is differentiated.
 ///
+/// A model may have a loss of its own, of its outputs and of labels, Tensor<B>, or real targets of any other shape:
+///   Tensor<> loss(Tensor<B, J> outputs, Tensor<B, J> targets) const { return mean(abs(outputs - targets)); }
+/// Targets are then the input "targets", in the place of "labels". With Loss::of_caller there is an input
+/// "output_gradients" instead, of the shape of the outputs, and "loss" is the sum of their products, whose gradients
+/// are those of the caller's loss.
+///
 /// Model has one non-template forward of one tensor, and a static constexpr Recipe named recipe. Without a recipe there
 /// are neither labels nor a loss, and what is generated is for inference. Throws std::logic_error for what only tracing
 /// can see: results and parameters that nothing uses, parameters that would get no gradient, members missing from
 /// TESSERA_MEMBERS, a Stack applied twice, a second axis without a size. Sentences: [model-images],
-/// [model-output], [module-members].
+/// [model-output], [model-loss], [module-members].
 template <class Model>
 graph::Graph trace(std::string name) {
   using Signature = detail::Signature<decltype(&Model::forward)>;
@@ -102,19 +212,20 @@ graph::Graph trace(std::string name) {
     Refusal<Problem>::poison();
   } else if constexpr (!fits<detail::OutputsProblem<Model, typename Signature::result>>) {
     Refusal<detail::OutputsProblem<Model, typename Signature::result>>::poison();
+  } else if constexpr (!fits<detail::LossProblem<Model, Images, typename Signature::result>>) {
+    Refusal<detail::LossProblem<Model, Images, typename Signature::result>>::poison();
   } else {
     if constexpr (!fits<detail::RecipeProblem<Model>>) Refusal<detail::RecipeProblem<Model>>::poison();
     constexpr Recipe recipe = detail::recipe_of<Model>();
-    static_assert(recipe.loss == Loss::cross_entropy);
     g.recipe = recipe.record();
 
     graph::Builder builder(g);
     RecorderScope scope(builder);
     Model model;
     const Images images(builder.input("images", Images::shape.dims()));
-    [[maybe_unused]] graph::NodeId labels = graph::none;
-    using Labels = TensorOf<Dims<typename Images::dims::template at<0>>>;
-    if constexpr (HasRecipe<Model>) labels = builder.input("labels", Labels::shape.dims(), graph::Type::integer);
+    using Compared = detail::Compared<Model, Images, typename Signature::result>;
+    [[maybe_unused]] graph::NodeId wanted = graph::none;
+    if constexpr (HasRecipe<Model>) wanted = Compared::record(builder);
     bind(model, "");
     const auto outputs = model(images);
     using Outputs = std::remove_const_t<decltype(outputs)>;
@@ -123,7 +234,7 @@ graph::Graph trace(std::string name) {
         if constexpr (!poisoned<L>) g.outputs.push_back({graph::Output::Kind::loss, name, node_of(loss), graph::none});
       };
       g.outputs.push_back({graph::Output::Kind::value, "outputs", node_of(outputs), graph::none});
-      if constexpr (HasRecipe<Model>) add_loss("loss", cross_entropy(outputs, Labels(labels)));
+      if constexpr (HasRecipe<Model>) add_loss("loss", Compared::loss(model, outputs, typename Compared::type(wanted)));
       detail::demand_that_only_the_batch_is_unknown(g, Images::shape[0]);
       detail::demand_that_everything_is_used(g);
       if constexpr (recipe.labels.any()) {

@@ -33,6 +33,7 @@
 #include "runtime/gzip.hpp"
 #include "runtime/idx.hpp"
 #include "runtime/image.hpp"
+#include "runtime/kernel_times.hpp"
 #include "runtime/labels.hpp"
 #include "runtime/numbers.hpp"
 #include "runtime/page.hpp"
@@ -114,7 +115,27 @@ struct AttentionOptions {
 struct BenchOptions {
   std::vector<std::int64_t> batches{1, 8, 32};
   std::int64_t runs = 10;
+  bool kernels = false;
+  double seconds = 4;
+  std::filesystem::path to;  ///< of the kernels' times; empty: they are shown alone
 };
+
+int bench_command(const Model& model, const Recipe& recipe, const BenchOptions& options, const Gpu* gpu) {
+  if (!options.kernels) {
+    std::cout << timing_table(model, recipe, options.batches, options.runs, gpu);
+    return 0;
+  }
+  if (gpu) fail("bench --kernels measures on the CPU: on a GPU, Nsight Systems shows its kernels by their names");
+  if (!options.to.empty()) spare_models(options.to, Output::other);
+  const KernelTimes times = measure_kernels(model, options.batches.back(), options.seconds);
+  std::cout << kernel_table(times);
+  if (options.to.empty()) return 0;
+  write_file(options.to, kernel_json(times, model));
+  std::cout << '\n'
+            << options.to.string() << " holds these times: summary --html FILE --times " << options.to.string()
+            << " shows them beside the kernels\n";
+  return 0;
+}
 
 int evaluate_command(const Model& model, const Recipe& declared, const EvalOptions& options, const Gpu* gpu) {
   if (!options.confusion.empty()) spare_models(options.confusion, Output::other);
@@ -557,6 +578,16 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
       ->capture_default_str()
       ->check(in<std::int64_t>(1, 1'000'000))
       ->type_name("N");
+  CLI::Option* by_kernels = bench_app->add_flag(
+      "--kernels", speed.kernels, "How long each kernel takes, at the last batch size, beside its share of the FLOPs");
+  bench_app->add_option("--seconds", speed.seconds, "Look so long at each of forward pass and training step")
+      ->capture_default_str()
+      ->check(in<double>(0.01, 100))
+      ->type_name("S")
+      ->needs(by_kernels);
+  bench_app->add_option("--to", speed.to, "Leave the kernels' times in this file, for summary --html")
+      ->type_name("FILE")
+      ->needs(by_kernels);
   add_device_option(bench_app, device);
 
   ExchangeOptions exported, imported;
@@ -583,6 +614,10 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
       ->add_option("--html", page,
                    "Draw what was declared and what became of it into this file: graph, kernels, memory plan, sources")
       ->type_name("FILE");
+  std::filesystem::path times;
+  summary_app->add_option("--times", times, "With the time of each kernel that bench --kernels --to FILE has measured")
+      ->type_name("FILE")
+      ->needs("--html");
   CLI::Option* predict_for =
       summary_app
           ->add_option("--device", architecture,
@@ -604,7 +639,7 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
       threads_too, examples(model, {"predict --out run photo.jpg", "predict --out run --json --topk 5 a.png b.png"})));
   if (attention_app)
     attention_app->footer(text(threads_too, examples(model, {"attention --out run photo.jpg -o seen.svg"})));
-  bench_app->footer(text(threads_too, examples(model, {"bench --batch 1 64"})));
+  bench_app->footer(text(threads_too, examples(model, {"bench --batch 1 64", "bench --kernels --batch 64"})));
   export_app->footer(examples(model, {"export --out run --dtype f16 -o weights.safetensors"}));
   import_app->footer(examples(model, {"import weights.safetensors --out run"}));
   summary_app->footer(examples(model, {"summary", "summary --html model.html"}));
@@ -649,10 +684,7 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
   if (*eval_app) return finished(evaluate_command(model, recipe, evaluation, on));
   if (*predict_app) return finished(predict_command(model, recipe, evaluation, prediction, on));
   if (attention_app && *attention_app) return finished(attention_command(model, recipe, evaluation, look, on));
-  if (*bench_app) {
-    std::cout << timing_table(model, recipe, speed.batches, speed.runs, on);
-    return finished(0);
-  }
+  if (*bench_app) return finished(bench_command(model, recipe, speed, on));
   if (*export_app) return finished(export_command(model, recipe, evaluation, exported));
   if (*import_app) {
     import_parameters(imported.file, evaluation.out, model, imported.skip, recipe.seed);
@@ -662,7 +694,7 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
     fail("this program was emitted without CUDA kernels: there is nothing to predict (CUDA in tessera_add_model)");
   if (!page.empty()) {
     spare_models(page, Output::other);
-    write_file(page, page_of(model));
+    write_file(page, page_of(model, times));
     std::cout << page.string() << " shows the model\n";
     return finished(0);
   }

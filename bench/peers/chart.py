@@ -27,7 +27,7 @@ def text(x, y, content, more=""):
 
 def chart(table):
     height = TOP + ROW * len(table) + 20
-    out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" viewBox="0 0 {WIDTH} {height}" '
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" viewBox="0 0 {WIDTH} {height}" style="max-width:100%;height:auto" '
            'font-family="Helvetica, Arial, \'DejaVu Sans\', sans-serif" font-size="13" fill="#333">', DARK,
            '<rect width="100%" height="100%" fill="#fff"/>',
            text(16, 26, "Time beside the fastest of PyTorch and ONNX Runtime (fp32, one thread; shorter is faster)",

@@ -143,7 +143,8 @@ class File : EntryWriter {
     f.linkage = "";
     f.name = fmt::format("{}_{}_{}", model_, plan.program.name, target_.name);
     f.parameters = entry_parameters(plan.program, real_);
-    std::set<std::string> taken;
+    // "mean_sum": of another program the kernel that combines, here what is summed.
+    std::set<std::string> taken = functions_.names();
     for (const tree::Parameter& p : f.parameters) taken.insert(p.name);
     f.body = declare_scratch(plan, std::move(taken));
     Block all = stages(plan, 0);

@@ -81,13 +81,20 @@ tree::Function function_of(const Model& m, const Plan& plan) {
   return f;
 }
 
+/// What the loss of a training step compares the outputs with.
+std::string wanted_by_training(const Model& m) {
+  for (const Plan& plan : m.plans)
+    if (traits_of(plan.program.kind).trains) return compared_with(plan.program.graph);
+  return "";
+}
+
 /// pack and, where something is trained, update, train_step, next_step, check and, where several batches make one step,
 /// gather.
 std::vector<tree::Function> functions_of_steps(const Model& m) {
   const tree::Parameter step{"const tessera_cuda_step*", "step"}, counted{"tessera_cuda_step*", "step"},
       scratch{"void*", "scratch"}, stream{"void*", "stream"};
-  const tree::Parameter wanted =
-      softens(m.recipe) ? tree::Parameter{"const float*", "targets"} : tree::Parameter{"const int32_t*", "labels"};
+  const std::string compared = wanted_by_training(m);
+  const tree::Parameter wanted{compared == "labels" ? "const int32_t*" : "const float*", compared};
   std::vector<tree::Function> functions;
   auto add = [&](const std::string& name, std::vector<tree::Parameter> parameters, const std::string& comment) {
     tree::Function f;
@@ -425,7 +432,7 @@ int64_t {}_cuda_largest_batch(void) {{ return largest_batch; }}
   return code ? code : {0}_cuda_update(parameters, packed, gradients, optimizer, step, scratch, stream);
 }}
 )cpp",
-          m.name, softens(m.recipe) ? "targets" : "labels");
+          m.name, wanted_by_training(m));
   out += "\n" + tree::print_head(functions[3]) + checks(m, functions[3], false) +
          "  launch(count_on, dim3(1), dim3(32), 0, static_cast<Stream>(stream), step);\n" + finish(m) + "}\n";
   out += "\n" + tree::print_head(functions[4]) + checks(m, functions[4], false) +

@@ -194,7 +194,8 @@ std::int64_t most_images(const ModelFiles& m) {
   for (const Plan& plan : m.plans) bytes = std::max(bytes, plan.scratch.per_batch);
   std::int64_t pixels = 1;
   for (const std::int64_t d : m.image_shape()) pixels *= d;
-  return (std::numeric_limits<std::int64_t>::max() >> 5) / std::max({bytes, pixels, m.output_reals()});
+  return (std::numeric_limits<std::int64_t>::max() >> 5) /
+         std::max({bytes, pixels, m.output_reals(), m.target_reals()});
 }
 
 /// The body of an entry point that runs one program: checks, then kernels.
@@ -229,7 +230,8 @@ std::string run_program(const ModelFiles& m, const tree::Function& f, const Kern
     arguments.push_back(p.name == "scratch" ? fmt::format("static_cast<{}*>(scratch)", m.real) : p.name);
     if (p.name == "batch") checks += fmt::format("  if (batch < 1 || batch > most_images) return {}_ERROR_BATCH;\n", u);
     if (p.name == "gradients") checks += "  zero_gaps(gradients);\n";
-    if ((p.name == "labels" || p.name == "targets") && takes_random(program)) {
+    if (p.name == "outputs" && takes_output_gradients(program.graph)) arguments.emplace_back("&loss");
+    if (p.name == compared_with(program.graph) && takes_random(program)) {
       arguments.push_back("random");
       random =
           "  const std::uint64_t at = static_cast<std::uint64_t>(step);\n"
@@ -240,7 +242,11 @@ std::string run_program(const ModelFiles& m, const tree::Function& f, const Kern
   if (traits_of(program.kind).trains && random.empty()) random = "  (void)seed, (void)step;  // nothing drops out\n";
   for (const tree::Parameter& p : f.parameters)
     if (p.name == "labels") checks += fmt::format("  if (!labels_fit(labels, batch)) return {}_ERROR_LABEL;\n", u);
-  return fmt::format("  if ({}) return {}_ERROR_NULL;\n", nulls, u) + checks + random +
+  const std::string unasked =
+      takes_output_gradients(program.graph) && traits_of(program.kind).has_loss
+          ? fmt::format("  {} loss;  // the sum of outputs times their gradients: nobody asks for it\n", m.real)
+          : "";
+  return fmt::format("  if ({}) return {}_ERROR_NULL;\n", nulls, u) + checks + random + unasked +
          dispatch(m, program.name, arguments);
 }
 
@@ -450,7 +456,8 @@ std::string errors(const ModelFiles& m) {
   add("OK", "no error");
   add("ERROR_NULL", "a pointer is null");
   add("ERROR_BATCH", "the batch must hold at least one image, and no more than memory can have");
-  if (training) add("ERROR_LABEL", fmt::format("a label is not in [0, {})", m.classes()));
+  if (training && !takes_targets(m.forward) && !takes_output_gradients(m.forward))
+    add("ERROR_LABEL", fmt::format("a label is not in [0, {})", m.classes()));
   add("ERROR_ISA", "TESSERA_ISA names kernels that do not exist or that this processor cannot run");
   if (training) {
     add("ERROR_STEP", "steps are counted from 1");
@@ -500,10 +507,11 @@ std::string body_of(const ModelFiles& m, const tree::Function& f) {
                                     {4}gradients, scratch);
   return code ? code : {0}_update(parameters, packed, gradients, optimizer, step, learning_rate);
 )cpp",
-                       n, u, softens(recipe) ? "targets" : "labels",
+                       n, u, compared_with(m.plan(ProgramKind::loss_and_gradients).program.graph),
                        keeps_state(m) ? fmt::format("  if (!optimizer) return {}_ERROR_NULL;\n", u) : "",
                        std::string(n.size(), ' '));
-  const auto program = ranges::find(m.plans, what, [](const Plan& p) { return p.program.name; });
+  const std::string runs = what == "gradients" ? "loss_and_gradients" : what;
+  const auto program = ranges::find(m.plans, runs, [](const Plan& p) { return p.program.name; });
   if (program == m.plans.end()) throw Error(fmt::format("{} has no body", f.name));
   return run_program(m, f, program->program);
 }
@@ -555,7 +563,7 @@ Words philox(std::uint64_t counter, std::uint64_t stream, std::uint64_t key) {
       "[[maybe_unused]] constexpr std::int64_t most_images = INT64_C({});\n",
       most_images(m));
   out += isa_choice(m);
-  if (trains(m.plans))
+  if (trains(m.plans) && !takes_targets(m.forward) && !takes_output_gradients(m.forward))
     out += fmt::format(R"cpp(
 // Whether every label names a class.
 bool labels_fit(const std::int32_t* labels, std::int64_t batch) {{

@@ -14,8 +14,8 @@ Extent operator+(const Extent& a, const Extent& b) { return {a.fixed + b.fixed, 
 
 Contract contract(const ModelFiles& m) {
   const graph::Recipe& recipe = m.forward.recipe;
-  const std::int64_t real = m.real == "double" ? 8 : 4, label = softens(recipe) ? real * m.output_reals() : 4,
-                     loss = real;
+  const std::int64_t real = m.real == "double" ? 8 : 4,
+                     label = compared_with(m.forward) == "labels" ? 4 : real * m.target_reals(), loss = real;
   std::int64_t pixels = 1;
   for (const std::int64_t size : m.image_shape()) pixels *= size;
   const Extent& scratch = m.plan(ProgramKind::forward).scratch;

@@ -18,6 +18,17 @@ bool trains(const std::vector<Plan>& plans) {
   return ranges::any_of(plans, [](const Plan& plan) { return differentiates(plan.program); });
 }
 
+std::string compared_with(const graph::Graph& program) {
+  for (const char* name : {"targets", "output_gradients"})
+    if (ranges::any_of(program.nodes, [&](const graph::Node& n) { return n.op == graph::Op::input && n.name == name; }))
+      return name;
+  return "labels";
+}
+bool takes_targets(const graph::Graph& declared) {
+  return !softens(declared.recipe) && compared_with(declared) == "targets";
+}
+bool takes_output_gradients(const graph::Graph& declared) { return compared_with(declared) == "output_gradients"; }
+
 bool takes_random(const KernelProgram& program) {
   return ranges::any_of(program.graph.nodes, [](const graph::Node& n) { return n.op == graph::Op::keep; });
 }
@@ -73,10 +84,10 @@ std::vector<tree::Parameter> entry_parameters(const KernelProgram& of, const std
     p.push_back({out, "scratch"});
     return p;
   }
-  if (program.trains && softens(of.graph.recipe))
-    p.push_back({in, "targets"});
-  else if (program.has_loss)
-    p.push_back({"const std::int32_t*", "labels"});
+  if (program.has_loss) {
+    const std::string wanted = compared_with(of.graph);
+    p.push_back({wanted == "labels" ? "const std::int32_t*" : in, wanted});
+  }
   if (takes_random(of)) p.push_back({"const std::int32_t*", "random"});
   p.push_back({"const std::int64_t", "batch"});
   if (of.groups) p.push_back({"const std::int64_t", "at_once"});

@@ -26,6 +26,14 @@ std::vector<tree::Parameter> pack_parameters(const std::string& real);
 /// Whether the declaration has a loss: else its programs are those of inference, forward and inspect.
 bool trains(const std::vector<Plan>& plans);
 
+/// What a program's loss compares the outputs with: "labels", which are integers; real "targets", of a recipe that
+/// softens labels or of a loss of the model's own; or "output_gradients", of a loss of the caller's.
+std::string compared_with(const graph::Graph& program);
+/// Whether the declaration's loss is of real targets, and not of labels.
+bool takes_targets(const graph::Graph& declared);
+/// Whether the loss is the caller's, who brings its gradient with respect to the outputs.
+bool takes_output_gradients(const graph::Graph& declared);
+
 /// Whether the program takes the parameters as they are: all but those that read packed ones alone.
 bool takes_parameters(const KernelProgram& program);
 /// Whether the program reads packed parameters (or, an update, writes them), which it then takes behind the parameters.

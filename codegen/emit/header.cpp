@@ -46,8 +46,8 @@ std::vector<tree::Function> api_functions(const ModelFiles& m) {
   };
   const graph::Recipe& recipe = m.forward.recipe;
   const tree::Parameter parameters{in, "parameters"}, packed{in, "packed"}, images{in, "images"},
-      labels{"const int32_t*", "labels"}, batch{"int64_t", "batch"}, seed{"uint64_t", "seed"}, step{"int64_t", "step"},
-      outputs{out, "outputs"}, loss{out, "loss"}, scratch{"void*", "scratch"};
+      batch{"int64_t", "batch"}, seed{"uint64_t", "seed"}, step{"int64_t", "step"}, outputs{out, "outputs"},
+      loss{out, "loss"}, scratch{"void*", "scratch"};
   std::string isas;
   for (const Target& target : m.targets) isas += fmt::format("{}\"{}\"", isas.empty() ? "" : ", ", target.name);
   add("error", {{"int", "code"}}, {"What an error code means, as a sentence."}, "const char*");
@@ -93,9 +93,22 @@ std::vector<tree::Function> api_functions(const ModelFiles& m) {
   if (m.packed.forward_reals && packed_alone)
     functions.back().comment.emplace_back("To these three functions `parameters` may be null: they read it no more.");
   add_forward();
-  add("evaluate", {parameters, packed, images, labels, batch, outputs, loss, scratch},
-      {"As forward, and the mean loss over the batch."});
-  const tree::Parameter wanted = softens(recipe) ? tree::Parameter{in, "targets"} : labels;
+  const auto wanted_by = [&](const graph::Graph& program) {
+    const std::string wanted = compared_with(program);
+    return tree::Parameter{wanted == "labels" ? "const int32_t*" : in, wanted};
+  };
+  const bool of_caller = takes_output_gradients(m.forward);
+  const tree::Parameter wanted = wanted_by(m.plan(ProgramKind::loss_and_gradients).program.graph);
+  const std::string target_shape = fmt::format("[batch, {}]", fmt::join(m.target_shape(), ", "));
+  if (!of_caller) {
+    add("evaluate",
+        {parameters, packed, images, wanted_by(m.plan(ProgramKind::evaluate).program.graph), batch, outputs, loss,
+         scratch},
+        {takes_targets(m.forward) ? "As forward, and the loss." : "As forward, and the mean loss over the batch."});
+    if (takes_targets(m.forward))
+      functions.back().comment.push_back(
+          fmt::format("Targets, {}, are what the declared loss compares outputs with.", target_shape));
+  }
   const tree::Parameter at_once{"int64_t", "at_once"};
   const bool groups = m.plan(ProgramKind::loss_and_gradients).program.groups;
   add("images_at_once", {batch},
@@ -109,12 +122,29 @@ std::vector<tree::Function> api_functions(const ModelFiles& m) {
           : "`at_once` is the batch, or more."};
   if (softens(recipe))
     said.push_back(fmt::format("Targets are probabilities, [batch, {}].", fmt::join(m.output_shape(), ", ")));
-  add("loss_and_gradients",
-      {parameters, packed, images, wanted, batch, at_once, seed, step, outputs, loss, {out, "gradients"}, scratch},
-      std::move(said));
-  add("input_gradient", {parameters, packed, images, labels, batch, outputs, loss, {out, "image_gradients"}, scratch},
-      {fmt::format("The gradient of the loss with respect to each pixel: [batch, {}].",
-                   fmt::join(m.image_shape(), ", "))});
+  if (of_caller) {
+    said.push_back(fmt::format(
+        "Of a loss whose gradient with respect to the outputs, {}, is given; not divided by the batch.", target_shape));
+    add("gradients",
+        {parameters, packed, images, wanted, batch, at_once, seed, step, outputs, {out, "gradients"}, scratch},
+        std::move(said));
+  } else {
+    add("loss_and_gradients",
+        {parameters, packed, images, wanted, batch, at_once, seed, step, outputs, loss, {out, "gradients"}, scratch},
+        std::move(said));
+    add("input_gradient",
+        {parameters,
+         packed,
+         images,
+         wanted_by(m.plan(ProgramKind::input_gradient).program.graph),
+         batch,
+         outputs,
+         loss,
+         {out, "image_gradients"},
+         scratch},
+        {fmt::format("The gradient of the loss with respect to each pixel: [batch, {}].",
+                     fmt::join(m.image_shape(), ", "))});
+  }
   add_inspect();
   std::vector<std::string> updates{update_comment(recipe)};
   if (m.packed.reals) updates.emplace_back("Packs the parameters on the way, as pack does.");
@@ -123,6 +153,7 @@ std::vector<tree::Function> api_functions(const ModelFiles& m) {
       std::move(updates));
   add("learning_rate", {{"double", "rate"}, {"int64_t", "step"}, {"int64_t", "steps_per_epoch"}, {"int64_t", "steps"}},
       {schedule_comment(recipe)}, "float");
+  if (of_caller) return functions;
   add("train_step",
       {{out, "parameters"},
        {out, "packed"},
@@ -208,6 +239,7 @@ typedef struct tessera_parameter {{
                                 n, u, fmt::join(m.image_shape(), ", "), fmt::join(m.output_shape(), ", "),
                                 names_of(m.targets), m.real);
 
+  if (const std::string idle = m.why_precision_is_idle(); !idle.empty()) out += fmt::format("/* Here {}. */\n\n", idle);
   auto macro = [&](const std::string& name, std::int64_t value, const std::string& comment = "") {
     out += fmt::format("#define {}_{} {}{}\n", u, name, value, comment.empty() ? "" : " /* " + comment + " */");
   };
@@ -217,7 +249,9 @@ typedef struct tessera_parameter {{
   macro("IMAGE_FLOATS", pixels, "of one image");
   macro("OUTPUT_FLOATS", m.output_reals(),
         m.output_shape().size() == 1 ? "of one row of outputs" : "of one image's outputs");
-  if (training) macro("CLASSES", m.classes(), "labels are below it");
+  const bool on_labels = training && !takes_targets(m.forward) && !takes_output_gradients(m.forward);
+  if (on_labels) macro("CLASSES", m.classes(), "labels are below it");
+  if (training && takes_targets(m.forward)) macro("TARGET_FLOATS", m.target_reals(), "of one image's targets");
   macro("PARAMETERS", tensors, "rows of the parameter table");
   macro("PARAMETER_FLOATS", m.arena.reals,
         training ? "of the parameters, and of the gradients; gaps are zero" : "of the parameters; gaps are zero");
@@ -243,7 +277,9 @@ typedef struct tessera_parameter {{
  * FLOPs: 2 for each multiply-add of a contraction, 1 for each element of any other operation. */
 )c",
                      training ? "FORWARD_BYTES and TRAIN_BYTES are" : "FORWARD_BYTES is",
-                     training ? "; for a\n * training step both, gradients, optimizer, labels and loss" : "");
+                     training ? fmt::format("; for a\n * training step both, gradients, optimizer, {} and loss",
+                                            on_labels ? "labels" : "targets")
+                              : "");
   out += fmt::format("#define {}_PARAMETER_BYTES INT64_C({})\n", u, c.parameter_bytes);
   if (training) out += fmt::format("#define {}_OPTIMIZER_BYTES INT64_C({})\n", u, c.optimizer_bytes);
   out += macro_of_batch(m, "FORWARD_BYTES", c.forward_bytes);
@@ -262,7 +298,7 @@ enum {{
   {0}_ERROR_BATCH = 2, /* the batch is not positive, or too large for sizes of 64 bits */
 )c",
                      u);
-  if (training) out += fmt::format("  {}_ERROR_LABEL = 3, /* a label is not in [0, {}) */\n", u, m.classes());
+  if (on_labels) out += fmt::format("  {}_ERROR_LABEL = 3, /* a label is not in [0, {}) */\n", u, m.classes());
   out += fmt::format(
       "  {}_ERROR_ISA = 4{}   /* TESSERA_ISA names kernels that do not exist or that this processor cannot run */\n", u,
       training ? "," : " ");

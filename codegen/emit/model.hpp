@@ -16,6 +16,7 @@ namespace tessera::codegen {
 struct ModelFiles {
   std::string name;  ///< "vit_mnist"
   std::string real = "float";
+  Precision precision = Precision::fp32;
   std::uint64_t hash = 0;   ///< of the declaration
   graph::Graph forward;     ///< as declared, before any pass
   graph::Graph inspected;   ///< attention maps and magnitudes as outputs
@@ -31,8 +32,12 @@ struct ModelFiles {
   std::vector<std::int64_t> image_shape() const;   ///< without the batch
   std::vector<std::int64_t> output_shape() const;  ///< without the batch
   std::int64_t output_reals() const;               ///< of an image
+  std::vector<std::int64_t> target_shape() const;  ///< of what the loss compares outputs with, where it is no label
+  std::int64_t target_reals() const;               ///< of an image
   std::int64_t classes() const;  ///< that labels are of, where the loss reads them; else as many as outputs
   std::string upper() const;     ///< "VIT_MNIST"
+  /// Why the precision that was asked for changes nothing, as a sentence; empty: it changes something.
+  std::string why_precision_is_idle() const;
 };
 
 /// Where the attention maps of inspect lie: [batch, layers, heads, rows, columns]. No layers: the model has none.

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <map>
+#include <range/v3/algorithm/any_of.hpp>
 #include <range/v3/algorithm/find.hpp>
 #include <range/v3/algorithm/find_if.hpp>
 
 #include "codegen/emit/entry.hpp"
 #include "codegen/emit/model.hpp"
 #include "codegen/error.hpp"
+#include "codegen/passes/columns.hpp"
 #include "codegen/passes/inspect.hpp"
 #include "codegen/passes/op.hpp"
 #include "codegen/passes/print.hpp"
@@ -47,6 +49,20 @@ std::int64_t ModelFiles::output_reals() const {
   return reals;
 }
 
+std::vector<std::int64_t> ModelFiles::target_shape() const {
+  const auto at = ranges::find(forward.nodes, compared_with(forward), &graph::Node::name);
+  if (at == forward.nodes.end()) return output_shape();
+  std::vector<std::int64_t> shape;
+  for (std::size_t d = 1; d < at->shape.size(); ++d) shape.push_back(at->shape[d].value());
+  return shape;
+}
+
+std::int64_t ModelFiles::target_reals() const {
+  std::int64_t reals = 1;
+  for (const std::int64_t size : target_shape()) reals *= size;
+  return reals;
+}
+
 std::int64_t ModelFiles::classes() const {
   for (const graph::Node& n : forward.nodes)
     if ((n.op == graph::Op::cross_entropy || n.op == graph::Op::one_hot) &&
@@ -56,6 +72,15 @@ std::int64_t ModelFiles::classes() const {
 }
 
 std::string ModelFiles::upper() const { return codegen::upper(name); }
+
+std::string ModelFiles::why_precision_is_idle() const {
+  const auto rounds = [](const Plan& plan) {
+    return ranges::any_of(plan.program.kernels, [](const Kernel& k) { return k.product.factors != Element::real; });
+  };
+  if (precision == Precision::fp32 || ranges::any_of(plans, rounds)) return "";
+  return fmt::format("the precision {} changes nothing: no matrix product{} has {} columns and as deep sums",
+                     name_of(precision), precision == Precision::int8 ? " with a parameter" : "", least_columns);
+}
 
 AttentionMaps attention_maps(const ModelFiles& m) {
   AttentionMaps a;

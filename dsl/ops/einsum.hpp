@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "dsl/axis_ref.hpp"
 #include "dsl/pattern.hpp"
 #include "dsl/tensor.hpp"
 
@@ -22,6 +23,34 @@ struct EinsumPlan {
   int axis[Pattern::capacity]{};     ///< and as which axis
   Text problem{};
 };
+
+/// Adds the sentence for a sum over the first of two equal axes that end what every image has its own of: probabilities
+/// [B, H, T, T] that are summed over their queries. A weight [D, D], which has no batch, may be read either way.
+constexpr void explain_sum_over_queries(EinsumPlan& plan, std::string_view text, const Shape* x, int operands) {
+  const Pattern& p = plan.pattern;
+  const auto kept = [&](int name) {
+    for (int i = 0; i < p.result.names; ++i)
+      if (p.result.name[i] == name) return true;
+    return false;
+  };
+  for (int o = 0; operands == 2 && o < operands; ++o) {
+    const PatternSide& side = p.operand[o];
+    const int keys = x[o].rank - 1, queries = keys - 1;
+    if (queries < 1 || x[o][0].known() || !equal_named_axes(x[o], queries, keys)) continue;
+    if (kept(side.name[queries]) || !kept(side.name[keys])) continue;
+    Text& t = plan.problem;
+    put_pattern(t, "einsum", text, side.position[queries]);
+    t.put(p.name[side.name[queries]]).put(", which is summed over, and ").put(p.name[side.name[keys]]).put(" of ");
+    x[o].print(t);
+    t.put(" are both ");
+    x[o][keys].print(t);
+    t.put("; attention sums over the keys, the later one (did you mean ");
+    for (int n = 0; n < side.names; ++n)
+      t.put(n ? " " : "").put(p.name[side.name[n == queries ? keys : n == keys ? queries : n]]);
+    t.put(" for it? rename says that the first is meant) [axis-equal]");
+    return;
+  }
+}
 
 constexpr EinsumPlan solve_einsum(std::string_view text, const Shape* x, int operands) {
   EinsumPlan plan;
@@ -99,6 +128,7 @@ constexpr EinsumPlan solve_einsum(std::string_view text, const Shape* x, int ope
       return plan;
     }
   }
+  explain_sum_over_queries(plan, text, x, operands);
   return plan;
 }
 
@@ -125,8 +155,9 @@ struct EinsumResult<Solved, std::integer_sequence<int, I...>, Xs...> {
 }  // namespace detail
 
 /// Multiplies one or two tensors and sums over the letters that the result does not have:
-/// einsum<"b i k, b j k -> b i j">(q, k). A letter is one dim wherever it stands, else [einsum-letter].
-/// Sentences: [pattern-syntax], [pattern-rank], [pattern-names], [einsum-letter].
+/// einsum<"b i k, b j k -> b i j">(q, k). A letter is one dim wherever it stands, else [einsum-letter]. Of attention's
+/// probabilities, [B, .., T, T], the keys are summed over and not the queries, else [axis-equal].
+/// Sentences: [pattern-syntax], [pattern-rank], [pattern-names], [einsum-letter], [axis-equal].
 /// PyTorch equivalent: torch.einsum; spelling and rules are einops.einsum's.
 template <fixed_string P, AnyTensor... Xs>
 auto einsum(const Xs&... x) {

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <sstream>
 
 #include "codegen/driver.hpp"
@@ -16,6 +17,7 @@
 #include "tests/models/forward_only_models.hpp"
 #include "tests/models/golden_variants.hpp"
 #include "tests/recipes/digit_probe.hpp"
+#include "tests/recipes/recipes.hpp"
 
 namespace tessera::test {
 namespace {
@@ -306,6 +308,76 @@ std::string said_by_generator(std::vector<std::string> arguments) {
   testing::internal::CaptureStderr();
   EXPECT_EQ(codegen::generator_main(g, static_cast<int>(argv.size()), argv.data()), 1);
   return testing::internal::GetCapturedStderr();
+}
+
+/// The C functions of a header: the words that stand before "(" and begin with the model's name.
+std::set<std::string> functions_of(const std::string& header, const std::string& model) {
+  std::set<std::string> all;
+  for (std::size_t at = 0; (at = header.find(" " + model + "_", at)) != std::string::npos; ++at) {
+    const std::size_t end = header.find_first_not_of("abcdefghijklmnopqrstuvwxyz_", at + 1);
+    if (header[end] == '(') all.insert(header.substr(at + 2 + model.size(), end - at - 2 - model.size()));
+  }
+  return all;
+}
+
+TEST(Emit, LossesOfTargetsAndOfTheCallerHaveTheirFunctions) {
+  GeneratorOptions options;
+  options.isas = {"scalar"};
+  const std::string targets = codegen::generate(trace<SquaredError>("m"), options).at("m.h"),
+                    callers = codegen::generate(trace<CallersLoss>("m"), options).at("m.h"),
+                    labels = codegen::generate(trace<OwnCrossEntropy>("m"), options).at("m.h");
+  std::set<std::string> functions = functions_of(labels, "m");
+  EXPECT_TRUE(functions.contains("loss_and_gradients") && functions.contains("train_step"));
+  EXPECT_EQ(functions_of(targets, "m"), functions);
+  for (const char* gone : {"evaluate", "input_gradient", "loss_and_gradients", "train_step"}) functions.erase(gone);
+  functions.insert("gradients");
+  EXPECT_EQ(functions_of(callers, "m"), functions);
+  for (const std::string* header : {&targets, &callers})
+    for (const char* of_labels : {"M_CLASSES", "M_ERROR_LABEL", "int32_t* labels"})
+      EXPECT_EQ(header->find(of_labels), std::string::npos) << of_labels;
+  EXPECT_NE(targets.find("#define M_TARGET_FLOATS 3 "), std::string::npos);
+  EXPECT_NE(targets.find("const float* targets"), std::string::npos);
+  EXPECT_NE(callers.find("const float* output_gradients"), std::string::npos);
+  options.cuda = true;
+  EXPECT_NE(codegen::generate(trace<SquaredError>("m"), options).at("m_cuda.h").find("const float* targets"),
+            std::string::npos);
+}
+
+TEST(Emit, WhatLossesOfTargetsAndOfTheCallerDoNotHaveIsSaid) {
+  const auto said = [](const graph::Graph& graph, bool cuda) {
+    GeneratorOptions options;
+    options.isas = {"scalar"};
+    options.cuda = cuda;
+    options.train = !cuda;
+    try {
+      codegen::generate(graph, options);
+    } catch (const codegen::Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(
+      said(trace<SquaredError>("m"), false),
+      "the loss of m is of targets: a program (--train, TRAIN) trains on labels; call m_train_step from your own");
+  EXPECT_EQ(
+      said(trace<CallersLoss>("m"), false),
+      "the loss of m is the caller's: a program (--train, TRAIN) trains on labels; call m_gradients from your own");
+  EXPECT_EQ(said(trace<CallersLoss>("m"), true),
+            "the loss of m is the caller's, which --cuda does not have: declare one");
+  EXPECT_EQ(said(trace<OwnCrossEntropy>("m"), false), "");
+  EXPECT_EQ(said(trace<SquaredError>("m"), true), "");
+}
+
+TEST(Emit, AGeneratorOfManyModelsSaysWhatATraceRefuses) {
+  const codegen::DeclaredModel refused{"Refused", [](std::string name) -> graph::Graph {
+                                         throw std::logic_error(name + " does not use softmax [B, D=8] of attn");
+                                       }};
+  std::string arguments[] = {"generator", "Refused", "\x1bmodel", "--out", testing::TempDir()};
+  std::vector<char*> argv;
+  for (std::string& a : arguments) argv.push_back(a.data());
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(codegen::generator_main(std::span(&refused, 1), static_cast<int>(argv.size()), argv.data()), 1);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "\\x1bmodel: \\x1bmodel does not use softmax [B, D=8] of attn\n");
 }
 
 TEST(Emit, TheGeneratorReadsTablesOfTilesFromRegularFilesAlone) {

@@ -1,8 +1,11 @@
 // What --precision bf16 makes of a plan, and which options it gets along with.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <set>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -109,6 +112,37 @@ TEST(Precision, ProductsWithAParameterReadRowsOfInt8AndTheirScales) {
   EXPECT_EQ(row.element, codegen::Element::int8);
   EXPECT_EQ(row.shape.back().value(), 192);  // whole steps of 64
   EXPECT_EQ(tensor(planned, "blocks_mlp_fc2_forward.scales").shape.size(), row.shape.size() - 1);
+}
+
+/// What a run without an error says on standard error, and the header that it writes.
+std::pair<std::string, std::string> generated(const graph::Graph& declared, const std::string& precision) {
+  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "tessera_precision";
+  std::vector<std::string> options{"generator", "--isa", "scalar", "--precision", precision, "--out", folder};
+  std::vector<char*> arguments;
+  for (std::string& option : options) arguments.push_back(option.data());
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(codegen::generator_main(declared, static_cast<int>(arguments.size()), arguments.data()), 0);
+  std::stringstream header;
+  header << std::ifstream(folder / (declared.name + ".h")).rdbuf();
+  return {testing::internal::GetCapturedStderr(), header.str()};
+}
+
+TEST(Precision, ThatChangesNothingSaysSoWhenTheModelIsGeneratedAndInItsHeader) {
+  using Narrow = models::Vit<{.image = 8, .patch = 4, .channels = 1, .width = 8, .heads = 2, .depth = 1, .mlp = 1}>;
+  const graph::Graph narrow = codegen::subgraph(trace<Narrow>("narrow"), {"outputs"});
+  for (const auto& [precision, of] : {std::pair{"bf16", ""}, {"int8", " with a parameter"}}) {
+    const auto [said, header] = generated(narrow, precision);
+    const std::string sentence = std::string("the precision ") + precision + " changes nothing: no matrix product" +
+                                 of + " has 16 columns and as deep sums";
+    EXPECT_EQ(said, "narrow: note: " + sentence + "\n");
+    EXPECT_NE(header.find("/* Here " + sentence + ". */\n"), std::string::npos);
+  }
+  const graph::Graph wide = codegen::subgraph(trace<Vit>("vit"), {"outputs"});
+  for (const auto& [graph, precision] : {std::pair{narrow, "fp32"}, {wide, "bf16"}, {wide, "int8"}}) {
+    const auto [said, header] = generated(graph, precision);
+    EXPECT_EQ(said, "") << precision;
+    EXPECT_EQ(header.find("changes nothing"), std::string::npos) << precision;
+  }
 }
 
 TEST(Precision, WhatTheGeneratorIsNotToldTogetherIsSaid) {

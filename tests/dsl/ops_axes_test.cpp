@@ -46,6 +46,18 @@ TEST_F(Axes, AnAliasTellsTwoEqualAxesApart) {
   EXPECT_EQ(node(softmax<J>(scores)).axes, std::vector<int>{3});
 }
 
+TEST_F(Axes, TheFirstOfTwoEqualAxesIsSummedOverWhereItIsRenamedOrBelongsToAWeight) {
+  constexpr auto QUERIES = axis<"QUERIES", T.value.value()>;
+  const auto p = counted<Tensor<B, H, T, T>>();
+  const auto v = counted<Tensor<B, H, T, K>>();
+  const auto transposed = einsum<"b h i j, b h i k -> b h j k">(rename<2>(p, QUERIES), rename<2>(v, QUERIES));
+  static_assert(std::is_same_v<std::remove_const_t<decltype(transposed)>, Tensor<B, H, T, K>>);
+  EXPECT_EQ(run(transposed), run(einsum<"b h j i, b h i k -> b h j k">(rearrange<"b h i j -> b h j i">(p), v)));
+  const auto x = counted<Tensor<B, N, D>>();
+  const auto w = counted<Tensor<D, D>>();
+  static_assert(std::is_same_v<decltype(einsum<"b n d, d e -> b n e">(x, w)), Tensor<B, N, D>>);
+}
+
 TEST_F(Axes, EveryOperationOverAnAxisTakesItsName) {
   const auto x = counted<Tensor<B, N, D>>();
   EXPECT_EQ(run(slice<N>(x, 1_c, 2_c)), run(slice<1>(x, 1_c, 2_c)));

@@ -249,6 +249,47 @@ TEST(Trace, MakesOutputsAndLossTheOutputs) {
   EXPECT_EQ(g[g.outputs[1].node].operands, (std::vector<graph::NodeId>{g.outputs[0].node, 1}));
 }
 
+struct OfTargets : Plain {
+  Tensor<> loss(Tensor<B, 2_c> outputs, Tensor<B, 2_c, D> targets) const {
+    return mean(abs(repeat<"b j -> b j d">(outputs, "d"_is(D)) - targets));
+  }
+};
+struct OfTargetsThatAreNotRead : Plain {
+  Tensor<> loss(Tensor<B, 2_c> outputs, Tensor<B, D>) const { return mean(outputs); }
+};
+/// A member may be called loss.
+struct WithAMemberCalledLoss : Module {
+  Linear<D, D> loss;
+  TESSERA_MEMBERS(WithAMemberCalledLoss, loss)
+  Tensor<B, D> forward(Tensor<B, D> x) const { return loss(x); }
+};
+struct OfTheCaller : Plain {
+  static constexpr Recipe recipe{.loss = Loss::of_caller};
+};
+
+TEST(Trace, TakesTheLossThatAModelDeclares) {
+  const graph::Graph g = trace<OfTargets>("plain");
+  EXPECT_EQ(g[1].name, "targets");
+  EXPECT_EQ(g[1].type, graph::Type::real);
+  EXPECT_EQ(g[1].shape, (Tensor<B, 2_c, D>::shape.dims()));
+  ASSERT_EQ(g.outputs.size(), 2U);
+  EXPECT_EQ(g.outputs[1].name, "loss");
+  EXPECT_EQ(g.outputs[1].kind, graph::Output::Kind::loss);
+  EXPECT_EQ(g[g.outputs[1].node].op, graph::Op::divide);
+  EXPECT_EQ(refusal<OfTargetsThatAreNotRead>(), "model does not use targets");
+  EXPECT_EQ(trace<WithAMemberCalledLoss>("model").outputs.size(), 1U);
+}
+
+TEST(Trace, TakesTheGradientOfTheOutputsWhereTheLossIsTheCallers) {
+  const graph::Graph g = trace<OfTheCaller>("plain");
+  EXPECT_EQ(g[1].name, "output_gradients");
+  EXPECT_EQ(g[1].shape, g[g.outputs[0].node].shape);
+  const graph::Node& sum = g[g.outputs[1].node];
+  EXPECT_EQ(sum.op, graph::Op::reduce_sum);
+  EXPECT_EQ(g[sum.operands[0]].op, graph::Op::multiply);
+  EXPECT_EQ(g[sum.operands[0]].operands, (std::vector<graph::NodeId>{g.outputs[0].node, 1}));
+}
+
 TEST(Trace, FillsTheRecipeIn) {
   const graph::Recipe r = trace<Plain>("plain").recipe;
   EXPECT_EQ(r.batch, 3);

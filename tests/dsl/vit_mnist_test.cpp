@@ -89,6 +89,28 @@ TEST(VitMnist, TakesImagesAndGivesProbabilities) {
   EXPECT_EQ(sizes(outputs), (std::vector<std::int64_t>{128, 10}));
 }
 
+TEST(VitMnist, HasOtherSizesInALine) {
+  using Other = models::MnistVit<{.channels = 3,
+                                  .height = 20,
+                                  .width = 12,
+                                  .patch = 2,
+                                  .token = 15,
+                                  .heads = 3,
+                                  .mlp = 2,
+                                  .classes = 7,
+                                  .blocks = 4}>;
+  const graph::Graph g = trace<Other>("other");
+  EXPECT_EQ(sizes(g[0]), (std::vector<std::int64_t>{128, 3, 20, 12}));
+  EXPECT_EQ(sizes(g[g.outputs[0].node]), (std::vector<std::int64_t>{128, 7}));
+  EXPECT_EQ(g.regions[1].count, 4);
+  std::map<std::string, std::vector<std::int64_t>> of;
+  for (const graph::Node& node : g.nodes)
+    if (node.op == Op::parameter) of[node.name] = sizes(node);
+  EXPECT_EQ(of.at("linear_mapper.weight"), (std::vector<std::int64_t>{15, 12}));
+  EXPECT_EQ(of.at("blocks.{}.mhsa.q_mappings.2.weight"), (std::vector<std::int64_t>{5, 5}));
+  EXPECT_EQ(of.at("blocks.{}.mlp.0.weight"), (std::vector<std::int64_t>{30, 15}));
+}
+
 TEST(VitMnist, ScalesScoresByTheRootOfTheHeadsWidth) {
   int scales = 0;
   for (const graph::Node& node : traced().nodes)

@@ -26,6 +26,7 @@
 #include <thread>
 
 #include "codegen/cpu/file.hpp"
+#include "codegen/emit/entry.hpp"
 #include "codegen/passes/subgraph.hpp"
 #include "tests/cuda/cuda_models.hpp"
 #include "tests/declared/models.hpp"
@@ -82,8 +83,9 @@ bool has_loss(const graph::Graph& traced) {
                      [](const graph::Output& o) { return o.kind == graph::Output::Kind::loss; });
 }
 
-/// A program makes a row of numbers of a picture.
+/// A program makes a row of numbers of a picture, and trains on labels.
 bool has_program(const graph::Graph& traced) {
+  if (codegen::takes_targets(traced) || codegen::takes_output_gradients(traced)) return false;
   const auto rank = [&](graph::NodeId id) { return traced.nodes[static_cast<std::size_t>(id)].shape.size(); };
   for (const graph::Node& n : traced.nodes)
     if (n.op == graph::Op::input && n.name == "images" && n.shape.size() != 4) return false;
@@ -108,11 +110,12 @@ void add_declared(std::vector<Job>& jobs, const codegen::DeclaredModel& model) {
       const auto emit = [model, precision = precision, inference] {
         graph::Graph traced = model.trace("model");
         GeneratorOptions options = options_of(precision);
-        options.train = has_program(traced);
         if (inference) {
           if (!has_loss(traced)) return Files{};  // it is so by itself
           traced = codegen::subgraph(traced, {"outputs"});
         }
+        options.train = has_program(traced);
+        options.cuda = options.cuda && !codegen::takes_output_gradients(traced);
         return emitted(traced, options);
       };
       jobs.push_back({fs::path(short_name(model.type)) / (std::string(name) + (inference ? "_inference" : "")), emit});

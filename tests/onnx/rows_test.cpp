@@ -84,6 +84,32 @@ struct Numbers {
   runtime::Tensor tensor;
 };
 
+/// The first of `wanted` that `found` has otherwise: by more than 1e-5 of the largest finite one. Infinities and what
+/// is no number have to be the same.
+std::optional<std::size_t> first_that_differs(const std::vector<float>& wanted, const std::vector<float>& found) {
+  float largest = 0;
+  for (const float number : wanted)
+    if (std::isfinite(number)) largest = std::max(largest, std::fabs(number));
+  for (std::size_t k = 0; k < wanted.size(); ++k) {
+    const bool same = std::isnan(wanted[k])      ? std::isnan(found[k])
+                      : std::isfinite(wanted[k]) ? std::fabs(found[k] - wanted[k]) <= 1e-5F * largest
+                                                 : found[k] == wanted[k];
+    if (!same) return k;
+  }
+  return std::nullopt;
+}
+
+TEST(OnnxNumbers, AreComparedWhereTheyAreInfiniteAndBesideThat) {
+  const float inf = INFINITY, nan = NAN;
+  EXPECT_EQ(first_that_differs({inf, -inf, nan, 2}, {inf, -inf, nan, 2.00001F}), std::nullopt);
+  EXPECT_EQ(first_that_differs({inf, 1}, {-inf, 1}), 0);
+  EXPECT_EQ(first_that_differs({inf, 1}, {1e30F, 1}), 0);
+  EXPECT_EQ(first_that_differs({inf, 1}, {inf, 7}), 1);
+  EXPECT_EQ(first_that_differs({1, 2}, {1, inf}), 1);
+  EXPECT_EQ(first_that_differs({1, 2}, {nan, 2}), 0);
+  EXPECT_EQ(first_that_differs({nan, 2}, {1, 2}), 0);
+}
+
 /// The kernels of a row beside its numbers.
 class GeneratedRow : public testing::TestWithParam<std::size_t> {
  protected:
@@ -128,15 +154,12 @@ class GeneratedRow : public testing::TestWithParam<std::size_t> {
       ASSERT_EQ(with_batch(row.results[i], batch), shape) << key;
       const std::vector<float> numbers = tensor.floats();
       const std::int64_t reals = reals_of(row.results[i]);
-      float largest = 0;
-      for (const float number : numbers) largest = std::max(largest, std::fabs(number));
-      for (std::size_t k = 0; k < numbers.size(); ++k) {
-        const auto image = static_cast<std::int64_t>(k) / reals, within = static_cast<std::int64_t>(k) % reals;
-        const float found = outputs[image * row.output_reals + offset + within];
-        // Not the other way round: also when it is not a number.
-        if (!(std::fabs(found - numbers[k]) <= 1e-5F * largest))
-          FAIL() << key << ": element " << k << " is " << found << ", not " << numbers[k];
-      }
+      std::vector<float> found;
+      for (std::int64_t image = 0; image < static_cast<std::int64_t>(numbers.size()) / reals; ++image)
+        found.insert(found.end(), outputs + image * row.output_reals + offset,
+                     outputs + image * row.output_reals + offset + reals);
+      if (const auto k = first_that_differs(numbers, found))
+        FAIL() << key << ": element " << *k << " is " << found[*k] << ", not " << numbers[*k];
       offset += reals;
     }
   }

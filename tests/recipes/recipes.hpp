@@ -52,7 +52,25 @@ inline constexpr Recipe warm_cosine{.optimizer = plain,
                                     .schedule = {.kind = Schedule::cosine, .warmup = 1.5, .floor = 0.01}};
 inline constexpr Recipe steps{.optimizer = plain, .schedule = {.kind = Schedule::steps, .every = 2, .factor = 0.5}};
 
+inline constexpr Recipe of_caller{.loss = Loss::of_caller, .optimizer = {.learning_rate = 0.02}};
+
 }  // namespace recipes
+
+/// The recipe's loss, declared as a loss of the model's own.
+struct OwnCrossEntropy : Probe<recipes::adam> {
+  Tensor<> loss(Tensor<B, CLASSES> outputs, Tensor<B> labels) const { return cross_entropy(outputs, labels); }
+};
+
+/// A regression: a loss of real targets.
+struct SquaredError : Probe<recipes::adam> {
+  Tensor<> loss(Tensor<B, CLASSES> outputs, Tensor<B, CLASSES> targets) const {
+    const auto error = outputs - targets;
+    return mean(error * error);
+  }
+};
+
+/// A model whose loss only the caller knows.
+using CallersLoss = Probe<recipes::of_caller>;
 
 /// use(NAME) for each recipe.
 #define TESSERA_RECIPES(use)                                                                               \
