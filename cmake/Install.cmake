@@ -4,16 +4,20 @@ include(CMakePackageConfigHelpers)
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/Tessera)
 set_target_properties(tessera_dsl PROPERTIES EXPORT_NAME dsl)
 set_target_properties(tessera_codegen PROPERTIES EXPORT_NAME codegen)
+set_target_properties(tessera_inference PROPERTIES EXPORT_NAME inference)
 set_target_properties(tessera_runtime PROPERTIES EXPORT_NAME runtime)
-install(TARGETS tessera_dsl tessera_codegen tessera_runtime EXPORT TesseraTargets)
+install(TARGETS tessera_dsl tessera_codegen tessera_inference tessera_runtime EXPORT TesseraTargets)
 install(EXPORT TesseraTargets NAMESPACE Tessera:: DESTINATION ${package_folder})
-install(DIRECTORY dsl codegen runtime DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tessera FILES_MATCHING PATTERN *.hpp PATTERN *.def)
+install(DIRECTORY dsl codegen models runtime DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tessera FILES_MATCHING PATTERN *.hpp PATTERN *.def)
+
+get_target_property(inference_sources tessera_inference SOURCES)
+install(FILES ${inference_sources} DESTINATION ${package_folder}/inference)  # for other processors
 
 configure_package_config_file(cmake/TesseraConfig.cmake.in ${CMAKE_BINARY_DIR}/TesseraConfig.cmake
-  INSTALL_DESTINATION ${package_folder})
+  INSTALL_DESTINATION ${package_folder} PATH_VARS CMAKE_INSTALL_INCLUDEDIR)
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/TesseraConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/TesseraConfig.cmake ${CMAKE_BINARY_DIR}/TesseraConfigVersion.cmake
-  cmake/TesseraAddModel.cmake codegen/isas.def DESTINATION ${package_folder})
+  cmake/TesseraAddModel.cmake cmake/wheel_of_model.py codegen/isas.def DESTINATION ${package_folder})
 
 # Last, for the files that are installed by then: a bill of materials of what a build ships, SPDX 2.3 as JSON. Names and versions
 # are those of the packages that were found; header-only libraries are compiled in, the others are linked.

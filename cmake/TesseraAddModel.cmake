@@ -1,5 +1,5 @@
 # tessera_add_model(<name> DECLARATION <header> MODEL <class> [ISA scalar avx2 ...] [CUDA 80 90a] [PRECISION bf16|int8]
-#   [TILES table] [TRAIN])
+#   [TILES table] [TRAIN] [SHARED [EMBED]])
 # tessera_add_model(<name> GENERATOR <target> MODEL <class> ...)
 #
 # From a declared model to a library. Targets:
@@ -8,6 +8,10 @@
 #   <name>_model      static library of the emitted C API; include "<name>.h"
 #   <name>_cuda_model with CUDA, where the project has enabled that language: static library of the model on a GPU, for these
 #                     architectures; include "<name>_cuda.h". Without the language the sources are written, not compiled.
+#   <name>_shared     with SHARED: lib<name>.so, the model with its weights; include "<name>_model.h". It exports <name>_* alone,
+#                     is <name>::<name> for others, and cmake --install installs it with its headers, <name>Config.cmake,
+#                     <name>.pc and, in share/<name>/python, what pip makes a wheel of. With EMBED it also embeds, by kernels of
+#                     its own for the model without its head.
 #   <name>            with TRAIN: the emitted program: train, eval, predict, attention, ...; where <name>_cuda_model is
 #                     made, with --device cuda
 # A model without a recipe has no loss: its libraries are for inference, and its program trains nothing.
@@ -101,6 +105,9 @@ function(_tessera_isas variable says precision)
   set(${variable} ${ARGN} PARENT_SCOPE)
 endfunction()
 
+set_property(GLOBAL PROPERTY TESSERA_WHEEL ${CMAKE_CURRENT_LIST_DIR}/wheel_of_model.py)
+
+include(GNUInstallDirs)
 include(CheckPIESupported)
 check_pie_supported(LANGUAGES CXX)
 
@@ -118,11 +125,109 @@ function(_tessera_harden target)
   endif()
 endfunction()
 
+# Cross-compiling: the build tree, in this one, of the same project for the machine that builds. Its generators write the files.
+function(_tessera_host variable)
+  set(host ${CMAKE_BINARY_DIR}/host)
+  get_property(configured GLOBAL PROPERTY TESSERA_HOST)
+  if(NOT configured)
+    message(STATUS "Tessera: configuring ${host}, whose generators run on this machine")
+    execute_process(COMMAND ${CMAKE_COMMAND} -E env --unset=CC --unset=CXX --unset=CMAKE_TOOLCHAIN_FILE
+      ${CMAKE_COMMAND} -S ${CMAKE_SOURCE_DIR} -B ${host} -G ${CMAKE_GENERATOR} "-DCMAKE_PREFIX_PATH=${CMAKE_PREFIX_PATH}"
+      "-DTessera_DIR=${Tessera_DIR}"
+      COMMAND_ERROR_IS_FATAL ANY OUTPUT_QUIET)
+    set_property(GLOBAL PROPERTY TESSERA_HOST ${host})
+  endif()
+  set(${variable} ${host} PARENT_SCOPE)
+endfunction()
+
+# A static library of kernels and their C API.
+function(_tessera_kernels target folder)
+  # No -m flags: each file carries its own target pragmas, so that one library runs on every machine. Contraction is off
+  # so that the sources alone, not the compiler's choice, decide where a multiply and an add become one operation.
+  add_library(${target} STATIC ${ARGN})
+  target_include_directories(${target} PUBLIC ${folder})
+  target_compile_features(${target} PRIVATE cxx_std_20)
+  # Build type None: the flags are the user's alone (the sanitizers' build, where -O3 would only take long).
+  target_compile_options(${target} PRIVATE $<$<NOT:$<CONFIG:None>>:-O3> -ffp-contract=off)
+  if(TESSERA_LINE_TABLES)
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU,Clang>:-g1>)
+  endif()
+  # Position independent, for whatever shared library or module it is linked into; hidden, so that calls between its files are
+  # as direct as in a program. What its first source, that of the C API, defines is visible.
+  set_target_properties(${target} PROPERTIES
+    POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+  list(FILTER ARGN INCLUDE REGEX "[.]cpp$")
+  list(GET ARGN 0 api)
+  set_source_files_properties(${api} PROPERTIES COMPILE_OPTIONS -fvisibility=default)
+  if(TARGET OpenMP::OpenMP_CXX)
+    target_link_libraries(${target} PRIVATE OpenMP::OpenMP_CXX)
+  endif()
+endfunction()
+
+# lib<name>.so of these kernels, and all that others need to use it.
+function(_tessera_shared name folder kernels)
+  set(target ${name}_shared)
+  add_library(${target} SHARED ${folder}/${name}_model.cpp)
+  add_library(${name}::${name} ALIAS ${target})
+  # The soname has the version of the interface, NAME_MODEL_VERSION (codegen/emit/library.cpp).
+  set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name} EXPORT_NAME ${name} SOVERSION 1)
+  target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${folder}> $<INSTALL_INTERFACE:include>)
+  target_compile_features(${target} PRIVATE cxx_std_20)
+  list(JOIN kernels "," kernels)
+  target_link_libraries(${target} PRIVATE "$<LINK_LIBRARY:WHOLE_ARCHIVE,${kernels}>" Tessera::inference)
+  _tessera_harden(${target})
+  set(map ${CMAKE_CURRENT_BINARY_DIR}/${name}.map)
+  file(CONFIGURE OUTPUT ${map} @ONLY CONTENT "{ global: ${name}_*; local: *; };\n")
+  target_link_options(${target} PRIVATE LINKER:--version-script=${map})
+  set_target_properties(${target} PROPERTIES LINK_DEPENDS ${map})
+
+  set(headers ${folder}/${name}.h ${folder}/${name}_model.h)
+  install(TARGETS ${target} EXPORT ${name}Targets COMPONENT ${name}
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT ${name} NAMELINK_COMPONENT ${name})
+  install(FILES ${headers} DESTINATION include COMPONENT ${name})
+  install(EXPORT ${name}Targets FILE ${name}Config.cmake NAMESPACE ${name}:: COMPONENT ${name}
+    DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/${name})
+  # Paths by way of the file's own place: the installed folder can be moved.
+  file(RELATIVE_PATH prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+  file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/${name}.pc @ONLY CONTENT [[
+prefix=${pcfiledir}/@prefix@
+libdir=${prefix}/@CMAKE_INSTALL_LIBDIR@
+includedir=${prefix}/include
+
+Name: @name@
+Description: the model @name@ with its weights, from a declaration by Tessera
+Version: 1
+Cflags: -I${includedir}
+Libs: -L${libdir} -l@name@
+]])
+  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/${name}.pc COMPONENT ${name} DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+  set(python share/${name}/python)
+  file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/${name}.toml @ONLY CONTENT [[
+[project]
+name = "@name@"
+version = "1"
+description = "The model @name@ with its weights, from a declaration by Tessera"
+dependencies = ["numpy"]
+
+[build-system]
+requires = []
+build-backend = "wheel_of_model"
+backend-path = ["."]
+]])
+  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/${name}.toml RENAME pyproject.toml DESTINATION ${python} COMPONENT ${name})
+  get_property(backend GLOBAL PROPERTY TESSERA_WHEEL)
+  file(COPY ${backend} DESTINATION ${CMAKE_CURRENT_BINARY_DIR})  # what is installed needs the build tree alone
+  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/wheel_of_model.py DESTINATION ${python} COMPONENT ${name})
+  install(FILES ${folder}/${name}.py RENAME __init__.py DESTINATION ${python}/${name} COMPONENT ${name})
+  install(FILES $<TARGET_FILE:${target}> RENAME lib${name}.so DESTINATION ${python}/${name} COMPONENT ${name})
+endfunction()
+
 function(tessera_add_model name)
   if(NOT name MATCHES "^[A-Za-z][A-Za-z0-9_]*$")
     message(FATAL_ERROR "tessera_add_model(${name}): the name is letters, digits and underscores, a letter first")
   endif()
-  cmake_parse_arguments(PARSE_ARGV 1 arg "TRAIN" "DECLARATION;GENERATOR;MODEL;PRECISION;TILES" "ISA;CUDA")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "TRAIN;SHARED;EMBED" "DECLARATION;GENERATOR;MODEL;PRECISION;TILES" "ISA;CUDA")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "tessera_add_model(${name}) does not know ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -132,6 +237,9 @@ function(tessera_add_model name)
   if(arg_DECLARATION AND NOT EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${arg_DECLARATION})
     message(FATAL_ERROR "tessera_add_model(${name}): there is no ${CMAKE_CURRENT_SOURCE_DIR}/${arg_DECLARATION}")
   endif()
+  if(arg_EMBED AND NOT arg_SHARED)
+    message(FATAL_ERROR "tessera_add_model(${name}): EMBED is for SHARED")
+  endif()
   if(NOT arg_PRECISION)
     set(arg_PRECISION fp32)
   endif()
@@ -140,8 +248,16 @@ function(tessera_add_model name)
   set(generator ${name}_generator)
   set(which)
   set(build_tree ${CMAKE_BINARY_DIR})
+  set(host)
   if(TESSERA_EMITTED_FROM)
     set(build_tree ${TESSERA_EMITTED_FROM})
+  elseif(CMAKE_CROSSCOMPILING)
+    _tessera_host(host)
+    set(build_tree ${host})
+    if(arg_TRAIN)
+      message(STATUS "tessera_add_model(${name}): its program is not built for another processor, its libraries are")
+      set(arg_TRAIN OFF)
+    endif()
   elseif(arg_GENERATOR)
     set(generator ${arg_GENERATOR})
     set(which ${arg_MODEL} ${name})
@@ -189,6 +305,18 @@ int main(int argc, char** argv) {
   foreach(isa IN LISTS arg_ISA)
     list(APPEND library_files ${folder}/${name}_${isa}.cpp)
   endforeach()
+  set(shared_files)  # beside the kernels, of which EMBED adds further ones
+  set(shared_options)
+  if(arg_SHARED)
+    set(shared_files ${folder}/${name}_model.h ${folder}/${name}_model.cpp ${folder}/${name}.py)
+    set(shared_options --library)
+  endif()
+  set(embedding_files)
+  if(arg_EMBED)
+    set(embedding_files ${library_files})
+    list(TRANSFORM embedding_files REPLACE "/${name}([^/]*)$" "/${name}_embedding\\1")
+    list(APPEND shared_options --embedding)
+  endif()
   set(cuda_files)
   set(cuda_option)
   if(arg_CUDA)
@@ -213,35 +341,42 @@ int main(int argc, char** argv) {
     endif()
   endif()
   if(TESSERA_EMITTED_FROM)
-    set_source_files_properties(${library_files} ${cuda_files} ${program_files} ${cuda_program_files} PROPERTIES GENERATED ON)
+    set_source_files_properties(${library_files} ${shared_files} ${embedding_files} ${cuda_files} ${program_files}
+      ${cuda_program_files} PROPERTIES GENERATED ON)
+  elseif(host)
+    add_custom_target(${name}_sources ALL
+      COMMAND ${CMAKE_COMMAND} --build ${host} --target ${name}_sources
+      BYPRODUCTS ${library_files} ${shared_files} ${embedding_files} ${cuda_files}
+      COMMENT "Generating ${name} on this machine" VERBATIM)
   else()
     list(JOIN arg_ISA "," isas)
     add_custom_command(
-      OUTPUT ${library_files} ${cuda_files} ${program_files} ${cuda_program_files}
+      OUTPUT ${library_files} ${shared_files} ${embedding_files} ${cuda_files} ${program_files} ${cuda_program_files}
       COMMAND ${generator} ${which} --out ${folder} --isa ${isas} --precision ${arg_PRECISION}
-        $<$<BOOL:${arg_TRAIN}>:--train> ${page_option} ${cuda_option} ${tiles_option}
+        $<$<BOOL:${arg_TRAIN}>:--train> ${shared_options} ${page_option} ${cuda_option} ${tiles_option}
       DEPENDS ${generator} ${arg_TILES}
       COMMENT "Generating ${name}"
       COMMAND_EXPAND_LISTS VERBATIM)
-    add_custom_target(${name}_sources DEPENDS ${library_files} ${cuda_files} ${program_files} ${cuda_program_files})
+    add_custom_target(${name}_sources DEPENDS ${library_files} ${shared_files} ${embedding_files} ${cuda_files} ${program_files} ${cuda_program_files})
     set_property(GLOBAL APPEND PROPERTY TESSERA_EMITTED_SOURCES ${name}_sources)  # by all models so far
-    set_property(GLOBAL APPEND PROPERTY TESSERA_EMITTED_FILES ${library_files} ${program_files})
+    set_property(GLOBAL APPEND PROPERTY TESSERA_EMITTED_FILES ${library_files} ${shared_files} ${embedding_files}
+      ${program_files})
     set_property(GLOBAL APPEND PROPERTY TESSERA_DECLARED_MODELS "${arg_MODEL}")
   endif()
 
-  # No -m flags: each file carries its own target pragmas, so that one library runs on every machine. Contraction is off
-  # so that the sources alone, not the compiler's choice, decide where a multiply and an add become one operation.
-  add_library(${name}_model STATIC ${library_files})
-  set_target_properties(${name}_model PROPERTIES TESSERA_GENERATE "${generator};${which}")  # what begins its command line
-  target_include_directories(${name}_model PUBLIC ${folder})
-  target_compile_features(${name}_model PRIVATE cxx_std_20)
-  # Build type None: the flags are the user's alone (the sanitizers' build, where -O3 would only take long).
-  target_compile_options(${name}_model PRIVATE $<$<NOT:$<CONFIG:None>>:-O3> -ffp-contract=off)
-  if(TESSERA_LINE_TABLES)
-    target_compile_options(${name}_model PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU,Clang>:-g1>)
+  _tessera_kernels(${name}_model ${folder} ${library_files})
+  if(host)
+    add_dependencies(${name}_model ${name}_sources)
   endif()
-  if(TARGET OpenMP::OpenMP_CXX)
-    target_link_libraries(${name}_model PRIVATE OpenMP::OpenMP_CXX)
+  set_target_properties(${name}_model PROPERTIES TESSERA_GENERATE "${generator};${which}")  # what begins its command line
+  if(arg_SHARED)
+    set(kernels ${name}_model)
+    if(arg_EMBED)
+      _tessera_kernels(${name}_embedding_model ${folder} ${embedding_files})
+      add_dependencies(${name}_embedding_model ${name}_model)
+      list(APPEND kernels ${name}_embedding_model)
+    endif()
+    _tessera_shared(${name} ${folder} "${kernels}")
   endif()
 
   if(arg_CUDA AND CMAKE_CUDA_COMPILER)

@@ -25,6 +25,7 @@
 #include "codegen/error.hpp"
 #include "codegen/names.hpp"
 #include "codegen/passes/flops.hpp"
+#include "codegen/passes/headless.hpp"
 #include "codegen/passes/optimizer.hpp"
 #include "codegen/passes/pipeline.hpp"
 #include "codegen/passes/print.hpp"
@@ -233,6 +234,21 @@ cuda::Model model_for_gpu(const Planned& planned, const GeneratorOptions& option
 
 }  // namespace
 
+namespace {
+
+/// The C header and the kernels of a model; `standing`: cpu/file.hpp, of the last target.
+void write_kernels(const ModelFiles& m, std::map<std::string, std::string>& files,
+                   std::map<std::string, std::string>& standing) {
+  files[m.name + ".h"] = emit_header(m);
+  files[m.name + "_kernels.h"] = emit_kernels_header(m);
+  files[m.name + ".cpp"] = emit_api(m);
+  for (const Target& target : m.targets)
+    files[fmt::format("{}_{}.cpp", m.name, target.name)] =
+        cpu::emit_file(m.name, m.plans, m.arena, m.packed, target, m.real, &standing);
+}
+
+}  // namespace
+
 std::string predict(const graph::Graph& traced, const GeneratorOptions& options, const std::string& architecture,
                     std::int64_t batch) {
   const Planned planned = plan_model(traced, options);
@@ -243,6 +259,12 @@ std::string predict(const graph::Graph& traced, const GeneratorOptions& options,
 std::map<std::string, std::string> generate(const graph::Graph& traced, const GeneratorOptions& options) {
   const Planned planned = plan_model(traced, options);
   const ModelFiles& m = planned.files;
+  if (options.library && (m.image_shape().size() != 3 || (m.image_shape()[0] != 1 && m.image_shape()[0] != 3) ||
+                          m.output_shape().size() != 1))
+    throw Error(fmt::format(
+        "{} makes [{}] of [{}]: a library (--library, SHARED) is for models that make a row of numbers of a "
+        "picture, [1 or 3, height, width]",
+        m.name, fmt::join(m.output_shape(), ", "), fmt::join(m.image_shape(), ", ")));
   if (options.train && !trains(m.plans) && (m.image_shape().size() != 3 || m.output_shape().size() != 1))
     throw Error(
         fmt::format("{} makes [{}] of [{}]: a program (--train, TRAIN) is for models that make a row of numbers of a "
@@ -256,13 +278,20 @@ std::map<std::string, std::string> generate(const graph::Graph& traced, const Ge
     throw Error(fmt::format("the loss of {} is the caller's, which --cuda does not have: declare one", m.name));
   if (const std::string idle = m.why_precision_is_idle(); options.note && !idle.empty()) options.note(idle);
   std::map<std::string, std::string> files;
-  files[m.name + ".h"] = emit_header(m);
-  files[m.name + "_kernels.h"] = emit_kernels_header(m);
-  files[m.name + ".cpp"] = emit_api(m);
   std::map<std::string, std::string> standing;  // of the last target
-  for (const Target& target : m.targets)
-    files[fmt::format("{}_{}.cpp", m.name, target.name)] =
-        cpu::emit_file(m.name, m.plans, m.arena, m.packed, target, m.real, &standing);
+  write_kernels(m, files, standing);
+  if (options.library) {
+    std::optional<Planned> embedding;
+    if (options.embedding) {
+      embedding = plan_model(headless(traced), options);
+      std::map<std::string, std::string> of_embedding;
+      write_kernels(embedding->files, files, of_embedding);
+    }
+    const ModelFiles* const cut = embedding ? &embedding->files : nullptr;
+    files[m.name + "_model.h"] = emit_model_header(m, cut);
+    files[m.name + "_model.cpp"] = emit_model(m, cut);
+    files[m.name + ".py"] = emit_python(m, cut);
+  }
   if (options.cuda) {
     const cuda::Model on_gpu = model_for_gpu(planned, options);
     files[m.name + "_cuda.h"] = cuda::emit_header(on_gpu);
@@ -317,6 +346,8 @@ Writes the sources of {1}: C header, kernels for each instruction set, program.
   --isa LIST     instruction sets, comma separated, in any order; {2} must be there (default: all that fit --precision)
                  {3}
   --train        write the program as well, with the training loop where the declaration has a loss
+  --library      write NAME_model.h and .cpp, the model with its weights as a C library, and NAME.py as well
+  --embedding    with --library: kernels for the model without its head as well, by which the library embeds
   --page FILE    write the source of the program's page (summary --html) as well, into a place of its own
   --tiles FILE   tiles of matrix products, measured by bench/tune.py, in the place of the table that is built in
   --cuda         write the kernels for CUDA as well, and with --train what the program needs to use them
@@ -372,6 +403,10 @@ int generator_main(const graph::Graph& declared, int argc, char** argv) {
         return 0;
       } else if (option == "--train") {
         options.train = true;
+      } else if (option == "--library") {
+        options.library = true;
+      } else if (option == "--embedding") {
+        options.embedding = true;
       } else if (option == "--page") {
         page = value();
         options.page = true;
@@ -418,6 +453,8 @@ int generator_main(const graph::Graph& declared, int argc, char** argv) {
       fmt::print("{}", predict(declared, options, architecture, batch));
       return 0;
     }
+    if (options.embedding && !options.library) throw Error("--embedding is for --library");
+    if (options.library && options.real == "double") throw Error("--library works with --real float only");
     if (out.empty()) throw Error("--out DIR is missing: see --help");
     if (options.real == "double" && ranges::any_of(targets, [](const Target& t) { return t.lanes > 1; }))
       throw Error("--real double works with --isa scalar only");

@@ -21,16 +21,6 @@ bool among_largest(std::span<const float> row, std::int32_t label, std::int64_t 
   return std::isfinite(row[at]) && before < k;
 }
 
-std::vector<float> probabilities(const Model& model, std::span<const float> row) {
-  std::vector<float> result(row.begin(), row.end());
-  if (model.outputs_are_probabilities) return result;
-  const float most = *std::max_element(row.begin(), row.end());
-  double sum = 0;
-  for (float& value : result) sum += value = std::exp(value - most);
-  for (float& value : result) value = static_cast<float>(value / sum);
-  return result;
-}
-
 void check_fit(const Model& model, const Dataset& data) {
   const auto& shape = model.image_shape;
   if (data.channels != shape[0] || data.height != shape[1] || data.width != shape[2])

@@ -13,10 +13,6 @@ namespace tessera::runtime {
 /// The index of the largest number; the first of equal ones.
 std::int32_t largest(std::span<const float> row);
 
-/// What one row of outputs says about each class: softmax of the row, or the row itself where the model's outputs are
-/// probabilities already.
-std::vector<float> probabilities(const Model& model, std::span<const float> row);
-
 /// Whether fewer than `k` of the other numbers come before that of `label`: are larger, or equal and further in front.
 bool among_largest(std::span<const float> row, std::int32_t label, std::int64_t k);
 

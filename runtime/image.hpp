@@ -1,4 +1,4 @@
-// Pictures from files, made to fit a model.
+// Pictures, from files or from memory, made to fit a model.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,19 @@ struct Image {
   Bytes pixels;
 };
 
+/// Pixels on a side of a picture; one with more is refused.
+inline constexpr std::int64_t largest_side = 8192;
+
 /// Bytes in a file that is read as a picture; a longer one is none.
 inline constexpr std::uint64_t longest_picture = std::uint64_t{1} << 28;
+
+/// Grey of red, green and blue, in fixed point of 16 bits: Pillow's convert("L").
+inline int luma(const std::uint8_t* rgb) { return (19595 * rgb[0] + 38470 * rgb[1] + 7471 * rgb[2] + 0x8000) >> 16; }
+
+/// The picture at `rgb`: rows of `width` pixels of red, green and blue, each row `stride` bytes behind the one before;
+/// as 3 channels, or as 1, grey.
+Image image_of_rgb(const std::uint8_t* rgb, std::int64_t width, std::int64_t height, std::int64_t stride,
+                   std::int64_t channels);
 
 /// Decodes PNG, JPEG, BMP or PGM/PPM to 1 (grey) or 3 (red, green, blue) channels, upright as EXIF metadata say; what
 /// is transparent becomes white. Throws an Error that names the file where any of it is damaged or missing. Pillow

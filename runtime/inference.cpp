@@ -1,6 +1,8 @@
 #include "runtime/inference.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 
 #include "runtime/error.hpp"
 
@@ -24,6 +26,28 @@ Arena packed(const Model& model, const float* parameters) {
   Arena result = Arena::of_floats(model.packed_forward_floats, model.alignment);
   check(model, model.pack_forward(parameters, result.floats()));
   return result;
+}
+
+std::vector<float> probabilities(const Model& model, std::span<const float> row) {
+  std::vector<float> result(row.begin(), row.end());
+  if (model.outputs_are_probabilities) return result;
+  const float most = *std::max_element(row.begin(), row.end());
+  double sum = 0;
+  for (float& value : result) sum += value = std::exp(value - most);
+  for (float& value : result) value = static_cast<float>(value / sum);
+  return result;
+}
+
+std::vector<std::int32_t> likeliest(std::span<const float> probabilities, std::int64_t top) {
+  std::vector<std::int32_t> order(probabilities.size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto count = std::clamp<std::ptrdiff_t>(top, 1, std::ssize(order));
+  std::partial_sort(order.begin(), order.begin() + count, order.end(), [&](std::int32_t a, std::int32_t b) {
+    const float left = probabilities[static_cast<std::size_t>(a)], right = probabilities[static_cast<std::size_t>(b)];
+    return left != right ? left > right : a < b;
+  });
+  order.resize(static_cast<std::size_t>(count));
+  return order;
 }
 
 Inference::Inference(const Model& model, const float* parameters, std::int64_t batch, const Gpu* gpu) : model_(model) {

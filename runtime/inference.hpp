@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "runtime/arena.hpp"
@@ -16,6 +17,13 @@ void check(const Model& model, int code);
 
 /// The parameters in the form that the model's kernels read where nothing is trained.
 Arena packed(const Model& model, const float* parameters);
+
+/// What one row of outputs says about each class: softmax of the row, or the row itself where the model's outputs are
+/// probabilities already.
+std::vector<float> probabilities(const Model& model, std::span<const float> row);
+
+/// The `top` classes, the likeliest first, of equal ones that of the smaller number.
+std::vector<std::int32_t> likeliest(std::span<const float> probabilities, std::int64_t top);
 
 /// What goes on inside a model for one image.
 struct Inspection {

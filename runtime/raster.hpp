@@ -6,11 +6,9 @@
 #include <string>
 
 #include "runtime/file.hpp"
+#include "runtime/image.hpp"
 
 namespace tessera::runtime {
-
-/// Pixels on a side of a picture; one with more is refused.
-inline constexpr std::int64_t largest_side = 8192;
 
 /// A decoded picture: samples [height, width, channels] of 8 bits each.
 struct Raster {

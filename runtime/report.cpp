@@ -4,10 +4,10 @@
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <utility>
 
 #include "runtime/error.hpp"
+#include "runtime/inference.hpp"
 #include "runtime/numbers.hpp"
 #include "runtime/safetensors.hpp"
 
@@ -61,18 +61,6 @@ std::string declaration_text(const Model& model) {
   char hash[17];
   std::snprintf(hash, sizeof hash, "%016llx", static_cast<unsigned long long>(model.declaration_hash));
   return hash;
-}
-
-/// The `top` classes, the likeliest first.
-std::vector<std::int32_t> likeliest(std::span<const float> probabilities, std::int64_t top) {
-  std::vector<std::int32_t> order(probabilities.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
-    const float left = probabilities[static_cast<std::size_t>(a)], right = probabilities[static_cast<std::size_t>(b)];
-    return left != right ? left > right : a < b;
-  });
-  order.resize(std::min(order.size(), static_cast<std::size_t>(std::max<std::int64_t>(top, 1))));
-  return order;
 }
 
 }  // namespace

@@ -56,6 +56,12 @@ struct PatchGrid {
 };
 PatchGrid patch_grid(const ModelFiles& model);
 
+/// The field of runtime/model.hpp's table that holds this grid; nothing where images are not cut.
+std::string patches_entry(const ModelFiles& model);
+
+/// Whether the rows of the outputs sum to one: the declaration ends in a softmax.
+bool ends_in_softmax(const graph::Graph& declared);
+
 /// The functions of the C API, without bodies; their comments are C comments' lines.
 std::vector<tree::Function> api_functions(const ModelFiles& model);
 
@@ -97,6 +103,10 @@ std::string emit_kernels_header(const ModelFiles& model);
 std::string emit_api(const ModelFiles& model);
 /// `cuda`: it can train on a GPU as well, where it is compiled with TESSERA_CUDA beside NAME_cuda_program.cu.
 std::string emit_program(const ModelFiles& model, bool cuda);
+/// NAME_model.h, NAME_model.cpp and NAME.py. `embedding`: the model without its head (passes/headless.hpp), or null.
+std::string emit_model_header(const ModelFiles& model, const ModelFiles* embedding);
+std::string emit_model(const ModelFiles& model, const ModelFiles* embedding);
+std::string emit_python(const ModelFiles& model, const ModelFiles* embedding);
 /// NAME_page.cpp: the page that the program's `summary --html` writes. HTML that needs no other file: what was declared
 /// (the graph folded by module, named shapes, parameters, FLOPs) and what became of it (fusion, the memory plan over
 /// time, the text of each kernel, which is taken from `kernels`, the emitted file of `target`; `standing`:

@@ -10,14 +10,18 @@
 
 namespace tessera::codegen {
 
-namespace {
-
-/// Whether the rows of the outputs sum to one: the declaration ends in a softmax.
 bool ends_in_softmax(const graph::Graph& g) {
   for (const graph::Output& o : g.outputs)
     if (o.kind == graph::Output::Kind::value) return g[o.node].op == graph::Op::softmax;
   return false;
 }
+
+std::string patches_entry(const ModelFiles& m) {
+  const PatchGrid grid = patch_grid(m);
+  return grid.rows == 0 ? "" : fmt::format("    .patches = {{{}, {}}},\n", grid.rows, grid.columns);
+}
+
+namespace {
 
 /// What the runtime calls the optimiser's state in checkpoints.
 std::string state_keys(const graph::Recipe& recipe) {
@@ -77,12 +81,6 @@ std::string attention_entry(const ModelFiles& m) {
   const AttentionMaps a = attention_maps(m);
   if (a.layers == 0) return "";
   return fmt::format("    .attention = {{{}, {}, {}, {}}},\n", a.layers, a.heads, a.rows, a.columns);
-}
-
-/// The field of the model's table that holds the grid of patches; nothing where images are not cut.
-std::string patches_entry(const ModelFiles& m) {
-  const PatchGrid grid = patch_grid(m);
-  return grid.rows == 0 ? "" : fmt::format("    .patches = {{{}, {}}},\n", grid.rows, grid.columns);
 }
 
 /// A call, filled up to 120 columns as clang-format does; further lines begin below the first argument.

@@ -10,6 +10,7 @@
 
 #include "codegen/driver.hpp"
 #include "codegen/error.hpp"
+#include "codegen/passes/headless.hpp"
 #include "dsl/trace.hpp"
 #include "models/vit_mnist.hpp"
 #include "models/vit_notebook.hpp"
@@ -44,6 +45,45 @@ TEST(Emit, WritesAHeaderAnApiAProgramAndAFileForEachInstructionSet) {
   EXPECT_EQ(names,
             (std::vector<std::string>{"vit_mnist.cpp", "vit_mnist.h", "vit_mnist_avx2.cpp", "vit_mnist_avx512.cpp",
                                       "vit_mnist_kernels.h", "vit_mnist_program.cpp", "vit_mnist_scalar.cpp"}));
+}
+
+TEST(Emit, WritesALibraryAndTheModelWithoutItsHeadWhereTheseAreAskedFor) {
+  GeneratorOptions options;
+  options.isas = {"scalar"};
+  options.library = true;
+  const graph::Graph seen = trace<VitMnistInference>("seen");
+  const std::map<std::string, std::string> plain = codegen::generate(seen, options);
+  EXPECT_EQ(plain.size(), 7u);
+  for (const char* file : {"seen_model.h", "seen_model.cpp", "seen.py"})
+    EXPECT_EQ(plain.at(file).find("embed"), std::string::npos) << file;
+  options.embedding = true;
+  const std::map<std::string, std::string> embeds = codegen::generate(seen, options);
+  EXPECT_EQ(embeds.size(), 11u);
+  // The head maps eight numbers to ten classes, and ends in a softmax.
+  EXPECT_NE(embeds.at("seen_embedding.h").find("#define SEEN_EMBEDDING_OUTPUT_FLOATS 8 "), std::string::npos);
+  EXPECT_EQ(embeds.at("seen_embedding.cpp").find("\"mlp.0."), std::string::npos);
+  for (const auto& [name, text] : embeds) {
+    if (plain.contains(name) && !name.starts_with("seen_model") && name != "seen.py")
+      EXPECT_EQ(text, plain.at(name)) << name;
+    if (!name.starts_with("seen_model") && name != "seen.py") continue;
+    EXPECT_NE(text.find("embed"), std::string::npos) << name;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 120u) << name << ": " << line;
+  }
+}
+
+TEST(Emit, AnEmbeddingIsWhatALinearHeadReads) {
+  Sketch headless;
+  headless.graph.name = "tiny";
+  const NodeId x = headless.input("images", {headless.B, headless.I});
+  const NodeId scale = headless.b.broadcast(headless.parameter("scale", {headless.I}), {headless.B, headless.I}, {1});
+  headless.value("outputs", headless.b.multiply(x, scale));
+  EXPECT_THROW(
+      try { codegen::headless(headless.graph); } catch (const codegen::Error& error) {
+        EXPECT_STREQ(error.what(), "tiny has no embedding: its outputs are not a linear map of a row of numbers");
+        throw;
+      },
+      codegen::Error);
 }
 
 TEST(Emit, KeepsLinesOfKernelsWithin120Columns) {

@@ -24,7 +24,10 @@ int main() {
     std::fprintf(stderr, "%s\n", tiny_vit_error(code));
     return 1;
   }
-  for (float output : outputs)
+  std::printf("%s\n", tiny_vit_isa());
+  for (const float output : outputs) {
+    std::printf("%.9g\n", output);
     if (!std::isfinite(output)) return 1;
+  }
   return 0;
 }
