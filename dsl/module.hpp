@@ -2,7 +2,6 @@
 // keys.
 #pragma once
 
-#include <boost/hana/accessors.hpp>
 #include <boost/hana/pair.hpp>
 #include <boost/hana/string.hpp>
 #include <boost/hana/tuple.hpp>
@@ -46,6 +45,12 @@ struct Module {
   }
 };
 
+/// Base of a module that is a part of the module it stands in: its members' keys are those of that module. A module is
+/// put together from such parts: Attention<FusedQkv> has a member of type FusedQkv, and its key is attn.qkv.
+struct Part : Module {
+  static constexpr bool is_part = true;
+};
+
 namespace detail {
 
 /// "blocks" and "norm1" make "blocks.norm1"; the model itself has no name.
@@ -54,10 +59,12 @@ inline std::string join(const std::string& path, const std::string& name) {
 }
 
 /// A name as a Hana string, which is what keys of a Hana struct are.
+template <fixed_string Name, class Indices>
+struct HanaString;
 template <fixed_string Name, std::size_t... I>
-constexpr auto hana_string(std::index_sequence<I...>) {
-  return boost::hana::string_c<Name.data[I]...>;
-}
+struct HanaString<Name, std::index_sequence<I...>> {
+  using type = boost::hana::string<Name.data[I]...>;
+};
 
 /// Reads the member that a pointer points to.
 template <auto Pointer>
@@ -68,11 +75,21 @@ struct MemberOf {
   }
 };
 
+/// The name of a member and a pointer to it.
 template <fixed_string Name, auto Pointer>
-constexpr auto member() {
-  return boost::hana::make_pair(hana_string<Name>(std::make_index_sequence<sizeof(Name.data) - 1>{}),
-                                MemberOf<Pointer>{});
-}
+struct Member {
+  static constexpr const char* name = Name.data;
+  static constexpr auto pointer = Pointer;
+  using accessor = boost::hana::pair<typename HanaString<Name, std::make_index_sequence<sizeof(Name.data) - 1>>::type,
+                                     MemberOf<Pointer>>;
+};
+
+/// All members of a module. The tuple of accessors, which makes it a Hana Struct, costs a hundred instantiations a
+/// member and is made where somebody asks.
+template <class... Members>
+struct MemberList {
+  static constexpr auto accessors() { return boost::hana::tuple<typename Members::accessor...>{}; }
+};
 
 }  // namespace detail
 
@@ -81,11 +98,18 @@ void bind(M& module, const std::string& path);
 
 namespace detail {
 
-/// Binds every member. Names and pointers are read off the type of the accessors, so that the compiler has no code to
-/// make for these.
-template <class M, class... Names, auto... Pointers>
-void bind_members(M& module, const std::string& path,
-                  const boost::hana::tuple<boost::hana::pair<Names, MemberOf<Pointers>>...>*) {
+/// Where a member of a module at `path` stands; a part stands where the module does.
+template <class Member>
+std::string path_of(const std::string& path, const char* name) {
+  if constexpr (requires { Member::is_part; })
+    return path;
+  else
+    return join(path, name);
+}
+
+/// Binds every member.
+template <class M, class... Members>
+void bind_members(M& module, const std::string& path, const MemberList<Members...>*) {
   bound_modules.push_back({M::module_name, path, &module, &module + 1, [](const void* self, const void* member) {
                              const char* found = nullptr;
                              const void* nearest = self;
@@ -94,11 +118,13 @@ void bind_members(M& module, const std::string& path,
                                nearest = listed;
                                found = name;
                              };
-                             (look(&(static_cast<const M*>(self)->*Pointers), Names::c_str()), ...);
+                             (look(&(static_cast<const M*>(self)->*Members::pointer), Members::name), ...);
                              static_cast<void>(look);  // where there are no members
                              return found;
                            }});
-  (tessera::bind(module.*Pointers, join(path, Names::c_str())), ...);
+  (tessera::bind(module.*Members::pointer,
+                 path_of<std::remove_cvref_t<decltype(module.*Members::pointer)>>(path, Members::name)),
+   ...);
 }
 
 /// The parameter and result types of a forward that is no template.
@@ -206,15 +232,14 @@ void bind(M& module, const std::string& path) {
   } else {
     module.path = path;
     PathScope scope(path);
-    using Accessors = decltype(boost::hana::accessors<M>());
-    detail::bind_members(module, path, static_cast<const Accessors*>(nullptr));
+    detail::bind_members(module, path, M::member_list());
   }
 }
 
 }  // namespace tessera
 
 // One TESSERA_MEMBER_ a member; rescanned by TESSERA_EXPAND_ until the list is empty (up to 64 members).
-#define TESSERA_MEMBER_(Self, name) ::tessera::detail::member<#name, &Self::name>()
+#define TESSERA_MEMBER_(Self, name) ::tessera::detail::Member<#name, &Self::name>
 #define TESSERA_AGAIN_() TESSERA_LIST_
 #define TESSERA_PARENS_ ()
 #define TESSERA_LIST_(Self, name, ...) \
@@ -226,21 +251,23 @@ void bind(M& module, const std::string& path) {
 
 /// Inside a module: its name and its members. Makes it a Hana Struct, and gives it an operator() that calls forward
 /// under the module's path, after a look at the arguments: TESSERA_MEMBERS(Block, norm1, mhsa, norm2, mlp)
-#define TESSERA_MEMBERS(Self, ...)                                                                     \
-  [[maybe_unused]] static constexpr const char* module_name = #Self;                                   \
-  struct hana_accessors_impl {                                                                         \
-    static constexpr auto apply() {                                                                    \
-      return ::boost::hana::make_tuple(__VA_OPT__(TESSERA_EXPAND_(TESSERA_LIST_(Self, __VA_ARGS__)))); \
-    }                                                                                                  \
-  };                                                                                                   \
-  template <class... X>                                                                                \
-  auto operator()(const X&... x) const {                                                               \
-    if constexpr (::tessera::poisoned<X...>) {                                                         \
-      return ::tessera::Poison{};                                                                      \
-    } else if constexpr (!::tessera::fits<::tessera::detail::CallProblem<Self, X...>>) {               \
-      return ::tessera::Refusal<::tessera::detail::CallProblem<Self, X...>>::poison();                 \
-    } else {                                                                                           \
-      const ::tessera::PathScope scope(this->path);                                                    \
-      return this->forward(x...);                                                                      \
-    }                                                                                                  \
+#define TESSERA_MEMBERS(Self, ...)                                                                             \
+  [[maybe_unused]] static constexpr const char* module_name = #Self;                                           \
+  static constexpr auto member_list() {                                                                        \
+    using List = ::tessera::detail::MemberList<__VA_OPT__(TESSERA_EXPAND_(TESSERA_LIST_(Self, __VA_ARGS__)))>; \
+    return static_cast<const List*>(nullptr);                                                                  \
+  }                                                                                                            \
+  struct hana_accessors_impl {                                                                                 \
+    static constexpr auto apply() { return (*Self::member_list()).accessors(); }                               \
+  };                                                                                                           \
+  template <class... X>                                                                                        \
+  auto operator()(const X&... x) const {                                                                       \
+    if constexpr (::tessera::poisoned<X...>) {                                                                 \
+      return ::tessera::Poison{};                                                                              \
+    } else if constexpr (!::tessera::fits<::tessera::detail::CallProblem<Self, X...>>) {                       \
+      return ::tessera::Refusal<::tessera::detail::CallProblem<Self, X...>>::poison();                         \
+    } else {                                                                                                   \
+      const ::tessera::PathScope scope(this->path);                                                            \
+      return this->forward(x...);                                                                              \
+    }                                                                                                          \
   }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "dsl/module.hpp"
+#include "dsl/ops/take.hpp"
 
 namespace tessera {
 
@@ -42,6 +43,10 @@ struct StackEnds<Block, X> {
 /// takes one tensor and returns one of the same shape, else [stack-shape]. PyTorch equivalent: a torch.nn.ModuleList of
 /// blocks, applied in a loop.
 ///
+/// What else a layer needs it is given: blocks(x, give) calls give(block) before the block, to put tensors that all
+/// layers share into it; blocks(x, each, give) calls give(block, slice) with the layer's own slice of each [Count,
+/// ...].
+///
 /// Throws std::logic_error while tracing when one Stack is applied twice or stands within another.
 template <class Block, auto Count>
 struct Stack {
@@ -49,6 +54,22 @@ struct Stack {
 
   template <class X>
   auto operator()(const X& x) const {
+    return layers<false>(x, Tensor<>(), [](const Block&, const Tensor<>&) {});
+  }
+  template <class X, class Give>
+  auto operator()(const X& x, const Give& give) const {
+    return layers<false>(x, Tensor<>(), [&](Block& block, const Tensor<>&) { give(block); });
+  }
+  template <class X, AnyTensor Each, class Give>
+  auto operator()(const X& x, const Each& each, const Give& give) const {
+    return layers<true>(x, each, give);
+  }
+
+  void bind(const std::string& where) { path = where; }
+
+ private:
+  template <bool sliced, class X, class Each, class Give>
+  auto layers(const X& x, [[maybe_unused]] const Each& each, const Give& give) const {
     using Ends = detail::StackEnds<Block, X>;
     using In = typename Ends::In;
     using Out = typename Ends::Out;
@@ -67,7 +88,7 @@ struct Stack {
       return t;
     };
     using Call = detail::CallProblem<Block, X>;
-    if constexpr (poisoned<X, In, Out>) {
+    if constexpr (poisoned<X, In, Out, Each>) {
       return Poison{};
     } else if constexpr (!fits<decltype(problem)>) {
       return Refusal<decltype(problem)>::poison();
@@ -86,12 +107,25 @@ struct Stack {
       Block block;
       tessera::bind(block, detail::join(path, "{}"));
       const In carried(builder.carry(node_of(entering)));
-      const Out left = block(carried);
-      return Out(builder.end_region({node_of(left)}).front());
+      if constexpr (sliced) {
+        // Every layer takes the first slice and hands them on with that one last.
+        const graph::NodeId slices = builder.carry(node_of(each));
+        const Dim count = Each::shape[0];
+        graph::NodeId rest = slices;
+        if (count.value() > 1) {
+          const graph::NodeId others = builder.slice(slices, 0, 1, Dim::constant(count.value() - 1));
+          rest = builder.concat({others, builder.slice(slices, 0, 0, Dim::constant(1))}, 0, count);
+        }
+        give(block, detail::taken<0>(TensorOf<typename Each::dims>(slices), 0));
+        const Out left = block(carried);
+        return Out(builder.end_region({node_of(left), rest}).front());
+      } else {
+        give(block, each);
+        const Out left = block(carried);
+        return Out(builder.end_region({node_of(left)}).front());
+      }
     }
   }
-
-  void bind(const std::string& where) { path = where; }
 };
 
 }  // namespace tessera

@@ -83,6 +83,8 @@ class File : EntryWriter {
     out += simd(target_.vectors);
     out += "\n";
     out += simd("math");
+    if (kernels.find("v_sin(") != std::string::npos || kernels.find("v_cos(") != std::string::npos)
+      out += fmt::format("\n{}", simd("trig"));
     const std::vector<std::string_view> further = parts();
     if (entries.find("group") != std::string::npos || ranges::contains(further, "tiles_products"))
       out += fmt::format("\n{}", simd("group"));

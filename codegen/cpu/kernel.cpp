@@ -259,6 +259,8 @@ const std::set<std::string>& known_names() {
                                            "v_log",
                                            "v_tanh",
                                            "v_erf",
+                                           "v_sin",
+                                           "v_cos",
                                            "v_gelu",
                                            "v_gelu_gradient",
                                            "static_cast<int>",

@@ -347,6 +347,8 @@ const std::set<std::string>& known_names() {
                                            "sqrtf",
                                            "tanhf",
                                            "erff",
+                                           "sinf",
+                                           "cosf",
                                            "-",
                                            "SaveNothing",
                                            "KeepNothing",

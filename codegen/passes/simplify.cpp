@@ -172,6 +172,8 @@ class Sweep {
       case Op::sqrt:
       case Op::rsqrt:
       case Op::tanh:
+      case Op::sin:
+      case Op::cos:
       case Op::erf:
       case Op::gelu:
       case Op::gelu_gradient:

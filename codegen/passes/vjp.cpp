@@ -69,6 +69,10 @@ class Vjp {
         const NodeId square = times(y_, y_);
         return times(g_, b_.subtract(b_.constant(1), square));
       }
+      case Op::sin:
+        return times(g_, b_.unary(Op::cos, x));
+      case Op::cos:
+        return b_.unary(Op::negate, times(g_, b_.unary(Op::sin, x)));
       case Op::erf:
         return times(g_, scaled(b_.unary(Op::exp, b_.unary(Op::negate, times(x, x))), 2 / std::sqrt(std::numbers::pi)));
       case Op::gelu:

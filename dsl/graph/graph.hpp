@@ -39,6 +39,8 @@ enum class Op : std::uint8_t {
   sqrt,
   rsqrt,  ///< 1 / sqrt(x)
   tanh,
+  sin,  ///< of radians, as cos
+  cos,
   erf,
   gelu,           ///< x * Phi(x), exact (erf)
   gelu_gradient,  ///< d gelu(x) / dx

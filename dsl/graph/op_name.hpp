@@ -44,6 +44,10 @@ inline std::string_view op_name(Op op) {
       return "rsqrt";
     case Op::tanh:
       return "tanh";
+    case Op::sin:
+      return "sin";
+    case Op::cos:
+      return "cos";
     case Op::erf:
       return "erf";
     case Op::gelu:

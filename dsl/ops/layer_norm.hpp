@@ -11,12 +11,17 @@ namespace tessera {
 
 namespace detail {
 
-constexpr Text layer_norm_problem(const Shape& x, const Shape& over) {
+/// What a norm over the last axes calls itself in its sentence.
+struct NormNames {
+  const char *words, *module, *id;
+};
+
+constexpr Text norm_problem(const NormNames& names, const Shape& x, const Shape& over) {
   Text t;
   bool same = x.rank >= over.rank;
   for (int i = 1; same && i <= over.rank; ++i) same = x[x.rank - i].lines_up_with(over[over.rank - i]);
   if (same) return t;
-  t.put("layer norm over ");
+  t.put(names.words).put(" over ");
   over.print(t);
   t.put(" cannot take ");
   x.print(t);
@@ -41,14 +46,14 @@ constexpr Text layer_norm_problem(const Shape& x, const Shape& over) {
         suggest_rearrange(t, " (it normalises the last axes: ", x, moved)) {
       t.put(")");
     } else if (i == 1 && elsewhere < x.rank - 1) {
-      t.put(" (it normalises the last axes: did you mean LayerNorm<");
+      t.put(" (it normalises the last axes: did you mean ").put(names.module).put("<");
       x.back().shown.print(t);
       t.put(">?)");
     } else {
       suggest(t, x[x.rank - i], over[over.rank - i], x.rank - i);
     }
   }
-  t.put(" [layer-norm-axis]");
+  t.put(" ").put(names.id);
   return t;
 }
 
@@ -74,7 +79,9 @@ struct LayerNorm : Module {
     if constexpr (Over::poisoned) {
       return Poison{};
     } else {
-      constexpr auto problem = [] { return detail::layer_norm_problem(X::shape, Over::shape); };
+      constexpr auto problem = [] {
+        return detail::norm_problem({"layer norm", "LayerNorm", "[layer-norm-axis]"}, X::shape, Over::shape);
+      };
       if constexpr (!fits<decltype(problem)>) {
         return Refusal<decltype(problem)>::poison();
       } else {

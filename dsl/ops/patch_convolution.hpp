@@ -41,6 +41,22 @@ constexpr Text patch_convolution_problem(const Shape& x, const Shape& weight) {
   return t;
 }
 
+/// Each patch times the weight [D, C, P, Q]: [B, GH*GW, D].
+template <auto P, auto Q, class X, class W>
+auto patch_products(const X& x, const W& weight) {
+  if constexpr (poisoned<X, W>) {
+    return Poison{};
+  } else {
+    constexpr auto problem = [] { return patch_convolution_problem(X::shape, W::shape); };
+    if constexpr (!fits<decltype(problem)>) {
+      return Refusal<decltype(problem)>::poison();
+    } else {
+      const auto patches = rearrange<"b c (gh p) (gw q) -> b (gh gw) c p q">(x, "p"_is(P), "q"_is(Q));
+      return einsum<"b n c p q, d c p q -> b n d">(patches, weight);
+    }
+  }
+}
+
 }  // namespace detail
 
 /// Each patch of P x Q pixels (square where Q is not given) becomes one token: images [B, C, GH*P, GW*Q] -> tokens
@@ -58,18 +74,22 @@ struct PatchConvolution : Module {
 
   template <AnyTensor X>
   auto forward(const X& x) const {
-    using Weight = typename Tensor<D, C, P, Q>::dims;
-    if constexpr (Weight::poisoned) {
-      return Poison{};
-    } else {
-      constexpr auto problem = [] { return detail::patch_convolution_problem(X::shape, Weight::shape); };
-      if constexpr (!fits<decltype(problem)>) {
-        return Refusal<decltype(problem)>::poison();
-      } else {
-        const auto patches = rearrange<"b c (gh p) (gw q) -> b (gh gw) c p q">(x, "p"_is(P), "q"_is(Q));
-        return einsum<"b n c p q, d c p q -> b n d">(patches, weight) + bias;
-      }
-    }
+    return detail::patch_products<P, Q>(x, weight) + bias;
+  }
+};
+
+/// PatchConvolution without a bias. Key: weight [D, C, P, Q].
+/// PyTorch equivalent: torch.nn.Conv2d(C, D, (P, Q), stride=(P, Q), bias=False)(x).flatten(2).transpose(1, 2).
+template <DimExpression auto C, DimExpression auto D, DimExpression auto P, DimExpression auto Q = P>
+struct PatchConvolutionWithoutBias : Module {
+  static double bound() { return detail::fan_in_bound<std::remove_cv_t<decltype(C * P * Q)>>(); }
+
+  Parameter<D, C, P, Q> weight{with_decay(uniform(-bound(), bound()))};
+  TESSERA_MEMBERS(PatchConvolutionWithoutBias, weight)
+
+  template <AnyTensor X>
+  auto forward(const X& x) const {
+    return detail::patch_products<P, Q>(x, weight);
   }
 };
 

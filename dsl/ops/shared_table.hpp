@@ -7,7 +7,9 @@
 
 #include "dsl/tensor.hpp"
 
-namespace tessera::detail {
+namespace tessera {
+
+namespace detail {
 
 /// The table of this name in the region that is being recorded; its numbers are made by fill() when it is new.
 template <class Table, class Fill>
@@ -34,4 +36,22 @@ constexpr Text table_problem(const char* op, const Shape& shape) {
   return t;
 }
 
-}  // namespace tessera::detail
+}  // namespace detail
+
+/// A table [Ds...] of fixed numbers, row-major, made by fill(): table<L>("rates", [] { return std::vector{...}; }). One
+/// of a name stands once in a region. Sentence: [dim-unknown]. PyTorch equivalent: a buffer.
+template <DimExpression auto... Ds, class Fill>
+auto table(std::string name, const Fill& fill) {
+  using Table = Tensor<Ds...>;
+  if constexpr (Table::dims::poisoned) {
+    return Poison{};
+  } else {
+    constexpr auto problem = [] { return detail::table_problem("table", Table::shape); };
+    if constexpr (!fits<decltype(problem)>)
+      return Refusal<decltype(problem)>::poison();
+    else
+      return detail::shared_table<Table>(std::move(name), fill);
+  }
+}
+
+}  // namespace tessera

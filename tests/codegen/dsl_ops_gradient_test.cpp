@@ -95,6 +95,33 @@ TEST_F(DslOps, Activations) {
   check(maximum(y, 1 - x) + minimum(x, exp(y)) + pow<-1>(sqrt(2 + pow<2>(x))) + log(1 + pow<4>(x)));
 }
 
+TEST_F(DslOps, RmsNormOverTwoAxes) {
+  const auto x = parameter<Tensor<J, N, D>>();
+  RmsNorm<N, D> norm(0.1);
+  norm.weight.id = sketch.parameter("weight", Tensor<N, D>::shape.dims(), 0.5, 2);
+  check(norm(quick_gelu(x)));
+}
+
+TEST_F(DslOps, RotaryPositionsOfBothPairings) {
+  const auto x = parameter<Tensor<H, T, J>>();
+  const auto turned = rope<Rope{.temperature = 10, .offset = 1, .rows = 3, .columns = 5}, N, 1_c>(x);
+  check(rope<Rope{.pairs = RopePairs::halves, .places = RopePlaces::centres}, 1_c, N>(turned));
+}
+
+TEST_F(DslOps, RotaryPositionsWithLearnedFrequencies) {
+  const auto x = input<Tensor<B, H, 6_c, J>>();
+  const auto frequencies = parameter<Tensor<2_c, H, 2_c>>();
+  check(rope_mixed<Rope{.columns_first = true}, 2_c, 3_c>(x, frequencies) * sin(x));
+}
+
+TEST_F(DslOps, RelativePositionBiasesWithAndWithoutRowsForTheClassToken) {
+  const auto scores = parameter<Tensor<H, 7_c, 7_c>>();
+  const auto among = relative_position_bias<2_c, 3_c, 1_c>(parameter<Tensor<15_c, H>>());
+  const auto all = relative_position_bias<2_c, 3_c, 1_c>(parameter<Tensor<18_c, H>>());
+  const auto row = relative_position_bias<1_c, 7_c>(parameter<Tensor<13_c, H>>());
+  check(softmax<2>(scores + among * all) * row);
+}
+
 TEST_F(DslOps, MaskedAttention) {
   const auto q = parameter<Tensor<H, T, D>>();
   const auto k = parameter<Tensor<H, S, D>>();

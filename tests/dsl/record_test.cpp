@@ -275,6 +275,8 @@ TEST_F(Record, ActivationsAreElementwise) {
   EXPECT_EQ(node(gelu(x)).op, Op::gelu);
   EXPECT_EQ(node(relu(x)).op, Op::relu);
   EXPECT_EQ(node(tanh(x)).op, Op::tanh);
+  EXPECT_EQ(node(sin(x)).op, Op::sin);
+  EXPECT_EQ(node(cos(x)).op, Op::cos);
   const auto modules = Sequential<Gelu, Relu, Tanh, Sigmoid>{}(x);
   EXPECT_EQ(node(modules).shape, x.shape.dims());
 }

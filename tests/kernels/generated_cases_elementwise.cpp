@@ -17,6 +17,7 @@ std::vector<GeneratedCase> elementwise_cases() {
   };
   for (Op op : {Op::negate, Op::exp, Op::tanh, Op::erf, Op::relu, Op::copy}) unary(op, -2, 2);
   for (Op op : {Op::gelu, Op::gelu_gradient}) unary(op, -5, 5);
+  for (Op op : {Op::sin, Op::cos}) unary(op, -20, 20);
   for (Op op : {Op::log, Op::sqrt, Op::rsqrt}) unary(op, 0.3, 4);
 
   for (Op op : {Op::add, Op::subtract, Op::multiply, Op::divide, Op::maximum})

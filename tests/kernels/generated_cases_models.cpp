@@ -1,5 +1,6 @@
 // The declared models that are no classifiers, as they are declared: their numbers are PyTorch's in the interpreter
 // (tests/models/worked_examples_test.cpp), and here the generated kernels' are the interpreter's.
+#include "dsl/tessera.hpp"
 #include "models/scalar_graph.hpp"
 #include "models/self_attention_2d.hpp"
 #include "models/sentence_attention.hpp"
@@ -63,10 +64,57 @@ void scalar_graph(Sketch& s) {
   weighted_by_images(s, e);
 }
 
+/// A tensor of the DSL whose first axis is the batch.
+template <class X>
+X images(Sketch& s) {
+  return X(s.input("images", X::shape.dims()));
+}
+template <class X>
+X parameter(Sketch& s, const char* name) {
+  return X(s.parameter(name, X::shape.dims()));
+}
+
+constexpr auto B = axis<"B">;
+constexpr auto H = axis<"H", 2>;
+constexpr auto GH = axis<"GH", 2>;
+constexpr auto GW = axis<"GW", 3>;
+constexpr auto T = axis<"T", 1_c + GH * GW>;  // a token before the patches
+constexpr auto K = axis<"K", 8>;
+
+void rotary_positions(Sketch& s) {
+  const RecorderScope scope(s.b);
+  const auto x = images<Tensor<B, H, T, K>>(s);
+  const auto shifted = x + parameter<Tensor<H, T, K>>(s, "shift");
+  const auto neighbours = rope<Rope{.rows = 5, .columns = 4}, GH, GW>(shifted);
+  const auto halves = rope<Rope{.pairs = RopePairs::halves, .places = RopePlaces::centres}, GH, GW>(shifted);
+  const auto frequencies = parameter<Tensor<2_c, H, 4_c>>(s, "frequencies");
+  const auto learned = rope_mixed<Rope{.columns_first = true}, GH, GW>(halves, frequencies);
+  weighted_outputs(s, node_of(einsum<"b h i k, b h j k -> b h i j">(neighbours, learned)));
+}
+
+void relative_positions(Sketch& s) {
+  const RecorderScope scope(s.b);
+  const auto scores = images<Tensor<B, H, T, T>>(s);
+  const auto among = relative_position_bias<GH, GW, 1_c>(parameter<Tensor<15_c, H>>(s, "among"));
+  const auto all = relative_position_bias<GH, GW, 1_c>(parameter<Tensor<18_c, H>>(s, "all"));
+  weighted_outputs(s, node_of(softmax<-1>(scores + (among + all))));
+}
+
+void rms_norm(Sketch& s) {
+  const RecorderScope scope(s.b);
+  const auto x = images<Tensor<B, T, K>>(s);
+  RmsNorm<K> norm(0.1);
+  declare(s, norm);
+  weighted_outputs(s, node_of(quick_gelu(norm(x + parameter<Tensor<T, K>>(s, "shift")))));
+}
+
 }  // namespace
 
 std::vector<GeneratedCase> model_cases() {
-  return {{"self_attention_2d", self_attention_2d},
+  return {{"rotary_positions", rotary_positions},
+          {"relative_positions", relative_positions},
+          {"rms_norm", rms_norm},
+          {"self_attention_2d", self_attention_2d},
           {"sentence_attention", sentence_attention},
           {"scalar_graph", scalar_graph}};
 }

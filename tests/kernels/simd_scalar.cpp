@@ -9,6 +9,7 @@
 namespace {
 #include "codegen/cpu/simd/scalar.h"
 #include "codegen/cpu/simd/math.h"
+#include "codegen/cpu/simd/trig.h"
 #include "codegen/cpu/simd/transpose.h"
 #include "codegen/cpu/simd/bf16.h"
 #include "codegen/cpu/simd/bf16_scalar.h"

@@ -14,7 +14,7 @@ struct SimdTable {
   const char* isa;
   bool (*supported)();
   int lanes;
-  Unary exp, log, tanh, erf, gelu, gelu_gradient, sqrt, rsqrt, negate, step;
+  Unary exp, log, tanh, erf, sin, cos, gelu, gelu_gradient, sqrt, rsqrt, negate, step;
   Binary add, subtract, multiply, divide, maximum, minimum, equal;
   Ternary fma, fms, fnma;
   void (*iota)(float* y);                                                 ///< `lanes` numbers

@@ -122,6 +122,24 @@ TEST_P(Simd, ErfIsWithinTwoUlpAndSaturates) {
   EXPECT_TRUE(std::isnan(at(GetParam().erf, not_a_number)));
 }
 
+TEST_P(Simd, SineAndCosineAreWithinTwoRoundingsOfOneTo8192) {
+  for (const auto& [function, exact] : {std::pair<Unary, double (*)(double)>{GetParam().sin, std::sin},
+                                        std::pair<Unary, double (*)(double)>{GetParam().cos, std::cos}}) {
+    std::vector<float> xs = floats(1e-20f, 8192.0f, 9973);
+    for (int n = -2607; n <= 2607; ++n) xs.push_back(static_cast<float>(n * 1.5707963267948966));  // to 4095
+    std::vector<float> ys(xs.size());
+    function(xs.data(), ys.data(), static_cast<int>(xs.size()));
+    double most = 0;
+    for (std::size_t i = 0; i < xs.size(); ++i) most = std::max(most, std::fabs(ys[i] - exact(xs[i])));
+    EXPECT_LE(most, 2e-7);
+    EXPECT_TRUE(std::isnan(at(function, infinity)));
+    EXPECT_TRUE(std::isnan(at(function, not_a_number)));
+    EXPECT_LE(std::fabs(at(function, 1e30f)), 1.001f) << "digits are lost, but it is no large number";
+  }
+  EXPECT_EQ(at(GetParam().sin, 0), 0);
+  EXPECT_EQ(at(GetParam().cos, 0), 1);
+}
+
 double gelu(double x) { return x * 0.5 * std::erfc(-x * std::sqrt(0.5)); }
 double gelu_gradient(double x) {
   return 0.5 * std::erfc(-x * std::sqrt(0.5)) + x * std::exp(-0.5 * x * x) / std::sqrt(2 * std::acos(-1.0));

@@ -91,6 +91,10 @@ double pointwise(Op op, double a, double b) {
       return 1 / std::sqrt(a);
     case Op::tanh:
       return std::tanh(a);
+    case Op::sin:
+      return std::sin(a);
+    case Op::cos:
+      return std::cos(a);
     case Op::erf:
       return std::erf(a);
     case Op::gelu:
