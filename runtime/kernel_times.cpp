@@ -17,12 +17,11 @@
 
 #if defined(__linux__)
 #include <link.h>
-#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/time.h>
+#include <sys/ucontext.h>
 #include <sys/wait.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 #include <cstdio>

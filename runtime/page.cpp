@@ -56,7 +56,8 @@ std::string page_of(const Model& model, const std::filesystem::path& times) {
   const std::size_t at = shown.find(facts);
   std::string more;
   for (const KernelTimes::Program& program : measured.programs)
-    more += text("<div><b>", fixed(program.milliseconds, 3), " ms</b>measured: ", program.name, ", ",
+    more += text("<div><b>", fixed(program.milliseconds, 3),
+                 " ms</b>measured: ", program.name == "forward" ? "forward" : "training step", ", ",
                  grouped(measured.batch), measured.batch == 1 ? " image" : " images", " (", measured.isa, ")</div>\n");
   return at == std::string::npos ? shown : shown.insert(at + facts.size(), more);
 }

@@ -63,7 +63,7 @@ TEST_F(KernelTimes, StandBesideTheKernelsInThePageWhereTheyAreGiven) {
   const std::size_t kernel = with.find("<b>hidden_forward</b>"), end = with.find("</summary>", kernel);
   ASSERT_NE(end, std::string::npos);
   EXPECT_CONTAINS(with.substr(kernel, end - kernel), " %</b> of the time, ");
-  EXPECT_CONTAINS(with, " ms</b>measured: loss_and_gradients, 64 images (");
+  EXPECT_CONTAINS(with, " ms</b>measured: training step, 64 images (");
 }
 
 TEST_F(KernelTimes, OfAnotherModelOrOfNoneAreOneSentence) {
