@@ -119,7 +119,7 @@ function(_tessera_harden target)
   target_compile_options(${target} PRIVATE "$<$<AND:$<COMPILE_LANG_AND_ID:CXX,GNU,Clang>,${optimised}>:\
 -fstack-protector-strong;-ftrivial-auto-var-init=zero;-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=2>")
   get_target_property(type ${target} TYPE)
-  if(type STREQUAL "EXECUTABLE")
+  if(NOT type STREQUAL "STATIC_LIBRARY")
     set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
     target_link_options(${target} PRIVATE "$<$<PLATFORM_ID:Linux>:LINKER:-z,relro,-z,now>")
   endif()
@@ -189,6 +189,7 @@ function(_tessera_shared name folder kernels)
     DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/${name})
   # Paths by way of the file's own place: the installed folder can be moved.
   file(RELATIVE_PATH prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+  string(REGEX REPLACE "/$" "" prefix ${prefix})
   file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/${name}.pc @ONLY CONTENT [[
 prefix=${pcfiledir}/@prefix@
 libdir=${prefix}/@CMAKE_INSTALL_LIBDIR@
@@ -382,6 +383,7 @@ int main(int argc, char** argv) {
   if(arg_CUDA AND CMAKE_CUDA_COMPILER)
     add_library(${name}_cuda_model STATIC ${cuda_files})
     _tessera_compile_for_gpus(${name}_cuda_model "${arg_CUDA}")
+    set_target_properties(${name}_cuda_model PROPERTIES POSITION_INDEPENDENT_CODE ON)
     target_include_directories(${name}_cuda_model PUBLIC ${folder})
     target_link_libraries(${name}_cuda_model PRIVATE ${name}_model)  # its header, and the words for its errors
   elseif(arg_CUDA)

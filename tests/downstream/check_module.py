@@ -21,7 +21,7 @@ def main(weights):
     random = numpy.random.default_rng(1)
     pictures = random.integers(0, 256, (37, 30, 17, 3), numpy.uint8)  # more than are worked on at once, of another size
     model = my_vit.Model(weights)
-    labels, probabilities = model.classify(pictures, top=my_vit.CLASSES)
+    labels, probabilities = model.classify(pictures, top=numpy.int64(my_vit.CLASSES))
     assert labels.shape == probabilities.shape == (37, 10) and labels.dtype == numpy.int32
     assert (numpy.sort(labels) == numpy.arange(10)).all() and numpy.allclose(probabilities.sum(1), 1, atol=1e-5)
     assert (numpy.diff(probabilities) <= 0).all()
