@@ -36,6 +36,10 @@ static_assert(backbone<Dinov2Base> == 86'582'016);
 static_assert(backbone<Dinov2Large> == 304'370'688);
 static_assert(backbone<Dinov2Giant> == 1'136'483'840);
 
+// timm's deit_{tiny,base}_distilled_patch16_224
+static_assert(parameter_count<Vit<{.distilled = true}>>() == 5'910'800);
+static_assert(parameter_count<Vit<{.width = 768, .heads = 12, .distilled = true}>>() == 87'338'192);
+
 template <class Model>
 std::set<std::string> keys() {
   std::set<std::string> all;
@@ -65,6 +69,30 @@ TEST(VitVariants, ANamedModelHasTimmsKeys) {
                                                     "norm.bias",
                                                     "head.weight",
                                                     "head.bias"}));
+}
+
+/// What the model gives of two images, and of how many numbers an image.
+template <class Model>
+std::vector<std::int64_t> outputs_of_two() {
+  const graph::Graph g = trace<Model>("model");
+  std::vector<std::int64_t> extents;
+  for (const graph::Output& output : g.outputs)
+    if (output.name == "outputs")
+      for (const Dim& d : g[output.node].shape) extents.push_back(d.normal.value(2));
+  return extents;
+}
+
+TEST(VitVariants, WithoutClassesItGivesFeaturesAndHasNoLoss) {
+  using Sizes = std::vector<std::int64_t>;
+  EXPECT_EQ((outputs_of_two<Vit<{.classes = 0}>>()), (Sizes{2, 192}));
+  EXPECT_EQ((outputs_of_two<Vit<{.classes = 0, .features = Features::tokens}>>()), (Sizes{2, 197, 192}));
+  EXPECT_EQ((outputs_of_two<Vit<{.classes = 0, .features = Features::both}>>()), (Sizes{2, 198, 192}));
+  std::set<std::string> expected = keys<VitTiny>();
+  expected.erase("head.weight");
+  expected.erase("head.bias");
+  using Tokens = Vit<{.classes = 0, .features = Features::tokens}>;
+  EXPECT_EQ(keys<Tokens>(), expected);
+  EXPECT_EQ(trace<Tokens>("model").outputs.size(), 1U);
 }
 
 TEST(VitVariants, DinoV2AddsRegistersAndLayerScale) {
