@@ -1,0 +1,53 @@
+"""Golden numbers of timm's Vision Transformers at toy sizes.  Usage: make_timm.py OUT [ARCHITECTURE ...]
+(needs timm 1.0.31, torch, numpy; without architectures it makes those that tests/golden/timm has)
+
+One folder an architecture, a reduced instance of it (width 24, 2 blocks, images of 24 x 16, 10 classes), with random
+parameters:
+  params.safetensors    the state dict as timm saves it
+  batch.safetensors     x [2, C, H, W] and grad_output
+  forward.safetensors   outputs: logits, or the pooled features where there are no classes
+  backward.safetensors  the gradients of sum(outputs * grad_output): of every parameter, and grad_input
+Float32, eager, one thread, evaluation mode. ../../tests/models/timm_golden.hpp compares.
+"""
+import os
+import sys
+import warnings
+
+warnings.filterwarnings("ignore")
+import timm
+import torch
+from make_golden import randomise, save
+
+torch.set_num_threads(1)
+
+
+def reduced(name):
+    classes = min(10, timm.models.get_pretrained_cfg(name).num_classes)
+    return timm.create_model(name, img_size=(24, 16), patch_size=8, depth=2, embed_dim=24, num_heads=2,
+                             num_classes=classes)
+
+
+def golden(out, name):
+    seed = 1000 + sum(map(ord, name))
+    gen = torch.Generator().manual_seed(seed)
+    torch.manual_seed(seed)
+    model = reduced(name)
+    randomise(model, gen)
+    model.eval()
+    x = torch.randn(2, 3, 24, 16, generator=gen, requires_grad=True)
+    outputs = model(x)
+    folder = os.path.join(out, name)
+    os.makedirs(folder, exist_ok=True)
+    g = torch.randn(outputs.shape, generator=gen)
+    (outputs * g).sum().backward()
+    save(f"{folder}/params.safetensors", model.state_dict())
+    save(f"{folder}/batch.safetensors", {"x": x, "grad_output": g})
+    save(f"{folder}/forward.safetensors", {"outputs": outputs})
+    gradients = {k: p.grad for k, p in model.named_parameters() if p.grad is not None}
+    save(f"{folder}/backward.safetensors", {"grad_input": x.grad, **gradients})
+
+
+if __name__ == "__main__":
+    here = os.path.join(os.path.dirname(os.path.abspath(__file__)), "timm")
+    for name in sys.argv[2:] or sorted(os.listdir(here)):
+        golden(sys.argv[1], name)

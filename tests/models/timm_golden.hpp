@@ -1,0 +1,125 @@
+// A reduced instance of an architecture of timm: declared, traced, differentiated and interpreted, against golden/timm.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include "codegen/passes/decompose.hpp"
+#include "codegen/passes/differentiate.hpp"
+#include "codegen/passes/simplify.hpp"
+#include "codegen/passes/verify.hpp"
+#include "models/vit.hpp"
+#include "runtime/safetensors.hpp"
+#include "tests/codegen/support/interpreter.hpp"
+#include "tests/paths.hpp"
+
+namespace tessera::test {
+
+/// The sizes of the instances: two blocks, pictures of 24 x 16.
+constexpr models::VitSpec reduced(models::VitSpec spec) {
+  spec.image = {24, 16};
+  spec.patch = 8;
+  spec.width = 24;
+  spec.heads = 2;
+  spec.depth = 2;
+  return spec;
+}
+
+/// The same with 10 classes, where there are any: those of tests/golden/timm.
+constexpr models::VitSpec small(models::VitSpec spec) {
+  spec = reduced(spec);
+  if (spec.classes) spec.classes = 10;
+  return spec;
+}
+
+/// Below tests/golden, or below TESSERA_SHARED/golden; empty where it is in neither.
+inline std::filesystem::path timm_folder(const std::string& name) {
+  const char* shared = std::getenv("TESSERA_SHARED");
+  for (const std::filesystem::path& golden :
+       {std::filesystem::path(paths::golden), std::filesystem::path(shared ? shared : "") / "golden"})
+    if (std::filesystem::exists(golden / "timm" / name)) return golden / "timm" / name;
+  return {};
+}
+
+inline Arrays timm_arrays(const std::string& name, const char* file) {
+  Arrays arrays;
+  for (const auto& [key, tensor] :
+       runtime::read_safetensors(timm_folder(name) / (std::string(file) + ".safetensors")).tensors)
+    arrays[key] = {tensor.shape, tensor.doubles()};
+  return arrays;
+}
+
+/// The largest difference, as a share of the largest of theirs.
+inline double distance(const Array& mine, const Array& theirs) {
+  double most = 0, largest = 1e-3;
+  for (std::size_t i = 0; i < theirs.numbers.size(); ++i) {
+    most = std::max(most, std::fabs(mine.numbers[i] - theirs.numbers[i]));
+    largest = std::max(largest, std::fabs(theirs.numbers[i]));
+  }
+  return most / largest;
+}
+
+/// With the output "outputs" and the loss sum(outputs * grad_output).
+template <class Model>
+graph::Graph recorded() {
+  using Images = std::tuple_element_t<0, typename detail::Signature<decltype(&Model::forward)>::arguments>;
+  graph::Graph g;
+  graph::Builder builder(g);
+  const RecorderScope scope(builder);
+  Model model;
+  const Images images(builder.input("x", Images::shape.dims()));
+  bind(model, "");
+  const auto outputs = model(images);
+  using Outputs = std::remove_const_t<decltype(outputs)>;
+  const Outputs weights(builder.input("grad_output", Outputs::shape.dims()));
+  std::vector<int> axes;
+  for (int i = 0; i < Outputs::shape.rank; ++i) axes.push_back(i);
+  g.outputs.push_back({graph::Output::Kind::value, "outputs", node_of(outputs), graph::none});
+  const graph::NodeId loss = builder.reduce(graph::Op::reduce_sum, node_of(outputs * weights), axes);
+  g.outputs.push_back({graph::Output::Kind::loss, "loss", loss, graph::none});
+  return g;
+}
+
+/// Outputs within 1e-5, every gradient within 1e-4: as differentiated, and as the generator decomposes and simplifies.
+inline void expect_timms_numbers(const std::string& name, const graph::Graph& forward) {
+  Arrays given = timm_arrays(name, "params");
+  const Arrays outputs = timm_arrays(name, "forward"), gradients = timm_arrays(name, "backward");
+  given.merge(timm_arrays(name, "batch"));
+  const graph::Graph differentiated = codegen::differentiate(forward, true);
+  const graph::Graph simple = codegen::simplify(codegen::decompose(differentiated));
+  for (const auto& [stage, joint] : {std::pair("differentiated", &differentiated), std::pair("simplified", &simple)}) {
+    codegen::verify(*joint);
+    const Arrays results = interpret(*joint, 2, given);
+    const Array& mine = results.at("outputs");
+    ASSERT_EQ(mine.shape, outputs.at("outputs").shape);
+    const double of_outputs = distance(mine, outputs.at("outputs"));
+    EXPECT_LE(of_outputs, 1e-5) << name << ", " << stage;
+    double of_gradients = 0;
+    for (const auto& [key, theirs] : gradients) {
+      const std::string own = key == "grad_input" ? "x" : key;
+      ASSERT_TRUE(results.contains(own)) << name << " has no " << own;
+      ASSERT_EQ(results.at(own).shape, theirs.shape) << own;
+      const double apart = distance(results.at(own), theirs);
+      EXPECT_LE(apart, 1e-4) << "gradient of " << own << ", " << stage;
+      of_gradients = std::max(of_gradients, apart);
+    }
+    EXPECT_EQ(results.size(), gradients.size() + 3)
+        << "more than outputs, loss, and gradients of timm's and grad_output";
+    std::printf("  %s, %s: outputs %.1e, gradients %.1e\n", name.c_str(), stage, of_outputs, of_gradients);
+  }
+}
+
+}  // namespace tessera::test
+
+/// TIMM(name, model): the declaration gives what timm's architecture of that name does.
+#define TIMM(name, ...)                                                                 \
+  TEST(Timm, name) {                                                                    \
+    if (tessera::test::timm_folder(#name).empty())                                      \
+      GTEST_SKIP() << "TESSERA_SHARED names no folder with golden/timm/" #name;         \
+    tessera::test::expect_timms_numbers(#name, tessera::test::recorded<__VA_ARGS__>()); \
+  }
