@@ -175,6 +175,9 @@ struct Vit : Module, std::conditional_t<S.classes != 0, detail::VitRecipe, detai
   static auto before(const Learned& learned, const X& x) {
     if constexpr (std::is_same_v<Learned, Identity>) {
       return x;
+    } else if constexpr (std::is_same_v<Learned, Parameter<1_c, 1_c, D>>) {
+      const auto token = repeat<"1 1 d -> b 1 d">(learned, "b"_is(B));
+      return concat<1>(token, x);
     } else {
       const auto tokens = repeat<"1 r d -> b r d">(learned, "b"_is(B));
       return concat<1>(tokens, x);
