@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 #include <numbers>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <stdexcept>
@@ -149,7 +150,7 @@ class Interpreter {
   }
 
  private:
-  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+  static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
   const Region& of(int region) const { return graph_.regions[at(region)]; }
 
   /// All nodes of a region, wherever they stand among others: all that they read from outside stands before the first
@@ -399,18 +400,31 @@ class Interpreter {
       for (std::size_t i = 0; i < n.letters[k].size(); ++i)
         if (place.emplace(n.letters[k][i], shape.size()).second)
           shape.push_back(value(n.operands[k], n.region).shape[i]);
+    // Of an array: how far each loop's next index is, so that a multiply-add costs no allocation.
+    const auto strides = [&](const std::vector<int>& letters, const Index& extents) {
+      Index of_loops(shape.size(), 0);
+      std::int64_t stride = 1;
+      for (std::size_t i = letters.size(); i-- > 0; stride *= extents[i]) of_loops[place.at(letters[i])] += stride;
+      return of_loops;
+    };
+    const auto walk = [](const Index& index, const Index& of_loops) {
+      return at(std::inner_product(index.begin(), index.end(), of_loops.begin(), std::int64_t{0}));
+    };
+    std::vector<const std::vector<double>*> factors;
+    std::vector<Index> of_factors;
+    for (std::size_t k = 0; k < n.operands.size(); ++k) {
+      const Array& x = value(n.operands[k], n.region);
+      factors.push_back(&x.numbers);
+      of_factors.push_back(strides(n.letters[k], x.shape));
+    }
+    const Index of_result = strides(n.letters.back(), y.shape);
     every(shape, [&](const Index& index) {
-      auto at_letters = [&](const std::vector<int>& letters) {
-        Index i;
-        for (int letter : letters) i.push_back(index[place.at(letter)]);
-        return i;
-      };
       double product = 1;
-      for (std::size_t k = 0; k < n.operands.size(); ++k) {
-        const double factor = element(value(n.operands[k], n.region), at_letters(n.letters[k]));
+      for (std::size_t k = 0; k < factors.size(); ++k) {
+        const double factor = factors[k]->at(walk(index, of_factors[k]));
         product *= rounds ? nearest_bf16(factor) : factor;
       }
-      element(y, at_letters(n.letters.back())) += product;
+      y.numbers.at(walk(index, of_result)) += product;
     });
   }
 
