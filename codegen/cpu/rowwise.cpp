@@ -46,14 +46,15 @@ void each_load(const Values& v, ExprId e, const std::function<void(const Access&
       if (operand.valid()) each_load(v, operand, visit);
 }
 
-/// The locals that an expression is made of.
-std::set<ExprId> locals_of(const Values& v, ExprId e) {
+/// The locals that an expression is made of, but for those within `known` ones.
+std::set<ExprId> locals_of(const Values& v, ExprId e, const std::set<ExprId>& known = {}) {
   const Expression& x = v.expression(e);
+  if (known.contains(e)) return {};
   if (x.kind == Expression::Kind::local) return {e};
   std::set<ExprId> found;
   if (x.kind == Expression::Kind::op)
     for (ExprId operand : {x.a, x.b, x.c})
-      if (operand.valid()) found.merge(locals_of(v, operand));
+      if (operand.valid()) found.merge(locals_of(v, operand, known));
   return found;
 }
 
@@ -243,7 +244,7 @@ tree::Statement passes_over_group(Values& v, const std::vector<Pass>& passes, co
   for (const Pass& pass : passes) needs.push_back(statistics_of(v, pass));
   for (std::size_t w = 0; w < passes.size(); ++w)
     for (ExprId e : std::set<ExprId>(needs[w]))
-      for (ExprId local : locals_of(v, e))
+      for (ExprId local : locals_of(v, e, needs[made_in(e)]))
         if (made_in(local) < made_in(e)) needs[made_in(e)].insert(local);
   // The statements of a pass over so many rows at a time.
   const auto pass_over = [&](std::size_t w, int rows, std::vector<Access> prefetched) {
