@@ -144,11 +144,16 @@ std::string addr2line(const std::vector<std::uintptr_t>& addresses) {
   return said;
 }
 
-/// The functions at each address, innermost first, without their parameters.
-std::map<std::uintptr_t, std::vector<std::string>> functions_at(const std::vector<std::uintptr_t>& addresses) {
-  std::map<std::uintptr_t, std::vector<std::string>> all;
+/// What stands at an address.
+struct Code {
+  std::vector<std::string> functions;  ///< innermost first, without their parameters
+  bool lines = false;  ///< from line tables; else the symbol's name alone is known, and not what is inlined there
+};
+
+std::map<std::uintptr_t, Code> code_at(const std::vector<std::uintptr_t>& addresses) {
+  std::map<std::uintptr_t, Code> all;
   std::istringstream lines(addr2line(addresses));
-  std::vector<std::string>* at = nullptr;
+  Code* at = nullptr;
   for (std::string line, source; std::getline(lines, line);) {
     if (line.starts_with("0x")) {
       at = &all[std::stoull(line, nullptr, 16)];
@@ -157,7 +162,9 @@ std::map<std::uintptr_t, std::vector<std::string>> functions_at(const std::vecto
     std::getline(lines, source);
     constexpr std::string_view unnamed = "(anonymous namespace)::";
     for (std::size_t from; (from = line.find(unnamed)) != std::string::npos;) line.erase(from, unnamed.size());
-    if (at) at->push_back(line.substr(0, line.find_first_of("(.")));
+    if (!at) continue;
+    at->functions.push_back(line.substr(0, line.find_first_of("(.")));
+    at->lines |= !source.starts_with("??");
   }
   return all;
 }
@@ -218,7 +225,7 @@ KernelTimes::Program measured(const Model& model, const std::string& name, Work&
   std::vector<std::uintptr_t> addresses;
   for (const auto& [address, count] : counts)
     if (address) addresses.push_back(address);
-  const auto functions = functions_at(addresses);
+  const auto codes = code_at(addresses);
 
   Rows rows(kernels_of(model), name);
   std::map<std::string, std::int64_t> others;
@@ -229,10 +236,10 @@ KernelTimes::Program measured(const Model& model, const std::string& name, Work&
       others[elsewhere] += count;
       continue;
     }
-    const std::vector<std::string>& stack = functions.at(address);
+    const auto& [stack, lines] = codes.at(address);
     const auto kernel = std::find_if(stack.begin(), stack.end(),
                                      [&](const std::string& function) { return rows.of_function.contains(function); });
-    if (kernel != stack.end()) {
+    if (lines && kernel != stack.end()) {
       of_row[rows.of_function.at(*kernel)] += count;
       of_kernels += count;
     } else {
