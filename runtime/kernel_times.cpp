@@ -336,20 +336,23 @@ KernelTimes read_kernel_times(const std::filesystem::path& file, const Model& mo
   const auto refuse = [&](const char* why) {
     fail(file.string(), " ", why, ": bench --kernels --to FILE writes such a file");
   };
+  const auto whole = [&](const nlohmann::json& number) {
+    if (!number.is_number_integer()) refuse("holds no times of kernels");
+    return number.get<std::int64_t>();
+  };
   KernelTimes times;
   try {
     const auto all = nlohmann::json::parse(bytes.begin(), bytes.end());
-    if (all.at("declaration").get<std::uint64_t>() != model.declaration_hash)
-      refuse("holds times of another declaration");
+    if (all.at("declaration") != model.declaration_hash) refuse("holds times of another declaration");
     times.isa = all.at("isa").get<std::string>();
-    times.batch = all.at("batch").get<std::int64_t>();
+    times.batch = whole(all.at("batch"));
     if (times.isa.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") != std::string::npos)
       refuse("names no instruction set");
     for (const auto& program : all.at("programs")) {
       times.programs.push_back({program.at("name").get<std::string>(),
                                 program.at("milliseconds").get<double>(),
-                                program.at("runs").get<std::int64_t>(),
-                                program.at("samples").get<std::int64_t>(),
+                                whole(program.at("runs")),
+                                whole(program.at("samples")),
                                 {}});
       if (times.programs.back().name != "forward" && times.programs.back().name != "loss_and_gradients")
         refuse("names a program that is none");
