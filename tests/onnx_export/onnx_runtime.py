@@ -1,0 +1,65 @@
+"""onnx_runtime.py WRITE_ONNX [TYPE...]: runs WRITE_ONNX, and every file that it exports with ONNX Runtime; the outputs
+must be the interpreter's. Differences are shares of the largest output, where that is more than one. Prints
+"skipped: ..." where ONNX Runtime is not installed."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+OUTPUT = 1e-5
+
+
+def read(path, numpy):
+    with open(path, "rb") as file:
+        data = file.read()
+    size = int.from_bytes(data[:8], "little")
+    arrays = {}
+    for name, about in json.loads(data[8:8 + size]).items():
+        if name != "__metadata__":
+            first, last = (8 + size + offset for offset in about["data_offsets"])
+            arrays[name] = numpy.frombuffer(data[first:last], numpy.float64).reshape(about["shape"])
+    return arrays
+
+
+def main(program, *types):
+    try:
+        import numpy
+        import onnxruntime
+    except ImportError:
+        print("skipped: ONNX Runtime is not installed for this Python")
+        return 0
+    try:
+        import onnx
+        check = lambda path: onnx.checker.check_model(path, full_check=True)
+    except ImportError:
+        check = lambda path: None
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 3
+    worst, count = 0, 0
+    with tempfile.TemporaryDirectory() as folder:
+        written = subprocess.run([program, folder, *types], check=True, stdout=subprocess.PIPE, text=True).stdout
+        for line in written.splitlines():
+            if line.endswith("left out"):
+                print(line)
+                continue
+            number, name = line.split()[:2]
+            path = os.path.join(folder, number + ".onnx")
+            wanted = read(os.path.join(folder, number + ".safetensors"), numpy)
+            check(path)
+            session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+            images = wanted["images"].astype(numpy.float32)
+            (outputs,) = session.run(None, {session.get_inputs()[0].name: images})
+            (first,) = session.run(None, {session.get_inputs()[0].name: images[:1]})
+            assert outputs.shape == wanted["outputs"].shape, (outputs.shape, wanted["outputs"].shape)
+            scale = max(1.0, abs(wanted["outputs"]).max())
+            difference = max(abs(outputs - wanted["outputs"]).max(), abs(first - wanted["outputs"][:1]).max()) / scale
+            worst, count = max(worst, difference), count + 1
+            print(f"{name}: {difference:.1e}{'' if difference <= OUTPUT else '  WRONG'}", flush=True)
+    print(f"ONNX Runtime's outputs of {count} models are the interpreter's but for {worst:.1e}")
+    return 0 if count and worst <= OUTPUT else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
