@@ -63,6 +63,17 @@ void ExportedModel::fill() {
   }
 }
 
+void ExportedModel::fill(const Arrays& given) {
+  numbers_.assign(static_cast<std::size_t>(model_.parameter_floats), 0);
+  for (const tessera_parameter& row : rows_) {
+    const std::vector<double>& numbers = given.at(row.name).numbers;
+    std::transform(numbers.begin(), numbers.end(), numbers_.begin() + row.offset,
+                   [](double number) { return static_cast<float>(number); });
+  }
+  for (const Node& n : forward_.nodes)
+    if (n.op == Op::input) inputs_[n.name] = given.at(n.name);
+}
+
 void ExportedModel::write(const std::string& path, const runtime::Usage& usage) const {
   runtime::export_onnx(path, model_, numbers_.data(), usage);
 }
@@ -74,15 +85,23 @@ Arrays ExportedModel::answers(std::int64_t batch) const {
     const float* const first = numbers_.data() + row.offset;
     given[row.name] = {shape, {first, first + runtime::elements(shape)}};
   }
+  Arrays answered;
   runtime::Random random(11, 0, 0);
   for (const Node& n : forward_.nodes) {
     if (n.op != Op::input) continue;
-    Array& input = given[n.name];
+    Array& input = answered[n.name];
     input.shape = extents(n.shape, batch);
-    input.numbers.resize(static_cast<std::size_t>(runtime::elements(input.shape)));
-    for (double& number : input.numbers) number = static_cast<float>(random.bell());
+    if (inputs_.contains(n.name)) {
+      input.numbers = inputs_.at(n.name).numbers;
+    } else {
+      input.numbers.resize(static_cast<std::size_t>(runtime::elements(input.shape)));
+      for (double& number : input.numbers) number = random.bell();
+    }
+    for (double& number : input.numbers) number = static_cast<float>(number);
+    given[n.name] = input;
   }
-  return {{"images", given.at("images")}, {"outputs", interpret(forward_, batch, given).at("outputs")}};
+  answered["outputs"] = interpret(forward_, batch, given).at("outputs");
+  return answered;
 }
 
 }  // namespace tessera::test

@@ -14,7 +14,8 @@ namespace tessera::test {
 
 class ExportedModel {
  public:
-  /// `declared` is the graph as it was traced. Repeated blocks are cut to `layers`.
+  /// `declared` is the graph as it was traced or recorded, whose output is called "outputs". Repeated blocks are cut to
+  /// `layers`.
   ExportedModel(graph::Graph declared, int layers);
   ExportedModel(const ExportedModel&) = delete;
   ExportedModel& operator=(const ExportedModel&) = delete;
@@ -26,9 +27,11 @@ class ExportedModel {
   std::int64_t parameter_floats() const { return model_.parameter_floats; }
   /// Numbers for the parameters, away from the zeros and ones that many start with: two that change places show.
   void fill();
+  /// These numbers, for inputs and parameters by name.
+  void fill(const Arrays& given);
   void write(const std::string& path, const runtime::Usage& usage = {}) const;
-  /// What the interpreter answers to images, under "images" and "outputs". Both are made of the single-precision
-  /// numbers that are exported.
+  /// What the interpreter answers, under "outputs", and to what inputs, under their names: those that were given, else
+  /// random ones. It reads the single-precision numbers that are exported.
   Arrays answers(std::int64_t batch) const;
 
  private:
@@ -38,6 +41,7 @@ class ExportedModel {
   std::vector<tessera_parameter> rows_;
   std::vector<graph::Init> starts_;  // by row
   std::vector<float> numbers_;
+  Arrays inputs_;
   runtime::Model model_;
 };
 

@@ -1,44 +1,84 @@
-// write_onnx FOLDER [TYPE...]: exports the models of tests/declared (or those of these types) as NUMBER.onnx, and what
-// the interpreter answers to random images as NUMBER.safetensors. Prints a line for each: number, type, layers that
-// its blocks were cut to and work. onnx_runtime.py reads all of it.
+// write_onnx FOLDER [TYPE...]: exports the models of tests/declared (or those of these types) and, where no types are
+// given, the small models of tests/kernels, each about one op, and random ones, as NUMBER.onnx; beside each what the
+// interpreter answers to which inputs, NUMBER.safetensors. Prints a line for each: number, name and, where it is left
+// out, why. onnx_runtime.py reads all of it.
 //
 // The interpreter takes its time: blocks are cut to two layers, and what is then still too much work is left out.
 #include <algorithm>
 #include <exception>
 #include <filesystem>
 #include <iostream>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "codegen/error.hpp"
 #include "runtime/safetensors.hpp"
 #include "tests/declared/models.hpp"
+#include "tests/kernels/generated_cases.hpp"
 #include "tests/onnx_export/exported_model.hpp"
 
 namespace tessera::test {
 namespace {
 
-constexpr std::int64_t batch = 2, most_work = 150'000'000;
+constexpr std::int64_t most_work = 300'000'000;
+constexpr int random_models = 100;
+
+class Writer {
+ public:
+  explicit Writer(std::filesystem::path folder) : folder_(std::move(folder)) {}
+
+  void declared(const codegen::DeclaredModel& declared, bool whatever_the_work) {
+    ExportedModel model(declared.trace("model"), 2);
+    const bool too_much = model.work() > most_work && !whatever_the_work;
+    begin(std::string(declared.type), too_much ? "it is too much work for the interpreter" : "");
+    if (too_much) return;
+    model.fill();
+    write(model, 2);
+  }
+
+  void recorded(const GeneratedCase& one) {
+    Sketch sketch;
+    one.record(sketch);
+    sketch.graph.name = one.name;
+    std::unique_ptr<ExportedModel> model;
+    try {
+      model = std::make_unique<ExportedModel>(sketch.graph, 99);
+    } catch (const codegen::Error& training) {  // an op of training alone
+      begin(one.name, training.what());
+      return;
+    }
+    begin(one.name);
+    model->fill(sketch.given);
+    write(*model, sketch.batch);
+  }
+
+ private:
+  void begin(const std::string& name, const std::string& left_out = "") {
+    std::cout << ++number_ << ' ' << name << (left_out.empty() ? "" : " is left out: " + left_out) << std::endl;
+  }
+
+  void write(const ExportedModel& model, std::int64_t batch) const {
+    const std::string name = (folder_ / std::to_string(number_)).string();
+    model.write(name + ".onnx");
+    runtime::Safetensors answers;
+    for (const auto& [key, array] : model.answers(batch))
+      answers.tensors[key] = runtime::Tensor::of(array.shape, std::span<const double>(array.numbers));
+    runtime::write_safetensors(name + ".safetensors", answers);
+  }
+
+  std::filesystem::path folder_;
+  int number_ = 0;
+};
 
 void write_all(const std::filesystem::path& folder, const std::vector<std::string>& types) {
-  const DeclaredModels models = declared_models();
-  for (std::size_t i = 0; i < models.size(); ++i) {
-    const std::string type(models[i].type);
-    if (!types.empty() && std::find(types.begin(), types.end(), type) == types.end()) continue;
-    const int layers = 2;
-    ExportedModel model(models[i].trace("model"), layers);
-    std::cout << i << ' ' << type << ' ' << layers << ' ' << model.work();
-    if (types.empty() && model.work() > most_work) {
-      std::cout << " left out" << std::endl;
-      continue;
-    }
-    std::cout << std::endl;
-    model.fill();
-    model.write((folder / (std::to_string(i) + ".onnx")).string());
-    runtime::Safetensors answers;
-    for (const auto& [name, array] : model.answers(batch))
-      answers.tensors[name] = runtime::Tensor::of(array.shape, std::span<const double>(array.numbers));
-    runtime::write_safetensors(folder / (std::to_string(i) + ".safetensors"), answers);
-  }
+  Writer writer(folder);
+  for (const codegen::DeclaredModel& declared : declared_models())
+    if (types.empty() || std::find(types.begin(), types.end(), declared.type) != types.end())
+      writer.declared(declared, !types.empty());
+  if (!types.empty()) return;
+  for (const GeneratedCase& one : generated_cases()) writer.recorded(one);
+  for (int i = 0; i < random_models; ++i) writer.recorded(fuzz_case("fuzz_1_" + std::to_string(i)));
 }
 
 }  // namespace
