@@ -225,6 +225,7 @@ std::span<const std::uint8_t> as_bytes(std::string_view text) {
 }  // namespace
 
 void export_onnx(const std::filesystem::path& path, const Model& model, const float* parameters, const Usage& usage) {
+  if (!model.onnx) fail("this program was emitted without the words of ONNX: emit it anew");
   const Structure structure(model);
   std::vector<const tessera_parameter*> rows;
   std::vector<std::string> heads;
