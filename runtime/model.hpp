@@ -123,6 +123,7 @@ struct Model {
   bool outputs_are_probabilities = false;  ///< the rows of outputs already sum to one
   std::string summary;                     ///< the shape table, as text
   std::string optimizer{}, schedule{};     ///< what the declared recipe says of them, as text
+  const char* onnx = nullptr;              ///< the forward pass as runtime/onnx.hpp reads it
 
   bool has_loss() const { return evaluate != nullptr; }
   std::int64_t optimizer_floats() const { return static_cast<std::int64_t>(optimizer_state.size()) * parameter_floats; }

@@ -36,6 +36,7 @@
 #include "runtime/kernel_times.hpp"
 #include "runtime/labels.hpp"
 #include "runtime/numbers.hpp"
+#include "runtime/onnx.hpp"
 #include "runtime/page.hpp"
 #include "runtime/preprocess.hpp"
 #include "runtime/report.hpp"
@@ -314,17 +315,26 @@ void add_data_options(CLI::App* command, std::optional<std::filesystem::path>& d
 
 struct ExchangeOptions {
   std::filesystem::path file;  ///< to write, or to read
+  std::filesystem::path onnx;  ///< in the place of `file`
   std::string dtype = "f32";
   std::vector<std::string> skip;
 };
 
 int export_command(const Model& model, const Recipe& recipe, const EvalOptions& from, const ExchangeOptions& options) {
-  spare_models(options.file, Output::parameters);
+  const bool whole = !options.onnx.empty();
+  const std::filesystem::path& to = whole ? options.onnx : options.file;
+  spare_models(to, whole ? Output::other : Output::parameters);
   std::error_code unknown;
-  if (std::filesystem::equivalent(options.file, from.file(), unknown))
-    fail("cannot write ", options.file.string(), ": it is what the parameters are read from");
+  if (std::filesystem::equivalent(to, from.file(), unknown))
+    fail("cannot write ", to.string(), ": it is what the parameters are read from");
   const Arena parameters = Arena::of_floats(model.parameter_floats, model.alignment);
   const Usage usage = load_for_use(from.file(), model, recipe, parameters.floats());
+  if (whole) {
+    export_onnx(to, model, parameters.floats(), usage);
+    std::cout << to.string() << " holds the forward pass of " << model.name << " with the parameters of "
+              << from.file().string() << std::endl;
+    return 0;
+  }
   const std::string dtype = options.dtype == "f32" ? "F32" : options.dtype == "f16" ? "F16" : "BF16";
   export_parameters(options.file, model, parameters.floats(), dtype, usage);
   std::cout << options.file.string() << " holds the parameters of " << from.file().string() << " as " << dtype
@@ -591,14 +601,23 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
   add_device_option(bench_app, device);
 
   ExchangeOptions exported, imported;
-  CLI::App* export_app =
-      app.add_subcommand("export", "Write the parameters alone, with PyTorch's keys and layouts, as safetensors");
+  CLI::App* export_app = app.add_subcommand(
+      "export",
+      "Write the parameters alone, with PyTorch's keys and layouts, as safetensors, or the model as an ONNX file");
   add_checkpoint_options(export_app, evaluation);
-  export_app->add_option("-o,--to", exported.file, "The file to write")->required()->type_name("FILE");
+  CLI::Option* to = export_app->add_option("-o,--to", exported.file, "The file of parameters to write");
+  CLI::Option* onnx = export_app->add_option(
+      "--onnx", exported.onnx, "The ONNX file to write: the forward pass in single precision, with its parameters");
+  to->type_name("FILE");
+  onnx->type_name("FILE")->excludes(to);
   export_app->add_option("--dtype", exported.dtype, "Type of the numbers: f32, f16 or bf16")
       ->capture_default_str()
       ->check(CLI::IsMember({"f32", "f16", "bf16"}).description(""))
-      ->type_name("TYPE");
+      ->type_name("TYPE")
+      ->excludes(onnx);
+  export_app->callback([to, onnx] {
+    if (to->empty() && onnx->empty()) throw CLI::RequiredError("--to FILE or --onnx FILE");
+  });
 
   CLI::App* import_app = app.add_subcommand(
       "import", "Make a checkpoint of a safetensors file with the model's keys, as PyTorch has them");
@@ -640,7 +659,8 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
   if (attention_app)
     attention_app->footer(text(threads_too, examples(model, {"attention --out run photo.jpg -o seen.svg"})));
   bench_app->footer(text(threads_too, examples(model, {"bench --batch 1 64", "bench --kernels --batch 64"})));
-  export_app->footer(examples(model, {"export --out run --dtype f16 -o weights.safetensors"}));
+  export_app->footer(
+      examples(model, {"export --out run --dtype f16 -o weights.safetensors", "export --out run --onnx model.onnx"}));
   import_app->footer(examples(model, {"import weights.safetensors --out run"}));
   summary_app->footer(examples(model, {"summary", "summary --html model.html"}));
 

@@ -6,6 +6,7 @@
 
 #include "codegen/emit/entry.hpp"
 #include "codegen/emit/model.hpp"
+#include "codegen/emit/onnx.hpp"
 #include "codegen/passes/optimizer.hpp"
 
 namespace tessera::codegen {
@@ -239,6 +240,10 @@ using namespace tessera::runtime;
 
 {4}
 {5}
+// The forward pass in the words of ONNX, for export --onnx: see runtime/onnx.hpp.
+const char onnx[] = R"onnx(
+{19})onnx";
+
 {6}const Model model{{
     .name = "{0}",
     .declaration_hash = {1}_DECLARATION_HASH,
@@ -250,7 +255,8 @@ using namespace tessera::runtime;
     .alignment = {1}_ALIGNMENT,
     .outputs_are_probabilities = {12},
     .summary = {0}_summary(),
-{13}{14}{15}    .layers = {0}_layers,
+{13}    .onnx = onnx,
+{14}{15}    .layers = {0}_layers,
 {16}}};
 
 {17}}}  // namespace
@@ -262,7 +268,7 @@ int main(int argc, char** argv) {{ return program(model, declared, {18}, argc, a
       training ? fmt::format("    .optimizer_state = {{{}}},\n", state_keys(recipe)) : "",
       fmt::join(m.image_shape(), ", "), patches_entry(m), m.classes(), ends_in_softmax(m.forward) ? "true" : "false",
       taught, entries, attention_entry(m), cuda ? cuda_entries(m) : "", training ? training_loop(m, cuda) : "",
-      training ? "train" : "nullptr");
+      training ? "train" : "nullptr", onnx_text(m.forward));
 }
 
 }  // namespace tessera::codegen

@@ -20,6 +20,101 @@ std::int64_t evaluate_scratch_bytes(std::int64_t batch) { return VIT_CIFAR_EVALU
 std::int64_t train_scratch_bytes(std::int64_t at_once) { return VIT_CIFAR_TRAIN_SCRATCH_BYTES(at_once); }
 std::int64_t inspect_scratch_bytes(std::int64_t batch) { return VIT_CIFAR_INSPECT_SCRATCH_BYTES(batch); }
 
+// The forward pass in the words of ONNX, for export --onnx: see runtime/onnx.hpp.
+const char onnx[] = R"onnx(
+input images float B 3 32 32
+output outputs float B 10
+int64 #ints:256 1 : 256
+int64 #ints:0 1 : 0
+int64 #ints:-1,1,256 3 : -1 1 256
+int64 #ints:-1,3,8,4,8,4 6 : -1 3 8 4 8 4
+int64 #ints:-1,64,48 3 : -1 64 48
+int64 #ints:65,256 2 : 65 256
+int64 #ints:-1,65,3,8,32 5 : -1 65 3 8 32
+int64 #ints:-2 1 : -2
+int64 #ints:-1,8,65,32 4 : -1 8 65 32
+int64 #ints:1 1 : 1
+int64 #ints:-1 1 : -1
+float #float:0.17677669 : 0.17677669
+int64 #ints:2 1 : 2
+int64 #ints:9223372036854775807 1 : 9223372036854775807
+int64 #ints:-1,65,256 3 : -1 65 256
+float #float:1.4142135 : 1.4142135
+float #float:1 : 1
+float #float:0.5 : 0.5
+int64 #ints:-64 1 : -64
+int64 #ints:-1,256 2 : -1 256
+#9 = Reshape cls_token #ints:256
+#10 = Unsqueeze #9 #ints:0
+#10.1 = Shape images start=0 end=1
+#10.2 = Concat #10.1 #ints:256 axis=0
+#10.3 = Expand #10 #10.2
+#11 = Reshape #10.3 #ints:-1,1,256
+#12 = Reshape images #ints:-1,3,8,4,8,4
+#12.1 = Transpose #12 perm=[0,2,4,1,3,5]
+#12.2 = Reshape #12.1 #ints:-1,64,48
+patch_embed#13 = Transpose patch_embed.weight perm=[1,0]
+patch_embed#13.1 = MatMul #12.2 patch_embed#13
+patch_embed#15 = Add patch_embed#13.1 patch_embed.bias
+#16 = Concat #11 patch_embed#15 axis=1
+#17 = Reshape pos_embed #ints:65,256
+#19 = Add #16 #17
+layers 6
+carry transformer_blocks.{}#32 #19 transformer_blocks.{}#63
+transformer_blocks.{}.norm1#33 = LayerNormalization transformer_blocks.{}#32 transformer_blocks.{}.norm1.weight
+ transformer_blocks.{}.norm1.bias axis=2 epsilon=1e-05f
+transformer_blocks.{}.attention#34 = Transpose transformer_blocks.{}.attention.in_proj_weight perm=[1,0]
+transformer_blocks.{}.attention#34.1 = MatMul transformer_blocks.{}.norm1#33 transformer_blocks.{}.attention#34
+transformer_blocks.{}.attention#36 = Add transformer_blocks.{}.attention#34.1
+ transformer_blocks.{}.attention.in_proj_bias
+transformer_blocks.{}.attention#37 = Reshape transformer_blocks.{}.attention#36 #ints:-1,65,3,8,32
+transformer_blocks.{}.attention#37.1 = Transpose transformer_blocks.{}.attention#37 perm=[2,0,3,1,4]
+transformer_blocks.{}.attention#38 = Slice transformer_blocks.{}.attention#37.1 #ints:0 #ints:-2 #ints:0
+transformer_blocks.{}.attention#39 = Reshape transformer_blocks.{}.attention#38 #ints:-1,8,65,32
+transformer_blocks.{}.attention#40 = Slice transformer_blocks.{}.attention#37.1 #ints:1 #ints:-1 #ints:0
+transformer_blocks.{}.attention#41 = Reshape transformer_blocks.{}.attention#40 #ints:-1,8,65,32
+transformer_blocks.{}.attention#42 = Transpose transformer_blocks.{}.attention#41 perm=[0,1,3,2]
+transformer_blocks.{}.attention#42.1 = MatMul transformer_blocks.{}.attention#39 transformer_blocks.{}.attention#42
+transformer_blocks.{}.attention#45 = Mul transformer_blocks.{}.attention#42.1 #float:0.17677669
+transformer_blocks.{}.attention#46 = Softmax transformer_blocks.{}.attention#45 axis=3
+transformer_blocks.{}.attention#47 = Slice transformer_blocks.{}.attention#37.1 #ints:2 #ints:9223372036854775807
+ #ints:0
+transformer_blocks.{}.attention#48 = Reshape transformer_blocks.{}.attention#47 #ints:-1,8,65,32
+transformer_blocks.{}.attention#49 = MatMul transformer_blocks.{}.attention#46 transformer_blocks.{}.attention#48
+transformer_blocks.{}.attention#50 = Transpose transformer_blocks.{}.attention#49 perm=[0,2,1,3]
+transformer_blocks.{}.attention#50.1 = Reshape transformer_blocks.{}.attention#50 #ints:-1,65,256
+transformer_blocks.{}.attention.out_proj#51 = Transpose transformer_blocks.{}.attention.out_proj.weight perm=[1,0]
+transformer_blocks.{}.attention.out_proj#51.1 = MatMul transformer_blocks.{}.attention#50.1
+ transformer_blocks.{}.attention.out_proj#51
+transformer_blocks.{}.attention.out_proj#53 = Add transformer_blocks.{}.attention.out_proj#51.1
+ transformer_blocks.{}.attention.out_proj.bias
+transformer_blocks.{}#54 = Add transformer_blocks.{}#32 transformer_blocks.{}.attention.out_proj#53
+transformer_blocks.{}.norm2#55 = LayerNormalization transformer_blocks.{}#54 transformer_blocks.{}.norm2.weight
+ transformer_blocks.{}.norm2.bias axis=2 epsilon=1e-05f
+transformer_blocks.{}.ffn.linear1#56 = Transpose transformer_blocks.{}.ffn.linear1.weight perm=[1,0]
+transformer_blocks.{}.ffn.linear1#56.1 = MatMul transformer_blocks.{}.norm2#55 transformer_blocks.{}.ffn.linear1#56
+transformer_blocks.{}.ffn.linear1#58 = Add transformer_blocks.{}.ffn.linear1#56.1
+ transformer_blocks.{}.ffn.linear1.bias
+transformer_blocks.{}.ffn#59 = Div transformer_blocks.{}.ffn.linear1#58 #float:1.4142135
+transformer_blocks.{}.ffn#59.1 = Erf transformer_blocks.{}.ffn#59
+transformer_blocks.{}.ffn#59.2 = Add transformer_blocks.{}.ffn#59.1 #float:1
+transformer_blocks.{}.ffn#59.3 = Mul transformer_blocks.{}.ffn.linear1#58 transformer_blocks.{}.ffn#59.2
+transformer_blocks.{}.ffn#59.4 = Mul transformer_blocks.{}.ffn#59.3 #float:0.5
+transformer_blocks.{}.ffn.linear2#60 = Transpose transformer_blocks.{}.ffn.linear2.weight perm=[1,0]
+transformer_blocks.{}.ffn.linear2#60.1 = MatMul transformer_blocks.{}.ffn#59.4 transformer_blocks.{}.ffn.linear2#60
+transformer_blocks.{}.ffn.linear2#62 = Add transformer_blocks.{}.ffn.linear2#60.1
+ transformer_blocks.{}.ffn.linear2.bias
+transformer_blocks.{}#63 = Add transformer_blocks.{}#54 transformer_blocks.{}.ffn.linear2#62
+end
+norm#65 = LayerNormalization transformer_blocks.5#63 norm.weight norm.bias axis=2 epsilon=1e-05f
+#66 = Slice norm#65 #ints:0 #ints:-64 #ints:1
+#67 = Reshape #66 #ints:-1,256
+head#68 = Transpose head.weight perm=[1,0]
+head#68.1 = MatMul #67 head#68
+head#70 = Add head#68.1 head.bias
+outputs = Identity head#70
+)onnx";
+
 int train_step(float* parameters, float* packed, float* gradients, float* optimizer, const Batch& batch, float* outputs,
                float* loss, void* scratch) {
   return vit_cifar_train_step(parameters, packed, gradients, optimizer, batch.images, batch.labels, batch.size,
@@ -42,6 +137,7 @@ const Model model{
     .summary = vit_cifar_summary(),
     .optimizer = "Adam, betas 0.9 and 0.999, epsilon 1e-08",
     .schedule = "constant",
+    .onnx = onnx,
     .forward_scratch_bytes = forward_scratch_bytes,
     .evaluate_scratch_bytes = evaluate_scratch_bytes,
     .train_scratch_bytes = train_scratch_bytes,

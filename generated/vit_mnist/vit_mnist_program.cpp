@@ -20,6 +20,133 @@ std::int64_t evaluate_scratch_bytes(std::int64_t batch) { return VIT_MNIST_EVALU
 std::int64_t train_scratch_bytes(std::int64_t at_once) { return VIT_MNIST_TRAIN_SCRATCH_BYTES(at_once); }
 std::int64_t inspect_scratch_bytes(std::int64_t batch) { return VIT_MNIST_INSPECT_SCRATCH_BYTES(batch); }
 
+// The forward pass in the words of ONNX, for export --onnx: see runtime/onnx.hpp.
+const char onnx[] = R"onnx(
+input images float B 1 28 28
+output outputs float B 10
+int64 #ints:0 1 : 0
+int64 #ints:1,8 2 : 1 8
+int64 #ints:-1,1,7,4,7,4 6 : -1 1 7 4 7 4
+int64 #ints:-1,49,16 3 : -1 49 16
+float #table:12 50 8 : 0 1 0 1 0 1 0 1 0.84147096 0.5403023 0.099833414 0.9950042 0.009999833 0.99995 0.0009999998
+ 0.9999995 0.9092974 -0.41614684 0.19866933 0.9800666 0.019998666 0.9998 0.0019999987 0.999998 0.14112 -0.9899925
+ 0.29552022 0.9553365 0.029995501 0.99955004 0.0029999956 0.9999955 -0.7568025 -0.6536436 0.38941833 0.921061
+ 0.039989334 0.9992001 0.0039999895 0.999992 -0.9589243 0.2836622 0.47942555 0.87758255 0.04997917 0.99875027
+ 0.0049999794 0.9999875 -0.2794155 0.96017027 0.5646425 0.8253356 0.059964005 0.99820054 0.005999964 0.999982
+ 0.6569866 0.75390226 0.64421767 0.7648422 0.06994285 0.997551 0.006999943 0.9999755 0.98935825 -0.14550003 0.7173561
+ 0.6967067 0.0799147 0.99680173 0.007999915 0.999968 0.4121185 -0.91113025 0.7833269 0.62161 0.08987855 0.9959527
+ 0.008999879 0.9999595 -0.5440211 -0.8390715 0.84147096 0.5403023 0.099833414 0.9950042 0.009999833 0.99995 -0.9999902
+ 0.004425698 0.89120734 0.45359612 0.1097783 0.9939561 0.010999778 0.9999395 -0.53657293 0.84385395 0.9320391
+ 0.36235777 0.119712204 0.99280864 0.011999712 0.999928 0.42016703 0.9074468 0.9635582 0.26749882 0.12963414 0.9915619
+ 0.012999634 0.9999155 0.9906074 0.13673721 0.98544973 0.16996714 0.13954312 0.990216 0.013999542 0.999902 0.65028787
+ -0.7596879 0.997495 0.0707372 0.14943813 0.9887711 0.014999437 0.9998875 -0.2879033 -0.9576595 0.9995736 -0.029199522
+ 0.15931821 0.98722726 0.015999317 0.999872 -0.96139747 -0.27516335 0.9916648 -0.1288445 0.16918235 0.9855848
+ 0.016999181 0.9998555 -0.75098723 0.6603167 0.9738476 -0.22720209 0.17902957 0.9838437 0.017999029 0.999838 0.1498772
+ 0.9887046 0.9463001 -0.32328957 0.1888589 0.9820042 0.018998858 0.9998195 0.9129453 0.40808207 0.9092974 -0.41614684
+ 0.19866933 0.9800666 0.019998666 0.9998 0.8366556 -0.54772925 0.86320937 -0.5048461 0.2084599 0.9780309 0.020998457
+ 0.9997795 -0.008851309 -0.99996084 0.8084964 -0.5885011 0.21822962 0.97589743 0.021998225 0.999758 -0.84622043
+ -0.53283304 0.7457052 -0.66627604 0.22797753 0.97366637 0.022997972 0.99973553 -0.9055784 0.42417902 0.6754632
+ -0.73739374 0.23770262 0.971338 0.023997696 0.999712 -0.13235176 0.99120283 0.5984721 -0.8011436 0.24740396 0.9689124
+ 0.024997396 0.9996875 0.76255846 0.6469193 0.5155014 -0.8568888 0.25708055 0.96638995 0.02599707 0.99966204
+ 0.95637596 -0.29213881 0.42737988 -0.90407217 0.26673144 0.9637709 0.026996719 0.9996355 0.2709058 -0.9626059
+ 0.33498815 -0.94222236 0.27635565 0.96105546 0.02799634 0.99960804 -0.6636339 -0.74805754 0.23924933 -0.9709582
+ 0.2859522 0.95824385 0.028995935 0.99957955 -0.9880316 0.15425146 0.14112 -0.9899925 0.29552022 0.9553365 0.029995501
+ 0.99955004 -0.40403765 0.91474235 0.041580662 -0.99913514 0.30505863 0.95233357 0.030995036 0.9995195 0.5514267
+ 0.8342234 -0.058374144 -0.9982948 0.31456655 0.94923544 0.03199454 0.99948806 0.99991184 -0.013276747 -0.15774569
+ -0.98747975 0.32404304 0.94604236 0.03299401 0.9994556 0.5290827 -0.8485703 -0.25554112 -0.9667982 0.3334871
+ 0.9427547 0.03399345 0.9994221 -0.42818266 -0.9036922 -0.35078323 -0.9364567 0.3428978 0.9393727 0.034992855
+ 0.99938756 -0.99177885 -0.12796369 -0.44252044 -0.89675844 0.35227424 0.9358968 0.035992224 0.9993521 -0.6435381
+ 0.76541406 -0.5298361 -0.8481 0.36161542 0.93232733 0.03699156 0.99931556 0.29636857 0.95507365 -0.6118579 -0.7909677
+ 0.37092048 0.9286646 0.037990857 0.99927807 0.96379536 0.26664293 -0.68776613 -0.7259323 0.3801884 0.92490906
+ 0.038990114 0.9992396 0.74511313 -0.66693807 -0.7568025 -0.6536436 0.38941833 0.921061 0.039989334 0.9992001
+ -0.15862267 -0.98733926 -0.8182771 -0.574824 0.39860934 0.9171208 0.040988512 0.99915963 -0.91652155 -0.3999853
+ -0.8715758 -0.4902608 0.40776044 0.9130889 0.041987654 0.99911815 -0.8317748 0.5551133 -0.91616595 -0.40079919
+ 0.4168708 0.90896577 0.04298675 0.99907565 0.017701926 0.9998433 -0.9516021 -0.30733287 0.42593947 0.90475166
+ 0.043985803 0.99903214 0.8509035 0.52532196 -0.9775301 -0.2107958 0.43496552 0.90044713 0.044984814 0.9989877
+ 0.90178835 -0.43217793 -0.993691 -0.112152524 0.44394812 0.8960525 0.04598378 0.9989422 0.123573124 -0.9923355
+ -0.9999232 -0.012388663 0.45288628 0.8915683 0.0469827 0.9988957 -0.76825464 -0.64014435 -0.9961646 0.087498985
+ 0.46177918 0.8869949 0.04798157 0.9988482 -0.95375264 0.30059254 -0.98245263 0.18651237 0.47062588 0.88233286
+ 0.048980393 0.99879974
+int64 #ints:-4 1 : -4
+int64 #ints:2 1 : 2
+float #float:0.5 : 0.5
+int64 #ints:4 1 : 4
+int64 #ints:9223372036854775807 1 : 9223372036854775807
+float #float:1.4142135 : 1.4142135
+float #float:1 : 1
+int64 #ints:-49 1 : -49
+int64 #ints:1 1 : 1
+int64 #ints:-1,8 2 : -1 8
+#6 = Unsqueeze class_token #ints:0
+#6.1 = Shape images start=0 end=1
+#6.2 = Concat #6.1 #ints:1,8 axis=0
+#6.3 = Expand #6 #6.2
+#7 = Reshape images #ints:-1,1,7,4,7,4
+#7.1 = Transpose #7 perm=[0,2,4,1,3,5]
+#7.2 = Reshape #7.1 #ints:-1,49,16
+linear_mapper#8 = Transpose linear_mapper.weight perm=[1,0]
+linear_mapper#8.1 = MatMul #7.2 linear_mapper#8
+linear_mapper#10 = Add linear_mapper#8.1 linear_mapper.bias
+#11 = Concat #6.3 linear_mapper#10 axis=1
+#14 = Add #11 #table:12
+layers 2
+carry blocks.{}#35 #14 blocks.{}#79
+blocks.{}.norm1#36 = LayerNormalization blocks.{}#35 blocks.{}.norm1.weight blocks.{}.norm1.bias axis=2 epsilon=1e-05f
+blocks.{}.mhsa#37 = Slice blocks.{}.norm1#36 #ints:0 #ints:-4 #ints:2
+blocks.{}.mhsa.q_mappings.0#38 = Transpose blocks.{}.mhsa.q_mappings.0.weight perm=[1,0]
+blocks.{}.mhsa.q_mappings.0#38.1 = MatMul blocks.{}.mhsa#37 blocks.{}.mhsa.q_mappings.0#38
+blocks.{}.mhsa.q_mappings.0#40 = Add blocks.{}.mhsa.q_mappings.0#38.1 blocks.{}.mhsa.q_mappings.0.bias
+blocks.{}.mhsa.k_mappings.0#41 = Transpose blocks.{}.mhsa.k_mappings.0.weight perm=[1,0]
+blocks.{}.mhsa.k_mappings.0#41.1 = MatMul blocks.{}.mhsa#37 blocks.{}.mhsa.k_mappings.0#41
+blocks.{}.mhsa.k_mappings.0#43 = Add blocks.{}.mhsa.k_mappings.0#41.1 blocks.{}.mhsa.k_mappings.0.bias
+blocks.{}.mhsa#44 = Transpose blocks.{}.mhsa.k_mappings.0#43 perm=[0,2,1]
+blocks.{}.mhsa#44.1 = MatMul blocks.{}.mhsa.q_mappings.0#40 blocks.{}.mhsa#44
+blocks.{}.mhsa#47 = Mul blocks.{}.mhsa#44.1 #float:0.5
+blocks.{}.mhsa#48 = Softmax blocks.{}.mhsa#47 axis=2
+blocks.{}.mhsa.v_mappings.0#49 = Transpose blocks.{}.mhsa.v_mappings.0.weight perm=[1,0]
+blocks.{}.mhsa.v_mappings.0#49.1 = MatMul blocks.{}.mhsa#37 blocks.{}.mhsa.v_mappings.0#49
+blocks.{}.mhsa.v_mappings.0#51 = Add blocks.{}.mhsa.v_mappings.0#49.1 blocks.{}.mhsa.v_mappings.0.bias
+blocks.{}.mhsa#52 = MatMul blocks.{}.mhsa#48 blocks.{}.mhsa.v_mappings.0#51
+blocks.{}.mhsa#53 = Slice blocks.{}.norm1#36 #ints:4 #ints:9223372036854775807 #ints:2
+blocks.{}.mhsa.q_mappings.1#54 = Transpose blocks.{}.mhsa.q_mappings.1.weight perm=[1,0]
+blocks.{}.mhsa.q_mappings.1#54.1 = MatMul blocks.{}.mhsa#53 blocks.{}.mhsa.q_mappings.1#54
+blocks.{}.mhsa.q_mappings.1#56 = Add blocks.{}.mhsa.q_mappings.1#54.1 blocks.{}.mhsa.q_mappings.1.bias
+blocks.{}.mhsa.k_mappings.1#57 = Transpose blocks.{}.mhsa.k_mappings.1.weight perm=[1,0]
+blocks.{}.mhsa.k_mappings.1#57.1 = MatMul blocks.{}.mhsa#53 blocks.{}.mhsa.k_mappings.1#57
+blocks.{}.mhsa.k_mappings.1#59 = Add blocks.{}.mhsa.k_mappings.1#57.1 blocks.{}.mhsa.k_mappings.1.bias
+blocks.{}.mhsa#60 = Transpose blocks.{}.mhsa.k_mappings.1#59 perm=[0,2,1]
+blocks.{}.mhsa#60.1 = MatMul blocks.{}.mhsa.q_mappings.1#56 blocks.{}.mhsa#60
+blocks.{}.mhsa#63 = Mul blocks.{}.mhsa#60.1 #float:0.5
+blocks.{}.mhsa#64 = Softmax blocks.{}.mhsa#63 axis=2
+blocks.{}.mhsa.v_mappings.1#65 = Transpose blocks.{}.mhsa.v_mappings.1.weight perm=[1,0]
+blocks.{}.mhsa.v_mappings.1#65.1 = MatMul blocks.{}.mhsa#53 blocks.{}.mhsa.v_mappings.1#65
+blocks.{}.mhsa.v_mappings.1#67 = Add blocks.{}.mhsa.v_mappings.1#65.1 blocks.{}.mhsa.v_mappings.1.bias
+blocks.{}.mhsa#68 = MatMul blocks.{}.mhsa#64 blocks.{}.mhsa.v_mappings.1#67
+blocks.{}.mhsa#69 = Concat blocks.{}.mhsa#52 blocks.{}.mhsa#68 axis=2
+blocks.{}#70 = Add blocks.{}#35 blocks.{}.mhsa#69
+blocks.{}.norm2#71 = LayerNormalization blocks.{}#70 blocks.{}.norm2.weight blocks.{}.norm2.bias axis=2 epsilon=1e-05f
+blocks.{}.mlp.0#72 = Transpose blocks.{}.mlp.0.weight perm=[1,0]
+blocks.{}.mlp.0#72.1 = MatMul blocks.{}.norm2#71 blocks.{}.mlp.0#72
+blocks.{}.mlp.0#74 = Add blocks.{}.mlp.0#72.1 blocks.{}.mlp.0.bias
+blocks.{}.mlp.1#75 = Div blocks.{}.mlp.0#74 #float:1.4142135
+blocks.{}.mlp.1#75.1 = Erf blocks.{}.mlp.1#75
+blocks.{}.mlp.1#75.2 = Add blocks.{}.mlp.1#75.1 #float:1
+blocks.{}.mlp.1#75.3 = Mul blocks.{}.mlp.0#74 blocks.{}.mlp.1#75.2
+blocks.{}.mlp.1#75.4 = Mul blocks.{}.mlp.1#75.3 #float:0.5
+blocks.{}.mlp.2#76 = Transpose blocks.{}.mlp.2.weight perm=[1,0]
+blocks.{}.mlp.2#76.1 = MatMul blocks.{}.mlp.1#75.4 blocks.{}.mlp.2#76
+blocks.{}.mlp.2#78 = Add blocks.{}.mlp.2#76.1 blocks.{}.mlp.2.bias
+blocks.{}#79 = Add blocks.{}#70 blocks.{}.mlp.2#78
+end
+#81 = Slice blocks.1#79 #ints:0 #ints:-49 #ints:1
+#82 = Reshape #81 #ints:-1,8
+mlp.0#83 = Transpose mlp.0.weight perm=[1,0]
+mlp.0#83.1 = MatMul #82 mlp.0#83
+mlp.0#85 = Add mlp.0#83.1 mlp.0.bias
+mlp.1#86 = Softmax mlp.0#85 axis=1
+outputs = Identity mlp.1#86
+)onnx";
+
 int train_step(float* parameters, float* packed, float* gradients, float* optimizer, const Batch& batch, float* outputs,
                float* loss, void* scratch) {
   return vit_mnist_train_step(parameters, packed, gradients, optimizer, batch.images, batch.labels, batch.size,
@@ -42,6 +169,7 @@ const Model model{
     .summary = vit_mnist_summary(),
     .optimizer = "Adam, betas 0.9 and 0.999, epsilon 1e-08",
     .schedule = "constant",
+    .onnx = onnx,
     .forward_scratch_bytes = forward_scratch_bytes,
     .evaluate_scratch_bytes = evaluate_scratch_bytes,
     .train_scratch_bytes = train_scratch_bytes,

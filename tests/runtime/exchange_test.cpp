@@ -236,6 +236,30 @@ TEST_F(Exchange, ProgramExportsImportsAndEvaluatesTheSame) {
   EXPECT_EQ(sample({"export", "--out", run, "--dtype", "f8", "-o", file()}).code, 2);
 }
 
+TEST_F(Exchange, ProgramExportsTheModelAsAnOnnxFile) {
+  given([](Safetensors&) {});
+  const std::string run = (folder / "run").string(), onnx = (folder / "model.onnx").string();
+  ASSERT_EQ(sample({"import", file(), "--out", run}).code, 0);
+  const Result exported = sample({"export", "--out", run, "--onnx", onnx});
+  EXPECT_EQ(exported.code, 0) << exported.err;
+  EXPECT_EQ(exported.out,
+            onnx + " holds the forward pass of sample with the parameters of " + run + "/checkpoint.safetensors\n");
+  const std::string bytes = slurp(onnx);
+  const Tensor head = read_safetensors(file()).at("head.weight");
+  EXPECT_NE(bytes.find(std::string(head.bytes.begin(), head.bytes.end())), std::string::npos);
+  EXPECT_CONTAINS(bytes, "head.weight");
+  ASSERT_EQ(sample({"export", "--out", run, "--onnx", onnx}).code, 0);
+  EXPECT_EQ(slurp(onnx), bytes);
+  for (const auto& [arguments, part] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{"export", "--out", run}, "--to FILE or --onnx FILE is required"},
+           {{"export", "--out", run, "--onnx", onnx, "-o", file()}, "excludes"},
+           {{"export", "--out", run, "--onnx", onnx, "--dtype", "f16"}, "excludes"}}) {
+    const Result refused = sample(arguments);
+    EXPECT_EQ(refused.code, 2);
+    EXPECT_CONTAINS(refused.err, part);
+  }
+}
+
 TEST_F(Exchange, TrainingStartsFromAFileAndGoesOnFromItsOwnCheckpoint) {
   parameters.floats()[0] = 100;  // all images are taken for a 0, and one epoch does not change that
   given([](Safetensors&) {});
@@ -282,6 +306,13 @@ TEST_F(Exchange, WhatCannotBeDoneIsAnErrorWithoutAPartialFile) {
             "cannot write " + (folder / "new").string(),
             20000},
            {{"export", "--out", (folder / "none").string(), "-o", text}, "cannot open "},
+           {{"export", "--out", run, "--onnx", run + "/checkpoint.safetensors"}, "it is a safetensors file"},
+           {{"export", "--out", run, "--onnx", file()}, "it is a safetensors file"},
+           {{"export", "--out", run, "--onnx", run}, "cannot write " + run},
+           {{"export", "--out", run, "--onnx", "/proc/file"}, "cannot write /proc/file"},
+           {{"export", "--out", run, "--onnx", (folder / "new").string()},
+            "cannot write " + (folder / "new").string(),
+            20000},
            {{"import", text, "--out", run}, "is not a safetensors file"},
            {{"import", (folder / "none").string(), "--out", run}, "cannot open "},
            {{"import", file(), "--out", "/proc/run"}, "cannot make the folder /proc/run"},

@@ -21,6 +21,16 @@ int train_step(float* parameters, float* packed, float* gradients, float* optimi
                            1e-4f, outputs, loss, scratch);
 }
 
+// The forward pass in the words of ONNX, for export --onnx: see runtime/onnx.hpp.
+const char onnx[] = R"onnx(
+input images float B 1 28 28
+output outputs float B 10
+int64 #ints:-1,784 2 : -1 784
+head#1 = Reshape images #ints:-1,784
+head#2 = Einsum head#1 head.weight equation="ab,cb->ac"
+outputs = Add head#2 head.bias
+)onnx";
+
 const Model model{
     .name = "sample",
     .declaration_hash = SAMPLE_DECLARATION_HASH,
@@ -34,6 +44,7 @@ const Model model{
     .summary = "images [B, 784]\nhead   [B, 10]\n",
     .optimizer = "Adam",
     .schedule = "constant",
+    .onnx = onnx,
     .forward_scratch_bytes = sample_scratch_bytes,
     .evaluate_scratch_bytes = sample_scratch_bytes,
     .train_scratch_bytes = sample_scratch_bytes,

@@ -1,0 +1,259 @@
+#include "runtime/onnx.hpp"
+
+#include <bit>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <set>
+#include <span>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "runtime/error.hpp"
+#include "runtime/file.hpp"
+#include "runtime/matching.hpp"
+#include "runtime/safetensors.hpp"
+
+namespace tessera::runtime {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "the numbers are copied as they lie in memory");
+
+constexpr std::int64_t float_type = 1, int32_type = 6, int64_type = 7;  // TensorProto.DataType
+
+/// A message of protobuf's: fields by their numbers in onnx.proto.
+class Message {
+ public:
+  const std::string& text() const { return text_; }
+
+  Message& number(int field, std::int64_t value) {
+    varint(static_cast<std::uint64_t>(field) << 3);
+    varint(static_cast<std::uint64_t>(value));
+    return *this;
+  }
+  Message& real(int field, float value) {
+    varint(static_cast<std::uint64_t>(field) << 3 | 5);
+    text_.append(reinterpret_cast<const char*>(&value), sizeof value);
+    return *this;
+  }
+  Message& bytes(int field, std::string_view value) {
+    begin(field, value.size());
+    text_ += value;
+    return *this;
+  }
+  Message& message(int field, const Message& value) { return bytes(field, value.text_); }
+  /// Whole fields.
+  Message& raw(std::string_view fields) {
+    text_ += fields;
+    return *this;
+  }
+  /// A field of so many bytes, which come behind it.
+  Message& begin(int field, std::uint64_t size) {
+    varint(static_cast<std::uint64_t>(field) << 3 | 2);
+    varint(size);
+    return *this;
+  }
+
+ private:
+  void varint(std::uint64_t value) {
+    for (; value >= 0x80; value >>= 7) text_ += static_cast<char>(value | 0x80);
+    text_ += static_cast<char>(value);
+  }
+
+  std::string text_;
+};
+
+/// An initializer of GraphProto, up to its numbers: `bytes` of them, which are the last of the field.
+std::string initializer(const std::string& name, const Shape& shape, std::int64_t type, std::uint64_t bytes) {
+  Message tensor;
+  for (const std::int64_t dim : shape) tensor.number(1, dim);
+  tensor.number(2, type).bytes(8, name).begin(9, bytes);
+  return Message().begin(5, tensor.text().size() + bytes).text() + tensor.text();
+}
+
+/// The text with the layer's number where it has "{}".
+std::string of_layer(std::string text, std::int64_t layer) {
+  if (const std::size_t at = text.find("{}"); at != std::string::npos) text.replace(at, 2, std::to_string(layer));
+  return text;
+}
+
+template <class Number>
+Number number(std::string_view word) {
+  Number value{};
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+  if (error != std::errc{} || end != word.data() + word.size()) fail("'", word, "' is no number of an ONNX text");
+  return value;
+}
+
+using Words = std::vector<std::string>;
+
+/// The statements of a model's text as their words.
+std::vector<Words> statements(const char* text) {
+  std::vector<Words> all;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) {
+    if (line.empty()) continue;
+    if (line[0] != ' ' || all.empty()) all.emplace_back();
+    std::istringstream words(line);
+    for (std::string word; words >> word;) all.back().push_back(word);
+  }
+  return all;
+}
+
+/// A GraphProto made of a model's text, without the parameters.
+class Structure {
+ public:
+  explicit Structure(const Model& model) {
+    graph_.bytes(2, model.name);
+    const std::vector<Words> all = statements(model.onnx);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (all[i][0] != "layers") {
+        add(all[i]);
+        continue;
+      }
+      const std::size_t first = i + 1;
+      while (all.at(i)[0] != "end") ++i;
+      for (layer_ = 0; layer_ < number<std::int64_t>(all[first - 1].at(1)); ++layer_)
+        for (std::size_t k = first; k < i; ++k) add(all[k]);
+    }
+  }
+
+  const std::string& text() const { return graph_.text(); }
+  bool reads(const std::string& parameter) const { return read_.contains(parameter); }
+
+ private:
+  void add(const Words& words) {
+    if (words.at(1) == "=")
+      node(words);
+    else if (words[0] == "input" || words[0] == "output")
+      interface(words);
+    else if (words[0] == "carry")
+      alias_[of_layer(words[1], layer_)] =
+          layer_ == 0 ? value(words.at(2)) : resolved(of_layer(words.at(3), layer_ - 1));
+    else
+      constant(words);
+  }
+
+  const std::string& resolved(const std::string& name) const {
+    const auto known = alias_.find(name);
+    return known == alias_.end() ? name : known->second;
+  }
+  std::string value(const std::string& name) const { return resolved(of_layer(name, layer_)); }
+
+  void node(const Words& words) {
+    const std::string name = of_layer(words[0], layer_);
+    Message node;
+    for (std::size_t i = 3; i < words.size(); ++i)
+      if (!is_attribute(words[i])) {
+        const std::string operand = value(words[i]);
+        read_.insert(operand);
+        node.bytes(1, operand);
+      }
+    node.bytes(2, name).bytes(3, name).bytes(4, words.at(2));
+    for (std::size_t i = 3; i < words.size(); ++i)
+      if (is_attribute(words[i])) node.message(5, attribute(words[i]));
+    graph_.message(1, node);
+  }
+
+  static bool is_attribute(const std::string& word) { return word.find('=') != std::string::npos; }
+
+  static Message attribute(const std::string& word) {
+    const std::size_t sign = word.find('=');
+    const std::string key = word.substr(0, sign), value = word.substr(sign + 1);
+    Message m;
+    m.bytes(1, key);
+    if (value.front() == '"') return m.bytes(4, value.substr(1, value.size() - 2)).number(20, 3);
+    if (value.back() == 'f') return m.real(2, number<float>(value.substr(0, value.size() - 1))).number(20, 1);
+    if (value.front() != '[') return m.number(3, number<std::int64_t>(value)).number(20, 2);
+    std::istringstream list(value.substr(1, value.size() - 2));
+    for (std::string entry; std::getline(list, entry, ',');) m.number(8, number<std::int64_t>(entry));
+    return m.number(20, 7);
+  }
+
+  void interface(const Words& words) {
+    Message shape;
+    for (std::size_t i = 3; i < words.size(); ++i) {
+      const bool known = words[i].find_first_not_of("0123456789") == std::string::npos;
+      shape.message(1, known ? Message().number(1, number<std::int64_t>(words[i])) : Message().bytes(2, words[i]));
+    }
+    const Message type = Message().number(1, words.at(2) == "float" ? float_type : int32_type).message(2, shape);
+    graph_.message(words[0] == "input" ? 11 : 12, Message().bytes(1, words[1]).message(2, Message().message(1, type)));
+  }
+
+  void constant(const Words& words) {
+    std::size_t i = 2;
+    Shape shape;
+    for (; words.at(i) != ":"; ++i) shape.push_back(number<std::int64_t>(words[i]));
+    const bool real = words[0] == "float";
+    std::string numbers;
+    const auto put = [&](auto value) { numbers.append(reinterpret_cast<const char*>(&value), sizeof value); };
+    for (++i; i < words.size(); ++i) real ? put(number<float>(words[i])) : put(number<std::int64_t>(words[i]));
+    graph_.raw(initializer(words[1], shape, real ? float_type : int64_type, numbers.size())).raw(numbers);
+  }
+
+  Message graph_;
+  std::int64_t layer_ = 0;
+  std::map<std::string, std::string> alias_;  ///< of what layers carry: the values themselves
+  std::set<std::string> read_;
+};
+
+/// What the file says beside the graph: fields of ModelProto.
+Message description(const Model& model, const Usage& usage) {
+  Safetensors beside;
+  usage.write(beside, model);
+  std::map<std::string, std::string> metadata = beside.metadata;
+  std::ostringstream hash;
+  hash << std::hex << model.declaration_hash;
+  metadata["declaration_hash"] = hash.str();
+  metadata["model"] = model.name;
+  metadata["input_height"] = std::to_string(model.image_shape[1]);
+  metadata["input_width"] = std::to_string(model.image_shape[2]);
+  metadata["outputs"] = model.outputs_are_probabilities ? "probabilities" : "logits";
+  Message m;
+  m.number(1, 8).bytes(2, "tessera").message(8, Message().bytes(1, "").number(2, 17));
+  for (const auto& [key, value] : metadata) m.message(14, Message().bytes(1, key).bytes(2, value));
+  return m;
+}
+
+std::span<const std::uint8_t> as_bytes(std::string_view text) {
+  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
+}
+
+}  // namespace
+
+void export_onnx(const std::filesystem::path& path, const Model& model, const float* parameters, const Usage& usage) {
+  if (!model.onnx) fail("this program was emitted without the words of ONNX: emit it anew");
+  const Structure structure(model);
+  std::vector<const tessera_parameter*> rows;
+  std::vector<std::string> heads;
+  std::uint64_t size = structure.text().size();
+  for (const tessera_parameter& row : model.parameters) {
+    if (!structure.reads(row.name)) continue;
+    const Shape shape = shape_of(row);
+    const std::uint64_t bytes = sizeof(float) * static_cast<std::uint64_t>(elements(shape));
+    rows.push_back(&row);
+    heads.push_back(initializer(row.name, shape, float_type, bytes));
+    size += heads.back().size() + bytes;
+  }
+  const std::string front = description(model, usage).begin(7, size).text() + structure.text();
+  size += front.size() - structure.text().size();
+  constexpr std::uint64_t most = (std::uint64_t{1} << 31) - 1;
+  if (size > most)
+    fail("cannot write ", path.string(), ": the model would take ", size,
+         " bytes, and an ONNX file has less than 2 GiB");
+  std::vector<std::span<const std::uint8_t>> parts{as_bytes(front)};
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const std::span<const float> numbers(parameters + rows[i]->offset,
+                                         static_cast<std::size_t>(elements(shape_of(*rows[i]))));
+    for (const float number : numbers)
+      if (!std::isfinite(number)) fail("cannot write ", path.string(), ": '", rows[i]->name, "' holds ", number);
+    parts.push_back(as_bytes(heads[i]));
+    parts.emplace_back(reinterpret_cast<const std::uint8_t*>(numbers.data()), numbers.size_bytes());
+  }
+  write_file(path, parts);
+}
+
+}  // namespace tessera::runtime

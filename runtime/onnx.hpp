@@ -1,0 +1,27 @@
+// A model as an ONNX file: what `export --onnx` writes, for whoever runs models without Tessera.
+#pragma once
+
+#include <filesystem>
+
+#include "runtime/checkpoint.hpp"
+#include "runtime/model.hpp"
+
+namespace tessera::runtime {
+
+/// Writes the model's forward pass with these parameters (F32, under their keys) as an ONNX file, IR version 8, opset
+/// 17; all or nothing, equal bytes for equal parameters. images [B, C, H, W] go in, outputs [B, classes] come out, for
+/// any B. Metadata: name and declaration hash of the model, "input_height" and "input_width", what `usage` says under
+/// its keys in safetensors files, and "outputs", "probabilities" or "logits". Throws an Error where a parameter holds
+/// what is no number, and where the file would have 2 GiB or more, which no reader of the format takes.
+///
+/// The structure is `model.onnx`, a statement a line; a line that begins with a blank goes on with the one before.
+///     input NAME TYPE DIM...            fed by the caller; the last word of a shape's unknown dim is its name
+///     output NAME TYPE DIM...
+///     float NAME DIM... : NUMBER...     a constant; int64 alike
+///     NAME = OP NAME... KEY=VALUE...    a node; a value is 1, 1.5f, [1,2] or "text"
+///     layers N                          what follows up to `end` stands N times, {} being the layer's number
+///     carry NAME FIRST YIELD            in the first layer NAME is FIRST, in others YIELD of the layer before
+/// Names that nothing makes are those of parameters.
+void export_onnx(const std::filesystem::path& path, const Model& model, const float* parameters, const Usage& usage);
+
+}  // namespace tessera::runtime

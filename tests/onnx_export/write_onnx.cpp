@@ -1,0 +1,99 @@
+// write_onnx FOLDER [TYPE...]: exports the models of tests/declared (or those of these types) and, where no types are
+// given, the small models of tests/kernels, each about one op, and random ones, as NUMBER.onnx; beside each what the
+// interpreter answers to which inputs, NUMBER.safetensors. Prints a line for each: number, name and, where it is left
+// out, why. onnx_runtime.py reads all of it.
+//
+// The interpreter takes its time: blocks are cut to two layers, and what is then still too much work is left out.
+#include <algorithm>
+#include <exception>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "codegen/error.hpp"
+#include "runtime/safetensors.hpp"
+#include "tests/declared/models.hpp"
+#include "tests/kernels/generated_cases.hpp"
+#include "tests/onnx_export/exported_model.hpp"
+
+namespace tessera::test {
+namespace {
+
+constexpr std::int64_t most_work = 300'000'000;
+constexpr int random_models = 100;
+
+class Writer {
+ public:
+  explicit Writer(std::filesystem::path folder) : folder_(std::move(folder)) {}
+
+  void declared(const codegen::DeclaredModel& declared, bool whatever_the_work) {
+    ExportedModel model(declared.trace("model"), 2);
+    const bool too_much = model.work() > most_work && !whatever_the_work;
+    begin(std::string(declared.type), too_much ? "it is too much work for the interpreter" : "");
+    if (too_much) return;
+    model.fill();
+    write(model, 2);
+  }
+
+  void recorded(const GeneratedCase& one) {
+    Sketch sketch;
+    one.record(sketch);
+    sketch.graph.name = one.name;
+    std::unique_ptr<ExportedModel> model;
+    try {
+      model = std::make_unique<ExportedModel>(sketch.graph, 99);
+    } catch (const codegen::Error& training) {  // an op of training alone
+      begin(one.name, training.what());
+      return;
+    }
+    begin(one.name);
+    model->fill(sketch.given);
+    write(*model, sketch.batch);
+  }
+
+ private:
+  void begin(const std::string& name, const std::string& left_out = "") {
+    std::cout << ++number_ << ' ' << name << (left_out.empty() ? "" : " is left out: " + left_out) << std::endl;
+  }
+
+  void write(const ExportedModel& model, std::int64_t batch) const {
+    const std::string name = (folder_ / std::to_string(number_)).string();
+    model.write(name + ".onnx");
+    runtime::Safetensors answers;
+    for (const auto& [key, array] : model.answers(batch))
+      answers.tensors[key] = runtime::Tensor::of(array.shape, std::span<const double>(array.numbers));
+    runtime::write_safetensors(name + ".safetensors", answers);
+  }
+
+  std::filesystem::path folder_;
+  int number_ = 0;
+};
+
+void write_all(const std::filesystem::path& folder, const std::vector<std::string>& types) {
+  Writer writer(folder);
+  for (const codegen::DeclaredModel& declared : declared_models())
+    if (types.empty() || std::find(types.begin(), types.end(), declared.type) != types.end())
+      writer.declared(declared, !types.empty());
+  if (!types.empty()) return;
+  for (const GeneratedCase& one : generated_cases()) writer.recorded(one);
+  for (int i = 0; i < random_models; ++i) writer.recorded(fuzz_case("fuzz_1_" + std::to_string(i)));
+}
+
+}  // namespace
+}  // namespace tessera::test
+
+int main(int argc, char** argv) {
+  if (argc < 2) {
+    std::cerr << "usage: write_onnx FOLDER [TYPE...]\n";
+    return 2;
+  }
+  try {
+    tessera::test::write_all(argv[1], {argv + 2, argv + argc});
+    return 0;
+  } catch (const std::exception& wrong) {
+    std::cerr << wrong.what() << '\n';
+    return 1;
+  }
+}
