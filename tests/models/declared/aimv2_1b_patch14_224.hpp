@@ -8,7 +8,7 @@ namespace tessera::models {
 template <class V>
 using Aimv21bPatch14224Block = VitBlock<V, Attention<V, FusedQkv<V>, Unplaced<V>, LinearWithoutBias<V::A, V::D>>, SwiGlu<V, Identity, LinearWithoutBias<V::D, V::M>, LinearWithoutBias<V::M, V::D>>>;
 
-struct Aimv21bPatch14224 : Vit<VitSpec{
+struct Aimv21bPatch14224 : Vit<{
     .image = {24, 16},
     .patch = 8,
     .width = 24,

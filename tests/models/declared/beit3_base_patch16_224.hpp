@@ -8,7 +8,7 @@ namespace tessera::models {
 template <class V>
 using Beit3BasePatch16224Block = VitBlock<V, Attention<V, FusedQkv<V>, Unplaced<V>, NormedProjection<V>>, Mlp<V, typename V::template Norm<V::M>>>;
 
-using Beit3BasePatch16224 = Vit<VitSpec{
+using Beit3BasePatch16224 = Vit<{
     .image = {24, 16},
     .patch = 8,
     .width = 24,

@@ -8,7 +8,7 @@ namespace tessera::models {
 template <class V>
 using BeitBasePatch16224Block = GammaBlock<V, Attention<V, QvBias<V>, RelativeTable<V>>>;
 
-using BeitBasePatch16224 = Vit<VitSpec{
+using BeitBasePatch16224 = Vit<{
     .image = {24, 16},
     .patch = 8,
     .width = 24,

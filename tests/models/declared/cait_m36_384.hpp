@@ -5,7 +5,7 @@
 
 namespace tessera::models {
 
-using CaitM36384 = Cait<VitSpec{
+using CaitM36384 = Cait<{
     .image = {24, 16},
     .patch = 8,
     .width = 24,

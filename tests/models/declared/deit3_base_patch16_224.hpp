@@ -5,7 +5,7 @@
 
 namespace tessera::models {
 
-struct Deit3BasePatch16224 : Vit<VitSpec{
+struct Deit3BasePatch16224 : Vit<{
     .image = {24, 16},
     .patch = 8,
     .width = 24,

@@ -5,7 +5,7 @@
 
 namespace tessera::models {
 
-using DeitBaseDistilledPatch16224 = Vit<VitSpec{
+using DeitBaseDistilledPatch16224 = Vit<{
     .image = {24, 16},
     .patch = 8,
     .width = 24,

@@ -8,7 +8,7 @@ namespace tessera::models {
 template <class V>
 using Eva02BasePatch14224Block = VitBlock<V, Attention<V, SeparateQkv<V>, Rotary<V, Rope{.rows = 16, .columns = 16}>>, SwiGlu<V, typename V::template Norm<V::M>>>;
 
-struct Eva02BasePatch14224 : Vit<VitSpec{
+struct Eva02BasePatch14224 : Vit<{
     .image = {24, 16},
     .patch = 8,
     .width = 24,

@@ -8,7 +8,7 @@ namespace tessera::models {
 template <class V>
 using Eva02BasePatch14448Block = VitBlock<V, Attention<V, SeparateQkv<V>, Rotary<V, Rope{.rows = 16, .columns = 16}>>, SwiGlu<V, typename V::template Norm<V::M>>>;
 
-using Eva02BasePatch14448 = Vit<VitSpec{
+using Eva02BasePatch14448 = Vit<{
     .image = {24, 16},
     .patch = 8,
     .width = 24,

@@ -8,7 +8,7 @@ namespace tessera::models {
 template <class V>
 using Eva02SmallPatch14336Block = VitBlock<V, Attention<V, QvBias<V>, Rotary<V, Rope{.rows = 16, .columns = 16}>>>;
 
-using Eva02SmallPatch14336 = Vit<VitSpec{
+using Eva02SmallPatch14336 = Vit<{
     .image = {24, 16},
     .patch = 8,
     .width = 24,

@@ -8,7 +8,7 @@ namespace tessera::models {
 template <class V>
 using Eva02TinyPatch14224Block = VitBlock<V, Attention<V, QvBias<V>, Rotary<V, Rope{.rows = 16, .columns = 16}>>>;
 
-struct Eva02TinyPatch14224 : Vit<VitSpec{
+struct Eva02TinyPatch14224 : Vit<{
     .image = {24, 16},
     .patch = 8,
     .width = 24,

@@ -8,7 +8,7 @@ namespace tessera::models {
 template <class V>
 using EvaGiantPatch14224Block = VitBlock<V, Attention<V, QvBias<V>>>;
 
-struct EvaGiantPatch14224 : Vit<VitSpec{
+struct EvaGiantPatch14224 : Vit<{
     .image = {24, 16},
     .patch = 8,
     .width = 24,

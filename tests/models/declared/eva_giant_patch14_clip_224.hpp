@@ -8,7 +8,7 @@ namespace tessera::models {
 template <class V>
 using EvaGiantPatch14Clip224Block = VitBlock<V, Attention<V, QvBias<V>>>;
 
-using EvaGiantPatch14Clip224 = Vit<VitSpec{
+using EvaGiantPatch14Clip224 = Vit<{
     .image = {24, 16},
     .patch = 8,
     .width = 24,

@@ -5,7 +5,7 @@
 
 namespace tessera::models {
 
-struct EvaLargePatch14196 : Vit<VitSpec{
+struct EvaLargePatch14196 : Vit<{
     .image = {24, 16},
     .patch = 8,
     .width = 24,

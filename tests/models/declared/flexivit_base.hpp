@@ -5,7 +5,7 @@
 
 namespace tessera::models {
 
-using FlexivitBase = Vit<VitSpec{
+using FlexivitBase = Vit<{
     .image = {24, 16},
     .patch = 8,
     .width = 24,

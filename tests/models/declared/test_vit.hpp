@@ -5,7 +5,7 @@
 
 namespace tessera::models {
 
-struct TestVit : Vit<VitSpec{
+struct TestVit : Vit<{
     .image = {24, 16},
     .patch = 8,
     .width = 24,

@@ -5,7 +5,7 @@
 
 namespace tessera::models {
 
-using TestVit2 = Vit<VitSpec{
+using TestVit2 = Vit<{
     .image = {24, 16},
     .patch = 8,
     .width = 24,

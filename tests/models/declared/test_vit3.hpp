@@ -5,7 +5,7 @@
 
 namespace tessera::models {
 
-struct TestVit3 : Vit<VitSpec{
+struct TestVit3 : Vit<{
     .image = {24, 16},
     .patch = 8,
     .width = 24,

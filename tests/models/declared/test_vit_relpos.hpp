@@ -8,7 +8,7 @@ namespace tessera::models {
 template <class V>
 using TestVitRelposBlock = VitBlock<V, Attention<V, FusedQkv<V>, RelativeMlpOfBlock<V>>>;
 
-struct TestVitRelpos : Vit<VitSpec{
+struct TestVitRelpos : Vit<{
     .image = {24, 16},
     .patch = 8,
     .width = 24,

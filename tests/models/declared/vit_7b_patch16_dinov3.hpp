@@ -8,7 +8,7 @@ namespace tessera::models {
 template <class V>
 using Vit7bPatch16Dinov3Block = GammaBlock<V, Attention<V, FusedQkv<V>, Rotary<V, Rope{.temperature = 100, .pairs = RopePairs::halves, .places = RopePlaces::centres}>>, SwiGlu<V>>;
 
-using Vit7bPatch16Dinov3 = Vit<VitSpec{
+using Vit7bPatch16Dinov3 = Vit<{
     .image = {24, 16},
     .patch = 8,
     .width = 24,

@@ -5,7 +5,7 @@
 
 namespace tessera::models {
 
-using VitBasePatch14Reg1Tipsv2 = Vit<VitSpec{
+using VitBasePatch14Reg1Tipsv2 = Vit<{
     .image = {24, 16},
     .patch = 8,
     .width = 24,

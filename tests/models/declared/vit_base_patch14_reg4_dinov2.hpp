@@ -5,7 +5,7 @@
 
 namespace tessera::models {
 
-struct VitBasePatch14Reg4Dinov2 : Vit<VitSpec{
+struct VitBasePatch14Reg4Dinov2 : Vit<{
     .image = {24, 16},
     .patch = 8,
     .width = 24,

@@ -8,7 +8,7 @@ namespace tessera::models {
 template <class V>
 using VitBasePatch1618x2224Block = ParallelThingsBlock<V>;
 
-using VitBasePatch1618x2224 = Vit<VitSpec{
+using VitBasePatch1618x2224 = Vit<{
     .image = {24, 16},
     .patch = 8,
     .width = 24,

@@ -5,7 +5,7 @@
 
 namespace tessera::models {
 
-struct VitBasePatch16224Miil : Vit<VitSpec{
+struct VitBasePatch16224Miil : Vit<{
     .image = {24, 16},
     .patch = 8,
     .width = 24,

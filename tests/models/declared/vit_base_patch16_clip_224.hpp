@@ -5,7 +5,7 @@
 
 namespace tessera::models {
 
-using VitBasePatch16Clip224 = Vit<VitSpec{
+using VitBasePatch16Clip224 = Vit<{
     .image = {24, 16},
     .patch = 8,
     .width = 24,

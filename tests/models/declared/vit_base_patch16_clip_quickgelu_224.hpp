@@ -5,7 +5,7 @@
 
 namespace tessera::models {
 
-struct VitBasePatch16ClipQuickgelu224 : Vit<VitSpec{
+struct VitBasePatch16ClipQuickgelu224 : Vit<{
     .image = {24, 16},
     .patch = 8,
     .width = 24,

@@ -8,7 +8,7 @@ namespace tessera::models {
 template <class V>
 using VitBasePatch16Dinov3Block = GammaBlock<V, Attention<V, FusedQkv<V>, Rotary<V, Rope{.temperature = 100, .pairs = RopePairs::halves, .places = RopePlaces::centres}>>>;
 
-using VitBasePatch16Dinov3 = Vit<VitSpec{
+using VitBasePatch16Dinov3 = Vit<{
     .image = {24, 16},
     .patch = 8,
     .width = 24,

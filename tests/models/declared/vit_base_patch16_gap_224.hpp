@@ -5,7 +5,7 @@
 
 namespace tessera::models {
 
-using VitBasePatch16Gap224 = Vit<VitSpec{
+using VitBasePatch16Gap224 = Vit<{
     .image = {24, 16},
     .patch = 8,
     .width = 24,

@@ -8,7 +8,7 @@ namespace tessera::models {
 template <class V>
 using VitBasePatch16LingbotBlock = GammaBlock<V, Attention<V, QvBias<V>, Rotary<V, Rope{.temperature = 100, .pairs = RopePairs::halves, .places = RopePlaces::centres}>>>;
 
-struct VitBasePatch16Lingbot : Vit<VitSpec{
+struct VitBasePatch16Lingbot : Vit<{
     .image = {24, 16},
     .patch = 8,
     .width = 24,

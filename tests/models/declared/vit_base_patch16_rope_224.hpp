@@ -8,7 +8,7 @@ namespace tessera::models {
 template <class V>
 using VitBasePatch16Rope224Block = GammaBlock<V, Attention<V, FusedQkv<V>, Rotary<V, Rope{.temperature = 100, .columns_first = true}>>>;
 
-struct VitBasePatch16Rope224 : Vit<VitSpec{
+struct VitBasePatch16Rope224 : Vit<{
     .image = {24, 16},
     .patch = 8,
     .width = 24,

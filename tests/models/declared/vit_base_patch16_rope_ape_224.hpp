@@ -8,7 +8,7 @@ namespace tessera::models {
 template <class V>
 using VitBasePatch16RopeApe224Block = GammaBlock<V, Attention<V, FusedQkv<V>, Rotary<V, Rope{.temperature = 100, .columns_first = true}>>>;
 
-using VitBasePatch16RopeApe224 = Vit<VitSpec{
+using VitBasePatch16RopeApe224 = Vit<{
     .image = {24, 16},
     .patch = 8,
     .width = 24,

@@ -5,7 +5,7 @@
 
 namespace tessera::models {
 
-using VitBasePatch32SiglipGap256 = Vit<VitSpec{
+using VitBasePatch32SiglipGap256 = Vit<{
     .image = {24, 16},
     .patch = 8,
     .width = 24,

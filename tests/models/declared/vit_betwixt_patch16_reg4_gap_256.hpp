@@ -5,7 +5,7 @@
 
 namespace tessera::models {
 
-using VitBetwixtPatch16Reg4Gap256 = Vit<VitSpec{
+using VitBetwixtPatch16Reg4Gap256 = Vit<{
     .image = {24, 16},
     .patch = 8,
     .width = 24,

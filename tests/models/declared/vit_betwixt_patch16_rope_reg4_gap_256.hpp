@@ -8,7 +8,7 @@ namespace tessera::models {
 template <class V>
 using VitBetwixtPatch16RopeReg4Gap256Block = GammaBlock<V, Attention<V, QvBias<V>, Rotary<V, Rope{.rows = 16, .columns = 16}>>>;
 
-struct VitBetwixtPatch16RopeReg4Gap256 : Vit<VitSpec{
+struct VitBetwixtPatch16RopeReg4Gap256 : Vit<{
     .image = {24, 16},
     .patch = 8,
     .width = 24,

@@ -5,7 +5,7 @@
 
 namespace tessera::models {
 
-struct VitDweePatch16Reg1Gap256 : Vit<VitSpec{
+struct VitDweePatch16Reg1Gap256 : Vit<{
     .image = {24, 16},
     .patch = 8,
     .width = 24,

@@ -5,7 +5,7 @@
 
 namespace tessera::models {
 
-struct VitGiantPatch14Reg1Tipsv2 : Vit<VitSpec{
+struct VitGiantPatch14Reg1Tipsv2 : Vit<{
     .image = {24, 16},
     .patch = 8,
     .width = 24,

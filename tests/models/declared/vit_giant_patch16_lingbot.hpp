@@ -8,7 +8,7 @@ namespace tessera::models {
 template <class V>
 using VitGiantPatch16LingbotBlock = GammaBlock<V, Attention<V, FusedQkv<V>, Rotary<V, Rope{.temperature = 100, .pairs = RopePairs::halves, .places = RopePlaces::centres}>>, SwiGlu<V>>;
 
-struct VitGiantPatch16Lingbot : Vit<VitSpec{
+struct VitGiantPatch16Lingbot : Vit<{
     .image = {24, 16},
     .patch = 8,
     .width = 24,

@@ -5,7 +5,7 @@
 
 namespace tessera::models {
 
-using VitGiantPatch16RadioV3 = Vit<VitSpec{
+using VitGiantPatch16RadioV3 = Vit<{
     .image = {24, 16},
     .patch = 8,
     .width = 24,

@@ -5,7 +5,7 @@
 
 namespace tessera::models {
 
-using VitHugePatch14224 = Vit<VitSpec{
+using VitHugePatch14224 = Vit<{
     .image = {24, 16},
     .patch = 8,
     .width = 24,

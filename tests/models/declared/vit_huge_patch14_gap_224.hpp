@@ -5,7 +5,7 @@
 
 namespace tessera::models {
 
-struct VitHugePatch14Gap224 : Vit<VitSpec{
+struct VitHugePatch14Gap224 : Vit<{
     .image = {24, 16},
     .patch = 8,
     .width = 24,

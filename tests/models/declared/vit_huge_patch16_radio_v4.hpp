@@ -5,7 +5,7 @@
 
 namespace tessera::models {
 
-struct VitHugePatch16RadioV4 : Vit<VitSpec{
+struct VitHugePatch16RadioV4 : Vit<{
     .image = {24, 16},
     .patch = 8,
     .width = 24,

@@ -5,7 +5,7 @@
 
 namespace tessera::models {
 
-struct VitIntern300mPatch14448 : Vit<VitSpec{
+struct VitIntern300mPatch14448 : Vit<{
     .image = {24, 16},
     .patch = 8,
     .width = 24,

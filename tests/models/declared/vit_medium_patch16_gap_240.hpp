@@ -5,7 +5,7 @@
 
 namespace tessera::models {
 
-struct VitMediumPatch16Gap240 : Vit<VitSpec{
+struct VitMediumPatch16Gap240 : Vit<{
     .image = {24, 16},
     .patch = 8,
     .width = 24,

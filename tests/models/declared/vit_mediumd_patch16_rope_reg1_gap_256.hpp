@@ -8,7 +8,7 @@ namespace tessera::models {
 template <class V>
 using VitMediumdPatch16RopeReg1Gap256Block = GammaBlock<V, Attention<V, FusedQkv<V>, Rotary<V, Rope{.rows = 16, .columns = 16}>>>;
 
-using VitMediumdPatch16RopeReg1Gap256 = Vit<VitSpec{
+using VitMediumdPatch16RopeReg1Gap256 = Vit<{
     .image = {24, 16},
     .patch = 8,
     .width = 24,

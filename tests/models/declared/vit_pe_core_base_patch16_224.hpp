@@ -8,7 +8,7 @@ namespace tessera::models {
 template <class V>
 using VitPeCoreBasePatch16224Block = VitBlock<V, Attention<V, FusedQkv<V>, Rotary<V, Rope{.columns_first = true, .offset = 1, .rows = 14, .columns = 14}>>>;
 
-struct VitPeCoreBasePatch16224 : Vit<VitSpec{
+struct VitPeCoreBasePatch16224 : Vit<{
     .image = {24, 16},
     .patch = 8,
     .width = 24,

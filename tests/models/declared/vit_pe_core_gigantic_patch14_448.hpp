@@ -8,7 +8,7 @@ namespace tessera::models {
 template <class V>
 using VitPeCoreGiganticPatch14448Block = VitBlock<V, Attention<V, FusedQkv<V>, Rotary<V, Rope{.columns_first = true, .rows = 32, .columns = 32}>>>;
 
-using VitPeCoreGiganticPatch14448 = Vit<VitSpec{
+using VitPeCoreGiganticPatch14448 = Vit<{
     .image = {24, 16},
     .patch = 8,
     .width = 24,

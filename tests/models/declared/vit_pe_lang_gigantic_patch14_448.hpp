@@ -8,7 +8,7 @@ namespace tessera::models {
 template <class V>
 using VitPeLangGiganticPatch14448Block = GammaBlock<V, Attention<V, FusedQkv<V>, Rotary<V, Rope{.columns_first = true, .rows = 32, .columns = 32}>>>;
 
-struct VitPeLangGiganticPatch14448 : Vit<VitSpec{
+struct VitPeLangGiganticPatch14448 : Vit<{
     .image = {24, 16},
     .patch = 8,
     .width = 24,

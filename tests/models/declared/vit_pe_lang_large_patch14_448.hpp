@@ -8,7 +8,7 @@ namespace tessera::models {
 template <class V>
 using VitPeLangLargePatch14448Block = GammaBlock<V, Attention<V, FusedQkv<V>, Rotary<V, Rope{.columns_first = true, .offset = 1, .rows = 32, .columns = 32}>>>;
 
-using VitPeLangLargePatch14448 = Vit<VitSpec{
+using VitPeLangLargePatch14448 = Vit<{
     .image = {24, 16},
     .patch = 8,
     .width = 24,

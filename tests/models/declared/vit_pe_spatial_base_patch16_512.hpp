@@ -8,7 +8,7 @@ namespace tessera::models {
 template <class V>
 using VitPeSpatialBasePatch16512Block = VitBlock<V, Attention<V, FusedQkv<V>, Rotary<V, Rope{.columns_first = true, .offset = 1, .rows = 32, .columns = 32}>>>;
 
-struct VitPeSpatialBasePatch16512 : Vit<VitSpec{
+struct VitPeSpatialBasePatch16512 : Vit<{
     .image = {24, 16},
     .patch = 8,
     .width = 24,

@@ -8,7 +8,7 @@ namespace tessera::models {
 template <class V>
 using VitRelposBasePatch16Rpn224Block = VitBlock<V, Attention<V, FusedQkv<V>, RelativeMlpOfBlock<V>>>;
 
-using VitRelposBasePatch16Rpn224 = Vit<VitSpec{
+using VitRelposBasePatch16Rpn224 = Vit<{
     .image = {24, 16},
     .patch = 8,
     .width = 24,

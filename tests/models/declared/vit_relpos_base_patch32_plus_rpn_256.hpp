@@ -8,7 +8,7 @@ namespace tessera::models {
 template <class V>
 using VitRelposBasePatch32PlusRpn256Block = VitBlock<V, Attention<V, FusedQkv<V>, RelativeMlpOfBlock<V>>>;
 
-using VitRelposBasePatch32PlusRpn256 = Vit<VitSpec{
+using VitRelposBasePatch32PlusRpn256 = Vit<{
     .image = {24, 16},
     .patch = 8,
     .width = 24,

@@ -5,7 +5,7 @@
 
 namespace tessera::models {
 
-using VitSo150m2Patch16Reg1Gap256 = Vit<VitSpec{
+using VitSo150m2Patch16Reg1Gap256 = Vit<{
     .image = {24, 16},
     .patch = 8,
     .width = 24,

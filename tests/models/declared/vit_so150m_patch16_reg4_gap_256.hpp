@@ -5,7 +5,7 @@
 
 namespace tessera::models {
 
-struct VitSo150mPatch16Reg4Gap256 : Vit<VitSpec{
+struct VitSo150mPatch16Reg4Gap256 : Vit<{
     .image = {24, 16},
     .patch = 8,
     .width = 24,

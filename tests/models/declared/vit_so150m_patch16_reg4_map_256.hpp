@@ -5,7 +5,7 @@
 
 namespace tessera::models {
 
-using VitSo150mPatch16Reg4Map256 = Vit<VitSpec{
+using VitSo150mPatch16Reg4Map256 = Vit<{
     .image = {24, 16},
     .patch = 8,
     .width = 24,

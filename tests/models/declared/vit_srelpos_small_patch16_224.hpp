@@ -8,7 +8,7 @@ namespace tessera::models {
 template <class V>
 using VitSrelposSmallPatch16224Block = SharedRelativeBlock<V, 384>;
 
-using VitSrelposSmallPatch16224 = Vit<VitSpec{
+using VitSrelposSmallPatch16224 = Vit<{
     .image = {24, 16},
     .patch = 8,
     .width = 24,
