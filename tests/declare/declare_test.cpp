@@ -14,6 +14,7 @@
 #include <set>
 #include <sstream>
 
+#include "models/vit.hpp"
 #include "runtime/error.hpp"
 #include "tests/paths.hpp"
 
@@ -126,6 +127,16 @@ TEST(Declare, SaysOnlyWhatDiffersFromVitTiny) {
   const auto written = declare::declare(vit(), of_tiny(), "MyVit");
   EXPECT_NE(written.header.find("using MyVit = Vit<{\n    .depth = 2}>;"), std::string::npos) << written.header;
   EXPECT_EQ(written.assumptions.size(), 2u);
+}
+
+TEST(Declare, FindsVitTinyInItsPublishedWeights) {
+  // One type has one graph: what is declared of the checkpoint is what the header of ViT-Tiny declares.
+  static_assert(std::is_same_v<models::Vit<{}>, models::VitTiny>);
+  const char* shared = std::getenv("TESSERA_SHARED");
+  const fs::path weights = fs::path(shared ? shared : "") / "weights" / "vit_tiny_patch16_224.safetensors";
+  if (!fs::exists(weights)) GTEST_SKIP() << "TESSERA_SHARED names no folder with " << weights.filename();
+  const auto written = declare::declare(declare::read_checkpoint(weights), of_tiny(), "MyVit");
+  EXPECT_NE(written.header.find("using MyVit = Vit<{}>;"), std::string::npos) << written.header;
 }
 
 TEST(Declare, RefusesACheckpointWithoutAnyOneOfItsKeysOrWithAnotherShape) {
