@@ -199,7 +199,7 @@ class Finder {
       heads = std::max<std::int64_t>(1, all / 64);
       assume(text("heads are 64 wide, so there are ", heads));
     }
-    if (heads < 1 || all % heads)
+    if (all < 1 || heads < 1 || all % heads)
       fail(checkpoint_.where, ": attention in blocks.0 is ", all, " wide, which ", heads, " heads do not divide");
     if (told && config_.heads && *config_.heads != heads)
       fail(config_.where, ": num_heads is ", *config_.heads, ", and the shapes of blocks.0 have ", heads);
@@ -210,6 +210,7 @@ class Finder {
   }
 
   void hidden(std::int64_t inner) {
+    if (inner < 1) fail(checkpoint_.where, ": the shapes of blocks.0 leave no hidden layer for an MLP");
     inner_ = inner;
     if (inner % width_)
       field("hidden", std::to_string(inner));
@@ -328,6 +329,8 @@ class Finder {
       include_ = "models/vit_relpos.hpp";
       places_width = shape("shared_rel_pos.mlp.fc1.weight", 2)[0];
     } else if (!rope.empty() && !mixed) {
+      if (head_ % 4)
+        fail(checkpoint_.where, ": heads of blocks.0 are ", head_, " wide, and rotary positions need a multiple of 4");
       std::string spaced;
       for (const char letter : rope) spaced += letter == ',' ? ", " : letter == '=' ? " = " : std::string(1, letter);
       places = "Rotary<V, Rope" + spaced + ">";
@@ -481,13 +484,16 @@ class Finder {
 
   void attention_pool() {
     field("pooling", fact("attends", "") == "all" ? "Pooling::attention_to_all" : "Pooling::attention");
-    const std::int64_t all = shape("attn_pool.q.weight", 2)[0], inner = shape("attn_pool.mlp.fc1.weight", 2)[0];
-    if (facts_.contains("pooling_heads")) field("pooling_heads", std::stoll(facts_.at("pooling_heads")), heads_);
+    const std::int64_t inner = shape("attn_pool.mlp.fc1.weight", 2)[0];
+    const std::int64_t heads = std::stoll(fact("pooling_heads", std::to_string(heads_)));
+    if (width_ % heads)
+      fail(checkpoint_.where, ": attn_pool.q.weight is ", width_, " wide, which ", heads, " heads do not divide");
+    if (facts_.contains("pooling_heads")) field("pooling_heads", heads, heads_);
     if (inner != inner_) field("pooling_hidden", std::to_string(inner));
     expect("attn_pool.latent", {1, 1, width_});
-    linear("attn_pool.q", width_, all);
-    linear("attn_pool.kv", width_, 2 * all);
-    linear("attn_pool.proj", all, width_);
+    linear("attn_pool.q", width_, width_);
+    linear("attn_pool.kv", width_, 2 * width_);
+    linear("attn_pool.proj", width_, width_);
     norm("attn_pool.norm", width_);
     linear("attn_pool.mlp.fc1", width_, inner);
     linear("attn_pool.mlp.fc2", inner, width_);
