@@ -59,7 +59,7 @@ def facts(module, a):
         yield "activation", {"gelutanh": "gelu_tanh", "quickgelu": "quick_gelu"}.get(act, act)
     if "ResPostBlock" in a.get("block_fn", "") or "ResPost" in a.get("block_fn", "") or a.get("use_post_norm") == "True":
         yield "norms", "after"
-    start = a.get("init_values", "1e-4" if module == "cait" else "None")
+    start = a.get("init_values", {"cait": "1e-4", "vision_transformer_relpos": "1e-6"}.get(module, "None"))
     if start != "None":
         yield "layer_scale", start
     if "attn_pool_num_heads" in a:

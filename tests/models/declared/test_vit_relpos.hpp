@@ -18,7 +18,7 @@ struct TestVitRelpos : Vit<{
     .class_token = false,
     .positions = Positions::none,
     .qkv_bias = false,
-    .layer_scale = 1e-05,
+    .layer_scale = 1e-06,
     .final_norm = FinalNorm::after_pooling,
     .pooling = Pooling::mean}, TestVitRelposBlock> {
   static constexpr Recipe recipe{.optimizer = {.learning_rate = 0.001}, .input = {.mean = 0.5, .deviation = 0.5, .crop = 0.95}};

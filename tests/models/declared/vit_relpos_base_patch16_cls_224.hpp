@@ -16,6 +16,6 @@ using VitRelposBasePatch16Cls224 = Vit<{
     .depth = 2,
     .positions = Positions::none,
     .qkv_bias = false,
-    .layer_scale = 1e-05}, VitRelposBasePatch16Cls224Block>;
+    .layer_scale = 1e-06}, VitRelposBasePatch16Cls224Block>;
 
 }  // namespace tessera::models

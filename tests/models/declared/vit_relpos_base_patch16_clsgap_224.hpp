@@ -17,7 +17,7 @@ using VitRelposBasePatch16Clsgap224 = Vit<{
     .classes = 10,
     .positions = Positions::none,
     .qkv_bias = false,
-    .layer_scale = 1e-05,
+    .layer_scale = 1e-06,
     .final_norm = FinalNorm::after_pooling,
     .pooling = Pooling::mean}, VitRelposBasePatch16Clsgap224Block>;
 

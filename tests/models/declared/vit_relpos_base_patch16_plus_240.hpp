@@ -16,7 +16,7 @@ using VitRelposBasePatch16Plus240 = Vit<{
     .depth = 2,
     .class_token = false,
     .positions = Positions::none,
-    .layer_scale = 1e-05,
+    .layer_scale = 1e-06,
     .pooling = Pooling::mean}, VitRelposBasePatch16Plus240Block>;
 
 }  // namespace tessera::models

@@ -17,7 +17,7 @@ using VitSrelposSmallPatch16224 = Vit<{
     .class_token = false,
     .positions = Positions::none,
     .qkv_bias = false,
-    .layer_scale = 1e-05,
+    .layer_scale = 1e-06,
     .pooling = Pooling::mean}, VitSrelposSmallPatch16224Block>;
 
 }  // namespace tessera::models
