@@ -7,6 +7,7 @@ set_target_properties(tessera_codegen PROPERTIES EXPORT_NAME codegen)
 set_target_properties(tessera_inference PROPERTIES EXPORT_NAME inference)
 set_target_properties(tessera_runtime PROPERTIES EXPORT_NAME runtime)
 install(TARGETS tessera_dsl tessera_codegen tessera_inference tessera_runtime EXPORT TesseraTargets)
+install(TARGETS tessera DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(EXPORT TesseraTargets NAMESPACE Tessera:: DESTINATION ${package_folder})
 install(DIRECTORY dsl codegen models runtime DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tessera FILES_MATCHING PATTERN *.hpp PATTERN *.def)
 

@@ -1,0 +1,64 @@
+// tessera: what has to do with checkpoints before there is a program for them.
+#include <CLI/CLI.hpp>
+#include <cctype>
+#include <cstdio>
+#include <exception>
+
+#include "declare/declare.hpp"
+#include "runtime/error.hpp"
+
+namespace {
+
+/// my_vit -> MyVit
+std::string in_camel_case(const std::string& stem) {
+  std::string name;
+  bool starts = true;
+  for (const char letter : stem) {
+    const bool counts = std::isalnum(static_cast<unsigned char>(letter));
+    if (counts) name += starts ? static_cast<char>(std::toupper(static_cast<unsigned char>(letter))) : letter;
+    starts = !counts;
+  }
+  return name;
+}
+
+bool is_identifier(const std::string& name) {
+  const auto counts = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+  return !name.empty() && !std::isdigit(static_cast<unsigned char>(name[0])) &&
+         std::all_of(name.begin(), name.end(), counts);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  using namespace tessera;
+  CLI::App app("Tessera: Vision Transformers, declared in C++ and emitted as plain C++.", "tessera");
+  app.require_subcommand(1);
+  std::string checkpoint, configuration, output, name;
+  bool overwrite = false;
+  CLI::App* declare = app.add_subcommand(
+      "declare", "Writes the declaration of a checkpoint of timm's plain Vision Transformers: a header for tessera_add_model. "
+                 "What is assumed is said on standard error, a line each; what cannot be said is refused.");
+  declare->add_option("CHECKPOINT", checkpoint, "A safetensors file with timm's keys, as published")->required();
+  declare->add_option("--config", configuration,
+                      "The config.json beside it: its architecture tells heads, activation and positions, which shapes do not");
+  declare->add_option("-o,--output", output, "The header that is written")->required();
+  declare->add_option("--name", name, "The model's name in C++ (default: of the header's name, my_vit.hpp: MyVit)");
+  declare->add_flag("--overwrite", overwrite, "Replace a header that is there");
+  CLI11_PARSE(app, argc, argv);
+  if (name.empty()) name = in_camel_case(std::filesystem::path(output).stem().string());
+  if (!is_identifier(name)) runtime::fail("--name: ", runtime::printable(name), " is no name of a type in C++");
+  std::error_code unknown;
+  if (!overwrite && std::filesystem::exists(output, unknown))
+    runtime::fail(output, ": is there already; --overwrite replaces it");
+  runtime::check_target(output);
+  const tessera::declare::Config config = configuration.empty() ? tessera::declare::Config{} : tessera::declare::read_config(configuration);
+  const tessera::declare::Declaration written =
+      tessera::declare::declare(tessera::declare::read_checkpoint(checkpoint), config, name);
+  for (const std::string& sentence : written.assumptions) std::fprintf(stderr, "assumed: %s\n", sentence.c_str());
+  runtime::write_file(output, written.header);
+  std::printf("%s: tessera::models::%s\n", output.c_str(), name.c_str());
+  return 0;
+} catch (const std::exception& problem) {
+  std::fprintf(stderr, "error: %s\n", problem.what());
+  return 1;
+}

@@ -1,0 +1,24 @@
+// timm's eva02_base_patch14_224, as its checkpoint has it: written by `tessera declare`.
+#pragma once
+
+#include "models/vit.hpp"
+
+namespace tessera::models {
+
+template <class V>
+using Eva02BasePatch14224Block = VitBlock<V, Attention<V, SeparateQkv<V>, Rotary<V, Rope{.rows = 16, .columns = 16}>>, SwiGlu<V, typename V::template Norm<V::M>>>;
+
+struct Eva02BasePatch14224 : Vit<{
+    .image = {24, 16},
+    .patch = 8,
+    .width = 24,
+    .heads = 2,
+    .depth = 2,
+    .classes = 0,
+    .hidden = 64,
+    .final_norm = FinalNorm::after_pooling,
+    .pooling = Pooling::mean}, Eva02BasePatch14224Block> {
+  static constexpr Preprocessing input{.mean = {0.48145466, 0.4578275, 0.40821073}, .deviation = {0.26862954, 0.26130258, 0.27577711}, .crop = 0.9};
+};
+
+}  // namespace tessera::models

@@ -1,0 +1,21 @@
+// timm's eva02_enormous_patch14_clip_224, as its checkpoint has it: written by `tessera declare`.
+#pragma once
+
+#include "models/vit.hpp"
+
+namespace tessera::models {
+
+template <class V>
+using Eva02EnormousPatch14Clip224Block = VitBlock<V, Attention<V, QvBias<V>>>;
+
+using Eva02EnormousPatch14Clip224 = Vit<{
+    .image = {24, 16},
+    .patch = 8,
+    .width = 24,
+    .heads = 2,
+    .depth = 2,
+    .classes = 10,
+    .hidden = 205,
+    .norms = Norms::after}, Eva02EnormousPatch14Clip224Block>;
+
+}  // namespace tessera::models

@@ -1,0 +1,22 @@
+// timm's test_vit2, as its checkpoint has it: written by `tessera declare`.
+#pragma once
+
+#include "models/vit.hpp"
+
+namespace tessera::models {
+
+using TestVit2 = Vit<{
+    .image = {24, 16},
+    .patch = 8,
+    .width = 24,
+    .heads = 2,
+    .depth = 2,
+    .mlp = 3,
+    .classes = 10,
+    .class_token = false,
+    .registers = 1,
+    .layer_scale = 1e-05,
+    .final_norm = FinalNorm::after_pooling,
+    .pooling = Pooling::mean}>;
+
+}  // namespace tessera::models

@@ -1,0 +1,21 @@
+// timm's vit_base_patch16_rpn_224, as its checkpoint has it: written by `tessera declare`.
+#pragma once
+
+#include "models/vit.hpp"
+
+namespace tessera::models {
+
+using VitBasePatch16Rpn224 = Vit<{
+    .image = {24, 16},
+    .patch = 8,
+    .width = 24,
+    .heads = 2,
+    .depth = 2,
+    .classes = 10,
+    .class_token = false,
+    .norms = Norms::after,
+    .qkv_bias = false,
+    .final_norm = FinalNorm::after_pooling,
+    .pooling = Pooling::mean}>;
+
+}  // namespace tessera::models

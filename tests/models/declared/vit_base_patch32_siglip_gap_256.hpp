@@ -1,0 +1,19 @@
+// timm's vit_base_patch32_siglip_gap_256, as its checkpoint has it: written by `tessera declare`.
+#pragma once
+
+#include "models/vit.hpp"
+
+namespace tessera::models {
+
+using VitBasePatch32SiglipGap256 = Vit<{
+    .image = {24, 16},
+    .patch = 8,
+    .width = 24,
+    .heads = 2,
+    .depth = 2,
+    .classes = 0,
+    .class_token = false,
+    .activation = Activation::gelu_tanh,
+    .pooling = Pooling::mean}>;
+
+}  // namespace tessera::models

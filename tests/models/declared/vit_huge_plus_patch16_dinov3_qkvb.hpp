@@ -1,0 +1,24 @@
+// timm's vit_huge_plus_patch16_dinov3_qkvb, as its checkpoint has it: written by `tessera declare`.
+#pragma once
+
+#include "models/eva.hpp"
+
+namespace tessera::models {
+
+template <class V>
+using VitHugePlusPatch16Dinov3QkvbBlock = GammaBlock<V, Attention<V, QvBias<V>, Rotary<V, Rope{.temperature = 100, .pairs = RopePairs::halves, .places = RopePlaces::centres}>>, SwiGlu<V>>;
+
+using VitHugePlusPatch16Dinov3Qkvb = Vit<{
+    .image = {24, 16},
+    .patch = 8,
+    .width = 24,
+    .heads = 2,
+    .depth = 2,
+    .classes = 0,
+    .registers = 4,
+    .positions = Positions::none,
+    .layer_scale = 1e-05,
+    .pooling = Pooling::mean,
+    .epsilon = 1e-05}, VitHugePlusPatch16Dinov3QkvbBlock>;
+
+}  // namespace tessera::models
