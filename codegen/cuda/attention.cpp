@@ -23,8 +23,6 @@ using tree::name;
 
 namespace {
 
-constexpr int warps = 4, tile = 16;  // a warp's rows
-
 /// Whether the last of four steps stores the maximum, and one over the sum.
 bool keeps_rows(const Kernel& softmax) {
   const std::vector<Step::Store>& kept = softmax.steps[3].stores;
@@ -189,26 +187,17 @@ void fuse_attention(KernelProgram& program) {
 
 // ---- its text ----------------------------------------------------------------------------------------------------
 
-Emitted Emitter::attention() {
+Emitted Emitter::attention(const Launch& l) {
   const Kernel &score_kernel = kernel.fused.part(Fused::Role::scores),
                &softmax_kernel = kernel.fused.part(Fused::Role::softmax);
-  Emitter scores(plan, score_kernel, table_, tiles_), softmax(plan, softmax_kernel, table_, tiles_);
+  Emitter scores(plan, score_kernel, table_), softmax(plan, softmax_kernel, table_);
   const Attention a = *attention_of(plan.program, score_kernel, softmax_kernel, kernel);
-  Emitted e = fresh();
+  Emitted e = of_launch(l);
   const std::int64_t width = size_of(kernel, a.mix.width);
-  const Extent groups = points(a.mix.groups);
-  e.threads = warps * 32;
-  constexpr int shared_bytes = 160 * 1024;  // of an A100
-  const int needed = static_cast<int>((warps * tile + 2 * a.most_keys) * width * 2);
-  e.blocks = std::min(2, shared_bytes / needed);
+  const int warps = l.threads / 32;
   e.shared_bytes = call("attention_bytes", {integer(warps), integer(a.most_keys), integer(width)});
-  e.grid[0] = call("attention_shares", {times_batch(groups), integer(a.rows), integer(warps), integer(e.blocks),
-                                        call("multiprocessors", {})});
-  e.grid[2] = times_batch(groups);
-  if (!groups.known()) limit(e, groups.per_batch);
-  // The keys and values that a block brings; its queries depend on how many blocks share a head.
-  e.tile = {0, static_cast<int>(2 * a.most_keys), e.threads, e.blocks, "attention", ""};
-  e.depth = {width, 0};
+  e.grid[0] = call("attention_shares", {times_batch(points(a.mix.groups)), integer(a.rows), integer(warps),
+                                        integer(l.ctas), call("multiprocessors", {})});
 
   Block b, functions;
   std::set<std::string> declared;
@@ -273,15 +262,12 @@ Emitted Emitter::attention() {
     functions.push_back(k.function_of("store", {k.fuse({a.mix.row}, "row"), k.fuse({a.mix.width}, "column")},
                                       {{"real", "sum"}}, [&](Block& body) { k.store_sums(body); }));
   });
-  const double of_a_score = save->text == "save" ? 28 : 24;  // instructions, about
-  e.alone = cuda::alone({}, {});
-  e.of_tile = tile * static_cast<double>(a.most_keys) * of_a_score / 32;  // a cycle, of a warp's lanes
   arguments = std::move(passed);
   b.insert(b.end(), functions.begin(), functions.end());
   const std::string function = fmt::format("attention<{}, {}, {}>", warps, a.most_keys, width);
   b.push_back(tree::evaluate(call(function, {integer(a.rows), integer(a.keys), name("query"), name("key"),
                                              name("score"), save, keep, name("value"), name("store")})));
-  finish(e, std::move(b), fmt::format("attention, {} queries a warp", tile), false, false);
+  finish(e, std::move(b), "attention, 16 queries a warp", false, false);
   return e;
 }
 

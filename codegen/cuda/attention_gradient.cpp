@@ -312,40 +312,15 @@ void fuse_attention_gradients(KernelProgram& program) {
 
 // ---- its text ----------------------------------------------------------------------------------------------------
 
-Emitted Emitter::attention_gradient() {
+Emitted Emitter::attention_gradient(const Launch& l) {
   const std::vector<const Kernel*> kernels = parts_of_gradient(kernel);
   const AttentionGradient a = *attention_gradient_of(plan.program, kernel);
   std::vector<Emitter> parts;
-  for (const Kernel* k : kernels) parts.emplace_back(plan, *k, table_, tiles_);
+  for (const Kernel* k : kernels) parts.emplace_back(plan, *k, table_);
   const auto part_of = [&](const Part& part) -> Emitter& { return parts[part.kernel]; };
 
-  constexpr std::int64_t tile = 32;  // queries
-  Emitted e = fresh();
-  const Extent groups = part_of(a.mixed).points(a.mixed.axes.groups);
-  const std::int64_t tiles = ceiling(a.rows, tile), padded = tiles * tile * a.most_keys;
-  const std::int64_t bytes = 2 * (2 * a.most_keys * a.width + 4 * tile * a.width + a.most_keys * tile) +
-                             a.most_keys * 8 + ceiling(a.most_keys, tile) * tile * 8;
-  e.threads = static_cast<int>(a.most_keys * 2);
-  // Of the widest a thread needs more than the 128 registers that 512 threads at once leave it, where it can have them.
-  const int at_once = a.width == 64 ? 384 : 512;
-  e.blocks =
-      static_cast<int>(std::max<std::int64_t>(1, std::min<std::int64_t>(at_once / e.threads, 160 * 1024 / bytes)));
+  Emitted e = of_launch(l);
   e.shared_bytes = call("attention_gradient_bytes", {integer(a.most_keys), integer(a.width)});
-  e.grid[0] = integer(1);
-  e.grid[2] = times_batch(groups);
-  if (!groups.known()) limit(e, groups.per_batch);
-  // Four factors as they are, and p, which is a line of each query.
-  const std::int64_t brought = a.rows + a.keys + (a.again ? 0 : ceiling(a.rows * a.keys, 2 * a.width));
-  e.tile = {
-      static_cast<int>(a.rows), static_cast<int>(brought - a.rows), e.threads, e.blocks, "attention_gradient", ""};
-  e.depth = {2 * a.width, 0};
-  // What is multiplied beyond the ends, barriers, and the instructions of each p and change.
-  constexpr double multiply_adds = 1340, of_a_barrier = 40;
-  const double of_a_change = a.again ? 34 : 25;
-  e.alone = cuda::alone({static_cast<int>(tiles * tile), static_cast<int>(a.most_keys), 0, 0, "", ""},
-                        {0, 0, 0, 0, of_a_change}) +
-            static_cast<double>(3 * tiles) * of_a_barrier +
-            static_cast<double>((padded - a.rows * a.keys) * (a.again ? 5 : 4) * a.width) / multiply_adds;
 
   Block b, functions;
   std::map<std::string, std::string> declared;

@@ -13,6 +13,7 @@
 #include "codegen/cuda/merge.hpp"
 #include "codegen/cuda/norm_gradients.hpp"
 #include "codegen/cuda/norm_inputs.hpp"
+#include "codegen/cuda/schedule.hpp"
 #include "codegen/cuda/sum_in_product.hpp"
 #include "codegen/cuda/sum_in_rows.hpp"
 #include "codegen/cuda/sum_of_rows.hpp"
@@ -192,7 +193,7 @@ std::vector<Pass> cuda_passes(const PassOptions& options) {
        sums_behind_products}};
 }
 
-Plan plan_for_gpu(KernelProgram program, const PassOptions& options) {
+Plan plan_for_gpu(KernelProgram program, const PassOptions& options, const Tiles& tiles) {
   Plan plan;
   plan.program = std::move(program);
   run_passes(plan.program, cuda_passes(options), options);
@@ -205,6 +206,7 @@ Plan plan_for_gpu(KernelProgram program, const PassOptions& options) {
   // alike.
   for (const Buffer& b : plan.buffers)
     if (b.per_image) plan.layouts[b.tensor] = layout_on_gpu(plan.program.tensors[b.tensor]);
+  choose_launches(plan, tiles);
   return plan;
 }
 

@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "codegen/cuda/tile.hpp"
 #include "codegen/plan/plan.hpp"
 
 namespace tessera::codegen::cuda {
@@ -23,7 +24,8 @@ std::vector<int> batch_first(const Kernel& kernel, std::vector<int> axes);
 /// bytes. A buffer's offset of an image's arena, in the planner's words, is here per image of the batch: where_of says
 /// where it begins. With products of bf16, all that they read is stored as bf16: values by whoever computes them (as
 /// store_factors_as_bf16 says), parameters as a copy of their arena, which `update` writes beside it.
-Plan plan_for_gpu(KernelProgram program, const PassOptions& options = {});
+/// `tiles`: those that somebody asks for.
+Plan plan_for_gpu(KernelProgram program, const PassOptions& options = {}, const Tiles& tiles = {});
 /// What plan_for_gpu changes in the kernels first. Throws Error where a pass is told what it does not take.
 std::vector<Pass> cuda_passes(const PassOptions& options = {});
 

@@ -1,11 +1,10 @@
 // A warp or a block of threads for each row of what a kernel makes.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <range/v3/algorithm/any_of.hpp>
 #include <range/v3/algorithm/none_of.hpp>
 
 #include "codegen/cuda/emitter.hpp"
+#include "codegen/cuda/sum_in_rows.hpp"
 
 namespace tessera::codegen::cuda {
 
@@ -16,52 +15,25 @@ using tree::Expr;
 using tree::integer;
 using tree::name;
 
-namespace {
-
-constexpr std::int64_t long_row = 1024;  // from here on a row has a block of its own
-
-}  // namespace
-
-bool Emitter::sums_along_memory() const {
-  if (kernel.anchor != Anchor::contraction) return false;
-  std::map<ExprId, int> below;
-  reach(step(0).value, below);
-  for (auto [e, uses] : below) {
-    if (expression(e).kind != Expression::Kind::load) continue;
-    for (auto [a, stride] : strides_of(expression(e).access))
-      if (stride == 1 && extent_of(a) != 1) return axis(a).inner;
-  }
-  return true;
-}
-
-Emitted Emitter::rows(bool chunk) {
-  Emitted e = fresh();
-  const FlatIndex row = fuse(point_axes(), "row"), image = fuse(batch_axes(false), "");
-  const std::int64_t count = points(row.axes).fixed;
-  std::int64_t longest = 0;
-  for (const Step& s : kernel.steps) {
-    const Extent length = points(s.over);
-    longest = std::max(longest, length.known() ? length.fixed : length.per_batch);
-  }
-  const bool whole_block = longest > long_row;
-  const int warps = whole_block ? 1 : static_cast<int>(std::min<std::int64_t>(4, count));
-  e.threads = whole_block ? threads_of_points : 32 * warps;
-  if (whole_block) e.shared_bytes = integer(threads_of_points / 32 * 4);
-  e.grid[0] = integer(ceiling(count, warps));
+Emitted Emitter::rows(const Launch& l) {
+  Emitted e = of_launch(l);
+  const bool chunk = l.partials, whole_block = l.lanes > 32;
+  const FlatIndex row = fuse(point_axes(*this), "row"), image = fuse(batch_axes(*this, false), "");
+  const std::int64_t count = points(row.axes).fixed, warps = l.grid[0].size;
+  if (whole_block) e.shared_bytes = integer(l.threads / 32 * 4);
   Block b;
-  if (!image.axes.empty()) blocks_for_images(b, image, e);
+  if (!image.axes.empty()) blocks_for_images(b, image);
   if (chunk) {
     e.takes_batch = true;
-    e.grid[2] = integer(chunks_);
     declare_chunk(b);
   }
-  if (ranges::any_of(batch_axes(true), [](int) { return true; })) e.takes_batch = true;
+  if (!batch_axes(*this, true).empty()) e.takes_batch = true;
   const Expr thread = call("thread_x", {});
   b.push_back(
       tree::declare("const int", "lane", whole_block || warps == 1 ? thread : binary("%", thread, integer(32))));
   stand(row);
   Block inside;
-  sweeps(inside, whole_block ? threads_of_points : 32, whole_block ? "block_" : "warp_", chunk);
+  sweeps(inside, l.lanes, whole_block ? "block_" : "warp_", chunk);
   if (chunk)
     inside.push_back(tree::when(binary("==", name("lane"), integer(0)),
                                 {tree::evaluate(binary("=", partial(), name(result_of(0, step(0)))))}));
@@ -81,21 +53,17 @@ Emitted Emitter::rows(bool chunk) {
       b.push_back(tree::when(binary("<", name(row.variable), integer(count)), std::move(inside)));
   }
   finish(e, std::move(b), whole_block ? "a block for each row" : "a warp for each row", chunk, chunk);
-  if (chunk) e.function.name = kernel.name + "_partial";
   return e;
 }
 
-Emitted Emitter::rows_and_sums(const RowSums& sums) {
-  Emitted e = fresh();
-  std::vector<int> axes = batch_axes(false);
-  for (int a : point_axes()) axes.push_back(a);
+Emitted Emitter::rows_and_sums(const Launch& l) {
+  Emitted e = of_launch(l);
+  const RowSums& sums = l.sums;
+  std::vector<int> axes = batch_axes(*this, false);
+  for (int a : point_axes(*this)) axes.push_back(a);
   const FlatIndex row = fuse(axes, "row");
   const std::int64_t at_a_time = sums.blocks * sums.warps;
-  e.threads = 32 * sums.warps;
-  e.blocks = sums.resident;
-  e.with_registers = sums.with_registers;
   e.takes_batch = true;
-  e.grid[0] = integer(sums.blocks);
   e.shared_bytes = integer(4 * sums.warps * sums.numbers());
   Block b, inside;
   b.push_back(tree::declare("const int", "lane", binary("%", call("thread_x", {}), integer(32))));
@@ -143,9 +111,8 @@ void Emitter::sweep(Block& b, std::size_t first, std::size_t end, int lanes, con
       for (const Step::Store& store : step(s).stores) put(inside, store);
   }
   for (std::size_t s = end; s < last; ++s) {
-    const std::int64_t length = row_sums_of(plan.program, kernel).length;
-    const Expr sum =
-        tree::index(name("sums"), linear({{step(first).over.front(), 1}}, static_cast<std::int64_t>(s - end) * length));
+    const Expr sum = tree::index(name("sums"), linear({{step(first).over.front(), 1}},
+                                                      static_cast<std::int64_t>(s - end) * launch_->sums.length));
     inside.push_back(tree::evaluate(binary("+=", sum, evaluate(inside, step(s).value))));
   }
   leave();
@@ -156,7 +123,7 @@ void Emitter::sweep(Block& b, std::size_t first, std::size_t end, int lanes, con
   } else {
     const Extent count = points(element.axes);
     // Few warps stand for many rows: with a known number of steps, all of a row's loads may be on their way at once.
-    const RowSums sums = row_sums_of(plan.program, kernel);
+    const RowSums& sums = launch_->sums;
     const std::int64_t known = sums.count && count.fixed % lanes == 0 ? count.fixed / lanes : 0;
     if (known)
       inside.insert(inside.begin(), tree::declare("const int", element.variable,

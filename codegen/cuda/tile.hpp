@@ -7,22 +7,11 @@
 #include <optional>
 #include <string>
 
-#include "codegen/kernels/kernel.hpp"
+#include "codegen/plan/launch.hpp"
 
 namespace tessera::codegen::cuda {
 
 constexpr std::int64_t ceiling(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
-struct Tile {
-  int rows = 0, columns = 0, threads = 0;
-  int blocks = 0;        ///< at least so many on a multiprocessor
-  std::string function;  ///< of the device: "product"; what it needs of shared memory, "product_bytes" says
-  std::string division;  ///< its template arguments behind rows and columns: how the tile is divided among threads
-  int steps = 0;         ///< by warpgroups: that shared memory holds
-  int cluster = 1;       ///< blocks that bring factors for each other: two below each other, or four in a square
-  int across() const { return cluster > 2 ? 2 : 1; }  ///< of them beside each other, which share their rows' numbers
-  int down() const { return cluster / across(); }     ///< below each other, which share their columns'
-};
 
 /// What batches are taken to be where a choice depends on it; and where a product sums over the batch, which takes long
 /// in training with large ones.
@@ -45,16 +34,17 @@ struct Products {
   bool sums_rows = false;  ///< by warpgroups the left factor's rows are summed, too, which no other block brings
 };
 /// Cycles in which a block multiplies nothing: it waits for its first factors, and stores its sums.
-double alone(const Tile& tile, const Products& products);
+double alone(const CtaTile& tile, const Products& products);
 
 /// Cycles more where a block's warp that brings also sums rows, for one step of so many: while the others multiply, but
 /// for what takes longer than that, and storing.
-double summing_rows(const Products& products, const Tile& tile, int shares);
+double summing_rows(const Products& products, const CtaTile& tile, int shares);
 
 /// The fastest tile, or that of the `wanted` size ("128x64"). Throws Error where there is none.
-Tile choose_tile(Precision precision, const Products& products, const std::string& wanted);
+CtaTile choose_tile(Precision precision, const Products& products, const std::string& wanted);
 /// The same by warpgroups of sm_90a; nothing where `otherwise` is faster.
-std::optional<Tile> choose_warpgroup_tile(const Products& products, const Tile& otherwise, const std::string& wanted);
+std::optional<CtaTile> choose_warpgroup_tile(const Products& products, const CtaTile& otherwise,
+                                             const std::string& wanted);
 
 /// Into how many chunks the depth of a product is best cut, whose sums another kernel adds up. `by_warpgroups`: its
 /// factors lie so.

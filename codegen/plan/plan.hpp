@@ -11,6 +11,7 @@
 
 #include "codegen/kernels/kernel.hpp"
 #include "codegen/passes/pass.hpp"
+#include "codegen/plan/launch.hpp"
 #include "codegen/plan/target.hpp"
 
 namespace tessera::codegen {
@@ -86,6 +87,7 @@ struct Plan {
   Extent scratch;                                          ///< reals; per batch: an image's arena
   Extent lower_bound;                                      ///< the most that is live at once
   std::map<std::string, std::vector<Schedule>> schedules;  ///< by target name, then kernel
+  std::vector<std::vector<Launch>> launches;               ///< for a GPU, by kernel: one; two of a split-K sum
 };
 
 /// Over the kernels of a program.

@@ -22,7 +22,7 @@ namespace tessera::codegen::cuda {
 namespace {
 
 std::string tile_of(Precision precision, const Products& products, const std::string& wanted = "") {
-  const Tile tile = choose_tile(precision, products, wanted);
+  const CtaTile tile = choose_tile(precision, products, wanted);
   return std::to_string(tile.rows) + "x" + std::to_string(tile.columns);
 }
 
@@ -38,7 +38,7 @@ TEST(CudaTiles, AProductThatFillsTheGpuGetsALargeTileAndASmallOneManySmallTiles)
 
 TEST(CudaTiles, WarpgroupsTakeAProductUnlessMmaIsFaster) {
   auto by_warpgroups = [](const Products& products, const std::string& wanted = "") {
-    const std::optional<Tile> tile =
+    const std::optional<CtaTile> tile =
         choose_warpgroup_tile(products, choose_tile(Precision::bf16, products, ""), wanted);
     return !tile ? ""
                  : std::to_string(tile->rows) + "x" + std::to_string(tile->columns) + " by " +
