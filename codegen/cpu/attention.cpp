@@ -7,6 +7,7 @@
 #include "codegen/cpu/function.hpp"
 #include "codegen/cpu/gemm.hpp"
 #include "codegen/cpu/rowwise.hpp"
+#include "codegen/plan/attention.hpp"
 
 namespace tessera::codegen::cpu {
 

@@ -24,7 +24,7 @@ GemmOperands operands_of(const Values& v) {
   // Values of bf16 on a thread's stack: 256 KiB of one copy, 320 KiB of all.
   constexpr std::int64_t most_of_b = 1 << 17, most = 5 << 15;
   const Product& product = v.kernel.product;
-  g.whole_k = whole_steps(product.factors, g.k);
+  g.whole_k = padded_k(product.factors, g.k);
   g.b_in_panels = v.in_panels(g.b.access);
   g.packs_a = g.a.along != 1;
   const std::int64_t all_of_b = whole_tiles(v.extent[product.columns]) * g.whole_k;

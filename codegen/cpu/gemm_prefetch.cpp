@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "codegen/plan/gemm.hpp"
+
 namespace tessera::codegen::cpu {
 
 using tree::Block;
@@ -73,7 +75,7 @@ void prefetch_rows(Values& v, Block& b, const GemmOperands& g) {
   if (columns < 0 || rows < 0 || v.target.lanes == 1 || !g.b_in_panels) return;
   if (!v.place[rows].variable) return;  // these are the last ones
   const std::int64_t high = v.schedule.tile[rows];
-  if (v.kernel.product.factors != Element::real || !sums_along_one_axis(v.kernel) || g.a.along != 1 ||
+  if (v.kernel.product.factors != Element::real || !reduces_one_axis(v.kernel) || g.a.along != 1 ||
       high * v.columns_of_tile() < least_sums * v.target.lanes)
     return;
   const std::vector<Place> kept = v.place;
@@ -91,7 +93,9 @@ void prefetch_rows(Values& v, Block& b, const GemmOperands& g) {
   b.push_back(tree::evaluate(call("v_fetch_line", {name(v.argument(g.a.access, false)), ahead})));
 }
 
-bool has_slack(const Values& v) { return !by_tiles(v.kernel, v.target) || v.target.matrix_unit != MatrixUnit::amx; }
+bool has_slack(const Values& v) {
+  return !uses_tile_unit(v.kernel, v.target) || v.target.matrix_unit != MatrixUnit::amx;
+}
 
 bool prefetched_by_tile(const Values& v, const GemmOperands& g, const Access& access) {
   if (!has_slack(v) || v.target.lanes == 1 || v.lane_step(access) != 1) return false;
@@ -119,7 +123,7 @@ void prefetch_results(Values& v, Block& b, const Tile& tile, const GemmOperands&
         prefetch(e.access, false);
   v.place = kept;
   if (body.empty()) return;
-  const Expr width = integer(columns_of(v, across));
+  const Expr width = integer(tile_vectors(v, across));
   body = {tree::loop("column", integer(0), tree::binary("<", name("column"), width), line, std::move(body))};
   if (down.points > 1)
     body = {tree::loop("row", integer(0), tree::binary("<", name("row"), integer(down.points)), 1, std::move(body))};

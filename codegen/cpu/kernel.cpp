@@ -14,6 +14,8 @@
 #include "codegen/cpu/split_k.hpp"
 #include "codegen/cpu/threads.hpp"
 #include "codegen/cpu/weight_gradient.hpp"
+#include "codegen/plan/attention.hpp"
+#include "codegen/plan/gemm.hpp"
 
 namespace tessera::codegen::cpu {
 
@@ -68,7 +70,7 @@ Emitted whole(Values& v, bool in_team) {
   }
   add_numbers(v, e);
   e.function.body = kernel.anchor == Anchor::contraction ? contraction(v, bounds) : passes_over_rows(v, bounds);
-  if (by_tiles(kernel, v.target)) e.function.body.push_back(tree::evaluate(call("t_release", {})));
+  if (uses_tile_unit(kernel, v.target)) e.function.body.push_back(tree::evaluate(call("t_release", {})));
   Block before = declare_bounds(v, partition);
   if (e.tasks == Emitted::Tasks::images && gemm) {
     const GemmOperands g = operands_of(v);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "codegen/cpu/epilogue.hpp"
+#include "codegen/plan/gemm.hpp"
 
 namespace tessera::codegen::cpu {
 
@@ -54,7 +55,7 @@ Block before_tiles_of(Values& v, const GemmOperands& g, int axis, const Piece& p
   } else if (axis == v.kernel.product.columns && g.packs_b() && !g.packs_all_of_b) {
     b.push_back(tree::declare("alignas(64) bf16", fmt::format("panel[{}]", tile_side * g.whole_k), nullptr));
     b.push_back(tree::evaluate(call("t_pack_right", {v.address(g.b.access, false), integer(g.b.along),
-                                                     integer(columns_of(v, piece)), integer(g.k), name("panel")})));
+                                                     integer(tile_vectors(v, piece)), integer(g.k), name("panel")})));
   }
   return b;
 }
@@ -67,7 +68,7 @@ void tile_by_matrix_unit(Values& v, Block& b, const Tile& tile, const GemmOperan
   if (g.packs_k_blocks) {
     b.push_back(sums("alignas(64) real"));
     b.push_back(tree::evaluate(call(
-        "t_product_in_blocks", {name("sums"), integer(down.points), integer(columns_of(v, across)),
+        "t_product_in_blocks", {name("sums"), integer(down.points), integer(tile_vectors(v, across)),
                                 v.address(g.a.access, false), integer(g.a.across), integer(g.a.along),
                                 v.address(g.b.access, false), integer(g.packs_b() ? g.b.along : 0), integer(g.k)})));
     stores_in_loops(v, b, tile, tile_side);
@@ -84,11 +85,10 @@ void tile_by_matrix_unit(Values& v, Block& b, const Tile& tile, const GemmOperan
     const std::int64_t high = v.schedule.tile[r];
     const std::int64_t blocks = (v.extent[r] + high - 1) / high;
     lines = (tile_side + blocks - 1) / blocks;
-    ahead =
-        panel + integer(tile_side * panel_depth(v.kernel.product.factors, g.k)) + v.along(r, lines * g.whole_k / high);
+    ahead = panel + integer(tile_side * panel_k(v.kernel.product.factors, g.k)) + v.along(r, lines * g.whole_k / high);
   }
   b.push_back(sums(v.kernel.product.factors == Element::int8 ? "alignas(64) std::int32_t" : "alignas(64) real"));
-  b.push_back(tree::evaluate(call("t_product", {name("sums"), integer(down.points), integer(columns_of(v, across)),
+  b.push_back(tree::evaluate(call("t_product", {name("sums"), integer(down.points), integer(tile_vectors(v, across)),
                                                 std::move(rows), integer(g.packs_a ? g.whole_k : g.a.across),
                                                 std::move(panel), integer(g.k), std::move(ahead), integer(lines)})));
   stores_in_loops(v, b, tile, tile_side);

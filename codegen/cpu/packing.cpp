@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "codegen/error.hpp"
+#include "codegen/plan/gemm.hpp"
 
 namespace tessera::codegen::cpu {
 
@@ -101,9 +102,9 @@ Block Packer::updated(const Layers& layers, const Update& update) const {
   // Whole panels, or whole tiles, of each copy; and whole lines of memory.
   std::int64_t block = 16;
   for (const PackedEntry* e : layers.copies)
-    block = std::lcm(block, !e->transposed                  ? width(*e)
-                            : by_tiles(e->element, target_) ? panel_depth(e->element, 1)
-                                                            : 1);
+    block = std::lcm(block, !e->transposed                        ? width(*e)
+                            : uses_tile_unit(e->element, target_) ? panel_k(e->element, 1)
+                                                                  : 1);
   const std::int64_t blocks = (rows_stored + block - 1) / block;
   const int count = layers.last - layers.first + 1;
 
@@ -149,7 +150,7 @@ tree::Statement Packer::rows(const PackedEntry& e, const Expr& weight, const Exp
 }
 
 std::int64_t Packer::width(const PackedEntry& e) const {
-  return columns_of(target_, e.columns, e.element) * target_.lanes;
+  return tile_vectors(target_, e.columns, e.element) * target_.lanes;
 }
 
 /// Where the scales and sums of a parameter in int8 lie.

@@ -1,5 +1,7 @@
 #include "codegen/cpu/tile.hpp"
 
+#include "codegen/plan/gemm.hpp"
+
 namespace tessera::codegen::cpu {
 
 using tree::Expr;
@@ -33,7 +35,7 @@ std::pair<Piece, Piece> pieces_of(const Kernel& gemm, const Tile& tile) {
   return pieces;
 }
 
-std::int64_t columns_of(const Values& v, const Piece& piece) {
+std::int64_t tile_vectors(const Values& v, const Piece& piece) {
   return (piece.points - 1) * v.target.lanes + (piece.tail ? piece.tail : v.target.lanes);
 }
 

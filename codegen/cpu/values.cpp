@@ -7,6 +7,8 @@
 
 #include "codegen/error.hpp"
 #include "codegen/passes/op.hpp"
+#include "codegen/plan/gemm.hpp"
+#include "codegen/plan/layout.hpp"
 
 namespace tessera::codegen::cpu {
 
@@ -231,7 +233,7 @@ Expr Values::offset_in_panels(const Access& access, const Layout& layout) const 
   const Place& column = place[columns];
   // Panels for a matrix unit are filled up to whole tiles along k.
   const std::int64_t depth =
-      by_tiles(kernel, target) ? panel_depth(kernel.product.factors, layout.stride[0]) : layout.stride[0];
+      uses_tile_unit(kernel, target) ? panel_k(kernel.product.factors, layout.stride[0]) : layout.stride[0];
   Expr at = column.variable ? column.variable * depth : integer(0);
   std::int64_t constant = column.offset / width * width * depth + column.offset % width;
   for (std::size_t d = 1; d < access.index.size(); ++d) {

@@ -9,6 +9,7 @@
 
 #include "codegen/cpu/kernel.hpp"
 #include "codegen/emit/expr_renderer.hpp"
+#include "codegen/plan/attention.hpp"
 
 namespace tessera::codegen::cpu {
 

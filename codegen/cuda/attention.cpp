@@ -10,6 +10,7 @@
 #include "codegen/cuda/emitter.hpp"
 #include "codegen/cuda/plan.hpp"
 #include "codegen/kernels/query.hpp"
+#include "codegen/plan/attention.hpp"
 
 namespace tessera::codegen::cuda {
 
@@ -129,9 +130,9 @@ std::optional<Attention> attention_of(const KernelProgram& program, const Kernel
   if (found.rows < 1 || found.keys < 1 || found.most_keys > 256 || width != size_of(mix, found.mix.width) ||
       !ranges::contains(std::vector<std::int64_t>{16, 32, 64, 128}, width) || found.most_keys + width > 320)
     return {};
-  if (!in_eights(program, scores, found.query, found.scores.width) ||
-      !in_eights(program, scores, found.key, found.scores.width) ||
-      !in_eights(program, mix, found.value, found.mix.width))
+  if (!vectorisable_along(program, scores, found.query, found.scores.width) ||
+      !vectorisable_along(program, scores, found.key, found.scores.width) ||
+      !vectorisable_along(program, mix, found.value, found.mix.width))
     return {};
   return found;
 }

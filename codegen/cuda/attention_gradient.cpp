@@ -8,7 +8,7 @@
 #include <range/v3/algorithm/contains.hpp>
 #include <set>
 
-#include "codegen/cuda/attention_again.hpp"
+#include "codegen/cuda/attention_recompute.hpp"
 #include "codegen/cuda/emitter.hpp"
 #include "codegen/kernels/query.hpp"
 
@@ -62,7 +62,7 @@ std::optional<Part> product_of(const KernelProgram& program, const std::vector<c
     const int across = (left ? f.rows : f.columns)[0];
     if (across != (over_rows ? found.axes.key : found.axes.row) ||
         f.depth[0] != (over_rows ? found.axes.row : found.axes.key) || found.axes.groups != batch_first(k, f.groups) ||
-        !in_eights(program, k, found.factor, found.axes.width))
+        !vectorisable_along(program, k, found.factor, found.axes.width))
       return {};
     return found;
   }
@@ -104,9 +104,9 @@ std::optional<Part> copy_of(const KernelProgram& program, const std::vector<cons
 namespace {
 
 /// Of kernels of which the first two compute p again.
-std::optional<AttentionGradient> with_attention_again(const KernelProgram& program,
-                                                      const std::vector<const Kernel*>& kernels) {
-  const AttentionAgain again = *attention_again_of(*kernels[1]);
+std::optional<AttentionGradient> with_recompute(const KernelProgram& program,
+                                                const std::vector<const Kernel*>& kernels) {
+  const AttentionRecompute again = *attention_recompute_of(*kernels[1]);
   std::optional<AttentionGradient> found = attention_gradient_of(program, {kernels.begin() + 2, kernels.end()});
   if (!found) return {};
   Part* const parts[] = {&found->mixed, &found->softmax, &found->of_query, &found->of_key, &found->of_value};
@@ -217,8 +217,8 @@ std::optional<AttentionGradient> attention_gradient_of(const KernelProgram& prog
   }
   // It is the same gradient in both products that take it, and neighbours along the width, as the value is.
   const Expression& once_more = expression_of(kernel(found.of_value), found.of_value.factor);
-  if (!in_eights(program, mixed, found.gradient, in_mixed.width) ||
-      !in_eights(program, mixed, found.mixed.factor, in_mixed.width) ||
+  if (!vectorisable_along(program, mixed, found.gradient, in_mixed.width) ||
+      !vectorisable_along(program, mixed, found.mixed.factor, in_mixed.width) ||
       !same_number(expression_of(mixed, found.gradient).access, in_mixed, once_more.access, found.of_value.axes))
     return {};
 
@@ -252,7 +252,7 @@ std::vector<const Kernel*> parts_of_gradient(const Kernel& kernel) {
 
 std::optional<AttentionGradient> attention_gradient_of(const KernelProgram& program, const Kernel& fused) {
   const std::vector<const Kernel*> kernels = parts_of_gradient(fused);
-  return fused.fused.has(Fused::Role::softmax) ? with_attention_again(program, kernels)
+  return fused.fused.has(Fused::Role::softmax) ? with_recompute(program, kernels)
                                                : attention_gradient_of(program, kernels);
 }
 
@@ -369,7 +369,7 @@ Emitted Emitter::attention_gradient(const Launch& l) {
     });
   };
   if (a.again) {
-    const AttentionAgain again = *attention_again_of(*kernels[1]);
+    const AttentionRecompute again = *attention_recompute_of(*kernels[1]);
     const Axes& axes = a.again->axes;
     add(*a.again, [&](Emitter& k) {
       return k.function_of("kept", {k.fuse({axes.row}, "row")}, {}, [&](Block& body) {

@@ -56,7 +56,7 @@ class Emitter : Values {
   // Sums over chunks of the batch: chunks.cpp
   /// begin and end of the chunk's images, chunk being the block's z.
   void declare_chunk(tree::Block& b) const;
-  /// An element of the partial sums, which lie as the points of sum_of_chunks, those of one step behind those of
+  /// An element of the partial sums, which lie as the points of reduce_partials, those of one step behind those of
   /// another.
   tree::Expr partial(std::size_t step = 0);
   /// Sums, of a chunk or of all, for points that lie side by side: a lane for each, and the block's warps share what is
@@ -66,11 +66,11 @@ class Emitter : Values {
   /// What becomes of all sums, locals by now.
   void store_results(tree::Block& b);
   /// Adds up the partial sums in the order of the chunks, then stores.
-  Emitted sum_of_chunks(const Launch& l);
+  Emitted reduce_partials(const Launch& l);
 
   // A warp or a block a row: rows.cpp
   Emitted rows(const Launch& l);
-  /// A number of blocks whose warps take one row after the other and add up what sums_in_rows has them do.
+  /// A number of blocks whose warps take one row after the other and add up what fuse_column_reductions has them do.
   Emitted rows_and_sums(const Launch& l);
   /// The steps of a row, sweep after sweep.
   void sweeps(tree::Block& b, int lanes, const std::string& reducer, bool chunk);
@@ -88,12 +88,12 @@ class Emitter : Values {
   Emitted attention_gradient(const Launch& l);
 
   // GEMMs: product.cpp
-  Emitted matrix_product(const Launch& l);
+  Emitted gemm(const Launch& l);
   /// What a GEMM's grid and epilogue need of the batch.
   void of_product(Emitted& e, const Launch& l) const;
   tree::Statement store_of_product(const FlatIndex& row, const FlatIndex& column, bool chunk);
   /// The same by wgmma, for sm_90a.
-  Emitted product_by_warpgroups(const Launch& l);
+  Emitted gemm_by_wgmma(const Launch& l);
   /// What becomes of the sum of A's rows: a partial one of the kernel behind.
   tree::Statement sum_of_rows(int shares, std::int64_t rows) const;
 

@@ -9,8 +9,8 @@
 
 #include "codegen/cuda/api.hpp"
 #include "codegen/cuda/kernel.hpp"
+#include "codegen/cuda/operand_reduction.hpp"
 #include "codegen/cuda/plan.hpp"
-#include "codegen/cuda/sum_of_rows.hpp"
 #include "codegen/embedded.hpp"
 #include "codegen/emit/entry.hpp"
 #include "codegen/emit/entry_writer.hpp"
@@ -168,13 +168,13 @@ class File : EntryWriter {
         b.push_back(tree::when(call("!", {name("warpgroups")}), {launch(plan, kernel, e)}));
         continue;
       }
-      if (e.by_warpgroups.empty()) {
+      if (e.wgmma.empty()) {
         b.push_back(launch(plan, kernel, e));
         continue;
       }
-      const tree::Statement by_warpgroups = launch(plan, kernel, e.by_warpgroups[0]);
-      able_ = by_warpgroups.value->operands[0]->text;
-      b.push_back(tree::when(name("warpgroups"), {by_warpgroups}, {launch(plan, kernel, e)}));
+      const tree::Statement wgmma = launch(plan, kernel, e.wgmma[0]);
+      able_ = wgmma.value->operands[0]->text;
+      b.push_back(tree::when(name("warpgroups"), {wgmma}, {launch(plan, kernel, e)}));
     }
   }
 

@@ -40,7 +40,7 @@ std::vector<Emitted> Emitter::run(const std::vector<Launch>& launches) {
         result.push_back(rows_and_sums(l));
         break;
       case Launch::Form::gemm:
-        result.push_back(matrix_product(l));
+        result.push_back(gemm(l));
         break;
       case Launch::Form::attention:
         result.push_back(attention(l));
@@ -49,7 +49,7 @@ std::vector<Emitted> Emitter::run(const std::vector<Launch>& launches) {
         result.push_back(attention_gradient(l));
         break;
       case Launch::Form::reduce:
-        result.push_back(sum_of_chunks(l));
+        result.push_back(reduce_partials(l));
         break;
     }
   }

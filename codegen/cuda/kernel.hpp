@@ -18,7 +18,7 @@ struct Emitted {
   std::vector<Argument> arguments;
   tree::Expr grid[3];  ///< CTAs along x, y and z, in `batch`
   tree::Expr shared_bytes;
-  std::vector<Emitted> by_warpgroups;  ///< in its place on sm_90a: one, or none
+  std::vector<Emitted> wgmma;  ///< in its place on sm_90a: one, or none
 };
 
 /// "real" or "bf16": what the values of a tensor are stored as.

@@ -3,7 +3,7 @@
 #include <range/v3/algorithm/any_of.hpp>
 #include <range/v3/algorithm/find_if.hpp>
 
-#include "codegen/cuda/merge.hpp"
+#include "codegen/cuda/merge_sums.hpp"
 #include "codegen/cuda/plan.hpp"
 #include "codegen/error.hpp"
 #include "codegen/kernels/query.hpp"

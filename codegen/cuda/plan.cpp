@@ -8,17 +8,20 @@
 #include <set>
 
 #include "codegen/cuda/attention.hpp"
-#include "codegen/cuda/attention_again.hpp"
 #include "codegen/cuda/attention_gradient.hpp"
-#include "codegen/cuda/merge.hpp"
+#include "codegen/cuda/attention_recompute.hpp"
+#include "codegen/cuda/column_reduction.hpp"
+#include "codegen/cuda/merge_sums.hpp"
 #include "codegen/cuda/norm_gradients.hpp"
-#include "codegen/cuda/norm_inputs.hpp"
+#include "codegen/cuda/norm_recompute.hpp"
+#include "codegen/cuda/operand_reduction.hpp"
+#include "codegen/cuda/residual_epilogue.hpp"
 #include "codegen/cuda/schedule.hpp"
-#include "codegen/cuda/sum_in_product.hpp"
-#include "codegen/cuda/sum_in_rows.hpp"
-#include "codegen/cuda/sum_of_rows.hpp"
 #include "codegen/error.hpp"
 #include "codegen/kernels/query.hpp"
+#include "codegen/plan/bf16_storage.hpp"
+#include "codegen/plan/layout.hpp"
+#include "codegen/plan/memory.hpp"
 
 namespace tessera::codegen::cuda {
 
@@ -96,7 +99,7 @@ void store_factors(KernelProgram& program) {
     parameters.read(k.expressions[f.left]);
     parameters.read(k.expressions[f.right]);
   }
-  store_factors_as_bf16(program);
+  store_as_bf16(program);
   for (Kernel& k : program.kernels) k.product = {};  // here its sums over the batch are cut into chunks like others
 }
 
@@ -111,7 +114,7 @@ Layout layout_on_gpu(const Tensor& t) {
   return layout_of(t, static_cast<int>(t.shape.size()) - 1);
 }
 
-bool in_eights(const KernelProgram& p, const Kernel& k, ExprId factor, int along) {
+bool vectorisable_along(const KernelProgram& p, const Kernel& k, ExprId factor, int along) {
   const Expression& e = expression_of(k, factor);
   if (e.kind != Expression::Kind::load) return false;
   const Tensor& t = p.tensors[e.access.tensor];
@@ -180,17 +183,17 @@ std::vector<Pass> cuda_passes(const PassOptions& options) {
       {"attention", "scores, softmax and mix become one kernel", in_bf16, fuse_attention},
       {"attention_gradient", "the backward pass of attention becomes one kernel", in_bf16, fuse_attention_gradients},
       {"attention_recompute", "the backward pass of attention computes the probabilities again, where asked for",
-       [=](const KernelProgram& p) { return recomputes && in_bf16(p); }, compute_attention_again, false, "on"},
+       [=](const KernelProgram& p) { return recomputes && in_bf16(p); }, recompute_attention, false, "on"},
       {"merge_sums", "sums over the batch of one element become one kernel", always, merge_sums},
       {"residual_epilogue", "the residual connection before a norm is an epilogue of the GEMM", always,
-       sum_in_products},
+       fuse_residual_epilogues},
       {"norm_gradients", "gradients that linear layers hand to norms are stored as bf16",
        [=](const KernelProgram& p) { return in_bf16(p) && differentiates(p); }, round_gradients_of_norms},
       {"column_reductions", "kernels of rows sum over their rows what they have of each element", always,
-       [ctas](KernelProgram& p) { sums_in_rows(p, ctas); }, false, "CTAS"},
-      {"norm_recompute", "the backward pass of a norm computes its input's norm again", always, keep_inputs_of_norms},
+       [ctas](KernelProgram& p) { fuse_column_reductions(p, ctas); }, false, "CTAS"},
+      {"norm_recompute", "the backward pass of a norm computes its input's norm again", always, recompute_norms},
       {"operand_row_reductions", "the gradient of a bias comes behind that of the weight, which may sum it", in_bf16,
-       sums_behind_products}};
+       order_operand_reductions}};
 }
 
 Plan plan_for_gpu(KernelProgram program, const PassOptions& options, const Tiles& tiles) {

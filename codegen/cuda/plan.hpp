@@ -23,7 +23,7 @@ std::vector<int> batch_first(const Kernel& kernel, std::vector<int> axes);
 /// Every tensor as declared, the batch outermost, and dense but for long rows of bf16, which begin on multiples of 16
 /// bytes. A buffer's offset of an image's arena, in the planner's words, is here per image of the batch: where_of says
 /// where it begins. With products of bf16, all that they read is stored as bf16: values by whoever computes them (as
-/// store_factors_as_bf16 says), parameters as a copy of their arena, which `update` writes beside it.
+/// store_as_bf16 says), parameters as a copy of their arena, which `update` writes beside it.
 /// `tiles`: those that somebody asks for.
 Plan plan_for_gpu(KernelProgram program, const PassOptions& options = {}, const Tiles& tiles = {});
 /// What plan_for_gpu changes in the kernels first. Throws Error where a pass is told what it does not take.
@@ -33,7 +33,7 @@ std::vector<Pass> cuda_passes(const PassOptions& options = {});
 Layout layout_on_gpu(const Tensor& tensor);
 
 /// Whether a stored factor's numbers are neighbours along this axis, and begin on multiples of eight.
-bool in_eights(const KernelProgram& program, const Kernel& kernel, ExprId factor, int along);
+bool vectorisable_along(const KernelProgram& program, const Kernel& kernel, ExprId factor, int along);
 
 /// Where a buffer begins, in reals from the start of the scratch memory.
 Extent where_of(const Plan& plan, const Buffer& buffer);

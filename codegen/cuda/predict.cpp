@@ -196,7 +196,7 @@ class Prediction {
       const std::vector<Launch>& on_sm_90a = launches[i].wgmma;
       const bool on_sm_80 = !on_sm_90a.empty() || launches[i].without_wgmma;
       kernels.push_back(row(launches[i], on_sm_80 ? "sm_80" : "", times, work));
-      if (const RowSums& sums = launches[i].sums; sums.count) {
+      if (const ColumnReductions& sums = launches[i].sums; sums.count) {
         const double moved = 2.0 * 4 * static_cast<double>(sums.numbers());  // read and written, for each row
         kernels.back().shared_bytes = linear([&](std::int64_t batch) { return moved * points_of(k, batch); });
         kernels.back().shape = fmt::format("with {} sums over its rows", sums.count);

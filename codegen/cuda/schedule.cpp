@@ -12,9 +12,9 @@
 
 #include "codegen/cuda/attention.hpp"
 #include "codegen/cuda/attention_gradient.hpp"
+#include "codegen/cuda/column_reduction.hpp"
+#include "codegen/cuda/operand_reduction.hpp"
 #include "codegen/cuda/plan.hpp"
-#include "codegen/cuda/sum_in_rows.hpp"
-#include "codegen/cuda/sum_of_rows.hpp"
 #include "codegen/error.hpp"
 #include "codegen/kernels/query.hpp"
 #include "codegen/passes/ops.hpp"
@@ -74,7 +74,7 @@ class Scheduler : KernelView {
   Launch of_points(Launch::Form form, const char* suffix) const;
   Launch of_columns(bool partials) const;
   Launch of_rows(bool partials) const;
-  Launch of_row_reductions(const RowSums& sums) const;
+  Launch of_row_reductions(const ColumnReductions& sums) const;
   Launch of_attention() const;
   Launch of_attention_backward() const;
   Launch of_gemm(const Factors& f, bool partials);
@@ -149,7 +149,7 @@ std::vector<Launch> Scheduler::run() {
   if (made) split_k_ = made;
   if (const Factors f = operands(); f.left.valid())
     launches.push_back(of_gemm(f, partials));
-  else if (const RowSums row_sums = row_sums_of(plan.program, kernel); row_sums.count > 0)
+  else if (const ColumnReductions row_sums = column_reductions_of(plan.program, kernel); row_sums.count > 0)
     launches.push_back(of_row_reductions(row_sums));
   else if (kernel.anchor == Anchor::row || (!(partials && sums_of(kernel) > 1) && sums_along_memory()))
     launches.push_back(of_rows(partials));
@@ -175,7 +175,7 @@ int Scheduler::made_by_gemm() const {
 }
 
 bool Scheduler::many_summands() const {
-  constexpr std::int64_t many = 16, few_results = 32 * multiprocessors;
+  constexpr std::int64_t many = 16, few_results = 32 * sms;
   if (kernel.anchor != Anchor::contraction || !batch_axes(*this, false).empty() ||
       ranges::any_of(kernel.expressions,
                      [](const Expression& e) { return e.kind == Expression::Kind::extent && !e.dim.known(); }))
@@ -255,7 +255,7 @@ Launch Scheduler::of_rows(bool partials) const {
   return l;
 }
 
-Launch Scheduler::of_row_reductions(const RowSums& sums) const {
+Launch Scheduler::of_row_reductions(const ColumnReductions& sums) const {
   Launch l = fresh(Launch::Form::row_reductions);
   l.sums = sums;
   l.lanes = 32;
@@ -286,7 +286,7 @@ Launch Scheduler::of_attention() const {
   const bool saves = ranges::any_of(softmax.steps[2].stores,
                                     [&](const Step::Store& s) { return tensor(s.to).storage != Storage::registers; });
   const double of_a_score = saves ? 28 : 24;  // instructions, about
-  l.latency = alone({}, {});
+  l.latency = exposed_latency({}, {});
   l.attention = {static_cast<int>(a.rows), tile * static_cast<double>(a.most_keys) * of_a_score / 32};
   return l;
 }
@@ -318,7 +318,7 @@ Launch Scheduler::of_attention_backward() const {
   CtaTile whole;
   whole.rows = static_cast<int>(tiles * tile);
   whole.columns = static_cast<int>(a.most_keys);
-  l.latency = alone(whole, {0, 0, 0, 0, of_a_change}) + static_cast<double>(3 * tiles) * of_a_barrier +
+  l.latency = exposed_latency(whole, {0, 0, 0, 0, of_a_change}) + static_cast<double>(3 * tiles) * of_a_barrier +
               static_cast<double>((padded - a.rows * a.keys) * (a.again ? 5 : 4) * a.width) / multiply_adds;
   return l;
 }
@@ -407,8 +407,8 @@ Launch Scheduler::of_gemm(const Factors& f, bool partials) {
   if (partials && tensor_cores) {
     const std::optional<TensorMap> a = map_of(f.left, f.rows, f.groups, f.depth);
     const bool by_maps = a && map_of(f.right, f.columns, f.groups, f.depth);
-    products.sums_rows = by_maps && !a->k_major && sum_behind(plan, number_, f.left) >= 0;
-    split_k_ = choose_chunks(products, by_maps, wanted_tile(""), wanted_tile("wgmma:"));
+    products.sums_rows = by_maps && !a->k_major && reduction_behind(plan, number_, f.left) >= 0;
+    split_k_ = choose_split_k(products, by_maps, wanted_tile(""), wanted_tile("wgmma:"));
   }
   Launch l = fresh(Launch::Form::gemm, partials ? "_partial" : "");
   l.partials = partials;
@@ -440,7 +440,7 @@ void Scheduler::tile(Launch& l, const CtaTile& chosen, const Products& products)
   const Extent row_count = points(l.a.across), column_count = points(l.b.across), group_count = points(l.groups),
                depths = points(l.depth);
   l.tile = chosen;
-  l.latency = plan.program.precision == Precision::bf16 ? alone(chosen, products) : 0;
+  l.latency = plan.program.precision == Precision::bf16 ? exposed_latency(chosen, products) : 0;
   l.k = l.partials ? Extent{depths.fixed / split_k_, ceiling(depths.per_batch, split_k_)} : depths;
   l.threads = chosen.threads;
   l.ctas = chosen.ctas;
@@ -511,7 +511,7 @@ std::optional<TensorMap> Scheduler::map_of(ExprId operand, const std::vector<int
 std::vector<Launch> Scheduler::of_wgmma(const Launch& gemm, const Products& products) {
   std::optional<TensorMap> a = map_of(gemm.a.value, gemm.a.across, gemm.groups, gemm.depth),
                            b = map_of(gemm.b.value, gemm.b.across, gemm.groups, gemm.depth);
-  std::optional<CtaTile> chosen = choose_warpgroup_tile(products, gemm.tile, wanted_tile("wgmma:"));
+  std::optional<CtaTile> chosen = choose_wgmma_tile(products, gemm.tile, wanted_tile("wgmma:"));
   if (chosen && !(a && b) && wanted_.contains("wgmma:" + kernel.name))
     refuse("has a factor that no tensor map can bring");
   if (!a || !b || !chosen) return {};
@@ -531,7 +531,7 @@ std::vector<Launch> Scheduler::of_wgmma(const Launch& gemm, const Products& prod
   if (products.sums_rows) {
     l.row_shares = static_cast<int>(
         std::clamp<std::int64_t>(batch_chunks / split_k_, 1, ceiling(products.columns, chosen->columns)));
-    l.latency += summing_rows(products, *chosen, l.row_shares);
+    l.latency += operand_reduction_cycles(products, *chosen, l.row_shares);
   }
   return {std::move(l)};
 }

@@ -60,29 +60,29 @@ constexpr Speed of_mma{1340, 32}, of_warpgroups{1710, 64};
 /// a block does not multiply, the others on its multiprocessor do. How full the last wave is, the batch decides (half)
 /// where the number of products hangs on it.
 double tensor_cycles(const CtaTile& tile, const Products& p, const Speed& speed) {
-  const double waves = static_cast<double>(blocks_of(tile, p)) / static_cast<double>(multiprocessors_for(tile.cluster));
+  const double waves = static_cast<double>(blocks_of(tile, p)) / static_cast<double>(sms_for(tile.cluster));
   const double on_one = waves <= 1 ? 1 : p.any_batch ? std::ceil(waves) : waves + 0.5;
   const double step = speed.depth * std::max(tile.rows * tile.columns / speed.multiply_adds,
                                              (tile.rows / tile.across() + tile.columns / tile.down()) * 2 / 32.0);
   const double multiplies = static_cast<double>(ceiling(p.depth, speed.depth)) * step,
-               all = multiplies + alone(tile, p);
+               all = multiplies + exposed_latency(tile, p);
   return on_one * std::max(multiplies, all / std::min<double>(tile.ctas, std::ceil(on_one)));
 }
 
 /// A guess, too: a small tile loads more for each multiply-add.
 double simple_time(const CtaTile& tile, const Products& p, double speed) {
-  const double at_once = static_cast<double>(std::max(blocks_of(tile, p), multiprocessors));
+  const double at_once = static_cast<double>(std::max(blocks_of(tile, p), sms));
   return at_once * tile.rows * tile.columns / speed;
 }
 
 }  // namespace
 
-double alone(const CtaTile& tile, const Products& p) {
+double exposed_latency(const CtaTile& tile, const Products& p) {
   constexpr double first_factors = 1000, instructions = 128;  // a cycle, of all lanes
   return first_factors + tile.rows * tile.columns * p.storing / instructions;
 }
 
-double summing_rows(const Products& p, const CtaTile& tile, int shares) {
+double operand_reduction_cycles(const Products& p, const CtaTile& tile, int shares) {
   constexpr double storing = 300, of_line = 13;  // instructions, for each of a step's depths
   const double step = of_warpgroups.depth * tile.rows * tile.columns / of_warpgroups.multiply_adds * tile.ctas;
   const double sums = of_warpgroups.depth * of_line / shares;
@@ -129,8 +129,8 @@ CtaTile choose_tile(Precision precision, const Products& products, const std::st
   return best_of(all, wanted).tile;
 }
 
-std::optional<CtaTile> choose_warpgroup_tile(const Products& products, const CtaTile& otherwise,
-                                             const std::string& wanted) {
+std::optional<CtaTile> choose_wgmma_tile(const Products& products, const CtaTile& otherwise,
+                                         const std::string& wanted) {
   if (wanted == "none") return {};
   std::vector<Candidate> all;
   for (const int cluster : {1, 2, 4})
@@ -146,8 +146,8 @@ std::optional<CtaTile> choose_warpgroup_tile(const Products& products, const Cta
   return best.tile;
 }
 
-int choose_chunks(const Products& whole, bool by_warpgroups, const std::string& wanted,
-                  const std::string& wanted_of_warpgroups) {
+int choose_split_k(const Products& whole, bool wgmma, const std::string& wanted,
+                   const std::string& wanted_of_warpgroups) {
   constexpr double of_memory = 4.3e12 / 1.75e9;  // bytes in a cycle, of an H200
   int best = 0;
   double least = 0;
@@ -157,8 +157,8 @@ int choose_chunks(const Products& whole, bool by_warpgroups, const std::string& 
     p.depth = ceiling(whole.depth, chunks);
     const CtaTile tile = choose_tile(Precision::bf16, p, wanted);
     double time = tensor_cycles(tile, p, of_mma);
-    if (by_warpgroups)
-      if (const auto faster = choose_warpgroup_tile(p, tile, wanted_of_warpgroups))
+    if (wgmma)
+      if (const auto faster = choose_wgmma_tile(p, tile, wanted_of_warpgroups))
         time = tensor_cycles(*faster, p, of_warpgroups);
     time += 4.0 * static_cast<double>(p.rows * p.columns * (chunks + 1)) / of_memory;
     if (best == 0 || time < least) {

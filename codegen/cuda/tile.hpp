@@ -17,10 +17,10 @@ constexpr std::int64_t ceiling(std::int64_t a, std::int64_t b) { return (a + b -
 /// in training with large ones.
 inline constexpr std::int64_t nominal_batch = 64, nominal_summed_batch = 256;
 /// Of an H200 and an H100; an A100 has 108, for which the same choices are good.
-inline constexpr std::int64_t multiprocessors = 132;
+inline constexpr std::int64_t sms = 132;
 /// Those on which clusters of so many blocks find room: they stay within one of the groups that multiprocessors come
 /// in, of which some have 18.
-constexpr std::int64_t multiprocessors_for(int cluster) { return cluster > 2 ? 128 : multiprocessors; }
+constexpr std::int64_t sms_for(int cluster) { return cluster > 2 ? 128 : sms; }
 
 /// Tiles that somebody asks for, as "128x64", by the name of the kernel; by the empty name, of all others. Those of
 /// warpgroups by "wgmma:" and the name; "none": they are not used.
@@ -34,21 +34,20 @@ struct Products {
   bool sums_rows = false;  ///< by warpgroups the left factor's rows are summed, too, which no other block brings
 };
 /// Cycles in which a block multiplies nothing: it waits for its first factors, and stores its sums.
-double alone(const CtaTile& tile, const Products& products);
+double exposed_latency(const CtaTile& tile, const Products& products);
 
 /// Cycles more where a block's warp that brings also sums rows, for one step of so many: while the others multiply, but
 /// for what takes longer than that, and storing.
-double summing_rows(const Products& products, const CtaTile& tile, int shares);
+double operand_reduction_cycles(const Products& products, const CtaTile& tile, int shares);
 
 /// The fastest tile, or that of the `wanted` size ("128x64"). Throws Error where there is none.
 CtaTile choose_tile(Precision precision, const Products& products, const std::string& wanted);
 /// The same by warpgroups of sm_90a; nothing where `otherwise` is faster.
-std::optional<CtaTile> choose_warpgroup_tile(const Products& products, const CtaTile& otherwise,
-                                             const std::string& wanted);
+std::optional<CtaTile> choose_wgmma_tile(const Products& products, const CtaTile& otherwise, const std::string& wanted);
 
-/// Into how many chunks the depth of a product is best cut, whose sums another kernel adds up. `by_warpgroups`: its
+/// Into how many chunks the depth of a product is best cut, whose sums another kernel adds up. `wgmma`: its
 /// factors lie so.
-int choose_chunks(const Products& whole, bool by_warpgroups, const std::string& wanted,
-                  const std::string& wanted_of_warpgroups);
+int choose_split_k(const Products& whole, bool wgmma, const std::string& wanted,
+                   const std::string& wanted_of_warpgroups);
 
 }  // namespace tessera::codegen::cuda

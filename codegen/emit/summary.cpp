@@ -11,7 +11,7 @@
 #include "codegen/emit/entry.hpp"
 #include "codegen/emit/model.hpp"
 #include "codegen/error.hpp"
-#include "codegen/passes/columns.hpp"
+#include "codegen/passes/gemm_operands.hpp"
 #include "codegen/passes/inspect.hpp"
 #include "codegen/passes/op.hpp"
 #include "codegen/passes/print.hpp"
@@ -79,7 +79,7 @@ std::string ModelFiles::why_precision_is_idle() const {
   };
   if (precision == Precision::fp32 || ranges::any_of(plans, rounds)) return "";
   return fmt::format("the precision {} changes nothing: no matrix product{} has {} columns and as deep sums",
-                     name_of(precision), precision == Precision::int8 ? " with a parameter" : "", least_columns);
+                     name_of(precision), precision == Precision::int8 ? " with a parameter" : "", least_n);
 }
 
 AttentionMaps attention_maps(const ModelFiles& m) {

@@ -7,10 +7,10 @@
 #include <range/v3/view/enumerate.hpp>
 
 #include "codegen/error.hpp"
-#include "codegen/passes/equivalent.hpp"
 #include "codegen/passes/op.hpp"
 #include "codegen/passes/print.hpp"
 #include "codegen/passes/rewrite.hpp"
+#include "codegen/passes/value_numbering.hpp"
 
 namespace tessera::codegen {
 
@@ -315,7 +315,7 @@ class Sweep {
   const Graph& old_;
   std::vector<int> readers_;  // of old nodes
   std::vector<bool> pinned_;  // old nodes that are yields or outputs
-  std::optional<Equivalence> equal_;
+  std::optional<ValueNumbering> equal_;
   Builder* b_ = nullptr;
 };
 

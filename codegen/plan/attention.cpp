@@ -1,4 +1,6 @@
 // Attention by blocks of queries: scores, softmax and what it weighs as one kernel.
+#include "codegen/plan/attention.hpp"
+
 #include <algorithm>
 #include <numeric>
 #include <optional>
@@ -8,6 +10,8 @@
 #include <set>
 #include <utility>
 
+#include "codegen/plan/gemm.hpp"
+#include "codegen/plan/layout.hpp"
 #include "codegen/plan/plan.hpp"
 
 namespace tessera::codegen {
@@ -258,9 +262,9 @@ void attend_in_blocks(KernelProgram& program) {
 Schedule attention_schedule(const KernelProgram& program, const Layouts& layouts, const Kernel& kernel,
                             const Target& target) {
   const Kernel &scores = kernel.fused.part(Fused::Role::scores), &softmax = kernel.fused.part(Fused::Role::softmax);
-  Schedule s = product_schedule(program, layouts, kernel, target);
+  Schedule s = gemm_schedule(program, layouts, kernel, target);
   s.depth = 0;  // there are too few rows at once
-  s.fused = {product_schedule(program, layouts, scores, target), choose_schedule(program, layouts, softmax, target)};
+  s.fused = {gemm_schedule(program, layouts, scores, target), choose_schedule(program, layouts, softmax, target)};
   s.fused[0].depth = 0;
   // Whole tiles of both products, so many that all blocks are about as large. Tiles that do not go together get as many
   // rows as the smaller ones.

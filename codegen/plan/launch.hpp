@@ -47,14 +47,14 @@ struct TensorMap {
 };
 
 /// Column reductions of a kernel of rows: sums over all rows.
-struct RowSums {
+struct ColumnReductions {
   int count = 0;                                           ///< sums of an element; 0: none
   std::int64_t length = 0;                                 ///< of a row, filled up to whole warps
   std::int64_t blocks = 0;                                 ///< CTAs of the kernel, whatever the batch is
   int warps = 0;                                           ///< of a CTA
   int resident = 0;                                        ///< CTAs on an SM
   int with_registers = 0;                                  ///< so many have registers there
-  bool in_halves = false;                                  ///< a row has too much for a warp's registers
+  bool split_row = false;                                  ///< a row has too much for a warp's registers
   std::int64_t numbers() const { return count * length; }  ///< of a warp, in shared memory
 };
 
@@ -91,7 +91,7 @@ struct Launch {
   bool partials = false;           ///< makes split-K partials
   int split_k = 0;                 ///< of a sum over the batch: into so many
   int lanes = 0;                   ///< of columns: of a warp's lanes that have a result each; of a row: its threads
-  RowSums sums;                    ///< of row_reductions
+  ColumnReductions sums;           ///< of row_reductions
   Attention attention;
 
   // Of a GEMM

@@ -4,27 +4,37 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "codegen/plan/attention.hpp"
+#include "codegen/plan/bf16_storage.hpp"
+#include "codegen/plan/bias_gradient.hpp"
+#include "codegen/plan/dropout_mask.hpp"
+#include "codegen/plan/gemm.hpp"
+#include "codegen/plan/int8_quantize.hpp"
+#include "codegen/plan/layout.hpp"
+#include "codegen/plan/memory.hpp"
+#include "codegen/plan/microbatch.hpp"
+
 namespace tessera::codegen {
 
 const std::vector<Pass>& cpu_passes() {
   const auto always = [](const KernelProgram&) { return true; };
   const auto of = [](Precision precision) {
-    return [precision](const KernelProgram& p) { return p.precision == precision && has_products(p); };
+    return [precision](const KernelProgram& p) { return p.precision == precision && has_gemms(p); };
   };
   static const std::vector<Pass> passes{
-      {"matrix_products", "GEMMs are found, and their parameters get packed copies", always, find_products},
-      {"bf16_storage", "what GEMMs read is stored as bf16", of(Precision::bf16), store_factors_as_bf16, true},
-      {"int8_quantize", "what GEMMs with a parameter read is stored as int8", of(Precision::int8),
-       store_factors_as_int8, true},
+      {"matrix_products", "GEMMs are found, and their parameters get packed copies", always, find_gemms},
+      {"bf16_storage", "what GEMMs read is stored as bf16", of(Precision::bf16), store_as_bf16, true},
+      {"int8_quantize", "what GEMMs with a parameter read is stored as int8", of(Precision::int8), quantize_to_int8,
+       true},
       {"packed_parameters", "programs of inference read all parameters from the packed copy",
-       [](const KernelProgram& p) { return has_products(p) && !differentiates(p); }, read_all_packed},
-      {"bias_gradients", "weight gradients add up the gradients of the biases beside them", has_products,
-       sum_biases_with_weights},
-      {"dropout_mask", "the gradient of a softmax that drops out draws its mask once", always, drop_once},
+       [](const KernelProgram& p) { return has_gemms(p) && !differentiates(p); }, read_all_packed},
+      {"bias_gradients", "weight gradients add up the gradients of the biases beside them", has_gemms,
+       fuse_bias_gradients},
+      {"dropout_mask", "the gradient of a softmax that drops out draws its mask once", always, draw_mask_once},
       {"microbatch", "training goes by a batch in groups of images, whose gradients are accumulated",
        [](const KernelProgram& p) { return traits_of(p.kind).trains; },
-       [](KernelProgram& p) { p.groups = sum_in_groups(p); }},
-      {"attention", "scores, softmax and mix become one kernel, where the scores are larger than L1", has_products,
+       [](KernelProgram& p) { p.groups = accumulate_microbatches(p); }},
+      {"attention", "scores, softmax and mix become one kernel, where the scores are larger than L1", has_gemms,
        attend_in_blocks}};
   return passes;
 }
@@ -35,9 +45,9 @@ Plan make_plan(KernelProgram program, const std::vector<Target>& targets, const 
   run_passes(plan.program, cpu_passes(), options);
   // One layout for all targets: the memory plan is shared. Where there are no matrix products to decide it, it is
   // chosen for the widest vectors.
-  const bool products = has_products(plan.program);
+  const bool products = has_gemms(plan.program);
   if (products)
-    for (const Tensor& t : plan.program.tensors) plan.layouts.push_back(layout_for_products(t));
+    for (const Tensor& t : plan.program.tensors) plan.layouts.push_back(layout_for_gemms(t));
   else
     plan.layouts = choose_layouts(plan.program, targets.back());
   plan.stages = make_stages(plan.program);

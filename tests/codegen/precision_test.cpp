@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "codegen/driver.hpp"
-#include "codegen/passes/columns.hpp"
 #include "codegen/passes/decompose.hpp"
 #include "codegen/passes/differentiate.hpp"
+#include "codegen/passes/gemm_operands.hpp"
 #include "codegen/passes/recompute.hpp"
 #include "codegen/passes/simplify.hpp"
 #include "codegen/passes/subgraph.hpp"
@@ -31,9 +31,9 @@ using Vit = models::Vit<{.image = 32, .patch = 4, .width = 48, .heads = 3, .dept
 
 Plan plan(Precision precision, const graph::Graph& graph = codegen::differentiate(trace<Vit>("vit"), false),
           const std::vector<codegen::Target>& targets = codegen::targets_of(Precision::fp32)) {
-  codegen::KernelProgram program =
-      codegen::lower(codegen::bring_columns_innermost(codegen::recompute(codegen::simplify(codegen::decompose(graph)))),
-                     codegen::ProgramKind::evaluate);
+  codegen::KernelProgram program = codegen::lower(
+      codegen::copy_operands_n_innermost(codegen::recompute(codegen::simplify(codegen::decompose(graph)))),
+      codegen::ProgramKind::evaluate);
   program.precision = precision;
   return codegen::make_plan(std::move(program), targets);
 }

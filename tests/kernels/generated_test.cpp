@@ -15,8 +15,8 @@
 
 #include "codegen/isa.hpp"
 #include "codegen/passes/canonical_order.hpp"
+#include "codegen/passes/dead_slices.hpp"
 #include "codegen/passes/differentiate.hpp"
-#include "codegen/passes/narrow.hpp"
 #include "tests/kernels/generated_cases.hpp"
 #include "tests/kernels/generated_model.hpp"
 
@@ -104,7 +104,7 @@ class Fixture {
     with_random["random"] = {{4}, {0x89abcdef, 0x01234567, 7, 1}};
     // What dropout draws depends on the order of dropouts, and on what is left of their shapes.
     graph::Graph ordered = codegen::canonical_order(sketch.graph);
-    if (!name.ends_with("_without_dead_slices")) ordered = codegen::narrow(ordered);
+    if (!name.ends_with("_without_dead_slices")) ordered = codegen::eliminate_dead_slices(ordered);
     trained = interpret(codegen::differentiate(ordered, true), batch, with_random);
     for (const graph::Node& n : joint.nodes) drops = drops || n.op == graph::Op::dropout;
     labels.assign(static_cast<std::size_t>(batch), 0);

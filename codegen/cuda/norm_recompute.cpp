@@ -1,4 +1,4 @@
-#include "codegen/cuda/norm_inputs.hpp"
+#include "codegen/cuda/norm_recompute.hpp"
 
 #include <algorithm>
 #include <map>
@@ -6,7 +6,7 @@
 #include <range/v3/algorithm/any_of.hpp>
 #include <range/v3/algorithm/count.hpp>
 
-#include "codegen/cuda/sum_in_rows.hpp"
+#include "codegen/cuda/column_reduction.hpp"
 #include "codegen/error.hpp"
 #include "codegen/kernels/query.hpp"
 
@@ -214,7 +214,7 @@ void compute_again(Kernel& reader, const Kernel& norm, const Step::Store& result
 
 }  // namespace
 
-void keep_inputs_of_norms(KernelProgram& program) {
+void recompute_norms(KernelProgram& program) {
   for (std::size_t i = 0; i < program.kernels.size(); ++i) {
     const std::optional<Result> found = Norm(program, program.kernels[i]).result();
     if (!found) continue;

@@ -1,4 +1,4 @@
-#include "codegen/cuda/sum_in_product.hpp"
+#include "codegen/cuda/residual_epilogue.hpp"
 
 #include <algorithm>
 #include <map>
@@ -128,7 +128,7 @@ bool move_sum(Kernel& product, Kernel& row, const Sum& sum) {
 
 }  // namespace
 
-void sum_in_products(KernelProgram& program) {
+void fuse_residual_epilogues(KernelProgram& program) {
   for (const std::vector<Item>& order : program.order)
     for (std::size_t i = 0; i + 1 < order.size(); ++i) {
       if (order[i].kernel < 0 || order[i + 1].kernel < 0) continue;

@@ -1,4 +1,6 @@
 // Values times dropout's factors, which take longer to draw than to store.
+#include "codegen/plan/dropout_mask.hpp"
+
 #include <range/v3/algorithm/any_of.hpp>
 
 #include "codegen/kernels/query.hpp"
@@ -27,7 +29,7 @@ bool reads(const Kernel& k, TensorId tensor) {
 
 }  // namespace
 
-void drop_once(KernelProgram& program) {
+void draw_mask_once(KernelProgram& program) {
   for (Kernel& k : program.kernels) {
     if (k.anchor != Anchor::row || k.steps.size() < 2) continue;
     Step& last = k.steps.back();

@@ -9,17 +9,17 @@
 namespace tessera::codegen::cuda {
 
 /// The part of attention's backward pass that makes the probabilities anew, from the scores' products before it.
-struct AttentionAgain {
+struct AttentionRecompute {
   ExprId score, sum;     ///< expressions: of what the softmax is taken, and in that the sum of products
   ExprId most, inverse;  ///< loads of what forward has kept of the row
   Access p;              ///< what it stands for
 };
-/// Of a kernel as compute_attention_again makes it; nothing of any other.
-std::optional<AttentionAgain> attention_again_of(const Kernel& kernel);
+/// Of a kernel as recompute_attention makes it; nothing of any other.
+std::optional<AttentionRecompute> attention_recompute_of(const Kernel& kernel);
 
 /// Where all readers of what a softmax gives are attention's two kernels, the one backward makes it again: it is never
 /// stored, and of the same bits. Forward keeps, of each row, the largest score and one over the sum of
 /// exponentials.
-void compute_attention_again(KernelProgram& program);
+void recompute_attention(KernelProgram& program);
 
 }  // namespace tessera::codegen::cuda

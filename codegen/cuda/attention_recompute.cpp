@@ -1,4 +1,4 @@
-#include "codegen/cuda/attention_again.hpp"
+#include "codegen/cuda/attention_recompute.hpp"
 
 #include <algorithm>
 #include <range/v3/algorithm/all_of.hpp>
@@ -144,14 +144,14 @@ void apply(KernelProgram& program, const Pair& pair) {
 
 }  // namespace
 
-std::optional<AttentionAgain> attention_again_of(const Kernel& k) {
+std::optional<AttentionRecompute> attention_recompute_of(const Kernel& k) {
   if (k.anchor != Anchor::row || k.steps.size() != 1 || k.steps[0].reduces || k.steps[0].stores.size() != 1) return {};
   const Step::Store& store = k.steps[0].stores[0];
   if (!is_op(k, store.value, Op::multiply)) return {};
   const Expression& share = expression_of(k, store.value);
   if (!is_op(k, share.a, Op::exp) || !is_op(k, expression_of(k, share.a).a, Op::subtract)) return {};
   const Expression& exponent = expression_of(k, expression_of(k, share.a).a);
-  AttentionAgain found{exponent.a, {}, exponent.b, share.b, store.to};
+  AttentionRecompute found{exponent.a, {}, exponent.b, share.b, store.to};
   for (ExprId e : {found.most, found.inverse})
     if (expression_of(k, e).kind != Expression::Kind::load) return {};
   // Of the loads below the score, of which one is as good as the other.
@@ -167,7 +167,7 @@ std::optional<AttentionAgain> attention_again_of(const Kernel& k) {
   return found;
 }
 
-void compute_attention_again(KernelProgram& program) {
+void recompute_attention(KernelProgram& program) {
   for (std::size_t backward = 0; backward < program.kernels.size(); ++backward)
     for (std::size_t forward = 0; forward < program.kernels.size(); ++forward)
       if (const std::optional<Pair> pair = pair_of(program, forward, backward)) apply(program, *pair);

@@ -1,11 +1,14 @@
 // Matrix products among the contractions: which they are, what they read packed, how they are tiled.
+#include "codegen/plan/gemm.hpp"
+
 #include <algorithm>
 #include <map>
 #include <range/v3/algorithm/any_of.hpp>
 #include <tuple>
 
 #include "codegen/kernels/query.hpp"
-#include "codegen/passes/columns.hpp"
+#include "codegen/passes/gemm_operands.hpp"
+#include "codegen/plan/layout.hpp"
 #include "codegen/plan/plan.hpp"
 
 namespace tessera::codegen {
@@ -40,7 +43,7 @@ std::int64_t best_rows(std::int64_t rows, std::int64_t most, std::int64_t column
 class Finder {
  public:
   explicit Finder(KernelProgram& program) : p_(program) {
-    for (const Tensor& t : p_.tensors) layouts_.push_back(layout_for_products(t));
+    for (const Tensor& t : p_.tensors) layouts_.push_back(layout_for_gemms(t));
   }
 
   void run() {
@@ -127,9 +130,9 @@ class Finder {
     std::int64_t depth = 1;
     for (int a : k.steps.front().over)
       if (known(k, a)) depth *= size_of(k, a);
-    if (depth < least_columns && !k.across_batch) return {};
+    if (depth < least_n && !k.across_batch) return {};
     for (int columns = static_cast<int>(k.axes.size()); columns-- > 0;) {
-      if (k.axes[columns].inner || !known(k, columns) || size_of(k, columns) < least_columns) continue;
+      if (k.axes[columns].inner || !known(k, columns) || size_of(k, columns) < least_n) continue;
       const ExprId right = right_factor(k, columns);
       const bool dense = std::all_of(k.steps[1].stores.begin(), k.steps[1].stores.end(), [&](const Step::Store& s) {
         return step(s.to, columns) == 1 || step(s.to, columns) == 0;
@@ -191,7 +194,7 @@ class Finder {
   /// Whether a product is one of int8: of a parameter whose columns have a scale each.
   bool scales(const Kernel& k) const {
     const Access& right = k.expressions[right_factor(k, k.product.columns)].access;
-    return !k.across_batch && sums_along_one_axis(k) && packs(k, right, k.product.columns);
+    return !k.across_batch && reduces_one_axis(k) && packs(k, right, k.product.columns);
   }
 
   void pack(Kernel& k) {
@@ -199,7 +202,7 @@ class Finder {
     Expression& right = k.expressions[right_factor(k, k.product.columns)];
     const bool transposed = step(right.access, k.product.columns) == 1;
     if (transposed && !packs_transposed(right.access)) return;
-    if (rounds && !sums_along_one_axis(k)) return;
+    if (rounds && !reduces_one_axis(k)) return;
     auto [at, fresh] = packed_.try_emplace({right.access.tensor, transposed, k.product.factors}, p_.tensors.next());
     if (fresh) {
       Tensor copy = p_.tensors[right.access.tensor];
@@ -209,7 +212,7 @@ class Finder {
       copy.element = k.product.factors;
       copy.transposed = transposed;
       if (transposed) std::swap(copy.shape[0], copy.shape[1]);
-      layouts_.push_back(layout_for_products(copy));
+      layouts_.push_back(layout_for_gemms(copy));
       p_.tensors.push_back(std::move(copy));
     }
     right.access.tensor = at->second;
@@ -250,7 +253,7 @@ bool sums_wait_in_store(const KernelProgram& program, const Layouts& layouts, co
 /// it holds all rows.
 std::int64_t depth_block(const KernelProgram& program, const Layouts& layouts, const Kernel& kernel) {
   const Product& p = kernel.product;
-  if (p.rows < 0 || !sums_along_one_axis(kernel) || !sums_wait_in_store(program, layouts, kernel)) return 0;
+  if (p.rows < 0 || !reduces_one_axis(kernel) || !sums_wait_in_store(program, layouts, kernel)) return 0;
   std::int64_t depth = 1;
   for (int a : kernel.steps.front().over) depth *= size_of(kernel, a);
   const std::int64_t rows = size_of(kernel, p.rows);
@@ -262,9 +265,9 @@ std::int64_t depth_block(const KernelProgram& program, const Layouts& layouts, c
 
 }  // namespace
 
-void find_products(KernelProgram& program) { Finder(program).run(); }
+void find_gemms(KernelProgram& program) { Finder(program).run(); }
 
-bool has_products(const KernelProgram& program) {
+bool has_gemms(const KernelProgram& program) {
   return ranges::any_of(program.kernels, [](const Kernel& k) { return k.product.columns >= 0; });
 }
 
@@ -277,21 +280,21 @@ void read_all_packed(KernelProgram& program) {
     }
 }
 
-bool sums_along_one_axis(const Kernel& product) {
+bool reduces_one_axis(const Kernel& product) {
   const std::vector<int>& over = product.steps.front().over;
   return std::count_if(over.begin(), over.end(), [&](int a) { return known(product, a); }) <= 1;
 }
 
-bool by_tiles(Element factors, const Target& target) {
+bool uses_tile_unit(Element factors, const Target& target) {
   return factors == Element::int8 || (target.bf16_tile_rows && factors == Element::bf16);
 }
 
-bool by_tiles(const Kernel& kernel, const Target& target) {
-  return by_tiles(kernel.product.factors, target) && sums_along_one_axis(kernel);
+bool uses_tile_unit(const Kernel& kernel, const Target& target) {
+  return uses_tile_unit(kernel.product.factors, target) && reduces_one_axis(kernel);
 }
 
-int columns_of(const Target& target, std::int64_t columns, Element factors) {
-  if (by_tiles(factors, target)) return static_cast<int>(tile_side / target.lanes);
+int tile_vectors(const Target& target, std::int64_t columns, Element factors) {
+  if (uses_tile_unit(factors, target)) return static_cast<int>(tile_side / target.lanes);
   if (const auto at = target.tuned_vectors.find(columns); at != target.tuned_vectors.end()) return at->second;
   for (int vectors : target.columns)
     if (vectors > 1 && columns % (vectors * target.lanes) == 0) return vectors;
@@ -307,14 +310,14 @@ std::int64_t tile_rows(std::int64_t rows, std::int64_t most) {
   return tiles > 0 && over <= most - tile_side ? (rows + tiles - 1) / tiles : tile_side;
 }
 
-Schedule product_schedule(const KernelProgram& program, const Layouts& layouts, const Kernel& kernel,
-                          const Target& target) {
+Schedule gemm_schedule(const KernelProgram& program, const Layouts& layouts, const Kernel& kernel,
+                       const Target& target) {
   Schedule s;
   s.tile.assign(kernel.axes.size(), 1);
   const Product& p = kernel.product;
-  const bool tiles = by_tiles(kernel, target);
+  const bool tiles = uses_tile_unit(kernel, target);
   s.vector = p.columns;
-  const int vectors = columns_of(target, size_of(kernel, p.columns), p.factors);
+  const int vectors = tile_vectors(target, size_of(kernel, p.columns), p.factors);
   s.tile[p.columns] = vectors;
   const std::int64_t most = std::min(target.product_sums / vectors, 14);
   if (kernel.across_batch) {

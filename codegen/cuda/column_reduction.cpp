@@ -1,11 +1,11 @@
-#include "codegen/cuda/sum_in_rows.hpp"
+#include "codegen/cuda/column_reduction.hpp"
 
 #include <algorithm>
 #include <range/v3/algorithm/any_of.hpp>
 #include <range/v3/algorithm/count.hpp>
 #include <range/v3/algorithm/count_if.hpp>
 
-#include "codegen/cuda/merge.hpp"
+#include "codegen/cuda/merge_sums.hpp"
 #include "codegen/cuda/plan.hpp"
 #include "codegen/cuda/tile.hpp"
 #include "codegen/error.hpp"
@@ -34,15 +34,15 @@ std::int64_t tensors_along_rows(const Kernel& k) {
 }
 
 /// How a kernel with such sums is divided; no blocks where they take too much shared memory.
-RowSums division_of(int count, std::int64_t row, std::int64_t tensors) {
+ColumnReductions division_of(int count, std::int64_t row, std::int64_t tensors) {
   constexpr std::int64_t shared_bytes = 227 * 1024, of_system = 1024;  // of an H200's multiprocessor; of each block
   constexpr std::int64_t of_block = 100 * 1024;                        // an A100 has room for that, too
-  RowSums sums;
+  ColumnReductions sums;
   sums.count = count;
   sums.length = (row + lanes - 1) / lanes * lanes;
   // A lane has what it needs of the row, or of half of it, in registers, of which it gets 64 or 128.
   const std::int64_t of_lane = tensors * (sums.length / lanes);
-  sums.in_halves = of_lane > 160;
+  sums.split_row = of_lane > 160;
   const int most_warps = row <= 256 ? 32 : 16;  // on a multiprocessor
   for (const int warps : {8, 4}) {
     const std::int64_t bytes = 4 * warps * sums.numbers();
@@ -223,11 +223,11 @@ void add_up(const KernelProgram& program, Kernel& sum, TensorId partial, std::in
 }
 
 /// How many blocks; 0: these sums stay apart. `wanted`: by somebody.
-std::int64_t blocks_of(const RowSums& sums, std::int64_t rows, std::int64_t wanted) {
+std::int64_t blocks_of(const ColumnReductions& sums, std::int64_t rows, std::int64_t wanted) {
   constexpr std::int64_t of_warp = 4;  // rows, or more: else there would be nearly as many partial sums as rows
   if (wanted) return wanted;
-  const auto resident = std::min<std::int64_t>(sums.resident, rows / (multiprocessors * sums.warps * of_warp));
-  return resident * sums.warps < fewest_warps ? 0 : resident * multiprocessors;
+  const auto resident = std::min<std::int64_t>(sums.resident, rows / (sms * sums.warps * of_warp));
+  return resident * sums.warps < fewest_warps ? 0 : resident * sms;
 }
 
 }  // namespace
@@ -237,11 +237,11 @@ std::size_t steps_of_row(const Kernel& k) {
   return k.steps.size() - static_cast<std::size_t>(sums);
 }
 
-RowSums row_sums_of(const KernelProgram& program, const Kernel& k) {
+ColumnReductions column_reductions_of(const KernelProgram& program, const Kernel& k) {
   const auto count = static_cast<int>(k.steps.size() - steps_of_row(k));
   if (count == 0) return {};
   const Tensor& partial = program.tensors[k.steps.back().stores.front().to.tensor];
-  RowSums sums = division_of(count, partial.shape[2].value(), tensors_along_rows(k));
+  ColumnReductions sums = division_of(count, partial.shape[2].value(), tensors_along_rows(k));
   sums.blocks = partial.shape[0].value();
   return sums;
 }
@@ -252,7 +252,7 @@ bool is_partial(const KernelProgram& program, TensorId tensor) {
   });
 }
 
-void sums_in_rows(KernelProgram& program, std::int64_t wanted) {
+void fuse_column_reductions(KernelProgram& program, std::int64_t wanted) {
   std::set<int> gone;
   for (std::vector<Item>& order : program.order)
     for (std::size_t i = 0; i < order.size(); ++i) {
@@ -280,7 +280,7 @@ void sums_in_rows(KernelProgram& program, std::int64_t wanted) {
         found.push_back({order[j].kernel, std::move(values)});
       }
       if (found.empty()) continue;
-      const RowSums sums = division_of(count, rows.length(), rows.tensors());
+      const ColumnReductions sums = division_of(count, rows.length(), rows.tensors());
       const std::int64_t blocks = blocks_of(sums, rows.rows(nominal_summed_batch), wanted);
       if (blocks == 0) continue;
 

@@ -2,10 +2,12 @@
 // scale each, which is found when it is packed; the rows that they meet get theirs when the program runs, and the
 // middle of their values, which is taken off before they are rounded: the sum of a column's weights times it is what
 // that took off the result.
+#include "codegen/plan/int8_quantize.hpp"
+
 #include <algorithm>
 #include <map>
 
-#include "codegen/plan/factor.hpp"
+#include "codegen/plan/operand.hpp"
 
 namespace tessera::codegen {
 
@@ -85,7 +87,7 @@ class Quantizer {
     Tensor of_row = numbers;
     of_row.element = Element::real;
     of_row.shape.pop_back();
-    numbers.shape.back() = Dim::constant(whole_steps(Element::int8, numbers.shape.back().value()));
+    numbers.shape.back() = Dim::constant(padded_k(Element::int8, numbers.shape.back().value()));
     made.stored.tensor = made.read.tensor = add(std::move(numbers));
     Access scale = made.stored;
     scale.index.pop_back();
@@ -180,6 +182,6 @@ class Quantizer {
 
 }  // namespace
 
-void store_factors_as_int8(KernelProgram& program) { Quantizer(program).run(); }
+void quantize_to_int8(KernelProgram& program) { Quantizer(program).run(); }
 
 }  // namespace tessera::codegen

@@ -11,9 +11,9 @@
 namespace tessera::codegen {
 
 /// Numbers the nodes of a growing graph; nodes of one number have one value (in regions: of the same layer).
-class Equivalence {
+class ValueNumbering {
  public:
-  explicit Equivalence(const graph::Graph& graph) : graph_(graph) {}
+  explicit ValueNumbering(const graph::Graph& graph) : graph_(graph) {}
 
   /// The first node with the value of `id` in its region; or the node of the region that it mirrors, when what it takes
   /// to compute the value again is more than a view.

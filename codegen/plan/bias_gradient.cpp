@@ -1,8 +1,12 @@
 // Weight gradients, and the bias gradients that come with them.
+#include "codegen/plan/bias_gradient.hpp"
+
 #include <range/v3/algorithm/find_if.hpp>
 
 #include "codegen/kernels/query.hpp"
-#include "codegen/passes/columns.hpp"
+#include "codegen/passes/gemm_operands.hpp"
+#include "codegen/plan/gemm.hpp"
+#include "codegen/plan/layout.hpp"
 #include "codegen/plan/plan.hpp"
 
 namespace tessera::codegen {
@@ -36,8 +40,8 @@ bool is_bias_of(const KernelProgram& program, const Kernel& sum, const Kernel& w
 
 }  // namespace
 
-bool copies_factors(const Layouts& layouts, const Kernel& k) {
-  if (!k.across_batch || k.product.columns < 0 || !sums_along_one_axis(k)) return false;
+bool copies_operands(const Layouts& layouts, const Kernel& k) {
+  if (!k.across_batch || k.product.columns < 0 || !reduces_one_axis(k)) return false;
   std::int64_t depth = 1;
   int along = -1;
   for (int a : k.steps.front().over)
@@ -47,13 +51,13 @@ bool copies_factors(const Layouts& layouts, const Kernel& k) {
     }
   const Access *left = factor_of(layouts, k, false), *right = factor_of(layouts, k, true);
   const auto step = [&](const Access& a, int axis) { return step_along(a, layouts[a.tensor], axis); };
-  return along >= 0 && depth >= least_columns && left && right && step(*left, k.product.rows) == 1 &&
+  return along >= 0 && depth >= least_n && left && right && step(*left, k.product.rows) == 1 &&
          step(*right, k.product.columns) == 1;
 }
 
-void sum_biases_with_weights(KernelProgram& program) {
+void fuse_bias_gradients(KernelProgram& program) {
   Layouts layouts;
-  for (const Tensor& t : program.tensors) layouts.push_back(layout_for_products(t));
+  for (const Tensor& t : program.tensors) layouts.push_back(layout_for_gemms(t));
   std::set<int> gone;
   for (std::vector<Item>& order : program.order)
     for (std::size_t i = 1; i < order.size(); ++i) {
@@ -61,7 +65,7 @@ void sum_biases_with_weights(KernelProgram& program) {
       if (before < 0 || order[i].kernel < 0) continue;
       Kernel& weight = program.kernels[order[i].kernel];
       const Kernel& bias = program.kernels[before];
-      if (weight.product.factors != Element::real || !copies_factors(layouts, weight) ||
+      if (weight.product.factors != Element::real || !copies_operands(layouts, weight) ||
           !is_bias_of(program, bias, weight, *factor_of(layouts, weight, false)))
         continue;
       weight.fused = {Fused::Kind::bias_gradient, {Fused::Role::bias}, {bias}};

@@ -10,6 +10,6 @@ namespace tessera::codegen {
 /// the top level, its parameters under their layer's number ("blocks.11.norm1.weight"), and is narrowed as well: of its
 /// other tokens only keys and values remain, and their gradients. Exact, but that dropouts of that layer draw other
 /// factors. The graph must be as declared: composites whole.
-graph::Graph narrow(const graph::Graph& graph);
+graph::Graph eliminate_dead_slices(const graph::Graph& graph);
 
 }  // namespace tessera::codegen

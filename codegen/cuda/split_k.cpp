@@ -94,7 +94,7 @@ void Emitter::store_results(Block& b) {
     for (const Step::Store& store : step(s).stores) put(b, store);
 }
 
-Emitted Emitter::sum_of_chunks(const Launch& l) {
+Emitted Emitter::reduce_partials(const Launch& l) {
   return points_kernel(
       l,
       [&] {

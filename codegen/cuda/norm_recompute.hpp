@@ -7,6 +7,6 @@ namespace tessera::codegen::cuda {
 
 /// What a norm's backward pass reads of the forward one's result, it computes again from the norm's input, which is
 /// kept in the place of that result, and from numbers of each row.
-void keep_inputs_of_norms(KernelProgram& program);
+void recompute_norms(KernelProgram& program);
 
 }  // namespace tessera::codegen::cuda

@@ -1,19 +1,21 @@
 // What is stored as bf16, where matrix products round their factors.
+#include "codegen/plan/bf16_storage.hpp"
+
 #include <algorithm>
 #include <map>
 #include <range/v3/algorithm/all_of.hpp>
 #include <range/v3/algorithm/any_of.hpp>
 #include <set>
 
-#include "codegen/plan/factor.hpp"
+#include "codegen/plan/operand.hpp"
 
 namespace tessera::codegen {
 
 namespace {
 
-class Halves {
+class Bf16Storage {
  public:
-  explicit Halves(KernelProgram& program) : p_(program) {}
+  explicit Bf16Storage(KernelProgram& program) : p_(program) {}
 
   void run() {
     for (std::size_t k = 0; k < p_.kernels.size(); ++k) {
@@ -165,6 +167,6 @@ class Halves {
 
 }  // namespace
 
-void store_factors_as_bf16(KernelProgram& program) { Halves(program).run(); }
+void store_as_bf16(KernelProgram& program) { Bf16Storage(program).run(); }
 
 }  // namespace tessera::codegen

@@ -1,4 +1,6 @@
 // Sums over the batch that go on from one group of images to the next.
+#include "codegen/plan/microbatch.hpp"
+
 #include <algorithm>
 #include <map>
 #include <range/v3/algorithm/all_of.hpp>
@@ -176,6 +178,6 @@ class Sums {
 
 }  // namespace
 
-bool sum_in_groups(KernelProgram& program) { return Sums(program).run(); }
+bool accumulate_microbatches(KernelProgram& program) { return Sums(program).run(); }
 
 }  // namespace tessera::codegen

@@ -33,14 +33,14 @@ std::string function_of_unit(CtaTile::Unit unit) {
 
 }  // namespace
 
-Emitted Emitter::matrix_product(const Launch& l) {
+Emitted Emitter::gemm(const Launch& l) {
   Emitted e = of_launch(l);
   of_product(e, l);
   const CtaTile& tile = l.tile;
   const bool chunk = l.partials, tensor = tile.unit == CtaTile::Unit::mma_sync;
   const std::string device = function_of_unit(tile.unit);
   e.shared_bytes = call(device + "_bytes", {integer(tile.rows), integer(tile.columns)});
-  for (const Launch& w : l.wgmma) e.by_warpgroups.push_back(Emitter(plan, kernel, table_).product_by_warpgroups(w));
+  for (const Launch& w : l.wgmma) e.wgmma.push_back(Emitter(plan, kernel, table_).gemm_by_wgmma(w));
 
   const Extent depths = points(l.depth);
   const FlatIndex row = fuse(l.a.across, "row"), column = fuse(l.b.across, "column"), group = fuse(l.groups, "group"),
@@ -96,7 +96,7 @@ tree::Statement Emitter::store_of_product(const FlatIndex& row, const FlatIndex&
 
 // ---- by warpgroups -----------------------------------------------------------------------------------------------
 
-Emitted Emitter::product_by_warpgroups(const Launch& l) {
+Emitted Emitter::gemm_by_wgmma(const Launch& l) {
   Emitted e = of_launch(l);
   of_product(e, l);
   const CtaTile& tile = l.tile;

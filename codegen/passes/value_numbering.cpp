@@ -1,4 +1,4 @@
-#include "codegen/passes/equivalent.hpp"
+#include "codegen/passes/value_numbering.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -29,7 +29,7 @@ bool worth_keeping(Op op) { return is_elementwise(op) || op == Op::einsum || is_
 
 }  // namespace
 
-std::string Equivalence::key(NodeId id) const {
+std::string ValueNumbering::key(NodeId id) const {
   const Node& n = graph_[id];
   // Every field by name: one more does not compile until it is a part of the key, or is said not to be.
   const auto& [op, type, region, read, shape, path, name, axes, offset, value, dim, letters, rearrangement, data, init,
@@ -52,7 +52,7 @@ std::string Equivalence::key(NodeId id) const {
                      rearrangement.from, rearrangement.to);
 }
 
-void Equivalence::number_new_nodes() {
+void ValueNumbering::number_new_nodes() {
   while (number_.size() < graph_.nodes.size()) {
     const auto id = static_cast<NodeId>(number_.size());
     const int number = numbers_.emplace(key(id), static_cast<int>(numbers_.size())).first->second;
@@ -61,7 +61,7 @@ void Equivalence::number_new_nodes() {
   }
 }
 
-NodeId Equivalence::representative(NodeId id) {
+NodeId ValueNumbering::representative(NodeId id) {
   number_new_nodes();
   const Node& n = graph_[id];
   const int mirror = graph_.regions[n.region].mirror;

@@ -1,4 +1,4 @@
-#include "codegen/cuda/merge.hpp"
+#include "codegen/cuda/merge_sums.hpp"
 
 #include <algorithm>
 #include <range/v3/algorithm/any_of.hpp>

@@ -1,4 +1,4 @@
-#include "codegen/plan/factor.hpp"
+#include "codegen/plan/operand.hpp"
 
 #include <algorithm>
 #include <map>

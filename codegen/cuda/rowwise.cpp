@@ -3,8 +3,8 @@
 
 #include <range/v3/algorithm/none_of.hpp>
 
+#include "codegen/cuda/column_reduction.hpp"
 #include "codegen/cuda/emitter.hpp"
-#include "codegen/cuda/sum_in_rows.hpp"
 
 namespace tessera::codegen::cuda {
 
@@ -58,7 +58,7 @@ Emitted Emitter::rows(const Launch& l) {
 
 Emitted Emitter::rows_and_sums(const Launch& l) {
   Emitted e = of_launch(l);
-  const RowSums& sums = l.sums;
+  const ColumnReductions& sums = l.sums;
   std::vector<int> axes = batch_axes(*this, false);
   for (int a : point_axes(*this)) axes.push_back(a);
   const FlatIndex row = fuse(axes, "row");
@@ -123,7 +123,7 @@ void Emitter::sweep(Block& b, std::size_t first, std::size_t end, int lanes, con
   } else {
     const Extent count = points(element.axes);
     // Few warps stand for many rows: with a known number of steps, all of a row's loads may be on their way at once.
-    const RowSums& sums = launch_->sums;
+    const ColumnReductions& sums = launch_->sums;
     const std::int64_t known = sums.count && count.fixed % lanes == 0 ? count.fixed / lanes : 0;
     if (known)
       inside.insert(inside.begin(), tree::declare("const int", element.variable,
@@ -131,7 +131,7 @@ void Emitter::sweep(Block& b, std::size_t first, std::size_t end, int lanes, con
     if (known && ranges::none_of(kernel.steps.begin() + static_cast<std::ptrdiff_t>(first),
                                  kernel.steps.begin() + static_cast<std::ptrdiff_t>(end), &Step::reduces)) {
       b.push_back(tree::lambda("elements", {{"int", "step"}}, std::move(inside)));
-      const std::int64_t at_once = sums.in_halves && known % 2 == 0 ? known / 2 : known;
+      const std::int64_t at_once = sums.split_row && known % 2 == 0 ? known / 2 : known;
       b.push_back(tree::evaluate(call(fmt::format("unrolled<{}, {}>", known, at_once), {name("elements")})));
     } else if (known) {
       b.push_back(

@@ -1,4 +1,4 @@
-#include "codegen/passes/columns.hpp"
+#include "codegen/passes/gemm_operands.hpp"
 
 #include <range/v3/algorithm/contains.hpp>
 
@@ -30,11 +30,11 @@ NodeId moved_last(Builder& b, NodeId x, std::size_t axis) {
   return b.unary(Op::copy, b.rearrange(x, std::move(r), std::move(shape)));
 }
 
-bool large(const Dim& d) { return d.known() && d.value() >= least_columns; }
+bool large(const Dim& d) { return d.known() && d.value() >= least_n; }
 
 }  // namespace
 
-Graph bring_columns_innermost(const Graph& graph) {
+Graph copy_operands_n_innermost(const Graph& graph) {
   return rewrite(graph, [](Builder& b, const Node& n, NodeId) {
     if (n.op != Op::einsum || n.operands.size() != 2 || n.shape.empty()) return b.append(n);
     const std::vector<int>&left = n.letters[0], &right = n.letters[1], &result = n.letters[2];

@@ -1,11 +1,11 @@
-#include "codegen/cuda/sum_of_rows.hpp"
+#include "codegen/cuda/operand_reduction.hpp"
 
 #include <algorithm>
 #include <range/v3/algorithm/count.hpp>
 #include <range/v3/algorithm/count_if.hpp>
 #include <range/v3/algorithm/find.hpp>
 
-#include "codegen/cuda/merge.hpp"
+#include "codegen/cuda/merge_sums.hpp"
 #include "codegen/cuda/plan.hpp"
 #include "codegen/kernels/query.hpp"
 
@@ -15,7 +15,7 @@ namespace {
 
 const Kernel& kernel_of(const KernelProgram& program, int k) { return program.kernels[k]; }
 
-bool sums_a_factor(const KernelProgram& program, const Kernel& product, const Kernel& sum, bool left) {
+bool reduces_an_operand(const KernelProgram& program, const Kernel& product, const Kernel& sum, bool left) {
   if (tasks_of(product) != Tasks::chunks || !product.fused.empty()) return false;
   if (!is_plain_sum(program, sum) || ranges::count_if(sum.steps, [](const Step& s) { return s.reduces; }) != 1)
     return false;
@@ -30,10 +30,10 @@ bool sums_a_factor(const KernelProgram& program, const Kernel& product, const Ke
 
 }  // namespace
 
-void sums_behind_products(KernelProgram& program) {
+void order_operand_reductions(KernelProgram& program) {
   const auto sums_any = [&](const Item& product, const Item& sum) {
-    return sums_a_factor(program, kernel_of(program, product.kernel), kernel_of(program, sum.kernel), true) ||
-           sums_a_factor(program, kernel_of(program, product.kernel), kernel_of(program, sum.kernel), false);
+    return reduces_an_operand(program, kernel_of(program, product.kernel), kernel_of(program, sum.kernel), true) ||
+           reduces_an_operand(program, kernel_of(program, product.kernel), kernel_of(program, sum.kernel), false);
   };
   for (std::vector<Item>& order : program.order)
     for (std::size_t i = 0; i < order.size(); ++i) {
@@ -65,13 +65,13 @@ int neighbour_of(const KernelProgram& program, int kernel, int places) {
   return -1;
 }
 
-int sum_behind(const Plan& plan, int product, ExprId factor) {
+int reduction_behind(const Plan& plan, int product, ExprId factor) {
   const int behind = neighbour_of(plan.program, product, 1);
   if (behind < 0) return -1;
   const Kernel &k = kernel_of(plan.program, product), &sum = kernel_of(plan.program, behind);
   if (!sum.by_gemm) return -1;
   const bool left = factors_of(k, plan.program.precision).left == factor;
-  if (!sums_a_factor(plan.program, k, sum, left)) return -1;
+  if (!reduces_an_operand(plan.program, k, sum, left)) return -1;
   // Both have memory for their partial sums at a time.
   const auto has = [](const Stage& stage, int kernel) { return ranges::count(stage.items, kernel, &Item::kernel) > 0; };
   for (const Stage& stage : plan.stages[k.region])

@@ -9,10 +9,10 @@ namespace tessera::codegen {
 
 /// Below this many columns, or products in a sum, a contraction is not worth being treated as a matrix product: lanes
 /// are better spent on tokens or images.
-inline constexpr std::int64_t least_columns = 16;
+inline constexpr std::int64_t least_n = 16;
 
 /// In a product whose result has its columns from a factor that lies along the summed axis, that factor is copied with
 /// the columns innermost: vectors of columns can then be loaded. Parameters are left to packing.
-graph::Graph bring_columns_innermost(const graph::Graph& graph);
+graph::Graph copy_operands_n_innermost(const graph::Graph& graph);
 
 }  // namespace tessera::codegen

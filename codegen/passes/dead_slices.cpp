@@ -1,4 +1,4 @@
-#include "codegen/passes/narrow.hpp"
+#include "codegen/passes/dead_slices.hpp"
 
 #include <algorithm>
 #include <map>
@@ -244,7 +244,7 @@ int parameters(const Graph& graph) {
 
 }  // namespace
 
-Graph narrow(const Graph& graph) {
+Graph eliminate_dead_slices(const Graph& graph) {
   Graph now = graph;
   std::set<std::string> peeled;  // by path: one layer of each is enough text
   while (true) {
