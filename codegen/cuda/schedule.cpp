@@ -296,6 +296,7 @@ Launch Scheduler::of_attention_backward() const {
   const AttentionGradient a = *attention_gradient_of(plan.program, kernel);
   const KernelView mixed(plan, *parts_of_gradient(kernel)[a.mixed.kernel]);
   Launch l = fresh(Launch::Form::attention_backward);
+  l.recomputes = a.again.has_value();
   const Extent groups = mixed.points(a.mixed.axes.groups);
   const std::int64_t tiles = ceiling(a.rows, tile), padded = tiles * tile * a.most_keys;
   const std::int64_t bytes = 2 * (2 * a.most_keys * a.width + 4 * tile * a.width + a.most_keys * tile) +

@@ -93,6 +93,7 @@ struct Launch {
   int lanes = 0;                   ///< of columns: of a warp's lanes that have a result each; of a row: its threads
   ColumnReductions sums;           ///< of row_reductions
   Attention attention;
+  bool recomputes = false;  ///< of attention_backward: the probabilities, which are not in memory
 
   // Of a GEMM
   GemmOperand a, b;

@@ -93,6 +93,70 @@ std::string print(const Kernel& kernel, const Schedule& s) {
   return out + "\n";
 }
 
+const char* name_of(Launch::Form form) {
+  switch (form) {
+    case Launch::Form::point:
+      return "a thread a result";
+    case Launch::Form::columns:
+      return "a lane a column";
+    case Launch::Form::row:
+      return "rows";
+    case Launch::Form::row_reductions:
+      return "rows with column reductions";
+    case Launch::Form::gemm:
+      return "GEMM";
+    case Launch::Form::attention:
+      return "attention";
+    case Launch::Form::attention_backward:
+      return "attention's backward pass";
+    case Launch::Form::reduce:
+      return "reduce partials";
+  }
+  return "";
+}
+
+const char* name_of(CtaTile::Unit unit) {
+  switch (unit) {
+    case CtaTile::Unit::none:
+      return "";
+    case CtaTile::Unit::fma:
+      return "FMA";
+    case CtaTile::Unit::mma_sync:
+      return "mma.sync";
+    case CtaTile::Unit::wgmma:
+      return "WGMMA";
+  }
+  return "";
+}
+
+/// "197 * batch by 128": CTAs along an axis of the grid.
+std::string print(const Launch::Along& along) {
+  std::string text = to_string(along.count);
+  return along.size == 1 ? text : text + fmt::format(" by {}", along.size);
+}
+
+std::string print(const Launch& l) {
+  std::string out = fmt::format("  {}: {}", l.name, name_of(l.form));
+  if (l.tile.unit != CtaTile::Unit::none)
+    out += fmt::format(" by {}, tile {} x {}", name_of(l.tile.unit), l.tile.rows, l.tile.columns);
+  if (l.partials || l.form == Launch::Form::reduce) out += fmt::format(", split-K {}", l.split_k);
+  if (l.tile.stages) out += fmt::format(", {} stages, clusters of {}", l.tile.stages, l.tile.cluster);
+  if (l.recomputes) out += ", recomputes the probabilities";
+  if (l.row_shares) out += fmt::format(", sums A's rows among {} CTAs", l.row_shares);
+  if (l.sums.count)
+    out += fmt::format(", {} column reductions of {}{}", l.sums.count, l.sums.length,
+                       l.sums.split_row ? " in two parts" : "");
+  out +=
+      fmt::format("; CTAs [{}, {}, {}] of {} threads", print(l.grid[0]), print(l.grid[1]), print(l.grid[2]), l.threads);
+  if (l.ctas) out += fmt::format(", {} an SM", l.ctas);
+  if (l.with_registers) out += fmt::format(", registers for {}", l.with_registers);
+  if (l.latency > 0) out += fmt::format(", exposed latency {:.0f} cycles", l.latency);
+  if (l.without_wgmma) out += "; where WGMMA is not";
+  out += "\n";
+  for (const Launch& w : l.wgmma) out += "  on sm_90a" + print(w);
+  return out;
+}
+
 }  // namespace
 
 std::string print(const Plan& plan) {
@@ -123,6 +187,9 @@ std::string print(const Plan& plan) {
       out += print(kernel, schedules[k]);
     }
   }
+  if (!plan.launches.empty()) out += "launches\n";
+  for (const std::vector<Launch>& launches : plan.launches)
+    for (const Launch& launch : launches) out += print(launch);
   return out;
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <sstream>
 
 #include "codegen/driver.hpp"
 #include "codegen/error.hpp"
@@ -92,6 +93,35 @@ TEST(CudaTiles, TheTileAskedForIsThatOfTheNamedKernelAndOfAllOthers) {
     options.tiles = {{kernel, "128x64"}};
     EXPECT_THROW(generate(traced, options), Error) << kernel;
   }
+}
+
+TEST(CudaPlans, SayHowEveryKernelIsLaunched) {
+  GeneratorOptions options;
+  options.isas = {"scalar"};
+  options.cuda = true;
+  options.precision = Precision::bf16;
+  options.tiles = {{"", "64x64"}, {"wgmma:", "128x64"}};
+  std::string plans;
+  options.dump = [&](const std::string& stage, const std::string& text) {
+    if (stage == "loss_and_gradients_cuda_plan") plans = text;
+  };
+  const std::string text = generate(trace<models::ToyVit>("toy_vit"), options).at("toy_vit_cuda.cu");
+  EXPECT_NE(plans.find("\nlaunches\n"), std::string::npos);
+  EXPECT_NE(plans.find("\n  blocks_mlp_fc1_forward: GEMM by mma.sync, tile 64 x 64; CTAs ["), std::string::npos)
+      << plans;
+  EXPECT_NE(plans.find("\n  on sm_90a  blocks_mlp_fc1_forward_wgmma: GEMM by WGMMA, tile 128 x 64, "),
+            std::string::npos)
+      << plans;
+  EXPECT_NE(plans.find(": GEMM by mma.sync, tile 64 x 64, split-K "), std::string::npos) << plans;
+  // Whatever stands in the list is a kernel of the file, under its name.
+  std::istringstream lines(plans.substr(plans.find("\nlaunches\n") + 10));
+  int launches = 0;
+  for (std::string line; std::getline(lines, line); ++launches) {
+    const std::size_t begin = line.rfind("  ", line.find(": ")) + 2;
+    const std::string name = line.substr(begin, line.find(": ") - begin);
+    EXPECT_NE(text.find(" " + name + "("), std::string::npos) << line;
+  }
+  EXPECT_GT(launches, 20);
 }
 
 TEST(CudaSums, ChunksOfAWeightsGradientFillTheMachineAndAreFew) {
