@@ -111,20 +111,20 @@ class File : EntryWriter {
   const std::map<std::string, std::string>& standing() const { return functions_.standing(); }
 
  private:
-  bool has_gemms_of(Element dtype) const {
+  bool has_gemms_of(DType dtype) const {
     return ranges::any_of(plans_, [&](const Plan& plan) {
-      return ranges::any_of(plan.program.kernels, [&](const Kernel& k) { return k.product.factors == dtype; });
+      return ranges::any_of(plan.program.kernels, [&](const Kernel& k) { return k.gemm.dtype == dtype; });
     });
   }
 
   /// The texts that GEMMs need beyond the vectors.
   std::vector<std::string_view> parts() const {
     std::vector<std::string_view> all;
-    const bool bf16 = has_gemms_of(Element::bf16), int8 = has_gemms_of(Element::int8);
+    const bool bf16 = has_gemms_of(DType::bf16), int8 = has_gemms_of(DType::int8);
     if (bf16) all.insert(all.end(), target_.bf16.begin(), target_.bf16.end());
     if (int8) all.insert(all.end(), target_.int8.begin(), target_.int8.end());
     if (ranges::any_of(packed_.entries,
-                       [](const PackedEntry& e) { return e.element == Element::real && e.packing == Packing::panels; }))
+                       [](const PackedEntry& e) { return e.element == DType::real && e.packing == Packing::panels; }))
       all.push_back("pack");
     if (bf16 && packed_.reals) all.push_back(target_.pack_bf16);
     return all;

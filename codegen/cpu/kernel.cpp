@@ -39,7 +39,7 @@ LoopBounds bounds_of_batch(const Values& v, const Expr& first, const Expr& limit
 Emitted whole(Values& v, bool in_team) {
   const Kernel& kernel = v.kernel;
   const Schedule& schedule = v.schedule;
-  const bool gemm = kernel.product.columns >= 0;
+  const bool gemm = kernel.gemm.columns >= 0;
   Emitted e;
   e.function.name = kernel.name;
   // Compilers would keep a caller's values in registers that the accumulators need.
@@ -87,7 +87,7 @@ Emitted whole(Values& v, bool in_team) {
 /// stored (weight_gradient.hpp); else the sums go on over all images.
 Emitted sum_over_images(Values& v) {
   Emitted e;
-  const int rows = v.kernel.product.rows;
+  const int rows = v.kernel.gemm.rows;
   e.function.name = v.kernel.name;
   e.tasks = Emitted::Tasks::rows;
   e.parallel = rows;

@@ -59,7 +59,7 @@ void Packer::pack(Block& b, const PackedEntry& e) const {
   b.push_back(tree::comment(described(e)));
   tree::Statement packs =
       e.packing == Packing::plain ? tree::evaluate(call("std::copy_n", {source, integer(e.columns), to}))
-      : e.element == Element::int8
+      : e.element == DType::int8
           ? tree::evaluate(call("pack_int8", {source, integer(e.columns), integer(e.depth), to, scales_of(e)}))
           : rows(e, source, to, integer(0), integer(rows_of(e)));
   if (count == 1) {
@@ -138,9 +138,8 @@ Expr Packer::offset(const ArenaEntry& weight, int first, int count) const {
 Expr Packer::place(const PackedEntry& e, int first, int count) const {
   Expr at = name("packed") + integer(e.offset + (first - e.first) * e.reals);
   if (count > 1) at = at + name("layer") * e.reals;
-  return e.element == Element::real || e.packing == Packing::plain
-             ? at
-             : call(std::string(name_of(e.element)) + "_at", {at});
+  return e.element == DType::real || e.packing == Packing::plain ? at
+                                                                 : call(std::string(name_of(e.element)) + "_at", {at});
 }
 
 tree::Statement Packer::rows(const PackedEntry& e, const Expr& weight, const Expr& panels, const Expr& first,

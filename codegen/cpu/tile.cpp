@@ -31,7 +31,7 @@ void for_points(Values& v, const Tile& tile, const std::function<void()>& f, std
 
 std::pair<Piece, Piece> pieces_of(const Kernel& gemm, const Tile& tile) {
   std::pair<Piece, Piece> pieces{{1, 0}, {1, 0}};
-  for (const auto& [axis, piece] : tile) (axis == gemm.product.columns ? pieces.first : pieces.second) = piece;
+  for (const auto& [axis, piece] : tile) (axis == gemm.gemm.columns ? pieces.first : pieces.second) = piece;
   return pieces;
 }
 

@@ -39,8 +39,8 @@ std::optional<Attention> attention_of(const KernelProgram& program, const Kernel
                                       const Kernel& mix) {
   Attention found;
   // Scores: a product that is stored as it is.
-  const Factors multiplied = factors_of(scores, program.precision);
-  if (!multiplied.left.valid() || scores.steps.size() != 2 || scores.steps[1].stores.size() != 1) return {};
+  const Operands multiplied = operands_of(scores, program.precision);
+  if (!multiplied.a.valid() || scores.steps.size() != 2 || scores.steps[1].stores.size() != 1) return {};
   const Step::Store& stored = scores.steps[1].stores[0];
   const std::vector<int> in_scores = axes_along(stored.to);
   if (!is_local(scores, stored.value, 0) || in_scores.empty()) return {};
@@ -81,20 +81,19 @@ std::optional<Attention> attention_of(const KernelProgram& program, const Kernel
   if (in_softmax.size() != in_scores.size()) return {};
 
   // The mix: a product of what the softmax gives, as bf16, and of values.
-  const Factors mixed = factors_of(mix, program.precision);
-  if (!mixed.left.valid() || mixed.depth.size() != 1) return {};
+  const Operands mixed = operands_of(mix, program.precision);
+  if (!mixed.a.valid() || mixed.depth.size() != 1) return {};
   std::vector<int> given, taken;
   for (const bool left : {true, false}) {
-    const Expression& e = expression_of(mix, left ? mixed.left : mixed.right);
+    const Expression& e = expression_of(mix, left ? mixed.a : mixed.b);
     for (const Step::Store& store : quotient.stores) {
       const Tensor& t = program.tensors[store.to.tensor];
-      if (e.kind != Expression::Kind::load || e.access.tensor != store.to.tensor || t.element != Element::bf16)
-        continue;
+      if (e.kind != Expression::Kind::load || e.access.tensor != store.to.tensor || t.element != DType::bf16) continue;
       given = axes_along(store.to);
       taken = axes_along(e.access);
       const std::vector<int>&row = left ? mixed.rows : mixed.columns, &width = left ? mixed.columns : mixed.rows;
       if (row.size() != 1 || width.size() != 1) return {};
-      found.value = left ? mixed.right : mixed.left;
+      found.value = left ? mixed.b : mixed.a;
       found.mix = {row[0], mixed.depth[0], width[0], batch_first(mix, mixed.groups)};
     }
   }
@@ -107,11 +106,11 @@ std::optional<Attention> attention_of(const KernelProgram& program, const Kernel
   const std::vector<int> row_and_key = mapped({found.softmax.row, found.softmax.key}, in_softmax, in_scores);
   const std::vector<int> row{row_and_key[0]}, key{row_and_key[1]};
   if (multiplied.rows == row && multiplied.columns == key) {
-    found.query = multiplied.left;
-    found.key = multiplied.right;
+    found.query = multiplied.a;
+    found.key = multiplied.b;
   } else if (multiplied.columns == row && multiplied.rows == key) {
-    found.query = multiplied.right;
-    found.key = multiplied.left;
+    found.query = multiplied.b;
+    found.key = multiplied.a;
   } else {
     return {};
   }

@@ -47,16 +47,16 @@ std::optional<Part> product_of(const KernelProgram& program, const std::vector<c
                                TensorId given, const std::vector<int>& written, const Axes& in_softmax,
                                bool over_rows) {
   const Kernel& k = *kernels[number];
-  const Factors f = factors_of(k, program.precision);
-  if (!f.left.valid() || f.rows.size() != 1 || f.columns.size() != 1 || f.depth.size() != 1) return {};
+  const Operands f = operands_of(k, program.precision);
+  if (!f.a.valid() || f.rows.size() != 1 || f.columns.size() != 1 || f.depth.size() != 1) return {};
   for (const bool left : {true, false}) {
-    const Expression& e = expression_of(k, left ? f.left : f.right);
+    const Expression& e = expression_of(k, left ? f.a : f.b);
     if (e.kind != Expression::Kind::load || e.access.tensor != given) continue;
     const std::vector<int> read = axes_along(e.access);
     if (read.size() != written.size()) return {};
     Part found;
     found.kernel = number;
-    found.factor = left ? f.right : f.left;
+    found.factor = left ? f.b : f.a;
     found.axes = {mapped({in_softmax.row}, written, read)[0], mapped({in_softmax.key}, written, read)[0],
                   (left ? f.columns : f.rows)[0], mapped(in_softmax.groups, written, read)};
     const int across = (left ? f.rows : f.columns)[0];
@@ -150,7 +150,7 @@ std::optional<AttentionGradient> attention_gradient_of(const KernelProgram& prog
   found.change = changed.stores[0].value;
   const TensorId changes = changed.stores[0].to.tensor;
   const std::vector<int> changes_written = axes_along(changed.stores[0].to);
-  if (program.tensors[changes].element != Element::bf16) return {};
+  if (program.tensors[changes].element != DType::bf16) return {};
 
   // One of its factors is dp: a product that is stored as it is.
   TensorId p, dp;
@@ -171,13 +171,13 @@ std::optional<AttentionGradient> attention_gradient_of(const KernelProgram& prog
       dp_written = axes_along(k.steps[1].stores[0].to);
     }
   }
-  if (!dp.valid() || dp == p || program.tensors[dp].element != Element::real) return {};
+  if (!dp.valid() || dp == p || program.tensors[dp].element != DType::real) return {};
   const std::optional<Access> loads_p = only_access(softmax, p, found.p), loads_dp = only_access(softmax, dp, found.dp);
   if (!loads_p || !loads_dp) return {};
   const std::vector<int> p_read = axes_along(*loads_p), dp_read = axes_along(*loads_dp);
   const Kernel& mixed = kernel(found.mixed);
-  const Factors f = factors_of(mixed, program.precision);
-  if (!f.left.valid() || f.rows.size() != 1 || f.columns.size() != 1 || f.depth.size() != 1 ||
+  const Operands f = operands_of(mixed, program.precision);
+  if (!f.a.valid() || f.rows.size() != 1 || f.columns.size() != 1 || f.depth.size() != 1 ||
       dp_written.size() != dp_read.size() || dp_written.size() != f.groups.size() + 2)
     return {};
   const int key = mapped({in_softmax.key}, dp_read, dp_written)[0];
@@ -185,8 +185,8 @@ std::optional<AttentionGradient> attention_gradient_of(const KernelProgram& prog
   if (!keys_are_rows && f.columns[0] != key) return {};
   Axes& in_mixed = found.mixed.axes;
   in_mixed = {(keys_are_rows ? f.columns : f.rows)[0], key, f.depth[0], batch_first(mixed, f.groups)};
-  found.mixed.factor = keys_are_rows ? f.left : f.right;
-  found.gradient = keys_are_rows ? f.right : f.left;
+  found.mixed.factor = keys_are_rows ? f.a : f.b;
+  found.gradient = keys_are_rows ? f.b : f.a;
   in_softmax.row = mapped({in_mixed.row}, dp_written, dp_read)[0];
   in_softmax.groups = mapped(in_mixed.groups, dp_written, dp_read);
   if (in_softmax.row < 0 || ranges::contains(in_softmax.groups, -1) || changes_written.size() != dp_read.size() ||
@@ -202,7 +202,7 @@ std::optional<AttentionGradient> attention_gradient_of(const KernelProgram& prog
       found.of_key = *part;
     for (const TensorId t : program.tensors.ids()) {
       const Tensor &twin = program.tensors[t], &original = program.tensors[p];
-      if (twin.element != Element::bf16 || twin.node == graph::none || twin.node != original.node ||
+      if (twin.element != DType::bf16 || twin.node == graph::none || twin.node != original.node ||
           twin.slots != original.slots || twin.storage != original.storage)
         continue;
       if (const auto part = product_of(program, kernels, i, t, p_read, in_softmax, true)) found.of_value = *part;

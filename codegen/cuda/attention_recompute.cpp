@@ -98,7 +98,7 @@ TensorId row_numbers(KernelProgram& program, TensorId p, std::size_t key_dim, co
   Tensor kept = program.tensors[p];
   kept.name = program.tensors[p].name + "." + what;
   kept.shape.erase(kept.shape.begin() + static_cast<std::ptrdiff_t>(key_dim));
-  kept.element = Element::real;
+  kept.element = DType::real;
   kept.node = graph::none;
   kept.storage = Storage::scratch;
   return program.tensors.add(std::move(kept));

@@ -150,7 +150,7 @@ class Rows {
       if (kernel_.expressions[e].kind == Expression::Kind::load) f(kernel_.expressions[e].access, e);
     for (const Step& s : kernel_.steps)
       for (const Step::Store& store : s.stores)
-        if (program_.tensors[store.to.tensor].element == Element::real) f(store.to, store.value);
+        if (program_.tensors[store.to.tensor].element == DType::real) f(store.to, store.value);
   }
 
   void find_axes(const Access& access) {

@@ -43,7 +43,7 @@ class Emitter : Values {
   static std::string result_of(std::size_t s, const Step& step);
   static tree::Statement accumulate(const Step& s, const std::string& result, tree::Expr value);
   /// Whether step `s` can run in the sweep of the steps from `first` on: over the same axes, and without their results.
-  bool joins_sweep(std::size_t first, std::size_t s) const;
+  bool joins_pass(std::size_t first, std::size_t s) const;
 
   // One thread a point: kernel.cpp
   /// The steps of a point by one thread; reductions as loops.
@@ -73,7 +73,7 @@ class Emitter : Values {
   /// A number of blocks whose warps take one row after the other and add up what fuse_column_reductions has them do.
   Emitted rows_and_sums(const Launch& l);
   /// The steps of a row, sweep after sweep.
-  void sweeps(tree::Block& b, int lanes, const std::string& reducer, bool chunk);
+  void row_passes(tree::Block& b, int lanes, const std::string& reducer, bool chunk);
   /// The steps from `first` to before `end` in one sweep of the row's lanes.
   void sweep(tree::Block& b, std::size_t first, std::size_t end, int lanes, const std::string& reducer, bool chunk);
 

@@ -170,7 +170,7 @@ tree::Statement Emitter::accumulate(const Step& s, const std::string& result, Ex
   return tree::assign(result, call("larger", {name(result), std::move(value)}));
 }
 
-bool Emitter::joins_sweep(std::size_t first, std::size_t s) const {
+bool Emitter::joins_pass(std::size_t first, std::size_t s) const {
   if (step(s).over != step(first).over) return false;
   for (ExprId root : values_of(s, s + 1)) {
     std::map<ExprId, int> below;
@@ -213,7 +213,7 @@ Block Emitter::steps_of_point() {
   Block b;
   for (std::size_t first = 0, end = 0; first < kernel.steps.size(); first = end) {
     end = first + 1;
-    while (end < kernel.steps.size() && joins_sweep(first, end)) ++end;
+    while (end < kernel.steps.size() && joins_pass(first, end)) ++end;
     for (std::size_t s = first; s < end; ++s)
       if (step(s).reduces) b.push_back(tree::declare("real", result_of(s, step(s)), start_of(step(s))));
     std::vector<FlatIndex> loops;
@@ -280,7 +280,7 @@ Emitted Emitter::each_point(const Launch& l) {
   return points_kernel(l, [&] { return steps_of_point(); }, "a thread for each result", false);
 }
 
-std::string type_of(const Tensor& tensor) { return tensor.element == Element::bf16 ? "bf16" : "real"; }
+std::string type_of(const Tensor& tensor) { return tensor.element == DType::bf16 ? "bf16" : "real"; }
 
 const std::set<std::string>& known_names() {
   static const std::set<std::string> names{"thread_x",

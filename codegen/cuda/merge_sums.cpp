@@ -57,7 +57,7 @@ void fuse_sums(Kernel& a, const Kernel& b) {
 bool is_plain_sum(const KernelProgram& program, const Kernel& k) {
   if (tasks_of(k) != Tasks::chunks || k.anchor != Anchor::contraction || !k.fused.empty() || k.accumulates)
     return false;
-  if (factors_of(k, program.precision).left.valid()) return false;
+  if (operands_of(k, program.precision).a.valid()) return false;
   bool sums = true;
   for (const Step& s : k.steps) {
     if (s.reduces && (!sums || s.reduction != Reduction::sum || !s.stores.empty() || s.over != k.steps[0].over))

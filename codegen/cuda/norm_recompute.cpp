@@ -51,7 +51,7 @@ class Norm {
 
  private:
   const Tensor& tensor(TensorId t) const { return program_.tensors[t]; }
-  bool kept(TensorId t) const { return tensor(t).storage == Storage::scratch && tensor(t).element == Element::real; }
+  bool kept(TensorId t) const { return tensor(t).storage == Storage::scratch && tensor(t).element == DType::real; }
 
   std::optional<Result> at(std::size_t s, std::size_t i) const {
     const Step& step = k_.steps[s];

@@ -19,9 +19,9 @@ bool reduces_an_operand(const KernelProgram& program, const Kernel& product, con
   if (tasks_of(product) != Tasks::chunks || !product.fused.empty()) return false;
   if (!is_plain_sum(program, sum) || ranges::count_if(sum.steps, [](const Step& s) { return s.reduces; }) != 1)
     return false;
-  const Factors f = factors_of(product, program.precision);
-  if (!f.left.valid() || !f.groups.empty()) return false;
-  const Expression& factor = expression_of(product, left ? f.left : f.right);
+  const Operands f = operands_of(product, program.precision);
+  if (!f.a.valid() || !f.groups.empty()) return false;
+  const Expression& factor = expression_of(product, left ? f.a : f.b);
   const std::vector<int>& across = left ? f.rows : f.columns;
   // What is a part of a tensor, a slice, is summed by itself.
   return factor.kind == Expression::Kind::load && across.size() == 1 && !axes_along(factor.access).empty() &&
@@ -70,7 +70,7 @@ int reduction_behind(const Plan& plan, int product, ExprId factor) {
   if (behind < 0) return -1;
   const Kernel &k = kernel_of(plan.program, product), &sum = kernel_of(plan.program, behind);
   if (!sum.by_gemm) return -1;
-  const bool left = factors_of(k, plan.program.precision).left == factor;
+  const bool left = operands_of(k, plan.program.precision).a == factor;
   if (!reduces_an_operand(plan.program, k, sum, left)) return -1;
   // Both have memory for their partial sums at a time.
   const auto has = [](const Stage& stage, int kernel) { return ranges::count(stage.items, kernel, &Item::kernel) > 0; };

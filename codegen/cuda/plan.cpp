@@ -79,7 +79,7 @@ class Parameters {
       Tensor copy = p_.tensors[original];
       copy.name = copy.storage == Storage::parameter ? copy.name + ".bf16" : "packed";
       copy.storage = Storage::packed;
-      copy.element = Element::bf16;
+      copy.element = DType::bf16;
       p_.tensors.push_back(std::move(copy));
     }
     return at->second;
@@ -93,21 +93,21 @@ void store_factors(KernelProgram& program) {
   Parameters parameters(program);
   if (traits_of(program.kind).updates) return parameters.store();
   for (Kernel& k : program.kernels) {
-    const Factors f = factors_of(k, program.precision);
-    if (!f.left.valid()) continue;
-    k.product = {f.rows.back(), f.columns.back(), Element::bf16};
-    parameters.read(k.expressions[f.left]);
-    parameters.read(k.expressions[f.right]);
+    const Operands f = operands_of(k, program.precision);
+    if (!f.a.valid()) continue;
+    k.gemm = {f.rows.back(), f.columns.back(), DType::bf16};
+    parameters.read(k.expressions[f.a]);
+    parameters.read(k.expressions[f.b]);
   }
   store_as_bf16(program);
-  for (Kernel& k : program.kernels) k.product = {};  // here its sums over the batch are cut into chunks like others
+  for (Kernel& k : program.kernels) k.gemm = {};  // here its sums over the batch are cut into chunks like others
 }
 
 }  // namespace
 
 Layout layout_on_gpu(const Tensor& t) {
   constexpr std::int64_t eight = 8, long_row = 16;  // values; eight are copied at once
-  if (t.element == Element::bf16 && t.storage == Storage::scratch && t.shape.size() >= 2 && t.shape.back().known()) {
+  if (t.element == DType::bf16 && t.storage == Storage::scratch && t.shape.size() >= 2 && t.shape.back().known()) {
     const std::int64_t row = t.shape.back().value();
     if (row >= long_row) return layout_with_rows(t, (row + eight - 1) / eight * eight);
   }
@@ -121,13 +121,13 @@ bool vectorisable_along(const KernelProgram& p, const Kernel& k, ExprId factor, 
   const Layout layout = layout_on_gpu(t);
   std::int64_t offset = 0;
   for (std::size_t d = 0; d < e.access.index.size(); ++d) offset += e.access.index[d].offset * layout.stride[d];
-  if (t.element != Element::bf16 || offset % 8 || step_along(e.access, layout, along) != 1) return false;
+  if (t.element != DType::bf16 || offset % 8 || step_along(e.access, layout, along) != 1) return false;
   for (int a = 0; a < static_cast<int>(k.axes.size()); ++a)
     if (a != along && size_of(k, a) != 1 && step_along(e.access, layout, a) % 8) return false;
   return true;
 }
 
-Factors factors_of(const Kernel& k, Precision precision) {
+Operands operands_of(const Kernel& k, Precision precision) {
   if (k.anchor != Anchor::contraction) return {};
   const Step& sum = k.steps.front();
   if (!sum.reduces || sum.reduction != Reduction::sum || !sum.stores.empty()) return {};
@@ -137,10 +137,10 @@ Factors factors_of(const Kernel& k, Precision precision) {
   if (product.kind != Expression::Kind::op || product.op != graph::Op::multiply) return {};
   for (ExprId factor : {product.a, product.b})
     if (k.expressions[factor].kind == Expression::Kind::index_equals) return {};  // it picks, and multiplies nothing
-  Factors f{product.a, product.b, {}, {}, {}, sum.over};
+  Operands f{product.a, product.b, {}, {}, {}, sum.over};
   std::set<int> left, right;
-  axes_of(k, f.left, left);
-  axes_of(k, f.right, right);
+  axes_of(k, f.a, left);
+  axes_of(k, f.b, right);
   for (int a = 0; a < static_cast<int>(k.axes.size()); ++a) {
     if (k.axes[a].inner) continue;
     if (left.contains(a) == right.contains(a))

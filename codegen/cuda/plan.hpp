@@ -10,13 +10,13 @@
 
 namespace tessera::codegen::cuda {
 
-/// Left and right factor of a sum of products over what one of them does not know.
-struct Factors {
-  ExprId left, right;  ///< none: the kernel is no matrix product worth a tile
+/// A and B of a GEMM: a sum of products over what one of them does not know.
+struct Operands {
+  ExprId a, b;  ///< none: the kernel is no matrix product worth a tile
   std::vector<int> rows, columns, groups, depth;
 };
 /// In the order of the kernel's axes.
-Factors factors_of(const Kernel& kernel, Precision precision);
+Operands operands_of(const Kernel& kernel, Precision precision);
 /// Axes in the kernel's order, but the batch before all others.
 std::vector<int> batch_first(const Kernel& kernel, std::vector<int> axes);
 

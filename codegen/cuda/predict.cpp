@@ -110,7 +110,7 @@ class Prediction {
 
   static bool reads_bf16(const KernelProgram& program, const Kernel& k) {
     return ranges::any_of(k.expressions, [&](const Expression& e) {
-      return e.kind == Expression::Kind::load && program.tensors[e.access.tensor].element == Element::bf16;
+      return e.kind == Expression::Kind::load && program.tensors[e.access.tensor].element == DType::bf16;
     });
   }
 
@@ -144,7 +144,7 @@ class Prediction {
       for (const Affine& index : access.index) offsets.push_back(index.offset);
       if (plan.program.tensors[access.tensor].storage == Storage::registers) return;
       if (!moved.insert({access.tensor, access.shift, offsets}).second) return;
-      const Element stored = plan.program.tensors[access.tensor].element;
+      const DType stored = plan.program.tensors[access.tensor].element;
       w.bytes += 4.0 / static_cast<double>(values_in_real(stored)) * elements(k, access, batch);
     };
     for (const Step& s : k.steps) {

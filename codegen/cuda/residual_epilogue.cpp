@@ -31,14 +31,14 @@ struct Sum {
 };
 
 std::optional<Sum> sum_of(const KernelProgram& program, const Kernel& product, const Kernel& row) {
-  if (!factors_of(product, program.precision).left.valid() || product.steps.size() != 2 || product.across_batch)
+  if (!operands_of(product, program.precision).a.valid() || product.steps.size() != 2 || product.across_batch)
     return {};
   if (row.anchor != Anchor::row || row.region != product.region || !row.fused.empty() || !product.fused.empty())
     return {};
   if (product.steps[1].stores.size() != 1) return {};
   const Access& made = product.steps[1].stores[0].to;
   const Tensor& t = program.tensors[made.tensor];
-  if (t.storage != Storage::scratch || t.element != Element::real || t.slots != 1 || made.shift != 0) return {};
+  if (t.storage != Storage::scratch || t.element != DType::real || t.slots != 1 || made.shift != 0) return {};
   for (const Kernel& k : program.kernels)
     if (&k != &product && &k != &row && tensors_of(k).contains(made.tensor)) return {};
   if (stored_by(row).contains(made.tensor)) return {};
@@ -48,7 +48,7 @@ std::optional<Sum> sum_of(const KernelProgram& program, const Kernel& product, c
       const Step::Store& store = row.steps[s].stores[i];
       Sum sum{s, i, axes_along(store.to), axes_along(made)};
       const Tensor& stored = program.tensors[store.to.tensor];
-      if (sum.from.empty() || sum.from.size() != sum.to.size() || stored.element != Element::real) continue;
+      if (sum.from.empty() || sum.from.size() != sum.to.size() || stored.element != DType::real) continue;
       if (row.steps[s].reduces || meet({store.to.tensor}, tensors_of(product))) continue;
       if (ranges::count(row.expressions, true, [&](const Expression& e) {
             return e.kind == Expression::Kind::load && e.access.tensor == store.to.tensor;

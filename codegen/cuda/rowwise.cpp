@@ -33,7 +33,7 @@ Emitted Emitter::rows(const Launch& l) {
       tree::declare("const int", "lane", whole_block || warps == 1 ? thread : binary("%", thread, integer(32))));
   stand(row);
   Block inside;
-  sweeps(inside, l.lanes, whole_block ? "block_" : "warp_", chunk);
+  row_passes(inside, l.lanes, whole_block ? "block_" : "warp_", chunk);
   if (chunk)
     inside.push_back(tree::when(binary("==", name("lane"), integer(0)),
                                 {tree::evaluate(binary("=", partial(), name(result_of(0, step(0)))))}));
@@ -69,7 +69,7 @@ Emitted Emitter::rows_and_sums(const Launch& l) {
   b.push_back(tree::declare("const int", "lane", binary("%", call("thread_x", {}), integer(32))));
   b.push_back(tree::declare("real* const", "sums", call("sums_of_warp", {integer(sums.numbers())})));
   stand(row);
-  sweeps(inside, 32, "warp_", false);
+  row_passes(inside, 32, "warp_", false);
   leave();
   Block declared = declare_needed(row);
   inside.insert(inside.begin(), declared.begin(), declared.end());
@@ -86,11 +86,11 @@ Emitted Emitter::rows_and_sums(const Launch& l) {
   return e;
 }
 
-void Emitter::sweeps(Block& b, int lanes, const std::string& reducer, bool chunk) {
+void Emitter::row_passes(Block& b, int lanes, const std::string& reducer, bool chunk) {
   const std::size_t steps = steps_of_row(kernel);
   for (std::size_t first = 0, end = 0; first < steps; first = end) {
     end = first + 1;
-    while (end < steps && joins_sweep(first, end)) ++end;
+    while (end < steps && joins_pass(first, end)) ++end;
     sweep(b, first, end, lanes, reducer, chunk);
     if (chunk) break;
   }

@@ -77,9 +77,9 @@ class Scheduler : KernelView {
   Launch of_row_reductions(const ColumnReductions& sums) const;
   Launch of_attention() const;
   Launch of_attention_backward() const;
-  Launch of_gemm(const Factors& f, bool partials);
+  Launch of_gemm(const Operands& f, bool partials);
   /// Unless an operand does not lie so that a TMA descriptor can bring it, or that tile of mma.sync is faster.
-  std::vector<Launch> of_wgmma(const Launch& gemm, const Products& products);
+  std::vector<Launch> of_wgmma(const Launch& gemm, const GemmSizes& products);
 
   /// So many are the split-K partials that the GEMM before this kernel makes of it; 0: it makes none.
   int made_by_gemm() const;
@@ -89,7 +89,7 @@ class Scheduler : KernelView {
   bool sums_along_memory() const;
 
   /// A and B, so that results lie side by side along the columns, and the batch comes first.
-  Factors operands() const;
+  Operands operands() const;
   bool k_major(ExprId operand, const std::vector<int>& across, const std::vector<int>& depth) const;
   /// Whether an operand that is stored can be copied by 16 bytes along these axes.
   bool vectorisable(ExprId operand, const std::vector<int>& along) const;
@@ -97,7 +97,7 @@ class Scheduler : KernelView {
   double epilogue_cost(bool partials) const;
   std::optional<TensorMap> map_of(ExprId operand, const std::vector<int>& across, const std::vector<int>& groups,
                                   const std::vector<int>& depth) const;
-  void tile(Launch& l, const CtaTile& tile, const Products& products) const;
+  void tile(Launch& l, const CtaTile& tile, const GemmSizes& products) const;
   /// Of this kernel, or of all of them; empty where nobody asks for one.
   std::string wanted_tile(const std::string& kind) const;
 
@@ -147,7 +147,7 @@ std::vector<Launch> Scheduler::run() {
   if (kernel.anchor == Anchor::row && partials) refuse("sweeps over a batch");
   const int made = partials ? made_by_gemm() : 0;
   if (made) split_k_ = made;
-  if (const Factors f = operands(); f.left.valid())
+  if (const Operands f = operands(); f.a.valid())
     launches.push_back(of_gemm(f, partials));
   else if (const ColumnReductions row_sums = column_reductions_of(plan.program, kernel); row_sums.count > 0)
     launches.push_back(of_row_reductions(row_sums));
@@ -169,7 +169,7 @@ int Scheduler::made_by_gemm() const {
   const int before = neighbour_of(plan.program, number_, -1);
   if (before < 0) return 0;
   const Kernel& gemm = plan.program.kernels[before];
-  if (!factors_of(gemm, plan.program.precision).left.valid() || tasks_of(gemm) != Tasks::chunks) return 0;
+  if (!operands_of(gemm, plan.program.precision).a.valid() || tasks_of(gemm) != Tasks::chunks) return 0;
   const std::vector<Launch>& wgmma = launches_of(all_, before, wanted_).front().wgmma;
   return wgmma.empty() ? 0 : wgmma.front().row_partials();
 }
@@ -326,13 +326,13 @@ Launch Scheduler::of_attention_backward() const {
 
 // ---- GEMMs -------------------------------------------------------------------------------------------------------
 
-Factors Scheduler::operands() const {
-  Factors f = factors_of(kernel, plan.program.precision);
-  if (!f.left.valid()) return f;
+Operands Scheduler::operands() const {
+  Operands f = operands_of(kernel, plan.program.precision);
+  if (!f.a.valid()) return f;
   // Neighbouring threads make neighbouring columns: what lies side by side in the result.
   const std::vector<int> order = point_axes(*this);
   if (!order.empty() && ranges::contains(f.rows, order.back())) {
-    std::swap(f.left, f.right);
+    std::swap(f.a, f.b);
     std::swap(f.rows, f.columns);
   }
   for (std::vector<int>* axes : {&f.rows, &f.columns, &f.groups, &f.depth}) *axes = batch_first(kernel, *axes);
@@ -399,16 +399,16 @@ double Scheduler::epilogue_cost(bool partials) const {
   return all;
 }
 
-Launch Scheduler::of_gemm(const Factors& f, bool partials) {
+Launch Scheduler::of_gemm(const Operands& f, bool partials) {
   const bool tensor_cores = plan.program.precision == Precision::bf16;
   const auto nominal = [&](const Extent& x) { return x.at(partials ? nominal_summed_batch : nominal_batch); };
   const Extent depths = points(f.depth);
-  Products products{nominal(points(f.rows)),   nominal(points(f.columns)), nominal(depths),
-                    nominal(points(f.groups)), epilogue_cost(partials),    partials};
+  GemmSizes products{nominal(points(f.rows)),   nominal(points(f.columns)), nominal(depths),
+                     nominal(points(f.groups)), epilogue_cost(partials),    partials};
   if (partials && tensor_cores) {
-    const std::optional<TensorMap> a = map_of(f.left, f.rows, f.groups, f.depth);
-    const bool by_maps = a && map_of(f.right, f.columns, f.groups, f.depth);
-    products.sums_rows = by_maps && !a->k_major && reduction_behind(plan, number_, f.left) >= 0;
+    const std::optional<TensorMap> a = map_of(f.a, f.rows, f.groups, f.depth);
+    const bool by_maps = a && map_of(f.b, f.columns, f.groups, f.depth);
+    products.sums_rows = by_maps && !a->k_major && reduction_behind(plan, number_, f.a) >= 0;
     split_k_ = choose_split_k(products, by_maps, wanted_tile(""), wanted_tile("wgmma:"));
   }
   Launch l = fresh(Launch::Form::gemm, partials ? "_partial" : "");
@@ -427,8 +427,8 @@ Launch Scheduler::of_gemm(const Factors& f, bool partials) {
     o.vectorisable = tensor_cores && begins && vectorisable(value, o.k_major ? f.depth : across);
     return o;
   };
-  l.a = operand(f.left, f.rows);
-  l.b = operand(f.right, f.columns);
+  l.a = operand(f.a, f.rows);
+  l.b = operand(f.b, f.columns);
   // Beside 64 sums the numbers that come one by one do not fit into 128 registers.
   if (tensor_cores && !(l.a.vectorisable && l.b.vectorisable) && chosen.rows * chosen.columns / chosen.threads >= 64)
     chosen.ctas = std::min(chosen.ctas, 256 / chosen.threads);
@@ -437,7 +437,7 @@ Launch Scheduler::of_gemm(const Factors& f, bool partials) {
   return l;
 }
 
-void Scheduler::tile(Launch& l, const CtaTile& chosen, const Products& products) const {
+void Scheduler::tile(Launch& l, const CtaTile& chosen, const GemmSizes& products) const {
   const Extent row_count = points(l.a.across), column_count = points(l.b.across), group_count = points(l.groups),
                depths = points(l.depth);
   l.tile = chosen;
@@ -509,7 +509,7 @@ std::optional<TensorMap> Scheduler::map_of(ExprId operand, const std::vector<int
   return map;
 }
 
-std::vector<Launch> Scheduler::of_wgmma(const Launch& gemm, const Products& products) {
+std::vector<Launch> Scheduler::of_wgmma(const Launch& gemm, const GemmSizes& products) {
   std::optional<TensorMap> a = map_of(gemm.a.value, gemm.a.across, gemm.groups, gemm.depth),
                            b = map_of(gemm.b.value, gemm.b.across, gemm.groups, gemm.depth);
   std::optional<CtaTile> chosen = choose_wgmma_tile(products, gemm.tile, wanted_tile("wgmma:"));

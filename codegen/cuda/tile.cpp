@@ -13,7 +13,7 @@ namespace tessera::codegen::cuda {
 
 namespace {
 
-std::int64_t blocks_of(const CtaTile& tile, const Products& p) {
+std::int64_t blocks_of(const CtaTile& tile, const GemmSizes& p) {
   return ceiling(p.rows, tile.down() * tile.rows) * ceiling(p.columns, tile.across() * tile.columns) * tile.cluster *
          p.count;
 }
@@ -59,7 +59,7 @@ constexpr Speed of_mma{1340, 32}, of_warpgroups{1710, 64};
 /// of which the second-level cache gives 32 bytes a cycle, whichever is longer: copies run while warps multiply. While
 /// a block does not multiply, the others on its multiprocessor do. How full the last wave is, the batch decides (half)
 /// where the number of products hangs on it.
-double tensor_cycles(const CtaTile& tile, const Products& p, const Speed& speed) {
+double tensor_cycles(const CtaTile& tile, const GemmSizes& p, const Speed& speed) {
   const double waves = static_cast<double>(blocks_of(tile, p)) / static_cast<double>(sms_for(tile.cluster));
   const double on_one = waves <= 1 ? 1 : p.any_batch ? std::ceil(waves) : waves + 0.5;
   const double step = speed.depth * std::max(tile.rows * tile.columns / speed.multiply_adds,
@@ -70,19 +70,19 @@ double tensor_cycles(const CtaTile& tile, const Products& p, const Speed& speed)
 }
 
 /// A guess, too: a small tile loads more for each multiply-add.
-double simple_time(const CtaTile& tile, const Products& p, double speed) {
+double simple_time(const CtaTile& tile, const GemmSizes& p, double speed) {
   const double at_once = static_cast<double>(std::max(blocks_of(tile, p), sms));
   return at_once * tile.rows * tile.columns / speed;
 }
 
 }  // namespace
 
-double exposed_latency(const CtaTile& tile, const Products& p) {
+double exposed_latency(const CtaTile& tile, const GemmSizes& p) {
   constexpr double first_factors = 1000, instructions = 128;  // a cycle, of all lanes
   return first_factors + tile.rows * tile.columns * p.storing / instructions;
 }
 
-double operand_reduction_cycles(const Products& p, const CtaTile& tile, int shares) {
+double operand_reduction_cycles(const GemmSizes& p, const CtaTile& tile, int shares) {
   constexpr double storing = 300, of_line = 13;  // instructions, for each of a step's depths
   const double step = of_warpgroups.depth * tile.rows * tile.columns / of_warpgroups.multiply_adds * tile.ctas;
   const double sums = of_warpgroups.depth * of_line / shares;
@@ -108,7 +108,7 @@ const Candidate& best_of(const std::vector<Candidate>& all, const std::string& w
 
 }  // namespace
 
-CtaTile choose_tile(Precision precision, const Products& products, const std::string& wanted) {
+CtaTile choose_tile(Precision precision, const GemmSizes& products, const std::string& wanted) {
   std::vector<Candidate> all;
   if (precision == Precision::bf16) {
     for (const CtaTile& tile :
@@ -129,7 +129,7 @@ CtaTile choose_tile(Precision precision, const Products& products, const std::st
   return best_of(all, wanted).tile;
 }
 
-std::optional<CtaTile> choose_wgmma_tile(const Products& products, const CtaTile& otherwise,
+std::optional<CtaTile> choose_wgmma_tile(const GemmSizes& products, const CtaTile& otherwise,
                                          const std::string& wanted) {
   if (wanted == "none") return {};
   std::vector<Candidate> all;
@@ -146,13 +146,13 @@ std::optional<CtaTile> choose_wgmma_tile(const Products& products, const CtaTile
   return best.tile;
 }
 
-int choose_split_k(const Products& whole, bool wgmma, const std::string& wanted,
+int choose_split_k(const GemmSizes& whole, bool wgmma, const std::string& wanted,
                    const std::string& wanted_of_warpgroups) {
   constexpr double of_memory = 4.3e12 / 1.75e9;  // bytes in a cycle, of an H200
   int best = 0;
   double least = 0;
   for (int chunks = 1; chunks <= batch_chunks; ++chunks) {
-    Products p = whole;
+    GemmSizes p = whole;
     p.count = chunks;
     p.depth = ceiling(whole.depth, chunks);
     const CtaTile tile = choose_tile(Precision::bf16, p, wanted);

@@ -27,27 +27,28 @@ constexpr std::int64_t sms_for(int cluster) { return cluster > 2 ? 128 : sms; }
 using Tiles = std::map<std::string, std::string>;
 
 /// A number of equal products.
-struct Products {
+struct GemmSizes {
   std::int64_t rows = 0, columns = 0, depth = 0, count = 0;
   double storing = 0;      ///< instructions of what becomes of a sum, about
   bool any_batch = false;  ///< there are so many of them whatever the batch is
   bool sums_rows = false;  ///< by warpgroups the left factor's rows are summed, too, which no other block brings
 };
 /// Cycles in which a block multiplies nothing: it waits for its first factors, and stores its sums.
-double exposed_latency(const CtaTile& tile, const Products& products);
+double exposed_latency(const CtaTile& tile, const GemmSizes& products);
 
 /// Cycles more where a block's warp that brings also sums rows, for one step of so many: while the others multiply, but
 /// for what takes longer than that, and storing.
-double operand_reduction_cycles(const Products& products, const CtaTile& tile, int shares);
+double operand_reduction_cycles(const GemmSizes& products, const CtaTile& tile, int shares);
 
 /// The fastest tile, or that of the `wanted` size ("128x64"). Throws Error where there is none.
-CtaTile choose_tile(Precision precision, const Products& products, const std::string& wanted);
+CtaTile choose_tile(Precision precision, const GemmSizes& products, const std::string& wanted);
 /// The same by warpgroups of sm_90a; nothing where `otherwise` is faster.
-std::optional<CtaTile> choose_wgmma_tile(const Products& products, const CtaTile& otherwise, const std::string& wanted);
+std::optional<CtaTile> choose_wgmma_tile(const GemmSizes& products, const CtaTile& otherwise,
+                                         const std::string& wanted);
 
 /// Into how many chunks the depth of a product is best cut, whose sums another kernel adds up. `wgmma`: its
 /// factors lie so.
-int choose_split_k(const Products& whole, bool wgmma, const std::string& wanted,
+int choose_split_k(const GemmSizes& whole, bool wgmma, const std::string& wanted,
                    const std::string& wanted_of_warpgroups);
 
 }  // namespace tessera::codegen::cuda

@@ -75,7 +75,7 @@ std::string ModelFiles::upper() const { return codegen::upper(name); }
 
 std::string ModelFiles::why_precision_is_idle() const {
   const auto rounds = [](const Plan& plan) {
-    return ranges::any_of(plan.program.kernels, [](const Kernel& k) { return k.product.factors != Element::real; });
+    return ranges::any_of(plan.program.kernels, [](const Kernel& k) { return k.gemm.dtype != DType::real; });
   };
   if (precision == Precision::fp32 || ranges::any_of(plans, rounds)) return "";
   return fmt::format("the precision {} changes nothing: no matrix product{} has {} columns and as deep sums",

@@ -71,9 +71,9 @@ struct Expression {
 enum class Reduction : std::uint8_t { sum, maximum };
 
 /// What the values of a tensor are stored as. int8: whole numbers from -127 to 127, times a scale.
-enum class Element : std::uint8_t { real, bf16, int8 };
-constexpr std::int64_t values_in_real(Element e) { return e == Element::int8 ? 4 : e == Element::bf16 ? 2 : 1; }
-constexpr const char* name_of(Element e) { return e == Element::int8 ? "int8" : e == Element::bf16 ? "bf16" : "real"; }
+enum class DType : std::uint8_t { real, bf16, int8 };
+constexpr std::int64_t values_in_real(DType e) { return e == DType::int8 ? 4 : e == DType::bf16 ? 2 : 1; }
+constexpr const char* name_of(DType e) { return e == DType::int8 ? "int8" : e == DType::bf16 ? "bf16" : "real"; }
 
 /// One step for each point of the outer axes: reduce `value` over the inner axes `over`, or store values over them.
 struct Step {
@@ -103,10 +103,10 @@ struct Axis {
 
 /// A contraction as a matrix product: for each point of the other outer axes, every element [row, column] sums products
 /// of a left factor, which is the same for all columns, and a right one, whose columns are neighbours in memory.
-struct Product {
-  int rows = -1;                    ///< outer axis that the right factor does not know; -1: one row
-  int columns = -1;                 ///< outer axis; -1: the kernel is no matrix product
-  Element factors = Element::real;  ///< what both are rounded to
+struct Gemm {
+  int rows = -1;              ///< outer axis that the right factor does not know; -1: one row
+  int columns = -1;           ///< outer axis; -1: the kernel is no matrix product
+  DType dtype = DType::real;  ///< what both are rounded to
 };
 
 struct Kernel;
@@ -145,7 +145,7 @@ struct Kernel {
   std::vector<NodeId> nodes;  ///< of the graph, which it computes
   bool across_batch = false;  ///< an inner axis is the batch
   bool accumulates = false;   ///< sums over the batch are added to what is stored, microbatch after microbatch
-  Product product;            ///< found when the kernels are planned
+  Gemm gemm;                  ///< found when the kernels are planned
   Fused fused;                ///< a pass's choice
   bool by_gemm = false;       ///< the GEMM before it may make its partial sums, while it loads what both read
 };
@@ -214,7 +214,7 @@ struct Tensor {
   Storage storage = Storage::scratch;
   int region = 0;  ///< whose layers count its slots
   int slots = 1;   ///< copies, one a layer: kept for the backward region; or a carry's
-  Element element = Element::real;
+  DType element = DType::real;
   Packing packing = Packing::plain;  ///< of a packed copy
   bool transposed = false;           ///< of a packed copy: the parameter's last dim became its first
   bool carry = false;                ///< slot (iteration + shift) % slots instead of slot layer

@@ -67,7 +67,7 @@ const PackedEntry* PackedArena::find(const PackedEntry& wanted) const {
   return at == entries.end() ? nullptr : &*at;
 }
 
-bool packed_by_rows(const PackedEntry& e) { return e.packing == Packing::panels && e.element != Element::int8; }
+bool packed_by_rows(const PackedEntry& e) { return e.packing == Packing::panels && e.element != DType::int8; }
 
 bool PackedArena::packs_by_rows(const ArenaEntry& parameter, int layer) const {
   return ranges::any_of(entries, [&](const PackedEntry& e) {

@@ -19,15 +19,15 @@ class Bf16Storage {
 
   void run() {
     for (std::size_t k = 0; k < p_.kernels.size(); ++k) {
-      if (p_.kernels[k].product.factors != Element::bf16) continue;
+      if (p_.kernels[k].gemm.dtype != DType::bf16) continue;
       const Expression product = p_.kernels[k].expressions[p_.kernels[k].steps.front().value];
       for (ExprId factor : {product.a, product.b})
         if (!is_stored(p_.kernels[k], factor)) compute_before(k, factor);
     }
     find_candidates();
-    for (const TensorId t : candidates_) p_.tensors[t].element = Element::bf16;
+    for (const TensorId t : candidates_) p_.tensors[t].element = DType::bf16;
     for (Kernel& k : p_.kernels)
-      if (k.product.factors == Element::bf16)
+      if (k.gemm.dtype == DType::bf16)
         for (ExprId factor : factors(k)) read_twin(k.expressions[factor]);
     for (Kernel& k : p_.kernels) store_twins(k);
     for (const auto& [original, copy] : twin_) keep_only(original, copy);
@@ -43,12 +43,12 @@ class Bf16Storage {
     const Expression& e = k.expressions[factor];
     if (e.kind != Expression::Kind::load) return false;
     const Tensor& t = p_.tensors[e.access.tensor];
-    return t.storage == Storage::scratch || t.element == Element::bf16;
+    return t.storage == Storage::scratch || t.element == DType::bf16;
   }
 
   /// A factor that is no value in scratch memory is computed by a kernel of its own, which stores it.
   void compute_before(std::size_t product, ExprId factor) {
-    FactorKernel made = kernel_of_factor(p_.kernels[product], factor);
+    OperandKernel made = kernel_of_operand(p_.kernels[product], factor);
     Tensor tensor;
     tensor.name = p_.kernels[product].name + ".bf16";
     tensor.region = made.kernel.region;
@@ -75,7 +75,7 @@ class Bf16Storage {
       return e.kind == Expression::Kind::load && e.access.tensor == tensor;
     };
     if (!ranges::any_of(k.expressions, reads)) return true;
-    if (k.product.factors == Element::bf16) {
+    if (k.gemm.dtype == DType::bf16) {
       const std::vector<ExprId> taken = factors(k);
       for (const ExprId e : k.expressions.ids())
         if (reads(k.expressions[e]) && std::find(taken.begin(), taken.end(), e) == taken.end()) return false;
@@ -88,7 +88,7 @@ class Bf16Storage {
 
   bool is_factor(TensorId tensor) const {
     return ranges::any_of(p_.kernels, [&](const Kernel& k) {
-      return k.product.factors == Element::bf16 &&
+      return k.gemm.dtype == DType::bf16 &&
              ranges::any_of(factors(k), [&](ExprId f) { return k.expressions[f].access.tensor == tensor; });
     });
   }
@@ -123,12 +123,12 @@ class Bf16Storage {
   void read_twin(Expression& factor) {
     const TensorId original = factor.access.tensor;
     const Tensor& t = p_.tensors[original];
-    if (t.storage != Storage::scratch || t.element == Element::bf16) return;
+    if (t.storage != Storage::scratch || t.element == DType::bf16) return;
     auto [at, fresh] = twin_.try_emplace(original, p_.tensors.next());
     if (fresh) {
       Tensor copy = t;
       copy.name += ".bf16";
-      copy.element = Element::bf16;
+      copy.element = DType::bf16;
       p_.tensors.push_back(std::move(copy));
     }
     factor.access.tensor = at->second;

@@ -20,7 +20,7 @@ const Access* factor_of(const Layouts& layouts, const Kernel& k, bool right) {
     const Expression& x = k.expressions[e];
     if (x.kind != Expression::Kind::load) continue;
     const Layout& layout = layouts[x.access.tensor];
-    if ((step_along(x.access, layout, k.product.columns) != 0) == right) return &x.access;
+    if ((step_along(x.access, layout, k.gemm.columns) != 0) == right) return &x.access;
   }
   return nullptr;
 }
@@ -28,8 +28,8 @@ const Access* factor_of(const Layouts& layouts, const Kernel& k, bool right) {
 /// Whether `sum` is the gradient of the bias beside a weight: it adds up what the weight's gradient has as its left
 /// factor, and stores that alone.
 bool is_bias_of(const KernelProgram& program, const Kernel& sum, const Kernel& weight, const Access& left) {
-  if (!sum.across_batch || sum.product.columns >= 0 || sum.steps.size() != 2 || sum.steps[1].stores.size() != 1 ||
-      !sum.steps[1].over.empty() || !sums_operand(weight, left, weight.product.rows, weight.steps[0].over, sum))
+  if (!sum.across_batch || sum.gemm.columns >= 0 || sum.steps.size() != 2 || sum.steps[1].stores.size() != 1 ||
+      !sum.steps[1].over.empty() || !sums_operand(weight, left, weight.gemm.rows, weight.steps[0].over, sum))
     return false;
   const Step::Store& store = sum.steps[1].stores[0];
   const auto row = ranges::find_if(sum.axes, [](const Axis& a) { return !a.inner; }) - sum.axes.begin();
@@ -41,7 +41,7 @@ bool is_bias_of(const KernelProgram& program, const Kernel& sum, const Kernel& w
 }  // namespace
 
 bool copies_operands(const Layouts& layouts, const Kernel& k) {
-  if (!k.across_batch || k.product.columns < 0 || !reduces_one_axis(k)) return false;
+  if (!k.across_batch || k.gemm.columns < 0 || !reduces_one_axis(k)) return false;
   std::int64_t depth = 1;
   int along = -1;
   for (int a : k.steps.front().over)
@@ -51,8 +51,8 @@ bool copies_operands(const Layouts& layouts, const Kernel& k) {
     }
   const Access *left = factor_of(layouts, k, false), *right = factor_of(layouts, k, true);
   const auto step = [&](const Access& a, int axis) { return step_along(a, layouts[a.tensor], axis); };
-  return along >= 0 && depth >= least_n && left && right && step(*left, k.product.rows) == 1 &&
-         step(*right, k.product.columns) == 1;
+  return along >= 0 && depth >= least_n && left && right && step(*left, k.gemm.rows) == 1 &&
+         step(*right, k.gemm.columns) == 1;
 }
 
 void fuse_bias_gradients(KernelProgram& program) {
@@ -65,7 +65,7 @@ void fuse_bias_gradients(KernelProgram& program) {
       if (before < 0 || order[i].kernel < 0) continue;
       Kernel& weight = program.kernels[order[i].kernel];
       const Kernel& bias = program.kernels[before];
-      if (weight.product.factors != Element::real || !copies_operands(layouts, weight) ||
+      if (weight.gemm.dtype != DType::real || !copies_operands(layouts, weight) ||
           !is_bias_of(program, bias, weight, *factor_of(layouts, weight, false)))
         continue;
       weight.fused = {Fused::Kind::bias_gradient, {Fused::Role::bias}, {bias}};

@@ -38,7 +38,7 @@ void draw_mask_once(KernelProgram& program) {
       if (!part.valid()) continue;
       for (Step::Store& store : last.stores) {
         const Tensor& to = program.tensors[store.to.tensor];
-        if (to.element != Element::real || reads(k, store.to.tensor) || !needs(k, store.value, part)) continue;
+        if (to.element != DType::real || reads(k, store.to.tensor) || !needs(k, store.value, part)) continue;
         keep_for_store(k, sum, part, store);
         break;
       }

@@ -51,10 +51,10 @@ class Finder {
     if (!ranges::any_of(p_.kernels, [&](const Kernel& k) { return !k.across_batch && find(k).columns >= 0; })) return;
     for (Kernel& k : p_.kernels) {
       if (k.anchor == Anchor::contraction) join_axes(k);
-      k.product = find(k);
-      if (k.product.columns < 0) continue;
-      if (p_.precision == Precision::bf16 && has_rows(k)) k.product.factors = Element::bf16;
-      if (p_.precision == Precision::int8 && scales(k)) k.product.factors = Element::int8;
+      k.gemm = find(k);
+      if (k.gemm.columns < 0) continue;
+      if (p_.precision == Precision::bf16 && has_rows(k)) k.gemm.dtype = DType::bf16;
+      if (p_.precision == Precision::int8 && scales(k)) k.gemm.dtype = DType::int8;
       pack(k);
     }
   }
@@ -105,7 +105,7 @@ class Finder {
   /// nothing by being rounded.
   bool has_rows(const Kernel& k) const {
     const Expression& product = k.expressions[k.steps.front().value];
-    const ExprId right = right_factor(k, k.product.columns), left = right == product.a ? product.b : product.a;
+    const ExprId right = right_factor(k, k.gemm.columns), left = right == product.a ? product.b : product.a;
     for (int a = 0; a < static_cast<int>(k.axes.size()); ++a)
       if (!k.axes[a].inner && depends(k, left, a) && !depends(k, right, a) && (!known(k, a) || size_of(k, a) > 1))
         return true;
@@ -123,7 +123,7 @@ class Finder {
     return {};
   }
 
-  Product find(const Kernel& k) const {
+  Gemm find(const Kernel& k) const {
     if (k.anchor != Anchor::contraction || !k.steps.front().reduces || k.steps.size() != 2) return {};
     const Expression& product = k.expressions[k.steps.front().value];
     if (product.kind != Expression::Kind::op || product.op != graph::Op::multiply || product.a == product.b) return {};
@@ -138,7 +138,7 @@ class Finder {
         return step(s.to, columns) == 1 || step(s.to, columns) == 0;
       });
       if (!right.valid() || !dense) continue;
-      Product found{-1, columns};
+      Gemm found{-1, columns};
       for (int a = 0; a < static_cast<int>(k.axes.size()); ++a)
         if (a != columns && !k.axes[a].inner && known(k, a) && !depends(k, right, a) &&
             (found.rows < 0 || size_of(k, a) > size_of(k, found.rows)))
@@ -150,7 +150,7 @@ class Finder {
   }
 
   /// Whether a sum over the batch can be added up where it is stored: there is one plain store, and rows to share out.
-  static bool sums_in_place(const Kernel& k, const Product& p) {
+  static bool sums_in_place(const Kernel& k, const Gemm& p) {
     const std::vector<Step::Store>& stores = k.steps[1].stores;
     return p.rows >= 0 && k.steps[1].over.empty() && stores.size() == 1 &&
            k.expressions[stores[0].value].kind == Expression::Kind::local && dividing_rows(size_of(k, p.rows), 6) >= 4;
@@ -193,23 +193,23 @@ class Finder {
 
   /// Whether a product is one of int8: of a parameter whose columns have a scale each.
   bool scales(const Kernel& k) const {
-    const Access& right = k.expressions[right_factor(k, k.product.columns)].access;
-    return !k.across_batch && reduces_one_axis(k) && packs(k, right, k.product.columns);
+    const Access& right = k.expressions[right_factor(k, k.gemm.columns)].access;
+    return !k.across_batch && reduces_one_axis(k) && packs(k, right, k.gemm.columns);
   }
 
   void pack(Kernel& k) {
-    const bool rounds = k.product.factors == Element::bf16;
-    Expression& right = k.expressions[right_factor(k, k.product.columns)];
-    const bool transposed = step(right.access, k.product.columns) == 1;
+    const bool rounds = k.gemm.dtype == DType::bf16;
+    Expression& right = k.expressions[right_factor(k, k.gemm.columns)];
+    const bool transposed = step(right.access, k.gemm.columns) == 1;
     if (transposed && !packs_transposed(right.access)) return;
     if (rounds && !reduces_one_axis(k)) return;
-    auto [at, fresh] = packed_.try_emplace({right.access.tensor, transposed, k.product.factors}, p_.tensors.next());
+    auto [at, fresh] = packed_.try_emplace({right.access.tensor, transposed, k.gemm.dtype}, p_.tensors.next());
     if (fresh) {
       Tensor copy = p_.tensors[right.access.tensor];
       copy.storage = Storage::packed;
       copy.packing = Packing::panels;
       copy.name += transposed ? ".packed_transposed" : ".packed";
-      copy.element = k.product.factors;
+      copy.element = k.gemm.dtype;
       copy.transposed = transposed;
       if (transposed) std::swap(copy.shape[0], copy.shape[1]);
       layouts_.push_back(layout_for_gemms(copy));
@@ -230,12 +230,12 @@ class Finder {
 
   KernelProgram& p_;
   Layouts layouts_;
-  std::map<std::tuple<TensorId, bool, Element>, TensorId>
+  std::map<std::tuple<TensorId, bool, DType>, TensorId>
       packed_;  ///< parameter, whether transposed, as what -> its copy
 };
 
 /// What may lie in a second cache while all columns go by; processors have 1 MiB of it or more.
-constexpr std::int64_t near_reals = 3 << 16;
+constexpr std::int64_t l2_reals = 3 << 16;
 
 /// Whether sums can wait for the rest of their depth where the first store puts what is made of them.
 bool sums_wait_in_store(const KernelProgram& program, const Layouts& layouts, const Kernel& kernel) {
@@ -243,7 +243,7 @@ bool sums_wait_in_store(const KernelProgram& program, const Layouts& layouts, co
   if (!last.over.empty()) return false;
   const Access& to = last.stores.front().to;
   const TensorId t = to.tensor;
-  return program.tensors[t].element == Element::real && step_along(to, layouts[t], kernel.product.columns) == 1 &&
+  return program.tensors[t].element == DType::real && step_along(to, layouts[t], kernel.gemm.columns) == 1 &&
          !ranges::any_of(kernel.expressions, [&](const Expression& e) {
            return e.kind == Expression::Kind::load && e.access.tensor == to.tensor && e.access.shift == to.shift;
          });
@@ -252,14 +252,14 @@ bool sums_wait_in_store(const KernelProgram& program, const Layouts& layouts, co
 /// Where the rows' left factor is larger than near memory and their sums are not: an equal part of the depth of which
 /// it holds all rows.
 std::int64_t depth_block(const KernelProgram& program, const Layouts& layouts, const Kernel& kernel) {
-  const Product& p = kernel.product;
+  const Gemm& p = kernel.gemm;
   if (p.rows < 0 || !reduces_one_axis(kernel) || !sums_wait_in_store(program, layouts, kernel)) return 0;
   std::int64_t depth = 1;
   for (int a : kernel.steps.front().over) depth *= size_of(kernel, a);
   const std::int64_t rows = size_of(kernel, p.rows);
-  if (rows * depth <= near_reals || rows * size_of(kernel, p.columns) > near_reals * 4 / 3) return 0;
+  if (rows * depth <= l2_reals || rows * size_of(kernel, p.columns) > l2_reals * 4 / 3) return 0;
   for (std::int64_t blocks = 2; depth / blocks >= 128; ++blocks)
-    if (depth % blocks == 0 && rows * depth / blocks <= near_reals) return depth / blocks;
+    if (depth % blocks == 0 && rows * depth / blocks <= l2_reals) return depth / blocks;
   return 0;
 }
 
@@ -268,7 +268,7 @@ std::int64_t depth_block(const KernelProgram& program, const Layouts& layouts, c
 void find_gemms(KernelProgram& program) { Finder(program).run(); }
 
 bool has_gemms(const KernelProgram& program) {
-  return ranges::any_of(program.kernels, [](const Kernel& k) { return k.product.columns >= 0; });
+  return ranges::any_of(program.kernels, [](const Kernel& k) { return k.gemm.columns >= 0; });
 }
 
 void read_all_packed(KernelProgram& program) {
@@ -285,16 +285,16 @@ bool reduces_one_axis(const Kernel& product) {
   return std::count_if(over.begin(), over.end(), [&](int a) { return known(product, a); }) <= 1;
 }
 
-bool uses_tile_unit(Element factors, const Target& target) {
-  return factors == Element::int8 || (target.bf16_tile_rows && factors == Element::bf16);
+bool uses_tile_unit(DType dtype, const Target& target) {
+  return dtype == DType::int8 || (target.bf16_tile_rows && dtype == DType::bf16);
 }
 
 bool uses_tile_unit(const Kernel& kernel, const Target& target) {
-  return uses_tile_unit(kernel.product.factors, target) && reduces_one_axis(kernel);
+  return uses_tile_unit(kernel.gemm.dtype, target) && reduces_one_axis(kernel);
 }
 
-int tile_vectors(const Target& target, std::int64_t columns, Element factors) {
-  if (uses_tile_unit(factors, target)) return static_cast<int>(tile_side / target.lanes);
+int tile_vectors(const Target& target, std::int64_t columns, DType dtype) {
+  if (uses_tile_unit(dtype, target)) return static_cast<int>(tile_side / target.lanes);
   if (const auto at = target.tuned_vectors.find(columns); at != target.tuned_vectors.end()) return at->second;
   for (int vectors : target.columns)
     if (vectors > 1 && columns % (vectors * target.lanes) == 0) return vectors;
@@ -314,10 +314,10 @@ Schedule gemm_schedule(const KernelProgram& program, const Layouts& layouts, con
                        const Target& target) {
   Schedule s;
   s.tile.assign(kernel.axes.size(), 1);
-  const Product& p = kernel.product;
+  const Gemm& p = kernel.gemm;
   const bool tiles = uses_tile_unit(kernel, target);
   s.vector = p.columns;
-  const int vectors = tile_vectors(target, size_of(kernel, p.columns), p.factors);
+  const int vectors = tile_vectors(target, size_of(kernel, p.columns), p.dtype);
   s.tile[p.columns] = vectors;
   const std::int64_t most = std::min(target.product_sums / vectors, 14);
   if (kernel.across_batch) {
@@ -331,7 +331,7 @@ Schedule gemm_schedule(const KernelProgram& program, const Layouts& layouts, con
   if (p.rows >= 0) {
     const std::int64_t rows = size_of(kernel, p.rows);
     const auto tuned = target.tuned_rows.find({rows, vectors});
-    s.tile[p.rows] = tiles ? tile_rows(rows, p.factors == Element::bf16 ? target.bf16_tile_rows : tile_side)
+    s.tile[p.rows] = tiles ? tile_rows(rows, p.dtype == DType::bf16 ? target.bf16_tile_rows : tile_side)
                      : tuned != target.tuned_rows.end() ? tuned->second
                                                         : best_rows(rows, most, vectors);
   }

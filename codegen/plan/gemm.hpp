@@ -16,11 +16,11 @@ void read_all_packed(KernelProgram& program);
 bool reduces_one_axis(const Kernel& product);
 /// Whether a target computes GEMMs of this operand dtype on its matrix unit, or by dot products, in tiles of 32
 /// columns.
-bool uses_tile_unit(Element factors, const Target& target);
+bool uses_tile_unit(DType dtype, const Target& target);
 /// The same of a kernel.
 bool uses_tile_unit(const Kernel& kernel, const Target& target);
 /// How many vectors wide the micro-kernels of a GEMM with that N are: the same for all that read a panel.
-int tile_vectors(const Target& target, std::int64_t columns, Element factors);
+int tile_vectors(const Target& target, std::int64_t columns, DType dtype);
 Schedule gemm_schedule(const KernelProgram& program, const Layouts& layouts, const Kernel& kernel,
                        const Target& target);
 

@@ -1,4 +1,4 @@
-// Products of int8 (after Jacob et al. 2018, Quantization and Training of Neural Networks). A weight's columns have a
+// GemmSizes of int8 (after Jacob et al. 2018, Quantization and Training of Neural Networks). A weight's columns have a
 // scale each, which is found when it is packed; the rows that they meet get theirs when the program runs, and the
 // middle of their values, which is taken off before they are rounded: the sum of a column's weights times it is what
 // that took off the result.
@@ -19,7 +19,7 @@ class Quantizer {
 
   void run() {
     for (std::size_t k = 0; k < p_.kernels.size(); ++k)
-      if (p_.kernels[k].product.factors == Element::int8) {
+      if (p_.kernels[k].gemm.dtype == DType::int8) {
         const Rows rows = store_rows(k);
         take_times_scales(p_.kernels[k], rows);
       }
@@ -72,7 +72,7 @@ class Quantizer {
   /// is a number from -127 to 127 times the row's scale, which is not a number where one of the row is none.
   Rows store_rows(std::size_t product) {
     const ExprId factor = left(p_.kernels[product]);
-    FactorKernel made = kernel_of_factor(p_.kernels[product], factor);
+    OperandKernel made = kernel_of_operand(p_.kernels[product], factor);
     Kernel& k = made.kernel;
     const int depth = static_cast<int>(k.axes.size()) - 1;
     const ExprId x = made.value;
@@ -82,12 +82,12 @@ class Quantizer {
     Tensor numbers;
     numbers.name = p_.kernels[product].name + ".int8";
     numbers.region = k.region;
-    numbers.element = Element::int8;
+    numbers.element = DType::int8;
     numbers.shape = made.shape;
     Tensor of_row = numbers;
-    of_row.element = Element::real;
+    of_row.element = DType::real;
     of_row.shape.pop_back();
-    numbers.shape.back() = Dim::constant(padded_k(Element::int8, numbers.shape.back().value()));
+    numbers.shape.back() = Dim::constant(padded_k(DType::int8, numbers.shape.back().value()));
     made.stored.tensor = made.read.tensor = add(std::move(numbers));
     Access scale = made.stored;
     scale.index.pop_back();
@@ -131,7 +131,7 @@ class Quantizer {
     if (fresh) {
       Tensor t = tensor(packed);
       t.name += ".scales";
-      t.element = Element::real;
+      t.element = DType::real;
       t.packing = Packing::scales;
       t.shape = {Dim::constant(2 * t.shape[0].value())};
       add(std::move(t));

@@ -28,7 +28,7 @@ class KernelView {
   /// Strides of an access by axis. `constant`, unless null, gets what its offsets add.
   std::map<int, std::int64_t> strides_of(const Access& access, std::int64_t* constant = nullptr) const;
   /// Whether a tensor is stored as bf16: its elements are widened when they are read, and rounded when written.
-  bool rounds(const Access& access) const { return tensor(access).element == Element::bf16; }
+  bool rounds(const Access& access) const { return tensor(access).element == DType::bf16; }
   /// All expressions below, and how often each is used.
   void reach(ExprId e, std::map<ExprId, int>& uses) const;
 };

@@ -220,7 +220,7 @@ Layouts choose_layouts(const KernelProgram& program, const Target& target) {
 Schedule choose_schedule(const KernelProgram& program, const Layouts& layouts, const Kernel& kernel,
                          const Target& target) {
   if (attends(kernel)) return attention_schedule(program, layouts, kernel, target);
-  if (kernel.product.columns >= 0) return gemm_schedule(program, layouts, kernel, target);
+  if (kernel.gemm.columns >= 0) return gemm_schedule(program, layouts, kernel, target);
   Schedule s;
   s.tile.assign(kernel.axes.size(), 1);
   s.vector = best_axis(program, layouts, kernel, target).first;

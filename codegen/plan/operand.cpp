@@ -27,7 +27,7 @@ void forget_unused(Kernel& k) {
 
 }  // namespace
 
-FactorKernel kernel_of_factor(const Kernel& k, ExprId factor) {
+OperandKernel kernel_of_operand(const Kernel& k, ExprId factor) {
   std::set<ExprId> needed;
   std::set<int> used;
   reach(k, factor, needed);
@@ -40,11 +40,11 @@ FactorKernel kernel_of_factor(const Kernel& k, ExprId factor) {
   std::vector<int> axes(used.begin(), used.end());
   const auto rank = [&](int a) {
     const Axis& axis = k.axes[a];
-    return !axis.dim.known() ? 0 : a == k.product.columns ? 3 : axis.inner ? 2 : 1;
+    return !axis.dim.known() ? 0 : a == k.gemm.columns ? 3 : axis.inner ? 2 : 1;
   };
   std::stable_sort(axes.begin(), axes.end(), [&](int a, int b) { return rank(a) < rank(b); });
 
-  FactorKernel made;
+  OperandKernel made;
   made.kernel.name = k.name + "_factor";
   made.kernel.region = k.region;
   std::map<int, int> axis_of;
@@ -72,7 +72,7 @@ FactorKernel kernel_of_factor(const Kernel& k, ExprId factor) {
   return made;
 }
 
-void run_before(KernelProgram& program, std::size_t product, ExprId factor, FactorKernel made) {
+void run_before(KernelProgram& program, std::size_t product, ExprId factor, OperandKernel made) {
   Kernel& k = program.kernels[product];
   Expression load;
   load.kind = Expression::Kind::load;

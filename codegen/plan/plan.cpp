@@ -68,7 +68,7 @@ std::string sizes_of_product(const Kernel& kernel) {
   std::int64_t depth = 1;
   for (int a : kernel.steps.front().over)
     if (kernel.axes[a].dim.known()) depth *= size(a);
-  return fmt::format("{} x {} x {}", size(kernel.product.rows), depth, size(kernel.product.columns));
+  return fmt::format("{} x {} x {}", size(kernel.gemm.rows), depth, size(kernel.gemm.columns));
 }
 
 std::string print(const Kernel& kernel, const Schedule& s) {
@@ -80,8 +80,8 @@ std::string print(const Kernel& kernel, const Schedule& s) {
   if (kernel.accumulates) out += " group after group";
   if (!attends(kernel))
     for (const Kernel& with : kernel.fused.parts) out += " with " + with.name;
-  if (kernel.product.columns >= 0) out += " product of " + sizes_of_product(kernel);
-  if (kernel.product.factors != Element::real) out += fmt::format(" in {}", name_of(kernel.product.factors));
+  if (kernel.gemm.columns >= 0) out += " product of " + sizes_of_product(kernel);
+  if (kernel.gemm.dtype != DType::real) out += fmt::format(" in {}", name_of(kernel.gemm.dtype));
   if (s.vector >= 0) out += fmt::format(" lanes {}", axis(s.vector));
   for (std::size_t a = 0; a < s.tile.size(); ++a)
     if (s.tile[a] > 1) out += fmt::format(" tile {} {}", kernel.axes[a].name, s.tile[a]);
@@ -169,7 +169,7 @@ std::string print(const Plan& plan) {
     std::vector<std::string> dims;
     for (int d : plan.layouts[t].order) dims.push_back(to_string(tensor.shape[d]));
     out += fmt::format("  {} [{}]", tensor.name, fmt::join(dims, ", "));
-    if (tensor.element != Element::real) out += fmt::format(" {}", name_of(tensor.element));
+    if (tensor.element != DType::real) out += fmt::format(" {}", name_of(tensor.element));
     if (tensor.slots > 1) out += fmt::format(" x {}", tensor.slots);
     if (int b = plan.buffer_of[t]; b >= 0) {
       const Buffer& buffer = plan.buffers[b];

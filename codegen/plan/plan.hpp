@@ -18,13 +18,13 @@ inline constexpr std::int64_t tile_side = 32;
 /// Filled up to whole tiles.
 constexpr std::int64_t whole_tiles(std::int64_t values) { return (values + tile_side - 1) / tile_side * tile_side; }
 /// The depth of such a product filled up to whole steps of 64 bytes.
-constexpr std::int64_t padded_k(Element factors, std::int64_t depth) {
-  const std::int64_t step = 16 * values_in_real(factors);
+constexpr std::int64_t padded_k(DType dtype, std::int64_t depth) {
+  const std::int64_t step = 16 * values_in_real(dtype);
   return (depth + step - 1) / step * step;
 }
 /// Values of a column in a panel for tiles: in int8 a word for their sum lies behind them.
-constexpr std::int64_t panel_k(Element factors, std::int64_t depth) {
-  return padded_k(factors, depth) + (factors == Element::int8 ? 4 : 0);
+constexpr std::int64_t panel_k(DType dtype, std::int64_t depth) {
+  return padded_k(dtype, depth) + (dtype == DType::int8 ? 4 : 0);
 }
 /// How a tensor lies in memory: dims from the outermost to the innermost, dense; the batch is always outermost. A
 /// packed parameter lies in panels of as many columns (its first dim) as a target's tiles are wide: all of the panel's

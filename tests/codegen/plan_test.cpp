@@ -229,7 +229,7 @@ TEST(PlanAttention, GoesByBlocksOfAHeadsQueriesWhoseScoresHaveNoPlaceInMemory) {
     for (const auto& [target, schedules] : forward.schedules) {
       const codegen::Schedule& s = schedules[at];
       const auto rows = [](const codegen::Kernel& k, const codegen::Schedule& of) {
-        return of.tile[static_cast<std::size_t>(k.product.rows)];
+        return of.tile[static_cast<std::size_t>(k.gemm.rows)];
       };
       ASSERT_EQ(s.fused.size(), 2u);
       EXPECT_EQ(s.queries % rows(kernel, s), 0) << target;
