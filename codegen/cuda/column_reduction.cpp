@@ -16,7 +16,7 @@ namespace tessera::codegen::cuda {
 namespace {
 
 constexpr std::int64_t lanes = 32;
-constexpr int fewest_warps = 12;  // on a multiprocessor, to keep the memory busy
+constexpr int fewest_warps = 12;  // on an SM, to keep the memory busy
 
 /// How many tensors a kernel reads and stores along its rows, but for the sums over them.
 std::int64_t tensors_along_rows(const Kernel& k) {
@@ -35,7 +35,7 @@ std::int64_t tensors_along_rows(const Kernel& k) {
 
 /// How a kernel with such sums is divided; no blocks where they take too much shared memory.
 ColumnReductions division_of(int count, std::int64_t row, std::int64_t tensors) {
-  constexpr std::int64_t shared_bytes = 227 * 1024, of_system = 1024;  // of an H200's multiprocessor; of each block
+  constexpr std::int64_t shared_bytes = 227 * 1024, of_system = 1024;  // of an H200's SM; of each block
   constexpr std::int64_t of_block = 100 * 1024;                        // an A100 has room for that, too
   ColumnReductions sums;
   sums.count = count;
@@ -43,13 +43,13 @@ ColumnReductions division_of(int count, std::int64_t row, std::int64_t tensors) 
   // A lane has what it needs of the row, or of half of it, in registers, of which it gets 64 or 128.
   const std::int64_t of_lane = tensors * (sums.length / lanes);
   sums.split_row = of_lane > 160;
-  const int most_warps = row <= 256 ? 32 : 16;  // on a multiprocessor
+  const int most_warps = row <= 256 ? 32 : 16;  // on an SM
   for (const int warps : {8, 4}) {
     const std::int64_t bytes = 4 * warps * sums.numbers();
     if (bytes > of_block) continue;
     sums.warps = warps;
-    sums.with_registers = most_warps / warps;
-    sums.resident = static_cast<int>(std::min<std::int64_t>(sums.with_registers, shared_bytes / (bytes + of_system)));
+    sums.registers_for = most_warps / warps;
+    sums.resident = static_cast<int>(std::min<std::int64_t>(sums.registers_for, shared_bytes / (bytes + of_system)));
     if (sums.resident * warps >= fewest_warps) return sums;
   }
   return {};

@@ -42,7 +42,7 @@ class Emitter : Values {
   static tree::Expr start_of(const Step& s) { return tree::real(s.reduction == Reduction::sum ? 0 : -INFINITY); }
   static std::string result_of(std::size_t s, const Step& step);
   static tree::Statement accumulate(const Step& s, const std::string& result, tree::Expr value);
-  /// Whether step `s` can run in the sweep of the steps from `first` on: over the same axes, and without their results.
+  /// Whether step `s` can run in the pass of the steps from `first` on: over the same axes, and without their results.
   bool joins_pass(std::size_t first, std::size_t s) const;
 
   // One thread a point: kernel.cpp
@@ -72,10 +72,10 @@ class Emitter : Values {
   Emitted rows(const Launch& l);
   /// A number of blocks whose warps take one row after the other and add up what fuse_column_reductions has them do.
   Emitted rows_and_sums(const Launch& l);
-  /// The steps of a row, sweep after sweep.
+  /// The steps of a row, pass after pass.
   void row_passes(tree::Block& b, int lanes, const std::string& reducer, bool chunk);
-  /// The steps from `first` to before `end` in one sweep of the row's lanes.
-  void sweep(tree::Block& b, std::size_t first, std::size_t end, int lanes, const std::string& reducer, bool chunk);
+  /// The steps from `first` to before `end` in one pass of the row's lanes.
+  void row_pass(tree::Block& b, std::size_t first, std::size_t end, int lanes, const std::string& reducer, bool chunk);
 
   /// const auto name = [=](an index for each of these, what else it takes) { body };
   tree::Statement function_of(const std::string& function, const std::vector<FlatIndex>& indices,
@@ -95,7 +95,7 @@ class Emitter : Values {
   /// The same by wgmma, for sm_90a.
   Emitted gemm_by_wgmma(const Launch& l);
   /// What becomes of the sum of A's rows: a partial one of the kernel behind.
-  tree::Statement sum_of_rows(int shares, std::int64_t rows) const;
+  tree::Statement store_operand_reduction(int shares, std::int64_t rows) const;
 
   const TableName& table_;
   const Launch* launch_ = nullptr;  ///< that is printed

@@ -146,7 +146,7 @@ Emitted Emitter::gemm_by_wgmma(const Launch& l) {
   if (l.row_shares) {
     division += fmt::format(", {}", l.row_shares);
     passed.push_back(name("store_sum"));
-    b.push_back(sum_of_rows(l.row_shares, points(l.a.across).fixed));
+    b.push_back(store_operand_reduction(l.row_shares, points(l.a.across).fixed));
   }
   b.push_back(tree::evaluate(
       call(fmt::format("{}<{}, {}, {}>", device, tile.rows, tile.columns, division), std::move(passed))));
@@ -161,7 +161,7 @@ Emitted Emitter::gemm_by_wgmma(const Launch& l) {
   return e;
 }
 
-tree::Statement Emitter::sum_of_rows(int shares, std::int64_t rows) const {
+tree::Statement Emitter::store_operand_reduction(int shares, std::int64_t rows) const {
   const Expr at = name("chunk") * shares + name("share");
   return tree::lambda(
       "store_sum", {{"int", "share"}, {"int", "row"}, {"real", "sum"}},

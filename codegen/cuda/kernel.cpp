@@ -98,7 +98,7 @@ void Emitter::finish(Emitted& e, Block body, const std::string& how, bool partia
   const Launch& l = *e.launch;
   const std::string threads =
       l.maps.empty() ? std::to_string(l.threads) : fmt::format("TESSERA_THREADS_OF_WARPGROUPS({})", l.threads);
-  const int blocks = l.with_registers ? l.with_registers : l.ctas;
+  const int blocks = l.registers_for ? l.registers_for : l.ctas;
   e.function.returns = blocks ? fmt::format("void __launch_bounds__({}, {})", threads, blocks)
                               : fmt::format("void __launch_bounds__({})", threads);
   if (e.takes_batch) e.function.parameters.push_back({"const int", "batch"});

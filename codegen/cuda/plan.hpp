@@ -1,6 +1,6 @@
 // The plan of a program for a GPU. The same memory planner as for a CPU, read in another way: there an image's values
 // lie together, image after image, because threads take images; here each tensor lies together for the whole batch,
-// because a kernel takes all images at once, and the rows of a matrix product run on from one image to the next.
+// because a kernel takes all images at once, and the rows of a GEMM run on from one image to the next.
 #pragma once
 
 #include <vector>
@@ -12,7 +12,7 @@ namespace tessera::codegen::cuda {
 
 /// A and B of a GEMM: a sum of products over what one of them does not know.
 struct Operands {
-  ExprId a, b;  ///< none: the kernel is no matrix product worth a tile
+  ExprId a, b;  ///< none: the kernel is no GEMM worth a tile
   std::vector<int> rows, columns, groups, depth;
 };
 /// In the order of the kernel's axes.

@@ -22,7 +22,7 @@ namespace tessera::codegen::cuda {
 
 namespace {
 
-constexpr double most_threads = 2048;  // on a multiprocessor
+constexpr double most_threads = 2048;  // on an SM
 
 struct Work {
   double operations = 0, bytes = 0;

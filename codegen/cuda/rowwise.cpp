@@ -91,12 +91,13 @@ void Emitter::row_passes(Block& b, int lanes, const std::string& reducer, bool c
   for (std::size_t first = 0, end = 0; first < steps; first = end) {
     end = first + 1;
     while (end < steps && joins_pass(first, end)) ++end;
-    sweep(b, first, end, lanes, reducer, chunk);
+    row_pass(b, first, end, lanes, reducer, chunk);
     if (chunk) break;
   }
 }
 
-void Emitter::sweep(Block& b, std::size_t first, std::size_t end, int lanes, const std::string& reducer, bool chunk) {
+void Emitter::row_pass(Block& b, std::size_t first, std::size_t end, int lanes, const std::string& reducer,
+                       bool chunk) {
   for (std::size_t s = first; s < end; ++s)
     if (step(s).reduces) b.push_back(tree::declare("real", result_of(s, step(s)), start_of(step(s))));
   const FlatIndex element = fuse(batch_first(kernel, step(first).over), "element");

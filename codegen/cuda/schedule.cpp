@@ -261,7 +261,7 @@ Launch Scheduler::of_row_reductions(const ColumnReductions& sums) const {
   l.lanes = 32;
   l.threads = 32 * sums.warps;
   l.ctas = sums.resident;
-  l.with_registers = sums.with_registers;
+  l.registers_for = sums.registers_for;
   l.grid[0] = {{sums.blocks, 0}};
   return l;
 }

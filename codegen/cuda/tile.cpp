@@ -20,26 +20,26 @@ std::int64_t blocks_of(const CtaTile& tile, const GemmSizes& p) {
 
 /// In single precision, by device/product.h: a thread sums `of_thread` by `of_thread`.
 CtaTile simple(int rows, int columns, int of_thread) {
-  constexpr int on_multiprocessor = 512;  // threads: 128 registers for each
+  constexpr int on_sm = 512;  // threads: 128 registers for each
   const int threads = rows * columns / of_thread / of_thread;
-  return {rows, columns, threads, on_multiprocessor / threads, CtaTile::Unit::fma, {of_thread}};
+  return {rows, columns, threads, on_sm / threads, CtaTile::Unit::fma, {of_thread}};
 }
 
 /// By device/tensor_product.h. A thread with 128 sums needs up to 255 registers, else 128 do.
 CtaTile tensor(int rows, int columns, int warps_down, int warps_across) {
   constexpr int shared_bytes = 160 * 1024;  // of an A100
   const int threads = warps_down * warps_across * 32;
-  const int on_multiprocessor = rows * columns / threads > 64 ? 256 : 512;
+  const int on_sm = rows * columns / threads > 64 ? 256 : 512;
   const int needed = std::max(4 * (rows + columns) * 32 * 2, rows * (columns + 8) * 4);
   return {rows,
           columns,
           threads,
-          std::min(on_multiprocessor / threads, shared_bytes / needed),
+          std::min(on_sm / threads, shared_bytes / needed),
           CtaTile::Unit::mma_sync,
           {warps_down, warps_across}};
 }
 
-/// By device/warpgroup_product.h, for one or two blocks on a multiprocessor: as many steps as shared memory has room
+/// By device/warpgroup_product.h, for one or two blocks on an SM: as many steps as shared memory has room
 /// for, up to five. A cluster is of one, two or four blocks.
 CtaTile warpgroup(int rows, int columns, int down, int blocks, int cluster) {
   constexpr int shared_bytes = 228 * 1024, taken = 1024 + 128;  // of an H200; by the system and the gates of a block
@@ -47,17 +47,17 @@ CtaTile warpgroup(int rows, int columns, int down, int blocks, int cluster) {
   return {rows, columns, 288, blocks, CtaTile::Unit::wgmma, {down}, steps, cluster};
 }
 
-/// What a multiprocessor multiplies, by guesses until they are measured: so many multiply-adds a cycle, in steps of so
+/// What an SM multiplies, by guesses until they are measured: so many multiply-adds a cycle, in steps of so
 /// many depths.
 struct Speed {
   double multiply_adds;
   int depth;
 };
-constexpr Speed of_mma{1340, 32}, of_warpgroups{1710, 64};
+constexpr Speed of_mma{1340, 32}, of_wgmma{1710, 64};
 
-/// Cycles of the busiest multiprocessor, about. A step along the depth takes what the tensor cores need or its factors,
+/// Cycles of the busiest SM, about. A step along the depth takes what the tensor cores need or its factors,
 /// of which the second-level cache gives 32 bytes a cycle, whichever is longer: copies run while warps multiply. While
-/// a block does not multiply, the others on its multiprocessor do. How full the last wave is, the batch decides (half)
+/// a block does not multiply, the others on its SM do. How full the last wave is, the batch decides (half)
 /// where the number of products hangs on it.
 double tensor_cycles(const CtaTile& tile, const GemmSizes& p, const Speed& speed) {
   const double waves = static_cast<double>(blocks_of(tile, p)) / static_cast<double>(sms_for(tile.cluster));
@@ -84,9 +84,9 @@ double exposed_latency(const CtaTile& tile, const GemmSizes& p) {
 
 double operand_reduction_cycles(const GemmSizes& p, const CtaTile& tile, int shares) {
   constexpr double storing = 300, of_line = 13;  // instructions, for each of a step's depths
-  const double step = of_warpgroups.depth * tile.rows * tile.columns / of_warpgroups.multiply_adds * tile.ctas;
-  const double sums = of_warpgroups.depth * of_line / shares;
-  return storing + static_cast<double>(ceiling(p.depth, of_warpgroups.depth)) * std::max(0.0, sums - step);
+  const double step = of_wgmma.depth * tile.rows * tile.columns / of_wgmma.multiply_adds * tile.ctas;
+  const double sums = of_wgmma.depth * of_line / shares;
+  return storing + static_cast<double>(ceiling(p.depth, of_wgmma.depth)) * std::max(0.0, sums - step);
 }
 
 namespace {
@@ -140,14 +140,13 @@ std::optional<CtaTile> choose_wgmma_tile(const GemmSizes& products, const CtaTil
           warpgroup(64, 128, 1, 2, cluster)})
       if (products.rows > (tile.down() - 1) * tile.rows && products.columns > (tile.across() - 1) * tile.columns &&
           !(products.sums_rows && tile.across() > 1))
-        all.push_back({tile, tensor_cycles(tile, products, of_warpgroups)});
+        all.push_back({tile, tensor_cycles(tile, products, of_wgmma)});
   const Candidate& best = best_of(all, wanted);
   if (wanted.empty() && tensor_cycles(otherwise, products, of_mma) < best.time) return {};
   return best.tile;
 }
 
-int choose_split_k(const GemmSizes& whole, bool wgmma, const std::string& wanted,
-                   const std::string& wanted_of_warpgroups) {
+int choose_split_k(const GemmSizes& whole, bool wgmma, const std::string& wanted, const std::string& wanted_of_wgmma) {
   constexpr double of_memory = 4.3e12 / 1.75e9;  // bytes in a cycle, of an H200
   int best = 0;
   double least = 0;
@@ -158,8 +157,7 @@ int choose_split_k(const GemmSizes& whole, bool wgmma, const std::string& wanted
     const CtaTile tile = choose_tile(Precision::bf16, p, wanted);
     double time = tensor_cycles(tile, p, of_mma);
     if (wgmma)
-      if (const auto faster = choose_wgmma_tile(p, tile, wanted_of_warpgroups))
-        time = tensor_cycles(*faster, p, of_warpgroups);
+      if (const auto faster = choose_wgmma_tile(p, tile, wanted_of_wgmma)) time = tensor_cycles(*faster, p, of_wgmma);
     time += 4.0 * static_cast<double>(p.rows * p.columns * (chunks + 1)) / of_memory;
     if (best == 0 || time < least) {
       best = chunks;

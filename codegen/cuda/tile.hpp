@@ -1,4 +1,4 @@
-// Tiles of the matrix products: which of the shapes that the device's products can do is the fastest for a product's
+// Tiles of the GEMMs: which of the shapes that the device's products can do is the fastest for a product's
 // size.
 #pragma once
 
@@ -18,7 +18,7 @@ constexpr std::int64_t ceiling(std::int64_t a, std::int64_t b) { return (a + b -
 inline constexpr std::int64_t nominal_batch = 64, nominal_summed_batch = 256;
 /// Of an H200 and an H100; an A100 has 108, for which the same choices are good.
 inline constexpr std::int64_t sms = 132;
-/// Those on which clusters of so many blocks find room: they stay within one of the groups that multiprocessors come
+/// Those on which clusters of so many blocks find room: they stay within one of the groups that SMs come
 /// in, of which some have 18.
 constexpr std::int64_t sms_for(int cluster) { return cluster > 2 ? 128 : sms; }
 
@@ -31,13 +31,13 @@ struct GemmSizes {
   std::int64_t rows = 0, columns = 0, depth = 0, count = 0;
   double storing = 0;      ///< instructions of what becomes of a sum, about
   bool any_batch = false;  ///< there are so many of them whatever the batch is
-  bool sums_rows = false;  ///< by warpgroups the left factor's rows are summed, too, which no other block brings
+  bool sums_rows = false;  ///< by warpgroups the left factor's rows are summed, too, which no other CTA loads
 };
 /// Cycles in which a block multiplies nothing: it waits for its first factors, and stores its sums.
 double exposed_latency(const CtaTile& tile, const GemmSizes& products);
 
-/// Cycles more where a block's warp that brings also sums rows, for one step of so many: while the others multiply, but
-/// for what takes longer than that, and storing.
+/// Cycles more where a block's warp that loads operands also sums rows, for one step of so many: while the others
+/// multiply, but for what takes longer than that, and storing.
 double operand_reduction_cycles(const GemmSizes& products, const CtaTile& tile, int shares);
 
 /// The fastest tile, or that of the `wanted` size ("128x64"). Throws Error where there is none.
@@ -48,7 +48,6 @@ std::optional<CtaTile> choose_wgmma_tile(const GemmSizes& products, const CtaTil
 
 /// Into how many chunks the depth of a product is best cut, whose sums another kernel adds up. `wgmma`: its
 /// factors lie so.
-int choose_split_k(const GemmSizes& whole, bool wgmma, const std::string& wanted,
-                   const std::string& wanted_of_warpgroups);
+int choose_split_k(const GemmSizes& whole, bool wgmma, const std::string& wanted, const std::string& wanted_of_wgmma);
 
 }  // namespace tessera::codegen::cuda

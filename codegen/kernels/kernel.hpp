@@ -1,9 +1,9 @@
 // Kernels: the graph regrouped into loop nests. What a back end schedules; no text, no instruction set, no address yet.
 //
-// A kernel has outer axes (its result's space) and inner axes (what it reduces over, or the row that it sweeps several
-// times). Its steps run in order for every point of the outer axes: a reduction over inner axes into a local, or stores
-// over inner axes. Every value is an expression tree over loads with affine indices, so views (slices, splits,
-// permutations, broadcasts) cost nothing and need no kernel.
+// A kernel has outer axes (its result's space) and inner axes (what it reduces over, or the row that it passes over
+// several times). Its steps run in order for every point of the outer axes: a reduction over inner axes into a local,
+// or stores over inner axes. Every value is an expression tree over loads with affine indices, so views (slices,
+// splits, permutations, broadcasts) cost nothing and need no kernel.
 #pragma once
 
 #include <cstdint>
@@ -91,8 +91,8 @@ struct Step {
 /// What a back end should see in a kernel.
 enum class Anchor : std::uint8_t {
   elementwise,  ///< no inner axes
-  row,          ///< sweeps a row: softmax, layer norm, their gradients
-  contraction,  ///< sums products over inner axes, then stores: matrix products with their epilogues
+  row,          ///< passes over a row: softmax, layer norm, their gradients
+  contraction,  ///< sums products over inner axes, then stores: GEMMs with their epilogues
 };
 
 struct Axis {
@@ -101,11 +101,11 @@ struct Axis {
   bool inner = false;
 };
 
-/// A contraction as a matrix product: for each point of the other outer axes, every element [row, column] sums products
+/// A contraction as a GEMM: for each point of the other outer axes, every element [row, column] sums products
 /// of a left factor, which is the same for all columns, and a right one, whose columns are neighbours in memory.
 struct Gemm {
   int rows = -1;              ///< outer axis that the right factor does not know; -1: one row
-  int columns = -1;           ///< outer axis; -1: the kernel is no matrix product
+  int columns = -1;           ///< outer axis; -1: the kernel is no GEMM
   DType dtype = DType::real;  ///< what both are rounded to
 };
 
@@ -163,7 +163,7 @@ ExprId push(Kernel& kernel, Expression e);
 /// Expression `e` with `by` in the place of `part`.
 ExprId replaced(Kernel& kernel, ExprId e, ExprId part, ExprId by);
 
-/// The sweep that reduces `sum` stores a part of what it reduces where `store` is going to put something made of that
+/// The pass that reduces `sum` stores a part of what it reduces where `store` is going to put something made of that
 /// part, which then reads it from there: so that the part is computed once.
 void keep_for_store(Kernel& kernel, Step& sum, ExprId part, Step::Store& store);
 
@@ -182,7 +182,7 @@ enum class Tasks : std::uint8_t {
   once,    ///< it does not depend on the batch
   images,  ///< image by image, touching nothing of another image
   chunks,  ///< it sums over the batch: partial sums over fixed chunks of it, then their ordered sum
-  rows,    ///< it is a matrix product summed over the batch: by blocks of its rows, image after image
+  rows,    ///< it is a GEMM summed over the batch: by blocks of its rows, image after image
   serial,  ///< it sums a few numbers over the batch
 };
 Tasks tasks_of(const Kernel& kernel);
@@ -237,7 +237,7 @@ struct KernelProgram {
   std::vector<Kernel> kernels;
   std::vector<std::vector<Item>> order;  ///< by region; region 0 is the program
   bool joined = false;                   ///< axes that run on in memory may be one: past a dim comes the next row
-  bool groups = false;                   ///< a batch may be worked on group after group: a plan's choice
+  bool groups = false;                   ///< a batch may be worked on microbatch after microbatch: a plan's choice
 };
 
 /// Whether gradients are what a program computes.

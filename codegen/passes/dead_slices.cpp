@@ -35,12 +35,12 @@ std::vector<int> readers_of(const Graph& graph) {
   return readers;
 }
 
-/// One sweep over the nodes: every slice moves past the op whose result it alone reads; equal slices become one.
+/// One pass over the nodes: every slice moves past the op whose result it alone reads; equal slices become one.
 class Sinking {
  public:
   explicit Sinking(const Graph& old) : old_(old), readers_(readers_of(old)) {}
 
-  /// The graph after the sweep; nothing where no slice moved.
+  /// The graph after the pass; nothing where no slice moved.
   std::optional<Graph> run() {
     Graph graph = rewrite(old_, [&](Builder& b, const Node& n, NodeId old) {
       b_ = &b;

@@ -1,4 +1,4 @@
-// Matrix products of activations whose factors both lie along the axis that is summed, as queries and keys do.
+// GEMMs of activations whose factors both lie along the axis that is summed, as queries and keys do.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace tessera::codegen {
 
-/// Below this many columns, or products in a sum, a contraction is not worth being treated as a matrix product: lanes
+/// Below this many columns, or products in a sum, a contraction is not worth being treated as a GEMM: lanes
 /// are better spent on tokens or images.
 inline constexpr std::int64_t least_n = 16;
 

@@ -38,11 +38,11 @@ std::optional<double> fold(Op op, double a, double b) {
   return std::nullopt;
 }
 
-/// One sweep over the nodes. Every rule answers the node's replacement, or graph::none where it does not apply; what a
-/// rule appends is itself simplified by the next sweep.
-class Sweep {
+/// One pass over the nodes. Every rule answers the node's replacement, or graph::none where it does not apply; what a
+/// rule appends is itself simplified by the next pass.
+class Round {
  public:
-  explicit Sweep(const Graph& old) : old_(old), readers_(old.nodes.size(), 0), pinned_(old.nodes.size(), false) {
+  explicit Round(const Graph& old) : old_(old), readers_(old.nodes.size(), 0), pinned_(old.nodes.size(), false) {
     for (const Node& n : old.nodes)
       for (NodeId o : n.operands) ++readers_[at(o)];
     auto pin = [&](NodeId id) {
@@ -324,8 +324,8 @@ class Sweep {
 Graph simplify(const Graph& graph) {
   Graph now = remove_dead(graph);
   std::string text = print(now);
-  for (int sweep = 0; sweep < 100; ++sweep) {
-    now = remove_dead(Sweep(now).run());
+  for (int round = 0; round < 100; ++round) {
+    now = remove_dead(Round(now).run());
     std::string after = print(now);
     if (after == text) return now;
     text = std::move(after);

@@ -1,4 +1,4 @@
-// What is stored as bf16, where matrix products round their factors.
+// What is stored as bf16, where GEMMs round their factors.
 #include "codegen/plan/bf16_storage.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Matrix products among the contractions: which they are, what they read packed, how they are tiled.
+// GEMMs among the contractions: which they are, what they read packed, how they are tiled.
 #include "codegen/plan/gemm.hpp"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ std::int64_t dividing_rows(std::int64_t rows, std::int64_t most) {
   return most;
 }
 
-/// Rows of a tile, at most so many, that make the sweep over all rows the shortest: 197 rows are 21 tiles of 9 and one
+/// Rows of a tile, at most so many, that make the pass over all rows the shortest: 197 rows are 21 tiles of 9 and one
 /// of 8, not 24 of 8 and one of 5.
 std::int64_t best_rows(std::int64_t rows, std::int64_t most, std::int64_t columns) {
   // A tile takes a step for each sum in it, at least the eight that hide an addition's latency, and as many as four
@@ -249,7 +249,7 @@ bool sums_wait_in_store(const KernelProgram& program, const Layouts& layouts, co
          });
 }
 
-/// Where the rows' left factor is larger than near memory and their sums are not: an equal part of the depth of which
+/// Where the rows' left factor is larger than L2 and their sums are not: an equal part of the depth of which
 /// it holds all rows.
 std::int64_t depth_block(const KernelProgram& program, const Layouts& layouts, const Kernel& kernel) {
   const Gemm& p = kernel.gemm;

@@ -53,7 +53,7 @@ struct ColumnReductions {
   std::int64_t blocks = 0;                                 ///< CTAs of the kernel, whatever the batch is
   int warps = 0;                                           ///< of a CTA
   int resident = 0;                                        ///< CTAs on an SM
-  int with_registers = 0;                                  ///< so many have registers there
+  int registers_for = 0;                                   ///< so many have registers there
   bool split_row = false;                                  ///< a row has too much for a warp's registers
   std::int64_t numbers() const { return count * length; }  ///< of a warp, in shared memory
 };
@@ -86,7 +86,7 @@ struct Launch {
   Along grid[3];
   int threads = 1;                 ///< of a CTA
   int ctas = 0;                    ///< at least so many on an SM; 0: as the compiler likes
-  int with_registers = 0;          ///< so many have to have registers there; 0: these
+  int registers_for = 0;           ///< so many have to have registers there; 0: these
   std::int64_t largest_batch = 0;  ///< that the grid has room for
   bool partials = false;           ///< makes split-K partials
   int split_k = 0;                 ///< of a sum over the batch: into so many

@@ -10,7 +10,7 @@ namespace tessera::codegen {
 Layout layout_of(const Tensor& tensor, int innermost);
 /// Row-major, rows of the last dim `apart` values apart.
 Layout layout_with_rows(const Tensor& tensor, std::int64_t apart);
-/// Row-major as matrix products want it: rows of scratch tensors begin with lines of memory where that costs little.
+/// Row-major as GEMMs want it: rows of scratch tensors begin with lines of memory where that costs little.
 Layout layout_for_gemms(const Tensor& tensor);
 /// Chooses the innermost dim of every scratch tensor: the assignment with the lowest estimated cost.
 Layouts choose_layouts(const KernelProgram& program, const Target& target);

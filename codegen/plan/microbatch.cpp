@@ -102,7 +102,7 @@ class Sums {
       Step store;
       store.stores.push_back({whole, push(sum, local)});
       sum.steps = {all.steps[s], store};
-      keep_needed(sum);
+      eliminate_dead(sum);
       go_on(sum);
       stored[static_cast<int>(s)] = whole;
       std::vector<Item>& order = p_.order[sum.region];
@@ -122,11 +122,11 @@ class Sums {
     std::erase_if(rest.steps, [](const Step& s) { return s.reduces; });
     rest.across_batch = false;
     rest.anchor = Anchor::elementwise;
-    keep_needed(rest);
+    eliminate_dead(rest);
   }
 
   /// Leaves out axes and expressions that no step needs.
-  static void keep_needed(Kernel& k) {
+  static void eliminate_dead(Kernel& k) {
     std::set<ExprId> expressions;
     std::set<int> axes;
     const auto take = [&](auto&& self, ExprId e) -> void {

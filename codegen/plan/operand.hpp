@@ -1,4 +1,4 @@
-// A factor of a matrix product that becomes a value of its own.
+// A factor of a GEMM that becomes a value of its own.
 #pragma once
 
 #include "codegen/plan/plan.hpp"

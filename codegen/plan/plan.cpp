@@ -43,7 +43,7 @@ Plan make_plan(KernelProgram program, const std::vector<Target>& targets, const 
   Plan plan;
   plan.program = std::move(program);
   run_passes(plan.program, cpu_passes(), options);
-  // One layout for all targets: the memory plan is shared. Where there are no matrix products to decide it, it is
+  // One layout for all targets: the memory plan is shared. Where there are no GEMMs to decide it, it is
   // chosen for the widest vectors.
   const bool products = has_gemms(plan.program);
   if (products)
@@ -149,7 +149,7 @@ std::string print(const Launch& l) {
   out +=
       fmt::format("; CTAs [{}, {}, {}] of {} threads", print(l.grid[0]), print(l.grid[1]), print(l.grid[2]), l.threads);
   if (l.ctas) out += fmt::format(", {} an SM", l.ctas);
-  if (l.with_registers) out += fmt::format(", registers for {}", l.with_registers);
+  if (l.registers_for) out += fmt::format(", registers for {}", l.registers_for);
   if (l.latency > 0) out += fmt::format(", exposed latency {:.0f} cycles", l.latency);
   if (l.without_wgmma) out += "; where WGMMA is not";
   out += "\n";
