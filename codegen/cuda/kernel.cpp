@@ -10,6 +10,7 @@
 
 #include "codegen/cuda/emitter.hpp"
 #include "codegen/error.hpp"
+#include "codegen/passes/ops.hpp"
 
 namespace tessera::codegen::cuda {
 
@@ -283,46 +284,35 @@ Emitted Emitter::each_point(const Launch& l) {
 std::string type_of(const Tensor& tensor) { return tensor.element == DType::bf16 ? "bf16" : "real"; }
 
 const std::set<std::string>& known_names() {
-  static const std::set<std::string> names{"thread_x",
-                                           "block_x",
-                                           "block_y",
-                                           "block_z",
-                                           "warp_sum",
-                                           "warp_maximum",
-                                           "block_sum",
-                                           "block_maximum",
-                                           "sum_over_warps",
-                                           "maximum_over_warps",
-                                           "sums_of_warp",
-                                           "store_sums_of_warps",
-                                           "one_if",
-                                           "one_if_positive",
-                                           "select_positive",
-                                           "larger",
-                                           "rounded",
-                                           "widened",
-                                           "keep",
-                                           "gelu",
-                                           "gelu_gradient",
-                                           "inverse_root",
-                                           "expf",
-                                           "logf",
-                                           "sqrtf",
-                                           "tanhf",
-                                           "erff",
-                                           "sinf",
-                                           "cosf",
-                                           "-",
-                                           "SaveNothing",
-                                           "KeepNothing",
-                                           "KeptNothing",
-                                           "of_row",
-                                           "in_bf16",
-                                           "share_of",
-                                           "row_of_it.most",
-                                           "row_of_it.inverse",
-                                           "std::int64_t",
-                                           "static_cast<real>"};
+  static const std::set<std::string> names = [] {
+    std::set<std::string> all{"thread_x",
+                              "block_x",
+                              "block_y",
+                              "block_z",
+                              "warp_sum",
+                              "warp_maximum",
+                              "block_sum",
+                              "block_maximum",
+                              "sum_over_warps",
+                              "maximum_over_warps",
+                              "sums_of_warp",
+                              "store_sums_of_warps",
+                              "rounded",
+                              "widened",
+                              "keep",
+                              "SaveNothing",
+                              "KeepNothing",
+                              "KeptNothing",
+                              "of_row",
+                              "in_bf16",
+                              "share_of",
+                              "row_of_it.most",
+                              "row_of_it.inverse",
+                              "std::int64_t",
+                              "static_cast<real>"};
+    for (const graph::Op op : elementwise_ops) all.insert(std::string(row_of(op).cuda));
+    return all;
+  }();
   return names;
 }
 
