@@ -22,7 +22,7 @@
 namespace tessera::codegen::cuda {
 namespace {
 
-std::string tile_of(Precision precision, const Products& products, const std::string& wanted = "") {
+std::string tile_of(Precision precision, const GemmSizes& products, const std::string& wanted = "") {
   const CtaTile tile = choose_tile(precision, products, wanted);
   return std::to_string(tile.rows) + "x" + std::to_string(tile.columns);
 }
@@ -38,7 +38,7 @@ TEST(CudaTiles, AProductThatFillsTheGpuGetsALargeTileAndASmallOneManySmallTiles)
 }
 
 TEST(CudaTiles, WarpgroupsTakeAProductUnlessMmaIsFaster) {
-  auto by_warpgroups = [](const Products& products, const std::string& wanted = "") {
+  auto by_warpgroups = [](const GemmSizes& products, const std::string& wanted = "") {
     const std::optional<CtaTile> tile = choose_wgmma_tile(products, choose_tile(Precision::bf16, products, ""), wanted);
     return !tile ? ""
                  : std::to_string(tile->rows) + "x" + std::to_string(tile->columns) + " by " +
@@ -126,7 +126,7 @@ TEST(CudaPlans, SayHowEveryKernelIsLaunched) {
 
 TEST(CudaSums, ChunksOfAWeightsGradientFillTheMachineAndAreFew) {
   for (const std::int64_t rows : {768, 2304, 3072}) {  // of ViT-B
-    const Products products{rows, 768, nominal_summed_batch * 197, 1, 16, true};
+    const GemmSizes products{rows, 768, nominal_summed_batch * 197, 1, 16, true};
     const int chunks = choose_split_k(products, true, "", "128x256");
     EXPECT_LT(chunks, batch_chunks) << "each chunk's sums are written and read";
     const auto blocks = static_cast<double>(rows / 128 * 3 * chunks);
