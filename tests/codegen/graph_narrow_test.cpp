@@ -1,4 +1,4 @@
-// narrow: what nobody reads is not computed, and what is left keeps its values.
+// Dead-slice elimination: what nobody reads is not computed, and what is left keeps its values.
 #include <gtest/gtest.h>
 
 #include <range/v3/algorithm/count.hpp>
