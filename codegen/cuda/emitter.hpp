@@ -53,7 +53,7 @@ class Emitter : Values {
                         bool combines);
   Emitted each_point(const Launch& l);
 
-  // Sums over chunks of the batch: chunks.cpp
+  // Sums over chunks of the batch: split_k.cpp
   /// begin and end of the chunk's images, chunk being the block's z.
   void declare_chunk(tree::Block& b) const;
   /// An element of the partial sums, which lie as the points of reduce_partials, those of one step behind those of
@@ -68,7 +68,7 @@ class Emitter : Values {
   /// Adds up the partial sums in the order of the chunks, then stores.
   Emitted reduce_partials(const Launch& l);
 
-  // A warp or a block a row: rows.cpp
+  // A warp or a CTA a row: rowwise.cpp
   Emitted rows(const Launch& l);
   /// A number of blocks whose warps take one row after the other and add up what fuse_column_reductions has them do.
   Emitted rows_and_sums(const Launch& l);
@@ -87,7 +87,7 @@ class Emitter : Values {
   Emitted attention(const Launch& l);
   Emitted attention_gradient(const Launch& l);
 
-  // GEMMs: product.cpp
+  // GEMMs: gemm.cpp
   Emitted gemm(const Launch& l);
   /// What a GEMM's grid and epilogue need of the batch.
   void of_product(Emitted& e, const Launch& l) const;
