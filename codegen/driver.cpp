@@ -226,7 +226,7 @@ cuda::Model model_for_gpu(const Planned& planned, const GeneratorOptions& option
     KernelProgram kernels = lower(planned.primitives[i], m.plans[i].program.kind);
     kernels.precision = options.precision;
     const std::string stage = m.plans[i].program.name + "_cuda";
-    model.plans.push_back(cuda::plan_for_gpu(std::move(kernels), passes_of(options, stage)));
+    model.plans.push_back(cuda::plan_for_gpu(std::move(kernels), passes_of(options, stage), options.tiles));
     dump(options, stage + "_plan", model.plans.back());
   }
   return model;

@@ -28,7 +28,7 @@ struct GeneratorOptions {
   bool cuda = false;       ///< the kernels for CUDA as well
   std::optional<std::string>
       tiles_of_cpu;   ///< a table for codegen/plan/tuned.hpp, in the place of codegen/plan/tiles.txt
-  cuda::Tiles tiles;  ///< of their matrix products, where others are wanted than those that the sizes suggest
+  cuda::Tiles tiles;  ///< of their GEMMs, where others are wanted than those that the sizes suggest
   std::set<std::string, std::less<>> disabled_passes;            ///< of those that --list-passes lists
   std::map<std::string, std::string, std::less<>> pass_options;  ///< what passes are told, by name
   Dump dump_passes;  ///< called with a graph or a program's kernels behind each pass

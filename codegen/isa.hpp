@@ -60,7 +60,7 @@ struct Isa {
   MatrixUnit matrix_unit = MatrixUnit::none;
   int lanes;                        ///< reals in a vector register
   int accumulators;                 ///< vector registers that a tile of sums may hold
-  Few<int> columns;                 ///< vectors across the tile of a matrix product, the best first
+  Few<int> columns;                 ///< vectors across the tile of a GEMM, the best first
   int product_sums;                 ///< vector registers that such a tile may hold
   std::int64_t bf16_tile_rows = 0;  ///< products of bf16 are made by tiles of so many rows at most; 0: they are not
   std::string_view vectors;         ///< text of the vectors, which all else is written in

@@ -7,6 +7,7 @@
 #include "codegen/cpu/function.hpp"
 #include "codegen/cpu/gemm.hpp"
 #include "codegen/cpu/rowwise.hpp"
+#include "codegen/plan/attention.hpp"
 
 namespace tessera::codegen::cpu {
 
@@ -23,7 +24,7 @@ namespace {
 Emitted of_block(Values& v) {
   Emitted e;
   e.function.name = v.kernel.name + "_block";
-  e.function.noinline = v.kernel.product.columns >= 0 && v.target.lanes > 1;
+  e.function.noinline = v.kernel.gemm.columns >= 0 && v.target.lanes > 1;
   e.tasks = Emitted::Tasks::images;
   v.set(v.schedule.parallel, nullptr);
   const LoopBounds bounds{{v.block.queries, {name("begin"), name("end"), true}}};

@@ -26,7 +26,7 @@ bool expensive_epilogue(const Kernel& gemm) {
 }
 
 void stores_in_loops(Values& v, Block& b, const Tile& tile, std::int64_t width) {
-  const int columns = v.kernel.product.columns, rows = v.kernel.product.rows;
+  const int columns = v.kernel.gemm.columns, rows = v.kernel.gemm.rows;
   const auto [across, down] = pieces_of(v.kernel, tile);
   const std::int64_t lanes = v.target.lanes;
   const std::vector<Place> kept = v.place;
@@ -36,7 +36,7 @@ void stores_in_loops(Values& v, Block& b, const Tile& tile, std::int64_t width) 
     Block body;
     v.reset();
     v.locals.clear();
-    const char* const load = v.kernel.product.factors == Element::int8 ? "v_load_int32" : "v_load";
+    const char* const load = v.kernel.gemm.dtype == DType::int8 ? "v_load_int32" : "v_load";
     body.push_back(tree::declare("const vec", "sum", call(load, {name("sums") + (line + column)})));
     v.locals[{0, v.offsets_of_outer()}] = name("sum");
     stores(v, body);

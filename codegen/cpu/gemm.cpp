@@ -11,6 +11,7 @@
 #include "codegen/cpu/matrix_unit.hpp"
 #include "codegen/cpu/reduction.hpp"
 #include "codegen/cpu/split_k.hpp"
+#include "codegen/plan/gemm.hpp"
 
 namespace tessera::codegen::cpu {
 
@@ -34,9 +35,9 @@ struct Work {
 void one_tile(Values& v, Block& b, const Work& work, const Tile& tile) {
   const GemmOperands& g = work.operands;
   const auto result_of_tile = [&]() -> const Access& { return v.step(1).stores.front().to; };
-  if (by_tiles(v.kernel, v.target)) {
+  if (uses_tile_unit(v.kernel, v.target)) {
     constexpr std::int64_t few_steps = 16;  // the results of a tile of more have the time of the next one to be stored
-    if (has_slack(v) || g.k <= few_steps * whole_steps(v.kernel.product.factors, 1))
+    if (has_slack(v) || g.k <= few_steps * padded_k(v.kernel.gemm.dtype, 1))
       prefetch_results(v, b, tile, g, work.to != SumsTo::memory);
     tile_by_matrix_unit(v, b, tile, g);
     return;
@@ -83,7 +84,7 @@ void one_tile(Values& v, Block& b, const Work& work, const Tile& tile) {
       const Expr stored = v.dense_load(v.address(result_of_tile(), true));
       b.push_back(tree::assign(sum, call("v_add", {stored, name(sum)})));
     });
-  if (v.kernel.product.columns >= 0 && work.to != SumsTo::memory && expensive_epilogue(v.kernel)) {
+  if (v.kernel.gemm.columns >= 0 && work.to != SumsTo::memory && expensive_epilogue(v.kernel)) {
     std::int64_t width = 1;
     for (const auto& [axis, piece] : tile) width *= piece.points;
     b.push_back(tree::declare("alignas(64) real", fmt::format("sums[{}]", width * v.target.lanes), nullptr));
@@ -129,7 +130,7 @@ Block tiles(Values& v, const Work& work, const std::vector<int>& axes, std::size
   std::int64_t full = extent / span * span;
   const auto range = work.bounds.find(a);
   const bool part = range != work.bounds.end();
-  const bool matrix_unit = by_tiles(v.kernel, v.target);
+  const bool matrix_unit = uses_tile_unit(v.kernel, v.target);
   std::vector<Block> pieces;
   auto inside = [&](Piece piece) {
     tile.push_back({a, piece});
@@ -140,7 +141,7 @@ Block tiles(Values& v, const Work& work, const std::vector<int>& axes, std::size
     return body;
   };
   const auto configure = [&](Block& to, std::int64_t rows) {
-    if (matrix_unit && a == v.kernel.product.rows)
+    if (matrix_unit && a == v.kernel.gemm.rows)
       to.insert(to.begin(), tree::evaluate(call("t_configure", {integer(rows)})));
   };
   if (a == v.schedule.parallel) {  // a block of rows: whole tiles
@@ -183,7 +184,7 @@ Block tiles(Values& v, const Work& work, const std::vector<int>& axes) {
 
 /// Zeros where the K-blocks' sums are added up; then all tiles of one K-block after those of another.
 Block tiles_in_k_blocks(Values& v, const Work& work, const std::vector<int>& axes) {
-  Block b = nest(v, {v.kernel.product.rows, v.vector}, work.bounds, [&](Block& zeros) {
+  Block b = nest(v, {v.kernel.gemm.rows, v.vector}, work.bounds, [&](Block& zeros) {
     v.dense_store(zeros, v.address(v.step(1).stores.front().to, true), call("v_zero", {}), false);
   });
   const auto block = [&](Expr first, SumsTo to) {
@@ -203,7 +204,7 @@ Block tiles_in_k_blocks(Values& v, const Work& work, const std::vector<int>& axe
 
 Block contraction(Values& v, const LoopBounds& bounds, SumsTo to) {
   std::vector<int> loops, tiled;
-  const bool gemm = v.kernel.product.columns >= 0, matrix_unit = by_tiles(v.kernel, v.target);
+  const bool gemm = v.kernel.gemm.columns >= 0, matrix_unit = uses_tile_unit(v.kernel, v.target);
   const GemmOperands g = gemm ? operands_of(v) : GemmOperands{};
   for (int a : v.outer_axes()) {
     if ((a == v.schedule.parallel && v.schedule.block == 1) || ranges::contains(v.block.heads, a)) continue;

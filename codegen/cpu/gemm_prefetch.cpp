@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "codegen/plan/gemm.hpp"
+
 namespace tessera::codegen::cpu {
 
 using tree::Block;
@@ -43,7 +45,7 @@ Block prefetch_image(Values& v, const std::function<bool(const Access&)>& which,
 }
 
 void prefetch_panel(Values& v, Block& b, const GemmOperands& g, const Expr& first) {
-  const auto [columns, rows] = std::pair{v.kernel.product.columns, v.kernel.product.rows};
+  const auto [columns, rows] = std::pair{v.kernel.gemm.columns, v.kernel.gemm.rows};
   if (columns < 0 || rows < 0 || v.target.lanes == 1) return;
   if (!g.b_in_panels) return;
   const Layout& layout = v.plan.layouts[g.b.access.tensor];
@@ -61,7 +63,7 @@ void prefetch_panel(Values& v, Block& b, const GemmOperands& g, const Expr& firs
   b.push_back(tree::evaluate(call("v_fetch_line", {name(v.argument(g.b.access, false)), ahead})));
   // What follows in a panel that L1 does not hold, soon enough for L2 to load it.
   constexpr std::int64_t reals_of_l1 = 10 << 10, line = 16, steps = 8;
-  if (at_once * width <= reals_of_l1 || v.kernel.product.factors != Element::real) return;
+  if (at_once * width <= reals_of_l1 || v.kernel.gemm.dtype != DType::real) return;
   for (std::int64_t at = 0; at < width; at += line)
     b.push_back(tree::evaluate(call(
         "v_fetch_near", {name(v.argument(g.b.access, false)), v.offset_of(g.b.access) + integer(steps * width + at)})));
@@ -69,11 +71,11 @@ void prefetch_panel(Values& v, Block& b, const GemmOperands& g, const Expr& firs
 
 void prefetch_rows(Values& v, Block& b, const GemmOperands& g) {
   constexpr std::int64_t line = 16, least_sums = 16;
-  const auto [columns, rows] = std::pair{v.kernel.product.columns, v.kernel.product.rows};
+  const auto [columns, rows] = std::pair{v.kernel.gemm.columns, v.kernel.gemm.rows};
   if (columns < 0 || rows < 0 || v.target.lanes == 1 || !g.b_in_panels) return;
   if (!v.place[rows].variable) return;  // these are the last ones
   const std::int64_t high = v.schedule.tile[rows];
-  if (v.kernel.product.factors != Element::real || !sums_along_one_axis(v.kernel) || g.a.along != 1 ||
+  if (v.kernel.gemm.dtype != DType::real || !reduces_one_axis(v.kernel) || g.a.along != 1 ||
       high * v.columns_of_tile() < least_sums * v.target.lanes)
     return;
   const std::vector<Place> kept = v.place;
@@ -91,7 +93,9 @@ void prefetch_rows(Values& v, Block& b, const GemmOperands& g) {
   b.push_back(tree::evaluate(call("v_fetch_line", {name(v.argument(g.a.access, false)), ahead})));
 }
 
-bool has_slack(const Values& v) { return !by_tiles(v.kernel, v.target) || v.target.matrix_unit != MatrixUnit::amx; }
+bool has_slack(const Values& v) {
+  return !uses_tile_unit(v.kernel, v.target) || v.target.matrix_unit != MatrixUnit::amx;
+}
 
 bool prefetched_by_tile(const Values& v, const GemmOperands& g, const Access& access) {
   if (!has_slack(v) || v.target.lanes == 1 || v.lane_step(access) != 1) return false;
@@ -100,7 +104,7 @@ bool prefetched_by_tile(const Values& v, const GemmOperands& g, const Access& ac
 
 void prefetch_results(Values& v, Block& b, const Tile& tile, const GemmOperands& g, bool epilogue) {
   std::int64_t line = 64;  // values
-  const int columns = v.kernel.product.columns, rows = v.kernel.product.rows;
+  const int columns = v.kernel.gemm.columns, rows = v.kernel.gemm.rows;
   if (columns < 0 || v.kernel.across_batch || v.target.lanes == 1) return;
   const std::vector<Place> kept = v.place;
   const auto [across, down] = pieces_of(v.kernel, tile);
@@ -119,7 +123,7 @@ void prefetch_results(Values& v, Block& b, const Tile& tile, const GemmOperands&
         prefetch(e.access, false);
   v.place = kept;
   if (body.empty()) return;
-  const Expr width = integer(columns_of(v, across));
+  const Expr width = integer(tile_vectors(v, across));
   body = {tree::loop("column", integer(0), tree::binary("<", name("column"), width), line, std::move(body))};
   if (down.points > 1)
     body = {tree::loop("row", integer(0), tree::binary("<", name("row"), integer(down.points)), 1, std::move(body))};

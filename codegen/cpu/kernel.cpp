@@ -14,6 +14,9 @@
 #include "codegen/cpu/split_k.hpp"
 #include "codegen/cpu/threads.hpp"
 #include "codegen/cpu/weight_gradient.hpp"
+#include "codegen/passes/ops.hpp"
+#include "codegen/plan/attention.hpp"
+#include "codegen/plan/gemm.hpp"
 
 namespace tessera::codegen::cpu {
 
@@ -37,7 +40,7 @@ LoopBounds bounds_of_batch(const Values& v, const Expr& first, const Expr& limit
 Emitted whole(Values& v, bool in_team) {
   const Kernel& kernel = v.kernel;
   const Schedule& schedule = v.schedule;
-  const bool gemm = kernel.product.columns >= 0;
+  const bool gemm = kernel.gemm.columns >= 0;
   Emitted e;
   e.function.name = kernel.name;
   // Compilers would keep a caller's values in registers that the accumulators need.
@@ -68,7 +71,7 @@ Emitted whole(Values& v, bool in_team) {
   }
   add_numbers(v, e);
   e.function.body = kernel.anchor == Anchor::contraction ? contraction(v, bounds) : passes_over_rows(v, bounds);
-  if (by_tiles(kernel, v.target)) e.function.body.push_back(tree::evaluate(call("t_release", {})));
+  if (uses_tile_unit(kernel, v.target)) e.function.body.push_back(tree::evaluate(call("t_release", {})));
   Block before = declare_bounds(v, partition);
   if (e.tasks == Emitted::Tasks::images && gemm) {
     const GemmOperands g = operands_of(v);
@@ -85,7 +88,7 @@ Emitted whole(Values& v, bool in_team) {
 /// stored (weight_gradient.hpp); else the sums go on over all images.
 Emitted sum_over_images(Values& v) {
   Emitted e;
-  const int rows = v.kernel.product.rows;
+  const int rows = v.kernel.gemm.rows;
   e.function.name = v.kernel.name;
   e.tasks = Emitted::Tasks::rows;
   e.parallel = rows;
@@ -186,86 +189,72 @@ std::int64_t points_of_image(const Kernel& kernel) {
 }
 
 const std::set<std::string>& known_names() {
-  static const std::set<std::string> names{"lanes",
-                                           "group.first",
-                                           "group.images",
-                                           "group.chunk",
-                                           "group.end",
-                                           "group.at",
-                                           "group_of",
-                                           "team.begin",
-                                           "team.end",
-                                           "team.tiles",
-                                           "mine.begin",
-                                           "mine.end",
-                                           "mine.left",
-                                           "mine.right",
-                                           "std::min<std::int64_t>",
-                                           "v_set",
-                                           "v_zero",
-                                           "v_iota",
-                                           "v_load",
-                                           "v_load_n",
-                                           "v_load_strided",
-                                           "v_store",
-                                           "v_store_n",
-                                           "v_store_strided",
-                                           "v_add",
-                                           "v_sub",
-                                           "v_mul",
-                                           "v_div",
-                                           "v_max",
-                                           "v_neg",
-                                           "v_fma",
-                                           "v_fms",
-                                           "v_fnma",
-                                           "nullptr",
-                                           "true",
-                                           "false",
-                                           "t_configure",
-                                           "t_release",
-                                           "t_pack_left",
-                                           "t_pack_right",
-                                           "t_product",
-                                           "t_product_in_blocks",
-                                           "v_set_bf16",
-                                           "v_load_bf16",
-                                           "v_load_n_bf16",
-                                           "v_load_strided_bf16",
-                                           "v_store_bf16",
-                                           "v_store_n_bf16",
-                                           "v_store_strided_bf16",
-                                           "v_store_int8",
-                                           "v_store_n_int8",
-                                           "v_store_strided_int8",
-                                           "v_load_int32",
-                                           "v_sqrt",
-                                           "v_rsqrt",
-                                           "v_div_one",
-                                           "v_rsqrt_one",
-                                           "v_equal",
-                                           "v_step",
-                                           "v_select_less",
-                                           "v_keep",
-                                           "v_keep_n",
-                                           "v_copy_transposed",
-                                           "v_fetch",
-                                           "v_fetch_near",
-                                           "v_fetch_line",
-                                           "tessera_second_cache",
-                                           "v_one",
-                                           "v_sum",
-                                           "v_max_lane",
-                                           "v_exp",
-                                           "v_log",
-                                           "v_tanh",
-                                           "v_erf",
-                                           "v_sin",
-                                           "v_cos",
-                                           "v_gelu",
-                                           "v_gelu_gradient",
-                                           "static_cast<int>",
-                                           "static_cast<real>"};
+  static const std::set<std::string> names = [] {
+    std::set<std::string> all{"lanes",
+                              "group.first",
+                              "group.images",
+                              "group.chunk",
+                              "group.end",
+                              "group.at",
+                              "group_of",
+                              "team.begin",
+                              "team.end",
+                              "team.tiles",
+                              "mine.begin",
+                              "mine.end",
+                              "mine.left",
+                              "mine.right",
+                              "std::min<std::int64_t>",
+                              "v_set",
+                              "v_zero",
+                              "v_iota",
+                              "v_load",
+                              "v_load_n",
+                              "v_load_strided",
+                              "v_store",
+                              "v_store_n",
+                              "v_store_strided",
+                              "v_max",
+                              "v_fma",
+                              "v_fms",
+                              "v_fnma",
+                              "nullptr",
+                              "true",
+                              "false",
+                              "t_configure",
+                              "t_release",
+                              "t_pack_left",
+                              "t_pack_right",
+                              "t_product",
+                              "t_product_in_blocks",
+                              "v_set_bf16",
+                              "v_load_bf16",
+                              "v_load_n_bf16",
+                              "v_load_strided_bf16",
+                              "v_store_bf16",
+                              "v_store_n_bf16",
+                              "v_store_strided_bf16",
+                              "v_store_int8",
+                              "v_store_n_int8",
+                              "v_store_strided_int8",
+                              "v_load_int32",
+                              "v_div_one",
+                              "v_rsqrt_one",
+                              "v_keep",
+                              "v_keep_n",
+                              "v_copy_transposed",
+                              "v_fetch",
+                              "v_fetch_near",
+                              "v_fetch_line",
+                              "tessera_second_cache",
+                              "v_one",
+                              "v_sum",
+                              "v_max_lane",
+                              "static_cast<int>",
+                              "static_cast<real>"};
+    for (const graph::Op op : elementwise_ops) all.insert(std::string(row_of(op).cpu));
+    return all;
+  }();
   return names;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "codegen/cpu/epilogue.hpp"
+#include "codegen/plan/gemm.hpp"
 
 namespace tessera::codegen::cpu {
 
@@ -27,15 +28,15 @@ void pack_a(Values& v, Block& b, const GemmOperands& g, std::int64_t rows) {
 
 Block before_tiles(Values& v, const GemmOperands& g) {
   Block b;
-  if (v.kernel.product.rows < 0) {
+  if (v.kernel.gemm.rows < 0) {
     b.push_back(tree::evaluate(call("t_configure", {integer(1)})));
     if (g.packs_a && !g.packs_k_blocks) pack_a(v, b, g, 1);
   }
   if (!g.packs_all_of_b) return b;
-  const std::int64_t columns = v.extent[v.kernel.product.columns];
+  const std::int64_t columns = v.extent[v.kernel.gemm.columns];
   const std::int64_t panels = whole_tiles(columns) / tile_side;
   b.push_back(tree::declare("alignas(64) bf16", fmt::format("panels[{}]", panels * tile_side * g.whole_k), nullptr));
-  v.set(v.kernel.product.columns, nullptr);
+  v.set(v.kernel.gemm.columns, nullptr);
   const Expr column = name("column");
   b.push_back(
       tree::loop("column", integer(0), tree::binary("<", column, integer(columns)), tile_side,
@@ -49,12 +50,12 @@ Block before_tiles(Values& v, const GemmOperands& g) {
 Block before_tiles_of(Values& v, const GemmOperands& g, int axis, const Piece& piece) {
   Block b;
   if (g.packs_k_blocks) return b;
-  if (axis == v.kernel.product.rows) {
+  if (axis == v.kernel.gemm.rows) {
     if (g.packs_a) pack_a(v, b, g, piece.points);
-  } else if (axis == v.kernel.product.columns && g.packs_b() && !g.packs_all_of_b) {
+  } else if (axis == v.kernel.gemm.columns && g.packs_b() && !g.packs_all_of_b) {
     b.push_back(tree::declare("alignas(64) bf16", fmt::format("panel[{}]", tile_side * g.whole_k), nullptr));
     b.push_back(tree::evaluate(call("t_pack_right", {v.address(g.b.access, false), integer(g.b.along),
-                                                     integer(columns_of(v, piece)), integer(g.k), name("panel")})));
+                                                     integer(tile_vectors(v, piece)), integer(g.k), name("panel")})));
   }
   return b;
 }
@@ -67,7 +68,7 @@ void tile_by_matrix_unit(Values& v, Block& b, const Tile& tile, const GemmOperan
   if (g.packs_k_blocks) {
     b.push_back(sums("alignas(64) real"));
     b.push_back(tree::evaluate(call(
-        "t_product_in_blocks", {name("sums"), integer(down.points), integer(columns_of(v, across)),
+        "t_product_in_blocks", {name("sums"), integer(down.points), integer(tile_vectors(v, across)),
                                 v.address(g.a.access, false), integer(g.a.across), integer(g.a.along),
                                 v.address(g.b.access, false), integer(g.packs_b() ? g.b.along : 0), integer(g.k)})));
     stores_in_loops(v, b, tile, tile_side);
@@ -76,19 +77,18 @@ void tile_by_matrix_unit(Values& v, Block& b, const Tile& tile, const GemmOperan
   Expr rows = g.packs_a ? name("rows") : v.address(g.a.access, false);
   Expr panel = name("panel");
   if (!g.packs_b()) panel = v.address(g.b.access, false);
-  if (g.packs_all_of_b) panel = name("panels") + v.along(v.kernel.product.columns, g.whole_k);
+  if (g.packs_all_of_b) panel = name("panels") + v.along(v.kernel.gemm.columns, g.whole_k);
   // Weights lie in DRAM: prefetch the next panel while this one goes through the tiles.
   Expr ahead = name("nullptr");
   std::int64_t lines = 0;
-  if (const int r = v.kernel.product.rows; !g.packs_b() && r >= 0) {
+  if (const int r = v.kernel.gemm.rows; !g.packs_b() && r >= 0) {
     const std::int64_t high = v.schedule.tile[r];
     const std::int64_t blocks = (v.extent[r] + high - 1) / high;
     lines = (tile_side + blocks - 1) / blocks;
-    ahead =
-        panel + integer(tile_side * panel_depth(v.kernel.product.factors, g.k)) + v.along(r, lines * g.whole_k / high);
+    ahead = panel + integer(tile_side * panel_k(v.kernel.gemm.dtype, g.k)) + v.along(r, lines * g.whole_k / high);
   }
-  b.push_back(sums(v.kernel.product.factors == Element::int8 ? "alignas(64) std::int32_t" : "alignas(64) real"));
-  b.push_back(tree::evaluate(call("t_product", {name("sums"), integer(down.points), integer(columns_of(v, across)),
+  b.push_back(sums(v.kernel.gemm.dtype == DType::int8 ? "alignas(64) std::int32_t" : "alignas(64) real"));
+  b.push_back(tree::evaluate(call("t_product", {name("sums"), integer(down.points), integer(tile_vectors(v, across)),
                                                 std::move(rows), integer(g.packs_a ? g.whole_k : g.a.across),
                                                 std::move(panel), integer(g.k), std::move(ahead), integer(lines)})));
   stores_in_loops(v, b, tile, tile_side);

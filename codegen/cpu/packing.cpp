@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "codegen/error.hpp"
+#include "codegen/plan/gemm.hpp"
 
 namespace tessera::codegen::cpu {
 
@@ -58,7 +59,7 @@ void Packer::pack(Block& b, const PackedEntry& e) const {
   b.push_back(tree::comment(described(e)));
   tree::Statement packs =
       e.packing == Packing::plain ? tree::evaluate(call("std::copy_n", {source, integer(e.columns), to}))
-      : e.element == Element::int8
+      : e.element == DType::int8
           ? tree::evaluate(call("pack_int8", {source, integer(e.columns), integer(e.depth), to, scales_of(e)}))
           : rows(e, source, to, integer(0), integer(rows_of(e)));
   if (count == 1) {
@@ -101,9 +102,9 @@ Block Packer::updated(const Layers& layers, const Update& update) const {
   // Whole panels, or whole tiles, of each copy; and whole lines of memory.
   std::int64_t block = 16;
   for (const PackedEntry* e : layers.copies)
-    block = std::lcm(block, !e->transposed                  ? width(*e)
-                            : by_tiles(e->element, target_) ? panel_depth(e->element, 1)
-                                                            : 1);
+    block = std::lcm(block, !e->transposed                        ? width(*e)
+                            : uses_tile_unit(e->element, target_) ? panel_k(e->element, 1)
+                                                                  : 1);
   const std::int64_t blocks = (rows_stored + block - 1) / block;
   const int count = layers.last - layers.first + 1;
 
@@ -137,9 +138,8 @@ Expr Packer::offset(const ArenaEntry& weight, int first, int count) const {
 Expr Packer::place(const PackedEntry& e, int first, int count) const {
   Expr at = name("packed") + integer(e.offset + (first - e.first) * e.reals);
   if (count > 1) at = at + name("layer") * e.reals;
-  return e.element == Element::real || e.packing == Packing::plain
-             ? at
-             : call(std::string(name_of(e.element)) + "_at", {at});
+  return e.element == DType::real || e.packing == Packing::plain ? at
+                                                                 : call(std::string(name_of(e.element)) + "_at", {at});
 }
 
 tree::Statement Packer::rows(const PackedEntry& e, const Expr& weight, const Expr& panels, const Expr& first,
@@ -149,7 +149,7 @@ tree::Statement Packer::rows(const PackedEntry& e, const Expr& weight, const Exp
 }
 
 std::int64_t Packer::width(const PackedEntry& e) const {
-  return columns_of(target_, e.columns, e.element) * target_.lanes;
+  return tile_vectors(target_, e.columns, e.element) * target_.lanes;
 }
 
 /// Where the scales and sums of a parameter in int8 lie.

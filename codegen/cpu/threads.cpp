@@ -37,7 +37,7 @@ bool stores_everywhere_along(const Kernel& kernel, int axis) {
 
 int axis_to_partition(const Values& v) {
   std::vector<int> axes = v.outer_axes();
-  if (v.kernel.product.columns >= 0) axes = {v.kernel.product.rows};
+  if (v.kernel.gemm.columns >= 0) axes = {v.kernel.gemm.rows};
   int widest = -1;
   for (int a : axes) {
     if (a < 0 || a == v.schedule.parallel || a == v.vector) continue;
@@ -50,7 +50,7 @@ int axis_to_partition(const Values& v) {
 }
 
 bool partitions_columns(const Values& v) {
-  const int columns = v.kernel.product.columns;
+  const int columns = v.kernel.gemm.columns;
   if (columns < 0 || !operands_of(v).b_in_panels) return false;
   return v.extent[columns] >= 2 * v.columns_of_tile() && stores_everywhere_along(v.kernel, columns);
 }
@@ -66,7 +66,7 @@ LoopBounds bounds_of(const Partition& p, const Kernel& kernel) {
   const std::string whose = p.columns ? "mine." : "";
   LoopBounds bounds;
   if (p.axis >= 0) bounds[p.axis] = {name(whose + "begin"), name(whose + "end"), true};
-  if (p.columns) bounds[kernel.product.columns] = {name("mine.left"), name("mine.right"), true};
+  if (p.columns) bounds[kernel.gemm.columns] = {name("mine.left"), name("mine.right"), true};
   return bounds;
 }
 
@@ -77,9 +77,9 @@ Block declare_bounds(const Values& v, const Partition& p) {
   if (!p.columns)
     return {tree::declare("const std::int64_t", "begin", call("team.begin", {rows, tile})),
             tree::declare("const std::int64_t", "end", call("team.end", {rows, tile}))};
-  const int columns = v.kernel.product.columns;
+  const int columns = v.kernel.gemm.columns;
   const std::int64_t weights = v.extent[columns] * operands_of(v).k;
-  const Expr bytes = integer(weights * 4 / values_in_real(v.kernel.product.factors));
+  const Expr bytes = integer(weights * 4 / values_in_real(v.kernel.gemm.dtype));
   return {tree::declare("const Tiles", "mine",
                         call("team.tiles", {rows, tile, integer(v.extent[columns]), integer(v.columns_of_tile()),
                                             tree::binary(">", bytes, call("tessera_second_cache", {}))}))};

@@ -1,5 +1,7 @@
 #include "codegen/cpu/tile.hpp"
 
+#include "codegen/plan/gemm.hpp"
+
 namespace tessera::codegen::cpu {
 
 using tree::Expr;
@@ -29,11 +31,11 @@ void for_points(Values& v, const Tile& tile, const std::function<void()>& f, std
 
 std::pair<Piece, Piece> pieces_of(const Kernel& gemm, const Tile& tile) {
   std::pair<Piece, Piece> pieces{{1, 0}, {1, 0}};
-  for (const auto& [axis, piece] : tile) (axis == gemm.product.columns ? pieces.first : pieces.second) = piece;
+  for (const auto& [axis, piece] : tile) (axis == gemm.gemm.columns ? pieces.first : pieces.second) = piece;
   return pieces;
 }
 
-std::int64_t columns_of(const Values& v, const Piece& piece) {
+std::int64_t tile_vectors(const Values& v, const Piece& piece) {
   return (piece.points - 1) * v.target.lanes + (piece.tail ? piece.tail : v.target.lanes);
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "codegen/cpu/values.hpp"
+#include "codegen/plan/gemm.hpp"
 
 namespace tessera::codegen::cpu {
 
@@ -21,7 +22,7 @@ using Tile = std::vector<std::pair<int, Piece>>;
 /// The pieces of a GEMM's columns and rows.
 std::pair<Piece, Piece> pieces_of(const Kernel& gemm, const Tile& tile);
 /// Columns, in values, of a piece of the vector axis.
-std::int64_t columns_of(const Values& v, const Piece& piece);
+std::int64_t tile_vectors(const Values& v, const Piece& piece);
 
 /// Calls f once for each point of the tile, with v's place and tail set to it.
 void for_points(Values& v, const Tile& tile, const std::function<void()>& f);

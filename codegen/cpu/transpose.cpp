@@ -15,8 +15,8 @@ int transposed_axis(const Values& v) {
   if (stores.size() != 1 || v.expression(stores[0].value).kind != Expression::Kind::load) return -1;
   const Access &to = stores[0].to, &from = v.expression(stores[0].value).access;
   const auto element_of = [&](const Access& a) { return v.tensor(a).element; };
-  if (element_of(from) != Element::real || element_of(to) != Element::real || v.lane_step(to) != 1 ||
-      v.in_panels(from) || v.lane_step(from) <= 1 || v.extent[v.vector] < v.target.lanes)
+  if (element_of(from) != DType::real || element_of(to) != DType::real || v.lane_step(to) != 1 || v.in_panels(from) ||
+      v.lane_step(from) <= 1 || v.extent[v.vector] < v.target.lanes)
     return -1;
   for (int a : v.outer_axes()) {
     const std::int64_t extent = v.extent[a];

@@ -7,6 +7,8 @@
 
 #include "codegen/error.hpp"
 #include "codegen/passes/op.hpp"
+#include "codegen/plan/gemm.hpp"
+#include "codegen/plan/layout.hpp"
 
 namespace tessera::codegen::cpu {
 
@@ -47,9 +49,7 @@ Values::Values(const Plan& of, int number, const Target& on, int part)
 namespace {
 
 /// What the functions end in that load and store a tensor's values.
-std::string suffix_of(const Tensor& t) {
-  return t.element == Element::real ? "" : std::string("_") + name_of(t.element);
-}
+std::string suffix_of(const Tensor& t) { return t.element == DType::real ? "" : std::string("_") + name_of(t.element); }
 
 }  // namespace
 
@@ -187,7 +187,7 @@ bool Values::varies_along_row(ExprId e) {
 
 /// Whether a GEMM's epilogue divides by a row statistic that is loaded, as a softmax does.
 bool Values::divides_by_row_statistic(const Expression& x) {
-  return x.op == Op::divide && kernel.product.columns >= 0 && vector >= 0 && axes_of(x.a).contains(vector) &&
+  return x.op == Op::divide && kernel.gemm.columns >= 0 && vector >= 0 && axes_of(x.a).contains(vector) &&
          expression(x.b).kind == Expression::Kind::load && !axes_of(x.b).contains(vector);
 }
 
@@ -226,12 +226,12 @@ bool Values::in_panels(const Access& access) const {
 
 /// Where a packed parameter's element is: tiles begin where panels begin.
 Expr Values::offset_in_panels(const Access& access, const Layout& layout) const {
-  const int columns = kernel.product.columns;
+  const int columns = kernel.gemm.columns;
   const std::int64_t width = columns_of_tile();
   const Place& column = place[columns];
   // Panels for a matrix unit are filled up to whole tiles along k.
   const std::int64_t depth =
-      by_tiles(kernel, target) ? panel_depth(kernel.product.factors, layout.stride[0]) : layout.stride[0];
+      uses_tile_unit(kernel, target) ? panel_k(kernel.gemm.dtype, layout.stride[0]) : layout.stride[0];
   Expr at = column.variable ? column.variable * depth : integer(0);
   std::int64_t constant = column.offset / width * width * depth + column.offset % width;
   for (std::size_t d = 1; d < access.index.size(); ++d) {

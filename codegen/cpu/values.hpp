@@ -9,6 +9,7 @@
 
 #include "codegen/cpu/kernel.hpp"
 #include "codegen/emit/expr_renderer.hpp"
+#include "codegen/plan/attention.hpp"
 
 namespace tessera::codegen::cpu {
 
@@ -58,7 +59,7 @@ class Values : public ExprRenderer {
   bool in_panels(const Access& access) const;
   bool on_stack(const Access& access) const { return tensor(access).storage == Storage::registers; }
   /// Columns of a GEMM's tile, and of a panel, in values.
-  std::int64_t columns_of_tile() const { return schedule.tile[kernel.product.columns] * target.lanes; }
+  std::int64_t columns_of_tile() const { return schedule.tile[kernel.gemm.columns] * target.lanes; }
   /// How far apart two lanes lie.
   std::int64_t lane_step(const Access& access) const;
   /// How far apart neighbours along an axis lie.

@@ -4,6 +4,9 @@
 
 #include "codegen/cpu/gemm_prefetch.hpp"
 #include "codegen/cpu/reduction.hpp"
+#include "codegen/plan/bias_gradient.hpp"
+#include "codegen/plan/gemm.hpp"
+#include "codegen/plan/layout.hpp"
 
 namespace tessera::codegen::cpu {
 
@@ -14,17 +17,17 @@ using tree::integer;
 using tree::name;
 
 std::string gradient_function(const Values& v) {
-  if (!v.kernel.across_batch || v.kernel.product.columns < 0 || !sums_along_one_axis(v.kernel)) return "";
-  const std::int64_t columns = v.extent[v.kernel.product.columns];
+  if (!v.kernel.across_batch || v.kernel.gemm.columns < 0 || !reduces_one_axis(v.kernel)) return "";
+  const std::int64_t columns = v.extent[v.kernel.gemm.columns];
   const std::int64_t k = operands_of(v).k;
-  if (by_tiles(v.kernel, v.target)) return fmt::format("t_gradient<{}, {}>", columns, k);
-  if (!copies_factors(v.plan.layouts, v.kernel)) return "";
-  return fmt::format("g_gradient<{}, {}, {}, {}>", columns, k, v.schedule.tile[v.kernel.product.rows],
-                     v.schedule.tile[v.kernel.product.columns]);
+  if (uses_tile_unit(v.kernel, v.target)) return fmt::format("t_gradient<{}, {}>", columns, k);
+  if (!copies_operands(v.plan.layouts, v.kernel)) return "";
+  return fmt::format("g_gradient<{}, {}, {}, {}>", columns, k, v.schedule.tile[v.kernel.gemm.rows],
+                     v.schedule.tile[v.kernel.gemm.columns]);
 }
 
 Block weight_gradient(Values& v) {
-  const int rows = v.kernel.product.rows, columns = v.kernel.product.columns;
+  const int rows = v.kernel.gemm.rows, columns = v.kernel.gemm.columns;
   const GemmOperands g = operands_of(v);
   std::vector<int> loops;
   for (int a : v.outer_axes())
@@ -40,7 +43,7 @@ Block weight_gradient(Values& v) {
   return nest(v, loops, {}, [&](Block& b) {
     for (int a : {rows, columns, batch}) v.set(a, nullptr);
     if (g.k_axis >= 0) v.set(g.k_axis, nullptr);
-    if (by_tiles(v.kernel, v.target)) {
+    if (uses_tile_unit(v.kernel, v.target)) {
       const Expr whole = call("group_of", {name("batch"), integer(batch_chunks), integer(0)});
       b.push_back(tree::evaluate(
           call(gradient_function(v),

@@ -10,6 +10,7 @@
 #include "codegen/cuda/emitter.hpp"
 #include "codegen/cuda/plan.hpp"
 #include "codegen/kernels/query.hpp"
+#include "codegen/plan/attention.hpp"
 
 namespace tessera::codegen::cuda {
 
@@ -22,8 +23,6 @@ using tree::integer;
 using tree::name;
 
 namespace {
-
-constexpr int warps = 4, tile = 16;  // a warp's rows
 
 /// Whether the last of four steps stores the maximum, and one over the sum.
 bool keeps_rows(const Kernel& softmax) {
@@ -40,8 +39,8 @@ std::optional<Attention> attention_of(const KernelProgram& program, const Kernel
                                       const Kernel& mix) {
   Attention found;
   // Scores: a product that is stored as it is.
-  const Factors multiplied = factors_of(scores, program.precision);
-  if (!multiplied.left.valid() || scores.steps.size() != 2 || scores.steps[1].stores.size() != 1) return {};
+  const Operands multiplied = operands_of(scores, program.precision);
+  if (!multiplied.a.valid() || scores.steps.size() != 2 || scores.steps[1].stores.size() != 1) return {};
   const Step::Store& stored = scores.steps[1].stores[0];
   const std::vector<int> in_scores = axes_along(stored.to);
   if (!is_local(scores, stored.value, 0) || in_scores.empty()) return {};
@@ -82,20 +81,19 @@ std::optional<Attention> attention_of(const KernelProgram& program, const Kernel
   if (in_softmax.size() != in_scores.size()) return {};
 
   // The mix: a product of what the softmax gives, as bf16, and of values.
-  const Factors mixed = factors_of(mix, program.precision);
-  if (!mixed.left.valid() || mixed.depth.size() != 1) return {};
+  const Operands mixed = operands_of(mix, program.precision);
+  if (!mixed.a.valid() || mixed.depth.size() != 1) return {};
   std::vector<int> given, taken;
   for (const bool left : {true, false}) {
-    const Expression& e = expression_of(mix, left ? mixed.left : mixed.right);
+    const Expression& e = expression_of(mix, left ? mixed.a : mixed.b);
     for (const Step::Store& store : quotient.stores) {
       const Tensor& t = program.tensors[store.to.tensor];
-      if (e.kind != Expression::Kind::load || e.access.tensor != store.to.tensor || t.element != Element::bf16)
-        continue;
+      if (e.kind != Expression::Kind::load || e.access.tensor != store.to.tensor || t.element != DType::bf16) continue;
       given = axes_along(store.to);
       taken = axes_along(e.access);
       const std::vector<int>&row = left ? mixed.rows : mixed.columns, &width = left ? mixed.columns : mixed.rows;
       if (row.size() != 1 || width.size() != 1) return {};
-      found.value = left ? mixed.right : mixed.left;
+      found.value = left ? mixed.b : mixed.a;
       found.mix = {row[0], mixed.depth[0], width[0], batch_first(mix, mixed.groups)};
     }
   }
@@ -108,11 +106,11 @@ std::optional<Attention> attention_of(const KernelProgram& program, const Kernel
   const std::vector<int> row_and_key = mapped({found.softmax.row, found.softmax.key}, in_softmax, in_scores);
   const std::vector<int> row{row_and_key[0]}, key{row_and_key[1]};
   if (multiplied.rows == row && multiplied.columns == key) {
-    found.query = multiplied.left;
-    found.key = multiplied.right;
+    found.query = multiplied.a;
+    found.key = multiplied.b;
   } else if (multiplied.columns == row && multiplied.rows == key) {
-    found.query = multiplied.right;
-    found.key = multiplied.left;
+    found.query = multiplied.b;
+    found.key = multiplied.a;
   } else {
     return {};
   }
@@ -131,9 +129,9 @@ std::optional<Attention> attention_of(const KernelProgram& program, const Kernel
   if (found.rows < 1 || found.keys < 1 || found.most_keys > 256 || width != size_of(mix, found.mix.width) ||
       !ranges::contains(std::vector<std::int64_t>{16, 32, 64, 128}, width) || found.most_keys + width > 320)
     return {};
-  if (!in_eights(program, scores, found.query, found.scores.width) ||
-      !in_eights(program, scores, found.key, found.scores.width) ||
-      !in_eights(program, mix, found.value, found.mix.width))
+  if (!vectorisable_along(program, scores, found.query, found.scores.width) ||
+      !vectorisable_along(program, scores, found.key, found.scores.width) ||
+      !vectorisable_along(program, mix, found.value, found.mix.width))
     return {};
   return found;
 }
@@ -189,26 +187,17 @@ void fuse_attention(KernelProgram& program) {
 
 // ---- its text ----------------------------------------------------------------------------------------------------
 
-Emitted Emitter::attention() {
+Emitted Emitter::attention(const Launch& l) {
   const Kernel &score_kernel = kernel.fused.part(Fused::Role::scores),
                &softmax_kernel = kernel.fused.part(Fused::Role::softmax);
-  Emitter scores(plan, score_kernel, table_, tiles_), softmax(plan, softmax_kernel, table_, tiles_);
+  Emitter scores(plan, score_kernel, table_), softmax(plan, softmax_kernel, table_);
   const Attention a = *attention_of(plan.program, score_kernel, softmax_kernel, kernel);
-  Emitted e = fresh();
+  Emitted e = of_launch(l);
   const std::int64_t width = size_of(kernel, a.mix.width);
-  const Extent groups = points(a.mix.groups);
-  e.threads = warps * 32;
-  constexpr int shared_bytes = 160 * 1024;  // of an A100
-  const int needed = static_cast<int>((warps * tile + 2 * a.most_keys) * width * 2);
-  e.blocks = std::min(2, shared_bytes / needed);
+  const int warps = l.threads / 32;
   e.shared_bytes = call("attention_bytes", {integer(warps), integer(a.most_keys), integer(width)});
-  e.grid[0] = call("attention_shares", {times_batch(groups), integer(a.rows), integer(warps), integer(e.blocks),
-                                        call("multiprocessors", {})});
-  e.grid[2] = times_batch(groups);
-  if (!groups.known()) limit(e, groups.per_batch);
-  // The keys and values that a block brings; its queries depend on how many blocks share a head.
-  e.tile = {0, static_cast<int>(2 * a.most_keys), e.threads, e.blocks, "attention", ""};
-  e.depth = {width, 0};
+  e.grid[0] = call("attention_shares", {times_batch(points(a.mix.groups)), integer(a.rows), integer(warps),
+                                        integer(l.ctas), call("multiprocessors", {})});
 
   Block b, functions;
   std::set<std::string> declared;
@@ -273,15 +262,12 @@ Emitted Emitter::attention() {
     functions.push_back(k.function_of("store", {k.fuse({a.mix.row}, "row"), k.fuse({a.mix.width}, "column")},
                                       {{"real", "sum"}}, [&](Block& body) { k.store_sums(body); }));
   });
-  const double of_a_score = save->text == "save" ? 28 : 24;  // instructions, about
-  e.alone = cuda::alone({}, {});
-  e.of_tile = tile * static_cast<double>(a.most_keys) * of_a_score / 32;  // a cycle, of a warp's lanes
   arguments = std::move(passed);
   b.insert(b.end(), functions.begin(), functions.end());
   const std::string function = fmt::format("attention<{}, {}, {}>", warps, a.most_keys, width);
   b.push_back(tree::evaluate(call(function, {integer(a.rows), integer(a.keys), name("query"), name("key"),
                                              name("score"), save, keep, name("value"), name("store")})));
-  finish(e, std::move(b), fmt::format("attention, {} queries a warp", tile), false, false);
+  finish(e, std::move(b), "attention, 16 queries a warp", false, false);
   return e;
 }
 

@@ -8,7 +8,7 @@
 #include <range/v3/algorithm/contains.hpp>
 #include <set>
 
-#include "codegen/cuda/attention_again.hpp"
+#include "codegen/cuda/attention_recompute.hpp"
 #include "codegen/cuda/emitter.hpp"
 #include "codegen/kernels/query.hpp"
 
@@ -47,22 +47,22 @@ std::optional<Part> product_of(const KernelProgram& program, const std::vector<c
                                TensorId given, const std::vector<int>& written, const Axes& in_softmax,
                                bool over_rows) {
   const Kernel& k = *kernels[number];
-  const Factors f = factors_of(k, program.precision);
-  if (!f.left.valid() || f.rows.size() != 1 || f.columns.size() != 1 || f.depth.size() != 1) return {};
+  const Operands f = operands_of(k, program.precision);
+  if (!f.a.valid() || f.rows.size() != 1 || f.columns.size() != 1 || f.depth.size() != 1) return {};
   for (const bool left : {true, false}) {
-    const Expression& e = expression_of(k, left ? f.left : f.right);
+    const Expression& e = expression_of(k, left ? f.a : f.b);
     if (e.kind != Expression::Kind::load || e.access.tensor != given) continue;
     const std::vector<int> read = axes_along(e.access);
     if (read.size() != written.size()) return {};
     Part found;
     found.kernel = number;
-    found.factor = left ? f.right : f.left;
+    found.factor = left ? f.b : f.a;
     found.axes = {mapped({in_softmax.row}, written, read)[0], mapped({in_softmax.key}, written, read)[0],
                   (left ? f.columns : f.rows)[0], mapped(in_softmax.groups, written, read)};
     const int across = (left ? f.rows : f.columns)[0];
     if (across != (over_rows ? found.axes.key : found.axes.row) ||
         f.depth[0] != (over_rows ? found.axes.row : found.axes.key) || found.axes.groups != batch_first(k, f.groups) ||
-        !in_eights(program, k, found.factor, found.axes.width))
+        !vectorisable_along(program, k, found.factor, found.axes.width))
       return {};
     return found;
   }
@@ -104,9 +104,9 @@ std::optional<Part> copy_of(const KernelProgram& program, const std::vector<cons
 namespace {
 
 /// Of kernels of which the first two compute p again.
-std::optional<AttentionGradient> with_attention_again(const KernelProgram& program,
-                                                      const std::vector<const Kernel*>& kernels) {
-  const AttentionAgain again = *attention_again_of(*kernels[1]);
+std::optional<AttentionGradient> with_recompute(const KernelProgram& program,
+                                                const std::vector<const Kernel*>& kernels) {
+  const AttentionRecompute again = *attention_recompute_of(*kernels[1]);
   std::optional<AttentionGradient> found = attention_gradient_of(program, {kernels.begin() + 2, kernels.end()});
   if (!found) return {};
   Part* const parts[] = {&found->mixed, &found->softmax, &found->of_query, &found->of_key, &found->of_value};
@@ -150,7 +150,7 @@ std::optional<AttentionGradient> attention_gradient_of(const KernelProgram& prog
   found.change = changed.stores[0].value;
   const TensorId changes = changed.stores[0].to.tensor;
   const std::vector<int> changes_written = axes_along(changed.stores[0].to);
-  if (program.tensors[changes].element != Element::bf16) return {};
+  if (program.tensors[changes].element != DType::bf16) return {};
 
   // One of its factors is dp: a product that is stored as it is.
   TensorId p, dp;
@@ -171,13 +171,13 @@ std::optional<AttentionGradient> attention_gradient_of(const KernelProgram& prog
       dp_written = axes_along(k.steps[1].stores[0].to);
     }
   }
-  if (!dp.valid() || dp == p || program.tensors[dp].element != Element::real) return {};
+  if (!dp.valid() || dp == p || program.tensors[dp].element != DType::real) return {};
   const std::optional<Access> loads_p = only_access(softmax, p, found.p), loads_dp = only_access(softmax, dp, found.dp);
   if (!loads_p || !loads_dp) return {};
   const std::vector<int> p_read = axes_along(*loads_p), dp_read = axes_along(*loads_dp);
   const Kernel& mixed = kernel(found.mixed);
-  const Factors f = factors_of(mixed, program.precision);
-  if (!f.left.valid() || f.rows.size() != 1 || f.columns.size() != 1 || f.depth.size() != 1 ||
+  const Operands f = operands_of(mixed, program.precision);
+  if (!f.a.valid() || f.rows.size() != 1 || f.columns.size() != 1 || f.depth.size() != 1 ||
       dp_written.size() != dp_read.size() || dp_written.size() != f.groups.size() + 2)
     return {};
   const int key = mapped({in_softmax.key}, dp_read, dp_written)[0];
@@ -185,8 +185,8 @@ std::optional<AttentionGradient> attention_gradient_of(const KernelProgram& prog
   if (!keys_are_rows && f.columns[0] != key) return {};
   Axes& in_mixed = found.mixed.axes;
   in_mixed = {(keys_are_rows ? f.columns : f.rows)[0], key, f.depth[0], batch_first(mixed, f.groups)};
-  found.mixed.factor = keys_are_rows ? f.left : f.right;
-  found.gradient = keys_are_rows ? f.right : f.left;
+  found.mixed.factor = keys_are_rows ? f.a : f.b;
+  found.gradient = keys_are_rows ? f.b : f.a;
   in_softmax.row = mapped({in_mixed.row}, dp_written, dp_read)[0];
   in_softmax.groups = mapped(in_mixed.groups, dp_written, dp_read);
   if (in_softmax.row < 0 || ranges::contains(in_softmax.groups, -1) || changes_written.size() != dp_read.size() ||
@@ -202,7 +202,7 @@ std::optional<AttentionGradient> attention_gradient_of(const KernelProgram& prog
       found.of_key = *part;
     for (const TensorId t : program.tensors.ids()) {
       const Tensor &twin = program.tensors[t], &original = program.tensors[p];
-      if (twin.element != Element::bf16 || twin.node == graph::none || twin.node != original.node ||
+      if (twin.element != DType::bf16 || twin.node == graph::none || twin.node != original.node ||
           twin.slots != original.slots || twin.storage != original.storage)
         continue;
       if (const auto part = product_of(program, kernels, i, t, p_read, in_softmax, true)) found.of_value = *part;
@@ -217,8 +217,8 @@ std::optional<AttentionGradient> attention_gradient_of(const KernelProgram& prog
   }
   // It is the same gradient in both products that take it, and neighbours along the width, as the value is.
   const Expression& once_more = expression_of(kernel(found.of_value), found.of_value.factor);
-  if (!in_eights(program, mixed, found.gradient, in_mixed.width) ||
-      !in_eights(program, mixed, found.mixed.factor, in_mixed.width) ||
+  if (!vectorisable_along(program, mixed, found.gradient, in_mixed.width) ||
+      !vectorisable_along(program, mixed, found.mixed.factor, in_mixed.width) ||
       !same_number(expression_of(mixed, found.gradient).access, in_mixed, once_more.access, found.of_value.axes))
     return {};
 
@@ -252,7 +252,7 @@ std::vector<const Kernel*> parts_of_gradient(const Kernel& kernel) {
 
 std::optional<AttentionGradient> attention_gradient_of(const KernelProgram& program, const Kernel& fused) {
   const std::vector<const Kernel*> kernels = parts_of_gradient(fused);
-  return fused.fused.has(Fused::Role::softmax) ? with_attention_again(program, kernels)
+  return fused.fused.has(Fused::Role::softmax) ? with_recompute(program, kernels)
                                                : attention_gradient_of(program, kernels);
 }
 
@@ -312,40 +312,15 @@ void fuse_attention_gradients(KernelProgram& program) {
 
 // ---- its text ----------------------------------------------------------------------------------------------------
 
-Emitted Emitter::attention_gradient() {
+Emitted Emitter::attention_gradient(const Launch& l) {
   const std::vector<const Kernel*> kernels = parts_of_gradient(kernel);
   const AttentionGradient a = *attention_gradient_of(plan.program, kernel);
   std::vector<Emitter> parts;
-  for (const Kernel* k : kernels) parts.emplace_back(plan, *k, table_, tiles_);
+  for (const Kernel* k : kernels) parts.emplace_back(plan, *k, table_);
   const auto part_of = [&](const Part& part) -> Emitter& { return parts[part.kernel]; };
 
-  constexpr std::int64_t tile = 32;  // queries
-  Emitted e = fresh();
-  const Extent groups = part_of(a.mixed).points(a.mixed.axes.groups);
-  const std::int64_t tiles = ceiling(a.rows, tile), padded = tiles * tile * a.most_keys;
-  const std::int64_t bytes = 2 * (2 * a.most_keys * a.width + 4 * tile * a.width + a.most_keys * tile) +
-                             a.most_keys * 8 + ceiling(a.most_keys, tile) * tile * 8;
-  e.threads = static_cast<int>(a.most_keys * 2);
-  // Of the widest a thread needs more than the 128 registers that 512 threads at once leave it, where it can have them.
-  const int at_once = a.width == 64 ? 384 : 512;
-  e.blocks =
-      static_cast<int>(std::max<std::int64_t>(1, std::min<std::int64_t>(at_once / e.threads, 160 * 1024 / bytes)));
+  Emitted e = of_launch(l);
   e.shared_bytes = call("attention_gradient_bytes", {integer(a.most_keys), integer(a.width)});
-  e.grid[0] = integer(1);
-  e.grid[2] = times_batch(groups);
-  if (!groups.known()) limit(e, groups.per_batch);
-  // Four factors as they are, and p, which is a line of each query.
-  const std::int64_t brought = a.rows + a.keys + (a.again ? 0 : ceiling(a.rows * a.keys, 2 * a.width));
-  e.tile = {
-      static_cast<int>(a.rows), static_cast<int>(brought - a.rows), e.threads, e.blocks, "attention_gradient", ""};
-  e.depth = {2 * a.width, 0};
-  // What is multiplied beyond the ends, barriers, and the instructions of each p and change.
-  constexpr double multiply_adds = 1340, of_a_barrier = 40;
-  const double of_a_change = a.again ? 34 : 25;
-  e.alone = cuda::alone({static_cast<int>(tiles * tile), static_cast<int>(a.most_keys), 0, 0, "", ""},
-                        {0, 0, 0, 0, of_a_change}) +
-            static_cast<double>(3 * tiles) * of_a_barrier +
-            static_cast<double>((padded - a.rows * a.keys) * (a.again ? 5 : 4) * a.width) / multiply_adds;
 
   Block b, functions;
   std::map<std::string, std::string> declared;
@@ -394,7 +369,7 @@ Emitted Emitter::attention_gradient() {
     });
   };
   if (a.again) {
-    const AttentionAgain again = *attention_again_of(*kernels[1]);
+    const AttentionRecompute again = *attention_recompute_of(*kernels[1]);
     const Axes& axes = a.again->axes;
     add(*a.again, [&](Emitter& k) {
       return k.function_of("kept", {k.fuse({axes.row}, "row")}, {}, [&](Block& body) {

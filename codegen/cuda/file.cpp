@@ -9,8 +9,8 @@
 
 #include "codegen/cuda/api.hpp"
 #include "codegen/cuda/kernel.hpp"
+#include "codegen/cuda/operand_reduction.hpp"
 #include "codegen/cuda/plan.hpp"
-#include "codegen/cuda/sum_of_rows.hpp"
 #include "codegen/embedded.hpp"
 #include "codegen/emit/entry.hpp"
 #include "codegen/emit/entry_writer.hpp"
@@ -163,32 +163,33 @@ class File : EntryWriter {
   }
 
   void run(const Plan& plan, int kernel, Block& b) {
-    for (const Emitted& e : emit(plan, kernel, [&](TensorId tensor) { return table(plan, tensor); }, model_.tiles)) {
-      if (e.without_warpgroups) {
+    for (const Emitted& e : emit(plan, kernel, [&](TensorId tensor) { return table(plan, tensor); })) {
+      if (e.launch->without_wgmma) {
         b.push_back(tree::when(call("!", {name("warpgroups")}), {launch(plan, kernel, e)}));
         continue;
       }
-      if (e.by_warpgroups.empty()) {
+      if (e.wgmma.empty()) {
         b.push_back(launch(plan, kernel, e));
         continue;
       }
-      const tree::Statement by_warpgroups = launch(plan, kernel, e.by_warpgroups[0]);
-      able_ = by_warpgroups.value->operands[0]->text;
-      b.push_back(tree::when(name("warpgroups"), {by_warpgroups}, {launch(plan, kernel, e)}));
+      const tree::Statement wgmma = launch(plan, kernel, e.wgmma[0]);
+      able_ = wgmma.value->operands[0]->text;
+      b.push_back(tree::when(name("warpgroups"), {wgmma}, {launch(plan, kernel, e)}));
     }
   }
 
   tree::Statement launch(const Plan& plan, int kernel, const Emitted& e) {
-    largest_batch_ = std::min(largest_batch_, e.largest_batch);
+    const Launch& l = *e.launch;
+    largest_batch_ = std::min(largest_batch_, l.largest_batch);
     const bool plain = e.grid[1]->kind == tree::Node::Kind::integer && e.grid[1]->integer == 1 &&
                        e.grid[2]->kind == tree::Node::Kind::integer && e.grid[2]->integer == 1;
     std::vector<Expr> blocks(plain ? 1 : 3);
     for (std::size_t i = 0; i < blocks.size(); ++i) blocks[i] = e.grid[i];
     std::vector<Expr> arguments;
     arguments.push_back(name(place(e.function, plan.program)));
-    if (e.tile.cluster > 1) arguments.push_back(integer(e.tile.cluster));
+    if (l.tile.cluster > 1) arguments.push_back(integer(l.tile.cluster));
     arguments.push_back(call("dim3", std::move(blocks)));
-    arguments.push_back(call("dim3", {integer(e.threads)}));
+    arguments.push_back(call("dim3", {integer(l.threads)}));
     arguments.push_back(e.shared_bytes);
     arguments.push_back(name("stream"));
     if (e.takes_batch) arguments.push_back(name("batch"));
@@ -196,16 +197,16 @@ class File : EntryWriter {
     if (e.takes_stretch) arguments.push_back(name("first"));
     if (e.takes_stretch) arguments.push_back(name("last"));
     if (e.takes_stretch) arguments.push_back(name("stopped"));
-    for (const Map& m : e.maps) arguments.push_back(map(plan, kernel, m));
+    for (const TensorMap& m : l.maps) arguments.push_back(map(plan, kernel, m));
     for (const Argument& a : e.arguments) arguments.push_back(passed(plan, kernel, a));
-    return tree::evaluate(call(e.tile.cluster > 1 ? "launch_clusters" : "launch", std::move(arguments)));
+    return tree::evaluate(call(l.tile.cluster > 1 ? "launch_clusters" : "launch", std::move(arguments)));
   }
 
-  Expr map(const Plan& plan, int kernel, const Map& m) {
-    std::vector<Expr> arguments{passed(plan, kernel, m.tensor) + integer(m.first)};
+  Expr map(const Plan& plan, int kernel, const TensorMap& m) {
+    std::vector<Expr> arguments{passed(plan, kernel, {m.tensor, m.shift, false, ""}) + integer(m.first)};
     for (const Extent& e : m.extents) arguments.push_back(in_batch(e));
     for (std::int64_t stride : m.strides) arguments.push_back(integer(stride));
-    arguments.push_back(integer(m.lines));
+    arguments.push_back(integer(m.box));
     return call("tensor_map", std::move(arguments));
   }
 

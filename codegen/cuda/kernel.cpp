@@ -10,6 +10,7 @@
 
 #include "codegen/cuda/emitter.hpp"
 #include "codegen/error.hpp"
+#include "codegen/passes/ops.hpp"
 
 namespace tessera::codegen::cuda {
 
@@ -20,71 +21,44 @@ using tree::Expr;
 using tree::integer;
 using tree::name;
 
-namespace {
-
-constexpr std::int64_t most_blocks = 65535;  // along y and z
-
-}  // namespace
-
-std::vector<Emitted> Emitter::run() {
-  switch (kernel.fused.kind) {
-    case Fused::Kind::attention:
-      return {attention()};
-    case Fused::Kind::attention_gradient:
-      return {attention_gradient()};
-    case Fused::Kind::bias_gradient:
-      refuse("makes the gradient of a bias");
-    case Fused::Kind::none:
-      break;
-  }
-  check_rereads();
+std::vector<Emitted> Emitter::run(const std::vector<Launch>& launches) {
+  if (kernel.fused.empty()) check_rereads();
   std::vector<Emitted> result;
-  const bool chunks = tasks_of(kernel) == Tasks::chunks;
-  if (kernel.anchor == Anchor::row && chunks) refuse("sweeps over a batch");
-  const int made = chunks ? made_by_product() : 0;
-  if (made) chunks_ = made;
-  if (const Factors f = factors(); f.left.valid())
-    result.push_back(matrix_product(f, chunks));
-  else if (const RowSums row_sums = row_sums_of(plan.program, kernel); row_sums.count > 0)
-    result.push_back(rows_and_sums(row_sums));
-  else if (kernel.anchor == Anchor::row || (!(chunks && sums() > 1) && sums_along_memory()))
-    result.push_back(rows(chunks));
-  else
-    result.push_back(chunks || many_summands() ? columns(chunks) : each_point());
-  result[0].without_warpgroups = made > 0;
-  if (chunks) {
+  for (const Launch& l : launches) {
     arguments.clear();
     locals_.clear();
-    result.push_back(sum_of_chunks());
+    switch (l.form) {
+      case Launch::Form::point:
+        result.push_back(each_point(l));
+        break;
+      case Launch::Form::columns:
+        result.push_back(columns(l));
+        break;
+      case Launch::Form::row:
+        result.push_back(rows(l));
+        break;
+      case Launch::Form::row_reductions:
+        result.push_back(rows_and_sums(l));
+        break;
+      case Launch::Form::gemm:
+        result.push_back(gemm(l));
+        break;
+      case Launch::Form::attention:
+        result.push_back(attention(l));
+        break;
+      case Launch::Form::attention_backward:
+        result.push_back(attention_gradient(l));
+        break;
+      case Launch::Form::reduce:
+        result.push_back(reduce_partials(l));
+        break;
+    }
   }
   return result;
 }
 
 void Emitter::refuse(const std::string& what) const {
   throw Error(fmt::format("kernel {} {}, which the CUDA back end cannot do", kernel.name, what));
-}
-
-std::vector<int> Emitter::point_axes() const {
-  std::vector<int> axes = outer_axes();
-  std::erase_if(axes, [&](int a) { return is_batch(a); });
-  for (const Step& s : kernel.steps) {
-    if (s.stores.empty()) continue;
-    const std::map<int, std::int64_t> strides = strides_of(s.stores.front().to);
-    auto stride_of = [&](int a) {
-      auto at = strides.find(a);
-      return at == strides.end() ? std::int64_t{0} : at->second;
-    };
-    std::stable_sort(axes.begin(), axes.end(), [&](int x, int y) { return stride_of(x) > stride_of(y); });
-    break;
-  }
-  return axes;
-}
-
-std::vector<int> Emitter::batch_axes(bool inner) const {
-  std::vector<int> axes;
-  for (std::size_t a = 0; a < kernel.axes.size(); ++a)
-    if (kernel.axes[a].inner == inner && is_batch(static_cast<int>(a))) axes.push_back(static_cast<int>(a));
-  return axes;
 }
 
 bool Emitter::apart(const Access& a, const Access& b) const {
@@ -122,12 +96,12 @@ void Emitter::finish(Emitted& e, Block body, const std::string& how, bool partia
   e.takes_layer = kernel.region && ranges::any_of(kernel.expressions,
                                                   [](const Expression& x) { return x.kind == Expression::Kind::keep; });
   e.function.linkage = "__global__";
+  const Launch& l = *e.launch;
   const std::string threads =
-      e.maps.empty() ? std::to_string(e.threads) : fmt::format("TESSERA_THREADS_OF_WARPGROUPS({})", e.threads);
-  const int blocks = e.with_registers ? e.with_registers : e.blocks;
+      l.maps.empty() ? std::to_string(l.threads) : fmt::format("TESSERA_THREADS_OF_WARPGROUPS({})", l.threads);
+  const int blocks = l.registers_for ? l.registers_for : l.ctas;
   e.function.returns = blocks ? fmt::format("void __launch_bounds__({}, {})", threads, blocks)
                               : fmt::format("void __launch_bounds__({})", threads);
-  if (e.function.name.empty()) e.function.name = kernel.name;
   if (e.takes_batch) e.function.parameters.push_back({"const int", "batch"});
   if (e.takes_layer) e.function.parameters.push_back({"const int", "layer"});
   if (e.takes_stretch) {
@@ -135,7 +109,7 @@ void Emitter::finish(Emitted& e, Block body, const std::string& how, bool partia
     e.function.parameters.push_back({"const int", "last"});
     e.function.parameters.push_back({"const std::int32_t*", "stopped"});
   }
-  if (!e.maps.empty())
+  if (!l.maps.empty())
     for (const char* map : {"left_map", "right_map"}) e.function.parameters.push_back({"TESSERA_MAP", map});
   for (const Argument& a : arguments) {
     const Tensor& t = plan.program.tensors[a.tensor];
@@ -157,8 +131,6 @@ void Emitter::finish(Emitted& e, Block body, const std::string& how, bool partia
                         kernel.axes[a].inner ? (kernel.anchor == Anchor::row ? " (row)" : " (summed)") : "");
   e.function.comment = {axes + (axes.empty() ? "" : "; ") + how};
   e.function.body = std::move(body);
-  for (Expr& blocks : e.grid)
-    if (!blocks) blocks = integer(1);
   if (!e.shared_bytes) e.shared_bytes = integer(0);
 }
 
@@ -166,20 +138,18 @@ Expr Emitter::times_batch(const Extent& e) {
   return e.known() ? integer(e.fixed) : name("batch") * e.per_batch + integer(e.fixed);
 }
 
-Expr Emitter::blocks_for(const Extent& count, std::int64_t size) {
+Expr Emitter::blocks_along(const Launch::Along& along) {
+  const auto& [count, size] = along;
   if (count.known()) return integer(ceiling(count.fixed, size));
   if (size == 1) return times_batch(count);
   return call("blocks_for", {times_batch(count), integer(size)});
 }
 
-void Emitter::limit(Emitted& e, std::int64_t blocks_an_image) const {
-  e.largest_batch = std::min(e.largest_batch, most_blocks / std::max<std::int64_t>(1, blocks_an_image));
-}
-
-Emitted Emitter::fresh() const {
+Emitted Emitter::of_launch(const Launch& launch) {
   Emitted e;
-  e.chunks = chunks_;
-  e.largest_batch = std::numeric_limits<std::int32_t>::max();
+  e.launch = launch_ = &launch;
+  e.function.name = launch.name;
+  for (int i = 0; i < 3; ++i) e.grid[i] = blocks_along(launch.grid[i]);
   return e;
 }
 
@@ -201,7 +171,7 @@ tree::Statement Emitter::accumulate(const Step& s, const std::string& result, Ex
   return tree::assign(result, call("larger", {name(result), std::move(value)}));
 }
 
-bool Emitter::joins_sweep(std::size_t first, std::size_t s) const {
+bool Emitter::joins_pass(std::size_t first, std::size_t s) const {
   if (step(s).over != step(first).over) return false;
   for (ExprId root : values_of(s, s + 1)) {
     std::map<ExprId, int> below;
@@ -244,7 +214,7 @@ Block Emitter::steps_of_point() {
   Block b;
   for (std::size_t first = 0, end = 0; first < kernel.steps.size(); first = end) {
     end = first + 1;
-    while (end < kernel.steps.size() && joins_sweep(first, end)) ++end;
+    while (end < kernel.steps.size() && joins_pass(first, end)) ++end;
     for (std::size_t s = first; s < end; ++s)
       if (step(s).reduces) b.push_back(tree::declare("real", result_of(s, step(s)), start_of(step(s))));
     std::vector<FlatIndex> loops;
@@ -275,25 +245,20 @@ Block Emitter::steps_of_point() {
   return b;
 }
 
-void Emitter::blocks_for_images(Block& b, const FlatIndex& image, Emitted& e) {
+void Emitter::blocks_for_images(Block& b, const FlatIndex& image) {
   b.push_back(tree::declare("const int", image.variable, call("block_y", {})));
   stand(image);
-  e.grid[1] = name("batch");
-  limit(e, 1);
 }
 
-Emitted Emitter::points_kernel(const std::function<Block()>& body, const std::string& how, bool combines) {
-  Emitted e = fresh();
-  const FlatIndex point = fuse(point_axes(), "point"), image = fuse(batch_axes(false), "");
+Emitted Emitter::points_kernel(const Launch& l, const std::function<Block()>& body, const std::string& how,
+                               bool combines) {
+  Emitted e = of_launch(l);
+  const FlatIndex point = fuse(point_axes(*this), "point"), image = fuse(batch_axes(*this, false), "");
   const std::int64_t count = points(point.axes).fixed;
   e.takes_stretch = traits_of(plan.program.kind).updates;
-  e.threads = e.takes_stretch ? threads_of_points
-                              : static_cast<int>(std::min<std::int64_t>(threads_of_points, ceiling(count, 32) * 32));
-  e.grid[0] = e.takes_stretch
-                  ? call("blocks_for", {binary("-", name("last"), name("first")), integer(threads_of_points)})
-                  : integer(ceiling(count, e.threads));
+  if (e.takes_stretch) e.grid[0] = call("blocks_for", {binary("-", name("last"), name("first")), integer(l.threads)});
   Block b;
-  if (!image.axes.empty()) blocks_for_images(b, image, e);
+  if (!image.axes.empty()) blocks_for_images(b, image);
   stand(point);
   Block inside = body();
   leave();
@@ -301,7 +266,7 @@ Emitted Emitter::points_kernel(const std::function<Block()>& body, const std::st
   Block declared = declare_needed(point);
   inside.insert(inside.begin(), declared.begin(), declared.end());
   const std::string variable = point.axes.empty() ? "point" : point.variable;
-  Expr at = count > e.threads ? binary("*", call("block_x", {}), integer(e.threads)) + call("thread_x", {})
+  Expr at = count > l.threads ? binary("*", call("block_x", {}), integer(l.threads)) + call("thread_x", {})
                               : call("thread_x", {});
   if (e.takes_stretch) at = name("first") + at;
   b.push_back(tree::declare("const int", variable, at));
@@ -312,59 +277,47 @@ Emitted Emitter::points_kernel(const std::function<Block()>& body, const std::st
   return e;
 }
 
-Emitted Emitter::each_point() {
-  if (tasks_of(kernel) == Tasks::serial) refuse("sums over the batch in one thread");
-  return points_kernel([&] { return steps_of_point(); }, "a thread for each result", false);
+Emitted Emitter::each_point(const Launch& l) {
+  return points_kernel(l, [&] { return steps_of_point(); }, "a thread for each result", false);
 }
 
-std::string type_of(const Tensor& tensor) { return tensor.element == Element::bf16 ? "bf16" : "real"; }
+std::string type_of(const Tensor& tensor) { return tensor.element == DType::bf16 ? "bf16" : "real"; }
 
 const std::set<std::string>& known_names() {
-  static const std::set<std::string> names{"thread_x",
-                                           "block_x",
-                                           "block_y",
-                                           "block_z",
-                                           "warp_sum",
-                                           "warp_maximum",
-                                           "block_sum",
-                                           "block_maximum",
-                                           "sum_over_warps",
-                                           "maximum_over_warps",
-                                           "sums_of_warp",
-                                           "store_sums_of_warps",
-                                           "one_if",
-                                           "one_if_positive",
-                                           "select_positive",
-                                           "larger",
-                                           "rounded",
-                                           "widened",
-                                           "keep",
-                                           "gelu",
-                                           "gelu_gradient",
-                                           "inverse_root",
-                                           "expf",
-                                           "logf",
-                                           "sqrtf",
-                                           "tanhf",
-                                           "erff",
-                                           "sinf",
-                                           "cosf",
-                                           "-",
-                                           "SaveNothing",
-                                           "KeepNothing",
-                                           "KeptNothing",
-                                           "of_row",
-                                           "in_bf16",
-                                           "share_of",
-                                           "row_of_it.most",
-                                           "row_of_it.inverse",
-                                           "std::int64_t",
-                                           "static_cast<real>"};
+  static const std::set<std::string> names = [] {
+    std::set<std::string> all{"thread_x",
+                              "block_x",
+                              "block_y",
+                              "block_z",
+                              "warp_sum",
+                              "warp_maximum",
+                              "block_sum",
+                              "block_maximum",
+                              "sum_over_warps",
+                              "maximum_over_warps",
+                              "sums_of_warp",
+                              "store_sums_of_warps",
+                              "rounded",
+                              "widened",
+                              "keep",
+                              "SaveNothing",
+                              "KeepNothing",
+                              "KeptNothing",
+                              "of_row",
+                              "in_bf16",
+                              "share_of",
+                              "row_of_it.most",
+                              "row_of_it.inverse",
+                              "std::int64_t",
+                              "static_cast<real>"};
+    for (const graph::Op op : elementwise_ops) all.insert(std::string(row_of(op).cuda));
+    return all;
+  }();
   return names;
 }
 
-std::vector<Emitted> emit(const Plan& plan, int kernel, const TableName& table, const Tiles& tiles) {
-  return Emitter(plan, plan.program.kernels[kernel], table, tiles).run();
+std::vector<Emitted> emit(const Plan& plan, int kernel, const TableName& table) {
+  return Emitter(plan, plan.program.kernels[kernel], table).run(plan.launches[kernel]);
 }
 
 }  // namespace tessera::codegen::cuda

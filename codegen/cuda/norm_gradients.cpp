@@ -3,7 +3,7 @@
 #include <range/v3/algorithm/any_of.hpp>
 #include <range/v3/algorithm/find_if.hpp>
 
-#include "codegen/cuda/merge.hpp"
+#include "codegen/cuda/merge_sums.hpp"
 #include "codegen/cuda/plan.hpp"
 #include "codegen/error.hpp"
 #include "codegen/kernels/query.hpp"
@@ -28,16 +28,16 @@ class Gradients {
     const Step::Store& store = k.steps[1].stores[0];
     if (expression_of(k, store.value).kind != Expression::Kind::local || store.to.shift != 0) return {};
     const Tensor& t = p_.tensors[store.to.tensor];
-    const bool passes = t.storage == Storage::scratch && t.element == Element::real && t.slots == 1 && !t.carry;
+    const bool passes = t.storage == Storage::scratch && t.element == DType::real && t.slots == 1 && !t.carry;
     return passes && t.node > loss_ && goes_to_rows(k, store.to.tensor) ? store.to.tensor : TensorId();
   }
 
  private:
   /// Of a product, whether it multiplies by a parameter.
   bool is_of_linear_layer(const Kernel& k) const {
-    const Factors f = factors_of(k, p_.precision);
-    if (!f.left.valid()) return false;
-    return ranges::any_of(std::vector{f.left, f.right}, [&](ExprId factor) {
+    const Operands f = operands_of(k, p_.precision);
+    if (!f.a.valid()) return false;
+    return ranges::any_of(std::vector{f.a, f.b}, [&](ExprId factor) {
       const Expression& e = expression_of(k, factor);
       return e.kind == Expression::Kind::load && p_.tensors[e.access.tensor].storage == Storage::packed;
     });
@@ -65,7 +65,7 @@ void round_gradients_of_norms(KernelProgram& program) {
   const Gradients gradients(program);
   for (const Kernel& k : program.kernels)
     if (const TensorId tensor = gradients.handed_on_by(k); tensor.valid())
-      program.tensors[tensor].element = Element::bf16;
+      program.tensors[tensor].element = DType::bf16;
 }
 
 }  // namespace tessera::codegen::cuda

@@ -8,16 +8,20 @@
 #include <set>
 
 #include "codegen/cuda/attention.hpp"
-#include "codegen/cuda/attention_again.hpp"
 #include "codegen/cuda/attention_gradient.hpp"
-#include "codegen/cuda/merge.hpp"
+#include "codegen/cuda/attention_recompute.hpp"
+#include "codegen/cuda/column_reduction.hpp"
+#include "codegen/cuda/merge_sums.hpp"
 #include "codegen/cuda/norm_gradients.hpp"
-#include "codegen/cuda/norm_inputs.hpp"
-#include "codegen/cuda/sum_in_product.hpp"
-#include "codegen/cuda/sum_in_rows.hpp"
-#include "codegen/cuda/sum_of_rows.hpp"
+#include "codegen/cuda/norm_recompute.hpp"
+#include "codegen/cuda/operand_reduction.hpp"
+#include "codegen/cuda/residual_epilogue.hpp"
+#include "codegen/cuda/schedule.hpp"
 #include "codegen/error.hpp"
 #include "codegen/kernels/query.hpp"
+#include "codegen/plan/bf16_storage.hpp"
+#include "codegen/plan/layout.hpp"
+#include "codegen/plan/memory.hpp"
 
 namespace tessera::codegen::cuda {
 
@@ -75,7 +79,7 @@ class Parameters {
       Tensor copy = p_.tensors[original];
       copy.name = copy.storage == Storage::parameter ? copy.name + ".bf16" : "packed";
       copy.storage = Storage::packed;
-      copy.element = Element::bf16;
+      copy.element = DType::bf16;
       p_.tensors.push_back(std::move(copy));
     }
     return at->second;
@@ -89,41 +93,41 @@ void store_factors(KernelProgram& program) {
   Parameters parameters(program);
   if (traits_of(program.kind).updates) return parameters.store();
   for (Kernel& k : program.kernels) {
-    const Factors f = factors_of(k, program.precision);
-    if (!f.left.valid()) continue;
-    k.product = {f.rows.back(), f.columns.back(), Element::bf16};
-    parameters.read(k.expressions[f.left]);
-    parameters.read(k.expressions[f.right]);
+    const Operands f = operands_of(k, program.precision);
+    if (!f.a.valid()) continue;
+    k.gemm = {f.rows.back(), f.columns.back(), DType::bf16};
+    parameters.read(k.expressions[f.a]);
+    parameters.read(k.expressions[f.b]);
   }
-  store_factors_as_bf16(program);
-  for (Kernel& k : program.kernels) k.product = {};  // here its sums over the batch are cut into chunks like others
+  store_as_bf16(program);
+  for (Kernel& k : program.kernels) k.gemm = {};  // here its sums over the batch are cut into chunks like others
 }
 
 }  // namespace
 
 Layout layout_on_gpu(const Tensor& t) {
   constexpr std::int64_t eight = 8, long_row = 16;  // values; eight are copied at once
-  if (t.element == Element::bf16 && t.storage == Storage::scratch && t.shape.size() >= 2 && t.shape.back().known()) {
+  if (t.element == DType::bf16 && t.storage == Storage::scratch && t.shape.size() >= 2 && t.shape.back().known()) {
     const std::int64_t row = t.shape.back().value();
     if (row >= long_row) return layout_with_rows(t, (row + eight - 1) / eight * eight);
   }
   return layout_of(t, static_cast<int>(t.shape.size()) - 1);
 }
 
-bool in_eights(const KernelProgram& p, const Kernel& k, ExprId factor, int along) {
+bool vectorisable_along(const KernelProgram& p, const Kernel& k, ExprId factor, int along) {
   const Expression& e = expression_of(k, factor);
   if (e.kind != Expression::Kind::load) return false;
   const Tensor& t = p.tensors[e.access.tensor];
   const Layout layout = layout_on_gpu(t);
   std::int64_t offset = 0;
   for (std::size_t d = 0; d < e.access.index.size(); ++d) offset += e.access.index[d].offset * layout.stride[d];
-  if (t.element != Element::bf16 || offset % 8 || step_along(e.access, layout, along) != 1) return false;
+  if (t.element != DType::bf16 || offset % 8 || step_along(e.access, layout, along) != 1) return false;
   for (int a = 0; a < static_cast<int>(k.axes.size()); ++a)
     if (a != along && size_of(k, a) != 1 && step_along(e.access, layout, a) % 8) return false;
   return true;
 }
 
-Factors factors_of(const Kernel& k, Precision precision) {
+Operands operands_of(const Kernel& k, Precision precision) {
   if (k.anchor != Anchor::contraction) return {};
   const Step& sum = k.steps.front();
   if (!sum.reduces || sum.reduction != Reduction::sum || !sum.stores.empty()) return {};
@@ -133,10 +137,10 @@ Factors factors_of(const Kernel& k, Precision precision) {
   if (product.kind != Expression::Kind::op || product.op != graph::Op::multiply) return {};
   for (ExprId factor : {product.a, product.b})
     if (k.expressions[factor].kind == Expression::Kind::index_equals) return {};  // it picks, and multiplies nothing
-  Factors f{product.a, product.b, {}, {}, {}, sum.over};
+  Operands f{product.a, product.b, {}, {}, {}, sum.over};
   std::set<int> left, right;
-  axes_of(k, f.left, left);
-  axes_of(k, f.right, right);
+  axes_of(k, f.a, left);
+  axes_of(k, f.b, right);
   for (int a = 0; a < static_cast<int>(k.axes.size()); ++a) {
     if (k.axes[a].inner) continue;
     if (left.contains(a) == right.contains(a))
@@ -179,20 +183,20 @@ std::vector<Pass> cuda_passes(const PassOptions& options) {
       {"attention", "scores, softmax and mix become one kernel", in_bf16, fuse_attention},
       {"attention_gradient", "the backward pass of attention becomes one kernel", in_bf16, fuse_attention_gradients},
       {"attention_recompute", "the backward pass of attention computes the probabilities again, where asked for",
-       [=](const KernelProgram& p) { return recomputes && in_bf16(p); }, compute_attention_again, false, "on"},
+       [=](const KernelProgram& p) { return recomputes && in_bf16(p); }, recompute_attention, false, "on"},
       {"merge_sums", "sums over the batch of one element become one kernel", always, merge_sums},
       {"residual_epilogue", "the residual connection before a norm is an epilogue of the GEMM", always,
-       sum_in_products},
+       fuse_residual_epilogues},
       {"norm_gradients", "gradients that linear layers hand to norms are stored as bf16",
        [=](const KernelProgram& p) { return in_bf16(p) && differentiates(p); }, round_gradients_of_norms},
       {"column_reductions", "kernels of rows sum over their rows what they have of each element", always,
-       [ctas](KernelProgram& p) { sums_in_rows(p, ctas); }, false, "CTAS"},
-      {"norm_recompute", "the backward pass of a norm computes its input's norm again", always, keep_inputs_of_norms},
+       [ctas](KernelProgram& p) { fuse_column_reductions(p, ctas); }, false, "CTAS"},
+      {"norm_recompute", "the backward pass of a norm computes its input's norm again", always, recompute_norms},
       {"operand_row_reductions", "the gradient of a bias comes behind that of the weight, which may sum it", in_bf16,
-       sums_behind_products}};
+       order_operand_reductions}};
 }
 
-Plan plan_for_gpu(KernelProgram program, const PassOptions& options) {
+Plan plan_for_gpu(KernelProgram program, const PassOptions& options, const Tiles& tiles) {
   Plan plan;
   plan.program = std::move(program);
   run_passes(plan.program, cuda_passes(options), options);
@@ -205,6 +209,7 @@ Plan plan_for_gpu(KernelProgram program, const PassOptions& options) {
   // alike.
   for (const Buffer& b : plan.buffers)
     if (b.per_image) plan.layouts[b.tensor] = layout_on_gpu(plan.program.tensors[b.tensor]);
+  choose_launches(plan, tiles);
   return plan;
 }
 

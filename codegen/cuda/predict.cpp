@@ -13,8 +13,7 @@
 #include "codegen/cuda/api.hpp"
 #include "codegen/cuda/device/attention_shares.h"
 #include "codegen/cuda/device/predict.h"
-#include "codegen/cuda/kernel.hpp"
-#include "codegen/cuda/sum_in_rows.hpp"
+#include "codegen/cuda/plan.hpp"
 #include "codegen/embedded.hpp"
 #include "codegen/error.hpp"
 #include "codegen/kernels/query.hpp"
@@ -23,7 +22,7 @@ namespace tessera::codegen::cuda {
 
 namespace {
 
-constexpr double most_threads = 2048;  // on a multiprocessor
+constexpr double most_threads = 2048;  // on an SM
 
 struct Work {
   double operations = 0, bytes = 0;
@@ -37,21 +36,10 @@ prediction::Linear linear(const std::function<double(std::int64_t)>& number) {
   return found;
 }
 
-/// The number that an expression over the batch has.
-double value_of(const tree::Expr& e, std::int64_t batch) {
-  if (e->kind == tree::Node::Kind::integer) return static_cast<double>(e->integer);
-  if (e->kind == tree::Node::Kind::name && e->text == "batch") return static_cast<double>(batch);
-  if (e->text != "+" && e->text != "*") throw Error("no number is known for " + tree::print(e));
-  const double a = value_of(e->operands[0], batch), b = value_of(e->operands[1], batch);
-  return e->text == "+" ? a + b : a * b;
-}
-
-/// Blocks along an axis of a grid.
-prediction::Kernel::Along along(const tree::Expr& blocks) {
-  const bool ceiling = blocks->text == "blocks_for";
-  const tree::Expr& count = ceiling ? blocks->operands[0] : blocks;
-  return {linear([&](std::int64_t batch) { return value_of(count, batch); }),
-          ceiling ? static_cast<int>(blocks->operands[1]->integer) : 1, 1};
+/// CTAs along an axis of a grid.
+prediction::Kernel::Along along(const Launch::Along& a) {
+  if (a.count.known()) return {{static_cast<double>(ceiling(a.count.fixed, a.size)), 0}, 1, 1};
+  return {{static_cast<double>(a.count.fixed), static_cast<double>(a.count.per_batch)}, static_cast<int>(a.size), 1};
 }
 
 /// What a run of training takes its time for, and inference.
@@ -122,7 +110,7 @@ class Prediction {
 
   static bool reads_bf16(const KernelProgram& program, const Kernel& k) {
     return ranges::any_of(k.expressions, [&](const Expression& e) {
-      return e.kind == Expression::Kind::load && program.tensors[e.access.tensor].element == Element::bf16;
+      return e.kind == Expression::Kind::load && program.tensors[e.access.tensor].element == DType::bf16;
     });
   }
 
@@ -156,7 +144,7 @@ class Prediction {
       for (const Affine& index : access.index) offsets.push_back(index.offset);
       if (plan.program.tensors[access.tensor].storage == Storage::registers) return;
       if (!moved.insert({access.tensor, access.shift, offsets}).second) return;
-      const Element stored = plan.program.tensors[access.tensor].element;
+      const DType stored = plan.program.tensors[access.tensor].element;
       w.bytes += 4.0 / static_cast<double>(values_in_real(stored)) * elements(k, access, batch);
     };
     for (const Step& s : k.steps) {
@@ -192,10 +180,10 @@ class Prediction {
 
   void kernel(const Plan& plan, int number, int times, std::vector<prediction::Kernel>& kernels) const {
     const Kernel& k = plan.program.kernels[number];
-    const std::vector<Emitted> emitted = emit(plan, number, [](TensorId) { return "table"; }, model_.tiles);
-    for (std::size_t i = 0; i < emitted.size(); ++i) {
-      const bool chunks = emitted.size() > 1;
-      const double parts = emitted[0].chunks;
+    const std::vector<Launch>& launches = plan.launches[number];
+    for (std::size_t i = 0; i < launches.size(); ++i) {
+      const bool chunks = launches.size() > 1;
+      const double parts = launches[0].split_k;
       const auto work = [&](std::int64_t batch) {
         const double points = points_of(k, batch) *
                               static_cast<double>(ranges::count_if(k.steps, [](const Step& s) { return s.reduces; })),
@@ -205,17 +193,17 @@ class Prediction {
         if (chunks) w.bytes += partial;
         return w;
       };
-      const std::vector<Emitted>& on_sm_90a = emitted[i].by_warpgroups;
-      const bool on_sm_80 = !on_sm_90a.empty() || emitted[i].without_warpgroups;
-      kernels.push_back(row(emitted[i], on_sm_80 ? "sm_80" : "", times, work));
-      if (const RowSums sums = row_sums_of(plan.program, k); sums.count) {
+      const std::vector<Launch>& on_sm_90a = launches[i].wgmma;
+      const bool on_sm_80 = !on_sm_90a.empty() || launches[i].without_wgmma;
+      kernels.push_back(row(launches[i], on_sm_80 ? "sm_80" : "", times, work));
+      if (const ColumnReductions& sums = launches[i].sums; sums.count) {
         const double moved = 2.0 * 4 * static_cast<double>(sums.numbers());  // read and written, for each row
         kernels.back().shared_bytes = linear([&](std::int64_t batch) { return moved * points_of(k, batch); });
         kernels.back().shape = fmt::format("with {} sums over its rows", sums.count);
       }
       if (k.anchor == Anchor::row && reads_bf16(plan.program, k))
         kernels.back().shape += kernels.back().shape.empty() ? "reads bf16" : ", reads bf16";
-      for (const Emitted& e : on_sm_90a) kernels.push_back(row(e, "sm_90a", times, work));
+      for (const Launch& l : on_sm_90a) kernels.push_back(row(l, "sm_90a", times, work));
     }
   }
 
@@ -237,32 +225,30 @@ class Prediction {
     }
   }
 
-  static prediction::Kernel row(const Emitted& e, const std::string& only_on, int times,
+  static prediction::Kernel row(const Launch& l, const std::string& only_on, int times,
                                 const std::function<Work(std::int64_t)>& work) {
     prediction::Kernel row;
-    row.name = e.function.name;
+    row.name = l.name;
     row.only_on = only_on;
     row.times = times;
-    if (e.tile.function == "attention") {
-      const auto number = [&](std::size_t i) { return static_cast<int>(e.grid[0]->operands[i]->integer); };
-      row.attention = {number(1), number(2), e.of_tile};
-    }
-    for (int a = row.attention.rows ? 1 : 0; a < 3; ++a) row.grid[a] = along(e.grid[a]);
-    row.grid[0].together = e.tile.cluster;
-    row.resident = e.blocks ? e.blocks : std::floor(most_threads / e.threads);
+    const bool attention = l.form == Launch::Form::attention;
+    if (attention) row.attention = {l.attention.rows, l.threads / 32, l.attention.of_tile};
+    for (int a = attention ? 1 : 0; a < 3; ++a) row.grid[a] = along(l.grid[a]);
+    row.grid[0].together = l.tile.cluster;
+    row.resident = l.ctas ? l.ctas : std::floor(most_threads / l.threads);
     row.operations = linear([&](std::int64_t batch) { return work(batch).operations; });
     row.bytes = linear([&](std::int64_t batch) { return work(batch).bytes; });
-    row.by_warpgroups = !e.maps.empty();
-    row.on_tensor_cores = row.by_warpgroups || e.tile.function == "tensor_product" || e.tile.function == "attention" ||
-                          e.tile.function == "attention_gradient";
-    row.tile = e.tile.rows / e.tile.across() + e.tile.columns / e.tile.down();
-    row.depth = {static_cast<double>(e.depth.fixed), static_cast<double>(e.depth.per_batch)};
+    row.by_warpgroups = l.tile.unit == CtaTile::Unit::wgmma;
+    row.on_tensor_cores = row.by_warpgroups || l.tile.unit == CtaTile::Unit::mma_sync || attention ||
+                          l.form == Launch::Form::attention_backward;
+    row.tile = l.tile.rows / l.tile.across() + l.tile.columns / l.tile.down();
+    row.depth = {static_cast<double>(l.k.fixed), static_cast<double>(l.k.per_batch)};
     row.factor_bytes = row.on_tensor_cores ? 2 : 4;
-    row.alone = e.alone;
-    if (e.tile.function.ends_with("product"))
-      row.shape = fmt::format("tiles of {} x {}{}{}", e.tile.rows, e.tile.columns,
-                              e.tile.cluster > 1 ? fmt::format(", {} a cluster", e.tile.cluster) : "",
-                              e.sums_of_rows ? ", and its rows' sums" : "");
+    row.alone = l.latency;
+    if (l.form == Launch::Form::gemm)
+      row.shape = fmt::format("tiles of {} x {}{}{}", l.tile.rows, l.tile.columns,
+                              l.tile.cluster > 1 ? fmt::format(", {} a cluster", l.tile.cluster) : "",
+                              l.row_shares ? ", and its rows' sums" : "");
     return row;
   }
 

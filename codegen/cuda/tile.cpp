@@ -13,84 +13,86 @@ namespace tessera::codegen::cuda {
 
 namespace {
 
-std::int64_t blocks_of(const Tile& tile, const Products& p) {
+std::int64_t blocks_of(const CtaTile& tile, const GemmSizes& p) {
   return ceiling(p.rows, tile.down() * tile.rows) * ceiling(p.columns, tile.across() * tile.columns) * tile.cluster *
          p.count;
 }
 
 /// In single precision, by device/product.h: a thread sums `of_thread` by `of_thread`.
-Tile simple(int rows, int columns, int of_thread) {
-  constexpr int on_multiprocessor = 512;  // threads: 128 registers for each
+CtaTile simple(int rows, int columns, int of_thread) {
+  constexpr int on_sm = 512;  // threads: 128 registers for each
   const int threads = rows * columns / of_thread / of_thread;
-  return {rows, columns, threads, on_multiprocessor / threads, "product", fmt::format("{}", of_thread)};
+  return {rows, columns, threads, on_sm / threads, CtaTile::Unit::fma, {of_thread}};
 }
 
 /// By device/tensor_product.h. A thread with 128 sums needs up to 255 registers, else 128 do.
-Tile tensor(int rows, int columns, int warps_down, int warps_across) {
+CtaTile tensor(int rows, int columns, int warps_down, int warps_across) {
   constexpr int shared_bytes = 160 * 1024;  // of an A100
   const int threads = warps_down * warps_across * 32;
-  const int on_multiprocessor = rows * columns / threads > 64 ? 256 : 512;
+  const int on_sm = rows * columns / threads > 64 ? 256 : 512;
   const int needed = std::max(4 * (rows + columns) * 32 * 2, rows * (columns + 8) * 4);
-  const std::string warps = fmt::format("{}, {}", warps_down, warps_across);
-  return {rows, columns, threads, std::min(on_multiprocessor / threads, shared_bytes / needed), "tensor_product",
-          warps};
+  return {rows,
+          columns,
+          threads,
+          std::min(on_sm / threads, shared_bytes / needed),
+          CtaTile::Unit::mma_sync,
+          {warps_down, warps_across}};
 }
 
-/// By device/warpgroup_product.h, for one or two blocks on a multiprocessor: as many steps as shared memory has room
+/// By device/warpgroup_product.h, for one or two blocks on an SM: as many steps as shared memory has room
 /// for, up to five. A cluster is of one, two or four blocks.
-Tile warpgroup(int rows, int columns, int down, int blocks, int cluster) {
+CtaTile warpgroup(int rows, int columns, int down, int blocks, int cluster) {
   constexpr int shared_bytes = 228 * 1024, taken = 1024 + 128;  // of an H200; by the system and the gates of a block
   const int steps = std::min(5, (shared_bytes / blocks - taken) / ((rows + columns) * 128));
-  return {rows,  columns, 288, blocks, "warpgroup_product", fmt::format("{}, {}, {}", down, steps, cluster),
-          steps, cluster};
+  return {rows, columns, 288, blocks, CtaTile::Unit::wgmma, {down}, steps, cluster};
 }
 
-/// What a multiprocessor multiplies, by guesses until they are measured: so many multiply-adds a cycle, in steps of so
+/// What an SM multiplies, by guesses until they are measured: so many multiply-adds a cycle, in steps of so
 /// many depths.
 struct Speed {
   double multiply_adds;
   int depth;
 };
-constexpr Speed of_mma{1340, 32}, of_warpgroups{1710, 64};
+constexpr Speed of_mma{1340, 32}, of_wgmma{1710, 64};
 
-/// Cycles of the busiest multiprocessor, about. A step along the depth takes what the tensor cores need or its factors,
+/// Cycles of the busiest SM, about. A step along the depth takes what the tensor cores need or its factors,
 /// of which the second-level cache gives 32 bytes a cycle, whichever is longer: copies run while warps multiply. While
-/// a block does not multiply, the others on its multiprocessor do. How full the last wave is, the batch decides (half)
+/// a block does not multiply, the others on its SM do. How full the last wave is, the batch decides (half)
 /// where the number of products hangs on it.
-double tensor_cycles(const Tile& tile, const Products& p, const Speed& speed) {
-  const double waves = static_cast<double>(blocks_of(tile, p)) / static_cast<double>(multiprocessors_for(tile.cluster));
+double tensor_cycles(const CtaTile& tile, const GemmSizes& p, const Speed& speed) {
+  const double waves = static_cast<double>(blocks_of(tile, p)) / static_cast<double>(sms_for(tile.cluster));
   const double on_one = waves <= 1 ? 1 : p.any_batch ? std::ceil(waves) : waves + 0.5;
   const double step = speed.depth * std::max(tile.rows * tile.columns / speed.multiply_adds,
                                              (tile.rows / tile.across() + tile.columns / tile.down()) * 2 / 32.0);
   const double multiplies = static_cast<double>(ceiling(p.depth, speed.depth)) * step,
-               all = multiplies + alone(tile, p);
-  return on_one * std::max(multiplies, all / std::min<double>(tile.blocks, std::ceil(on_one)));
+               all = multiplies + exposed_latency(tile, p);
+  return on_one * std::max(multiplies, all / std::min<double>(tile.ctas, std::ceil(on_one)));
 }
 
 /// A guess, too: a small tile loads more for each multiply-add.
-double simple_time(const Tile& tile, const Products& p, double speed) {
-  const double at_once = static_cast<double>(std::max(blocks_of(tile, p), multiprocessors));
+double simple_time(const CtaTile& tile, const GemmSizes& p, double speed) {
+  const double at_once = static_cast<double>(std::max(blocks_of(tile, p), sms));
   return at_once * tile.rows * tile.columns / speed;
 }
 
 }  // namespace
 
-double alone(const Tile& tile, const Products& p) {
+double exposed_latency(const CtaTile& tile, const GemmSizes& p) {
   constexpr double first_factors = 1000, instructions = 128;  // a cycle, of all lanes
   return first_factors + tile.rows * tile.columns * p.storing / instructions;
 }
 
-double summing_rows(const Products& p, const Tile& tile, int shares) {
+double operand_reduction_cycles(const GemmSizes& p, const CtaTile& tile, int shares) {
   constexpr double storing = 300, of_line = 13;  // instructions, for each of a step's depths
-  const double step = of_warpgroups.depth * tile.rows * tile.columns / of_warpgroups.multiply_adds * tile.blocks;
-  const double sums = of_warpgroups.depth * of_line / shares;
-  return storing + static_cast<double>(ceiling(p.depth, of_warpgroups.depth)) * std::max(0.0, sums - step);
+  const double step = of_wgmma.depth * tile.rows * tile.columns / of_wgmma.multiply_adds * tile.ctas;
+  const double sums = of_wgmma.depth * of_line / shares;
+  return storing + static_cast<double>(ceiling(p.depth, of_wgmma.depth)) * std::max(0.0, sums - step);
 }
 
 namespace {
 
 struct Candidate {
-  Tile tile;
+  CtaTile tile;
   double time;
 };
 /// The fastest of those that are wanted.
@@ -106,10 +108,10 @@ const Candidate& best_of(const std::vector<Candidate>& all, const std::string& w
 
 }  // namespace
 
-Tile choose_tile(Precision precision, const Products& products, const std::string& wanted) {
+CtaTile choose_tile(Precision precision, const GemmSizes& products, const std::string& wanted) {
   std::vector<Candidate> all;
   if (precision == Precision::bf16) {
-    for (const Tile& tile :
+    for (const CtaTile& tile :
          {tensor(128, 256, 2, 4), tensor(128, 128, 2, 4), tensor(128, 64, 2, 2), tensor(64, 128, 2, 2),
           tensor(64, 64, 2, 2), tensor(64, 32, 2, 2), tensor(32, 64, 2, 2), tensor(32, 32, 2, 2)})
       all.push_back({tile, tensor_cycles(tile, products, of_mma)});
@@ -120,43 +122,42 @@ Tile choose_tile(Precision precision, const Products& products, const std::strin
     };
     for (const Simple& s : {Simple{128, 128, 8, 1.0}, Simple{128, 64, 8, 0.8}, Simple{64, 64, 4, 0.6},
                             Simple{64, 32, 4, 0.45}, Simple{32, 32, 4, 0.35}, Simple{16, 16, 2, 0.12}}) {
-      const Tile tile = simple(s.rows, s.columns, s.of_thread);
+      const CtaTile tile = simple(s.rows, s.columns, s.of_thread);
       all.push_back({tile, simple_time(tile, products, s.speed)});
     }
   }
   return best_of(all, wanted).tile;
 }
 
-std::optional<Tile> choose_warpgroup_tile(const Products& products, const Tile& otherwise, const std::string& wanted) {
+std::optional<CtaTile> choose_wgmma_tile(const GemmSizes& products, const CtaTile& otherwise,
+                                         const std::string& wanted) {
   if (wanted == "none") return {};
   std::vector<Candidate> all;
   for (const int cluster : {1, 2, 4})
-    for (const Tile& tile :
+    for (const CtaTile& tile :
          {warpgroup(128, 256, 2, 1, cluster), warpgroup(256, 128, 2, 1, cluster), warpgroup(128, 192, 2, 1, cluster),
           warpgroup(128, 128, 2, 2, cluster), warpgroup(128, 64, 2, 2, cluster), warpgroup(64, 256, 1, 1, cluster),
           warpgroup(64, 128, 1, 2, cluster)})
       if (products.rows > (tile.down() - 1) * tile.rows && products.columns > (tile.across() - 1) * tile.columns &&
           !(products.sums_rows && tile.across() > 1))
-        all.push_back({tile, tensor_cycles(tile, products, of_warpgroups)});
+        all.push_back({tile, tensor_cycles(tile, products, of_wgmma)});
   const Candidate& best = best_of(all, wanted);
   if (wanted.empty() && tensor_cycles(otherwise, products, of_mma) < best.time) return {};
   return best.tile;
 }
 
-int choose_chunks(const Products& whole, bool by_warpgroups, const std::string& wanted,
-                  const std::string& wanted_of_warpgroups) {
+int choose_split_k(const GemmSizes& whole, bool wgmma, const std::string& wanted, const std::string& wanted_of_wgmma) {
   constexpr double of_memory = 4.3e12 / 1.75e9;  // bytes in a cycle, of an H200
   int best = 0;
   double least = 0;
   for (int chunks = 1; chunks <= batch_chunks; ++chunks) {
-    Products p = whole;
+    GemmSizes p = whole;
     p.count = chunks;
     p.depth = ceiling(whole.depth, chunks);
-    const Tile tile = choose_tile(Precision::bf16, p, wanted);
+    const CtaTile tile = choose_tile(Precision::bf16, p, wanted);
     double time = tensor_cycles(tile, p, of_mma);
-    if (by_warpgroups)
-      if (const auto faster = choose_warpgroup_tile(p, tile, wanted_of_warpgroups))
-        time = tensor_cycles(*faster, p, of_warpgroups);
+    if (wgmma)
+      if (const auto faster = choose_wgmma_tile(p, tile, wanted_of_wgmma)) time = tensor_cycles(*faster, p, of_wgmma);
     time += 4.0 * static_cast<double>(p.rows * p.columns * (chunks + 1)) / of_memory;
     if (best == 0 || time < least) {
       best = chunks;

@@ -1,4 +1,4 @@
-// Tiles of the matrix products: which of the shapes that the device's products can do is the fastest for a product's
+// Tiles of the GEMMs: which of the shapes that the device's products can do is the fastest for a product's
 // size.
 #pragma once
 
@@ -7,58 +7,47 @@
 #include <optional>
 #include <string>
 
-#include "codegen/kernels/kernel.hpp"
+#include "codegen/plan/launch.hpp"
 
 namespace tessera::codegen::cuda {
 
 constexpr std::int64_t ceiling(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-struct Tile {
-  int rows = 0, columns = 0, threads = 0;
-  int blocks = 0;        ///< at least so many on a multiprocessor
-  std::string function;  ///< of the device: "product"; what it needs of shared memory, "product_bytes" says
-  std::string division;  ///< its template arguments behind rows and columns: how the tile is divided among threads
-  int steps = 0;         ///< by warpgroups: that shared memory holds
-  int cluster = 1;       ///< blocks that bring factors for each other: two below each other, or four in a square
-  int across() const { return cluster > 2 ? 2 : 1; }  ///< of them beside each other, which share their rows' numbers
-  int down() const { return cluster / across(); }     ///< below each other, which share their columns'
-};
-
 /// What batches are taken to be where a choice depends on it; and where a product sums over the batch, which takes long
 /// in training with large ones.
 inline constexpr std::int64_t nominal_batch = 64, nominal_summed_batch = 256;
 /// Of an H200 and an H100; an A100 has 108, for which the same choices are good.
-inline constexpr std::int64_t multiprocessors = 132;
-/// Those on which clusters of so many blocks find room: they stay within one of the groups that multiprocessors come
+inline constexpr std::int64_t sms = 132;
+/// Those on which clusters of so many blocks find room: they stay within one of the groups that SMs come
 /// in, of which some have 18.
-constexpr std::int64_t multiprocessors_for(int cluster) { return cluster > 2 ? 128 : multiprocessors; }
+constexpr std::int64_t sms_for(int cluster) { return cluster > 2 ? 128 : sms; }
 
 /// Tiles that somebody asks for, as "128x64", by the name of the kernel; by the empty name, of all others. Those of
 /// warpgroups by "wgmma:" and the name; "none": they are not used.
 using Tiles = std::map<std::string, std::string>;
 
 /// A number of equal products.
-struct Products {
+struct GemmSizes {
   std::int64_t rows = 0, columns = 0, depth = 0, count = 0;
   double storing = 0;      ///< instructions of what becomes of a sum, about
   bool any_batch = false;  ///< there are so many of them whatever the batch is
-  bool sums_rows = false;  ///< by warpgroups the left factor's rows are summed, too, which no other block brings
+  bool sums_rows = false;  ///< by warpgroups the left factor's rows are summed, too, which no other CTA loads
 };
 /// Cycles in which a block multiplies nothing: it waits for its first factors, and stores its sums.
-double alone(const Tile& tile, const Products& products);
+double exposed_latency(const CtaTile& tile, const GemmSizes& products);
 
-/// Cycles more where a block's warp that brings also sums rows, for one step of so many: while the others multiply, but
-/// for what takes longer than that, and storing.
-double summing_rows(const Products& products, const Tile& tile, int shares);
+/// Cycles more where a block's warp that loads operands also sums rows, for one step of so many: while the others
+/// multiply, but for what takes longer than that, and storing.
+double operand_reduction_cycles(const GemmSizes& products, const CtaTile& tile, int shares);
 
 /// The fastest tile, or that of the `wanted` size ("128x64"). Throws Error where there is none.
-Tile choose_tile(Precision precision, const Products& products, const std::string& wanted);
+CtaTile choose_tile(Precision precision, const GemmSizes& products, const std::string& wanted);
 /// The same by warpgroups of sm_90a; nothing where `otherwise` is faster.
-std::optional<Tile> choose_warpgroup_tile(const Products& products, const Tile& otherwise, const std::string& wanted);
+std::optional<CtaTile> choose_wgmma_tile(const GemmSizes& products, const CtaTile& otherwise,
+                                         const std::string& wanted);
 
-/// Into how many chunks the depth of a product is best cut, whose sums another kernel adds up. `by_warpgroups`: its
+/// Into how many chunks the depth of a product is best cut, whose sums another kernel adds up. `wgmma`: its
 /// factors lie so.
-int choose_chunks(const Products& whole, bool by_warpgroups, const std::string& wanted,
-                  const std::string& wanted_of_warpgroups);
+int choose_split_k(const GemmSizes& whole, bool wgmma, const std::string& wanted, const std::string& wanted_of_wgmma);
 
 }  // namespace tessera::codegen::cuda

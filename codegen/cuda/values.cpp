@@ -33,15 +33,6 @@ const std::set<std::string> reserved{"point", "row",      "column",    "depth", 
 Values::Values(const Plan& of, const Kernel& rendered, TableName table)
     : ExprRenderer(of, rendered, {"real", "", "keep", reserved, std::move(table)}) {}
 
-Extent Values::points(const std::vector<int>& axes) const {
-  Extent all{1, 0};
-  for (int a : axes) {
-    const Extent e = extent(axis(a).dim);
-    all = e.known() ? Extent{all.fixed * e.fixed, all.per_batch * e.fixed} : Extent{0, all.fixed};
-  }
-  return all;
-}
-
 FlatIndex Values::fuse(std::vector<int> axes, const std::string& variable) const {
   std::erase_if(axes, [&](int a) { return extent_of(a) == 1; });
   std::string n = axes.size() == 1 ? axis_name(axes[0]) : variable;
@@ -88,8 +79,6 @@ Expr Values::address(const Access& access) {
   return name(argument(access, false)) + linear(strides, constant);
 }
 
-bool Values::rounds(const Access& access) const { return tensor(access).element == Element::bf16; }
-
 Block Values::declare_needed(const FlatIndex& fused) {
   Block b;
   if (fused.axes.size() < 2) return b;
@@ -105,15 +94,6 @@ Block Values::declare_needed(const FlatIndex& fused) {
     if (i > 0) inside *= extent_of(a);
   }
   return b;
-}
-
-void Values::reach(ExprId e, std::map<ExprId, int>& uses) const {
-  if (!e.valid() || ++uses[e] > 1) return;
-  const Expression& x = expression(e);
-  if (x.kind != Expression::Kind::op) return;
-  reach(x.a, uses);
-  reach(x.b, uses);
-  reach(x.c, uses);
 }
 
 void Values::begin(const std::vector<ExprId>& roots) {

@@ -21,13 +21,6 @@ class Values : public ExprRenderer {
   Values(const Plan& of, const Kernel& rendered, TableName table);
 
  protected:
-  const Axis& axis(int a) const { return kernel.axes[a]; }
-  /// Of an axis; -1: the batch.
-  std::int64_t extent_of(int a) const { return axis(a).dim.known() ? axis(a).dim.value() : -1; }
-  bool is_batch(int a) const { return !axis(a).dim.known(); }
-  /// The points of several axes together.
-  Extent points(const std::vector<int>& axes) const;
-
   /// Gives one variable to several axes (axes of one point need none). Named after the axis when it is only one.
   FlatIndex fuse(std::vector<int> axes, const std::string& variable) const;
   /// From here on these axes stand at that variable.
@@ -40,8 +33,6 @@ class Values : public ExprRenderer {
   tree::Expr element(const Access& access, bool written);
   /// Where an element that is read lies.
   tree::Expr address(const Access& access);
-  /// Whether a tensor is stored as bf16: its elements are widened when they are read, and rounded when written.
-  bool rounds(const Access& access) const;
   /// The declarations of the axes of a group that were needed since the last call.
   tree::Block declare_needed(const FlatIndex& fused);
 
@@ -50,8 +41,6 @@ class Values : public ExprRenderer {
   /// In this scope, the expression has that value.
   void take(ExprId e, tree::Expr value) { given_[e] = std::move(value); }
   void put(tree::Block& b, const Step::Store& store);
-  /// All expressions below.
-  void reach(ExprId e, std::map<ExprId, int>& uses) const;
 
   std::map<int, tree::Expr> locals_;  ///< reduced values, by step
 

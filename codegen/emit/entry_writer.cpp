@@ -78,8 +78,8 @@ std::string EntryWriter::table(const Plan& plan, TensorId tensor) {
   return at->second;
 }
 
-Expr EntryWriter::cast(Element element, Expr pointer) const {
-  if (element == Element::real) return pointer;
+Expr EntryWriter::cast(DType element, Expr pointer) const {
+  if (element == DType::real) return pointer;
   return call(fmt::format(fmt::runtime(dialect_.cast), name_of(element)), {std::move(pointer)});
 }
 
@@ -98,7 +98,7 @@ Block EntryWriter::declare_scratch(const Plan& plan, std::set<std::string> taken
     b.push_back(tree::comment(fmt::format("{}{}{}, live from kernel {} to {}", dims_of(t, plan.layouts[tensor]),
                                           t.slots > 1 ? fmt::format(" x {} slots", t.slots) : "", place.comment,
                                           buffer.first, buffer.last)));
-    b.push_back(tree::declare((t.element == Element::real ? dialect_.real : name_of(t.element)) + "* const", n,
+    b.push_back(tree::declare((t.element == DType::real ? dialect_.real : name_of(t.element)) + "* const", n,
                               cast(t.element, name("scratch") + place.offset)));
   }
   return b;

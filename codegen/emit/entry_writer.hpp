@@ -59,7 +59,7 @@ class EntryWriter {
   tree::Expr pointer(const Plan& plan, int kernel, const Argument& a);
   /// Where a parameter, its gradient or its copy lies in an array that is laid out as the arena.
   tree::Expr in_arena(const Plan& plan, const Tensor& tensor, const std::string& array) const;
-  tree::Expr cast(Element element, tree::Expr pointer) const;
+  tree::Expr cast(DType element, tree::Expr pointer) const;
 
   FunctionTable functions_;
   std::string tables_;                              ///< their definitions

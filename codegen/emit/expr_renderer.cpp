@@ -14,26 +14,9 @@ using tree::Expr;
 using tree::integer;
 using tree::name;
 
-std::vector<int> ExprRenderer::outer_axes() const {
-  std::vector<int> outer;
-  for (std::size_t a = 0; a < kernel.axes.size(); ++a)
-    if (!kernel.axes[a].inner) outer.push_back(static_cast<int>(a));
-  return outer;
-}
-
 std::string ExprRenderer::axis_name(int a) const {
   std::string n = tree::variable(kernel.axes[a].name);
   return dialect_.reserved.contains(n) ? n + "_" : n;
-}
-
-std::map<int, std::int64_t> ExprRenderer::strides_of(const Access& access, std::int64_t* constant) const {
-  const Layout& layout = plan.layouts[access.tensor];
-  std::map<int, std::int64_t> strides;
-  for (std::size_t d = 0; d < access.index.size(); ++d) {
-    if (constant) *constant += access.index[d].offset * layout.stride[d];
-    for (const Affine::Part& p : access.index[d].parts) strides[p.axis] += p.coefficient * layout.stride[d];
-  }
-  return strides;
 }
 
 Expr ExprRenderer::broadcast(Expr number) const {

@@ -10,14 +10,14 @@
 
 #include "codegen/emit/entry_writer.hpp"
 #include "codegen/emit/tree.hpp"
-#include "codegen/plan/plan.hpp"
+#include "codegen/plan/kernel_view.hpp"
 
 namespace tessera::codegen {
 
 /// The name of a table's array in the file.
 using TableName = std::function<std::string(TensorId tensor)>;
 
-class ExprRenderer {
+class ExprRenderer : public KernelView {
  public:
   /// The words in which back ends differ.
   struct Dialect {
@@ -28,17 +28,8 @@ class ExprRenderer {
     TableName table{};                 ///< null: kernels are passed tables
   };
 
-  const Plan& plan;
-  const Kernel& kernel;
-
-  const Expression& expression(ExprId e) const { return kernel.expressions[e]; }
-  const Step& step(std::size_t s) const { return kernel.steps[s]; }
-  const Tensor& tensor(const Access& access) const { return plan.program.tensors[access.tensor]; }
-  std::vector<int> outer_axes() const;
   /// The loop variable of an axis.
   std::string axis_name(int a) const;
-  /// Strides of an access by axis. `constant`, unless null, gets what its offsets add.
-  std::map<int, std::int64_t> strides_of(const Access& access, std::int64_t* constant = nullptr) const;
 
   /// The value of an expression at the present place: a name or a number, declared in `b` unless it was before.
   tree::Expr evaluate(tree::Block& b, ExprId e);
@@ -49,7 +40,7 @@ class ExprRenderer {
 
  protected:
   ExprRenderer(const Plan& of, const Kernel& rendered, Dialect dialect)
-      : plan(of), kernel(rendered), dialect_(std::move(dialect)) {}
+      : KernelView(of, rendered), dialect_(std::move(dialect)) {}
   virtual ~ExprRenderer() = default;
 
   /// A reduced value.

@@ -96,6 +96,15 @@ std::string FunctionTable::place(tree::Function f, const std::string& suffix) {
   return standing_[given + suffix] = placed_.back().function.name;
 }
 
+bool FunctionTable::calls(std::string_view begin) const {
+  return std::any_of(placed_.begin(), placed_.end(),
+                     [&](const Placed& p) { return tree::calls(p.function.body, begin); });
+}
+
+bool FunctionTable::has_noinline() const {
+  return std::any_of(placed_.begin(), placed_.end(), [](const Placed& p) { return p.function.noinline; });
+}
+
 std::string FunctionTable::print() const {
   std::string out;
   for (const auto& [function, given] : placed_) {

@@ -29,6 +29,9 @@ class FunctionTable {
   const std::set<std::string>& names() const { return names_; }
   /// The name and suffix of everything that was asked for -> the name under which it stands.
   const std::map<std::string, std::string>& standing() const { return standing_; }
+  /// Whether one of them calls a function whose name begins so.
+  bool calls(std::string_view begin) const;
+  bool has_noinline() const;
   /// All of them; one that stands for others says so.
   std::string print() const;
 

@@ -271,7 +271,7 @@ class ProgramPage {
     std::vector<std::string> schedule;
     const Schedule& s = plan_.schedules.at(std::string(target_.name))[index];
     const auto axis = [&](int a) { return k.axes[a].name; };
-    if (k.product.columns >= 0) schedule.push_back("GEMM");
+    if (k.gemm.columns >= 0) schedule.push_back("GEMM");
     if (s.parallel >= 0) schedule.push_back(fmt::format("threads over {}", axis(s.parallel)));
     if (s.vector >= 0) schedule.push_back(fmt::format("lanes over {}", axis(s.vector)));
     for (std::size_t a = 0; a < s.tile.size(); ++a)

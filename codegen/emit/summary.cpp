@@ -11,7 +11,7 @@
 #include "codegen/emit/entry.hpp"
 #include "codegen/emit/model.hpp"
 #include "codegen/error.hpp"
-#include "codegen/passes/columns.hpp"
+#include "codegen/passes/gemm_operands.hpp"
 #include "codegen/passes/inspect.hpp"
 #include "codegen/passes/op.hpp"
 #include "codegen/passes/print.hpp"
@@ -75,11 +75,11 @@ std::string ModelFiles::upper() const { return codegen::upper(name); }
 
 std::string ModelFiles::why_precision_is_idle() const {
   const auto rounds = [](const Plan& plan) {
-    return ranges::any_of(plan.program.kernels, [](const Kernel& k) { return k.product.factors != Element::real; });
+    return ranges::any_of(plan.program.kernels, [](const Kernel& k) { return k.gemm.dtype != DType::real; });
   };
   if (precision == Precision::fp32 || ranges::any_of(plans, rounds)) return "";
   return fmt::format("the precision {} changes nothing: no matrix product{} has {} columns and as deep sums",
-                     name_of(precision), precision == Precision::int8 ? " with a parameter" : "", least_columns);
+                     name_of(precision), precision == Precision::int8 ? " with a parameter" : "", least_n);
 }
 
 AttentionMaps attention_maps(const ModelFiles& m) {

@@ -439,11 +439,23 @@ bool uses(const Expr& e, const std::string& variable) {
          std::any_of(e->operands.begin(), e->operands.end(), [&](const Expr& o) { return uses(o, variable); });
 }
 
+bool calls(const Expr& e, std::string_view begin) {
+  if (!e) return false;
+  return (e->kind == Node::Kind::call && e->text.starts_with(begin)) ||
+         std::any_of(e->operands.begin(), e->operands.end(), [&](const Expr& o) { return calls(o, begin); });
+}
+
 }  // namespace
 
 bool uses(const Block& block, const std::string& variable) {
   return std::any_of(block.begin(), block.end(), [&](const Statement& s) {
     return uses(s.value, variable) || uses(s.limit, variable) || uses(s.body, variable) || uses(s.otherwise, variable);
+  });
+}
+
+bool calls(const Block& block, std::string_view begin) {
+  return std::any_of(block.begin(), block.end(), [&](const Statement& s) {
+    return calls(s.value, begin) || calls(s.limit, begin) || calls(s.body, begin) || calls(s.otherwise, begin);
   });
 }
 

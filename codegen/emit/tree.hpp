@@ -6,6 +6,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tessera::codegen::tree {
@@ -99,6 +100,8 @@ struct Function {
 
 /// Whether a statement of the block reads the variable.
 bool uses(const Block& block, const std::string& variable);
+/// Whether a statement of the block calls a function whose name begins so.
+bool calls(const Block& block, std::string_view begin);
 /// Throws Error when the function uses a name that is neither declared before nor among `known` (types, functions,
 /// constants of the file).
 void check(const Function& function, const std::set<std::string>& known);

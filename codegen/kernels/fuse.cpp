@@ -61,7 +61,7 @@ class Fuser {
   }
 
   // An elementwise node floats while it is not clear which kernel wants it: one that reads only what is in memory, or
-  // one that a row kernel is going to sweep. The first elementwise or row kernel that reads it takes it in; anybody
+  // one that a row kernel is going to pass over. The first elementwise or row kernel that reads it takes it in; anybody
   // else makes it a kernel of its own.
 
   /// Gives a floating node a kernel of its own.
@@ -241,7 +241,7 @@ class Fuser {
     const bool batch = sums_batch(n);
     if (!batch)
       for (int g = static_cast<int>(out_.groups.size()); g-- > 0;)
-        if (sweeps_with(id, g)) {
+        if (shares_pass_with(id, g)) {
           Group& to = group(g);
           for (int a : n.axes) to.axes[to.full[a].parts[0].axis].inner = true;
           to.anchor = Anchor::row;
@@ -265,8 +265,8 @@ class Fuser {
     pull(g, std::move(wanted), full);
   }
 
-  /// Whether a reduction over a row can be one more sweep of group g.
-  bool sweeps_with(NodeId id, int g) {
+  /// Whether a reduction over a row can be one more pass of group g.
+  bool shares_pass_with(NodeId id, int g) {
     const Node& n = graph_[id];
     const Group& to = group(g);
     NodeId x = n.operands[0];

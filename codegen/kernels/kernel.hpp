@@ -1,9 +1,9 @@
 // Kernels: the graph regrouped into loop nests. What a back end schedules; no text, no instruction set, no address yet.
 //
-// A kernel has outer axes (its result's space) and inner axes (what it reduces over, or the row that it sweeps several
-// times). Its steps run in order for every point of the outer axes: a reduction over inner axes into a local, or stores
-// over inner axes. Every value is an expression tree over loads with affine indices, so views (slices, splits,
-// permutations, broadcasts) cost nothing and need no kernel.
+// A kernel has outer axes (its result's space) and inner axes (what it reduces over, or the row that it passes over
+// several times). Its steps run in order for every point of the outer axes: a reduction over inner axes into a local,
+// or stores over inner axes. Every value is an expression tree over loads with affine indices, so views (slices,
+// splits, permutations, broadcasts) cost nothing and need no kernel.
 #pragma once
 
 #include <cstdint>
@@ -71,9 +71,9 @@ struct Expression {
 enum class Reduction : std::uint8_t { sum, maximum };
 
 /// What the values of a tensor are stored as. int8: whole numbers from -127 to 127, times a scale.
-enum class Element : std::uint8_t { real, bf16, int8 };
-constexpr std::int64_t values_in_real(Element e) { return e == Element::int8 ? 4 : e == Element::bf16 ? 2 : 1; }
-constexpr const char* name_of(Element e) { return e == Element::int8 ? "int8" : e == Element::bf16 ? "bf16" : "real"; }
+enum class DType : std::uint8_t { real, bf16, int8 };
+constexpr std::int64_t values_in_real(DType e) { return e == DType::int8 ? 4 : e == DType::bf16 ? 2 : 1; }
+constexpr const char* name_of(DType e) { return e == DType::int8 ? "int8" : e == DType::bf16 ? "bf16" : "real"; }
 
 /// One step for each point of the outer axes: reduce `value` over the inner axes `over`, or store values over them.
 struct Step {
@@ -91,8 +91,8 @@ struct Step {
 /// What a back end should see in a kernel.
 enum class Anchor : std::uint8_t {
   elementwise,  ///< no inner axes
-  row,          ///< sweeps a row: softmax, layer norm, their gradients
-  contraction,  ///< sums products over inner axes, then stores: matrix products with their epilogues
+  row,          ///< passes over a row: softmax, layer norm, their gradients
+  contraction,  ///< sums products over inner axes, then stores: GEMMs with their epilogues
 };
 
 struct Axis {
@@ -101,12 +101,12 @@ struct Axis {
   bool inner = false;
 };
 
-/// A contraction as a matrix product: for each point of the other outer axes, every element [row, column] sums products
+/// A contraction as a GEMM: for each point of the other outer axes, every element [row, column] sums products
 /// of a left factor, which is the same for all columns, and a right one, whose columns are neighbours in memory.
-struct Product {
-  int rows = -1;                    ///< outer axis that the right factor does not know; -1: one row
-  int columns = -1;                 ///< outer axis; -1: the kernel is no matrix product
-  Element factors = Element::real;  ///< what both are rounded to
+struct Gemm {
+  int rows = -1;              ///< outer axis that the right factor does not know; -1: one row
+  int columns = -1;           ///< outer axis; -1: the kernel is no GEMM
+  DType dtype = DType::real;  ///< what both are rounded to
 };
 
 struct Kernel;
@@ -145,7 +145,7 @@ struct Kernel {
   std::vector<NodeId> nodes;  ///< of the graph, which it computes
   bool across_batch = false;  ///< an inner axis is the batch
   bool accumulates = false;   ///< sums over the batch are added to what is stored, microbatch after microbatch
-  Product product;            ///< found when the kernels are planned
+  Gemm gemm;                  ///< found when the kernels are planned
   Fused fused;                ///< a pass's choice
   bool by_gemm = false;       ///< the GEMM before it may make its partial sums, while it loads what both read
 };
@@ -163,7 +163,7 @@ ExprId push(Kernel& kernel, Expression e);
 /// Expression `e` with `by` in the place of `part`.
 ExprId replaced(Kernel& kernel, ExprId e, ExprId part, ExprId by);
 
-/// The sweep that reduces `sum` stores a part of what it reduces where `store` is going to put something made of that
+/// The pass that reduces `sum` stores a part of what it reduces where `store` is going to put something made of that
 /// part, which then reads it from there: so that the part is computed once.
 void keep_for_store(Kernel& kernel, Step& sum, ExprId part, Step::Store& store);
 
@@ -182,7 +182,7 @@ enum class Tasks : std::uint8_t {
   once,    ///< it does not depend on the batch
   images,  ///< image by image, touching nothing of another image
   chunks,  ///< it sums over the batch: partial sums over fixed chunks of it, then their ordered sum
-  rows,    ///< it is a matrix product summed over the batch: by blocks of its rows, image after image
+  rows,    ///< it is a GEMM summed over the batch: by blocks of its rows, image after image
   serial,  ///< it sums a few numbers over the batch
 };
 Tasks tasks_of(const Kernel& kernel);
@@ -214,7 +214,7 @@ struct Tensor {
   Storage storage = Storage::scratch;
   int region = 0;  ///< whose layers count its slots
   int slots = 1;   ///< copies, one a layer: kept for the backward region; or a carry's
-  Element element = Element::real;
+  DType element = DType::real;
   Packing packing = Packing::plain;  ///< of a packed copy
   bool transposed = false;           ///< of a packed copy: the parameter's last dim became its first
   bool carry = false;                ///< slot (iteration + shift) % slots instead of slot layer
@@ -237,7 +237,7 @@ struct KernelProgram {
   std::vector<Kernel> kernels;
   std::vector<std::vector<Item>> order;  ///< by region; region 0 is the program
   bool joined = false;                   ///< axes that run on in memory may be one: past a dim comes the next row
-  bool groups = false;                   ///< a batch may be worked on group after group: a plan's choice
+  bool groups = false;                   ///< a batch may be worked on microbatch after microbatch: a plan's choice
 };
 
 /// Whether gradients are what a program computes.

@@ -300,8 +300,8 @@ class Lowering {
     return std::move(c.kernel);
   }
 
-  /// A softmax sums exponentials and then divides each by the sum: the sweep that sums them stores them, and the last
-  /// sweep scales what is stored, so that each is computed once.
+  /// A softmax sums exponentials and then divides each by the sum: the pass that sums them stores them, and the last
+  /// pass scales what is stored, so that each is computed once.
   void keep_summed_exponentials(Context& c) {
     Kernel& k = c.kernel;
     for (Step& sum : k.steps) {

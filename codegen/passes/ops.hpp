@@ -120,6 +120,13 @@ struct OpRow {
   std::string_view cuda = "";
 };
 
+/// All that kernels compute of single elements.
+inline constexpr graph::Op elementwise_ops[] = {
+#define TESSERA_ROW(OP, ...) graph::Op::OP,
+    TESSERA_ELEMENTWISE_OPS(TESSERA_ROW)
+#undef TESSERA_ROW
+};
+
 /// The op's row.
 constexpr OpRow row_of(graph::Op op) {
   using enum Attribute;

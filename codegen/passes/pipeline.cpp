@@ -3,11 +3,11 @@
 #include <range/v3/algorithm/contains.hpp>
 
 #include "codegen/passes/canonical_order.hpp"
-#include "codegen/passes/columns.hpp"
+#include "codegen/passes/dead_slices.hpp"
 #include "codegen/passes/decompose.hpp"
 #include "codegen/passes/differentiate.hpp"
+#include "codegen/passes/gemm_operands.hpp"
 #include "codegen/passes/inspect.hpp"
-#include "codegen/passes/narrow.hpp"
 #include "codegen/passes/recompute.hpp"
 #include "codegen/passes/simplify.hpp"
 #include "codegen/passes/subgraph.hpp"
@@ -45,7 +45,7 @@ std::vector<GraphPass> declaration_passes() {
 
 std::vector<GraphPass> narrowing_passes() {
   return {{"dead_slices", "of what a slice alone reads, only that slice is computed", always,
-           [](graph::Graph& g) { g = narrow(g); }}};
+           [](graph::Graph& g) { g = eliminate_dead_slices(g); }}};
 }
 
 std::vector<GraphPass> program_passes(ProgramKind kind) {
@@ -76,7 +76,7 @@ std::vector<GraphPass> cpu_graph_passes() {
   return {{"recompute", "the backward pass computes pointwise values and attention's probabilities again", always,
            [](graph::Graph& g) { g = recompute(g); }},
           {"columns_innermost", "an operand of activations alone is copied so that columns lie side by side", always,
-           [](graph::Graph& g) { g = bring_columns_innermost(g); }}};
+           [](graph::Graph& g) { g = copy_operands_n_innermost(g); }}};
 }
 
 graph::Graph passed(graph::Graph graph, const std::vector<GraphPass>& passes, const PassOptions& options) {

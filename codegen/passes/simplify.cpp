@@ -7,10 +7,10 @@
 #include <range/v3/view/enumerate.hpp>
 
 #include "codegen/error.hpp"
-#include "codegen/passes/equivalent.hpp"
 #include "codegen/passes/op.hpp"
 #include "codegen/passes/print.hpp"
 #include "codegen/passes/rewrite.hpp"
+#include "codegen/passes/value_numbering.hpp"
 
 namespace tessera::codegen {
 
@@ -38,11 +38,11 @@ std::optional<double> fold(Op op, double a, double b) {
   return std::nullopt;
 }
 
-/// One sweep over the nodes. Every rule answers the node's replacement, or graph::none where it does not apply; what a
-/// rule appends is itself simplified by the next sweep.
-class Sweep {
+/// One pass over the nodes. Every rule answers the node's replacement, or graph::none where it does not apply; what a
+/// rule appends is itself simplified by the next pass.
+class Round {
  public:
-  explicit Sweep(const Graph& old) : old_(old), readers_(old.nodes.size(), 0), pinned_(old.nodes.size(), false) {
+  explicit Round(const Graph& old) : old_(old), readers_(old.nodes.size(), 0), pinned_(old.nodes.size(), false) {
     for (const Node& n : old.nodes)
       for (NodeId o : n.operands) ++readers_[at(o)];
     auto pin = [&](NodeId id) {
@@ -315,7 +315,7 @@ class Sweep {
   const Graph& old_;
   std::vector<int> readers_;  // of old nodes
   std::vector<bool> pinned_;  // old nodes that are yields or outputs
-  std::optional<Equivalence> equal_;
+  std::optional<ValueNumbering> equal_;
   Builder* b_ = nullptr;
 };
 
@@ -324,8 +324,8 @@ class Sweep {
 Graph simplify(const Graph& graph) {
   Graph now = remove_dead(graph);
   std::string text = print(now);
-  for (int sweep = 0; sweep < 100; ++sweep) {
-    now = remove_dead(Sweep(now).run());
+  for (int round = 0; round < 100; ++round) {
+    now = remove_dead(Round(now).run());
     std::string after = print(now);
     if (after == text) return now;
     text = std::move(after);

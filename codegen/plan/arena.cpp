@@ -10,6 +10,7 @@
 
 #include "codegen/error.hpp"
 #include "codegen/passes/op.hpp"
+#include "codegen/plan/gemm.hpp"
 
 namespace tessera::codegen {
 
@@ -66,7 +67,7 @@ const PackedEntry* PackedArena::find(const PackedEntry& wanted) const {
   return at == entries.end() ? nullptr : &*at;
 }
 
-bool packed_by_rows(const PackedEntry& e) { return e.packing == Packing::panels && e.element != Element::int8; }
+bool packed_by_rows(const PackedEntry& e) { return e.packing == Packing::panels && e.element != DType::int8; }
 
 bool PackedArena::packs_by_rows(const ArenaEntry& parameter, int layer) const {
   return ranges::any_of(entries, [&](const PackedEntry& e) {
@@ -83,8 +84,8 @@ PackedArena make_packed_arena(const std::vector<Plan>& plans, const Arena& param
       if (!panels) e.reals = e.columns;
       for (const Target& target : targets) {  // the last panel of a matrix may be part empty
         if (!panels) break;
-        const std::int64_t width = columns_of(target, e.columns, e.element) * target.lanes;
-        const std::int64_t deep = by_tiles(e.element, target) ? panel_depth(e.element, e.depth) : e.depth;
+        const std::int64_t width = tile_vectors(target, e.columns, e.element) * target.lanes;
+        const std::int64_t deep = uses_tile_unit(e.element, target) ? panel_k(e.element, e.depth) : e.depth;
         e.reals = std::max(e.reals, (e.columns + width - 1) / width * width * deep);
       }
       const std::int64_t together = values_in_real(e.element);

@@ -44,7 +44,7 @@ struct PackedEntry {
   std::string key;  ///< the parameter's, in the arena
   Packing packing = Packing::plain;
   bool transposed = false;  ///< the parameter is [depth, columns]
-  Element element = Element::real;
+  DType element = DType::real;
   std::int64_t columns = 0, depth = 1;  ///< of a matrix in panels; else all numbers are columns
   int first = 0, last = 0;              ///< layers that are read so
   std::int64_t reals = 0;               ///< of one layer: room for panels of any target

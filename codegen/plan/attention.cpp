@@ -1,4 +1,6 @@
 // Attention by blocks of queries: scores, softmax and what it weighs as one kernel.
+#include "codegen/plan/attention.hpp"
+
 #include <algorithm>
 #include <numeric>
 #include <optional>
@@ -8,6 +10,8 @@
 #include <set>
 #include <utility>
 
+#include "codegen/plan/gemm.hpp"
+#include "codegen/plan/layout.hpp"
 #include "codegen/plan/plan.hpp"
 
 namespace tessera::codegen {
@@ -49,8 +53,7 @@ const Access* store_for(const Kernel& row, const Kernel& product) {
 }
 
 bool is_product_of_image(const Kernel& k) {
-  return k.product.columns >= 0 && k.product.rows >= 0 && !k.across_batch && k.product.factors == Element::real &&
-         k.fused.empty();
+  return k.gemm.columns >= 0 && k.gemm.rows >= 0 && !k.across_batch && k.gemm.dtype == DType::real && k.fused.empty();
 }
 
 /// Outer axes that stand among `known`.
@@ -61,8 +64,8 @@ bool goes_by(const Kernel& k, const std::vector<int>& known, int also) {
 }
 
 std::optional<std::array<AttentionAxes, 3>> axes_of(const Kernel& scores, const Kernel& softmax, const Kernel& mix) {
-  if (!is_product_of_image(scores) || mix.product.columns < 0 || mix.product.rows < 0 ||
-      softmax.anchor != Anchor::row || softmax.across_batch || scores.steps[1].stores.size() != 1)
+  if (!is_product_of_image(scores) || mix.gemm.columns < 0 || mix.gemm.rows < 0 || softmax.anchor != Anchor::row ||
+      softmax.across_batch || scores.steps[1].stores.size() != 1)
     return {};
   const Access& stored = scores.steps[1].stores[0].to;
   const Access *read = only_load(softmax, stored.tensor), *made = store_for(softmax, mix);
@@ -70,7 +73,7 @@ std::optional<std::array<AttentionAxes, 3>> axes_of(const Kernel& scores, const 
   const std::vector<int> a = axes_along(stored), b = axes_along(*read), c = axes_along(*made),
                          d = axes_along(*only_load(mix, made->tensor));
   if (a.empty() || a.size() != b.size() || c.empty() || c.size() != d.size() || !goes_by(scores, a, -1) ||
-      !goes_by(softmax, b, -1) || !goes_by(mix, d, mix.product.columns))
+      !goes_by(softmax, b, -1) || !goes_by(mix, d, mix.gemm.columns))
     return {};
   std::array<AttentionAxes, 3> axes;
   bool right = true;
@@ -78,13 +81,13 @@ std::optional<std::array<AttentionAxes, 3>> axes_of(const Kernel& scores, const 
     const auto at = std::find(c.begin(), c.end(), b[i]);
     if (at == c.end()) return {};
     const int in_mix = d[at - c.begin()];
-    if (a[i] == scores.product.columns) {  // the keys
+    if (a[i] == scores.gemm.columns) {  // the keys
       right = right && is_inner(softmax, b[i]) && is_inner(mix, in_mix);
-    } else if (a[i] == scores.product.rows) {
-      right = right && !is_inner(softmax, b[i]) && in_mix == mix.product.rows;
+    } else if (a[i] == scores.gemm.rows) {
+      right = right && !is_inner(softmax, b[i]) && in_mix == mix.gemm.rows;
       axes[0].queries = a[i], axes[1].queries = b[i], axes[2].queries = in_mix;
     } else {
-      right = right && !is_inner(softmax, b[i]) && !is_inner(mix, in_mix) && in_mix != mix.product.columns;
+      right = right && !is_inner(softmax, b[i]) && !is_inner(mix, in_mix) && in_mix != mix.gemm.columns;
       axes[0].heads.push_back(a[i]), axes[1].heads.push_back(b[i]), axes[2].heads.push_back(in_mix);
     }
   }
@@ -184,7 +187,7 @@ bool independent(const Kernel& a, const Kernel& b) {
 /// How far apart the scores of two queries lie.
 std::int64_t reals_of_query(const Layouts& layouts, const Kernel& scores) {
   const Access& to = scores.steps[1].stores[0].to;
-  return step_along(to, layouts[to.tensor], scores.product.rows);
+  return step_along(to, layouts[to.tensor], scores.gemm.rows);
 }
 
 }  // namespace
@@ -258,22 +261,22 @@ void attend_in_blocks(KernelProgram& program) {
 Schedule attention_schedule(const KernelProgram& program, const Layouts& layouts, const Kernel& kernel,
                             const Target& target) {
   const Kernel &scores = kernel.fused.part(Fused::Role::scores), &softmax = kernel.fused.part(Fused::Role::softmax);
-  Schedule s = product_schedule(program, layouts, kernel, target);
+  Schedule s = gemm_schedule(program, layouts, kernel, target);
   s.depth = 0;  // there are too few rows at once
-  s.fused = {product_schedule(program, layouts, scores, target), choose_schedule(program, layouts, softmax, target)};
+  s.fused = {gemm_schedule(program, layouts, scores, target), choose_schedule(program, layouts, softmax, target)};
   s.fused[0].depth = 0;
   // Whole tiles of both products, so many that all blocks are about as large. Tiles that do not go together get as many
   // rows as the smaller ones.
   const std::int64_t most = std::max<std::int64_t>(1, block_reals / reals_of_query(layouts, scores));
-  std::int64_t& of_mix = s.tile[kernel.product.rows];
-  std::int64_t& of_scores = s.fused[0].tile[scores.product.rows];
+  std::int64_t& of_mix = s.tile[kernel.gemm.rows];
+  std::int64_t& of_scores = s.fused[0].tile[scores.gemm.rows];
   if (std::lcm(of_mix, of_scores) > most) of_mix = of_scores = std::min(of_mix, of_scores);
   // Of images so large that a few queries' scores fill a thread's stack, fewer rows yet.
   if (const std::int64_t fit = std::max<std::int64_t>(1, stack_reals / reals_of_query(layouts, scores));
       std::lcm(of_mix, of_scores) > fit)
     of_mix = of_scores = fit;
   const std::int64_t unit = std::lcm(of_mix, of_scores);
-  const std::int64_t queries = scores.axes[scores.product.rows].dim.value();
+  const std::int64_t queries = scores.axes[scores.gemm.rows].dim.value();
   const auto parts = [](std::int64_t n, std::int64_t of) { return (n + of - 1) / of; };
   s.queries = std::min(queries, parts(parts(queries, parts(queries, most)), unit) * unit);
   return s;

@@ -1,8 +1,12 @@
 // Layouts and schedules by an estimate of instructions: gathers are dear, half-filled vectors are waste.
+#include "codegen/plan/layout.hpp"
+
 #include <algorithm>
 #include <set>
 
 #include "codegen/passes/ops.hpp"
+#include "codegen/plan/attention.hpp"
+#include "codegen/plan/gemm.hpp"
 #include "codegen/plan/plan.hpp"
 
 namespace tessera::codegen {
@@ -68,7 +72,7 @@ Layout layout_with_rows(const Tensor& tensor, std::int64_t apart) {
   return l;
 }
 
-Layout layout_for_products(const Tensor& tensor) {
+Layout layout_for_gemms(const Tensor& tensor) {
   constexpr std::int64_t line = 16;  // values: rows that begin with lines of memory are not read across two of them
   const auto declared = [&] { return layout_of(tensor, static_cast<int>(tensor.shape.size()) - 1); };
   const bool ours = tensor.storage == Storage::scratch || tensor.storage == Storage::registers;
@@ -216,7 +220,7 @@ Layouts choose_layouts(const KernelProgram& program, const Target& target) {
 Schedule choose_schedule(const KernelProgram& program, const Layouts& layouts, const Kernel& kernel,
                          const Target& target) {
   if (attends(kernel)) return attention_schedule(program, layouts, kernel, target);
-  if (kernel.product.columns >= 0) return product_schedule(program, layouts, kernel, target);
+  if (kernel.gemm.columns >= 0) return gemm_schedule(program, layouts, kernel, target);
   Schedule s;
   s.tile.assign(kernel.axes.size(), 1);
   s.vector = best_axis(program, layouts, kernel, target).first;

@@ -1,4 +1,6 @@
 // Scratch memory: lifetimes, offsets, and the proof that nothing live is overwritten.
+#include "codegen/plan/memory.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>

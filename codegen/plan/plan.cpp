@@ -4,27 +4,37 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "codegen/plan/attention.hpp"
+#include "codegen/plan/bf16_storage.hpp"
+#include "codegen/plan/bias_gradient.hpp"
+#include "codegen/plan/dropout_mask.hpp"
+#include "codegen/plan/gemm.hpp"
+#include "codegen/plan/int8_quantize.hpp"
+#include "codegen/plan/layout.hpp"
+#include "codegen/plan/memory.hpp"
+#include "codegen/plan/microbatch.hpp"
+
 namespace tessera::codegen {
 
 const std::vector<Pass>& cpu_passes() {
   const auto always = [](const KernelProgram&) { return true; };
   const auto of = [](Precision precision) {
-    return [precision](const KernelProgram& p) { return p.precision == precision && has_products(p); };
+    return [precision](const KernelProgram& p) { return p.precision == precision && has_gemms(p); };
   };
   static const std::vector<Pass> passes{
-      {"matrix_products", "GEMMs are found, and their parameters get packed copies", always, find_products},
-      {"bf16_storage", "what GEMMs read is stored as bf16", of(Precision::bf16), store_factors_as_bf16, true},
-      {"int8_quantize", "what GEMMs with a parameter read is stored as int8", of(Precision::int8),
-       store_factors_as_int8, true},
+      {"matrix_products", "GEMMs are found, and their parameters get packed copies", always, find_gemms},
+      {"bf16_storage", "what GEMMs read is stored as bf16", of(Precision::bf16), store_as_bf16, true},
+      {"int8_quantize", "what GEMMs with a parameter read is stored as int8", of(Precision::int8), quantize_to_int8,
+       true},
       {"packed_parameters", "programs of inference read all parameters from the packed copy",
-       [](const KernelProgram& p) { return has_products(p) && !differentiates(p); }, read_all_packed},
-      {"bias_gradients", "weight gradients add up the gradients of the biases beside them", has_products,
-       sum_biases_with_weights},
-      {"dropout_mask", "the gradient of a softmax that drops out draws its mask once", always, drop_once},
+       [](const KernelProgram& p) { return has_gemms(p) && !differentiates(p); }, read_all_packed},
+      {"bias_gradients", "weight gradients add up the gradients of the biases beside them", has_gemms,
+       fuse_bias_gradients},
+      {"dropout_mask", "the gradient of a softmax that drops out draws its mask once", always, draw_mask_once},
       {"microbatch", "training goes by a batch in groups of images, whose gradients are accumulated",
        [](const KernelProgram& p) { return traits_of(p.kind).trains; },
-       [](KernelProgram& p) { p.groups = sum_in_groups(p); }},
-      {"attention", "scores, softmax and mix become one kernel, where the scores are larger than L1", has_products,
+       [](KernelProgram& p) { p.groups = accumulate_microbatches(p); }},
+      {"attention", "scores, softmax and mix become one kernel, where the scores are larger than L1", has_gemms,
        attend_in_blocks}};
   return passes;
 }
@@ -33,11 +43,11 @@ Plan make_plan(KernelProgram program, const std::vector<Target>& targets, const 
   Plan plan;
   plan.program = std::move(program);
   run_passes(plan.program, cpu_passes(), options);
-  // One layout for all targets: the memory plan is shared. Where there are no matrix products to decide it, it is
+  // One layout for all targets: the memory plan is shared. Where there are no GEMMs to decide it, it is
   // chosen for the widest vectors.
-  const bool products = has_products(plan.program);
+  const bool products = has_gemms(plan.program);
   if (products)
-    for (const Tensor& t : plan.program.tensors) plan.layouts.push_back(layout_for_products(t));
+    for (const Tensor& t : plan.program.tensors) plan.layouts.push_back(layout_for_gemms(t));
   else
     plan.layouts = choose_layouts(plan.program, targets.back());
   plan.stages = make_stages(plan.program);
@@ -58,7 +68,7 @@ std::string sizes_of_product(const Kernel& kernel) {
   std::int64_t depth = 1;
   for (int a : kernel.steps.front().over)
     if (kernel.axes[a].dim.known()) depth *= size(a);
-  return fmt::format("{} x {} x {}", size(kernel.product.rows), depth, size(kernel.product.columns));
+  return fmt::format("{} x {} x {}", size(kernel.gemm.rows), depth, size(kernel.gemm.columns));
 }
 
 std::string print(const Kernel& kernel, const Schedule& s) {
@@ -70,8 +80,8 @@ std::string print(const Kernel& kernel, const Schedule& s) {
   if (kernel.accumulates) out += " group after group";
   if (!attends(kernel))
     for (const Kernel& with : kernel.fused.parts) out += " with " + with.name;
-  if (kernel.product.columns >= 0) out += " product of " + sizes_of_product(kernel);
-  if (kernel.product.factors != Element::real) out += fmt::format(" in {}", name_of(kernel.product.factors));
+  if (kernel.gemm.columns >= 0) out += " product of " + sizes_of_product(kernel);
+  if (kernel.gemm.dtype != DType::real) out += fmt::format(" in {}", name_of(kernel.gemm.dtype));
   if (s.vector >= 0) out += fmt::format(" lanes {}", axis(s.vector));
   for (std::size_t a = 0; a < s.tile.size(); ++a)
     if (s.tile[a] > 1) out += fmt::format(" tile {} {}", kernel.axes[a].name, s.tile[a]);
@@ -81,6 +91,70 @@ std::string print(const Kernel& kernel, const Schedule& s) {
     out += fmt::format(" by {} queries of a head", s.queries);
   }
   return out + "\n";
+}
+
+const char* name_of(Launch::Form form) {
+  switch (form) {
+    case Launch::Form::point:
+      return "a thread a result";
+    case Launch::Form::columns:
+      return "a lane a column";
+    case Launch::Form::row:
+      return "rows";
+    case Launch::Form::row_reductions:
+      return "rows with column reductions";
+    case Launch::Form::gemm:
+      return "GEMM";
+    case Launch::Form::attention:
+      return "attention";
+    case Launch::Form::attention_backward:
+      return "attention's backward pass";
+    case Launch::Form::reduce:
+      return "reduce partials";
+  }
+  return "";
+}
+
+const char* name_of(CtaTile::Unit unit) {
+  switch (unit) {
+    case CtaTile::Unit::none:
+      return "";
+    case CtaTile::Unit::fma:
+      return "FMA";
+    case CtaTile::Unit::mma_sync:
+      return "mma.sync";
+    case CtaTile::Unit::wgmma:
+      return "WGMMA";
+  }
+  return "";
+}
+
+/// "197 * batch by 128": CTAs along an axis of the grid.
+std::string print(const Launch::Along& along) {
+  std::string text = to_string(along.count);
+  return along.size == 1 ? text : text + fmt::format(" by {}", along.size);
+}
+
+std::string print(const Launch& l) {
+  std::string out = fmt::format("  {}: {}", l.name, name_of(l.form));
+  if (l.tile.unit != CtaTile::Unit::none)
+    out += fmt::format(" by {}, tile {} x {}", name_of(l.tile.unit), l.tile.rows, l.tile.columns);
+  if (l.partials || l.form == Launch::Form::reduce) out += fmt::format(", split-K {}", l.split_k);
+  if (l.tile.stages) out += fmt::format(", {} stages, clusters of {}", l.tile.stages, l.tile.cluster);
+  if (l.recomputes) out += ", recomputes the probabilities";
+  if (l.row_shares) out += fmt::format(", sums A's rows among {} CTAs", l.row_shares);
+  if (l.sums.count)
+    out += fmt::format(", {} column reductions of {}{}", l.sums.count, l.sums.length,
+                       l.sums.split_row ? " in two parts" : "");
+  out +=
+      fmt::format("; CTAs [{}, {}, {}] of {} threads", print(l.grid[0]), print(l.grid[1]), print(l.grid[2]), l.threads);
+  if (l.ctas) out += fmt::format(", {} an SM", l.ctas);
+  if (l.registers_for) out += fmt::format(", registers for {}", l.registers_for);
+  if (l.latency > 0) out += fmt::format(", exposed latency {:.0f} cycles", l.latency);
+  if (l.without_wgmma) out += "; where WGMMA is not";
+  out += "\n";
+  for (const Launch& w : l.wgmma) out += "  on sm_90a" + print(w);
+  return out;
 }
 
 }  // namespace
@@ -95,7 +169,7 @@ std::string print(const Plan& plan) {
     std::vector<std::string> dims;
     for (int d : plan.layouts[t].order) dims.push_back(to_string(tensor.shape[d]));
     out += fmt::format("  {} [{}]", tensor.name, fmt::join(dims, ", "));
-    if (tensor.element != Element::real) out += fmt::format(" {}", name_of(tensor.element));
+    if (tensor.element != DType::real) out += fmt::format(" {}", name_of(tensor.element));
     if (tensor.slots > 1) out += fmt::format(" x {}", tensor.slots);
     if (int b = plan.buffer_of[t]; b >= 0) {
       const Buffer& buffer = plan.buffers[b];
@@ -113,6 +187,9 @@ std::string print(const Plan& plan) {
       out += print(kernel, schedules[k]);
     }
   }
+  if (!plan.launches.empty()) out += "launches\n";
+  for (const std::vector<Launch>& launches : plan.launches)
+    for (const Launch& launch : launches) out += print(launch);
   return out;
 }
 

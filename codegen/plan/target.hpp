@@ -11,7 +11,7 @@
 
 namespace tessera::codegen {
 
-/// An instruction set, and the tiles of matrix products that were measured on it (tuned.hpp).
+/// An instruction set, and the tiles of GEMMs that were measured on it (tuned.hpp).
 struct Target : Isa {
   explicit Target(const Isa& isa) : Isa(isa) {}
   std::map<std::int64_t, int> tuned_vectors;  ///< by a product's columns: the best of `columns`

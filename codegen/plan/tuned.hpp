@@ -1,4 +1,4 @@
-// Tiles of matrix products that were measured, in the place of those that the sizes suggest.
+// Tiles of GEMMs that were measured, in the place of those that the sizes suggest.
 #pragma once
 
 #include <string_view>

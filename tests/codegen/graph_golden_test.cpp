@@ -5,9 +5,9 @@
 #include <filesystem>
 
 #include "codegen/passes/canonical_order.hpp"
+#include "codegen/passes/dead_slices.hpp"
 #include "codegen/passes/decompose.hpp"
 #include "codegen/passes/differentiate.hpp"
-#include "codegen/passes/narrow.hpp"
 #include "codegen/passes/optimizer.hpp"
 #include "codegen/passes/print.hpp"
 #include "codegen/passes/simplify.hpp"
@@ -76,7 +76,7 @@ TEST(GraphGolden, DecomposingAndSimplifyingTheModelKeepsPyTorchsNumbers) {
 }
 
 TEST(GraphGolden, LeavingOutWhatNobodyReadsKeepsPyTorchsNumbers) {
-  const graph::Graph narrow = codegen::narrow(traced());
+  const graph::Graph narrow = codegen::eliminate_dead_slices(traced());
   EXPECT_EQ(narrow.regions[1].count, traced().regions[1].count - 1);
   expect_golden(codegen::differentiate(narrow, true));
 }

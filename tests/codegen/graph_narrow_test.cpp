@@ -1,13 +1,13 @@
-// narrow: what nobody reads is not computed, and what is left keeps its values.
+// Dead-slice elimination: what nobody reads is not computed, and what is left keeps its values.
 #include <gtest/gtest.h>
 
 #include <range/v3/algorithm/count.hpp>
 #include <range/v3/algorithm/none_of.hpp>
 
 #include "codegen/error.hpp"
+#include "codegen/passes/dead_slices.hpp"
 #include "codegen/passes/decompose.hpp"
 #include "codegen/passes/differentiate.hpp"
-#include "codegen/passes/narrow.hpp"
 #include "codegen/passes/print.hpp"
 #include "codegen/passes/verify.hpp"
 #include "tests/codegen/support/sketch.hpp"
@@ -24,7 +24,7 @@ constexpr int b = 'b', i = 'i', j = 'j', k = 'k', d = 'd', e = 'e';
 
 /// The narrowed graph, which must have kept its values.
 Graph narrowed(const Sketch& s) {
-  Graph result = codegen::narrow(s.graph);
+  Graph result = codegen::eliminate_dead_slices(s.graph);
   EXPECT_NO_THROW(codegen::verify(result)) << codegen::print(result);
   const Arrays before = interpret(s.graph, s.batch, s.given), after = interpret(result, s.batch, s.given);
   EXPECT_EQ(before.size(), after.size());
@@ -211,7 +211,7 @@ TEST(Narrow, KeepsALayerInItsRegionWhoseValuesAreAnOutput) {
   s.value("y", s.b.slice(layers(s, x, 2), 1, 0, Dim::constant(1)));
   for (std::size_t n = 0; n < s.graph.nodes.size(); ++n)
     if (s.graph.nodes[n].op == Op::softmax) s.value("maps", static_cast<NodeId>(n));
-  EXPECT_EQ(codegen::narrow(s.graph).regions[1].count, 2);
+  EXPECT_EQ(codegen::eliminate_dead_slices(s.graph).regions[1].count, 2);
 }
 
 TEST(Narrow, GivesTheDropoutsOfTheLayerItTakesOutNumbersOfTheirOwn) {
@@ -233,7 +233,7 @@ TEST(Narrow, LeavesAParameterThatNobodyNeedsToTheDifferentiation) {
   const NodeId x = s.input("images", {s.B, s.J, s.I}, -1, 1);
   s.parameter("idle", {s.I});
   s.weighted_loss(s.b.slice(layers(s, x, 2), 1, 0, Dim::constant(1)));
-  EXPECT_THROW(codegen::differentiate(codegen::narrow(s.graph), false), codegen::Error);
+  EXPECT_THROW(codegen::differentiate(codegen::eliminate_dead_slices(s.graph), false), codegen::Error);
 }
 
 }  // namespace

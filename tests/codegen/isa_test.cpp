@@ -8,6 +8,7 @@
 #include "codegen/driver.hpp"
 #include "codegen/embedded.hpp"
 #include "codegen/error.hpp"
+#include "codegen/passes/ops.hpp"
 #include "dsl/trace.hpp"
 #include "models/vit_mnist.hpp"
 
@@ -47,6 +48,23 @@ TEST(Isas, NameTextsThatThereAre) {
     for (const std::string_view text : {isa.vectors, isa.end}) texts.push_back(text);
     for (const std::string_view text : texts) EXPECT_NO_THROW(simd(text)) << isa.name << " names " << text;
   }
+}
+
+// An op whose function is forgotten would be found by who first declares a model with it.
+TEST(Isas, HaveTheFunctionOfEveryOp) {
+  for (const Isa& isa : codegen::isas) {
+    const std::string text = simd(isa.vectors) + simd("math") + simd("trig");
+    for (const graph::Op op : codegen::elementwise_ops)
+      if (const std::string function(codegen::row_of(op).cpu); !function.empty()) {
+        EXPECT_NE(text.find(" " + function + "("), std::string::npos) << isa.name << " has no " << function;
+      }
+  }
+  const std::set<std::string> of_cuda{"expf", "logf", "sqrtf", "tanhf", "sinf", "cosf", "erff"};
+  const std::string device(codegen::embedded("cuda/device/math.h"));
+  for (const graph::Op op : codegen::elementwise_ops)
+    if (const std::string function(codegen::row_of(op).cuda); function.size() > 1 && !of_cuda.contains(function)) {
+      EXPECT_NE(device.find(" " + function + "("), std::string::npos) << "math.h has no " << function;
+    }
 }
 
 TEST(Isas, CpuidIsAskedForAllThatThePragmasAllow) {

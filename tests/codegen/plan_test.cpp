@@ -10,12 +10,13 @@
 
 #include "codegen/error.hpp"
 #include "codegen/passes/canonical_order.hpp"
-#include "codegen/passes/columns.hpp"
 #include "codegen/passes/decompose.hpp"
 #include "codegen/passes/differentiate.hpp"
+#include "codegen/passes/gemm_operands.hpp"
 #include "codegen/passes/simplify.hpp"
 #include "codegen/passes/subgraph.hpp"
 #include "codegen/plan/arena.hpp"
+#include "codegen/plan/attention.hpp"
 #include "codegen/plan/tuned.hpp"
 #include "dsl/trace.hpp"
 #include "models/vit.hpp"
@@ -217,7 +218,7 @@ TEST(PlanAttention, GoesByBlocksOfAHeadsQueriesWhoseScoresHaveNoPlaceInMemory) {
   const Graph graph = codegen::canonical_order(trace<Many>("many"));
   const Graph primitive = codegen::simplify(codegen::decompose(codegen::subgraph(graph, {"outputs"})));
   const Plan forward =
-      codegen::make_plan(codegen::lower(codegen::bring_columns_innermost(primitive), codegen::ProgramKind::forward),
+      codegen::make_plan(codegen::lower(codegen::copy_operands_n_innermost(primitive), codegen::ProgramKind::forward),
                          codegen::targets_of(codegen::Precision::fp32));
   std::size_t found = 0;
   for (std::size_t at = 0; at < forward.program.kernels.size(); ++at) {
@@ -228,7 +229,7 @@ TEST(PlanAttention, GoesByBlocksOfAHeadsQueriesWhoseScoresHaveNoPlaceInMemory) {
     for (const auto& [target, schedules] : forward.schedules) {
       const codegen::Schedule& s = schedules[at];
       const auto rows = [](const codegen::Kernel& k, const codegen::Schedule& of) {
-        return of.tile[static_cast<std::size_t>(k.product.rows)];
+        return of.tile[static_cast<std::size_t>(k.gemm.rows)];
       };
       ASSERT_EQ(s.fused.size(), 2u);
       EXPECT_EQ(s.queries % rows(kernel, s), 0) << target;

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "codegen/driver.hpp"
-#include "codegen/passes/columns.hpp"
 #include "codegen/passes/decompose.hpp"
 #include "codegen/passes/differentiate.hpp"
+#include "codegen/passes/gemm_operands.hpp"
 #include "codegen/passes/recompute.hpp"
 #include "codegen/passes/simplify.hpp"
 #include "codegen/passes/subgraph.hpp"
@@ -31,9 +31,9 @@ using Vit = models::Vit<{.image = 32, .patch = 4, .width = 48, .heads = 3, .dept
 
 Plan plan(Precision precision, const graph::Graph& graph = codegen::differentiate(trace<Vit>("vit"), false),
           const std::vector<codegen::Target>& targets = codegen::targets_of(Precision::fp32)) {
-  codegen::KernelProgram program =
-      codegen::lower(codegen::bring_columns_innermost(codegen::recompute(codegen::simplify(codegen::decompose(graph)))),
-                     codegen::ProgramKind::evaluate);
+  codegen::KernelProgram program = codegen::lower(
+      codegen::copy_operands_n_innermost(codegen::recompute(codegen::simplify(codegen::decompose(graph)))),
+      codegen::ProgramKind::evaluate);
   program.precision = precision;
   return codegen::make_plan(std::move(program), targets);
 }
@@ -49,14 +49,14 @@ TEST(Precision, FactorsOfProductsAreStoredAsBf16AndNothingIsInSinglePrecision) {
     const Plan planned = plan(precision);
     int products = 0;
     for (const Kernel& k : planned.program.kernels) {
-      if (k.product.columns < 0) continue;
+      if (k.gemm.columns < 0) continue;
       ++products;
-      EXPECT_EQ(k.product.factors == codegen::Element::bf16, precision == Precision::bf16) << k.name;
+      EXPECT_EQ(k.gemm.dtype == codegen::DType::bf16, precision == Precision::bf16) << k.name;
       const codegen::Expression& product = k.expressions[k.steps.front().value];
       for (const codegen::ExprId factor : {product.a, product.b}) {
         const codegen::Expression& e = k.expressions[factor];
         ASSERT_EQ(e.kind, codegen::Expression::Kind::load) << k.name;
-        EXPECT_EQ(planned.program.tensors[e.access.tensor].element == codegen::Element::bf16,
+        EXPECT_EQ(planned.program.tensors[e.access.tensor].element == codegen::DType::bf16,
                   precision == Precision::bf16)
             << k.name;
       }
@@ -69,9 +69,9 @@ TEST(Precision, TheResidualStreamAndWhatIsNoFactorStayInSinglePrecision) {
   const Plan planned = plan(Precision::bf16);
   for (const char* name : {"blocks.carry", "d_blocks.carry", "blocks.{}.add", "blocks.{}.norm1.multiply",
                            "blocks.{}.mlp.fc1.add", "blocks.{}.attn.einsum"})
-    EXPECT_EQ(tensor(planned, name).element, codegen::Element::real) << name;
+    EXPECT_EQ(tensor(planned, name).element, codegen::DType::real) << name;
   for (const codegen::Tensor& t : planned.program.tensors)
-    if (t.element != codegen::Element::real) {
+    if (t.element != codegen::DType::real) {
       EXPECT_TRUE(t.storage == codegen::Storage::scratch || t.storage == codegen::Storage::packed) << t.name;
     }
 }
@@ -90,8 +90,8 @@ TEST(Precision, ARowThatTilesLeaveOverIsTakenUpWhereTheyAreNoHardware) {
   for (const auto& [target, schedules] : planned.schedules)
     for (std::size_t i = 0; i < schedules.size(); ++i) {
       const Kernel& k = planned.program.kernels[i];
-      if (k.product.rows < 0 || k.product.factors != codegen::Element::bf16) continue;
-      const auto rows = static_cast<std::size_t>(k.product.rows);
+      if (k.gemm.rows < 0 || k.gemm.dtype != codegen::DType::bf16) continue;
+      const auto rows = static_cast<std::size_t>(k.gemm.rows);
       tiles[target].insert({k.axes[rows].dim.value(), schedules[i].tile[rows]});
     }
   using Tiles = std::set<std::pair<std::int64_t, std::int64_t>>;
@@ -103,13 +103,13 @@ TEST(Precision, ProductsWithAParameterReadRowsOfInt8AndTheirScales) {
   const Plan planned = plan(Precision::int8, codegen::subgraph(trace<Vit>("vit"), {"outputs"}));
   std::set<std::string> of_int8, of_real;
   for (const Kernel& k : planned.program.kernels)
-    if (k.product.columns >= 0) (k.product.factors == codegen::Element::int8 ? of_int8 : of_real).insert(k.name);
+    if (k.gemm.columns >= 0) (k.gemm.dtype == codegen::DType::int8 ? of_int8 : of_real).insert(k.name);
   EXPECT_EQ(of_int8,
             (std::set<std::string>{"blocks_attn_qkv_forward", "blocks_attn_proj_forward", "blocks_mlp_fc1_forward",
                                    "blocks_mlp_fc2_forward", "patch_embed_proj_forward_2"}));
   EXPECT_FALSE(of_real.empty());  // of attention
   const codegen::Tensor& row = tensor(planned, "blocks_mlp_fc2_forward.int8");
-  EXPECT_EQ(row.element, codegen::Element::int8);
+  EXPECT_EQ(row.element, codegen::DType::int8);
   EXPECT_EQ(row.shape.back().value(), 192);  // whole steps of 64
   EXPECT_EQ(tensor(planned, "blocks_mlp_fc2_forward.scales").shape.size(), row.shape.size() - 1);
 }

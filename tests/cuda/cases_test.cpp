@@ -47,11 +47,11 @@ std::vector<Run> runs() {
 
 /// Each number within 1e-4 of the wanted one, measured by the largest of them (or by one). Where factors are rounded,
 /// all of them together: one that is nearly a tie falls to the other side by the last bit of a sum.
-void expect_near(const float* found, const std::vector<double>& wanted, Factors factors, const std::string& what) {
+void expect_near(const float* found, const std::vector<double>& wanted, Operands factors, const std::string& what) {
   double scale = 1, differences = 0;
   for (double number : wanted) scale = std::max(scale, std::fabs(number));
   for (std::size_t i = 0; i < wanted.size(); ++i) {
-    if (factors == Factors::exact) {
+    if (factors == Operands::exact) {
       ASSERT_NEAR(found[i], wanted[i], 1e-4 * scale) << what << ": element " << i;
     }
     differences += (found[i] - wanted[i]) * (found[i] - wanted[i]);
@@ -74,7 +74,7 @@ Arrays interpret_planned(const graph::Graph& graph, codegen::ProgramKind kind, s
   std::map<graph::NodeId, const Tensor*> rounded;
   std::set<graph::NodeId> exact;
   for (const Tensor& t : program.tensors)
-    if (t.storage == Storage::scratch && t.element == Element::bf16)
+    if (t.storage == Storage::scratch && t.element == DType::bf16)
       rounded[t.node] = &t;
     else
       exact.insert(t.node);
@@ -88,7 +88,7 @@ Arrays interpret_planned(const graph::Graph& graph, codegen::ProgramKind kind, s
     return stored->second->slots > 1 && !stored->second->carry &&
            program.graph[reader].region != program.graph[value].region;
   };
-  return interpret(program.graph, batch, given, Factors::bf16, rounds);
+  return interpret(program.graph, batch, given, Operands::bf16, rounds);
 }
 
 class CudaCases : public testing::TestWithParam<Run> {
@@ -97,10 +97,10 @@ class CudaCases : public testing::TestWithParam<Run> {
     sketch.batch = batch;
     for (const GeneratedCase& c : generated_cases())
       if (c.name == model.name || c.name + "_bf16" == model.name) c.record(sketch);
-    factors = model.name.ends_with("_bf16") ? Factors::bf16 : Factors::exact;
+    factors = model.name.ends_with("_bf16") ? Operands::bf16 : Operands::exact;
     Arrays with_random = sketch.given;
     with_random["random"] = {{4}, {0x89abcdef, 0x01234567, 7, 1}};
-    if (factors == Factors::exact) {
+    if (factors == Operands::exact) {
       const graph::Graph joint = codegen::differentiate(sketch.graph, true);
       forward = pixels = interpret(joint, batch, sketch.given);
       trained = interpret(joint, batch, with_random);
@@ -163,7 +163,7 @@ class CudaCases : public testing::TestWithParam<Run> {
   const CudaCase& model = cuda_cases()[GetParam().model];
   const std::int64_t batch = GetParam().batch;
   Sketch sketch;
-  Factors factors;
+  Operands factors;
   Arrays forward, trained, pixels;  ///< the interpreter's answers; of `trained`, with dropout
 };
 

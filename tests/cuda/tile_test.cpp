@@ -4,12 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <sstream>
 
 #include "codegen/driver.hpp"
 #include "codegen/error.hpp"
+#include "codegen/passes/dead_slices.hpp"
 #include "codegen/passes/decompose.hpp"
 #include "codegen/passes/flops.hpp"
-#include "codegen/passes/narrow.hpp"
 #include "codegen/passes/simplify.hpp"
 #include "codegen/passes/subgraph.hpp"
 #include "codegen/plan/plan.hpp"
@@ -21,8 +22,8 @@
 namespace tessera::codegen::cuda {
 namespace {
 
-std::string tile_of(Precision precision, const Products& products, const std::string& wanted = "") {
-  const Tile tile = choose_tile(precision, products, wanted);
+std::string tile_of(Precision precision, const GemmSizes& products, const std::string& wanted = "") {
+  const CtaTile tile = choose_tile(precision, products, wanted);
   return std::to_string(tile.rows) + "x" + std::to_string(tile.columns);
 }
 
@@ -37,9 +38,8 @@ TEST(CudaTiles, AProductThatFillsTheGpuGetsALargeTileAndASmallOneManySmallTiles)
 }
 
 TEST(CudaTiles, WarpgroupsTakeAProductUnlessMmaIsFaster) {
-  auto by_warpgroups = [](const Products& products, const std::string& wanted = "") {
-    const std::optional<Tile> tile =
-        choose_warpgroup_tile(products, choose_tile(Precision::bf16, products, ""), wanted);
+  auto by_warpgroups = [](const GemmSizes& products, const std::string& wanted = "") {
+    const std::optional<CtaTile> tile = choose_wgmma_tile(products, choose_tile(Precision::bf16, products, ""), wanted);
     return !tile ? ""
                  : std::to_string(tile->rows) + "x" + std::to_string(tile->columns) + " by " +
                        std::to_string(tile->cluster);
@@ -95,16 +95,45 @@ TEST(CudaTiles, TheTileAskedForIsThatOfTheNamedKernelAndOfAllOthers) {
   }
 }
 
+TEST(CudaPlans, SayHowEveryKernelIsLaunched) {
+  GeneratorOptions options;
+  options.isas = {"scalar"};
+  options.cuda = true;
+  options.precision = Precision::bf16;
+  options.tiles = {{"", "64x64"}, {"wgmma:", "128x64"}};
+  std::string plans;
+  options.dump = [&](const std::string& stage, const std::string& text) {
+    if (stage == "loss_and_gradients_cuda_plan") plans = text;
+  };
+  const std::string text = generate(trace<models::ToyVit>("toy_vit"), options).at("toy_vit_cuda.cu");
+  EXPECT_NE(plans.find("\nlaunches\n"), std::string::npos);
+  EXPECT_NE(plans.find("\n  blocks_mlp_fc1_forward: GEMM by mma.sync, tile 64 x 64; CTAs ["), std::string::npos)
+      << plans;
+  EXPECT_NE(plans.find("\n  on sm_90a  blocks_mlp_fc1_forward_wgmma: GEMM by WGMMA, tile 128 x 64, "),
+            std::string::npos)
+      << plans;
+  EXPECT_NE(plans.find(": GEMM by mma.sync, tile 64 x 64, split-K "), std::string::npos) << plans;
+  // What stands in the list is a kernel of the file under its name, but for those that repeat another one's text.
+  std::istringstream lines(plans.substr(plans.find("\nlaunches\n") + 10));
+  int launches = 0, named = 0;
+  for (std::string line; std::getline(lines, line); ++launches) {
+    const std::size_t begin = line.rfind("  ", line.find(": ")) + 2;
+    named += text.find(" " + line.substr(begin, line.find(": ") - begin) + "(") != std::string::npos;
+  }
+  EXPECT_GT(named, launches / 2) << plans;
+  EXPECT_GT(launches, 20);
+}
+
 TEST(CudaSums, ChunksOfAWeightsGradientFillTheMachineAndAreFew) {
   for (const std::int64_t rows : {768, 2304, 3072}) {  // of ViT-B
-    const Products products{rows, 768, nominal_summed_batch * 197, 1, 16, true};
-    const int chunks = choose_chunks(products, true, "", "128x256");
+    const GemmSizes products{rows, 768, nominal_summed_batch * 197, 1, 16, true};
+    const int chunks = choose_split_k(products, true, "", "128x256");
     EXPECT_LT(chunks, batch_chunks) << "each chunk's sums are written and read";
     const auto blocks = static_cast<double>(rows / 128 * 3 * chunks);
     EXPECT_GT(blocks / (std::ceil(blocks / 132) * 132), 0.85) << rows;
   }
   // One tile: chunks alone make many blocks.
-  EXPECT_EQ(choose_chunks({64, 64, nominal_summed_batch * 197, 1, 16, true}, false, "", "64x64"), batch_chunks);
+  EXPECT_EQ(choose_split_k({64, 64, nominal_summed_batch * 197, 1, 16, true}, false, "", "64x64"), batch_chunks);
 }
 
 TEST(CudaSums, ThatReadTheSameAreOneKernel) {
@@ -299,7 +328,8 @@ TEST(CudaPrediction, OperationsAreTheGraphsAndTimeIsWhatTheSlowestPartTakes) {
   const std::string text = predict(traced, options, "sm_90a", 256);
   const std::vector<double> all = row_of(text, "forward", "in all");
   ASSERT_EQ(all.size(), 3u) << text;
-  const graph::Graph forward = simplify(decompose(narrow(subgraph(without_dropout(traced), {"outputs"}))));
+  const graph::Graph forward =
+      simplify(decompose(eliminate_dead_slices(subgraph(without_dropout(traced), {"outputs"}))));
   EXPECT_NEAR(all[0] * 1e9, static_cast<double>(flops(forward).at(256)), all[0] * 1e7);
   // 256 * 197 rows in tiles of 128 and 768 columns: 394 * 6 blocks, two on each of 132 multiprocessors at a time, and a
   // last wave that is not full takes its time too. Each loads 256 rows and columns, 192 deep, at 32 bytes a cycle;

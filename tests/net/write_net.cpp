@@ -220,7 +220,8 @@ int run(const fs::path& folder, const std::set<std::string>& parts) {
 }  // namespace tessera::test
 
 int main(int argc, char** argv) {
-  if (argc < 2) {
+  const std::string_view first = argc < 2 ? "" : argv[1];
+  if (first.empty() || (first.starts_with("-") && first != "--types")) {  // no folder is called --help
     std::cerr << "usage: " << argv[0] << " DIR [PART...]" << std::endl;
     return 2;
   }
@@ -230,7 +231,7 @@ int main(int argc, char** argv) {
   mallopt(M_MMAP_THRESHOLD, 1 << 30);
 #endif
   try {
-    if (std::string_view(argv[1]) == "--types") {
+    if (first == "--types") {
       for (const tessera::codegen::DeclaredModel& model : tessera::test::declared_models())
         std::cout << model.type << "\n";
       return 0;

@@ -3,8 +3,8 @@
 #include <stdexcept>
 
 #include "codegen/passes/canonical_order.hpp"
-#include "codegen/passes/columns.hpp"
 #include "codegen/passes/decompose.hpp"
+#include "codegen/passes/gemm_operands.hpp"
 #include "codegen/passes/simplify.hpp"
 #include "codegen/passes/verify.hpp"
 #include "tests/onnx/row.hpp"
@@ -18,7 +18,7 @@ codegen::Plan planned(const graph::Graph& recorded, const std::string& name,
   codegen::verify(recorded);
   const graph::Graph declared = codegen::canonical_order(recorded);
   codegen::verify(declared);
-  const graph::Graph primitive = codegen::bring_columns_innermost(codegen::simplify(codegen::decompose(declared)));
+  const graph::Graph primitive = codegen::copy_operands_n_innermost(codegen::simplify(codegen::decompose(declared)));
   codegen::verify(primitive);
   codegen::KernelProgram kernels = codegen::lower(primitive, codegen::ProgramKind::evaluate, name);
   codegen::verify(kernels);

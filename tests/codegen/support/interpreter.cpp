@@ -117,7 +117,7 @@ double pointwise(Op op, double a, double b) {
 
 class Interpreter {
  public:
-  Interpreter(const Graph& graph, std::int64_t batch, const Arrays& given, Factors factors, const Rounds& rounds)
+  Interpreter(const Graph& graph, std::int64_t batch, const Arrays& given, Operands factors, const Rounds& rounds)
       : graph_(graph),
         batch_(batch),
         given_(given),
@@ -393,7 +393,7 @@ class Interpreter {
   }
 
   void einsum(const Node& n, Array& y) const {
-    const bool rounds = factors_ == Factors::bf16 && is_matrix_product(n);
+    const bool rounds = factors_ == Operands::bf16 && is_matrix_product(n);
     std::map<int, std::size_t> place;
     Index shape;
     for (std::size_t k = 0; k < n.operands.size(); ++k)
@@ -468,7 +468,7 @@ class Interpreter {
   const Graph& graph_;
   const std::int64_t batch_;
   const Arrays& given_;
-  const Factors factors_;
+  const Operands factors_;
   const Rounds& rounds_;
   NodeId reader_ = graph::none;                           // the node that is evaluated
   mutable std::map<NodeId, std::optional<Array>> taken_;  // by it: the rounded value, or as it is
@@ -491,7 +491,7 @@ std::vector<std::int64_t> extents(const std::vector<Dim>& shape, std::int64_t ba
   return result;
 }
 
-Arrays interpret(const graph::Graph& graph, std::int64_t batch, const Arrays& given, Factors factors,
+Arrays interpret(const graph::Graph& graph, std::int64_t batch, const Arrays& given, Operands factors,
                  const Rounds& rounds) {
   return Interpreter(graph, batch, given, factors, rounds).run();
 }

@@ -29,14 +29,14 @@ std::vector<std::int64_t> extents(const std::vector<Dim>& shape, std::int64_t ba
 
 /// What the factors of a matrix product are rounded to. One is a sum of products of two factors, each of which differs
 /// along an axis of the result that the other does not know.
-enum class Factors { exact, bf16 };
+enum class Operands { exact, bf16 };
 
 /// Whether a node takes the value of another rounded to bf16, as it is stored.
 using Rounds = std::function<bool(graph::NodeId reader, graph::NodeId value)>;
 
 /// The value of every output. Throws std::out_of_range when `given` lacks an input or a parameter, and
 /// std::invalid_argument when it has another number of elements than the graph says.
-Arrays interpret(const graph::Graph& graph, std::int64_t batch, const Arrays& given, Factors factors = Factors::exact,
+Arrays interpret(const graph::Graph& graph, std::int64_t batch, const Arrays& given, Operands factors = Operands::exact,
                  const Rounds& rounds = nullptr);
 
 }  // namespace tessera::test

@@ -1,0 +1,171 @@
+// Sums of products with rows and columns, in tiles.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "codegen/cuda/emitter.hpp"
+#include "codegen/error.hpp"
+
+namespace tessera::codegen::cuda {
+
+using tree::binary;
+using tree::Block;
+using tree::call;
+using tree::Expr;
+using tree::integer;
+using tree::name;
+
+namespace {
+
+/// The device's function for a tile: what it needs of shared memory, this and "_bytes" says.
+std::string function_of_unit(CtaTile::Unit unit) {
+  switch (unit) {
+    case CtaTile::Unit::fma:
+      return "product";
+    case CtaTile::Unit::mma_sync:
+      return "tensor_product";
+    case CtaTile::Unit::wgmma:
+      return "warpgroup_product";
+    case CtaTile::Unit::none:
+      break;
+  }
+  throw Error("a GEMM without a tile");
+}
+
+}  // namespace
+
+Emitted Emitter::gemm(const Launch& l) {
+  Emitted e = of_launch(l);
+  of_product(e, l);
+  const CtaTile& tile = l.tile;
+  const bool chunk = l.partials, tensor = tile.unit == CtaTile::Unit::mma_sync;
+  const std::string device = function_of_unit(tile.unit);
+  e.shared_bytes = call(device + "_bytes", {integer(tile.rows), integer(tile.columns)});
+  for (const Launch& w : l.wgmma) e.wgmma.push_back(Emitter(plan, kernel, table_).gemm_by_wgmma(w));
+
+  const Extent depths = points(l.depth);
+  const FlatIndex row = fuse(l.a.across, "row"), column = fuse(l.b.across, "column"), group = fuse(l.groups, "group"),
+                  depth = fuse(l.depth, "depth");
+  Block b;
+  if (chunk) declare_chunk(b);
+  if (!group.axes.empty()) b.push_back(tree::declare("const int", group.variable, call("block_z", {})));
+  stand(group);
+  Block functions;
+  auto factor = [&](const std::string& which, ExprId value, const FlatIndex& across) {
+    functions.push_back(function_of(which, {across, depth}, {}, [&](Block& body) {
+      begin({value});
+      Expr result = tensor ? address(expression(value).access) : evaluate(body, value);
+      body.push_back(tree::give(std::move(result)));
+    }));
+  };
+  factor("left", l.a.value, row);
+  factor("right", l.b.value, column);
+  functions.push_back(store_of_product(row, column, chunk));
+  leave();
+  Block declared = declare_needed(group);
+  b.insert(b.end(), declared.begin(), declared.end());
+  b.insert(b.end(), functions.begin(), functions.end());
+  const Expr from = chunk ? name("begin") * depths.per_batch : integer(0);
+  const Expr to = chunk ? name("end") * depths.per_batch : times_batch(depths);
+  std::string function = fmt::format("{}<{}, {}, {}", device, tile.rows, tile.columns, fmt::join(tile.division, ", "));
+  for (const GemmOperand* operand : {&l.a, &l.b}) {
+    function += fmt::format(", {}", operand->k_major);
+    if (tensor) function += fmt::format(", {}", operand->vectorisable);
+  }
+  b.push_back(tree::evaluate(call(function + ">", {times_batch(points(l.a.across)), times_batch(points(l.b.across)),
+                                                   from, to, name("left"), name("right"), name("store")})));
+  std::string how = fmt::format("a matrix product in tiles of {} x {}", tile.rows, tile.columns);
+  for (const Launch& w : l.wgmma)
+    how += fmt::format("; on sm_90a by warpgroups in tiles of {} x {}", w.tile.rows, w.tile.columns);
+  finish(e, std::move(b), how, chunk, chunk);
+  return e;
+}
+
+void Emitter::of_product(Emitted& e, const Launch& l) const {
+  for (const std::vector<int>* axes : {&l.a.across, &l.b.across, &l.depth})
+    if (!points(*axes).known()) e.takes_batch = true;
+}
+
+tree::Statement Emitter::store_of_product(const FlatIndex& row, const FlatIndex& column, bool chunk) {
+  return function_of("store", {row, column}, {{"real", "sum"}}, [&](Block& body) {
+    if (chunk)
+      body.push_back(tree::evaluate(binary("=", partial(), name("sum"))));
+    else
+      store_sums(body);
+  });
+}
+
+// ---- by warpgroups -----------------------------------------------------------------------------------------------
+
+Emitted Emitter::gemm_by_wgmma(const Launch& l) {
+  Emitted e = of_launch(l);
+  of_product(e, l);
+  const CtaTile& tile = l.tile;
+  const bool chunk = l.partials;
+  const std::string device = function_of_unit(tile.unit);
+  const FlatIndex row = fuse(l.a.across, "row"), column = fuse(l.b.across, "column"), group = fuse(l.groups, "group");
+  stand(group);
+  std::vector<Expr> places;
+  for (const TensorMap& map : l.maps) {
+    places.push_back(linear(map.third, 0));
+    places.push_back(linear(map.fourth, 0));
+  }
+  e.shared_bytes = call(device + "_bytes", {integer(tile.rows), integer(tile.columns), integer(tile.stages)});
+
+  Block b;
+  const Extent depths = points(l.depth);
+  Expr from = integer(0), to = times_batch(depths);
+  if (chunk) {
+    // Chunks of whole steps, whatever image they end in.
+    auto bound = [&](Expr chunk) {
+      return binary("/", binary("*", std::move(chunk), name("steps")), integer(l.split_k)) * 64;
+    };
+    b.push_back(tree::declare("const int", "chunk", call("block_z", {})));
+    b.push_back(tree::declare("const int", "steps", binary("/", to + integer(63), integer(64))));
+    from = bound(name("chunk"));
+    to = bound(name("chunk") + integer(1));
+  }
+  if (!group.axes.empty()) b.push_back(tree::declare("const int", group.variable, call("block_z", {})));
+  tree::Statement store = store_of_product(row, column, chunk);
+  leave();
+  Block declared = declare_needed(group);
+  b.insert(b.end(), declared.begin(), declared.end());
+  b.push_back(std::move(store));
+  std::string division = fmt::format("{}, {}, {}, {}, {}", fmt::join(tile.division, ", "), tile.stages, tile.cluster,
+                                     l.a.k_major, l.b.k_major);
+  std::vector<Expr> passed{times_batch(points(l.a.across)),
+                           times_batch(points(l.b.across)),
+                           from,
+                           to,
+                           name("left_map"),
+                           places[0],
+                           places[1],
+                           name("right_map"),
+                           places[2],
+                           places[3],
+                           name("store")};
+  if (l.row_shares) {
+    division += fmt::format(", {}", l.row_shares);
+    passed.push_back(name("store_sum"));
+    b.push_back(store_operand_reduction(l.row_shares, points(l.a.across).fixed));
+  }
+  b.push_back(tree::evaluate(
+      call(fmt::format("{}<{}, {}, {}>", device, tile.rows, tile.columns, division), std::move(passed))));
+  finish(e, std::move(b),
+         fmt::format("a matrix product by warpgroups in tiles of {} x {}{}", tile.rows, tile.columns,
+                     l.row_shares ? ", which sums its left factor's rows, too" : ""),
+         chunk, chunk);
+  if (l.row_shares) {
+    e.function.parameters.push_back({"real*", "sums_of_rows"});
+    e.arguments.push_back({partial_behind, 0, true, "sums_of_rows"});
+  }
+  return e;
+}
+
+tree::Statement Emitter::store_operand_reduction(int shares, std::int64_t rows) const {
+  const Expr at = name("chunk") * shares + name("share");
+  return tree::lambda(
+      "store_sum", {{"int", "share"}, {"int", "row"}, {"real", "sum"}},
+      {tree::evaluate(
+          binary("=", tree::index(name("sums_of_rows"), binary("*", at, integer(rows)) + name("row")), name("sum")))});
+}
+}  // namespace tessera::codegen::cuda

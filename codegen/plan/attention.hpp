@@ -1,0 +1,38 @@
+// Attention as one kernel, by blocks of queries.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "codegen/plan/plan.hpp"
+
+namespace tessera::codegen {
+
+/// Positions in a running order of the scores and the softmax whose probabilities the GEMM at `mix` takes, if a back
+/// end says that the three are attention; what runs between them and it, as the values that it weighs, may as well run
+/// before them.
+struct BeforeMix {
+  std::size_t scores, softmax;
+};
+using IsAttention = std::function<bool(const Kernel& scores, const Kernel& softmax, const Kernel& mix)>;
+std::optional<BeforeMix> attention_before(const KernelProgram& program, const std::vector<Item>& order, std::size_t mix,
+                                          const IsAttention& is_attention);
+/// Scores, their softmax and what it weighs become one kernel where the scores of an image are larger than L1:
+/// it goes by blocks of queries of one head, whose scores lie on the stack. The last one takes up the other two.
+void attend_in_blocks(KernelProgram& program);
+/// Whether a kernel is made of those three.
+bool attends(const Kernel& kernel);
+/// Of one of them: which axis are the queries, and the other axes that all three go by (the batch, heads), in one
+/// order.
+struct AttentionAxes {
+  int queries = -1;
+  std::vector<int> heads;
+};
+/// Of the two that run within it and of itself.
+std::array<AttentionAxes, 3> attention_axes(const Kernel& kernel);
+Schedule attention_schedule(const KernelProgram& program, const Layouts& layouts, const Kernel& kernel,
+                            const Target& target);
+
+}  // namespace tessera::codegen

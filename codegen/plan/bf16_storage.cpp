@@ -1,0 +1,172 @@
+// What is stored as bf16, where GEMMs round their factors.
+#include "codegen/plan/bf16_storage.hpp"
+
+#include <algorithm>
+#include <map>
+#include <range/v3/algorithm/all_of.hpp>
+#include <range/v3/algorithm/any_of.hpp>
+#include <set>
+
+#include "codegen/plan/operand.hpp"
+
+namespace tessera::codegen {
+
+namespace {
+
+class Bf16Storage {
+ public:
+  explicit Bf16Storage(KernelProgram& program) : p_(program) {}
+
+  void run() {
+    for (std::size_t k = 0; k < p_.kernels.size(); ++k) {
+      if (p_.kernels[k].gemm.dtype != DType::bf16) continue;
+      const Expression product = p_.kernels[k].expressions[p_.kernels[k].steps.front().value];
+      for (ExprId factor : {product.a, product.b})
+        if (!is_stored(p_.kernels[k], factor)) compute_before(k, factor);
+    }
+    find_candidates();
+    for (const TensorId t : candidates_) p_.tensors[t].element = DType::bf16;
+    for (Kernel& k : p_.kernels)
+      if (k.gemm.dtype == DType::bf16)
+        for (ExprId factor : factors(k)) read_twin(k.expressions[factor]);
+    for (Kernel& k : p_.kernels) store_twins(k);
+    for (const auto& [original, copy] : twin_) keep_only(original, copy);
+  }
+
+ private:
+  static std::vector<ExprId> factors(const Kernel& k) {
+    const Expression& product = k.expressions[k.steps.front().value];
+    return {product.a, product.b};
+  }
+
+  bool is_stored(const Kernel& k, ExprId factor) const {
+    const Expression& e = k.expressions[factor];
+    if (e.kind != Expression::Kind::load) return false;
+    const Tensor& t = p_.tensors[e.access.tensor];
+    return t.storage == Storage::scratch || t.element == DType::bf16;
+  }
+
+  /// A factor that is no value in scratch memory is computed by a kernel of its own, which stores it.
+  void compute_before(std::size_t product, ExprId factor) {
+    OperandKernel made = kernel_of_operand(p_.kernels[product], factor);
+    Tensor tensor;
+    tensor.name = p_.kernels[product].name + ".bf16";
+    tensor.region = made.kernel.region;
+    tensor.shape = made.shape;
+    made.stored.tensor = made.read.tensor = p_.tensors.next();
+    p_.tensors.push_back(std::move(tensor));
+    Step step;
+    step.stores.push_back({made.stored, made.value});
+    made.kernel.steps.push_back(std::move(step));
+    run_before(p_, product, factor, std::move(made));
+  }
+
+  /// The tensor that a kernel copies into, changing nothing; of none: it is no copy.
+  static TensorId copies_into(const Kernel& k) {
+    if (k.anchor != Anchor::elementwise || k.steps.size() != 1 || k.steps[0].stores.size() != 1) return {};
+    const Step::Store& store = k.steps[0].stores[0];
+    const bool plain = k.expressions[store.value].kind == Expression::Kind::load;
+    return plain ? store.to.tensor : TensorId();
+  }
+
+  /// Whether a kernel takes the values of a tensor as products do: as a factor, to hand them on, or to sum them up.
+  bool takes_rounded(const Kernel& k, TensorId tensor) const {
+    const auto reads = [&](const Expression& e) {
+      return e.kind == Expression::Kind::load && e.access.tensor == tensor;
+    };
+    if (!ranges::any_of(k.expressions, reads)) return true;
+    if (k.gemm.dtype == DType::bf16) {
+      const std::vector<ExprId> taken = factors(k);
+      for (const ExprId e : k.expressions.ids())
+        if (reads(k.expressions[e]) && std::find(taken.begin(), taken.end(), e) == taken.end()) return false;
+      return true;
+    }
+    if (const TensorId copy = copies_into(k); copy.valid()) return candidates_.contains(copy);
+    return k.anchor == Anchor::contraction && k.across_batch && k.steps.front().reduces &&
+           reads(k.expressions[k.steps.front().value]) && k.expressions.size() == 2;
+  }
+
+  bool is_factor(TensorId tensor) const {
+    return ranges::any_of(p_.kernels, [&](const Kernel& k) {
+      return k.gemm.dtype == DType::bf16 &&
+             ranges::any_of(factors(k), [&](ExprId f) { return k.expressions[f].access.tensor == tensor; });
+    });
+  }
+  bool is_handed_on(TensorId tensor) const {
+    return ranges::any_of(p_.kernels, [&](const Kernel& k) {
+      const TensorId copy = copies_into(k);
+      return copy.valid() && candidates_.contains(copy) && ranges::any_of(k.expressions, [&](const Expression& e) {
+               return e.kind == Expression::Kind::load && e.access.tensor == tensor;
+             });
+    });
+  }
+
+  /// The largest set of tensors of which each is read as products read only, and by a product in the end.
+  void find_candidates() {
+    for (const TensorId t : p_.tensors.ids()) {
+      const Tensor& tensor = p_.tensors[t];
+      if (tensor.storage == Storage::scratch && tensor.type == graph::Type::real && !tensor.carry)
+        candidates_.insert(t);
+    }
+    for (bool again = true; again;) {
+      std::set<TensorId> stay;
+      for (const TensorId t : candidates_)
+        if ((is_factor(t) || is_handed_on(t)) &&
+            ranges::all_of(p_.kernels, [&](const Kernel& k) { return takes_rounded(k, t); }))
+          stay.insert(t);
+      again = stay.size() < candidates_.size();
+      candidates_ = std::move(stay);
+    }
+  }
+
+  /// Of a tensor that others read as it is, a product reads a copy in bf16.
+  void read_twin(Expression& factor) {
+    const TensorId original = factor.access.tensor;
+    const Tensor& t = p_.tensors[original];
+    if (t.storage != Storage::scratch || t.element == DType::bf16) return;
+    auto [at, fresh] = twin_.try_emplace(original, p_.tensors.next());
+    if (fresh) {
+      Tensor copy = t;
+      copy.name += ".bf16";
+      copy.element = DType::bf16;
+      p_.tensors.push_back(std::move(copy));
+    }
+    factor.access.tensor = at->second;
+  }
+
+  /// Whoever stores a tensor for good stores its copy as well.
+  void store_twins(Kernel& k) {
+    std::set<TensorId> stored;
+    for (std::size_t s = k.steps.size(); s-- > 0;) {
+      std::vector<Step::Store> more;
+      for (const Step::Store& store : k.steps[s].stores)
+        if (auto at = twin_.find(store.to.tensor); at != twin_.end() && !stored.contains(store.to.tensor)) {
+          more.push_back(store);
+          more.back().to.tensor = at->second;
+        }
+      for (const Step::Store& store : k.steps[s].stores) stored.insert(store.to.tensor);
+      k.steps[s].stores.insert(k.steps[s].stores.end(), more.begin(), more.end());
+    }
+  }
+
+  /// What is kept of every layer for another region is kept once: as bf16.
+  void keep_only(TensorId original, TensorId copy) {
+    Tensor& t = p_.tensors[original];
+    if (t.slots == 1 || t.carry) return;
+    t.slots = 1;
+    for (Kernel& k : p_.kernels)
+      for (Expression& e : k.expressions)
+        if (k.region != t.region && e.kind == Expression::Kind::load && e.access.tensor == original)
+          e.access.tensor = copy;
+  }
+
+  KernelProgram& p_;
+  std::set<TensorId> candidates_;
+  std::map<TensorId, TensorId> twin_;
+};
+
+}  // namespace
+
+void store_as_bf16(KernelProgram& program) { Bf16Storage(program).run(); }
+
+}  // namespace tessera::codegen
