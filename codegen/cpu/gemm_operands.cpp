@@ -1,5 +1,7 @@
 #include "codegen/cpu/gemm_operands.hpp"
 
+#include <algorithm>
+
 namespace tessera::codegen::cpu {
 
 GemmOperands operands_of(const Values& v) {
@@ -19,12 +21,18 @@ GemmOperands operands_of(const Values& v) {
     (is_b ? g.b : g.a) = {access, axis >= 0 ? v.step_of(access, axis) : 0,
                           g.k_axis >= 0 ? v.step_of(access, g.k_axis) : 0};
   }
-  constexpr std::int64_t most_on_stack = 1 << 17;  // values: 256 KiB of a thread's stack
-  g.whole_k = whole_steps(v.kernel.product.factors, g.k);
+  // Values of bf16 on a thread's stack: 256 KiB of one copy, 320 KiB of all.
+  constexpr std::int64_t most_of_b = 1 << 17, most = 5 << 15;
+  const Product& product = v.kernel.product;
+  g.whole_k = whole_steps(product.factors, g.k);
   g.b_in_panels = v.in_panels(g.b.access);
   g.packs_a = g.a.along != 1;
-  g.packs_all_of_b =
-      g.packs_a && g.packs_b() && whole_tiles(v.extent[v.kernel.product.columns]) * g.whole_k <= most_on_stack;
+  const std::int64_t all_of_b = whole_tiles(v.extent[product.columns]) * g.whole_k;
+  g.packs_all_of_b = g.packs_a && g.packs_b() && all_of_b <= most_of_b;
+  const std::int64_t rows = product.rows < 0 ? tile_side : std::max(v.schedule.tile[product.rows], tile_side);
+  const std::int64_t of_b = g.packs_all_of_b ? all_of_b : g.packs_b() ? tile_side * g.whole_k : 0;
+  g.packs_k_blocks = product.factors == Element::bf16 && (g.packs_a ? rows * g.whole_k : 0) + of_b > most;
+  g.packs_all_of_b = g.packs_all_of_b && !g.packs_k_blocks;
   return g;
 }
 

@@ -22,6 +22,7 @@ struct GemmOperands {
   bool b_in_panels = false;     ///< B is a packed parameter
   bool packs_a = false;         ///< a matrix unit would have to have A packed first
   bool packs_all_of_b = false;  ///< all panels of B are packed at once, before the rows of A are
+  bool packs_k_blocks = false;  ///< k is so long that copies of it all would not fit a thread's stack
   bool packs_b() const { return !b_in_panels; }
 };
 

@@ -227,6 +227,7 @@ const std::set<std::string>& known_names() {
                                            "t_pack_left",
                                            "t_pack_right",
                                            "t_product",
+                                           "t_product_in_blocks",
                                            "v_set_bf16",
                                            "v_load_bf16",
                                            "v_load_n_bf16",

@@ -29,7 +29,7 @@ Block before_tiles(Values& v, const GemmOperands& g) {
   Block b;
   if (v.kernel.product.rows < 0) {
     b.push_back(tree::evaluate(call("t_configure", {integer(1)})));
-    if (g.packs_a) pack_a(v, b, g, 1);
+    if (g.packs_a && !g.packs_k_blocks) pack_a(v, b, g, 1);
   }
   if (!g.packs_all_of_b) return b;
   const std::int64_t columns = v.extent[v.kernel.product.columns];
@@ -48,6 +48,7 @@ Block before_tiles(Values& v, const GemmOperands& g) {
 
 Block before_tiles_of(Values& v, const GemmOperands& g, int axis, const Piece& piece) {
   Block b;
+  if (g.packs_k_blocks) return b;
   if (axis == v.kernel.product.rows) {
     if (g.packs_a) pack_a(v, b, g, piece.points);
   } else if (axis == v.kernel.product.columns && g.packs_b() && !g.packs_all_of_b) {
@@ -60,6 +61,18 @@ Block before_tiles_of(Values& v, const GemmOperands& g, int axis, const Piece& p
 
 void tile_by_matrix_unit(Values& v, Block& b, const Tile& tile, const GemmOperands& g) {
   const auto [across, down] = pieces_of(v.kernel, tile);
+  const auto sums = [&](const char* type) {
+    return tree::declare(type, fmt::format("sums[{}]", down.points * tile_side), nullptr);
+  };
+  if (g.packs_k_blocks) {
+    b.push_back(sums("alignas(64) real"));
+    b.push_back(tree::evaluate(call(
+        "t_product_in_blocks", {name("sums"), integer(down.points), integer(columns_of(v, across)),
+                                v.address(g.a.access, false), integer(g.a.across), integer(g.a.along),
+                                v.address(g.b.access, false), integer(g.packs_b() ? g.b.along : 0), integer(g.k)})));
+    stores_in_loops(v, b, tile, tile_side);
+    return;
+  }
   Expr rows = g.packs_a ? name("rows") : v.address(g.a.access, false);
   Expr panel = name("panel");
   if (!g.packs_b()) panel = v.address(g.b.access, false);
@@ -74,8 +87,7 @@ void tile_by_matrix_unit(Values& v, Block& b, const Tile& tile, const GemmOperan
     ahead =
         panel + integer(tile_side * panel_depth(v.kernel.product.factors, g.k)) + v.along(r, lines * g.whole_k / high);
   }
-  b.push_back(tree::declare(v.kernel.product.factors == Element::int8 ? "alignas(64) std::int32_t" : "alignas(64) real",
-                            fmt::format("sums[{}]", down.points * tile_side), nullptr));
+  b.push_back(sums(v.kernel.product.factors == Element::int8 ? "alignas(64) std::int32_t" : "alignas(64) real"));
   b.push_back(tree::evaluate(call("t_product", {name("sums"), integer(down.points), integer(columns_of(v, across)),
                                                 std::move(rows), integer(g.packs_a ? g.whole_k : g.a.across),
                                                 std::move(panel), integer(g.k), std::move(ahead), integer(lines)})));

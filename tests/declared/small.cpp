@@ -1,6 +1,7 @@
 // Models made for one test or another.
 #include "dsl/trace.hpp"
 #include "tests/cuda/toy_models.hpp"
+#include "tests/declared/many_tokens.hpp"
 #include "tests/declared/models.hpp"
 #include "tests/downstream/project/tiny_vit.hpp"
 #include "tests/models/deep_model.hpp"
@@ -13,6 +14,6 @@ tessera::test::DeclaredModels tessera::test::small_models() {
       TESSERA_DECLARED(tessera::test::SmallLayers),   TESSERA_DECLARED(tessera::test::Deep),
       TESSERA_DECLARED(tessera::models::ToyCifarVit), TESSERA_DECLARED(tessera::models::ToyWideVit),
       TESSERA_DECLARED(tessera::models::TimedVit),    TESSERA_DECLARED(tessera::test::SmallVitInference),
-      TESSERA_DECLARED(downstream::TinyVit),
+      TESSERA_DECLARED(downstream::TinyVit),          TESSERA_DECLARED(tessera::test::ManyTokens),
   };
 }

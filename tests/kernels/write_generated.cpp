@@ -1,7 +1,7 @@
 // write_generated DIR [few | fuzz SEED COUNT]: generates every model of generated_cases.hpp, in double for the scalar
 // kernels and in float for all of them, into DIR, with a few sources that hold them all: so a compiler reads its
 // headers once, not once a model. few: every third model, and no AVX-512. fuzz: random models in the place of those,
-// and random Vision Transformers, in bf16 and int8 as well.
+// and random Vision Transformers, in bf16 and int8 as well, every other one without one of the passes.
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -70,23 +70,9 @@ class Writer {
 
   /// `without`: a pass that is left out.
   void add(const GeneratedCase& c, const std::string& without = "") {
-    Sketch sketch;
-    c.record(sketch);
     const std::string case_name = c.name + (without.empty() ? "" : "_without_" + without);
     const std::string name = case_name + "_" + kind_;
-    sketch.graph.name = name;
-    codegen::GeneratorOptions options;
-    options.isas = isas_;
-    options.real = real_;
-    options.precision = precision_;
-    if (!without.empty()) options.disabled_passes.insert(without);
-    const std::map<std::string, std::string> files = codegen::generate(sketch.graph, options);
-    for (const auto& [file, text] : files) write(folder_ / file, text);
-    if (!without.empty()) {
-      options.disabled_passes.clear();
-      if (codegen::generate(sketch.graph, options) == files)
-        throw std::runtime_error("the pass changes nothing, so that the case shows nothing of it");
-    }
+    for (const auto& [file, text] : generated(c, name, without)) write(folder_ / file, text);
     auto include = [&](const std::string& source, const std::string& file) {
       sources_[source] += "\nnamespace " + name + "_model {\n#include \"" + file + "\"\n}\n";
     };
@@ -94,6 +80,10 @@ class Writer {
     for (const std::string& isa : isas_) include(isa, name + "_" + isa + ".cpp");
     sources_["table"] += "#include \"" + name + ".h\"\n";
     row(case_name, name);
+  }
+
+  bool changes_something(const GeneratedCase& c, const std::string& pass) const {
+    return generated(c, c.name, pass) != generated(c, c.name, "");
   }
 
   void finish() {
@@ -104,6 +94,19 @@ class Writer {
   }
 
  private:
+  std::map<std::string, std::string> generated(const GeneratedCase& c, const std::string& name,
+                                               const std::string& without) const {
+    Sketch sketch;
+    c.record(sketch);
+    sketch.graph.name = name;
+    codegen::GeneratorOptions options;
+    options.isas = isas_;
+    options.real = real_;
+    options.precision = precision_;
+    if (!without.empty()) options.disabled_passes.insert(without);
+    return codegen::generate(sketch.graph, options);
+  }
+
   void row(const std::string& case_name, const std::string& name) {
     std::string upper;
     for (char c : name) upper += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
@@ -126,33 +129,48 @@ class Writer {
   std::string rows_;
 };
 
-int run(const fs::path& folder, const std::vector<GeneratedCase>& cases, bool few, bool precisions = false) {
+/// The first pass from the `number`-th on, in circles, that changes what is generated for the case; "": none does.
+std::string pass_to_leave_out(const Writer& writer, const GeneratedCase& c, std::size_t number) {
+  constexpr std::size_t all = std::size(cases_without_passes);
+  for (std::size_t i = 0; i < all; ++i)
+    if (const std::string& pass = cases_without_passes[(number + i) % all].second; writer.changes_something(c, pass))
+      return pass;
+  return "";
+}
+
+int run(const fs::path& folder, const std::vector<GeneratedCase>& cases, bool few, bool random = false) {
   fs::create_directories(folder);
   std::vector<std::string> isas;
   for (const codegen::Target& target : codegen::targets_of(codegen::Precision::fp32)) isas.emplace_back(target.name);
   if (few) std::erase(isas, "avx512");
   std::vector<Writer> writers{{folder, "double", {"scalar"}}, {folder, "float", isas}};
   // Where a processor with AVX-512 compares them, tests/models does: here compiling them would take long.
-  if (precisions)
+  if (random)
     for (const codegen::Precision p : {codegen::Precision::bf16, codegen::Precision::int8})
       writers.emplace_back(folder, "float", std::vector<std::string>{"scalar", "avx2"}, p);
   int failures = 0;
   const auto add = [&](const GeneratedCase& c, const std::string& without) {
-    try {
-      for (Writer& writer : writers) writer.add(c, without);
-    } catch (const std::exception& error) {
-      std::cerr << c.name << " " << without << ": " << error.what() << std::endl;
-      ++failures;
+    for (Writer& writer : writers) writer.add(c, without);
+  };
+  const auto add_all_of = [&](const GeneratedCase& c, std::size_t number) {
+    // Every other random model without one pass, in turns: as many are compiled, and each pass is missed somewhere.
+    add(c, random && number % 2 ? pass_to_leave_out(writers[1], c, number / 2) : "");
+    if (few || random) return;
+    // Each pass that can be left out, of a case in which it has to change something.
+    for (const auto& [name, without] : cases_without_passes) {
+      if (c.name != name) continue;
+      for (std::size_t i : {0, 1})
+        if (!writers[i].changes_something(c, without))
+          throw std::runtime_error("the pass " + without + " changes nothing, so that the case shows nothing of it");
+      add(c, without);
     }
   };
-  std::size_t number = 0;
-  for (const GeneratedCase& c : cases) {
-    if (number++ % 3 && few) continue;
-    add(c, "");
-    // Each pass that can be left out, of a case in which it changes something.
-    for (const auto& [name, without] : cases_without_passes)
-      if (!few && c.name == name) add(c, without);
-  }
+  for (std::size_t i = 0; i < cases.size(); i += few ? 3 : 1) try {
+      add_all_of(cases[i], i);
+    } catch (const std::exception& error) {
+      std::cerr << cases[i].name << ": " << error.what() << std::endl;
+      ++failures;
+    }
   if (failures) return 1;
   for (Writer& writer : writers) writer.finish();
   return 0;
