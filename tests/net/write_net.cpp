@@ -220,7 +220,8 @@ int run(const fs::path& folder, const std::set<std::string>& parts) {
 }  // namespace tessera::test
 
 int main(int argc, char** argv) {
-  if (argc < 2) {
+  // An option is no folder: of --help all emitted files would be written to a folder of that name.
+  if (argc < 2 || (argv[1][0] == '-' && std::string_view(argv[1]) != "--types")) {
     std::cerr << "usage: " << argv[0] << " DIR [PART...]" << std::endl;
     return 2;
   }
