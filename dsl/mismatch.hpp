@@ -138,6 +138,22 @@ constexpr bool suggest_repeat(Text& t, const Shape& got, const Shape& needed) {
   return true;
 }
 
+/// Adds " (N+1=197 is one axis too many: did you mean take<1>(x, 0_c), a position of it, or mean<1>(x)?)" where `got`
+/// is `needed` and one axis more; else nothing, and the answer is false.
+constexpr bool suggest_pooling(Text& t, const Shape& got, const Shape& needed) {
+  if (got.rank != needed.rank + 1) return false;
+  int extra = 0;
+  while (extra < needed.rank && got[extra].lines_up_with(needed[extra])) ++extra;
+  for (int i = extra; i < needed.rank; ++i)
+    if (!got[i + 1].lines_up_with(needed[i])) return false;
+  if (!got[extra].known()) return false;  // the batch
+  t.put(" (");
+  got[extra].print(t);
+  t.put(" is one axis too many: did you mean take<").put(std::int64_t{extra});
+  t.put(">(x, 0_c), a position of it, or mean<").put(std::int64_t{extra}).put(">(x)?)");
+  return true;
+}
+
 /// Adds "D := H*K" with `before` and `after` around it, for a dim that is shown by the names of defined axes; nothing
 /// where it reads as it is.
 constexpr void put_definition(Text& t, const char* before, const Dim& d, const char* after) {
@@ -203,6 +219,10 @@ constexpr void suggest(Text& t, const Dim& got, const Dim& needed, int axis) {
   } else if (const std::int64_t times = detail::times_as_long(got, needed); times > 1) {
     t.put(" (").put(times).put(" times as long: did you mean one of its parts, chunk<").put(std::int64_t{axis});
     t.put(">(x, ").put(times).put("_c)?)");
+  } else if ((got == one && !needed.known()) || (needed == one && !got.known())) {
+    t.put(" (nothing is stretched silently: did you mean a repeat over ");
+    (got == one ? needed : got).print(t);
+    t.put("?)");
   } else if (!got.known() || !needed.known()) {
     t.put(" (cannot be proved equal: a size is known only when the program runs)");
   } else if (got.value() == needed.value()) {
@@ -236,7 +256,7 @@ constexpr void explain_mismatch(Text& t, const Shape& got, const Shape& needed) 
   }
   if (suggest_rearrange(t, " (", got, needed))
     t.put(")");
-  else if (first >= 0)
+  else if (!suggest_pooling(t, got, needed) && first >= 0)
     suggest(t, got[first], needed[first], first);
 }
 

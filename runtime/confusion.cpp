@@ -72,11 +72,12 @@ std::string confusion_svg(const Confusion& confusion, const std::string& title) 
       out += text("<rect x=\"", fixed(x, 1), "\" y=\"", fixed(top + at, 1), "\" width=\"", fixed(cell, 1),
                   "\" height=\"", fixed(cell, 1), "\" fill=\"", shade(share, i == j), "\"/>\n");
       if (numbers)
-        for (const auto& [content, below, size] :
-             {std::tuple{grouped(count), -1.0, 12}, {probability(share), 13.0, 10}})
-          out += svg_text(
-              x + cell / 2, top + at + cell / 2 + below, content,
-              text("text-anchor=\"middle\" font-size=\"", size, "\" fill=\"", share > 0.3 ? "#fff" : "#222", "\""));
+        // By their classes a phone's page shows the counts alone, and larger.
+        for (const auto& [name, content, below, size] :
+             {std::tuple{"count", grouped(count), -1.0, 12}, {"share", probability(share), 13.0, 10}})
+          out += svg_text(x + cell / 2, top + at + cell / 2 + below, content,
+                          text("class=\"", name, "\" text-anchor=\"middle\" font-size=\"", size, "\" fill=\"",
+                               share > 0.3 ? "#fff" : "#222", "\""));
     }
   }
   return out + text("<rect x=\"", fixed(left, 1), "\" y=\"", fixed(top, 1), "\" width=\"", fixed(side, 1),

@@ -48,7 +48,13 @@ div.pictures > div { overflow-x: auto; max-width: 100%; }
 div.pictures svg { display: block; min-width: 480px; }
 div.pictures.panels svg { min-width: 0; }
 div.tiles { display: flex; flex-wrap: wrap; gap: 0.5rem 1rem; }
-@media (max-width: 600px) { th { padding-right: 1rem; } body { margin: 1rem auto; } }
+@media (max-width: 600px) {
+  th { padding-right: 1rem; }
+  body { margin: 1rem auto; }
+  div.pictures svg { min-width: 0; }
+  svg .share { display: none; }
+  svg .count { font-size: 15px; transform: translateY(5px); }
+}
 </style>
 )html";
 

@@ -1,5 +1,7 @@
 // The models of models/, in their published sizes.
 #include "dsl/trace.hpp"
+#include "examples/cifar10.hpp"
+#include "examples/mnist.hpp"
 #include "examples/vit_digits.hpp"
 #include "models/vit.hpp"
 #include "models/vit_cifar.hpp"
@@ -11,6 +13,8 @@ tessera::test::DeclaredModels tessera::test::published_models() {
   return {
       TESSERA_DECLARED(tessera::models::vit_mnist::VitMnist),
       TESSERA_DECLARED(tessera::models::VitDigits),
+      TESSERA_DECLARED(tessera::models::Mnist),
+      TESSERA_DECLARED(tessera::models::Cifar10),
       TESSERA_DECLARED(tessera::models::CifarVit<{}>),
       TESSERA_DECLARED(tessera::models::VitTiny),
       TESSERA_DECLARED(tessera::models::VitSmall),

@@ -5,6 +5,8 @@
 #include <cstdint>
 
 #include "dsl/trace.hpp"
+#include "examples/cifar10.hpp"
+#include "examples/mnist.hpp"
 #include "models/vit.hpp"
 #include "models/vit_cifar.hpp"
 #include "models/vit_notebook.hpp"
@@ -38,6 +40,12 @@ TEST(ModelSizes, VitTinySmallBaseAndLargeHaveTimmsParameterCounts) {
 TEST(ModelSizes, TheNotebooksModelsHaveTheReferenceModelsParameterCounts) {
   EXPECT_EQ(parameters<models::CifarVit<models::CifarVitSpec{}>>(), 3'195'146);
   EXPECT_EQ(parameters<models::NotebookVit<models::NotebookVitSpec{}>>(), 29'985'034);
+}
+
+// docs/how-to/train-on-real-data.md
+TEST(ModelSizes, TheRecipesForRealDataAreOfTheModelsThatTheirPageSpeaksOf) {
+  EXPECT_EQ(parameters<models::Mnist>(), 139'018);
+  EXPECT_EQ(parameters<models::Cifar10>(), 546'186);
 }
 
 TEST(ModelSizes, AVitIsTracedOnceForAllItsBlocks) {

@@ -58,6 +58,8 @@ const std::vector<ModelSummary>& model_summaries() {
   static const std::vector<ModelSummary> all{
       of_model("vit_mnist", "tessera::models::vit_mnist::VitMnist"),
       of_model("vit_digits", "tessera::models::VitDigits"),
+      of_model("mnist", "tessera::models::Mnist"),
+      of_model("cifar10", "tessera::models::Cifar10"),
       of_model("vit_cifar", "tessera::models::CifarVit<{}>"),
       of_model("vit_tiny", "tessera::models::VitTiny"),
       of_model("vit_small", "tessera::models::VitSmall"),

@@ -20,7 +20,8 @@ struct Projection : Module {
 
   Tensor<B, N, D> forward(Tensor<B, H, N, K> heads) const {
 #ifdef TWIN
-    return proj(rearrange<"b h n k -> b n (h k)">(heads));
+    const auto merged = rearrange<"b h n k -> b n (h k)">(heads);
+    return proj(merged);
 #else
     return proj(heads);  // the mistake
 #endif

@@ -1,0 +1,16 @@
+// A classifier of all patches is given the class token as well.
+// expect: reshape [B, N+1=197, D=192] -> [B, D*N=37632]: they do not hold equally many numbers, by their names
+// [reshape-size]
+#include "axes.hpp"
+
+namespace tessera {
+
+#ifdef TWIN
+inline auto f(const Linear<N * D, C>& head, Tensor<B, N + 1_c, D> x) {
+  return head(reshape<B, N * D>(slice<1>(x, 1_c, N)));
+}
+#else
+inline auto f(const Linear<N * D, C>& head, Tensor<B, N + 1_c, D> x) { return head(reshape<B, N * D>(x)); }
+#endif
+
+}  // namespace tessera

@@ -1,0 +1,16 @@
+// A mean over the channels leaves the tokens.
+// expect: linear (D=192 -> CLASSES=1000) cannot take [B, N=196]: it ends in N=196, needs D=192 (D := H*K)
+// [linear-input]
+#include "axes.hpp"
+
+namespace tessera {
+
+inline constexpr auto CLASSES = axis<"CLASSES", 1000>;
+
+#ifdef TWIN
+inline auto f(const Linear<D, CLASSES>& head, Tensor<B, N, D> x) { return head(mean<1>(x)); }
+#else
+inline auto f(const Linear<D, CLASSES>& head, Tensor<B, N, D> x) { return head(mean<2>(x)); }
+#endif
+
+}  // namespace tessera
