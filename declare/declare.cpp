@@ -335,6 +335,8 @@ class Finder {
       for (const char letter : rope) spaced += letter == ',' ? ", " : letter == '=' ? " = " : std::string(1, letter);
       places = "Rotary<V, Rope" + spaced + ">";
     }
+    if (!has("pos_embed") && places == "Unplaced<V>" && !shared && !mixed)
+      fail(checkpoint_.where, ": there is no pos_embed, and blocks.0 has no positions of its own either");
     const std::string qkv = separate ? "SeparateQkv<V>" : qv ? "QvBias<V>" : "FusedQkv<V>";
     const std::string projection = attn_norm    ? "NormedProjection<V>"
                                    : !attn_bias ? "LinearWithoutBias<V::A, V::D>"
