@@ -70,6 +70,7 @@ void append_float(std::string& to, float value) {
   std::array<char, 32> digits;
   const auto [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(), value);
   to.append(digits.data(), error == std::errc{} ? end : digits.data());
+  if (value == 0 && std::signbit(value)) to += ".0";  // "-0" is read as an integer, which has no sign of zero
 }
 
 void check_finite(const Model& model, std::span<const float> values) {
