@@ -198,6 +198,8 @@ Planned plan_model(const graph::Graph& traced, const GeneratorOptions& options) 
   // Whoever looks inside wants to see every token.
   m.inspected = program(declared, ProgramKind::inspect);
   plan(m.inspected, ProgramKind::inspect);
+  m.has_head = has_head(declared);
+  if (embeds(declared)) plan(program(declared, ProgramKind::embed), ProgramKind::embed);
   m.packed = make_packed_arena(m.plans, m.arena, m.targets);
   const auto primitives = [&](ProgramKind kind) {
     return passed(passed(declared, program_passes(kind)), primitive_passes());

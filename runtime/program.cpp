@@ -25,9 +25,11 @@
 
 #include "runtime/arena.hpp"
 #include "runtime/attention.hpp"
+#include "runtime/command.hpp"
 #include "runtime/confusion.hpp"
 #include "runtime/error.hpp"
 #include "runtime/exchange.hpp"
+#include "runtime/feature_commands.hpp"
 #include "runtime/file.hpp"
 #include "runtime/gpu.hpp"
 #include "runtime/gzip.hpp"
@@ -73,14 +75,11 @@ const CLI::Validator seed(
     },
     "");
 
-struct EvalOptions {
-  std::filesystem::path out, checkpoint;
+struct EvalOptions : ParameterFile {
   std::optional<std::filesystem::path> data;
   std::optional<std::int64_t> digits, limit;
   bool on_training_images = false;
   std::filesystem::path confusion, labels;
-
-  std::filesystem::path file() const { return checkpoint.empty() ? out / "checkpoint.safetensors" : checkpoint; }
 };
 
 struct PredictOptions {
@@ -88,7 +87,7 @@ struct PredictOptions {
   std::int64_t top = 3;
   bool invert = false;
   bool json = false;
-  std::filesystem::path labels;
+  std::filesystem::path labels, head;
 };
 
 struct AttentionOptions {
@@ -147,12 +146,6 @@ int evaluate_command(const Model& model, const Recipe& declared, const EvalOptio
   return 0;
 }
 
-/// Reads the parameters and answers how they are used: as the file says or, where it holds the parameters alone, as is
-/// declared.
-Usage load_for_use(const std::filesystem::path& path, const Model& model, const Recipe& declared, float* parameters) {
-  return load_parameters(path, model, parameters).usage.value_or(Usage{declared.input, {}});
-}
-
 /// Pictures of one size.
 struct Pictures {
   std::int64_t channels, height, width;
@@ -195,7 +188,9 @@ int predict_command(const Model& model, const Recipe& recipe, const EvalOptions&
                     const Gpu* gpu) {
   std::optional<Arena> parameters = Arena::of_floats(model.parameter_floats, model.alignment);
   Usage usage = load_for_use(from.file(), model, recipe, parameters->floats());
-  if (!options.labels.empty()) usage.classes = read_labels(options.labels, model.classes);
+  const std::optional<LinearHead> head = head_of(options.head, model, parameters->floats(), usage);
+  if (!options.labels.empty())
+    usage.classes = read_labels(options.labels, head ? std::ssize(head->classes) : model.classes);
   const Inference inference(model, parameters->floats(), 1, gpu);
   if (!inference.reads_parameters()) parameters.reset();
   const Arena outputs = Arena::of_floats(model.classes, model.alignment);
@@ -207,8 +202,10 @@ int predict_command(const Model& model, const Recipe& recipe, const EvalOptions&
     for (std::int64_t i = 0; i < images.size(); ++i) {
       const Image image = prepared(model, usage.input, images.at(i), options.invert);
       normalize(image.pixels, shape[0], usage.input, input.floats());
-      inference.forward(input.floats(), 1, outputs.floats());
-      const std::vector<float> sure = probabilities(model, {outputs.floats(), static_cast<std::size_t>(model.classes)});
+      const std::vector<float> sure = head ? probabilities(*head, inference, input.floats()) : [&] {
+        inference.forward(input.floats(), 1, outputs.floats());
+        return probabilities(model, {outputs.floats(), static_cast<std::size_t>(model.classes)});
+      }();
       const std::optional<std::int64_t> which = images.size() > 1 ? std::optional(i) : std::nullopt;
       if (options.json) {
         std::cout << std::exchange(before, ",\n ")
@@ -337,31 +334,6 @@ CLI::Option* add_skip_option(CLI::App* command, std::vector<std::string>& skip) 
       ->type_name("KEY");
 }
 
-void add_labels_option(CLI::App* command, std::filesystem::path& labels) {
-  command
-      ->add_option("--labels", labels,
-                   "The classes' names: a text file with one a line, or a JSON list or object (default: those of the "
-                   "images or of the checkpoint)")
-      ->type_name("FILE");
-}
-
-void add_device_option(CLI::App* command, std::string& device) {
-  command
-      ->add_option("--device", device,
-                   "Where to compute: cpu, or cuda, which is the first GPU, where the program was built for one")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"cpu", "cuda"}).description(""))
-      ->type_name("DEVICE");
-}
-
-void add_checkpoint_options(CLI::App* command, EvalOptions& options) {
-  command->add_option("--out", options.out, "Folder of the training run")->capture_default_str()->type_name("DIR");
-  command
-      ->add_option("--checkpoint", options.checkpoint,
-                   "A safetensors file with the model's parameters (default: checkpoint.safetensors in --out)")
-      ->type_name("FILE");
-}
-
 /// The kernels take no notice of a size that they cannot read; a person should hear of it.
 void check_second_cache() {
   const char* const given = std::getenv("TESSERA_SECOND_CACHE");
@@ -370,13 +342,6 @@ void check_second_cache() {
   std::int64_t bytes = 0;
   if (const auto [read, error] = std::from_chars(given, end, bytes); error != std::errc{} || read != end || bytes < 1)
     fail(text("TESSERA_SECOND_CACHE=", given, " is not a number of bytes above 0"));
-}
-
-/// "Examples:" and a line for each, which begins with the program's name.
-std::string examples(const Model& model, const std::vector<std::string>& arguments) {
-  std::string lines = "Examples:";
-  for (const std::string& of_one : arguments) lines += text("\n  ", model.name, " ", of_one);
-  return lines + "\n";
 }
 
 constexpr const char* what_a_run_leaves =
@@ -508,6 +473,7 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
 
   EvalOptions evaluation;
   evaluation.out = default_out;
+  evaluation.shipped = shipped_parameters(model);
   CLI::App* eval_app = app.add_subcommand(
       "eval", text(train ? "Loss and accuracy" : "Accuracy", " on the test images, in all and for each class"));
   add_checkpoint_options(eval_app, evaluation);
@@ -529,12 +495,13 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
       ->capture_default_str()
       ->check(in<std::int64_t>(1, 1000))
       ->type_name("K");
-  constexpr const char* swap_light =
-      "Swap light and dark: for ink on paper, where the model was trained on light strokes";
   predict_app->add_flag("--invert", prediction.invert, swap_light);
   predict_app->add_flag("--json", prediction.json,
                         "Answer in JSON: a list with an object for each picture, its classes the likeliest first");
   add_labels_option(predict_app, prediction.labels);
+  if (model.embed)
+    predict_app->add_option("--head", prediction.head, "A head that probe has fitted, in the place of the model's own")
+        ->type_name("FILE");
   add_device_option(predict_app, device);
 
   AttentionOptions look;
@@ -610,6 +577,8 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
   import_app->add_option("--out", evaluation.out, "Folder for the checkpoint")->capture_default_str()->type_name("DIR");
   add_skip_option(import_app, imported.skip);
 
+  FeatureCommands features(app, model, recipe, evaluation, device);
+
   std::string architecture;
   std::int64_t predicted_batch = recipe.batch;
   CLI::App* summary_app = app.add_subcommand("summary", "Shapes, parameters and memory");
@@ -642,7 +611,6 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
     add_device_option(more_app, device);
   }
 
-  const std::string threads_too = "For every command: --threads N, the threads to use.\n\n";
   train_app->footer(
       text(threads_too, what_a_run_leaves, environment,
            examples(model, {"train", "train --data mnist --epochs 10 --out run", "train --resume --out run",
@@ -696,10 +664,15 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
     Session session(model, recipe, training);
     return finished(train(session));
   }
+  if (model.outputs_are_features && (*eval_app || (*predict_app && prediction.head.empty())))
+    fail("the declaration has no classes: ", model.name,
+         " embed gives its features, predict --head FILE takes a head that "
+         "probe has fitted to them");
   if (*eval_app) return finished(evaluate_command(model, recipe, evaluation, on));
   if (*predict_app) return finished(predict_command(model, recipe, evaluation, prediction, on));
   if (attention_app && *attention_app) return finished(attention_command(model, recipe, evaluation, look, on));
   if (more_app && *more_app) return finished(more->run({model, recipe, evaluation.file(), prediction.labels, on}));
+  if (const std::optional<int> code = features.run(on)) return finished(*code);
   if (*bench_app) return finished(bench_command(model, recipe, speed, on));
   if (*export_app) return finished(export_command(model, recipe, evaluation, exported));
   if (*import_app) {

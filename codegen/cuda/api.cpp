@@ -45,6 +45,8 @@ std::string comment_of(ProgramKind kind) {
       return "The gradient of the loss with respect to each pixel.";
     case ProgramKind::inspect:
       return "Attention maps and magnitudes, as on the CPU.";
+    case ProgramKind::embed:
+      return "Features and tokens, as on the CPU.";
     case ProgramKind::update:
       break;  // its function is not that of its program alone
   }
@@ -63,6 +65,16 @@ tree::Function function_of(const Model& m, const Plan& plan) {
   f.name = fmt::format("{}_cuda_{}", m.name, plan.program.name);
   f.comment = {comment_of(plan.program.kind)};
   f.parameters = {{"const float*", "parameters"}, {"const void*", "packed"}};
+  if (traits_of(plan.program.kind).embeds) {
+    f.parameters.insert(f.parameters.end(), {{"const float*", "images"},
+                                             {"int64_t", "batch"},
+                                             {"float*", "features"},
+                                             {"float*", "tokens"},
+                                             {"float*", "pooling"},
+                                             {"void*", "scratch"},
+                                             {"void*", "stream"}});
+    return f;
+  }
   for (const tree::Parameter& p : entry_parameters(plan.program, "float")) {
     if (p.name == "batch" && traits_of(plan.program.kind).trains)
       f.parameters.push_back({"const tessera_cuda_step*", "step"});
@@ -184,10 +196,15 @@ std::int64_t check_blocks(const Model& m) { return std::clamp<std::int64_t>(m.ar
 std::string checks(const Model& m, const tree::Function& f, bool batch) {
   const std::string u = upper(m.name);
   const bool has_maps = ranges::any_of(m.plans, [](const Plan& p) { return has_attention(p.program); });
+  const auto given = [&](const std::string& output) {
+    return ranges::any_of(m.plans, [&](const Plan& p) { return gives(p.program, output); });
+  };
   std::string nulls, ignored;
   for (const tree::Parameter& p : f.parameters) {
     if (p.name == "maps" && !has_maps)
       ignored = "  (void)maps;  // there are none\n";
+    else if ((p.name == "tokens" || p.name == "pooling") && !given(p.name))
+      ignored += fmt::format("  (void){};  // there are none\n", p.name);
     else if (p.type.ends_with("*") && p.name != "stream" && (p.name != "packed" || packs(m)))
       nulls += fmt::format("{}!{}", nulls.empty() ? "" : " || ", p.name);
   }
