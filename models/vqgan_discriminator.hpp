@@ -39,13 +39,13 @@ struct BatchNorm : Module {
     const Tensor<C> average = mean<0, 2, 3>(x);
     const auto centred = x - each<X>(average);
     const Tensor<C> variance = mean<0, 2, 3>(centred * centred);
+    const auto normed = scaled(centred, variance, x);
     struct Result {
-      decltype(scaled(centred, variance, x)) y;
+      std::remove_const_t<decltype(normed)> y;
       Tensor<C> running_mean, running_var;
     };
-    const auto y = scaled(centred, variance, x);
     const auto kept_mean = running_mean * (1 - momentum), kept_var = running_var * (1 - momentum);
-    return Result{y, kept_mean + average * momentum, kept_var + unbiased<X>(variance) * momentum};
+    return Result{normed, kept_mean + average * momentum, kept_var + unbiased<X>(variance) * momentum};
   }
 
  private:
