@@ -26,6 +26,27 @@ Tensor<> vanilla_loss(const Real& real, const Fake& fake) {
   return (of_real + mean(softplus(fake))) * 0.5;
 }
 
+/// What the generator makes small, and its parts (the paper's equations 5 to 7).
+struct GeneratorLoss {
+  Tensor<> rec;    ///< mean |x - y|
+  Tensor<> nll;    ///< rec + perceptual weight * mean of the metric over images
+  Tensor<> g;      ///< -mean of the logits of reconstructions
+  Tensor<> total;  ///< nll + adversarial weight * g + codebook weight * the codebook's loss
+};
+
+/// Of images and their reconstructions, the metric between them, the discriminator's logits of the reconstructions, the
+/// codebook's loss, and the weight of the adversarial part, through which no gradient flows.
+template <AnyTensor X, AnyTensor P, AnyTensor Logits>
+GeneratorLoss generator_loss(const X& images, const X& reconstruction, const P& metric, const Logits& fake,
+                             const Tensor<>& codebook, const Tensor<>& adversarial_weight, double perceptual_weight = 1,
+                             double codebook_weight = 1) {
+  const Tensor<> rec = mean(abs(images - reconstruction));
+  const Tensor<> nll = rec + mean(metric) * perceptual_weight;
+  const Tensor<> g = -mean(fake);
+  const Tensor<> adversarial = stop_gradient(adversarial_weight) * g;
+  return {rec, nll, g, nll + adversarial + codebook * codebook_weight};
+}
+
 /// f / (|f| + 1e-10) over the channels of a map [B, C, height, width]. The length of a vector of zeros is a constant,
 /// so that its gradient is a number.
 template <AnyTensor F>

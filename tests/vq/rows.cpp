@@ -77,9 +77,16 @@ using SmallImages = models::VqganAxes<small_vqgan>::Images;
 
 /// The discriminator under the keys that it has in a checkpoint.
 template <models::Statistics statistics>
+using SmallDiscriminator = models::NLayerDiscriminator<{.filters = 8, .layers = 2, .statistics = statistics}>;
+template <models::Statistics statistics>
 struct LossModule : Module {
-  models::NLayerDiscriminator<{.filters = 8, .layers = 2, .statistics = statistics}> discriminator;
+  SmallDiscriminator<statistics> discriminator;
   TESSERA_MEMBERS(LossModule, discriminator)
+
+  template <AnyTensor X>
+  auto forward(const X& x) const {
+    return discriminator(x);
+  }
 };
 template <models::Statistics statistics>
 struct Judged : Module {
@@ -88,7 +95,28 @@ struct Judged : Module {
 
   template <AnyTensor X>
   auto forward(const X& x) const {
-    return loss.discriminator(x);
+    return loss(x);
+  }
+};
+
+/// With the metric beside it.
+struct GeneratorLossModule : Module {
+  SmallDiscriminator<models::Statistics::batch> discriminator;
+  models::Lpips<models::LpipsSpec{.widths = {4, 8, 8, 12, 12}}> perceptual_loss;
+  TESSERA_MEMBERS(GeneratorLossModule, discriminator, perceptual_loss)
+
+  template <AnyTensor X>
+  auto forward(const X& x) const {
+    return discriminator(x);
+  }
+};
+struct JudgedAndMeasured : Module {
+  GeneratorLossModule loss;
+  TESSERA_MEMBERS(JudgedAndMeasured, loss)
+
+  template <AnyTensor X>
+  auto forward(const X& x) const {
+    return loss(x);
   }
 };
 
@@ -149,6 +177,17 @@ std::vector<VqRow> vq_rows() {
                     const auto of_real = f(real), of_fake = f(fake);
                     const auto hinge = models::hinge_loss(of_real, of_fake);
                     return std::tuple{hinge, of_real, of_fake, hinge, models::vanilla_loss(of_real, of_fake)};
+                  }),
+      make_vq_row("vqgan_small_generator", {"images", "d_weight"},
+                  {"total_loss", "rec_loss", "p_loss", "nll_loss", "quant_loss", "g_loss"}, 1,
+                  [](SmallImages images, Tensor<> d_weight, SmallVqgan f, JudgedAndMeasured by) {
+                    const auto z = f.quant_conv(f.encoder(images));
+                    const SmallImages y = f.decoder(f.post_quant_conv(f.quantize(z)));
+                    const auto metric = by.loss.perceptual_loss(images, y);
+                    const Tensor<> codebook = f.quantize.loss(z);
+                    const auto fake = by(y);
+                    const auto loss = models::generator_loss(images, y, metric, fake, codebook, d_weight);
+                    return std::tuple{loss.total, loss.rec, metric, loss.nll, codebook, loss.g};
                   }),
       make_vq_row("vqgan_small_evaluation", {"images"}, {"logits_real.evaluation"}, 0,
                   [](SmallImages real, Judged<models::Statistics::running> f) { return f(real); }),

@@ -26,16 +26,18 @@ std::map<std::string, runtime::Tensor> tensors_of(const std::string& row) {
   if (!row.starts_with("vqgan_"))
     return runtime::read_safetensors(folder / "vq_operations" / (row + ".safetensors")).tensors;
   std::map<std::string, runtime::Tensor> all;
-  for (const auto& [file, side] : {std::pair{"batch", "in."},
-                                   {"params", "in."},
-                                   {"forward", "in."},
-                                   {"forward", "out."},
-                                   {"backward_discriminator", "grad."}})
-    for (auto& [key, tensor] :
-         runtime::read_safetensors(folder / "vqgan_small" / (std::string(file) + ".safetensors")).tensors)
-      if (std::string(side) != "grad." || key.find("running_") == std::string::npos)  // which are what they have become
+  const auto add = [&](const std::string& file, const std::string& side) {
+    for (auto& [key, tensor] : runtime::read_safetensors(folder / "vqgan_small" / (file + ".safetensors")).tensors)
+      if (side != "grad." || key.find("running_") == std::string::npos)  // which are what they have become
         all[side + key] = std::move(tensor);
-  all["slope.disc_loss"] = runtime::Tensor::of({}, std::vector<float>{1});
+  };
+  add("batch", "in.");
+  add("params", "in.");
+  add("forward", "in.");
+  add("forward", "out.");
+  add(row.ends_with("_generator") ? "backward_generator" : "backward_discriminator", "grad.");
+  for (const char* loss : {"total_loss", "disc_loss"})
+    all[std::string("slope.") + loss] = runtime::Tensor::of({}, std::vector<float>{1});
   return all;
 }
 
@@ -75,7 +77,7 @@ class VqOperation : public testing::TestWithParam<std::size_t>, protected RowRun
       for (std::size_t k = 0; k < declared.sloped; ++k) add(inputs, "slope." + declared.results[k]);
       // What is frozen has none. A softmax does not see a bias of keys: PyTorch's derivative is rounding.
       for (const std::string& name : names)
-        if (file.contains("grad." + name) && name != "k.bias")
+        if (file.contains("grad." + name) && !name.ends_with("k.bias"))
           add(wanted, "grad." + name);
         else
           wanted.emplace_back();
