@@ -41,13 +41,13 @@ function(_tessera_compile_for_gpus target architectures)
 endfunction()
 
 # What a declaration is compiled with beside the project's own flags, so that a shape error is its sentence, the lines of the
-# user's that led to it, and little else: Clang shows no source lines of the DSL's own headers, and from Clang 19 on compiles
+# user's that led to it, and little else: Clang shows no source lines of the DSL's own headers, and from Clang 17 on compiles
 # C++26, in which the sentence is the error itself and not a note below it.
 function(_tessera_declaration_options result id version)
   set(options)
   if(id STREQUAL "Clang")
     set(options -fno-caret-diagnostics)
-    if(version VERSION_GREATER_EQUAL 19)
+    if(version VERSION_GREATER_EQUAL 17)
       list(APPEND options -std=gnu++26)
     endif()
   endif()
