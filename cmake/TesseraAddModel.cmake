@@ -1,5 +1,5 @@
 # tessera_add_model(<name> DECLARATION <header> MODEL <class> [ISA scalar avx2 ...] [CUDA 80 90a] [PRECISION bf16|int8]
-#   [TILES table] [TRAIN [SERVE]] [SHARED [EMBED]])
+#   [TILES table] [TRAIN [SERVE]] [CHECKPOINT weights] [SHARED [EMBED]])
 # tessera_add_model(<name> GENERATOR <target> MODEL <class> ...)
 #
 # From a declared model to a library. Targets:
@@ -14,6 +14,10 @@
 #                     its own for the model without its head.
 #   <name>            with TRAIN: the emitted program: train, eval, predict, attention, ...; where <name>_cuda_model is
 #                     made, with --device cuda; with SERVE, which links cpp-httplib, also serve
+#                     With CHECKPOINT, which makes the program as well: with these parameters, a safetensors file with the
+#                     model's keys. Each build checks that they fit and writes them as <name>.safetensors beside the program,
+#                     which takes them unless it is told --out or --checkpoint; cmake --install installs both, and they can
+#                     be moved together.
 # A model without a recipe has no loss: its libraries are for inference, and its program trains nothing.
 #
 # GENERATOR is an executable of the project's own that holds many declarations, whose main calls
@@ -228,7 +232,8 @@ function(tessera_add_model name)
   if(NOT name MATCHES "^[A-Za-z][A-Za-z0-9_]*$")
     message(FATAL_ERROR "tessera_add_model(${name}): the name is letters, digits and underscores, a letter first")
   endif()
-  cmake_parse_arguments(PARSE_ARGV 1 arg "TRAIN;SERVE;SHARED;EMBED" "DECLARATION;GENERATOR;MODEL;PRECISION;TILES" "ISA;CUDA")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "TRAIN;SERVE;SHARED;EMBED" "DECLARATION;GENERATOR;MODEL;PRECISION;TILES;CHECKPOINT"
+    "ISA;CUDA")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "tessera_add_model(${name}) does not know ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -240,6 +245,15 @@ function(tessera_add_model name)
   endif()
   if(arg_EMBED AND NOT arg_SHARED)
     message(FATAL_ERROR "tessera_add_model(${name}): EMBED is for SHARED")
+  endif()
+  if("CHECKPOINT" IN_LIST arg_KEYWORDS_MISSING_VALUES)
+    message(FATAL_ERROR "tessera_add_model(${name}): CHECKPOINT needs a safetensors file")
+  elseif(arg_CHECKPOINT)
+    cmake_path(ABSOLUTE_PATH arg_CHECKPOINT BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} NORMALIZE)
+    if(NOT EXISTS ${arg_CHECKPOINT})
+      message(FATAL_ERROR "tessera_add_model(${name}): there is no ${arg_CHECKPOINT}")
+    endif()
+    set(arg_TRAIN ON)
   endif()
   if(arg_SERVE AND NOT arg_TRAIN)
     message(FATAL_ERROR "tessera_add_model(${name}): SERVE is for TRAIN")
@@ -408,5 +422,16 @@ int main(int argc, char** argv) {
       target_compile_definitions(${name} PRIVATE TESSERA_CUDA)
       target_link_libraries(${name} PRIVATE ${name}_cuda_model)
     endif()
+  endif()
+  if(arg_CHECKPOINT AND arg_TRAIN)
+    # The program itself reads the file, says in a sentence why it does not fit, and writes it as it reads it: a failure leaves
+    # no program behind that is newer than the file.
+    add_custom_command(TARGET ${name} POST_BUILD
+      COMMAND ${name} export --checkpoint ${arg_CHECKPOINT} -o $<TARGET_FILE_DIR:${name}>/${name}.safetensors
+      VERBATIM)
+    set_target_properties(${name} PROPERTIES LINK_DEPENDS ${arg_CHECKPOINT}
+      ADDITIONAL_CLEAN_FILES $<TARGET_FILE_DIR:${name}>/${name}.safetensors)
+    install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT ${name})
+    install(FILES $<TARGET_FILE_DIR:${name}>/${name}.safetensors DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT ${name})
   endif()
 endfunction()

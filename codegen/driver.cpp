@@ -198,6 +198,8 @@ Planned plan_model(const graph::Graph& traced, const GeneratorOptions& options) 
   // Whoever looks inside wants to see every token.
   m.inspected = program(declared, ProgramKind::inspect);
   plan(m.inspected, ProgramKind::inspect);
+  m.has_head = has_head(declared);
+  if (embeds(declared)) plan(program(declared, ProgramKind::embed), ProgramKind::embed);
   m.packed = make_packed_arena(m.plans, m.arena, m.targets);
   const auto primitives = [&](ProgramKind kind) {
     return passed(passed(declared, program_passes(kind)), primitive_passes());
@@ -252,8 +254,10 @@ void write_kernels(const ModelFiles& m, std::map<std::string, std::string>& file
 std::string predict(const graph::Graph& traced, const GeneratorOptions& options, const std::string& architecture,
                     std::int64_t batch) {
   const Planned planned = plan_model(traced, options);
-  return cuda::predict(model_for_gpu(planned, options), architecture,
-                       batch ? batch : planned.files.forward.recipe.batch);
+  const cuda::Model on_gpu = model_for_gpu(planned, options);
+  cuda::Standing standing;
+  cuda::emit_file(on_gpu, &standing);
+  return cuda::predict(on_gpu, standing, architecture, batch ? batch : planned.files.forward.recipe.batch);
 }
 
 std::map<std::string, std::string> generate(const graph::Graph& traced, const GeneratorOptions& options) {
@@ -295,10 +299,11 @@ std::map<std::string, std::string> generate(const graph::Graph& traced, const Ge
   if (options.cuda) {
     const cuda::Model on_gpu = model_for_gpu(planned, options);
     files[m.name + "_cuda.h"] = cuda::emit_header(on_gpu);
-    files[m.name + "_cuda.cu"] = cuda::emit_file(on_gpu);
+    cuda::Standing standing_on_gpu;
+    files[m.name + "_cuda.cu"] = cuda::emit_file(on_gpu, &standing_on_gpu);
     if (options.train) {
       files[m.name + "_cuda_program.cu"] = cuda::emit_program(on_gpu);
-      files[m.name + "_cuda_predict.cpp"] = cuda::emit_prediction(on_gpu);
+      files[m.name + "_cuda_predict.cpp"] = cuda::emit_prediction(on_gpu, standing_on_gpu);
     }
   }
   if (options.train) files[m.name + "_program.cpp"] = emit_program(m, options.cuda, options.serve);

@@ -8,7 +8,7 @@
 
 namespace tessera::codegen {
 
-enum class ProgramKind : std::uint8_t { forward, evaluate, loss_and_gradients, input_gradient, update, inspect };
+enum class ProgramKind : std::uint8_t { forward, evaluate, loss_and_gradients, input_gradient, update, inspect, embed };
 
 /// What a program of a kind has. What only a model decides (whether something drops out, what is packed) is asked of
 /// its graph and its tensors.
@@ -21,6 +21,7 @@ struct ProgramTraits {
   bool trains = false;           ///< a step of training: soft targets, dropout, microbatches
   bool updates = false;          ///< it goes by a stretch of the parameters in place, not by images
   bool inspects = false;         ///< its outputs lie in two arrays: attention maps and magnitudes
+  bool embeds = false;           ///< its outputs are what the head reads, and the tokens
 };
 
 inline constexpr ProgramTraits program_kinds[] = {
@@ -39,6 +40,7 @@ inline constexpr ProgramTraits program_kinds[] = {
      .gradients = "image_gradients"},
     {.kind = ProgramKind::update, .name = "update", .short_name = "update", .updates = true},
     {.kind = ProgramKind::inspect, .name = "inspect", .short_name = "inspect", .inspects = true},
+    {.kind = ProgramKind::embed, .name = "embed", .short_name = "embed", .embeds = true},
 };
 
 constexpr const ProgramTraits& traits_of(ProgramKind kind) { return program_kinds[static_cast<std::size_t>(kind)]; }
@@ -48,7 +50,7 @@ static_assert(
     [] {
       for (const ProgramTraits& row : program_kinds)
         if (&row != &traits_of(row.kind)) return false;
-      return std::size(program_kinds) == static_cast<std::size_t>(ProgramKind::inspect) + 1;
+      return std::size(program_kinds) == static_cast<std::size_t>(ProgramKind::embed) + 1;
     }(),
     "program_kinds has a row for each kind, in their order");
 

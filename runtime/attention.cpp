@@ -14,7 +14,7 @@
 namespace tessera::runtime {
 namespace {
 
-constexpr std::int64_t gap = 12, least_side = 224;
+constexpr std::int64_t gap = 12;
 
 /// Of 0 to 1: the colours of matplotlib's "inferno", whose brightness grows evenly.
 std::array<double, 3> heat(double value) {
@@ -47,18 +47,6 @@ double between(const PatchMap& map, const Grid& grid, double down, double across
   const double aside = x - static_cast<double>(left);
   return std::lerp(std::lerp(at(top, left), at(top, left + 1), aside),
                    std::lerp(at(top + 1, left), at(top + 1, left + 1), aside), y - static_cast<double>(top));
-}
-
-/// The photo in colour and, when it is small, with larger pixels.
-Image enlarged(const Image& photo) {
-  const std::int64_t scale = std::max<std::int64_t>(1, least_side / std::max(photo.height, photo.width));
-  Image large{3, photo.height * scale, photo.width * scale, {}};
-  for (std::int64_t c = 0; c < 3; ++c)
-    for (std::int64_t y = 0; y < large.height; ++y)
-      for (std::int64_t x = 0; x < large.width; ++x)
-        large.pixels.push_back(photo.pixels[static_cast<std::size_t>(
-            (std::min(c, photo.channels - 1) * photo.height + y / scale) * photo.width + x / scale)]);
-  return large;
 }
 
 /// The weight below which a part of them lies, between two by linear interpolation.
@@ -148,7 +136,8 @@ std::vector<PatchMap> attention(const Model& model, const float* parameters, con
     fail(model.name, " has attention maps of ", maps.rows, "x", maps.columns, ", and its pictures have ",
          model.patches.rows, "x", model.patches.columns, " patches: they cannot be laid over one");
   const std::int64_t tokens = maps.rows, area = tokens * tokens;
-  const Inspection seen_inside = Inference(model, parameters, 1, gpu).inspect(input);
+  const Inference inference(model, parameters, 1, gpu);
+  const Inspection seen_inside = inference.inspect(input);
   const std::span<const float> all(seen_inside.maps);
   if (!finite(all.data(), maps.floats()))
     fail("the attention of ", model.name, " is not a number: these parameters cannot be used");
@@ -170,6 +159,17 @@ std::vector<PatchMap> attention(const Model& model, const float* parameters, con
   for (std::int64_t head = 0; head < maps.heads; ++head)
     result.push_back(seen(text("block ", maps.layers, ", head ", head + 1),
                           all.subspan(static_cast<std::size_t>(((maps.layers - 1) * maps.heads + head) * area))));
+  const Embedding& embedding = model.embedding;
+  const std::int64_t skipped = embedding.keys - (tokens - front);  // before the patches, where the query sees them
+  if (embedding.heads == 0 || (skipped != 0 && skipped != front)) return result;
+  Inference::Embedded embedded;
+  inference.embed(input, 1, embedded);
+  if (!finite(embedded.pooling.data(), embedding.pooling_floats()))
+    fail("the attention of ", model.name, " is not a number: these parameters cannot be used");
+  for (std::int64_t head = 0; head < embedding.heads; ++head) {
+    const auto first = embedded.pooling.begin() + head * embedding.keys;
+    result.push_back({text("pooling, head ", head + 1), {first + skipped, first + embedding.keys}});
+  }
   return result;
 }
 

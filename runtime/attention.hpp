@@ -23,8 +23,9 @@ struct PatchMap {
   std::vector<double> weights;
 };
 
-/// What the class token attends to, first over all blocks by rollout, then in each head of the last block. Where the
-/// model has no class token, it is the mean over all tokens. Tokens that are no patches stand before those that are.
+/// What the class token attends to, first over all blocks by rollout, then in each head of the last block, and what the
+/// learned query of a pooling attends to, in each of its heads. Where the model has no class token, it is the mean over
+/// all tokens. Tokens that are no patches stand before those that are.
 /// `input` is one image as the model reads it, which it does on the GPU or, where it is null, on the CPU. Throws an
 /// Error when the model has no attention maps, or none that can be laid over a picture.
 std::vector<PatchMap> attention(const Model& model, const float* parameters, const float* input, const Gpu* gpu);

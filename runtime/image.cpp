@@ -82,6 +82,18 @@ Image fit(const Image& image, std::int64_t height, std::int64_t width) {
   return result;
 }
 
+Image enlarged(const Image& image) {
+  constexpr std::int64_t least_side = 224;
+  const std::int64_t scale = std::max<std::int64_t>(1, least_side / std::max(image.height, image.width));
+  Image large{3, image.height * scale, image.width * scale, {}};
+  for (std::int64_t c = 0; c < 3; ++c)
+    for (std::int64_t y = 0; y < large.height; ++y)
+      for (std::int64_t x = 0; x < large.width; ++x)
+        large.pixels.push_back(image.pixels[static_cast<std::size_t>(
+            (std::min(c, image.channels - 1) * image.height + y / scale) * image.width + x / scale)]);
+  return large;
+}
+
 void invert(Image& image) {
   for (std::uint8_t& pixel : image.pixels) pixel = static_cast<std::uint8_t>(255 - pixel);
 }

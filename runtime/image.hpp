@@ -48,6 +48,9 @@ Image decode_image(std::span<const std::uint8_t> content, std::int64_t channels,
 /// over is filled with the mean colour of the picture's border.
 Image fit(const Image& image, std::int64_t height, std::int64_t width);
 
+/// In colour and, where both sides have fewer than 224 pixels, with larger ones: to be looked at.
+Image enlarged(const Image& image);
+
 /// Light becomes dark.
 void invert(Image& image);
 

@@ -13,7 +13,8 @@ namespace {
 template <class Sizes>
 std::int64_t scratch_bytes(const Sizes& of, std::int64_t batch) {
   const std::int64_t evaluate = of.evaluate_scratch_bytes ? of.evaluate_scratch_bytes(batch) : 0;
-  return std::max({of.forward_scratch_bytes(batch), evaluate, of.inspect_scratch_bytes(1)});
+  const std::int64_t embed = of.embed_scratch_bytes ? of.embed_scratch_bytes(batch) : 0;
+  return std::max({of.forward_scratch_bytes(batch), evaluate, embed, of.inspect_scratch_bytes(1)});
 }
 
 }  // namespace
@@ -60,8 +61,9 @@ Inference::Inference(const Model& model, const float* parameters, std::int64_t b
   const auto floats = [&](std::int64_t count) { return GpuMemory::of_floats(*gpu, std::max<std::int64_t>(count, 1)); };
   gpu_.emplace(OnGpu{*gpu, GpuParameters(*gpu, model.parameter_floats), floats(batch * image_floats()), floats(batch),
                      floats(batch * model.classes), floats(model.attention.floats()),
-                     floats(static_cast<std::int64_t>(model.layers.size())), floats(1),
-                     GpuMemory(*gpu, scratch_bytes(gpu->cuda(), batch))});
+                     floats(static_cast<std::int64_t>(model.layers.size())), floats(batch * model.embedding.features),
+                     floats(batch * model.embedding.token_floats()), floats(batch * model.embedding.pooling_floats()),
+                     floats(1), GpuMemory(*gpu, scratch_bytes(gpu->cuda(), batch))});
   gpu_->parameters.write(parameters);
 }
 
@@ -116,6 +118,31 @@ Inspection Inference::inspect(const float* image) const {
   on.maps.read(seen.maps.data(), 4 * model_.attention.floats());
   on.magnitudes.read(seen.magnitudes.data(), 4 * layers);
   return seen;
+}
+
+void Inference::embed(const float* images, std::int64_t count, Embedded& result) const {
+  const Embedding& of = model_.embedding;
+  const auto sized = [&](std::vector<float>& numbers, std::int64_t floats) {
+    numbers.resize(static_cast<std::size_t>(count * floats));
+  };
+  sized(result.features, of.features);
+  sized(result.tokens, of.token_floats());
+  sized(result.pooling, of.pooling_floats());
+  float none = 0;  // where there are no such numbers
+  const auto to = [&](std::vector<float>& numbers) { return numbers.empty() ? &none : numbers.data(); };
+  if (cpu_) {
+    check(model_, model_.embed(cpu_->parameters, cpu_->packed.floats(), images, count, to(result.features),
+                               to(result.tokens), to(result.pooling), cpu_->scratch.data()));
+    return;
+  }
+  const OnGpu& on = *gpu_;
+  on.images.write(images, 4 * count * image_floats());
+  on.gpu.check(on.gpu.cuda().embed(on.parameters.floats(), on.parameters.packed(), on.images.floats(), count,
+                                   on.features.floats(), on.tokens.floats(), on.pooling.floats(), on.scratch.data(),
+                                   on.gpu.stream()));
+  on.features.read(result.features.data(), 4 * count * of.features);
+  if (of.tokens) on.tokens.read(result.tokens.data(), 4 * count * of.token_floats());
+  if (of.heads) on.pooling.read(result.pooling.data(), 4 * count * of.pooling_floats());
 }
 
 }  // namespace tessera::runtime

@@ -46,6 +46,12 @@ class Inference {
   /// As forward, and the mean loss over the images, of a model that has one.
   void evaluate(const float* images, const std::int32_t* labels, std::int64_t count, float* outputs, float* loss) const;
   Inspection inspect(const float* image) const;
+  /// Features [count, embedding.features] of images, of a model that has some, with tokens and pooling as Model::embed
+  /// gives them. Each is overwritten; what the model does not have is empty.
+  struct Embedded {
+    std::vector<float> features, tokens, pooling;
+  };
+  void embed(const float* images, std::int64_t count, Embedded& result) const;
 
  private:
   struct OnCpu {
@@ -55,7 +61,7 @@ class Inference {
   struct OnGpu {
     const Gpu& gpu;
     GpuParameters parameters;
-    GpuMemory images, labels, outputs, maps, magnitudes, loss, scratch;
+    GpuMemory images, labels, outputs, maps, magnitudes, features, tokens, pooling, loss, scratch;
   };
   std::int64_t image_floats() const { return model_.image_shape[0] * model_.image_shape[1] * model_.image_shape[2]; }
 

@@ -51,6 +51,14 @@ struct AttentionMaps {
   std::int64_t floats() const { return layers * heads * rows * columns; }
 };
 
+/// What `embed` gives of an image: features; tokens [tokens, width], the class token and registers before those of the
+/// patches; and what a learned query attends to, pooling [heads, keys]. Zeros: there are none.
+struct Embedding {
+  std::int64_t features = 0, tokens = 0, width = 0, heads = 0, keys = 0;
+  std::int64_t token_floats() const { return tokens * width; }
+  std::int64_t pooling_floats() const { return heads * keys; }
+};
+
 /// A model on a GPU: its emitted C API for CUDA (NAME_cuda.h), and what a program needs of CUDA beside it, so that the
 /// runtime itself does not know CUDA. All work goes into a stream and is done in its order. What CUDA refuses throws a
 /// std::runtime_error with one sentence; functions of the model return 0 or an error code that `error` puts into words.
@@ -81,6 +89,7 @@ struct Cuda {
   std::int64_t (*evaluate_scratch_bytes)(std::int64_t batch) = nullptr;
   std::int64_t (*train_scratch_bytes)(std::int64_t batch) = nullptr;  ///< of loss_and_gradients and of update
   std::int64_t (*inspect_scratch_bytes)(std::int64_t batch) = nullptr;
+  std::int64_t (*embed_scratch_bytes)(std::int64_t batch) = nullptr;
   const char* (*error)(int code) = nullptr;
   /// Copies the parameters into the form that products read; `update` does so itself.
   int (*pack)(const float* parameters, void* packed, void* stream) = nullptr;
@@ -90,6 +99,8 @@ struct Cuda {
                   std::int64_t batch, float* outputs, float* loss, void* scratch, void* stream) = nullptr;
   int (*inspect)(const float* parameters, const void* packed, const float* images, std::int64_t batch, float* maps,
                  float* magnitudes, void* scratch, void* stream) = nullptr;
+  int (*embed)(const float* parameters, const void* packed, const float* images, std::int64_t batch, float* features,
+               float* tokens, float* pooling, void* scratch, void* stream) = nullptr;
   /// Reads the labels or, where the recipe softens them, the targets.
   int (*loss_and_gradients)(const float* parameters, const void* packed, const float* images,
                             const std::int32_t* labels, const float* targets, const tessera_cuda_step* step,
@@ -101,6 +112,22 @@ struct Cuda {
   int (*gather)(float* sum, const float* gradients, float kept, float weight, void* stream) = nullptr;
   int (*update)(float* parameters, void* packed, const float* gradients, float* optimizer,
                 const tessera_cuda_step* step, void* scratch, void* stream) = nullptr;
+};
+
+/// What a program needs of the engine (MPI) that moves bytes between ranks, the processes that train one model
+/// together, so that the runtime itself does not know it. What the engine refuses throws a std::runtime_error with one
+/// sentence.
+struct Ranks {
+  /// Joins the others: which rank this is, from 0, and how many there are.
+  void (*open)(int& rank, int& count) = nullptr;
+  /// Leaves, after the others have come here too.
+  void (*close)() = nullptr;
+  /// Begin to move bytes, which stay where they are until nothing is pending. What one rank sends another arrives in
+  /// the order in which it was sent.
+  void (*send)(const void* from, std::int64_t bytes, int rank) = nullptr;
+  void (*receive)(void* to, std::int64_t bytes, int rank) = nullptr;
+  /// A rank with which something that was begun is not done, or -1.
+  int (*pending)() = nullptr;
 };
 
 /// Sizes and entry points of one emitted model. Every function returns 0 or an error code that `error` puts into words.
@@ -121,6 +148,7 @@ struct Model {
   std::int64_t classes = 0;       ///< numbers in a row of outputs
   std::int64_t alignment = 64;
   bool outputs_are_probabilities = false;  ///< the rows of outputs already sum to one
+  bool outputs_are_features = false;       ///< the model has no head: there are no classes
   std::string summary;                     ///< the shape table, as text
   std::string optimizer{}, schedule{};     ///< what the declared recipe says of them, as text
   const char* onnx = nullptr;              ///< the forward pass as runtime/onnx.hpp reads it
@@ -139,13 +167,15 @@ struct Model {
   std::int64_t (*train_scratch_bytes)(std::int64_t at_once) = nullptr;
   std::int64_t (*images_at_once)(std::int64_t batch) = nullptr;  ///< in training
   std::int64_t (*inspect_scratch_bytes)(std::int64_t batch) = nullptr;
+  std::int64_t (*embed_scratch_bytes)(std::int64_t batch) = nullptr;
 
   const char* (*error)(int code) = nullptr;
   const char* (*isa)() = nullptr;  ///< the kernels in use: "scalar", "avx2", "avx512"
   int (*init)(float* parameters, std::uint64_t seed) = nullptr;
   /// Copies the parameters into the form that training reads: `packed_floats`. Updates keep it so.
   int (*pack)(const float* parameters, float* packed) = nullptr;
-  /// Copies the parameters into the form that `forward`, `evaluate` and `inspect` read: `packed_forward_floats`.
+  /// Copies the parameters into the form that `forward`, `evaluate`, `inspect` and `embed` read:
+  /// `packed_forward_floats`.
   int (*pack_forward)(const float* parameters, float* packed) = nullptr;
   /// outputs [batch, classes] of images [batch, C, H, W].
   int (*forward)(const float* parameters, const float* packed, const float* images, std::int64_t batch, float* outputs,
@@ -160,12 +190,21 @@ struct Model {
   /// layers.size()], the means of |x| of what each layer gives.
   int (*inspect)(const float* parameters, const float* packed, const float* images, std::int64_t batch, float* maps,
                  float* magnitudes, void* scratch) = nullptr;
+  /// Of images: features [batch, embedding.features], what the head reads or, without one, the outputs; tokens [batch,
+  /// embedding.tokens, embedding.width]; pooling [batch, embedding.heads, embedding.keys], rows summing to one. Null:
+  /// the model has no features.
+  int (*embed)(const float* parameters, const float* packed, const float* images, std::int64_t batch, float* features,
+               float* tokens, float* pooling, void* scratch) = nullptr;
+  Embedding embedding{};
   AttentionMaps attention{};
   std::span<const char* const> layers{};  ///< keys of modules, in the order in which they run
   /// What the CUDA kernels should take on such a GPU, "sm_80" or "sm_90a", as a table; null: none were emitted. Throws
   /// std::invalid_argument for another one.
   std::string (*predict)(const std::string& architecture, std::int64_t batch) = nullptr;
-  const Cuda* cuda = nullptr;  ///< the same model on a GPU; null: the program was built without
+  const Cuda* cuda = nullptr;    ///< the same model on a GPU; null: the program was built without
+  const Ranks* ranks = nullptr;  ///< what carries bytes between ranks; null: the program was built to run alone
+  std::span<const char* const>
+      isas{};  ///< where there are ranks: the instruction sets that `isa` may give, the widest last
 };
 
 /// What training images go through before they are normalised, each by chance.

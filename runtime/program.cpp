@@ -1,6 +1,7 @@
 #include "runtime/program.hpp"
 
 #include <unistd.h>
+#include <zlib.h>
 #ifdef _OPENMP
 #include <omp.h>
 #endif
@@ -25,9 +26,12 @@
 
 #include "runtime/arena.hpp"
 #include "runtime/attention.hpp"
+#include "runtime/command.hpp"
+#include "runtime/communicator.hpp"
 #include "runtime/confusion.hpp"
 #include "runtime/error.hpp"
 #include "runtime/exchange.hpp"
+#include "runtime/feature_commands.hpp"
 #include "runtime/file.hpp"
 #include "runtime/gpu.hpp"
 #include "runtime/gzip.hpp"
@@ -48,7 +52,7 @@
 namespace tessera::runtime {
 namespace {
 
-constexpr std::int64_t most_threads = 4096;
+constexpr std::int64_t most_threads = 4096, most_ranks = 1'000'000;
 
 void use_threads(std::int64_t threads) {
 #ifdef _OPENMP
@@ -73,14 +77,11 @@ const CLI::Validator seed(
     },
     "");
 
-struct EvalOptions {
-  std::filesystem::path out, checkpoint;
+struct EvalOptions : ParameterFile {
   std::optional<std::filesystem::path> data;
   std::optional<std::int64_t> digits, limit;
   bool on_training_images = false;
   std::filesystem::path confusion, labels;
-
-  std::filesystem::path file() const { return checkpoint.empty() ? out / "checkpoint.safetensors" : checkpoint; }
 };
 
 struct PredictOptions {
@@ -88,7 +89,7 @@ struct PredictOptions {
   std::int64_t top = 3;
   bool invert = false;
   bool json = false;
-  std::filesystem::path labels;
+  std::filesystem::path labels, head;
 };
 
 struct AttentionOptions {
@@ -122,35 +123,57 @@ int bench_command(const Model& model, const Recipe& recipe, const BenchOptions& 
   return 0;
 }
 
-int evaluate_command(const Model& model, const Recipe& declared, const EvalOptions& options, const Gpu* gpu) {
-  if (!options.confusion.empty()) spare_models(options.confusion, Output::other);
+/// What a rank has to know of a file of parameters, from the one that has read it.
+void share_loaded(const Communicator& ranks, const Model& model, Loaded& loaded, float* parameters) {
+  if (ranks.alone()) return;
+  const std::string state =
+      ranks.broadcast(ranks.leads() && loaded.state ? packed_state(model, *loaded.state) : std::string());
+  if (!ranks.leads() && !state.empty()) loaded.state = unpacked_state(state);
+  bool used = loaded.usage.has_value();
+  ranks.broadcast(&used, sizeof used);
+  if (used && !loaded.usage) loaded.usage.emplace();
+  if (used) ranks.broadcast(&loaded.usage->input, sizeof loaded.usage->input);
+  ranks.broadcast(parameters, 4 * model.parameter_floats);
+}
+
+int evaluate_command(const Model& model, const Recipe& declared, const EvalOptions& options, const Gpu* gpu,
+                     const Communicator& ranks) {
   std::optional<Arena> parameters = Arena::of_floats(model.parameter_floats, model.alignment);
-  const auto [state, usage] = load_parameters(options.file(), model, parameters->floats());
+  Loaded loaded;
+  ranks.agree([&] {
+    if (gpu && !ranks.alone()) fail("ranks compute on CPUs only: --device cuda is for one rank");
+    if (!ranks.leads()) return;
+    if (!options.confusion.empty()) spare_models(options.confusion, Output::other);
+    loaded = load_parameters(options.file(), model, parameters->floats());
+  });
+  share_loaded(ranks, model, loaded, parameters->floats());
   // What the model was trained on is what it is asked about, unless the command line says otherwise.
-  DataChoice choice = state ? state->data : DataChoice{};
+  DataChoice choice = loaded.state ? loaded.state->data : DataChoice{};
   choice.folder = options.data.value_or(choice.folder);
   choice.digits = options.digits.value_or(choice.digits);
   choice.limit = options.limit.value_or(choice.limit);
   Recipe recipe = declared;
-  if (usage) recipe.input = usage->input;
-  Dataset data = load(choice, options.on_training_images ? Split::train : Split::test, model, recipe.input);
-  if (!options.labels.empty()) data.names = read_labels(options.labels, model.classes);
+  if (loaded.usage) recipe.input = loaded.usage->input;
+  Dataset data;
+  ranks.agree([&] {
+    data = load(choice, options.on_training_images ? Split::train : Split::test, model, recipe.input);
+    check_fit(model, data);
+    if (!options.labels.empty()) data.names = read_labels(options.labels, model.classes);
+  });
+  ranks.demand_same(text(data.fingerprint()), "has other images");
   const Inference inference(model, parameters->floats(), recipe.batch, gpu);
   if (!inference.reads_parameters()) parameters.reset();
-  const Evaluation evaluation = evaluate(model, recipe, inference, data, recipe.batch);
+  const Evaluation evaluation = evaluate(model, recipe, inference, data, recipe.batch, ranks);
   std::cout << evaluation_table(model, data, evaluation);
   if (options.confusion.empty()) return 0;
-  write_file(options.confusion,
-             confusion_svg(confusion(data, evaluation), text(model.name, ": ", fixed(100 * evaluation.accuracy(), 2),
-                                                             "% of ", grouped(data.size()), " images right")));
+  ranks.agree([&] {
+    if (ranks.leads())
+      write_file(options.confusion, confusion_svg(confusion(data, evaluation),
+                                                  text(model.name, ": ", fixed(100 * evaluation.accuracy(), 2), "% of ",
+                                                       grouped(data.size()), " images right")));
+  });
   std::cout << "\nthe confusion matrix is in " << options.confusion.string() << '\n';
   return 0;
-}
-
-/// Reads the parameters and answers how they are used: as the file says or, where it holds the parameters alone, as is
-/// declared.
-Usage load_for_use(const std::filesystem::path& path, const Model& model, const Recipe& declared, float* parameters) {
-  return load_parameters(path, model, parameters).usage.value_or(Usage{declared.input, {}});
 }
 
 /// Pictures of one size.
@@ -195,7 +218,9 @@ int predict_command(const Model& model, const Recipe& recipe, const EvalOptions&
                     const Gpu* gpu) {
   std::optional<Arena> parameters = Arena::of_floats(model.parameter_floats, model.alignment);
   Usage usage = load_for_use(from.file(), model, recipe, parameters->floats());
-  if (!options.labels.empty()) usage.classes = read_labels(options.labels, model.classes);
+  const std::optional<LinearHead> head = head_of(options.head, model, parameters->floats(), usage);
+  if (!options.labels.empty())
+    usage.classes = read_labels(options.labels, head ? std::ssize(head->classes) : model.classes);
   const Inference inference(model, parameters->floats(), 1, gpu);
   if (!inference.reads_parameters()) parameters.reset();
   const Arena outputs = Arena::of_floats(model.classes, model.alignment);
@@ -207,8 +232,10 @@ int predict_command(const Model& model, const Recipe& recipe, const EvalOptions&
     for (std::int64_t i = 0; i < images.size(); ++i) {
       const Image image = prepared(model, usage.input, images.at(i), options.invert);
       normalize(image.pixels, shape[0], usage.input, input.floats());
-      inference.forward(input.floats(), 1, outputs.floats());
-      const std::vector<float> sure = probabilities(model, {outputs.floats(), static_cast<std::size_t>(model.classes)});
+      const std::vector<float> sure = head ? probabilities(*head, inference, input.floats()) : [&] {
+        inference.forward(input.floats(), 1, outputs.floats());
+        return probabilities(model, {outputs.floats(), static_cast<std::size_t>(model.classes)});
+      }();
       const std::optional<std::int64_t> which = images.size() > 1 ? std::optional(i) : std::nullopt;
       if (options.json) {
         std::cout << std::exchange(before, ",\n ")
@@ -337,31 +364,6 @@ CLI::Option* add_skip_option(CLI::App* command, std::vector<std::string>& skip) 
       ->type_name("KEY");
 }
 
-void add_labels_option(CLI::App* command, std::filesystem::path& labels) {
-  command
-      ->add_option("--labels", labels,
-                   "The classes' names: a text file with one a line, or a JSON list or object (default: those of the "
-                   "images or of the checkpoint)")
-      ->type_name("FILE");
-}
-
-void add_device_option(CLI::App* command, std::string& device) {
-  command
-      ->add_option("--device", device,
-                   "Where to compute: cpu, or cuda, which is the first GPU, where the program was built for one")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"cpu", "cuda"}).description(""))
-      ->type_name("DEVICE");
-}
-
-void add_checkpoint_options(CLI::App* command, EvalOptions& options) {
-  command->add_option("--out", options.out, "Folder of the training run")->capture_default_str()->type_name("DIR");
-  command
-      ->add_option("--checkpoint", options.checkpoint,
-                   "A safetensors file with the model's parameters (default: checkpoint.safetensors in --out)")
-      ->type_name("FILE");
-}
-
 /// The kernels take no notice of a size that they cannot read; a person should hear of it.
 void check_second_cache() {
   const char* const given = std::getenv("TESSERA_SECOND_CACHE");
@@ -370,13 +372,6 @@ void check_second_cache() {
   std::int64_t bytes = 0;
   if (const auto [read, error] = std::from_chars(given, end, bytes); error != std::errc{} || read != end || bytes < 1)
     fail(text("TESSERA_SECOND_CACHE=", given, " is not a number of bytes above 0"));
-}
-
-/// "Examples:" and a line for each, which begins with the program's name.
-std::string examples(const Model& model, const std::vector<std::string>& arguments) {
-  std::string lines = "Examples:";
-  for (const std::string& of_one : arguments) lines += text("\n  ", model.name, " ", of_one);
-  return lines + "\n";
 }
 
 constexpr const char* what_a_run_leaves =
@@ -439,8 +434,35 @@ std::string about_unknown(const CLI::App& app, const CLI::App* used, const std::
   return text(who, printable(option), meant(nearest(option, names)));
 }
 
+/// Ranks that differ in what decides the bits cannot share a run.
+void demand_equal_ranks(const Communicator& ranks, const Model& model, int argc, char** argv) {
+  if (ranks.alone()) return;
+  std::string program, arguments;
+  ranks.agree([&] {
+    const Bytes content = read_file("/proc/self/exe", std::uint64_t{1} << 34);
+    char library[64] = "";  // with the functions that learning rates and starting values are made by
+#ifdef _CS_GNU_LIBC_VERSION
+    ::confstr(_CS_GNU_LIBC_VERSION, library, sizeof library);
+#endif
+    program = text("checksum ", crc32_z(0, content.data(), content.size()), ", ", library);
+    for (int i = 1; i < argc; ++i) arguments += text(i > 1 ? " " : "", printable(argv[i]));
+  });
+  ranks.demand_same(program, "runs another program");
+  ranks.demand_same(arguments, "was started with other arguments");
+  ranks.agree_on_isa(model);
+}
+
+void add_timeout_option(CLI::App* command, const Model& model, double& seconds) {
+  if (!model.ranks) return;
+  command->add_option("--rank-timeout", seconds, "End where a rank has not answered for so many seconds")
+      ->capture_default_str()
+      ->check(in(0.1, 1e6))
+      ->type_name("S");
+}
+
 int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int argc, char** argv,
-        const std::optional<Command>& more) {
+        const std::optional<Command>& more, Communicator& ranks) {
+  demand_equal_ranks(ranks, model, argc, argv);
   check_second_cache();
   // A file that would grow past its limit is an error with a sentence, not the end of the program.
   std::signal(SIGXFSZ, SIG_IGN);
@@ -482,6 +504,15 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
   train_app->add_option("--batch", training.batch, text("Images in a training step (default: ", recipe.batch, ")"))
       ->check(in<std::int64_t>(1, most_batch))
       ->type_name("N");
+  double rank_timeout = 600;
+  if (model.ranks)
+    train_app
+        ->add_option("--accumulate", training.accumulate,
+                     text("Batches whose gradients are averaged for one step, the parts that ranks share (default: ",
+                          recipe.accumulate, ")"))
+        ->check(in<std::int64_t>(1, most_batch))
+        ->type_name("N");
+  add_timeout_option(train_app, model, rank_timeout);
   train_app->add_option("--lr", training.learning_rate, text("Learning rate (default: ", recipe.learning_rate, ")"))
       ->check(in(0.0, most_learning_rate))
       ->type_name("X");
@@ -508,6 +539,7 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
 
   EvalOptions evaluation;
   evaluation.out = default_out;
+  evaluation.shipped = shipped_parameters(model);
   CLI::App* eval_app = app.add_subcommand(
       "eval", text(train ? "Loss and accuracy" : "Accuracy", " on the test images, in all and for each class"));
   add_checkpoint_options(eval_app, evaluation);
@@ -516,6 +548,7 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
   eval_app->add_option("--confusion", evaluation.confusion, "Draw the confusion matrix into this SVG file")
       ->type_name("FILE");
   add_labels_option(eval_app, evaluation.labels);
+  add_timeout_option(eval_app, model, rank_timeout);
   add_device_option(eval_app, device);
 
   PredictOptions prediction;
@@ -529,12 +562,13 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
       ->capture_default_str()
       ->check(in<std::int64_t>(1, 1000))
       ->type_name("K");
-  constexpr const char* swap_light =
-      "Swap light and dark: for ink on paper, where the model was trained on light strokes";
   predict_app->add_flag("--invert", prediction.invert, swap_light);
   predict_app->add_flag("--json", prediction.json,
                         "Answer in JSON: a list with an object for each picture, its classes the likeliest first");
   add_labels_option(predict_app, prediction.labels);
+  if (model.embed)
+    predict_app->add_option("--head", prediction.head, "A head that probe has fitted, in the place of the model's own")
+        ->type_name("FILE");
   add_device_option(predict_app, device);
 
   AttentionOptions look;
@@ -610,6 +644,8 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
   import_app->add_option("--out", evaluation.out, "Folder for the checkpoint")->capture_default_str()->type_name("DIR");
   add_skip_option(import_app, imported.skip);
 
+  FeatureCommands features(app, model, recipe, evaluation, device);
+
   std::string architecture;
   std::int64_t predicted_batch = recipe.batch;
   CLI::App* summary_app = app.add_subcommand("summary", "Shapes, parameters and memory");
@@ -642,7 +678,26 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
     add_device_option(more_app, device);
   }
 
-  const std::string threads_too = "For every command: --threads N, the threads to use.\n\n";
+  std::int64_t summary_ranks = 0, summary_parts = 0;
+  std::string network;
+  if (model.ranks && model.has_loss()) {
+    CLI::Option* const of_ranks =
+        summary_app->add_option("--ranks", summary_ranks, "And what so many ranks send in a step, and take")
+            ->check(in<std::int64_t>(1, most_ranks))
+            ->type_name("N");
+    summary_app
+        ->add_option("--accumulate", summary_parts,
+                     "With so many parts of a step (default: the recipe's, or one a rank)")
+        ->check(in<std::int64_t>(1, most_batch))
+        ->type_name("N")
+        ->needs(of_ranks);
+    summary_app
+        ->add_option("--network", network,
+                     "And how long the exchange of a step takes over 100GbE, say, or 400IB, on paper")
+        ->type_name("NAME")
+        ->needs(of_ranks);
+  }
+
   train_app->footer(
       text(threads_too, what_a_run_leaves, environment,
            examples(model, {"train", "train --data mnist --epochs 10 --out run", "train --resume --out run",
@@ -679,27 +734,38 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
               << model.name << " --help tells more)" << std::endl;
     return 2;
   }
-  if (*train_app && !train)
-    fail("the declaration has no loss: there is nothing to train (a recipe beside forward gives it one)");
-  use_threads(threads);
   std::optional<Gpu> gpu;
-  if (device == "cuda") gpu.emplace(model);
-  const Gpu* const on = gpu ? &*gpu : nullptr;
-  if (*train_app) {
-    const std::filesystem::path checkpoint = training.out / "checkpoint.safetensors";
+  ranks.set_timeout(rank_timeout);
+  ranks.agree([&] {
+    if (*train_app && !train)
+      fail("the declaration has no loss: there is nothing to train (a recipe beside forward gives it one)");
+    if (!ranks.alone() && !*train_app && !*eval_app)
+      fail(app.get_subcommands().front()->get_name(), " is for one process, not for ", ranks.size(), " ranks");
+    use_threads(threads);
+    if (device == "cuda") gpu.emplace(model);
     std::error_code unknown;
-    if (!training.resume && !overwrite && std::filesystem::is_regular_file(checkpoint, unknown))
+    if (*train_app && ranks.leads() && !training.resume && !overwrite &&
+        std::filesystem::is_regular_file(training.out / "checkpoint.safetensors", unknown))
       fail(training.out.string(),
            " holds a run already: --resume goes on with it, --overwrite starts another and keeps its checkpoint as "
            "checkpoint.previous.safetensors");
+  });
+  const Gpu* const on = gpu ? &*gpu : nullptr;
+  if (*train_app) {
     training.gpu = on;
+    training.ranks = &ranks;
     Session session(model, recipe, training);
     return finished(train(session));
   }
-  if (*eval_app) return finished(evaluate_command(model, recipe, evaluation, on));
+  if (model.outputs_are_features && (*eval_app || (*predict_app && prediction.head.empty())))
+    fail("the declaration has no classes: ", model.name,
+         " embed gives its features, predict --head FILE takes a head that "
+         "probe has fitted to them");
+  if (*eval_app) return finished(evaluate_command(model, recipe, evaluation, on, ranks));
   if (*predict_app) return finished(predict_command(model, recipe, evaluation, prediction, on));
   if (attention_app && *attention_app) return finished(attention_command(model, recipe, evaluation, look, on));
   if (more_app && *more_app) return finished(more->run({model, recipe, evaluation.file(), prediction.labels, on}));
+  if (const std::optional<int> code = features.run(on)) return finished(*code);
   if (*bench_app) return finished(bench_command(model, recipe, speed, on));
   if (*export_app) return finished(export_command(model, recipe, evaluation, exported));
   if (*import_app) {
@@ -715,7 +781,12 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
     return finished(0);
   }
   const std::string predicted = architecture.empty() ? "" : "\n" + model.predict(architecture, predicted_batch);
-  std::cout << summary_text(model, recipe) << predicted;
+  std::string ranked;
+  if (summary_ranks > 0) {
+    const std::int64_t parts = summary_parts > 0 ? summary_parts : std::max(recipe.accumulate, summary_ranks);
+    ranked = ranks_text(model, recipe, static_cast<int>(summary_ranks), parts, network);
+  }
+  std::cout << summary_text(model, recipe) << ranked << predicted;
   return finished(0);
 }
 
@@ -756,36 +827,39 @@ std::string for_people(const std::string& message) {
   std::_Exit(1);
 }
 
-/// The sentence of the error that is being handled.
-std::string sentence_of_error() {
-  try {
-    throw;
-  } catch (const std::filesystem::filesystem_error& wrong) {
-    return text("cannot open ", wrong.path1().string(), ": ", wrong.code().message());
-  } catch (const std::exception& wrong) {
-    return wrong.what();
-  }
-}
-
 }  // namespace
 
 int program(const Model& model, const Recipe& recipe, int (*train)(Session&), int argc, char** argv,
             const std::optional<Command>& more) {
   std::set_terminate(end_without_memory);
+  Communicator ranks;
+  const auto say = [&](const std::string& sentence) {
+    const std::string said = text(model.name, ": ", for_people(sentence), "\n");
+    std::fputs(said.c_str(), stderr);
+  };
   try {
     try {
       let_waiting_threads_sleep(argv);
-      return run(model, recipe, train, argc, argv, more);
+      ranks.open(model);
+      const int code = run(model, recipe, train, argc, argv, more, ranks);
+      ranks.close();
+      return code;
+    } catch (const AgreedError& error) {
+      if (ranks.leads()) say(error.what());
+      ranks.close();
+      return 1;
     } catch (const std::bad_alloc&) {
     } catch (const std::length_error&) {
     } catch (const std::exception&) {
-      const std::string said = text(model.name, ": ", for_people(sentence_of_error()), "\n");
-      std::fputs(said.c_str(), stderr);
-      return 1;
+      // Before the ranks know each other all of them find the same.
+      if (!ranks.alone() || launched_rank() == 0) say(sentence_of_error());
+      if (ranks.alone()) return 1;
+      std::_Exit(1);  // the others are not waited for: their launcher ends them
     }
   } catch (const std::exception&) {  // out of memory while saying something else
   }
   std::fprintf(stderr, "%s: there is not enough memory\n", model.name.c_str());  // which allocates nothing
+  if (!ranks.alone()) std::_Exit(1);
   return 1;
 }
 

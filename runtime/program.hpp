@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "runtime/command.hpp"
+#include "runtime/optional_command.hpp"
 #include "runtime/model.hpp"
 #include "runtime/session.hpp"
 

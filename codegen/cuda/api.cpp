@@ -45,6 +45,8 @@ std::string comment_of(ProgramKind kind) {
       return "The gradient of the loss with respect to each pixel.";
     case ProgramKind::inspect:
       return "Attention maps and magnitudes, as on the CPU.";
+    case ProgramKind::embed:
+      return "Features and tokens, as on the CPU.";
     case ProgramKind::update:
       break;  // its function is not that of its program alone
   }
@@ -63,6 +65,16 @@ tree::Function function_of(const Model& m, const Plan& plan) {
   f.name = fmt::format("{}_cuda_{}", m.name, plan.program.name);
   f.comment = {comment_of(plan.program.kind)};
   f.parameters = {{"const float*", "parameters"}, {"const void*", "packed"}};
+  if (traits_of(plan.program.kind).embeds) {
+    f.parameters.insert(f.parameters.end(), {{"const float*", "images"},
+                                             {"int64_t", "batch"},
+                                             {"float*", "features"},
+                                             {"float*", "tokens"},
+                                             {"float*", "pooling"},
+                                             {"void*", "scratch"},
+                                             {"void*", "stream"}});
+    return f;
+  }
   for (const tree::Parameter& p : entry_parameters(plan.program, "float")) {
     if (p.name == "batch" && traits_of(plan.program.kind).trains)
       f.parameters.push_back({"const tessera_cuda_step*", "step"});
@@ -142,21 +154,6 @@ std::vector<tree::Function> functions_of_steps(const Model& m) {
   return functions;
 }
 
-/// Runs of parameters in the arena to which weight decay applies, or does not: first, last and whether it does.
-std::vector<std::tuple<std::int64_t, std::int64_t, bool>> decay_runs(const Model& m) {
-  if (m.recipe.weight_decay <= 0) return {{0, m.arena.reals, true}};
-  std::map<std::int64_t, bool> decays;  // by offset
-  for (const ArenaEntry& e : m.arena.entries)
-    for (int layer = 0; layer < e.count; ++layer) decays[e.at(layer)] = e.decay;
-  std::vector<std::tuple<std::int64_t, std::int64_t, bool>> runs;
-  for (const auto& [offset, decay] : decays) {
-    if (!runs.empty()) std::get<1>(runs.back()) = offset;
-    if (runs.empty() || std::get<2>(runs.back()) != decay) runs.emplace_back(offset, offset, decay);
-  }
-  std::get<1>(runs.back()) = m.arena.reals;
-  return runs;
-}
-
 /// What lies between the parameters of the arena, each of which begins on a multiple of 16 reals.
 std::vector<std::pair<std::int64_t, std::int64_t>> gaps(const Model& m) {
   std::vector<std::pair<std::int64_t, std::int64_t>> found;
@@ -184,10 +181,15 @@ std::int64_t check_blocks(const Model& m) { return std::clamp<std::int64_t>(m.ar
 std::string checks(const Model& m, const tree::Function& f, bool batch) {
   const std::string u = upper(m.name);
   const bool has_maps = ranges::any_of(m.plans, [](const Plan& p) { return has_attention(p.program); });
+  const auto given = [&](const std::string& output) {
+    return ranges::any_of(m.plans, [&](const Plan& p) { return gives(p.program, output); });
+  };
   std::string nulls, ignored;
   for (const tree::Parameter& p : f.parameters) {
     if (p.name == "maps" && !has_maps)
       ignored = "  (void)maps;  // there are none\n";
+    else if ((p.name == "tokens" || p.name == "pooling") && !given(p.name))
+      ignored += fmt::format("  (void){};  // there are none\n", p.name);
     else if (p.type.ends_with("*") && p.name != "stream" && (p.name != "packed" || packs(m)))
       nulls += fmt::format("{}!{}", nulls.empty() ? "" : " || ", p.name);
   }
@@ -214,6 +216,20 @@ std::string finish(const Model& m) {
 }
 
 }  // namespace
+
+std::vector<std::tuple<std::int64_t, std::int64_t, bool>> decay_runs(const Model& m) {
+  if (m.recipe.weight_decay <= 0) return {{0, m.arena.reals, true}};
+  std::map<std::int64_t, bool> decays;  // by offset
+  for (const ArenaEntry& e : m.arena.entries)
+    for (int layer = 0; layer < e.count; ++layer) decays[e.at(layer)] = e.decay;
+  std::vector<std::tuple<std::int64_t, std::int64_t, bool>> runs;
+  for (const auto& [offset, decay] : decays) {
+    if (!runs.empty()) std::get<1>(runs.back()) = offset;
+    if (runs.empty() || std::get<2>(runs.back()) != decay) runs.emplace_back(offset, offset, decay);
+  }
+  std::get<1>(runs.back()) = m.arena.reals;
+  return runs;
+}
 
 std::string update_kernels(const Model& m) {
   if (!trains(m.plans)) return packs(m) ? pack_kernel(m) : "";

@@ -33,7 +33,7 @@ class File : EntryWriter {
                     {"real", "__device__ const real", "reinterpret_cast<{}*>"}),
         model_(model) {}
 
-  std::string run() {
+  std::string run(std::map<std::string, std::string>* standing) {
     for (const auto& [kernel, tile] : model_.tiles) check_tile(kernel);
     std::string programs;
     for (const Plan& plan : model_.plans) programs += "\n" + program(plan);
@@ -70,6 +70,7 @@ class File : EntryWriter {
     out += programs;
     out += "\n}  // namespace\n";
     out += api(model_, largest_batch_);
+    if (standing) *standing = functions_.standing();
     return out;
   }
 
@@ -224,6 +225,8 @@ class File : EntryWriter {
 
 }  // namespace
 
-std::string emit_file(const Model& model) { return File(model).run(); }
+std::string emit_file(const Model& model, std::map<std::string, std::string>* standing) {
+  return File(model).run(standing);
+}
 
 }  // namespace tessera::codegen::cuda

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <range/v3/algorithm/any_of.hpp>
+
 #include "codegen/cuda/api.hpp"
 #include "codegen/embedded.hpp"
 #include "codegen/emit/entry.hpp"
@@ -43,11 +45,14 @@ std::string emit_program(const Model& m) {
   if (training) size_of("evaluate", "EVALUATE");
   if (training) size_of("train", "TRAIN");
   size_of("inspect", "INSPECT");
+  const bool embeds = ranges::any_of(m.plans, [](const Plan& p) { return traits_of(p.program.kind).embeds; });
+  if (embeds) size_of("embed", "EMBED");
   entries += "    .error = error,\n";
   call("pack");
   call("forward");
   if (training) call("evaluate");
   call("inspect");
+  if (embeds) call("embed");
   if (training) {
     entries += "    .loss_and_gradients = loss_and_gradients,\n";
     call("check");

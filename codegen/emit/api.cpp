@@ -190,7 +190,9 @@ std::string dispatch(const ModelFiles& m, const std::string& program, const std:
 
 /// So many images that all sizes of a call, and 16 times the images, fit into 64 bits.
 std::int64_t most_images(const ModelFiles& m) {
-  std::int64_t bytes = std::max<std::int64_t>(16, attention_maps(m).of_image());
+  const Embedding e = embedding_of(m);
+  std::int64_t bytes =
+      std::max({std::int64_t{16}, attention_maps(m).of_image(), e.features, e.token_reals(), e.pooling_reals()});
   for (const Plan& plan : m.plans) bytes = std::max(bytes, plan.scratch.per_batch);
   std::int64_t pixels = 1;
   for (const std::int64_t d : m.image_shape()) pixels *= d;
@@ -224,6 +226,10 @@ std::string run_program(const ModelFiles& m, const tree::Function& f, const Kern
     }
     if (p.name == "maps" && !has_attention(program)) {
       checks += "  (void)maps;  // there are none\n";
+      continue;
+    }
+    if ((p.name == "tokens" || p.name == "pooling") && !gives(program, p.name)) {
+      checks += fmt::format("  (void){};  // there are none\n", p.name);
       continue;
     }
     if (p.type.ends_with("*")) nulls += (nulls.empty() ? "!" : " || !") + p.name;

@@ -1,6 +1,7 @@
 #include "codegen/emit/entry.hpp"
 
 #include <range/v3/algorithm/any_of.hpp>
+#include <range/v3/algorithm/contains.hpp>
 
 #include "codegen/passes/inspect.hpp"
 #include "codegen/passes/optimizer.hpp"
@@ -35,6 +36,10 @@ bool takes_random(const KernelProgram& program) {
 
 bool has_attention(const KernelProgram& program) {
   return ranges::any_of(program.graph.outputs, [](const graph::Output& o) { return is_attention(o.name); });
+}
+
+bool gives(const KernelProgram& program, const std::string& output) {
+  return ranges::contains(program.graph.outputs, output, &graph::Output::name);
 }
 
 bool reads_packed(const KernelProgram& program) {
@@ -81,6 +86,12 @@ std::vector<tree::Parameter> entry_parameters(const KernelProgram& of, const std
     p.push_back({"const std::int64_t", "batch"});
     if (has_attention(of)) p.push_back({out, "maps"});
     p.push_back({out, "magnitudes"});
+    p.push_back({out, "scratch"});
+    return p;
+  }
+  if (program.embeds) {
+    p.push_back({"const std::int64_t", "batch"});
+    for (const graph::Output& o : of.graph.outputs) p.push_back({out, o.name});
     p.push_back({out, "scratch"});
     return p;
   }

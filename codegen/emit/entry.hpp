@@ -40,6 +40,8 @@ bool takes_parameters(const KernelProgram& program);
 bool reads_packed(const KernelProgram& program);
 /// Whether some of its outputs are attention maps.
 bool has_attention(const KernelProgram& program);
+/// Whether it has an output of this name.
+bool gives(const KernelProgram& program, const std::string& output);
 
 /// Whether the program drops out, and takes the random state for it.
 bool takes_random(const KernelProgram& program);

@@ -20,8 +20,9 @@ struct ModelFiles {
   std::uint64_t hash = 0;   ///< of the declaration
   graph::Graph forward;     ///< as declared, before any pass
   graph::Graph inspected;   ///< attention maps and magnitudes as outputs
+  bool has_head = true;     ///< the outputs are a linear map of features: else, where it embeds, they are the features
   std::vector<Plan> plans;  ///< forward, evaluate, loss_and_gradients, input_gradient, update, inspect; where there is
-                            ///< no loss, forward and inspect
+                            ///< no loss, forward and inspect; where there are features, embed
   Arena arena;
   PackedArena packed;
   std::vector<Target> targets;
@@ -46,6 +47,15 @@ struct AttentionMaps {
   std::int64_t of_image() const { return layers * heads * rows * columns; }
 };
 AttentionMaps attention_maps(const ModelFiles& model);
+
+/// What embed gives of an image: features, tokens [tokens, width], and what a learned query attends to, pooling [heads,
+/// keys]. Zeros: the model has none.
+struct Embedding {
+  std::int64_t features = 0, tokens = 0, width = 0, heads = 0, keys = 0;
+  std::int64_t token_reals() const { return tokens * width; }
+  std::int64_t pooling_reals() const { return heads * keys; }
+};
+Embedding embedding_of(const ModelFiles& model);
 
 /// The layers whose magnitudes inspect gives, in the order in which they are computed: modules by their paths.
 std::vector<std::string> layers(const ModelFiles& model);

@@ -216,10 +216,16 @@ std::string emit_program(const ModelFiles& m, bool cuda, bool serve) {
     entries += fmt::format("    .images_at_once = {}_images_at_once,\n", n);
   }
   size_of("inspect", "INSPECT", "batch");
+  const Embedding e = embedding_of(m);
+  if (e.features) size_of("embed", "EMBED", "batch");
   for (const std::string function : {"error", "isa", "init", "pack", "pack_forward", "forward"})
     if (training || function != "pack") entries += fmt::format("    .{0} = {1}_{0},\n", function, n);
   if (training) entries += fmt::format("    .evaluate = {}_evaluate,\n    .train_step = train_step,\n", n);
   entries += fmt::format("    .inspect = {}_inspect,\n", n);
+  if (e.features)
+    entries += fmt::format("    .embed = {}_embed,\n    .embedding = {{{}, {}, {}, {}, {}}},\n", n, e.features,
+                           e.tokens, e.width, e.heads, e.keys);
+  if (e.features && !m.has_head) entries += "    .outputs_are_features = true,\n";
   const std::string step =
       training
           ? "int train_step(float* parameters, float* packed, float* gradients, float* optimizer, const Batch& batch, "

@@ -96,6 +96,21 @@ AttentionMaps attention_maps(const ModelFiles& m) {
   return a;
 }
 
+Embedding embedding_of(const ModelFiles& m) {
+  Embedding e;
+  for (const Plan& plan : m.plans) {
+    if (!traits_of(plan.program.kind).embeds) continue;
+    for (const graph::Output& o : plan.program.graph.outputs) {
+      const std::vector<Dim>& shape = plan.program.graph[o.node].shape;
+      const std::int64_t last = shape.back().value(), middle = shape[1].value();
+      if (o.name == "features") e.features = last;
+      if (o.name == "tokens") e.tokens = middle, e.width = last;
+      if (o.name == "pooling") e.heads = middle, e.keys = last;
+    }
+  }
+  return e;
+}
+
 std::vector<std::string> layers(const ModelFiles& m) {
   std::vector<std::string> names, run;
   int region = 0;
@@ -272,8 +287,10 @@ class ShapeTable {
         return " over " + to_string(over);
       }
       case Op::broadcast:
+      case Op::integers:
       case Op::one_hot:
       case Op::concat:
+      case Op::stop_gradient:
       case Op::cross_entropy:
       case Op::gather:
         TESSERA_ELEMENTWISE_OPS(TESSERA_OP_CASE)

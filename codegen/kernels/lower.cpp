@@ -188,6 +188,7 @@ class Lowering {
     }
     if (n.op == Op::rearrange)
       return read(c, n.operands[0], here ? copied_index(n) : *operand_index(n.rearrangement, index));
+    if (n.op == Op::integers) return read(c, n.operands[0], index);  // reals that are compared as they are
     if (n.op == Op::one_hot) {
       const Affine& last = index.back();
       if (last.parts.size() != 1 || last.parts[0].coefficient != 1 || last.offset)
@@ -196,6 +197,8 @@ class Lowering {
       e.kind = Expression::Kind::index_equals;
       e.axis = last.parts[0].axis;
       e.a = read(c, n.operands[0], {index.begin(), index.end() - 1});
+      if (c.kernel.expressions[e.a].kind != Expression::Kind::load)
+        throw Error(fmt::format("node %{}: the integers of a one-hot row are not stored", id));
       return push(c, e);
     }
     if (n.op == Op::keep) return push(c, keep(c, n, index));

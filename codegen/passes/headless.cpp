@@ -2,8 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <range/v3/algorithm/any_of.hpp>
+
 #include "codegen/error.hpp"
+#include "codegen/passes/inspect.hpp"
+#include "codegen/passes/op.hpp"
+#include "codegen/passes/pipeline.hpp"
 #include "codegen/passes/rewrite.hpp"
+#include "dsl/graph/builder.hpp"
 
 namespace tessera::codegen {
 
@@ -15,32 +21,108 @@ using graph::Output;
 
 namespace {
 
-bool is_parameter(const Graph& g, NodeId id) {
+NodeId without_broadcast(const Graph& g, NodeId id) {
   while (g[id].op == Op::broadcast) id = g[id].operands[0];
-  return g[id].op == Op::parameter;
+  return id;
 }
 
-/// The operand beside a parameter; none where neither is one.
-NodeId beside_parameter(const Graph& g, const Node& n) {
+/// The operand beside one that, broadcast or not, is the same for every image; none where neither is one.
+NodeId beside(const Graph& g, const Node& n, Op constant) {
   for (std::size_t k = 0; n.operands.size() == 2 && k < 2; ++k)
-    if (is_parameter(g, n.operands[k])) return n.operands[1 - k];
+    if (g[without_broadcast(g, n.operands[k])].op == constant) return n.operands[1 - k];
+  return graph::none;
+}
+
+/// The row that a linear map reads, with or without a bias behind it; none where the node is no such map.
+NodeId read_by_map(const Graph& g, NodeId id) {
+  if (g[id].op == Op::add)
+    if (const NodeId mapped = beside(g, g[id], Op::parameter); mapped != graph::none) id = mapped;
+  const NodeId row = g[id].op == Op::einsum ? beside(g, g[id], Op::parameter) : graph::none;
+  return row == graph::none || g[row].shape.size() != 2 || !grows(g[row]) ? graph::none : row;
+}
+
+NodeId outputs_of(const Graph& g) {
+  for (const Output& output : g.outputs)
+    if (output.kind == Output::Kind::value) return output.node;
+  return graph::none;
+}
+
+/// What the head reads; the mean of what two heads read is appended to the graph. none: there is no head.
+NodeId read_by_head(Graph& g) {
+  NodeId id = outputs_of(g);
+  if (id == graph::none) return id;
+  while (g[id].op == Op::softmax || g[id].op == Op::log_softmax) id = g[id].operands[0];
+  if (const NodeId row = read_by_map(g, id); row != graph::none) return row;
+  const NodeId sum = g[id].op == Op::multiply ? beside(g, g[id], Op::constant) : graph::none;
+  if (sum == graph::none || g[sum].op != Op::add || g[without_broadcast(g, g[id].operands[1])].value != 0.5)
+    return graph::none;
+  const NodeId first = read_by_map(g, g[sum].operands[0]), second = read_by_map(g, g[sum].operands[1]);
+  if (first == graph::none || second == graph::none || g[first].shape != g[second].shape) return graph::none;
+  graph::Builder b(g);
+  const NodeId both = b.add(first, second);
+  return b.multiply(both, b.constant(0.5));
+}
+
+/// The last value of the shape of what the first stack gives that is computed of it: behind a norm, where there is one.
+/// none: there is no stack of tokens.
+NodeId tokens_of(const Graph& g) {
+  NodeId tokens = graph::none;
+  std::vector<bool> depends(g.nodes.size(), false);  // on what the stack gives
+  for (std::size_t i = 0; i < g.nodes.size(); ++i) {
+    const Node& n = g.nodes[i];
+    const bool stack = n.op == Op::carry_out && n.shape.size() == 3 && grows(n) && n.shape[1].known();
+    if (tokens == graph::none && !stack) continue;
+    depends[i] = tokens == graph::none || ranges::any_of(n.operands, [&](NodeId o) { return depends[at(o)]; });
+    const bool shaped = tokens == graph::none || n.shape == g[tokens].shape;
+    if (depends[i] && shaped && n.region == 0 && n.op != Op::broadcast) tokens = static_cast<NodeId>(i);
+  }
+  return tokens;
+}
+
+/// The softmax of a learned query, whose probabilities weigh what follows the stack; none where there is none.
+NodeId pooling_of(const Graph& g, NodeId tokens) {
+  for (std::size_t i = at(tokens) + 1; tokens != graph::none && i < g.nodes.size(); ++i) {
+    const Node& n = g.nodes[i];
+    if (n.op == Op::softmax && n.region == 0 && n.shape.size() == 3 && n.axes[0] == 2 && grows(n) &&
+        weighs_values(g, static_cast<NodeId>(i)))
+      return static_cast<NodeId>(i);
+  }
   return graph::none;
 }
 
 }  // namespace
 
+bool has_head(const Graph& declared) {
+  Graph g = declared;
+  return read_by_head(g) != graph::none;
+}
+
+bool embeds(const Graph& declared) {
+  if (has_head(declared)) return true;
+  const NodeId outputs = outputs_of(declared);
+  return !has_loss(declared) && outputs != graph::none && declared[outputs].shape.size() == 2 &&
+         grows(declared[outputs]);
+}
+
+Graph embedding(const Graph& declared) {
+  Graph g = declared;
+  NodeId features = read_by_head(g);
+  if (features == graph::none) features = outputs_of(g);
+  const NodeId tokens = tokens_of(declared);
+  g.outputs = {{Output::Kind::value, "features", features, graph::none}};
+  if (tokens != graph::none) g.outputs.push_back({Output::Kind::value, "tokens", tokens, graph::none});
+  if (const NodeId pooling = pooling_of(declared, tokens); pooling != graph::none)
+    g.outputs.push_back({Output::Kind::value, "pooling", pooling, graph::none});
+  return remove_dead(g);
+}
+
 Graph headless(const Graph& declared) {
   Graph g = declared;
-  std::erase_if(g.outputs, [](const Output& output) { return output.kind != Output::Kind::value; });
-  NodeId& id = g.outputs.at(0).node;
-  while (g[id].op == Op::softmax || g[id].op == Op::log_softmax) id = g[id].operands[0];
-  if (g[id].op == Op::add)
-    if (const NodeId mapped = beside_parameter(g, g[id]); mapped != graph::none) id = mapped;
-  const NodeId features = g[id].op == Op::einsum ? beside_parameter(g, g[id]) : graph::none;
-  if (features == graph::none || g[features].shape.size() != 2)
+  const NodeId features = read_by_head(g);
+  if (features == graph::none)
     throw Error(
         fmt::format("{} has no embedding: its outputs are not a linear map of a row of numbers", declared.name));
-  id = features;
+  g.outputs = {{Output::Kind::value, "outputs", features, graph::none}};
   g.name += "_embedding";
   g.recipe = {};
   return remove_dead(g);

@@ -5,9 +5,21 @@
 
 namespace tessera::codegen {
 
-/// The declaration of NAME_embedding: its outputs [B, D] are what the last linear map reads, its parameters the others
-/// under the same keys, and it has no loss. Throws Error where the outputs are not a linear map of [B, D], with or
-/// without a bias and a softmax.
+/// Whether the outputs are a linear map of a row [B, D] for each image, with or without a bias and a softmax, or the
+/// mean of two such maps (DeiT's distilled heads): the head, which reads the features.
+bool has_head(const graph::Graph& declared);
+
+/// Whether the model has features: a head, or, where it has no loss, outputs [B, D], which are the features then.
+bool embeds(const graph::Graph& declared);
+
+/// The graph with what `embed` gives as outputs. "features" [B, D] are what the head reads; of two heads the mean of
+/// what they read, as timm's forward_head(pre_logits=True) gives it. "tokens" [B, T, D] are what the first stack of
+/// blocks gives, with the norm behind it (timm's forward_features), and "pooling" [B, H, J] is what the heads of a
+/// learned query behind it attend to; each only where the model has it.
+graph::Graph embedding(const graph::Graph& declared);
+
+/// The declaration of NAME_embedding: its outputs are those features, its parameters the others under the same keys,
+/// and it has no loss. Throws Error where the model has no head.
 graph::Graph headless(const graph::Graph& declared);
 
 }  // namespace tessera::codegen

@@ -16,8 +16,6 @@ using graph::NodeId;
 using graph::Op;
 using graph::Output;
 
-namespace {
-
 /// Whether some einsum sums over the softmax's axis.
 bool weighs_values(const Graph& graph, NodeId softmax) {
   const auto axis = static_cast<std::size_t>(graph[softmax].axes[0]);
@@ -28,6 +26,8 @@ bool weighs_values(const Graph& graph, NodeId softmax) {
   }
   return false;
 }
+
+namespace {
 
 /// Whether a node computes numbers for each image, and does not just move them or stand for what was computed before.
 bool computes(const Node& n) {
@@ -45,6 +45,7 @@ std::vector<Output> attention_maps(const Graph& graph) {
     if (n.op != Op::softmax || !shaped || n.axes[0] + 1 != static_cast<int>(n.shape.size()) ||
         !weighs_values(graph, id))
       continue;
+    if (!maps.empty() && n.region == 0 && graph[maps.front().node].region != 0) continue;  // that of a pooling
     if (!maps.empty()) {
       const Node& first = graph[maps.front().node];
       if (first.region != n.region || first.shape != n.shape) return {};

@@ -7,6 +7,7 @@
 #include "codegen/passes/decompose.hpp"
 #include "codegen/passes/differentiate.hpp"
 #include "codegen/passes/gemm_operands.hpp"
+#include "codegen/passes/headless.hpp"
 #include "codegen/passes/inspect.hpp"
 #include "codegen/passes/recompute.hpp"
 #include "codegen/passes/simplify.hpp"
@@ -63,7 +64,9 @@ std::vector<GraphPass> program_passes(ProgramKind kind) {
           {"image_gradients", "of all gradients, only that of the images is computed", if_(of_images),
            [](graph::Graph& g) { g = subgraph(g, {"outputs", "loss", "images"}); }, true},
           {"inspect", "attention maps and magnitudes are the outputs", if_(traits.inspects),
-           [](graph::Graph& g) { g = inspected(g); }, true}};
+           [](graph::Graph& g) { g = inspected(g); }, true},
+          {"embed", "what the head reads and the tokens are the outputs", if_(traits.embeds),
+           [](graph::Graph& g) { g = embedding(g); }, true}};
 }
 
 std::vector<GraphPass> primitive_passes() {

@@ -12,7 +12,7 @@ using GraphPass = PassOver<graph::Graph>;
 
 /// Over what was traced: one order of nodes for one declaration.
 std::vector<GraphPass> declaration_passes();
-/// Over the declaration, for programs of whose tokens some are not needed: all but inspect.
+/// Over the declaration, for programs of whose tokens some are not needed: all but inspect and embed.
 std::vector<GraphPass> narrowing_passes();
 /// From a declaration to the graph of one of its programs, in composites: any but update.
 std::vector<GraphPass> program_passes(ProgramKind kind);

@@ -1,7 +1,7 @@
 // serve: a command of programs that link cpp-httplib (SERVE of tessera_add_model).
 #pragma once
 
-#include "runtime/command.hpp"
+#include "runtime/optional_command.hpp"
 
 namespace tessera::runtime::serve {
 

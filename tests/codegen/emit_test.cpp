@@ -89,6 +89,31 @@ TEST(Emit, AnEmbeddingIsWhatALinearHeadReads) {
       codegen::Error);
 }
 
+/// outputs = scale * (x first + x second) of images [B, I], with a loss where it is wanted.
+graph::Graph two_maps(double scale, bool loss) {
+  Sketch s;
+  s.graph.name = "two";
+  const NodeId x = s.input("images", {s.B, s.I});
+  const auto mapped = [&](const char* key) {
+    return s.b.einsum({x, s.parameter(key, {s.J, s.I})}, {{0, 1}, {2, 1}, {0, 2}});
+  };
+  const NodeId first = mapped("first"), second = mapped("second");
+  NodeId outputs = s.b.add(first, second);
+  if (scale != 1) outputs = s.b.multiply(outputs, s.b.constant(scale));
+  s.value("outputs", outputs);
+  if (loss) s.graph.outputs.push_back({graph::Output::Kind::loss, "loss", outputs, graph::none});
+  return s.graph;
+}
+
+TEST(Emit, TwoHeadsAreAveragedAndOtherSumsOfMapsAreNoHead) {
+  EXPECT_TRUE(codegen::has_head(two_maps(0.5, true)));
+  EXPECT_FALSE(codegen::has_head(two_maps(0.25, true)));
+  EXPECT_FALSE(codegen::has_head(two_maps(1, true)));
+  // Without a loss they are features; with one they are logits of a head that is not known.
+  EXPECT_TRUE(codegen::embeds(two_maps(1, false)));
+  EXPECT_FALSE(codegen::embeds(two_maps(1, true)));
+}
+
 TEST(Emit, KeepsLinesOfKernelsWithin120Columns) {
   for (const auto& [name, text] : vit_mnist()) {
     if (!name.ends_with("_scalar.cpp") && !name.ends_with("_avx2.cpp") && !name.ends_with("_avx512.cpp")) continue;

@@ -11,7 +11,9 @@
 
 #include "codegen/passes/decompose.hpp"
 #include "codegen/passes/differentiate.hpp"
+#include "codegen/passes/headless.hpp"
 #include "codegen/passes/simplify.hpp"
+#include "codegen/passes/subgraph.hpp"
 #include "codegen/passes/verify.hpp"
 #include "models/vit.hpp"
 #include "runtime/safetensors.hpp"
@@ -118,12 +120,74 @@ inline void expect_timms_numbers(const std::string& name, const graph::Graph& fo
   }
 }
 
+/// What `embed` gives, within 1e-5: features of which timm's head makes timm's outputs or, without a head, which are
+/// timm's outputs; tokens that are timm's forward_features where the golden numbers have them; a pooling whose rows sum
+/// to one.
+inline void expect_timms_features(const std::string& name, const graph::Graph& recorded) {
+  const graph::Graph forward = codegen::subgraph(recorded, {"outputs"});
+  Arrays given = timm_arrays(name, "params");
+  const Arrays theirs = timm_arrays(name, "forward");
+  given.merge(timm_arrays(name, "batch"));
+  ASSERT_EQ(codegen::has_head(forward), given.contains("head.weight")) << name;
+  ASSERT_TRUE(codegen::embeds(forward)) << name;
+  const graph::Graph embedding = codegen::embedding(forward);
+  codegen::verify(embedding);
+  const Arrays results = interpret(embedding, 2, given);
+  const Array &features = results.at("features"), &outputs = theirs.at("outputs");
+  Array made = features;
+  const auto width = static_cast<std::size_t>(features.shape.back());
+  if (given.contains("head_dist.weight")) {  // two heads, one of them of the second token
+    const Array& tokens = results.at("tokens");
+    made = Array{{2, features.shape[1]}, {}};
+    const std::size_t image = tokens.numbers.size() / 2;
+    for (std::size_t i = 0; i < 2 * width; ++i) {
+      const std::size_t at = i / width * image + i % width;
+      made.numbers.push_back((tokens.numbers[at] + tokens.numbers[at + width]) / 2);
+    }
+    EXPECT_LE(distance(features, made, 1e-3), 1e-12) << name << ": features";
+  } else {
+    if (given.contains("head.weight")) {
+      const Array &weight = given.at("head.weight"), &bias = given.at("head.bias");
+      made = Array{{2, weight.shape[0]}, {}};
+      for (std::size_t image = 0; image < 2; ++image)
+        for (std::size_t c = 0; c < bias.numbers.size(); ++c) {
+          double sum = bias.numbers[c];
+          for (std::size_t i = 0; i < width; ++i)
+            sum += weight.numbers[c * width + i] * features.numbers[image * width + i];
+          made.numbers.push_back(sum);
+        }
+    }
+    ASSERT_EQ(made.shape, outputs.shape) << name;
+    EXPECT_LE(distance(made, outputs, 1e-3), 1e-5) << name << ": features";
+  }
+  std::string compared = "features";
+  if (theirs.contains("tokens")) {
+    ASSERT_TRUE(results.contains("tokens")) << name;
+    ASSERT_EQ(results.at("tokens").shape, theirs.at("tokens").shape) << name;
+    EXPECT_LE(distance(results.at("tokens"), theirs.at("tokens"), 1e-3), 1e-5) << name << ": tokens";
+    compared += ", tokens";
+  }
+  EXPECT_EQ(results.contains("pooling"), given.contains("attn_pool.latent")) << name;
+  if (results.contains("pooling")) {
+    const Array& pooling = results.at("pooling");
+    const auto keys = static_cast<std::size_t>(pooling.shape.back());
+    for (std::size_t first = 0; first < pooling.numbers.size(); first += keys) {
+      double sum = 0;
+      for (std::size_t i = 0; i < keys; ++i) sum += pooling.numbers[first + i];
+      EXPECT_NEAR(sum, 1, 1e-12) << name;
+    }
+    compared += ", pooling";
+  }
+  std::printf("  %s: %s\n", name.c_str(), compared.c_str());
+}
+
 }  // namespace tessera::test
 
 /// TIMM(name, model): the declaration gives what timm's architecture of that name does.
-#define TIMM(name, ...)                                                                 \
-  TEST(Timm, name) {                                                                    \
-    if (tessera::test::timm_folder(#name).empty())                                      \
-      GTEST_SKIP() << "TESSERA_SHARED names no folder with golden/timm/" #name;         \
-    tessera::test::expect_timms_numbers(#name, tessera::test::recorded<__VA_ARGS__>()); \
+#define TIMM(name, ...)                                                                  \
+  TEST(Timm, name) {                                                                     \
+    if (tessera::test::timm_folder(#name).empty())                                       \
+      GTEST_SKIP() << "TESSERA_SHARED names no folder with golden/timm/" #name;          \
+    tessera::test::expect_timms_numbers(#name, tessera::test::recorded<__VA_ARGS__>());  \
+    tessera::test::expect_timms_features(#name, tessera::test::recorded<__VA_ARGS__>()); \
   }

@@ -69,8 +69,8 @@ TEST_F(Program, WhatNobodyKnowsLeadsToWhatWasMeant) {
            {{"train", "--bacth=3"},
             "sample: train has no option '--bacth'; did you mean --batch? (sample train --help tells more)\n"},
            {{"train", "--checkpoint", "x"},
-            "sample: train has no option '--checkpoint', which belongs to eval, predict, export (sample train --help "
-            "tells more)\n"},
+            "sample: train has no option '--checkpoint', which belongs to eval, predict, export, embed, similar, probe "
+            "(sample train --help tells more)\n"},
            {{"predict", "a.png", "--thread", "2"},
             "sample: predict has no option '--thread'; did you mean --threads? (sample predict --help tells more)\n"},
            {{"eval", "here"}, "sample: eval does not take 'here' (sample eval --help tells more)\n"},

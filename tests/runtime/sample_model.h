@@ -46,6 +46,9 @@ int sample_evaluate(const float* parameters, const float* packed, const float* i
                     int64_t batch, float* outputs, float* loss, void* scratch);
 int sample_inspect(const float* parameters, const float* packed, const float* images, int64_t batch, float* maps,
                    float* magnitudes, void* scratch);
+/* Features are what the one layer reads: the image. */
+int sample_embed(const float* parameters, const float* packed, const float* images, int64_t batch, float* features,
+                 float* tokens, float* pooling, void* scratch);
 int sample_loss_and_gradients(const float* parameters, const float* packed, const float* images, const int32_t* labels,
                               int64_t batch, uint64_t seed, int64_t step, float* outputs, float* loss, float* gradients,
                               void* scratch);

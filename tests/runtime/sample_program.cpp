@@ -53,6 +53,7 @@ const Model model{
     .train_scratch_bytes = sample_scratch_bytes,
     .images_at_once = sample_images_at_once,
     .inspect_scratch_bytes = sample_scratch_bytes,
+    .embed_scratch_bytes = sample_scratch_bytes,
     .error = sample_error,
     .isa = sample_isa,
     .init = sample_init,
@@ -62,6 +63,8 @@ const Model model{
     .evaluate = sample_evaluate,
     .train_step = train_step,
     .inspect = sample_inspect,
+    .embed = sample_embed,
+    .embedding = {784, 0, 0, 0, 0},
     .layers = sample_layers,
 };
 

@@ -24,6 +24,7 @@ inline Model sample_model() {
           .train_scratch_bytes = sample_scratch_bytes,
           .images_at_once = sample_images_at_once,
           .inspect_scratch_bytes = sample_scratch_bytes,
+          .embed_scratch_bytes = sample_scratch_bytes,
           .error = sample_error,
           .isa = sample_isa,
           .init = sample_init,
@@ -31,6 +32,8 @@ inline Model sample_model() {
           .forward = sample_forward,
           .evaluate = sample_evaluate,
           .inspect = sample_inspect,
+          .embed = sample_embed,
+          .embedding = {.features = 784},
           .layers = sample_layers};
 }
 

@@ -1,0 +1,300 @@
+#include "runtime/feature_commands.hpp"
+
+#include <algorithm>
+#include <iostream>
+#include <span>
+#include <utility>
+
+#include "runtime/arena.hpp"
+#include "runtime/data_choice.hpp"
+#include "runtime/embed.hpp"
+#include "runtime/error.hpp"
+#include "runtime/features.hpp"
+#include "runtime/labels.hpp"
+#include "runtime/numbers.hpp"
+#include "runtime/patch_components.hpp"
+#include "runtime/preprocess.hpp"
+#include "runtime/similar.hpp"
+
+namespace tessera::runtime {
+namespace {
+
+constexpr const char* picture_files = "PNG, JPEG, BMP, PGM or PPM pictures of any size";
+
+/// The model with the parameters that a command names, ready to embed.
+struct Embedder {
+  Preprocessing input;
+  Origin origin;
+  std::optional<Inference> inference;
+
+  Embedder(const Model& model, const Recipe& recipe, const ParameterFile& from, const Gpu* gpu)
+      : parameters_(Arena::of_floats(model.parameter_floats, model.alignment)) {
+    input = load_for_use(from.file(), model, recipe, parameters_->floats()).input;
+    origin = origin_of(model, parameters_->floats(), input);
+    inference.emplace(model, parameters_->floats(), embedded_at_once, gpu);
+    if (!inference->reads_parameters()) parameters_.reset();
+  }
+
+ private:
+  std::optional<Arena> parameters_;
+};
+
+/// "1 picture", "1,200 pictures"
+std::string pictures(std::int64_t count) { return text(grouped(count), count == 1 ? " picture" : " pictures"); }
+
+void must_end_in(const std::filesystem::path& path, std::initializer_list<const char*> kinds) {
+  std::string either;
+  for (const char* const kind : kinds) {
+    if (path.extension() == kind) return;
+    either += text(either.empty() ? "" : " or ", kind);
+  }
+  fail(path.string(), " names no such picture: it has to end in ", either);
+}
+
+}  // namespace
+
+struct FeatureCommands::Options {
+  const Model& model;
+  const Recipe& recipe;
+  const ParameterFile& parameters;
+
+  CLI::App *embed = nullptr, *similar = nullptr, *probe = nullptr, *components = nullptr;
+  std::vector<std::filesystem::path> files{};
+  std::filesystem::path data{}, output = "features.safetensors";
+  std::int64_t limit = 0;
+  bool test_images = false, invert = false;
+
+  std::filesystem::path query{}, index{}, sheet{};
+  std::int64_t top = 10;
+  bool json = false;
+
+  std::filesystem::path test{}, head = "head.safetensors";
+
+  std::filesystem::path picture = "components.svg";
+
+  int run_embed(const Gpu* gpu) const;
+  int run_similar(const Gpu* gpu) const;
+  int run_probe() const;
+  int run_components(const Gpu* gpu) const;
+};
+
+int FeatureCommands::Options::run_embed(const Gpu* gpu) const {
+  check_place(output);
+  const Embedder embedder(model, recipe, parameters, gpu);
+  PictureList list;
+  if (data.empty()) {
+    list = pictures_of_files(model, files);
+  } else {
+    DataChoice choice;
+    choice.folder = data;
+    choice.limit = limit;
+    list = pictures_of_data(model, std::make_shared<Dataset>(
+                                       load(choice, test_images ? Split::test : Split::train, model, embedder.input)));
+  }
+  Features features = runtime::embed(model, *embedder.inference, embedder.input, list, invert);
+  features.data = data;
+  features.split = test_images ? Split::test : Split::train;
+  write_features(output, features, embedder.origin);
+  std::cout << output.string() << ": " << runtime::pictures(features.size()) << ", " << features.width
+            << " features each\n";
+  return 0;
+}
+
+int FeatureCommands::Options::run_similar(const Gpu* gpu) const {
+  if (!sheet.empty()) {
+    must_end_in(sheet, {".html"});
+    spare_models(sheet, Output::other);
+  }
+  const Embedder embedder(model, recipe, parameters, gpu);
+  const Features known = read_features(index, model, embedder.origin);
+  Image read;
+  const Features asked = runtime::embed(model, *embedder.inference, embedder.input, pictures_of_files(model, {query}),
+                                        invert, [&](std::int64_t, const Image& image, auto) { read = image; });
+  if (asked.size() != 1) fail(query.string(), " is a folder of ", asked.size(), " pictures: similar takes one");
+  if (!cosine(asked.row(0), asked.row(0)))
+    fail("the features of ", query.string(), " are all zero: they have no direction, and nothing is like them");
+  const std::vector<Neighbour> found = neighbours(known, asked.row(0), top);
+  if (json)
+    std::cout << neighbour_json(query.string(), known, found);
+  else
+    std::cout << neighbour_table(known, found);
+  if (sheet.empty()) return 0;
+  write_file(sheet, contact_sheet(text(model.name, ": ", without_controls(query.filename().string())), read, known,
+                                  found, pictures_of_features(model, known, embedder.input)));
+  if (!json) std::cout << "\nthe contact sheet is in " << sheet.string() << '\n';
+  return 0;
+}
+
+int FeatureCommands::Options::run_probe() const {
+  check_place(head);
+  std::optional<Arena> arena = Arena::of_floats(model.parameter_floats, model.alignment);
+  const Preprocessing input = load_for_use(parameters.file(), model, recipe, arena->floats()).input;
+  const Origin origin = origin_of(model, arena->floats(), input);
+  arena.reset();
+  std::vector<std::string> classes;
+  const Labelled data = labelled(read_features(index, model, origin), classes);
+  std::optional<Labelled> tests;
+  if (!test.empty()) tests = labelled(read_features(test, model, origin), classes);
+  const Probe fitted = runtime::probe(data, classes);
+  std::cout << runtime::pictures(data.size()) << " of " << classes.size() << " classes, " << data.width
+            << " features each; fitted to " << grouped(fitted.fitted) << ", held out " << grouped(fitted.held_out)
+            << "\n\n      L2  held-out accuracy  held-out loss\n";
+  for (const Trial& trial : fitted.trials)
+    std::cout << padded(shortest(trial.l2), 8) << padded(fixed(100 * trial.held_out.accuracy(), 2), 18) << "%"
+              << padded(fixed(trial.held_out.loss, 4), 15) << (trial.l2 == fitted.l2 ? "  chosen" : "") << '\n';
+  const auto tell = [&](const char* of, const HeadScore& s) {
+    std::cout << of << " accuracy " << fixed(100 * s.accuracy(), 2) << "% (" << grouped(s.right) << " of "
+              << grouped(s.size) << "), loss " << fixed(s.loss, 4) << '\n';
+  };
+  std::cout << '\n';
+  tell("all fitted again: training", score(fitted.head, data));
+  if (tests) tell("test", score(fitted.head, *tests));
+  write_head(head, fitted.head, model, origin, input);
+  std::cout << head.string() << ": the fitted head; predict --head " << head.string() << " uses it\n";
+  return 0;
+}
+
+int FeatureCommands::Options::run_components(const Gpu* gpu) const {
+  must_end_in(picture, {".svg", ".png"});
+  spare_models(picture, Output::other);
+  const Grid& grid = model.patches;
+  if (grid == Grid{} || model.embedding.tokens < grid.rows * grid.columns)
+    fail(model.name, " has no tokens of patches: there are no components to draw");
+  const Embedder embedder(model, recipe, parameters, gpu);
+  std::vector<Image> read;
+  std::vector<std::vector<float>> tokens;
+  runtime::embed(model, *embedder.inference, embedder.input, pictures_of_files(model, files), invert,
+                 [&](std::int64_t, const Image& image, std::span<const float> of) {
+                   read.push_back(image);
+                   tokens.emplace_back(of.begin(), of.end());
+                 });
+  const std::vector<PatchColours> colours = patch_colours(tokens, model.embedding.width, grid);
+  if (picture.extension() == ".svg") {
+    const std::string shown =
+        files.size() == 1 ? without_controls(files[0].filename().string()) : runtime::pictures(std::ssize(read));
+    write_file(picture, components_svg(read, colours, grid, text(model.name, ": ", shown)));
+  } else {
+    const Bytes png = components_png(read, colours, grid);
+    write_file(picture, std::string_view(reinterpret_cast<const char*>(png.data()), png.size()));
+  }
+  std::cout << picture.string() << ": the patches of " << runtime::pictures(std::ssize(read))
+            << " in the colours of their first three principal components\n";
+  return 0;
+}
+
+FeatureCommands::FeatureCommands(CLI::App& app, const Model& model, const Recipe& recipe, ParameterFile& parameters,
+                                 std::string& device)
+    : options_(new Options{model, recipe, parameters}) {
+  if (!model.embed) return;
+  Options& o = *options_;
+  const auto index_option = [&](CLI::App* command) {
+    command->add_option("--index", o.index, "Features that embed has written")->required()->type_name("FILE");
+  };
+
+  o.embed =
+      app.add_subcommand("embed", "Write the features of pictures: what the head reads, or a model without one gives");
+  CLI::Option* const files = o.embed->add_option("FILE", o.files, text(picture_files, ", and folders of them"));
+  CLI::Option* const data =
+      o.embed
+          ->add_option_function<std::string>(
+              "--data", [&o](const std::string& folder) { o.data = std::filesystem::weakly_canonical(folder); },
+              "The images of a data set in FILE's place: MNIST's, CIFAR-10's, or folders "
+              "train/CLASS and test/CLASS")
+          ->type_name("DIR")
+          ->excludes(files);
+  o.embed->add_flag("--test-images", o.test_images, "Of the data set the test images, not the training images")
+      ->needs(data);
+  o.embed->add_option("--limit", o.limit, "Of the data set only the first N images")
+      ->check(in<std::int64_t>(1, most_images))
+      ->type_name("N")
+      ->needs(data);
+  o.embed->callback([files, data] {
+    if (files->empty() && data->empty()) throw CLI::RequiredError("FILE or --data");
+  });
+  o.embed->add_option("-o,--output", o.output, "The safetensors file to write")
+      ->capture_default_str()
+      ->type_name("FILE");
+  o.embed->add_flag("--invert", o.invert, swap_light);
+  add_checkpoint_options(o.embed, parameters);
+  add_device_option(o.embed, device);
+  o.embed->footer(text(
+      "The file has a tensor features [pictures, ", model.embedding.features,
+      "]; its metadata have the pictures' names, and what tells\nthe model, its parameters and the preprocessing. ",
+      threads_too,
+      examples(model, {"embed photos/*.jpg -o features.safetensors", "embed --data flowers -o train.safetensors"})));
+
+  o.similar = app.add_subcommand("similar", "Find the pictures whose features are nearest to another picture's");
+  o.similar->add_option("QUERY", o.query, "PNG, JPEG, BMP, PGM or PPM picture of any size")->required();
+  index_option(o.similar);
+  o.similar->add_option("--top", o.top, "How many to tell")
+      ->capture_default_str()
+      ->check(in<std::int64_t>(1, 1000))
+      ->type_name("K");
+  o.similar->add_flag("--json", o.json,
+                      "Answer in JSON: an object with the query and its neighbours, the nearest first");
+  o.similar->add_option("-o,--sheet", o.sheet, "Draw the query and its neighbours into this HTML file")
+      ->type_name("FILE");
+  o.similar->add_flag("--invert", o.invert, swap_light);
+  add_checkpoint_options(o.similar, parameters);
+  add_device_option(o.similar, device);
+  o.similar->footer(text("Nearest is what has the largest cosine of the angle between features, 1 at most. ",
+                         threads_too,
+                         examples(model, {"similar photo.jpg --index features.safetensors",
+                                          "similar photo.jpg --index features.safetensors --top 24 -o sheet.html"})));
+
+  o.probe = app.add_subcommand("probe", "Fit a head for classes of your own to features");
+  index_option(o.probe);
+  o.probe->add_option("--test", o.test, "Features to tell the accuracy on")->type_name("FILE");
+  o.probe->add_option("-o,--head", o.head, "The safetensors file to write")->capture_default_str()->type_name("FILE");
+  add_checkpoint_options(o.probe, parameters);
+  o.probe->footer(text(
+      "A picture's class is the name of the folder that it lies in. The head is a multinomial logistic regression;\n"
+      "how much its weights count (L2) is chosen by the last of each five pictures of a class. ",
+      threads_too,
+      examples(model,
+               {"embed --data flowers -o train.safetensors", "embed --data flowers --test-images -o test.safetensors",
+                "probe --index train.safetensors --test test.safetensors -o head.safetensors",
+                "predict --head head.safetensors photo.jpg"})));
+
+  if (model.embedding.tokens == 0 || model.patches == Grid{}) return;
+  o.components =
+      app.add_subcommand("components", "Draw what the model tells apart within pictures: principal components");
+  o.components->add_option("FILE", o.files, text(picture_files, ", and folders of them"))->required();
+  o.components->add_option("-o,--picture", o.picture, "What to draw into: .svg with titles, or .png without")
+      ->capture_default_str()
+      ->type_name("FILE");
+  o.components->add_flag("--invert", o.invert, swap_light);
+  add_checkpoint_options(o.components, parameters);
+  add_device_option(o.components, device);
+  o.components->footer(
+      text("Pictures of alike things have the same colours for the same parts. ", threads_too,
+           examples(model, {"components photo.jpg -o components.svg", "components cats/ -o cats.png"})));
+}
+
+FeatureCommands::~FeatureCommands() = default;
+
+std::optional<int> FeatureCommands::run(const Gpu* gpu) {
+  const Options& o = *options_;
+  const auto named = [](const CLI::App* command) { return command && command->parsed(); };
+  if (named(o.embed)) return o.run_embed(gpu);
+  if (named(o.similar)) return o.run_similar(gpu);
+  if (named(o.probe)) return o.run_probe();
+  if (named(o.components)) return o.run_components(gpu);
+  return std::nullopt;
+}
+
+std::optional<LinearHead> head_of(const std::filesystem::path& path, const Model& model, const float* parameters,
+                                  Usage& usage) {
+  if (path.empty()) return std::nullopt;
+  LinearHead head = read_head(path, model, origin_of(model, parameters, usage.input));
+  usage.classes = head.classes;
+  return head;
+}
+
+std::vector<float> probabilities(const LinearHead& head, const Inference& inference, const float* image) {
+  Inference::Embedded embedded;
+  inference.embed(image, 1, embedded);
+  return head.probabilities(embedded.features);
+}
+
+}  // namespace tessera::runtime
