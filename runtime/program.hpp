@@ -3,8 +3,8 @@
 
 #include <optional>
 
-#include "runtime/optional_command.hpp"
 #include "runtime/model.hpp"
+#include "runtime/optional_command.hpp"
 #include "runtime/session.hpp"
 
 namespace tessera::runtime {
