@@ -254,8 +254,10 @@ void write_kernels(const ModelFiles& m, std::map<std::string, std::string>& file
 std::string predict(const graph::Graph& traced, const GeneratorOptions& options, const std::string& architecture,
                     std::int64_t batch) {
   const Planned planned = plan_model(traced, options);
-  return cuda::predict(model_for_gpu(planned, options), architecture,
-                       batch ? batch : planned.files.forward.recipe.batch);
+  const cuda::Model on_gpu = model_for_gpu(planned, options);
+  cuda::Standing standing;
+  cuda::emit_file(on_gpu, &standing);
+  return cuda::predict(on_gpu, standing, architecture, batch ? batch : planned.files.forward.recipe.batch);
 }
 
 std::map<std::string, std::string> generate(const graph::Graph& traced, const GeneratorOptions& options) {
@@ -297,13 +299,14 @@ std::map<std::string, std::string> generate(const graph::Graph& traced, const Ge
   if (options.cuda) {
     const cuda::Model on_gpu = model_for_gpu(planned, options);
     files[m.name + "_cuda.h"] = cuda::emit_header(on_gpu);
-    files[m.name + "_cuda.cu"] = cuda::emit_file(on_gpu);
+    cuda::Standing standing_on_gpu;
+    files[m.name + "_cuda.cu"] = cuda::emit_file(on_gpu, &standing_on_gpu);
     if (options.train) {
       files[m.name + "_cuda_program.cu"] = cuda::emit_program(on_gpu);
-      files[m.name + "_cuda_predict.cpp"] = cuda::emit_prediction(on_gpu);
+      files[m.name + "_cuda_predict.cpp"] = cuda::emit_prediction(on_gpu, standing_on_gpu);
     }
   }
-  if (options.train) files[m.name + "_program.cpp"] = emit_program(m, options.cuda);
+  if (options.train) files[m.name + "_program.cpp"] = emit_program(m, options.cuda, options.serve);
   if (options.page)
     files[m.name + "_page.cpp"] =
         emit_page(m, m.targets.back(), files.at(fmt::format("{}_{}.cpp", m.name, m.targets.back().name)), standing);
@@ -348,6 +351,7 @@ Writes the sources of {1}: C header, kernels for each instruction set, program.
   --isa LIST     instruction sets, comma separated, in any order; {2} must be there (default: all that fit --precision)
                  {3}
   --train        write the program as well, with the training loop where the declaration has a loss
+  --serve        with --train: the program has the command serve, an HTTP server
   --library      write NAME_model.h and .cpp, the model with its weights as a C library, and NAME.py as well
   --embedding    with --library: kernels for the model without its head as well, by which the library embeds
   --page FILE    write the source of the program's page (summary --html) as well, into a place of its own
@@ -405,6 +409,8 @@ int generator_main(const graph::Graph& declared, int argc, char** argv) {
         return 0;
       } else if (option == "--train") {
         options.train = true;
+      } else if (option == "--serve") {
+        options.serve = true;
       } else if (option == "--library") {
         options.library = true;
       } else if (option == "--embedding") {
@@ -455,6 +461,7 @@ int generator_main(const graph::Graph& declared, int argc, char** argv) {
       fmt::print("{}", predict(declared, options, architecture, batch));
       return 0;
     }
+    if (options.serve && !options.train) throw Error("--serve is for --train");
     if (options.embedding && !options.library) throw Error("--embedding is for --library");
     if (options.library && options.real == "double") throw Error("--library works with --real float only");
     if (out.empty()) throw Error("--out DIR is missing: see --help");

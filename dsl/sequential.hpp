@@ -1,7 +1,9 @@
 // Sequential: modules applied one after the other.
 #pragma once
 
+#include <boost/hana/at.hpp>
 #include <boost/hana/fold_left.hpp>
+#include <boost/hana/fold_right.hpp>
 #include <boost/hana/for_each.hpp>
 #include <boost/hana/tuple.hpp>
 #include <string>
@@ -15,6 +17,13 @@ namespace detail {
 struct ApplyNext {
   template <class X, class M>
   auto operator()(const X& x, const M& module) const {
+    return module(x);
+  }
+};
+
+struct ApplyBefore {
+  template <class M, class X>
+  auto operator()(const M& module, const X& x) const {
     return module(x);
   }
 };
@@ -42,6 +51,18 @@ struct Sequential {
   template <class X>
   auto operator()(const X& x) const {
     return boost::hana::fold_left(modules, x, detail::ApplyNext{});
+  }
+
+  /// From the last module to the first.
+  template <class X>
+  auto backwards(const X& x) const {
+    return boost::hana::fold_right(modules, x, detail::ApplyBefore{});
+  }
+
+  /// Module number i, for what stands between two of them.
+  template <int i>
+  const auto& at() const {
+    return boost::hana::at_c<i>(modules);
   }
 
   void bind(const std::string& path) {

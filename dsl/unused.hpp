@@ -17,7 +17,9 @@ inline bool is_flat(graph::Op op, std::size_t k) {
   switch (op) {
     case graph::Op::step:
     case graph::Op::equal:
+    case graph::Op::integers:
     case graph::Op::one_hot:
+    case graph::Op::stop_gradient:
       return true;
     case graph::Op::select:
       return k == 0;

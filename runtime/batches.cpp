@@ -39,6 +39,11 @@ void Batches::begin(std::int64_t epoch, std::int64_t position) {
   prepared_ = false;
 }
 
+void Batches::skip_to(std::int64_t position) {
+  if (position != position_) prepared_ = false;
+  position_ = position;
+}
+
 const Batch* Batches::next() {
   if (position_ >= data_.size()) return nullptr;
   if (std::exchange(prepared_, false))

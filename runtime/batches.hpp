@@ -32,6 +32,8 @@ class Batches {
 
   /// Shuffles for the epoch; `position` images of it count as seen already.
   void begin(std::int64_t epoch, std::int64_t position);
+  /// Goes on with the image at `position` of the epoch.
+  void skip_to(std::int64_t position);
   /// The next batch, valid until the next call; nullptr at the end of the epoch.
   const Batch* next();
   /// Prepares what next() will give, beside the present batch: while a GPU computes. Takes memory for a second batch.

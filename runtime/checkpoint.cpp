@@ -106,6 +106,7 @@ TrainingState state_of(const Safetensors& file) {
   };
   TrainingState state;
   state.recipe.batch = count("batch", 1, most_batch);
+  state.recipe.accumulate = file.metadata.contains("accumulate") ? count("accumulate", 1, most_batch) : 0;
   state.recipe.epochs = count("epochs", 0, most_epochs);
   state.recipe.learning_rate = metadata.number("learning_rate", 0.0, most_learning_rate);
   state.recipe.seed = metadata.number<std::uint64_t>("seed", 0, UINT64_MAX);
@@ -147,6 +148,7 @@ void write_state(Safetensors& file, const Model& model, const TrainingState& sta
   file.metadata = {{"model", model.name},
                    {"declaration_hash", exact(model.declaration_hash, 16)},
                    {"batch", exact(state.recipe.batch)},
+                   {"accumulate", exact(state.recipe.accumulate)},
                    {"epochs", exact(state.recipe.epochs)},
                    {"learning_rate", exact(state.recipe.learning_rate)},
                    {"seed", exact(state.recipe.seed)},
@@ -273,6 +275,26 @@ TrainingState read_start(const std::filesystem::path& path, const Model& model) 
   TrainingState state = state_of(file);
   Metadata(file).demand(state.step == 0 && state.epoch == 0 && state.position == 0, "step");
   return state;
+}
+
+std::string packed_state(const Model& model, const TrainingState& state) {
+  Safetensors file;
+  write_state(file, model, state);
+  std::string text;
+  for (const auto& [key, value] : file.metadata) text += key + '\0' + value + '\0';
+  return text;
+}
+
+TrainingState unpacked_state(const std::string& text) {
+  Safetensors file;
+  file.where = "rank 0";
+  auto next = [&, at = std::size_t{0}]() mutable {
+    const std::size_t begin = at, end = std::min(text.find('\0', at), text.size());
+    at = end + 1;
+    return begin < text.size() ? text.substr(begin, end - begin) : std::string();
+  };
+  for (std::string key = next(); !key.empty(); key = next()) file.metadata[key] = next();
+  return state_of(file);
 }
 
 void spare_models(const std::filesystem::path& path, Output output) {

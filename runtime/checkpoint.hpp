@@ -68,6 +68,10 @@ TrainingState resume_checkpoint(const std::filesystem::path& path, const Model& 
 void write_start(const std::filesystem::path& path, const Model& model, const TrainingState& state);
 TrainingState read_start(const std::filesystem::path& path, const Model& model);
 
+/// The state as text, for another process of the same program.
+std::string packed_state(const Model& model, const TrainingState& state);
+TrainingState unpacked_state(const std::string& text);
+
 /// What is about to be written to a path of the user's choice.
 enum class Output { parameters, other };
 

@@ -7,9 +7,6 @@
 
 namespace tessera::runtime {
 
-std::string for_people(std::int64_t number) { return grouped(number); }
-std::string for_people(double number) { return number < 1 ? shortest(number) : grouped(std::llround(number)); }
-
 std::filesystem::path shipped_parameters(const Model& model) {
   std::error_code unknown;
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", unknown);
@@ -52,9 +49,9 @@ void add_checkpoint_options(CLI::App* command, ParameterFile& parameters) {
       ->type_name("FILE");
 }
 
-std::string examples(const Model& model, std::initializer_list<const char*> arguments) {
+std::string examples(const Model& model, const std::vector<std::string>& arguments) {
   std::string lines = "Examples:";
-  for (const char* const of_one : arguments) lines += text("\n  ", model.name, " ", of_one);
+  for (const std::string& of_one : arguments) lines += text("\n  ", model.name, " ", of_one);
   return lines + "\n";
 }
 

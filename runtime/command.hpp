@@ -2,35 +2,16 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <cstdint>
 #include <filesystem>
-#include <initializer_list>
 #include <string>
-#include <type_traits>
+#include <vector>
 
 #include "runtime/checkpoint.hpp"
-#include "runtime/error.hpp"
 #include "runtime/model.hpp"
+#include "runtime/ranges.hpp"
 #include "runtime/safetensors.hpp"
 
 namespace tessera::runtime {
-
-std::string for_people(std::int64_t number);
-std::string for_people(double number);
-
-/// A number from `low` to `high`, which NaN is not; without its bounds in the help text, where they are noise.
-template <class Number>
-CLI::Validator in(Number low, Number high) {
-  return {[=](std::string& given) {
-            Number value{};
-            const bool number = CLI::detail::lexical_cast(given, value);
-            return number && value >= low && value <= high
-                       ? std::string()
-                       : text(printable(given), " is no ", std::is_integral_v<Number> ? "whole number" : "number",
-                              " from ", for_people(low), " to ", for_people(high));
-          },
-          ""};
-}
 
 /// Where a command's parameters come from.
 struct ParameterFile {
@@ -56,7 +37,7 @@ void add_device_option(CLI::App* command, std::string& device);
 void add_checkpoint_options(CLI::App* command, ParameterFile& parameters);
 
 /// "Examples:" and a line for each, which begins with the program's name.
-std::string examples(const Model& model, std::initializer_list<const char*> arguments);
+std::string examples(const Model& model, const std::vector<std::string>& arguments);
 
 /// What every command's help ends with, before its examples.
 inline constexpr const char* threads_too = "For every command: --threads N, the threads to use.\n\n";

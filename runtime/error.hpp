@@ -1,6 +1,9 @@
 // The one way in which the runtime says that something went wrong.
 #pragma once
 
+#include <exception>
+#include <filesystem>
+#include <new>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -26,6 +29,19 @@ std::string text(const Parts&... parts) {
 template <class... Parts>
 [[noreturn]] void fail(const Parts&... parts) {
   throw Error(text(parts...));
+}
+
+/// The sentence of the exception that is being handled.
+inline std::string sentence_of_error() {
+  try {
+    throw;
+  } catch (const std::filesystem::filesystem_error& wrong) {
+    return text("cannot open ", wrong.path1().string(), ": ", wrong.code().message());
+  } catch (const std::bad_alloc&) {
+    return "there is not enough memory";
+  } catch (const std::exception& wrong) {
+    return wrong.what();
+  }
 }
 
 }  // namespace tessera::runtime

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "runtime/communicator.hpp"
 #include "runtime/dataset.hpp"
 #include "runtime/inference.hpp"
 #include "runtime/model.hpp"
@@ -37,9 +38,10 @@ struct Evaluation {
   }
 };
 
-/// Runs the model over the whole set, `batch` images at a time. Throws an Error when the images do not fit the model.
+/// Runs the model over the whole set, `batch` images at a time, which ranks share out: what comes of it is the same for
+/// any number of them, and on all. Throws an Error when the images do not fit the model.
 Evaluation evaluate(const Model& model, const Recipe& recipe, const Inference& inference, const Dataset& data,
-                    std::int64_t batch);
+                    std::int64_t batch, const Communicator& ranks = Communicator::single());
 
 /// Throws an Error unless the model can read these images and has an output for each of their classes.
 void check_fit(const Model& model, const Dataset& data);

@@ -29,13 +29,16 @@ GpuTraining::GpuTraining(const Model& model, const Recipe& recipe, const Gpu& gp
       gradients_(GpuMemory::of_floats(gpu, model.parameter_floats)),
       // Not nothing where nothing is kept from step to step: a function wants no null pointer.
       optimizer_(GpuMemory::of_floats(gpu, std::max<std::int64_t>(model.optimizer_floats(), 1))),
-      gathered_(GpuMemory::of_floats(gpu, recipe.accumulate > 1 ? model.parameter_floats : 0)),
       images_(GpuMemory::of_floats(gpu, checked(gpu, recipe.batch) * image_floats(model))),
       labels_(GpuMemory::of_floats(gpu, recipe.softens() ? 0 : recipe.batch)),
       targets_(GpuMemory::of_floats(gpu, recipe.softens() ? recipe.batch * model.classes : 0)),
       answer_(gpu, outputs_at + 4 * recipe.batch * model.classes),
       scratch_(gpu, cuda_.train_scratch_bytes(recipe.batch)),
-      graph_(nullptr, cuda_.release_graph) {}
+      graph_(nullptr, cuda_.release_graph) {
+  if (recipe.accumulate == 1) return;
+  for (int i = 0; i < PartTree::buffers(0, recipe.accumulate, recipe.accumulate); ++i)
+    sums_.push_back(GpuMemory::of_floats(gpu, model.parameter_floats));
+}
 
 void GpuTraining::load(const float* parameters, const float* optimizer) const {
   parameters_.write(parameters);
@@ -94,20 +97,26 @@ GpuTraining::Answer GpuTraining::answer(float* outputs) const {
   return answer;
 }
 
-void GpuTraining::gather() {
-  gpu_.check(cuda_.gather(gathered_.floats(), gradients_.floats(), gathered_images_ > 0 ? 1.0f : 0.0f,
-                          static_cast<float>(size_), gpu_.stream()));
+void GpuTraining::gather(std::int64_t part, std::int64_t parts) {
+  tree_.add(part, parts, [&](int into, int from, bool kept) {
+    const bool fresh = from == PartTree::fresh;
+    gpu_.check(cuda_.gather(sums_[static_cast<std::size_t>(into)].floats(),
+                            fresh ? gradients_.floats() : sums_[static_cast<std::size_t>(from)].floats(),
+                            kept ? 1.0f : 0.0f, fresh ? static_cast<float>(size_) : 1.0f, gpu_.stream()));
+  });
   gathered_images_ += size_;
 }
 
 void GpuTraining::update(std::int64_t step_number, float learning_rate) {
+  float* const sum = sums_[static_cast<std::size_t>(tree_.nodes().front().buffer)].floats();
+  tree_.clear();
   const float share = 1 / static_cast<float>(std::exchange(gathered_images_, 0));
-  gpu_.check(cuda_.gather(gathered_.floats(), gathered_.floats(), 0.0f, share, gpu_.stream()));
+  gpu_.check(cuda_.gather(sum, sum, 0.0f, share, gpu_.stream()));
   given_.step = step_number;
   given_.learning_rate = learning_rate;
   answer_.write(&given_, sizeof given_);
-  gpu_.check(cuda_.update(parameters_.floats(), parameters_.packed(), gathered_.floats(), optimizer_.floats(), step(),
-                          scratch_.data(), gpu_.stream()));
+  gpu_.check(cuda_.update(parameters_.floats(), parameters_.packed(), sum, optimizer_.floats(), step(), scratch_.data(),
+                          gpu_.stream()));
 }
 
 }  // namespace tessera::runtime

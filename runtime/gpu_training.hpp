@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "runtime/batches.hpp"
 #include "runtime/gpu.hpp"
 #include "runtime/model.hpp"
+#include "runtime/part_tree.hpp"
 
 namespace tessera::runtime {
 
@@ -35,8 +37,9 @@ class GpuTraining {
   /// Waits for what `start` began. outputs [batch, classes]
   Answer answer(float* outputs) const;
 
-  /// Adds the gradients of the batch, weighted by its images, to those gathered since the last update.
-  void gather();
+  /// Adds the gradients of the batch, number `part` (from 0) of the `parts` of a step, weighted by its images, to those
+  /// gathered since the last update, along the tree over these numbers.
+  void gather(std::int64_t part, std::int64_t parts);
   /// Updates by the mean of the gradients gathered. `step` is its number, from 1.
   void update(std::int64_t step, float learning_rate);
 
@@ -54,7 +57,9 @@ class GpuTraining {
   const Cuda& cuda_;
   Recipe recipe_;
   GpuParameters parameters_;
-  GpuMemory gradients_, optimizer_, gathered_, images_, labels_, targets_, answer_, scratch_;
+  GpuMemory gradients_, optimizer_, images_, labels_, targets_, answer_, scratch_;
+  PartTree tree_;
+  std::vector<GpuMemory> sums_;                   ///< its buffers
   std::unique_ptr<void, void (*)(void*)> graph_;  ///< of a batch of the recipe's size
   tessera_cuda_step given_{};                     ///< what `put` wrote
   bool warm_ = false;                             ///< a batch of that size was there before

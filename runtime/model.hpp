@@ -114,6 +114,22 @@ struct Cuda {
                 const tessera_cuda_step* step, void* scratch, void* stream) = nullptr;
 };
 
+/// What a program needs of the engine (MPI) that moves bytes between ranks, the processes that train one model
+/// together, so that the runtime itself does not know it. What the engine refuses throws a std::runtime_error with one
+/// sentence.
+struct Ranks {
+  /// Joins the others: which rank this is, from 0, and how many there are.
+  void (*open)(int& rank, int& count) = nullptr;
+  /// Leaves, after the others have come here too.
+  void (*close)() = nullptr;
+  /// Begin to move bytes, which stay where they are until nothing is pending. What one rank sends another arrives in
+  /// the order in which it was sent.
+  void (*send)(const void* from, std::int64_t bytes, int rank) = nullptr;
+  void (*receive)(void* to, std::int64_t bytes, int rank) = nullptr;
+  /// A rank with which something that was begun is not done, or -1.
+  int (*pending)() = nullptr;
+};
+
 /// Sizes and entry points of one emitted model. Every function returns 0 or an error code that `error` puts into words.
 /// All memory is the caller's, aligned to `alignment` bytes. `batch` may be any number from 1 on. What only training
 /// needs, and `evaluate`, is missing (zero, or null) where the declaration has no loss.
@@ -185,7 +201,10 @@ struct Model {
   /// What the CUDA kernels should take on such a GPU, "sm_80" or "sm_90a", as a table; null: none were emitted. Throws
   /// std::invalid_argument for another one.
   std::string (*predict)(const std::string& architecture, std::int64_t batch) = nullptr;
-  const Cuda* cuda = nullptr;  ///< the same model on a GPU; null: the program was built without
+  const Cuda* cuda = nullptr;    ///< the same model on a GPU; null: the program was built without
+  const Ranks* ranks = nullptr;  ///< what carries bytes between ranks; null: the program was built to run alone
+  std::span<const char* const>
+      isas{};  ///< where there are ranks: the instruction sets that `isa` may give, the widest last
 };
 
 /// What training images go through before they are normalised, each by chance.

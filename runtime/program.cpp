@@ -1,6 +1,7 @@
 #include "runtime/program.hpp"
 
 #include <unistd.h>
+#include <zlib.h>
 #ifdef _OPENMP
 #include <omp.h>
 #endif
@@ -26,6 +27,7 @@
 #include "runtime/arena.hpp"
 #include "runtime/attention.hpp"
 #include "runtime/command.hpp"
+#include "runtime/communicator.hpp"
 #include "runtime/confusion.hpp"
 #include "runtime/error.hpp"
 #include "runtime/exchange.hpp"
@@ -41,6 +43,7 @@
 #include "runtime/onnx.hpp"
 #include "runtime/page.hpp"
 #include "runtime/preprocess.hpp"
+#include "runtime/ranges.hpp"
 #include "runtime/report.hpp"
 #include "runtime/safetensors.hpp"
 #include "runtime/suggestion.hpp"
@@ -49,7 +52,7 @@
 namespace tessera::runtime {
 namespace {
 
-constexpr std::int64_t most_threads = 4096;
+constexpr std::int64_t most_threads = 4096, most_ranks = 1'000'000;
 
 void use_threads(std::int64_t threads) {
 #ifdef _OPENMP
@@ -120,27 +123,55 @@ int bench_command(const Model& model, const Recipe& recipe, const BenchOptions& 
   return 0;
 }
 
-int evaluate_command(const Model& model, const Recipe& declared, const EvalOptions& options, const Gpu* gpu) {
-  if (!options.confusion.empty()) spare_models(options.confusion, Output::other);
+/// What a rank has to know of a file of parameters, from the one that has read it.
+void share_loaded(const Communicator& ranks, const Model& model, Loaded& loaded, float* parameters) {
+  if (ranks.alone()) return;
+  const std::string state =
+      ranks.broadcast(ranks.leads() && loaded.state ? packed_state(model, *loaded.state) : std::string());
+  if (!ranks.leads() && !state.empty()) loaded.state = unpacked_state(state);
+  bool used = loaded.usage.has_value();
+  ranks.broadcast(&used, sizeof used);
+  if (used && !loaded.usage) loaded.usage.emplace();
+  if (used) ranks.broadcast(&loaded.usage->input, sizeof loaded.usage->input);
+  ranks.broadcast(parameters, 4 * model.parameter_floats);
+}
+
+int evaluate_command(const Model& model, const Recipe& declared, const EvalOptions& options, const Gpu* gpu,
+                     const Communicator& ranks) {
   std::optional<Arena> parameters = Arena::of_floats(model.parameter_floats, model.alignment);
-  const auto [state, usage] = load_parameters(options.file(), model, parameters->floats());
+  Loaded loaded;
+  ranks.agree([&] {
+    if (gpu && !ranks.alone()) fail("ranks compute on CPUs only: --device cuda is for one rank");
+    if (!ranks.leads()) return;
+    if (!options.confusion.empty()) spare_models(options.confusion, Output::other);
+    loaded = load_parameters(options.file(), model, parameters->floats());
+  });
+  share_loaded(ranks, model, loaded, parameters->floats());
   // What the model was trained on is what it is asked about, unless the command line says otherwise.
-  DataChoice choice = state ? state->data : DataChoice{};
+  DataChoice choice = loaded.state ? loaded.state->data : DataChoice{};
   choice.folder = options.data.value_or(choice.folder);
   choice.digits = options.digits.value_or(choice.digits);
   choice.limit = options.limit.value_or(choice.limit);
   Recipe recipe = declared;
-  if (usage) recipe.input = usage->input;
-  Dataset data = load(choice, options.on_training_images ? Split::train : Split::test, model, recipe.input);
-  if (!options.labels.empty()) data.names = read_labels(options.labels, model.classes);
+  if (loaded.usage) recipe.input = loaded.usage->input;
+  Dataset data;
+  ranks.agree([&] {
+    data = load(choice, options.on_training_images ? Split::train : Split::test, model, recipe.input);
+    check_fit(model, data);
+    if (!options.labels.empty()) data.names = read_labels(options.labels, model.classes);
+  });
+  ranks.demand_same(text(data.fingerprint()), "has other images");
   const Inference inference(model, parameters->floats(), recipe.batch, gpu);
   if (!inference.reads_parameters()) parameters.reset();
-  const Evaluation evaluation = evaluate(model, recipe, inference, data, recipe.batch);
+  const Evaluation evaluation = evaluate(model, recipe, inference, data, recipe.batch, ranks);
   std::cout << evaluation_table(model, data, evaluation);
   if (options.confusion.empty()) return 0;
-  write_file(options.confusion,
-             confusion_svg(confusion(data, evaluation), text(model.name, ": ", fixed(100 * evaluation.accuracy(), 2),
-                                                             "% of ", grouped(data.size()), " images right")));
+  ranks.agree([&] {
+    if (ranks.leads())
+      write_file(options.confusion, confusion_svg(confusion(data, evaluation),
+                                                  text(model.name, ": ", fixed(100 * evaluation.accuracy(), 2), "% of ",
+                                                       grouped(data.size()), " images right")));
+  });
   std::cout << "\nthe confusion matrix is in " << options.confusion.string() << '\n';
   return 0;
 }
@@ -407,7 +438,35 @@ std::string about_unknown(const CLI::App& app, const CLI::App* used, const std::
   return text(who, printable(option), meant(nearest(option, names)));
 }
 
-int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int argc, char** argv) {
+/// Ranks that differ in what decides the bits cannot share a run.
+void demand_equal_ranks(const Communicator& ranks, const Model& model, int argc, char** argv) {
+  if (ranks.alone()) return;
+  std::string program, arguments;
+  ranks.agree([&] {
+    const Bytes content = read_file("/proc/self/exe", std::uint64_t{1} << 34);
+    char library[64] = "";  // with the functions that learning rates and starting values are made by
+#ifdef _CS_GNU_LIBC_VERSION
+    ::confstr(_CS_GNU_LIBC_VERSION, library, sizeof library);
+#endif
+    program = text("checksum ", crc32_z(0, content.data(), content.size()), ", ", library);
+    for (int i = 1; i < argc; ++i) arguments += text(i > 1 ? " " : "", printable(argv[i]));
+  });
+  ranks.demand_same(program, "runs another program");
+  ranks.demand_same(arguments, "was started with other arguments");
+  ranks.agree_on_isa(model);
+}
+
+void add_timeout_option(CLI::App* command, const Model& model, double& seconds) {
+  if (!model.ranks) return;
+  command->add_option("--rank-timeout", seconds, "End where a rank has not answered for so many seconds")
+      ->capture_default_str()
+      ->check(in(0.1, 1e6))
+      ->type_name("S");
+}
+
+int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int argc, char** argv,
+        const std::optional<Command>& more, Communicator& ranks) {
+  demand_equal_ranks(ranks, model, argc, argv);
   check_second_cache();
   // A file that would grow past its limit is an error with a sentence, not the end of the program.
   std::signal(SIGXFSZ, SIG_IGN);
@@ -449,6 +508,15 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
   train_app->add_option("--batch", training.batch, text("Images in a training step (default: ", recipe.batch, ")"))
       ->check(in<std::int64_t>(1, most_batch))
       ->type_name("N");
+  double rank_timeout = 600;
+  if (model.ranks)
+    train_app
+        ->add_option("--accumulate", training.accumulate,
+                     text("Batches whose gradients are averaged for one step, the parts that ranks share (default: ",
+                          recipe.accumulate, ")"))
+        ->check(in<std::int64_t>(1, most_batch))
+        ->type_name("N");
+  add_timeout_option(train_app, model, rank_timeout);
   train_app->add_option("--lr", training.learning_rate, text("Learning rate (default: ", recipe.learning_rate, ")"))
       ->check(in(0.0, most_learning_rate))
       ->type_name("X");
@@ -484,6 +552,7 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
   eval_app->add_option("--confusion", evaluation.confusion, "Draw the confusion matrix into this SVG file")
       ->type_name("FILE");
   add_labels_option(eval_app, evaluation.labels);
+  add_timeout_option(eval_app, model, rank_timeout);
   add_device_option(eval_app, device);
 
   PredictOptions prediction;
@@ -604,6 +673,35 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
       ->type_name("N")
       ->needs(predict_for);
 
+  CLI::App* more_app = nullptr;
+  if (more) {
+    more_app = app.add_subcommand(more->name, more->description);
+    add_checkpoint_options(more_app, evaluation);
+    more->add_options(*more_app);
+    add_labels_option(more_app, prediction.labels);
+    add_device_option(more_app, device);
+  }
+
+  std::int64_t summary_ranks = 0, summary_parts = 0;
+  std::string network;
+  if (model.ranks && model.has_loss()) {
+    CLI::Option* const of_ranks =
+        summary_app->add_option("--ranks", summary_ranks, "And what so many ranks send in a step, and take")
+            ->check(in<std::int64_t>(1, most_ranks))
+            ->type_name("N");
+    summary_app
+        ->add_option("--accumulate", summary_parts,
+                     "With so many parts of a step (default: the recipe's, or one a rank)")
+        ->check(in<std::int64_t>(1, most_batch))
+        ->type_name("N")
+        ->needs(of_ranks);
+    summary_app
+        ->add_option("--network", network,
+                     "And how long the exchange of a step takes over 100GbE, say, or 400IB, on paper")
+        ->type_name("NAME")
+        ->needs(of_ranks);
+  }
+
   train_app->footer(
       text(threads_too, what_a_run_leaves, environment,
            examples(model, {"train", "train --data mnist --epochs 10 --out run", "train --resume --out run",
@@ -613,6 +711,7 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
       threads_too, examples(model, {"predict --out run photo.jpg", "predict --out run --json --topk 5 a.png b.png"})));
   if (attention_app)
     attention_app->footer(text(threads_too, examples(model, {"attention --out run photo.jpg -o seen.svg"})));
+  if (more_app) more_app->footer(text(threads_too, examples(model, more->examples)));
   bench_app->footer(text(threads_too, examples(model, {"bench --batch 1 64", "bench --kernels --batch 64"})));
   export_app->footer(
       examples(model, {"export --out run --dtype f16 -o weights.safetensors", "export --out run --onnx model.onnx"}));
@@ -640,20 +739,26 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
               << " --help tells more)" << std::endl;
     return 2;
   }
-  if (*train_app && !train)
-    fail("the declaration has no loss: there is nothing to train (a recipe beside forward gives it one)");
-  use_threads(threads);
   std::optional<Gpu> gpu;
-  if (device == "cuda") gpu.emplace(model);
-  const Gpu* const on = gpu ? &*gpu : nullptr;
-  if (*train_app) {
-    const std::filesystem::path checkpoint = training.out / "checkpoint.safetensors";
+  ranks.set_timeout(rank_timeout);
+  ranks.agree([&] {
+    if (*train_app && !train)
+      fail("the declaration has no loss: there is nothing to train (a recipe beside forward gives it one)");
+    if (!ranks.alone() && !*train_app && !*eval_app)
+      fail(app.get_subcommands().front()->get_name(), " is for one process, not for ", ranks.size(), " ranks");
+    use_threads(threads);
+    if (device == "cuda") gpu.emplace(model);
     std::error_code unknown;
-    if (!training.resume && !overwrite && std::filesystem::is_regular_file(checkpoint, unknown))
+    if (*train_app && ranks.leads() && !training.resume && !overwrite &&
+        std::filesystem::is_regular_file(training.out / "checkpoint.safetensors", unknown))
       fail(training.out.string(),
            " holds a run already: --resume goes on with it, --overwrite starts another and keeps its checkpoint as "
            "checkpoint.previous.safetensors");
+  });
+  const Gpu* const on = gpu ? &*gpu : nullptr;
+  if (*train_app) {
     training.gpu = on;
+    training.ranks = &ranks;
     Session session(model, recipe, training);
     return finished(train(session));
   }
@@ -661,9 +766,10 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
     fail("the declaration has no classes: ", model.name,
          " embed gives its features, predict --head FILE takes a head that "
          "probe has fitted to them");
-  if (*eval_app) return finished(evaluate_command(model, recipe, evaluation, on));
+  if (*eval_app) return finished(evaluate_command(model, recipe, evaluation, on, ranks));
   if (*predict_app) return finished(predict_command(model, recipe, evaluation, prediction, on));
   if (attention_app && *attention_app) return finished(attention_command(model, recipe, evaluation, look, on));
+  if (more_app && *more_app) return finished(more->run({model, recipe, evaluation.file(), prediction.labels, on}));
   if (const std::optional<int> code = features.run(on)) return finished(*code);
   if (*bench_app) return finished(bench_command(model, recipe, speed, on));
   if (*export_app) return finished(export_command(model, recipe, evaluation, exported));
@@ -680,7 +786,12 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
     return finished(0);
   }
   const std::string predicted = architecture.empty() ? "" : "\n" + model.predict(architecture, predicted_batch);
-  std::cout << summary_text(model, recipe) << predicted;
+  std::string ranked;
+  if (summary_ranks > 0) {
+    const std::int64_t parts = summary_parts > 0 ? summary_parts : std::max(recipe.accumulate, summary_ranks);
+    ranked = ranks_text(model, recipe, static_cast<int>(summary_ranks), parts, network);
+  }
+  std::cout << summary_text(model, recipe) << ranked << predicted;
   return finished(0);
 }
 
@@ -721,35 +832,39 @@ std::string for_people(const std::string& message) {
   std::_Exit(1);
 }
 
-/// The sentence of the error that is being handled.
-std::string sentence_of_error() {
-  try {
-    throw;
-  } catch (const std::filesystem::filesystem_error& wrong) {
-    return text("cannot open ", wrong.path1().string(), ": ", wrong.code().message());
-  } catch (const std::exception& wrong) {
-    return wrong.what();
-  }
-}
-
 }  // namespace
 
-int program(const Model& model, const Recipe& recipe, int (*train)(Session&), int argc, char** argv) {
+int program(const Model& model, const Recipe& recipe, int (*train)(Session&), int argc, char** argv,
+            const std::optional<Command>& more) {
   std::set_terminate(end_without_memory);
+  Communicator ranks;
+  const auto say = [&](const std::string& sentence) {
+    const std::string said = text(model.name, ": ", for_people(sentence), "\n");
+    std::fputs(said.c_str(), stderr);
+  };
   try {
     try {
       let_waiting_threads_sleep(argv);
-      return run(model, recipe, train, argc, argv);
+      ranks.open(model);
+      const int code = run(model, recipe, train, argc, argv, more, ranks);
+      ranks.close();
+      return code;
+    } catch (const AgreedError& error) {
+      if (ranks.leads()) say(error.what());
+      ranks.close();
+      return 1;
     } catch (const std::bad_alloc&) {
     } catch (const std::length_error&) {
     } catch (const std::exception&) {
-      const std::string said = text(model.name, ": ", for_people(sentence_of_error()), "\n");
-      std::fputs(said.c_str(), stderr);
-      return 1;
+      // Before the ranks know each other all of them find the same.
+      if (!ranks.alone() || launched_rank() == 0) say(sentence_of_error());
+      if (ranks.alone()) return 1;
+      std::_Exit(1);  // the others are not waited for: their launcher ends them
     }
   } catch (const std::exception&) {  // out of memory while saying something else
   }
   std::fprintf(stderr, "%s: there is not enough memory\n", model.name.c_str());  // which allocates nothing
+  if (!ranks.alone()) std::_Exit(1);
   return 1;
 }
 

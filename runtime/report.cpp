@@ -1,6 +1,7 @@
 #include "runtime/report.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -10,6 +11,7 @@
 #include "runtime/inference.hpp"
 #include "runtime/numbers.hpp"
 #include "runtime/safetensors.hpp"
+#include "runtime/tree_reduce.hpp"
 
 namespace tessera::runtime {
 
@@ -134,6 +136,44 @@ std::vector<std::pair<std::string, std::string>> recipe_rows(const Model& model,
   }
   if (recipe.patience > 0) rows.emplace_back("Patience", text(recipe.patience, " epochs"));
   return rows;
+}
+
+std::string ranks_text(const Model& model, const Recipe& recipe, int ranks, std::int64_t parts,
+                       const std::string& network) {
+  if (ranks > parts) fail(ranks, " ranks cannot share ", parts, " parts of a step (--accumulate)");
+  const std::int64_t floats = model.parameter_floats;
+  std::int64_t sent = 0, subtrees_of_one = 0, slice = 0, buffers = 0, messages = 0;
+  for (int rank = 0; rank < ranks; ++rank) {
+    const PartRange share = share_of_parts(parts, rank, ranks);
+    const auto nodes = static_cast<std::int64_t>(subtrees(share, parts).size());
+    sent = std::max(sent, bytes_of_step(floats, parts, rank, ranks));
+    subtrees_of_one = std::max(subtrees_of_one, nodes);
+    slice = std::max(slice, slice_of(floats, rank, ranks).size());
+    buffers = std::max<std::int64_t>(buffers, PartTree::buffers(share.first, share.last, parts));
+    messages = std::max(messages, (nodes + 1) * (ranks - 1));
+  }
+  // What is received is as much as is sent.
+  const std::int64_t state = static_cast<std::int64_t>(model.optimizer_state.size()) * slice;
+  const std::int64_t memory = 4 * (2 * floats + model.packed_floats + state + buffers * floats) + sent +
+                              model.train_scratch_bytes(model.images_at_once(recipe.batch));
+  const std::int64_t ring = 8 * floats * (ranks - 1) / ranks;
+  std::string out = text("\nranks         ", ranks, ", which share ", parts, " parts of a step, ",
+                         grouped(size_product({recipe.batch, parts})), " images\nsent          ", grouped(sent),
+                         " bytes in a step by the rank that sends most");
+  if (ring > 0) out += text(", ", fixed(static_cast<double>(sent) / static_cast<double>(ring), 2), " times a ring's");
+  out += text("\nmemory        ", bytes(memory), " a rank beside its images, ", bytes(4 * state),
+              " of it its share of the optimiser's state\n");
+  if (network.empty()) return out;
+  double gigabits = 0;
+  const char* const end = network.data() + network.size();
+  const auto [unit, error] = std::from_chars(network.data(), end, gigabits);
+  const std::string kind(unit, end);
+  if (error != std::errc{} || !(gigabits > 0) || gigabits > 1e6 || (kind != "GbE" && kind != "IB"))
+    fail("--network is a rank's gigabits a second and GbE or IB, as in 100GbE or 400IB, not ", printable(network));
+  const double of_message = kind == "IB" ? 2e-6 : 20e-6;
+  const double seconds = static_cast<double>(messages) * of_message + static_cast<double>(sent) * 8 / (gigabits * 1e9);
+  return out + text("network       ", fixed(1e3 * seconds, 3), " ms for the exchange of a step at ", shortest(gigabits),
+                    " Gb/s a rank and ", shortest(1e6 * of_message), " us a message, on paper\n");
 }
 
 std::string summary_text(const Model& model, const Recipe& recipe) {

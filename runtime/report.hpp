@@ -38,6 +38,12 @@ std::string version_text(const Model& model);
 /// What a recipe says, in names and values.
 std::vector<std::pair<std::string, std::string>> recipe_rows(const Model& model, const Recipe& recipe);
 
+/// What so many ranks send in a step of `parts` parts, what memory each takes and, unless `network` is empty ("100GbE",
+/// "400IB": a rank's gigabits a second over Ethernet or InfiniBand), how long a step's exchange takes by the alpha-beta
+/// model: a time for each message and a time for each byte. Throws an Error where there are more ranks than parts.
+std::string ranks_text(const Model& model, const Recipe& recipe, int ranks, std::int64_t parts,
+                       const std::string& network);
+
 /// The shape table and what the model takes: parameters, memory for one image and for a training batch.
 std::string summary_text(const Model& model, const Recipe& recipe);
 

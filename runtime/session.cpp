@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdlib>
+#include <cstring>
 #include <iostream>
 #include <string_view>
 #include <utility>
@@ -49,10 +51,10 @@ bool is_there(const std::filesystem::path& path) {
 
 /// Whether two runs, from the beginning, are one and the same.
 bool same_start(const TrainingState& a, const TrainingState& b) {
-  return a.recipe.batch == b.recipe.batch && a.recipe.epochs == b.recipe.epochs &&
-         a.recipe.learning_rate == b.recipe.learning_rate && a.recipe.seed == b.recipe.seed && a.data == b.data &&
-         a.fingerprint == b.fingerprint && a.test_fingerprint == b.test_fingerprint && a.init == b.init &&
-         a.skip == b.skip;
+  return a.recipe.batch == b.recipe.batch && a.recipe.accumulate == b.recipe.accumulate &&
+         a.recipe.epochs == b.recipe.epochs && a.recipe.learning_rate == b.recipe.learning_rate &&
+         a.recipe.seed == b.recipe.seed && a.data == b.data && a.fingerprint == b.fingerprint &&
+         a.test_fingerprint == b.test_fingerprint && a.init == b.init && a.skip == b.skip;
 }
 
 std::string percent(double part) { return fixed(100 * part, 2) + "%"; }
@@ -86,29 +88,50 @@ bool StopSignals::raised() { return stop_raised != 0; }
 
 Session::Session(const Model& model, const Recipe& declared, const TrainOptions& options)
     : model_(model),
+      ranks_(*options.ranks),
       out_(options.out),
       command_(options.command),
       checkpoint_every_(options.checkpoint_every),
       parameters_(Arena::of_floats(model.parameter_floats, model.alignment)),
       packed_(Arena::of_floats(model.packed_floats, model.alignment)),
       gradients_(Arena::of_floats(model.parameter_floats, model.alignment)),
-      optimizer_(Arena::of_floats(model.optimizer_floats(), model.alignment)),
+      optimizer_(Arena::of_floats(options.ranks->leads() ? model.optimizer_floats() : 0, model.alignment)),
       gpu_(options.gpu) {
-  make_folder(out_);
-  // Two runs in one folder would overwrite each other's checkpoint.
-  lock_.emplace(out_);
-  settle(declared, options);
-  open_data();
-  const std::int64_t batch = state_.recipe.batch;
-  outputs_.emplace(Arena::of_floats(size_product({batch, model_.classes}), model_.alignment));
-  if (gpu_) {
-    training_.emplace(model_, state_.recipe, *gpu_);
-  } else {
-    at_once_ = model_.images_at_once(batch);
-    scratch_.emplace(model_.train_scratch_bytes(at_once_), model_.alignment);
-    if (state_.recipe.accumulate > 1) gathered_.emplace(Arena::of_floats(model_.parameter_floats, model_.alignment));
-  }
-  batches_.emplace(train_, state_.recipe, model_.classes, model_.alignment);
+  ranks_.agree([&] {
+    if (!ranks_.alone() && gpu_) fail("ranks compute on CPUs only: --device cuda is for one rank");
+    if (!ranks_.leads()) return;
+    make_folder(out_);
+    // Two runs in one folder would overwrite each other's checkpoint.
+    lock_.emplace(out_);
+    settle(declared, options);
+  });
+  if (!ranks_.alone()) share_start(declared);
+  const std::int64_t batch = state_.recipe.batch, parts = state_.recipe.accumulate;
+  ranks_.agree([&] {
+    if (ranks_.size() > parts) fail(ranks_.size(), " ranks cannot share ", parts, " parts of a step (--accumulate)");
+    if (gpu_ && parts > 1 && !gpu_->cuda().gather)
+      fail("the kernels for GPUs were emitted without sums over parts of a step: --accumulate is for the CPU");
+    open_data();
+    outputs_.emplace(Arena::of_floats(size_product({batch, model_.classes}), model_.alignment));
+    if (gpu_) {
+      training_.emplace(model_, state_.recipe, *gpu_);
+    } else {
+      at_once_ = model_.images_at_once(batch);
+      scratch_.emplace(model_.train_scratch_bytes(at_once_), model_.alignment);
+      if (parts > 1) {  // also where a step at the end of an epoch has one
+        int buffers = 0;
+        for (const std::int64_t of_step : {parts, batches_per_epoch() % parts}) {
+          const PartRange share = share_of_parts(of_step, ranks_.rank(), ranks_.size());
+          buffers = std::max(buffers, PartTree::buffers(share.first, share.last, of_step));
+        }
+        for (int i = 0; i < buffers; ++i) sums_.push_back(Arena::of_floats(model_.parameter_floats, model_.alignment));
+      }
+    }
+    batches_.emplace(train_, state_.recipe, model_.classes, model_.alignment);
+  });
+  ranks_.demand_same(text(state_.fingerprint), "has other training images");
+  ranks_.demand_same(text(state_.test_fingerprint.value_or(0)), "has other test images");
+  if (!ranks_.alone()) reduce_.emplace(ranks_, model_.parameter_floats, model_.alignment);
   const std::int64_t left = (state_.recipe.epochs - state_.epoch) * train_.size() - state_.position;
   const char* const kind = std::getenv("TERM");
   const bool terminal = ::isatty(STDOUT_FILENO) != 0 && !(kind && std::string_view(kind) == "dumb");
@@ -117,9 +140,63 @@ Session::Session(const Model& model, const Recipe& declared, const TrainOptions&
                        " test images (", train_.source, "), ", state_.recipe.epochs, " epochs of ", steps_per_epoch(),
                        " steps, batch ", batch, ", learning rate ", shortest(state_.recipe.learning_rate), ", seed ",
                        state_.recipe.seed, ", kernels ", kernels()));
+  if (!ranks_.alone())
+    progress_->line(
+        text(ranks_.size(), " ranks share the ", parts, " parts of a step; this many give the same bits as any other"));
   if (saved_step_) progress_->line(text("going on after step ", state_.step, " of ", checkpoint().string()));
   saved_at_ = std::chrono::steady_clock::now();
-  if (!saved_step_ || begun_) unsaved_.emplace(start(), model_, state_, begun_);
+  ranks_.agree([&] {
+    if (ranks_.leads() && (!saved_step_ || begun_)) unsaved_.emplace(start(), model_, state_, begun_);
+  });
+}
+
+/// Gives all ranks what the first one has settled and read.
+void Session::share_start(const Recipe& declared) {
+  struct {
+    std::int64_t saved_step;
+    std::int32_t begun, started;
+  } start{saved_step_.value_or(-1), begun_, started_};
+  ranks_.broadcast(&start, sizeof start);
+  const std::string state = ranks_.broadcast(ranks_.leads() ? packed_state(model_, state_) : std::string());
+  if (!ranks_.leads()) {
+    state_ = unpacked_state(state);
+    restore(declared);
+    if (start.saved_step >= 0) saved_step_ = start.saved_step;
+    begun_ = start.begun;
+    started_ = start.started;
+  }
+  if (started_) ranks_.broadcast(parameters(), 4 * model_.parameter_floats);
+  // Of the optimiser's state each rank keeps its slice.
+  const std::int64_t floats = model_.parameter_floats;
+  const auto states = static_cast<std::int64_t>(model_.optimizer_state.size());
+  Arena own = Arena::of_floats(states * slice().size(), model_.alignment);
+  for (std::int64_t state_number = 0; state_number < states; ++state_number) {
+    float* const to = own.floats() + state_number * slice().size();
+    if (!ranks_.leads()) {
+      ranks_.receive(to, 4 * slice().size(), 0);
+      continue;
+    }
+    const float* const all = optimizer() + state_number * floats;
+    std::copy_n(all + slice().first, slice().size(), to);
+    for (int rank = 1; rank < ranks_.size(); ++rank) {
+      const Slice theirs = slice_of(floats, rank, ranks_.size());
+      ranks_.send(all + theirs.first, 4 * theirs.size(), rank);
+    }
+  }
+  ranks_.wait();
+  optimizer_ = std::move(own);
+}
+
+/// What the command line cannot change, and no checkpoint says, is as declared.
+void Session::restore(const Recipe& declared) {
+  Recipe recipe = declared;
+  recipe.batch = state_.recipe.batch;
+  recipe.epochs = state_.recipe.epochs;
+  recipe.learning_rate = state_.recipe.learning_rate;
+  recipe.seed = state_.recipe.seed;
+  recipe.input = state_.recipe.input;
+  if (state_.recipe.accumulate > 0) recipe.accumulate = state_.recipe.accumulate;  // 0.1 does not say it
+  state_.recipe = recipe;
 }
 
 void Session::settle(const Recipe& declared, const TrainOptions& options) {
@@ -142,20 +219,14 @@ void Session::settle(const Recipe& declared, const TrainOptions& options) {
     saved_step_.reset();
   }
   if (saved_step_ || begun_) {
-    // What the command line cannot change is as declared.
-    Recipe recipe = declared;
-    recipe.batch = state_.recipe.batch;
-    recipe.epochs = state_.recipe.epochs;
-    recipe.learning_rate = state_.recipe.learning_rate;
-    recipe.seed = state_.recipe.seed;
-    recipe.input = state_.recipe.input;
-    state_.recipe = recipe;
+    restore(declared);
     check_options(options);
     if (options.data) state_.data.folder = *options.data;
   } else {
     state_.recipe = declared;
     state_.recipe.seed = options.seed.value_or(declared.seed);
     state_.recipe.batch = options.batch.value_or(declared.batch);
+    state_.recipe.accumulate = options.accumulate.value_or(declared.accumulate);
     state_.data.digits = options.digits.value_or(state_.data.digits);
     state_.data.limit = options.limit.value_or(0);
     state_.data.folder = options.data.value_or("");
@@ -192,6 +263,7 @@ void Session::check_options(const TrainOptions& options) const {
   const auto name = [](const std::filesystem::path& path) { return path.empty() ? "(none)" : path.string(); };
   same(options.seed, state_.recipe.seed, "--seed", out_);
   same(options.batch, state_.recipe.batch, "--batch", out_);
+  same(options.accumulate, state_.recipe.accumulate, "--accumulate", out_);
   same(options.digits, state_.data.digits, "--digits", out_);
   same(options.limit, state_.data.limit, "--limit", out_);
   // A folder may have moved: whether its images are the same is seen when they are read.
@@ -232,7 +304,7 @@ void Session::open_data() {
     demand_same(fingerprint == state_.fingerprint, "training", train_);
     demand_same(test_fingerprint == state_.test_fingerprint.value_or(test_fingerprint), "test", test_);
   }
-  const std::int64_t images_per_step = state_.recipe.batch * state_.recipe.accumulate;
+  const std::int64_t images_per_step = size_product({state_.recipe.batch, state_.recipe.accumulate});
   const auto demand = [&](bool sound, const char* key) {
     if (!sound) fail(checkpoint().string(), ": the checkpoint's '", key, "' is damaged");
   };
@@ -250,6 +322,11 @@ std::int64_t Session::batches_per_epoch() const {
   return (train_.size() + state_.recipe.batch - 1) / state_.recipe.batch;
 }
 
+/// Of the step that is under way: fewer than of others where the epoch ends.
+std::int64_t Session::parts_of_step() const {
+  return std::min(state_.recipe.accumulate, batches_per_epoch() - state_.position / state_.recipe.batch);
+}
+
 std::int64_t Session::steps_per_epoch() const {
   const std::int64_t accumulate = state_.recipe.accumulate;
   return (batches_per_epoch() + accumulate - 1) / accumulate;
@@ -261,9 +338,51 @@ bool Session::improves() const {
 
 std::string Session::kernels() const { return gpu_ ? "CUDA on " + gpu_->name() : model_.isa(); }
 
-float* Session::evaluated() {
+void Session::share_squares() {
+  std::vector<std::int64_t> begins;
+  for (int rank = 0; rank <= ranks_.size(); ++rank)
+    begins.push_back(slice_of(model_.parameter_floats, rank, ranks_.size()).first_chunk * std::int64_t{sizeof(double)});
+  ranks_.all_gather(squares_, begins);
+}
+
+void Session::share_parameters() {
+  if (reduce_) reduce_->all_gather(parameters());
+}
+
+std::optional<Arena> Session::whole_optimizer() const {
+  if (ranks_.alone()) return {};
+  const std::int64_t floats = model_.parameter_floats;
+  const auto states = static_cast<std::int64_t>(model_.optimizer_state.size());
+  std::optional<Arena> whole;
+  if (ranks_.leads()) whole.emplace(Arena::of_floats(model_.optimizer_floats(), model_.alignment));
+  for (std::int64_t state = 0; state < states; ++state) {
+    const float* const own = optimizer_.floats() + state * slice().size();
+    if (!ranks_.leads()) {
+      ranks_.send(own, 4 * slice().size(), 0);
+      continue;
+    }
+    std::copy_n(own, slice().size(), whole->floats() + state * floats + slice().first);
+    for (int rank = 1; rank < ranks_.size(); ++rank) {
+      const Slice theirs = slice_of(floats, rank, ranks_.size());
+      ranks_.receive(whole->floats() + state * floats + theirs.first, 4 * theirs.size(), rank);
+    }
+  }
+  ranks_.wait();
+  return whole;
+}
+
+const float* Session::evaluated() {
   const std::optional<std::int64_t> average = model_.average_offset();
-  return average && state_.step > 0 ? optimizer() + *average : parameters();
+  if (!average || state_.step == 0) return parameters();
+  if (!reduce_) return optimizer() + *average;
+  if (!average_) average_.emplace(Arena::of_floats(model_.parameter_floats, model_.alignment));
+  const std::int64_t state = *average / model_.parameter_floats;
+  std::copy_n(optimizer() + state * slice().size(), slice().size(), average_->floats() + slice().first);
+  std::vector<std::int64_t> begins;
+  for (int rank = 0; rank <= ranks_.size(); ++rank)
+    begins.push_back(4 * slice_of(model_.parameter_floats, rank, ranks_.size()).first);
+  ranks_.all_gather(average_->floats(), begins);
+  return average_->floats();
 }
 
 void Session::begin_epoch() {
@@ -272,7 +391,18 @@ void Session::begin_epoch() {
   progress_->resume();
 }
 
-const Batch* Session::next_batch() { return batch_ = batches_->next(); }
+const Batch* Session::next_batch() {
+  if (begins_step_) {
+    if (state_.position >= train_.size()) return batch_ = nullptr;
+    begins_step_ = false;
+    own_ = share_of_parts(parts_of_step(), ranks_.rank(), ranks_.size());
+    part_ = own_.size() > 0 ? own_.first : 0;
+    // A rank without a part has to go through the step all the same.
+    counts_.clear();
+  }
+  batches_->skip_to(state_.position + part_ * state_.recipe.batch);
+  return batch_ = batches_->next();
+}
 
 std::string Session::last_good() const {
   return saved_step_ ? text(checkpoint().string(), " still holds step ", *saved_step_)
@@ -289,41 +419,114 @@ void Session::demand_numbers(float loss) const {
          " (a smaller --lr may help)");
 }
 
-void Session::tally(float loss) {
-  ++state_.batches;
-  state_.position = batches_->position();
-  state_.loss_sum += static_cast<double>(loss) * static_cast<double>(batch_->size);
-  state_.seen += batch_->size;
-  gathered_images_ += batch_->size;
+/// What outputs() and the loss of the batch at hand say.
+Session::Part Session::measured(float loss) {
+  Part part{loss, 0, batch_->size};
   const auto classes = static_cast<std::size_t>(model_.classes);
   for (std::int64_t i = 0; i < batch_->size; ++i)
-    state_.correct += largest({outputs() + i * model_.classes, classes}) == batch_->labels[i];
+    part.correct += largest({outputs() + i * model_.classes, classes}) == batch_->labels[i];
+  return part;
+}
+
+void Session::tally(const Part& part) {
+  ++state_.batches;
+  state_.loss_sum += static_cast<double>(part.loss) * static_cast<double>(part.images);
+  state_.seen += part.images;
+  state_.correct += part.correct;
+  gathered_images_ += part.images;
+}
+
+/// All parts of the step have been counted.
+void Session::end_parts() {
+  state_.position += gathered_images_;
+  begins_step_ = true;
 }
 
 void Session::count(float loss) {
   demand_numbers(loss);
-  tally(loss);
-}
-
-bool Session::step_is_due() {
-  ++parts_;
-  return parts_ == state_.recipe.accumulate || state_.position == train_.size();
+  tally(measured(loss));
+  end_parts();
 }
 
 bool Session::gather(float loss) {
-  count(loss);
-  float* const sum = gathered();
-  const float* const fresh = gradients();
-  const auto weight = static_cast<float>(batch_->size);
-  for (std::int64_t i = 0; i < model_.parameter_floats; ++i) sum[i] = (parts_ ? sum[i] : 0) + weight * fresh[i];
-  if (!step_is_due()) return false;
+  if (state_.recipe.accumulate == 1) {
+    count(loss);
+    gathered_ = gradients();
+    return true;
+  }
+  const std::int64_t parts = parts_of_step();
+  if (own_.size() > 0) {
+    try {
+      demand_numbers(loss);
+    } catch (const Error& error) {  // which the other ranks have to hear of
+      if (ranks_.alone()) throw;
+      if (failure_.empty()) failure_ = error.what();
+    }
+    counts_.push_back(measured(loss));
+    tree_.add(part_, parts, [&](int into, int from, bool kept) {
+      float* const sum = sums_[static_cast<std::size_t>(into)].floats();
+      const float* const fresh = from == PartTree::fresh ? gradients() : sums_[static_cast<std::size_t>(from)].floats();
+      const float weight = from == PartTree::fresh ? static_cast<float>(batch_->size) : 1;
+      for (std::int64_t i = 0; i < model_.parameter_floats; ++i) sum[i] = (kept ? sum[i] : 0) + weight * fresh[i];
+    });
+    if (++part_ < own_.last) return false;
+  }
+  exchange_counts(counts_);
+  end_parts();
   const float share = 1 / static_cast<float>(gathered_images_);
-  for (std::int64_t i = 0; i < model_.parameter_floats; ++i) sum[i] *= share;
+  if (reduce_) {
+    gathered_ = gradients();
+    reduce_->reduce(tree_.nodes(), sums_, parts, share, gathered_);
+  } else {
+    gathered_ = sums_[static_cast<std::size_t>(tree_.nodes().front().buffer)].floats();
+    for (std::int64_t i = 0; i < model_.parameter_floats; ++i) gathered_[i] *= share;
+  }
+  tree_.clear();
   return true;
+}
+
+/// Counts the step's parts on all ranks in the order of their numbers, and agrees on what is to happen after it.
+void Session::exchange_counts(const std::vector<Part>& own) {
+  if (ranks_.alone()) {
+    for (const Part& part : own) tally(part);
+    return;
+  }
+  struct Flags {
+    std::int64_t failed, stops, saves;
+  };
+  const std::int64_t parts = parts_of_step();
+  std::vector<std::int64_t> begins{0};
+  for (int rank = 0; rank < ranks_.size(); ++rank)
+    begins.push_back(begins.back() + std::int64_t{sizeof(Flags)} +
+                     share_of_parts(parts, rank, ranks_.size()).size() * std::int64_t{sizeof(Part)});
+  std::vector<std::byte> all(static_cast<std::size_t>(begins.back()));
+  const auto at = [&](int rank) { return all.data() + begins[static_cast<std::size_t>(rank)]; };
+  const Flags flags{!failure_.empty(), StopSignals::raised(), save_is_due(state_.step + 1)};
+  std::memcpy(at(ranks_.rank()), &flags, sizeof flags);
+  std::memcpy(at(ranks_.rank()) + sizeof flags, own.data(), own.size() * sizeof(Part));
+  ranks_.all_gather(all.data(), begins);
+  bool failed = false;
+  stops_ = false;
+  for (int rank = 0; rank < ranks_.size(); ++rank) {
+    Flags of_rank{};
+    std::memcpy(&of_rank, at(rank), sizeof of_rank);
+    failed = failed || of_rank.failed;
+    stops_ = stops_ || of_rank.stops;
+    if (rank == 0) saves_ = of_rank.saves;  // by its clock
+    for (const std::byte* from = at(rank) + sizeof(Flags); from != at(rank + 1); from += sizeof(Part)) {
+      Part part{};
+      std::memcpy(&part, from, sizeof part);
+      tally(part);
+    }
+  }
+  if (!failed) return;
+  for (const std::string& said : ranks_.all_gather(failure_))
+    if (!said.empty()) throw AgreedError(said);
 }
 
 bool Session::step_on_gpu(float learning_rate) {
   const bool gathers = state_.recipe.accumulate > 1;
+  const std::int64_t parts = parts_of_step();
   training_->put(*batch_, state_.recipe.seed, gathers ? part() : step(), learning_rate);
   training_->start();
   batches_->prepare();  // the next one, while the GPU computes
@@ -334,11 +537,13 @@ bool Session::step_on_gpu(float learning_rate) {
     training_->store_gradients(gradients());
     demand_numbers(loss);
   }
-  tally(loss);
-  if (!gathers) return true;
-  training_->gather();
-  if (!step_is_due()) return false;
-  training_->update(step(), learning_rate);
+  tally(measured(loss));
+  if (gathers) {
+    training_->gather(part_, parts);
+    if (++part_ < parts) return false;
+    training_->update(step(), learning_rate);
+  }
+  end_parts();
   return true;
 }
 
@@ -352,18 +557,20 @@ bool Session::record() {
   progress_->step(gathered_images_,
                   {state_.epoch + 1, state_.recipe.epochs, state_.position, train_.size(), state_.step,
                    state_.loss_sum / seen, static_cast<double>(state_.correct) / seen, state_.curve});
-  parts_ = gathered_images_ = 0;
+  gathered_images_ = 0;
   // The last row of an epoch waits for the test.
   const std::int64_t interval = std::max<std::int64_t>(1, batches_per_epoch() / rows_per_epoch);
   if (state_.batches >= interval && state_.position < train_.size()) add_row(nullptr);
 
-  if (StopSignals::raised()) return false;
-  const auto now = std::chrono::steady_clock::now();
-  const bool due = checkpoint_every_ > 0
-                       ? state_.step % checkpoint_every_ == 0
-                       : std::chrono::duration<double>(now - saved_at_).count() > seconds_between_checkpoints;
-  if (due) save();
+  if (ranks_.alone() ? StopSignals::raised() : stops_) return false;
+  if (ranks_.alone() ? save_is_due(state_.step) : saves_) save();
   return true;
+}
+
+bool Session::save_is_due(std::int64_t step) const {
+  if (checkpoint_every_ > 0) return step % checkpoint_every_ == 0;
+  const auto now = std::chrono::steady_clock::now();
+  return std::chrono::duration<double>(now - saved_at_).count() > seconds_between_checkpoints;
 }
 
 void Session::add_row(const Evaluation* test) {
@@ -385,7 +592,7 @@ void Session::add_row(const Evaluation* test) {
 
 void Session::evaluate_now() {
   const std::int64_t batch = state_.recipe.batch;
-  tested_ = evaluate(model_, state_.recipe, Inference(model_, evaluated(), batch, gpu_), test_, batch);
+  tested_ = evaluate(model_, state_.recipe, Inference(model_, evaluated(), batch, gpu_), test_, batch, ranks_);
 }
 
 void Session::end_epoch() {
@@ -405,29 +612,34 @@ void Session::end_epoch() {
     state_.best_epoch = state_.epoch;
     state_.best_loss = test.loss;
   }
-  save();
-  if (state_.recipe.patience == 0) return;
-  if (best) save_checkpoint(out_ / "best.safetensors", model_, parameters(), optimizer(), state_);
-  if (!improves())
+  save(best && state_.recipe.patience > 0);
+  if (state_.recipe.patience > 0 && !improves())
     progress_->line(text("the test loss has not been better for ", state_.recipe.patience, " epochs: training stops; ",
                          (out_ / "best.safetensors").string(), " holds epoch ", state_.best_epoch));
 }
 
-void Session::save() {
+void Session::save(bool best) {
   fetch();
-  // The loss of a step is that before its update: an update can break the parameters that the next loss would show.
-  const std::string broken = first_not_finite(model_, parameters());
-  if (!broken.empty() || !finite(optimizer(), model_.optimizer_floats()))
-    fail("training diverged: after step ", state_.step, " some parameters are not numbers",
-         broken.empty() ? "" : ", first " + broken, "; ", last_good());
-  save_checkpoint(checkpoint(), model_, parameters(), optimizer(), state_, previous_);
-  if (!previous_.empty()) progress_->line("the checkpoint of the run before is kept as " + previous_.string());
-  previous_.clear();
-  if (unsaved_) unsaved_->saved();
-  unsaved_.reset();
+  const std::optional<Arena> whole = whole_optimizer();
+  const float* const of_all = whole ? whole->floats() : optimizer();
+  ranks_.agree([&] {
+    // The loss of a step is that before its update: an update can break the parameters that the next loss would show.
+    const std::string broken = first_not_finite(model_, parameters());
+    const auto states = static_cast<std::int64_t>(model_.optimizer_state.size());
+    if (!broken.empty() || !finite(optimizer(), states * slice().size()))
+      fail("training diverged: after step ", state_.step, " some parameters are not numbers",
+           broken.empty() ? "" : ", first " + broken, "; ", last_good());
+    if (!ranks_.leads()) return;
+    save_checkpoint(checkpoint(), model_, parameters(), of_all, state_, previous_);
+    if (best) save_checkpoint(out_ / "best.safetensors", model_, parameters(), of_all, state_);
+    if (!previous_.empty()) progress_->line("the checkpoint of the run before is kept as " + previous_.string());
+    previous_.clear();
+    if (unsaved_) unsaved_->saved();
+    unsaved_.reset();
+    write_file(out_ / "curve.csv", curve_csv(state_.curve));
+  });
   saved_step_ = state_.step;
   saved_at_ = std::chrono::steady_clock::now();
-  write_file(out_ / "curve.csv", curve_csv(state_.curve));
 }
 
 int Session::stop() {
@@ -439,14 +651,25 @@ int Session::stop() {
 
 int Session::finish() {
   save();
+  if (reduce_) {
+    std::int64_t all = 0, most = 0;
+    for (const std::string& sent : ranks_.all_gather(text(reduce_->sent()))) {
+      all += std::stoll(sent);
+      most = std::max<std::int64_t>(most, std::stoll(sent));
+    }
+    sent_ = text(ranks_.size(), ", which have sent ", grouped(all), " bytes of gradients and parameters, ",
+                 grouped(most), " the one that sent most");
+  }
   if (!tested_) evaluate_now();
   const Evaluation& test = *tested_;
   const std::string result = text("test loss ", fixed(test.loss, 4), ", accuracy ", percent(test.accuracy()));
   const std::string title = model_.name + ": " + result;
-  const std::string curves = curve_svg(state_.curve, title, batches_per_epoch());
-  write_file(out_ / "curve.svg", curves);
-  write_file(out_ / "predictions.svg", predictions_svg(test_, test, title));
-  write_report(test, result);
+  ranks_.agree([&] {
+    if (!ranks_.leads()) return;
+    write_file(out_ / "curve.svg", curve_svg(state_.curve, title, batches_per_epoch()));
+    write_file(out_ / "predictions.svg", predictions_svg(test_, test, title));
+    write_report(test, result);
+  });
   if (!state_.curve.empty())
     progress_->leave({state_.epoch, state_.recipe.epochs, train_.size(), train_.size(), state_.step,
                       state_.curve.back().train_loss, state_.curve.back().train_accuracy, state_.curve});
@@ -467,6 +690,7 @@ void Session::write_report(const Evaluation& test, const std::string& result) co
   const Section run{"Run",
                     {{"Data", text(grouped(train_.size()), " training and ", grouped(test_.size()), " test images (",
                                    train_.source, ")")},
+                     {"Ranks", sent_},
                      {"Steps", text(state_.step)},
                      {"Among first 5", counted(test.accuracy_of_five(), test.among_five, test_.size())},
                      {"Confidence", text(probability(test.mean_confidence()), " on average, where ",

@@ -12,11 +12,14 @@
 #include "runtime/arena.hpp"
 #include "runtime/batches.hpp"
 #include "runtime/checkpoint.hpp"
+#include "runtime/communicator.hpp"
 #include "runtime/evaluate.hpp"
 #include "runtime/folder_lock.hpp"
 #include "runtime/gpu_training.hpp"
 #include "runtime/model.hpp"
+#include "runtime/part_tree.hpp"
 #include "runtime/progress.hpp"
+#include "runtime/tree_reduce.hpp"
 
 namespace tessera::runtime {
 
@@ -24,7 +27,7 @@ namespace tessera::runtime {
 /// run, from the checkpoint.
 struct TrainOptions {
   std::optional<std::filesystem::path> data;
-  std::optional<std::int64_t> digits, limit, epochs, batch;
+  std::optional<std::int64_t> digits, limit, epochs, batch, accumulate;
   std::optional<std::uint64_t> seed;
   std::optional<double> learning_rate;
   std::filesystem::path out;
@@ -35,6 +38,7 @@ struct TrainOptions {
   std::int64_t checkpoint_every = 0;  ///< steps; 0: every 20 seconds
   std::string command;                ///< how the program was called, for advice
   const Gpu* gpu = nullptr;           ///< to train on, which must outlive the session; null: the CPU
+  const Communicator* ranks = &Communicator::single();  ///< that share out the parts of a step; outlives it too
 };
 
 /// Tells how a run was started until it saves for the first time: one that is killed before is then started once more,
@@ -95,6 +99,9 @@ class StopSignals {
 /// On a GPU, `pack` is left out, and all of a step is
 ///
 ///         if (!run.step_on_gpu(learning_rate)) continue;
+///
+/// Of several ranks each goes through this loop. A batch is one part of a step, and next_batch gives those of this
+/// rank's share; what `gather` leaves, and all that `record` and `end_epoch` decide, is the same on all ranks.
 class Session {
  public:
   /// Reads or draws the images, makes the folder, takes the memory and, for a resumed run, reads the checkpoint. Throws
@@ -132,11 +139,29 @@ class Session {
   bool record();
 
   /// The number of the batch to do next, from 1, where several make one step.
-  std::int64_t part() const { return state_.step * state_.recipe.accumulate + parts_ + 1; }
-  /// Adds gradients() to gathered(), counts as `record` does, and answers whether a step is due: enough batches are in,
-  /// or the epoch is over. gathered() is then the mean over all their images.
+  std::int64_t part() const { return state_.step * state_.recipe.accumulate + part_ + 1; }
+  /// Counts as `count` does, adds gradients() to those of the step's other batches, along the tree over their numbers,
+  /// and answers whether a step is due: enough batches are in, or the epoch is over. gathered() is then the mean over
+  /// all their images, those of the other ranks too.
   bool gather(float loss);
-  float* gathered() { return gathered_->floats(); }
+  float* gathered() { return gathered_; }
+
+  // Of a program that can run as several ranks. Each rank updates its slice of the parameters, by its slice of
+  // gathered() and the optimiser's state of that slice, which is all that optimizer() holds:
+  //
+  //         run.check(vit_squares(run.gathered(), run.slice().first_chunk, run.slice().last_chunk, run.squares()));
+  //         run.share_squares();
+  //         run.check(vit_update_range(run.parameters(), run.gathered(), run.optimizer(), run.slice().first,
+  //                                    run.slice().last, run.squares(), run.step(), learning_rate));
+  //         run.share_parameters();
+  //         run.check(vit_pack(run.parameters(), run.packed()));
+  //
+  // Source: Rajbhandari et al., "ZeRO: memory optimizations toward training trillion parameter models", SC 2020,
+  // stage 1.
+  Slice slice() const { return slice_of(model_.parameter_floats, ranks_.rank(), ranks_.size()); }
+  double* squares() { return squares_; }  ///< [64]: of the chunks of gathered()
+  void share_squares();                   ///< every rank's to every rank
+  void share_parameters();                ///< those that it has updated
 
   bool on_gpu() const { return gpu_ != nullptr; }
   /// What `count` or `gather` and the model's own functions do on the CPU, for the batch that `next_batch` gave: false
@@ -153,25 +178,41 @@ class Session {
   std::filesystem::path checkpoint() const { return out_ / "checkpoint.safetensors"; }
 
  private:
+  /// What a part of a step adds to the sums.
+  struct Part {
+    float loss;  ///< mean over its images
+    std::int32_t correct;
+    std::int64_t images;
+  };
   std::string last_good() const;
   std::string kernels() const;
-  float* evaluated();
+  /// Of the optimiser's whole state, rank 0 alone: what the ranks have of it. Nothing where one has all.
+  std::optional<Arena> whole_optimizer() const;
+  /// The moving average of the parameters or, where there is none, the parameters.
+  const float* evaluated();
   /// Evaluates on the test images.
   void evaluate_now();
   void demand_numbers(float loss) const;
-  void tally(float loss);
-  bool step_is_due();
+  Part measured(float loss);
+  void tally(const Part& part);
+  void end_parts();
+  void exchange_counts(const std::vector<Part>& own);
   void fetch();
   void settle(const Recipe& declared, const TrainOptions& options);
+  void restore(const Recipe& declared);
+  void share_start(const Recipe& declared);
   void check_options(const TrainOptions& options) const;
   std::filesystem::path start() const { return out_ / "start.safetensors"; }
   void open_data();
   void add_row(const Evaluation* test);
-  void save();
+  bool save_is_due(std::int64_t step) const;
+  void save(bool best = false);  ///< `best`: as the best epoch's, too
   void write_report(const Evaluation& test, const std::string& result) const;
   std::int64_t batches_per_epoch() const;
+  std::int64_t parts_of_step() const;
 
   const Model& model_;
+  const Communicator& ranks_;
   TrainingState state_;
   std::filesystem::path out_;
   std::string command_;
@@ -181,9 +222,22 @@ class Session {
   StopSignals signals_;
   Dataset train_, test_;
   Arena parameters_, packed_, gradients_, optimizer_;
-  std::optional<Arena> outputs_, scratch_, gathered_;
+  std::optional<Arena> outputs_, scratch_;
+  PartTree tree_;
+  std::vector<Arena> sums_;  ///< its buffers
+  float* gathered_ = nullptr;
   std::int64_t at_once_ = 0;
-  std::int64_t parts_ = 0, gathered_images_ = 0;  ///< of the step that is not yet done
+  std::int64_t part_ = 0;             ///< of the step that is not yet done: the one to do next, from 0
+  PartRange own_;                     ///< those of this rank; none: it computes one of others, for nothing
+  std::int64_t gathered_images_ = 0;  ///< of the step
+  std::vector<Part> counts_;          ///< of this rank's parts so far
+  std::string failure_;               ///< why this rank cannot go on
+  bool begins_step_ = true;
+  std::optional<TreeReduce> reduce_;
+  std::string sent_ = "1";        ///< how many ranks there are, and what they have sent
+  std::optional<Arena> average_;  ///< of all ranks
+  double squares_[Slice::chunks] = {};
+  bool stops_ = false, saves_ = false;  ///< after this step, as all ranks have agreed
   const Gpu* gpu_;
   std::optional<GpuTraining> training_;
   bool loaded_ = false;  ///< the GPU has the parameters

@@ -18,7 +18,8 @@ and writes, seven times that) at --bandwidth; "of it" is that over the time.
 
 --gemms times the linear maps of the models alone as well, forward and both gradients, as PyTorch runs them by cuBLASLt:
 what a product can reach on this machine; beside them, in turns, Tessera's kernels for them, as the profiler times them
-within a training step, epilogues included. --kernels writes each kernel's time in a step beside its predicted one.
+within a training step, epilogues included; what one emitted kernel takes for several of them is divided among them as
+predicted. --kernels writes each kernel's launches and time in a step beside what is predicted of them.
 
 With --deadline no work is begun that would take longer than there is time, by the longest one so far; what was left out is
 named, and the exit status is 3. --libraries keeps what nvcc makes, --compile-only does nothing else.
@@ -198,13 +199,16 @@ def compiled(model, options, folder):
     return out
 
 
+Row = collections.namedtuple("Row", "name launches microseconds kernel")  # of a plan; of one launch; as it is emitted
+
+
 class Predicted:
     """What --predict says of a model and a batch, as the build wrote it down; nothing where it did not."""
 
     def __init__(self, model, batch, options):
         name = emitted(model)
         file = pathlib.Path(options.build) / "generated" / name / f"{name}_predicted_{batch}.txt"
-        self.kernels, self.all = {}, {}  # microseconds of a kernel; megabytes and microseconds of a program
+        self.step, self.all = [], {}  # rows of a training step; megabytes and microseconds of a program
         program = None
         for row in (line.split() for line in (file.read_text().splitlines() if file.exists() else [])):
             if row[1:2] == ["launches"]:
@@ -212,12 +216,27 @@ class Predicted:
             elif row[:2] == ["in", "all"]:
                 self.all[program] = float(row[3]), float(row[4])
             elif len(row) >= 7 and program not in (None, "forward"):
-                self.kernels[row[0]] = int(row[1]) * float(row[6])
+                self.step.append(Row(row[0], int(row[1]), float(row[6]), row[-1] if row[-2] == "as" else row[0]))
 
     def of(self, trains):
         """Bytes and seconds of a run."""
         parts = [self.all.get(p) for p in (("loss_and_gradients", "update") if trains else ("forward",))]
         return (sum(p[0] for p in parts) * 1e6, sum(p[1] for p in parts) / 1e6) if all(parts) else None
+
+    def kernels(self):
+        """Launches and microseconds in a training step by the emitted kernel, which may stand for several rows."""
+        found = {}
+        for row in self.step:
+            launches, us = found.get(row.kernel, (0, 0))
+            found[row.kernel] = launches + row.launches, us + row.launches * row.microseconds
+        return found
+
+    def of_rows(self, kernels):
+        """Microseconds of one launch by row of the plan, of measured ones by emitted kernel: those of a kernel that
+        stands for several rows are theirs as the prediction divides them."""
+        all_of_it = self.kernels()
+        return {row.name: kernels[row.kernel] * row.microseconds / all_of_it[row.kernel][1]
+                for row in self.step if row.kernel in kernels}
 
 
 def seconds(job, device, least):
@@ -291,8 +310,8 @@ def time_model(model, batch, trains, options, library, device):
 
 
 def kernel_times(job):
-    """Microseconds of each kernel of a run, all its starts together, by the profiler."""
-    runs, times = 3, collections.Counter()
+    """Launches and microseconds of each kernel of a run, all its launches together, by the profiler."""
+    runs, times, launches = 3, collections.Counter(), collections.Counter()
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
         for _ in range(runs):
             job()
@@ -300,7 +319,8 @@ def kernel_times(job):
     for event in profile.events():
         if event.device_type == torch.autograd.DeviceType.CUDA:
             times[kernel_name(event.name)] += event.time_range.elapsed_us() / runs
-    return times
+            launches[kernel_name(event.name)] += 1
+    return {name: (launches[name] / runs, us) for name, us in times.items()}
 
 
 def kernel_name(name):
@@ -308,10 +328,11 @@ def kernel_name(name):
     return re.match(r"\w*", re.sub(r"^void |\(anonymous namespace\)::|<unnamed>::", "", name)).group()
 
 
-def linear_map_of(kernel):
-    """Which linear map of a block a kernel of ours is, and what of it; or nothing."""
+def linear_map_of(row):
+    """Which linear map of a block a row of our plan is, and what of it; or nothing. The last block, whose rows have
+    names of their own, computes less than the others."""
     found = re.fullmatch(r"blocks_(attn_qkv|attn_proj|mlp_fc1|mlp_fc2)_(forward|backward|weight_gradient)"
-                         r"(?:_partial|_sum)?(?:_wgmma)?", kernel)
+                         r"(?:_partial|_sum)?(?:_wgmma)?", row)
     return found and (found.group(1), found.group(2))
 
 
@@ -331,38 +352,44 @@ def products_of(model, batch, device):
 
 def time_kernels(model, batch, options, library, device):
     """The table of linear maps, or that of kernels, or both."""
-    image, depth = SIZES[model][0], SIZES[model][3]
+    image = SIZES[model][0]
     ours = None
     if device.type == "cuda" and "tessera" in options.contenders:
         images, labels = torch.randn(batch, 3, image, image, device=device), torch.zeros(batch, dtype=int, device=device)
         ours = Tessera(library, options.build, model, images, labels, True, device)
         kernel_times(ours.run)  # the profiler itself begins slowly
     products = products_of(model, batch, device) if options.gemms else {}
-    library_times, kernels = collections.defaultdict(list), collections.defaultdict(list)
+    library_times, kernels, launches = collections.defaultdict(list), collections.defaultdict(list), {}
     with torch.no_grad():
         for _ in range(options.rounds):
-            for name, us in (kernel_times(ours.run) if ours else {}).items():
+            for name, (launches[name], us) in (kernel_times(ours.run) if ours else {}).items():
                 kernels[name].append(us)
             for name, (product, _) in products.items():
                 library_times[name].append(seconds(product, device, options.seconds / 10))
     mine = {name: statistics.median(us) for name, us in kernels.items()}
+    predicted = Predicted(model, batch, options)
+    guesses = predicted.kernels()
     if options.gemms:
+        of_rows = predicted.of_rows(mine)
         print(f"\n| linear map of {model}, batch {batch} | rows, columns, depth | cuBLASLt, bf16 | tessera | |\n" + "|---" * 5 + "|")
         for name, (_, (m, n, k)) in products.items():
             def cell(t):
                 return f"{1e6 * t:.1f} us, {2 * m * n * k / t / 1e12:.0f} TFLOP/s, {2 * (m * k + n * k + m * n) / t / 1e9:.0f} GB/s"
             theirs = statistics.median(library_times[name])
-            # The last block, whose kernels have names of their own, computes less than the others.
-            parts = [us for kernel, us in mine.items() if linear_map_of(kernel) == name]
-            t = sum(parts) / 1e6 / max(depth - 1, 1)
+            parts = [us for row, us in of_rows.items() if linear_map_of(row) == name]
+            t = sum(parts) / 1e6
             print(f"| {' '.join(name)} | {m}, {n}, {k} | {cell(theirs)} | " +
                   (f"{cell(t)} | {theirs / t:.2f} x |" if parts else "- | - |"), flush=True)
     if options.kernels and mine:
-        predicted = Predicted(model, batch, options).kernels
-        print(f"\n| kernel of a training step of {model}, batch {batch} | us, all starts | predicted |\n|---|---|---|")
+        print(f"\n| kernel of a training step of {model}, batch {batch} | launches | us, all launches | predicted |\n" + "|---" * 4 + "|")
         for name, us in sorted(mine.items(), key=lambda row: -row[1]):
-            guess = f"{predicted[name]:.1f}" if name in predicted else "-"
-            print(f"| {name} | {us:.1f} | {guess} |", flush=True)
+            starts, guess = f"{launches[name]:g}", "-"  # beside the plan's kernels there are the next step's number and the like
+            if name in guesses:
+                starts += "" if guesses[name][0] == launches[name] else f", planned are {guesses[name][0]}"
+                guess = f"{guesses[name][1]:.1f}"
+            print(f"| {name} | {starts} | {us:.1f} | {guess} |", flush=True)
+        for name in guesses.keys() - mine.keys():
+            print(f"| {name} | 0, planned are {guesses[name][0]} | - | {guesses[name][1]:.1f} |", flush=True)
 
 
 class Clock:

@@ -154,21 +154,6 @@ std::vector<tree::Function> functions_of_steps(const Model& m) {
   return functions;
 }
 
-/// Runs of parameters in the arena to which weight decay applies, or does not: first, last and whether it does.
-std::vector<std::tuple<std::int64_t, std::int64_t, bool>> decay_runs(const Model& m) {
-  if (m.recipe.weight_decay <= 0) return {{0, m.arena.reals, true}};
-  std::map<std::int64_t, bool> decays;  // by offset
-  for (const ArenaEntry& e : m.arena.entries)
-    for (int layer = 0; layer < e.count; ++layer) decays[e.at(layer)] = e.decay;
-  std::vector<std::tuple<std::int64_t, std::int64_t, bool>> runs;
-  for (const auto& [offset, decay] : decays) {
-    if (!runs.empty()) std::get<1>(runs.back()) = offset;
-    if (runs.empty() || std::get<2>(runs.back()) != decay) runs.emplace_back(offset, offset, decay);
-  }
-  std::get<1>(runs.back()) = m.arena.reals;
-  return runs;
-}
-
 /// What lies between the parameters of the arena, each of which begins on a multiple of 16 reals.
 std::vector<std::pair<std::int64_t, std::int64_t>> gaps(const Model& m) {
   std::vector<std::pair<std::int64_t, std::int64_t>> found;
@@ -231,6 +216,20 @@ std::string finish(const Model& m) {
 }
 
 }  // namespace
+
+std::vector<std::tuple<std::int64_t, std::int64_t, bool>> decay_runs(const Model& m) {
+  if (m.recipe.weight_decay <= 0) return {{0, m.arena.reals, true}};
+  std::map<std::int64_t, bool> decays;  // by offset
+  for (const ArenaEntry& e : m.arena.entries)
+    for (int layer = 0; layer < e.count; ++layer) decays[e.at(layer)] = e.decay;
+  std::vector<std::tuple<std::int64_t, std::int64_t, bool>> runs;
+  for (const auto& [offset, decay] : decays) {
+    if (!runs.empty()) std::get<1>(runs.back()) = offset;
+    if (runs.empty() || std::get<2>(runs.back()) != decay) runs.emplace_back(offset, offset, decay);
+  }
+  std::get<1>(runs.back()) = m.arena.reals;
+  return runs;
+}
 
 std::string update_kernels(const Model& m) {
   if (!trains(m.plans)) return packs(m) ? pack_kernel(m) : "";

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <string>
+#include <tuple>
+#include <vector>
 
 #include "codegen/cuda/file.hpp"
 
@@ -10,6 +12,9 @@ namespace tessera::codegen::cuda {
 
 /// The kernels that stand beside the plan's: the update's numbers, the next step.
 std::string update_kernels(const Model& model);
+/// Runs of parameters in the arena to which weight decay applies, or does not: first, behind the last, and whether it
+/// does. The update is launched for each.
+std::vector<std::tuple<std::int64_t, std::int64_t, bool>> decay_runs(const Model& model);
 /// The functions of NAME_cuda.h. Batches above `largest_batch` are refused.
 std::string api(const Model& model, std::int64_t largest_batch);
 

@@ -1,6 +1,7 @@
 // The CUDA files of a model: NAME_cuda.cu, all kernels with the functions that launch them, and NAME_cuda.h, its C API.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -19,8 +20,9 @@ struct Model {
   Tiles tiles;
 };
 
-/// NAME_cuda.cu.
-std::string emit_file(const Model& model);
+/// NAME_cuda.cu. `standing`, unless null, gets the name under which each kernel's function stands, by the name of its
+/// launch and suffix_of its program.
+std::string emit_file(const Model& model, std::map<std::string, std::string>* standing = nullptr);
 /// NAME_cuda.h.
 std::string emit_header(const Model& model);
 

@@ -47,7 +47,7 @@ constexpr ProgramKind predicted[] = {ProgramKind::forward, ProgramKind::loss_and
 
 class Prediction {
  public:
-  explicit Prediction(const Model& model) : model_(model) {}
+  Prediction(const Model& model, const Standing& standing) : model_(model), standing_(standing) {}
 
   std::vector<prediction::Program> run() {
     std::vector<prediction::Program> programs;
@@ -59,6 +59,7 @@ class Prediction {
         update(plan, programs.back().kernels);
       else
         region(plan, 0, 1, programs.back().kernels);
+      for (prediction::Kernel& k : programs.back().kernels) k.emitted = standing_.at(k.name + suffix_of(plan.program));
     }
     return programs;
   }
@@ -207,20 +208,20 @@ class Prediction {
     }
   }
 
-  /// One kernel over the arena, or a part of it after the other.
+  /// One kernel, for one run of parameters after the other; each is taken to be as long as the others.
   void update(const Plan& plan, std::vector<prediction::Kernel>& kernels) const {
-    constexpr int threads = 256;
-    const auto parameters = static_cast<double>(model_.arena.reals);
-    for (const Kernel& k : plan.program.kernels) {
-      const Work work = work_of(plan, k, true, 1);
+    const auto runs = static_cast<double>(decay_runs(model_).size());
+    for (std::size_t k = 0; k < plan.program.kernels.size(); ++k) {
+      const Launch& l = plan.launches[k].front();
+      const Work work = work_of(plan, plan.program.kernels[k], true, 1);
       prediction::Kernel row;
-      row.name = "update";
-      row.times = 1;
-      row.grid[0] = {{parameters, 0}, threads, 1};
+      row.name = l.name;
+      row.times = static_cast<int>(runs);
+      row.grid[0] = {{static_cast<double>(model_.arena.reals) / runs, 0}, l.threads, 1};
       row.grid[1] = row.grid[2] = {{1, 0}, 1, 1};
-      row.resident = most_threads / threads;
-      row.operations = {work.operations, 0};
-      row.bytes = {work.bytes, 0};
+      row.resident = most_threads / l.threads;
+      row.operations = {work.operations / runs, 0};
+      row.bytes = {work.bytes / runs, 0};
       kernels.push_back(row);
     }
   }
@@ -253,6 +254,7 @@ class Prediction {
   }
 
   const Model& model_;
+  const Standing& standing_;
 };
 
 std::string text_of(const prediction::Linear& number) {
@@ -261,17 +263,17 @@ std::string text_of(const prediction::Linear& number) {
 
 }  // namespace
 
-std::string predict(const Model& model, const std::string& architecture, std::int64_t batch) {
+std::string predict(const Model& model, const Standing& standing, const std::string& architecture, std::int64_t batch) {
   try {
-    return prediction::table(model.name, Prediction(model).run(), architecture, batch);
+    return prediction::table(model.name, Prediction(model, standing).run(), architecture, batch);
   } catch (const std::invalid_argument& wrong) {
     throw Error(wrong.what());
   }
 }
 
-std::string emit_prediction(const Model& model) {
+std::string emit_prediction(const Model& model, const Standing& standing) {
   std::string rows;
-  for (const prediction::Program& program : Prediction(model).run()) {
+  for (const prediction::Program& program : Prediction(model, standing).run()) {
     rows += fmt::format("    {{\"{}\",\n     {{\n", program.name);
     for (const prediction::Kernel& k : program.kernels) {
       std::string grid;
@@ -279,10 +281,11 @@ std::string emit_prediction(const Model& model) {
         grid +=
             fmt::format("{}{{{}, {}, {}}}", grid.empty() ? "" : ", ", text_of(along.count), along.size, along.together);
       rows += fmt::format(
-          "         {{\"{}\", \"{}\", {}, {{{}}}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, \"{}\", {{{}, {}, {}}}}},\n",
-          k.name, k.only_on, k.times, grid, k.resident, text_of(k.operations), text_of(k.bytes), k.on_tensor_cores,
-          k.by_warpgroups, k.tile, text_of(k.depth), k.factor_bytes, k.alone, text_of(k.shared_bytes), k.shape,
-          k.attention.rows, k.attention.warps, k.attention.of_tile);
+          "         {{\"{}\", \"{}\", \"{}\", {}, {{{}}}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, \"{}\", {{{}, {}, "
+          "{}}}}},\n",
+          k.name, k.emitted, k.only_on, k.times, grid, k.resident, text_of(k.operations), text_of(k.bytes),
+          k.on_tensor_cores, k.by_warpgroups, k.tile, text_of(k.depth), k.factor_bytes, k.alone,
+          text_of(k.shared_bytes), k.shape, k.attention.rows, k.attention.warps, k.attention.of_tile);
     }
     rows += "     }},\n";
   }
@@ -295,7 +298,7 @@ std::string emit_prediction(const Model& model) {
 std::string {0}_predict(const std::string& architecture, std::int64_t batch);
 std::string {0}_predict(const std::string& architecture, std::int64_t batch) {{
   using tessera::prediction::Program;
-  // Name, starts, grid, blocks of a multiprocessor, operations, bytes, on tensor cores, tile, depth, bytes of a factor's
+  // Name, the one under which it stands, architecture, starts, grid, blocks of a multiprocessor, operations, bytes, on tensor cores, tile, depth, bytes of a factor's
   // number, cycles that a block does not multiply, bytes through shared memory for sums of rows, tiles, of attention a
   // head's rows, a block's warps and a tile's cycles; what grows with the batch as {{fixed, of an image}}.
   static const std::vector<Program> programs{{

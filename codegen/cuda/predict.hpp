@@ -2,17 +2,22 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 
 #include "codegen/cuda/file.hpp"
 
 namespace tessera::codegen::cuda {
 
-/// Kernel by kernel of inference and of a training step: launches, blocks, waves of them, operations, bytes and time.
-/// `architecture` is sm_80 (an A100) or sm_90a (an H200); throws Error for another one.
-std::string predict(const Model& model, const std::string& architecture, std::int64_t batch);
+/// The names under which kernels stand in NAME_cuda.cu, which are those a profiler tells: what emit_file gives.
+using Standing = std::map<std::string, std::string>;
+
+/// Kernel by kernel of inference and of a training step: launches, blocks, waves of them, operations, bytes and time;
+/// behind a kernel that stands under another's name, "as" and that name. `architecture` is sm_80 (an A100) or sm_90a
+/// (an H200); throws Error for another one.
+std::string predict(const Model& model, const Standing& standing, const std::string& architecture, std::int64_t batch);
 /// NAME_cuda_predict.cpp: NAME_predict(architecture, batch), which gives that table in the emitted program; it throws
 /// std::invalid_argument for another architecture.
-std::string emit_prediction(const Model& model);
+std::string emit_prediction(const Model& model, const Standing& standing);
 
 }  // namespace tessera::codegen::cuda

@@ -399,7 +399,10 @@ class Translation {
       case Op::select:
         return node("Where", {positive(x()), x(1), x(2)});
       case Op::copy:
+      case Op::stop_gradient:
         return x();
+      case Op::integers:
+        return node("Cast", {x()}, {"to=7"});
       case Op::broadcast:
         return broadcast(n);
       case Op::one_hot: {

@@ -287,8 +287,10 @@ class ShapeTable {
         return " over " + to_string(over);
       }
       case Op::broadcast:
+      case Op::integers:
       case Op::one_hot:
       case Op::concat:
+      case Op::stop_gradient:
       case Op::cross_entropy:
       case Op::gather:
         TESSERA_ELEMENTWISE_OPS(TESSERA_OP_CASE)

@@ -188,6 +188,7 @@ class Lowering {
     }
     if (n.op == Op::rearrange)
       return read(c, n.operands[0], here ? copied_index(n) : *operand_index(n.rearrangement, index));
+    if (n.op == Op::integers) return read(c, n.operands[0], index);  // reals that are compared as they are
     if (n.op == Op::one_hot) {
       const Affine& last = index.back();
       if (last.parts.size() != 1 || last.parts[0].coefficient != 1 || last.offset)
@@ -196,6 +197,8 @@ class Lowering {
       e.kind = Expression::Kind::index_equals;
       e.axis = last.parts[0].axis;
       e.a = read(c, n.operands[0], {index.begin(), index.end() - 1});
+      if (c.kernel.expressions[e.a].kind != Expression::Kind::load)
+        throw Error(fmt::format("node %{}: the integers of a one-hot row are not stored", id));
       return push(c, e);
     }
     if (n.op == Op::keep) return push(c, keep(c, n, index));
@@ -364,7 +367,29 @@ class Lowering {
 
   // ---- names ---------------------------------------------------------------------------------------------------
 
-  /// A name that people recognise: the module's path, and forward, backward, or which parameter's gradient.
+  static std::string identifier(const std::string& name) {
+    std::string clean;
+    for (char ch : name) {
+      if (ch == '{' || ch == '}') continue;
+      bool good = (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9');
+      if (good)
+        clean += ch;
+      else if (!clean.empty() && clean.back() != '_')
+        clean += '_';
+    }
+    return clean;
+  }
+
+  /// What tells a kernel from others of its module.
+  std::string work_of(const Kernel& k) const {
+    const auto has = [&](Op op) { return ranges::any_of(k.nodes, [&](NodeId id) { return graph_[id].op == op; }); };
+    if (has(Op::reduce_max)) return "softmax";
+    if (has(Op::einsum)) return "matmul";
+    return std::string(op_name(graph_[k.nodes.back()].op));
+  }
+
+  /// A name that people recognise: the module's path, and forward, backward, or which parameter's gradient. A module's
+  /// second kernel and those behind it are named after what they do as well, and numbered where that is the same again.
   void name_kernels() {
     std::map<std::string, int> used;
     for (Kernel& k : out_.kernels) {
@@ -378,19 +403,15 @@ class Lowering {
           if (o.kind == Output::Kind::gradient && o.parameter != graph::none) gradient = o.name;
         }
       }
-      std::string name = gradient.empty() ? path + (backward ? ".backward" : ".forward") : gradient + ".gradient";
+      const std::string direction = backward ? ".backward" : ".forward";
+      std::string name = gradient.empty() ? path + direction : gradient + ".gradient";
       if (gradient.empty() && path.empty())
         name = loss_ == graph::none && out_.kind != ProgramKind::forward
                    ? out_.name
                    : std::string(op_name(graph_[k.nodes.back()].op)) + name;
-      std::string clean;
-      for (char ch : name) {
-        if (ch == '{' || ch == '}') continue;
-        bool good = (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9');
-        if (good)
-          clean += ch;
-        else if (!clean.empty() && clean.back() != '_')
-          clean += '_';
+      std::string clean = identifier(name);
+      if (gradient.empty() && !path.empty() && used.contains(clean)) {
+        clean = identifier(path + "." + work_of(k) + direction);
       }
       int n = ++used[clean];
       k.name = n == 1 ? clean : fmt::format("{}_{}", clean, n);

@@ -87,6 +87,9 @@ class Sinking {
         if (place == x.axes.end()) return sliced({}, axis);
         return sliced({0}, static_cast<int>(place - x.axes.begin()));
       }
+      case Op::integers:
+      case Op::stop_gradient:
+        return sliced({0}, axis);
       case Op::softmax:
       case Op::log_softmax:
       case Op::layer_norm:

@@ -83,6 +83,8 @@ Graph decompose(const Graph& graph) {
         return cross_entropy(b, n.operands[0], n.operands[1]);
       case Op::gather:
         return gather(b, n.operands[0], n.operands[1]);
+      case Op::stop_gradient:
+        return n.operands[0];
       case Op::dropout:
         return dropout(b, n, random);
         TESSERA_ELEMENTWISE_OPS(TESSERA_OP_CASE)

@@ -47,6 +47,7 @@
   ROW(keep,          leaf, 1, 1, none, first_integers, dropout, rate)
 #define TESSERA_STRUCTURE_OPS(ROW)                                                                 \
   ROW(broadcast,     structure, 1, 1, none, as_result, axes)                                       \
+  ROW(integers,      structure, 1, 1, none, reals, integers)                                       \
   ROW(one_hot,       structure, 1, 1, none, first_integers)                                        \
   ROW(rearrange,     structure, 1, 1, none, as_result, rearrangement)                              \
   ROW(slice,         structure, 1, 1, none, as_result, axis, offset)                               \
@@ -62,6 +63,7 @@
   ROW(layer_norm,    composite, 3, 3, decomposed, reals, axes, epsilon)                            \
   ROW(cross_entropy, composite, 2, 2, decomposed, second_integers)                                 \
   ROW(gather,        composite, 2, 2, decomposed, second_integers)                                 \
+  ROW(stop_gradient, composite, 1, 1, decomposed, reals)                                           \
   ROW(dropout,       composite, 1, 1, decomposed, reals, dropout, rate, axes)
 #define TESSERA_REGION_OPS(ROW)                                                                    \
   ROW(carry,         region, 1, 1, none, as_result)                                                \
@@ -85,7 +87,7 @@ enum class OpClass : std::uint8_t { leaf, elementwise, structure, contraction, r
 enum class Attribute : std::uint8_t {
   none,
   name,
-  integers,   ///< type, of a leaf
+  integers,   ///< type
   undecayed,  ///< decay
   init,
   data,

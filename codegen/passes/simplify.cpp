@@ -95,6 +95,7 @@ class Round {
       case Op::table:
       case Op::constant:
       case Op::keep:
+      case Op::integers:
       case Op::one_hot:
         TESSERA_ELEMENTWISE_OPS(TESSERA_OP_CASE)
         TESSERA_COMPOSITE_OPS(TESSERA_OP_CASE)

@@ -129,7 +129,8 @@ class GraphVerifier {
         fail("takes {} as operand {}, but %{} has {}", expected == Type::real ? "reals" : "integers", k, n.operands[k],
              expected == Type::real ? "integers" : "reals");
     }
-    if (n.type == Type::integer && !view && n.op != Op::input) fail("cannot have integers as its result");
+    if (n.type == Type::integer && !view && n.op != Op::input && n.op != Op::integers)
+      fail("cannot have integers as its result");
   }
 
   /// Of one image no value has so many numbers, and no contraction so many products, that sizes of a plan, which are
@@ -198,6 +199,10 @@ class GraphVerifier {
         break;
       case Op::broadcast:
         broadcast();
+        break;
+      case Op::integers:
+      case Op::stop_gradient:
+        expect(operand_shape(0));
         break;
       case Op::one_hot:
         one_hot();

@@ -202,7 +202,9 @@ class Vjp {
           return times(difference, b_.divide(g_, extent_of(b_, shape[0])));
         });
         break;
+      case Op::integers:
       case Op::one_hot:
+      case Op::stop_gradient:
         break;
         TESSERA_ELEMENTWISE_OPS(TESSERA_OP_CASE)
         TESSERA_LEAF_OPS(TESSERA_OP_CASE)

@@ -80,6 +80,11 @@ class Builder {
     n.axes = std::move(axes);
     return append(std::move(n));
   }
+  NodeId integers(NodeId x) {
+    Node n = node(Op::integers, {x}, shape(x));
+    n.type = Type::integer;
+    return append(std::move(n));
+  }
   NodeId one_hot(NodeId labels, Dim classes) {
     std::vector<Dim> s = shape(labels);
     s.push_back(classes);

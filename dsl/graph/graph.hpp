@@ -51,6 +51,7 @@ enum class Op : std::uint8_t {
   copy,    ///< the operand's value in memory of its own; made by the generator where a value must stand twice
   // structure
   broadcast,  ///< axes[i] is the result's dim that operand dim i becomes; the other result dims are new
+  integers,   ///< the operand's whole numbers, as integers
   one_hot,    ///< operand: integers [d...]; result [d..., J]: 1 where the last index equals the integer
   rearrange,  ///< split, permute and merge dims; see Rearrangement
   slice,      ///< along axes[0], from offset, as long as the result's dim
@@ -65,6 +66,7 @@ enum class Op : std::uint8_t {
   layer_norm,     ///< operands x, weight, bias; over axes; value is epsilon; weight and bias have those dims in order
   cross_entropy,  ///< operands logits [B, J], integers [B]; mean over B of logsumexp(row) - row[label]; no dims
   gather,         ///< operands [V, d...], integers [i...]: the operand's rows at these integers, [i..., d...]
+  stop_gradient,  ///< the operand, to which no gradient is passed on
   dropout,        ///< times factors that vary over axes, 0 with probability value; offset: which dropout. Evaluation: x
   // regions
   carry,      ///< the value that enters a layer: operand 0 on the first, what the layer before yielded afterwards

@@ -66,6 +66,8 @@ inline std::string_view op_name(Op op) {
       return "copy";
     case Op::broadcast:
       return "broadcast";
+    case Op::integers:
+      return "integers";
     case Op::one_hot:
       return "one_hot";
     case Op::rearrange:
@@ -90,6 +92,8 @@ inline std::string_view op_name(Op op) {
       return "cross_entropy";
     case Op::gather:
       return "gather";
+    case Op::stop_gradient:
+      return "stop_gradient";
     case Op::dropout:
       return "dropout";
     case Op::carry:

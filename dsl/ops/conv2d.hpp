@@ -26,26 +26,29 @@ struct DownAcross {
 /// How a convolution goes over an image: Convolution{.stride = 2, .padding = 1}. As the arguments of torch.nn.Conv2d.
 struct Convolution {
   DownAcross stride = 1;
-  DownAcross padding = 0;   ///< zeros on each side
-  DownAcross dilation = 1;  ///< from one number of the kernel to the next
+  DownAcross padding = 0;      ///< zeros on each side
+  DownAcross dilation = 1;     ///< from one number of the kernel to the next
+  DownAcross padding_end = 0;  ///< zeros below and on the right, besides those of padding: F.pad(x, (0, n, 0, n))
 };
 
 namespace detail {
 
 /// A convolution along one axis, of `length` numbers by a kernel of `kernel`.
 struct Sweep {
-  std::int64_t length, kernel, stride, padding, dilation;
+  std::int64_t length, kernel, stride, padding, dilation, padding_end;
 
   constexpr std::int64_t reach() const { return dilation * (kernel - 1) + 1; }
-  /// floor((length + 2 padding - dilation (kernel - 1) - 1) / stride) + 1
-  constexpr std::int64_t windows() const { return (length + 2 * padding - reach()) / stride + 1; }
+  constexpr std::int64_t padded() const { return length + 2 * padding + padding_end; }
+  /// floor((padded - dilation (kernel - 1) - 1) / stride) + 1
+  constexpr std::int64_t windows() const { return (padded() - reach()) / stride + 1; }
 };
 
 constexpr Sweep sweep_down(const Shape& x, const Shape& weight, const Convolution& how) {
-  return {x[2].value(), weight[2].value(), how.stride.down, how.padding.down, how.dilation.down};
+  return {x[2].value(), weight[2].value(), how.stride.down, how.padding.down, how.dilation.down, how.padding_end.down};
 }
 constexpr Sweep sweep_across(const Shape& x, const Shape& weight, const Convolution& how) {
-  return {x[3].value(), weight[3].value(), how.stride.across, how.padding.across, how.dilation.across};
+  return {x[3].value(),       weight[3].value(),   how.stride.across,
+          how.padding.across, how.dilation.across, how.padding_end.across};
 }
 
 constexpr void put_convolution(Text& t, const Shape& x, const Shape& weight) {
@@ -80,18 +83,21 @@ constexpr Text conv2d_problem(const Shape& x, const Shape& weight, const Convolu
       return t;
     }
   for (const DownAcross& least_one : {how.stride, how.dilation})
-    if (least_one.down < 1 || least_one.across < 1 || how.padding.down < 0 || how.padding.across < 0) {
+    if (least_one.down < 1 || least_one.across < 1 || how.padding.down < 0 || how.padding.across < 0 ||
+        how.padding_end.down < 0 || how.padding_end.across < 0) {
       put_convolution(t, x, weight);
       t.put("stride and dilation are at least 1, padding at least 0 [convolution-options]");
       return t;
     }
   for (int axis : {2, 3}) {
     const Sweep sweep = axis == 2 ? sweep_down(x, weight, how) : sweep_across(x, weight, how);
-    if (sweep.reach() <= sweep.length + 2 * sweep.padding) continue;
+    if (sweep.reach() <= sweep.padded()) continue;
     put_convolution(t, x, weight);
     t.put("the kernel reaches over ").put(sweep.reach()).put(axis == 2 ? " rows" : " columns");
-    t.put(", and with padding there are ").put(sweep.length + 2 * sweep.padding);
-    t.put("; a padding of ").put((sweep.reach() - sweep.length + 1) / 2).put(" would do [convolution-size]");
+    t.put(", and with padding there are ").put(sweep.padded());
+    t.put("; a padding of ")
+        .put((sweep.reach() - sweep.length - sweep.padding_end + 1) / 2)
+        .put(" would do [convolution-size]");
     return t;
   }
   return t;
@@ -143,7 +149,8 @@ inline graph::NodeId record_windows(graph::NodeId x, int at, const Sweep& sweep,
     to.insert(to.begin() + at, inner);
     return r.rearrange(node, std::move(split), std::move(to));
   };
-  const bool tiles = sweep.padding == 0 && sweep.dilation == 1 && sweep.stride == sweep.kernel;
+  const bool tiles =
+      sweep.padding == 0 && sweep.padding_end == 0 && sweep.dilation == 1 && sweep.stride == sweep.kernel;
   if (tiles && windows * kernel == shape[axis]) return split(x, windows, kernel);
 
   // With enough zeros behind it that every number of the kernel meets `windows` whole strides.
@@ -182,10 +189,11 @@ inline graph::NodeId record_windows(graph::NodeId x, int at, const Sweep& sweep,
 }  // namespace detail
 
 /// Convolves images [B, C, height, width] with a weight [D, C, kernel height, kernel width] to [B, D, height', width'],
-/// where height' = floor((height + 2 padding - dilation (kernel - 1) - 1) / stride) + 1. An axis that stays as long
-/// keeps its name, one that the stride divides is the quotient, any other is a number. Recorded as the windows of rows,
-/// then of columns, and one einsum. Sentences: [convolution-input], [convolution-options], [convolution-size],
-/// [dim-unknown]. PyTorch equivalent: torch.nn.functional.conv2d(x, weight, stride=..., padding=..., dilation=...).
+/// where height' = floor((height + 2 padding + padding_end - dilation (kernel - 1) - 1) / stride) + 1. An axis that
+/// stays as long keeps its name, one that the stride divides is the quotient, any other is a number. Recorded as the
+/// windows of rows, then of columns, and one einsum. Sentences: [convolution-input], [convolution-options],
+/// [convolution-size], [dim-unknown]. PyTorch equivalent: torch.nn.functional.conv2d(x, weight, stride=...,
+/// padding=..., dilation=...).
 template <Convolution how = Convolution{}, AnyTensor X, AnyTensor W>
 auto conv2d(const X& x, const W& weight) {
   if constexpr (poisoned<X, W>) {

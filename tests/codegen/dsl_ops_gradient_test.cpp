@@ -3,6 +3,9 @@
 
 #include <string>
 
+#include "codegen/passes/decompose.hpp"
+#include "codegen/passes/differentiate.hpp"
+#include "codegen/passes/simplify.hpp"
 #include "dsl/tessera.hpp"
 #include "tests/codegen/support/gradient_check.hpp"
 
@@ -93,6 +96,61 @@ TEST_F(DslOps, Activations) {
   const auto x = parameter<Tensor<N, D>>();
   const auto y = gelu_tanh(x) + silu(x) + abs(x) * erf(x);
   check(maximum(y, 1 - x) + minimum(x, exp(y)) + pow<-1>(sqrt(2 + pow<2>(x))) + log(1 + pow<4>(x)));
+}
+
+TEST_F(DslOps, GroupNorm) {
+  const auto x = input<Tensor<B, 6_c, N, C>>();
+  GroupNorm<2_c, 6_c> norm(0.1);
+  norm.weight.id = sketch.parameter("weight", Tensor<6_c>::shape.dims(), 0.5, 2);
+  norm.bias.id = sketch.parameter("bias", Tensor<6_c>::shape.dims());
+  check(norm(x));
+}
+
+TEST_F(DslOps, GroupNormOfANamedAxis) {
+  constexpr auto W = axis<"W", 6>;
+  const auto x = input<Tensor<B, W, N>>();
+  GroupNorm<3_c, W> norm(0.1);
+  norm.weight.id = sketch.parameter("weight", Tensor<W>::shape.dims(), 0.5, 2);
+  norm.bias.id = sketch.parameter("bias", Tensor<W>::shape.dims());
+  check(norm(x));
+}
+
+TEST_F(DslOps, ConvolutionThatIsPaddedAtTheEnd) {
+  const auto x = input<Tensor<B, C, 5_c, 4_c>>();
+  const auto w = parameter<Tensor<D, C, 3_c, 3_c>>();
+  check(conv2d<Convolution{.stride = 2, .padding_end = 1}>(x, w));
+}
+
+TEST_F(DslOps, MaxPooling) {
+  const auto x = input<Tensor<B, C, 5_c, 4_c>>();
+  check(max_pool<2>(x));
+}
+
+TEST_F(DslOps, RectifiersThatLeakOrAreSmooth) {
+  const auto x = parameter<Tensor<N, D>>();
+  check(leaky_relu<0.2>(x) * softplus(x));
+}
+
+TEST_F(DslOps, NearestCodes) {
+  const auto x = input<Tensor<B, N, D>>();
+  const auto codes = parameter<Tensor<J, D>>();
+  check(gather(codes, integers(nearest(x, codes))) * x);
+}
+
+TEST_F(DslOps, NoGradientPassesAStop) {
+  const auto x = parameter<Tensor<N, D>>();
+  sketch.weighted_loss(node_of(x + stop_gradient(exp(x) * x)));
+  const graph::Graph joint = codegen::differentiate(sketch.graph, false);
+  const auto weighted = [&](double slope) {  // what the loss is of x alone
+    test::Sketch straight;
+    straight.weighted_loss(straight.parameter("x", Tensor<N, D>::shape.dims(), slope, slope));
+    return test::interpret(codegen::differentiate(straight.graph, false), 3, straight.given).at("x").numbers;
+  };
+  const auto found = test::interpret(joint, 3, sketch.given);
+  EXPECT_EQ(found.at("p0").numbers, weighted(1));
+  const auto decomposed = test::interpret(codegen::simplify(codegen::decompose(joint)), 3, sketch.given);
+  EXPECT_EQ(decomposed.at("p0").numbers, weighted(1));
+  for (const graph::Node& n : codegen::decompose(joint).nodes) EXPECT_NE(n.op, graph::Op::stop_gradient);
 }
 
 TEST_F(DslOps, RmsNormOverTwoAxes) {

@@ -1,8 +1,11 @@
-"""bench/peers/gpu.py's tables of linear maps and kernels, with a stand-in for the GPU's profiler: what --predict says is
-taken as measured. Needs torch. Usage: times_test.py GENERATOR [MODEL NAME]"""
+"""bench/peers/gpu.py's tables of linear maps and kernels, with a stand-in for the GPU's profiler, which tells the names
+that the emitted file launches. Needs torch. Usage: times_test.py GENERATOR MODEL NAME"""
+import collections
 import contextlib
 import io
+import math
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -32,11 +35,36 @@ class Profile:
         pass
 
     def events(self):  # of three runs
-        for name, us in self.kernels.items():
-            for _ in range(3):
+        for name, (launches, us) in self.kernels.items():
+            for _ in range(3 * launches):
                 yield types.SimpleNamespace(name=f"void (anonymous namespace)::{name}(int, float*)",
                                             device_type=torch.autograd.DeviceType.CUDA,
-                                            time_range=types.SimpleNamespace(elapsed_us=lambda us=us: us))
+                                            time_range=types.SimpleNamespace(elapsed_us=lambda: us / launches))
+
+
+def launches_of(text, function):
+    """What a function of an emitted file launches on sm_90a, and how often: loops of layers multiply."""
+    body = text[text.index(f"\nvoid {function}("):]
+    body = body[body.index(") {\n") + 3:body.index("\n}\n")]
+    found, around = collections.Counter(), []  # a number for each open brace
+    pieces = re.findall(r"for \([^;]*; \w+ < (\d+); [^{]*\{|(if \(warpgroups\)|if \(!\(warpgroups\)\)|else) \{|(\{)|(\})|"
+                        r"\blaunch(?:_clusters)?\((\w+)", body)
+    before = None
+    for count, branch, opens, closes, kernel in pieces:
+        if count:
+            around.append(int(count))
+        elif branch:
+            assert branch != "else" or before == "if (warpgroups)", before
+            around.append(int(branch == "if (warpgroups)"))
+            before = branch
+        elif opens:
+            around.append(1)
+        elif closes:
+            around.pop()
+        elif math.prod(around):
+            found[kernel] += math.prod(around)
+    assert not around, (function, around)
+    return found
 
 
 def main():
@@ -44,30 +72,58 @@ def main():
     with tempfile.TemporaryDirectory() as build:
         folder = pathlib.Path(build, "generated", "vit_toy_gpu")
         folder.mkdir(parents=True)
-        text = subprocess.run([*sys.argv[1:], "--precision", "bf16", "--predict", "sm_90a", "--batch", str(batch)],
-                              capture_output=True, text=True, check=True).stdout
+        # A tile that such sizes do not suggest: GEMMs by WGMMA, of which one stands for two rows.
+        generator = [*sys.argv[1:], "--precision", "bf16", "--cuda-tile", "wgmma:64x128"]
+        text = subprocess.run([*generator, "--predict", "sm_90a", "--batch", str(batch)], capture_output=True, text=True,
+                              check=True).stdout
         (folder / f"vit_toy_gpu_predicted_{batch}.txt").write_text(text)
+        subprocess.run([*generator, "--isa", "scalar", "--cuda", "--out", build], capture_output=True, check=True)
+        emitted = pathlib.Path(build, f"{sys.argv[3]}_cuda.cu").read_text()
         options = types.SimpleNamespace(build=build, gemms=True, kernels=True, rounds=2, seconds=0.001,
                                         contenders=["tessera"])
         predicted = gpu.Predicted("vit_toy", batch, options)
         assert all(x > 0 for trains in (False, True) for x in predicted.of(trains)), predicted.all
-        Profile.kernels = predicted.kernels
+        assert not predicted.of(True) is None and gpu.Predicted("vit_toy", 3, options).of(True) is None
+
+        # The emitted file's own names and loops: every kernel takes twice what is predicted of the plan's rows that it
+        # stands for, and the kernels beside the plan a microsecond.
+        launches = launches_of(emitted, "run_loss_and_gradients") + launches_of(emitted, "run_update")
+        told = {name: count for name, (count, _) in predicted.kernels().items()}
+        assert told == launches, sorted(told.items() ^ launches.items())
+        rows = collections.Counter(row.kernel for row in predicted.step)
+        assert any(count > 1 for count in rows.values()) and any(name.endswith("_train") for name in rows), rows
+        Profile.kernels = {name: (launches[name], 2 * us) for name, (_, us) in predicted.kernels().items()} | {"count_on": (1, 1.0)}
         torch.profiler.profile, torch.cuda.synchronize = Profile, lambda: None
         gpu.Tessera = lambda *_: types.SimpleNamespace(run=lambda: None)
         for name in ("randn", "zeros"):  # on the CPU
             made = getattr(torch, name)
             setattr(torch, name, lambda *shape, device=None, made=made, **rest: made(*shape, **rest))
-        gpu.SIZES["vit_toy"] = gpu.SIZES["vit_toy"][:3] + (3,)  # layers, of which the last has names of its own
-        said = io.StringIO()
-        with contextlib.redirect_stdout(said):
-            gpu.time_kernels("vit_toy", batch, options, None, types.SimpleNamespace(type="cuda"))
-    rows = said.getvalue().splitlines()
-    maps = [row for row in rows if row.count("TFLOP/s") == 2]
-    assert len(maps) == 12, said.getvalue()  # four linear maps, forward and both gradients, by both
-    kernels = [[cell.strip() for cell in row.split("|")[1:4]] for row in rows[rows.index("|---|---|---|") + 1:]]
-    assert {name for name, _, _ in kernels} == set(predicted.kernels), kernels
-    assert all(measured == guess for _, measured, guess in kernels), kernels
-    assert not predicted.of(True) is None and gpu.Predicted("vit_toy", 3, options).of(True) is None
+
+        def tables():
+            said = io.StringIO()
+            with contextlib.redirect_stdout(said):
+                gpu.time_kernels("vit_toy", batch, options, None, types.SimpleNamespace(type="cuda"))
+            return [[cell.strip() for cell in row.split("|")[1:-1]] for row in said.getvalue().splitlines()]
+        said = tables()
+        maps = [row for row in said if len(row) == 5 and "cuBLASLt" not in row[2] and row[0] != "---"]
+        assert len(maps) == 12, maps  # four linear maps, forward and both gradients
+        for name, _, _, ours, _ in maps:
+            linear_map = "blocks_" + "_".join(name.split())
+            us = sum(2 * row.microseconds for row in predicted.step
+                     if re.sub("_(partial|sum|wgmma)|_partial_wgmma", "", row.name) == linear_map)
+            assert us > 0 and ours.startswith(f"{us:.1f} us, "), (name, ours, us)
+        kernels = {row[0]: row[1:] for row in said if len(row) == 4 and row[1] not in ("launches", "---")}
+        assert kernels.pop("count_on") == ["1", "1.0", "-"], kernels
+        assert kernels == {name: [str(count), f"{2 * us:.1f}", f"{us:.1f}"]
+                           for name, (count, us) in predicted.kernels().items()}, kernels
+
+        # A kernel that is not launched, and one that is launched too often.
+        first, second = list(launches)[:2]
+        del Profile.kernels[first]
+        Profile.kernels[second] = (launches[second] + 1, 1.0)
+        kernels = {row[0]: row[1:] for row in tables() if len(row) == 4}
+        assert kernels[first][:2] == [f"0, planned are {launches[first]}", "-"], kernels[first]
+        assert kernels[second][0] == f"{launches[second] + 1}, planned are {launches[second]}", kernels[second]
 
     said = io.StringIO()
     with contextlib.redirect_stdout(said):
@@ -76,7 +132,7 @@ def main():
         clock.longest = 30
         clock.do("second", lambda: done.append(2))
     assert done == [1] and clock.cut == ["second"]
-    print(f"{len(maps)} products of linear maps, {len(kernels)} kernels")
+    print(f"{len(maps)} products of linear maps, {len(launches)} kernels for {len(predicted.step)} rows")
 
 
 main()

@@ -53,6 +53,41 @@ TEST_F(Learning, OneHotIsOneAtTheLabel) {
   EXPECT_EQ(run(rows), (Numbers{0, 0, 1, 1, 0, 0}));
 }
 
+TEST_F(Learning, NearestIsTheFirstOfEquallyNearCodes) {
+  const auto codes = input<Tensor<V, C>>({1, 0, 1, 0, -1, 0, 0, 1});
+  const auto rows = input<Tensor<B, N, C>>({1, 0, 0, 0, -2, 0, 0, 3, 0.75, 0.25, 0.25, 0.75});
+  const Tensor<B, N> at = nearest(rows, codes);
+  EXPECT_EQ(run(at), (Numbers{0, 0, 2, 3, 0, 3}));
+  const Tensor<B, N> numbers = integers(at);
+  EXPECT_EQ(node(numbers).type, Type::integer);
+  const Tensor<B, N, C> taken = gather(codes, numbers);
+  EXPECT_EQ(run(taken), (Numbers{1, 0, 1, 0, -1, 0, 0, 1, 1, 0, 0, 1}));
+}
+
+TEST_F(Learning, AStoppedGradientChangesNoValue) {
+  const auto x = scattered<Tensor<B, N, C>>();
+  const Tensor<B, N, C> y = stop_gradient(x);
+  EXPECT_EQ(node(y).op, Op::stop_gradient);
+  EXPECT_EQ(run(y), numbers(x));
+}
+
+TEST_F(Learning, MaxPoolLeavesOutWhatFillsNoWindow) {
+  const auto x =
+      input<Tensor<B, 1_c, 3_c, 4_c>>({1, 2, 3, 4, 8, 7, 6, 5, 9, 9, 9, 9, -1, -2, -3, -4, -8, -7, -6, -5, 9, 9, 9, 9});
+  const Tensor<B, 1_c, 1_c, 2_c> y = max_pool<2>(x);
+  EXPECT_EQ(run(y), (Numbers{8, 6, -1, -3}));
+}
+
+TEST_F(Learning, SoftplusOverflowsNowhere) {
+  const auto x = input<Tensor<B, N>>({-1000, -1, 0, 1, 90, 1000});
+  expect_near(run(softplus(x)), {0, 0.31326168751822286, 0.69314718055994529, 1.3132616875182228, 90, 1000});
+}
+
+TEST_F(Learning, LeakyReluScalesWhatIsNegative) {
+  const auto x = input<Tensor<B, N>>({-2, -0.5, 0, 0.5, 2, 3});
+  expect_near(run(leaky_relu<0.2>(x)), {-0.4, -0.1, 0, 0.5, 2, 3});
+}
+
 TEST_F(Learning, DropoutChoosesForEveryNumber) {
   const auto x = counted<Tensor<B, N, C>>();
   const Tensor<B, N, C> y = dropout<0.25>(x);

@@ -12,9 +12,9 @@ namespace {
 
 /// Records the model's parameters, with numbers.
 template <class Model>
-void declare(Sketch& s, Model& model) {
+void declare(Sketch& s, Model& model, const std::string& path = "") {
   std::size_t node = s.graph.nodes.size();
-  bind(model, "");
+  bind(model, path);
   for (; node < s.graph.nodes.size(); ++node) {
     Array& numbers = s.given[s.graph.nodes[node].name];
     std::size_t count = 1;
@@ -108,10 +108,33 @@ void rms_norm(Sketch& s) {
   weighted_outputs(s, node_of(quick_gelu(norm(x + parameter<Tensor<T, K>>(s, "shift")))));
 }
 
+/// What VQGAN's encoder and discriminator are made of: a convolution that halves, group norm, activations, pooling.
+void feature_maps(Sketch& s) {
+  const RecorderScope scope(s.b);
+  const auto x = images<Tensor<B, 4_c, 5_c, 6_c>>(s);
+  Conv2d<4_c, 6_c, 3_c, 3_c, Convolution{.stride = 2, .padding_end = 1}> half;
+  GroupNorm<3_c, 6_c> norm(0.1);
+  declare(s, half);
+  declare(s, norm, "norm");
+  const auto halved = norm(half(x + parameter<Tensor<4_c, 5_c, 6_c>>(s, "shift")));
+  const auto wide = repeat<"b c y x -> b c (y 2) (x 2)">(silu(leaky_relu<0.2>(halved)) + softplus(halved));
+  weighted_outputs(s, node_of(max_pool<2>(wide * parameter<Tensor<6_c, 4_c, 6_c>>(s, "slopes"))));
+}
+
+/// The code nearest to each row, times the row, so that both have gradients.
+void nearest_codes(Sketch& s) {
+  const RecorderScope scope(s.b);
+  const auto rows = images<Tensor<B, T, K>>(s) + parameter<Tensor<T, K>>(s, "shift");
+  const auto codes = parameter<Tensor<11_c, K>>(s, "codes");
+  weighted_outputs(s, node_of(gather(codes, integers(nearest(rows, codes))) * rows));
+}
+
 }  // namespace
 
 std::vector<GeneratedCase> model_cases() {
-  return {{"rotary_positions", rotary_positions},
+  return {{"feature_maps", feature_maps},
+          {"nearest_codes", nearest_codes},
+          {"rotary_positions", rotary_positions},
           {"relative_positions", relative_positions},
           {"rms_norm", rms_norm},
           {"self_attention_2d", self_attention_2d},

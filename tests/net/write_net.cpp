@@ -2,7 +2,8 @@
 //
 //   MODEL    every one of tests/declared; "cuda": the models of tests/cuda whose tiles are chosen for them; "cases":
 //   those
-//            of tests/kernels, one after the other in a file for each kind of file; "rows": the operator tests
+//            of tests/kernels, one after the other in a file for each kind of file; "rows", "vq_rows":
+//            operator tests
 //   VARIANT  the precision of matrix products; with "_inference" of the declaration without its loss
 //   FILE     each emitted file, for all instruction sets and CUDA; graphs.txt, kernels.txt, plans.txt and
 //   cuda_plans.txt
@@ -33,6 +34,7 @@
 #include "tests/kernels/generated_cases.hpp"
 #include "tests/onnx/row_models.hpp"
 #include "tests/paths.hpp"
+#include "tests/vq/rows.hpp"
 
 namespace tessera::test {
 namespace {
@@ -149,12 +151,13 @@ void add_cases(std::vector<Job>& jobs) {
   jobs.push_back({"cases/double", [options] { return emitted_cases(options); }});
 }
 
-Files emitted_rows() {
-  const codegen::ModelFiles m = row_models(codegen::targets_named(options_of(Precision::fp32).isas, Precision::fp32));
-  Files files{{"rows_kernels.h", codegen::emit_kernels_header(m)}};
+Files emitted_rows(const std::string& name, const std::vector<RecordedRow>& rows) {
+  const codegen::ModelFiles m =
+      row_models(name, rows, codegen::targets_named(options_of(Precision::fp32).isas, Precision::fp32));
+  Files files{{name + "_kernels.h", codegen::emit_kernels_header(m)}};
   for (const codegen::Plan& plan : m.plans) files["plans.txt"] += "== " + plan.program.name + "\n" + print(plan);
   for (const codegen::Target& target : m.targets)
-    files["rows_" + std::string(target.name) + ".cpp"] =
+    files[name + "_" + std::string(target.name) + ".cpp"] =
         codegen::cpu::emit_file(m.name, m.plans, m.arena, m.packed, target, m.real);
   return files;
 }
@@ -179,7 +182,8 @@ Files emitted_in_odd_tiles(const codegen::DeclaredModel& deep) {
 std::vector<Job> all_jobs() {
   std::vector<Job> jobs;
   add_cases(jobs);  // what takes longest, first
-  jobs.push_back({"rows/fp32", emitted_rows});
+  jobs.push_back({"rows/fp32", [] { return emitted_rows("rows", recorded_rows()); }});
+  jobs.push_back({"vq_rows/fp32", [] { return emitted_rows("vq_rows", recorded_vq_rows()); }});
   for (const CudaModel& model : toy_cuda_models()) add_cuda(jobs, model);
   add_cuda(jobs, vit_tiny_again());
   for (const codegen::DeclaredModel& model : declared_models()) {

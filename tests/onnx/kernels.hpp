@@ -18,7 +18,7 @@ struct RowKernels {
   std::map<std::string, Function> functions;
 };
 
-/// In the order of onnx_rows() and then pytorch_rows(); defined by the source that write_rows writes.
+/// In the order in which they were written; defined by the source that write_row_kernels writes.
 std::span<const RowKernels> row_kernels();
 
 }  // namespace tessera::test

@@ -1,6 +1,10 @@
 #include "tests/onnx/row.hpp"
 
+#include <algorithm>
 #include <numeric>
+
+#include "codegen/passes/differentiate.hpp"
+#include "dsl/unused.hpp"
 
 namespace tessera::test {
 
@@ -75,23 +79,77 @@ void RowRecorder::parameters_since(std::size_t node) {
   }
 }
 
+NodeId RowRecorder::flat(NodeId node) {
+  const std::vector<Dim> shape = builder_.shape(node);
+  std::vector<Dim> flat{size_of(shape)};
+  if (has_batch(shape)) flat.insert(flat.begin(), shape.front());
+  return reshaped(builder_, node, flat);
+}
+
 void RowRecorder::result(NodeId node) {
   const std::vector<Dim> shape = builder_.shape(node);
   row_.results.push_back(shape);
-  std::vector<Dim> flat{size_of(shape)};
-  if (has_batch(shape)) flat.insert(flat.begin(), shape.front());
   output_ = output_ + size_of(shape);
-  flat_.push_back(reshaped(builder_, node, flat));
+  flat_.push_back(flat(node));
 }
 
 RecordedRow RowRecorder::finish() {
   Builder& b = builder_;
-  const int last = has_batch(b.shape(flat_.front())) ? 1 : 0;
   row_.output_reals = output_.value();
-  NodeId outputs = flat_.size() == 1 ? flat_.front() : b.concat(flat_, last, output_);
-  if (!last) outputs = b.broadcast(outputs, {Dim::axis("B"), output_}, {1});
-  row_.graph.outputs.push_back({graph::Output::Kind::value, "outputs", outputs, graph::none});
+  const bool images = std::any_of(flat_.begin(), flat_.end(), [&](NodeId node) { return has_batch(b.shape(node)); });
+  for (NodeId& node : flat_)  // beside what is of an image, the same for all
+    if (images && !has_batch(b.shape(node))) node = b.broadcast(node, {Dim::axis("B"), b.shape(node)[0]}, {1});
+  NodeId outputs = flat_.size() == 1 ? flat_.front() : b.concat(flat_, images ? 1 : 0, output_);
+  if (!images) outputs = b.broadcast(outputs, {Dim::axis("B"), output_}, {1});
+  row_.graph.outputs = {{graph::Output::Kind::value, "outputs", outputs, graph::none}};
   return std::move(row_);
+}
+
+RecordedRow RowRecorder::finish_gradients(std::size_t sloped) {
+  Builder& b = builder_;
+  const std::size_t own = row_.inputs.size();
+  NodeId loss = graph::none;
+  for (std::size_t k = 0; k < sloped; ++k) {
+    const std::vector<Dim> shape = row_.results.at(k);
+    // Slopes of images lie behind what the row takes of an image.
+    if (has_batch(shape)) b.graph()[images_].shape[1] = Dim::constant(taken_ + reals_of(shape));
+    const NodeId slope = flat(leaf(shape, false));
+    std::vector<int> all{0};
+    if (has_batch(shape)) all.push_back(1);
+    const NodeId sum = b.reduce(graph::Op::reduce_sum, b.multiply(flat_[k], slope), all);
+    loss = loss == graph::none ? sum : b.add(loss, sum);
+  }
+  // What the results do not depend on has a derivative of 0, and is no reason to refuse them.
+  const std::vector<bool> reached = tessera::detail::reached(b.graph(), {loss}, true);
+  for (NodeId id = 0; id < static_cast<NodeId>(reached.size()); ++id) {
+    if (b.graph()[id].op != graph::Op::parameter || reached[static_cast<std::size_t>(id)]) continue;
+    std::vector<int> all(b.shape(id).size());
+    std::iota(all.begin(), all.end(), 0);
+    loss = b.add(loss, b.multiply(b.reduce(graph::Op::reduce_sum, id, all), b.constant(0)));
+  }
+  row_.image_reals = taken_;
+  row_.graph.outputs = {{graph::Output::Kind::loss, "loss", loss, graph::none}};
+  row_.graph = codegen::differentiate(row_.graph, true);
+  const std::vector<graph::Output> gradients = std::move(row_.graph.outputs);
+  row_.results.clear();
+  flat_.clear();
+  output_ = Dim::constant(0);
+  NodeId parameter = 0;
+  for (std::size_t i = 0; i < own; ++i) {
+    const RowInput input = row_.inputs[i];
+    if (input.kind == RowInput::Kind::labels) continue;
+    const bool images = input.kind == RowInput::Kind::images;
+    if (!images)
+      while (row_.graph[parameter].op != graph::Op::parameter) ++parameter;
+    const NodeId of = images ? images_ : parameter++;
+    const auto gradient = std::find_if(gradients.begin(), gradients.end(), [&](const graph::Output& o) {
+      return o.kind == graph::Output::Kind::gradient && o.parameter == of;
+    });
+    NodeId node = gradient->node;
+    if (images) node = reshaped(b, b.slice(node, 1, input.offset, size_of(input.shape)), input.shape);
+    result(node);
+  }
+  return finish();
 }
 
 }  // namespace detail
@@ -101,6 +159,13 @@ std::vector<Row> onnx_rows() {
   for (const auto& part :
        {attention_rows, contraction_rows, elementwise_rows, layer_norm_rows, reduction_rows, structure_rows})
     for (Row& row : part()) all.push_back(std::move(row));
+  return all;
+}
+
+std::vector<RecordedRow> recorded_rows() {
+  std::vector<RecordedRow> all;
+  for (const auto& part : {onnx_rows, pytorch_rows})
+    for (const Row& row : part()) all.push_back(row.record(row.name));
   return all;
 }
 

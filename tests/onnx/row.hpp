@@ -104,12 +104,16 @@ class RowRecorder {
   }
 
   RecordedRow finish();
+  /// The gradients of the sum of slope * result, a slope for each of the first `sloped` results: the slopes are inputs
+  /// behind the row's own, and its results are the derivatives by its inputs, those of integers left out.
+  RecordedRow finish_gradients(std::size_t sloped);
 
  private:
   std::string next_name() const;
   graph::NodeId leaf(std::vector<Dim> shape, bool integers);
   void parameters_since(std::size_t node);
   void result(graph::NodeId node);
+  graph::NodeId flat(graph::NodeId node);
 
   RecordedRow row_;
   graph::Builder builder_{row_.graph};
@@ -119,14 +123,15 @@ class RowRecorder {
   Dim output_ = Dim::constant(0);    ///< of an image
 };
 
+/// The gradients of the first `sloped` results in the place of the row where there are such.
 template <class F, class... X>
-RecordedRow record_row(F declaration, const std::string& name, std::tuple<X...>*) {
+RecordedRow record_row(F declaration, const std::string& name, std::tuple<X...>*, std::size_t sloped = 0) {
   RowRecorder recorder(name, (Dim::constant(0) + ... + image_size_of<X>()));
   const RecorderScope scope(recorder.builder());
   // Braces: the arguments become nodes in this order with every compiler.
   const std::tuple<X...> arguments{recorder.argument<X>()...};
   recorder.results(std::apply(declaration, arguments));
-  return recorder.finish();
+  return sloped ? recorder.finish_gradients(sloped) : recorder.finish();
 }
 
 }  // namespace detail
@@ -151,6 +156,8 @@ Row make_row(std::string name, std::string declaration, F) {
 std::vector<Row> onnx_rows();
 /// What ONNX has no rows of: tests/golden/operators.safetensors.
 std::vector<Row> pytorch_rows();
+/// Both, one after the other.
+std::vector<RecordedRow> recorded_rows();
 /// The parts of onnx_rows().
 std::vector<Row> attention_rows();
 std::vector<Row> contraction_rows();

@@ -107,6 +107,35 @@ TEST_F(SessionTest, TrainingStopsWhenPatienceIsOverAndTheBestEpochIsKept) {
   EXPECT_EQ(read_safetensors(checkpoint()).metadata.at("best_epoch"), "3");
 }
 
+TEST_F(SessionTest, BatchesOfAStepAreSummedAlongTheTree) {
+  options.digits = 115;  // batches of 20, five of them a step, and then one of 15
+  recipe.accumulate = 5;
+  recipe.epochs = 1;
+  Session run(model, recipe, options);
+  run.check(sample_init(run.parameters(), 1));
+  run.begin_epoch();
+  std::vector<std::vector<float>> parts;
+  std::vector<std::size_t> steps;
+  while (const Batch* batch = run.next_batch()) {
+    float loss = 0;
+    run.check(sample_loss_and_gradients(run.parameters(), run.packed(), batch->images, batch->labels, batch->size, 1,
+                                        run.part(), run.outputs(), &loss, run.gradients(), run.scratch()));
+    parts.emplace_back(run.gradients(), run.gradients() + model.parameter_floats);
+    for (float& g : parts.back()) g *= static_cast<float>(batch->size);
+    if (!run.gather(loss)) continue;
+    const float images = parts.size() == 1 ? 15 : 100;
+    for (std::size_t i = 0; i < parts[0].size(); ++i) {
+      const auto at = [&](std::size_t part) { return parts[part][i]; };
+      const float sum = parts.size() == 1 ? at(0) : ((at(0) + at(1)) + (at(2) + at(3))) + at(4);
+      ASSERT_EQ(run.gathered()[i], sum * (1 / images)) << i;
+    }
+    steps.push_back(parts.size());
+    parts.clear();
+    ASSERT_TRUE(run.record());
+  }
+  EXPECT_EQ(steps, (std::vector<std::size_t>{5, 1}));
+}
+
 TEST_F(SessionTest, LossThatIsNotANumberStopsAndKeepsTheLastCheckpoint) {
   const std::string error = sentence([&] { train(5); });
   EXPECT_TRUE(

@@ -18,6 +18,7 @@ struct Linear {
 /// What is known of a kernel when it is generated.
 struct Kernel {
   std::string name;
+  std::string emitted;  ///< the name under which it stands in NAME_cuda.cu, perhaps with others
   std::string only_on;  ///< this architecture; empty: on all
   int times = 0;        ///< that it is started
   struct Along {
@@ -155,10 +156,13 @@ inline std::string table(const std::string& model, const std::vector<Program>& p
       const double each = seconds_of(k, *device, batch);
       const std::string shape =
           k.attention.rows ? "blocks for a head: " + std::to_string(shares_of(k, *device, batch)) : k.shape;
-      std::snprintf(line, sizeof line, "%-48s %8d %9.0f %7.2f %9.2f %9.2f %10.1f%s%s\n", k.name.c_str(), k.times,
+      std::snprintf(line, sizeof line, "%-48s %8d %9.0f %7.2f %9.2f %9.2f %10.1f", k.name.c_str(), k.times,
                     blocks_of(k, *device, batch), waves_of(k, *device, batch), k.operations.at(batch) / 1e9,
-                    k.bytes.at(batch) / 1e6, each * 1e6, shape.empty() ? "" : "  ", shape.c_str());
+                    k.bytes.at(batch) / 1e6, each * 1e6);
       out += line;
+      if (!shape.empty()) out += "  " + shape;
+      if (k.emitted != k.name) out += "  as " + k.emitted;
+      out += "\n";
       operations += k.operations.at(batch) * k.times;
       bytes += k.bytes.at(batch) * k.times;
       seconds += each * k.times;

@@ -1,0 +1,190 @@
+#include "runtime/communicator.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
+#include <thread>
+
+namespace tessera::runtime {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// The first of these variables of the environment that is a number.
+std::int64_t from_environment(std::initializer_list<const char*> names, std::int64_t otherwise) {
+  for (const char* const name : names) {
+    const char* const given = std::getenv(name);
+    std::int64_t number = 0;
+    if (given && std::from_chars(given, given + std::strlen(given), number).ec == std::errc{}) return number;
+  }
+  return otherwise;
+}
+
+double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+
+}  // namespace
+
+std::int64_t launched_ranks() {
+  return from_environment({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}, 1);
+}
+
+std::int64_t launched_rank() { return from_environment({"OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"}, 0); }
+
+const Communicator& Communicator::single() {
+  static const Communicator alone;
+  return alone;
+}
+
+void Communicator::open(const Model& model) {
+  const std::int64_t launched = launched_ranks();
+  if (launched <= 1) return;
+  if (!model.ranks)
+    fail("this program was built without DISTRIBUTED and cannot run as ", launched,
+         " ranks (DISTRIBUTED mpi in tessera_add_model)");
+  model.ranks->open(rank_, size_);
+  if (size_ != launched) {
+    size_ = 1;
+    model.ranks->close();
+    fail("the launcher has started ", launched,
+         " ranks of this program, but it is linked with another MPI than that of the launcher");
+  }
+  ranks_ = model.ranks;
+  if (leads()) return;
+  // Rank 0 speaks for all.
+  if (const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC); nowhere >= 0) {
+    ::dup2(nowhere, STDOUT_FILENO);
+    ::close(nowhere);
+  }
+  std::cerr.setstate(std::ios::failbit);
+}
+
+void Communicator::close() {
+  if (ranks_) ranks_->close();
+  ranks_ = nullptr;
+}
+
+void Communicator::send(const void* from, std::int64_t bytes, int to) const {
+  if (bytes > 0) ranks_->send(from, bytes, to);
+}
+
+void Communicator::receive(void* to, std::int64_t bytes, int from) const {
+  if (bytes > 0) ranks_->receive(to, bytes, from);
+}
+
+void Communicator::wait() const {
+  if (!ranks_) return;
+  // The lower ranks tell first: one sentence, and not one from each rank that waits.
+  const double limit = timeout_ + 0.3 * std::min(rank_, 10);
+  const Clock::time_point begin = Clock::now();
+  for (int missing = ranks_->pending(); missing >= 0; missing = ranks_->pending()) {
+    const double waited = seconds_since(begin);
+    if (waited > limit)
+      fail("rank ", missing, " has not answered for ", timeout_,
+           " s (--rank-timeout): the run ends, its checkpoint holds what was saved last");
+    // Ranks may have to share a core: the one that computes shall have it.
+    if (waited < 1e-3)
+      std::this_thread::yield();
+    else
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+}
+
+void Communicator::all_gather(void* all, std::span<const std::int64_t> begins) const {
+  if (alone()) return;
+  auto* const bytes = static_cast<std::byte*>(all);
+  const auto at = [&](int rank) { return begins[static_cast<std::size_t>(rank)]; };
+  const auto length = [&](int rank) { return at(rank + 1) - at(rank); };
+  // Each begins with its neighbour: not all with rank 0.
+  for (int step = 1; step < size_; ++step) {
+    const int from = (rank_ + size_ - step) % size_, to = (rank_ + step) % size_;
+    receive(bytes + at(from), length(from), from);
+    send(bytes + at(rank_), length(rank_), to);
+  }
+  wait();
+}
+
+std::vector<std::string> Communicator::all_gather(const std::string& own) const {
+  if (alone()) return {own};
+  const auto ranks = static_cast<std::size_t>(size_), here = static_cast<std::size_t>(rank_);
+  std::vector<std::int64_t> lengths(ranks), begins(ranks + 1);
+  lengths[here] = static_cast<std::int64_t>(own.size());
+  for (std::size_t rank = 0; rank <= ranks; ++rank) begins[rank] = static_cast<std::int64_t>(rank * sizeof lengths[0]);
+  all_gather(lengths.data(), begins);
+  for (std::size_t rank = 0; rank < ranks; ++rank) begins[rank + 1] = begins[rank] + lengths[rank];
+  std::string all(static_cast<std::size_t>(begins.back()), '\0');
+  all.replace(static_cast<std::size_t>(begins[here]), own.size(), own);
+  all_gather(all.data(), begins);
+  std::vector<std::string> texts;
+  for (std::size_t rank = 0; rank < ranks; ++rank)
+    texts.push_back(all.substr(static_cast<std::size_t>(begins[rank]), static_cast<std::size_t>(lengths[rank])));
+  return texts;
+}
+
+void Communicator::broadcast(void* data, std::int64_t bytes) const {
+  if (alone()) return;
+  std::vector<std::int64_t> begins(static_cast<std::size_t>(size_) + 1, bytes);
+  begins[0] = 0;
+  all_gather(data, begins);
+}
+
+std::string Communicator::broadcast(const std::string& text) const {
+  return all_gather(leads() ? text : std::string())[0];
+}
+
+void Communicator::agree(const std::function<void()>& action) const {
+  if (alone()) return action();
+  std::string said;
+  try {
+    action();
+  } catch (const std::exception&) {
+    said = sentence_of_error();
+  }
+  const std::vector<std::string> all = all_gather(said);
+  std::size_t first = 0;
+  while (first < all.size() && all[first].empty()) ++first;
+  if (first == all.size()) return;
+  throw AgreedError(first == 0 ? all[0] : text("rank ", first, ": ", all[first]));
+}
+
+void Communicator::demand_same(const std::string& value, const char* what) const {
+  const std::vector<std::string> all = all_gather(value);
+  for (std::size_t rank = 1; rank < all.size(); ++rank)
+    if (all[rank] != all[0])
+      throw AgreedError(text("rank ", rank, " ", what, " than rank 0 (", all[rank], ", not ", all[0], ")"));
+}
+
+void Communicator::agree_on_isa(const Model& model) const {
+  if (alone()) return;
+  const char* const given = std::getenv("TESSERA_ISA");
+  const std::string asked = given ? given : "";
+  std::string able;
+  for (const char* const isa : model.isas) {
+    if (!asked.empty() && asked != isa) continue;
+    ::setenv("TESSERA_ISA", isa, 1);  // no thread runs yet
+    if (*model.isa()) able += text(isa, " ");
+  }
+  const std::vector<std::string> all = all_gather(able);
+  for (std::size_t i = model.isas.size(); i-- > 0;) {
+    bool common = true;
+    for (const std::string& one : all)
+      common = common && (" " + one).find(text(" ", model.isas[i], " ")) != std::string::npos;
+    if (!common) continue;
+    ::setenv("TESSERA_ISA", model.isas[i], 1);
+    std::cout << size_ << " ranks, kernels for " << model.isas[i]
+              << ", the widest instruction set that all of them have" << std::endl;
+    return;
+  }
+  std::string lists;
+  for (std::size_t rank = 0; rank < all.size(); ++rank)
+    lists += text(rank ? "; " : "", "rank ", rank, ": ",
+                  all[rank].empty() ? "none" : all[rank].substr(0, all[rank].size() - 1));
+  throw AgreedError("the ranks have no instruction set in common, and only equal kernels give equal bits (" + lists +
+                    ")");
+}
+
+}  // namespace tessera::runtime

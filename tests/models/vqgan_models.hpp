@@ -1,0 +1,22 @@
+// The VQGAN of tests/golden/vq/vqgan_small.
+#pragma once
+
+#include "models/vqgan.hpp"
+
+namespace tessera::test {
+
+inline constexpr models::VqganSpec small_vqgan{.image = 16,
+                                               .ch = 16,
+                                               .mult = {1, 1, 2},
+                                               .blocks = 1,
+                                               .attention = {2},
+                                               .z = 16,
+                                               .dim = 8,
+                                               .codes = 32,
+                                               .groups = 8};
+
+using SmallVqgan = models::VqganReconstruct<small_vqgan>;
+using SmallVqganEncode = models::VqganEncode<small_vqgan>;
+using SmallVqganDecode = models::VqganDecode<small_vqgan>;
+
+}  // namespace tessera::test

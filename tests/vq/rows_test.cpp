@@ -1,0 +1,136 @@
+// What VQGAN is made of, on PyTorch's numbers: generated kernels and the interpreter, values and gradients.
+#include "tests/vq/rows.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/codegen/support/interpreter.hpp"
+#include "tests/onnx/row_run.hpp"
+#include "tests/paths.hpp"
+
+namespace tessera::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path folder = fs::path(paths::golden) / "vq";
+
+/// The tensors of a row: "in.x", "out.y", "slope.y", "grad.x". Of a whole model they lie in several files.
+std::map<std::string, runtime::Tensor> tensors_of(const std::string& row) {
+  if (!row.starts_with("vqgan_"))
+    return runtime::read_safetensors(folder / "vq_operations" / (row + ".safetensors")).tensors;
+  std::map<std::string, runtime::Tensor> all;
+  const auto add = [&](const std::string& file, const std::string& side) {
+    for (auto& [key, tensor] : runtime::read_safetensors(folder / "vqgan_small" / (file + ".safetensors")).tensors)
+      if (side != "grad." || key.find("running_") == std::string::npos)  // which are what they have become
+        all[side + key] = std::move(tensor);
+  };
+  add("batch", "in.");
+  add("params", "in.");
+  add("forward", "in.");
+  add("forward", "out.");
+  add(row.ends_with("_generator") ? "backward_generator" : "backward_discriminator", "grad.");
+  for (const char* loss : {"total_loss", "disc_loss"})
+    all[std::string("slope.") + loss] = runtime::Tensor::of({}, std::vector<float>{1});
+  return all;
+}
+
+/// A row of vq_rows(), by its values or by its gradients, as the kernels are numbered.
+struct Case {
+  VqRow row;
+  bool gradients = false;
+};
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (const VqRow& row : vq_rows()) all.push_back({row});
+  for (const VqRow& row : vq_rows())
+    if (row.sloped) all.push_back({row, true});
+  return all;
+}
+
+class VqOperation : public testing::TestWithParam<std::size_t>, protected RowRun {
+ protected:
+  VqOperation() : RowRun(row_kernels()[GetParam()]) {}
+
+  void SetUp() override {
+    const auto [declared, gradients] = cases()[GetParam()];
+    RecordedRow recorded = gradients ? declared.gradients() : declared.values();
+    ASSERT_EQ(recorded.graph.name, kernels.row);
+    const std::map<std::string, runtime::Tensor> file = tensors_of(declared.name);
+    const auto add = [&](std::vector<Numbers>& to, const std::string& key) {
+      to.push_back({key, file.at(key).shape, file.at(key)});
+    };
+    std::vector<std::string> names = declared.inputs;
+    for (const graph::Node& n : recorded.graph.nodes)  // of a module: ROW.ARGUMENT.KEY
+      if (n.op == graph::Op::parameter) {
+        const std::string key = n.name.substr(n.name.find('.') + 1);
+        if (const std::size_t dot = key.find('.'); dot != std::string::npos) names.push_back(key.substr(dot + 1));
+      }
+    for (const std::string& name : names) add(inputs, "in." + name);
+    if (gradients) {
+      for (std::size_t k = 0; k < declared.sloped; ++k) add(inputs, "slope." + declared.results[k]);
+      // What is frozen has none. A softmax does not see a bias of keys: PyTorch's derivative is rounding.
+      for (const std::string& name : names)
+        if (file.contains("grad." + name) && !name.ends_with("k.bias"))
+          add(wanted, "grad." + name);
+        else
+          wanted.emplace_back();
+      tolerance = 1e-4F;
+    } else {
+      // Squares of small differences of vectors of unit length: PyTorch's own last bits are 1e-5 of them.
+      if (declared.name.starts_with("lpips")) tolerance = 2e-5F;
+      for (const std::string& name : declared.results) add(wanted, "out." + name);
+    }
+    take(std::move(recorded));
+  }
+};
+
+TEST_P(VqOperation, GivesPyTorchsNumbersWithEveryInstructionSet) { expect_the_numbers_with_every_instruction_set(); }
+
+/// Through the interpreter of graphs, in which a whole model would take minutes.
+class VqOperationAsGraph : public VqOperation {};
+
+TEST_P(VqOperationAsGraph, GivesPyTorchsNumbers) {
+  Memory parameters(row.parameter_reals), images(batch * row.image_reals);
+  std::vector<std::int32_t> labels;
+  ASSERT_NO_FATAL_FAILURE(take_inputs(parameters.get(), images.get(), labels));
+  Arrays given{{"images", {{}, {images.get(), images.get() + batch * row.image_reals}}}};
+  auto input = row.inputs.begin();
+  for (const graph::Node& n : row.graph.nodes) {
+    if (n.op != graph::Op::parameter) continue;
+    while (input->kind != RowInput::Kind::parameter) ++input;
+    const float* const at = parameters.get() + input++->offset;
+    given[n.name] = {{}, {at, at + reals_of(n.shape)}};
+  }
+  const std::vector<double> found = interpret(row.graph, batch, given).at("outputs").numbers;
+  expect_results(std::vector<float>(found.begin(), found.end()).data());
+}
+
+std::string row_name(const testing::TestParamInfo<std::size_t>& info) { return row_kernels()[info.param].row; }
+std::vector<std::size_t> operations() {
+  std::vector<std::size_t> all;
+  for (std::size_t i = 0; i < row_kernels().size(); ++i)
+    if (!row_kernels()[i].row.starts_with("vqgan_")) all.push_back(i);
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Golden, VqOperation, testing::Range(std::size_t{0}, row_kernels().size()), row_name);
+INSTANTIATE_TEST_SUITE_P(Golden, VqOperationAsGraph, testing::ValuesIn(operations()), row_name);
+
+TEST(VqOperations, AreAllThatTheFolderHas) {
+  std::set<std::string> theirs, ours;
+  for (const auto& file : fs::directory_iterator(folder / "vq_operations"))
+    if (const std::string name = file.path().stem().string(); !name.starts_with("next_token_")) theirs.insert(name);
+  for (const VqRow& row : vq_rows())
+    if (!row.name.starts_with("vqgan_")) ours.insert(row.name);
+  EXPECT_EQ(ours, theirs);
+}
+
+}  // namespace
+}  // namespace tessera::test
