@@ -424,8 +424,8 @@ int main(int argc, char** argv) {
     endif()
   endif()
   if(arg_CHECKPOINT AND arg_TRAIN)
-    # The program itself reads the file, says in a sentence why it does not fit, and writes it as it reads it: a failure leaves
-    # no program behind that is newer than the file.
+    # The program itself reads the file, says in a sentence why it does not fit, and writes what it has read. Part of linking: after
+    # a failure, and when the file has changed, the next build does it again.
     add_custom_command(TARGET ${name} POST_BUILD
       COMMAND ${name} export --checkpoint ${arg_CHECKPOINT} -o $<TARGET_FILE_DIR:${name}>/${name}.safetensors
       VERBATIM)

@@ -287,7 +287,8 @@ int attention_command(const Model& model, const Recipe& recipe, const EvalOption
     Inference(model, parameters.floats(), 1, gpu).forward(input.floats(), 1, outputs.floats());
     const std::vector<float> sure = probabilities(model, {outputs.floats(), static_cast<std::size_t>(model.classes)});
     write_file(options.picture, attention_svg(photo, maps, model.patches, text(model.name, ": ", shown),
-                                              answer_text(sure, 3, usage.classes)));
+                                              model.outputs_are_features ? "none, the model gives features"
+                                                                         : answer_text(sure, 3, usage.classes)));
   } else {
     const Bytes png = attention_png(photo, maps, model.patches);
     write_file(options.picture, std::string_view(reinterpret_cast<const char*>(png.data()), png.size()));
@@ -392,7 +393,10 @@ std::string footer(const Model& model) {
       model.has_loss()
           ? examples(model, {"train", "train --data mnist --epochs 10 --out run", "train --resume --out run"})
           : examples(model, {"import weights.safetensors --out run"});
-  shown += text("  ", model.name, " eval --out run\n  ", model.name, " predict --out run --invert photo.jpg\n");
+  shown += model.outputs_are_features
+               ? text("  ", model.name, " embed --out run photos -o features.safetensors\n  ", model.name,
+                      " similar --out run photo.jpg --index features.safetensors\n")
+               : text("  ", model.name, " eval --out run\n  ", model.name, " predict --out run --invert photo.jpg\n");
   if (looks) shown += text("  ", model.name, " attention --out run --invert photo.jpg -o seen.svg\n");
   return text("What a command takes: ", model.name, " COMMAND --help.\n\n",
               model.has_loss() ? what_a_run_leaves
@@ -730,8 +734,9 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
     return 2;
   }
   if (app.get_subcommands().empty()) {
-    std::cerr << model.name << ": say what to do, for example " << (train ? "train, " : "") << "eval or predict ("
-              << model.name << " --help tells more)" << std::endl;
+    std::cerr << model.name << ": say what to do, for example " << (train ? "train, " : "")
+              << (model.outputs_are_features ? "embed or similar (" : "eval or predict (") << model.name
+              << " --help tells more)" << std::endl;
     return 2;
   }
   std::optional<Gpu> gpu;

@@ -225,7 +225,6 @@ std::string emit_program(const ModelFiles& m, bool cuda, bool serve) {
   if (e.features)
     entries += fmt::format("    .embed = {}_embed,\n    .embedding = {{{}, {}, {}, {}, {}}},\n", n, e.features,
                            e.tokens, e.width, e.heads, e.keys);
-  if (e.features && !m.has_head) entries += "    .outputs_are_features = true,\n";
   const std::string step =
       training
           ? "int train_step(float* parameters, float* packed, float* gradients, float* optimizer, const Batch& batch, "
@@ -260,7 +259,7 @@ const char onnx[] = R"onnx(
 {10}    .classes = {11},
     .alignment = {1}_ALIGNMENT,
     .outputs_are_probabilities = {12},
-    .summary = {0}_summary(),
+{22}    .summary = {0}_summary(),
 {13}    .onnx = onnx,
 {14}{15}    .layers = {0}_layers,
 {16}}};
@@ -275,7 +274,8 @@ int main(int argc, char** argv) {{ return program(model, declared, {18}, argc, a
       fmt::join(m.image_shape(), ", "), patches_entry(m), m.classes(), ends_in_softmax(m.forward) ? "true" : "false",
       taught, entries, attention_entry(m), cuda ? cuda_entries(m) : "", training ? training_loop(m, cuda) : "",
       training ? "train" : "nullptr", onnx_text(m.forward), serve ? "#include \"runtime/serve/command.hpp\"\n" : "",
-      serve ? ", serve::command(declared)" : "");
+      serve ? ", serve::command(declared)" : "",
+      e.features && !m.has_head ? "    .outputs_are_features = true,\n" : "");
 }
 
 }  // namespace tessera::codegen
