@@ -7,6 +7,11 @@ set_target_properties(tessera_codegen PROPERTIES EXPORT_NAME codegen)
 set_target_properties(tessera_inference PROPERTIES EXPORT_NAME inference)
 set_target_properties(tessera_runtime PROPERTIES EXPORT_NAME runtime)
 install(TARGETS tessera_dsl tessera_codegen tessera_inference tessera_runtime EXPORT TesseraTargets)
+if(TARGET tessera_serve)  # a set of its own: a project without SERVE needs no cpp-httplib
+  set_target_properties(tessera_serve PROPERTIES EXPORT_NAME serve)
+  install(TARGETS tessera_serve EXPORT TesseraServeTargets)
+  install(EXPORT TesseraServeTargets NAMESPACE Tessera:: DESTINATION ${package_folder})
+endif()
 install(TARGETS tessera DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(EXPORT TesseraTargets NAMESPACE Tessera:: DESTINATION ${package_folder})
 install(DIRECTORY dsl codegen models runtime DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tessera FILES_MATCHING PATTERN *.hpp PATTERN *.def)
@@ -26,6 +31,9 @@ set(TESSERA_SBOM_PACKAGES
   "boost|${Boost_VERSION}|BSL-1.0" "cli11|${CLI11_VERSION}|BSD-3-Clause" "fmt|${fmt_VERSION}|MIT"
   "libjpeg|${JPEG_VERSION} (ABI)|IJG AND BSD-3-Clause" "libpng|${PNG_VERSION_STRING}|libpng-2.0"
   "nlohmann-json|${nlohmann_json_VERSION}|MIT" "range-v3|${range-v3_VERSION}|BSL-1.0" "zlib|${ZLIB_VERSION_STRING}|Zlib")
+if(TARGET tessera_serve)
+  list(APPEND TESSERA_SBOM_PACKAGES "cpp-httplib|${TESSERA_HTTPLIB_VERSION}|MIT")
+endif()
 list(TRANSFORM TESSERA_SBOM_PACKAGES REPLACE "(.+)" "\"\\1\"" OUTPUT_VARIABLE TESSERA_SBOM_ITEMS)
 list(JOIN TESSERA_SBOM_ITEMS " " TESSERA_SBOM_ITEMS)
 configure_file(cmake/Sbom.cmake.in ${CMAKE_BINARY_DIR}/Sbom.cmake @ONLY)

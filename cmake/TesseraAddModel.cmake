@@ -1,5 +1,5 @@
 # tessera_add_model(<name> DECLARATION <header> MODEL <class> [ISA scalar avx2 ...] [CUDA 80 90a] [PRECISION bf16|int8]
-#   [TILES table] [TRAIN] [SHARED [EMBED]])
+#   [TILES table] [TRAIN [SERVE]] [SHARED [EMBED]])
 # tessera_add_model(<name> GENERATOR <target> MODEL <class> ...)
 #
 # From a declared model to a library. Targets:
@@ -13,7 +13,7 @@
 #                     <name>.pc and, in share/<name>/python, what pip makes a wheel of. With EMBED it also embeds, by kernels of
 #                     its own for the model without its head.
 #   <name>            with TRAIN: the emitted program: train, eval, predict, attention, ...; where <name>_cuda_model is
-#                     made, with --device cuda
+#                     made, with --device cuda; with SERVE, which links cpp-httplib, also serve
 # A model without a recipe has no loss: its libraries are for inference, and its program trains nothing.
 #
 # GENERATOR is an executable of the project's own that holds many declarations, whose main calls
@@ -41,13 +41,13 @@ function(_tessera_compile_for_gpus target architectures)
 endfunction()
 
 # What a declaration is compiled with beside the project's own flags, so that a shape error is its sentence, the lines of the
-# user's that led to it, and little else: Clang shows no source lines of the DSL's own headers, and from Clang 19 on compiles
+# user's that led to it, and little else: Clang shows no source lines of the DSL's own headers, and from Clang 17 on compiles
 # C++26, in which the sentence is the error itself and not a note below it.
 function(_tessera_declaration_options result id version)
   set(options)
   if(id STREQUAL "Clang")
     set(options -fno-caret-diagnostics)
-    if(version VERSION_GREATER_EQUAL 19)
+    if(version VERSION_GREATER_EQUAL 17)
       list(APPEND options -std=gnu++26)
     endif()
   endif()
@@ -228,7 +228,7 @@ function(tessera_add_model name)
   if(NOT name MATCHES "^[A-Za-z][A-Za-z0-9_]*$")
     message(FATAL_ERROR "tessera_add_model(${name}): the name is letters, digits and underscores, a letter first")
   endif()
-  cmake_parse_arguments(PARSE_ARGV 1 arg "TRAIN;SHARED;EMBED" "DECLARATION;GENERATOR;MODEL;PRECISION;TILES" "ISA;CUDA")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "TRAIN;SERVE;SHARED;EMBED" "DECLARATION;GENERATOR;MODEL;PRECISION;TILES" "ISA;CUDA")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "tessera_add_model(${name}) does not know ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -240,6 +240,13 @@ function(tessera_add_model name)
   endif()
   if(arg_EMBED AND NOT arg_SHARED)
     message(FATAL_ERROR "tessera_add_model(${name}): EMBED is for SHARED")
+  endif()
+  if(arg_SERVE AND NOT arg_TRAIN)
+    message(FATAL_ERROR "tessera_add_model(${name}): SERVE is for TRAIN")
+  endif()
+  if(arg_SERVE AND NOT CMAKE_CROSSCOMPILING AND NOT TARGET Tessera::serve)
+    message(FATAL_ERROR "tessera_add_model(${name}): SERVE needs cpp-httplib 0.11 and pkgconf, when Tessera is built and here \
+(Debian: libcpp-httplib-dev, pkgconf)")
   endif()
   if(NOT arg_PRECISION)
     set(arg_PRECISION fp32)
@@ -354,7 +361,7 @@ int main(int argc, char** argv) {
     add_custom_command(
       OUTPUT ${library_files} ${shared_files} ${embedding_files} ${cuda_files} ${program_files} ${cuda_program_files}
       COMMAND ${generator} ${which} --out ${folder} --isa ${isas} --precision ${arg_PRECISION}
-        $<$<BOOL:${arg_TRAIN}>:--train> ${shared_options} ${page_option} ${cuda_option} ${tiles_option}
+        $<$<BOOL:${arg_TRAIN}>:--train> $<$<BOOL:${arg_SERVE}>:--serve> ${shared_options} ${page_option} ${cuda_option} ${tiles_option}
       DEPENDS ${generator} ${arg_TILES}
       COMMENT "Generating ${name}"
       COMMAND_EXPAND_LISTS VERBATIM)
@@ -394,7 +401,7 @@ int main(int argc, char** argv) {
   if(arg_TRAIN)
     add_executable(${name} ${program_files})
     _tessera_harden(${name})
-    target_link_libraries(${name} PRIVATE ${name}_model Tessera::runtime)
+    target_link_libraries(${name} PRIVATE ${name}_model Tessera::runtime $<$<BOOL:${arg_SERVE}>:Tessera::serve>)
     if(TARGET ${name}_cuda_model)
       target_sources(${name} PRIVATE ${cuda_program_files})
       _tessera_compile_for_gpus(${name} "${arg_CUDA}")

@@ -301,7 +301,7 @@ std::map<std::string, std::string> generate(const graph::Graph& traced, const Ge
       files[m.name + "_cuda_predict.cpp"] = cuda::emit_prediction(on_gpu);
     }
   }
-  if (options.train) files[m.name + "_program.cpp"] = emit_program(m, options.cuda);
+  if (options.train) files[m.name + "_program.cpp"] = emit_program(m, options.cuda, options.serve);
   if (options.page)
     files[m.name + "_page.cpp"] =
         emit_page(m, m.targets.back(), files.at(fmt::format("{}_{}.cpp", m.name, m.targets.back().name)), standing);
@@ -346,6 +346,7 @@ Writes the sources of {1}: C header, kernels for each instruction set, program.
   --isa LIST     instruction sets, comma separated, in any order; {2} must be there (default: all that fit --precision)
                  {3}
   --train        write the program as well, with the training loop where the declaration has a loss
+  --serve        with --train: the program has the command serve, an HTTP server
   --library      write NAME_model.h and .cpp, the model with its weights as a C library, and NAME.py as well
   --embedding    with --library: kernels for the model without its head as well, by which the library embeds
   --page FILE    write the source of the program's page (summary --html) as well, into a place of its own
@@ -403,6 +404,8 @@ int generator_main(const graph::Graph& declared, int argc, char** argv) {
         return 0;
       } else if (option == "--train") {
         options.train = true;
+      } else if (option == "--serve") {
+        options.serve = true;
       } else if (option == "--library") {
         options.library = true;
       } else if (option == "--embedding") {
@@ -453,6 +456,7 @@ int generator_main(const graph::Graph& declared, int argc, char** argv) {
       fmt::print("{}", predict(declared, options, architecture, batch));
       return 0;
     }
+    if (options.serve && !options.train) throw Error("--serve is for --train");
     if (options.embedding && !options.library) throw Error("--embedding is for --library");
     if (options.library && options.real == "double") throw Error("--library works with --real float only");
     if (out.empty()) throw Error("--out DIR is missing: see --help");

@@ -22,6 +22,7 @@ struct GeneratorOptions {
   std::string real = "float";     ///< "double": for tests, scalar only
   Precision precision = Precision::fp32;
   bool train = false;      ///< the program as well, with the training loop where there is a loss
+  bool serve = false;      ///< the program has the command serve, which links the runtime's HTTP server
   bool library = false;    ///< NAME_model.h, NAME_model.cpp and NAME.py as well
   bool embedding = false;  ///< the library embeds, by kernels of its own: NAME_embedding.h and its sources
   bool page = false;       ///< NAME_page.cpp as well

@@ -48,7 +48,7 @@ struct BmpMask {
 }  // namespace
 
 // Source: Microsoft's BITMAPFILEHEADER, BITMAPCOREHEADER, BITMAPINFOHEADER, BITMAPV4HEADER.
-Raster decode_bmp(std::span<const std::uint8_t> content, const std::string& where) {
+Raster decode_bmp(std::span<const std::uint8_t> content, const std::string& where, std::int64_t most_pixels) {
   constexpr std::uint32_t file_header = 14, oldest_header = 12, without_compression = 0, by_masks = 3;
   const BmpFile file(content, where);
   const std::uint64_t pixels = file.number(10);
@@ -64,6 +64,7 @@ Raster decode_bmp(std::span<const std::uint8_t> content, const std::string& wher
   const std::int64_t height = signed_height < 0 ? -signed_height : signed_height;  // below 0: the first row comes first
   if (width < 1 || height < 1 || width > largest_side || height > largest_side)
     file.refuse("it would have ", width, "x", height, " pixels");
+  check_pixels(width, height, most_pixels, where);
   const std::uint32_t bits = file.number(file_header + (oldest ? 10 : 14), 2);
   const std::uint32_t compression = oldest ? without_compression : file.number(file_header + 16);
   if (std::ranges::count(std::array{1u, 4u, 8u, 16u, 24u, 32u}, bits) == 0)
@@ -120,7 +121,7 @@ Raster decode_bmp(std::span<const std::uint8_t> content, const std::string& wher
 }
 
 // Source: Netpbm's pgm(5), ppm(5).
-Raster decode_pnm(std::span<const std::uint8_t> content, const std::string& where) {
+Raster decode_pnm(std::span<const std::uint8_t> content, const std::string& where, std::int64_t most_pixels) {
   std::size_t at = 2;
   const auto skip = [&](const auto& what) {
     const std::size_t from = at;
@@ -144,6 +145,7 @@ Raster decode_pnm(std::span<const std::uint8_t> content, const std::string& wher
   if (width > largest_side || height > largest_side)
     fail(where, " is not a PNG, JPEG, BMP or PGM picture that can be read: it would have ", width, "x", height,
          " pixels");
+  check_pixels(width, height, most_pixels, where);
   if (most > 255) fail(where, " is a PGM or PPM picture of 16 bits, 8 can be read");
   Raster raster{content[1] == '6' ? 3 : 1, height, width, {}};
   const std::int64_t bytes = width * height * raster.channels;

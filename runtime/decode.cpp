@@ -10,14 +10,14 @@ namespace tessera::runtime {
 namespace {
 
 /// The decoder of the format that the first bytes tell.
-Raster decode(std::span<const std::uint8_t> content, const std::string& where) {
+Raster decode(std::span<const std::uint8_t> content, const std::string& where, std::int64_t most_pixels) {
   const auto begins = [&](std::initializer_list<std::uint8_t> with) {
     return content.size() >= with.size() && std::ranges::equal(content.first(with.size()), with);
   };
-  if (begins({0x89, 'P', 'N', 'G'})) return decode_png(content, where);
-  if (begins({0xff, 0xd8})) return decode_jpeg(content, where);
-  if (begins({'B', 'M'})) return decode_bmp(content, where);
-  if (begins({'P', '5'}) || begins({'P', '6'})) return decode_pnm(content, where);
+  if (begins({0x89, 'P', 'N', 'G'})) return decode_png(content, where, most_pixels);
+  if (begins({0xff, 0xd8})) return decode_jpeg(content, where, most_pixels);
+  if (begins({'B', 'M'})) return decode_bmp(content, where, most_pixels);
+  if (begins({'P', '5'}) || begins({'P', '6'})) return decode_pnm(content, where, most_pixels);
   fail(where, " is not a PNG, JPEG, BMP or PGM picture that can be read");
 }
 
@@ -33,10 +33,16 @@ std::int64_t stored_place(const Raster& raster, std::int64_t y, std::int64_t x) 
 
 }  // namespace
 
-Image decode_image(std::span<const std::uint8_t> content, std::int64_t channels, const std::string& where) {
+void check_pixels(std::int64_t width, std::int64_t height, std::int64_t most_pixels, const std::string& where) {
+  if (width * height > most_pixels)
+    throw TooManyPixels(text(where, " is too large: it has ", width, "x", height, " pixels, more than ", most_pixels));
+}
+
+Image decode_image(std::span<const std::uint8_t> content, std::int64_t channels, const std::string& where,
+                   std::int64_t most_pixels) {
   if (channels != 1 && channels != 3) fail(where, " cannot be read for a model of ", channels, " channels");
   if (content.size() > longest_picture) fail(where, " is too long for a picture: it has ", content.size(), " bytes");
-  const Raster raster = decode(content, where);
+  const Raster raster = decode(content, where, most_pixels);
   const bool turned = raster.orientation > 4;
   Image image{channels, turned ? raster.width : raster.height, turned ? raster.height : raster.width, {}};
   const std::int64_t area = image.height * image.width;

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "runtime/error.hpp"
 #include "runtime/file.hpp"
 
 namespace tessera::runtime {
@@ -19,6 +20,12 @@ struct Image {
 /// Pixels on a side of a picture; one with more is refused.
 inline constexpr std::int64_t largest_side = 8192;
 
+/// A picture of more pixels than the caller takes.
+class TooManyPixels : public Error {
+ public:
+  using Error::Error;
+};
+
 /// Bytes in a file that is read as a picture; a longer one is none.
 inline constexpr std::uint64_t longest_picture = std::uint64_t{1} << 28;
 
@@ -31,9 +38,11 @@ Image image_of_rgb(const std::uint8_t* rgb, std::int64_t width, std::int64_t hei
                    std::int64_t channels);
 
 /// Decodes PNG, JPEG, BMP or PGM/PPM to 1 (grey) or 3 (red, green, blue) channels, upright as EXIF metadata say; what
-/// is transparent becomes white. Throws an Error that names the file where any of it is damaged or missing. Pillow
+/// is transparent becomes white. Throws an Error that names the file where any of it is damaged or missing, and
+/// TooManyPixels, before there is memory for them, where its header declares more than `most_pixels`. Pillow
 /// equivalent: PIL.ImageOps.exif_transpose(image).convert("L" or "RGB"), byte for byte for opaque pictures of 8 bits.
-Image decode_image(std::span<const std::uint8_t> content, std::int64_t channels, const std::string& where);
+Image decode_image(std::span<const std::uint8_t> content, std::int64_t channels, const std::string& where,
+                   std::int64_t most_pixels = largest_side * largest_side);
 
 /// Scales to height x width, each new pixel the mean of the area it covers. The proportions stay; what is then left
 /// over is filled with the mean colour of the picture's border.

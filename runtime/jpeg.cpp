@@ -33,12 +33,17 @@ class JpegDecoder {
   JpegDecoder(const JpegDecoder&) = delete;
   JpegDecoder& operator=(const JpegDecoder&) = delete;
 
-  Raster decode(std::span<const std::uint8_t> content, const std::string& where) {
-    if (!passes([&] { read_header(content); }) || !passes([&] { read_rows(); })) {
+  Raster decode(std::span<const std::uint8_t> content, const std::string& where, std::int64_t most_pixels) {
+    const auto read = [&](auto part) {
+      if (passes(part)) return;
       if (errors_.msg_code == JWRN_JPEG_EOF || errors_.msg_code == JERR_INPUT_EOF)
         fail(where, " is truncated: a JPEG picture without an end");
       fail(where, " is not a PNG, JPEG, BMP or PGM picture that can be read: ", message_);
-    }
+    };
+    read([&] { read_header(content); });
+    check_pixels(info_.image_width, info_.image_height, most_pixels, where);
+    read([&] { start(); });
+    read([&] { read_rows(); });
     if (info_.out_color_space == JCS_CMYK) mix_inks();
     return std::move(raster_);
   }
@@ -101,6 +106,9 @@ class JpegDecoder {
       default:
         refuse("it has neither 1, 3 nor 4 components");
     }
+  }
+
+  void start() {
     jpeg_start_decompress(&info_);
     raster_.channels = info_.output_components;
     raster_.height = info_.output_height;
@@ -152,8 +160,8 @@ class JpegDecoder {
 
 }  // namespace
 
-Raster decode_jpeg(std::span<const std::uint8_t> content, const std::string& where) {
-  return JpegDecoder().decode(content, where);
+Raster decode_jpeg(std::span<const std::uint8_t> content, const std::string& where, std::int64_t most_pixels) {
+  return JpegDecoder().decode(content, where, most_pixels);
 }
 
 }  // namespace tessera::runtime

@@ -64,6 +64,13 @@ class Random {
 };
 
 /// What a sequence of random numbers is for: two purposes never share one.
-enum Purpose : std::uint32_t { shuffling = 1, training_digits = 2, test_digits = 3, augmenting = 4, mixing = 5 };
+enum Purpose : std::uint32_t {
+  shuffling = 1,
+  training_digits = 2,
+  test_digits = 3,
+  augmenting = 4,
+  mixing = 5,
+  sampling = 6
+};
 
 }  // namespace tessera::runtime

@@ -49,9 +49,14 @@ class PngDecoder {
   PngDecoder(const PngDecoder&) = delete;
   PngDecoder& operator=(const PngDecoder&) = delete;
 
-  Raster decode(const std::string& where) {
-    if (!errors_.passes([&] { read_header(); }) || !errors_.passes([&] { read_rows(); }))
-      fail(where, " is not a PNG, JPEG, BMP or PGM picture that can be read: ", errors_.message);
+  Raster decode(const std::string& where, std::int64_t most_pixels) {
+    const auto read = [&](auto part) {
+      if (!errors_.passes(part))
+        fail(where, " is not a PNG, JPEG, BMP or PGM picture that can be read: ", errors_.message);
+    };
+    read([&] { read_header(); });
+    check_pixels(raster_.width, raster_.height, most_pixels, where);
+    read([&] { read_rows(); });
     if (png_get_color_type(png_, info_) == PNG_COLOR_TYPE_PALETTE) look_up_colours(where);
     png_unknown_chunkp chunk = nullptr;
     if (png_get_unknown_chunks(png_, info_, &chunk) > 0)
@@ -127,8 +132,8 @@ class PngDecoder {
 
 }  // namespace
 
-Raster decode_png(std::span<const std::uint8_t> content, const std::string& where) {
-  return PngDecoder(content).decode(where);
+Raster decode_png(std::span<const std::uint8_t> content, const std::string& where, std::int64_t most_pixels) {
+  return PngDecoder(content).decode(where, most_pixels);
 }
 
 Bytes encode_png(std::span<const std::uint8_t> pixels, std::int64_t channels, std::int64_t height, std::int64_t width) {

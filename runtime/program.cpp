@@ -39,6 +39,7 @@
 #include "runtime/onnx.hpp"
 #include "runtime/page.hpp"
 #include "runtime/preprocess.hpp"
+#include "runtime/ranges.hpp"
 #include "runtime/report.hpp"
 #include "runtime/safetensors.hpp"
 #include "runtime/suggestion.hpp"
@@ -59,23 +60,6 @@ void use_threads(std::int64_t threads) {
 #else
   if (threads > 1) fail("this program was built without OpenMP: it runs on one thread, not on ", threads);
 #endif
-}
-
-std::string for_people(std::int64_t number) { return grouped(number); }
-std::string for_people(double number) { return number < 1 ? shortest(number) : grouped(std::llround(number)); }
-
-/// A number from `low` to `high`, which NaN is not; without its bounds in the help text, where they are noise.
-template <class Number>
-CLI::Validator in(Number low, Number high) {
-  return {[=](std::string& given) {
-            Number value{};
-            const bool number = CLI::detail::lexical_cast(given, value);
-            return number && value >= low && value <= high
-                       ? std::string()
-                       : text(printable(given), " is no ", std::is_integral_v<Number> ? "whole number" : "number",
-                              " from ", for_people(low), " to ", for_people(high));
-          },
-          ""};
 }
 
 /// Any number of 64 bits: CLI11 takes -1 and 2^64 for one too.
@@ -389,9 +373,9 @@ void check_second_cache() {
 }
 
 /// "Examples:" and a line for each, which begins with the program's name.
-std::string examples(const Model& model, std::initializer_list<const char*> arguments) {
+std::string examples(const Model& model, const std::vector<std::string>& arguments) {
   std::string lines = "Examples:";
-  for (const char* const of_one : arguments) lines += text("\n  ", model.name, " ", of_one);
+  for (const std::string& of_one : arguments) lines += text("\n  ", model.name, " ", of_one);
   return lines + "\n";
 }
 
@@ -455,7 +439,8 @@ std::string about_unknown(const CLI::App& app, const CLI::App* used, const std::
   return text(who, printable(option), meant(nearest(option, names)));
 }
 
-int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int argc, char** argv) {
+int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int argc, char** argv,
+        const std::optional<Command>& more) {
   check_second_cache();
   // A file that would grow past its limit is an error with a sentence, not the end of the program.
   std::signal(SIGXFSZ, SIG_IGN);
@@ -648,6 +633,15 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
       ->type_name("N")
       ->needs(predict_for);
 
+  CLI::App* more_app = nullptr;
+  if (more) {
+    more_app = app.add_subcommand(more->name, more->description);
+    add_checkpoint_options(more_app, evaluation);
+    more->add_options(*more_app);
+    add_labels_option(more_app, prediction.labels);
+    add_device_option(more_app, device);
+  }
+
   const std::string threads_too = "For every command: --threads N, the threads to use.\n\n";
   train_app->footer(
       text(threads_too, what_a_run_leaves, environment,
@@ -658,6 +652,7 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
       threads_too, examples(model, {"predict --out run photo.jpg", "predict --out run --json --topk 5 a.png b.png"})));
   if (attention_app)
     attention_app->footer(text(threads_too, examples(model, {"attention --out run photo.jpg -o seen.svg"})));
+  if (more_app) more_app->footer(text(threads_too, examples(model, more->examples)));
   bench_app->footer(text(threads_too, examples(model, {"bench --batch 1 64", "bench --kernels --batch 64"})));
   export_app->footer(
       examples(model, {"export --out run --dtype f16 -o weights.safetensors", "export --out run --onnx model.onnx"}));
@@ -704,6 +699,7 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
   if (*eval_app) return finished(evaluate_command(model, recipe, evaluation, on));
   if (*predict_app) return finished(predict_command(model, recipe, evaluation, prediction, on));
   if (attention_app && *attention_app) return finished(attention_command(model, recipe, evaluation, look, on));
+  if (more_app && *more_app) return finished(more->run({model, recipe, evaluation.file(), prediction.labels, on}));
   if (*bench_app) return finished(bench_command(model, recipe, speed, on));
   if (*export_app) return finished(export_command(model, recipe, evaluation, exported));
   if (*import_app) {
@@ -773,12 +769,13 @@ std::string sentence_of_error() {
 
 }  // namespace
 
-int program(const Model& model, const Recipe& recipe, int (*train)(Session&), int argc, char** argv) {
+int program(const Model& model, const Recipe& recipe, int (*train)(Session&), int argc, char** argv,
+            const std::optional<Command>& more) {
   std::set_terminate(end_without_memory);
   try {
     try {
       let_waiting_threads_sleep(argv);
-      return run(model, recipe, train, argc, argv);
+      return run(model, recipe, train, argc, argv, more);
     } catch (const std::bad_alloc&) {
     } catch (const std::length_error&) {
     } catch (const std::exception&) {

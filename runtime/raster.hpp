@@ -19,11 +19,15 @@ struct Raster {
 };
 
 /// Each decodes one format to its end. Throws an Error that names the file where any of it is damaged, where it holds
-/// less than it declares, or where a checksum differs.
-Raster decode_png(std::span<const std::uint8_t> content, const std::string& where);
-Raster decode_jpeg(std::span<const std::uint8_t> content, const std::string& where);
-Raster decode_bmp(std::span<const std::uint8_t> content, const std::string& where);
-Raster decode_pnm(std::span<const std::uint8_t> content, const std::string& where);  ///< binary PGM or PPM
+/// less than it declares, or where a checksum differs; TooManyPixels where the header declares more than `most_pixels`.
+Raster decode_png(std::span<const std::uint8_t> content, const std::string& where, std::int64_t most_pixels);
+Raster decode_jpeg(std::span<const std::uint8_t> content, const std::string& where, std::int64_t most_pixels);
+Raster decode_bmp(std::span<const std::uint8_t> content, const std::string& where, std::int64_t most_pixels);
+/// Binary PGM or PPM.
+Raster decode_pnm(std::span<const std::uint8_t> content, const std::string& where, std::int64_t most_pixels);
+
+/// Throws TooManyPixels where width x height are more than `most_pixels`.
+void check_pixels(std::int64_t width, std::int64_t height, std::int64_t most_pixels, const std::string& where);
 
 /// The orientation that EXIF metadata (a TIFF structure) tell, or 1 where they tell none. Source: EXIF 2.32, 4.6.
 int exif_orientation(std::span<const std::uint8_t> tiff);

@@ -81,10 +81,13 @@ CONTENDERS = {
     "mkldnn": ("PyTorch's oneDNN", None),
     "ort": ("ONNX Runtime", None),
     "ort-fused": ("ONNX Runtime, fused attention", None),
+    "openvino": ("OpenVINO", None),
     "onednn": ("oneDNN of the system", None),
     "eager-bf16": ("PyTorch bf16", 0.05),
     "compiled-bf16": ("torch.compile bf16", 0.05),
+    "openvino-bf16": ("OpenVINO bf16", 0.05),
     "ort-int8": ("ONNX Runtime int8", 0.3),
+    "openvino-int8": ("OpenVINO int8", 0.3),
 }
 SINGLE = ("avx2", "avx512")
 OURS = (*SINGLE, "bf16", "int8", "int8-vnni")
@@ -289,6 +292,54 @@ class OnnxRuntime:
         return found
 
 
+class OpenVino:
+    """The reference as OpenVINO converts it from PyTorch; in int8, quantised by NNCF as it does transformers, with scales from
+    eight batches like the one that is measured."""
+
+    def __init__(self, kind, setting):
+        needed = ("openvino", "nncf") if kind.endswith("int8") else ("openvino",)
+        for module in needed:
+            if not importlib.util.find_spec(module):
+                raise Cannot(f"{module} is not installed")
+        import openvino
+        import torch
+        torch.set_num_threads(1)
+        self.kind, self.openvino = kind, openvino
+        # int8 as well: what is not quantised stays in single precision.
+        self.options = {"INFERENCE_NUM_THREADS": setting.threads, "NUM_STREAMS": 1, "PERFORMANCE_HINT": "LATENCY",
+                        "INFERENCE_PRECISION_HINT": "bf16" if kind.endswith("bf16") else "f32"}
+
+    def prepare(self, work):
+        if work.trains:
+            raise Cannot("does not train")
+        models = reference(work.model).eval()
+        inputs = data(work.model, work.batch)[0]
+        if work.model not in GEMMS:
+            models, inputs = [models], [inputs]
+        requests = [self.compiled(model, x).create_infer_request() for model, x in zip(models, inputs)]
+
+        def run():
+            for request, x in zip(requests, inputs):
+                request.infer([x], share_inputs=True, share_outputs=True)
+            return [request.get_output_tensor(0).data for request in requests]
+
+        return run, joined(run()), None
+
+    def compiled(self, model, x):
+        import numpy as np
+        import torch
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            converted = self.openvino.convert_model(model, example_input=torch.from_numpy(x), input=list(x.shape))
+        if self.kind.endswith("int8"):
+            import nncf
+            logging.getLogger("nncf").setLevel(logging.ERROR)
+            random = np.random.default_rng(2)
+            batches = [random.standard_normal(x.shape, dtype=np.float32) for _ in range(8)]
+            converted = nncf.quantize(converted, nncf.Dataset(batches), model_type=nncf.ModelType.TRANSFORMER, subset_size=8)
+        return self.openvino.Core().compile_model(converted, "CPU", self.options)
+
+
 class OneDnn:
     """onednn_gemm.cpp."""
 
@@ -457,7 +508,7 @@ def make(kind, setting):
         return Tessera(kind, setting)
     if kind == "onednn":
         return OneDnn(kind, setting)
-    return (OnnxRuntime if kind.startswith("ort") else Torch)(kind, setting)
+    return (OnnxRuntime if kind.startswith("ort") else OpenVino if kind.startswith("openvino") else Torch)(kind, setting)
 
 
 def answers(kind, setting):

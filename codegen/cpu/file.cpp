@@ -100,6 +100,7 @@ class File : EntryWriter {
     if (functions_.has_noinline())
       out += "// Those with tiles of sums stay functions: a caller's values would take registers that the sums need.\n";
     out += functions_.print();
+    out += offsets();
     out += "\n}  // namespace\n\n// ---- entry points: the kernels in order, over planned scratch memory ----\n";
     out += entries;
     out += "\n";
@@ -158,7 +159,7 @@ class File : EntryWriter {
     std::set<std::string> known = known_names();
     known.insert(entry_names.begin(), entry_names.end());
     known.insert(functions_.names().begin(), functions_.names().end());
-    for (const auto& [text, table_name] : table_names_) known.insert(table_name);
+    known.merge(constants());
     tree::check(f, known);
     return tree::print(f);
   }
@@ -240,9 +241,10 @@ class File : EntryWriter {
     return {integer(buffer.offset), {buffer.slot, 0}, buffer.per_image ? every : ""};
   }
 
-  Expr packed(const Plan& plan, const Tensor& t) const override {
+  Expr packed(const Plan& plan, const Tensor& t) override {
     const PackedEntry copy = packed_copy(plan.program, t, arena_), &entry = *packed_.find(copy);
-    Expr base = name("packed") + integer(entry.offset + (copy.first - entry.first) * entry.reals);
+    Expr base = name("packed") + offset_of("packed_at", entry.key, entry.offset);
+    if (copy.first > entry.first) base = base + integer((copy.first - entry.first) * entry.reals);
     if (copy.count() > 1) base = base + name("layer") * entry.reals;
     return cast(t.element, std::move(base));
   }

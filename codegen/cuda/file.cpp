@@ -65,6 +65,7 @@ class File : EntryWriter {
     out += "// ---- kernels ----\n";
     out += functions_.print();
     out += update_kernels(model_);
+    out += offsets();
     out += "\n// ---- programs: the kernels in order, over planned scratch memory ----\n";
     out += programs;
     out += "\n}  // namespace\n";
@@ -89,7 +90,7 @@ class File : EntryWriter {
   /// list's elements (its heads, say): what differs in the names of its tensors alone, and by numbers in its own.
   std::string place(tree::Function f, const KernelProgram& program) {
     std::set<std::string> known = known_names();
-    for (const auto& [numbers, table_name] : table_names_) known.insert(table_name);
+    known.merge(constants());
     const auto templates = [&](auto&& self, const Block& block) -> void {
       for (const tree::Statement& s : block) {
         if (s.value && s.value->text.find('<') != std::string::npos) known.insert(s.value->text);
@@ -135,6 +136,7 @@ class File : EntryWriter {
                                 "attention_gradient_bytes",
                                 "reinterpret_cast<bf16*>"};
     known.insert(functions_.names().begin(), functions_.names().end());
+    known.merge(constants());
     tree::check(f, known);
     return tree::print(f);
   }
@@ -154,7 +156,7 @@ class File : EntryWriter {
     return {in_batch(where_of(plan, buffer)), slot_of(buffer), ""};
   }
 
-  Expr packed(const Plan& plan, const Tensor& t) const override {
+  Expr packed(const Plan& plan, const Tensor& t) override {
     return traits_of(plan.program.kind).updates ? name(t.name) : in_arena(plan, t, "packed");
   }
 

@@ -127,12 +127,40 @@ Block EntryWriter::stages(const Plan& plan, int region) {
   return b;
 }
 
-Expr EntryWriter::in_arena(const Plan& plan, const Tensor& tensor, const std::string& array) const {
+Expr EntryWriter::offset_of(const std::string& place, const std::string& key, std::int64_t reals) {
+  auto& [taken, names] = offsets_[place];
+  auto [at, fresh] = names.try_emplace(reals);
+  if (fresh) {
+    at->second = tree::variable(identifier(key));
+    while (!taken.insert(at->second).second) at->second += "_";
+  }
+  return name(place + "::" + at->second);
+}
+
+std::string EntryWriter::offsets() const {
+  std::string text;
+  for (const auto& [place, constants] : offsets_) {
+    text += fmt::format("\nnamespace {} {{  // where each lies, of repeated blocks the first layer's\n", place);
+    for (const auto& [reals, constant] : constants.second)
+      text += fmt::format("constexpr std::int64_t {} = {};\n", constant, reals);
+    text += "}\n";
+  }
+  return text;
+}
+
+std::set<std::string> EntryWriter::constants() const {
+  std::set<std::string> all;
+  for (const auto& [numbers, table_name] : table_names_) all.insert(table_name);
+  for (const auto& [place, constants] : offsets_)
+    for (const auto& [reals, constant] : constants.second) all.insert(place + "::" + constant);
+  return all;
+}
+
+Expr EntryWriter::in_arena(const Plan& plan, const Tensor& tensor, const std::string& array) {
   const auto [entry, layer] = arena_.place(plan.program.graph[tensor.parameter].name);
-  const Expr base = name(array);
-  if (entry->count == 1) return base + integer(entry->offset);
-  if (layer >= 0) return base + integer(entry->at(layer));
-  return tree::binary("-", base + integer(entry->at(0)), name("layer") * entry->stride);
+  const Expr first = name(array) + offset_of("at", entry->key, entry->at(0));
+  if (entry->count == 1 || layer == 0) return first;
+  return tree::binary("-", first, layer > 0 ? integer(layer * entry->stride) : name("layer") * entry->stride);
 }
 
 Expr EntryWriter::pointer(const Plan& plan, int kernel, const Argument& a) {

@@ -45,7 +45,7 @@ class EntryWriter {
   };
   virtual Place place_of(const Plan& plan, const Buffer& buffer) const = 0;
   /// A pointer to a tensor in the packed memory.
-  virtual tree::Expr packed(const Plan& plan, const Tensor& tensor) const = 0;
+  virtual tree::Expr packed(const Plan& plan, const Tensor& tensor) = 0;
   /// Calls or launches the kernels of a stage.
   virtual void run(const Plan& plan, const Stage& stage, tree::Block& b) = 0;
 
@@ -58,17 +58,25 @@ class EntryWriter {
   /// What a kernel is passed: a pointer to the layer at hand. Without a tensor: to that kernel's partial sums.
   tree::Expr pointer(const Plan& plan, int kernel, const Argument& a);
   /// Where a parameter, its gradient or its copy lies in an array that is laid out as the arena.
-  tree::Expr in_arena(const Plan& plan, const Tensor& tensor, const std::string& array) const;
+  tree::Expr in_arena(const Plan& plan, const Tensor& tensor, const std::string& array);
+  /// A constant of the emitted namespace `place`, named after `key`: how many reals into its array that key lies.
+  tree::Expr offset_of(const std::string& place, const std::string& key, std::int64_t reals);
+  /// The definitions of all that were asked for.
+  std::string offsets() const;
+  /// The names of all constants that are emitted before the entry points: tables, and offsets with their namespaces.
+  std::set<std::string> constants() const;
   tree::Expr cast(DType element, tree::Expr pointer) const;
 
   FunctionTable functions_;
-  std::string tables_;                              ///< their definitions
-  std::map<std::string, std::string> table_names_;  ///< numbers -> name
+  std::string tables_;  ///< their definitions
 
  private:
   const Dialect dialect_;
   const Arena& arena_;
+  std::map<std::string, std::string> table_names_;  ///< numbers -> name
   Table<std::string, TensorId> scratch_name_;
+  /// namespace -> names that are taken, and offset -> name
+  std::map<std::string, std::pair<std::set<std::string>, std::map<std::int64_t, std::string>>> offsets_;
 };
 
 }  // namespace tessera::codegen

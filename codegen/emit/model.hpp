@@ -101,8 +101,9 @@ std::string emit_header(const ModelFiles& model);
 /// Declares the entry points of each instruction set, for NAME.cpp.
 std::string emit_kernels_header(const ModelFiles& model);
 std::string emit_api(const ModelFiles& model);
-/// `cuda`: it can train on a GPU as well, where it is compiled with TESSERA_CUDA beside NAME_cuda_program.cu.
-std::string emit_program(const ModelFiles& model, bool cuda);
+/// `cuda`: it can train on a GPU as well, where it is compiled with TESSERA_CUDA beside NAME_cuda_program.cu. `serve`:
+/// it has the command serve.
+std::string emit_program(const ModelFiles& model, bool cuda, bool serve);
 /// NAME_model.h, NAME_model.cpp and NAME.py. `embedding`: the model without its head (passes/headless.hpp), or null.
 std::string emit_model_header(const ModelFiles& model, const ModelFiles* embedding);
 std::string emit_model(const ModelFiles& model, const ModelFiles* embedding);

@@ -367,7 +367,29 @@ class Lowering {
 
   // ---- names ---------------------------------------------------------------------------------------------------
 
-  /// A name that people recognise: the module's path, and forward, backward, or which parameter's gradient.
+  static std::string identifier(const std::string& name) {
+    std::string clean;
+    for (char ch : name) {
+      if (ch == '{' || ch == '}') continue;
+      bool good = (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9');
+      if (good)
+        clean += ch;
+      else if (!clean.empty() && clean.back() != '_')
+        clean += '_';
+    }
+    return clean;
+  }
+
+  /// What tells a kernel from others of its module.
+  std::string work_of(const Kernel& k) const {
+    const auto has = [&](Op op) { return ranges::any_of(k.nodes, [&](NodeId id) { return graph_[id].op == op; }); };
+    if (has(Op::reduce_max)) return "softmax";
+    if (has(Op::einsum)) return "matmul";
+    return std::string(op_name(graph_[k.nodes.back()].op));
+  }
+
+  /// A name that people recognise: the module's path, and forward, backward, or which parameter's gradient. A module's
+  /// second kernel and those behind it are named after what they do as well, and numbered where that is the same again.
   void name_kernels() {
     std::map<std::string, int> used;
     for (Kernel& k : out_.kernels) {
@@ -381,19 +403,15 @@ class Lowering {
           if (o.kind == Output::Kind::gradient && o.parameter != graph::none) gradient = o.name;
         }
       }
-      std::string name = gradient.empty() ? path + (backward ? ".backward" : ".forward") : gradient + ".gradient";
+      const std::string direction = backward ? ".backward" : ".forward";
+      std::string name = gradient.empty() ? path + direction : gradient + ".gradient";
       if (gradient.empty() && path.empty())
         name = loss_ == graph::none && out_.kind != ProgramKind::forward
                    ? out_.name
                    : std::string(op_name(graph_[k.nodes.back()].op)) + name;
-      std::string clean;
-      for (char ch : name) {
-        if (ch == '{' || ch == '}') continue;
-        bool good = (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9');
-        if (good)
-          clean += ch;
-        else if (!clean.empty() && clean.back() != '_')
-          clean += '_';
+      std::string clean = identifier(name);
+      if (gradient.empty() && !path.empty() && used.contains(clean)) {
+        clean = identifier(path + "." + work_of(k) + direction);
       }
       int n = ++used[clean];
       k.name = n == 1 ? clean : fmt::format("{}_{}", clean, n);

@@ -84,18 +84,26 @@ graph::NodeId widened(const X& x, const Shape& to) {
 }
 
 template <class Kind, class A, class B>
+struct ArithmeticProblem {
+  constexpr Text operator()() const {
+    if constexpr (poisoned<A, B>)
+      return {};
+    else
+      return arithmetic_problem(Kind::name, Kind::sign, A::shape, B::shape);
+  }
+};
+
+/// Each operator refuses shapes that do not fit itself, before it calls this: a call in between would be one more line
+/// of types in what GCC prints of a mistake.
+template <class Kind, class A, class B>
 auto arithmetic(const A& a, const B& b) {
+  static_assert(fits<ArithmeticProblem<Kind, A, B>>, "the operator has to refuse these shapes");
   if constexpr (poisoned<A, B>) {
     return Poison{};
   } else {
-    constexpr auto problem = [] { return arithmetic_problem(Kind::name, Kind::sign, A::shape, B::shape); };
-    if constexpr (!fits<decltype(problem)>) {
-      return Refusal<decltype(problem)>::poison();
-    } else {
-      using Wide = std::conditional_t<(A::shape.rank >= B::shape.rank), A, B>;
-      const graph::NodeId left = widened(a, Wide::shape), right = widened(b, Wide::shape);
-      return TensorOf<typename Wide::dims>(recorder().binary(Kind::op, left, right));
-    }
+    using Wide = std::conditional_t<(A::shape.rank >= B::shape.rank), A, B>;
+    const graph::NodeId left = widened(a, Wide::shape), right = widened(b, Wide::shape);
+    return TensorOf<typename Wide::dims>(recorder().binary(Kind::op, left, right));
   }
 }
 
@@ -105,28 +113,44 @@ auto arithmetic(const A& a, const B& b) {
 /// every B. Nothing else is stretched. Sentence: [elementwise-shape]. PyTorch equivalent: a + b.
 template <AnyTensor A, AnyTensor B>
 auto operator+(const A& a, const B& b) {
-  return detail::arithmetic<detail::Add>(a, b);
+  using Problem = detail::ArithmeticProblem<detail::Add, A, B>;
+  if constexpr (fits<Problem>)
+    return detail::arithmetic<detail::Add>(a, b);
+  else
+    return Refusal<Problem>::poison();
 }
 
 /// a - b, elementwise; shapes as for +.
 /// PyTorch equivalent: a - b.
 template <AnyTensor A, AnyTensor B>
 auto operator-(const A& a, const B& b) {
-  return detail::arithmetic<detail::Subtract>(a, b);
+  using Problem = detail::ArithmeticProblem<detail::Subtract, A, B>;
+  if constexpr (fits<Problem>)
+    return detail::arithmetic<detail::Subtract>(a, b);
+  else
+    return Refusal<Problem>::poison();
 }
 
 /// a * b, elementwise; shapes as for +.
 /// PyTorch equivalent: a * b.
 template <AnyTensor A, AnyTensor B>
 auto operator*(const A& a, const B& b) {
-  return detail::arithmetic<detail::Multiply>(a, b);
+  using Problem = detail::ArithmeticProblem<detail::Multiply, A, B>;
+  if constexpr (fits<Problem>)
+    return detail::arithmetic<detail::Multiply>(a, b);
+  else
+    return Refusal<Problem>::poison();
 }
 
 /// a / b, elementwise; shapes as for +.
 /// PyTorch equivalent: a / b.
 template <AnyTensor A, AnyTensor B>
 auto operator/(const A& a, const B& b) {
-  return detail::arithmetic<detail::Divide>(a, b);
+  using Problem = detail::ArithmeticProblem<detail::Divide, A, B>;
+  if constexpr (fits<Problem>)
+    return detail::arithmetic<detail::Divide>(a, b);
+  else
+    return Refusal<Problem>::poison();
 }
 
 }  // namespace tessera

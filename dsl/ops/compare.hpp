@@ -37,7 +37,11 @@ auto less(const A& a, const B& b) {
 /// PyTorch equivalent: (a == b).float().
 template <AnyTensor A, AnyTensor B>
 auto equal(const A& a, const B& b) {
-  return detail::arithmetic<detail::Equal>(a, b);
+  using Problem = detail::ArithmeticProblem<detail::Equal, A, B>;
+  if constexpr (fits<Problem>)
+    return detail::arithmetic<detail::Equal>(a, b);
+  else
+    return Refusal<Problem>::poison();
 }
 
 /// 1 where a == b, a plain number, else 0.

@@ -20,7 +20,11 @@ struct Maximum {
 /// PyTorch equivalent: torch.maximum(a, b).
 template <AnyTensor A, AnyTensor B>
 auto maximum(const A& a, const B& b) {
-  return detail::arithmetic<detail::Maximum>(a, b);
+  using Problem = detail::ArithmeticProblem<detail::Maximum, A, B>;
+  if constexpr (fits<Problem>)
+    return detail::arithmetic<detail::Maximum>(a, b);
+  else
+    return Refusal<Problem>::poison();
 }
 
 /// The smaller of a and b, elementwise, as -maximum(-a, -b).

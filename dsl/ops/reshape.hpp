@@ -196,31 +196,46 @@ struct Inferred<Dims<Es...>, Dims<Ts...>, std::integer_sequence<int, I...>, std:
   using type = Dims<std::conditional_t<std::is_same_v<Ts, Infer>, Quotient<Whole, Others>, Ts>...>;
 };
 
+/// What reshape<To...> of X makes: Result::type, where problem() has nothing to say.
+template <class X, class To>
+struct ReshapeOf {
+  using Result = std::type_identity<To>;
+  static constexpr Text problem() { return reshape_problem(X::shape, To::shape); }
+};
+template <class X, class... Ts>
+  requires(std::is_same_v<Ts, Infer> || ...)
+struct ReshapeOf<X, Dims<Ts...>> {
+  using Result = Inferred<typename X::dims, Dims<Ts...>, std::make_integer_sequence<int, X::shape.rank>,
+                          std::make_integer_sequence<int, sizeof...(Ts)>>;
+  static constexpr Text problem() {
+    constexpr bool follows = infer_problem(X::shape, Dims<Ts...>::shape).size == 0;
+    if constexpr (follows)
+      return reshape_problem(X::shape, Result::type::shape);
+    else
+      return infer_problem(X::shape, Dims<Ts...>::shape);
+  }
+};
+
 template <class To, class X>
 auto reshaped(const X& x) {
-  constexpr auto problem = [] { return reshape_problem(X::shape, To::shape); };
-  if constexpr (!fits<decltype(problem)>) {
-    return Refusal<decltype(problem)>::poison();
-  } else {
-    // Within a run, the side with more axes has the atoms.
-    constexpr ReshapePlan plan = plan_reshape(X::shape, To::shape);
-    graph::Rearrangement r;
-    r.from.resize(static_cast<std::size_t>(X::shape.rank));
-    r.to.resize(static_cast<std::size_t>(To::rank));
-    for (int i = 0; i < plan.runs; ++i) {
-      const ReshapeRun& run = plan.run[i];
-      if (run.from == run.from_end || run.to == run.to_end) continue;
-      const bool merges = run.to_end - run.to == 1;
-      const int begin = merges ? run.from : run.to, end = merges ? run.from_end : run.to_end;
-      for (int axis = begin; axis < end; ++axis) {
-        const int atom = static_cast<int>(r.atoms.size());
-        r.atoms.push_back(merges ? X::shape[axis] : To::shape[axis]);
-        r.from[static_cast<std::size_t>(merges ? axis : run.from)].push_back(atom);
-        r.to[static_cast<std::size_t>(merges ? run.to : axis)].push_back(atom);
-      }
+  // Within a run, the side with more axes has the atoms.
+  constexpr ReshapePlan plan = plan_reshape(X::shape, To::shape);
+  graph::Rearrangement r;
+  r.from.resize(static_cast<std::size_t>(X::shape.rank));
+  r.to.resize(static_cast<std::size_t>(To::rank));
+  for (int i = 0; i < plan.runs; ++i) {
+    const ReshapeRun& run = plan.run[i];
+    if (run.from == run.from_end || run.to == run.to_end) continue;
+    const bool merges = run.to_end - run.to == 1;
+    const int begin = merges ? run.from : run.to, end = merges ? run.from_end : run.to_end;
+    for (int axis = begin; axis < end; ++axis) {
+      const int atom = static_cast<int>(r.atoms.size());
+      r.atoms.push_back(merges ? X::shape[axis] : To::shape[axis]);
+      r.from[static_cast<std::size_t>(merges ? axis : run.from)].push_back(atom);
+      r.to[static_cast<std::size_t>(merges ? run.to : axis)].push_back(atom);
     }
-    return TensorOf<To>(recorder().rearrange(node_of(x), std::move(r), To::shape.dims()));
   }
+  return TensorOf<To>(recorder().rearrange(node_of(x), std::move(r), To::shape.dims()));
 }
 
 }  // namespace detail
@@ -235,16 +250,13 @@ auto reshape(const X& x) {
   using Wanted = typename Tensor<To...>::dims;
   if constexpr (poisoned<X> || Wanted::poisoned) {
     return Poison{};
-  } else if constexpr ((std::is_same_v<std::remove_cv_t<decltype(To)>, Infer> || ...)) {
-    constexpr auto problem = [] { return detail::infer_problem(X::shape, Wanted::shape); };
+  } else {
+    using Of = detail::ReshapeOf<X, Wanted>;
+    constexpr auto problem = [] { return Of::problem(); };
     if constexpr (!fits<decltype(problem)>)
       return Refusal<decltype(problem)>::poison();
     else
-      return detail::reshaped<
-          typename detail::Inferred<typename X::dims, Wanted, std::make_integer_sequence<int, X::shape.rank>,
-                                    std::make_integer_sequence<int, Wanted::rank>>::type>(x);
-  } else {
-    return detail::reshaped<Wanted>(x);
+      return detail::reshaped<typename Of::Result::type>(x);
   }
 }
 

@@ -116,6 +116,24 @@ TEST(Emit, WritesIntoTheLoopWhatTheRecipeAsksForAndNothingElse) {
   }
 }
 
+TEST(Emit, AProgramHasTheCommandServeWhereItIsAskedForAndIsElseTheSame) {
+  GeneratorOptions options;
+  options.isas = {"scalar"};
+  options.train = true;
+  const auto program = [&] {
+    return codegen::generate(trace<models::vit_mnist::VitMnist>("vit_mnist"), options).at("vit_mnist_program.cpp");
+  };
+  const std::string plain = program();
+  options.serve = true;
+  std::string serves = program();
+  for (const std::string part : {"#include \"runtime/serve/command.hpp\"\n", ", serve::command(declared)"}) {
+    const std::size_t at = serves.find(part);
+    ASSERT_NE(at, std::string::npos) << part;
+    serves.erase(at, part.size());
+  }
+  EXPECT_EQ(serves, plain);
+}
+
 TEST(Emit, AnUpdateSparesWeightsThatDoNotDecayFromIt) {
   const auto update_of = [](const graph::Graph& traced) {
     GeneratorOptions options;
@@ -446,6 +464,10 @@ TEST(Emit, TheGeneratorRefusesAnInstructionSetTwiceAndShowsWhatATerminalWouldObe
   EXPECT_EQ(said_by_generator({"--\n\x1b[1m"}), "digit_probe: there is no option --\\x0a\\x1b[1m: see --help\n");
   EXPECT_EQ(said_by_generator({"--out", "nowhere", "--isa", "scalar,scalar"}),
             "digit_probe: --isa names scalar twice\n");
+}
+
+TEST(Emit, TheGeneratorRefusesACommandOfAProgramThatIsNotWritten) {
+  EXPECT_EQ(said_by_generator({"--out", "nowhere", "--serve"}), "digit_probe: --serve is for --train\n");
 }
 
 TEST(Emit, RefusesAParameterThatIsNotUsed) {

@@ -245,7 +245,7 @@ TEST(PlanAttention, GoesByBlocksOfAHeadsQueriesWhoseScoresHaveNoPlaceInMemory) {
       EXPECT_EQ(forward.buffer_of[t], -1) << forward.program.tensors[t].name;
     }
   }
-  EXPECT_NE(print(forward).find(" with blocks_attn_forward_2 with blocks_attn_forward_3 by 45 queries of a head"),
+  EXPECT_NE(print(forward).find(" with blocks_attn_matmul_forward with blocks_attn_softmax_forward by 45 queries of a head"),
             std::string::npos)
       << print(forward);
   for (const Plan& small : vit_mnist())
@@ -257,7 +257,7 @@ TEST(PlanDropout, DrawsAFactorOnceForTheGradientOfASoftmax) {
   const Graph train = codegen::differentiate(codegen::canonical_order(trace<Small>("small")), false);
   std::size_t found = 0;
   for (const codegen::Kernel& k : planned(train, codegen::ProgramKind::loss_and_gradients).program.kernels) {
-    if (k.name.find("attn_backward") == std::string::npos || k.anchor != codegen::Anchor::row) continue;
+    if (k.name.find("attn_multiply_backward") == std::string::npos || k.anchor != codegen::Anchor::row) continue;
     std::size_t drawn = 0;  // by how many sweeps
     const auto draws = [&](codegen::ExprId e) {
       for (const codegen::ExprId x : k.expressions.ids())

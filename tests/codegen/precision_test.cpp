@@ -106,7 +106,7 @@ TEST(Precision, ProductsWithAParameterReadRowsOfInt8AndTheirScales) {
     if (k.gemm.columns >= 0) (k.gemm.dtype == codegen::DType::int8 ? of_int8 : of_real).insert(k.name);
   EXPECT_EQ(of_int8,
             (std::set<std::string>{"blocks_attn_qkv_forward", "blocks_attn_proj_forward", "blocks_mlp_fc1_forward",
-                                   "blocks_mlp_fc2_forward", "patch_embed_proj_forward_2"}));
+                                   "blocks_mlp_fc2_forward", "patch_embed_proj_matmul_forward"}));
   EXPECT_FALSE(of_real.empty());  // of attention
   const codegen::Tensor& row = tensor(planned, "blocks_mlp_fc2_forward.int8");
   EXPECT_EQ(row.element, codegen::DType::int8);

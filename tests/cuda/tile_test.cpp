@@ -315,7 +315,7 @@ TEST(CudaSums, OfAResidualConnectionAreTheProductsBeforeTheNorm) {
                 .find("blocks_add[row * 192 + d] = blocks_carry[row * 192 + d] + (sum + blocks_attn_proj_bias[d]);"),
             std::string::npos)
       << kernel("blocks_attn_proj_forward");
-  EXPECT_NE(kernel("blocks_attn_proj_forward_2").find("const real* __restrict blocks_add"), std::string::npos);
+  EXPECT_NE(kernel("blocks_attn_proj_add_forward").find("const real* __restrict blocks_add"), std::string::npos);
   const std::string computing = text.substr(0, text.find("void run_inspect("));  // which shows what each layer gives
   EXPECT_EQ(computing.find(" blocks_attn_proj_einsum = "), std::string::npos) << "has a place in memory";
 }

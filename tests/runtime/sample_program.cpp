@@ -1,5 +1,8 @@
 // sample: the program. What follows is what the generator emits for a model, here for the one written by hand.
 #include "runtime/program.hpp"
+#ifdef SAMPLE_SERVES
+#include "runtime/serve/command.hpp"
+#endif
 #include "tests/runtime/sample_model.h"
 
 namespace {
@@ -88,4 +91,8 @@ int train(Session& run) {
 
 }  // namespace
 
+#ifdef SAMPLE_SERVES
+int main(int argc, char** argv) { return program(model, declared, train, argc, argv, serve::command(declared)); }
+#else
 int main(int argc, char** argv) { return program(model, declared, train, argc, argv); }
+#endif
