@@ -38,8 +38,8 @@ constexpr Text nearest_problem(const Shape& rows, const Shape& table) {
 
 /// Which row of a table [K, D] is nearest to each of rows [..., D], as an exact whole number [...]; of equal distances
 /// the first. The smallest |z - e|^2 is where z.e - |e|^2 / 2 is largest: |z|^2 is the same for all codes and is left
-/// out, which rounds less. It has no gradient. Sentences: [nearest-table], [dim-unknown].
-/// PyTorch equivalent: ((z ** 2).sum(-1, keepdim=True) + (e ** 2).sum(-1) - 2 * z @ e.T).argmin(-1).
+/// out, which rounds less. Of a row with nan it is K, which is no code. It has no gradient. Sentences: [nearest-table],
+/// [dim-unknown]. PyTorch equivalent: ((z ** 2).sum(-1, keepdim=True) + (e ** 2).sum(-1) - 2 * z @ e.T).argmin(-1).
 template <AnyTensor Rows, AnyTensor Table>
 auto nearest(const Rows& rows, const Table& table) {
   if constexpr (poisoned<Rows, Table>) {

@@ -64,6 +64,12 @@ TEST_F(Learning, NearestIsTheFirstOfEquallyNearCodes) {
   EXPECT_EQ(run(taken), (Numbers{1, 0, 1, 0, -1, 0, 0, 1, 1, 0, 0, 1}));
 }
 
+TEST_F(Learning, NoCodeIsNearestToWhatIsNoNumber) {
+  const auto codes = input<Tensor<V, C>>({1, 0, 1, 0, -1, 0, 0, 1});
+  const auto rows = input<Tensor<B, C>>({NAN, 1, 0, 1});
+  EXPECT_EQ(run(nearest(rows, codes)), (Numbers{4, 3}));
+}
+
 TEST_F(Learning, AStoppedGradientChangesNoValue) {
   const auto x = scattered<Tensor<B, N, C>>();
   const Tensor<B, N, C> y = stop_gradient(x);

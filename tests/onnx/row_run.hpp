@@ -119,7 +119,7 @@ class RowRun {
         for (const std::int64_t label : tensor.integers()) labels.push_back(static_cast<std::int32_t>(label));
         continue;
       }
-      const std::vector<float> numbers = tensor.floats();
+      const std::vector<float> numbers = numbers_of(tensor);
       if (input.kind == RowInput::Kind::parameter) {
         std::copy(numbers.begin(), numbers.end(), parameters + input.offset);
         continue;

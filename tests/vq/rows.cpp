@@ -191,6 +191,10 @@ std::vector<VqRow> vq_rows() {
                   }),
       make_vq_row("vqgan_small_evaluation", {"images"}, {"logits_real.evaluation"}, 0,
                   [](SmallImages real, Judged<models::Statistics::running> f) { return f(real); }),
+      make_vq_row("digits_trained", {"tokens"}, {"images"}, 0,
+                  [](Tensor<B, models::VqganAxes<digits_vqgan>::T> tokens, models::VqganDecode<digits_vqgan> f) {
+                    return f(tokens);
+                  }),
       make_vq_row("vqgan_small", {"images"}, {"encoder", "z", "indices", "codes", "reconstruction"}, 0,
                   [](SmallImages images, SmallVqgan f) {
                     const auto encoder = f.encoder(images);
