@@ -190,7 +190,7 @@ Planned plan_model(const graph::Graph& traced, const GeneratorOptions& options) 
     throw Error(
         fmt::format("the model {} has no parameters: there is nothing to {}", m.name, trains ? "train" : "load"));
   if (trains) {
-    if (!takes_output_gradients(declared))
+    if (!takes_output_gradients(declared) && !takes_tokens(declared))
       plan(program(narrowed, ProgramKind::input_gradient), ProgramKind::input_gradient);
     plan(optimizer(declared.recipe, m.arena.reals, declared.name), ProgramKind::update);
   }
@@ -213,7 +213,7 @@ Planned plan_model(const graph::Graph& traced, const GeneratorOptions& options) 
 }  // namespace
 
 std::string summarize(const graph::Graph& traced) {
-  const bool is_model = ranges::contains(traced.nodes, "images", &graph::Node::name);
+  const bool is_model = ranges::contains(traced.nodes, input_of(traced), &graph::Node::name);
   if (is_model) return summary(plan_model(traced, {}).files);
   check_names(traced);
   return shape_table(passed(traced, declaration_passes()));
@@ -263,6 +263,9 @@ std::string predict(const graph::Graph& traced, const GeneratorOptions& options,
 std::map<std::string, std::string> generate(const graph::Graph& traced, const GeneratorOptions& options) {
   const Planned planned = plan_model(traced, options);
   const ModelFiles& m = planned.files;
+  if (options.train && takes_tokens(m.forward))
+    throw Error(fmt::format("{} reads tokens: a program (--train, TRAIN) reads pictures; call {} from your own", m.name,
+                            m.name + (trains(m.plans) ? "_train_step" : "_forward")));
   if (options.library && (m.image_shape().size() != 3 || (m.image_shape()[0] != 1 && m.image_shape()[0] != 3) ||
                           m.output_shape().size() != 1))
     throw Error(fmt::format(

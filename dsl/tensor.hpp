@@ -46,6 +46,18 @@ struct Tensor {
   }
 };
 
+/// Integers<B, T>: whole numbers of 32 bits, as tokens and labels are. They are rows of a table (gather), positions of
+/// ones (one_hot) or the labels of a cross entropy; the generator refuses arithmetic on them.
+template <auto... Ds>
+struct Integers : Tensor<Ds...> {
+  using Tensor<Ds...>::Tensor;
+};
+
+template <class X>
+inline constexpr bool is_integers = false;
+template <auto... Ds>
+inline constexpr bool is_integers<Integers<Ds...>> = true;
+
 /// A tensor, a parameter, or the poison of a refused operation.
 template <class X>
 concept AnyTensor = std::same_as<X, Poison> || requires {
@@ -80,6 +92,21 @@ struct MakeTensor<Dims<Es...>> {
 /// The tensor whose shape is a Dims.
 template <class D>
 using TensorOf = typename detail::MakeTensor<D>::type;
+
+namespace detail {
+
+template <class D>
+struct MakeIntegers;
+template <class... Es>
+struct MakeIntegers<Dims<Es...>> {
+  using type = Integers<Es{}...>;
+};
+
+}  // namespace detail
+
+/// The integers whose shape is a Dims.
+template <class D>
+using IntegersOf = typename detail::MakeIntegers<D>::type;
 
 /// The node of a tensor, to be an operand. Throws std::logic_error for one that nothing has computed.
 template <AnyTensor X>

@@ -30,7 +30,7 @@ struct ImagesProblem {
     if (x.rank && !x[0].known() && x[0] == Dim::axis(x[0].normal.term[0].factor[0].name))
       for (wrong = 1; wrong < x.rank && x[wrong].known();) ++wrong;
     if (x.rank && wrong == x.rank) return t;
-    t.put(Model::module_name).put(" takes images ");
+    t.put(Model::module_name).put(is_integers<Images> ? " takes tokens " : " takes images ");
     x.print(t);
     if (!x.rank) {
       t.put(": they have no axis, need the batch first");
@@ -138,16 +138,18 @@ struct Compared {
       return std::tuple_element_t<1, typename Signature<decltype(&Model::loss)>::arguments>();
     else if constexpr (with_gradients)
       return Outputs();
+    else if constexpr (Outputs::shape.rank > 2)
+      return IntegersOf<remove_axis<typename Outputs::dims, Outputs::shape.rank - 1>>();
     else
       return TensorOf<Dims<typename Images::dims::template at<0>>>();
   }
   using type = decltype(declared());
 
-  /// Of one axis, the batch, they are labels: integers.
+  /// Integers, and what has no axis beside the batch, are labels.
   static graph::NodeId record(graph::Builder& builder) {
     const std::vector<Dim> shape = type::shape.dims();
     if (with_gradients) return builder.input("output_gradients", shape);
-    if (type::shape.rank == 1) return builder.input("labels", shape, graph::Type::integer);
+    if (is_integers<type> || type::shape.rank == 1) return builder.input("labels", shape, graph::Type::integer);
     return builder.input("targets", shape);
   }
 
@@ -178,12 +180,14 @@ inline void demand_that_only_the_batch_is_unknown(const graph::Graph& g, const D
 
 }  // namespace detail
 
-/// Runs Model's forward once and returns what it recorded: inputs "images" (the shape forward declares) and "labels"
-/// ([B], integers, B being the images' first axis), every parameter under its checkpoint key, outputs "outputs" and
-/// "loss" (the recipe's), and the recipe itself. Where the recipe softens labels there is an input "targets" as well,
-/// of the shape of the outputs, and "training_loss", which is what is differentiated.
+/// Runs Model's forward once and returns what it recorded: inputs "images" (the shape forward declares; "tokens" where
+/// these are Integers) and "labels" ([B], integers, B being the images' first axis, or [B, T] of outputs [B, T, J]),
+/// every parameter under its checkpoint key, outputs "outputs" and "loss" (the recipe's), and the recipe itself. Where
+/// the recipe softens labels there is an input "targets" as well, of the shape of the outputs, and "training_loss",
+/// which is what is differentiated.
 ///
-/// A model may have a loss of its own, of its outputs and of labels, Tensor<B>, or real targets of any other shape:
+/// A model may have a loss of its own, of its outputs and of labels, Tensor<B> or Integers<B, ...>, or real targets of
+/// any other shape:
 ///   Tensor<> loss(Tensor<B, J> outputs, Tensor<B, J> targets) const { return mean(abs(outputs - targets)); }
 /// Targets are then the input "targets", in the place of "labels". With Loss::of_caller there is an input
 /// "output_gradients" instead, of the shape of the outputs, and "loss" is the sum of their products, whose gradients
@@ -222,7 +226,8 @@ graph::Graph trace(std::string name) {
     graph::Builder builder(g);
     RecorderScope scope(builder);
     Model model;
-    const Images images(builder.input("images", Images::shape.dims()));
+    const Images images(is_integers<Images> ? builder.input("tokens", Images::shape.dims(), graph::Type::integer)
+                                            : builder.input("images", Images::shape.dims()));
     using Compared = detail::Compared<Model, Images, typename Signature::result>;
     [[maybe_unused]] graph::NodeId wanted = graph::none;
     if constexpr (HasRecipe<Model>) wanted = Compared::record(builder);

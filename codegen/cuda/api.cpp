@@ -31,10 +31,10 @@ typedef struct tessera_cuda_step {
 
 )c";
 
-std::string comment_of(ProgramKind kind) {
+std::string comment_of(ProgramKind kind, const std::string& input) {
   switch (kind) {
     case ProgramKind::forward:
-      return "outputs of images.";
+      return fmt::format("outputs of {}.", input);
     case ProgramKind::evaluate:
       return "As forward, and the mean loss over the batch.";
     case ProgramKind::loss_and_gradients:
@@ -63,7 +63,7 @@ tree::Function function_of(const Model& m, const Plan& plan) {
   f.linkage = "";
   f.returns = "int";
   f.name = fmt::format("{}_cuda_{}", m.name, plan.program.name);
-  f.comment = {comment_of(plan.program.kind)};
+  f.comment = {comment_of(plan.program.kind, input_of(plan.program.graph))};
   f.parameters = {{"const float*", "parameters"}, {"const void*", "packed"}};
   if (traits_of(plan.program.kind).embeds) {
     f.parameters.insert(f.parameters.end(), {{"const float*", "images"},
@@ -82,8 +82,8 @@ tree::Function function_of(const Model& m, const Plan& plan) {
     if (p.name == "magnitudes" && !has_attention(plan.program)) f.parameters.push_back({"float*", "maps"});
     if (p.name == "batch")
       f.parameters.push_back({"int64_t", "batch"});
-    else if (p.name == "labels")
-      f.parameters.push_back({"const int32_t*", "labels"});
+    else if (p.name == "labels" || p.name == "tokens")
+      f.parameters.push_back({"const int32_t*", p.name});
     else if (p.name == "scratch")
       f.parameters.push_back({"void*", "scratch"});
     else
@@ -100,6 +100,9 @@ std::string wanted_by_training(const Model& m) {
   return "";
 }
 
+/// What a training step reads: "images" or "tokens".
+std::string read_by_training(const Model& m) { return input_of(m.plans.front().program.graph); }
+
 /// pack and, where something is trained, update, train_step, next_step, check and, where several batches make one step,
 /// gather.
 std::vector<tree::Function> functions_of_steps(const Model& m) {
@@ -107,6 +110,7 @@ std::vector<tree::Function> functions_of_steps(const Model& m) {
       scratch{"void*", "scratch"}, stream{"void*", "stream"};
   const std::string compared = wanted_by_training(m);
   const tree::Parameter wanted{compared == "labels" ? "const int32_t*" : "const float*", compared};
+  const std::string reads = read_by_training(m);
   std::vector<tree::Function> functions;
   auto add = [&](const std::string& name, std::vector<tree::Parameter> parameters, const std::string& comment) {
     tree::Function f;
@@ -136,7 +140,7 @@ std::vector<tree::Function> functions_of_steps(const Model& m) {
        {"void*", "packed"},
        {"float*", "gradients"},
        {"float*", "optimizer"},
-       {"const float*", "images"},
+       {reads == "tokens" ? "const int32_t*" : "const float*", reads},
        wanted,
        step,
        {"int64_t", "batch"},
@@ -443,12 +447,12 @@ int64_t {}_cuda_largest_batch(void) {{ return largest_batch; }}
   out +=
       "\n" + tree::print_head(train) +
       fmt::format(
-          R"cpp(  const int code = {0}_cuda_loss_and_gradients(parameters, packed, images, {1}, step, batch, outputs, loss,
+          R"cpp(  const int code = {0}_cuda_loss_and_gradients(parameters, packed, {2}, {1}, step, batch, outputs, loss,
                                               gradients, scratch, stream);
   return code ? code : {0}_cuda_update(parameters, packed, gradients, optimizer, step, scratch, stream);
 }}
 )cpp",
-          m.name, wanted_by_training(m));
+          m.name, wanted_by_training(m), read_by_training(m));
   out += "\n" + tree::print_head(functions[3]) + checks(m, functions[3], false) +
          "  launch(count_on, dim3(1), dim3(32), 0, static_cast<Stream>(stream), step);\n" + finish(m) + "}\n";
   out += "\n" + tree::print_head(functions[4]) + checks(m, functions[4], false) +

@@ -194,10 +194,8 @@ std::int64_t most_images(const ModelFiles& m) {
   std::int64_t bytes =
       std::max({std::int64_t{16}, attention_maps(m).of_image(), e.features, e.token_reals(), e.pooling_reals()});
   for (const Plan& plan : m.plans) bytes = std::max(bytes, plan.scratch.per_batch);
-  std::int64_t pixels = 1;
-  for (const std::int64_t d : m.image_shape()) pixels *= d;
   return (std::numeric_limits<std::int64_t>::max() >> 5) /
-         std::max({bytes, pixels, m.output_reals(), m.target_reals()});
+         std::max({bytes, m.image_reals(), m.output_reals(), m.target_reals()});
 }
 
 /// The body of an entry point that runs one program: checks, then kernels.
@@ -247,7 +245,9 @@ std::string run_program(const ModelFiles& m, const tree::Function& f, const Kern
   }
   if (traits_of(program.kind).trains && random.empty()) random = "  (void)seed, (void)step;  // nothing drops out\n";
   for (const tree::Parameter& p : f.parameters)
-    if (p.name == "labels") checks += fmt::format("  if (!labels_fit(labels, batch)) return {}_ERROR_LABEL;\n", u);
+    if (p.name == "labels" || p.name == "tokens")
+      checks += fmt::format("  if (!{0}_fit({0}, batch)) return {1}_ERROR_{2};\n", p.name, u,
+                            p.name == "labels" ? "LABEL" : "TOKEN");
   const std::string unasked =
       takes_output_gradients(program.graph) && traits_of(program.kind).has_loss
           ? fmt::format("  {} loss;  // the sum of outputs times their gradients: nobody asks for it\n", m.real)
@@ -464,6 +464,7 @@ std::string errors(const ModelFiles& m) {
   add("ERROR_BATCH", "the batch must hold at least one image, and no more than memory can have");
   if (training && !takes_targets(m.forward) && !takes_output_gradients(m.forward))
     add("ERROR_LABEL", fmt::format("a label is not in [0, {})", m.classes()));
+  if (takes_tokens(m.forward)) add("ERROR_TOKEN", fmt::format("a token is not in [0, {})", m.codes()));
   add("ERROR_ISA", "TESSERA_ISA names kernels that do not exist or that this processor cannot run");
   if (training) {
     add("ERROR_STEP", "steps are counted from 1");
@@ -472,6 +473,19 @@ std::string errors(const ModelFiles& m) {
                              : "all images of the batch have to be worked on at once");
   }
   return body + "    default:\n      return \"unknown error code\";\n  }\n";
+}
+
+/// The function that looks at integers of the caller: so many an image, each to be below `end`.
+std::string fits(const std::string& what, const std::string& comment, std::int64_t of_image, const std::string& end) {
+  return fmt::format(R"cpp(
+// {1}
+bool {0}_fit(const std::int32_t* {0}, std::int64_t batch) {{
+  for (std::int64_t i = 0; i < batch{2}; ++i)
+    if ({0}[i] < 0 || {0}[i] >= {3}) return false;
+  return true;
+}}
+)cpp",
+                     what, comment, of_image == 1 ? "" : fmt::format(" * {}", of_image), end);
 }
 
 std::string body_of(const ModelFiles& m, const tree::Function& f) {
@@ -509,13 +523,13 @@ std::string body_of(const ModelFiles& m, const tree::Function& f) {
   if (what == "learning_rate") return learning_rate(recipe);
   if (what == "train_step")
     return fmt::format(R"cpp({3}  if (step < 1) return {1}_ERROR_STEP;
-  const int code = {0}_loss_and_gradients(parameters, packed, images, {2}, batch, at_once, seed, step, outputs, loss,
+  const int code = {0}_loss_and_gradients(parameters, packed, {5}, {2}, batch, at_once, seed, step, outputs, loss,
                                     {4}gradients, scratch);
   return code ? code : {0}_update(parameters, packed, gradients, optimizer, step, learning_rate);
 )cpp",
                        n, u, compared_with(m.plan(ProgramKind::loss_and_gradients).program.graph),
                        keeps_state(m) ? fmt::format("  if (!optimizer) return {}_ERROR_NULL;\n", u) : "",
-                       std::string(n.size(), ' '));
+                       std::string(n.size(), ' '), input_of(m.forward));
   const std::string runs = what == "gradients" ? "loss_and_gradients" : what;
   const auto program = ranges::find(m.plans, runs, [](const Plan& p) { return p.program.name; });
   if (program == m.plans.end()) throw Error(fmt::format("{} has no body", f.name));
@@ -570,15 +584,9 @@ Words philox(std::uint64_t counter, std::uint64_t stream, std::uint64_t key) {
       most_images(m));
   out += isa_choice(m);
   if (trains(m.plans) && !takes_targets(m.forward) && !takes_output_gradients(m.forward))
-    out += fmt::format(R"cpp(
-// Whether every label names a class.
-bool labels_fit(const std::int32_t* labels, std::int64_t batch) {{
-  for (std::int64_t i = 0; i < batch; ++i)
-    if (labels[i] < 0 || labels[i] >= {}_CLASSES) return false;
-  return true;
-}}
-)cpp",
-                       u);
+    out += fits("labels", "Whether every label names a class.", m.labels_of_image(), u + "_CLASSES");
+  if (takes_tokens(m.forward))
+    out += fits("tokens", "Whether every token names a code.", m.image_reals(), u + "_CODES");
   out += fmt::format(R"cpp(
 // Each parameter begins on a multiple of 16 floats; what lies between them is zero.
 void zero_gaps({2}* arena) {{

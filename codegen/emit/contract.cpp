@@ -15,15 +15,14 @@ Extent operator+(const Extent& a, const Extent& b) { return {a.fixed + b.fixed, 
 Contract contract(const ModelFiles& m) {
   const graph::Recipe& recipe = m.forward.recipe;
   const std::int64_t real = m.real == "double" ? 8 : 4,
-                     label = compared_with(m.forward) == "labels" ? 4 : real * m.target_reals(), loss = real;
-  std::int64_t pixels = 1;
-  for (const std::int64_t size : m.image_shape()) pixels *= size;
+                     label = (compared_with(m.forward) == "labels" ? 4 : real) * m.target_reals(), loss = real,
+                     pixel = takes_tokens(m.forward) ? 4 : real;
   const Extent& scratch = m.plan(ProgramKind::forward).scratch;
 
   Contract c;
   for (const ArenaEntry& e : m.arena.entries) c.parameters += e.reals * e.count;
   c.parameter_bytes = real * m.arena.reals;
-  const Extent images_and_outputs{0, real * (pixels + m.output_reals())};
+  const Extent images_and_outputs{0, pixel * m.image_reals() + real * m.output_reals()};
   const std::int64_t weights = c.parameter_bytes + real * m.packed.reals;
   c.forward_bytes = Extent{(takes_parameters(m.plan(ProgramKind::forward).program) ? c.parameter_bytes : 0) +
                                real * m.packed.forward_reals,

@@ -19,6 +19,12 @@ bool trains(const std::vector<Plan>& plans) {
   return ranges::any_of(plans, [](const Plan& plan) { return differentiates(plan.program); });
 }
 
+bool takes_tokens(const graph::Graph& program) {
+  return ranges::any_of(program.nodes,
+                        [](const graph::Node& n) { return n.op == graph::Op::input && n.name == "tokens"; });
+}
+std::string input_of(const graph::Graph& program) { return takes_tokens(program) ? "tokens" : "images"; }
+
 std::string compared_with(const graph::Graph& program) {
   for (const char* name : {"targets", "output_gradients"})
     if (ranges::any_of(program.nodes, [&](const graph::Node& n) { return n.op == graph::Op::input && n.name == name; }))
@@ -81,7 +87,7 @@ std::vector<tree::Parameter> entry_parameters(const KernelProgram& of, const std
   std::vector<tree::Parameter> p;
   if (takes_parameters(of)) p.push_back({in, "parameters"});
   if (reads_packed(of)) p.push_back({in, "packed"});
-  p.push_back({in, "images"});
+  p.push_back({takes_tokens(of.graph) ? "const std::int32_t*" : in, input_of(of.graph)});
   if (program.inspects) {
     p.push_back({"const std::int64_t", "batch"});
     if (has_attention(of)) p.push_back({out, "maps"});

@@ -26,6 +26,11 @@ std::vector<tree::Parameter> pack_parameters(const std::string& real);
 /// Whether the declaration has a loss: else its programs are those of inference, forward and inspect.
 bool trains(const std::vector<Plan>& plans);
 
+/// Whether the model reads integers, "tokens", and not images.
+bool takes_tokens(const graph::Graph& program);
+/// What it reads: "tokens" or "images".
+std::string input_of(const graph::Graph& program);
+
 /// What a program's loss compares the outputs with: "labels", which are integers; real "targets", of a recipe that
 /// softens labels or of a loss of the model's own; or "output_gradients", of a loss of the caller's.
 std::string compared_with(const graph::Graph& program);

@@ -30,12 +30,15 @@ struct ModelFiles {
   std::map<std::string, Extent> module_flops;  ///< forward_flops by module
 
   const Plan& plan(ProgramKind kind) const;
-  std::vector<std::int64_t> image_shape() const;   ///< without the batch
+  std::vector<std::int64_t> image_shape() const;   ///< without the batch; of tokens where the model reads these
+  std::int64_t image_reals() const;                ///< of an image: pixels, or tokens
   std::vector<std::int64_t> output_shape() const;  ///< without the batch
   std::int64_t output_reals() const;               ///< of an image
   std::vector<std::int64_t> target_shape() const;  ///< of what the loss compares outputs with, where it is no label
   std::int64_t target_reals() const;               ///< of an image
+  std::int64_t labels_of_image() const;            ///< 1, or as many as there are rows of outputs
   std::int64_t classes() const;  ///< that labels are of, where the loss reads them; else as many as outputs
+  std::int64_t codes() const;    ///< that tokens are of: rows of the smallest table which they pick from
   std::string upper() const;     ///< "VIT_MNIST"
   /// Why the precision that was asked for changes nothing, as a sentence; empty: it changes something.
   std::string why_precision_is_idle() const;

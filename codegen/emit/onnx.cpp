@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "codegen/emit/entry.hpp"
 #include "codegen/error.hpp"
 #include "codegen/extent.hpp"
 #include "codegen/passes/op.hpp"
@@ -67,7 +68,8 @@ class Translation {
     find_thin();
     std::string interface;
     for (const Node& n : declared_.nodes)
-      if (n.op == Op::input && (n.name == "images" || reads(n.name))) interface += value_line("input", n.name, n);
+      if (n.op == Op::input && (n.name == input_of(declared_) || reads(n.name)))
+        interface += value_line("input", n.name, n);
     std::string body, layers;
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
       const int region = graph_.nodes[i].region;
@@ -178,7 +180,7 @@ class Translation {
   /// A dim that is known when the model runs, as a list of one whole number.
   std::string extent_of_batch(const Dim& dim) {
     const Extent e = extent(dim);
-    std::string value = node("Shape", {"images"}, {"start=0", "end=1"});
+    std::string value = node("Shape", {input_of(declared_)}, {"start=0", "end=1"});
     if (e.per_batch != 1) value = node("Mul", {value, integers({e.per_batch})});
     if (e.fixed != 0) value = node("Add", {value, integers({e.fixed})});
     return value;

@@ -25,12 +25,20 @@ const Plan& ModelFiles::plan(ProgramKind kind) const {
 }
 
 std::vector<std::int64_t> ModelFiles::image_shape() const {
-  auto at = ranges::find_if(
-      forward.nodes, [](const graph::Node& n) { return n.op == graph::Op::input && n.type == graph::Type::real; });
+  const bool tokens = takes_tokens(forward);
+  const auto at = ranges::find_if(forward.nodes, [&](const graph::Node& n) {
+    return n.op == graph::Op::input && (tokens ? n.name == "tokens" : n.type == graph::Type::real);
+  });
   if (at == forward.nodes.end()) throw Error(fmt::format("{} has no input", name));
   std::vector<std::int64_t> shape;
   for (std::size_t d = 1; d < at->shape.size(); ++d) shape.push_back(at->shape[d].value());
   return shape;
+}
+
+std::int64_t ModelFiles::image_reals() const {
+  std::int64_t reals = 1;
+  for (const std::int64_t size : image_shape()) reals *= size;
+  return reals;
 }
 
 std::vector<std::int64_t> ModelFiles::output_shape() const {
@@ -63,12 +71,33 @@ std::int64_t ModelFiles::target_reals() const {
   return reals;
 }
 
+std::int64_t ModelFiles::labels_of_image() const {
+  std::int64_t count = 1;
+  for (const graph::Node& n : forward.nodes)
+    if (n.op == graph::Op::input && n.name == "labels")
+      for (std::size_t d = 1; d < n.shape.size(); ++d) count *= n.shape[d].value();
+  return count;
+}
+
 std::int64_t ModelFiles::classes() const {
   for (const graph::Node& n : forward.nodes)
     if ((n.op == graph::Op::cross_entropy || n.op == graph::Op::one_hot) &&
-        forward[n.operands.back()].type == graph::Type::integer)
+        forward[n.operands.back()].type == graph::Type::integer && forward[n.operands.back()].name != "tokens")
       return (n.op == graph::Op::one_hot ? n : forward[n.operands[0]]).shape.back().value();
   return output_reals();
+}
+
+std::int64_t ModelFiles::codes() const {
+  std::vector<bool> tokens;  // by node: a view of them
+  std::int64_t fewest = std::int64_t{1} << 31;
+  for (const graph::Node& n : forward.nodes) {
+    const auto reads = [&](std::size_t k) { return tokens[static_cast<std::size_t>(n.operands[k])]; };
+    const bool view = !n.operands.empty() && n.type == graph::Type::integer && reads(0);
+    if (n.op == graph::Op::one_hot && reads(0)) fewest = std::min(fewest, n.shape.back().value());
+    if (n.op == graph::Op::gather && reads(1)) fewest = std::min(fewest, forward[n.operands[0]].shape[0].value());
+    tokens.push_back(view || (n.op == graph::Op::input && n.name == "tokens"));
+  }
+  return fewest;
 }
 
 std::string ModelFiles::upper() const { return codegen::upper(name); }

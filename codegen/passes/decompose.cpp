@@ -54,12 +54,13 @@ NodeId layer_norm(Builder& b, const Node& n) {
 
 NodeId cross_entropy(Builder& b, NodeId logits, NodeId labels) {
   const std::vector<Dim> shape = b.shape(logits);
-  const NodeId largest = b.reduce(Op::reduce_max, logits, {1});
-  const NodeId weights = b.unary(Op::exp, b.subtract(logits, b.broadcast(largest, shape, {0})));
-  const NodeId log_sum = b.add(b.unary(Op::log, b.reduce(Op::reduce_sum, weights, {1})), largest);
-  const NodeId chosen = b.reduce(Op::reduce_sum, b.multiply(b.one_hot(labels, shape[1]), logits), {1});
-  const NodeId sum = b.reduce(Op::reduce_sum, b.subtract(log_sum, chosen), {0});
-  return b.divide(sum, extent_of(b, shape[0]));
+  const std::vector<int> row{static_cast<int>(shape.size()) - 1}, rows = other_axes(shape.size(), row);
+  const NodeId largest = b.reduce(Op::reduce_max, logits, row);
+  const NodeId weights = b.unary(Op::exp, b.subtract(logits, b.broadcast(largest, shape, rows)));
+  const NodeId log_sum = b.add(b.unary(Op::log, b.reduce(Op::reduce_sum, weights, row)), largest);
+  const NodeId chosen = b.reduce(Op::reduce_sum, b.multiply(b.one_hot(labels, shape.back()), logits), row);
+  const NodeId sum = b.reduce(Op::reduce_sum, b.subtract(log_sum, chosen), rows);
+  return b.divide(sum, rows_of(b, shape));
 }
 
 /// Called with a graph's first node, which is of the top level: the input that the factors of dropouts are made from.

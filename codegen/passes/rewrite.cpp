@@ -108,6 +108,12 @@ NodeId extent_of(Builder& builder, const Dim& dim) {
   return dim.known() ? builder.constant(static_cast<double>(dim.value())) : builder.extent(dim);
 }
 
+NodeId rows_of(Builder& builder, const std::vector<Dim>& logits) {
+  Dim rows = logits[0];
+  for (std::size_t i = 1; i + 1 < logits.size(); ++i) rows = rows * logits[i];
+  return extent_of(builder, rows);
+}
+
 std::vector<int> other_axes(std::size_t rank, const std::vector<int>& axes) {
   return ranges::views::iota(0, static_cast<int>(rank)) |
          ranges::views::filter([&](int axis) { return !ranges::contains(axes, axis); }) | ranges::to<std::vector>();

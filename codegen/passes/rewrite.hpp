@@ -23,6 +23,9 @@ graph::Graph remove_dead(const graph::Graph& graph);
 /// The value of dim as a number in the graph: a constant where it is known, else an extent.
 graph::NodeId extent_of(graph::Builder& builder, const Dim& dim);
 
+/// How many rows logits of this shape have, as a number in the graph: the product of all dims but the last.
+graph::NodeId rows_of(graph::Builder& builder, const std::vector<Dim>& logits);
+
 /// The axes of a shape of `rank` dims that are not in `axes`, ascending.
 std::vector<int> other_axes(std::size_t rank, const std::vector<int>& axes);
 

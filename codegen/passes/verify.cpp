@@ -246,8 +246,9 @@ class GraphVerifier {
         gather();
         break;
       case Op::cross_entropy:
-        if (operand_shape(0).size() != 2 || operand_shape(1).size() != 1 || operand_shape(0)[0] != operand_shape(1)[0])
-          fail("takes logits [B, J] and labels [B], not {} and {}", to_string(operand_shape(0)),
+        if (operand_shape(0).size() < 2 ||
+            operand_shape(1) != std::vector(operand_shape(0).begin(), operand_shape(0).end() - 1))
+          fail("takes logits [B, ..., J] and labels [B, ...], not {} and {}", to_string(operand_shape(0)),
                to_string(operand_shape(1)));
         expect({});
         break;

@@ -195,11 +195,11 @@ class Vjp {
       case Op::layer_norm:
         layer_norm();
         break;
-      case Op::cross_entropy:  // (softmax - one hot) / B
+      case Op::cross_entropy:  // (softmax - one hot) / rows
         give(0, [&] {
-          const NodeId probabilities = b_.softmax(x(), 1);
-          const NodeId difference = b_.subtract(probabilities, b_.one_hot(n_.operands[1], shape[1]));
-          return times(difference, b_.divide(g_, extent_of(b_, shape[0])));
+          const NodeId probabilities = b_.softmax(x(), static_cast<int>(shape.size()) - 1);
+          const NodeId difference = b_.subtract(probabilities, b_.one_hot(n_.operands[1], shape.back()));
+          return times(difference, b_.divide(g_, rows_of(b_, shape)));
         });
         break;
       case Op::integers:

@@ -64,7 +64,7 @@ enum class Op : std::uint8_t {
   softmax,        ///< over axes[0]
   log_softmax,    ///< over axes[0]
   layer_norm,     ///< operands x, weight, bias; over axes; value is epsilon; weight and bias have those dims in order
-  cross_entropy,  ///< operands logits [B, J], integers [B]; mean over B of logsumexp(row) - row[label]; no dims
+  cross_entropy,  ///< operands logits [d..., J], integers [d...]; mean of logsumexp(row) - row[label]; no dims
   gather,         ///< operands [V, d...], integers [i...]: the operand's rows at these integers, [i..., d...]
   stop_gradient,  ///< the operand, to which no gradient is passed on
   dropout,        ///< times factors that vary over axes, 0 with probability value; offset: which dropout. Evaluation: x

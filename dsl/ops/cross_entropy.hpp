@@ -14,31 +14,45 @@ namespace tessera {
 
 namespace detail {
 
+/// Whether y is x without its last axis.
+constexpr bool one_label_a_row(const Shape& x, const Shape& y) {
+  if (x.rank < 2 || y.rank != x.rank - 1) return false;
+  for (int i = 0; i < y.rank; ++i)
+    if (!(x[i] == y[i])) return false;
+  return true;
+}
+
 /// One row a label, or one target a logit.
 constexpr Text cross_entropy_problem(const Shape& x, const Shape& y, bool soft) {
   Text t;
-  if (x.rank == 2 && y.rank == 1 && x[0] == y[0]) return t;
-  if (soft && x.rank == 2 && y.rank == 2 && x == y) return t;
+  const bool targets = soft && x.rank == 2 && y.rank == 2;
+  if (one_label_a_row(x, y) || (targets && x == y)) return t;
+  const auto put_rows = [&] {  // the axes of labels: targets are of one row an image
+    for (int i = 0; i < (targets ? 1 : y.rank); ++i) {
+      if (i) t.put(", ");
+      y[i].print(t);
+    }
+  };
   t.put("cross entropy of ");
   x.print(t);
-  t.put(y.rank == 2 && soft ? " and targets " : " and labels ");
+  t.put(targets ? " and targets " : " and labels ");
   y.print(t);
   t.put(": it needs one row of logits a label, [");
-  if (y.rank) y[0].print(t);
+  put_rows();
   t.put(", J] and [");
-  if (y.rank) y[0].print(t);
+  put_rows();
   t.put("]");
-  if (y.rank == 2 && soft) t.put(", or targets of the shape of the logits");
+  if (targets) t.put(", or targets of the shape of the logits");
   t.put(" [cross-entropy-shape]");
   return t;
 }
 
 }  // namespace detail
 
-/// The mean over B of logsumexp(row) - row[label], for logits [B, J] and integer labels [B]; or of the sum of -target *
-/// log_softmax(row) for targets [B, J], which are probabilities. Probabilities may be given as logits; they are then
-/// normalised a second time. Sentence: [cross-entropy-shape].
-/// PyTorch equivalent: torch.nn.functional.cross_entropy(logits, labels).
+/// The mean of logsumexp(row) - row[label], for logits [B, ..., J] and integer labels [B, ...]; or of the sum of
+/// -target * log_softmax(row) for targets and logits [B, J], which are probabilities. Probabilities may be given as
+/// logits; they are then normalised a second time. Sentence: [cross-entropy-shape]. PyTorch equivalent:
+/// torch.nn.functional.cross_entropy(logits.flatten(0, -2), labels.flatten()).
 template <AnyTensor Logits, AnyTensor Labels>
 auto cross_entropy(const Logits& logits, const Labels& labels) {
   if constexpr (poisoned<Logits, Labels>) {
@@ -47,7 +61,7 @@ auto cross_entropy(const Logits& logits, const Labels& labels) {
     constexpr auto problem = [] { return detail::cross_entropy_problem(Logits::shape, Labels::shape, true); };
     if constexpr (!fits<decltype(problem)>)
       return Refusal<decltype(problem)>::poison();
-    else if constexpr (Labels::shape.rank == 2)
+    else if constexpr (Labels::shape.rank == Logits::shape.rank)
       return -mean(sum<1>(labels * log_softmax<1>(logits)));
     else
       return Tensor<>(recorder().cross_entropy(node_of(logits), node_of(labels)));
@@ -55,9 +69,9 @@ auto cross_entropy(const Logits& logits, const Labels& labels) {
 }
 
 /// cross_entropy with the label's target lowered to 1 - smoothing + smoothing/J, and all others raised to smoothing/J:
-/// cross_entropy<0.1>(logits, labels), for logits [B, J] and integer labels [B]. Szegedy et al. 2016, section 7.
-/// Sentences: [cross-entropy-shape], [label-smoothing].
-/// PyTorch equivalent: torch.nn.functional.cross_entropy(logits, labels, label_smoothing=smoothing).
+/// cross_entropy<0.1>(logits, labels), for logits [B, ..., J] and integer labels [B, ...]. Szegedy et al. 2016,
+/// section 7. Sentences: [cross-entropy-shape], [label-smoothing]. PyTorch equivalent:
+/// torch.nn.functional.cross_entropy(logits, labels, label_smoothing=smoothing).
 template <double smoothing, AnyTensor Logits, AnyTensor Labels>
 auto cross_entropy(const Logits& logits, const Labels& labels) {
   if constexpr (poisoned<Logits, Labels>) {
@@ -75,14 +89,14 @@ auto cross_entropy(const Logits& logits, const Labels& labels) {
       return Refusal<decltype(problem)>::poison();
     } else {
       const auto exact = cross_entropy(logits, labels);
-      const auto even = -mean(log_softmax<1>(logits));
+      const auto even = -mean(log_softmax<-1>(logits));
       const auto share = even * smoothing;
       return exact * (1 - smoothing) + share;
     }
   }
 }
 
-/// The mean over B of -log(row[label]), for probabilities [B, J] and integer labels [B]. Sentence:
+/// The mean of -log(row[label]), for probabilities [B, ..., J] and integer labels [B, ...]. Sentence:
 /// [cross-entropy-shape].
 /// PyTorch equivalent: torch.nn.functional.nll_loss(probabilities.log(), labels).
 template <AnyTensor Probabilities, AnyTensor Labels>
@@ -95,7 +109,8 @@ auto cross_entropy_of_probabilities(const Probabilities& probabilities, const La
       return Refusal<decltype(problem)>::poison();
     } else {
       // The row's number is picked before the logarithm, which may be infinite for the others.
-      const auto picked = sum<1>(one_hot<typename Probabilities::dims::template at<1>{}>(labels) * probabilities);
+      constexpr int last = Probabilities::shape.rank - 1;
+      const auto picked = sum<-1>(one_hot<typename Probabilities::dims::template at<last>{}>(labels) * probabilities);
       return -mean(log(picked));
     }
   }

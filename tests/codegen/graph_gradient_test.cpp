@@ -241,6 +241,13 @@ TEST(Gradient, OfCrossEntropyAgreesAlsoOfProbabilities) {
   check_gradients(s);
 }
 
+TEST(Gradient, OfCrossEntropyAgreesOfALabelAToken) {
+  Sketch s;
+  const NodeId x = s.parameter("x", {s.B, s.I, s.J});
+  s.loss(s.b.cross_entropy(x, s.labels("labels", {s.B, s.I}, 7)));
+  check_gradients(s);
+}
+
 TEST(Gradient, ThatReachesNoParameterNamesItsPath) {
   Sketch s;
   s.parameter("blocks.0.attn.proj.weight", {s.I});

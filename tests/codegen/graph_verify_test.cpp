@@ -155,7 +155,15 @@ TEST(Verify, RefusesALayerNormWithAWeightOfOtherDims) {
 TEST(Verify, RefusesCrossEntropyOfAnotherNumberOfLabels) {
   Broken s;
   s.b.cross_entropy(s.x, s.labels("labels", {s.B}, 7));
-  EXPECT_EQ(refusal(s.graph), "node %2 (cross_entropy) takes logits [B, J] and labels [B], not [I=5, J=7] and [B]");
+  EXPECT_EQ(refusal(s.graph),
+            "node %2 (cross_entropy) takes logits [B, ..., J] and labels [B, ...], not [I=5, J=7] and [B]");
+}
+
+TEST(Verify, RefusesCrossEntropyOfOneLabelForAllTokens) {
+  Broken s;
+  s.b.cross_entropy(s.parameter("logits", {s.I, s.J, s.J}), s.labels("labels", {s.I}, 7));
+  EXPECT_EQ(refusal(s.graph),
+            "node %3 (cross_entropy) takes logits [B, ..., J] and labels [B, ...], not [I=5, J=7, J=7] and [I=5]");
 }
 
 TEST(Verify, RefusesAReadFromInsideARegion) {

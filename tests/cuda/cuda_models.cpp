@@ -4,6 +4,7 @@
 #include "tests/cuda/example_models.hpp"
 #include "tests/cuda/toy_models.hpp"
 #include "tests/models/forward_only_models.hpp"
+#include "tests/models/taming_models.hpp"
 
 namespace tessera::test {
 namespace {
@@ -40,6 +41,7 @@ std::vector<CudaModel> toy_cuda_models() {
       {trace_example<models::SentenceAttention>("sentence_attention")},
       {trace_example<models::SentenceAttention>("sentence_attention_bf16")},
       {trace_example<models::ScalarGraph>("scalar_graph")},
+      {trace<models::GoldenGpt>("toy_gpt")},
       {trace<models::ToyCifarVit>("toy_cifar"), {}, in_norms()},
       {trace<models::ToyCifarVit>("toy_cifar_bf16")},
       {trace<models::ToyNotebookVit>("toy_notebook"), {}, in_norms()},

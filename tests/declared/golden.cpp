@@ -4,6 +4,7 @@
 #include "tests/models/forward_only_models.hpp"
 #include "tests/models/golden_models.hpp"
 #include "tests/models/golden_variants.hpp"
+#include "tests/models/taming_models.hpp"
 #include "tests/models/vqgan_models.hpp"
 
 tessera::test::DeclaredModels tessera::test::golden_models() {
@@ -15,6 +16,6 @@ tessera::test::DeclaredModels tessera::test::golden_models() {
       TESSERA_DECLARED(tessera::models::VitOnlyRegisters),  TESSERA_DECLARED(tessera::test::VitMnistInference),
       TESSERA_DECLARED(tessera::test::GoldenVitInference),  TESSERA_DECLARED(tessera::test::GoldenSelfAttention),
       TESSERA_DECLARED(tessera::test::SmallVqgan),          TESSERA_DECLARED(tessera::test::SmallVqganEncode),
-      TESSERA_DECLARED(tessera::test::SmallVqganDecode),
+      TESSERA_DECLARED(tessera::test::SmallVqganDecode),    TESSERA_DECLARED(tessera::models::GoldenGpt),
   };
 }

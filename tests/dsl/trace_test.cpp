@@ -249,6 +249,31 @@ TEST(Trace, MakesOutputsAndLossTheOutputs) {
   EXPECT_EQ(g[g.outputs[1].node].operands, (std::vector<graph::NodeId>{g.outputs[0].node, 1}));
 }
 
+/// Tokens to the logits of the next ones.
+struct OfTokens : Module {
+  Embedding<6_c, D> table;
+  LinearWithoutBias<D, 6_c> head;
+  TESSERA_MEMBERS(OfTokens, table, head)
+  static constexpr Recipe recipe{};
+  Tensor<B, 2_c, 6_c> forward(Integers<B, 2_c> tokens) const { return head(table(tokens)); }
+};
+struct OfTokensWithALossOfItsOwn : OfTokens {
+  Tensor<> loss(Tensor<B, 2_c, 6_c> outputs, Integers<B, 2_c> labels) const {
+    return cross_entropy<0.1>(outputs, labels) + cross_entropy_of_probabilities(softmax<-1>(outputs), labels);
+  }
+};
+TEST(Trace, MakesIntegersTheInputTokensAndTheLabelsOfEachOfThem) {
+  for (const graph::Graph& g : {trace<OfTokens>("tokens"), trace<OfTokensWithALossOfItsOwn>("tokens")}) {
+    EXPECT_EQ(g[0].name, "tokens");
+    EXPECT_EQ(g[0].type, graph::Type::integer);
+    EXPECT_EQ(g[0].shape, (Tensor<B, 2_c>::shape.dims()));
+    EXPECT_EQ(g[1].name, "labels");
+    EXPECT_EQ(g[1].type, graph::Type::integer);
+    EXPECT_EQ(g[1].shape, (Tensor<B, 2_c>::shape.dims()));
+  }
+  static_assert(is_integers<Integers<B>> && !is_integers<Tensor<B>>);
+}
+
 struct OfTargets : Plain {
   Tensor<> loss(Tensor<B, 2_c> outputs, Tensor<B, 2_c, D> targets) const {
     return mean(abs(repeat<"b j -> b j d">(outputs, "d"_is(D)) - targets));

@@ -19,12 +19,6 @@ namespace tessera::test {
 /// The batch. A tensor that begins with it takes its own first axis for the batch.
 inline constexpr auto B = axis<"B">;
 
-/// A tensor of integers.
-template <DimExpression auto... Ds>
-struct Integers : Tensor<Ds...> {
-  using Tensor<Ds...>::Tensor;
-};
-
 /// A tensor that a row takes.
 struct RowInput {
   enum class Kind : std::uint8_t {
@@ -54,11 +48,6 @@ Dim size_of(const std::vector<Dim>& shape);
 std::int64_t reals_of(const std::vector<Dim>& shape);
 
 namespace detail {
-
-template <class X>
-inline constexpr bool is_integers = false;
-template <DimExpression auto... Ds>
-inline constexpr bool is_integers<Integers<Ds...>> = true;
 
 /// How many numbers of an image the argument X takes.
 template <class X>

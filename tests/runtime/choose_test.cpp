@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "runtime/error.hpp"
 #include "runtime/safetensors.hpp"
+#include "runtime/tokens.hpp"
 #include "tests/paths.hpp"
 
 namespace tessera::runtime {
@@ -148,6 +150,22 @@ TEST(ChooseRefusals, GreedyRefusesNaNAsWell) {
   const Logits logits{{1, 2, std::nanf(""), 3}, 2, 2};
   EXPECT_EQ(logits.choose({}, nullptr, tokens), TESSERA_CHOOSE_ERROR_LOGITS);
   EXPECT_EQ(tokens[0], -7);
+}
+
+TEST(DemandTokens, NamesTheImageThePositionAndTheToken) {
+  const auto refusal = [](const std::vector<std::int32_t>& tokens) -> std::string {
+    try {
+      demand_tokens(tokens, 3, 8);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(refusal({0, 7, 1, 2, 3, 4}), "");
+  EXPECT_EQ(refusal({}), "");
+  EXPECT_EQ(refusal({0, 7, 1, 2, 3, 8}), "token 8 of image 1, position 2, is none of the 8 codes");
+  EXPECT_EQ(refusal({0, -1, 1}), "token -1 of image 0, position 1, is none of the 8 codes");
+  EXPECT_EQ(refusal({0, 1, 2, 3}), "there are 4 tokens, which are no whole number of images of 3");
 }
 
 TEST(Uniforms, AreOfSeedImageAndPositionAloneAndFillTheUnitInterval) {

@@ -302,12 +302,13 @@ class Interpreter {
         layer_norm(n, x(), x(1), x(2), y);
         break;
       case Op::cross_entropy: {
-        const std::int64_t rows = x().shape[0], columns = x().shape[1];
-        for (std::int64_t b = 0; b < rows; ++b) {
+        const std::size_t rows = x(1).numbers.size(), columns = x().numbers.size() / rows;
+        for (std::size_t row = 0; row < rows; ++row) {
+          const double* const logits = &x().numbers[row * columns];
           double sum = 0;
-          for (std::int64_t j = 0; j < columns; ++j) sum += std::exp(element(x(), {b, j}));
-          y.numbers[0] += (std::log(sum) - element(x(), {b, static_cast<std::int64_t>(element(x(1), {b}))})) /
-                          static_cast<double>(rows);
+          for (std::size_t j = 0; j < columns; ++j) sum += std::exp(logits[j]);
+          y.numbers[0] +=
+              (std::log(sum) - logits[static_cast<std::size_t>(x(1).numbers[row])]) / static_cast<double>(rows);
         }
         break;
       }
