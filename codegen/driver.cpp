@@ -257,7 +257,8 @@ std::string predict(const graph::Graph& traced, const GeneratorOptions& options,
 }
 
 std::map<std::string, std::string> generate(const graph::Graph& traced, const GeneratorOptions& options) {
-  const Planned planned = plan_model(traced, options);
+  Planned planned = plan_model(traced, options);
+  planned.files.distributed = options.distributed && trains(planned.files.plans);
   const ModelFiles& m = planned.files;
   if (options.library && (m.image_shape().size() != 3 || (m.image_shape()[0] != 1 && m.image_shape()[0] != 3) ||
                           m.output_shape().size() != 1))
@@ -346,6 +347,7 @@ Writes the sources of {1}: C header, kernels for each instruction set, program.
   --isa LIST     instruction sets, comma separated, in any order; {2} must be there (default: all that fit --precision)
                  {3}
   --train        write the program as well, with the training loop where the declaration has a loss
+  --distributed  with --train: the program runs as several ranks as well, which share out a step
   --library      write NAME_model.h and .cpp, the model with its weights as a C library, and NAME.py as well
   --embedding    with --library: kernels for the model without its head as well, by which the library embeds
   --page FILE    write the source of the program's page (summary --html) as well, into a place of its own
@@ -403,6 +405,8 @@ int generator_main(const graph::Graph& declared, int argc, char** argv) {
         return 0;
       } else if (option == "--train") {
         options.train = true;
+      } else if (option == "--distributed") {
+        options.distributed = true;
       } else if (option == "--library") {
         options.library = true;
       } else if (option == "--embedding") {
@@ -453,6 +457,7 @@ int generator_main(const graph::Graph& declared, int argc, char** argv) {
       fmt::print("{}", predict(declared, options, architecture, batch));
       return 0;
     }
+    if (options.distributed && !options.train) throw Error("--distributed is for --train");
     if (options.embedding && !options.library) throw Error("--embedding is for --library");
     if (options.library && options.real == "double") throw Error("--library works with --real float only");
     if (out.empty()) throw Error("--out DIR is missing: see --help");
