@@ -1,5 +1,5 @@
 # tessera_add_model(<name> DECLARATION <header> MODEL <class> [ISA scalar avx2 ...] [CUDA 80 90a] [PRECISION bf16|int8]
-#   [TILES table] [TRAIN [SERVE]] [CHECKPOINT weights] [SHARED [EMBED]])
+#   [TILES table] [TRAIN [SERVE] [DISTRIBUTED mpi]] [CHECKPOINT weights] [SHARED [EMBED]])
 # tessera_add_model(<name> GENERATOR <target> MODEL <class> ...)
 #
 # From a declared model to a library. Targets:
@@ -14,6 +14,8 @@
 #                     its own for the model without its head.
 #   <name>            with TRAIN: the emitted program: train, eval, predict, attention, ...; where <name>_cuda_model is
 #                     made, with --device cuda; with SERVE, which links cpp-httplib, also serve
+#                     with DISTRIBUTED it can be started as several ranks (mpirun), which share out each step. It is linked with
+#                     the MPI that find_package(MPI COMPONENTS C) finds, for which the project needs the language C.
 #                     With CHECKPOINT, which makes the program as well: with these parameters, a safetensors file with the
 #                     model's keys. Each build checks that they fit and writes them as <name>.safetensors beside the program,
 #                     which takes them unless it is told --out or --checkpoint; cmake --install installs both, and they can
@@ -228,12 +230,30 @@ backend-path = ["."]
   install(FILES $<TARGET_FILE:${target}> RENAME lib${name}.so DESTINATION ${python}/${name} COMPONENT ${name})
 endfunction()
 
+# What carries bytes between the program's ranks, compiled for the MPI that is found.
+set(ranks_mpi ${CMAKE_CURRENT_LIST_DIR}/ranks_mpi.cpp)
+if(NOT EXISTS ${ranks_mpi})
+  cmake_path(SET ranks_mpi NORMALIZE ${CMAKE_CURRENT_LIST_DIR}/../runtime/ranks_mpi.cpp)
+endif()
+set_property(GLOBAL PROPERTY TESSERA_RANKS_MPI ${ranks_mpi})
+
+function(_tessera_distribute name)
+  find_package(MPI COMPONENTS C QUIET)
+  if(NOT MPI_C_FOUND)
+    message(FATAL_ERROR "tessera_add_model(${name}): DISTRIBUTED mpi finds no MPI: install one (Debian: libopenmpi-dev, \
+openmpi-bin), and let the project have the language C")
+  endif()
+  get_property(ranks_mpi GLOBAL PROPERTY TESSERA_RANKS_MPI)
+  target_sources(${name} PRIVATE ${ranks_mpi})
+  target_link_libraries(${name} PRIVATE MPI::MPI_C)
+endfunction()
+
 function(tessera_add_model name)
   if(NOT name MATCHES "^[A-Za-z][A-Za-z0-9_]*$")
     message(FATAL_ERROR "tessera_add_model(${name}): the name is letters, digits and underscores, a letter first")
   endif()
-  cmake_parse_arguments(PARSE_ARGV 1 arg "TRAIN;SERVE;SHARED;EMBED" "DECLARATION;GENERATOR;MODEL;PRECISION;TILES;CHECKPOINT"
-    "ISA;CUDA")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "TRAIN;SERVE;SHARED;EMBED"
+    "DECLARATION;GENERATOR;MODEL;PRECISION;TILES;CHECKPOINT;DISTRIBUTED" "ISA;CUDA")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "tessera_add_model(${name}) does not know ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -261,6 +281,11 @@ function(tessera_add_model name)
   if(arg_SERVE AND NOT CMAKE_CROSSCOMPILING AND NOT TARGET Tessera::serve)
     message(FATAL_ERROR "tessera_add_model(${name}): SERVE needs cpp-httplib 0.11 and pkgconf, when Tessera is built and here \
 (Debian: libcpp-httplib-dev, pkgconf)")
+  endif()
+  if(arg_DISTRIBUTED AND NOT arg_DISTRIBUTED STREQUAL "mpi")
+    message(FATAL_ERROR "tessera_add_model(${name}): DISTRIBUTED is mpi, not ${arg_DISTRIBUTED}")
+  elseif(arg_DISTRIBUTED AND NOT arg_TRAIN)
+    message(FATAL_ERROR "tessera_add_model(${name}): DISTRIBUTED is for TRAIN")
   endif()
   if(NOT arg_PRECISION)
     set(arg_PRECISION fp32)
@@ -375,7 +400,8 @@ int main(int argc, char** argv) {
     add_custom_command(
       OUTPUT ${library_files} ${shared_files} ${embedding_files} ${cuda_files} ${program_files} ${cuda_program_files}
       COMMAND ${generator} ${which} --out ${folder} --isa ${isas} --precision ${arg_PRECISION}
-        $<$<BOOL:${arg_TRAIN}>:--train> $<$<BOOL:${arg_SERVE}>:--serve> ${shared_options} ${page_option} ${cuda_option} ${tiles_option}
+        $<$<BOOL:${arg_TRAIN}>:--train> $<$<BOOL:${arg_SERVE}>:--serve> $<$<BOOL:${arg_DISTRIBUTED}>:--distributed>
+        ${shared_options} ${page_option} ${cuda_option} ${tiles_option}
       DEPENDS ${generator} ${arg_TILES}
       COMMENT "Generating ${name}"
       COMMAND_EXPAND_LISTS VERBATIM)
@@ -416,6 +442,9 @@ int main(int argc, char** argv) {
     add_executable(${name} ${program_files})
     _tessera_harden(${name})
     target_link_libraries(${name} PRIVATE ${name}_model Tessera::runtime $<$<BOOL:${arg_SERVE}>:Tessera::serve>)
+    if(arg_DISTRIBUTED)
+      _tessera_distribute(${name})
+    endif()
     if(TARGET ${name}_cuda_model)
       target_sources(${name} PRIVATE ${cuda_program_files})
       _tessera_compile_for_gpus(${name} "${arg_CUDA}")

@@ -261,7 +261,8 @@ std::string predict(const graph::Graph& traced, const GeneratorOptions& options,
 }
 
 std::map<std::string, std::string> generate(const graph::Graph& traced, const GeneratorOptions& options) {
-  const Planned planned = plan_model(traced, options);
+  Planned planned = plan_model(traced, options);
+  planned.files.distributed = options.distributed && trains(planned.files.plans);
   const ModelFiles& m = planned.files;
   if (options.train && takes_tokens(m.forward))
     throw Error(fmt::format("{} reads tokens: a program (--train, TRAIN) reads pictures; call {} from your own", m.name,
@@ -355,6 +356,7 @@ Writes the sources of {1}: C header, kernels for each instruction set, program.
                  {3}
   --train        write the program as well, with the training loop where the declaration has a loss
   --serve        with --train: the program has the command serve, an HTTP server
+  --distributed  with --train: the program runs as several ranks as well, which share out a step
   --library      write NAME_model.h and .cpp, the model with its weights as a C library, and NAME.py as well
   --embedding    with --library: kernels for the model without its head as well, by which the library embeds
   --page FILE    write the source of the program's page (summary --html) as well, into a place of its own
@@ -414,6 +416,8 @@ int generator_main(const graph::Graph& declared, int argc, char** argv) {
         options.train = true;
       } else if (option == "--serve") {
         options.serve = true;
+      } else if (option == "--distributed") {
+        options.distributed = true;
       } else if (option == "--library") {
         options.library = true;
       } else if (option == "--embedding") {
@@ -465,6 +469,7 @@ int generator_main(const graph::Graph& declared, int argc, char** argv) {
       return 0;
     }
     if (options.serve && !options.train) throw Error("--serve is for --train");
+    if (options.distributed && !options.train) throw Error("--distributed is for --train");
     if (options.embedding && !options.library) throw Error("--embedding is for --library");
     if (options.library && options.real == "double") throw Error("--library works with --real float only");
     if (out.empty()) throw Error("--out DIR is missing: see --help");

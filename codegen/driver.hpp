@@ -21,12 +21,13 @@ struct GeneratorOptions {
   std::vector<std::string> isas;  ///< names of isas.def in any order, scalar among them; none: those by default
   std::string real = "float";     ///< "double": for tests, scalar only
   Precision precision = Precision::fp32;
-  bool train = false;      ///< the program as well, with the training loop where there is a loss
-  bool serve = false;      ///< the program has the command serve, which links the runtime's HTTP server
-  bool library = false;    ///< NAME_model.h, NAME_model.cpp and NAME.py as well
-  bool embedding = false;  ///< the library embeds, by kernels of its own: NAME_embedding.h and its sources
-  bool page = false;       ///< NAME_page.cpp as well
-  bool cuda = false;       ///< the kernels for CUDA as well
+  bool train = false;        ///< the program as well, with the training loop where there is a loss
+  bool distributed = false;  ///< the program runs as several ranks, too
+  bool serve = false;        ///< the program has the command serve, which links the runtime's HTTP server
+  bool library = false;      ///< NAME_model.h, NAME_model.cpp and NAME.py as well
+  bool embedding = false;    ///< the library embeds, by kernels of its own: NAME_embedding.h and its sources
+  bool page = false;         ///< NAME_page.cpp as well
+  bool cuda = false;         ///< the kernels for CUDA as well
   std::optional<std::string>
       tiles_of_cpu;   ///< a table for codegen/plan/tuned.hpp, in the place of codegen/plan/tiles.txt
   cuda::Tiles tiles;  ///< of their GEMMs, where others are wanted than those that the sizes suggest

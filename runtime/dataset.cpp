@@ -14,12 +14,17 @@ std::string Dataset::called(std::int64_t label) const {
 void Dataset::keep(std::int64_t count) {
   if (count >= size()) return;
   labels.resize(static_cast<std::size_t>(count));
-  pixels.resize(static_cast<std::size_t>(count * image_size()));
+  if (mapping)
+    mapped = mapped.first(static_cast<std::size_t>(count * image_size()));
+  else
+    pixels.resize(static_cast<std::size_t>(count * image_size()));
+  known_fingerprint.reset();
 }
 
 std::uint32_t Dataset::fingerprint() const {
+  if (known_fingerprint) return *known_fingerprint;
   uLong crc = crc32_z(0, nullptr, 0);
-  crc = crc32_z(crc, pixels.data(), pixels.size());
+  crc = crc32_z(crc, bytes().data(), bytes().size());
   crc = crc32_z(crc, reinterpret_cast<const Bytef*>(labels.data()), labels.size() * sizeof(labels[0]));
   return static_cast<std::uint32_t>(crc);
 }

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/arena.hpp"
 #include "runtime/error.hpp"
 #include "runtime/image.hpp"
 #include "runtime/labels.hpp"
@@ -73,7 +74,7 @@ bool is_image_folder(const std::filesystem::path& folder) {
 }
 
 Dataset read_image_folder(const std::filesystem::path& folder, Split split, const Model& model,
-                          const Preprocessing& input, std::int64_t limit) {
+                          const Preprocessing& input, std::int64_t limit, const Room& room) {
   const std::filesystem::path from = split_folder(folder, split);
   if (!std::filesystem::is_directory(from))
     fail("the image folder ", folder.string(), " has no folder ", split == Split::train ? "train" : "test or val");
@@ -91,7 +92,14 @@ Dataset read_image_folder(const std::filesystem::path& folder, Split split, cons
     data.labels.push_back(label);
   }
   for (std::string& name : data.names) name = without_controls(name);
-  data.pixels.resize(static_cast<std::size_t>(data.size() * data.image_size()));
+  const std::int64_t bytes = size_product({data.size(), data.image_size()});
+  if (room) {
+    data.mapping = room(bytes);
+    data.mapped = {data.mapping.get(), static_cast<std::size_t>(bytes)};
+  } else {
+    data.pixels.resize(static_cast<std::size_t>(bytes));
+  }
+  std::uint8_t* const pixels = room ? data.mapping.get() : data.pixels.data();
   Counter counter(text("reading ", name(split), " pictures"), data.size());
   // Of several pictures that cannot be read the first is told, whatever the number of threads.
   std::atomic<std::int64_t> first_bad = data.size();
@@ -105,7 +113,7 @@ Dataset read_image_folder(const std::filesystem::path& folder, Split split, cons
       const std::filesystem::path& path = paths[static_cast<std::size_t>(i)];
       const Image image = prepared(decode_image(read_file(path, longest_picture), data.channels, path.string()), input,
                                    data.height, data.width);
-      std::ranges::copy(image.pixels, data.pixels.begin() + i * data.image_size());
+      std::ranges::copy(image.pixels, pixels + i * data.image_size());
 #ifdef _OPENMP
 #pragma omp critical
 #endif

@@ -41,6 +41,7 @@
 #include "runtime/labels.hpp"
 #include "runtime/numbers.hpp"
 #include "runtime/onnx.hpp"
+#include "runtime/packed_data.hpp"
 #include "runtime/page.hpp"
 #include "runtime/preprocess.hpp"
 #include "runtime/ranges.hpp"
@@ -312,7 +313,7 @@ void add_data_options(CLI::App* command, std::optional<std::filesystem::path>& d
           "--data", [&data](const std::string& folder) { data = std::filesystem::weakly_canonical(folder); },
           "Folder of a data set: MNIST's four IDX files, CIFAR-10's .bin files (both plain or .gz), or folders "
           "train/CLASS "
-          "and test/CLASS of PNG or JPEG pictures (default: built-in digits)")
+          "and test/CLASS of PNG or JPEG pictures; or a file that pack has made (default: built-in digits)")
       ->type_name("DIR");
   command
       ->add_option("--digits", digits,
@@ -351,6 +352,24 @@ int export_command(const Model& model, const Recipe& recipe, const EvalOptions& 
   export_parameters(options.file, model, parameters.floats(), dtype, usage);
   std::cout << options.file.string() << " holds the parameters of " << from.file().string() << " as " << dtype
             << std::endl;
+  return 0;
+}
+
+/// Any data set as one file, which is mapped into memory.
+int pack_command(const Model& model, const Recipe& recipe, const DataChoice& choice, const std::filesystem::path& to) {
+  if (!is_packed_data(to)) spare_models(to, Output::other);
+  std::error_code unknown;
+  if (std::filesystem::equivalent(to, choice.folder, unknown)) fail("cannot write ", to.string(), ": it is the data");
+  const Room room = [&](std::int64_t bytes) {
+    return room_on_disk(to.has_parent_path() ? to.parent_path() : ".", bytes);
+  };
+  const Dataset train = load(choice, Split::train, model, recipe.input, room);
+  const Dataset test = load(choice, Split::test, model, recipe.input, room);
+  check_fit(model, train);
+  check_fit(model, test);
+  write_packed_data(to, train, test);
+  std::cout << to.string() << " holds " << grouped(train.size()) << " training and " << grouped(test.size())
+            << " test images of " << train.source << std::endl;
   return 0;
 }
 
@@ -649,6 +668,13 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
   add_skip_option(import_app, imported.skip);
 
   FeatureCommands features(app, model, recipe, evaluation, device);
+  std::optional<std::filesystem::path> packed_from;
+  std::optional<std::int64_t> packed_digits, packed_limit;
+  std::filesystem::path packed_to;
+  CLI::App* pack_app = app.add_subcommand(
+      "pack", "Write a data set into one file, which train and eval map instead of reading it: for data of any size");
+  add_data_options(pack_app, packed_from, packed_digits, packed_limit);
+  pack_app->add_option("-o,--to", packed_to, "The file to write")->required()->type_name("FILE");
 
   std::string architecture;
   std::int64_t predicted_batch = recipe.batch;
@@ -716,6 +742,7 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
   export_app->footer(
       examples(model, {"export --out run --dtype f16 -o weights.safetensors", "export --out run --onnx model.onnx"}));
   import_app->footer(examples(model, {"import weights.safetensors --out run"}));
+  pack_app->footer(examples(model, {"pack --data photos -o photos.packed", "train --data photos.packed"}));
   summary_app->footer(examples(model, {"summary", "summary --html model.html"}));
 
   try {
@@ -773,6 +800,13 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
   if (const std::optional<int> code = features.run(on)) return finished(*code);
   if (*bench_app) return finished(bench_command(model, recipe, speed, on));
   if (*export_app) return finished(export_command(model, recipe, evaluation, exported));
+  if (*pack_app) {
+    DataChoice choice;
+    choice.folder = packed_from.value_or("");
+    choice.digits = packed_digits.value_or(choice.digits);
+    choice.limit = packed_limit.value_or(0);
+    return finished(pack_command(model, recipe, choice, packed_to));
+  }
   if (*import_app) {
     import_parameters(imported.file, evaluation.out, model, imported.skip, recipe.seed);
     return finished(0);

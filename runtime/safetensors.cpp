@@ -231,9 +231,10 @@ const Tensor& Safetensors::at(const std::string& name) const {
 namespace {
 
 /// Of a content of so many bytes, of which `read` gives those from a place on: first the header, and the numbers only
-/// after all that it says of them is found to fit, if they are wanted at all.
+/// after all that it says of them is found to fit; in their stead only their places, if these are wanted.
 template <class Read>
-Safetensors safetensors_of(std::uint64_t size, const std::string& where, const Read& read, bool with_numbers = true) {
+Safetensors safetensors_of(std::uint64_t size, const std::string& where, const Read& read,
+                           std::map<std::string, std::uint64_t>* places = nullptr) {
   if (size < 8) fail(where, " is not a safetensors file: it has ", size, " bytes, the header alone needs 8");
   std::array<std::uint8_t, 8> length_bytes;
   read(0, std::span(length_bytes));
@@ -291,9 +292,12 @@ Safetensors safetensors_of(std::uint64_t size, const std::string& where, const R
   }
   if (static_cast<std::uint64_t>(at) != data)
     fail(where, ": ", data - static_cast<std::uint64_t>(at), " bytes after the last tensor belong to no tensor");
-  if (!with_numbers) return result;
   for (auto& [name, tensor] : result.tensors) {
     const auto& offsets = *header.entries[name].offsets;
+    if (places) {
+      (*places)[name] = 8 + header_length + static_cast<std::uint64_t>(offsets[0]);
+      continue;
+    }
     tensor.bytes.resize(static_cast<std::size_t>(offsets[1] - offsets[0]));
     read(8 + header_length + static_cast<std::uint64_t>(offsets[0]), std::span(tensor.bytes));
   }
@@ -315,10 +319,20 @@ Safetensors read_safetensors(const std::filesystem::path& path, std::uint64_t li
                         [&](std::uint64_t at, std::span<std::uint8_t> to) { file.read(at, to); });
 }
 
-std::map<std::string, std::string> read_metadata(const std::filesystem::path& path) {
+SafetensorsHeader read_safetensors_header(const std::filesystem::path& path) {
   const InputFile file(path);
   const auto read = [&](std::uint64_t at, std::span<std::uint8_t> to) { file.read(at, to); };
-  return safetensors_of(file.size(), file.where(), read, false).metadata;
+  std::map<std::string, std::uint64_t> places;
+  Safetensors content = safetensors_of(file.size(), file.where(), read, &places);
+  SafetensorsHeader header;
+  for (auto& [name, tensor] : content.tensors)
+    header.tensors[name] = {std::move(tensor.dtype), std::move(tensor.shape), places.at(name)};
+  header.metadata = std::move(content.metadata);
+  return header;
+}
+
+std::map<std::string, std::string> read_metadata(const std::filesystem::path& path) {
+  return read_safetensors_header(path).metadata;
 }
 
 bool can_hold(const std::string& text) {
@@ -332,15 +346,22 @@ bool can_hold(const std::string& text) {
 
 void write_safetensors(const std::filesystem::path& path, const Safetensors& content,
                        const std::filesystem::path& keep) {
+  std::map<std::string, TensorView> views;
+  for (const auto& [name, tensor] : content.tensors) views[name] = {tensor.dtype, tensor.shape, tensor.bytes};
+  write_safetensors(path, content.metadata, views, keep);
+}
+
+void write_safetensors(const std::filesystem::path& path, const std::map<std::string, std::string>& metadata,
+                       const std::map<std::string, TensorView>& tensors, const std::filesystem::path& keep) {
   // Not by way of a tree, whose destructor allocates and so ends the program where there is no memory.
   const auto quoted = [](const std::string& text) {
     return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
   };
   std::string text = "{";
   const auto next = [&] { text += text.ends_with('{') ? "" : ","; };
-  if (!content.metadata.empty()) {
+  if (!metadata.empty()) {
     text += "\"__metadata__\":{";
-    for (const auto& [key, value] : content.metadata) {
+    for (const auto& [key, value] : metadata) {
       next();
       text += quoted(key) + ":" + quoted(value);
     }
@@ -348,7 +369,7 @@ void write_safetensors(const std::filesystem::path& path, const Safetensors& con
   }
   std::vector<std::span<const std::uint8_t>> parts(2);
   std::size_t at = 0;
-  for (const auto& [name, tensor] : content.tensors) {
+  for (const auto& [name, tensor] : tensors) {
     const std::int64_t count = elements(tensor.shape);
     if (name == "__metadata__" || dtype_bytes(tensor.dtype) == 0 || count < 0 ||
         static_cast<std::size_t>(count) * static_cast<std::size_t>(dtype_bytes(tensor.dtype)) != tensor.bytes.size())

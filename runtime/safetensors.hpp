@@ -66,12 +66,37 @@ Safetensors read_safetensors(const std::filesystem::path& path, std::uint64_t li
 /// The metadata of a regular file. Throws an Error for all that read_safetensors refuses.
 std::map<std::string, std::string> read_metadata(const std::filesystem::path& path);
 
+/// Where the numbers of a tensor lie in a file, in bytes from its start.
+struct TensorPlace {
+  std::string dtype;
+  Shape shape;
+  std::uint64_t begin = 0;
+};
+
+/// What a file says of itself, without its numbers.
+struct SafetensorsHeader {
+  std::map<std::string, TensorPlace> tensors;
+  std::map<std::string, std::string> metadata;
+};
+
+/// Of a regular file of any size. Throws an Error for all that read_safetensors refuses.
+SafetensorsHeader read_safetensors_header(const std::filesystem::path& path);
+
 /// Whether metadata can hold the text and give it back: it is UTF-8.
 bool can_hold(const std::string& text);
+
+/// An array whose numbers lie elsewhere.
+struct TensorView {
+  std::string dtype;
+  Shape shape;
+  std::span<const std::uint8_t> bytes;
+};
 
 /// Writes the file, all or nothing, as write_file. Equal content gives equal bytes: names are sorted, the header is
 /// padded to 8 bytes.
 void write_safetensors(const std::filesystem::path& path, const Safetensors& content,
                        const std::filesystem::path& keep = {});
+void write_safetensors(const std::filesystem::path& path, const std::map<std::string, std::string>& metadata,
+                       const std::map<std::string, TensorView>& tensors, const std::filesystem::path& keep = {});
 
 }  // namespace tessera::runtime

@@ -13,9 +13,14 @@ extern const char* const probe;            ///< programs of tests/cuda
 extern const char* const probe_bf16;
 extern const char* const inference;
 extern const char* const without_cuda;
-extern const char* const generator;  ///< test_generator
-extern const char* const onnx_page;  ///< docs/reference/onnx-coverage.md
-extern const char* const summaries;  ///< tests/models/summary
-extern const char* const odd_tiles;  ///< tests/models/odd_tiles.txt
+extern const char* const generator;    ///< test_generator
+extern const char* const onnx_page;    ///< docs/reference/onnx-coverage.md
+extern const char* const summaries;    ///< tests/models/summary
+extern const char* const odd_tiles;    ///< tests/models/odd_tiles.txt
+extern const char* const ranks_mpich;  ///< programs of tests/distributed
+extern const char* const ranks_allreduce;
+extern const char* const ranks_none;
+extern const char* const openmpi_run;  ///< mpirun of Open MPI
+extern const char* const mpich_run;
 
 }  // namespace tessera::paths

@@ -264,12 +264,12 @@ struct Run {
   bool decays;
 };
 
-/// All parameters but the weights that are packed while they are updated.
-std::vector<Run> runs_of(const ModelFiles& m) {
+/// All parameters; `unpacked`: but the weights that are packed while they are updated.
+std::vector<Run> runs_of(const ModelFiles& m, bool unpacked = true) {
   std::map<std::int64_t, std::optional<bool>> starts;  // by offset
   for (const ArenaEntry& e : m.arena.entries)
     for (int layer = 0; layer < e.count; ++layer)
-      starts[e.at(layer)] = m.packed.packs_by_rows(e, layer)
+      starts[e.at(layer)] = unpacked && m.packed.packs_by_rows(e, layer)
                                 ? std::nullopt
                                 : std::optional<bool>(e.decay && m.forward.recipe.weight_decay > 0);
   std::vector<Run> runs;
@@ -310,7 +310,39 @@ constexpr Run runs[{}] = {{
                        m.packed.reals ? "no product reads packed" : "weight decay applies to, or does not",
                        decays ? "  bool decays;\n" : "", runs.size(), rows);
   }
-  if (recipe.clip_norm > 0)
+  if (recipe.clip_norm > 0 && m.distributed)
+    out += fmt::format(R"cpp(
+// The sum of squares of one of the 64 chunks of an arena, in double precision.
+double sum_of_chunk(const {0}* arena, std::int64_t chunk) {{
+  const std::int64_t end = {1}_PARAMETER_FLOATS / 16 * (chunk + 1) / 64 * 16;
+  double lanes[16] = {{}};
+  for (std::int64_t i = {1}_PARAMETER_FLOATS / 16 * chunk / 64 * 16; i < end; i += 16)
+    for (int lane = 0; lane < 16; ++lane) {{
+      const double g = static_cast<double>(arena[i + lane]);
+      lanes[lane] += g * g;
+    }}
+  double sum = 0;
+  for (const double lane : lanes) sum += lane;
+  return sum;
+}}
+)cpp",
+                       m.real, m.upper());
+  if (recipe.clip_norm > 0 && m.distributed)
+    out += fmt::format(R"cpp(
+// The sum of squares of an arena, the same for any number of threads.
+double sum_of_squares(const {}* arena) {{
+  double sums[64];
+#if defined(_OPENMP)
+#pragma omp parallel for schedule(static)
+#endif
+  for (std::int64_t chunk = 0; chunk < 64; ++chunk) sums[chunk] = sum_of_chunk(arena, chunk);
+  double all = 0;
+  for (const double sum : sums) all += sum;
+  return all;
+}}
+)cpp",
+                       m.real);
+  if (recipe.clip_norm > 0 && !m.distributed)
     out += fmt::format(R"cpp(
 // The sum of squares of an arena, in double precision and in a fixed order for any number of threads.
 double sum_of_squares(const {}* arena) {{
@@ -336,16 +368,40 @@ double sum_of_squares(const {}* arena) {{
 }}
 )cpp",
                        m.real, m.upper(), m.upper());
+  if (const std::vector<Run> all = runs_of(m, false); m.distributed && !is_whole(all, m)) {
+    std::string rows;
+    for (const Run& run : all) rows += fmt::format("    {{{}, {}, {}}},\n", run.first, run.last, run.decays);
+    out += fmt::format(R"cpp(
+// All parameters, by whether weight decay applies to them.
+struct Stretch {{
+  std::int64_t first, last;
+  bool decays;
+}};
+constexpr Stretch stretches[{}] = {{
+{}}};
+)cpp",
+                       all.size(), rows);
+  }
   return out;
 }
 
-std::string update(const ModelFiles& m) {
+/// Of update and, with `range`, of update_range.
+std::string update(const ModelFiles& m, bool range = false) {
   const graph::Recipe& recipe = m.forward.recipe;
   const std::string u = m.upper(), r = m.real;
   const bool adam = recipe.optimizer != graph::Recipe::Optimizer::sgd;
-  std::string body = fmt::format("  if (!parameters || !gradients{}{}) return {}_ERROR_NULL;\n",
-                                 m.packed.reals ? " || !packed" : "", keeps_state(m) ? " || !optimizer" : "", u);
-  if (!m.packed.reals) body += "  (void)packed;  // these kernels read the parameters as they are\n";
+  const bool packs = m.packed.reals > 0 && !range, clips = recipe.clip_norm > 0;
+  std::string body =
+      fmt::format("  if (!parameters || !gradients{}{}{}) return {}_ERROR_NULL;\n", packs ? " || !packed" : "",
+                  keeps_state(m) ? " || !optimizer" : "", range && clips ? " || !squares" : "", u);
+  if (range) {
+    body += fmt::format(
+        "  if (from < 0 || from > to || to > {0}_PARAMETER_FLOATS || from % 16 != 0 || to % 16 != 0)\n"
+        "    return {0}_ERROR_RANGE;\n",
+        u);
+    if (!clips) body += "  (void)squares;  // nothing is clipped\n";
+  } else if (!packs)
+    body += "  (void)packed;  // these kernels read the parameters as they are\n";
   if (!keeps_state(m)) body += "  (void)optimizer;  // nothing is kept from step to step\n";
   body += fmt::format("  if (step < 1) return {}_ERROR_STEP;\n", u);
   auto number = [&](const std::string& name, const std::string& value) {
@@ -359,9 +415,10 @@ std::string update(const ModelFiles& m) {
     number("learning_rate_corrected", "static_cast<double>(learning_rate) / first");
     number("second_correction", "1 / std::sqrt(second)");
   }
-  if (recipe.clip_norm > 0) {
-    body +=
-        fmt::format("  const double clipped = {} / (std::sqrt(sum_of_squares(gradients)) + 1e-6);\n", recipe.clip_norm);
+  if (clips) {
+    if (range) body += "  double all = 0;\n  for (int chunk = 0; chunk < 64; ++chunk) all += squares[chunk];\n";
+    body += fmt::format("  const double clipped = {} / (std::sqrt({}) + 1e-6);\n", recipe.clip_norm,
+                        range ? "all" : "sum_of_squares(gradients)");
     number("gradient_scale", "clipped < 1 ? clipped : 1");
   }
   if (recipe.average > 0) {
@@ -372,22 +429,40 @@ std::string update(const ModelFiles& m) {
   int place = 0;
   for (const std::string& state : optimizer_state(recipe)) {
     body += fmt::format("  {}* const {} = optimizer", r, state);
-    if (place == 1) body += fmt::format(" + {}_PARAMETER_FLOATS", u);
-    if (place > 1) body += fmt::format(" + {} * {}_PARAMETER_FLOATS", place, u);
+    const std::string length = range ? "(to - from)" : u + "_PARAMETER_FLOATS";
+    if (place == 1) body += fmt::format(" + {}", length);
+    if (place > 1) body += fmt::format(" + {} * {}", place, length);
     body += ";\n";
     ++place;
     arguments.push_back(state);
   }
   const std::vector<std::string> numbers = optimizer_numbers(recipe);
   for (const std::string& name : numbers) arguments.push_back("&" + name);
-  const std::vector<Run> runs = runs_of(m);
+  const std::vector<Run> runs = runs_of(m, !range);
   if (recipe.weight_decay > 0) {
     number("decay", recipe.optimizer == graph::Recipe::Optimizer::adamw
                         ? fmt::format("{} * static_cast<double>(learning_rate)", recipe.weight_decay)
                         : fmt::format("{}", recipe.weight_decay));
     if (!runs.empty() && !is_whole(runs, m)) body += fmt::format("  const {} none = 0;\n", r);
   }
-  const bool packs = m.packed.reals > 0;
+  if (range) {
+    std::vector<std::string> part = arguments;
+    for (std::string& a : part) {
+      if (a == "parameters" || a == "gradients")
+        a += " + begin";
+      else if (a[0] != '&')
+        a += " + (begin - from)";
+      if (a == "&decay" && !is_whole(runs, m)) a = "stretch.decays ? &decay : &none";
+    }
+    part.insert(part.end(), {"0", "end - begin"});
+    if (is_whole(runs, m)) return body + "  const std::int64_t begin = from, end = to;\n" + dispatch(m, "update", part);
+    return body +
+           "  for (const Stretch& stretch : stretches) {\n"
+           "    const std::int64_t begin = from > stretch.first ? from : stretch.first;\n"
+           "    const std::int64_t end = to < stretch.last ? to : stretch.last;\n"
+           "    if (begin >= end) continue;\n" +
+           dispatch(m, "update", part, Then::next, 1) + fmt::format("  }}\n  return {}_OK;\n", u);
+  }
   if (is_whole(runs, m)) {
     std::vector<std::string> all = arguments;
     all.insert(all.end(), {"0", u + "_PARAMETER_FLOATS"});
@@ -472,6 +547,7 @@ std::string errors(const ModelFiles& m) {
                              ? "at least a sixteenth of the batch has to be worked on at once"
                              : "all images of the batch have to be worked on at once");
   }
+  if (m.distributed) add("ERROR_RANGE", "a range of the parameters begins and ends at a multiple of 16 of them");
   return body + "    default:\n      return \"unknown error code\";\n  }\n";
 }
 
@@ -519,7 +595,17 @@ std::string body_of(const ModelFiles& m, const tree::Function& f) {
   return {1}_OK;
 )cpp",
                        n, u, r);
-  if (what == "update") return update(m);
+  if (what == "update" || what == "update_range") return update(m, what == "update_range");
+  if (what == "squares")
+    return fmt::format(R"cpp(  if (!gradients || !squares) return {0}_ERROR_NULL;
+  if (first_chunk < 0 || first_chunk > last_chunk || last_chunk > 64) return {0}_ERROR_RANGE;
+#if defined(_OPENMP)
+#pragma omp parallel for schedule(static)
+#endif
+  for (std::int64_t chunk = first_chunk; chunk < last_chunk; ++chunk) squares[chunk] = sum_of_chunk(gradients, chunk);
+  return {0}_OK;
+)cpp",
+                       u);
   if (what == "learning_rate") return learning_rate(recipe);
   if (what == "train_step")
     return fmt::format(R"cpp({3}  if (step < 1) return {1}_ERROR_STEP;

@@ -172,6 +172,25 @@ std::vector<tree::Function> api_functions(const ModelFiles& m) {
   add("update",
       {{out, "parameters"}, {out, "packed"}, {in, "gradients"}, {out, "optimizer"}, step, {"float", "learning_rate"}},
       std::move(updates));
+  if (m.distributed) {
+    if (recipe.clip_norm > 0)
+      add("squares", {{in, "gradients"}, {"int64_t", "first_chunk"}, {"int64_t", "last_chunk"}, {"double*", "squares"}},
+          {"squares [64]: the sums of squares of these chunks of the gradients, of which there are 64."});
+    add("update_range",
+        {{out, "parameters"},
+         {in, "gradients"},
+         {out, "optimizer"},
+         {"int64_t", "from"},
+         {"int64_t", "to"},
+         {"const double*", "squares"},
+         step,
+         {"float", "learning_rate"}},
+        {"The same step for the parameters in [from, to) alone, multiples of 16, without packing. What `optimizer` "
+         "keeps",
+         fmt::format("is of these alone. {}", recipe.clip_norm > 0
+                                                  ? "Squares are those of all chunks of the gradients: see squares."
+                                                  : "`squares` is never read: nothing is clipped.")});
+  }
   add("learning_rate", {{"double", "rate"}, {"int64_t", "step"}, {"int64_t", "steps_per_epoch"}, {"int64_t", "steps"}},
       {schedule_comment(recipe)}, "float");
   if (of_caller) return functions;
@@ -340,9 +359,11 @@ enum {{
   if (training)
     out += fmt::format(
         R"c(  {0}_ERROR_STEP = 5,  /* the step is not positive */
-  {0}_ERROR_AT_ONCE = 6 /* fewer images at once than {1} */
+  {0}_ERROR_AT_ONCE = 6{2} /* fewer images at once than {1} */
 )c",
-        u, m.plan(ProgramKind::loss_and_gradients).program.groups ? "a sixteenth of the batch" : "the batch holds");
+        u, m.plan(ProgramKind::loss_and_gradients).program.groups ? "a sixteenth of the batch" : "the batch holds",
+        m.distributed ? "," : "");
+  if (m.distributed) out += fmt::format("  {}_ERROR_RANGE = 7 /* no range of the parameters */\n", u);
   out += fmt::format(R"c(}};
 
 extern const tessera_parameter {0}_parameters[{1}_PARAMETERS];

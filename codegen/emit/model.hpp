@@ -17,12 +17,13 @@ struct ModelFiles {
   std::string name;  ///< "vit_mnist"
   std::string real = "float";
   Precision precision = Precision::fp32;
-  std::uint64_t hash = 0;   ///< of the declaration
-  graph::Graph forward;     ///< as declared, before any pass
-  graph::Graph inspected;   ///< attention maps and magnitudes as outputs
-  bool has_head = true;     ///< the outputs are a linear map of features: else, where it embeds, they are the features
-  std::vector<Plan> plans;  ///< forward, evaluate, loss_and_gradients, input_gradient, update, inspect; where there is
-                            ///< no loss, forward and inspect; where there are features, embed
+  bool distributed = false;  ///< ranks update slices of the parameters
+  std::uint64_t hash = 0;    ///< of the declaration
+  graph::Graph forward;      ///< as declared, before any pass
+  graph::Graph inspected;    ///< attention maps and magnitudes as outputs
+  bool has_head = true;      ///< the outputs are a linear map of features: else, where it embeds, they are the features
+  std::vector<Plan> plans;   ///< forward, evaluate, loss_and_gradients, input_gradient, update, inspect; where there is
+                             ///< no loss, forward and inspect; where there are features, embed
   Arena arena;
   PackedArena packed;
   std::vector<Target> targets;

@@ -109,13 +109,27 @@ std::string timed_step(const ModelFiles& m) {
                 ");");
 }
 
-/// What one turn of the loop over batches does on the CPU, up to the step's record.
+/// What one turn of the loop over batches does on the CPU, up to the step's record. Where there are ranks,
+/// each updates its slice of the parameters.
 std::string turn_on_cpu(const ModelFiles& m, const std::string& margin) {
   const std::string n = m.name, targets = softens(m.forward.recipe) ? "targets" : "labels";
   const auto call = [&](const std::string& function, const std::vector<std::string>& arguments) {
     return filled(margin + "run.check(" + function + "(", arguments, "));");
   };
-  const bool gathers = m.forward.recipe.accumulate > 1;
+  const bool gathers = m.forward.recipe.accumulate > 1 || m.distributed;
+  std::string step;
+  if (!m.distributed) {
+    step = call(n + "_update", {"run.parameters()", "run.packed()", gathers ? "run.gathered()" : "run.gradients()",
+                                "run.optimizer()", "run.step()", "learning_rate"});
+  } else {
+    if (m.forward.recipe.clip_norm > 0)
+      step += call(n + "_squares",
+                   {"run.gathered()", "run.slice().first_chunk", "run.slice().last_chunk", "run.squares()"}) +
+              margin + "run.share_squares();\n";
+    step += call(n + "_update_range", {"run.parameters()", "run.gathered()", "run.optimizer()", "run.slice().first",
+                                       "run.slice().last", "run.squares()", "run.step()", "learning_rate"}) +
+            margin + "run.share_parameters();\n" + call(n + "_pack", {"run.parameters()", "run.packed()"});
+  }
   return margin + "float loss = 0;\n" +
          call(n + "_loss_and_gradients",
               {"run.parameters()", "run.packed()", "batch->images", "batch->" + targets, "batch->size", "run.at_once()",
@@ -124,8 +138,7 @@ std::string turn_on_cpu(const ModelFiles& m, const std::string& margin) {
          margin +
          (gathers ? "if (!run.gather(loss)) continue;  // until enough batches make a step\n"
                   : "run.count(loss);  // ends the run where something is not a number\n") +
-         call(n + "_update", {"run.parameters()", "run.packed()", gathers ? "run.gathered()" : "run.gradients()",
-                              "run.optimizer()", "run.step()", "learning_rate"});
+         step;
 }
 
 /// What one turn does.
@@ -152,6 +165,15 @@ std::string cuda_entries(const ModelFiles& m) {
 #endif
 )cpp",
                      m.name);
+}
+
+/// What a program that runs as several ranks knows of them, and the fields of the model's table for it.
+std::string ranks_declarations(const ModelFiles& m) {
+  std::vector<std::string> isas;
+  for (const Target& target : m.targets) isas.push_back(fmt::format("\"{}\"", target.name));
+  return fmt::format(
+      "// The instruction sets, of which all ranks have to use the same.\nconst char* const isas[] = {{{}}};\n\n",
+      fmt::join(isas, ", "));
 }
 
 /// The training loop.
@@ -200,6 +222,7 @@ const Recipe declared{{
 }  // namespace
 
 std::string emit_program(const ModelFiles& m, bool cuda, bool serve) {
+  const bool distributed = m.distributed;
   const graph::Recipe& recipe = m.forward.recipe;
   const bool training = trains(m.plans);
   const std::string n = m.name, u = m.upper();
@@ -249,7 +272,7 @@ using namespace tessera::runtime;
 const char onnx[] = R"onnx(
 {19})onnx";
 
-{6}const Model model{{
+{6}{23}const Model model{{
     .name = "{0}",
     .declaration_hash = {1}_DECLARATION_HASH,
     .parameters = {0}_parameters,
@@ -262,7 +285,7 @@ const char onnx[] = R"onnx(
 {22}    .summary = {0}_summary(),
 {13}    .onnx = onnx,
 {14}{15}    .layers = {0}_layers,
-{16}}};
+{16}{22}}};
 
 {17}}}  // namespace
 
@@ -273,9 +296,12 @@ int main(int argc, char** argv) {{ return program(model, declared, {18}, argc, a
       training ? fmt::format("    .optimizer_state = {{{}}},\n", state_keys(recipe)) : "",
       fmt::join(m.image_shape(), ", "), patches_entry(m), m.classes(), ends_in_softmax(m.forward) ? "true" : "false",
       taught, entries, attention_entry(m), cuda ? cuda_entries(m) : "", training ? training_loop(m, cuda) : "",
-      training ? "train" : "nullptr", onnx_text(m.forward), serve ? "#include \"runtime/serve/command.hpp\"\n" : "",
-      serve ? ", serve::command(declared)" : "",
-      e.features && !m.has_head ? "    .outputs_are_features = true,\n" : "");
+      training ? "train" : "nullptr", onnx_text(m.forward),
+      std::string(serve ? "#include \"runtime/serve/command.hpp\"\n" : "") +
+          (distributed ? "#include \"runtime/ranks_mpi.hpp\"\n" : ""),
+      serve ? ", serve::command(declared)" : "", e.features && !m.has_head ? "    .outputs_are_features = true,\n" : "",
+      distributed ? ranks_declarations(m) : "",
+      distributed ? "    .ranks = &ranks_over_mpi,\n    .isas = isas,\n" : "");
 }
 
 }  // namespace tessera::codegen

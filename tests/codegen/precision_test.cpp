@@ -164,6 +164,7 @@ TEST(Precision, WhatTheGeneratorIsNotToldTogetherIsSaid) {
   EXPECT_EQ(said({"--isa", "scalar,scalar"}), "vit: --isa names scalar twice\n");
   EXPECT_EQ(said({"--isa", "scalar,avx512_vnni", "--precision", "bf16"}),
             "vit: --isa avx512_vnni needs --precision int8\n");
+  EXPECT_EQ(said({"--distributed"}), "vit: --distributed is for --train\n");
   EXPECT_EQ(said({"--cuda", "--precision", "int8"}), "vit: --cuda works with --precision fp32 or bf16 only\n");
 }
 

@@ -1,0 +1,148 @@
+#include "runtime/packed_data.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <cstring>
+#include <string>
+
+#include "runtime/arena.hpp"
+#include "runtime/error.hpp"
+#include "runtime/labels.hpp"
+#include "runtime/safetensors.hpp"
+
+namespace tessera::runtime {
+namespace {
+
+constexpr const char* packed_format = "tessera packed data 1";
+
+/// What the kernel sends where a mapped file has lost the bytes that are asked for.
+void end_without_bytes(int) {
+  constexpr char said[] =
+      "the program cannot go on: a file of packed data has become shorter, or its disk cannot be read\n";
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, said, sizeof said - 1);
+  ::_exit(1);
+}
+
+/// Maps a whole file. Throws an Error where it cannot.
+std::shared_ptr<std::uint8_t> mapped(int file, std::size_t bytes, int protection, const std::string& where) {
+  if (bytes == 0) return {};
+  void* const memory = ::mmap(nullptr, bytes, protection, MAP_SHARED, file, 0);
+  if (memory == MAP_FAILED) fail("cannot map ", where, " into memory: ", reason(errno));
+  std::signal(SIGBUS, end_without_bytes);
+  return {static_cast<std::uint8_t*>(memory), [bytes](std::uint8_t* m) { ::munmap(m, bytes); }};
+}
+
+std::string prefix(Split split) { return split == Split::train ? "train." : "test."; }
+
+std::int64_t number(const std::map<std::string, std::string>& metadata, const std::string& key, std::int64_t most,
+                    const std::string& where) {
+  const auto found = metadata.find(key);
+  std::int64_t value = -1;
+  if (found != metadata.end()) {
+    const char* const end = found->second.data() + found->second.size();
+    if (const auto [read, error] = std::from_chars(found->second.data(), end, value);
+        error != std::errc{} || read != end)
+      value = -1;
+  }
+  if (value < 0 || value > most) fail(where, ": the '", key, "' of the packed data is damaged");
+  return value;
+}
+
+}  // namespace
+
+void write_packed_data(const std::filesystem::path& path, const Dataset& train, const Dataset& test) {
+  if (train.channels != test.channels || train.height != test.height || train.width != test.width ||
+      train.classes != test.classes)
+    fail("training and test images of ", train.source, " differ in shape or classes");
+  std::string names;
+  for (const std::string& name : train.names) names += (names.empty() ? "" : "\n") + name;
+  std::map<std::string, std::string> metadata{{"format", packed_format},
+                                              {"source", without_controls(train.source)},
+                                              {"classes", std::to_string(train.classes)},
+                                              {"class_names", names}};
+  std::map<std::string, TensorView> tensors;
+  for (const Split split : {Split::train, Split::test}) {
+    const Dataset& data = split == Split::train ? train : test;
+    metadata[prefix(split) + "fingerprint"] = std::to_string(data.fingerprint());
+    tensors[prefix(split) + "pixels"] = {"U8", {data.size(), data.channels, data.height, data.width}, data.bytes()};
+    tensors[prefix(split) + "labels"] = {
+        "I32",
+        {data.size()},
+        {reinterpret_cast<const std::uint8_t*>(data.labels.data()), data.labels.size() * sizeof(data.labels[0])}};
+  }
+  write_safetensors(path, metadata, tensors);
+}
+
+bool is_packed_data(const std::filesystem::path& path) {
+  try {
+    const std::map<std::string, std::string> metadata = read_metadata(path);
+    const auto format = metadata.find("format");
+    return format != metadata.end() && format->second == packed_format;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+Dataset read_packed_data(const std::filesystem::path& path, Split split) {
+  const std::string where = path.string();
+  const SafetensorsHeader header = read_safetensors_header(path);
+  const auto format = header.metadata.find("format");
+  if (format == header.metadata.end() || format->second != packed_format)
+    fail(where, " holds no packed data: pack makes such a file of a folder");
+  const auto place = [&](const char* what, const char* dtype, std::size_t rank) -> const TensorPlace& {
+    const auto found = header.tensors.find(prefix(split) + what);
+    if (found == header.tensors.end()) fail(where, ": there are no ", name(split), ' ', what);
+    if (found->second.dtype != dtype || found->second.shape.size() != rank)
+      fail(where, ": the ", name(split), ' ', what, " are ", found->second.dtype, ' ', printed(found->second.shape));
+    return found->second;
+  };
+  const TensorPlace &pixels = place("pixels", "U8", 4), &labels = place("labels", "I32", 1);
+  if (pixels.shape[0] != labels.shape[0])
+    fail(where, " has ", pixels.shape[0], ' ', name(split), " images and ", labels.shape[0], " labels");
+  if (pixels.shape[0] > INT32_MAX)
+    fail(where, " has ", pixels.shape[0], ' ', name(split), " images, more than the ", INT32_MAX,
+         " that can be numbered");
+  Dataset data;
+  data.source = "packed data in " + where;
+  data.channels = pixels.shape[1];
+  data.height = pixels.shape[2];
+  data.width = pixels.shape[3];
+  data.classes = number(header.metadata, "classes", INT32_MAX, where);
+  if (const auto names = header.metadata.find("class_names"); names != header.metadata.end() && !names->second.empty())
+    data.names = names_of_lines(names->second);
+  const InputFile file(path);
+  data.labels.resize(static_cast<std::size_t>(labels.shape[0]));
+  file.read(labels.begin,
+            {reinterpret_cast<std::uint8_t*>(data.labels.data()), data.labels.size() * sizeof(data.labels[0])});
+  const auto wrong =
+      std::ranges::find_if(data.labels, [&](std::int32_t label) { return label < 0 || label >= data.classes; });
+  if (wrong != data.labels.end())
+    fail(where, ": ", name(split), " label ", wrong - data.labels.begin(), " is ", *wrong, " of ", data.classes,
+         " classes");
+  data.known_fingerprint =
+      static_cast<std::uint32_t>(number(header.metadata, prefix(split) + "fingerprint", UINT32_MAX, where));
+  const Descriptor mapped_file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (mapped_file.number() < 0) fail("cannot open ", where, ": ", reason(errno));
+  data.mapping = mapped(mapped_file.number(), file.size(), PROT_READ, where);
+  data.mapped = {data.mapping.get() + pixels.begin, static_cast<std::size_t>(elements(pixels.shape))};
+  return data;
+}
+
+std::shared_ptr<std::uint8_t> room_on_disk(const std::filesystem::path& folder, std::int64_t bytes) {
+  std::string name = (folder / ".tessera-room-XXXXXX").string();
+  const Descriptor file(::mkostemp(name.data(), O_CLOEXEC));
+  if (file.number() < 0) fail("cannot write into ", folder.string(), ": ", reason(errno));
+  ::unlink(name.c_str());
+  // The disk has to have the room now: a full one would end the program while it is written to.
+  if (const int failed = bytes > 0 ? ::posix_fallocate(file.number(), 0, bytes) : 0)
+    fail("cannot write ", bytes, " bytes into ", folder.string(), ": ", reason(failed));
+  return mapped(file.number(), static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE, folder.string());
+}
+
+}  // namespace tessera::runtime
