@@ -192,7 +192,7 @@ std::string checks(const Model& m, const tree::Function& f, bool batch) {
   for (const tree::Parameter& p : f.parameters) {
     if (p.name == "maps" && !has_maps)
       ignored = "  (void)maps;  // there are none\n";
-    else if ((p.name == "tokens" || p.name == "pooling") && !given(p.name))
+    else if (p.type == "float*" && (p.name == "tokens" || p.name == "pooling") && !given(p.name))
       ignored += fmt::format("  (void){};  // there are none\n", p.name);
     else if (p.type.ends_with("*") && p.name != "stream" && (p.name != "packed" || packs(m)))
       nulls += fmt::format("{}!{}", nulls.empty() ? "" : " || ", p.name);

@@ -226,7 +226,9 @@ std::string run_program(const ModelFiles& m, const tree::Function& f, const Kern
       checks += "  (void)maps;  // there are none\n";
       continue;
     }
-    if ((p.name == "tokens" || p.name == "pooling") && !gives(program, p.name)) {
+    const bool written =
+        !p.type.starts_with("const");  // what embed gives, in contrast to the tokens that a model reads
+    if (written && (p.name == "tokens" || p.name == "pooling") && !gives(program, p.name)) {
       checks += fmt::format("  (void){};  // there are none\n", p.name);
       continue;
     }
@@ -245,7 +247,7 @@ std::string run_program(const ModelFiles& m, const tree::Function& f, const Kern
   }
   if (traits_of(program.kind).trains && random.empty()) random = "  (void)seed, (void)step;  // nothing drops out\n";
   for (const tree::Parameter& p : f.parameters)
-    if (p.name == "labels" || p.name == "tokens")
+    if (p.name == "labels" || (p.name == "tokens" && takes_tokens(m.forward)))
       checks += fmt::format("  if (!{0}_fit({0}, batch)) return {1}_ERROR_{2};\n", p.name, u,
                             p.name == "labels" ? "LABEL" : "TOKEN");
   const std::string unasked =
