@@ -245,6 +245,39 @@ TEST(Emit, LabelsAreOfTheClassesOfTheLossWhateverElseAnImageGives) {
   EXPECT_NE(files.at("tiny.cpp").find("labels[i] >= TINY_CLASSES)"), std::string::npos);
 }
 
+TEST(Emit, AModelOfTokensTakesIntegersAndLooksWhetherTheyAreBelowItsSmallestTable) {
+  Sketch each;  // rows of two tables, of 7 and of 5 rows, for each of five tokens
+  each.graph.name = "tiny";
+  const NodeId tokens = each.labels("tokens", {each.B, each.I}, 5);
+  const NodeId rows = each.b.gather(each.parameter("table", {each.J, each.K}), tokens);
+  const NodeId logits = each.b.add(rows, each.b.gather(each.parameter("other", {each.I, each.K}), tokens));
+  each.value("outputs", logits);
+  each.loss(each.b.cross_entropy(logits, each.labels("labels", {each.B, each.I}, 2)));
+  GeneratorOptions options;
+  options.isas = {"scalar"};
+  options.cuda = true;
+  const std::map<std::string, std::string> files = codegen::generate(each.graph, options);
+  const auto has = [&](const char* file, const char* text) {
+    EXPECT_NE(files.at(file).find(text), std::string::npos) << text;
+  };
+  has("tiny.h", "int tiny_forward(const float* parameters, const float* packed, const int32_t* tokens, int64_t batch,");
+  has("tiny.h", "#define TINY_TOKENS 5 /* of one image */");
+  has("tiny.h", "#define TINY_CODES 5 /* tokens are below it */");
+  has("tiny.h", "TINY_ERROR_TOKEN = 7, /* a token is not in [0, 5) */");
+  has("tiny.cpp", "i < batch * 5; ++i)\n    if (tokens[i] < 0 || tokens[i] >= TINY_CODES) return false;");
+  has("tiny.cpp", "i < batch * 5; ++i)\n    if (labels[i] < 0 || labels[i] >= TINY_CLASSES) return false;");
+  has("tiny_cuda.h", "/* outputs of tokens. */");
+  for (const auto& [name, text] : files) EXPECT_EQ(text.find("input_gradient"), std::string::npos) << name;
+  options.train = true;
+  try {
+    codegen::generate(each.graph, options);
+    FAIL() << "nothing was refused";
+  } catch (const codegen::Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "tiny reads tokens: a program (--train, TRAIN) reads pictures; call tiny_train_step from your own");
+  }
+}
+
 TEST(Emit, ModelOfTeamsWithoutWeightsMarksWhatItDoesNotCall) {
   // A large image is worth a team; nothing is shared out by the rows of a weight's gradient, for there is no weight.
   Sketch large;
