@@ -365,7 +365,8 @@ Writes the sources of {1}: C header, kernels for each instruction set, program.
   --cuda-tile [KERNEL=][wgmma:]ROWSxCOLUMNS
                  the tile of a CUDA kernel's matrix product, or of all of them; else the sizes decide. wgmma: that of
                  its kernel for sm_90a; wgmma:none is none, so that sm_90a takes the other one.
-  --predict ARCH instead of writing anything, print what each CUDA kernel should take on sm_80 or sm_90a
+  --predict GPU  instead of writing anything, print what each CUDA kernel should take on an A100 (sm_80), H200 (sm_90a)
+                 or H100
   --batch N      with so many images (default: the recipe's batch)
   --real TYPE    float (default), or double: for checking gradients, with --isa scalar
   --precision P  what factors of matrix products are rounded to: fp32 (default), bf16, or, of those with a parameter

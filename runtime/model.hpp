@@ -198,7 +198,7 @@ struct Model {
   Embedding embedding{};
   AttentionMaps attention{};
   std::span<const char* const> layers{};  ///< keys of modules, in the order in which they run
-  /// What the CUDA kernels should take on such a GPU, "sm_80" or "sm_90a", as a table; null: none were emitted. Throws
+  /// What the CUDA kernels should take on such a GPU, "A100" or "sm_80" and the like, as a table; null: none were emitted. Throws
   /// std::invalid_argument for another one.
   std::string (*predict)(const std::string& architecture, std::int64_t batch) = nullptr;
   const Cuda* cuda = nullptr;    ///< the same model on a GPU; null: the program was built without

@@ -691,7 +691,7 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
   CLI::Option* predict_for =
       summary_app
           ->add_option("--device", architecture,
-                       "And what each CUDA kernel should take on a GPU: sm_80 (an A100) or sm_90a (an H200)")
+                       "And what each CUDA kernel should take on a GPU: A100 (sm_80), H200 (sm_90a) or H100")
           ->type_name("ARCH");
   summary_app->add_option("--batch", predicted_batch, "With so many images")
       ->capture_default_str()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Times Vision Transformers on a GPU: Tessera's CUDA kernels beside PyTorch, in turns, in one process.
+"""Times Vision Transformers on a GPU: Tessera's CUDA kernels beside PyTorch, in one process, each alone in memory.
 
 Needs torch with CUDA, numpy and nvcc, and the emitted sources in --build (target bench_gpu_sources): its folders
 generated/vit_*_gpu can be carried to the machine with the GPU together with this tree. Nothing else is built there.
@@ -7,22 +7,24 @@ generated/vit_*_gpu can be carried to the machine with the GPU together with thi
 PyTorch trains under bf16 autocast with its fused AdamW, and infers with parameters and images of bf16: eager, with
 attention as one operation, and under torch.compile with mode max-autotune, for each size anew. Tessera's products are of
 bf16 too, and a forward pass or a training step is one CUDA graph. Outputs are first compared with those of PyTorch in
-single precision, by 0.05 of the largest, and the loss with that loss. Then each round times every contender once, in turn,
-for at least --seconds; the table shows medians over rounds.
+single precision, by 0.05 of the largest, and the loss with that loss. Then each round takes at least --seconds; the table
+shows medians over rounds. A row is printed as soon as it is known, the table of all at the end. torch.compile, which takes
+minutes to begin, comes last.
 
-MFU is the declared FLOPs, from the emitted header, over the time and --tflops. GB/s, of Tessera alone, are the bytes that
-its plan moves over the time: its kernels' bytes are known, those of the others are not. "predicted" is what the plan should
-take on an H200; both are there for batches whose prediction the build has written (1, 32 and 256). The roofline of a work
-is the longer of its FLOPs at --tflops and of one reading of its parameters (in training also of what the optimiser reads
-and writes, seven times that) at --bandwidth; "of it" is that over the time.
+MFU is the declared FLOPs, from the emitted header, over the time and the GPU's speed, which follows from its name (A100,
+H100, H200; else say --tflops and --bandwidth). GB/s, of Tessera alone, are the bytes that its plan moves over the time: its
+kernels' bytes are known, those of the others are not. "predicted" is what the plan should take on a GPU of that name; both
+are there for batches whose prediction the build has written (1, 32 and 256). The roofline of a work is the longer of its
+FLOPs at that speed and of one reading of its parameters (in training also of what the optimiser reads and writes, seven
+times that) at the memory's; "of it" is that over the time.
 
 --gemms times the linear maps of the models alone as well, forward and both gradients, as PyTorch runs them by cuBLASLt:
 what a product can reach on this machine; beside them, in turns, Tessera's kernels for them, as the profiler times them
 within a training step, epilogues included; what one emitted kernel takes for several of them is divided among them as
 predicted. --kernels writes each kernel's launches and time in a step beside what is predicted of them.
 
-With --deadline no work is begun that would take longer than there is time, by the longest one so far; what was left out is
-named, and the exit status is 3. --libraries keeps what nvcc makes, --compile-only does nothing else.
+With --deadline no work is begun that would take longer than there is time, by the contender's longest one so far; what was
+left out is named, and the exit status is 3. --libraries keeps what nvcc makes, --compile-only does nothing else.
 
 --device cpu runs everything on the CPU, Tessera's kernels by the tests' stand-in: for the model vit_toy alone, to see that
 this script works. Its times say nothing.
@@ -50,6 +52,8 @@ import cpu as peers  # what the CPU's comparison knows of reading headers
 
 ROOT = peers.ROOT
 RATE = 1e-4
+# By what stands in a GPU's name: TFLOP/s of dense bf16, GB/s of its memory. Measured, but for the A100's TFLOP/s, NVIDIA's.
+GPUS = {"A100": (312, 1900), "H100": (790, 3000), "H200": (790, 4300)}
 SIZES = {"vit_tiny": (224, 192, 3, 12), "vit_small": (224, 384, 6, 12), "vit_base": (224, 768, 12, 12),
          "vit_large": (224, 1024, 16, 24), "vit_toy": (32, 64, 2, 1)}  # image, width, heads, depth; patches of 16
 
@@ -168,6 +172,11 @@ def emitted(model):
     return f"{model}_gpu"
 
 
+def known_gpu(name):
+    """Which of GPUS a device's name tells of, if any: "NVIDIA H100 80GB HBM3"."""
+    return next((gpu for gpu in GPUS if gpu in name), None)
+
+
 def architecture_of(device):
     """For nvcc. Warpgroups and tensor maps are of sm_90a alone, which native does not mean."""
     if device.type == "cuda" and torch.cuda.get_device_capability(device) == (9, 0):
@@ -207,7 +216,7 @@ class Predicted:
 
     def __init__(self, model, batch, options):
         name = emitted(model)
-        file = pathlib.Path(options.build) / "generated" / name / f"{name}_predicted_{batch}.txt"
+        file = pathlib.Path(options.build) / "generated" / name / f"{name}_predicted_{options.gpu}_{batch}.txt"
         self.step, self.all = [], {}  # rows of a training step; megabytes and microseconds of a program
         program = None
         for row in (line.split() for line in (file.read_text().splitlines() if file.exists() else [])):
@@ -256,57 +265,78 @@ def seconds(job, device, least):
     return (time.perf_counter() - begin) / runs
 
 
-def time_model(model, batch, trains, options, library, device):
-    image = SIZES[model][0]
-    random = torch.Generator().manual_seed(1)
-    images = torch.randn(batch, 3, image, image, generator=random).to(device)
-    labels = torch.randint(0, 1000, (batch,), generator=random).to(device)
-    module = reference(model).to(device)
-    with torch.no_grad():
-        expected = module(images)
-        loss = torch.nn.functional.cross_entropy(expected, labels).item()
-    del module
-    ready = []
-    for kind in options.contenders:
+Work = collections.namedtuple("Work", "model batch trains")
+
+
+def name_of(work):
+    return f"{work.model} {'training step' if work.trains else 'forward'}, batch {work.batch}"
+
+
+class Times:
+    """Seconds by work and contender, one of which is in memory at a time."""
+
+    def __init__(self, options, libraries, device):
+        self.options, self.libraries, self.device = options, libraries, device
+        self.wanted, self.seconds = {}, collections.defaultdict(dict)
+
+    def images_of(self, work):
+        random = torch.Generator().manual_seed(1)
+        image = SIZES[work.model][0]
+        images = torch.randn(work.batch, 3, image, image, generator=random).to(self.device)
+        return images, torch.randint(0, 1000, (work.batch,), generator=random).to(self.device)
+
+    def check(self, work, one, images, labels):
+        """Against PyTorch in single precision, once for each work."""
+        if work not in self.wanted:
+            module = reference(work.model).to(self.device)
+            with torch.no_grad():
+                outputs = module(images)
+                self.wanted[work] = outputs.cpu(), torch.nn.functional.cross_entropy(outputs, labels).item()
+        outputs, loss = self.wanted[work]
+        difference = ((one.outputs.cpu() - outputs).abs().max() / outputs.abs().max()).item()
+        if not difference <= 0.05 or (work.trains and not abs(one.loss - loss) <= 0.05 * abs(loss)):
+            raise SystemExit(f"{one.kind} does not agree on {work.model}: outputs by {difference:.2g}, loss {one.loss} and not {loss}")
+
+    def take(self, work, kind):
+        images, labels = self.images_of(work)
         try:
-            one = (Tessera(library, options.build, model, images, labels, trains, device) if kind == "tessera"
-                   else Torch(kind, model, images, labels, trains, device))
+            one = (Tessera(self.libraries[work.model], self.options.build, work.model, images, labels, work.trains, self.device)
+                   if kind == "tessera" else Torch(kind, work.model, images, labels, work.trains, self.device))
+            self.check(work, one, images, labels)
+            t = statistics.median(seconds(one.run, self.device, self.options.seconds) for _ in range(self.options.rounds))
         except (peers.Cannot, torch.cuda.OutOfMemoryError) as reason:
-            print(f"{model}, batch {batch}: {kind} {reason}")
-            continue
-        difference = ((one.outputs - expected).abs().max() / expected.abs().max()).item()
-        if not difference <= 0.05 or (trains and not abs(one.loss - loss) <= 0.05 * abs(loss)):
-            raise SystemExit(f"{kind} does not agree on {model}: outputs by {difference:.2g}, loss {one.loss} and not {loss}")
-        ready.append(one)
-    times = {one.kind: [] for one in ready}
-    for _ in range(options.rounds):
-        for one in list(ready):
-            try:
-                times[one.kind].append(seconds(one.run, device, options.seconds))
-            except torch.cuda.OutOfMemoryError as reason:  # beside the others
-                print(f"{model}, batch {batch}: {one.kind} {reason}")
-                del times[one.kind]
-                ready.remove(one)
-    flops = peers.macro(options.build, emitted(model), "TRAIN_FLOPS" if trains else "FORWARD_FLOPS", batch)
-    parameters = peers.macro(options.build, emitted(model), "PARAMETER_BYTES")
-    roofline = max(flops / (1e12 * options.tflops), parameters * (8 if trains else 1) / (1e9 * options.bandwidth))
-    predicted = Predicted(model, batch, options).of(trains)
-    cells = []
-    for kind in options.contenders:
-        if kind not in times:
-            cells.append("-")
-            continue
-        t = statistics.median(times[kind])
+            print(f"{name_of(work)}: {kind} {reason}", flush=True)
+            return
+        self.seconds[work][kind] = t
+        print(f"| {kind} | {name_of(work)} | {self.cell(work, kind)} |", flush=True)
+
+    def flops(self, work):
+        return peers.macro(self.options.build, emitted(work.model), "TRAIN_FLOPS" if work.trains else "FORWARD_FLOPS", work.batch)
+
+    def roofline(self, work):
+        parameters = peers.macro(self.options.build, emitted(work.model), "PARAMETER_BYTES")
+        return max(self.flops(work) / (1e12 * self.options.tflops),
+                   parameters * (8 if work.trains else 1) / (1e9 * self.options.bandwidth))
+
+    def cell(self, work, kind):
+        t, predicted = self.seconds[work].get(kind), Predicted(work.model, work.batch, self.options).of(work.trains)
+        if t is None:
+            return "-"
         moved = f"{predicted[0] / t / 1e9:.0f} GB/s, " if kind == "tessera" and predicted else ""
-        cells.append(f"{1e3 * t:.2f} ms, {batch / t:.0f} images/s, MFU {100 * flops / t / 1e12 / options.tflops:.0f} %, "
-                     f"{moved}{100 * roofline / t:.0f} % of it")
-    mine = statistics.median(times["tessera"]) if "tessera" in times else None
-    others = [statistics.median(t) for kind, t in times.items() if kind != "tessera"]
-    lead = f"{min(others) / mine:.2f} x" if mine and others else "-"
-    guess = f"{1e3 * predicted[1]:.2f} ms" if predicted else "-"
-    what = "training step" if trains else "forward"
-    print(f"| {model} {what}, batch {batch} | " + " | ".join(cells) +
-          f" | {guess} | {1e3 * roofline:.2f} ms | {lead} |", flush=True)
+        return (f"{1e3 * t:.2f} ms, {work.batch / t:.0f} images/s, MFU {100 * self.flops(work) / t / 1e12 / self.options.tflops:.0f} %, "
+                f"{moved}{100 * self.roofline(work) / t:.0f} % of it")
+
+    def table(self):
+        kinds = self.options.contenders
+        print("\n| work | " + " | ".join(kinds) + " | predicted | roofline | ours against the best peer |")
+        print("|---" * (len(kinds) + 4) + "|")
+        for work, times in self.seconds.items():
+            predicted = Predicted(work.model, work.batch, self.options).of(work.trains)
+            others = [t for kind, t in times.items() if kind != "tessera"]
+            lead = f"{min(others) / times['tessera']:.2f} x" if "tessera" in times and others else "-"
+            guess = f"{1e3 * predicted[1]:.2f} ms" if predicted else "-"
+            print(f"| {name_of(work)} | " + " | ".join(self.cell(work, kind) for kind in kinds) +
+                  f" | {guess} | {1e3 * self.roofline(work):.2f} ms | {lead} |", flush=True)
 
 
 def kernel_times(job):
@@ -393,21 +423,23 @@ def time_kernels(model, batch, options, library, device):
 
 
 class Clock:
-    """Whether there is time for more, by the longest work so far."""
+    """Whether there is time for more of a kind, by the longest work of that kind so far: one that takes minutes, as
+    compiling does, cuts off no others."""
+    FIRST = {"compiled": 90}  # seconds that one is taken to need before there was any
 
     def __init__(self, deadline):
-        self.begin, self.deadline, self.longest, self.cut = time.monotonic(), deadline, 5, []
+        self.begin, self.deadline, self.longest, self.cut = time.monotonic(), deadline, dict(self.FIRST), []
 
-    def do(self, name, work):
+    def do(self, kind, name, work):
         started = time.monotonic()
-        if self.deadline and self.begin + self.deadline - started < self.longest:
-            self.cut.append(name)
+        if self.deadline and self.begin + self.deadline - started < self.longest.get(kind, 5):
+            self.cut.append(f"{kind}: {name}")
             return
         work()
         gc.collect()
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
-        self.longest = max(self.longest, time.monotonic() - started)
+        self.longest[kind] = max(self.longest.get(kind, 5), time.monotonic() - started)
 
 
 def main():
@@ -425,8 +457,8 @@ def main():
     parser.add_argument("--deadline", type=float, help="seconds that all may take")
     parser.add_argument("--libraries", help="folder that keeps the compiled models")
     parser.add_argument("--compile-only", action="store_true", help="fill --libraries")
-    parser.add_argument("--tflops", type=float, default=790, help="of dense bf16; the default was measured on an H200")
-    parser.add_argument("--bandwidth", type=float, default=4300, help="of the GPU's memory, GB/s; the same")
+    parser.add_argument("--tflops", type=float, help="of dense bf16; default: by the GPU's name")
+    parser.add_argument("--bandwidth", type=float, help="of the GPU's memory, GB/s; the same")
     parser.add_argument("--nvcc", default="/usr/local/cuda/bin/nvcc")
     parser.add_argument("--architecture", help="for nvcc: sm_80, sm_90a, native; default: what the GPU is")
     parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
@@ -449,17 +481,30 @@ def main():
     if options.device == "cuda":
         torch.backends.cuda.preferred_blas_library("cublaslt")
     name = torch.cuda.get_device_name() if options.device == "cuda" else "the CPU, by the stand-in for a GPU"
-    print(f"PyTorch {torch.__version__} on {name}, for {options.architecture}; medians of {options.rounds} rounds in turns\n")
-    print("| work | " + " | ".join(options.contenders) + " | predicted | roofline | ours against the best peer |")
-    print("|---" * (len(options.contenders) + 4) + "|", flush=True)
-    works = [(model, batch) for model in options.models for batch in options.batches]
-    for model, batch in works:
-        for work in options.works:
-            clock.do(f"{model} {work}, batch {batch}",
-                     lambda: time_model(model, batch, work == "training", options, libraries[model], device))
-    clock.longest = 20  # these take less
-    for model, batch in works if options.gemms or options.kernels else []:
-        clock.do(f"kernels of {model}, batch {batch}", lambda: time_kernels(model, batch, options, libraries[model], device))
+    options.gpu = known_gpu(name) if options.device == "cuda" else "H200"
+    if options.gpu is None and not (options.tflops and options.bandwidth):
+        raise SystemExit(f"gpu.py: the speed of {name} is not known: say --tflops and --bandwidth")
+    tflops, bandwidth = GPUS.get(options.gpu, (None, None))
+    options.tflops, options.bandwidth = options.tflops or tflops, options.bandwidth or bandwidth
+    print(f"PyTorch {torch.__version__} on {name}, for {options.architecture}; medians of {options.rounds} rounds\n")
+    print("| contender | work | time |\n|---|---|---|", flush=True)
+    works = [Work(model, batch, work == "training")
+             for model in options.models for batch in options.batches for work in options.works]
+    times = Times(options, libraries, device)
+    options.contenders.sort(key=lambda kind: kind == "compiled")  # the last one
+
+    def take(kinds):
+        for kind in kinds:
+            for work in works:
+                clock.do(kind, name_of(work), lambda: times.take(work, kind))
+
+    take([kind for kind in options.contenders if kind != "compiled"])
+    for model, batch in dict.fromkeys(work[:2] for work in works) if options.gemms or options.kernels else []:
+        clock.do("kernels", f"{model}, batch {batch}", lambda: time_kernels(model, batch, options, libraries[model], device))
+    if "compiled" in options.contenders:
+        print("\n| contender | work | time |\n|---|---|---|", flush=True)
+    take([kind for kind in options.contenders if kind == "compiled"])
+    times.table()
     if clock.cut:
         print(f"\nthere was no time for: {'; '.join(clock.cut)}")
     return 3 if clock.cut else 0

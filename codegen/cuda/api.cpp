@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <range/v3/algorithm/any_of.hpp>
 #include <tuple>
 
+#include "codegen/cuda/schedule.hpp"
 #include "codegen/emit/entry.hpp"
 #include "codegen/error.hpp"
 #include "codegen/passes/optimizer.hpp"
@@ -182,7 +184,11 @@ std::string number_of(const graph::Recipe& r, const std::string& number) {
 /// So many blocks look at the gradients: 16 of them, or more, for each thread.
 std::int64_t check_blocks(const Model& m) { return std::clamp<std::int64_t>(m.arena.reals / (256 * 16), 1, 1024); }
 
-std::string checks(const Model& m, const tree::Function& f, bool batch) {
+/// The name of a program's largest batch in NAME_cuda.cu.
+std::string largest_batch_of(ProgramKind kind) { return fmt::format("largest_batch_of_{}", name_of(kind)); }
+
+/// `of_batch`: the program that takes a batch, or none.
+std::string checks(const Model& m, const tree::Function& f, std::optional<ProgramKind> of_batch = {}) {
   const std::string u = upper(m.name);
   const bool has_maps = ranges::any_of(m.plans, [](const Plan& p) { return has_attention(p.program); });
   const auto given = [&](const std::string& output) {
@@ -200,7 +206,8 @@ std::string checks(const Model& m, const tree::Function& f, bool batch) {
   std::string out = fmt::format("  if ({}) return {}_ERROR_NULL;\n", nulls, u);
   if (!packs(m) && f.parameters[1].name == "packed") out += "  (void)packed;\n";
   out += ignored;
-  if (batch) out += fmt::format("  if (batch < 1 || batch > largest_batch) return {}_ERROR_BATCH;\n", u);
+  if (of_batch)
+    out += fmt::format("  if (batch < 1 || batch > {}) return {}_ERROR_BATCH;\n", largest_batch_of(*of_batch), u);
   return out;
 }
 
@@ -216,7 +223,8 @@ __global__ void __launch_bounds__(256) pack_parameters(const real* parameters, b
 }
 
 std::string finish(const Model& m) {
-  return fmt::format("  return launches_failed() ? {0}_CUDA_ERROR_LAUNCH : {0}_OK;\n", upper(m.name));
+  return fmt::format("  return launch_code({0}_OK, {0}_CUDA_ERROR_LAUNCH, {0}_CUDA_ERROR_SHARED_MEMORY);\n",
+                     upper(m.name));
 }
 
 }  // namespace
@@ -336,9 +344,12 @@ extern "C" {{
 #endif
 
 {3}#define {1}_CUDA_ERROR_LAUNCH 6 /* CUDA refused a launch: cudaPeekAtLastError has more */
+#define {1}_CUDA_ERROR_SHARED_MEMORY 7 /* a kernel needs more than this GPU gives a block: sm_80 and sm_90 have enough */
 
-/* Batches above it are {1}_ERROR_BATCH. */
+/* What all functions have room for but {0}_cuda_inspect, whose maps are those of all layers: above it that one's limit.
+ * Larger batches are {1}_ERROR_BATCH. */
 int64_t {0}_cuda_largest_batch(void);
+int64_t {0}_cuda_largest_inspected_batch(void);
 
 )c",
                                 m.name, u,
@@ -367,21 +378,30 @@ int64_t {0}_cuda_largest_batch(void);
   return out + fmt::format("\n#ifdef __cplusplus\n}}\n#endif\n\n#endif /* {}_CUDA_H */\n", u);
 }
 
-std::string api(const Model& m, std::int64_t largest_batch) {
+std::string api(const Model& m, const LargestBatches& largest) {
   const std::string u = upper(m.name);
+  std::string limits;
+  std::int64_t of_all = most_blocks;
+  for (const Plan& p : m.plans) {
+    const ProgramTraits& traits = traits_of(p.program.kind);
+    if (traits.updates) continue;
+    limits +=
+        fmt::format("constexpr std::int64_t {} = {};\n", largest_batch_of(p.program.kind), largest.at(p.program.kind));
+    if (!traits.inspects) of_all = std::min(of_all, largest.at(p.program.kind));
+  }
   std::string out = fmt::format(R"cpp(
 namespace {{
 
 // Kernels count with int, and a grid has 65535 blocks along y and z.
-constexpr std::int64_t largest_batch = {};
-
+{0}
 }}  // namespace
 
 extern "C" {{
 
-int64_t {}_cuda_largest_batch(void) {{ return largest_batch; }}
+int64_t {1}_cuda_largest_batch(void) {{ return {2}; }}
+int64_t {1}_cuda_largest_inspected_batch(void) {{ return {3}; }}
 )cpp",
-                                largest_batch, m.name);
+                                limits, m.name, of_all, largest_batch_of(ProgramKind::inspect));
   for (const Plan& p : m.plans) {
     if (traits_of(p.program.kind).updates) continue;
     const tree::Function f = function_of(m, p);
@@ -395,14 +415,14 @@ int64_t {}_cuda_largest_batch(void) {{ return largest_batch; }}
     std::vector<tree::Expr> arguments;
     for (const std::string& a : passed) arguments.push_back(tree::name(a));
     const bool has_gaps = traits_of(p.program.kind).trains && !gaps(m).empty();
-    out += "\n" + tree::print_head(f) + checks(m, f, true) +
+    out += "\n" + tree::print_head(f) + checks(m, f, p.program.kind) +
            (has_gaps ? "  launch(zero_gaps, dim3(1), dim3(32), 0, static_cast<Stream>(stream), gradients);\n" : "") +
            tree::print({tree::evaluate(tree::call("run_" + p.program.name, arguments))}, 1) + finish(m) + "}\n";
   }
 
   const std::vector<tree::Function> functions = functions_of_steps(m);
   const std::vector<std::string> numbers = optimizer_numbers(m.recipe), state = optimizer_state(m.recipe);
-  out += "\n" + tree::print_head(functions[0]) + checks(m, functions[0], false) +
+  out += "\n" + tree::print_head(functions[0]) + checks(m, functions[0]) +
          (packs(m) ? fmt::format("  launch(pack_parameters, dim3({}), dim3(256), 0, static_cast<Stream>(stream), "
                                  "parameters, static_cast<bf16*>(packed));\n",
                                  (m.arena.reals + 255) / 256)
@@ -412,7 +432,7 @@ int64_t {}_cuda_largest_batch(void) {{ return largest_batch; }}
   {
     tree::Function f = functions[1];
     if (state.empty()) std::erase_if(f.parameters, [](const tree::Parameter& p) { return p.name == "optimizer"; });
-    std::string body = checks(m, f, false);
+    std::string body = checks(m, f);
     if (state.empty()) body += "  (void)optimizer;  // nothing is kept from step to step\n";
     body += fmt::format(
         "  real* const numbers = static_cast<real*>(scratch) + {};\n  const Stream s = static_cast<Stream>(stream);\n",
@@ -453,16 +473,16 @@ int64_t {}_cuda_largest_batch(void) {{ return largest_batch; }}
 }}
 )cpp",
           m.name, wanted_by_training(m), read_by_training(m));
-  out += "\n" + tree::print_head(functions[3]) + checks(m, functions[3], false) +
+  out += "\n" + tree::print_head(functions[3]) + checks(m, functions[3]) +
          "  launch(count_on, dim3(1), dim3(32), 0, static_cast<Stream>(stream), step);\n" + finish(m) + "}\n";
-  out += "\n" + tree::print_head(functions[4]) + checks(m, functions[4], false) +
+  out += "\n" + tree::print_head(functions[4]) + checks(m, functions[4]) +
          fmt::format(
              "  launch(find_no_number, dim3({}), dim3(256), 0, static_cast<Stream>(stream), loss, gradients, "
              "&step->stopped);\n",
              check_blocks(m)) +
          finish(m) + "}\n";
   if (functions.size() > 5)
-    out += "\n" + tree::print_head(functions[5]) + checks(m, functions[5], false) +
+    out += "\n" + tree::print_head(functions[5]) + checks(m, functions[5]) +
            fmt::format(
                "  launch(add_weighted, dim3({}), dim3(256), 0, static_cast<Stream>(stream), sum, gradients, kept, "
                "weight);\n",

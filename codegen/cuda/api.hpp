@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -15,7 +16,9 @@ std::string update_kernels(const Model& model);
 /// Runs of parameters in the arena to which weight decay applies, or does not: first, behind the last, and whether it
 /// does. The update is launched for each.
 std::vector<std::tuple<std::int64_t, std::int64_t, bool>> decay_runs(const Model& model);
-/// The functions of NAME_cuda.h. Batches above `largest_batch` are refused.
-std::string api(const Model& model, std::int64_t largest_batch);
+/// What a program's kernels and grids have room for.
+using LargestBatches = std::map<ProgramKind, std::int64_t>;
+/// The functions of NAME_cuda.h. Each refuses batches above the largest of its program.
+std::string api(const Model& model, const LargestBatches& largest);
 
 }  // namespace tessera::codegen::cuda

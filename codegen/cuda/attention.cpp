@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <range/v3/algorithm/all_of.hpp>
 #include <range/v3/algorithm/any_of.hpp>
 #include <range/v3/algorithm/contains.hpp>
 #include <set>
@@ -185,6 +186,69 @@ void fuse_attention(KernelProgram& program) {
   remove_kernels(program, gone);
 }
 
+// ---- what is stored in pairs ----------------------------------------------------------------------------------
+
+bool Emitter::lies_in_pairs(const Step::Store& store, int axis, ExprId sum) const {
+  if (!rounds(store.to)) return false;
+  std::int64_t constant = 0;
+  const std::map<int, std::int64_t> strides = strides_of(store.to, &constant);
+  const auto even = [](std::int64_t numbers) { return numbers % 2 == 0; };
+  std::int64_t room = 0;  // of a row: up to where the next one begins
+  for (const auto& [a, stride] : strides) {
+    if (extent_of(a) == 1 || stride == 0) continue;
+    if (a == axis ? stride != 1 : !even(stride)) return false;
+    if (a != axis && (room == 0 || stride < room)) room = stride;
+  }
+  if (!strides.contains(axis) || !even(constant) || (!even(extent_of(axis)) && room <= extent_of(axis))) return false;
+  // Both are made alike: nothing but the sum differs between them.
+  const auto alike = [&](auto&& self, ExprId e) -> bool {
+    if (!e.valid() || e == sum) return true;
+    const Expression& x = expression(e);
+    switch (x.kind) {
+      case Expression::Kind::constant:
+      case Expression::Kind::extent:
+      case Expression::Kind::local:
+        return true;
+      case Expression::Kind::load: {
+        const std::map<int, std::int64_t> loaded = strides_of(x.access);
+        const auto at = loaded.find(axis);
+        return at == loaded.end() || at->second == 0;
+      }
+      case Expression::Kind::index_equals:
+      case Expression::Kind::keep:
+        return false;
+      case Expression::Kind::op:
+        break;
+    }
+    return self(self, x.a) && self(self, x.b) && self(self, x.c);
+  };
+  return alike(alike, store.value);
+}
+
+tree::Statement Emitter::store_function(const std::string& function, const std::vector<FlatIndex>& at,
+                                        const std::vector<Step::Store>& stores, ExprId sum,
+                                        const std::function<void(const std::string& name)>& given) {
+  const std::vector<int>& along = at.back().axes;
+  const bool pairs = along.size() == 1 && ranges::all_of(stores, [&](const Step::Store& store) {
+                       return lies_in_pairs(store, along[0], sum);
+                     });
+  std::vector<tree::Parameter> sums{{"real", "sum"}};
+  if (pairs) sums.push_back({"real", "next"});
+  return function_of(function, at, sums, [&](Block& body) {
+    std::vector<std::vector<Expr>> values(stores.size());
+    for (const tree::Parameter& one : sums) {
+      given(one.name);
+      for (std::size_t i = 0; i < stores.size(); ++i)
+        if (pairs)
+          values[i].push_back(evaluate(body, stores[i].value));
+        else
+          put(body, stores[i]);
+    }
+    for (std::size_t i = 0; pairs && i < stores.size(); ++i)
+      body.push_back(tree::evaluate(call("store_pair", {address(stores[i].to, true), values[i][0], values[i][1]})));
+  });
+}
+
 // ---- its text ----------------------------------------------------------------------------------------------------
 
 Emitted Emitter::attention(const Launch& l) {
@@ -251,16 +315,15 @@ Emitted Emitter::attention(const Launch& l) {
         saved, [&](const Step::Store& s) { return plan.program.tensors[s.to.tensor].storage == Storage::registers; });
     if (saved.empty()) return;
     save = name("save");
-    functions.push_back(k.function_of("save", at, {{"real", "p"}}, [&](Block& body) {
+    functions.push_back(k.store_function("save", at, saved, a.p, [&](const std::string& sum) {
       k.begin({a.p});
-      k.take(a.p, name("p"));
-      for (const Step::Store& store : saved) k.put(body, store);
+      k.take(a.p, name(sum));
     }));
   });
   of_kernel(*this, a.mix, [&](Emitter& k) {
     factor(k, "value", a.value, a.mix.key, a.mix.width);
-    functions.push_back(k.function_of("store", {k.fuse({a.mix.row}, "row"), k.fuse({a.mix.width}, "column")},
-                                      {{"real", "sum"}}, [&](Block& body) { k.store_sums(body); }));
+    functions.push_back(k.store_function("store", {k.fuse({a.mix.row}, "row"), k.fuse({a.mix.width}, "column")},
+                                         k.stores_of_sum(), {}, [&](const std::string& sum) { k.begin_sum(sum); }));
   });
   arguments = std::move(passed);
   b.insert(b.end(), functions.begin(), functions.end());

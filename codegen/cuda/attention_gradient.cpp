@@ -407,11 +407,12 @@ Emitted Emitter::attention_gradient(const Launch& l) {
     add(part, [&](Emitter& k) {
       const FlatIndex line = k.fuse({of_rows ? part.axes.row : part.axes.key}, "row"),
                       column = k.fuse({part.axes.width}, "column");
-      return k.function_of(which, {line, column}, {{"real", "sum"}}, [&](Block& body) {
-        if (!copy) return k.store_sums(body);
+      if (!copy)
+        return k.store_function(which, {line, column}, k.stores_of_sum(), {},
+                                [&](const std::string& sum) { k.begin_sum(sum); });
+      return k.store_function(which, {line, column}, {k.step(0).stores[0]}, part.loaded, [&](const std::string& sum) {
         k.begin({part.loaded});
-        k.take(part.loaded, name("sum"));
-        k.put(body, k.step(0).stores[0]);
+        k.take(part.loaded, name(sum));
       });
     });
   };

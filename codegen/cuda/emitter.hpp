@@ -80,10 +80,22 @@ class Emitter : Values {
   /// const auto name = [=](an index for each of these, what else it takes) { body };
   tree::Statement function_of(const std::string& function, const std::vector<FlatIndex>& indices,
                               const std::vector<tree::Parameter>& more, const std::function<void(tree::Block&)>& body);
-  /// What becomes of a sum, "sum".
-  void store_sums(tree::Block& b);
+  /// Opens a scope of what becomes of a sum, which has that name.
+  void begin_sum(const std::string& sum);
+  /// All that is stored of it.
+  std::vector<Step::Store> stores_of_sum() const;
+  /// What becomes of a sum, "sum": the values, and where they are stored.
+  void store_sums(tree::Block& values, tree::Block& stores);
 
   // Attention: attention.cpp, attention_gradient.cpp
+  /// The function of a sum and what is stored of it: of `sum`, or of `sum` and its neighbour's `next` along the last
+  /// index, where all of it lies in pairs of bf16. `given`: opens a scope in which the sum has that name, an expression
+  /// of the kernel or, where that is none, a local.
+  tree::Statement store_function(const std::string& function, const std::vector<FlatIndex>& at,
+                                 const std::vector<Step::Store>& stores, ExprId sum,
+                                 const std::function<void(const std::string& name)>& given);
+  /// Whether of two neighbours along an axis, the first of which is even, both are stored in one word.
+  bool lies_in_pairs(const Step::Store& store, int axis, ExprId sum) const;
   Emitted attention(const Launch& l);
   Emitted attention_gradient(const Launch& l);
 

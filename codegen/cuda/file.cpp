@@ -11,6 +11,7 @@
 #include "codegen/cuda/kernel.hpp"
 #include "codegen/cuda/operand_reduction.hpp"
 #include "codegen/cuda/plan.hpp"
+#include "codegen/cuda/schedule.hpp"
 #include "codegen/embedded.hpp"
 #include "codegen/emit/entry.hpp"
 #include "codegen/emit/entry_writer.hpp"
@@ -69,7 +70,7 @@ class File : EntryWriter {
     out += "\n// ---- programs: the kernels in order, over planned scratch memory ----\n";
     out += programs;
     out += "\n}  // namespace\n";
-    out += api(model_, largest_batch_);
+    out += api(model_, largest_batches_);
     if (standing) *standing = functions_.standing();
     return out;
   }
@@ -105,6 +106,7 @@ class File : EntryWriter {
   // ---- a program -------------------------------------------------------------------------------------------------
 
   std::string program(const Plan& plan) {
+    largest_batch_ = most_blocks;
     tree::Function f;
     f.linkage = "";
     f.name = "run_" + plan.program.name;
@@ -139,6 +141,7 @@ class File : EntryWriter {
     known.insert(functions_.names().begin(), functions_.names().end());
     known.merge(constants());
     tree::check(f, known);
+    largest_batches_[plan.program.kind] = largest_batch_;
     return tree::print(f);
   }
 
@@ -219,8 +222,9 @@ class File : EntryWriter {
   }
 
   const Model& model_;
-  std::string able_;  ///< a kernel of the program by warpgroups, if any
-  std::int64_t largest_batch_ = 65535;
+  std::string able_;                ///< a kernel of the program by warpgroups, if any
+  std::int64_t largest_batch_ = 0;  ///< of the program at hand
+  LargestBatches largest_batches_;
 };
 
 }  // namespace

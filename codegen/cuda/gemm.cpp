@@ -86,11 +86,13 @@ void Emitter::of_product(Emitted& e, const Launch& l) const {
 }
 
 tree::Statement Emitter::store_of_product(const FlatIndex& row, const FlatIndex& column, bool chunk) {
-  return function_of("store", {row, column}, {{"real", "sum"}}, [&](Block& body) {
+  return function_of("store", {row, column}, {{"real", "sum"}, {"bool", "inside"}}, [&](Block& body) {
+    Block stores;
     if (chunk)
-      body.push_back(tree::evaluate(binary("=", partial(), name("sum"))));
+      stores.push_back(tree::evaluate(binary("=", partial(), name("sum"))));
     else
-      store_sums(body);
+      store_sums(body, stores);
+    body.push_back(tree::when(name("inside"), std::move(stores)));
   });
 }
 

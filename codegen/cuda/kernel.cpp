@@ -201,11 +201,21 @@ tree::Statement Emitter::function_of(const std::string& function, const std::vec
   return tree::lambda(function, std::move(parameters), std::move(b));
 }
 
-void Emitter::store_sums(Block& b) {
-  locals_[0] = name("sum");
+void Emitter::begin_sum(const std::string& sum) {
+  locals_[0] = name(sum);
   begin(values_of(1, kernel.steps.size()));
+}
+
+std::vector<Step::Store> Emitter::stores_of_sum() const {
+  std::vector<Step::Store> all;
   for (std::size_t s = 1; s < kernel.steps.size(); ++s)
-    for (const Step::Store& store : step(s).stores) put(b, store);
+    all.insert(all.end(), step(s).stores.begin(), step(s).stores.end());
+  return all;
+}
+
+void Emitter::store_sums(Block& values, Block& stores) {
+  begin_sum("sum");
+  for (const Step::Store& store : stores_of_sum()) put(values, stores, store);
 }
 
 // ---- one thread a point ------------------------------------------------------------------------------------------
@@ -285,31 +295,19 @@ std::string type_of(const Tensor& tensor) { return tensor.element == DType::bf16
 
 const std::set<std::string>& known_names() {
   static const std::set<std::string> names = [] {
-    std::set<std::string> all{"thread_x",
-                              "block_x",
-                              "block_y",
-                              "block_z",
-                              "warp_sum",
-                              "warp_maximum",
-                              "block_sum",
-                              "block_maximum",
-                              "sum_over_warps",
-                              "maximum_over_warps",
-                              "sums_of_warp",
-                              "store_sums_of_warps",
-                              "rounded",
-                              "widened",
-                              "keep",
-                              "SaveNothing",
-                              "KeepNothing",
-                              "KeptNothing",
-                              "of_row",
-                              "in_bf16",
-                              "share_of",
-                              "row_of_it.most",
-                              "row_of_it.inverse",
-                              "std::int64_t",
-                              "static_cast<real>"};
+    std::set<std::string> all{"thread_x",       "block_x",
+                              "block_y",        "block_z",
+                              "warp_sum",       "warp_maximum",
+                              "block_sum",      "block_maximum",
+                              "sum_over_warps", "maximum_over_warps",
+                              "sums_of_warp",   "store_sums_of_warps",
+                              "rounded",        "store_pair",
+                              "widened",        "keep",
+                              "SaveNothing",    "KeepNothing",
+                              "KeptNothing",    "of_row",
+                              "in_bf16",        "share_of",
+                              "row_of_it.most", "row_of_it.inverse",
+                              "std::int64_t",   "static_cast<real>"};
     for (const graph::Op op : elementwise_ops) all.insert(std::string(row_of(op).cuda));
     return all;
   }();

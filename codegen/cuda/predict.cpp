@@ -197,10 +197,17 @@ class Prediction {
       const std::vector<Launch>& on_sm_90a = launches[i].wgmma;
       const bool on_sm_80 = !on_sm_90a.empty() || launches[i].without_wgmma;
       kernels.push_back(row(launches[i], on_sm_80 ? "sm_80" : "", times, work));
+      if (const Launch::Form form = launches[i].form;
+          (form == Launch::Form::point || form == Launch::Form::row || form == Launch::Form::reduce) &&
+          ranges::any_of(k.expressions, [](const Expression& e) { return e.kind == Expression::Kind::load; }))
+        kernels.back().waits = {1, 0};
       if (const ColumnReductions& sums = launches[i].sums; sums.count) {
         const double moved = 2.0 * 4 * static_cast<double>(sums.numbers());  // read and written, for each row
         kernels.back().shared_bytes = linear([&](std::int64_t batch) { return moved * points_of(k, batch); });
         kernels.back().shape = fmt::format("with {} sums over its rows", sums.count);
+        // A warp asks for all of a row's numbers at once.
+        const auto warps = static_cast<double>(sums.blocks * sums.warps);
+        kernels.back().waits = linear([&](std::int64_t batch) { return points_of(k, batch) / warps; });
       }
       if (k.anchor == Anchor::row && reads_bf16(plan.program, k))
         kernels.back().shape += kernels.back().shape.empty() ? "reads bf16" : ", reads bf16";
@@ -263,9 +270,9 @@ std::string text_of(const prediction::Linear& number) {
 
 }  // namespace
 
-std::string predict(const Model& model, const Standing& standing, const std::string& architecture, std::int64_t batch) {
+std::string predict(const Model& model, const Standing& standing, const std::string& gpu, std::int64_t batch) {
   try {
-    return prediction::table(model.name, Prediction(model, standing).run(), architecture, batch);
+    return prediction::table(model.name, Prediction(model, standing).run(), gpu, batch);
   } catch (const std::invalid_argument& wrong) {
     throw Error(wrong.what());
   }
@@ -281,10 +288,10 @@ std::string emit_prediction(const Model& model, const Standing& standing) {
         grid +=
             fmt::format("{}{{{}, {}, {}}}", grid.empty() ? "" : ", ", text_of(along.count), along.size, along.together);
       rows += fmt::format(
-          "         {{\"{}\", \"{}\", \"{}\", {}, {{{}}}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, \"{}\", {{{}, {}, "
-          "{}}}}},\n",
+          "         {{\"{}\", \"{}\", \"{}\", {}, {{{}}}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, \"{}\", {{{}, "
+          "{}, {}}}}},\n",
           k.name, k.emitted, k.only_on, k.times, grid, k.resident, text_of(k.operations), text_of(k.bytes),
-          k.on_tensor_cores, k.by_warpgroups, k.tile, text_of(k.depth), k.factor_bytes, k.alone,
+          k.on_tensor_cores, k.by_warpgroups, k.tile, text_of(k.depth), k.factor_bytes, k.alone, text_of(k.waits),
           text_of(k.shared_bytes), k.shape, k.attention.rows, k.attention.warps, k.attention.of_tile);
     }
     rows += "     }},\n";
@@ -295,15 +302,16 @@ std::string emit_prediction(const Model& model, const Standing& standing) {
 
 {3}
 {1}
-std::string {0}_predict(const std::string& architecture, std::int64_t batch);
-std::string {0}_predict(const std::string& architecture, std::int64_t batch) {{
+std::string {0}_predict(const std::string& gpu, std::int64_t batch);
+std::string {0}_predict(const std::string& gpu, std::int64_t batch) {{
   using tessera::prediction::Program;
-  // Name, the one under which it stands, architecture, starts, grid, blocks of a multiprocessor, operations, bytes, on tensor cores, tile, depth, bytes of a factor's
-  // number, cycles that a block does not multiply, bytes through shared memory for sums of rows, tiles, of attention a
-  // head's rows, a block's warps and a tile's cycles; what grows with the batch as {{fixed, of an image}}.
+  // Name, the one under which it stands, architecture, starts, grid, blocks of a multiprocessor, operations, bytes, on
+  // tensor cores, by warpgroups, tile, depth, bytes of a factor's number, cycles that a block does not multiply, waits
+  // for memory, bytes through shared memory for sums of rows, tiles, of attention a head's rows, a block's warps and a
+  // tile's cycles; what grows with the batch as {{fixed, of an image}}.
   static const std::vector<Program> programs{{
 {2}  }};
-  return tessera::prediction::table("{0}", programs, architecture, batch);
+  return tessera::prediction::table("{0}", programs, gpu, batch);
 }}
 )cpp",
       model.name, embedded("cuda/device/predict.h"), rows, embedded("cuda/device/attention_shares.h"));

@@ -13,11 +13,11 @@ namespace tessera::codegen::cuda {
 using Standing = std::map<std::string, std::string>;
 
 /// Kernel by kernel of inference and of a training step: launches, blocks, waves of them, operations, bytes and time;
-/// behind a kernel that stands under another's name, "as" and that name. `architecture` is sm_80 (an A100) or sm_90a
-/// (an H200); throws Error for another one.
-std::string predict(const Model& model, const Standing& standing, const std::string& architecture, std::int64_t batch);
-/// NAME_cuda_predict.cpp: NAME_predict(architecture, batch), which gives that table in the emitted program; it throws
-/// std::invalid_argument for another architecture.
+/// behind a kernel that stands under another's name, "as" and that name. `gpu` is A100 or sm_80, H200 or sm_90a, or
+/// H100; throws Error for another one.
+std::string predict(const Model& model, const Standing& standing, const std::string& gpu, std::int64_t batch);
+/// NAME_cuda_predict.cpp: NAME_predict(gpu, batch), which gives that table in the emitted program; it throws
+/// std::invalid_argument for another GPU.
 std::string emit_prediction(const Model& model, const Standing& standing);
 
 }  // namespace tessera::codegen::cuda

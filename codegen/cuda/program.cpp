@@ -81,6 +81,9 @@ namespace {{
 {2}
 {3}
 const char* error(int code) {{
+  if (code == {1}_CUDA_ERROR_SHARED_MEMORY)
+    return "a kernel needs more shared memory than a block can have on this GPU: those of sm_80 and sm_90 have enough, "
+           "and --cuda-tile 128x128 needs less";
   if (code != {1}_CUDA_ERROR_LAUNCH) return {0}_error(code);
   return "CUDA refuses to start a kernel: it may be compiled for another architecture than this GPU's";
 }}

@@ -50,8 +50,7 @@ std::size_t sums_of(const Kernel& kernel) {
 
 namespace {
 
-constexpr std::int64_t most_blocks = 65535;  // along y and z
-constexpr std::int64_t long_row = 1024;      // from here on a row has a CTA of its own
+constexpr std::int64_t long_row = 1024;  // from here on a row has a CTA of its own
 constexpr int shared_bytes_of_a100 = 160 * 1024;
 
 void limit(Launch& l, std::int64_t blocks_an_image) {
@@ -95,6 +94,8 @@ class Scheduler : KernelView {
   bool vectorisable(ExprId operand, const std::vector<int>& along) const;
   /// Instructions of the epilogue of a sum, about.
   double epilogue_cost(bool partials) const;
+  /// Whether the epilogue of a sum reads what depends on its row: what depends on its column alone is read once.
+  bool epilogue_loads(const std::vector<int>& rows) const;
   std::optional<TensorMap> map_of(ExprId operand, const std::vector<int>& across, const std::vector<int>& groups,
                                   const std::vector<int>& depth) const;
   void tile(Launch& l, const CtaTile& tile, const GemmSizes& products) const;
@@ -399,12 +400,25 @@ double Scheduler::epilogue_cost(bool partials) const {
   return all;
 }
 
+bool Scheduler::epilogue_loads(const std::vector<int>& rows) const {
+  std::map<ExprId, int> below;
+  for (std::size_t s = 1; s < kernel.steps.size(); ++s)
+    for (const Step::Store& store : step(s).stores) reach(store.value, below);
+  return ranges::any_of(below, [&](const auto& part) {
+    const Expression& x = expression(part.first);
+    if (x.kind != Expression::Kind::load) return false;
+    const std::map<int, std::int64_t> strides = strides_of(x.access);
+    return ranges::any_of(rows, [&](int a) { return extent_of(a) != 1 && strides.contains(a) && strides.at(a) != 0; });
+  });
+}
+
 Launch Scheduler::of_gemm(const Operands& f, bool partials) {
   const bool tensor_cores = plan.program.precision == Precision::bf16;
   const auto nominal = [&](const Extent& x) { return x.at(partials ? nominal_summed_batch : nominal_batch); };
   const Extent depths = points(f.depth);
   GemmSizes products{nominal(points(f.rows)),   nominal(points(f.columns)), nominal(depths),
                      nominal(points(f.groups)), epilogue_cost(partials),    partials};
+  products.loads = !partials && epilogue_loads(f.rows);
   if (partials && tensor_cores) {
     const std::optional<TensorMap> a = map_of(f.a, f.rows, f.groups, f.depth);
     const bool by_maps = a && map_of(f.b, f.columns, f.groups, f.depth);

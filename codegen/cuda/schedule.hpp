@@ -8,7 +8,8 @@
 
 namespace tessera::codegen::cuda {
 
-constexpr int threads_of_points = 256;  // of a CTA of points
+constexpr int threads_of_points = 256;       // of a CTA of points
+constexpr std::int64_t most_blocks = 65535;  // along y and z
 
 /// The outer axes but for the batch, so that the one along which results lie side by side is the last.
 std::vector<int> point_axes(const KernelView& k);

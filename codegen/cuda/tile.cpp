@@ -6,6 +6,8 @@
 #include <cmath>
 #include <vector>
 
+#include "codegen/cuda/device/attention_shares.h"
+#include "codegen/cuda/device/predict.h"
 #include "codegen/error.hpp"
 #include "codegen/plan/plan.hpp"
 
@@ -79,7 +81,12 @@ double simple_time(const CtaTile& tile, const GemmSizes& p, double speed) {
 
 double exposed_latency(const CtaTile& tile, const GemmSizes& p) {
   constexpr double first_factors = 1000, instructions = 128;  // a cycle, of all lanes
-  return first_factors + tile.rows * tile.columns * p.storing / instructions;
+  const double issued = tile.rows * tile.columns * p.storing / instructions;
+  if (!p.loads) return first_factors + issued;
+  // By Little's law: each thread waits for DRAM once for so many of its sums.
+  const int storing = tile.unit == CtaTile::Unit::wgmma ? tile.threads - 32 : tile.threads;
+  const double waits = std::ceil(tile.rows * tile.columns / static_cast<double>(storing * rows_in_flight));
+  return first_factors + std::max(issued, waits * prediction::memory_latency);
 }
 
 double operand_reduction_cycles(const GemmSizes& p, const CtaTile& tile, int shares) {

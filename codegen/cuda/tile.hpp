@@ -32,7 +32,10 @@ struct GemmSizes {
   double storing = 0;      ///< instructions of what becomes of a sum, about
   bool any_batch = false;  ///< there are so many of them whatever the batch is
   bool sums_rows = false;  ///< by warpgroups the left factor's rows are summed, too, which no other CTA loads
+  bool loads = false;      ///< what becomes of a sum needs numbers of its row from memory
 };
+/// Rows of its column that a thread has on their way at a time when it stores sums: of device/tensor_product.h.
+constexpr int rows_in_flight = 8;
 /// Cycles in which a block multiplies nothing: it waits for its first factors, and stores its sums.
 double exposed_latency(const CtaTile& tile, const GemmSizes& products);
 

@@ -23,10 +23,10 @@ namespace {
 constexpr std::size_t long_expression = 90;  // characters: what is longer gets a name
 
 /// What kernels call or declare themselves, besides what tree::variable keeps free.
-const std::set<std::string> reserved{"point", "row",      "column",    "depth",   "group",  "element", "lane",
-                                     "sum",   "most",     "store",     "left",    "right",  "product", "keep",
-                                     "gelu",  "expf",     "barrier",   "threads", "launch", "logf",    "larger",
-                                     "steps", "left_map", "right_map", "kept",    "sums",   "step",    "elements"};
+const std::set<std::string> reserved{
+    "point",  "row",   "column",  "depth",    "group",     "element", "lane",    "sum",     "most",    "store",
+    "left",   "right", "product", "keep",     "gelu",      "expf",    "barrier", "threads", "launch",  "logf",
+    "larger", "steps", "next",    "left_map", "right_map", "kept",    "sums",    "step",    "elements"};
 
 }  // namespace
 
@@ -73,10 +73,10 @@ Expr Values::element(const Access& access, bool written) {
   return tree::index(name(argument(access, written)), linear(strides, constant));
 }
 
-Expr Values::address(const Access& access) {
+Expr Values::address(const Access& access, bool written) {
   std::int64_t constant = 0;
   const std::map<int, std::int64_t> strides = strides_of(access, &constant);
-  return name(argument(access, false)) + linear(strides, constant);
+  return name(argument(access, written)) + linear(strides, constant);
 }
 
 Block Values::declare_needed(const FlatIndex& fused) {
@@ -139,6 +139,17 @@ Expr Values::op(Block& b, const Expression& x) {
   }
   if (x.op == Op::relu) return call(function, {a, tree::real(0)});
   return call(function, {a});
+}
+
+void Values::put(Block& values, Block& stores, const Step::Store& store) {
+  Expr value = evaluate(values, store.value);
+  if (value->kind != tree::Node::Kind::name && value->kind != tree::Node::Kind::real) {
+    const std::string named = fresh("x");
+    values.push_back(tree::declare("const real", named, std::move(value)));
+    value = name(named);
+  }
+  if (rounds(store.to)) value = call("rounded", {std::move(value)});
+  stores.push_back(tree::evaluate(binary("=", element(store.to, true), std::move(value))));
 }
 
 void Values::put(Block& b, const Step::Store& store) {

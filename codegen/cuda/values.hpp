@@ -31,8 +31,8 @@ class Values : public ExprRenderer {
   /// do.
   tree::Expr linear(const std::map<int, std::int64_t>& strides, std::int64_t constant);
   tree::Expr element(const Access& access, bool written);
-  /// Where an element that is read lies.
-  tree::Expr address(const Access& access);
+  /// Where an element lies.
+  tree::Expr address(const Access& access, bool written = false);
   /// The declarations of the axes of a group that were needed since the last call.
   tree::Block declare_needed(const FlatIndex& fused);
 
@@ -41,6 +41,8 @@ class Values : public ExprRenderer {
   /// In this scope, the expression has that value.
   void take(ExprId e, tree::Expr value) { given_[e] = std::move(value); }
   void put(tree::Block& b, const Step::Store& store);
+  /// The same with the store in another block, which may be a branch: what is loaded for it is loaded before.
+  void put(tree::Block& values, tree::Block& stores, const Step::Store& store);
 
   std::map<int, tree::Expr> locals_;  ///< reduced values, by step
 

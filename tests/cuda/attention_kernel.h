@@ -18,5 +18,8 @@ __global__ void attention_of_a_head(const bf16* queries, const bf16* keys, const
         kept[row * 4 + 1] = of_it.inverse;
       },
       [=](int key, int k) { return values + key * line + k; },
-      [=](int row, int k, real sum) { out[row * width + k] = sum; });
+      [=](int row, int k, real sum, real next) {
+        out[row * width + k] = sum;
+        out[row * width + k + 1] = next;
+      });
 }

@@ -443,6 +443,98 @@ void nothing(float*) {}
 TEST(CudaHost, AGridThatNoGpuTakesIsRefused) {
   EXPECT_NE(fault_of(nothing, 2048).find("cannot be launched"), std::string::npos);
 }
+TEST(CudaHost, ABlockThatNeedsMoreSharedMemoryThanItsGpuHasIsNotStarted) {
+  const TensorProduct& p = tensor_products[0];  // 132 kB: for sm_80, but not for sm_86
+  const Matrices m{3, 5, 8};
+  for (const auto& [kilobytes, code] : {std::pair{99, 7}, {163, 0}}) {
+    tessera::cuda_host::use({.shared_kilobytes = kilobytes});
+    EXPECT_EQ(product_by<DeviceArray>(p, m) == m.product(), code == 0);
+    EXPECT_EQ(launch_code(0, 6, 7), code);
+    EXPECT_EQ(launch_code(0, 6, 7), 0) << "it is told twice";
+  }
+  tessera::cuda_host::use({});
+}
+struct Streams {
+  Streams() {
+    cudaStreamCreateWithFlags(&computes, cudaStreamNonBlocking);
+    cudaStreamCreateWithFlags(&copies, cudaStreamNonBlocking);
+    cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
+    cudaMalloc(&memory, sizeof(float));
+  }
+  ~Streams() {
+    cudaFree(memory);
+    cudaEventDestroy(event);
+    cudaStreamDestroy(copies);
+    cudaStreamDestroy(computes);
+  }
+  void copy_in(const float& from) {
+    EXPECT_EQ(cudaMemcpyAsync(memory, &from, sizeof from, cudaMemcpyHostToDevice, copies), cudaSuccess);
+  }
+  /// What the first stream finds in the memory.
+  float found() {
+    float there = 0;
+    cudaMemcpyAsync(&there, memory, sizeof there, cudaMemcpyDeviceToHost, computes);
+    cudaStreamSynchronize(computes);
+    return there;
+  }
+  Streams(const Streams&) = delete;
+  Streams& operator=(const Streams&) = delete;
+  cudaStream_t computes = nullptr, copies = nullptr;
+  cudaEvent_t event = nullptr;
+  void* memory = nullptr;
+};
+TEST(CudaHost, AStreamWaitsForWhatAnotherOneHadWhenTheEventWasRecordedAndForNoMore) {
+  Streams s;
+  const float first = 1, second = 2;
+  s.copy_in(first);
+  EXPECT_NE(s.found(), 1) << "nobody waits";
+  cudaEventRecord(s.event, s.copies);
+  s.copy_in(second);
+  cudaStreamWaitEvent(s.computes, s.event, 0);
+  EXPECT_EQ(s.found(), 1);
+  cudaStreamSynchronize(s.copies);
+  EXPECT_EQ(s.found(), 2);
+}
+TEST(CudaHost, ACopyFromRegisteredMemoryTakesWhatIsThereWhenItIsDone) {
+  Streams s;
+  float number = 1;
+  s.copy_in(number);
+  number = 2;
+  cudaStreamSynchronize(s.copies);
+  EXPECT_EQ(s.found(), 1) << "as it was";
+  ASSERT_EQ(cudaHostRegister(&number, sizeof number, cudaHostRegisterDefault), cudaSuccess);
+  s.copy_in(number);
+  number = 3;
+  cudaStreamSynchronize(s.copies);
+  EXPECT_EQ(s.found(), 3);
+  EXPECT_EQ(cudaHostUnregister(&number), cudaSuccess);
+  EXPECT_EQ(cudaHostUnregister(&number), cudaErrorInvalidValue);
+}
+TEST(CudaHost, TensorCoresThatTruncateLoseWhatIsBelowTheLargestSummand) {
+  float three_halves[16];
+  std::fill_n(three_halves, 16, 1.5f);
+  const float large = 1 << 24;  // whose neighbours are two apart
+  for (const auto& [at_once, wanted] : {std::pair{0, large + 32}, {8, large}, {16, large}}) {
+    tessera::cuda_host::use({.products_at_once = at_once});
+    EXPECT_EQ(tessera::cuda_host::with_products(large, three_halves), wanted) << at_once;
+    EXPECT_EQ(tessera::cuda_host::with_products(8, three_halves), 32) << at_once;
+  }
+  // Of eight at once the first two cancel before the ninth comes.
+  float cancelling[16] = {large, -large};
+  cancelling[8] = 1.5f;
+  for (const auto& [at_once, wanted] : {std::pair{0, 1.5f}, {8, 1.5f}, {16, 0.0f}}) {
+    tessera::cuda_host::use({.products_at_once = at_once});
+    EXPECT_EQ(tessera::cuda_host::with_products(0, cancelling), wanted) << at_once;
+  }
+  tessera::cuda_host::use({});
+}
+TEST(CudaHost, AClusterThatNotEveryGpuHasRoomForIsRefused) {
+  tessera::cuda_host::use({.warpgroups = true});
+  DeviceArray<float> numbers(1);
+  EXPECT_NO_THROW(launch_clusters(nothing, 8, dim3(8), dim3(32), 0, nullptr, numbers.data()));
+  EXPECT_THROW(launch_clusters(nothing, 16, dim3(16), dim3(32), 0, nullptr, numbers.data()), Fault);
+  tessera::cuda_host::use({});
+}
 
 TEST(CudaHost, TheSeedOfARandomScheduleIsInTheMessage) {
   tessera::cuda_host::use({Schedule::random, 77, true});

@@ -202,6 +202,8 @@ TEST(CudaApi, NullPointersAndBatchesThatNoGridHasRoomForAreRefused) {
   EXPECT_EQ(toy_mnist_cuda_forward(&x, nullptr, &x, 0, &x, &x, nullptr), TOY_MNIST_ERROR_BATCH);
   EXPECT_EQ(toy_mnist_cuda_forward(&x, nullptr, &x, toy_mnist_cuda_largest_batch() + 1, &x, &x, nullptr),
             TOY_MNIST_ERROR_BATCH);
+  EXPECT_EQ(toy_mnist_cuda_inspect(&x, nullptr, &x, toy_mnist_cuda_largest_inspected_batch() + 1, &x, &x, &x, nullptr),
+            TOY_MNIST_ERROR_BATCH);
   EXPECT_EQ(toy_mnist_cuda_pack(&x, nullptr, nullptr), TOY_MNIST_OK);
   EXPECT_EQ(toy_mnist_bf16_cuda_pack(&x, nullptr, nullptr), TOY_MNIST_BF16_ERROR_NULL);
   EXPECT_EQ(toy_mnist_bf16_cuda_forward(&x, nullptr, &x, 1, &x, &x, nullptr), TOY_MNIST_BF16_ERROR_NULL);

@@ -262,8 +262,9 @@ TEST_F(CudaProgram, SummaryTellsWhatTheGeneratorPredicts) {
   EXPECT_TRUE(told.out.starts_with(run(mnist, {"summary"}).out)) << told.out;
   EXPECT_TRUE(told.out.ends_with("\n\n" + predicted.out)) << told.out;
   EXPECT_CONTAINS(predicted.out, "cuda_mnist on sm_90a (H200), 256 images: predicted\n");
-  expect_refused(run(mnist, {"summary", "--device", "sm_61"}),
-                 "cuda_mnist: there are no predictions for sm_61, only for sm_80 and sm_90a");
+  expect_refused(
+      run(mnist, {"summary", "--device", "sm_61"}),
+      "cuda_mnist: there are no predictions for sm_61, only for A100 (sm_80), H200 (sm_90a) and H100 (sm_90a)");
   EXPECT_EQ(run(mnist, {"summary", "--batch", "256"}).code, 2);
 }
 

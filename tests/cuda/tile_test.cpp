@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <sstream>
 
@@ -93,6 +94,22 @@ TEST(CudaTiles, TheTileAskedForIsThatOfTheNamedKernelAndOfAllOthers) {
     options.tiles = {{kernel, "128x64"}};
     EXPECT_THROW(generate(traced, options), Error) << kernel;
   }
+}
+
+TEST(CudaPlans, TheMapsOfAllLayersLimitTheBatchOfNobodyElse) {
+  const std::string text = kernels_of(trace<models::VitLarge>("vit_large"), {});
+  const auto number_behind = [&](const std::string& what) {
+    const std::size_t at = text.find(what);
+    return at == std::string::npos ? 0 : std::stol(text.substr(at + what.size()));
+  };
+  EXPECT_EQ(number_behind("largest_batch_of_inspect = "), ((std::int64_t{1} << 31) - 1) / (24 * 16 * 197 * 197));
+  const std::int64_t of_others = number_behind("vit_large_cuda_largest_batch(void) { return ");
+  EXPECT_GE(of_others, 1024);
+  EXPECT_EQ(of_others,
+            std::min({number_behind("largest_batch_of_forward = "), number_behind("largest_batch_of_evaluate = "),
+                      number_behind("largest_batch_of_loss_and_gradients = "),
+                      number_behind("largest_batch_of_input_gradient = ")}));
+  EXPECT_NE(text.find("batch > largest_batch_of_loss_and_gradients) return VIT_LARGE_ERROR_BATCH;"), std::string::npos);
 }
 
 TEST(CudaPlans, SayHowEveryKernelIsLaunched) {
@@ -312,7 +329,8 @@ TEST(CudaSums, OfAResidualConnectionAreTheProductsBeforeTheNorm) {
     return text.substr(at, text.find("\n}\n", at) - at);
   };
   EXPECT_NE(kernel("blocks_attn_proj_forward")
-                .find("blocks_add[row * 192 + d] = blocks_carry[row * 192 + d] + (sum + blocks_attn_proj_bias[d]);"),
+                .find("    const real x0 = blocks_carry[row * 192 + d] + (sum + blocks_attn_proj_bias[d]);\n"
+                      "    if (inside) blocks_add[row * 192 + d] = x0;\n"),
             std::string::npos)
       << kernel("blocks_attn_proj_forward");
   EXPECT_NE(kernel("blocks_attn_proj_add_forward").find("const real* __restrict blocks_add"), std::string::npos);
@@ -356,6 +374,13 @@ TEST(CudaPrediction, OperationsAreTheGraphsAndTimeIsWhatTheSlowestPartTakes) {
   EXPECT_EQ(row_of(on_sm_80, "forward", "blocks_mlp_fc2_forward").size(), 6u);
   EXPECT_EQ(on_sm_80.find("_wgmma"), std::string::npos);
   EXPECT_THROW(predict(traced, options, "sm_61", 256), Error);
+  // An H100 is an H200 with slower memory: which the update waits for.
+  const auto of_update = [&](const std::string& gpu) {
+    return row_of(predict(traced, options, gpu, 256), "update", "update")[5] - 2;
+  };
+  EXPECT_NEAR(of_update("H100") / of_update("H200"), 4.3 / 3.0, 0.01);
+  EXPECT_EQ(of_update("H200"), of_update("sm_90a"));
+  EXPECT_EQ(of_update("A100"), of_update("sm_80"));
 }
 
 }  // namespace

@@ -74,12 +74,12 @@ def main():
         folder.mkdir(parents=True)
         # A tile that such sizes do not suggest: GEMMs by WGMMA, of which one stands for two rows.
         generator = [*sys.argv[1:], "--precision", "bf16", "--cuda-tile", "wgmma:64x128"]
-        text = subprocess.run([*generator, "--predict", "sm_90a", "--batch", str(batch)], capture_output=True, text=True,
+        text = subprocess.run([*generator, "--predict", "H100", "--batch", str(batch)], capture_output=True, text=True,
                               check=True).stdout
-        (folder / f"vit_toy_gpu_predicted_{batch}.txt").write_text(text)
+        (folder / f"vit_toy_gpu_predicted_H100_{batch}.txt").write_text(text)
         subprocess.run([*generator, "--isa", "scalar", "--cuda", "--out", build], capture_output=True, check=True)
         emitted = pathlib.Path(build, f"{sys.argv[3]}_cuda.cu").read_text()
-        options = types.SimpleNamespace(build=build, gemms=True, kernels=True, rounds=2, seconds=0.001,
+        options = types.SimpleNamespace(build=build, gpu="H100", gemms=True, kernels=True, rounds=2, seconds=0.001,
                                         contenders=["tessera"])
         predicted = gpu.Predicted("vit_toy", batch, options)
         assert all(x > 0 for trains in (False, True) for x in predicted.of(trains)), predicted.all
@@ -128,10 +128,14 @@ def main():
     said = io.StringIO()
     with contextlib.redirect_stdout(said):
         clock, done = gpu.Clock(20), []
-        clock.do("first", lambda: done.append(1))
-        clock.longest = 30
-        clock.do("second", lambda: done.append(2))
-    assert done == [1] and clock.cut == ["second"]
+        clock.do("eager", "first", lambda: done.append(1))
+        clock.do("compiled", "second", lambda: done.append(2))  # takes longer to begin
+        clock.longest["eager"] = 30
+        clock.do("eager", "third", lambda: done.append(3))
+        clock.do("sdpa", "fourth", lambda: done.append(4))
+    assert done == [1, 4] and clock.cut == ["compiled: second", "eager: third"]
+    names = {"NVIDIA H100 80GB HBM3": "H100", "NVIDIA H200": "H200", "NVIDIA A100-SXM4-80GB": "A100", "NVIDIA L4": None}
+    assert {name: gpu.known_gpu(name) for name in names} == names
     print(f"{len(maps)} products of linear maps, {len(launches)} kernels for {len(predicted.step)} rows")
 
 

@@ -2,6 +2,7 @@
 /// the value's number at (key, column)) for p the softmax of a row's scores, in two passes over it; and save(row, key,
 /// p), or keep(row, what the row's p follow from). A score is score(row, key, sum of the query's number at (row, depth)
 /// times the key's one at (key, depth)). Factors are of bf16, p among them; everything else is of single precision.
+/// store and save may take two neighbours at once: (row, column, first, second).
 ///
 /// query, key and value say where a number lies: `width` of them are neighbours in memory, and begin on a multiple of
 /// 16 bytes. `most_keys`: `keys`, filled up to a multiple of 16. A block brings keys and values once. Its warps go
@@ -21,9 +22,20 @@ TESSERA_DEVICE void bring_lines(bf16* tile, int first, int count, Factor factor,
     copy_async(tile + swizzled<width>(line, place), factor(first + line, place), first + line < count ? 16 : 0);
   }
 }
-/// Two neighbours of a fragment, the first in the lower half.
-TESSERA_DEVICE std::uint32_t pair_of(real first, real second) {
-  return rounded(first).bits | std::uint32_t{rounded(second).bits} << 16;
+/// Two neighbours in memory, by one store of 32 bits.
+TESSERA_DEVICE void store_pair(bf16* to, real first, real second) {
+  *reinterpret_cast<std::uint32_t*>(to) = rounded_pair(first, second);
+}
+/// Hands on two neighbours of a row: at once to what takes both, else one by one, the second where it is `inside`. Who
+/// takes both has room for the second even where it is not.
+template <class Store>
+TESSERA_DEVICE void store_two(Store store, int row, int column, real first, real second, bool inside = true) {
+  if constexpr (requires { store(row, column, first, second); }) {
+    store(row, column, first, second);
+  } else {
+    store(row, column, first);
+    if (inside) store(row, column + 1, second);
+  }
 }
 
 /// Of a row of scores the largest, and one over the sum of the exponentials of what they lack to it.
@@ -134,10 +146,11 @@ TESSERA_DEVICE void attention(int rows, int keys, Query query, Key key, Score sc
     TESSERA_UNROLL
     for (int j = 0; j < most_keys / 8; ++j) {
       TESSERA_UNROLL
-      for (int part = 0; part < 4; ++part) {
-        const int row = my_row + part / 2 * 8, column = j * 8 + lane % 4 * 2 + part % 2;
+      for (int part = 0; part < 4; part += 2) {
+        const int row = my_row + part / 2 * 8, column = j * 8 + lane % 4 * 2;
         p[j][part] *= sums[part / 2];
-        if (column < keys && row < rows) save(row, column, p[j][part]);
+        p[j][part + 1] *= sums[part / 2];
+        if (column < keys && row < rows) store_two(save, row, column, p[j][part], p[j][part + 1], column + 1 < keys);
       }
     }
 
@@ -152,9 +165,9 @@ TESSERA_DEVICE void attention(int rows, int keys, Query query, Key key, Score sc
     TESSERA_UNROLL
     for (int j = 0; j < most_keys / 16; ++j) {
       // What a thread has of the sums is what it needs of a left factor.
-      const std::uint32_t of_p[4] = {pair_of(p[2 * j][0], p[2 * j][1]), pair_of(p[2 * j][2], p[2 * j][3]),
-                                     pair_of(p[2 * j + 1][0], p[2 * j + 1][1]),
-                                     pair_of(p[2 * j + 1][2], p[2 * j + 1][3])};
+      const std::uint32_t of_p[4] = {rounded_pair(p[2 * j][0], p[2 * j][1]), rounded_pair(p[2 * j][2], p[2 * j][3]),
+                                     rounded_pair(p[2 * j + 1][0], p[2 * j + 1][1]),
+                                     rounded_pair(p[2 * j + 1][2], p[2 * j + 1][3])};
       std::uint32_t of_values[4];
       TESSERA_UNROLL
       for (int k = 0; k < width / 16; ++k) {
@@ -167,9 +180,9 @@ TESSERA_DEVICE void attention(int rows, int keys, Query query, Key key, Score sc
     TESSERA_UNROLL
     for (int k = 0; k < width / 8; ++k) {
       TESSERA_UNROLL
-      for (int part = 0; part < 4; ++part) {
+      for (int part = 0; part < 4; part += 2) {
         const int row = my_row + part / 2 * 8;
-        if (row < rows) store(row, k * 8 + lane % 4 * 2 + part % 2, out[k][part]);
+        if (row < rows) store_two(store, row, k * 8 + lane % 4 * 2, out[k][part], out[k][part + 1]);
       }
     }
     copy_wait<0>();

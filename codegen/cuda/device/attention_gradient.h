@@ -5,7 +5,8 @@
 /// sum, kept(row)), of the same bits as forward's; or p is in memory, where probability(row, key) reads it.
 /// store_query(row, column, sum of the changes of a row times the key's number), store_key(key, column, sum of the
 /// changes of a key times the query's number) and store_value(key, column, sum of the p of a key times the gradient's
-/// number). Factors are of bf16, p and changes among them; everything else is of single precision.
+/// number). Factors are of bf16, p and changes among them; everything else is of single precision. The three may take
+/// two neighbours at once: (row or key, column, first, second).
 ///
 /// query, key, value and gradient say where a number lies: `width` of them are neighbours in memory, and begin on a
 /// multiple of 16 bytes. `most_keys`: `keys`, filled up to a multiple of 16. Each warp has 16 keys, and the sums of
@@ -176,9 +177,9 @@ TESSERA_DEVICE void attention_gradient(int rows, int keys, Query query, Key key,
           const real mine = p[j][half * 2 + i], its = dp[j][half * 2 + i], delta = sums[j * 2 + i];
           changed[i] = at < keys && row < rows ? change(row, at, mine, its, delta) : real(0);
         }
-        const std::uint32_t two = pair_of(changed[0], changed[1]);
+        const std::uint32_t two = rounded_pair(changed[0], changed[1]);
         of_changes[j / 2][j % 2 * 2 + half] = two;
-        of_p[j / 2][j % 2 * 2 + half] = pair_of(p[j][half * 2], p[j][half * 2 + 1]);
+        of_p[j / 2][j % 2 * 2 + half] = rounded_pair(p[j][half * 2], p[j][half * 2 + 1]);
         *reinterpret_cast<std::uint32_t*>(changes + swizzled<tile>(at, j * 8 + me.my_query)) = two;
       }
     }
@@ -206,9 +207,11 @@ TESSERA_DEVICE void attention_gradient(int rows, int keys, Query query, Key key,
         multiply_add(of_query[1], left, right + 2);
       }
       TESSERA_UNROLL
-      for (int i = 0; i < 8; ++i) {
+      for (int i = 0; i < 8; i += 2) {
         const int row = first + line + me.lane / 4 + i / 2 % 2 * 8;
-        if (row < rows) store_query(row, column + i / 4 * 8 + me.lane % 4 * 2 + i % 2, of_query[i / 4][i % 4]);
+        if (row < rows)
+          store_two(store_query, row, column + i / 4 * 8 + me.lane % 4 * 2, of_query[i / 4][i % 4],
+                    of_query[i / 4][i % 4 + 1]);
       }
     }
     me = PlaceInWarp::now();
@@ -231,11 +234,11 @@ TESSERA_DEVICE void attention_gradient(int rows, int keys, Query query, Key key,
   TESSERA_UNROLL
   for (int k = 0; k < width / 8; ++k) {
     TESSERA_UNROLL
-    for (int part = 0; part < 4; ++part) {
-      const int at = me.my_key + part / 2 * 8, column = k * 8 + me.lane % 4 * 2 + part % 2;
+    for (int part = 0; part < 4; part += 2) {
+      const int at = me.my_key + part / 2 * 8, column = k * 8 + me.lane % 4 * 2;
       if (at < keys) {
-        store_key(at, column, of_key[k][part]);
-        store_value(at, column, of_value[k][part]);
+        store_two(store_key, at, column, of_key[k][part], of_key[k][part + 1]);
+        store_two(store_value, at, column, of_value[k][part], of_value[k][part + 1]);
       }
     }
   }

@@ -3,11 +3,15 @@
 #include <cuda.h>  // the types of tensor maps alone
 #include <cuda_runtime.h>
 
+#include <map>
+#include <utility>
+
 #pragma nv_diag_suppress 177  // a model has no use for every function below
 
 #define TESSERA_DEVICE __device__ __forceinline__
 #define TESSERA_UNROLL _Pragma("unroll")
 #define TESSERA_UNROLL_BY_4 _Pragma("unroll 4")
+#define TESSERA_UNROLL_BY_8 _Pragma("unroll 8")
 #define TESSERA_ROLLED _Pragma("unroll 1")
 
 namespace {
@@ -29,6 +33,12 @@ TESSERA_DEVICE float in_bf16(float value) {
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(upper_half) : "f"(value), "f"(0.0f));
   return __uint_as_float(upper_half);
 }
+/// Of two, by one instruction: the first in the lower half.
+TESSERA_DEVICE std::uint32_t rounded_pair(float first, float second) {
+  std::uint32_t both;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(second), "f"(first));
+  return both;
+}
 TESSERA_DEVICE float widened(bf16 value) { return __uint_as_float(std::uint32_t{value.bits} << 16); }
 
 /// a - b, never one operation with what makes a: its bits do not hang on what stands around it.
@@ -47,6 +57,9 @@ TESSERA_DEVICE int block_y() { return static_cast<int>(blockIdx.y); }
 TESSERA_DEVICE int block_z() { return static_cast<int>(blockIdx.z); }
 /// How many of them there are along x.
 TESSERA_DEVICE int blocks_x() { return static_cast<int>(gridDim.x); }
+
+/// A number that all lanes of the warp have: what follows from it need not be made, or branched upon, by lane.
+TESSERA_DEVICE int same_in_warp(int number) { return __shfl_sync(0xffffffffu, number, 0); }
 
 /// The same number; what follows from it is made where it is needed, and not kept in registers from an earlier place.
 TESSERA_DEVICE int made_anew(int number) {
@@ -172,14 +185,26 @@ TESSERA_DEVICE void gate_wait(Gate* gate, int parity) {
 TESSERA_DEVICE void asynchronous_fence() {
   asm volatile("fence.mbarrier_init.release.cluster;\nfence.proxy.async.shared::cta;" ::: "memory");
 }
-/// Waits for all threads of all blocks of the cluster. In one of several, of what they did before it they know gates
-/// that have begun (asynchronous_fence) alone.
+/// Waits for all threads of all blocks of the cluster; what they did before it, also at gates of another block, is
+/// done.
 template <int cluster>
 TESSERA_DEVICE void cluster_barrier() {
   if constexpr (cluster == 1)
     barrier();
   else
+    asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
+}
+/// The same, but in a cluster of several blocks they know gates that have begun (asynchronous_fence) alone.
+template <int cluster>
+TESSERA_DEVICE void barrier_of_gates() {
+  if constexpr (cluster == 1)
+    barrier();
+  else
     asm volatile("barrier.cluster.arrive.relaxed;\nbarrier.cluster.wait.acquire;" ::: "memory");
+}
+/// Asks for a tensor map, which the first box would wait for.
+TESSERA_DEVICE void prefetch_map(const CUtensorMap& map) {
+  asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
 }
 /// Copies a box of a tensor map to shared memory (a multiple of 1024 bytes) without waiting: lines of 64 numbers, 128
 /// bytes, eight of which change their eights' places (the eight at place i of line j lies at i ^ j % 8). What is
@@ -277,21 +302,44 @@ typedef cudaStream_t Stream;
 /// How many blocks of `size` hold so many.
 inline unsigned blocks_for(std::int64_t count, int size) { return static_cast<unsigned>((count + size - 1) / size); }
 
-/// Of the present GPU.
-inline int multiprocessors() {
-  int device = 0, count = 0;
+inline int present_gpu() {
+  int device = 0;
   cudaGetDevice(&device);
-  cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device);
+  return device;
+}
+inline int multiprocessors() {
+  int count = 0;
+  cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, present_gpu());
   return count;
 }
+/// Whether a kernel since the last call of launch_code needed more shared memory than this GPU gives a block.
+inline bool& shared_memory_missing() {
+  static thread_local bool missing = false;
+  return missing;
+}
+/// Lets a kernel have so much shared memory, if the GPU has it; CUDA is asked once.
+inline bool allow_shared(const void* kernel, std::size_t bytes) {
+  constexpr std::size_t without_asking = 48 * 1024;
+  if (bytes <= without_asking) return true;
+  static thread_local std::map<std::pair<int, const void*>, std::size_t> allowed;
+  std::size_t& before = allowed[{present_gpu(), kernel}];
+  if (bytes <= before) return true;
+  int most = 0;
+  cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, present_gpu());
+  if (bytes > static_cast<std::size_t>(most)) {
+    shared_memory_missing() = true;
+    return false;
+  }
+  if (cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)) == cudaSuccess)
+    before = bytes;
+  return true;
+}
 
-/// Starts a kernel. What goes wrong is told by launches_failed.
+/// Starts a kernel. What goes wrong is told by launches_failed and launch_code.
 template <class... Parameters, class... Arguments>
 void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes, Stream stream,
             Arguments... arguments) {
-  constexpr std::size_t without_asking = 48 * 1024;
-  if (shared_bytes > without_asking)
-    cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes));
+  if (!allow_shared(reinterpret_cast<const void*>(kernel), shared_bytes)) return;
   kernel<<<grid, block, shared_bytes, stream>>>(arguments...);
 }
 
@@ -300,7 +348,7 @@ template <class... Parameters, class... Arguments>
 void launch_clusters(void (*kernel)(Parameters...), int cluster, dim3 grid, dim3 block, std::size_t shared_bytes,
                      Stream stream, Arguments... arguments) {
   const unsigned size = static_cast<unsigned>(cluster);
-  cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes));
+  if (!allow_shared(reinterpret_cast<const void*>(kernel), shared_bytes)) return;
   cudaLaunchAttribute attribute{};
   attribute.id = cudaLaunchAttributeClusterDimension;
   attribute.val.clusterDim.x = size;
@@ -314,11 +362,14 @@ void launch_clusters(void (*kernel)(Parameters...), int cluster, dim3 grid, dim3
   configuration.numAttrs = 1;
   cudaLaunchKernelEx(&configuration, kernel, static_cast<Parameters>(arguments)...);
 }
-/// Whether a kernel for warpgroups is there for this GPU.
+/// Whether a kernel for warpgroups is there for this GPU; CUDA is asked once.
 template <class... Parameters>
 bool can_launch(void (*kernel)(Parameters...)) {
+  static thread_local std::map<std::pair<int, const void*>, bool> known;
+  const auto [at, fresh] = known.try_emplace({present_gpu(), reinterpret_cast<const void*>(kernel)});
+  if (!fresh) return at->second;
   cudaFuncAttributes attributes;
-  return cudaFuncGetAttributes(&attributes, kernel) == cudaSuccess && attributes.maxThreadsPerBlock > 32;
+  return at->second = cudaFuncGetAttributes(&attributes, kernel) == cudaSuccess && attributes.maxThreadsPerBlock > 32;
 }
 /// Of tensor maps since the last call.
 inline bool& maps_failed() {
@@ -355,6 +406,12 @@ inline bool launches_failed() {
   const bool maps = maps_failed();
   maps_failed() = false;
   return cudaGetLastError() != cudaSuccess || maps;
+}
+/// The first of three codes where every launch since the last call was done, the third where shared memory was missing.
+inline int launch_code(int done, int refused, int without_memory) {
+  const bool failed = launches_failed();
+  if (std::exchange(shared_memory_missing(), false)) return without_memory;
+  return failed ? refused : done;
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <iterator>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -33,6 +34,7 @@ struct Kernel {
   Linear depth;          ///< that a block of it sums over
   int factor_bytes = 4;  ///< of a number in its factors
   double alone = 0;      ///< cycles in which a block of it multiplies nothing
+  Linear waits;          ///< for memory, one after the other, of a block that multiplies nothing at all
   Linear shared_bytes;   ///< that its sums over rows move through shared memory
   std::string shape;     ///< of its tiles, in words
   /// Forward, where several blocks may share a head (attention_shares), each of which brings `tile`.
@@ -59,12 +61,14 @@ struct Device {
   double by_warpgroups;    ///< by wgmma
   double in_fp32;          ///< without them
 };
-// H200: 4.3 TB/s and 790 TFLOP/s measured; mma.sync reaches some five eighths of what wgmma could without a limit of
-// power.
+// Of an architecture the first one is meant. H200: 4.3 TB/s and 790 TFLOP/s measured; H100: 3.0 TB/s and 798 TFLOP/s;
+// mma.sync reaches some five eighths of what wgmma could without a limit of power.
 inline const Device devices[] = {{"sm_80", "A100", 108, 0, 1.41e9, 1.9e12, 312e12, 0, 19.5e12},
-                                 {"sm_90a", "H200", 132, 128, 1.75e9, 4.3e12, 620e12, 790e12, 60e12}};
+                                 {"sm_90a", "H200", 132, 128, 1.75e9, 4.3e12, 620e12, 790e12, 60e12},
+                                 {"sm_90a", "H100", 132, 128, 1.75e9, 3.0e12, 620e12, 790e12, 60e12}};
 constexpr double cached_bytes = 32;      // that a multiprocessor gets of the second-level cache in a cycle
 constexpr double shared_bytes = 128;     // that it moves through its shared memory in a cycle
+constexpr double memory_latency = 650;   // cycles until a number from its memory is there
 constexpr double between_starts = 2e-6;  // seconds from one kernel of a graph to the next
 
 /// Blocks along x that attention is started with.
@@ -128,20 +132,22 @@ inline double seconds_of(const Kernel& kernel, const Device& device, std::int64_
   seconds = std::max(seconds, cycles.issued * each);
   seconds =
       std::max(seconds, kernel.shared_bytes.at(batch) * idle / (shared_bytes * device.hertz * device.multiprocessors));
+  // By Little's law: what a block has asked for is there after the memory's latency, and only then the next one begins.
+  seconds = std::max(seconds, std::ceil(waves) * kernel.waits.at(batch) * memory_latency / device.hertz);
   // A multiprocessor alone gets little more than its share of the memory's speed.
   const double share = std::min(1.0, blocks / device.multiprocessors);
   seconds = std::max(seconds, kernel.bytes.at(batch) / (device.bytes * share));
   return seconds + between_starts;
 }
 
-/// A line for each kernel, and one for all. Throws where nothing is known of such a GPU.
-inline std::string table(const std::string& model, const std::vector<Program>& programs,
-                         const std::string& architecture, std::int64_t batch) {
-  const Device* device = nullptr;
-  for (const Device& d : devices)
-    if (d.architecture == architecture) device = &d;
-  if (!device)
-    throw std::invalid_argument("there are no predictions for " + architecture + ", only for sm_80 and sm_90a");
+/// A line for each kernel, and one for all, on a GPU of that name or architecture. Throws where nothing is known of it.
+inline std::string table(const std::string& model, const std::vector<Program>& programs, const std::string& gpu,
+                         std::int64_t batch) {
+  const Device* device = std::find_if(std::begin(devices), std::end(devices),
+                                      [&](const Device& d) { return gpu == d.name || gpu == d.architecture; });
+  if (device == std::end(devices))
+    throw std::invalid_argument("there are no predictions for " + gpu +
+                                ", only for A100 (sm_80), H200 (sm_90a) and H100 (sm_90a)");
   char line[256];
   std::snprintf(line, sizeof line, " on %s (%s), %lld images: predicted\n", device->architecture, device->name,
                 static_cast<long long>(batch));
@@ -152,7 +158,7 @@ inline std::string table(const std::string& model, const std::vector<Program>& p
     out += line;
     double operations = 0, bytes = 0, seconds = 0;
     for (const Kernel& k : program.kernels) {
-      if (!k.only_on.empty() && k.only_on != architecture) continue;
+      if (!k.only_on.empty() && k.only_on != device->architecture) continue;
       const double each = seconds_of(k, *device, batch);
       const std::string shape =
           k.attention.rows ? "blocks for a head: " + std::to_string(shares_of(k, *device, batch)) : k.shape;

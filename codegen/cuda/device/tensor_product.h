@@ -1,6 +1,7 @@
 /// A matrix product on tensor cores, one tile of it a block: for every row and column of the tile, store(row, column,
 /// sum of the left factor's number at (row, depth) times the right one's at (column, depth) for depth from `from` to
-/// before `to`). Factors are of bf16, sums of single precision. Block x counts tiles of rows, block y tiles of columns.
+/// before `to`, true); other calls, with false, store nothing. Factors are of bf16, sums of single precision. Block x
+/// counts tiles of rows, block y tiles of columns.
 ///
 /// left(row, depth) and right(column, depth) say where a number lies. `left_deep`: neighbours in memory are neighbours
 /// along the depth, else along the rows; `left_eights`: eight of them, from a multiple of eight on (of the depth
@@ -18,6 +19,27 @@ constexpr int tensor_product_bytes(int tile_rows, int tile_columns) {
   const int factors = tensor_steps * (tile_rows + tile_columns) * tensor_depth * static_cast<int>(sizeof(bf16));
   const int sums = tile_rows * (tile_columns + tensor_padding) * static_cast<int>(sizeof(real));
   return factors > sums ? factors : sums;
+}
+
+/// The rows of a column of sums, which lie `stride` apart, from `first` on: each `step`-th of a tile. A counted loop
+/// without an exit, and no branch around a row: eight rows' loads are on their way before the first of them is stored.
+/// Of a tile with rows past the end the last row is loaded in their place, and not stored.
+template <int tile_rows, int step, class Store>
+TESSERA_DEVICE void store_rows(int first_row, int first, int rows, int column, const real* sums, int stride,
+                               Store store) {
+  if (first_row + tile_rows <= rows) {
+    TESSERA_UNROLL_BY_8
+    for (int i = 0; i < tile_rows / step; ++i) {
+      const int row = first + i * step;
+      store(first_row + row, column, sums[row * stride], true);
+    }
+  } else {
+    TESSERA_UNROLL_BY_8
+    for (int i = 0; i < tile_rows / step; ++i) {
+      const int row = first + i * step, at = first_row + row;
+      store(at < rows ? at : rows - 1, column, sums[row * stride], at < rows);
+    }
+  }
 }
 
 /// Where a number lies in a tile whose lines are `width` numbers long. Eight numbers, 16 bytes, stay side by side; the
@@ -134,9 +156,8 @@ TESSERA_DEVICE void tensor_product(int rows, int columns, int from, int to, Left
     }
   }
   barrier();
-  const int column = thread_x() % tile_columns, left_over = rows - first_row;
-  if (first_column + column >= columns) return;
-  TESSERA_UNROLL_BY_4
-  for (int row = thread_x() / tile_columns; row < tile_rows && row < left_over; row += block / tile_columns)
-    store(first_row + row, first_column + column, results[row * stride + column]);
+  const int column = thread_x() % tile_columns;
+  if (first_column + column < columns)
+    store_rows<tile_rows, block / tile_columns>(first_row, thread_x() / tile_columns, rows, first_column + column,
+                                                results + column, stride, store);
 }

@@ -98,6 +98,11 @@ TESSERA_DEVICE void warpgroup_product(int rows, int columns, int from, int to, c
   bf16* const factors = shared_tiles<bf16>();  // [steps, tile_rows and tile_columns, warpgroup_depth]
   Gate* const full = reinterpret_cast<Gate*>(factors + steps * step);
   Gate* const empty = full + steps;
+  const int warp = same_in_warp(thread_x() / 32);  // descriptors and roles are a warp's
+  if (thread_x() == multiplying) {
+    prefetch_map(left);
+    prefetch_map(right);
+  }
   if (thread_x() == 0) {
     for (int i = 0; i < steps; ++i) {
       gate_begin(full + i, 1);
@@ -105,7 +110,7 @@ TESSERA_DEVICE void warpgroup_product(int rows, int columns, int from, int to, c
     }
     asynchronous_fence();
   }
-  cluster_barrier<cluster>();  // the gates are there
+  barrier_of_gates<cluster>();  // the gates are there
 
   constexpr int cluster_rows = over * tile_rows, cluster_columns = across * tile_columns;
   const int below = (rows + cluster_rows - 1) / cluster_rows,
@@ -117,7 +122,7 @@ TESSERA_DEVICE void warpgroup_product(int rows, int columns, int from, int to, c
   const int of_my_rows = ((across - 1) << over | 1) << down_at,
             of_my_columns = ((1 << over) - 1) << across_at * over,  // blocks of the cluster, a bit for each
       of_mine = of_my_rows | of_my_columns;                         // those that bring something for this one
-  const int warp = thread_x() / 32, lane = thread_x() % 32;
+  const int lane = thread_x() % 32;
   const int my_row = warp / 4 % down * my_rows, my_column = warp / 4 / down * my_columns;
   real sums[parts][my_columns / 2];
   int place = 0;  // of the step
@@ -177,7 +182,6 @@ TESSERA_DEVICE void warpgroup_product(int rows, int columns, int from, int to, c
     multiplications_wait<0>();
   }
   cluster_barrier<cluster>();  // sums lie where factors were; and no block ends while another speaks to its gates
-  if (shares > 0 && cluster > 1) barrier();  // which tells that rows have been read, too
   if (warp >= multiplying / 32) return;
 
   // Through shared memory, so that neighbouring threads store neighbouring columns.
@@ -192,14 +196,12 @@ TESSERA_DEVICE void warpgroup_product(int rows, int columns, int from, int to, c
     }
   }
   barrier_of<1, multiplying>();
-  const int left_over = rows - first_row;
-  TESSERA_UNROLL
-  for (int begin = 0; begin < tile_columns; begin += 32) {
+  TESSERA_ROLLED  // the instructions of eight rows are enough for the instruction cache
+      for (int begin = 0; begin < tile_columns; begin += 32) {
     const int column = begin + lane;
     if (first_column + column >= columns) return;
-    TESSERA_UNROLL_BY_4
-    for (int row = warp; row < tile_rows && row < left_over; row += multiplying / 32)
-      store(first_row + row, first_column + column, results[row * stride + column]);
+    store_rows<tile_rows, multiplying / 32>(first_row, warp, rows, first_column + column, results + column, stride,
+                                            store);
   }
 #endif
 }

@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
@@ -10,7 +11,7 @@
 
 #include "tests/cuda/host/device_array.hpp"
 
-using Work = std::vector<std::function<void()>>;
+using Work = std::deque<std::function<void()>>;
 
 struct HostStream {
   Work waiting;
@@ -22,6 +23,10 @@ struct HostGraph {
 };
 struct HostGraphExec {
   Work work;
+};
+struct HostEvent {
+  cudaStream_t stream = nullptr;  ///< that has recorded it
+  std::shared_ptr<bool> reached = std::make_shared<bool>(true);
 };
 
 namespace {
@@ -53,6 +58,22 @@ bool on_gpu(const void* first, std::size_t bytes) {
 }
 void run(const Work& work) {
   for (const std::function<void()>& each : work) each();
+}
+void run_first(HostStream& stream) {
+  const std::function<void()> first = std::move(stream.waiting.front());
+  stream.waiting.pop_front();
+  first();
+}
+/// Memory of the CPU by where it begins: its bytes.
+std::map<const std::byte*, std::size_t>& registered() {
+  static std::map<const std::byte*, std::size_t> all;
+  return all;
+}
+bool is_registered(const std::byte* first, std::size_t bytes) {
+  auto after = registered().upper_bound(first);
+  if (after == registered().begin()) return false;
+  const auto& [start, size] = *std::prev(after);
+  return static_cast<std::size_t>(first - start) + bytes <= size;
 }
 
 }  // namespace
@@ -103,8 +124,39 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   if (stream->captures) return cudaErrorStreamCaptureUnsupported;
-  run(std::exchange(stream->waiting, {}));
+  while (!stream->waiting.empty()) run_first(*stream);
   return cudaSuccess;
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+  *event = new HostEvent;
+  return cudaSuccess;
+}
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  if (stream->captures) return cudaErrorStreamCaptureUnsupported;
+  *event = {stream, std::make_shared<bool>(false)};
+  tessera::cuda_host::put(stream, [reached = event->reached] { *reached = true; });
+  return cudaSuccess;
+}
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  if (stream->captures) return cudaErrorStreamCaptureUnsupported;
+  tessera::cuda_host::put(stream, [other = event->stream, reached = event->reached] {
+    while (!*reached) run_first(*other);
+  });
+  return cudaSuccess;
+}
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  delete event;
+  return cudaSuccess;
+}
+cudaError_t cudaGetLastError() { return cudaSuccess; }
+
+cudaError_t cudaHostRegister(void* memory, std::size_t bytes, unsigned) {
+  registered().emplace(static_cast<const std::byte*>(memory), bytes);
+  return cudaSuccess;
+}
+cudaError_t cudaHostUnregister(void* memory) {
+  return registered().erase(static_cast<const std::byte*>(memory)) ? cudaSuccess : cudaErrorInvalidValue;
 }
 
 cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }  // the default stream's work is done when it is put there
@@ -128,8 +180,12 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
     tessera::cuda_host::put(stream, [=] { std::memcpy(to, from, bytes); });
     return cudaSuccess;
   }
-  // What is copied is what stands there now.
   const auto* first = static_cast<const std::byte*>(from);
+  if (is_registered(first, bytes)) {
+    tessera::cuda_host::put(stream, [=] { std::memcpy(to, from, bytes); });
+    return cudaSuccess;
+  }
+  // What is copied is what stands there now.
   tessera::cuda_host::put(
       stream, [to, kept = std::vector<std::byte>(first, first + bytes)] { std::memcpy(to, kept.data(), kept.size()); });
   return cudaSuccess;

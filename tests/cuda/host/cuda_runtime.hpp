@@ -1,5 +1,6 @@
 // The part of CUDA's run time that an emitted program calls, on the CPU. What is put into a stream is done as late as
-// is legal: where somebody waits for it. So a missing wait reads what was there before.
+// is legal: where somebody waits for it, or for what another stream waits for. So a missing wait reads what was there
+// before, and memory that is changed too early is copied as it is by then.
 //
 // TESSERA_HOST_GPU_BYTES in the environment is how much memory this GPU has; 0: there is none.
 #pragma once
@@ -32,6 +33,18 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream);
 cudaError_t cudaStreamSynchronize(cudaStream_t stream);
 
 cudaError_t cudaDeviceSynchronize();
+
+typedef struct HostEvent* cudaEvent_t;
+inline constexpr unsigned cudaEventDisableTiming = 2, cudaHostRegisterDefault = 0;
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags);
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags);
+cudaError_t cudaEventDestroy(cudaEvent_t event);
+cudaError_t cudaGetLastError();
+
+/// Memory that is registered is copied from when the copy is done, not when it is asked for.
+cudaError_t cudaHostRegister(void* memory, std::size_t bytes, unsigned flags);
+cudaError_t cudaHostUnregister(void* memory);
 
 enum cudaMemcpyKind { cudaMemcpyHostToDevice = 1, cudaMemcpyDeviceToHost = 2 };
 cudaError_t cudaMemset(void* memory, int value, std::size_t bytes);

@@ -13,6 +13,7 @@
 #define TESSERA_DEVICE [[maybe_unused]] inline
 #define TESSERA_UNROLL
 #define TESSERA_UNROLL_BY_4
+#define TESSERA_UNROLL_BY_8
 #define TESSERA_ROLLED
 #define __device__
 #define __global__
@@ -94,7 +95,9 @@ inline void multiply_add(void* const lanes[32]) {
     const MultiplyAdd& mine = *static_cast<const MultiplyAdd*>(lanes[lane]);
     for (int i = 0; i < 4; ++i) {
       const int row = lane / 4 + i / 2 * 8, column = lane % 4 * 2 + i % 2;
-      for (int k = 0; k < 16; ++k) mine.sum[i] += left[row][k] * right[k][column];
+      float products[16];
+      for (int k = 0; k < 16; ++k) products[k] = left[row][k] * right[k][column];
+      mine.sum[i] = tessera::cuda_host::with_products(mine.sum[i], products);
     }
   }
 }
@@ -102,11 +105,15 @@ inline void multiply_add(void* const lanes[32]) {
 }  // namespace together
 
 TESSERA_DEVICE bf16 rounded(float value) { return {static_cast<std::uint16_t>(together::to_bf16(value))}; }
+TESSERA_DEVICE std::uint32_t rounded_pair(float first, float second) {
+  return together::to_bf16(first) | together::to_bf16(second) << 16;
+}
 TESSERA_DEVICE float widened(bf16 value) { return together::to_float(value.bits); }
 TESSERA_DEVICE float in_bf16(float value) { return widened(rounded(value)); }
 
 using tessera::cuda_host::Place;
 
+TESSERA_DEVICE int same_in_warp(int number) { return number; }
 TESSERA_DEVICE int made_anew(int number) { return number; }
 TESSERA_DEVICE float difference(float a, float b) { return a - b; }
 TESSERA_DEVICE float power_of_two(float x) { return std::exp2(x); }
@@ -184,9 +191,14 @@ TESSERA_DEVICE void gate_wait(Gate* gate, int parity, const Place& place = Place
 TESSERA_DEVICE void asynchronous_fence() { tessera::cuda_host::asynchronous_fence(); }
 template <int cluster>
 TESSERA_DEVICE void cluster_barrier(const Place& place = Place::current()) {
-  cluster == 1 ? tessera::cuda_host::barrier(place) : tessera::cuda_host::cluster_barrier(place);
+  cluster == 1 ? tessera::cuda_host::barrier(place) : tessera::cuda_host::cluster_barrier(true, place);
+}
+template <int cluster>
+TESSERA_DEVICE void barrier_of_gates(const Place& place = Place::current()) {
+  cluster == 1 ? tessera::cuda_host::barrier(place) : tessera::cuda_host::cluster_barrier(false, place);
 }
 typedef tessera::cuda_host::TensorMap CUtensorMap;
+TESSERA_DEVICE void prefetch_map(const CUtensorMap&) {}
 template <int sharing>
 TESSERA_DEVICE void copy_box(bf16* to, const CUtensorMap& map, Gate* gate, int blocks, int along, int across, int third,
                              int fourth) {
@@ -221,9 +233,20 @@ typedef cudaStream_t Stream;
 /// Of no GPU that there is.
 [[maybe_unused]] inline int multiprocessors() { return 8; }
 
+[[maybe_unused]] inline bool& shared_memory_missing() {
+  static thread_local bool missing = false;
+  return missing;
+}
+[[maybe_unused]] inline bool allow_shared(std::size_t bytes) {
+  const bool there = bytes <= tessera::cuda_host::most_shared_bytes();
+  shared_memory_missing() = shared_memory_missing() || !there;
+  return there;
+}
+
 template <class... Parameters, class... Arguments>
 void launch_named(const char* name, void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes,
                   Stream stream, Arguments... arguments) {
+  if (!allow_shared(shared_bytes)) return;
   tessera::cuda_host::put(
       stream, [=] { tessera::cuda_host::run(name, grid, block, shared_bytes, [=] { kernel(arguments...); }); });
 }
@@ -231,6 +254,7 @@ void launch_named(const char* name, void (*kernel)(Parameters...), dim3 grid, di
 template <class... Parameters, class... Arguments>
 void launch_clusters_named(const char* name, void (*kernel)(Parameters...), int cluster, dim3 grid, dim3 block,
                            std::size_t shared_bytes, Stream stream, Arguments... arguments) {
+  if (!allow_shared(shared_bytes)) return;
   const unsigned size = static_cast<unsigned>(cluster);
   grid.x = (grid.x + size - 1) / size * size;
   tessera::cuda_host::put(
@@ -254,5 +278,10 @@ bool can_launch(void (*)(Parameters...)) {
   return map;
 }
 [[maybe_unused]] inline bool launches_failed() { return std::exchange(maps_failed(), false); }
+[[maybe_unused]] inline int launch_code(int done, int refused, int without_memory) {
+  const bool failed = launches_failed();
+  if (std::exchange(shared_memory_missing(), false)) return without_memory;
+  return failed ? refused : done;
+}
 
 }  // namespace

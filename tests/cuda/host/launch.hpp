@@ -71,6 +71,12 @@ struct Box {
   int at[4];
 };
 
+/// At a gate of another block, on its way.
+struct Arrival {
+  std::size_t block;  ///< of the cluster
+  void* gate;
+};
+
 /// A warp's multiplication under way.
 struct WarpMultiplication {
   Multiplication of_lane[32];
@@ -130,7 +136,7 @@ class Launch {
   void gate_wait(const void* gate, int parity, const Place& place);
   void asynchronous_fence();
   void barrier_of(int name, int count, const Place& place);
-  void cluster_barrier(const Place& place);
+  void cluster_barrier(bool releases, const Place& place);
   void copy_box(void* to, const TensorMap& map, void* gate, const int (&at)[4], int sharing, int blocks,
                 const void* place);
   void begin_multiplications() { multiplications().begun = true; }
@@ -194,6 +200,7 @@ class Launch {
   static void tell_of(const Box& box, const void* place);
   void bring(const Box& box);
   void bring_one();
+  void arrive_late(std::size_t which);
   const unsigned char* place_of(std::uint64_t descriptor, bool across, int point, int depth);
   void tell_of(const Multiplication& first);
   void multiply(const WarpMultiplication& m, float* const (&sums)[32]);
@@ -209,6 +216,7 @@ class Launch {
   std::vector<Warp> warps_;
   std::map<int, Copies> copies_;                  ///< by thread
   std::vector<Box> boxes_;                        ///< on their way
+  std::vector<Arrival> arrivals_;                 ///< the same
   std::map<const void*, int> unfenced_;           ///< gates, and the thread that began them
   std::vector<Multiplications> multiplications_;  ///< by warp
   std::vector<std::vector<std::pair<std::uint64_t, std::uint64_t>>> multiplied_;  ///< by warpgroup: descriptors
@@ -216,6 +224,7 @@ class Launch {
   std::size_t threads_ = 0;                                                       ///< of a block, filled up
   std::size_t cluster_threads_ = 0;
   std::size_t at_cluster_barrier_ = 0;
+  bool cluster_barrier_releases_ = false;
   std::vector<std::unique_ptr<unsigned char[]>> stacks_;
   std::vector<races::Identity> identities_;  ///< a stack's
   std::deque<int> free_;

@@ -3,6 +3,8 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <numeric>
@@ -42,7 +44,8 @@ Launch the_launch;
 namespace {
 
 constexpr std::size_t stack_bytes = 128 * 1024;
-constexpr std::size_t told_apart = 512;  ///< threads, where races are looked for; or all of two clusters
+constexpr unsigned most_of_a_cluster = 8;  ///< blocks that every GPU finds room for together
+constexpr std::size_t told_apart = 512;    ///< threads, where races are looked for; or all of two clusters
 
 std::string text(const dim3& d) {
   return "(" + std::to_string(d.x) + ", " + std::to_string(d.y) + ", " + std::to_string(d.z) + ")";
@@ -92,9 +95,9 @@ void Launch::run(const char* name, dim3 grid, dim3 block, std::size_t shared_byt
   fault_.clear();
   random_.seed(options.seed);
   const std::size_t threads = std::size_t{block.x} * block.y * block.z;
-  const std::size_t most_shared = (options.warpgroups ? 227 : 163) * 1024;
-  if (shared_bytes > most_shared || threads == 0 || threads > 1024 || grid.x == 0 || grid.y == 0 || grid.z == 0 ||
-      grid.y > 65535 || grid.z > 65535 || grid.x % cluster || (cluster > 1 && !options.warpgroups))
+  if (shared_bytes > most_shared_bytes() || cluster > most_of_a_cluster || threads == 0 || threads > 1024 ||
+      grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.y > 65535 || grid.z > 65535 || grid.x % cluster ||
+      (cluster > 1 && !options.warpgroups))
     throw Fault(name_ + ": a grid of " + text(grid) + " blocks of " + text(block) + " threads cannot be launched");
   const Alone alone(*this);
   const unsigned clusters = grid.x / cluster;
@@ -227,6 +230,7 @@ void Launch::begin_cluster(dim3 first, unsigned cluster, std::size_t threads, st
   warps_.assign(fibers_.size() / 32, Warp{});
   copies_.clear();
   boxes_.clear();
+  arrivals_.clear();
   unfenced_.clear();
   multiplications_ = std::vector<Multiplications>(warps_.size());
   multiplied_.assign(fibers_.size() / 128, {});
@@ -267,6 +271,12 @@ void Launch::one_cluster(dim3 first, unsigned cluster, std::size_t threads, std:
           if (f.state == State::done) {
             --live;
             --b.live;
+            const bool spoken_to = std::any_of(arrivals_.begin(), arrivals_.end(),
+                                               [&](const Arrival& arrival) { return arrival.block == block_of(f); });
+            if (b.live == 0 && spoken_to) {
+              fault_ = sentence(f, "a block ends while an arrival at one of its gates is on its way");
+              return;
+            }
           }
           if (b.at_barrier > 0 && b.at_barrier == b.live) release(b);
           if (at_cluster_barrier_ > 0 && at_cluster_barrier_ == live) release_cluster();
@@ -275,7 +285,7 @@ void Launch::one_cluster(dim3 first, unsigned cluster, std::size_t threads, std:
         if (options.schedule == Schedule::random && random_() % 4 == 0) again = false;
       }
     if (ran || live == 0) continue;
-    if (!boxes_.empty()) {
+    if (!boxes_.empty() || !arrivals_.empty()) {
       bring_one();
       continue;
     }
@@ -302,6 +312,7 @@ void Launch::release(Block& b) {
 
 void Launch::release_cluster() {
   at_cluster_barrier_ = 0;
+  while (cluster_barrier_releases_ && !arrivals_.empty()) arrive_late(0);
   ++blocks_.front().cluster_phases.now;
   for (Fiber& f : fibers_) {
     if (!f.at_cluster_barrier) continue;
@@ -404,6 +415,43 @@ void catch_bad_addresses() {
 }  // namespace
 
 void use(const Options& options) { the_launch.options = options; }
+int Options::default_products_at_once() {
+  const char* const count = std::getenv("TESSERA_HOST_PRODUCTS_AT_ONCE");
+  return count ? std::atoi(count) : 0;
+}
+float with_products(float sum, const float (&products)[16]) {
+  const int at_once = the_launch.options.products_at_once;
+  if (at_once == 0) {
+    for (const float product : products) sum += product;
+    return sum;
+  }
+  constexpr int places = 23;  // behind the first one of the largest summand
+  for (int first = 0; first < 16; first += at_once) {
+    float largest = std::fabs(sum), plain = sum;
+    for (int i = first; i < first + at_once; ++i) {
+      largest = std::max(largest, std::fabs(products[i]));
+      plain += products[i];
+    }
+    if (!std::isfinite(plain) || largest == 0) {
+      sum = plain;
+      continue;
+    }
+    const int last_place = std::ilogb(largest) - places;
+    const auto truncated = [&](float x) { return std::trunc(std::ldexp(static_cast<double>(x), -last_place)); };
+    double all = truncated(sum);
+    for (int i = first; i < first + at_once; ++i) all += truncated(products[i]);
+    if (all != 0) {
+      const int beyond = std::max(0, std::ilogb(all) - places);
+      all = std::ldexp(std::trunc(std::ldexp(all, -beyond)), beyond);
+    }
+    sum = static_cast<float>(std::ldexp(all, last_place));
+  }
+  return sum;
+}
+std::size_t most_shared_bytes() {
+  const Options& options = the_launch.options;
+  return std::size_t{1024} * (options.shared_kilobytes ? options.shared_kilobytes : options.warpgroups ? 227 : 163);
+}
 std::int64_t bank_conflicts() { return the_launch.conflicts; }
 
 void run(const char* name, dim3 grid, dim3 block, std::size_t shared_bytes, const std::function<void()>& kernel,

@@ -28,9 +28,17 @@ struct Options {
   std::uint64_t seed = 1;    ///< of Schedule::random
   bool late_copies = false;  ///< what is asynchronous at its wait, not at once
   bool warpgroups = false;   ///< the GPU is one of sm_90a
+  int shared_kilobytes = 0;  ///< that a block may have; 0: as on sm_80 or sm_90a. sm_86 and sm_89 have 99
+  /// Products that tensor cores add to a sum at once, each truncated to the last place of the largest summand, as they
+  /// are on an A100 (8) and an H100 (16), there with a bit or two more. 0: one by one, rounded to nearest. By default
+  /// what TESSERA_HOST_PRODUCTS_AT_ONCE says.
+  int products_at_once = default_products_at_once();
+
+  static int default_products_at_once();
 };
 /// For every launch from now on.
 void use(const Options& options);
+std::size_t most_shared_bytes();
 /// Of all launches so far: rows of a matrix that load_matrices cannot read at once with those before them.
 std::int64_t bank_conflicts();
 
@@ -61,6 +69,8 @@ using Place = std::source_location;
 void barrier(const Place& place);
 /// All 32 lanes hand in their `mine`, then `together` runs once for all of them.
 void warp(const Place& place, void* mine, void (*together)(void* const lanes[32]));
+/// The sum and 16 products, as the options have it.
+float with_products(float sum, const float (&products)[16]);
 /// 16 bytes to shared memory, `valid` of them from `from`, the rest zero: now, or when it is waited for.
 void copy_async(void* to, const void* from, int valid);
 void copy_commit();
@@ -85,9 +95,10 @@ bool is_possible(const TensorMap& map);
 std::uint32_t shared_address(const void* place);
 void gate_begin(void* gate, int arrivals);
 void gate_arrive(void* gate, int bytes);
-/// At the same place in another block of the cluster.
+/// At the same place in another block of the cluster: now or, late, when a barrier of the cluster that releases demands
+/// it, or nobody can go on without it.
 void gate_arrive_in(void* gate, int block);
-void cluster_barrier(const Place& place);
+void cluster_barrier(bool releases, const Place& place);
 void gate_wait(const void* gate, int parity, const Place& place);
 void asynchronous_fence();
 /// Now or, late, when nobody can go on without it; to each of so many blocks by itself.

@@ -55,12 +55,21 @@ unsigned char* Launch::there(void* place, std::size_t block) {
 
 /// Of what the thread did, multiplications that have been waited for are all that is told.
 void Launch::gate_arrive_in(void* gate, int block) {
-  void* const its = there(gate, static_cast<std::size_t>(block));
+  const auto to = static_cast<std::size_t>(block);
+  void* const its = there(gate, to);
   if (const int waited_for = multiplications().waited_for; waited_for >= 0) {
     const races::As multiplied(identity(waited_for));
     races::tell(phase_of(its, state_of(its).parity));
   }
-  arrive(its, 0);
+  if (!options.late_copies || to == block_of(*running_)) return arrive(its, 0);
+  const races::As machine(machine_);
+  arrivals_.push_back({to, its});
+}
+
+void Launch::arrive_late(std::size_t which) {
+  const Arrival arrival = arrivals_[which];
+  arrivals_.erase(arrivals_.begin() + static_cast<std::ptrdiff_t>(which));
+  arrive(arrival.gate, 0);
 }
 
 void Launch::gate_wait(const void* gate, int parity, const Place& place) {
@@ -101,9 +110,14 @@ void Launch::barrier_of(int name, int count, const Place& place) {
     }
 }
 
-/// Of what was done before it, multiplications that have been waited for are all that is told.
-void Launch::cluster_barrier(const Place& place) {
+/// Where it does not release, multiplications that have been waited for are all that is told of what was done before
+/// it.
+void Launch::cluster_barrier(bool releases, const Place& place) {
+  if (at_cluster_barrier_ > 0 && cluster_barrier_releases_ != releases)
+    fail("threads of one cluster wait at different barriers");
+  cluster_barrier_releases_ = releases;
   const void* const phase = blocks_.front().cluster_phases.current();
+  if (releases) races::tell(phase);
   if (const int waited_for = multiplications().waited_for; waited_for >= 0) {
     const races::As multiplied(identity(waited_for));
     races::tell(phase);
@@ -206,10 +220,12 @@ void Launch::bring(const Box& box) {
   advance(box.gate, g);
 }
 
-/// Nobody can go on: one of the boxes is there.
+/// Nobody can go on: one of the boxes is there, or one of the arrivals.
 void Launch::bring_one() {
-  std::size_t which = options.schedule == Schedule::reversed ? boxes_.size() - 1 : 0;
-  if (options.schedule == Schedule::random) which = random_() % boxes_.size();
+  const std::size_t count = boxes_.size() + arrivals_.size();
+  std::size_t which = options.schedule == Schedule::reversed ? count - 1 : 0;
+  if (options.schedule == Schedule::random) which = random_() % count;
+  if (which >= boxes_.size()) return arrive_late(which - boxes_.size());
   const Box box = boxes_[which];
   boxes_.erase(boxes_.begin() + static_cast<std::ptrdiff_t>(which));
   bring(box);
@@ -342,8 +358,16 @@ void Launch::multiply(const WarpMultiplication& m, float* const (&sums)[32]) {
   };
   each([](float sum, float& number) { number = sum; });
   for (int row = 0; row < 16; ++row)
-    for (int k = 0; k < 16; ++k)
-      for (int column = 0; column < columns; ++column) product[row][column] += left[row][k] * right[k][column];
+    if (options.products_at_once == 0) {
+      for (int k = 0; k < 16; ++k)
+        for (int column = 0; column < columns; ++column) product[row][column] += left[row][k] * right[k][column];
+    } else {
+      for (int column = 0; column < columns; ++column) {
+        float products[16];
+        for (int k = 0; k < 16; ++k) products[k] = left[row][k] * right[k][column];
+        product[row][column] = with_products(product[row][column], products);
+      }
+    }
   each([](float& sum, float number) { sum = number; });
 }
 
@@ -366,7 +390,7 @@ void copy_box(void* to, const TensorMap& map, void* gate, const int (&at)[4], in
   the_launch.copy_box(to, map, gate, at, sharing, blocks, __builtin_return_address(0));
 }
 void gate_arrive_in(void* gate, int block) { the_launch.gate_arrive_in(gate, block); }
-void cluster_barrier(const Place& place) { the_launch.cluster_barrier(place); }
+void cluster_barrier(bool releases, const Place& place) { the_launch.cluster_barrier(releases, place); }
 void barrier_of(int name, int count, const Place& place) { the_launch.barrier_of(name, count, place); }
 void multiplications_begin(const Place& place) {
   warp(place, nullptr, [](void* const[32]) { the_launch.begin_multiplications(); });
