@@ -38,6 +38,14 @@ std::shared_ptr<std::uint8_t> mapped(int file, std::size_t bytes, int protection
   return {static_cast<std::uint8_t*>(memory), [bytes](std::uint8_t* m) { ::munmap(m, bytes); }};
 }
 
+SafetensorsHeader header_of(const std::filesystem::path& path) {
+  try {
+    return read_safetensors_header(path);
+  } catch (const Error& error) {
+    fail(path.string(), " holds no packed data, as pack makes it of a folder: ", error.what());
+  }
+}
+
 std::string prefix(Split split) { return split == Split::train ? "train." : "test."; }
 
 std::int64_t number(const std::map<std::string, std::string>& metadata, const std::string& key, std::int64_t most,
@@ -91,7 +99,7 @@ bool is_packed_data(const std::filesystem::path& path) {
 
 Dataset read_packed_data(const std::filesystem::path& path, Split split) {
   const std::string where = path.string();
-  const SafetensorsHeader header = read_safetensors_header(path);
+  const SafetensorsHeader header = header_of(path);
   const auto format = header.metadata.find("format");
   if (format == header.metadata.end() || format->second != packed_format)
     fail(where, " holds no packed data: pack makes such a file of a folder");

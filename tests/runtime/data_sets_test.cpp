@@ -113,7 +113,8 @@ TEST_F(DataSets, WhatIsNoneIsNamed) {
   EXPECT_EQ(sentence([&] { load({.folder = folder / "no"}, Split::train, model, {}); }),
             "there is no folder " + here("no"));
   EXPECT_EQ(sentence([&] { load({.folder = folder / "readme.txt"}, Split::train, model, {}); }),
-            "there is no folder " + here("readme.txt"));
+            here("readme.txt") + " holds no packed data, as pack makes it of a folder: " + here("readme.txt") +
+                " is not a safetensors file: it has 7 bytes, the header alone needs 8");
 }
 
 /// Files to put down, the sentence they draw ("$" is the folder), and on which images.
