@@ -15,19 +15,28 @@ Checkpoint read_checkpoint(const std::filesystem::path& path) {
     std::array<std::uint8_t, 9> first{};
     file.read(0, std::span(first).first(std::min<std::uint64_t>(file.size(), first.size())));
     // The length of a safetensors header can begin with the same bytes; its header follows, and begins with a brace.
-    if (first[8] != '{' && ((first[0] == 'P' && first[1] == 'K') || (first[0] == 0x80 && first[1] >= 2 && first[1] <= 5)))
-      fail(file.where(), ": a pickle of PyTorch, which may run any code when it is read, and is not read; convert it where ",
-           "you trust it: python3 -c \"import sys, torch, safetensors.torch as s; s.save_file({k: v.contiguous() for k, v ",
+    if (first[8] != '{' &&
+        ((first[0] == 'P' && first[1] == 'K') || (first[0] == 0x80 && first[1] >= 2 && first[1] <= 5)))
+      fail(file.where(),
+           ": a pickle of PyTorch, which may run any code when it is read, and is not read; convert it where ",
+           "you trust it: python3 -c \"import sys, torch, safetensors.torch as s; s.save_file({k: v.contiguous() for "
+           "k, v ",
            "in torch.load(sys.argv[1], weights_only=True).items()}, sys.argv[2])\" IN.pt OUT.safetensors");
   }
-  const runtime::Safetensors content = runtime::read_safetensors(path);
-  Checkpoint checkpoint{{}, content.where};
-  for (const auto& [key, tensor] : content.tensors) {
-    if (!tensor.is_real())
-      fail(content.where, ": ", runtime::printable(key), " is ", tensor.dtype, ", and parameters are F64, F32, F16 or BF16");
+  return checkpoint_of(runtime::read_safetensors(path));
+}
+
+Checkpoint checkpoint_of(runtime::Safetensors file) {
+  runtime::Translation read = runtime::in_timms_keys(std::move(file));
+  Checkpoint checkpoint{{}, read.file.where, std::move(read.keys), std::move(read.left_out)};
+  for (const auto& [key, tensor] : read.file.tensors) {
+    const auto refuse = [&, &name = key](const auto&... why) {
+      fail(checkpoint.where, ": ", runtime::printable(checkpoint.keys.theirs(name)), why...);
+    };
+    if (!tensor.is_real()) refuse(" is ", tensor.dtype, ", and parameters are F64, F32, F16 or BF16");
     const std::vector<float> numbers = tensor.floats();
     if (!std::all_of(numbers.begin(), numbers.end(), [](float x) { return std::isfinite(x); }))
-      fail(content.where, ": ", runtime::printable(key), " has numbers that are infinite or none (NaN)");
+      refuse(" has numbers that are infinite or none (NaN)");
     checkpoint.shapes[key] = tensor.shape;
   }
   return checkpoint;
@@ -44,7 +53,7 @@ void take(const Json& from, const char* field, std::optional<T>& to, const std::
   try {
     to = found->template get<T>();
   } catch (const Json::exception&) {
-    fail(where, ": ", field, " is not of the type that timm gives it");
+    fail(where, ": ", field, " is not of its type");
   }
 }
 
@@ -63,50 +72,209 @@ void take_sides(const Json& from, const char* field, std::optional<std::array<st
   to = {sides[sides.size() == 1 ? 0 : sides.size() - 2], sides.back()};
 }
 
-}  // namespace
+/// A JSON object of a field, empty where there is none.
+const Json& part(const Json& json, const char* field, const std::string& where) {
+  static const Json none = Json::object();
+  const auto found = json.find(field);
+  if (found == json.end() || found->is_null()) return none;
+  if (!found->is_object()) fail(where, ": ", field, " is no JSON object");
+  return *found;
+}
 
-Config parse_config(std::string_view content, const std::string& where) {
-  const Json json = Json::parse(content, nullptr, false);
-  if (!json.is_object()) fail(where, ": no JSON object");
-  Config config;
-  config.where = where;
-  std::optional<std::string> architecture, interpolation, crop_mode;
-  take(json, "architecture", architecture, where);
-  const Json none = Json::object();
-  const auto part = [&](const char* field) -> const Json& {
-    const auto found = json.find(field);
-    if (found == json.end() || found->is_null()) return none;
-    if (!found->is_object()) fail(where, ": ", field, " is no JSON object");
-    return *found;
-  };
-  const Json &arguments = part("model_args"), &pretrained = part("pretrained_cfg");
+std::string named(const Json& json, const char* field, const std::string& where, const std::string& otherwise = "") {
+  std::optional<std::string> name;
+  take(json, field, name, where);
+  return name.value_or(otherwise);
+}
+
+std::int64_t count(const Json& json, const char* field, const std::string& where, std::int64_t otherwise) {
+  std::optional<std::int64_t> number;
+  take(json, field, number, where);
+  if (number.value_or(1) < 1) fail(where, ": ", field, " is ", *number, ", and has to be above 0");
+  return number.value_or(otherwise);
+}
+
+double positive(const Json& json, const char* field, const std::string& where, double otherwise) {
+  std::optional<double> number;
+  take(json, field, number, where);
+  if (number && !(std::isfinite(*number) && *number > 0)) fail(where, ": ", field, " has to be above 0");
+  return number.value_or(otherwise);
+}
+
+void timms(const Json& json, Config& config) {
+  const std::string& where = config.where;
+  const Json &arguments = part(json, "model_args", where), &pretrained = part(json, "pretrained_cfg", where);
   for (const Json* from : {&pretrained, &arguments, &json}) {
     take(*from, "num_classes", config.classes, where);
     take(*from, "global_pool", config.pool, where);
   }
   take_sides(pretrained, "input_size", config.image, where);
   take_sides(arguments, "img_size", config.image, where);
+  take_sides(json, "image_size", config.image, where);
+  take_sides(json, "img_size", config.image, where);
+  take(json, "num_heads", config.heads, where);
   take(arguments, "num_heads", config.heads, where);
   take(pretrained, "mean", config.mean, where);
   take(pretrained, "std", config.deviation, where);
   take(pretrained, "crop_pct", config.crop, where);
-  take(pretrained, "interpolation", interpolation, where);
-  take(pretrained, "crop_mode", crop_mode, where);
-  config.architecture = architecture.value_or("");
-  config.interpolation = interpolation.value_or("");
-  config.crop_mode = crop_mode.value_or("");
+  config.architecture = named(json, "architecture", where);
+  config.interpolation = named(pretrained, "interpolation", where);
+  config.crop_mode = named(pretrained, "crop_mode", where);
+}
+
+/// What Hugging Face's classes have where config.json says nothing.
+struct Family {
+  std::string_view model_type, activation;
+  double epsilon;
+};
+constexpr std::array<Family, 8> families{{{"vit", "gelu", 1e-12},
+                                          {"deit", "gelu", 1e-12},
+                                          {"dinov2", "gelu", 1e-6},
+                                          {"dinov2_with_registers", "gelu", 1e-6},
+                                          {"clip", "quick_gelu", 1e-5},
+                                          {"clip_vision_model", "quick_gelu", 1e-5},
+                                          {"siglip", "gelu_pytorch_tanh", 1e-6},
+                                          {"siglip_vision_model", "gelu_pytorch_tanh", 1e-6}}};
+constexpr std::array<std::pair<std::string_view, std::string_view>, 8> activations{{{"gelu", "gelu"},
+                                                                                    {"gelu_pytorch_tanh", "gelu_tanh"},
+                                                                                    {"gelu_new", "gelu_tanh"},
+                                                                                    {"gelu_fast", "gelu_tanh"},
+                                                                                    {"quick_gelu", "quick_gelu"},
+                                                                                    {"relu", "relu"},
+                                                                                    {"silu", "silu"},
+                                                                                    {"swish", "silu"}}};
+
+void hugging_faces(const Json& json, Config& config) {
+  const std::string& where = config.where;
+  const std::string type = named(json, "model_type", where);
+  const auto family =
+      std::find_if(families.begin(), families.end(), [&](const Family& f) { return f.model_type == type; });
+  if (family == families.end()) {
+    std::string known;
+    for (const Family& f : families) known += (known.empty() ? "" : ", ") + std::string(f.model_type);
+    fail(where, ": model_type ", runtime::printable(type), " is none of ", known);
+  }
+  config.library = "Hugging Face";
+  const Json& vision = json.contains("vision_config") ? part(json, "vision_config", where) : json;
+  take_sides(vision, "image_size", config.image, where);
+  const std::string act = named(vision, "hidden_act", where, std::string(family->activation));
+  const auto known =
+      std::find_if(activations.begin(), activations.end(), [&](const auto& a) { return a.first == act; });
+  if (known == activations.end())
+    fail(where, ": hidden_act ", runtime::printable(act), " is no activation of a declared MLP");
+  config.facts["activation"] = known->second;
+  config.facts["heads"] = std::to_string(count(vision, "num_attention_heads", where, 12));
+  config.facts["epsilon"] = runtime::text(positive(vision, "layer_norm_eps", where, family->epsilon));
+  config.facts["layer_scale"] = runtime::text(positive(vision, "layerscale_value", where, 1));
+  config.facts["pool"] = "token";
+  config.facts["gate"] = "silu";
+}
+
+void open_clips(const Json& json, Config& config) {
+  const std::string& where = config.where;
+  config.library = "OpenCLIP";
+  const Json &model = part(json, "model_cfg", where), &input = part(json, "preprocess_cfg", where);
+  const Json& vision = part(model, "vision_cfg", where);
+  take_sides(vision, "image_size", config.image, where);
+  take(input, "mean", config.mean, where);
+  take(input, "std", config.deviation, where);
+  config.interpolation = named(input, "interpolation", where);
+  const std::string resizes = named(input, "resize_mode", where);
+  if (!resizes.empty()) config.crop = 1, config.crop_mode = resizes == "shortest" ? "center" : resizes;
+  config.architecture = named(vision, "timm_model_name", where);
+  if (!config.architecture.empty()) return;
+  std::optional<bool> quick;
+  take(model, "quick_gelu", quick, where);
+  const std::int64_t width = count(vision, "width", where, 768);
+  config.facts["activation"] = quick.value_or(false) ? "quick_gelu" : "gelu";
+  config.facts["heads"] = std::to_string(std::max<std::int64_t>(1, width / count(vision, "head_width", where, 64)));
+  config.facts["epsilon"] = "1e-05";
+  const std::string pool = named(vision, "pool_type", where, "tok");
+  if (pool != "tok" && pool != "avg") fail(where, ": pool_type ", runtime::printable(pool), " is none of tok and avg");
+  config.facts["pool"] = pool == "tok" ? "token" : "avg";
+}
+
+void check(const Config& config) {
+  const std::string& where = config.where;
   const auto finite = [](double x) { return std::isfinite(x); };
-  if (config.mean && !std::all_of(config.mean->begin(), config.mean->end(), finite)) fail(where, ": mean is not finite");
+  if (config.mean && !std::all_of(config.mean->begin(), config.mean->end(), finite))
+    fail(where, ": mean is not finite");
   if (config.deviation &&
       !std::all_of(config.deviation->begin(), config.deviation->end(), [&](double x) { return finite(x) && x > 0; }))
     fail(where, ": std has to be above 0");
-  if (config.crop && !(*config.crop > 0 && *config.crop <= 1)) fail(where, ": crop_pct has to be above 0 and at most 1");
+  if (config.crop && !(*config.crop > 0 && *config.crop <= 1))
+    fail(where, ": crop_pct has to be above 0 and at most 1");
+}
+
+Json object(std::string_view content, const std::string& where) {
+  Json json = Json::parse(content, nullptr, false);
+  if (!json.is_object()) fail(where, ": no JSON object");
+  return json;
+}
+
+std::string read_text(const std::filesystem::path& path) {
+  const runtime::Bytes bytes = runtime::read_file(path, 1 << 20);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+}  // namespace
+
+Config parse_config(std::string_view content, const std::string& where) {
+  const Json json = object(content, where);
+  Config config;
+  config.where = where;
+  if (json.contains("model_type"))
+    hugging_faces(json, config);
+  else if (json.contains("model_cfg"))
+    open_clips(json, config);
+  else
+    timms(json, config);
+  check(config);
   return config;
 }
 
+void add_preprocessor(Config& config, std::string_view content, const std::string& where) {
+  const Json json = object(content, where);
+  take(json, "image_mean", config.mean, where);
+  take(json, "image_std", config.deviation, where);
+  std::optional<std::int64_t> resample;
+  take(json, "resample", resample, where);  // Pillow's numbers
+  if (resample)
+    config.interpolation = *resample == 3   ? "bicubic"
+                           : *resample == 2 ? "bilinear"
+                                            : runtime::text("filter ", *resample);
+  // A side, or {"shortest_edge": side}, or {"height": side, "width": side}.
+  const auto side = [&](const char* field, std::initializer_list<const char*> names) -> std::optional<std::int64_t> {
+    const auto found = json.find(field);
+    if (found == json.end() || found->is_null()) return std::nullopt;
+    if (found->is_number_integer()) return found->get<std::int64_t>();
+    const Json& sides = part(json, field, where);
+    for (const char* name : names)
+      if (sides.contains(name)) return count(sides, name, where, 1);
+    return std::nullopt;
+  };
+  std::optional<bool> crops;
+  take(json, "do_center_crop", crops, where);
+  const auto shorter = side("size", {"shortest_edge"}), cut = side("crop_size", {"height"});
+  if (crops.value_or(false) && shorter && cut && *cut >= 1 && *cut <= *shorter) {
+    config.crop = double(*cut) / double(*shorter);
+    config.crop_mode = "center";
+  } else if (side("size", {"height"})) {
+    config.crop = 1;
+    config.crop_mode = "squash";
+  }
+  Config checked = config;
+  checked.where = where;
+  check(checked);
+}
+
 Config read_config(const std::filesystem::path& path) {
-  const runtime::Bytes bytes = runtime::read_file(path, 1 << 20);
-  return parse_config({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path.string());
+  Config config = parse_config(read_text(path), path.string());
+  const std::filesystem::path beside = path.parent_path() / "preprocessor_config.json";
+  std::error_code unknown;
+  if (config.library == "Hugging Face" && std::filesystem::exists(beside, unknown))
+    add_preprocessor(config, read_text(beside), beside.string());
+  return config;
 }
 
 }  // namespace tessera::declare

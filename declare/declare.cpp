@@ -48,8 +48,16 @@ class Finder {
  public:
   Finder(const Checkpoint& checkpoint, const Config& config, std::string name)
       : checkpoint_(checkpoint), config_(config), name_(std::move(name)) {
-    if (config.architecture.empty()) {
-      assume("no configuration names the architecture: heads, activation and positions are those of ViT");
+    if (!checkpoint.keys.are_timms()) assume(text("keys are those of ", library()));
+    if (!library().starts_with(config.library))
+      fail(config.where, ": is a configuration of ", config.library, ", and the checkpoint's keys are those of ",
+           library());
+    if (!config.facts.empty()) {
+      facts_ = config.facts;
+    } else if (config.architecture.empty() && !checkpoint.keys.are_timms()) {
+      usual();
+    } else if (config.architecture.empty()) {
+      assume("no configuration names the architecture: activation, epsilon and positions are those of ViT");
     } else if (const auto found = facts(config.architecture)) {
       facts_ = *found;
     } else {
@@ -58,10 +66,14 @@ class Finder {
     }
     for (const auto& [key, shape] : checkpoint.shapes)
       if (std::any_of(shape.begin(), shape.end(), [](std::int64_t dim) { return dim < 1 || dim > (1 << 24); }))
-        fail(checkpoint.where, ": ", printable(key), " ", printed(shape), " has a dim that is not from 1 to 16777216");
+        fail(checkpoint.where, ": ", named(key), " ", printed(shape), " has a dim that is not from 1 to 16777216");
+    if (const auto& out = checkpoint.left_out; !out.empty())
+      assume(text(printable(out[0]), out.size() > 1 ? text(" and ", out.size() - 1, " more are") : " is",
+                  " left out: images do not need ", out.size() > 1 ? "them, and texts are out of scope" : "it"));
   }
 
   Declaration declaration() {
+    alike();
     stem();
     tokens();
     block();
@@ -71,14 +83,59 @@ class Finder {
   }
 
  private:
+  std::string library() const { return std::string(checkpoint_.keys.dialect->library); }
   bool has(const std::string& key) const { return checkpoint_.shapes.contains(key); }
+  /// The file's own name of timm's key.
+  std::string named(const std::string& key) const { return printable(checkpoint_.keys.theirs(key)); }
+
+  /// Of another library without a configuration: what its published models are.
+  void usual() {
+    const std::string whose = library();
+    const auto is = [&](const char* part) { return whose.find(part) != std::string::npos; };
+    facts_["pool"] = "token";
+    facts_["layer_scale"] = "1";
+    facts_["gate"] = "silu";
+    facts_["activation"] = is("Hugging Face's CLIP") ? "quick_gelu" : is("SigLIP") ? "gelu_tanh" : "gelu";
+    facts_["epsilon"] = is("Hugging Face's ViT") ? "1e-12" : is("CLIP") ? "1e-05" : "1e-06";
+    assume(text("no configuration: the activation is ", facts_["activation"], " and epsilon ", facts_["epsilon"],
+                ", as is usual for ", whose));
+  }
+
+  /// All blocks are one declaration: what one has, each has.
+  void alike() const {
+    std::map<std::string, std::set<std::int64_t>> having;
+    std::int64_t blocks = 0;
+    for (const auto& [key, unused] : checkpoint_.shapes) {
+      const std::size_t dot = key.find('.', 7);
+      if (!key.starts_with("blocks.") || dot == std::string::npos) continue;
+      const std::string digits = key.substr(7, dot - 7);
+      const auto is_digit = [](char c) { return '0' <= c && c <= '9'; };
+      if (digits.empty() || digits.size() > 4 || !std::all_of(digits.begin(), digits.end(), is_digit) ||
+          (digits[0] == '0' && digits != "0"))
+        continue;
+      having[key.substr(dot + 1)].insert(std::stoll(digits));
+      blocks = std::max<std::int64_t>(blocks, std::stoll(digits) + 1);
+    }
+    for (std::int64_t i = 0; i < blocks; ++i)
+      for (const auto& [rest, those] : having) {
+        const auto block = [&, &name = rest](std::int64_t number) { return text("blocks.", number, ".", name); };
+        if (!those.contains(i))
+          fail(checkpoint_.where, ": has no ", named(block(i)), ", and has ", named(block(*those.begin())));
+        const Shape &first = checkpoint_.shapes.at(block(0)), &own = checkpoint_.shapes.at(block(i));
+        if (own != first)
+          fail(checkpoint_.where, ": ", named(block(i)), " is ", printed(own), " and ", named(block(0)), " ",
+               printed(first), ": blocks that differ are no declaration");
+      }
+  }
+
   const Shape& shape(const std::string& key, std::size_t rank) const {
     const auto found = checkpoint_.shapes.find(key);
     if (found == checkpoint_.shapes.end())
-      fail(checkpoint_.where, ": has no ", key, ", which every plain Vision Transformer of this kind has in timm's keys");
+      fail(checkpoint_.where, ": has no ", named(key),
+           ", which every plain Vision Transformer of this kind has in keys of ", library());
     if (found->second.size() != rank)
-      fail(checkpoint_.where, ": ", key, " ", printed(found->second), " has rank ", found->second.size(), " instead of ",
-           rank);
+      fail(checkpoint_.where, ": ", named(key), " ", printed(found->second), " has rank ", found->second.size(),
+           " instead of ", rank);
     return found->second;
   }
   std::string fact(const std::string& word, const std::string& otherwise) const {
@@ -98,6 +155,8 @@ class Finder {
   void norm(const std::string& key, std::int64_t width) {
     expect(key + ".weight", {width});
     if (!rms_) expect(key + ".bias", {width});
+    if (rms_ && has(key + ".bias"))
+      fail(checkpoint_.where, ": has no ", named(first_norm_ + ".bias"), ", and has ", named(key + ".bias"));
   }
 
   void stem() {
@@ -107,12 +166,13 @@ class Finder {
     height_ = patch[2];
     across_ = patch[3];
     expect("patch_embed.proj.weight", patch);
-    const auto first = has("blocks.0.norm1.weight")    ? "blocks.0.norm1"
-                       : has("blocks.0.in_norm.weight") ? "blocks.0.in_norm"
-                       : has("blocks.0.attns.0.norm.weight") ? "blocks.0.attns.0.norm"
-                                                             : "blocks.0.norm1";
-    shape(text(first, ".weight"), 1);
-    rms_ = !has(text(first, ".bias"));
+    const std::string first = has("blocks.0.norm1.weight")          ? "blocks.0.norm1"
+                              : has("blocks.0.in_norm.weight")      ? "blocks.0.in_norm"
+                              : has("blocks.0.attns.0.norm.weight") ? "blocks.0.attns.0.norm"
+                                                                    : "blocks.0.norm1";
+    shape(first + ".weight", 1);
+    first_norm_ = first;
+    rms_ = !has(first + ".bias");
     if (rms_) field("norm", "Normalization::rms");
     if (has("norm_pre.weight")) {
       field("stem", "Stem::norm_of_all");
@@ -138,6 +198,8 @@ class Finder {
     if (class_token) expect("cls_token", {1, 1, width_});
     if (!class_token || cait_) field("class_token", "false");
     std::int64_t front = class_token && !cait_;
+    if (has("head_dist.weight") && !has("dist_token"))
+      fail(checkpoint_.where, ": has no ", named("dist_token"), ", and has ", named("head_dist.weight"));
     if (has("dist_token")) {
       field("distilled", "true");
       expect("dist_token", {1, 1, width_});
@@ -153,8 +215,8 @@ class Finder {
     if (config_.image) {
       image_ = *config_.image;
       if (image_[0] % height_ || image_[1] % across_)
-        fail(config_.where, ": pictures of ", image_[0], " x ", image_[1], " are no whole number of patches of ", height_,
-             " x ", across_, ", which patch_embed.proj.weight has");
+        fail(config_.where, ": pictures of ", image_[0], " x ", image_[1], " are no whole number of patches of ",
+             height_, " x ", across_, ", which ", named("patch_embed.proj.weight"), " has");
     } else {
       std::int64_t side = 224 / height_;
       for (const std::int64_t patches : {rows - front, rows})
@@ -163,7 +225,9 @@ class Finder {
           side = root;
           break;
         }
-      if (side < 1) fail(checkpoint_.where, ": patch_embed.proj.weight has patches larger than a picture of 224 x 224");
+      if (side < 1)
+        fail(checkpoint_.where, ": ", named("patch_embed.proj.weight"),
+             " has patches larger than a picture of 224 x 224");
       image_ = {side * height_, side * across_};
       assume(text("no configuration says the size of pictures: ", image_[0], " x ", image_[1]));
     }
@@ -176,9 +240,13 @@ class Finder {
     if (rows == 0) {
       field("positions", "Positions::none");
     } else {
-      if (rows != patches_ && rows != patches_ + front)
-        fail(checkpoint_.where, ": pos_embed has ", rows, " positions, and pictures of ", image_[0], " x ", image_[1],
-             " have ", patches_, " patches and ", front, " tokens before them");
+      const bool fits = rows == patches_ || rows == patches_ + front;
+      if (!fits && !class_token && (rows == patches_ + front + 1 || rows == patches_ + 1))
+        fail(checkpoint_.where, ": has no ", named("cls_token"), ", and ", named("pos_embed"),
+             " has a position more than the ", patches_, " patches");
+      if (!fits)
+        fail(checkpoint_.where, ": ", named("pos_embed"), " has ", rows, " positions, and pictures of ", image_[0],
+             " x ", image_[1], " have ", patches_, " patches and ", front, " tokens before them");
       if (rows == patches_ && front > 0) field("patch_positions", "true");
       expect("pos_embed", {1, rows, width_});
     }
@@ -196,8 +264,14 @@ class Finder {
     } else if (facts_.contains("heads")) {
       heads = std::stoll(facts_.at("heads"));
     } else {
-      heads = std::max<std::int64_t>(1, all / 64);
-      assume(text("heads are 64 wide, so there are ", heads));
+      // Published models of these widths have 16 wider heads: SO400M, H/14, g/14, bigG/14.
+      const bool wider = all == 1152 || all == 1280 || all == 1408 || all == 1664;
+      heads = wider ? 16 : std::max<std::int64_t>(1, all / 64);
+      if (all < 1 || all % heads)
+        fail(checkpoint_.where, ": ", all,
+             " numbers of queries do not tell how many heads there are; --config FILE with ",
+             "{\"num_heads\": N} would");
+      assume(text("no configuration says how many heads there are: ", heads, ", each ", all / heads, " wide"));
     }
     if (all < 1 || heads < 1 || all % heads)
       fail(checkpoint_.where, ": attention in blocks.0 is ", all, " wide, which ", heads, " heads do not divide");
@@ -219,10 +293,10 @@ class Finder {
   }
 
   void block() {
-    while (depth_ < 4096 && std::any_of(checkpoint_.shapes.lower_bound(at(depth_, "")), checkpoint_.shapes.end(),
-                                        [&, n = 0](const auto& tensor) mutable {
-                                          return n++ == 0 && tensor.first.starts_with(at(depth_, ""));
-                                        }))
+    while (depth_ < 4096 &&
+           std::any_of(
+               checkpoint_.shapes.lower_bound(at(depth_, "")), checkpoint_.shapes.end(),
+               [&, n = 0](const auto& tensor) mutable { return n++ == 0 && tensor.first.starts_with(at(depth_, "")); }))
       ++depth_;
     field("depth", depth_, 12);
     const std::string act = fact("activation", "gelu");
@@ -248,8 +322,8 @@ class Finder {
     const bool differs = has(at(0, "lambda_q1")), bias = has(at(0, "in_proj.bias"));
     include_ = differs ? "models/vit_diff.hpp" : "models/vit_parallel.hpp";
     block_ = differs ? "DifferentialParallelBlock" : "ParallelScalingBlock";
-    const std::int64_t all = differs ? (in[0] - shape(at(0, "out_proj.weight"), 2)[1]) / 2
-                                     : shape(at(0, "attn_out_proj.weight"), 2)[1];
+    const std::int64_t all =
+        differs ? (in[0] - shape(at(0, "out_proj.weight"), 2)[1]) / 2 : shape(at(0, "attn_out_proj.weight"), 2)[1];
     std::optional<std::int64_t> told;
     if (differs) told = all / std::max<std::int64_t>(1, 2 * shape(at(0, "lambda_q1"), 1)[0]);
     if (has(at(0, "q_norm.weight"))) told = all / shape(at(0, "q_norm.weight"), 1)[0];
@@ -276,7 +350,8 @@ class Finder {
   }
 
   void difference(const std::string& prefix) {
-    for (const char* lambda : {"lambda_q1", "lambda_k1", "lambda_q2", "lambda_k2"}) expect(prefix + lambda, {head_ / 2});
+    for (const char* lambda : {"lambda_q1", "lambda_k1", "lambda_q2", "lambda_k2"})
+      expect(prefix + lambda, {head_ / 2});
     expect(prefix + "sub_norm.weight", {head_});
   }
 
@@ -311,6 +386,15 @@ class Finder {
     gated_ = !separate_gate_ && shape(of(mlp, "fc1.weight"), 2)[0] == 2 * inner;
     const bool in_bias = has(of(mlp, first + ".bias")), out_bias = has(of(mlp, "fc2.bias"));
     const bool mlp_norm = has(of(mlp, "norm.weight"));
+    if (!separate_gate_ && !(in_bias && out_bias))
+      fail(checkpoint_.where, ": has no ", named(of(mlp, in_bias ? "fc2.bias" : "fc1.bias")),
+           ", which every MLP without a map of its own for a gate has");
+    if (gated_ && fact("gate", fact("activation", "")) != "silu") {
+      if (facts_.contains("activation") || facts_.contains("gate"))
+        fail(checkpoint_.where, ": ", named(of(mlp, "fc1.weight")), " makes two maps, and a gate of ",
+             fact("gate", fact("activation", "")), " has no declaration: silu has");
+      assume(named(of(mlp, "fc1.weight")) + " makes two maps, and nothing says of what kind: SwiGLU, the gate first");
+    }
     hidden(inner);
     // The block.
     const bool gamma = has(at(0, "gamma_1"));
@@ -336,7 +420,7 @@ class Finder {
       places = "Rotary<V, Rope" + spaced + ">";
     }
     if (!has("pos_embed") && places == "Unplaced<V>" && !shared && !mixed)
-      fail(checkpoint_.where, ": there is no pos_embed, and blocks.0 has no positions of its own either");
+      fail(checkpoint_.where, ": has no ", named("pos_embed"), ", and blocks.0 has no positions of its own either");
     const std::string qkv = separate ? "SeparateQkv<V>" : qv ? "QvBias<V>" : "FusedQkv<V>";
     const std::string projection = attn_norm    ? "NormedProjection<V>"
                                    : !attn_bias ? "LinearWithoutBias<V::A, V::D>"
@@ -394,8 +478,7 @@ class Finder {
         if (differs) difference(at(i, a));
         if (table) {
           const std::int64_t down = image_[0] / height_, across = image_[1] / across_;
-          expect(at(i, a + "relative_position_bias_table"),
-                 {(2 * down - 1) * (2 * across - 1) + 3 * front_, heads_});
+          expect(at(i, a + "relative_position_bias_table"), {(2 * down - 1) * (2 * across - 1) + 3 * front_, heads_});
         }
         if (mlp_places) {
           linear(at(i, a + "rel_pos.mlp.fc1"), 2, places_width);
@@ -453,7 +536,7 @@ class Finder {
       field("final_norm", "FinalNorm::none");
     }
     std::string pool = config_.pool.value_or(fact("pool", has("cls_token") ? "token" : "avg"));
-    if (has("attn_pool.latent")) {
+    if (has("attn_pool.latent") || has("attn_pool.q.weight")) {
       if (config_.pool && *config_.pool != "map")
         fail(config_.where, ": global_pool is ", printable(*config_.pool), ", and the checkpoint has attn_pool.latent");
       attention_pool();
@@ -489,7 +572,8 @@ class Finder {
     const std::int64_t inner = shape("attn_pool.mlp.fc1.weight", 2)[0];
     const std::int64_t heads = std::stoll(fact("pooling_heads", std::to_string(heads_)));
     if (width_ % heads)
-      fail(checkpoint_.where, ": attn_pool.q.weight is ", width_, " wide, which ", heads, " heads do not divide");
+      fail(checkpoint_.where, ": ", named("attn_pool.q.weight"), " is ", width_, " wide, which ", heads,
+           " heads do not divide");
     if (facts_.contains("pooling_heads")) field("pooling_heads", heads, heads_);
     if (inner != inner_) field("pooling_hidden", std::to_string(inner));
     expect("attn_pool.latent", {1, 1, width_});
@@ -502,17 +586,24 @@ class Finder {
   }
 
   void compare() const {
-    for (const auto& [key, wanted] : expected_) {
-      const auto found = checkpoint_.shapes.find(key);
-      if (found == checkpoint_.shapes.end()) fail(checkpoint_.where, ": has no ", key, " ", printed(wanted));
-      if (found->second != wanted)
-        fail(checkpoint_.where, ": ", key, " is ", printed(found->second), " instead of ", printed(wanted));
-    }
     std::string unsaid;
     int more = 0;
     for (const auto& [key, unused] : checkpoint_.shapes) {
       if (expected_.contains(key)) continue;
-      if (++more <= 3) unsaid += (unsaid.empty() ? "" : ", ") + printable(key);
+      // A bias by itself: what told of its layer is missing.
+      const std::string weight = key.ends_with(".bias") ? key.substr(0, key.size() - 4) + "weight" : key;
+      if (!has(weight)) fail(checkpoint_.where, ": has no ", named(weight), ", and has ", named(key));
+      if (++more <= 3) unsaid += (unsaid.empty() ? "" : ", ") + named(key);
+    }
+    for (const auto& [key, wanted] : expected_) {
+      const auto found = checkpoint_.shapes.find(key);
+      if (found == checkpoint_.shapes.end()) fail(checkpoint_.where, ": has no ", named(key), " ", printed(wanted));
+      if (found->second == wanted) continue;
+      const auto in_file = [&, &name = key](Shape shape) {
+        if (checkpoint_.keys.transposes(name)) std::reverse(shape.begin(), shape.end());
+        return printed(shape);
+      };
+      fail(checkpoint_.where, ": ", named(key), " is ", in_file(found->second), " instead of ", in_file(wanted));
     }
     if (more > 3) unsaid += text(" and ", more - 3, " more");
     if (more) fail(checkpoint_.where, ": no declaration says ", unsaid);
@@ -523,21 +614,56 @@ class Finder {
     return text("{", number(x[0]), ", ", number(x[1]), ", ", number(x[2]), "}");
   }
 
+  /// How pictures are prepared, and a line for what of it the configuration does not say or the program does otherwise.
+  struct Input {
+    std::array<double, 3> mean, deviation;
+    double crop;
+  };
+  Input input() {
+    constexpr std::array<double, 3> half{0.5, 0.5, 0.5};
+    const auto is = [&](const char* part) { return library().find(part) != std::string::npos; };
+    // OpenAI's pictures, ImageNet's, or neither.
+    const Input usual = is("CLIP") ? Input{{0.48145466, 0.4578275, 0.40821073}, {0.26862954, 0.26130258, 0.27577711}, 1}
+                        : is("torchvision") || is("DINOv2") ? Input{{0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}, 0.875}
+                                                            : Input{half, half, checkpoint_.keys.are_timms() ? 0.9 : 1};
+    std::string unsaid;
+    const auto otherwise = [&](bool says, const std::string& value) {
+      if (!says) unsaid += (unsaid.empty() ? "" : ", ") + value;
+    };
+    otherwise(config_.mean.has_value(), "mean " + channels(usual.mean));
+    otherwise(config_.deviation.has_value(), "std " + channels(usual.deviation));
+    otherwise(config_.crop.has_value(), "crop_pct " + number(usual.crop));
+    otherwise(!config_.interpolation.empty(), "interpolation bicubic");
+    otherwise(!config_.crop_mode.empty(), "crop_mode center");
+    if (!unsaid.empty()) assume("no configuration says how pictures are prepared: " + unsaid);
+    if (!config_.interpolation.empty() && config_.interpolation != "bicubic")
+      assume("pictures are scaled bicubically, and the configuration's interpolation is " +
+             printable(config_.interpolation));
+    if (!config_.crop_mode.empty() && config_.crop_mode != "center")
+      assume("the middle of a picture is cut out, and the configuration's crop_mode is " +
+             printable(config_.crop_mode));
+    return {config_.mean.value_or(usual.mean), config_.deviation.value_or(usual.deviation),
+            config_.crop.value_or(usual.crop)};
+  }
+
   std::string header() {
     // In the order of VitSpec, as designated initializers have to be.
     static constexpr const char* order[] = {
-        "image",     "patch",     "channels",      "width",          "heads",    "head",           "depth",
-        "mlp",       "classes",   "hidden",        "class_token",    "distilled", "stem",          "registers",
-        "positions", "patch_positions", "norm",    "norms",          "qkv_bias", "qk_norm",        "layer_scale",
-        "activation", "final_norm", "pooling",     "pooling_heads",  "pooling_hidden", "features", "representation",
+        "image",      "patch",           "channels", "width",         "heads",          "head",     "depth",
+        "mlp",        "classes",         "hidden",   "class_token",   "distilled",      "stem",     "registers",
+        "positions",  "patch_positions", "norm",     "norms",         "qkv_bias",       "qk_norm",  "layer_scale",
+        "activation", "final_norm",      "pooling",  "pooling_heads", "pooling_hidden", "features", "representation",
         "epsilon"};
     std::string spec;
     for (const char* name : order)
       if (const auto found = fields_.find(name); found != fields_.end())
         spec += text(spec.empty() ? "" : ",\n", "    .", name, " = ", found->second);
-    std::string out = text("// ", config_.architecture.empty() ? "A Vision Transformer" : "timm's " + config_.architecture,
-                           ", as its checkpoint has it: written by `tessera declare`.\n#pragma once\n\n#include \"", include_,
-                           "\"\n\nnamespace tessera::models {\n\n");
+    const std::string what = !config_.architecture.empty()  ? "timm's " + config_.architecture
+                             : checkpoint_.keys.are_timms() ? "A Vision Transformer"
+                                                            : "A Vision Transformer of " + library();
+    std::string out =
+        text("// ", what, ", as its checkpoint has it: written by `tessera declare`.\n#pragma once\n\n#include \"",
+             include_, "\"\n\nnamespace tessera::models {\n\n");
     std::string block = block_;
     if (!alias_.empty()) {
       block = name_ + "Block";
@@ -545,23 +671,17 @@ class Finder {
     }
     const std::string model =
         text(cait_ ? "Cait" : "Vit", spec.empty() ? "<{" : "<{\n", spec, "}", block.empty() ? "" : ", " + block, ">");
-    const std::array<double, 3> mean = config_.mean.value_or(std::array{0.5, 0.5, 0.5});
-    const std::array<double, 3> deviation = config_.deviation.value_or(std::array{0.5, 0.5, 0.5});
-    const double crop = config_.crop.value_or(0.9);
-    if (!config_.mean || !config_.deviation || !config_.crop)
-      assume("no configuration says all of mean, std and crop_pct: what is not said is 0.5, 0.5 and 0.9");
-    if (!config_.interpolation.empty() && config_.interpolation != "bicubic")
-      assume("pictures are scaled bicubically, and timm does it " + printable(config_.interpolation));
-    if (!config_.crop_mode.empty() && config_.crop_mode != "center")
-      assume("the middle of a picture is cut out, and timm's crop_mode is " + printable(config_.crop_mode));
+    const auto [mean, deviation, crop] = input();
     if (mean == std::array{0.5, 0.5, 0.5} && deviation == mean && crop == 0.9) {
       out += text("using ", name_, " = ", model, ";\n");
     } else {
-      const std::string input =
+      const std::string prepared =
           text("{.mean = ", channels(mean), ", .deviation = ", channels(deviation), ", .crop = ", number(crop), "}");
       out += text("struct ", name_, " : ", model, " {\n");
-      out += classes_ ? text("  static constexpr Recipe recipe{.optimizer = {.learning_rate = 0.001}, .input = ", input, "};\n")
-                      : text("  static constexpr Preprocessing input", input, ";\n");
+      out += classes_
+                 ? text("  static constexpr Recipe recipe{.optimizer = {.learning_rate = 0.001}, .input = ", prepared,
+                        "};\n")
+                 : text("  static constexpr Preprocessing input", prepared, ";\n");
       out += "};\n";
     }
     return out + "\n}  // namespace tessera::models\n";
@@ -569,7 +689,7 @@ class Finder {
 
   const Checkpoint& checkpoint_;
   const Config& config_;
-  std::string name_, include_ = "models/vit.hpp", block_, alias_;
+  std::string name_, first_norm_, include_ = "models/vit.hpp", block_, alias_;
   std::map<std::string, std::string> facts_, fields_;
   std::map<std::string, Shape> expected_;
   std::vector<std::string> assumptions_;

@@ -10,34 +10,44 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/dialects.hpp"
 #include "runtime/safetensors.hpp"
 
 namespace tessera::declare {
 
 /// Names and shapes of a checkpoint's tensors.
 struct Checkpoint {
-  std::map<std::string, runtime::Shape> shapes;
-  std::string where;  ///< what errors call it
+  std::map<std::string, runtime::Shape> shapes;  ///< by timm's keys
+  std::string where;                             ///< what errors call it
+  runtime::Keys keys = {};                       ///< whose they are in the file
+  std::vector<std::string> left_out = {};        ///< keys that no image needs
 };
 
-/// Reads a safetensors file whose tensors are all real and finite. Throws a runtime::Error for any other, and for
-/// PyTorch's pickles one that says how to convert them.
+/// Reads a safetensors file whose tensors are all real and finite, in any of runtime::dialects(). Throws a
+/// runtime::Error for any other, and for PyTorch's pickles one that says how to convert them.
 Checkpoint read_checkpoint(const std::filesystem::path& path);
+Checkpoint checkpoint_of(runtime::Safetensors file);
 
-/// What a config.json of timm says; what it leaves out is empty.
+/// What a configuration says: timm's or Hugging Face's config.json, OpenCLIP's open_clip_config.json, or arguments of a
+/// constructor by their names (num_heads, image_size). What it leaves out is empty.
 struct Config {
   std::string architecture, where = "the configuration";
+  std::string library;                       ///< whose it is, where it is not timm's
+  std::map<std::string, std::string> facts;  ///< by the words of facts.txt, where it is another library's
   std::optional<std::int64_t> classes, heads;
-  std::optional<std::string> pool;  ///< timm's global_pool
+  std::optional<std::string> pool;                   ///< timm's global_pool
   std::optional<std::array<std::int64_t, 2>> image;  ///< height, width
   std::optional<std::array<double, 3>> mean, deviation;
   std::optional<double> crop;
   std::string interpolation, crop_mode;
 };
 
-/// Throws a runtime::Error that names the file, and the field that is not of its type.
+/// Throws a runtime::Error that names the file, and the field that is not of its type. Of Hugging Face's,
+/// preprocessor_config.json beside it is read too.
 Config read_config(const std::filesystem::path& path);
 Config parse_config(std::string_view content, const std::string& where);
+/// Adds what a preprocessor_config.json of Hugging Face says.
+void add_preprocessor(Config& config, std::string_view content, const std::string& where);
 
 /// What an architecture's name tells, by the words of facts.txt; nothing for a name that timm does not have.
 std::optional<std::map<std::string, std::string>> facts(std::string_view architecture);

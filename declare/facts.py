@@ -57,6 +57,10 @@ def facts(module, a):
     act = a.get("act_layer", "").strip("'").replace("nn.", "").lower()
     if act not in ("", "gelu"):
         yield "activation", {"gelutanh": "gelu_tanh", "quickgelu": "quick_gelu"}.get(act, act)
+    if "SwiGLU" in a.get("mlp_layer", "") or a.get("swiglu_mlp") == "True":
+        yield "gate", "silu"
+    elif "Glu" in a.get("mlp_layer", ""):
+        yield "gate", act or "sigmoid"
     if "ResPostBlock" in a.get("block_fn", "") or "ResPost" in a.get("block_fn", "") or a.get("use_post_norm") == "True":
         yield "norms", "after"
     start = a.get("init_values", {"cait": "1e-4", "vision_transformer_relpos": "1e-6"}.get(module, "None"))

@@ -36,11 +36,17 @@ int main(int argc, char** argv) try {
   std::string checkpoint, configuration, output, name;
   bool overwrite = false;
   CLI::App* declare = app.add_subcommand(
-      "declare", "Writes the declaration of a checkpoint of timm's plain Vision Transformers: a header for tessera_add_model. "
-                 "What is assumed is said on standard error, a line each; what cannot be said is refused.");
-  declare->add_option("CHECKPOINT", checkpoint, "A safetensors file with timm's keys, as published")->required();
+      "declare",
+      "Writes the declaration of a checkpoint of a plain Vision Transformer: a header for tessera_add_model. "
+      "What is assumed is said on standard error, a line each; what cannot be said is refused.");
+  declare
+      ->add_option(
+          "CHECKPOINT", checkpoint,
+          "A safetensors file with the keys of timm, torchvision, Hugging Face, DINOv2 or OpenCLIP, as published")
+      ->required();
   declare->add_option("--config", configuration,
-                      "The config.json beside it: its architecture tells heads, activation and positions, which shapes do not");
+                      "The config.json beside it (OpenCLIP: open_clip_config.json): heads, activation, epsilon and "
+                      "positions, which shapes do not tell");
   declare->add_option("-o,--output", output, "The header that is written")->required();
   declare->add_option("--name", name, "The model's name in C++ (default: of the header's name, my_vit.hpp: MyVit)");
   declare->add_flag("--overwrite", overwrite, "Replace a header that is there");
@@ -51,7 +57,8 @@ int main(int argc, char** argv) try {
   if (!overwrite && std::filesystem::exists(output, unknown))
     runtime::fail(output, ": is there already; --overwrite replaces it");
   runtime::check_target(output);
-  const tessera::declare::Config config = configuration.empty() ? tessera::declare::Config{} : tessera::declare::read_config(configuration);
+  const tessera::declare::Config config =
+      configuration.empty() ? tessera::declare::Config{} : tessera::declare::read_config(configuration);
   const tessera::declare::Declaration written =
       tessera::declare::declare(tessera::declare::read_checkpoint(checkpoint), config, name);
   for (const std::string& sentence : written.assumptions) std::fprintf(stderr, "assumed: %s\n", sentence.c_str());

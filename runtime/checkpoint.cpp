@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "runtime/dialects.hpp"
 #include "runtime/error.hpp"
 #include "runtime/labels.hpp"
 #include "runtime/matching.hpp"
@@ -204,6 +205,22 @@ Safetensors parameters_of(Safetensors file) {
   return file;
 }
 
+/// For a model with timm's keys: the file with them too, where it has another library's, which is said.
+Safetensors for_timms_keys(Safetensors file, const Model& model, std::ostream& notes) {
+  const auto is_timms = [](const tessera_parameter& row) {
+    return row.name == std::string_view("patch_embed.proj.weight");
+  };
+  if (std::ranges::none_of(model.parameters, is_timms)) return file;
+  Translation translation = in_timms_keys(std::move(file));
+  if (!translation.keys.are_timms())
+    notes << "keys of " << translation.keys.dialect->library << " are read as timm's\n";
+  if (const std::vector<std::string>& out = translation.left_out; !out.empty())
+    notes << printable(out[0]) << (out.size() > 1 ? text(" and ", out.size() - 1, " more") : "")
+          << (out.size() > 1 ? " are" : " is") << " left out: images do not need " << (out.size() > 1 ? "them" : "it")
+          << "\n";
+  return std::move(translation.file);
+}
+
 void tell(const Matching& matching, std::ostream& notes) {
   for (const std::string& note : matching.notes()) notes << note << '\n';
 }
@@ -315,7 +332,7 @@ Loaded load_parameters(const std::filesystem::path& path, const Model& model, fl
   Loaded loaded;
   if (has_state(file)) loaded.state = state_of(file);
   loaded.usage = usage_if_any(file);
-  file = parameters_of(std::move(file));
+  file = for_timms_keys(parameters_of(std::move(file)), model, notes);
   std::fill(parameters, parameters + model.parameter_floats, 0.0f);
   Matching matching(file, model, {.resample = true, .skipping = false, .skip = {}});
   check_model(file, model, matching);
@@ -327,7 +344,7 @@ Loaded load_parameters(const std::filesystem::path& path, const Model& model, fl
 
 std::optional<Usage> start_from(const std::filesystem::path& path, const Model& model,
                                 const std::vector<std::string>& skip, float* parameters, std::ostream& notes) {
-  const Safetensors file = parameters_of(read_for(model, path));
+  const Safetensors file = for_timms_keys(parameters_of(read_for(model, path)), model, notes);
   Matching matching(file, model, {.resample = true, .skipping = true, .skip = skip});
   matching.take("", parameters);
   matching.finish();

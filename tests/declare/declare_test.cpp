@@ -16,6 +16,7 @@
 
 #include "models/vit.hpp"
 #include "runtime/error.hpp"
+#include "tests/declare/camel.hpp"
 #include "tests/paths.hpp"
 
 namespace {
@@ -24,19 +25,10 @@ using namespace tessera;
 using tessera::declare::Checkpoint;
 using tessera::declare::Config;
 using tessera::runtime::Shape;
+using tessera::test::camel;
 namespace fs = std::filesystem;
 
 bool writes = false;
-
-std::string camel(const std::string& kind) {
-  std::string name;
-  bool starts = true;
-  for (const char letter : kind) {
-    if (letter != '_') name += starts ? static_cast<char>(std::toupper(static_cast<unsigned char>(letter))) : letter;
-    starts = letter == '_';
-  }
-  return name;
-}
 
 std::vector<fs::path> kinds() {
   std::vector<fs::path> found;
@@ -126,7 +118,7 @@ void expect_a_sentence(const std::string& sentence, const std::string& what) {
 TEST(Declare, SaysOnlyWhatDiffersFromVitTiny) {
   const auto written = declare::declare(vit(), of_tiny(), "MyVit");
   EXPECT_NE(written.header.find("using MyVit = Vit<{\n    .depth = 2}>;"), std::string::npos) << written.header;
-  EXPECT_EQ(written.assumptions.size(), 2u);
+  EXPECT_EQ(written.assumptions.size(), 2u);  // the size of pictures, and how they are prepared
 }
 
 TEST(Declare, FindsVitTinyInItsPublishedWeights) {
@@ -143,23 +135,220 @@ TEST(Declare, RefusesACheckpointWithoutAnyOneOfItsKeysOrWithAnotherShape) {
   int cases = 0;
   const Checkpoint whole = vit();
   for (const auto& [key, shape] : whole.shapes) {
+    const std::string quoted = "'" + key + "'";
     Checkpoint less = vit();
     less.shapes.erase(key);
-    const bool token = key == "cls_token" || key == "pos_embed";  // then others do not fit
-    const bool told_by_lack = key == "head.weight" || key.ends_with("norm.weight") || key.ends_with("qkv.bias") ||
-                              key.ends_with("norm1.bias") || key.ends_with("fc1.bias") || key.ends_with("fc2.bias") ||
-                              key.ends_with("attn.proj.bias") || token;
-    const std::string sentence = refusal([&] { declare::declare(less, of_tiny(), "M"); });
-    expect_a_sentence(sentence, told_by_lack && key != "pos_embed" ? ":" : key);
+    expect_a_sentence(refusal([&] { declare::declare(less, of_tiny(), "M"); }), "vit.safetensors: has no " + quoted);
     Checkpoint other = vit();
     other.shapes[key].push_back(7);
-    expect_a_sentence(refusal([&] { declare::declare(other, of_tiny(), "M"); }), "vit.safetensors: ");
+    expect_a_sentence(refusal([&] { declare::declare(other, of_tiny(), "M"); }), quoted);
     Checkpoint empty = vit();
     empty.shapes[key][0] = 0;
-    expect_a_sentence(refusal([&] { declare::declare(empty, of_tiny(), "M"); }), "has a dim that is not from 1");
+    expect_a_sentence(refusal([&] { declare::declare(empty, of_tiny(), "M"); }), quoted + " [0");
     cases += 3;
   }
   std::printf("  %d cases\n", cases);
+}
+
+TEST(Declare, WhatEveryBlockLacksIsDeclaredOrRefused) {
+  for (const auto& [key, shape] : vit().shapes) {
+    if (!key.starts_with("blocks.0.")) continue;
+    const std::string rest = key.substr(9);
+    Checkpoint less = vit();
+    less.shapes.erase("blocks.0." + rest), less.shapes.erase("blocks.1." + rest);
+    if (rest == "attn.qkv.bias" || rest == "attn.proj.bias") {
+      const char* says = rest == "attn.qkv.bias" ? ".qkv_bias = false" : "LinearWithoutBias<V::A, V::D>";
+      EXPECT_NE(declare::declare(less, of_tiny(), "M").header.find(says), std::string::npos) << rest;
+    } else {
+      expect_a_sentence(refusal([&] { declare::declare(less, of_tiny(), "M"); }), "has no '" + key + "'");
+    }
+  }
+}
+
+/// Assumptions that hold the words.
+long assumed(const declare::Declaration& written, const std::string& words) {
+  return std::count_if(written.assumptions.begin(), written.assumptions.end(),
+                       [&](const std::string& line) { return line.find(words) != std::string::npos; });
+}
+
+TEST(Declare, SaysWhatTheConfigurationDoesNot) {
+  Checkpoint packed = vit();
+  for (const char* block : {"blocks.0.", "blocks.1."}) {
+    packed.shapes[std::string(block) + "mlp.fc1.weight"] = {1536, 192};
+    packed.shapes[std::string(block) + "mlp.fc1.bias"] = {1536};
+  }
+  const auto silent = declare::declare(packed, Config{}, "M");
+  EXPECT_EQ(assumed(silent, "heads there are: 3, each 64 wide"), 1);
+  EXPECT_EQ(assumed(silent, "'blocks.0.mlp.fc1.weight' makes two maps, and nothing says of what kind: SwiGLU"), 1);
+  EXPECT_EQ(assumed(silent,
+                    "pictures are prepared: mean 0.5, std 0.5, crop_pct 0.9, interpolation bicubic, crop_mode "
+                    "center"),
+            1);
+  const Config spoken = declare::parse_config(
+      R"({"architecture": "vit_tiny_patch16_224", "pretrained_cfg": {"mean": [0.5, 0.5, 0.5], "std": [0.5, 0.5, 0.5],
+          "crop_pct": 0.9, "interpolation": "bilinear", "crop_mode": "squash", "input_size": [3, 224, 224]}})",
+      "config.json");
+  const auto said = declare::declare(vit(), spoken, "M");
+  EXPECT_EQ(said.assumptions.size(), 2u);
+  EXPECT_EQ(assumed(said, "interpolation is 'bilinear'"), 1);
+  EXPECT_EQ(assumed(said, "crop_mode is 'squash'"), 1);
+  Config gated = of_tiny();
+  gated.facts = {{"heads", "3"}, {"gate", "gelu"}};
+  expect_a_sentence(refusal([&] { declare::declare(packed, gated, "M"); }), "a gate of gelu has no declaration");
+  for (const auto& [width, heads] : std::vector<std::pair<int, const char*>>{{1280, "16"}, {1152, "16"}, {256, "4"}}) {
+    Checkpoint wide = vit();
+    for (auto& [key, shape] : wide.shapes)
+      for (std::int64_t& dim : shape) dim = dim == 192 ? width : dim == 576 ? 3 * width : dim == 768 ? 4 * width : dim;
+    EXPECT_EQ(assumed(declare::declare(wide, Config{}, "M"), std::string("heads there are: ") + heads), 1) << width;
+  }
+}
+
+/// A model of another library, as tests/golden/make_dialects.py writes it.
+const fs::path dialects = fs::path(paths::golden) / "dialects";
+
+std::vector<std::string> dialect_models() {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(dialects)) names.push_back(entry.path().filename());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+TEST(Declare, WritesTheHeadersThatAreComparedWithOtherLibraries) {
+  for (const std::string& name : dialect_models()) {
+    const fs::path header = fs::path(TESSERA_DECLARED) / (name + ".hpp");
+    std::string text;
+    ASSERT_NO_THROW(text = declare::declare(declare::read_checkpoint(dialects / name / "model.safetensors"),
+                                            declare::read_config(dialects / name / "config.json"), camel(name))
+                               .header)
+        << name;
+    if (writes) std::ofstream(header) << text;
+    EXPECT_EQ(text, content(header)) << "declare_test --write refreshes " << header;
+  }
+  EXPECT_EQ(dialect_models().size(), 11u);
+}
+
+TEST(Declare, ReadsTheFilesOfTorchvisionAndOfOpenClipOverTimm) {
+  const auto renamed = [](runtime::Safetensors file, const std::function<std::string(std::string)>& name) {
+    std::map<std::string, runtime::Tensor> tensors;
+    for (auto& [key, tensor] : file.tensors) tensors.emplace(name(key), std::move(tensor));
+    file.tensors = std::move(tensors);
+    return declare::checkpoint_of(std::move(file));
+  };
+  const runtime::Safetensors file = runtime::read_safetensors(dialects / "torchvision" / "model.safetensors");
+  const Checkpoint published = renamed(file, [](std::string key) {
+    for (const auto& [from, to] : {std::pair("mlp.0.", "mlp.linear_1."), std::pair("mlp.3.", "mlp.linear_2.")})
+      if (const auto at = key.find(from); at != std::string::npos) key.replace(at, std::strlen(from), to);
+    return key;
+  });
+  EXPECT_EQ(published.shapes, declare::checkpoint_of(file).shapes);
+  EXPECT_EQ(published.keys.theirs("blocks.1.mlp.fc2.bias"), "encoder.layers.encoder_layer_1.mlp.linear_2.bias");
+  for (const fs::path& kind : kinds()) {
+    const runtime::Safetensors trunk = runtime::read_safetensors(kind / "params.safetensors");
+    const Checkpoint over = renamed(trunk, [](const std::string& key) { return "visual.trunk." + key; });
+    EXPECT_EQ(over.keys.dialect->library, "OpenCLIP over timm") << kind;
+    EXPECT_EQ(over.shapes, declare::checkpoint_of(trunk).shapes) << kind;
+  }
+}
+
+TEST(Declare, RefusesAModelOfAnotherLibraryWithoutAnyOneOfItsKeys) {
+  // What another model of the library lacks as well.
+  const std::set<std::string> may_lack = {"visual.proj", "visual_projection.weight", "register_tokens"};
+  int cases = 0;
+  for (const std::string& name : dialect_models()) {
+    const runtime::Safetensors whole = runtime::read_safetensors(dialects / name / "model.safetensors");
+    const Config config = declare::read_config(dialects / name / "config.json");
+    const auto& left_out = declare::checkpoint_of(whole).left_out;
+    for (const auto& [key, tensor] : whole.tensors) {
+      runtime::Safetensors less = whole;
+      less.tensors.erase(key);
+      const std::string sentence = refusal([&] { declare::declare(declare::checkpoint_of(less), config, "M"); });
+      if (may_lack.contains(key) || key == "embeddings.register_tokens" ||
+          std::find(left_out.begin(), left_out.end(), key) != left_out.end())
+        EXPECT_EQ(sentence, "nothing was refused") << name << " without " << key;
+      else
+        expect_a_sentence(sentence, "has no '" + key + "'");
+      ++cases;
+    }
+  }
+  std::printf("  %d cases\n", cases);
+}
+
+TEST(Declare, RefusesMixedDialects) {
+  const std::map<std::string, std::string> foreign = {{"timm", "blocks.0.mlp.fc1_g.weight"},
+                                                      {"torchvision", "conv_proj.weight"},
+                                                      {"Hugging Face", "encoder.layer.0.layernorm_before.weight"},
+                                                      {"OpenCLIP", "visual.conv1.weight"}};
+  for (const std::string& name : dialect_models())
+    for (const auto& [library, key] : foreign) {
+      runtime::Safetensors mixed = runtime::read_safetensors(dialects / name / "model.safetensors");
+      const std::string own(runtime::in_timms_keys(mixed).keys.dialect->library);
+      if (own.starts_with(library)) continue;
+      mixed.tensors[key] = runtime::Tensor::of({1}, std::vector<float>{0});
+      const std::string sentence = refusal([&] { declare::checkpoint_of(mixed); });
+      expect_a_sentence(sentence, "mixes keys of " + own + " ('");
+      EXPECT_NE(sentence.find("('" + key + "')"), std::string::npos) << sentence;
+    }
+}
+
+TEST(Declare, RefusesTensorsThatATableOfKeysCannotTurn) {
+  struct Case {
+    const char *model, *says;
+    std::function<void(runtime::Safetensors&)> spoil;
+  };
+  const auto of = [](runtime::Shape shape) {
+    return runtime::Tensor::of(shape, std::vector<float>(static_cast<std::size_t>(runtime::elements(shape))));
+  };
+  const std::vector<Case> cases = {
+      {"open_clip", "'visual.proj' is [24, 12, 1] instead of a matrix",
+       [&](auto& f) { f.tensors["visual.proj"] = of({24, 12, 1}); }},
+      {"open_clip", "'visual.proj' is [23, 12] instead of [24, 12]",
+       [&](auto& f) { f.tensors["visual.proj"] = of({23, 12}); }},
+      {"hf_siglip", "in_proj_bias' is [71] instead of the rows of queries, keys and values",
+       [&](auto& f) { f.tensors["head.attention.in_proj_bias"] = of({71}); }},
+      {"hf_vit",
+       "'vit.encoder.layer.0.attention.attention.key.bias' is F32 [25], and 'vit.encoder.layer.0.attention."
+       "attention.query.bias' beside it F32 [24]",
+       [&](auto& f) { f.tensors["vit.encoder.layer.0.attention.attention.key.bias"] = of({25}); }},
+      {"torchvision", "'class_token' [0, 24] holds no numbers",
+       [&](auto& f) { f.tensors["class_token"] = of({0, 24}); }},
+      {"torchvision", "'class_token' is I64, and parameters are",
+       [&](auto& f) { f.tensors["class_token"] = runtime::Tensor::of({1}, std::vector<std::int64_t>{1}); }},
+      {"torchvision", "'encoder.layers.encoder_layer_1.ln_1.bias' has numbers that are infinite or none",
+       [&](auto& f) {
+         f.tensors["encoder.layers.encoder_layer_1.ln_1.bias"] =
+             runtime::Tensor::of({1}, std::vector<float>{std::numeric_limits<float>::infinity()});
+       }},
+      {"hf_clip", "is a configuration of Hugging Face, and the checkpoint's keys are those of timm",
+       [&](auto& f) { f = runtime::read_safetensors(fs::path(paths::golden) / "timm/test_vit2/params.safetensors"); }},
+      {"torchvision", "'encoder.pos_embedding' has 5 positions, and pictures of 24 x 16", [&](auto&) {}},
+  };
+  for (const Case& one : cases) {
+    runtime::Safetensors file = runtime::read_safetensors(dialects / one.model / "model.safetensors");
+    Config config = declare::read_config(dialects / one.model / "config.json");
+    one.spoil(file);
+    if (std::string(one.says).find("24 x 16") != std::string::npos) config.image = {24, 16};
+    expect_a_sentence(refusal([&] { declare::declare(declare::checkpoint_of(file), config, "M"); }), one.says);
+  }
+}
+
+TEST(Declare, WithoutAConfigurationALibrarysUsualModelIsAssumed) {
+  for (const auto& [name, says] :
+       std::vector<std::pair<std::string, std::string>>{{"torchvision", "the activation is gelu and epsilon 1e-06"},
+                                                        {"hf_vit", "the activation is gelu and epsilon 1e-12"},
+                                                        {"hf_dinov2", "the activation is gelu and epsilon 1e-06"},
+                                                        {"hf_clip", "the activation is quick_gelu and epsilon 1e-05"},
+                                                        {"hf_siglip", "the activation is gelu_tanh and epsilon 1e-06"},
+                                                        {"dinov2", "the activation is gelu and epsilon 1e-06"},
+                                                        {"open_clip", "the activation is gelu and epsilon 1e-05"}}) {
+    const auto written =
+        declare::declare(declare::read_checkpoint(dialects / name / "model.safetensors"), Config{}, "M");
+    EXPECT_EQ(assumed(written, says), 1) << name;
+    EXPECT_EQ(assumed(written, "keys are those of "), 1) << name;
+    EXPECT_EQ(assumed(written, "heads there are: 1, each 24 wide"), 1) << name;
+    EXPECT_EQ(assumed(written, "are left out: images do not need them, and texts are out of scope"),
+              name.find("clip") != std::string::npos)
+        << name;
+  }
 }
 
 TEST(Declare, RefusesWhatContradictsItselfOrTheConfiguration) {
@@ -176,34 +365,57 @@ TEST(Declare, RefusesWhatContradictsItselfOrTheConfiguration) {
       {"which 0 heads do not divide", [](auto&, auto& f) { f.heads = 0; }},
       {"which -3 heads do not divide", [](auto&, auto& f) { f.heads = -3; }},
       {"no whole number of patches", [](auto&, auto& f) { f.image = {225, 224}; }},
-      {"pos_embed has 197 positions", [](auto&, auto& f) { f.image = {384, 384}; }},
+      {"'pos_embed' has 197 positions", [](auto&, auto& f) { f.image = {384, 384}; }},
       {"is none of token", [](auto&, auto& f) { f.pool = "avgmax"; }},
       {"is none of token", [](auto&, auto& f) { f.pool = "map"; }},
       {"global_pool is empty", [](auto&, auto& f) { f.pool = ""; }},
-      {"no declaration says", [](auto& c, auto&) { c.shapes["blocks.0.attn.surprise"] = {3}; }},
+      {"no declaration says 'blocks.0.attn.surprise', 'blocks.1.attn.surprise'",
+       [](auto& c, auto&) { c.shapes["blocks.0.attn.surprise"] = c.shapes["blocks.1.attn.surprise"] = {3}; }},
+      {"has no 'blocks.1.attn.surprise', and has 'blocks.0.attn.surprise'",
+       [](auto& c, auto&) { c.shapes["blocks.0.attn.surprise"] = {3}; }},
       {"and 1 more",
        [](auto& c, auto&) {
          for (const char* key : {"x1", "x2", "x3", "x4"}) c.shapes[key] = {1};
        }},
       {"no declaration says 'encoder.layer.0.weight'",
        [](auto& c, auto&) { c.shapes["encoder.layer.0.weight"] = {1}; }},
-      {"has no patch_embed.proj.weight",
+      {"has no 'patch_embed.proj.weight'",
        [](auto& c, auto&) { c.shapes = {{"encoder.conv_proj.weight", {768, 3, 16, 16}}}; }},
-      {"has no patch_embed.proj.weight", [](auto& c, auto&) { c.shapes.clear(); }},
-      {"blocks.3", [](auto& c, auto&) { c.shapes["blocks.3.norm1.weight"] = {192}; }},
-      {"has no blocks.2", [](auto& c, auto&) { c.shapes["blocks.2.norm1.weight"] = {192}; }},
+      {"has no 'patch_embed.proj.weight'", [](auto& c, auto&) { c.shapes.clear(); }},
+      {"no declaration says 'blocks.00.norm1.weight'",
+       [](auto& c, auto&) { c.shapes["blocks.00.norm1.weight"] = {192}; }},
+      {"'blocks.1.attn.k_proj.weight' is [96, 192] and 'blocks.0.attn.k_proj.weight' [192, 192]: blocks that differ",
+       [](auto& c, auto&) {
+         c.shapes["blocks.0.attn.k_proj.weight"] = {192, 192};
+         c.shapes["blocks.1.attn.k_proj.weight"] = {96, 192};
+       }},
+      {"has no 'blocks.2.attn.proj.bias', and has 'blocks.0.attn.proj.bias'",
+       [](auto& c, auto&) { c.shapes["blocks.3.norm1.weight"] = {192}; }},
+      {"has no 'blocks.2.attn.proj.bias'", [](auto& c, auto&) { c.shapes["blocks.2.norm1.weight"] = {192}; }},
       {"has a dim", [](auto& c, auto&) { c.shapes["norm.weight"] = {std::numeric_limits<std::int64_t>::max()}; }},
       {"has a dim", [](auto& c, auto&) { c.shapes["cls_token"] = {-1, 1, 192}; }},
-      {"has no head_dist",
+      {"has no 'head_dist.bias'",
        [](auto& c, auto&) { c.shapes["dist_token"] = {1, 1, 192}, c.shapes["pos_embed"] = {1, 198, 192}; }},
-      {"pos_embed has 197", [](auto& c, auto& f) { c.shapes["reg_token"] = {1, 4, 192}, f.image = {224, 224}; }},
-      {"norm.weight", [](auto& c, auto&) { c.shapes["fc_norm.weight"] = c.shapes["fc_norm.bias"] = {192}; }},
-      {"gamma_2", [](auto& c, auto&) { c.shapes["blocks.0.gamma_1"] = {192}; }},
-      {"has no blocks.0.attn.v_bias", [](auto& c, auto&) { c.shapes["blocks.0.attn.q_bias"] = {192}; }},
-      {"relative_position_bias_table",
-       [](auto& c, auto&) { c.shapes["blocks.0.attn.relative_position_bias_table"] = {5, 3}; }},
-      {"rope.freqs", [](auto& c, auto&) { c.shapes["rope.freqs"] = {2, 2, 3, 7}; }},
-      {"attn_pool", [](auto& c, auto&) { c.shapes["attn_pool.latent"] = {1, 1, 192}; }},
+      {"'pos_embed' has 197", [](auto& c, auto& f) { c.shapes["reg_token"] = {1, 4, 192}, f.image = {224, 224}; }},
+      {"no declaration says 'norm.bias', 'norm.weight'",
+       [](auto& c, auto&) { c.shapes["fc_norm.weight"] = c.shapes["fc_norm.bias"] = {192}; }},
+      {"has no 'blocks.0.gamma_2'",
+       [](auto& c, auto&) { c.shapes["blocks.0.gamma_1"] = c.shapes["blocks.1.gamma_1"] = {192}; }},
+      {"has no 'blocks.0.attn.v_bias'",
+       [](auto& c, auto&) {
+         for (const std::string block : {"blocks.0.", "blocks.1."}) {
+           c.shapes.erase(block + "attn.qkv.bias");
+           c.shapes[block + "attn.q_bias"] = {192};
+         }
+       }},
+      {"'blocks.0.attn.relative_position_bias_table' is [5, 3] instead of [732, 3]",
+       [](auto& c, auto&) {
+         for (const char* block : {"blocks.0.", "blocks.1."})
+           c.shapes[std::string(block) + "attn.relative_position_bias_table"] = {5, 3};
+       }},
+      {"'rope.freqs' is [2, 2, 3, 7] instead of [2, 2, 3, 32]",
+       [](auto& c, auto&) { c.shapes["rope.freqs"] = {2, 2, 3, 7}; }},
+      {"has no 'attn_pool.mlp.fc1.weight'", [](auto& c, auto&) { c.shapes["attn_pool.latent"] = {1, 1, 192}; }},
   };
   for (const Case& one : cases) {
     Checkpoint checkpoint = vit();
@@ -214,19 +426,31 @@ TEST(Declare, RefusesWhatContradictsItselfOrTheConfiguration) {
 }
 
 TEST(Declare, RefusesAConfigurationThatIsNone) {
-  for (const auto& [content, says] :
-       std::vector<std::pair<std::string, std::string>>{{"", "no JSON object"},
-                                                        {"[]", "no JSON object"},
-                                                        {"{\"architecture\": ", "no JSON object"},
-                                                        {R"({"architecture": 3})", "architecture is not"},
-                                                        {R"({"num_classes": "ten"})", "num_classes is not"},
-                                                        {R"({"model_args": 3})", "model_args is no"},
-                                                        {R"({"model_args": {"img_size": [0, 3]}})", "img_size is no"},
-                                                        {R"({"model_args": {"img_size": 1e30}})", "img_size is no"},
-                                                        {R"({"model_args": {"img_size": []}})", "img_size has"},
-                                                        {R"({"pretrained_cfg": {"mean": [1]}})", "mean is not"},
-                                                        {R"({"pretrained_cfg": {"std": [0, 1, 1]}})", "std has to be"},
-                                                        {R"({"pretrained_cfg": {"crop_pct": 7}})", "crop_pct has"}})
+  for (const auto& [content, says] : std::vector<std::pair<std::string, std::string>>{
+           {"", "no JSON object"},
+           {"[]", "no JSON object"},
+           {"{\"architecture\": ", "no JSON object"},
+           {R"({"architecture": 3})", "architecture is not"},
+           {R"({"num_heads": "two"})", "num_heads is not"},
+           {R"({"model_type": "swin"})", "model_type 'swin' is none of vit,"},
+           {R"({"model_type": 7})", "model_type is not"},
+           {R"({"model_type": "clip", "vision_config": 1})", "vision_config is no"},
+           {R"({"model_type": "vit", "hidden_act": "mish"})", "hidden_act 'mish' is no"},
+           {R"({"model_type": "vit", "num_attention_heads": 0})", "num_attention_heads is 0"},
+           {R"({"model_type": "vit", "layer_norm_eps": -1})", "layer_norm_eps has"},
+           {R"({"model_type": "vit", "image_size": 0})", "image_size is no"},
+           {R"({"model_cfg": []})", "model_cfg is no"},
+           {R"({"model_cfg": {"vision_cfg": {"head_width": 0}}})", "head_width is 0"},
+           {R"({"model_cfg": {"vision_cfg": {"pool_type": "max"}}})", "pool_type 'max' is none"},
+           {R"({"model_cfg": {"quick_gelu": 3}})", "quick_gelu is not"},
+           {R"({"num_classes": "ten"})", "num_classes is not"},
+           {R"({"model_args": 3})", "model_args is no"},
+           {R"({"model_args": {"img_size": [0, 3]}})", "img_size is no"},
+           {R"({"model_args": {"img_size": 1e30}})", "img_size is no"},
+           {R"({"model_args": {"img_size": []}})", "img_size has"},
+           {R"({"pretrained_cfg": {"mean": [1]}})", "mean is not"},
+           {R"({"pretrained_cfg": {"std": [0, 1, 1]}})", "std has to be"},
+           {R"({"pretrained_cfg": {"crop_pct": 7}})", "crop_pct has"}})
     expect_a_sentence(refusal([&, &text = content] { declare::parse_config(text, "config.json"); }), says);
 }
 
@@ -242,9 +466,9 @@ TEST(Declare, RefusesFilesThatAreNoCheckpoints) {
       const auto& [file, says] : std::vector<std::pair<std::string, std::string>>{
           {"PK\x03\x04 archive", "a pickle of PyTorch"},
           {"\x80\x02}q", "a pickle of PyTorch"},
-          {"", ""},
-          {"1234", ""},
-          {std::string(8, '\xff') + "{}", ""},
+          {"", "0 bytes"},
+          {"1234", "4 bytes"},
+          {std::string(8, '\xff') + "{}", "header"},
           {nan, "NaN"},
           {header(R"({"a":{"dtype":"I64","shape":[1],"data_offsets":[0,8]}})", 8), "parameters are"},
           {header(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}})", 4), "a"},

@@ -1,0 +1,120 @@
+"""Golden numbers of Vision Transformers of other libraries at toy sizes.  Usage: make_dialects.py OUT DINOV2
+(needs torch, torchvision, transformers 5, open_clip_torch, numpy; DINOV2 is a checkout of facebookresearch/dinov2)
+
+One folder a model, two blocks of width 24 and images of 16 x 16, with random parameters:
+  model.safetensors   what save_pretrained writes (Hugging Face), or the state dict
+  config.json         the library's own, or arguments of the constructor by their names
+  io.safetensors      x [2, 3, 16, 16] and outputs: logits, or what the model gives for the whole image
+Float32, eager, one thread, evaluation mode. tests/models/dialects_test.cpp compares.
+"""
+import json
+import os
+import shutil
+import sys
+import tempfile
+import warnings
+
+warnings.filterwarnings("ignore")
+os.environ["XFORMERS_DISABLED"] = "1"
+import open_clip
+import torch
+import torchvision
+import transformers as hf
+from make_golden import randomise, save
+
+torch.set_num_threads(1)
+SIZES = dict(hidden_size=24, num_hidden_layers=2, num_attention_heads=2, image_size=16, patch_size=8)
+WIDE = dict(SIZES, intermediate_size=48)
+
+
+def torchvisions():
+    model = torchvision.models.VisionTransformer(image_size=16, patch_size=8, num_layers=2, num_heads=2, hidden_dim=24,
+                                                 mlp_dim=48, num_classes=10)
+    return model, model, {"image_size": 16, "num_heads": 2}
+
+
+def dinov2(**kwargs):
+    from dinov2.layers import MemEffAttention, NestedTensorBlock
+    from dinov2.models.vision_transformer import DinoVisionTransformer
+    from functools import partial
+    model = DinoVisionTransformer(img_size=16, patch_size=8, embed_dim=24, depth=2, num_heads=2, init_values=1.0,
+                                  block_chunks=0, block_fn=partial(NestedTensorBlock, attn_class=MemEffAttention),
+                                  **kwargs)
+    return model, model, {"img_size": 16, "num_heads": 2}
+
+
+def open_clips():
+    vision = dict(layers=2, width=24, head_width=12, patch_size=8, image_size=16, mlp_ratio=2.0)
+    text = dict(context_length=4, vocab_size=8, width=8, heads=1, layers=1)
+    model = open_clip.CLIP(embed_dim=12, vision_cfg=open_clip.CLIPVisionCfg(**vision),
+                           text_cfg=open_clip.CLIPTextCfg(**text), quick_gelu=True)
+    config = {"model_cfg": {"embed_dim": 12, "quick_gelu": True, "vision_cfg": vision, "text_cfg": text},
+              "preprocess_cfg": {"mean": [0.48145466, 0.4578275, 0.40821073], "std": [0.26862954, 0.26130258, 0.27577711],
+                                 "interpolation": "bicubic", "resize_mode": "shortest"}}
+    return model, model.encode_image, config
+
+
+def clips():
+    text = dict(vocab_size=8, hidden_size=8, intermediate_size=8, num_hidden_layers=1, num_attention_heads=1,
+                max_position_embeddings=4, bos_token_id=0, eos_token_id=1, pad_token_id=2)
+    model = hf.CLIPModel(hf.CLIPConfig(vision_config=WIDE, text_config=text, projection_dim=12))
+    return model, lambda x: model.visual_projection(model.vision_model(x).pooler_output), None
+
+
+def of_hugging_face(model, output):
+    return model, lambda x: getattr(model(x), output), None
+
+
+MODELS = {
+    "torchvision": torchvisions,
+    "hf_vit": lambda: of_hugging_face(hf.ViTForImageClassification(hf.ViTConfig(**WIDE, num_labels=10)), "logits"),
+    "hf_vit_model": lambda: of_hugging_face(hf.ViTModel(hf.ViTConfig(**WIDE)), "pooler_output"),
+    "hf_deit": lambda: of_hugging_face(
+        hf.DeiTForImageClassificationWithTeacher(hf.DeiTConfig(**WIDE, num_labels=10)), "logits"),
+    "hf_dinov2": lambda: of_hugging_face(hf.Dinov2Model(hf.Dinov2Config(**SIZES, mlp_ratio=2)), "pooler_output"),
+    "hf_dinov2_registers": lambda: of_hugging_face(hf.Dinov2WithRegistersModel(hf.Dinov2WithRegistersConfig(
+        **SIZES, mlp_ratio=2, use_swiglu_ffn=True, num_register_tokens=3)), "pooler_output"),
+    "hf_clip": clips,
+    "hf_siglip": lambda: of_hugging_face(hf.SiglipVisionModel(hf.SiglipVisionConfig(**WIDE)), "pooler_output"),
+    "dinov2": lambda: dinov2(mlp_ratio=2, ffn_layer="swiglufused"),
+    "dinov2_registers": lambda: dinov2(mlp_ratio=2, num_register_tokens=3),
+    "open_clip": open_clips,
+}
+STATE_DICTS = ("hf_vit_model", "hf_dinov2_registers")  # by the names that transformers 5 has in memory
+
+
+def golden(out, name):
+    seed = 1000 + sum(map(ord, name))
+    gen = torch.Generator().manual_seed(seed)
+    torch.manual_seed(seed)
+    model, call, config = MODELS[name]()
+    model.float()
+    randomise(model, gen)
+    model.eval()
+    folder = os.path.join(out, name)
+    os.makedirs(folder, exist_ok=True)
+    x = torch.randn(2, 3, 16, 16, generator=gen)
+    with torch.no_grad():
+        outputs = call(x)
+    save(f"{folder}/io.safetensors", {"x": x, "outputs": outputs})
+    if name.startswith("hf_"):
+        with tempfile.TemporaryDirectory() as saved:
+            model.save_pretrained(saved)
+            shutil.copy(f"{saved}/model.safetensors", f"{folder}/model.safetensors")
+            with open(f"{saved}/config.json", encoding="utf-8") as file:
+                config = json.load(file)
+        config.pop("transformers_version", None)
+    if not name.startswith("hf_") or name in STATE_DICTS:
+        save(f"{folder}/model.safetensors", model.state_dict())
+    with open(f"{folder}/config.json", "w", encoding="utf-8") as file:
+        json.dump(config, file, indent=1)
+        file.write("\n")
+    print(name, list(outputs.shape), float(outputs.abs().max()))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    sys.path.insert(0, sys.argv[2])
+    for name in sys.argv[3:] or MODELS:
+        golden(sys.argv[1], name)
