@@ -20,8 +20,9 @@ bool trains(const std::vector<Plan>& plans) {
 }
 
 bool takes_tokens(const graph::Graph& program) {
-  return ranges::any_of(program.nodes,
-                        [](const graph::Node& n) { return n.op == graph::Op::input && n.name == "tokens"; });
+  return ranges::any_of(program.nodes, [](const graph::Node& n) {
+    return n.op == graph::Op::input && n.name == "tokens" && n.type == graph::Type::integer;
+  });
 }
 std::string input_of(const graph::Graph& program) { return takes_tokens(program) ? "tokens" : "images"; }
 
