@@ -185,10 +185,10 @@ class Session {
   std::int64_t at_once_ = 0;
   std::int64_t parts_ = 0, gathered_images_ = 0;  ///< of the step that is not yet done
   const Gpu* gpu_;
-  std::optional<GpuTraining> training_;
   bool loaded_ = false;  ///< the GPU has the parameters
   bool fetched_ = true;  ///< and they are no newer than those here
   std::optional<Batches> batches_;
+  std::optional<GpuTraining> training_;  // pins the batches' memory
   const Batch* batch_ = nullptr;
   bool begun_ = false;    ///< by a process that was killed before it saved
   bool started_ = false;  ///< the parameters are those of a checkpoint or of a file
