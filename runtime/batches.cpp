@@ -54,11 +54,11 @@ const Batch* Batches::next() {
   return &given_.batch;
 }
 
-void Batches::prepare() {
-  if (prepared_ || position_ >= data_.size()) return;
+const Batch* Batches::prepare() {
+  if (position_ >= data_.size()) return nullptr;
   if (!ahead_) ahead_.emplace(data_, recipe_, classes_, alignment_);
-  fill(*ahead_);
-  prepared_ = true;
+  if (!std::exchange(prepared_, true)) fill(*ahead_);
+  return &ahead_->batch;
 }
 
 void Batches::fill(Room& room) const {

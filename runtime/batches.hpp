@@ -36,8 +36,9 @@ class Batches {
   void skip_to(std::int64_t position);
   /// The next batch, valid until the next call; nullptr at the end of the epoch.
   const Batch* next();
-  /// Prepares what next() will give, beside the present batch: while a GPU computes. Takes memory for a second batch.
-  void prepare();
+  /// Prepares what next() will give, and gives it already, beside the present batch: while a GPU computes. Takes memory
+  /// for a second batch; from then on all of them lie in these two. nullptr at the end of the epoch.
+  const Batch* prepare();
 
   std::int64_t position() const { return position_; }  ///< images seen of this epoch, up to the last one that was given
 

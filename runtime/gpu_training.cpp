@@ -29,16 +29,29 @@ GpuTraining::GpuTraining(const Model& model, const Recipe& recipe, const Gpu& gp
       gradients_(GpuMemory::of_floats(gpu, model.parameter_floats)),
       // Not nothing where nothing is kept from step to step: a function wants no null pointer.
       optimizer_(GpuMemory::of_floats(gpu, std::max<std::int64_t>(model.optimizer_floats(), 1))),
-      images_(GpuMemory::of_floats(gpu, checked(gpu, recipe.batch) * image_floats(model))),
-      labels_(GpuMemory::of_floats(gpu, recipe.softens() ? 0 : recipe.batch)),
-      targets_(GpuMemory::of_floats(gpu, recipe.softens() ? recipe.batch * model.classes : 0)),
-      answer_(gpu, outputs_at + 4 * recipe.batch * model.classes),
+      answer_(gpu, outputs_at + 4 * checked(gpu, recipe.batch) * model.classes),
       scratch_(gpu, cuda_.train_scratch_bytes(recipe.batch)),
-      graph_(nullptr, cuda_.release_graph) {
-  if (recipe.accumulate == 1) return;
-  for (int i = 0; i < PartTree::buffers(0, recipe.accumulate, recipe.accumulate); ++i)
-    sums_.push_back(GpuMemory::of_floats(gpu, model.parameter_floats));
+      inputs_{{model, recipe, gpu}, {model, recipe, gpu}},
+      copies_(cuda_.open_copies(), cuda_.close) {
+  if (recipe.accumulate > 1)
+    for (int i = 0; i < PartTree::buffers(0, recipe.accumulate, recipe.accumulate); ++i)
+      sums_.push_back(GpuMemory::of_floats(gpu, model.parameter_floats));
+  cuda_.wait_for(copies_.get(), gpu.stream());  // which clears the memory
 }
+
+GpuTraining::~GpuTraining() {
+  try {
+    cuda_.wait(copies_.get());  // a batch that nobody came for
+  } catch (...) {               // what failed was told by whoever waited for a step
+  }
+  for (const void* memory : pinned_) cuda_.unpin(const_cast<void*>(memory));
+}
+
+GpuTraining::Inputs::Inputs(const Model& model, const Recipe& recipe, const Gpu& gpu)
+    : images(GpuMemory::of_floats(gpu, recipe.batch * image_floats(model))),
+      labels(GpuMemory::of_floats(gpu, recipe.softens() ? 0 : recipe.batch)),
+      targets(GpuMemory::of_floats(gpu, recipe.softens() ? recipe.batch * model.classes : 0)),
+      graph(nullptr, gpu.cuda().release_graph) {}
 
 void GpuTraining::load(const float* parameters, const float* optimizer) const {
   parameters_.write(parameters);
@@ -54,19 +67,40 @@ void GpuTraining::store_gradients(float* gradients) const { gradients_.read(grad
 
 void GpuTraining::put(const Batch& batch, std::uint64_t seed, std::int64_t number, float learning_rate) {
   size_ = batch.size;
-  images_.write(batch.images, 4 * size_ * image_floats(model_));
-  if (recipe_.softens())
-    targets_.write(batch.targets, 4 * size_ * model_.classes);
-  else
-    labels_.write(batch.labels, 4 * size_);
+  if (std::exchange(ahead_, nullptr) == batch.images) {
+    which_ = 1 - which_;
+    cuda_.wait_for(gpu_.stream(), copies_.get());
+  } else {
+    copy(inputs_[which_], batch, gpu_.stream());
+  }
   given_ = {seed, number, learning_rate, 0};
   answer_.write(&given_, sizeof given_);
 }
 
+void GpuTraining::copy(const Inputs& inputs, const Batch& batch, void* stream) const {
+  cuda_.copy_in(inputs.images.data(), batch.images, 4 * batch.size * image_floats(model_), stream);
+  if (recipe_.softens())
+    cuda_.copy_in(inputs.targets.data(), batch.targets, 4 * batch.size * model_.classes, stream);
+  else
+    cuda_.copy_in(inputs.labels.data(), batch.labels, 4 * batch.size, stream);
+}
+
+void GpuTraining::pin(const void* memory, std::int64_t bytes) {
+  if (seen_.insert(memory).second && cuda_.pin(const_cast<void*>(memory), bytes)) pinned_.insert(memory);
+}
+
+void GpuTraining::put_ahead(const Batch& batch) {
+  pin(batch.images, 4 * recipe_.batch * image_floats(model_));
+  ahead_ = batch.images;
+  copy(inputs_[1 - which_], batch, copies_.get());
+}
+
 void GpuTraining::kernels() const {
-  gpu_.check(cuda_.loss_and_gradients(parameters_.floats(), parameters_.packed(), images_.floats(),
-                                      static_cast<const std::int32_t*>(labels_.data()), targets_.floats(), step(),
-                                      size_, outputs(), loss(), gradients_.floats(), scratch_.data(), gpu_.stream()));
+  const Inputs& inputs = inputs_[which_];
+  gpu_.check(cuda_.loss_and_gradients(parameters_.floats(), parameters_.packed(), inputs.images.floats(),
+                                      static_cast<const std::int32_t*>(inputs.labels.data()), inputs.targets.floats(),
+                                      step(), size_, outputs(), loss(), gradients_.floats(), scratch_.data(),
+                                      gpu_.stream()));
   gpu_.check(cuda_.check(loss(), gradients_.floats(), step(), gpu_.stream()));
   if (recipe_.accumulate == 1)
     gpu_.check(cuda_.update(parameters_.floats(), parameters_.packed(), gradients_.floats(), optimizer_.floats(),
@@ -77,12 +111,13 @@ void GpuTraining::start() {
   if (size_ < recipe_.batch) return kernels();  // the last of an epoch
   // CUDA loads a kernel where it is started first, which a graph is no place for.
   if (!std::exchange(warm_, true)) return kernels();
-  if (!graph_) {
+  auto& graph = inputs_[which_].graph;
+  if (!graph) {
     cuda_.begin_graph(gpu_.stream());
     kernels();
-    graph_.reset(cuda_.end_graph(gpu_.stream()));
+    graph.reset(cuda_.end_graph(gpu_.stream()));
   }
-  cuda_.run_graph(graph_.get(), gpu_.stream());
+  cuda_.run_graph(graph.get(), gpu_.stream());
 }
 
 GpuTraining::Answer GpuTraining::answer(float* outputs) const {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "runtime/batches.hpp"
@@ -26,9 +27,16 @@ class GpuTraining {
   void store(float* parameters, float* optimizer) const;
   void store_gradients(float* gradients) const;
 
-  /// Copies the batch to the GPU. `number` is that of the step, or of the batch where several make one: what dropout
-  /// drops depends on it and the seed.
+  ~GpuTraining();
+  GpuTraining(const GpuTraining&) = delete;
+  GpuTraining& operator=(const GpuTraining&) = delete;
+
+  /// Copies the batch to the GPU, unless put_ahead did. `number` is that of the step, or of the batch where several
+  /// make one: what dropout drops depends on it and the seed.
   void put(const Batch& batch, std::uint64_t seed, std::int64_t number, float learning_rate);
+  /// Begins to copy the next batch, beside what `start` began. Its memory is pinned when it is first seen: it has to
+  /// outlive this, and stays as it is until the `answer` behind the batch's own `start`.
+  void put_ahead(const Batch& batch);
   void start();
   struct Answer {
     float loss = 0;
@@ -50,6 +58,15 @@ class GpuTraining {
   tessera_cuda_step* step() const { return static_cast<tessera_cuda_step*>(answer_.data()); }
   float* loss() const { return answer_.floats() + loss_at / 4; }
   float* outputs() const { return answer_.floats() + outputs_at / 4; }
+  /// Images and what the loss compares, of one of two batches.
+  struct Inputs {
+    Inputs(const Model& model, const Recipe& recipe, const Gpu& gpu);
+    GpuMemory images, labels, targets;
+    std::unique_ptr<void, void (*)(void*)> graph;  ///< of a batch of the recipe's size that lies here
+  };
+  /// Copies a batch in the order of a stream.
+  void copy(const Inputs& inputs, const Batch& batch, void* stream) const;
+  void pin(const void* memory, std::int64_t bytes);
   void kernels() const;
 
   const Model& model_;
@@ -57,13 +74,17 @@ class GpuTraining {
   const Cuda& cuda_;
   Recipe recipe_;
   GpuParameters parameters_;
-  GpuMemory gradients_, optimizer_, images_, labels_, targets_, answer_, scratch_;
+  GpuMemory gradients_, optimizer_, answer_, scratch_;
   PartTree tree_;
-  std::vector<GpuMemory> sums_;                   ///< its buffers
-  std::unique_ptr<void, void (*)(void*)> graph_;  ///< of a batch of the recipe's size
-  tessera_cuda_step given_{};                     ///< what `put` wrote
-  bool warm_ = false;                             ///< a batch of that size was there before
-  std::int64_t size_ = 0;                         ///< of the batch that is there
+  std::vector<GpuMemory> sums_;  ///< its buffers
+  Inputs inputs_[2];
+  int which_ = 0;                                  ///< of them has the batch at hand
+  std::unique_ptr<void, void (*)(void*)> copies_;  ///< a stream
+  const float* ahead_ = nullptr;                   ///< images that are on their way into the other ones
+  std::set<const void*> seen_, pinned_;            ///< of put_ahead
+  tessera_cuda_step given_{};                      ///< what `put` wrote
+  bool warm_ = false;                              ///< a batch of the recipe's size was there before
+  std::int64_t size_ = 0;                          ///< of the batch that is there
   std::int64_t gathered_images_ = 0;
 };
 

@@ -60,17 +60,26 @@ struct Embedding {
 };
 
 /// A model on a GPU: its emitted C API for CUDA (NAME_cuda.h), and what a program needs of CUDA beside it, so that the
-/// runtime itself does not know CUDA. All work goes into a stream and is done in its order. What CUDA refuses throws a
+/// runtime itself does not know CUDA. Work goes into a stream and is done in its order. What CUDA refuses throws a
 /// std::runtime_error with one sentence; functions of the model return 0 or an error code that `error` puts into words.
 struct Cuda {
   /// Opens the GPU: a stream on it, and its name, "NVIDIA H200". Throws where this machine has none.
   void* (*open)(std::string& name) = nullptr;
   void (*close)(void* stream) = nullptr;
+  /// Another stream, whose copies run beside what the first one computes; `close` ends it.
+  void* (*open_copies)() = nullptr;
+  /// What is put into `stream` from here on begins when all is done that is in `other` by now.
+  void (*wait_for)(void* stream, void* other) = nullptr;
+  /// Keeps memory of the CPU where it is, so that copies from it need not be waited for, until `unpin`. Whether CUDA
+  /// does: it may have no more room for that, and then copies are as before.
+  bool (*pin)(void* memory, std::int64_t bytes) = nullptr;
+  void (*unpin)(void* memory) = nullptr;
   /// Memory of the GPU, which holds anything. Throws where there is no room.
   void* (*allocate)(std::int64_t bytes) = nullptr;
   void (*release)(void* memory) = nullptr;
   void (*clear)(void* memory, std::int64_t bytes, void* stream) = nullptr;
-  /// To the GPU: `from` may be changed afterwards. From the GPU: `to` holds the bytes after `wait`.
+  /// To the GPU: `from` may be changed afterwards, where it is pinned when the copy is done. From the GPU: `to` holds
+  /// the bytes after `wait`.
   void (*copy_in)(void* to, const void* from, std::int64_t bytes, void* stream) = nullptr;
   void (*copy_out)(void* to, const void* from, std::int64_t bytes, void* stream) = nullptr;
   /// Until all work in the stream is done. Throws where any of it failed.
@@ -198,8 +207,8 @@ struct Model {
   Embedding embedding{};
   AttentionMaps attention{};
   std::span<const char* const> layers{};  ///< keys of modules, in the order in which they run
-  /// What the CUDA kernels should take on such a GPU, "A100" or "sm_80" and the like, as a table; null: none were emitted. Throws
-  /// std::invalid_argument for another one.
+  /// What the CUDA kernels should take on such a GPU, "A100" or "sm_80" and the like, as a table; null: none were
+  /// emitted. Throws std::invalid_argument for another one.
   std::string (*predict)(const std::string& architecture, std::int64_t batch) = nullptr;
   const Cuda* cuda = nullptr;    ///< the same model on a GPU; null: the program was built without
   const Ranks* ranks = nullptr;  ///< what carries bytes between ranks; null: the program was built to run alone

@@ -529,7 +529,7 @@ bool Session::step_on_gpu(float learning_rate) {
   const std::int64_t parts = parts_of_step();
   training_->put(*batch_, state_.recipe.seed, gathers ? part() : step(), learning_rate);
   training_->start();
-  batches_->prepare();  // the next one, while the GPU computes
+  if (const Batch* const next = batches_->prepare()) training_->put_ahead(*next);  // while the GPU computes
   fetched_ = false;
   const auto [loss, stopped] = training_->answer(outputs());
   if (stopped) {  // before any update: what led there is still there

@@ -239,10 +239,10 @@ class Session {
   double squares_[Slice::chunks] = {};
   bool stops_ = false, saves_ = false;  ///< after this step, as all ranks have agreed
   const Gpu* gpu_;
-  std::optional<GpuTraining> training_;
   bool loaded_ = false;  ///< the GPU has the parameters
   bool fetched_ = true;  ///< and they are no newer than those here
   std::optional<Batches> batches_;
+  std::optional<GpuTraining> training_;  // pins the batches' memory
   const Batch* batch_ = nullptr;
   bool begun_ = false;    ///< by a process that was killed before it saved
   bool started_ = false;  ///< the parameters are those of a checkpoint or of a file

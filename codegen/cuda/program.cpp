@@ -94,6 +94,10 @@ extern const tessera::runtime::Cuda {0}_on_cuda;
 const tessera::runtime::Cuda {0}_on_cuda{{
     .open = open_gpu,
     .close = close_gpu,
+    .open_copies = open_copies,
+    .wait_for = wait_for,
+    .pin = pin,
+    .unpin = unpin,
     .allocate = allocate,
     .release = release,
     .clear = clear,

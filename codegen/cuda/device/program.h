@@ -21,6 +21,25 @@ void* open_gpu(std::string& name) {
   return stream;
 }
 void close_gpu(void* stream) { cudaStreamDestroy(of(stream)); }
+void* open_copies() {
+  cudaStream_t stream = nullptr;
+  demand(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "the GPU cannot be used");
+  return stream;
+}
+void wait_for(void* stream, void* other) {
+  cudaEvent_t event = nullptr;
+  demand(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "the GPU has no events");
+  cudaError_t error = cudaEventRecord(event, of(other));
+  if (error == cudaSuccess) error = cudaStreamWaitEvent(of(stream), event, 0);
+  cudaEventDestroy(event);  // CUDA keeps it until it was waited for
+  demand(error, "a stream cannot wait for another");
+}
+bool pin(void* memory, std::int64_t bytes) {
+  if (cudaHostRegister(memory, size(bytes), cudaHostRegisterDefault) == cudaSuccess) return true;
+  cudaGetLastError();  // which is nobody else's
+  return false;
+}
+void unpin(void* memory) { cudaHostUnregister(memory); }
 void* allocate(std::int64_t bytes) {
   void* memory = nullptr;
   const cudaError_t error = cudaMalloc(&memory, size(bytes));
