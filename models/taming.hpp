@@ -29,7 +29,6 @@ template <GptSpec S>
 struct Gpt : Module {
   static_assert(S.classes <= S.codes, "there are more classes than codes: class c is row c of the codes' table");
   static_assert(S.start >= 0 && S.start < S.codes, "the start token is none of the codes");
-  static_assert(S.width % S.heads == 0, "the heads do not divide the width of a token");
 
   static constexpr auto B = axis<"B">;  // the batch, known when the program runs
   static constexpr auto V = axis<"V", S.codes>;
