@@ -245,8 +245,9 @@ TEST(PlanAttention, GoesByBlocksOfAHeadsQueriesWhoseScoresHaveNoPlaceInMemory) {
       EXPECT_EQ(forward.buffer_of[t], -1) << forward.program.tensors[t].name;
     }
   }
-  EXPECT_NE(print(forward).find(" with blocks_attn_matmul_forward with blocks_attn_softmax_forward by 45 queries of a head"),
-            std::string::npos)
+  EXPECT_NE(
+      print(forward).find(" with blocks_attn_matmul_forward with blocks_attn_softmax_forward by 45 queries of a head"),
+      std::string::npos)
       << print(forward);
   for (const Plan& small : vit_mnist())
     for (const codegen::Kernel& kernel : small.program.kernels) EXPECT_FALSE(codegen::attends(kernel)) << kernel.name;
