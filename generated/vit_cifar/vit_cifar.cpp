@@ -461,6 +461,7 @@ const char* vit_cifar_summary(void) {
     "  loss_and_gradients scratch bytes 1,132,608 + 5,296,960 * A               43,508,288\n"
     "  input_gradient scratch bytes     3,810,240 * B                           487,710,720\n"
     "  inspect scratch bytes            599,040 * B                             76,677,120\n"
+    "  embed scratch bytes              465,920 * B                             59,637,760\n"
     "  forward bytes in all             12,780,608 + 478,248 * B                73,996,352\n"
     "  training step bytes in all       77,667,716 + 12,332 * B + 5,296,960 * A 121,621,892\n"
     "  forward FLOPs                    440,346,718 * B                         56,364,379,904\n"
@@ -652,6 +653,29 @@ int vit_cifar_inspect(const float* parameters, const float* packed, const float*
       return VIT_CIFAR_OK;
     case 2:
       vit_cifar_inspect_avx512(packed, images, batch, maps, magnitudes, static_cast<float*>(scratch));
+      return VIT_CIFAR_OK;
+#endif
+    default:
+      return VIT_CIFAR_ERROR_ISA;
+  }
+}
+
+int vit_cifar_embed(const float* parameters, const float* packed, const float* images, int64_t batch, float* features,
+                    float* tokens, float* pooling, void* scratch) {
+  if (!packed || !images || !features || !tokens || !scratch) return VIT_CIFAR_ERROR_NULL;
+  (void)parameters;  // all that these kernels read is packed
+  if (batch < 1 || batch > most_images) return VIT_CIFAR_ERROR_BATCH;
+  (void)pooling;  // there are none
+  switch (choose_isa()) {
+    case 0:
+      vit_cifar_embed_scalar(packed, images, batch, features, tokens, static_cast<float*>(scratch));
+      return VIT_CIFAR_OK;
+#if defined(__x86_64__)
+    case 1:
+      vit_cifar_embed_avx2(packed, images, batch, features, tokens, static_cast<float*>(scratch));
+      return VIT_CIFAR_OK;
+    case 2:
+      vit_cifar_embed_avx512(packed, images, batch, features, tokens, static_cast<float*>(scratch));
       return VIT_CIFAR_OK;
 #endif
     default:

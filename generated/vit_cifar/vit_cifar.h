@@ -38,8 +38,11 @@ typedef struct tessera_parameter {
 #define VIT_CIFAR_PARAMETERS 80 /* rows of the parameter table */
 #define VIT_CIFAR_PARAMETER_FLOATS 3195152 /* of the parameters, and of the gradients; gaps are zero */
 #define VIT_CIFAR_PACKED_FLOATS 6353168 /* of the packed parameters */
-#define VIT_CIFAR_PACKED_FORWARD_FLOATS 3195152 /* of those that forward, evaluate and inspect read */
+#define VIT_CIFAR_PACKED_FORWARD_FLOATS 3195152 /* of those that forward, evaluate, inspect and embed read */
 #define VIT_CIFAR_OPTIMIZER_FLOATS 6390304 /* zero before the first step */
+#define VIT_CIFAR_FEATURE_FLOATS 256 /* of one image's features */
+#define VIT_CIFAR_TOKEN_FLOATS 16640 /* of one image's tokens */
+#define VIT_CIFAR_POOLING_FLOATS 0 /* of what the learned query of one image's pooling attends to */
 #define VIT_CIFAR_ATTENTION_FLOATS 202800 /* of the attention maps of one image */
 #define VIT_CIFAR_LAYERS 58 /* rows of the table of layers */
 #define VIT_CIFAR_FORWARD_SCRATCH_BYTES(batch) (INT64_C(0) + INT64_C(465920) * (int64_t)(batch))
@@ -47,6 +50,7 @@ typedef struct tessera_parameter {
 #define VIT_CIFAR_TRAIN_SCRATCH_BYTES(at_once) (INT64_C(1132608) + INT64_C(5296960) * (int64_t)(at_once))
 #define VIT_CIFAR_INPUT_GRADIENT_SCRATCH_BYTES(batch) (INT64_C(0) + INT64_C(3810240) * (int64_t)(batch))
 #define VIT_CIFAR_INSPECT_SCRATCH_BYTES(batch) (INT64_C(0) + INT64_C(599040) * (int64_t)(batch))
+#define VIT_CIFAR_EMBED_SCRATCH_BYTES(batch) (INT64_C(0) + INT64_C(465920) * (int64_t)(batch))
 
 /* What the model costs: constant expressions, for static_assert. FORWARD_BYTES and TRAIN_BYTES are all the memory that a
  * call needs: images, outputs and scratch, and the packed parameters or, where there are none, the parameters; for a
@@ -90,8 +94,8 @@ int vit_cifar_init(float* parameters, uint64_t seed);
 /* Copies the parameters into the form that this processor's kernels read: after every change of them. */
 int vit_cifar_pack(const float* parameters, float* packed);
 
-/* As pack, but only what forward, evaluate and inspect read: the first VIT_CIFAR_PACKED_FORWARD_FLOATS. */
-/* To these three functions `parameters` may be null: they read it no more. */
+/* As pack, but only what forward, evaluate, inspect and embed read: the first VIT_CIFAR_PACKED_FORWARD_FLOATS. */
+/* To these four functions `parameters` may be null: they read it no more. */
 int vit_cifar_pack_forward(const float* parameters, float* packed);
 
 /* outputs [batch, 10] of images. */
@@ -119,6 +123,12 @@ int vit_cifar_input_gradient(const float* parameters, const float* packed, const
 /* Magnitudes [batch, 58] are the means of |x| of what the layers of the table vit_cifar_layers give. */
 int vit_cifar_inspect(const float* parameters, const float* packed, const float* images, int64_t batch, float* maps,
                       float* magnitudes, void* scratch);
+
+/* Features [batch, 256] are what the last linear map reads. */
+/* Tokens [batch, 65, 256] are those behind the last block and norm. */
+/* There is no learned query: `pooling` is never written. */
+int vit_cifar_embed(const float* parameters, const float* packed, const float* images, int64_t batch, float* features,
+                    float* tokens, float* pooling, void* scratch);
 
 /* One Adam step in place; `step` counts from 1. */
 /* Packs the parameters on the way, as pack does. */

@@ -45,6 +45,8 @@ void vit_cifar_update_scalar(float* parameters, const float* gradients, float* m
                              const std::int64_t first, const std::int64_t last);
 void vit_cifar_inspect_scalar(const float* packed, const float* images, const std::int64_t batch, float* maps,
                               float* magnitudes, float* scratch);
+void vit_cifar_embed_scalar(const float* packed, const float* images, const std::int64_t batch, float* features,
+                            float* tokens, float* scratch);
 void vit_cifar_pack_forward_scalar(const float* parameters, float* packed);
 void vit_cifar_pack_scalar(const float* parameters, float* packed);
 void vit_cifar_update_and_pack_scalar(float* parameters, float* packed, const float* gradients, float* moment1,
@@ -67,6 +69,8 @@ void vit_cifar_update_avx2(float* parameters, const float* gradients, float* mom
                            const std::int64_t first, const std::int64_t last);
 void vit_cifar_inspect_avx2(const float* packed, const float* images, const std::int64_t batch, float* maps,
                             float* magnitudes, float* scratch);
+void vit_cifar_embed_avx2(const float* packed, const float* images, const std::int64_t batch, float* features,
+                          float* tokens, float* scratch);
 void vit_cifar_pack_forward_avx2(const float* parameters, float* packed);
 void vit_cifar_pack_avx2(const float* parameters, float* packed);
 void vit_cifar_update_and_pack_avx2(float* parameters, float* packed, const float* gradients, float* moment1,
@@ -89,6 +93,8 @@ void vit_cifar_update_avx512(float* parameters, const float* gradients, float* m
                              const std::int64_t first, const std::int64_t last);
 void vit_cifar_inspect_avx512(const float* packed, const float* images, const std::int64_t batch, float* maps,
                               float* magnitudes, float* scratch);
+void vit_cifar_embed_avx512(const float* packed, const float* images, const std::int64_t batch, float* features,
+                            float* tokens, float* scratch);
 void vit_cifar_pack_forward_avx512(const float* parameters, float* packed);
 void vit_cifar_pack_avx512(const float* parameters, float* packed);
 void vit_cifar_update_and_pack_avx512(float* parameters, float* packed, const float* gradients, float* moment1,

@@ -19,6 +19,7 @@ std::int64_t forward_scratch_bytes(std::int64_t batch) { return VIT_CIFAR_FORWAR
 std::int64_t evaluate_scratch_bytes(std::int64_t batch) { return VIT_CIFAR_EVALUATE_SCRATCH_BYTES(batch); }
 std::int64_t train_scratch_bytes(std::int64_t at_once) { return VIT_CIFAR_TRAIN_SCRATCH_BYTES(at_once); }
 std::int64_t inspect_scratch_bytes(std::int64_t batch) { return VIT_CIFAR_INSPECT_SCRATCH_BYTES(batch); }
+std::int64_t embed_scratch_bytes(std::int64_t batch) { return VIT_CIFAR_EMBED_SCRATCH_BYTES(batch); }
 
 // The forward pass in the words of ONNX, for export --onnx: see runtime/onnx.hpp.
 const char onnx[] = R"onnx(
@@ -143,6 +144,7 @@ const Model model{
     .train_scratch_bytes = train_scratch_bytes,
     .images_at_once = vit_cifar_images_at_once,
     .inspect_scratch_bytes = inspect_scratch_bytes,
+    .embed_scratch_bytes = embed_scratch_bytes,
     .error = vit_cifar_error,
     .isa = vit_cifar_isa,
     .init = vit_cifar_init,
@@ -152,6 +154,8 @@ const Model model{
     .evaluate = vit_cifar_evaluate,
     .train_step = train_step,
     .inspect = vit_cifar_inspect,
+    .embed = vit_cifar_embed,
+    .embedding = {256, 65, 256, 0, 0},
     .attention = {6, 8, 65, 65},
     .layers = vit_cifar_layers,
 };

@@ -574,7 +574,7 @@ static void g_gradient(std::int64_t begin, std::int64_t end, bool add, const Lef
 // ---- kernels: each call handles one index of the axis that is shared out among threads ----
 
 // b < B, gh < GH=8, gw < GW=8, c < C=3, p < P=4, p2 < P=4
-// for 2 kernels of the plan, of which this is the first
+// for 3 kernels of the plan, of which this is the first
 static void rearrange_forward(const real* images, real* rearrange) {
   for (std::int64_t gh = 0; gh < 8; ++gh) {
     for (std::int64_t gw = 0; gw < 8; ++gw) {
@@ -660,7 +660,7 @@ static void patch_embed_forward(const real* rearrange, const real* patch_embed_w
 }
 
 // b < B, i < 1, d < D=256
-// for 2 kernels of the plan, of which this is the first
+// for 3 kernels of the plan, of which this is the first
 static void add_forward(const real* cls_token, const real* pos_embed, real* transformer_blocks_carry) {
   for (std::int64_t d = 0; d < 256; ++d) {
     const vec x0 = v_set(cls_token[d]);
@@ -671,7 +671,7 @@ static void add_forward(const real* cls_token, const real* pos_embed, real* tran
 }
 
 // b < B, n < N+1=65, d < D=256 (row)
-// for 2 kernels of the plan, of which this is the first
+// for 3 kernels of the plan, of which this is the first
 static void transformer_blocks_norm1_forward(const real* transformer_blocks_carry,
                                              const real* transformer_blocks_norm1_weight,
                                              const real* transformer_blocks_norm1_bias,
@@ -796,8 +796,8 @@ static void transformer_blocks_attention_forward(const Team& team, const real* t
 
 // b < B, h < H=8, k < K=32, n < N+1=65
 // for 2 kernels of the plan, of which this is the first
-static void transformer_blocks_attention_forward_2(const real* transformer_blocks_attention_add,
-                                                   real* transformer_blocks_attention_copy) {
+static void transformer_blocks_attention_copy_forward(const real* transformer_blocks_attention_add,
+                                                      real* transformer_blocks_attention_copy) {
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t k = 0; k < 32; ++k) {
       for (std::int64_t n = 0; n < 65; ++n) {
@@ -809,11 +809,11 @@ static void transformer_blocks_attention_forward_2(const real* transformer_block
 }
 
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65, k < K=32 (summed)
-static void transformer_blocks_attention_forward_3_block(const std::int64_t h, const std::int64_t begin,
-                                                         const std::int64_t end,
-                                                         const real* transformer_blocks_attention_add,
-                                                         const real* transformer_blocks_attention_copy,
-                                                         real* transformer_blocks_attention_einsum) {
+static void transformer_blocks_attention_matmul_forward_block(const std::int64_t h, const std::int64_t begin,
+                                                              const std::int64_t end,
+                                                              const real* transformer_blocks_attention_add,
+                                                              const real* transformer_blocks_attention_copy,
+                                                              real* transformer_blocks_attention_einsum) {
   for (std::int64_t n2 = 0; n2 < 64; n2 += 4) {
     for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 64); n += 2) {
       vec sum0 = v_zero();
@@ -896,9 +896,9 @@ static void transformer_blocks_attention_forward_3_block(const std::int64_t h, c
 }
 
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row)
-static void transformer_blocks_attention_forward_4_block(const std::int64_t begin, const std::int64_t end,
-                                                         real* transformer_blocks_attention_einsum,
-                                                         real* transformer_blocks_attention_divide_scale) {
+static void transformer_blocks_attention_softmax_forward_block(const std::int64_t begin, const std::int64_t end,
+                                                               real* transformer_blocks_attention_einsum,
+                                                               real* transformer_blocks_attention_divide_scale) {
   for (std::int64_t n = begin; n < end; ++n) {
     vec most0 = v_set(-INFINITY);
     for (std::int64_t n2 = 0; n2 < 65; ++n2) {
@@ -925,12 +925,12 @@ static void transformer_blocks_attention_forward_4_block(const std::int64_t begi
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed)
-static void transformer_blocks_attention_forward_5_block(const std::int64_t h, const std::int64_t begin,
-                                                         const std::int64_t end,
-                                                         const real* transformer_blocks_attention_einsum,
-                                                         const real* transformer_blocks_attention_add,
-                                                         const real* transformer_blocks_attention_divide_scale,
-                                                         real* transformer_blocks_attention_rearrange) {
+static void transformer_blocks_attention_matmul_forward_2_block(const std::int64_t h, const std::int64_t begin,
+                                                                const std::int64_t end,
+                                                                const real* transformer_blocks_attention_einsum,
+                                                                const real* transformer_blocks_attention_add,
+                                                                const real* transformer_blocks_attention_divide_scale,
+                                                                real* transformer_blocks_attention_rearrange) {
   for (std::int64_t k = 0; k < 32; k += 4) {
     for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 64); n += 2) {
       vec sum0 = v_zero();
@@ -1006,9 +1006,10 @@ static void transformer_blocks_attention_forward_5_block(const std::int64_t h, c
 }
 
 // 8 parts: all of n < 65, of one head
-static void transformer_blocks_attention_forward_5(const Team& team, const real* transformer_blocks_attention_add,
-                                                   const real* transformer_blocks_attention_copy,
-                                                   real* transformer_blocks_attention_rearrange) {
+static void transformer_blocks_attention_matmul_forward_2(const Team& team,
+                                                          const real* transformer_blocks_attention_add,
+                                                          const real* transformer_blocks_attention_copy,
+                                                          real* transformer_blocks_attention_rearrange) {
   alignas(64) real transformer_blocks_attention_einsum[4225];
   alignas(64) real transformer_blocks_attention_divide_scale[65];
   const std::int64_t last = team.end(8, 1);
@@ -1016,15 +1017,15 @@ static void transformer_blocks_attention_forward_5(const Team& team, const real*
     const std::int64_t begin = 0;
     const std::int64_t end = 65;
     const std::int64_t h = part;
-    transformer_blocks_attention_forward_3_block(h, begin, end, transformer_blocks_attention_add,
-                                                 transformer_blocks_attention_copy,
-                                                 transformer_blocks_attention_einsum);
-    transformer_blocks_attention_forward_4_block(begin, end, transformer_blocks_attention_einsum,
-                                                 transformer_blocks_attention_divide_scale);
-    transformer_blocks_attention_forward_5_block(h, begin, end, transformer_blocks_attention_einsum,
-                                                 transformer_blocks_attention_add,
-                                                 transformer_blocks_attention_divide_scale,
-                                                 transformer_blocks_attention_rearrange);
+    transformer_blocks_attention_matmul_forward_block(h, begin, end, transformer_blocks_attention_add,
+                                                      transformer_blocks_attention_copy,
+                                                      transformer_blocks_attention_einsum);
+    transformer_blocks_attention_softmax_forward_block(begin, end, transformer_blocks_attention_einsum,
+                                                       transformer_blocks_attention_divide_scale);
+    transformer_blocks_attention_matmul_forward_2_block(h, begin, end, transformer_blocks_attention_einsum,
+                                                        transformer_blocks_attention_add,
+                                                        transformer_blocks_attention_divide_scale,
+                                                        transformer_blocks_attention_rearrange);
   }
 }
 
@@ -1095,13 +1096,13 @@ static void transformer_blocks_attention_out_proj_forward(const Team& team,
 }
 
 // b < B, n < N+1=65, d < D=256 (row)
-static void transformer_blocks_attention_out_proj_forward_2(const real* transformer_blocks_carry,
-                                                            const real* transformer_blocks_attention_out_proj_einsum,
-                                                            const real* transformer_blocks_attention_out_proj_bias,
-                                                            real* transformer_blocks_add,
-                                                            const real* transformer_blocks_norm2_weight,
-                                                            const real* transformer_blocks_norm2_bias,
-                                                            real* transformer_blocks_norm2_add) {
+static void transformer_blocks_attention_out_proj_add_forward(const real* transformer_blocks_carry,
+                                                              const real* transformer_blocks_attention_out_proj_einsum,
+                                                              const real* transformer_blocks_attention_out_proj_bias,
+                                                              real* transformer_blocks_add,
+                                                              const real* transformer_blocks_norm2_weight,
+                                                              const real* transformer_blocks_norm2_bias,
+                                                              real* transformer_blocks_norm2_add) {
   for (std::int64_t n = 0; n < 65; ++n) {
     vec sum0 = v_zero();
     for (std::int64_t d = 0; d < 256; ++d) {
@@ -1342,9 +1343,9 @@ static void transformer_blocks_ffn_linear2_forward(const Team& team, const real*
 
 // b < B, h < H=8, i < 1, n < N+1=65, k < K=32 (summed)
 // for 2 kernels of the plan, of which this is the first
-static void transformer_blocks_5_attention_forward_3(const real* transformer_blocks_5_attention_add,
-                                                     const real* transformer_blocks_5_attention_copy,
-                                                     real* transformer_blocks_5_attention_einsum) {
+static void transformer_blocks_5_attention_matmul_forward(const real* transformer_blocks_5_attention_add,
+                                                          const real* transformer_blocks_5_attention_copy,
+                                                          real* transformer_blocks_5_attention_einsum) {
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t i = 0; i < 1; ++i) {
       for (std::int64_t n = 0; n < 64; n += 4) {
@@ -1382,8 +1383,8 @@ static void transformer_blocks_5_attention_forward_3(const real* transformer_blo
 }
 
 // b < B, h < H=8, i < 1, n < N+1=65 (row)
-static void transformer_blocks_5_attention_forward_4(const real* transformer_blocks_5_attention_einsum,
-                                                     real* transformer_blocks_5_attention_divide) {
+static void transformer_blocks_5_attention_softmax_forward(const real* transformer_blocks_5_attention_einsum,
+                                                           real* transformer_blocks_5_attention_divide) {
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t i = 0; i < 1; ++i) {
       vec most0 = v_set(-INFINITY);
@@ -1415,9 +1416,9 @@ static void transformer_blocks_5_attention_forward_4(const real* transformer_blo
 }
 
 // b < B, h < H=8, i < 1, k < K=32, n < N+1=65 (summed)
-static void transformer_blocks_5_attention_forward_5(const real* transformer_blocks_5_attention_divide,
-                                                     const real* transformer_blocks_5_attention_add,
-                                                     real* transformer_blocks_5_attention_rearrange) {
+static void transformer_blocks_5_attention_matmul_forward_2(const real* transformer_blocks_5_attention_divide,
+                                                            const real* transformer_blocks_5_attention_add,
+                                                            real* transformer_blocks_5_attention_rearrange) {
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t i = 0; i < 1; ++i) {
       for (std::int64_t k = 0; k < 32; k += 4) {
@@ -1478,13 +1479,13 @@ static void transformer_blocks_5_attention_out_proj_forward(const Team& team,
 }
 
 // b < B, i < 1, d < D=256 (row)
-static void transformer_blocks_5_attention_out_proj_forward_2(const real* transformer_blocks_carry_next,
-                                                              const real* transformer_blocks_5_attention_out_proj_einsum,
-                                                              const real* transformer_blocks_5_attention_out_proj_bias,
-                                                              real* transformer_blocks_5_add,
-                                                              const real* transformer_blocks_5_norm2_weight,
-                                                              const real* transformer_blocks_5_norm2_bias,
-                                                              real* transformer_blocks_5_norm2_add) {
+static void transformer_blocks_5_attention_out_proj_add_forward(const real* transformer_blocks_carry_next,
+                                                                const real* transformer_blocks_5_attention_out_proj_einsum,
+                                                                const real* transformer_blocks_5_attention_out_proj_bias,
+                                                                real* transformer_blocks_5_add,
+                                                                const real* transformer_blocks_5_norm2_weight,
+                                                                const real* transformer_blocks_5_norm2_bias,
+                                                                real* transformer_blocks_5_norm2_add) {
   vec sum0 = v_zero();
   for (std::int64_t d = 0; d < 256; ++d) {
     const vec x0 = v_load_strided(transformer_blocks_carry_next + d, 256, lanes);
@@ -1599,10 +1600,11 @@ static void transformer_blocks_5_ffn_linear2_forward(const Team& team, const rea
 }
 
 // b < B, i < 1, d < D=256 (row)
-static void transformer_blocks_5_ffn_linear2_forward_2(const real* transformer_blocks_5_add,
-                                                       const real* transformer_blocks_5_ffn_linear2_einsum,
-                                                       const real* transformer_blocks_5_ffn_linear2_bias,
-                                                       const real* norm_weight, const real* norm_bias, real* norm_add) {
+static void transformer_blocks_5_ffn_linear2_add_forward(const real* transformer_blocks_5_add,
+                                                         const real* transformer_blocks_5_ffn_linear2_einsum,
+                                                         const real* transformer_blocks_5_ffn_linear2_bias,
+                                                         const real* norm_weight, const real* norm_bias,
+                                                         real* norm_add) {
   vec sum0 = v_zero();
   for (std::int64_t d = 0; d < 256; ++d) {
     const vec x0 = v_load_strided(transformer_blocks_5_add + d, 256, lanes);
@@ -1796,7 +1798,7 @@ static void multiply_forward(const std::int64_t image, const real* cls_token, co
 }
 
 // i < 1, b < B, h < H=8, i2 < 64, k < K=32
-static void transformer_blocks_5_attention_backward_7(real* d_transformer_blocks_5_attention_rearrange) {
+static void transformer_blocks_5_attention_copy_backward(real* d_transformer_blocks_5_attention_rearrange) {
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t h = 0; h < 8; ++h) {
       for (std::int64_t i2 = 0; i2 < 64; ++i2) {
@@ -1857,13 +1859,13 @@ static void transformer_blocks_norm1_forward_train(const real* transformer_block
 }
 
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row)
-static void transformer_blocks_attention_forward_4_block_train(const std::int64_t h, const std::int64_t begin,
-                                                               const std::int64_t end, const std::int64_t image,
-                                                               const std::int64_t layer,
-                                                               const real* transformer_blocks_attention_einsum,
-                                                               real* transformer_blocks_attention_divide,
-                                                               const std::int32_t* random,
-                                                               real* transformer_blocks_attention_multiply) {
+static void transformer_blocks_attention_softmax_forward_block_train(const std::int64_t h, const std::int64_t begin,
+                                                                     const std::int64_t end, const std::int64_t image,
+                                                                     const std::int64_t layer,
+                                                                     const real* transformer_blocks_attention_einsum,
+                                                                     real* transformer_blocks_attention_divide,
+                                                                     const std::int32_t* random,
+                                                                     real* transformer_blocks_attention_multiply) {
   for (std::int64_t n = begin; n < end; ++n) {
     vec most0 = v_set(-INFINITY);
     for (std::int64_t n2 = 0; n2 < 65; ++n2) {
@@ -1903,11 +1905,11 @@ static void transformer_blocks_attention_forward_4_block_train(const std::int64_
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed)
-static void transformer_blocks_attention_forward_5_block_train(const std::int64_t h, const std::int64_t begin,
-                                                               const std::int64_t end,
-                                                               const real* transformer_blocks_attention_multiply,
-                                                               const real* transformer_blocks_attention_add,
-                                                               real* transformer_blocks_attention_rearrange) {
+static void transformer_blocks_attention_matmul_forward_2_block_train(const std::int64_t h, const std::int64_t begin,
+                                                                      const std::int64_t end,
+                                                                      const real* transformer_blocks_attention_multiply,
+                                                                      const real* transformer_blocks_attention_add,
+                                                                      real* transformer_blocks_attention_rearrange) {
   for (std::int64_t k = 0; k < 32; k += 4) {
     for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 64); n += 2) {
       vec sum0 = v_zero();
@@ -1968,42 +1970,43 @@ static void transformer_blocks_attention_forward_5_block_train(const std::int64_
 }
 
 // 8 parts: all of n < 65, of one head
-static void transformer_blocks_attention_forward_5_train(const Team& team, const std::int64_t image,
-                                                         const std::int64_t layer,
-                                                         const real* transformer_blocks_attention_add,
-                                                         const real* transformer_blocks_attention_copy,
-                                                         real* transformer_blocks_attention_divide,
-                                                         const std::int32_t* random,
-                                                         real* transformer_blocks_attention_multiply,
-                                                         real* transformer_blocks_attention_rearrange) {
+static void transformer_blocks_attention_matmul_forward_2_train(const Team& team, const std::int64_t image,
+                                                                const std::int64_t layer,
+                                                                const real* transformer_blocks_attention_add,
+                                                                const real* transformer_blocks_attention_copy,
+                                                                real* transformer_blocks_attention_divide,
+                                                                const std::int32_t* random,
+                                                                real* transformer_blocks_attention_multiply,
+                                                                real* transformer_blocks_attention_rearrange) {
   alignas(64) real transformer_blocks_attention_einsum[4225];
   const std::int64_t last = team.end(8, 1);
   for (std::int64_t part = team.begin(8, 1); part < last; ++part) {
     const std::int64_t begin = 0;
     const std::int64_t end = 65;
     const std::int64_t h = part;
-    transformer_blocks_attention_forward_3_block(h, begin, end, transformer_blocks_attention_add,
-                                                 transformer_blocks_attention_copy,
-                                                 transformer_blocks_attention_einsum);
-    transformer_blocks_attention_forward_4_block_train(h, begin, end, image, layer, transformer_blocks_attention_einsum,
-                                                       transformer_blocks_attention_divide, random,
-                                                       transformer_blocks_attention_multiply);
-    transformer_blocks_attention_forward_5_block_train(h, begin, end, transformer_blocks_attention_multiply,
-                                                       transformer_blocks_attention_add,
-                                                       transformer_blocks_attention_rearrange);
+    transformer_blocks_attention_matmul_forward_block(h, begin, end, transformer_blocks_attention_add,
+                                                      transformer_blocks_attention_copy,
+                                                      transformer_blocks_attention_einsum);
+    transformer_blocks_attention_softmax_forward_block_train(h, begin, end, image, layer,
+                                                             transformer_blocks_attention_einsum,
+                                                             transformer_blocks_attention_divide, random,
+                                                             transformer_blocks_attention_multiply);
+    transformer_blocks_attention_matmul_forward_2_block_train(h, begin, end, transformer_blocks_attention_multiply,
+                                                              transformer_blocks_attention_add,
+                                                              transformer_blocks_attention_rearrange);
   }
 }
 
 // b < B, n < N+1=65, d < D=256 (row)
-static void transformer_blocks_attention_out_proj_forward_2_train(const real* transformer_blocks_carry,
-                                                                  const real* transformer_blocks_attention_out_proj_einsum,
-                                                                  const real* transformer_blocks_attention_out_proj_bias,
-                                                                  real* transformer_blocks_norm2_rsqrt,
-                                                                  real* transformer_blocks_add,
-                                                                  real* transformer_blocks_norm2_multiply,
-                                                                  const real* transformer_blocks_norm2_weight,
-                                                                  const real* transformer_blocks_norm2_bias,
-                                                                  real* transformer_blocks_norm2_add) {
+static void transformer_blocks_attention_out_proj_add_forward_train(const real* transformer_blocks_carry,
+                                                                    const real* transformer_blocks_attention_out_proj_einsum,
+                                                                    const real* transformer_blocks_attention_out_proj_bias,
+                                                                    real* transformer_blocks_norm2_rsqrt,
+                                                                    real* transformer_blocks_add,
+                                                                    real* transformer_blocks_norm2_multiply,
+                                                                    const real* transformer_blocks_norm2_weight,
+                                                                    const real* transformer_blocks_norm2_bias,
+                                                                    real* transformer_blocks_norm2_add) {
   for (std::int64_t n = 0; n < 65; ++n) {
     vec sum0 = v_zero();
     for (std::int64_t d = 0; d < 256; ++d) {
@@ -2244,11 +2247,11 @@ static void transformer_blocks_ffn_linear2_forward_train(const Team& team, const
 }
 
 // b < B, h < H=8, i < 1, n < N+1=65 (row)
-static void transformer_blocks_5_attention_forward_4_train(const std::int64_t image,
-                                                           const real* transformer_blocks_5_attention_einsum,
-                                                           real* transformer_blocks_5_attention_divide,
-                                                           const std::int32_t* random,
-                                                           real* transformer_blocks_5_attention_multiply) {
+static void transformer_blocks_5_attention_softmax_forward_train(const std::int64_t image,
+                                                                 const real* transformer_blocks_5_attention_einsum,
+                                                                 real* transformer_blocks_5_attention_divide,
+                                                                 const std::int32_t* random,
+                                                                 real* transformer_blocks_5_attention_multiply) {
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t i = 0; i < 1; ++i) {
       vec most0 = v_set(-INFINITY);
@@ -2289,15 +2292,15 @@ static void transformer_blocks_5_attention_forward_4_train(const std::int64_t im
 }
 
 // b < B, i < 1, d < D=256 (row)
-static void transformer_blocks_5_attention_out_proj_forward_2_train(const real* transformer_blocks_carry_next,
-                                                                    const real* transformer_blocks_5_attention_out_proj_einsum,
-                                                                    const real* transformer_blocks_5_attention_out_proj_bias,
-                                                                    real* transformer_blocks_5_norm2_rsqrt,
-                                                                    real* transformer_blocks_5_add,
-                                                                    real* transformer_blocks_5_norm2_multiply,
-                                                                    const real* transformer_blocks_5_norm2_weight,
-                                                                    const real* transformer_blocks_5_norm2_bias,
-                                                                    real* transformer_blocks_5_norm2_add) {
+static void transformer_blocks_5_attention_out_proj_add_forward_train(const real* transformer_blocks_carry_next,
+                                                                      const real* transformer_blocks_5_attention_out_proj_einsum,
+                                                                      const real* transformer_blocks_5_attention_out_proj_bias,
+                                                                      real* transformer_blocks_5_norm2_rsqrt,
+                                                                      real* transformer_blocks_5_add,
+                                                                      real* transformer_blocks_5_norm2_multiply,
+                                                                      const real* transformer_blocks_5_norm2_weight,
+                                                                      const real* transformer_blocks_5_norm2_bias,
+                                                                      real* transformer_blocks_5_norm2_add) {
   vec sum0 = v_zero();
   for (std::int64_t d = 0; d < 256; ++d) {
     const vec x0 = v_load_strided(transformer_blocks_carry_next + d, 256, lanes);
@@ -2394,13 +2397,13 @@ static void transformer_blocks_5_ffn_linear1_backward(const Team& team, const st
 }
 
 // b < B, i < 1, d < D=256 (row)
-static void transformer_blocks_5_ffn_linear2_forward_2_train(const std::int64_t image,
-                                                             const real* transformer_blocks_5_ffn_linear2_einsum,
-                                                             const real* transformer_blocks_5_ffn_linear2_bias,
-                                                             const std::int32_t* random,
-                                                             const real* transformer_blocks_5_add, real* norm_multiply,
-                                                             real* norm_add, real* norm_rsqrt, const real* norm_weight,
-                                                             const real* norm_bias) {
+static void transformer_blocks_5_ffn_linear2_add_forward_train(const std::int64_t image,
+                                                               const real* transformer_blocks_5_ffn_linear2_einsum,
+                                                               const real* transformer_blocks_5_ffn_linear2_bias,
+                                                               const std::int32_t* random,
+                                                               const real* transformer_blocks_5_add,
+                                                               real* norm_multiply, real* norm_add, real* norm_rsqrt,
+                                                               const real* norm_weight, const real* norm_bias) {
   vec sum0 = v_zero();
   for (std::int64_t d = 0; d < 256; ++d) {
     const vec x0 = v_load_strided(transformer_blocks_5_ffn_linear2_einsum + d, 256, lanes);
@@ -2662,9 +2665,9 @@ static void transformer_blocks_5_attention_backward(const real* transformer_bloc
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, i < 1 (summed)
-static void transformer_blocks_5_attention_backward_3(const real* d_transformer_blocks_5_attention_out_proj_einsum,
-                                                      const real* transformer_blocks_5_attention_multiply,
-                                                      real* d_transformer_blocks_5_attention_rearrange) {
+static void transformer_blocks_5_attention_matmul_backward_2(const real* d_transformer_blocks_5_attention_out_proj_einsum,
+                                                             const real* transformer_blocks_5_attention_multiply,
+                                                             real* d_transformer_blocks_5_attention_rearrange) {
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t n = 0; n < 64; n += 2) {
       for (std::int64_t k = 0; k < 32; k += 4) {
@@ -2727,11 +2730,11 @@ static void transformer_blocks_5_attention_backward_3(const real* d_transformer_
 }
 
 // b < B, h < H=8, i < 1, n < N+1=65 (row)
-static void transformer_blocks_5_attention_backward_4(const std::int64_t image,
-                                                      const real* d_transformer_blocks_5_attention_einsum,
-                                                      const std::int32_t* random,
-                                                      const real* transformer_blocks_5_attention_divide,
-                                                      real* d_transformer_blocks_5_attention_multiply) {
+static void transformer_blocks_5_attention_multiply_backward(const std::int64_t image,
+                                                             const real* d_transformer_blocks_5_attention_einsum,
+                                                             const std::int32_t* random,
+                                                             const real* transformer_blocks_5_attention_divide,
+                                                             real* d_transformer_blocks_5_attention_multiply) {
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t i = 0; i < 1; ++i) {
       vec sum0 = v_zero();
@@ -2758,9 +2761,9 @@ static void transformer_blocks_5_attention_backward_4(const std::int64_t image,
 }
 
 // b < B, h < H=8, i < 1, k < K=32, n < N+1=65 (summed)
-static void transformer_blocks_5_attention_backward_5(const real* d_transformer_blocks_5_attention_multiply,
-                                                      const real* transformer_blocks_5_attention_add,
-                                                      real* d_transformer_blocks_5_attention_rearrange) {
+static void transformer_blocks_5_attention_matmul_backward_3(const real* d_transformer_blocks_5_attention_multiply,
+                                                             const real* transformer_blocks_5_attention_add,
+                                                             real* d_transformer_blocks_5_attention_rearrange) {
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t i = 0; i < 1; ++i) {
       for (std::int64_t k = 0; k < 32; k += 4) {
@@ -2789,9 +2792,9 @@ static void transformer_blocks_5_attention_backward_5(const real* d_transformer_
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, i < 1 (summed)
-static void transformer_blocks_5_attention_backward_6(const real* d_transformer_blocks_5_attention_multiply,
-                                                      const real* transformer_blocks_5_attention_add,
-                                                      real* d_transformer_blocks_5_attention_rearrange) {
+static void transformer_blocks_5_attention_matmul_backward_4(const real* d_transformer_blocks_5_attention_multiply,
+                                                             const real* transformer_blocks_5_attention_add,
+                                                             real* d_transformer_blocks_5_attention_rearrange) {
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t n = 0; n < 64; n += 2) {
       for (std::int64_t k = 0; k < 32; k += 4) {
@@ -2855,10 +2858,10 @@ static void transformer_blocks_5_attention_backward_6(const real* d_transformer_
 
 // b < B, n < N+1=65, d < D=256, d2 < 3*D=768 (summed)
 // for 2 kernels of the plan, of which this is the first
-static void transformer_blocks_5_attention_backward_8(const Team& team,
-                                                      const real* d_transformer_blocks_5_attention_rearrange,
-                                                      const real* transformer_blocks_5_attention_in_proj_weight_packed_transposed,
-                                                      real* d_transformer_blocks_5_attention_einsum_2) {
+static void transformer_blocks_5_attention_matmul_backward_5(const Team& team,
+                                                             const real* d_transformer_blocks_5_attention_rearrange,
+                                                             const real* transformer_blocks_5_attention_in_proj_weight_packed_transposed,
+                                                             real* d_transformer_blocks_5_attention_einsum_2) {
   const Tiles mine = team.tiles(65, 2, 256, 4, 786432 > tessera_second_cache());
   for (std::int64_t d = mine.left; d < mine.right; d += 4) {
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 64); n += 2) {
@@ -2954,8 +2957,8 @@ static void transformer_blocks_5_norm1_backward(const real* d_transformer_blocks
 }
 
 // b < B, i < 1, d < D=256
-static void transformer_blocks_backward_2(const real* d_transformer_blocks_5_norm1_multiply,
-                                          const real* d_transformer_blocks_5_add, real* d_transformer_blocks_carry) {
+static void transformer_blocks_add_backward(const real* d_transformer_blocks_5_norm1_multiply,
+                                            const real* d_transformer_blocks_5_add, real* d_transformer_blocks_carry) {
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t d = 0; d < 256; ++d) {
       const vec x0 = v_load(d_transformer_blocks_5_norm1_multiply + (i * 256 + d));
@@ -3873,10 +3876,10 @@ static void transformer_blocks_norm2_backward(const real* d_transformer_blocks_f
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed)
-static void transformer_blocks_attention_backward_3(const Team& team,
-                                                    const real* d_transformer_blocks_attention_out_proj_einsum,
-                                                    const real* transformer_blocks_attention_multiply,
-                                                    real* d_transformer_blocks_attention_rearrange) {
+static void transformer_blocks_attention_matmul_backward_2(const Team& team,
+                                                           const real* d_transformer_blocks_attention_out_proj_einsum,
+                                                           const real* transformer_blocks_attention_multiply,
+                                                           real* d_transformer_blocks_attention_rearrange) {
   const std::int64_t begin = team.begin(65, 2);
   const std::int64_t end = team.end(65, 2);
   v_fetch(transformer_blocks_attention_multiply, 33800);
@@ -3942,11 +3945,11 @@ static void transformer_blocks_attention_backward_3(const Team& team,
 }
 
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65, k < K=32 (summed)
-static void transformer_blocks_attention_backward_2_block(const std::int64_t h, const std::int64_t begin,
-                                                          const std::int64_t end,
-                                                          const real* d_transformer_blocks_attention_out_proj_einsum,
-                                                          const real* d_transformer_blocks_attention_copy,
-                                                          real* d_transformer_blocks_attention_einsum) {
+static void transformer_blocks_attention_matmul_backward_block(const std::int64_t h, const std::int64_t begin,
+                                                               const std::int64_t end,
+                                                               const real* d_transformer_blocks_attention_out_proj_einsum,
+                                                               const real* d_transformer_blocks_attention_copy,
+                                                               real* d_transformer_blocks_attention_einsum) {
   for (std::int64_t n2 = 0; n2 < 64; n2 += 4) {
     for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 64); n += 2) {
       vec sum0 = v_zero();
@@ -4029,13 +4032,13 @@ static void transformer_blocks_attention_backward_2_block(const std::int64_t h, 
 }
 
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row)
-static void transformer_blocks_attention_backward_4_block(const std::int64_t h, const std::int64_t begin,
-                                                          const std::int64_t end, const std::int64_t image,
-                                                          const std::int64_t layer,
-                                                          const real* d_transformer_blocks_attention_einsum,
-                                                          const std::int32_t* random,
-                                                          const real* transformer_blocks_attention_divide,
-                                                          real* d_transformer_blocks_attention_multiply) {
+static void transformer_blocks_attention_multiply_backward_block(const std::int64_t h, const std::int64_t begin,
+                                                                 const std::int64_t end, const std::int64_t image,
+                                                                 const std::int64_t layer,
+                                                                 const real* d_transformer_blocks_attention_einsum,
+                                                                 const std::int32_t* random,
+                                                                 const real* transformer_blocks_attention_divide,
+                                                                 real* d_transformer_blocks_attention_multiply) {
   for (std::int64_t n = begin; n < end; ++n) {
     vec sum0 = v_zero();
     for (std::int64_t n2 = 0; n2 < 65; ++n2) {
@@ -4061,11 +4064,11 @@ static void transformer_blocks_attention_backward_4_block(const std::int64_t h, 
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed)
-static void transformer_blocks_attention_backward_5_block(const std::int64_t h, const std::int64_t begin,
-                                                          const std::int64_t end,
-                                                          const real* d_transformer_blocks_attention_multiply,
-                                                          const real* transformer_blocks_attention_add,
-                                                          real* d_transformer_blocks_attention_rearrange) {
+static void transformer_blocks_attention_matmul_backward_3_block(const std::int64_t h, const std::int64_t begin,
+                                                                 const std::int64_t end,
+                                                                 const real* d_transformer_blocks_attention_multiply,
+                                                                 const real* transformer_blocks_attention_add,
+                                                                 real* d_transformer_blocks_attention_rearrange) {
   for (std::int64_t k = 0; k < 32; k += 4) {
     for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 64); n += 2) {
       vec sum0 = v_zero();
@@ -4126,38 +4129,39 @@ static void transformer_blocks_attention_backward_5_block(const std::int64_t h, 
 }
 
 // 8 parts: all of n < 65, of one head
-static void transformer_blocks_attention_backward_5(const Team& team, const std::int64_t image,
-                                                    const std::int64_t layer,
-                                                    const real* d_transformer_blocks_attention_out_proj_einsum,
-                                                    const real* d_transformer_blocks_attention_copy,
-                                                    const std::int32_t* random,
-                                                    const real* transformer_blocks_attention_divide,
-                                                    real* d_transformer_blocks_attention_multiply,
-                                                    const real* transformer_blocks_attention_add,
-                                                    real* d_transformer_blocks_attention_rearrange) {
+static void transformer_blocks_attention_matmul_backward_3(const Team& team, const std::int64_t image,
+                                                           const std::int64_t layer,
+                                                           const real* d_transformer_blocks_attention_out_proj_einsum,
+                                                           const real* d_transformer_blocks_attention_copy,
+                                                           const std::int32_t* random,
+                                                           const real* transformer_blocks_attention_divide,
+                                                           real* d_transformer_blocks_attention_multiply,
+                                                           const real* transformer_blocks_attention_add,
+                                                           real* d_transformer_blocks_attention_rearrange) {
   alignas(64) real d_transformer_blocks_attention_einsum[4225];
   const std::int64_t last = team.end(8, 1);
   for (std::int64_t part = team.begin(8, 1); part < last; ++part) {
     const std::int64_t begin = 0;
     const std::int64_t end = 65;
     const std::int64_t h = part;
-    transformer_blocks_attention_backward_2_block(h, begin, end, d_transformer_blocks_attention_out_proj_einsum,
-                                                  d_transformer_blocks_attention_copy,
-                                                  d_transformer_blocks_attention_einsum);
-    transformer_blocks_attention_backward_4_block(h, begin, end, image, layer, d_transformer_blocks_attention_einsum,
-                                                  random, transformer_blocks_attention_divide,
-                                                  d_transformer_blocks_attention_multiply);
-    transformer_blocks_attention_backward_5_block(h, begin, end, d_transformer_blocks_attention_multiply,
-                                                  transformer_blocks_attention_add,
-                                                  d_transformer_blocks_attention_rearrange);
+    transformer_blocks_attention_matmul_backward_block(h, begin, end, d_transformer_blocks_attention_out_proj_einsum,
+                                                       d_transformer_blocks_attention_copy,
+                                                       d_transformer_blocks_attention_einsum);
+    transformer_blocks_attention_multiply_backward_block(h, begin, end, image, layer,
+                                                         d_transformer_blocks_attention_einsum, random,
+                                                         transformer_blocks_attention_divide,
+                                                         d_transformer_blocks_attention_multiply);
+    transformer_blocks_attention_matmul_backward_3_block(h, begin, end, d_transformer_blocks_attention_multiply,
+                                                         transformer_blocks_attention_add,
+                                                         d_transformer_blocks_attention_rearrange);
   }
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed)
-static void transformer_blocks_attention_backward_6(const Team& team,
-                                                    const real* d_transformer_blocks_attention_multiply,
-                                                    const real* transformer_blocks_attention_add,
-                                                    real* d_transformer_blocks_attention_rearrange) {
+static void transformer_blocks_attention_matmul_backward_4(const Team& team,
+                                                           const real* d_transformer_blocks_attention_multiply,
+                                                           const real* transformer_blocks_attention_add,
+                                                           real* d_transformer_blocks_attention_rearrange) {
   const std::int64_t begin = team.begin(65, 2);
   const std::int64_t end = team.end(65, 2);
   v_fetch(transformer_blocks_attention_add, 49920);
@@ -4416,10 +4420,11 @@ static void cls_token_gradient(const real* d_reduce_sum_2, real* gradient_cls_to
 }
 
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row)
-static void transformer_blocks_attention_forward_4_block_input_gradient(const std::int64_t h, const std::int64_t begin,
-                                                                        const std::int64_t end,
-                                                                        const real* transformer_blocks_attention_einsum,
-                                                                        real* transformer_blocks_attention_divide) {
+static void transformer_blocks_attention_softmax_forward_block_input_gradient(const std::int64_t h,
+                                                                              const std::int64_t begin,
+                                                                              const std::int64_t end,
+                                                                              const real* transformer_blocks_attention_einsum,
+                                                                              real* transformer_blocks_attention_divide) {
   for (std::int64_t n = begin; n < end; ++n) {
     vec most0 = v_set(-INFINITY);
     for (std::int64_t n2 = 0; n2 < 65; ++n2) {
@@ -4449,25 +4454,26 @@ static void transformer_blocks_attention_forward_4_block_input_gradient(const st
 }
 
 // 8 parts: all of n < 65, of one head
-static void transformer_blocks_attention_forward_5_input_gradient(const Team& team,
-                                                                  const real* transformer_blocks_attention_add,
-                                                                  const real* transformer_blocks_attention_copy,
-                                                                  real* transformer_blocks_attention_divide,
-                                                                  real* transformer_blocks_attention_rearrange) {
+static void transformer_blocks_attention_matmul_forward_2_input_gradient(const Team& team,
+                                                                         const real* transformer_blocks_attention_add,
+                                                                         const real* transformer_blocks_attention_copy,
+                                                                         real* transformer_blocks_attention_divide,
+                                                                         real* transformer_blocks_attention_rearrange) {
   alignas(64) real transformer_blocks_attention_einsum[4225];
   const std::int64_t last = team.end(8, 1);
   for (std::int64_t part = team.begin(8, 1); part < last; ++part) {
     const std::int64_t begin = 0;
     const std::int64_t end = 65;
     const std::int64_t h = part;
-    transformer_blocks_attention_forward_3_block(h, begin, end, transformer_blocks_attention_add,
-                                                 transformer_blocks_attention_copy,
-                                                 transformer_blocks_attention_einsum);
-    transformer_blocks_attention_forward_4_block_input_gradient(h, begin, end, transformer_blocks_attention_einsum,
-                                                                transformer_blocks_attention_divide);
-    transformer_blocks_attention_forward_5_block_train(h, begin, end, transformer_blocks_attention_divide,
-                                                       transformer_blocks_attention_add,
-                                                       transformer_blocks_attention_rearrange);
+    transformer_blocks_attention_matmul_forward_block(h, begin, end, transformer_blocks_attention_add,
+                                                      transformer_blocks_attention_copy,
+                                                      transformer_blocks_attention_einsum);
+    transformer_blocks_attention_softmax_forward_block_input_gradient(h, begin, end,
+                                                                      transformer_blocks_attention_einsum,
+                                                                      transformer_blocks_attention_divide);
+    transformer_blocks_attention_matmul_forward_2_block_train(h, begin, end, transformer_blocks_attention_divide,
+                                                              transformer_blocks_attention_add,
+                                                              transformer_blocks_attention_rearrange);
   }
 }
 
@@ -4602,12 +4608,12 @@ static void transformer_blocks_5_ffn_linear1_backward_input_gradient(const Team&
 }
 
 // b < B, i < 1, d < D=256 (row)
-static void transformer_blocks_5_ffn_linear2_forward_2_input_gradient(const real* transformer_blocks_5_add,
-                                                                      const real* transformer_blocks_5_ffn_linear2_einsum,
-                                                                      const real* transformer_blocks_5_ffn_linear2_bias,
-                                                                      real* norm_rsqrt, real* norm_multiply,
-                                                                      const real* norm_weight, const real* norm_bias,
-                                                                      real* norm_add) {
+static void transformer_blocks_5_ffn_linear2_add_forward_input_gradient(const real* transformer_blocks_5_add,
+                                                                        const real* transformer_blocks_5_ffn_linear2_einsum,
+                                                                        const real* transformer_blocks_5_ffn_linear2_bias,
+                                                                        real* norm_rsqrt, real* norm_multiply,
+                                                                        const real* norm_weight, const real* norm_bias,
+                                                                        real* norm_add) {
   vec sum0 = v_zero();
   for (std::int64_t d = 0; d < 256; ++d) {
     const vec x0 = v_load_strided(transformer_blocks_5_add + d, 256, lanes);
@@ -4726,9 +4732,9 @@ static void transformer_blocks_5_ffn_linear2_backward_input_gradient(const Team&
 }
 
 // b < B, h < H=8, i < 1, n < N+1=65 (row)
-static void transformer_blocks_5_attention_backward_4_input_gradient(const real* d_transformer_blocks_5_attention_einsum,
-                                                                     const real* transformer_blocks_5_attention_divide,
-                                                                     real* d_transformer_blocks_5_attention_multiply) {
+static void transformer_blocks_5_attention_multiply_backward_input_gradient(const real* d_transformer_blocks_5_attention_einsum,
+                                                                            const real* transformer_blocks_5_attention_divide,
+                                                                            real* d_transformer_blocks_5_attention_multiply) {
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t i = 0; i < 1; ++i) {
       vec sum0 = v_zero();
@@ -4890,11 +4896,12 @@ static void transformer_blocks_norm2_backward_input_gradient(const real* d_trans
 }
 
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row)
-static void transformer_blocks_attention_backward_4_block_input_gradient(const std::int64_t h, const std::int64_t begin,
-                                                                         const std::int64_t end,
-                                                                         const real* d_transformer_blocks_attention_einsum,
-                                                                         const real* transformer_blocks_attention_divide,
-                                                                         real* d_transformer_blocks_attention_multiply) {
+static void transformer_blocks_attention_multiply_backward_block_input_gradient(const std::int64_t h,
+                                                                                const std::int64_t begin,
+                                                                                const std::int64_t end,
+                                                                                const real* d_transformer_blocks_attention_einsum,
+                                                                                const real* transformer_blocks_attention_divide,
+                                                                                real* d_transformer_blocks_attention_multiply) {
   for (std::int64_t n = begin; n < end; ++n) {
     vec sum0 = v_zero();
     for (std::int64_t n2 = 0; n2 < 65; ++n2) {
@@ -4916,28 +4923,29 @@ static void transformer_blocks_attention_backward_4_block_input_gradient(const s
 }
 
 // 8 parts: all of n < 65, of one head
-static void transformer_blocks_attention_backward_5_input_gradient(const Team& team,
-                                                                   const real* d_transformer_blocks_attention_out_proj_einsum,
-                                                                   const real* d_transformer_blocks_attention_copy,
-                                                                   const real* transformer_blocks_attention_divide,
-                                                                   real* d_transformer_blocks_attention_multiply,
-                                                                   const real* transformer_blocks_attention_add,
-                                                                   real* d_transformer_blocks_attention_rearrange) {
+static void transformer_blocks_attention_matmul_backward_3_input_gradient(const Team& team,
+                                                                          const real* d_transformer_blocks_attention_out_proj_einsum,
+                                                                          const real* d_transformer_blocks_attention_copy,
+                                                                          const real* transformer_blocks_attention_divide,
+                                                                          real* d_transformer_blocks_attention_multiply,
+                                                                          const real* transformer_blocks_attention_add,
+                                                                          real* d_transformer_blocks_attention_rearrange) {
   alignas(64) real d_transformer_blocks_attention_einsum[4225];
   const std::int64_t last = team.end(8, 1);
   for (std::int64_t part = team.begin(8, 1); part < last; ++part) {
     const std::int64_t begin = 0;
     const std::int64_t end = 65;
     const std::int64_t h = part;
-    transformer_blocks_attention_backward_2_block(h, begin, end, d_transformer_blocks_attention_out_proj_einsum,
-                                                  d_transformer_blocks_attention_copy,
-                                                  d_transformer_blocks_attention_einsum);
-    transformer_blocks_attention_backward_4_block_input_gradient(h, begin, end, d_transformer_blocks_attention_einsum,
-                                                                 transformer_blocks_attention_divide,
-                                                                 d_transformer_blocks_attention_multiply);
-    transformer_blocks_attention_backward_5_block(h, begin, end, d_transformer_blocks_attention_multiply,
-                                                  transformer_blocks_attention_add,
-                                                  d_transformer_blocks_attention_rearrange);
+    transformer_blocks_attention_matmul_backward_block(h, begin, end, d_transformer_blocks_attention_out_proj_einsum,
+                                                       d_transformer_blocks_attention_copy,
+                                                       d_transformer_blocks_attention_einsum);
+    transformer_blocks_attention_multiply_backward_block_input_gradient(h, begin, end,
+                                                                        d_transformer_blocks_attention_einsum,
+                                                                        transformer_blocks_attention_divide,
+                                                                        d_transformer_blocks_attention_multiply);
+    transformer_blocks_attention_matmul_backward_3_block(h, begin, end, d_transformer_blocks_attention_multiply,
+                                                         transformer_blocks_attention_add,
+                                                         d_transformer_blocks_attention_rearrange);
   }
 }
 
@@ -5072,8 +5080,8 @@ static void patch_embed_forward_inspect(const real* rearrange, const real* patch
 }
 
 // b < B, n < N=64 (row), d < D=256 (row)
-static void patch_embed_forward_2(const real* patch_embed_einsum, const real* patch_embed_bias, real* magnitude_0,
-                                  const real* pos_embed, real* concat) {
+static void patch_embed_add_forward(const real* patch_embed_einsum, const real* patch_embed_bias, real* magnitude_0,
+                                    const real* pos_embed, real* concat) {
   vec sum0 = v_zero();
   for (std::int64_t d = 0; d < 256; ++d) {
     for (std::int64_t n = 0; n < 64; ++n) {
@@ -5154,8 +5162,8 @@ static void transformer_blocks_norm1_forward_inspect(const real* transformer_blo
 }
 
 // b < B, h < H=8 (row), n < N+1=65 (row), k < K=32 (row)
-static void transformer_blocks_attention_forward_6(const real* transformer_blocks_attention_rearrange,
-                                                   real* magnitude_3) {
+static void transformer_blocks_attention_multiply_forward(const real* transformer_blocks_attention_rearrange,
+                                                          real* magnitude_3) {
   vec sum0 = v_zero();
   for (std::int64_t n = 0; n < 65; ++n) {
     for (std::int64_t k = 0; k < 32; ++k) {
@@ -5175,11 +5183,12 @@ static void transformer_blocks_attention_forward_6(const real* transformer_block
 
 // b < B, n < N+1=65 (row), d < D=256 (row)
 // for 2 kernels of the plan, of which this is the first
-static void transformer_blocks_norm1_forward_2(const real* transformer_blocks_norm1_maximum,
-                                               const real* transformer_blocks_attention_out_proj_einsum,
-                                               const real* transformer_blocks_attention_out_proj_bias,
-                                               const real* transformer_blocks_carry, real* magnitude_2,
-                                               real* magnitude_4, real* magnitude_5, real* transformer_blocks_add) {
+static void transformer_blocks_norm1_multiply_forward(const real* transformer_blocks_norm1_maximum,
+                                                      const real* transformer_blocks_attention_out_proj_einsum,
+                                                      const real* transformer_blocks_attention_out_proj_bias,
+                                                      const real* transformer_blocks_carry, real* magnitude_2,
+                                                      real* magnitude_4, real* magnitude_5,
+                                                      real* transformer_blocks_add) {
   vec sum0 = v_zero();
   vec sum1 = v_zero();
   vec sum2 = v_zero();
@@ -5287,9 +5296,10 @@ static void transformer_blocks_ffn_linear1_forward_inspect(const Team& team, con
 }
 
 // b < B, n < N+1=65 (row), m < M=512 (row)
-static void transformer_blocks_ffn_linear1_forward_2(const real* transformer_blocks_ffn_linear1_einsum,
-                                                     const real* transformer_blocks_ffn_linear1_bias, real* magnitude_7,
-                                                     real* magnitude_8, real* transformer_blocks_ffn_gelu) {
+static void transformer_blocks_ffn_linear1_multiply_forward(const real* transformer_blocks_ffn_linear1_einsum,
+                                                            const real* transformer_blocks_ffn_linear1_bias,
+                                                            real* magnitude_7, real* magnitude_8,
+                                                            real* transformer_blocks_ffn_gelu) {
   vec sum0 = v_zero();
   vec sum1 = v_zero();
   for (std::int64_t m = 0; m < 512; ++m) {
@@ -5377,7 +5387,7 @@ static void head_forward_inspect(const real* norm_add, const real* head_weight, 
 }
 
 // b < B, classes < CLASSES=10 (row)
-static void head_forward_2(const real* head_einsum, const real* head_bias, real* magnitude_12) {
+static void head_multiply_forward(const real* head_einsum, const real* head_bias, real* magnitude_12) {
   vec sum0 = v_zero();
   for (std::int64_t classes = 0; classes < 10; ++classes) {
     const vec x0 = v_load(head_einsum + classes);
@@ -5391,6 +5401,65 @@ static void head_forward_2(const real* head_einsum, const real* head_bias, real*
   const vec t5 = v_set(real(0.1));
   const vec t6 = v_mul(row0, t5);
   v_store_n(magnitude_12, t6, 1);
+}
+
+// b < B, d < D=256
+static void embed_2(const real* tokens, real* features) {
+  for (std::int64_t d = 0; d < 256; ++d) {
+    const vec x0 = v_load(tokens + d);
+    v_store(features + d, x0);
+  }
+}
+
+namespace at {  // where each lies, of repeated blocks the first layer's
+constexpr std::int64_t head_bias = 0;
+constexpr std::int64_t head_weight = 16;
+constexpr std::int64_t norm_weight = 2576;
+constexpr std::int64_t norm_bias = 2832;
+constexpr std::int64_t transformer_blocks_ffn_linear2_bias = 2638608;
+constexpr std::int64_t transformer_blocks_ffn_linear2_weight = 2638864;
+constexpr std::int64_t transformer_blocks_ffn_linear1_bias = 2769936;
+constexpr std::int64_t transformer_blocks_ffn_linear1_weight = 2770448;
+constexpr std::int64_t transformer_blocks_norm2_weight = 2901520;
+constexpr std::int64_t transformer_blocks_norm2_bias = 2901776;
+constexpr std::int64_t transformer_blocks_attention_out_proj_bias = 2902032;
+constexpr std::int64_t transformer_blocks_attention_out_proj_weight = 2902288;
+constexpr std::int64_t transformer_blocks_attention_in_proj_bias = 2967824;
+constexpr std::int64_t transformer_blocks_attention_in_proj_weight = 2968592;
+constexpr std::int64_t transformer_blocks_norm1_weight = 3165200;
+constexpr std::int64_t transformer_blocks_norm1_bias = 3165456;
+constexpr std::int64_t pos_embed = 3165712;
+constexpr std::int64_t patch_embed_bias = 3182352;
+constexpr std::int64_t patch_embed_weight = 3182608;
+constexpr std::int64_t cls_token = 3194896;
+}
+
+namespace packed_at {  // where each lies, of repeated blocks the first layer's
+constexpr std::int64_t patch_embed_bias = 0;
+constexpr std::int64_t pos_embed = 256;
+constexpr std::int64_t transformer_blocks_norm1_weight = 16896;
+constexpr std::int64_t transformer_blocks_norm1_bias = 18432;
+constexpr std::int64_t transformer_blocks_attention_in_proj_bias = 19968;
+constexpr std::int64_t transformer_blocks_attention_out_proj_bias = 24576;
+constexpr std::int64_t transformer_blocks_norm2_weight = 26112;
+constexpr std::int64_t transformer_blocks_norm2_bias = 27648;
+constexpr std::int64_t transformer_blocks_ffn_linear1_bias = 29184;
+constexpr std::int64_t transformer_blocks_ffn_linear2_bias = 32256;
+constexpr std::int64_t norm_weight = 33792;
+constexpr std::int64_t norm_bias = 34048;
+constexpr std::int64_t head_weight = 34304;
+constexpr std::int64_t head_bias = 36864;
+constexpr std::int64_t cls_token = 36880;
+constexpr std::int64_t patch_embed_weight = 37136;
+constexpr std::int64_t transformer_blocks_attention_in_proj_weight = 49424;
+constexpr std::int64_t transformer_blocks_attention_out_proj_weight = 1229072;
+constexpr std::int64_t transformer_blocks_ffn_linear1_weight = 1622288;
+constexpr std::int64_t transformer_blocks_ffn_linear2_weight = 2408720;
+constexpr std::int64_t transformer_blocks_ffn_linear2_weight_ = 3195152;
+constexpr std::int64_t transformer_blocks_ffn_linear1_weight_ = 3981584;
+constexpr std::int64_t transformer_blocks_attention_out_proj_weight_ = 4768016;
+constexpr std::int64_t transformer_blocks_attention_in_proj_weight_ = 5161232;
+constexpr std::int64_t patch_embed_weight_ = 6340880;
 }
 
 }  // namespace
@@ -5448,9 +5517,11 @@ void vit_cifar_forward_scalar(const float* packed, const float* images, const st
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
     rearrange_forward(images + image * 3072, rearrange + place * 116480);
-    patch_embed_forward(rearrange + place * 116480, packed + 37136, packed, packed + 256,
+    patch_embed_forward(rearrange + place * 116480, packed + packed_at::patch_embed_weight,
+                        packed + packed_at::patch_embed_bias, packed + packed_at::pos_embed,
                         transformer_blocks_carry + image * 116480);
-    add_forward(packed + 36880, packed + 256, transformer_blocks_carry + image * 116480);
+    add_forward(packed + packed_at::cls_token, packed + packed_at::pos_embed,
+                transformer_blocks_carry + image * 116480);
   }
   // transformer_blocks: 5 layers
   for (std::int64_t layer = 0; layer < 5; ++layer) {
@@ -5461,45 +5532,49 @@ void vit_cifar_forward_scalar(const float* packed, const float* images, const st
         for (std::int64_t image = team.first; image < team.last; ++image) {
           if (team.part == 0) {
             transformer_blocks_norm1_forward(transformer_blocks_carry + layer % 2 * 16640 + image * 116480,
-                                             packed + 16896 + layer * 256, packed + 18432 + layer * 256,
+                                             packed + packed_at::transformer_blocks_norm1_weight + layer * 256,
+                                             packed + packed_at::transformer_blocks_norm1_bias + layer * 256,
                                              transformer_blocks_norm1_add + team.first * 116480);
           }
           team.wait();
           transformer_blocks_attention_forward(team, transformer_blocks_norm1_add + team.first * 116480,
-                                               packed + 49424 + layer * 196608, packed + 19968 + layer * 768,
+                                               packed + packed_at::transformer_blocks_attention_in_proj_weight + layer * 196608,
+                                               packed + packed_at::transformer_blocks_attention_in_proj_bias + layer * 768,
                                                transformer_blocks_attention_add + team.first * 116480);
           team.wait();
           if (team.part == 0) {
-            transformer_blocks_attention_forward_2(transformer_blocks_attention_add + team.first * 116480,
-                                                   transformer_blocks_attention_copy + team.first * 116480);
+            transformer_blocks_attention_copy_forward(transformer_blocks_attention_add + team.first * 116480,
+                                                      transformer_blocks_attention_copy + team.first * 116480);
           }
           team.wait();
-          transformer_blocks_attention_forward_5(team, transformer_blocks_attention_add + team.first * 116480,
-                                                 transformer_blocks_attention_copy + team.first * 116480,
-                                                 transformer_blocks_attention_rearrange + team.first * 116480);
+          transformer_blocks_attention_matmul_forward_2(team, transformer_blocks_attention_add + team.first * 116480,
+                                                        transformer_blocks_attention_copy + team.first * 116480,
+                                                        transformer_blocks_attention_rearrange + team.first * 116480);
           team.wait();
           transformer_blocks_attention_out_proj_forward(team,
                                                         transformer_blocks_attention_rearrange + team.first * 116480,
-                                                        packed + 1229072 + layer * 65536,
+                                                        packed + packed_at::transformer_blocks_attention_out_proj_weight + layer * 65536,
                                                         transformer_blocks_attention_out_proj_einsum + team.first * 116480);
           team.wait();
           if (team.part == 0) {
-            transformer_blocks_attention_out_proj_forward_2(transformer_blocks_carry + layer % 2 * 16640 + image * 116480,
-                                                            transformer_blocks_attention_out_proj_einsum + team.first * 116480,
-                                                            packed + 24576 + layer * 256,
-                                                            transformer_blocks_add + team.first * 116480,
-                                                            packed + 26112 + layer * 256, packed + 27648 + layer * 256,
-                                                            transformer_blocks_norm2_add + team.first * 116480);
+            transformer_blocks_attention_out_proj_add_forward(transformer_blocks_carry + layer % 2 * 16640 + image * 116480,
+                                                              transformer_blocks_attention_out_proj_einsum + team.first * 116480,
+                                                              packed + packed_at::transformer_blocks_attention_out_proj_bias + layer * 256,
+                                                              transformer_blocks_add + team.first * 116480,
+                                                              packed + packed_at::transformer_blocks_norm2_weight + layer * 256,
+                                                              packed + packed_at::transformer_blocks_norm2_bias + layer * 256,
+                                                              transformer_blocks_norm2_add + team.first * 116480);
           }
           team.wait();
           transformer_blocks_ffn_linear1_forward(team, transformer_blocks_norm2_add + team.first * 116480,
-                                                 packed + 1622288 + layer * 131072, packed + 29184 + layer * 512,
+                                                 packed + packed_at::transformer_blocks_ffn_linear1_weight + layer * 131072,
+                                                 packed + packed_at::transformer_blocks_ffn_linear1_bias + layer * 512,
                                                  transformer_blocks_ffn_gelu + team.first * 116480);
           team.wait();
           transformer_blocks_ffn_linear2_forward(team, transformer_blocks_ffn_gelu + team.first * 116480,
-                                                 packed + 2408720 + layer * 131072,
+                                                 packed + packed_at::transformer_blocks_ffn_linear2_weight + layer * 131072,
                                                  transformer_blocks_add + team.first * 116480,
-                                                 packed + 32256 + layer * 256,
+                                                 packed + packed_at::transformer_blocks_ffn_linear2_bias + layer * 256,
                                                  transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 116480);
           team.wait();
         }
@@ -5512,55 +5587,62 @@ void vit_cifar_forward_scalar(const float* packed, const float* images, const st
       const Team team = team_of(batch, rest);
       for (std::int64_t image = team.first; image < team.last; ++image) {
         if (team.part == 0) {
-          transformer_blocks_norm1_forward(transformer_blocks_carry + 16640 + image * 116480, packed + 18176,
-                                           packed + 19712, transformer_blocks_5_norm1_add + team.first * 116480);
+          transformer_blocks_norm1_forward(transformer_blocks_carry + 16640 + image * 116480,
+                                           packed + packed_at::transformer_blocks_norm1_weight + 1280,
+                                           packed + packed_at::transformer_blocks_norm1_bias + 1280,
+                                           transformer_blocks_5_norm1_add + team.first * 116480);
         }
         team.wait();
         transformer_blocks_attention_forward(team, transformer_blocks_5_norm1_add + team.first * 116480,
-                                             packed + 1032464, packed + 23808,
+                                             packed + packed_at::transformer_blocks_attention_in_proj_weight + 983040,
+                                             packed + packed_at::transformer_blocks_attention_in_proj_bias + 3840,
                                              transformer_blocks_5_attention_add + team.first * 116480);
         team.wait();
         if (team.part == 0) {
-          transformer_blocks_attention_forward_2(transformer_blocks_5_attention_add + team.first * 116480,
-                                                 transformer_blocks_5_attention_copy + team.first * 116480);
-          transformer_blocks_5_attention_forward_3(transformer_blocks_5_attention_add + team.first * 116480,
-                                                   transformer_blocks_5_attention_copy + team.first * 116480,
-                                                   transformer_blocks_5_attention_einsum + team.first * 116480);
-          transformer_blocks_5_attention_forward_4(transformer_blocks_5_attention_einsum + team.first * 116480,
-                                                   transformer_blocks_5_attention_divide + team.first * 116480);
-          transformer_blocks_5_attention_forward_5(transformer_blocks_5_attention_divide + team.first * 116480,
-                                                   transformer_blocks_5_attention_add + team.first * 116480,
-                                                   transformer_blocks_5_attention_rearrange + team.first * 116480);
+          transformer_blocks_attention_copy_forward(transformer_blocks_5_attention_add + team.first * 116480,
+                                                    transformer_blocks_5_attention_copy + team.first * 116480);
+          transformer_blocks_5_attention_matmul_forward(transformer_blocks_5_attention_add + team.first * 116480,
+                                                        transformer_blocks_5_attention_copy + team.first * 116480,
+                                                        transformer_blocks_5_attention_einsum + team.first * 116480);
+          transformer_blocks_5_attention_softmax_forward(transformer_blocks_5_attention_einsum + team.first * 116480,
+                                                         transformer_blocks_5_attention_divide + team.first * 116480);
+          transformer_blocks_5_attention_matmul_forward_2(transformer_blocks_5_attention_divide + team.first * 116480,
+                                                          transformer_blocks_5_attention_add + team.first * 116480,
+                                                          transformer_blocks_5_attention_rearrange + team.first * 116480);
         }
         team.wait();
         transformer_blocks_5_attention_out_proj_forward(team,
                                                         transformer_blocks_5_attention_rearrange + team.first * 116480,
-                                                        packed + 1556752,
+                                                        packed + packed_at::transformer_blocks_attention_out_proj_weight + 327680,
                                                         transformer_blocks_5_attention_out_proj_einsum + team.first * 116480);
         team.wait();
         if (team.part == 0) {
-          transformer_blocks_5_attention_out_proj_forward_2(transformer_blocks_carry + 16640 + image * 116480,
-                                                            transformer_blocks_5_attention_out_proj_einsum + team.first * 116480,
-                                                            packed + 25856,
-                                                            transformer_blocks_5_add + team.first * 116480,
-                                                            packed + 27392, packed + 28928,
-                                                            transformer_blocks_5_norm2_add + team.first * 116480);
+          transformer_blocks_5_attention_out_proj_add_forward(transformer_blocks_carry + 16640 + image * 116480,
+                                                              transformer_blocks_5_attention_out_proj_einsum + team.first * 116480,
+                                                              packed + packed_at::transformer_blocks_attention_out_proj_bias + 1280,
+                                                              transformer_blocks_5_add + team.first * 116480,
+                                                              packed + packed_at::transformer_blocks_norm2_weight + 1280,
+                                                              packed + packed_at::transformer_blocks_norm2_bias + 1280,
+                                                              transformer_blocks_5_norm2_add + team.first * 116480);
         }
         team.wait();
         transformer_blocks_5_ffn_linear1_forward(team, transformer_blocks_5_norm2_add + team.first * 116480,
-                                                 packed + 2277648, packed + 31744,
+                                                 packed + packed_at::transformer_blocks_ffn_linear1_weight + 655360,
+                                                 packed + packed_at::transformer_blocks_ffn_linear1_bias + 2560,
                                                  transformer_blocks_5_ffn_gelu + team.first * 116480);
         team.wait();
         transformer_blocks_5_ffn_linear2_forward(team, transformer_blocks_5_ffn_gelu + team.first * 116480,
-                                                 packed + 3064080,
+                                                 packed + packed_at::transformer_blocks_ffn_linear2_weight + 655360,
                                                  transformer_blocks_5_ffn_linear2_einsum + team.first * 116480);
         team.wait();
         if (team.part == 0) {
-          transformer_blocks_5_ffn_linear2_forward_2(transformer_blocks_5_add + team.first * 116480,
-                                                     transformer_blocks_5_ffn_linear2_einsum + team.first * 116480,
-                                                     packed + 33536, packed + 33792, packed + 34048,
-                                                     norm_add + team.first * 116480);
-          head_forward(norm_add + team.first * 116480, packed + 34304, packed + 36864, outputs + image * 10);
+          transformer_blocks_5_ffn_linear2_add_forward(transformer_blocks_5_add + team.first * 116480,
+                                                       transformer_blocks_5_ffn_linear2_einsum + team.first * 116480,
+                                                       packed + packed_at::transformer_blocks_ffn_linear2_bias + 1280,
+                                                       packed + packed_at::norm_weight, packed + packed_at::norm_bias,
+                                                       norm_add + team.first * 116480);
+          head_forward(norm_add + team.first * 116480, packed + packed_at::head_weight, packed + packed_at::head_bias,
+                       outputs + image * 10);
         }
         team.wait();
       }
@@ -5623,9 +5705,11 @@ void vit_cifar_evaluate_scalar(const float* packed, const float* images, const s
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
     rearrange_forward(images + image * 3072, rearrange + place * 116480);
-    patch_embed_forward(rearrange + place * 116480, packed + 37136, packed, packed + 256,
+    patch_embed_forward(rearrange + place * 116480, packed + packed_at::patch_embed_weight,
+                        packed + packed_at::patch_embed_bias, packed + packed_at::pos_embed,
                         transformer_blocks_carry + image * 116480);
-    add_forward(packed + 36880, packed + 256, transformer_blocks_carry + image * 116480);
+    add_forward(packed + packed_at::cls_token, packed + packed_at::pos_embed,
+                transformer_blocks_carry + image * 116480);
   }
   // transformer_blocks: 5 layers
   for (std::int64_t layer = 0; layer < 5; ++layer) {
@@ -5636,45 +5720,49 @@ void vit_cifar_evaluate_scalar(const float* packed, const float* images, const s
         for (std::int64_t image = team.first; image < team.last; ++image) {
           if (team.part == 0) {
             transformer_blocks_norm1_forward(transformer_blocks_carry + layer % 2 * 16640 + image * 116480,
-                                             packed + 16896 + layer * 256, packed + 18432 + layer * 256,
+                                             packed + packed_at::transformer_blocks_norm1_weight + layer * 256,
+                                             packed + packed_at::transformer_blocks_norm1_bias + layer * 256,
                                              transformer_blocks_norm1_add + team.first * 116480);
           }
           team.wait();
           transformer_blocks_attention_forward(team, transformer_blocks_norm1_add + team.first * 116480,
-                                               packed + 49424 + layer * 196608, packed + 19968 + layer * 768,
+                                               packed + packed_at::transformer_blocks_attention_in_proj_weight + layer * 196608,
+                                               packed + packed_at::transformer_blocks_attention_in_proj_bias + layer * 768,
                                                transformer_blocks_attention_add + team.first * 116480);
           team.wait();
           if (team.part == 0) {
-            transformer_blocks_attention_forward_2(transformer_blocks_attention_add + team.first * 116480,
-                                                   transformer_blocks_attention_copy + team.first * 116480);
+            transformer_blocks_attention_copy_forward(transformer_blocks_attention_add + team.first * 116480,
+                                                      transformer_blocks_attention_copy + team.first * 116480);
           }
           team.wait();
-          transformer_blocks_attention_forward_5(team, transformer_blocks_attention_add + team.first * 116480,
-                                                 transformer_blocks_attention_copy + team.first * 116480,
-                                                 transformer_blocks_attention_rearrange + team.first * 116480);
+          transformer_blocks_attention_matmul_forward_2(team, transformer_blocks_attention_add + team.first * 116480,
+                                                        transformer_blocks_attention_copy + team.first * 116480,
+                                                        transformer_blocks_attention_rearrange + team.first * 116480);
           team.wait();
           transformer_blocks_attention_out_proj_forward(team,
                                                         transformer_blocks_attention_rearrange + team.first * 116480,
-                                                        packed + 1229072 + layer * 65536,
+                                                        packed + packed_at::transformer_blocks_attention_out_proj_weight + layer * 65536,
                                                         transformer_blocks_attention_out_proj_einsum + team.first * 116480);
           team.wait();
           if (team.part == 0) {
-            transformer_blocks_attention_out_proj_forward_2(transformer_blocks_carry + layer % 2 * 16640 + image * 116480,
-                                                            transformer_blocks_attention_out_proj_einsum + team.first * 116480,
-                                                            packed + 24576 + layer * 256,
-                                                            transformer_blocks_add + team.first * 116480,
-                                                            packed + 26112 + layer * 256, packed + 27648 + layer * 256,
-                                                            transformer_blocks_norm2_add + team.first * 116480);
+            transformer_blocks_attention_out_proj_add_forward(transformer_blocks_carry + layer % 2 * 16640 + image * 116480,
+                                                              transformer_blocks_attention_out_proj_einsum + team.first * 116480,
+                                                              packed + packed_at::transformer_blocks_attention_out_proj_bias + layer * 256,
+                                                              transformer_blocks_add + team.first * 116480,
+                                                              packed + packed_at::transformer_blocks_norm2_weight + layer * 256,
+                                                              packed + packed_at::transformer_blocks_norm2_bias + layer * 256,
+                                                              transformer_blocks_norm2_add + team.first * 116480);
           }
           team.wait();
           transformer_blocks_ffn_linear1_forward(team, transformer_blocks_norm2_add + team.first * 116480,
-                                                 packed + 1622288 + layer * 131072, packed + 29184 + layer * 512,
+                                                 packed + packed_at::transformer_blocks_ffn_linear1_weight + layer * 131072,
+                                                 packed + packed_at::transformer_blocks_ffn_linear1_bias + layer * 512,
                                                  transformer_blocks_ffn_gelu + team.first * 116480);
           team.wait();
           transformer_blocks_ffn_linear2_forward(team, transformer_blocks_ffn_gelu + team.first * 116480,
-                                                 packed + 2408720 + layer * 131072,
+                                                 packed + packed_at::transformer_blocks_ffn_linear2_weight + layer * 131072,
                                                  transformer_blocks_add + team.first * 116480,
-                                                 packed + 32256 + layer * 256,
+                                                 packed + packed_at::transformer_blocks_ffn_linear2_bias + layer * 256,
                                                  transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 116480);
           team.wait();
         }
@@ -5687,55 +5775,62 @@ void vit_cifar_evaluate_scalar(const float* packed, const float* images, const s
       const Team team = team_of(batch, rest);
       for (std::int64_t image = team.first; image < team.last; ++image) {
         if (team.part == 0) {
-          transformer_blocks_norm1_forward(transformer_blocks_carry + 16640 + image * 116480, packed + 18176,
-                                           packed + 19712, transformer_blocks_5_norm1_add + team.first * 116480);
+          transformer_blocks_norm1_forward(transformer_blocks_carry + 16640 + image * 116480,
+                                           packed + packed_at::transformer_blocks_norm1_weight + 1280,
+                                           packed + packed_at::transformer_blocks_norm1_bias + 1280,
+                                           transformer_blocks_5_norm1_add + team.first * 116480);
         }
         team.wait();
         transformer_blocks_attention_forward(team, transformer_blocks_5_norm1_add + team.first * 116480,
-                                             packed + 1032464, packed + 23808,
+                                             packed + packed_at::transformer_blocks_attention_in_proj_weight + 983040,
+                                             packed + packed_at::transformer_blocks_attention_in_proj_bias + 3840,
                                              transformer_blocks_5_attention_add + team.first * 116480);
         team.wait();
         if (team.part == 0) {
-          transformer_blocks_attention_forward_2(transformer_blocks_5_attention_add + team.first * 116480,
-                                                 transformer_blocks_5_attention_copy + team.first * 116480);
-          transformer_blocks_5_attention_forward_3(transformer_blocks_5_attention_add + team.first * 116480,
-                                                   transformer_blocks_5_attention_copy + team.first * 116480,
-                                                   transformer_blocks_5_attention_einsum + team.first * 116480);
-          transformer_blocks_5_attention_forward_4(transformer_blocks_5_attention_einsum + team.first * 116480,
-                                                   transformer_blocks_5_attention_divide + team.first * 116480);
-          transformer_blocks_5_attention_forward_5(transformer_blocks_5_attention_divide + team.first * 116480,
-                                                   transformer_blocks_5_attention_add + team.first * 116480,
-                                                   transformer_blocks_5_attention_rearrange + team.first * 116480);
+          transformer_blocks_attention_copy_forward(transformer_blocks_5_attention_add + team.first * 116480,
+                                                    transformer_blocks_5_attention_copy + team.first * 116480);
+          transformer_blocks_5_attention_matmul_forward(transformer_blocks_5_attention_add + team.first * 116480,
+                                                        transformer_blocks_5_attention_copy + team.first * 116480,
+                                                        transformer_blocks_5_attention_einsum + team.first * 116480);
+          transformer_blocks_5_attention_softmax_forward(transformer_blocks_5_attention_einsum + team.first * 116480,
+                                                         transformer_blocks_5_attention_divide + team.first * 116480);
+          transformer_blocks_5_attention_matmul_forward_2(transformer_blocks_5_attention_divide + team.first * 116480,
+                                                          transformer_blocks_5_attention_add + team.first * 116480,
+                                                          transformer_blocks_5_attention_rearrange + team.first * 116480);
         }
         team.wait();
         transformer_blocks_5_attention_out_proj_forward(team,
                                                         transformer_blocks_5_attention_rearrange + team.first * 116480,
-                                                        packed + 1556752,
+                                                        packed + packed_at::transformer_blocks_attention_out_proj_weight + 327680,
                                                         transformer_blocks_5_attention_out_proj_einsum + team.first * 116480);
         team.wait();
         if (team.part == 0) {
-          transformer_blocks_5_attention_out_proj_forward_2(transformer_blocks_carry + 16640 + image * 116480,
-                                                            transformer_blocks_5_attention_out_proj_einsum + team.first * 116480,
-                                                            packed + 25856,
-                                                            transformer_blocks_5_add + team.first * 116480,
-                                                            packed + 27392, packed + 28928,
-                                                            transformer_blocks_5_norm2_add + team.first * 116480);
+          transformer_blocks_5_attention_out_proj_add_forward(transformer_blocks_carry + 16640 + image * 116480,
+                                                              transformer_blocks_5_attention_out_proj_einsum + team.first * 116480,
+                                                              packed + packed_at::transformer_blocks_attention_out_proj_bias + 1280,
+                                                              transformer_blocks_5_add + team.first * 116480,
+                                                              packed + packed_at::transformer_blocks_norm2_weight + 1280,
+                                                              packed + packed_at::transformer_blocks_norm2_bias + 1280,
+                                                              transformer_blocks_5_norm2_add + team.first * 116480);
         }
         team.wait();
         transformer_blocks_5_ffn_linear1_forward(team, transformer_blocks_5_norm2_add + team.first * 116480,
-                                                 packed + 2277648, packed + 31744,
+                                                 packed + packed_at::transformer_blocks_ffn_linear1_weight + 655360,
+                                                 packed + packed_at::transformer_blocks_ffn_linear1_bias + 2560,
                                                  transformer_blocks_5_ffn_gelu + team.first * 116480);
         team.wait();
         transformer_blocks_5_ffn_linear2_forward(team, transformer_blocks_5_ffn_gelu + team.first * 116480,
-                                                 packed + 3064080,
+                                                 packed + packed_at::transformer_blocks_ffn_linear2_weight + 655360,
                                                  transformer_blocks_5_ffn_linear2_einsum + team.first * 116480);
         team.wait();
         if (team.part == 0) {
-          transformer_blocks_5_ffn_linear2_forward_2(transformer_blocks_5_add + team.first * 116480,
-                                                     transformer_blocks_5_ffn_linear2_einsum + team.first * 116480,
-                                                     packed + 33536, packed + 33792, packed + 34048,
-                                                     norm_add + team.first * 116480);
-          head_forward(norm_add + team.first * 116480, packed + 34304, packed + 36864, outputs + image * 10);
+          transformer_blocks_5_ffn_linear2_add_forward(transformer_blocks_5_add + team.first * 116480,
+                                                       transformer_blocks_5_ffn_linear2_einsum + team.first * 116480,
+                                                       packed + packed_at::transformer_blocks_ffn_linear2_bias + 1280,
+                                                       packed + packed_at::norm_weight, packed + packed_at::norm_bias,
+                                                       norm_add + team.first * 116480);
+          head_forward(norm_add + team.first * 116480, packed + packed_at::head_weight, packed + packed_at::head_bias,
+                       outputs + image * 10);
           reduce_sum_forward(outputs + image * 10, labels + image, add + image * 116480, reduce_sum + image * 116480);
         }
         team.wait();
@@ -5897,11 +5992,12 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
 #pragma omp parallel for schedule(static)
     for (std::int64_t image = 0; image < group.images; ++image) {
       rearrange_forward(images + group.first * 3072 + image * 3072, rearrange + image * 1324240);
-      patch_embed_forward_train(group.first + image, rearrange + image * 1324240, packed + 37136, parameters + 3182352,
-                                parameters + 3165712, random, transformer_blocks_carry + image * 1324240);
-      multiply_forward(group.first + image, parameters + 3194896, parameters + 3165712, random,
+      patch_embed_forward_train(group.first + image, rearrange + image * 1324240,
+                                packed + packed_at::patch_embed_weight, parameters + at::patch_embed_bias,
+                                parameters + at::pos_embed, random, transformer_blocks_carry + image * 1324240);
+      multiply_forward(group.first + image, parameters + at::cls_token, parameters + at::pos_embed, random,
                        transformer_blocks_carry + image * 1324240);
-      transformer_blocks_5_attention_backward_7(d_transformer_blocks_5_attention_rearrange + image * 1324240);
+      transformer_blocks_5_attention_copy_backward(d_transformer_blocks_5_attention_rearrange + image * 1324240);
     }
     // transformer_blocks: 5 layers
     for (std::int64_t layer = 0; layer < 5; ++layer) {
@@ -5914,57 +6010,59 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
               transformer_blocks_norm1_forward_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1324240,
                                                      transformer_blocks_norm1_rsqrt + layer * 80 + image * 1324240,
                                                      transformer_blocks_norm1_multiply + layer * 16640 + image * 1324240,
-                                                     parameters + 3165200 - layer * 527104,
-                                                     parameters + 3165456 - layer * 527104,
+                                                     parameters + at::transformer_blocks_norm1_weight - layer * 527104,
+                                                     parameters + at::transformer_blocks_norm1_bias - layer * 527104,
                                                      transformer_blocks_norm1_add + team.first * 1324240);
             }
             team.wait();
             transformer_blocks_attention_forward(team, transformer_blocks_norm1_add + team.first * 1324240,
-                                                 packed + 49424 + layer * 196608, parameters + 2967824 - layer * 527104,
+                                                 packed + packed_at::transformer_blocks_attention_in_proj_weight + layer * 196608,
+                                                 parameters + at::transformer_blocks_attention_in_proj_bias - layer * 527104,
                                                  transformer_blocks_attention_add + layer * 49920 + image * 1324240);
             team.wait();
             if (team.part == 0) {
-              transformer_blocks_attention_forward_2(transformer_blocks_attention_add + layer * 49920 + image * 1324240,
-                                                     transformer_blocks_attention_copy + team.first * 1324240);
+              transformer_blocks_attention_copy_forward(transformer_blocks_attention_add + layer * 49920 + image * 1324240,
+                                                        transformer_blocks_attention_copy + team.first * 1324240);
             }
             team.wait();
-            transformer_blocks_attention_forward_5_train(team, group.first + image, layer,
-                                                         transformer_blocks_attention_add + layer * 49920 + image * 1324240,
-                                                         transformer_blocks_attention_copy + team.first * 1324240,
-                                                         transformer_blocks_attention_divide + layer * 33808 + image * 1324240,
-                                                         random,
-                                                         transformer_blocks_attention_multiply + layer * 33808 + image * 1324240,
-                                                         transformer_blocks_attention_rearrange + layer * 16640 + image * 1324240);
+            transformer_blocks_attention_matmul_forward_2_train(team, group.first + image, layer,
+                                                                transformer_blocks_attention_add + layer * 49920 + image * 1324240,
+                                                                transformer_blocks_attention_copy + team.first * 1324240,
+                                                                transformer_blocks_attention_divide + layer * 33808 + image * 1324240,
+                                                                random,
+                                                                transformer_blocks_attention_multiply + layer * 33808 + image * 1324240,
+                                                                transformer_blocks_attention_rearrange + layer * 16640 + image * 1324240);
             team.wait();
             transformer_blocks_attention_out_proj_forward(team,
                                                           transformer_blocks_attention_rearrange + layer * 16640 + image * 1324240,
-                                                          packed + 1229072 + layer * 65536,
+                                                          packed + packed_at::transformer_blocks_attention_out_proj_weight + layer * 65536,
                                                           transformer_blocks_attention_out_proj_einsum + team.first * 1324240);
             team.wait();
             if (team.part == 0) {
-              transformer_blocks_attention_out_proj_forward_2_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1324240,
-                                                                    transformer_blocks_attention_out_proj_einsum + team.first * 1324240,
-                                                                    parameters + 2902032 - layer * 527104,
-                                                                    transformer_blocks_norm2_rsqrt + layer * 80 + image * 1324240,
-                                                                    transformer_blocks_add + team.first * 1324240,
-                                                                    transformer_blocks_norm2_multiply + layer * 16640 + image * 1324240,
-                                                                    parameters + 2901520 - layer * 527104,
-                                                                    parameters + 2901776 - layer * 527104,
-                                                                    transformer_blocks_norm2_add + team.first * 1324240);
+              transformer_blocks_attention_out_proj_add_forward_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1324240,
+                                                                      transformer_blocks_attention_out_proj_einsum + team.first * 1324240,
+                                                                      parameters + at::transformer_blocks_attention_out_proj_bias - layer * 527104,
+                                                                      transformer_blocks_norm2_rsqrt + layer * 80 + image * 1324240,
+                                                                      transformer_blocks_add + team.first * 1324240,
+                                                                      transformer_blocks_norm2_multiply + layer * 16640 + image * 1324240,
+                                                                      parameters + at::transformer_blocks_norm2_weight - layer * 527104,
+                                                                      parameters + at::transformer_blocks_norm2_bias - layer * 527104,
+                                                                      transformer_blocks_norm2_add + team.first * 1324240);
             }
             team.wait();
             transformer_blocks_ffn_linear1_forward_train(team, group.first + image, layer,
                                                          transformer_blocks_norm2_add + team.first * 1324240,
-                                                         packed + 1622288 + layer * 131072,
-                                                         parameters + 2769936 - layer * 527104, random,
+                                                         packed + packed_at::transformer_blocks_ffn_linear1_weight + layer * 131072,
+                                                         parameters + at::transformer_blocks_ffn_linear1_bias - layer * 527104,
+                                                         random,
                                                          transformer_blocks_ffn_multiply + layer * 33280 + image * 1324240,
                                                          transformer_blocks_ffn_gelu + team.first * 1324240);
             team.wait();
             transformer_blocks_ffn_linear2_forward_train(team, group.first + image, layer,
                                                          transformer_blocks_ffn_gelu + team.first * 1324240,
-                                                         packed + 2408720 + layer * 131072,
-                                                         parameters + 2638608 - layer * 527104, random,
-                                                         transformer_blocks_add + team.first * 1324240,
+                                                         packed + packed_at::transformer_blocks_ffn_linear2_weight + layer * 131072,
+                                                         parameters + at::transformer_blocks_ffn_linear2_bias - layer * 527104,
+                                                         random, transformer_blocks_add + team.first * 1324240,
                                                          transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 1324240);
             team.wait();
           }
@@ -5980,71 +6078,76 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
             transformer_blocks_norm1_forward_train(transformer_blocks_carry + 16640 + image * 1324240,
                                                    transformer_blocks_5_norm1_rsqrt + team.first * 1324240,
                                                    transformer_blocks_5_norm1_multiply + image * 1324240,
-                                                   parameters + 529680, parameters + 529936,
+                                                   parameters + at::transformer_blocks_norm1_weight - 2635520,
+                                                   parameters + at::transformer_blocks_norm1_bias - 2635520,
                                                    transformer_blocks_5_norm1_add + image * 1324240);
           }
           team.wait();
-          transformer_blocks_attention_forward(team, transformer_blocks_5_norm1_add + image * 1324240, packed + 1032464,
-                                               parameters + 332304,
+          transformer_blocks_attention_forward(team, transformer_blocks_5_norm1_add + image * 1324240,
+                                               packed + packed_at::transformer_blocks_attention_in_proj_weight + 983040,
+                                               parameters + at::transformer_blocks_attention_in_proj_bias - 2635520,
                                                transformer_blocks_5_attention_add + team.first * 1324240);
           team.wait();
           if (team.part == 0) {
-            transformer_blocks_attention_forward_2(transformer_blocks_5_attention_add + team.first * 1324240,
-                                                   transformer_blocks_5_attention_copy + team.first * 1324240);
-            transformer_blocks_5_attention_forward_3(transformer_blocks_5_attention_add + team.first * 1324240,
-                                                     transformer_blocks_5_attention_copy + team.first * 1324240,
-                                                     transformer_blocks_5_attention_einsum + team.first * 1324240);
-            transformer_blocks_5_attention_forward_4_train(group.first + image,
-                                                           transformer_blocks_5_attention_einsum + team.first * 1324240,
-                                                           transformer_blocks_5_attention_divide + team.first * 1324240,
-                                                           random,
-                                                           transformer_blocks_5_attention_multiply + team.first * 1324240);
-            transformer_blocks_5_attention_forward_5(transformer_blocks_5_attention_multiply + team.first * 1324240,
-                                                     transformer_blocks_5_attention_add + team.first * 1324240,
-                                                     transformer_blocks_5_attention_rearrange + image * 1324240);
+            transformer_blocks_attention_copy_forward(transformer_blocks_5_attention_add + team.first * 1324240,
+                                                      transformer_blocks_5_attention_copy + team.first * 1324240);
+            transformer_blocks_5_attention_matmul_forward(transformer_blocks_5_attention_add + team.first * 1324240,
+                                                          transformer_blocks_5_attention_copy + team.first * 1324240,
+                                                          transformer_blocks_5_attention_einsum + team.first * 1324240);
+            transformer_blocks_5_attention_softmax_forward_train(group.first + image,
+                                                                 transformer_blocks_5_attention_einsum + team.first * 1324240,
+                                                                 transformer_blocks_5_attention_divide + team.first * 1324240,
+                                                                 random,
+                                                                 transformer_blocks_5_attention_multiply + team.first * 1324240);
+            transformer_blocks_5_attention_matmul_forward_2(transformer_blocks_5_attention_multiply + team.first * 1324240,
+                                                            transformer_blocks_5_attention_add + team.first * 1324240,
+                                                            transformer_blocks_5_attention_rearrange + image * 1324240);
           }
           team.wait();
           transformer_blocks_5_attention_out_proj_forward(team,
                                                           transformer_blocks_5_attention_rearrange + image * 1324240,
-                                                          packed + 1556752,
+                                                          packed + packed_at::transformer_blocks_attention_out_proj_weight + 327680,
                                                           transformer_blocks_5_attention_out_proj_einsum + team.first * 1324240);
           team.wait();
           if (team.part == 0) {
-            transformer_blocks_5_attention_out_proj_forward_2_train(transformer_blocks_carry + 16640 + image * 1324240,
-                                                                    transformer_blocks_5_attention_out_proj_einsum + team.first * 1324240,
-                                                                    parameters + 266512,
-                                                                    transformer_blocks_5_norm2_rsqrt + team.first * 1324240,
-                                                                    transformer_blocks_5_add + team.first * 1324240,
-                                                                    transformer_blocks_5_norm2_multiply + image * 1324240,
-                                                                    parameters + 266000, parameters + 266256,
-                                                                    transformer_blocks_5_norm2_add + image * 1324240);
+            transformer_blocks_5_attention_out_proj_add_forward_train(transformer_blocks_carry + 16640 + image * 1324240,
+                                                                      transformer_blocks_5_attention_out_proj_einsum + team.first * 1324240,
+                                                                      parameters + at::transformer_blocks_attention_out_proj_bias - 2635520,
+                                                                      transformer_blocks_5_norm2_rsqrt + team.first * 1324240,
+                                                                      transformer_blocks_5_add + team.first * 1324240,
+                                                                      transformer_blocks_5_norm2_multiply + image * 1324240,
+                                                                      parameters + at::transformer_blocks_norm2_weight - 2635520,
+                                                                      parameters + at::transformer_blocks_norm2_bias - 2635520,
+                                                                      transformer_blocks_5_norm2_add + image * 1324240);
           }
           team.wait();
           transformer_blocks_5_ffn_linear1_backward(team, group.first + image,
-                                                    transformer_blocks_5_norm2_add + image * 1324240, packed + 2277648,
-                                                    parameters + 134416, random,
-                                                    transformer_blocks_5_ffn_gelu + image * 1324240,
+                                                    transformer_blocks_5_norm2_add + image * 1324240,
+                                                    packed + packed_at::transformer_blocks_ffn_linear1_weight + 655360,
+                                                    parameters + at::transformer_blocks_ffn_linear1_bias - 2635520,
+                                                    random, transformer_blocks_5_ffn_gelu + image * 1324240,
                                                     d_transformer_blocks_5_ffn_gelu_gradient + team.first * 1324240);
           team.wait();
           transformer_blocks_5_ffn_linear2_forward(team, transformer_blocks_5_ffn_gelu + image * 1324240,
-                                                   packed + 3064080,
+                                                   packed + packed_at::transformer_blocks_ffn_linear2_weight + 655360,
                                                    transformer_blocks_5_ffn_linear2_einsum + team.first * 1324240);
           team.wait();
           if (team.part == 0) {
-            transformer_blocks_5_ffn_linear2_forward_2_train(group.first + image,
-                                                             transformer_blocks_5_ffn_linear2_einsum + team.first * 1324240,
-                                                             parameters + 3088, random,
-                                                             transformer_blocks_5_add + team.first * 1324240,
-                                                             norm_multiply + image * 1324240,
-                                                             norm_add + image * 1324240,
-                                                             norm_rsqrt + team.first * 1324240, parameters + 2576,
-                                                             parameters + 2832);
-            head_forward(norm_add + image * 1324240, parameters + 16, parameters,
+            transformer_blocks_5_ffn_linear2_add_forward_train(group.first + image,
+                                                               transformer_blocks_5_ffn_linear2_einsum + team.first * 1324240,
+                                                               parameters + at::transformer_blocks_ffn_linear2_bias - 2635520,
+                                                               random, transformer_blocks_5_add + team.first * 1324240,
+                                                               norm_multiply + image * 1324240,
+                                                               norm_add + image * 1324240,
+                                                               norm_rsqrt + team.first * 1324240,
+                                                               parameters + at::norm_weight,
+                                                               parameters + at::norm_bias);
+            head_forward(norm_add + image * 1324240, parameters + at::head_weight, parameters + at::head_bias,
                          outputs + group.first * 10 + image * 10);
             multiply_backward(batch, outputs + group.first * 10 + image * 10, d_multiply + image * 1324240,
                               labels + group.first + image, add + image * 1324240, reduce_sum + image * 1324240);
-            head_backward(d_multiply + image * 1324240, parameters + 16, d_head_einsum + image * 1324240);
-            norm_backward(group.first + image, d_head_einsum + image * 1324240, parameters + 2576,
+            head_backward(d_multiply + image * 1324240, parameters + at::head_weight, d_head_einsum + image * 1324240);
+            norm_backward(group.first + image, d_head_einsum + image * 1324240, parameters + at::norm_weight,
                           norm_multiply + image * 1324240, norm_rsqrt + team.first * 1324240,
                           d_norm_multiply + team.first * 1324240, random,
                           d_transformer_blocks_5_ffn_multiply + image * 1324240);
@@ -6052,17 +6155,17 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
           team.wait();
           transformer_blocks_5_ffn_linear2_backward(team, group.first + image,
                                                     d_transformer_blocks_5_ffn_multiply + image * 1324240,
-                                                    packed + 3850512,
+                                                    packed + packed_at::transformer_blocks_ffn_linear2_weight_ + 655360,
                                                     d_transformer_blocks_5_ffn_gelu_gradient + team.first * 1324240,
                                                     random, d_transformer_blocks_5_ffn_multiply_2 + image * 1324240);
           team.wait();
           transformer_blocks_5_ffn_linear2_forward(team, d_transformer_blocks_5_ffn_multiply_2 + image * 1324240,
-                                                   packed + 4636944,
+                                                   packed + packed_at::transformer_blocks_ffn_linear1_weight_ + 655360,
                                                    d_transformer_blocks_5_ffn_linear1_einsum + image * 1324240);
           team.wait();
           if (team.part == 0) {
             transformer_blocks_5_norm2_backward(d_transformer_blocks_5_ffn_linear1_einsum + image * 1324240,
-                                                parameters + 266000,
+                                                parameters + at::transformer_blocks_norm2_weight - 2635520,
                                                 transformer_blocks_5_norm2_multiply + image * 1324240,
                                                 transformer_blocks_5_norm2_rsqrt + team.first * 1324240,
                                                 d_norm_multiply + team.first * 1324240,
@@ -6070,44 +6173,45 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
           }
           team.wait();
           transformer_blocks_5_attention_out_proj_forward(team, d_transformer_blocks_5_add + image * 1324240,
-                                                          packed + 5095696,
+                                                          packed + packed_at::transformer_blocks_attention_out_proj_weight_ + 327680,
                                                           d_transformer_blocks_5_attention_out_proj_einsum + team.first * 1324240);
           team.wait();
           if (team.part == 0) {
             transformer_blocks_5_attention_backward(transformer_blocks_5_attention_add + team.first * 1324240,
                                                     d_transformer_blocks_5_attention_copy + team.first * 1324240);
-            transformer_blocks_5_attention_forward_3(d_transformer_blocks_5_attention_out_proj_einsum + team.first * 1324240,
-                                                     d_transformer_blocks_5_attention_copy + team.first * 1324240,
-                                                     d_transformer_blocks_5_attention_einsum + team.first * 1324240);
-            transformer_blocks_5_attention_backward_3(d_transformer_blocks_5_attention_out_proj_einsum + team.first * 1324240,
-                                                      transformer_blocks_5_attention_multiply + team.first * 1324240,
-                                                      d_transformer_blocks_5_attention_rearrange + image * 1324240);
-            transformer_blocks_5_attention_backward_4(group.first + image,
-                                                      d_transformer_blocks_5_attention_einsum + team.first * 1324240,
-                                                      random,
-                                                      transformer_blocks_5_attention_divide + team.first * 1324240,
-                                                      d_transformer_blocks_5_attention_multiply + team.first * 1324240);
-            transformer_blocks_5_attention_backward_5(d_transformer_blocks_5_attention_multiply + team.first * 1324240,
-                                                      transformer_blocks_5_attention_add + team.first * 1324240,
-                                                      d_transformer_blocks_5_attention_rearrange + image * 1324240);
-            transformer_blocks_5_attention_backward_6(d_transformer_blocks_5_attention_multiply + team.first * 1324240,
-                                                      transformer_blocks_5_attention_add + team.first * 1324240,
-                                                      d_transformer_blocks_5_attention_rearrange + image * 1324240);
+            transformer_blocks_5_attention_matmul_forward(d_transformer_blocks_5_attention_out_proj_einsum + team.first * 1324240,
+                                                          d_transformer_blocks_5_attention_copy + team.first * 1324240,
+                                                          d_transformer_blocks_5_attention_einsum + team.first * 1324240);
+            transformer_blocks_5_attention_matmul_backward_2(d_transformer_blocks_5_attention_out_proj_einsum + team.first * 1324240,
+                                                             transformer_blocks_5_attention_multiply + team.first * 1324240,
+                                                             d_transformer_blocks_5_attention_rearrange + image * 1324240);
+            transformer_blocks_5_attention_multiply_backward(group.first + image,
+                                                             d_transformer_blocks_5_attention_einsum + team.first * 1324240,
+                                                             random,
+                                                             transformer_blocks_5_attention_divide + team.first * 1324240,
+                                                             d_transformer_blocks_5_attention_multiply + team.first * 1324240);
+            transformer_blocks_5_attention_matmul_backward_3(d_transformer_blocks_5_attention_multiply + team.first * 1324240,
+                                                             transformer_blocks_5_attention_add + team.first * 1324240,
+                                                             d_transformer_blocks_5_attention_rearrange + image * 1324240);
+            transformer_blocks_5_attention_matmul_backward_4(d_transformer_blocks_5_attention_multiply + team.first * 1324240,
+                                                             transformer_blocks_5_attention_add + team.first * 1324240,
+                                                             d_transformer_blocks_5_attention_rearrange + image * 1324240);
           }
           team.wait();
-          transformer_blocks_5_attention_backward_8(team, d_transformer_blocks_5_attention_rearrange + image * 1324240,
-                                                    packed + 6144272,
-                                                    d_transformer_blocks_5_attention_einsum_2 + image * 1324240);
+          transformer_blocks_5_attention_matmul_backward_5(team,
+                                                           d_transformer_blocks_5_attention_rearrange + image * 1324240,
+                                                           packed + packed_at::transformer_blocks_attention_in_proj_weight_ + 983040,
+                                                           d_transformer_blocks_5_attention_einsum_2 + image * 1324240);
           team.wait();
           if (team.part == 0) {
             transformer_blocks_5_norm1_backward(d_transformer_blocks_5_attention_einsum_2 + image * 1324240,
-                                                parameters + 529680,
+                                                parameters + at::transformer_blocks_norm1_weight - 2635520,
                                                 transformer_blocks_5_norm1_multiply + image * 1324240,
                                                 transformer_blocks_5_norm1_rsqrt + team.first * 1324240,
                                                 d_transformer_blocks_5_norm1_multiply + team.first * 1324240);
-            transformer_blocks_backward_2(d_transformer_blocks_5_norm1_multiply + team.first * 1324240,
-                                          d_transformer_blocks_5_add + image * 1324240,
-                                          d_transformer_blocks_carry + image * 1324240);
+            transformer_blocks_add_backward(d_transformer_blocks_5_norm1_multiply + team.first * 1324240,
+                                            d_transformer_blocks_5_add + image * 1324240,
+                                            d_transformer_blocks_carry + image * 1324240);
             transformer_blocks_backward(d_transformer_blocks_5_norm1_multiply + team.first * 1324240,
                                         d_transformer_blocks_carry + image * 1324240);
           }
@@ -6121,11 +6225,11 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
     for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
       head_bias_gradient_partial(chunk, group, d_multiply, scratch);
     }
-    head_bias_gradient_sum(group, gradients, scratch);
+    head_bias_gradient_sum(group, gradients + at::head_bias, scratch);
 #pragma omp parallel for schedule(static)
     for (std::int64_t part = 0; part < parts; ++part) {
-      head_weight_gradient(share(10, 2, part, parts), share(10, 2, part + 1, parts), group, gradients + 16, d_multiply,
-                           norm_add);
+      head_weight_gradient(share(10, 2, part, parts), share(10, 2, part + 1, parts), group, gradients + at::head_weight,
+                           d_multiply, norm_add);
     }
 #pragma omp parallel for schedule(static)
     for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
@@ -6134,13 +6238,15 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
       transformer_blocks_5_ffn_linear2_bias_gradient_partial(chunk, group, d_transformer_blocks_5_ffn_multiply,
                                                              scratch + 8192);
     }
-    norm_weight_gradient_sum(group, gradients + 2576, scratch);
-    norm_weight_gradient_sum(group, gradients + 2832, scratch + 4096);
-    norm_weight_gradient_sum(group, gradients + 3088, scratch + 8192);
+    norm_weight_gradient_sum(group, gradients + at::norm_weight, scratch);
+    norm_weight_gradient_sum(group, gradients + at::norm_bias, scratch + 4096);
+    norm_weight_gradient_sum(group, gradients + at::transformer_blocks_ffn_linear2_bias - 2635520, scratch + 8192);
 #pragma omp parallel for schedule(static)
     for (std::int64_t part = 0; part < parts; ++part) {
       transformer_blocks_5_ffn_linear2_weight_gradient(share(256, 2, part, parts), share(256, 2, part + 1, parts),
-                                                       group, gradients + 3344, d_transformer_blocks_5_ffn_multiply,
+                                                       group,
+                                                       gradients + at::transformer_blocks_ffn_linear2_weight - 2635520,
+                                                       d_transformer_blocks_5_ffn_multiply,
                                                        transformer_blocks_5_ffn_gelu);
     }
 #pragma omp parallel for schedule(static)
@@ -6148,11 +6254,15 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
       transformer_blocks_5_ffn_linear1_bias_gradient_partial(chunk, group, d_transformer_blocks_5_ffn_multiply_2,
                                                              scratch);
     }
-    transformer_blocks_5_ffn_linear1_bias_gradient_sum(group, gradients + 134416, scratch);
+    transformer_blocks_5_ffn_linear1_bias_gradient_sum(group,
+                                                       gradients + at::transformer_blocks_ffn_linear1_bias - 2635520,
+                                                       scratch);
 #pragma omp parallel for schedule(static)
     for (std::int64_t part = 0; part < parts; ++part) {
       transformer_blocks_5_ffn_linear1_weight_gradient(share(512, 2, part, parts), share(512, 2, part + 1, parts),
-                                                       group, gradients + 134928, d_transformer_blocks_5_ffn_multiply_2,
+                                                       group,
+                                                       gradients + at::transformer_blocks_ffn_linear1_weight - 2635520,
+                                                       d_transformer_blocks_5_ffn_multiply_2,
                                                        transformer_blocks_5_norm2_add);
     }
 #pragma omp parallel for schedule(static)
@@ -6163,13 +6273,15 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
                                                              scratch + 4096);
       transformer_blocks_5_ffn_linear2_bias_gradient_partial(chunk, group, d_transformer_blocks_5_add, scratch + 8192);
     }
-    norm_weight_gradient_sum(group, gradients + 266000, scratch);
-    norm_weight_gradient_sum(group, gradients + 266256, scratch + 4096);
-    norm_weight_gradient_sum(group, gradients + 266512, scratch + 8192);
+    norm_weight_gradient_sum(group, gradients + at::transformer_blocks_norm2_weight - 2635520, scratch);
+    norm_weight_gradient_sum(group, gradients + at::transformer_blocks_norm2_bias - 2635520, scratch + 4096);
+    norm_weight_gradient_sum(group, gradients + at::transformer_blocks_attention_out_proj_bias - 2635520,
+                             scratch + 8192);
 #pragma omp parallel for schedule(static)
     for (std::int64_t part = 0; part < parts; ++part) {
       transformer_blocks_5_attention_out_proj_weight_gradient(share(256, 2, part, parts),
-                                                              share(256, 2, part + 1, parts), group, gradients + 266768,
+                                                              share(256, 2, part + 1, parts), group,
+                                                              gradients + at::transformer_blocks_attention_out_proj_weight - 2635520,
                                                               d_transformer_blocks_5_add,
                                                               transformer_blocks_5_attention_rearrange);
     }
@@ -6177,8 +6289,9 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
     for (std::int64_t part = 0; part < parts; ++part) {
       transformer_blocks_5_attention_in_proj_weight_gradient(share(768, 2, part, parts), share(768, 2, part + 1, parts),
                                                              group, d_transformer_blocks_5_attention_rearrange,
-                                                             transformer_blocks_5_norm1_add, gradients + 332304,
-                                                             gradients + 333072);
+                                                             transformer_blocks_5_norm1_add,
+                                                             gradients + at::transformer_blocks_attention_in_proj_bias - 2635520,
+                                                             gradients + at::transformer_blocks_attention_in_proj_weight - 2635520);
     }
 #pragma omp parallel for schedule(static)
     for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
@@ -6187,8 +6300,8 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
       transformer_blocks_5_norm1_bias_gradient_partial(chunk, group, d_transformer_blocks_5_attention_einsum_2,
                                                        scratch + 4096);
     }
-    norm_weight_gradient_sum(group, gradients + 529680, scratch);
-    norm_weight_gradient_sum(group, gradients + 529936, scratch + 4096);
+    norm_weight_gradient_sum(group, gradients + at::transformer_blocks_norm1_weight - 2635520, scratch);
+    norm_weight_gradient_sum(group, gradients + at::transformer_blocks_norm1_bias - 2635520, scratch + 4096);
     // transformer_blocks: 5 layers, the last one first
     for (std::int64_t pass = 0; pass < 5; ++pass) {
       const std::int64_t layer = 4 - pass;
@@ -6205,20 +6318,20 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
             team.wait();
             transformer_blocks_ffn_linear2_backward(team, group.first + image, layer,
                                                     d_transformer_blocks_ffn_multiply + image * 1324240,
-                                                    packed + 3195152 + layer * 131072,
+                                                    packed + packed_at::transformer_blocks_ffn_linear2_weight_ + layer * 131072,
                                                     transformer_blocks_ffn_multiply + layer * 33280 + image * 1324240,
                                                     d_transformer_blocks_ffn_linear2_copy + image * 1324240, random,
                                                     d_transformer_blocks_ffn_multiply_2 + image * 1324240);
             team.wait();
             transformer_blocks_ffn_linear1_backward(team, d_transformer_blocks_ffn_multiply_2 + image * 1324240,
-                                                    packed + 3981584 + layer * 131072,
+                                                    packed + packed_at::transformer_blocks_ffn_linear1_weight_ + layer * 131072,
                                                     d_transformer_blocks_ffn_linear1_einsum + image * 1324240);
             team.wait();
             if (team.part == 0) {
               transformer_blocks_norm2_backward(d_transformer_blocks_ffn_linear1_einsum + image * 1324240,
-                                                parameters + 2901520 - layer * 527104,
+                                                parameters + at::transformer_blocks_norm2_weight - layer * 527104,
                                                 transformer_blocks_norm2_multiply + layer * 16640 + image * 1324240,
-                                                parameters + 2901776 - layer * 527104,
+                                                parameters + at::transformer_blocks_norm2_bias - layer * 527104,
                                                 d_transformer_blocks_ffn_linear1_copy + image * 1324240,
                                                 transformer_blocks_norm2_rsqrt + layer * 80 + image * 1324240,
                                                 d_transformer_blocks_carry + pass % 2 * 16640 + image * 1324240,
@@ -6226,7 +6339,7 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
             }
             team.wait();
             transformer_blocks_attention_out_proj_forward(team, d_transformer_blocks_add + image * 1324240,
-                                                          packed + 4768016 + layer * 65536,
+                                                          packed + packed_at::transformer_blocks_attention_out_proj_weight_ + layer * 65536,
                                                           d_transformer_blocks_attention_out_proj_einsum + team.first * 1324240);
             team.wait();
             if (team.part == 0) {
@@ -6234,33 +6347,35 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
                                                       d_transformer_blocks_attention_copy + team.first * 1324240);
             }
             team.wait();
-            transformer_blocks_attention_backward_3(team,
-                                                    d_transformer_blocks_attention_out_proj_einsum + team.first * 1324240,
-                                                    transformer_blocks_attention_multiply + layer * 33808 + image * 1324240,
-                                                    d_transformer_blocks_attention_rearrange + image * 1324240);
+            transformer_blocks_attention_matmul_backward_2(team,
+                                                           d_transformer_blocks_attention_out_proj_einsum + team.first * 1324240,
+                                                           transformer_blocks_attention_multiply + layer * 33808 + image * 1324240,
+                                                           d_transformer_blocks_attention_rearrange + image * 1324240);
             team.wait();
-            transformer_blocks_attention_backward_5(team, group.first + image, layer,
-                                                    d_transformer_blocks_attention_out_proj_einsum + team.first * 1324240,
-                                                    d_transformer_blocks_attention_copy + team.first * 1324240, random,
-                                                    transformer_blocks_attention_divide + layer * 33808 + image * 1324240,
-                                                    d_transformer_blocks_attention_multiply + team.first * 1324240,
-                                                    transformer_blocks_attention_add + layer * 49920 + image * 1324240,
-                                                    d_transformer_blocks_attention_rearrange + image * 1324240);
+            transformer_blocks_attention_matmul_backward_3(team, group.first + image, layer,
+                                                           d_transformer_blocks_attention_out_proj_einsum + team.first * 1324240,
+                                                           d_transformer_blocks_attention_copy + team.first * 1324240,
+                                                           random,
+                                                           transformer_blocks_attention_divide + layer * 33808 + image * 1324240,
+                                                           d_transformer_blocks_attention_multiply + team.first * 1324240,
+                                                           transformer_blocks_attention_add + layer * 49920 + image * 1324240,
+                                                           d_transformer_blocks_attention_rearrange + image * 1324240);
             team.wait();
-            transformer_blocks_attention_backward_6(team,
-                                                    d_transformer_blocks_attention_multiply + team.first * 1324240,
-                                                    transformer_blocks_attention_add + layer * 49920 + image * 1324240,
-                                                    d_transformer_blocks_attention_rearrange + image * 1324240);
+            transformer_blocks_attention_matmul_backward_4(team,
+                                                           d_transformer_blocks_attention_multiply + team.first * 1324240,
+                                                           transformer_blocks_attention_add + layer * 49920 + image * 1324240,
+                                                           d_transformer_blocks_attention_rearrange + image * 1324240);
             team.wait();
-            transformer_blocks_5_attention_backward_8(team, d_transformer_blocks_attention_rearrange + image * 1324240,
-                                                      packed + 5161232 + layer * 196608,
-                                                      d_transformer_blocks_attention_einsum_2 + image * 1324240);
+            transformer_blocks_5_attention_matmul_backward_5(team,
+                                                             d_transformer_blocks_attention_rearrange + image * 1324240,
+                                                             packed + packed_at::transformer_blocks_attention_in_proj_weight_ + layer * 196608,
+                                                             d_transformer_blocks_attention_einsum_2 + image * 1324240);
             team.wait();
             if (team.part == 0) {
               transformer_blocks_norm2_backward(d_transformer_blocks_attention_einsum_2 + image * 1324240,
-                                                parameters + 3165200 - layer * 527104,
+                                                parameters + at::transformer_blocks_norm1_weight - layer * 527104,
                                                 transformer_blocks_norm1_multiply + layer * 16640 + image * 1324240,
-                                                parameters + 3165456 - layer * 527104,
+                                                parameters + at::transformer_blocks_norm1_bias - layer * 527104,
                                                 d_transformer_blocks_attention_copy_2 + image * 1324240,
                                                 transformer_blocks_norm1_rsqrt + layer * 80 + image * 1324240,
                                                 d_transformer_blocks_add + image * 1324240,
@@ -6275,16 +6390,16 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
         transformer_blocks_ffn_linear2_weight_gradient(share(256, 2, part, parts), share(256, 2, part + 1, parts),
                                                        group, d_transformer_blocks_ffn_multiply,
                                                        d_transformer_blocks_ffn_linear2_copy,
-                                                       gradients + 2638608 - layer * 527104,
-                                                       gradients + 2638864 - layer * 527104);
+                                                       gradients + at::transformer_blocks_ffn_linear2_bias - layer * 527104,
+                                                       gradients + at::transformer_blocks_ffn_linear2_weight - layer * 527104);
       }
 #pragma omp parallel for schedule(static)
       for (std::int64_t part = 0; part < parts; ++part) {
         transformer_blocks_ffn_linear1_weight_gradient(share(512, 2, part, parts), share(512, 2, part + 1, parts),
                                                        group, d_transformer_blocks_ffn_multiply_2,
                                                        d_transformer_blocks_ffn_linear1_copy,
-                                                       gradients + 2769936 - layer * 527104,
-                                                       gradients + 2770448 - layer * 527104);
+                                                       gradients + at::transformer_blocks_ffn_linear1_bias - layer * 527104,
+                                                       gradients + at::transformer_blocks_ffn_linear1_weight - layer * 527104);
       }
 #pragma omp parallel for schedule(static)
       for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
@@ -6293,16 +6408,16 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
         transformer_blocks_5_norm1_bias_gradient_partial(chunk, group, d_transformer_blocks_ffn_linear1_einsum,
                                                          scratch + 4096);
       }
-      norm_weight_gradient_sum(group, gradients + 2901520 - layer * 527104, scratch);
-      norm_weight_gradient_sum(group, gradients + 2901776 - layer * 527104, scratch + 4096);
+      norm_weight_gradient_sum(group, gradients + at::transformer_blocks_norm2_weight - layer * 527104, scratch);
+      norm_weight_gradient_sum(group, gradients + at::transformer_blocks_norm2_bias - layer * 527104, scratch + 4096);
 #pragma omp parallel for schedule(static)
       for (std::int64_t part = 0; part < parts; ++part) {
         transformer_blocks_attention_out_proj_weight_gradient(share(256, 2, part, parts),
                                                               share(256, 2, part + 1, parts), group,
                                                               d_transformer_blocks_add,
                                                               transformer_blocks_attention_rearrange + layer * 16640,
-                                                              gradients + 2902032 - layer * 527104,
-                                                              gradients + 2902288 - layer * 527104);
+                                                              gradients + at::transformer_blocks_attention_out_proj_bias - layer * 527104,
+                                                              gradients + at::transformer_blocks_attention_out_proj_weight - layer * 527104);
       }
 #pragma omp parallel for schedule(static)
       for (std::int64_t part = 0; part < parts; ++part) {
@@ -6310,8 +6425,8 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
                                                                share(768, 2, part + 1, parts), group,
                                                                d_transformer_blocks_attention_rearrange,
                                                                d_transformer_blocks_attention_copy_2,
-                                                               gradients + 2967824 - layer * 527104,
-                                                               gradients + 2968592 - layer * 527104);
+                                                               gradients + at::transformer_blocks_attention_in_proj_bias - layer * 527104,
+                                                               gradients + at::transformer_blocks_attention_in_proj_weight - layer * 527104);
       }
 #pragma omp parallel for schedule(static)
       for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
@@ -6320,8 +6435,8 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
         transformer_blocks_5_norm1_bias_gradient_partial(chunk, group, d_transformer_blocks_attention_einsum_2,
                                                          scratch + 4096);
       }
-      norm_weight_gradient_sum(group, gradients + 3165200 - layer * 527104, scratch);
-      norm_weight_gradient_sum(group, gradients + 3165456 - layer * 527104, scratch + 4096);
+      norm_weight_gradient_sum(group, gradients + at::transformer_blocks_norm1_weight - layer * 527104, scratch);
+      norm_weight_gradient_sum(group, gradients + at::transformer_blocks_norm1_bias - layer * 527104, scratch + 4096);
     }
 #pragma omp parallel for schedule(static)
     for (std::int64_t image = 0; image < group.images; ++image) {
@@ -6333,18 +6448,18 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
       reduce_sum_backward_partial(chunk, group, d_multiply_2, scratch);
     }
     reduce_sum_backward_sum(group, d_reduce_sum, scratch);
-    pos_embed_gradient(d_reduce_sum, gradients + 3165712);
+    pos_embed_gradient(d_reduce_sum, gradients + at::pos_embed);
 #pragma omp parallel for schedule(static)
     for (std::int64_t part = 0; part < parts; ++part) {
       patch_embed_weight_gradient(share(256, 2, part, parts), share(256, 2, part + 1, parts), group, d_multiply_2,
-                                  gradients + 3182352, rearrange, gradients + 3182608);
+                                  gradients + at::patch_embed_bias, rearrange, gradients + at::patch_embed_weight);
     }
 #pragma omp parallel for schedule(static)
     for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
       reduce_sum_backward_2_partial(chunk, group, d_multiply_2, scratch);
     }
     norm_weight_gradient_sum(group, d_reduce_sum_2, scratch);
-    cls_token_gradient(d_reduce_sum_2, gradients + 3194896);
+    cls_token_gradient(d_reduce_sum_2, gradients + at::cls_token);
   }
 }
 
@@ -6476,10 +6591,11 @@ void vit_cifar_input_gradient_scalar(const float* parameters, const float* packe
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
     rearrange_forward(images + image * 3072, rearrange + place * 952560);
-    patch_embed_forward(rearrange + place * 952560, packed + 37136, parameters + 3182352, parameters + 3165712,
+    patch_embed_forward(rearrange + place * 952560, packed + packed_at::patch_embed_weight,
+                        parameters + at::patch_embed_bias, parameters + at::pos_embed,
                         transformer_blocks_carry + image * 952560);
-    add_forward(parameters + 3194896, parameters + 3165712, transformer_blocks_carry + image * 952560);
-    transformer_blocks_5_attention_backward_7(d_transformer_blocks_5_attention_rearrange + image * 952560);
+    add_forward(parameters + at::cls_token, parameters + at::pos_embed, transformer_blocks_carry + image * 952560);
+    transformer_blocks_5_attention_copy_backward(d_transformer_blocks_5_attention_rearrange + image * 952560);
   }
   // transformer_blocks: 5 layers
   for (std::int64_t layer = 0; layer < 5; ++layer) {
@@ -6492,54 +6608,55 @@ void vit_cifar_input_gradient_scalar(const float* parameters, const float* packe
             transformer_blocks_norm1_forward_train(transformer_blocks_carry + layer % 2 * 16640 + image * 952560,
                                                    transformer_blocks_norm1_rsqrt + layer * 80 + image * 952560,
                                                    transformer_blocks_norm1_multiply + layer * 16640 + image * 952560,
-                                                   parameters + 3165200 - layer * 527104,
-                                                   parameters + 3165456 - layer * 527104,
+                                                   parameters + at::transformer_blocks_norm1_weight - layer * 527104,
+                                                   parameters + at::transformer_blocks_norm1_bias - layer * 527104,
                                                    transformer_blocks_norm1_add + team.first * 952560);
           }
           team.wait();
           transformer_blocks_attention_forward(team, transformer_blocks_norm1_add + team.first * 952560,
-                                               packed + 49424 + layer * 196608, parameters + 2967824 - layer * 527104,
+                                               packed + packed_at::transformer_blocks_attention_in_proj_weight + layer * 196608,
+                                               parameters + at::transformer_blocks_attention_in_proj_bias - layer * 527104,
                                                transformer_blocks_attention_add + layer * 49920 + image * 952560);
           team.wait();
           if (team.part == 0) {
-            transformer_blocks_attention_forward_2(transformer_blocks_attention_add + layer * 49920 + image * 952560,
-                                                   transformer_blocks_attention_copy + team.first * 952560);
+            transformer_blocks_attention_copy_forward(transformer_blocks_attention_add + layer * 49920 + image * 952560,
+                                                      transformer_blocks_attention_copy + team.first * 952560);
           }
           team.wait();
-          transformer_blocks_attention_forward_5_input_gradient(team,
-                                                                transformer_blocks_attention_add + layer * 49920 + image * 952560,
-                                                                transformer_blocks_attention_copy + team.first * 952560,
-                                                                transformer_blocks_attention_divide + layer * 33808 + image * 952560,
-                                                                transformer_blocks_attention_rearrange + team.first * 952560);
+          transformer_blocks_attention_matmul_forward_2_input_gradient(team,
+                                                                       transformer_blocks_attention_add + layer * 49920 + image * 952560,
+                                                                       transformer_blocks_attention_copy + team.first * 952560,
+                                                                       transformer_blocks_attention_divide + layer * 33808 + image * 952560,
+                                                                       transformer_blocks_attention_rearrange + team.first * 952560);
           team.wait();
           transformer_blocks_attention_out_proj_forward(team,
                                                         transformer_blocks_attention_rearrange + team.first * 952560,
-                                                        packed + 1229072 + layer * 65536,
+                                                        packed + packed_at::transformer_blocks_attention_out_proj_weight + layer * 65536,
                                                         transformer_blocks_attention_out_proj_einsum + team.first * 952560);
           team.wait();
           if (team.part == 0) {
-            transformer_blocks_attention_out_proj_forward_2_train(transformer_blocks_carry + layer % 2 * 16640 + image * 952560,
-                                                                  transformer_blocks_attention_out_proj_einsum + team.first * 952560,
-                                                                  parameters + 2902032 - layer * 527104,
-                                                                  transformer_blocks_norm2_rsqrt + layer * 80 + image * 952560,
-                                                                  transformer_blocks_add + team.first * 952560,
-                                                                  transformer_blocks_norm2_multiply + layer * 16640 + image * 952560,
-                                                                  parameters + 2901520 - layer * 527104,
-                                                                  parameters + 2901776 - layer * 527104,
-                                                                  transformer_blocks_norm2_add + team.first * 952560);
+            transformer_blocks_attention_out_proj_add_forward_train(transformer_blocks_carry + layer % 2 * 16640 + image * 952560,
+                                                                    transformer_blocks_attention_out_proj_einsum + team.first * 952560,
+                                                                    parameters + at::transformer_blocks_attention_out_proj_bias - layer * 527104,
+                                                                    transformer_blocks_norm2_rsqrt + layer * 80 + image * 952560,
+                                                                    transformer_blocks_add + team.first * 952560,
+                                                                    transformer_blocks_norm2_multiply + layer * 16640 + image * 952560,
+                                                                    parameters + at::transformer_blocks_norm2_weight - layer * 527104,
+                                                                    parameters + at::transformer_blocks_norm2_bias - layer * 527104,
+                                                                    transformer_blocks_norm2_add + team.first * 952560);
           }
           team.wait();
           transformer_blocks_ffn_linear1_forward_input_gradient(team,
                                                                 transformer_blocks_norm2_add + team.first * 952560,
-                                                                packed + 1622288 + layer * 131072,
-                                                                parameters + 2769936 - layer * 527104,
+                                                                packed + packed_at::transformer_blocks_ffn_linear1_weight + layer * 131072,
+                                                                parameters + at::transformer_blocks_ffn_linear1_bias - layer * 527104,
                                                                 transformer_blocks_ffn_linear1_add + layer * 33280 + image * 952560,
                                                                 transformer_blocks_ffn_gelu + team.first * 952560);
           team.wait();
           transformer_blocks_ffn_linear2_forward(team, transformer_blocks_ffn_gelu + team.first * 952560,
-                                                 packed + 2408720 + layer * 131072,
+                                                 packed + packed_at::transformer_blocks_ffn_linear2_weight + layer * 131072,
                                                  transformer_blocks_add + team.first * 952560,
-                                                 parameters + 2638608 - layer * 527104,
+                                                 parameters + at::transformer_blocks_ffn_linear2_bias - layer * 527104,
                                                  transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 952560);
           team.wait();
         }
@@ -6555,81 +6672,89 @@ void vit_cifar_input_gradient_scalar(const float* parameters, const float* packe
           transformer_blocks_norm1_forward_train(transformer_blocks_carry + 16640 + image * 952560,
                                                  transformer_blocks_5_norm1_rsqrt + team.first * 952560,
                                                  transformer_blocks_5_norm1_multiply + team.first * 952560,
-                                                 parameters + 529680, parameters + 529936,
+                                                 parameters + at::transformer_blocks_norm1_weight - 2635520,
+                                                 parameters + at::transformer_blocks_norm1_bias - 2635520,
                                                  transformer_blocks_5_norm1_add + team.first * 952560);
         }
         team.wait();
         transformer_blocks_attention_forward(team, transformer_blocks_5_norm1_add + team.first * 952560,
-                                             packed + 1032464, parameters + 332304,
+                                             packed + packed_at::transformer_blocks_attention_in_proj_weight + 983040,
+                                             parameters + at::transformer_blocks_attention_in_proj_bias - 2635520,
                                              transformer_blocks_5_attention_add + team.first * 952560);
         team.wait();
         if (team.part == 0) {
-          transformer_blocks_attention_forward_2(transformer_blocks_5_attention_add + team.first * 952560,
-                                                 transformer_blocks_5_attention_copy + team.first * 952560);
-          transformer_blocks_5_attention_forward_3(transformer_blocks_5_attention_add + team.first * 952560,
-                                                   transformer_blocks_5_attention_copy + team.first * 952560,
-                                                   transformer_blocks_5_attention_einsum + team.first * 952560);
-          transformer_blocks_5_attention_forward_4(transformer_blocks_5_attention_einsum + team.first * 952560,
-                                                   transformer_blocks_5_attention_divide + team.first * 952560);
-          transformer_blocks_5_attention_forward_5(transformer_blocks_5_attention_divide + team.first * 952560,
-                                                   transformer_blocks_5_attention_add + team.first * 952560,
-                                                   transformer_blocks_5_attention_rearrange + team.first * 952560);
+          transformer_blocks_attention_copy_forward(transformer_blocks_5_attention_add + team.first * 952560,
+                                                    transformer_blocks_5_attention_copy + team.first * 952560);
+          transformer_blocks_5_attention_matmul_forward(transformer_blocks_5_attention_add + team.first * 952560,
+                                                        transformer_blocks_5_attention_copy + team.first * 952560,
+                                                        transformer_blocks_5_attention_einsum + team.first * 952560);
+          transformer_blocks_5_attention_softmax_forward(transformer_blocks_5_attention_einsum + team.first * 952560,
+                                                         transformer_blocks_5_attention_divide + team.first * 952560);
+          transformer_blocks_5_attention_matmul_forward_2(transformer_blocks_5_attention_divide + team.first * 952560,
+                                                          transformer_blocks_5_attention_add + team.first * 952560,
+                                                          transformer_blocks_5_attention_rearrange + team.first * 952560);
         }
         team.wait();
         transformer_blocks_5_attention_out_proj_forward(team,
                                                         transformer_blocks_5_attention_rearrange + team.first * 952560,
-                                                        packed + 1556752,
+                                                        packed + packed_at::transformer_blocks_attention_out_proj_weight + 327680,
                                                         transformer_blocks_5_attention_out_proj_einsum + team.first * 952560);
         team.wait();
         if (team.part == 0) {
-          transformer_blocks_5_attention_out_proj_forward_2_train(transformer_blocks_carry + 16640 + image * 952560,
-                                                                  transformer_blocks_5_attention_out_proj_einsum + team.first * 952560,
-                                                                  parameters + 266512,
-                                                                  transformer_blocks_5_norm2_rsqrt + team.first * 952560,
-                                                                  transformer_blocks_5_add + team.first * 952560,
-                                                                  transformer_blocks_5_norm2_multiply + team.first * 952560,
-                                                                  parameters + 266000, parameters + 266256,
-                                                                  transformer_blocks_5_norm2_add + team.first * 952560);
+          transformer_blocks_5_attention_out_proj_add_forward_train(transformer_blocks_carry + 16640 + image * 952560,
+                                                                    transformer_blocks_5_attention_out_proj_einsum + team.first * 952560,
+                                                                    parameters + at::transformer_blocks_attention_out_proj_bias - 2635520,
+                                                                    transformer_blocks_5_norm2_rsqrt + team.first * 952560,
+                                                                    transformer_blocks_5_add + team.first * 952560,
+                                                                    transformer_blocks_5_norm2_multiply + team.first * 952560,
+                                                                    parameters + at::transformer_blocks_norm2_weight - 2635520,
+                                                                    parameters + at::transformer_blocks_norm2_bias - 2635520,
+                                                                    transformer_blocks_5_norm2_add + team.first * 952560);
         }
         team.wait();
         transformer_blocks_5_ffn_linear1_backward_input_gradient(team,
                                                                  transformer_blocks_5_norm2_add + team.first * 952560,
-                                                                 packed + 2277648, parameters + 134416,
+                                                                 packed + packed_at::transformer_blocks_ffn_linear1_weight + 655360,
+                                                                 parameters + at::transformer_blocks_ffn_linear1_bias - 2635520,
                                                                  transformer_blocks_5_ffn_gelu + team.first * 952560,
                                                                  d_transformer_blocks_5_ffn_gelu_gradient + team.first * 952560);
         team.wait();
         transformer_blocks_5_ffn_linear2_forward(team, transformer_blocks_5_ffn_gelu + team.first * 952560,
-                                                 packed + 3064080,
+                                                 packed + packed_at::transformer_blocks_ffn_linear2_weight + 655360,
                                                  transformer_blocks_5_ffn_linear2_einsum + team.first * 952560);
         team.wait();
         if (team.part == 0) {
-          transformer_blocks_5_ffn_linear2_forward_2_input_gradient(transformer_blocks_5_add + team.first * 952560,
-                                                                    transformer_blocks_5_ffn_linear2_einsum + team.first * 952560,
-                                                                    parameters + 3088, norm_rsqrt + team.first * 952560,
-                                                                    norm_multiply + team.first * 952560,
-                                                                    parameters + 2576, parameters + 2832,
-                                                                    norm_add + team.first * 952560);
-          head_forward(norm_add + team.first * 952560, parameters + 16, parameters, outputs + image * 10);
+          transformer_blocks_5_ffn_linear2_add_forward_input_gradient(transformer_blocks_5_add + team.first * 952560,
+                                                                      transformer_blocks_5_ffn_linear2_einsum + team.first * 952560,
+                                                                      parameters + at::transformer_blocks_ffn_linear2_bias - 2635520,
+                                                                      norm_rsqrt + team.first * 952560,
+                                                                      norm_multiply + team.first * 952560,
+                                                                      parameters + at::norm_weight,
+                                                                      parameters + at::norm_bias,
+                                                                      norm_add + team.first * 952560);
+          head_forward(norm_add + team.first * 952560, parameters + at::head_weight, parameters + at::head_bias,
+                       outputs + image * 10);
           multiply_backward(batch, outputs + image * 10, d_multiply + team.first * 952560, labels + image,
                             add + image * 952560, reduce_sum + image * 952560);
-          head_backward(d_multiply + team.first * 952560, parameters + 16, d_head_einsum + team.first * 952560);
-          norm_backward_input_gradient(d_head_einsum + team.first * 952560, parameters + 2576,
+          head_backward(d_multiply + team.first * 952560, parameters + at::head_weight,
+                        d_head_einsum + team.first * 952560);
+          norm_backward_input_gradient(d_head_einsum + team.first * 952560, parameters + at::norm_weight,
                                        norm_multiply + team.first * 952560, norm_rsqrt + team.first * 952560,
                                        d_norm_multiply + team.first * 952560);
         }
         team.wait();
         transformer_blocks_5_ffn_linear2_backward_input_gradient(team, d_norm_multiply + team.first * 952560,
-                                                                 packed + 3850512,
+                                                                 packed + packed_at::transformer_blocks_ffn_linear2_weight_ + 655360,
                                                                  d_transformer_blocks_5_ffn_gelu_gradient + team.first * 952560,
                                                                  d_transformer_blocks_5_ffn_multiply + team.first * 952560);
         team.wait();
         transformer_blocks_5_ffn_linear2_forward(team, d_transformer_blocks_5_ffn_multiply + team.first * 952560,
-                                                 packed + 4636944,
+                                                 packed + packed_at::transformer_blocks_ffn_linear1_weight_ + 655360,
                                                  d_transformer_blocks_5_ffn_linear1_einsum + team.first * 952560);
         team.wait();
         if (team.part == 0) {
           transformer_blocks_5_norm2_backward(d_transformer_blocks_5_ffn_linear1_einsum + team.first * 952560,
-                                              parameters + 266000,
+                                              parameters + at::transformer_blocks_norm2_weight - 2635520,
                                               transformer_blocks_5_norm2_multiply + team.first * 952560,
                                               transformer_blocks_5_norm2_rsqrt + team.first * 952560,
                                               d_norm_multiply + team.first * 952560,
@@ -6637,42 +6762,43 @@ void vit_cifar_input_gradient_scalar(const float* parameters, const float* packe
         }
         team.wait();
         transformer_blocks_5_attention_out_proj_forward(team, d_transformer_blocks_5_add + team.first * 952560,
-                                                        packed + 5095696,
+                                                        packed + packed_at::transformer_blocks_attention_out_proj_weight_ + 327680,
                                                         d_transformer_blocks_5_attention_out_proj_einsum + team.first * 952560);
         team.wait();
         if (team.part == 0) {
           transformer_blocks_5_attention_backward(transformer_blocks_5_attention_add + team.first * 952560,
                                                   d_transformer_blocks_5_attention_copy + team.first * 952560);
-          transformer_blocks_5_attention_forward_3(d_transformer_blocks_5_attention_out_proj_einsum + team.first * 952560,
-                                                   d_transformer_blocks_5_attention_copy + team.first * 952560,
-                                                   d_transformer_blocks_5_attention_einsum + team.first * 952560);
-          transformer_blocks_5_attention_backward_3(d_transformer_blocks_5_attention_out_proj_einsum + team.first * 952560,
-                                                    transformer_blocks_5_attention_divide + team.first * 952560,
-                                                    d_transformer_blocks_5_attention_rearrange + image * 952560);
-          transformer_blocks_5_attention_backward_4_input_gradient(d_transformer_blocks_5_attention_einsum + team.first * 952560,
-                                                                   transformer_blocks_5_attention_divide + team.first * 952560,
-                                                                   d_transformer_blocks_5_attention_multiply + team.first * 952560);
-          transformer_blocks_5_attention_backward_5(d_transformer_blocks_5_attention_multiply + team.first * 952560,
-                                                    transformer_blocks_5_attention_add + team.first * 952560,
-                                                    d_transformer_blocks_5_attention_rearrange + image * 952560);
-          transformer_blocks_5_attention_backward_6(d_transformer_blocks_5_attention_multiply + team.first * 952560,
-                                                    transformer_blocks_5_attention_add + team.first * 952560,
-                                                    d_transformer_blocks_5_attention_rearrange + image * 952560);
+          transformer_blocks_5_attention_matmul_forward(d_transformer_blocks_5_attention_out_proj_einsum + team.first * 952560,
+                                                        d_transformer_blocks_5_attention_copy + team.first * 952560,
+                                                        d_transformer_blocks_5_attention_einsum + team.first * 952560);
+          transformer_blocks_5_attention_matmul_backward_2(d_transformer_blocks_5_attention_out_proj_einsum + team.first * 952560,
+                                                           transformer_blocks_5_attention_divide + team.first * 952560,
+                                                           d_transformer_blocks_5_attention_rearrange + image * 952560);
+          transformer_blocks_5_attention_multiply_backward_input_gradient(d_transformer_blocks_5_attention_einsum + team.first * 952560,
+                                                                          transformer_blocks_5_attention_divide + team.first * 952560,
+                                                                          d_transformer_blocks_5_attention_multiply + team.first * 952560);
+          transformer_blocks_5_attention_matmul_backward_3(d_transformer_blocks_5_attention_multiply + team.first * 952560,
+                                                           transformer_blocks_5_attention_add + team.first * 952560,
+                                                           d_transformer_blocks_5_attention_rearrange + image * 952560);
+          transformer_blocks_5_attention_matmul_backward_4(d_transformer_blocks_5_attention_multiply + team.first * 952560,
+                                                           transformer_blocks_5_attention_add + team.first * 952560,
+                                                           d_transformer_blocks_5_attention_rearrange + image * 952560);
         }
         team.wait();
-        transformer_blocks_5_attention_backward_8(team, d_transformer_blocks_5_attention_rearrange + image * 952560,
-                                                  packed + 6144272,
-                                                  d_transformer_blocks_5_attention_einsum_2 + team.first * 952560);
+        transformer_blocks_5_attention_matmul_backward_5(team,
+                                                         d_transformer_blocks_5_attention_rearrange + image * 952560,
+                                                         packed + packed_at::transformer_blocks_attention_in_proj_weight_ + 983040,
+                                                         d_transformer_blocks_5_attention_einsum_2 + team.first * 952560);
         team.wait();
         if (team.part == 0) {
           transformer_blocks_5_norm1_backward(d_transformer_blocks_5_attention_einsum_2 + team.first * 952560,
-                                              parameters + 529680,
+                                              parameters + at::transformer_blocks_norm1_weight - 2635520,
                                               transformer_blocks_5_norm1_multiply + team.first * 952560,
                                               transformer_blocks_5_norm1_rsqrt + team.first * 952560,
                                               d_transformer_blocks_5_norm1_multiply + team.first * 952560);
-          transformer_blocks_backward_2(d_transformer_blocks_5_norm1_multiply + team.first * 952560,
-                                        d_transformer_blocks_5_add + team.first * 952560,
-                                        d_transformer_blocks_carry + image * 952560);
+          transformer_blocks_add_backward(d_transformer_blocks_5_norm1_multiply + team.first * 952560,
+                                          d_transformer_blocks_5_add + team.first * 952560,
+                                          d_transformer_blocks_carry + image * 952560);
           transformer_blocks_backward(d_transformer_blocks_5_norm1_multiply + team.first * 952560,
                                       d_transformer_blocks_carry + image * 952560);
         }
@@ -6691,17 +6817,17 @@ void vit_cifar_input_gradient_scalar(const float* parameters, const float* packe
         for (std::int64_t image = team.first; image < team.last; ++image) {
           transformer_blocks_ffn_linear2_backward_input_gradient(team,
                                                                  d_transformer_blocks_carry + pass % 2 * 16640 + image * 952560,
-                                                                 packed + 3195152 + layer * 131072,
+                                                                 packed + packed_at::transformer_blocks_ffn_linear2_weight_ + layer * 131072,
                                                                  transformer_blocks_ffn_linear1_add + layer * 33280 + image * 952560,
                                                                  d_transformer_blocks_ffn_multiply + team.first * 952560);
           team.wait();
           transformer_blocks_ffn_linear1_backward(team, d_transformer_blocks_ffn_multiply + team.first * 952560,
-                                                  packed + 3981584 + layer * 131072,
+                                                  packed + packed_at::transformer_blocks_ffn_linear1_weight_ + layer * 131072,
                                                   d_transformer_blocks_ffn_linear1_einsum + team.first * 952560);
           team.wait();
           if (team.part == 0) {
             transformer_blocks_norm2_backward_input_gradient(d_transformer_blocks_ffn_linear1_einsum + team.first * 952560,
-                                                             parameters + 2901520 - layer * 527104,
+                                                             parameters + at::transformer_blocks_norm2_weight - layer * 527104,
                                                              transformer_blocks_norm2_multiply + layer * 16640 + image * 952560,
                                                              transformer_blocks_norm2_rsqrt + layer * 80 + image * 952560,
                                                              d_transformer_blocks_carry + pass % 2 * 16640 + image * 952560,
@@ -6709,7 +6835,7 @@ void vit_cifar_input_gradient_scalar(const float* parameters, const float* packe
           }
           team.wait();
           transformer_blocks_attention_out_proj_forward(team, d_transformer_blocks_add + team.first * 952560,
-                                                        packed + 4768016 + layer * 65536,
+                                                        packed + packed_at::transformer_blocks_attention_out_proj_weight_ + layer * 65536,
                                                         d_transformer_blocks_attention_out_proj_einsum + team.first * 952560);
           team.wait();
           if (team.part == 0) {
@@ -6717,31 +6843,32 @@ void vit_cifar_input_gradient_scalar(const float* parameters, const float* packe
                                                     d_transformer_blocks_attention_copy + team.first * 952560);
           }
           team.wait();
-          transformer_blocks_attention_backward_3(team,
-                                                  d_transformer_blocks_attention_out_proj_einsum + team.first * 952560,
-                                                  transformer_blocks_attention_divide + layer * 33808 + image * 952560,
-                                                  d_transformer_blocks_attention_rearrange + team.first * 952560);
+          transformer_blocks_attention_matmul_backward_2(team,
+                                                         d_transformer_blocks_attention_out_proj_einsum + team.first * 952560,
+                                                         transformer_blocks_attention_divide + layer * 33808 + image * 952560,
+                                                         d_transformer_blocks_attention_rearrange + team.first * 952560);
           team.wait();
-          transformer_blocks_attention_backward_5_input_gradient(team,
-                                                                 d_transformer_blocks_attention_out_proj_einsum + team.first * 952560,
-                                                                 d_transformer_blocks_attention_copy + team.first * 952560,
-                                                                 transformer_blocks_attention_divide + layer * 33808 + image * 952560,
-                                                                 d_transformer_blocks_attention_multiply + team.first * 952560,
-                                                                 transformer_blocks_attention_add + layer * 49920 + image * 952560,
-                                                                 d_transformer_blocks_attention_rearrange + team.first * 952560);
+          transformer_blocks_attention_matmul_backward_3_input_gradient(team,
+                                                                        d_transformer_blocks_attention_out_proj_einsum + team.first * 952560,
+                                                                        d_transformer_blocks_attention_copy + team.first * 952560,
+                                                                        transformer_blocks_attention_divide + layer * 33808 + image * 952560,
+                                                                        d_transformer_blocks_attention_multiply + team.first * 952560,
+                                                                        transformer_blocks_attention_add + layer * 49920 + image * 952560,
+                                                                        d_transformer_blocks_attention_rearrange + team.first * 952560);
           team.wait();
-          transformer_blocks_attention_backward_6(team, d_transformer_blocks_attention_multiply + team.first * 952560,
-                                                  transformer_blocks_attention_add + layer * 49920 + image * 952560,
-                                                  d_transformer_blocks_attention_rearrange + team.first * 952560);
+          transformer_blocks_attention_matmul_backward_4(team,
+                                                         d_transformer_blocks_attention_multiply + team.first * 952560,
+                                                         transformer_blocks_attention_add + layer * 49920 + image * 952560,
+                                                         d_transformer_blocks_attention_rearrange + team.first * 952560);
           team.wait();
-          transformer_blocks_5_attention_backward_8(team,
-                                                    d_transformer_blocks_attention_rearrange + team.first * 952560,
-                                                    packed + 5161232 + layer * 196608,
-                                                    d_transformer_blocks_attention_einsum_2 + team.first * 952560);
+          transformer_blocks_5_attention_matmul_backward_5(team,
+                                                           d_transformer_blocks_attention_rearrange + team.first * 952560,
+                                                           packed + packed_at::transformer_blocks_attention_in_proj_weight_ + layer * 196608,
+                                                           d_transformer_blocks_attention_einsum_2 + team.first * 952560);
           team.wait();
           if (team.part == 0) {
             transformer_blocks_norm2_backward_input_gradient(d_transformer_blocks_attention_einsum_2 + team.first * 952560,
-                                                             parameters + 3165200 - layer * 527104,
+                                                             parameters + at::transformer_blocks_norm1_weight - layer * 527104,
                                                              transformer_blocks_norm1_multiply + layer * 16640 + image * 952560,
                                                              transformer_blocks_norm1_rsqrt + layer * 80 + image * 952560,
                                                              d_transformer_blocks_add + team.first * 952560,
@@ -6755,7 +6882,7 @@ void vit_cifar_input_gradient_scalar(const float* parameters, const float* packe
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    patch_embed_backward(d_transformer_blocks_carry + 16640 + image * 952560, packed + 6340880,
+    patch_embed_backward(d_transformer_blocks_carry + 16640 + image * 952560, packed + packed_at::patch_embed_weight_,
                          d_patch_embed_einsum + place * 952560);
     images_gradient(d_patch_embed_einsum + place * 952560, image_gradients + image * 3072);
   }
@@ -6816,10 +6943,11 @@ void vit_cifar_inspect_scalar(const float* packed, const float* images, const st
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
     rearrange_forward(images + image * 3072, rearrange + place * 149760);
-    patch_embed_forward_inspect(rearrange + place * 149760, packed + 37136, patch_embed_einsum + place * 149760);
-    patch_embed_forward_2(patch_embed_einsum + place * 149760, packed, magnitudes + image * 58, packed + 256,
-                          concat + image * 149760);
-    add_forward(packed + 36880, packed + 256, concat + image * 149760);
+    patch_embed_forward_inspect(rearrange + place * 149760, packed + packed_at::patch_embed_weight,
+                                patch_embed_einsum + place * 149760);
+    patch_embed_add_forward(patch_embed_einsum + place * 149760, packed + packed_at::patch_embed_bias,
+                            magnitudes + image * 58, packed + packed_at::pos_embed, concat + image * 149760);
+    add_forward(packed + packed_at::cls_token, packed + packed_at::pos_embed, concat + image * 149760);
     inspect_3(concat + image * 149760, transformer_blocks_carry + image * 149760);
   }
   // transformer_blocks: 6 layers
@@ -6831,76 +6959,79 @@ void vit_cifar_inspect_scalar(const float* packed, const float* images, const st
         for (std::int64_t image = team.first; image < team.last; ++image) {
           if (team.part == 0) {
             transformer_blocks_norm1_forward_inspect(transformer_blocks_carry + layer % 2 * 16640 + image * 149760,
-                                                     packed + 16896 + layer * 256, packed + 18432 + layer * 256,
+                                                     packed + packed_at::transformer_blocks_norm1_weight + layer * 256,
+                                                     packed + packed_at::transformer_blocks_norm1_bias + layer * 256,
                                                      transformer_blocks_norm1_add + team.first * 149760,
                                                      transformer_blocks_norm1_maximum + team.first * 149760);
           }
           team.wait();
           transformer_blocks_attention_forward(team, transformer_blocks_norm1_add + team.first * 149760,
-                                               packed + 49424 + layer * 196608, packed + 19968 + layer * 768,
+                                               packed + packed_at::transformer_blocks_attention_in_proj_weight + layer * 196608,
+                                               packed + packed_at::transformer_blocks_attention_in_proj_bias + layer * 768,
                                                transformer_blocks_attention_add + team.first * 149760);
           team.wait();
           if (team.part == 0) {
-            transformer_blocks_attention_forward_2(transformer_blocks_attention_add + team.first * 149760,
-                                                   transformer_blocks_attention_copy + team.first * 149760);
+            transformer_blocks_attention_copy_forward(transformer_blocks_attention_add + team.first * 149760,
+                                                      transformer_blocks_attention_copy + team.first * 149760);
           }
           team.wait();
-          transformer_blocks_attention_forward_5_input_gradient(team,
-                                                                transformer_blocks_attention_add + team.first * 149760,
-                                                                transformer_blocks_attention_copy + team.first * 149760,
-                                                                maps + layer * 33800 + image * 202800,
-                                                                transformer_blocks_attention_rearrange + team.first * 149760);
+          transformer_blocks_attention_matmul_forward_2_input_gradient(team,
+                                                                       transformer_blocks_attention_add + team.first * 149760,
+                                                                       transformer_blocks_attention_copy + team.first * 149760,
+                                                                       maps + layer * 33800 + image * 202800,
+                                                                       transformer_blocks_attention_rearrange + team.first * 149760);
           team.wait();
           if (team.part == 0) {
-            transformer_blocks_attention_forward_6(transformer_blocks_attention_rearrange + team.first * 149760,
-                                                   magnitudes + 3 + layer * 9 + image * 58);
+            transformer_blocks_attention_multiply_forward(transformer_blocks_attention_rearrange + team.first * 149760,
+                                                          magnitudes + 3 + layer * 9 + image * 58);
           }
           team.wait();
           transformer_blocks_attention_out_proj_forward(team,
                                                         transformer_blocks_attention_rearrange + team.first * 149760,
-                                                        packed + 1229072 + layer * 65536,
+                                                        packed + packed_at::transformer_blocks_attention_out_proj_weight + layer * 65536,
                                                         transformer_blocks_attention_out_proj_einsum + team.first * 149760);
           team.wait();
           if (team.part == 0) {
-            transformer_blocks_norm1_forward_2(transformer_blocks_norm1_maximum + team.first * 149760,
-                                               transformer_blocks_attention_out_proj_einsum + team.first * 149760,
-                                               packed + 24576 + layer * 256,
-                                               transformer_blocks_carry + layer % 2 * 16640 + image * 149760,
-                                               magnitudes + 2 + layer * 9 + image * 58,
-                                               magnitudes + 4 + layer * 9 + image * 58,
-                                               magnitudes + 5 + layer * 9 + image * 58,
-                                               transformer_blocks_add + team.first * 149760);
+            transformer_blocks_norm1_multiply_forward(transformer_blocks_norm1_maximum + team.first * 149760,
+                                                      transformer_blocks_attention_out_proj_einsum + team.first * 149760,
+                                                      packed + packed_at::transformer_blocks_attention_out_proj_bias + layer * 256,
+                                                      transformer_blocks_carry + layer % 2 * 16640 + image * 149760,
+                                                      magnitudes + 2 + layer * 9 + image * 58,
+                                                      magnitudes + 4 + layer * 9 + image * 58,
+                                                      magnitudes + 5 + layer * 9 + image * 58,
+                                                      transformer_blocks_add + team.first * 149760);
             transformer_blocks_norm1_forward_inspect(transformer_blocks_add + team.first * 149760,
-                                                     packed + 26112 + layer * 256, packed + 27648 + layer * 256,
+                                                     packed + packed_at::transformer_blocks_norm2_weight + layer * 256,
+                                                     packed + packed_at::transformer_blocks_norm2_bias + layer * 256,
                                                      transformer_blocks_norm2_add + team.first * 149760,
                                                      transformer_blocks_norm2_maximum + team.first * 149760);
           }
           team.wait();
           transformer_blocks_ffn_linear1_forward_inspect(team, transformer_blocks_norm2_add + team.first * 149760,
-                                                         packed + 1622288 + layer * 131072,
+                                                         packed + packed_at::transformer_blocks_ffn_linear1_weight + layer * 131072,
                                                          transformer_blocks_ffn_linear1_einsum + team.first * 149760);
           team.wait();
           if (team.part == 0) {
-            transformer_blocks_ffn_linear1_forward_2(transformer_blocks_ffn_linear1_einsum + team.first * 149760,
-                                                     packed + 29184 + layer * 512,
-                                                     magnitudes + 7 + layer * 9 + image * 58,
-                                                     magnitudes + 8 + layer * 9 + image * 58,
-                                                     transformer_blocks_ffn_gelu + team.first * 149760);
+            transformer_blocks_ffn_linear1_multiply_forward(transformer_blocks_ffn_linear1_einsum + team.first * 149760,
+                                                            packed + packed_at::transformer_blocks_ffn_linear1_bias + layer * 512,
+                                                            magnitudes + 7 + layer * 9 + image * 58,
+                                                            magnitudes + 8 + layer * 9 + image * 58,
+                                                            transformer_blocks_ffn_gelu + team.first * 149760);
           }
           team.wait();
           transformer_blocks_ffn_linear1_backward(team, transformer_blocks_ffn_gelu + team.first * 149760,
-                                                  packed + 2408720 + layer * 131072,
+                                                  packed + packed_at::transformer_blocks_ffn_linear2_weight + layer * 131072,
                                                   transformer_blocks_ffn_linear2_einsum + team.first * 149760);
           team.wait();
           if (team.part == 0) {
-            transformer_blocks_norm1_forward_2(transformer_blocks_norm2_maximum + team.first * 149760,
-                                               transformer_blocks_ffn_linear2_einsum + team.first * 149760,
-                                               packed + 32256 + layer * 256,
-                                               transformer_blocks_add + team.first * 149760,
-                                               magnitudes + 6 + layer * 9 + image * 58,
-                                               magnitudes + 9 + layer * 9 + image * 58,
-                                               magnitudes + 10 + layer * 9 + image * 58,
-                                               transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 149760);
+            transformer_blocks_norm1_multiply_forward(transformer_blocks_norm2_maximum + team.first * 149760,
+                                                      transformer_blocks_ffn_linear2_einsum + team.first * 149760,
+                                                      packed + packed_at::transformer_blocks_ffn_linear2_bias + layer * 256,
+                                                      transformer_blocks_add + team.first * 149760,
+                                                      magnitudes + 6 + layer * 9 + image * 58,
+                                                      magnitudes + 9 + layer * 9 + image * 58,
+                                                      magnitudes + 10 + layer * 9 + image * 58,
+                                                      transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 149760);
           }
           team.wait();
         }
@@ -6910,12 +7041,112 @@ void vit_cifar_inspect_scalar(const float* packed, const float* images, const st
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    transformer_blocks_norm1_forward_inspect(transformer_blocks_carry + image * 149760, packed + 33792, packed + 34048,
-                                             norm_add + place * 149760, norm_maximum + place * 149760);
+    transformer_blocks_norm1_forward_inspect(transformer_blocks_carry + image * 149760, packed + packed_at::norm_weight,
+                                             packed + packed_at::norm_bias, norm_add + place * 149760,
+                                             norm_maximum + place * 149760);
     norm_forward(concat + image * 149760, norm_maximum + place * 149760, magnitudes + 1 + image * 58,
                  magnitudes + 56 + image * 58);
-    head_forward_inspect(norm_add + place * 149760, packed + 34304, head_einsum + place * 149760);
-    head_forward_2(head_einsum + place * 149760, packed + 36864, magnitudes + 57 + image * 58);
+    head_forward_inspect(norm_add + place * 149760, packed + packed_at::head_weight, head_einsum + place * 149760);
+    head_multiply_forward(head_einsum + place * 149760, packed + packed_at::head_bias, magnitudes + 57 + image * 58);
+  }
+}
+
+void vit_cifar_embed_scalar(const float* packed, const float* images, const std::int64_t batch, float* features,
+                            float* tokens, float* scratch) {
+  // [B, N=64, C*P*P=48], every 116480 reals, live from kernel 0 to 1
+  float* const rearrange = scratch;
+  // [B, N+1=65, D=256] x 2 slots, every 116480 reals, live from kernel 0 to 11
+  float* const transformer_blocks_carry = scratch + 49920;
+  // [B, N+1=65, D=256], every 116480 reals, live from kernel 3 to 4
+  float* const transformer_blocks_norm1_add = scratch + 83200;
+  // [B, N+1=65, 3*D=768], every 116480 reals, live from kernel 4 to 6
+  float* const transformer_blocks_attention_add = scratch;
+  // [B, H=8, K=32, N+1=65], every 116480 reals, live from kernel 5 to 6
+  float* const transformer_blocks_attention_copy = scratch + 83200;
+  // [B, N+1=65, H*K=256], every 116480 reals, live from kernel 6 to 7
+  float* const transformer_blocks_attention_rearrange = scratch + 99840;
+  // [B, N+1=65, D=256], every 116480 reals, live from kernel 7 to 8
+  float* const transformer_blocks_attention_out_proj_einsum = scratch;
+  // [B, N+1=65, D=256], every 116480 reals, live from kernel 8 to 10
+  float* const transformer_blocks_add = scratch + 33280;
+  // [B, N+1=65, D=256], every 116480 reals, live from kernel 8 to 9
+  float* const transformer_blocks_norm2_add = scratch + 83200;
+  // [B, N+1=65, M=512], every 116480 reals, live from kernel 9 to 10
+  float* const transformer_blocks_ffn_gelu = scratch;
+  std::int64_t place = -1;
+#pragma omp parallel for schedule(static) firstprivate(place)
+  for (std::int64_t image = 0; image < batch; ++image) {
+    if (place < 0) place = image;
+    rearrange_forward(images + image * 3072, rearrange + place * 116480);
+    patch_embed_forward(rearrange + place * 116480, packed + packed_at::patch_embed_weight,
+                        packed + packed_at::patch_embed_bias, packed + packed_at::pos_embed,
+                        transformer_blocks_carry + image * 116480);
+    add_forward(packed + packed_at::cls_token, packed + packed_at::pos_embed,
+                transformer_blocks_carry + image * 116480);
+  }
+  // transformer_blocks: 6 layers
+  for (std::int64_t layer = 0; layer < 6; ++layer) {
+#pragma omp parallel
+    {
+      for (std::int64_t rest = 0; rest < 2; ++rest) {
+        const Team team = team_of(batch, rest);
+        for (std::int64_t image = team.first; image < team.last; ++image) {
+          if (team.part == 0) {
+            transformer_blocks_norm1_forward(transformer_blocks_carry + layer % 2 * 16640 + image * 116480,
+                                             packed + packed_at::transformer_blocks_norm1_weight + layer * 256,
+                                             packed + packed_at::transformer_blocks_norm1_bias + layer * 256,
+                                             transformer_blocks_norm1_add + team.first * 116480);
+          }
+          team.wait();
+          transformer_blocks_attention_forward(team, transformer_blocks_norm1_add + team.first * 116480,
+                                               packed + packed_at::transformer_blocks_attention_in_proj_weight + layer * 196608,
+                                               packed + packed_at::transformer_blocks_attention_in_proj_bias + layer * 768,
+                                               transformer_blocks_attention_add + team.first * 116480);
+          team.wait();
+          if (team.part == 0) {
+            transformer_blocks_attention_copy_forward(transformer_blocks_attention_add + team.first * 116480,
+                                                      transformer_blocks_attention_copy + team.first * 116480);
+          }
+          team.wait();
+          transformer_blocks_attention_matmul_forward_2(team, transformer_blocks_attention_add + team.first * 116480,
+                                                        transformer_blocks_attention_copy + team.first * 116480,
+                                                        transformer_blocks_attention_rearrange + team.first * 116480);
+          team.wait();
+          transformer_blocks_attention_out_proj_forward(team,
+                                                        transformer_blocks_attention_rearrange + team.first * 116480,
+                                                        packed + packed_at::transformer_blocks_attention_out_proj_weight + layer * 65536,
+                                                        transformer_blocks_attention_out_proj_einsum + team.first * 116480);
+          team.wait();
+          if (team.part == 0) {
+            transformer_blocks_attention_out_proj_add_forward(transformer_blocks_carry + layer % 2 * 16640 + image * 116480,
+                                                              transformer_blocks_attention_out_proj_einsum + team.first * 116480,
+                                                              packed + packed_at::transformer_blocks_attention_out_proj_bias + layer * 256,
+                                                              transformer_blocks_add + team.first * 116480,
+                                                              packed + packed_at::transformer_blocks_norm2_weight + layer * 256,
+                                                              packed + packed_at::transformer_blocks_norm2_bias + layer * 256,
+                                                              transformer_blocks_norm2_add + team.first * 116480);
+          }
+          team.wait();
+          transformer_blocks_ffn_linear1_forward(team, transformer_blocks_norm2_add + team.first * 116480,
+                                                 packed + packed_at::transformer_blocks_ffn_linear1_weight + layer * 131072,
+                                                 packed + packed_at::transformer_blocks_ffn_linear1_bias + layer * 512,
+                                                 transformer_blocks_ffn_gelu + team.first * 116480);
+          team.wait();
+          transformer_blocks_ffn_linear2_forward(team, transformer_blocks_ffn_gelu + team.first * 116480,
+                                                 packed + packed_at::transformer_blocks_ffn_linear2_weight + layer * 131072,
+                                                 transformer_blocks_add + team.first * 116480,
+                                                 packed + packed_at::transformer_blocks_ffn_linear2_bias + layer * 256,
+                                                 transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 116480);
+          team.wait();
+        }
+      }
+    }
+  }
+#pragma omp parallel for schedule(static)
+  for (std::int64_t image = 0; image < batch; ++image) {
+    transformer_blocks_norm1_forward(transformer_blocks_carry + image * 116480, packed + packed_at::norm_weight,
+                                     packed + packed_at::norm_bias, tokens + image * 16640);
+    embed_2(tokens + image * 16640, features + image * 256);
   }
 }
 

@@ -344,6 +344,7 @@ const char* vit_mnist_summary(void) {
     "  loss_and_gradients scratch bytes 50,880 + 108,352 * A             917,696\n"
     "  input_gradient scratch bytes     64 + 81,024 * B                  10,371,136\n"
     "  inspect scratch bytes            64 + 50,752 * B                  6,496,320\n"
+    "  embed scratch bytes              64 + 45,824 * B                  5,865,536\n"
     "  forward bytes in all             7,616 + 49,000 * B               6,279,616\n"
     "  training step bytes in all       81,092 + 3,180 * B + 108,352 * A 1,354,948\n"
     "  forward FLOPs                    8 + 378,348 * B                  48,428,552\n"
@@ -507,6 +508,29 @@ int vit_mnist_inspect(const float* parameters, const float* packed, const float*
       return VIT_MNIST_OK;
     case 2:
       vit_mnist_inspect_avx512(parameters, images, batch, maps, magnitudes, static_cast<float*>(scratch));
+      return VIT_MNIST_OK;
+#endif
+    default:
+      return VIT_MNIST_ERROR_ISA;
+  }
+}
+
+int vit_mnist_embed(const float* parameters, const float* packed, const float* images, int64_t batch, float* features,
+                    float* tokens, float* pooling, void* scratch) {
+  if (!parameters || !images || !features || !tokens || !scratch) return VIT_MNIST_ERROR_NULL;
+  (void)packed;  // these kernels read the parameters as they are
+  if (batch < 1 || batch > most_images) return VIT_MNIST_ERROR_BATCH;
+  (void)pooling;  // there are none
+  switch (choose_isa()) {
+    case 0:
+      vit_mnist_embed_scalar(parameters, images, batch, features, tokens, static_cast<float*>(scratch));
+      return VIT_MNIST_OK;
+#if defined(__x86_64__)
+    case 1:
+      vit_mnist_embed_avx2(parameters, images, batch, features, tokens, static_cast<float*>(scratch));
+      return VIT_MNIST_OK;
+    case 2:
+      vit_mnist_embed_avx512(parameters, images, batch, features, tokens, static_cast<float*>(scratch));
       return VIT_MNIST_OK;
 #endif
     default:

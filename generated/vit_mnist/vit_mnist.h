@@ -38,8 +38,11 @@ typedef struct tessera_parameter {
 #define VIT_MNIST_PARAMETERS 45 /* rows of the parameter table */
 #define VIT_MNIST_PARAMETER_FLOATS 1888 /* of the parameters, and of the gradients; gaps are zero */
 #define VIT_MNIST_PACKED_FLOATS 0 /* these kernels read the parameters as they are */
-#define VIT_MNIST_PACKED_FORWARD_FLOATS 0 /* of those that forward, evaluate and inspect read */
+#define VIT_MNIST_PACKED_FORWARD_FLOATS 0 /* of those that forward, evaluate, inspect and embed read */
 #define VIT_MNIST_OPTIMIZER_FLOATS 3776 /* zero before the first step */
+#define VIT_MNIST_FEATURE_FLOATS 8 /* of one image's features */
+#define VIT_MNIST_TOKEN_FLOATS 400 /* of one image's tokens */
+#define VIT_MNIST_POOLING_FLOATS 0 /* of what the learned query of one image's pooling attends to */
 #define VIT_MNIST_ATTENTION_FLOATS 10000 /* of the attention maps of one image */
 #define VIT_MNIST_LAYERS 38 /* rows of the table of layers */
 #define VIT_MNIST_FORWARD_SCRATCH_BYTES(batch) (INT64_C(64) + INT64_C(45824) * (int64_t)(batch))
@@ -47,6 +50,7 @@ typedef struct tessera_parameter {
 #define VIT_MNIST_TRAIN_SCRATCH_BYTES(at_once) (INT64_C(50880) + INT64_C(108352) * (int64_t)(at_once))
 #define VIT_MNIST_INPUT_GRADIENT_SCRATCH_BYTES(batch) (INT64_C(64) + INT64_C(81024) * (int64_t)(batch))
 #define VIT_MNIST_INSPECT_SCRATCH_BYTES(batch) (INT64_C(64) + INT64_C(50752) * (int64_t)(batch))
+#define VIT_MNIST_EMBED_SCRATCH_BYTES(batch) (INT64_C(64) + INT64_C(45824) * (int64_t)(batch))
 
 /* What the model costs: constant expressions, for static_assert. FORWARD_BYTES and TRAIN_BYTES are all the memory that a
  * call needs: images, outputs and scratch, and the packed parameters or, where there are none, the parameters; for a
@@ -90,7 +94,7 @@ int vit_mnist_init(float* parameters, uint64_t seed);
 /* For these kernels there is nothing to pack: `packed` is never read. */
 int vit_mnist_pack(const float* parameters, float* packed);
 
-/* For forward, evaluate and inspect there is nothing to pack. */
+/* For forward, evaluate, inspect and embed there is nothing to pack. */
 int vit_mnist_pack_forward(const float* parameters, float* packed);
 
 /* outputs [batch, 10] of images. */
@@ -118,6 +122,12 @@ int vit_mnist_input_gradient(const float* parameters, const float* packed, const
 /* Magnitudes [batch, 38] are the means of |x| of what the layers of the table vit_mnist_layers give. */
 int vit_mnist_inspect(const float* parameters, const float* packed, const float* images, int64_t batch, float* maps,
                       float* magnitudes, void* scratch);
+
+/* Features [batch, 8] are what the last linear map reads. */
+/* Tokens [batch, 50, 8] are those behind the last block and norm. */
+/* There is no learned query: `pooling` is never written. */
+int vit_mnist_embed(const float* parameters, const float* packed, const float* images, int64_t batch, float* features,
+                    float* tokens, float* pooling, void* scratch);
 
 /* One Adam step in place; `step` counts from 1. */
 int vit_mnist_update(float* parameters, float* packed, const float* gradients, float* optimizer, int64_t step,

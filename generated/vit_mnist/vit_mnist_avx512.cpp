@@ -442,7 +442,7 @@ alignas(64) const real table_sinusoidal_50x8_0[400] = {
 // ---- kernels: each call handles one index of the axis that is shared out among threads ----
 
 // i < 1, d < D=8; lanes along d
-// for 2 kernels of the plan, of which this is the first
+// for 3 kernels of the plan, of which this is the first
 static void add_forward(const real* class_token, const real* sinusoidal_50x8, real* add) {
   for (std::int64_t i = 0; i < 1; ++i) {
     const vec x0 = v_load_n(class_token + i * 8, 8);
@@ -453,7 +453,7 @@ static void add_forward(const real* class_token, const real* sinusoidal_50x8, re
 }
 
 // b < B, gh < GH=7, gw < GW=7, c < C=1, p < P=4, p2 < P=4; lanes along gw
-// for 2 kernels of the plan, of which this is the first
+// for 3 kernels of the plan, of which this is the first
 static void rearrange_forward(const real* images, real* rearrange) {
   for (std::int64_t gh = 0; gh < 7; ++gh) {
     for (std::int64_t c = 0; c < 1; ++c) {
@@ -697,7 +697,7 @@ static void linear_mapper_forward(const real* rearrange, const real* linear_mapp
 }
 
 // b < B, i < 1, d < D=8; lanes along i
-// for 2 kernels of the plan, of which this is the first
+// for 3 kernels of the plan, of which this is the first
 static void copy_forward(const real* add, real* blocks_carry) {
   for (std::int64_t d = 0; d < 8; ++d) {
     const vec x0 = v_load_n(add + d, 1);
@@ -1021,8 +1021,8 @@ static void blocks_mhsa_q_mappings_1_forward(const real* blocks_norm1_add, const
 }
 
 // b < B, n < N+1=50, n2 < N+1=50 (row); lanes along n
-static void blocks_mhsa_forward_2(const real* blocks_mhsa_einsum, real* blocks_mhsa_divide,
-                                  const real* blocks_mhsa_einsum_2, real* blocks_mhsa_divide_2) {
+static void blocks_mhsa_softmax_forward(const real* blocks_mhsa_einsum, real* blocks_mhsa_divide,
+                                        const real* blocks_mhsa_einsum_2, real* blocks_mhsa_divide_2) {
   for (std::int64_t n = 0; n < 48; n += 16) {
     vec most0 = v_set(-INFINITY);
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
@@ -1108,8 +1108,8 @@ static void blocks_mhsa_forward_2(const real* blocks_mhsa_einsum, real* blocks_m
 }
 
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed); lanes along n
-static void blocks_mhsa_forward_3(const real* blocks_mhsa_divide, const real* blocks_mhsa_v_mappings_0_add,
-                                  const real* blocks_carry, real* blocks_concat) {
+static void blocks_mhsa_matmul_forward(const real* blocks_mhsa_divide, const real* blocks_mhsa_v_mappings_0_add,
+                                       const real* blocks_carry, real* blocks_concat) {
   vec sum0 = v_zero();
   vec sum1 = v_zero();
   vec sum2 = v_zero();
@@ -1203,8 +1203,8 @@ static void blocks_mhsa_forward_3(const real* blocks_mhsa_divide, const real* bl
 }
 
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed); lanes along n
-static void blocks_mhsa_forward_5(const real* blocks_mhsa_divide_2, const real* blocks_mhsa_v_mappings_1_add,
-                                  const real* blocks_carry, real* blocks_concat) {
+static void blocks_mhsa_matmul_forward_3(const real* blocks_mhsa_divide_2, const real* blocks_mhsa_v_mappings_1_add,
+                                         const real* blocks_carry, real* blocks_concat) {
   vec sum0 = v_zero();
   vec sum1 = v_zero();
   vec sum2 = v_zero();
@@ -1787,8 +1787,8 @@ static void blocks_1_mhsa_q_mappings_1_forward(const real* blocks_1_norm1_add,
 }
 
 // b < B, i < 1, n < N+1=50 (row); lanes along n
-static void blocks_1_mhsa_forward_2(const real* blocks_1_mhsa_einsum, real* blocks_1_mhsa_divide,
-                                    const real* blocks_1_mhsa_einsum_2, real* blocks_1_mhsa_divide_2) {
+static void blocks_1_mhsa_softmax_forward(const real* blocks_1_mhsa_einsum, real* blocks_1_mhsa_divide,
+                                          const real* blocks_1_mhsa_einsum_2, real* blocks_1_mhsa_divide_2) {
   for (std::int64_t i = 0; i < 1; ++i) {
     vec most0 = v_set(-INFINITY);
     vec most0_1 = v_set(-INFINITY);
@@ -1912,8 +1912,8 @@ static void blocks_1_mhsa_forward_2(const real* blocks_1_mhsa_einsum, real* bloc
 }
 
 // b < B, i < 1, k < K=4, n < N+1=50 (summed); lanes along n
-static void blocks_1_mhsa_forward_3(const real* blocks_1_mhsa_divide, const real* blocks_1_mhsa_v_mappings_0_add,
-                                    const real* blocks_carry_next, real* blocks_1_concat) {
+static void blocks_1_mhsa_matmul_forward(const real* blocks_1_mhsa_divide, const real* blocks_1_mhsa_v_mappings_0_add,
+                                         const real* blocks_carry_next, real* blocks_1_concat) {
   for (std::int64_t i = 0; i < 1; ++i) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
@@ -1961,8 +1961,9 @@ static void blocks_1_mhsa_forward_3(const real* blocks_1_mhsa_divide, const real
 }
 
 // b < B, i < 1, k < K=4, n < N+1=50 (summed); lanes along n
-static void blocks_1_mhsa_forward_5(const real* blocks_1_mhsa_divide_2, const real* blocks_1_mhsa_v_mappings_1_add,
-                                    const real* blocks_carry_next, real* blocks_1_concat) {
+static void blocks_1_mhsa_matmul_forward_3(const real* blocks_1_mhsa_divide_2,
+                                           const real* blocks_1_mhsa_v_mappings_1_add, const real* blocks_carry_next,
+                                           real* blocks_1_concat) {
   for (std::int64_t i = 0; i < 1; ++i) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
@@ -2159,7 +2160,7 @@ static void mlp_0_forward(const real* blocks_1_add, const real* mlp_0_weight, re
 }
 
 // b < B, classes < CLASSES=10 (row); lanes along classes
-static void mlp_0_forward_2(const real* mlp_0_einsum, const real* mlp_0_bias, real* outputs) {
+static void mlp_0_softmax_forward(const real* mlp_0_einsum, const real* mlp_0_bias, real* outputs) {
   vec most0 = v_set(-INFINITY);
   const vec x0 = v_load_n(mlp_0_einsum, 10);
   const vec x1 = v_load_n(mlp_0_bias, 10);
@@ -2182,8 +2183,8 @@ static void mlp_0_forward_2(const real* mlp_0_einsum, const real* mlp_0_bias, re
 }
 
 // b < B, classes < CLASSES=10 (row); lanes along classes
-static void mlp_0_forward_2_evaluate(const real* mlp_0_einsum, const real* mlp_0_bias, real* outputs,
-                                     const std::int32_t* labels, real* add, real* reduce_sum) {
+static void mlp_0_softmax_forward_evaluate(const real* mlp_0_einsum, const real* mlp_0_bias, real* outputs,
+                                           const std::int32_t* labels, real* add, real* reduce_sum) {
   vec most0 = v_set(-INFINITY);
   const vec x0 = v_load_n(mlp_0_einsum, 10);
   const vec x1 = v_load_n(mlp_0_bias, 10);
@@ -2733,7 +2734,7 @@ static void mlp_0_backward(const std::int64_t batch, const real* mlp_0_einsum, c
 }
 
 // b < B, d < D=8, classes < CLASSES=10 (summed); lanes along d
-static void mlp_0_backward_2(const real* d_mlp_1_multiply, const real* mlp_0_weight, real* d_mlp_0_einsum) {
+static void mlp_0_matmul_backward(const real* d_mlp_1_multiply, const real* mlp_0_weight, real* d_mlp_0_einsum) {
   vec sum0 = v_zero();
   for (std::int64_t classes = 0; classes < 10; ++classes) {
     const vec x0 = v_set(d_mlp_1_multiply[classes]);
@@ -2766,8 +2767,8 @@ static void blocks_1_mlp_2_backward(const real* d_mlp_0_einsum, const real* bloc
 }
 
 // b < B, i < 1, d < D=8, m < M=32 (summed); lanes along d
-static void blocks_1_mlp_0_backward_2(const real* d_blocks_1_mlp_1_multiply, const real* blocks_1_mlp_0_weight,
-                                      real* d_blocks_1_mlp_0_einsum) {
+static void blocks_1_mlp_0_matmul_backward(const real* d_blocks_1_mlp_1_multiply, const real* blocks_1_mlp_0_weight,
+                                           real* d_blocks_1_mlp_0_einsum) {
   for (std::int64_t i = 0; i < 1; ++i) {
     vec sum0 = v_zero();
     for (std::int64_t m = 0; m < 32; ++m) {
@@ -2838,8 +2839,8 @@ static void blocks_1_mhsa_backward(const real* d_blocks_1_add, const real* block
 }
 
 // b < B, n < N+1=50, k < K=4, i < 1 (summed); lanes along n
-static void blocks_1_mhsa_backward_2(const real* d_blocks_1_add, const real* blocks_1_mhsa_divide_2,
-                                     real* d_blocks_1_mhsa_einsum_2) {
+static void blocks_1_mhsa_matmul_backward(const real* d_blocks_1_add, const real* blocks_1_mhsa_divide_2,
+                                          real* d_blocks_1_mhsa_einsum_2) {
   vec sum0 = v_zero();
   vec sum1 = v_zero();
   vec sum2 = v_zero();
@@ -2901,8 +2902,8 @@ static void blocks_1_mhsa_backward_2(const real* d_blocks_1_add, const real* blo
 }
 
 // b < B, i < 1, n < N+1=50, k < K=4 (summed); lanes along n
-static void blocks_1_mhsa_backward_6(const real* d_blocks_1_add, const real* blocks_1_mhsa_v_mappings_0_add,
-                                     real* d_blocks_1_mhsa_einsum_3) {
+static void blocks_1_mhsa_matmul_backward_4(const real* d_blocks_1_add, const real* blocks_1_mhsa_v_mappings_0_add,
+                                            real* d_blocks_1_mhsa_einsum_3) {
   for (std::int64_t i = 0; i < 1; ++i) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
@@ -2927,9 +2928,9 @@ static void blocks_1_mhsa_backward_6(const real* d_blocks_1_add, const real* blo
 }
 
 // b < B, i < 1, n < N+1=50 (row); lanes along n
-static void blocks_1_mhsa_backward_3(const real* d_blocks_1_mhsa_einsum, const real* blocks_1_mhsa_divide_2,
-                                     const real* d_blocks_1_mhsa_einsum_3, const real* blocks_1_mhsa_divide,
-                                     real* d_blocks_1_mhsa_multiply, real* d_blocks_1_mhsa_multiply_2) {
+static void blocks_1_mhsa_multiply_backward(const real* d_blocks_1_mhsa_einsum, const real* blocks_1_mhsa_divide_2,
+                                            const real* d_blocks_1_mhsa_einsum_3, const real* blocks_1_mhsa_divide,
+                                            real* d_blocks_1_mhsa_multiply, real* d_blocks_1_mhsa_multiply_2) {
   for (std::int64_t i = 0; i < 1; ++i) {
     vec sum0 = v_zero();
     vec sum0_1 = v_zero();
@@ -3002,8 +3003,9 @@ static void blocks_1_mhsa_backward_3(const real* d_blocks_1_mhsa_einsum, const r
 
 // b < B, i < 1, k < K=4, n < N+1=50 (summed); lanes along n
 // for 2 kernels of the plan, of which this is the first
-static void blocks_1_mhsa_backward_4(const real* d_blocks_1_mhsa_multiply, const real* blocks_1_mhsa_k_mappings_1_add,
-                                     real* d_blocks_1_mhsa_einsum_4) {
+static void blocks_1_mhsa_matmul_backward_2(const real* d_blocks_1_mhsa_multiply,
+                                            const real* blocks_1_mhsa_k_mappings_1_add,
+                                            real* d_blocks_1_mhsa_einsum_4) {
   for (std::int64_t i = 0; i < 1; ++i) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
@@ -3044,8 +3046,9 @@ static void blocks_1_mhsa_backward_4(const real* d_blocks_1_mhsa_multiply, const
 
 // b < B, n < N+1=50, k < K=4, i < 1 (summed); lanes along n
 // for 2 kernels of the plan, of which this is the first
-static void blocks_1_mhsa_backward_5(const real* d_blocks_1_mhsa_multiply, const real* blocks_1_mhsa_q_mappings_1_add,
-                                     real* d_blocks_1_mhsa_einsum_5) {
+static void blocks_1_mhsa_matmul_backward_3(const real* d_blocks_1_mhsa_multiply,
+                                            const real* blocks_1_mhsa_q_mappings_1_add,
+                                            real* d_blocks_1_mhsa_einsum_5) {
   vec sum0 = v_zero();
   vec sum1 = v_zero();
   vec sum2 = v_zero();
@@ -3107,8 +3110,8 @@ static void blocks_1_mhsa_backward_5(const real* d_blocks_1_mhsa_multiply, const
 }
 
 // b < B, n < N+1=50, k < K=4, i < 1 (summed); lanes along n
-static void blocks_1_mhsa_backward_7(const real* d_blocks_1_add, const real* blocks_1_mhsa_divide,
-                                     real* d_blocks_1_mhsa_einsum_6) {
+static void blocks_1_mhsa_matmul_backward_5(const real* d_blocks_1_add, const real* blocks_1_mhsa_divide,
+                                            real* d_blocks_1_mhsa_einsum_6) {
   vec sum0 = v_zero();
   vec sum1 = v_zero();
   vec sum2 = v_zero();
@@ -3350,7 +3353,7 @@ static void blocks_1_mhsa_q_mappings_1_backward(const real* d_blocks_1_mhsa_eins
 }
 
 // b < B, i < 49, k < K=4; lanes along i
-static void blocks_1_mhsa_backward_11(const real* d_blocks_1_mhsa_add, real* d_blocks_1_norm1_concat) {
+static void blocks_1_mhsa_copy_backward_2(const real* d_blocks_1_mhsa_add, real* d_blocks_1_norm1_concat) {
   for (std::int64_t k = 0; k < 4; ++k) {
     for (std::int64_t i = 0; i < 48; i += 16) {
       const vec x0 = v_load(d_blocks_1_mhsa_add + (i + k * 50 + 1));
@@ -3381,7 +3384,7 @@ static void blocks_1_mhsa_q_mappings_0_backward(const real* d_blocks_1_mhsa_eins
 }
 
 // b < B, i < 49, k < K=4; lanes along i
-static void blocks_1_mhsa_backward_10(const real* d_blocks_1_mhsa_add_2, real* d_blocks_1_norm1_concat) {
+static void blocks_1_mhsa_copy_backward(const real* d_blocks_1_mhsa_add_2, real* d_blocks_1_norm1_concat) {
   for (std::int64_t k = 0; k < 4; ++k) {
     for (std::int64_t i = 0; i < 48; i += 16) {
       const vec x0 = v_load(d_blocks_1_mhsa_add_2 + (i + k * 50 + 1));
@@ -3453,7 +3456,8 @@ static void blocks_1_norm1_backward(const real* d_blocks_1_norm1_concat, const r
 }
 
 // b < B, i < 1, d < D=8; lanes along i
-static void blocks_backward_2(const real* d_blocks_1_norm1_multiply, const real* d_blocks_1_add, real* d_blocks_carry) {
+static void blocks_add_backward(const real* d_blocks_1_norm1_multiply, const real* d_blocks_1_add,
+                                real* d_blocks_carry) {
   for (std::int64_t d = 0; d < 8; ++d) {
     const vec x0 = v_load_n(d_blocks_1_norm1_multiply + d * 50, 1);
     const vec x1 = v_load_n(d_blocks_1_add + d, 1);
@@ -4922,8 +4926,8 @@ static void blocks_mhsa_backward(const real* d_blocks_add, const real* blocks_mh
 }
 
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed); lanes along n2
-static void blocks_mhsa_backward_2(const real* d_blocks_add, const real* blocks_mhsa_divide_2,
-                                   real* d_blocks_mhsa_einsum_2) {
+static void blocks_mhsa_matmul_backward(const real* d_blocks_add, const real* blocks_mhsa_divide_2,
+                                        real* d_blocks_mhsa_einsum_2) {
   for (std::int64_t n = 0; n < 50; n += 5) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
@@ -5051,9 +5055,9 @@ static void blocks_mhsa_backward_2(const real* d_blocks_add, const real* blocks_
 }
 
 // b < B, n < N+1=50, n2 < N+1=50 (row); lanes along n
-static void blocks_mhsa_backward_3(const real* d_blocks_mhsa_einsum, const real* blocks_mhsa_divide_2,
-                                   const real* d_blocks_mhsa_einsum_3, const real* blocks_mhsa_divide,
-                                   real* d_blocks_mhsa_multiply, real* d_blocks_mhsa_multiply_2) {
+static void blocks_mhsa_multiply_backward(const real* d_blocks_mhsa_einsum, const real* blocks_mhsa_divide_2,
+                                          const real* d_blocks_mhsa_einsum_3, const real* blocks_mhsa_divide,
+                                          real* d_blocks_mhsa_multiply, real* d_blocks_mhsa_multiply_2) {
   for (std::int64_t n = 0; n < 48; n += 16) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
@@ -5112,8 +5116,8 @@ static void blocks_mhsa_backward_3(const real* d_blocks_mhsa_einsum, const real*
 
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed); lanes along n
 // for 2 kernels of the plan, of which this is the first
-static void blocks_mhsa_backward_4(const real* d_blocks_mhsa_multiply, const real* blocks_mhsa_k_mappings_1_add,
-                                   real* d_blocks_mhsa_einsum_4) {
+static void blocks_mhsa_matmul_backward_2(const real* d_blocks_mhsa_multiply, const real* blocks_mhsa_k_mappings_1_add,
+                                          real* d_blocks_mhsa_einsum_4) {
   vec sum0 = v_zero();
   vec sum1 = v_zero();
   vec sum2 = v_zero();
@@ -5176,8 +5180,8 @@ static void blocks_mhsa_backward_4(const real* d_blocks_mhsa_multiply, const rea
 
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed); lanes along n2
 // for 2 kernels of the plan, of which this is the first
-static void blocks_mhsa_backward_5(const real* d_blocks_mhsa_multiply, const real* blocks_mhsa_q_mappings_1_add,
-                                   real* d_blocks_mhsa_einsum_5) {
+static void blocks_mhsa_matmul_backward_3(const real* d_blocks_mhsa_multiply, const real* blocks_mhsa_q_mappings_1_add,
+                                          real* d_blocks_mhsa_einsum_5) {
   for (std::int64_t n = 0; n < 50; n += 5) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
@@ -5401,8 +5405,8 @@ static void blocks_mhsa_q_mappings_1_backward(const real* d_blocks_mhsa_einsum_4
 }
 
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed); lanes along n2
-static void blocks_mhsa_backward_7(const real* d_blocks_add, const real* blocks_mhsa_divide,
-                                   real* d_blocks_mhsa_einsum_6) {
+static void blocks_mhsa_matmul_backward_5(const real* d_blocks_add, const real* blocks_mhsa_divide,
+                                          real* d_blocks_mhsa_einsum_6) {
   for (std::int64_t n = 0; n < 50; n += 5) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
@@ -6524,8 +6528,8 @@ static void blocks_1_mhsa_q_mappings_0_backward_input_gradient(const real* d_blo
 }
 
 // b < B, i < 49, k < K=4; lanes along i
-static void blocks_1_norm1_backward_3(const real* d_blocks_1_mhsa_add_2, const real* blocks_1_norm1_weight,
-                                      real* d_blocks_1_norm1_concat) {
+static void blocks_1_norm1_multiply_backward_2(const real* d_blocks_1_mhsa_add_2, const real* blocks_1_norm1_weight,
+                                               real* d_blocks_1_norm1_concat) {
   for (std::int64_t k = 0; k < 4; ++k) {
     for (std::int64_t i = 0; i < 48; i += 16) {
       const vec x0 = v_load(d_blocks_1_mhsa_add_2 + (i + k * 50 + 1));
@@ -6543,8 +6547,8 @@ static void blocks_1_norm1_backward_3(const real* d_blocks_1_mhsa_add_2, const r
 }
 
 // b < B, i < 49, k < K=4; lanes along i
-static void blocks_1_norm1_backward_2(const real* d_blocks_1_mhsa_add, const real* blocks_1_norm1_weight,
-                                      real* d_blocks_1_norm1_concat) {
+static void blocks_1_norm1_multiply_backward(const real* d_blocks_1_mhsa_add, const real* blocks_1_norm1_weight,
+                                             real* d_blocks_1_norm1_concat) {
   for (std::int64_t k = 0; k < 4; ++k) {
     for (std::int64_t i = 0; i < 48; i += 16) {
       const vec x0 = v_load(d_blocks_1_mhsa_add + (i + k * 50 + 1));
@@ -7377,8 +7381,8 @@ static void linear_mapper_forward_inspect(const real* rearrange, const real* lin
 }
 
 // b < B, n < N=49 (row), d < D=8 (row); lanes along n
-static void linear_mapper_forward_2(const real* linear_mapper_einsum, const real* linear_mapper_bias, real* magnitude_0,
-                                    const real* sinusoidal_50x8, real* concat) {
+static void linear_mapper_add_forward(const real* linear_mapper_einsum, const real* linear_mapper_bias,
+                                      real* magnitude_0, const real* sinusoidal_50x8, real* concat) {
   vec sum0 = v_zero();
   vec sum0_1 = v_zero();
   vec sum0_2 = v_zero();
@@ -7634,9 +7638,9 @@ static void blocks_mhsa_forward_inspect(const real* blocks_mhsa_q_mappings_0_add
 }
 
 // b < B, n < N+1=50, n2 < N+1=50 (row); lanes along n2
-static void blocks_mhsa_forward_2_inspect(const real* blocks_mhsa_einsum_3, real* attention_0,
-                                          const real* blocks_mhsa_einsum_4, real* attention_1,
-                                          real* blocks_mhsa_maximum, real* blocks_mhsa_maximum_2) {
+static void blocks_mhsa_softmax_forward_inspect(const real* blocks_mhsa_einsum_3, real* attention_0,
+                                                const real* blocks_mhsa_einsum_4, real* attention_1,
+                                                real* blocks_mhsa_maximum, real* blocks_mhsa_maximum_2) {
   for (std::int64_t top = 0; top < 50; top += 8) {
     const std::int64_t bottom = std::min<std::int64_t>(50, top + 8);
     real row0s[8];
@@ -7820,8 +7824,8 @@ static void blocks_mhsa_forward_2_inspect(const real* blocks_mhsa_einsum_3, real
 }
 
 // b < B, n < N+1=50 (row), n2 < N+1=50 (row); lanes along n2
-static void blocks_mhsa_forward_3_inspect(const real* blocks_mhsa_maximum, const real* blocks_mhsa_maximum_2,
-                                          real* magnitude_5, real* magnitude_10) {
+static void blocks_mhsa_multiply_forward(const real* blocks_mhsa_maximum, const real* blocks_mhsa_maximum_2,
+                                         real* magnitude_5, real* magnitude_10) {
   vec sum0 = v_zero();
   vec sum0_1 = v_zero();
   vec sum0_2 = v_zero();
@@ -7860,8 +7864,9 @@ static void blocks_mhsa_forward_3_inspect(const real* blocks_mhsa_maximum, const
 }
 
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed); lanes along n2
-static void blocks_mhsa_forward_4(const real* attention_0, const real* blocks_mhsa_v_mappings_0_add,
-                                  real* blocks_mhsa_einsum, const real* blocks_carry, real* blocks_concat) {
+static void blocks_mhsa_matmul_forward_inspect(const real* attention_0, const real* blocks_mhsa_v_mappings_0_add,
+                                               real* blocks_mhsa_einsum, const real* blocks_carry,
+                                               real* blocks_concat) {
   for (std::int64_t n = 0; n < 50; n += 5) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
@@ -8049,8 +8054,9 @@ static void blocks_mhsa_forward_4(const real* attention_0, const real* blocks_mh
 }
 
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed); lanes along n2
-static void blocks_mhsa_forward_6(const real* attention_1, const real* blocks_mhsa_v_mappings_1_add,
-                                  real* blocks_mhsa_einsum_2, const real* blocks_carry, real* blocks_concat) {
+static void blocks_mhsa_matmul_forward_3_inspect(const real* attention_1, const real* blocks_mhsa_v_mappings_1_add,
+                                                 real* blocks_mhsa_einsum_2, const real* blocks_carry,
+                                                 real* blocks_concat) {
   for (std::int64_t n = 0; n < 50; n += 5) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
@@ -8238,15 +8244,17 @@ static void blocks_mhsa_forward_6(const real* attention_1, const real* blocks_mh
 }
 
 // b < B, n < N+1=50 (row), k < K=4 (row); lanes along n
-static void blocks_mhsa_q_mappings_0_forward_2(const real* blocks_mhsa_q_mappings_0_add,
-                                               const real* blocks_mhsa_k_mappings_0_add,
-                                               const real* blocks_mhsa_v_mappings_0_add, const real* blocks_mhsa_einsum,
-                                               const real* blocks_mhsa_q_mappings_1_add,
-                                               const real* blocks_mhsa_k_mappings_1_add,
-                                               const real* blocks_mhsa_v_mappings_1_add,
-                                               const real* blocks_mhsa_einsum_2, real* magnitude_3, real* magnitude_4,
-                                               real* magnitude_6, real* magnitude_7, real* magnitude_8,
-                                               real* magnitude_9, real* magnitude_11, real* magnitude_12) {
+static void blocks_mhsa_q_mappings_0_multiply_forward(const real* blocks_mhsa_q_mappings_0_add,
+                                                      const real* blocks_mhsa_k_mappings_0_add,
+                                                      const real* blocks_mhsa_v_mappings_0_add,
+                                                      const real* blocks_mhsa_einsum,
+                                                      const real* blocks_mhsa_q_mappings_1_add,
+                                                      const real* blocks_mhsa_k_mappings_1_add,
+                                                      const real* blocks_mhsa_v_mappings_1_add,
+                                                      const real* blocks_mhsa_einsum_2, real* magnitude_3,
+                                                      real* magnitude_4, real* magnitude_6, real* magnitude_7,
+                                                      real* magnitude_8, real* magnitude_9, real* magnitude_11,
+                                                      real* magnitude_12) {
   vec sum0 = v_zero();
   vec sum0_1 = v_zero();
   vec sum0_2 = v_zero();
@@ -8558,8 +8566,8 @@ static void blocks_mlp_0_forward_inspect(const real* blocks_norm2_add, const rea
 }
 
 // b < B, n < N+1=50 (row), m < M=32 (row); lanes along n
-static void blocks_mlp_0_forward_2(const real* blocks_mlp_0_einsum, const real* blocks_mlp_0_bias, real* magnitude_15,
-                                   real* magnitude_16, real* blocks_mlp_1_gelu) {
+static void blocks_mlp_0_multiply_forward(const real* blocks_mlp_0_einsum, const real* blocks_mlp_0_bias,
+                                          real* magnitude_15, real* magnitude_16, real* blocks_mlp_1_gelu) {
   vec sum0 = v_zero();
   vec sum0_1 = v_zero();
   vec sum0_2 = v_zero();
@@ -8761,11 +8769,11 @@ static void blocks_mlp_2_forward_inspect(const real* blocks_mlp_1_gelu, const re
 }
 
 // b < B, n < N+1=50 (row), d < D=8 (row); lanes along n
-static void blocks_norm1_forward_2(const real* blocks_norm1_maximum, const real* blocks_concat,
-                                   const real* blocks_norm2_maximum, const real* blocks_mlp_2_einsum,
-                                   const real* blocks_mlp_2_bias, real* magnitude_2, real* magnitude_13,
-                                   real* magnitude_14, real* magnitude_17, real* magnitude_18,
-                                   real* blocks_carry_next) {
+static void blocks_norm1_multiply_forward(const real* blocks_norm1_maximum, const real* blocks_concat,
+                                          const real* blocks_norm2_maximum, const real* blocks_mlp_2_einsum,
+                                          const real* blocks_mlp_2_bias, real* magnitude_2, real* magnitude_13,
+                                          real* magnitude_14, real* magnitude_17, real* magnitude_18,
+                                          real* blocks_carry_next) {
   vec sum0 = v_zero();
   vec sum0_1 = v_zero();
   vec sum0_2 = v_zero();
@@ -8905,8 +8913,8 @@ static void mlp_0_forward_inspect(const real* blocks_carry_next, const real* mlp
 }
 
 // b < B, classes < CLASSES=10 (row); lanes along classes
-static void mlp_0_forward_2_inspect(const real* mlp_0_einsum, const real* mlp_0_bias, real* magnitude_19,
-                                    real* magnitude_20) {
+static void mlp_0_softmax_forward_inspect(const real* mlp_0_einsum, const real* mlp_0_bias, real* magnitude_19,
+                                          real* magnitude_20) {
   vec sum0 = v_zero();
   vec most1 = v_set(-INFINITY);
   const vec x0 = v_load_n(mlp_0_einsum, 10);
@@ -8943,6 +8951,54 @@ static void mlp_0_forward_2_inspect(const real* mlp_0_einsum, const real* mlp_0_
   v_store_n(magnitude_19, t20, 1);
   const vec t21 = v_mul(row3, t19);
   v_store_n(magnitude_20, t21, 1);
+}
+
+// b < B, d < D=8; lanes along d
+static void embed_2(const real* blocks_carry_next, real* features) {
+  const vec x0 = v_load_strided(blocks_carry_next, 50, 8);
+  v_store_n(features, x0, 8);
+}
+
+// b < B, n < N+1=50, d < D=8; lanes along n
+static void blocks_forward(const real* blocks_carry_next, real* tokens) {
+  for (std::int64_t d = 0; d < 8; ++d) {
+    for (std::int64_t n = 0; n < 48; n += 16) {
+      const vec x0 = v_load(blocks_carry_next + (n + d * 50));
+      v_store_strided(tokens + (n * 8 + d), 8, x0, lanes);
+    }
+    {
+      const vec x1 = v_load_n(blocks_carry_next + (d * 50 + 48), 2);
+      v_store_strided(tokens + (d + 384), 8, x1, 2);
+    }
+  }
+}
+
+namespace at {  // where each lies, of repeated blocks the first layer's
+constexpr std::int64_t mlp_0_bias = 0;
+constexpr std::int64_t mlp_0_weight = 16;
+constexpr std::int64_t blocks_mlp_2_bias = 912;
+constexpr std::int64_t blocks_mlp_2_weight = 928;
+constexpr std::int64_t blocks_mlp_0_bias = 1184;
+constexpr std::int64_t blocks_mlp_0_weight = 1216;
+constexpr std::int64_t blocks_norm2_weight = 1472;
+constexpr std::int64_t blocks_norm2_bias = 1488;
+constexpr std::int64_t blocks_mhsa_v_mappings_1_bias = 1504;
+constexpr std::int64_t blocks_mhsa_v_mappings_1_weight = 1520;
+constexpr std::int64_t blocks_mhsa_k_mappings_1_bias = 1536;
+constexpr std::int64_t blocks_mhsa_k_mappings_1_weight = 1552;
+constexpr std::int64_t blocks_mhsa_q_mappings_1_bias = 1568;
+constexpr std::int64_t blocks_mhsa_q_mappings_1_weight = 1584;
+constexpr std::int64_t blocks_mhsa_v_mappings_0_bias = 1600;
+constexpr std::int64_t blocks_mhsa_v_mappings_0_weight = 1616;
+constexpr std::int64_t blocks_mhsa_k_mappings_0_bias = 1632;
+constexpr std::int64_t blocks_mhsa_k_mappings_0_weight = 1648;
+constexpr std::int64_t blocks_mhsa_q_mappings_0_bias = 1664;
+constexpr std::int64_t blocks_mhsa_q_mappings_0_weight = 1680;
+constexpr std::int64_t blocks_norm1_weight = 1696;
+constexpr std::int64_t blocks_norm1_bias = 1712;
+constexpr std::int64_t linear_mapper_bias = 1728;
+constexpr std::int64_t linear_mapper_weight = 1744;
+constexpr std::int64_t class_token = 1872;
 }
 
 }  // namespace
@@ -9018,13 +9074,13 @@ void vit_mnist_forward_avx512(const float* parameters, const float* images, cons
   // [D=8, 1], live from kernel 0 to 3
   float* const add = scratch;
   std::int64_t place = -1;
-  add_forward(parameters + 1872, table_sinusoidal_50x8_0, add);
+  add_forward(parameters + at::class_token, table_sinusoidal_50x8_0, add);
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
     rearrange_forward(images + image * 784, rearrange + place * 11456);
-    linear_mapper_forward(rearrange + place * 11456, parameters + 1744, parameters + 1728, table_sinusoidal_50x8_0,
-                          blocks_carry + image * 11456);
+    linear_mapper_forward(rearrange + place * 11456, parameters + at::linear_mapper_weight,
+                          parameters + at::linear_mapper_bias, table_sinusoidal_50x8_0, blocks_carry + image * 11456);
     copy_forward(add, blocks_carry + image * 11456);
   }
   // blocks: 1 layers
@@ -9032,74 +9088,101 @@ void vit_mnist_forward_avx512(const float* parameters, const float* images, cons
 #pragma omp parallel for schedule(static) firstprivate(place)
     for (std::int64_t image = 0; image < batch; ++image) {
       if (place < 0) place = image;
-      blocks_norm1_forward(blocks_carry + layer * 400 + image * 11456, parameters + 1696 - layer * 816,
-                           parameters + 1712 - layer * 816, blocks_norm1_add + place * 11456);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 11456, parameters + 1680 - layer * 816,
-                                       parameters + 1664 - layer * 816, blocks_mhsa_q_mappings_0_add + place * 11456);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 11456, parameters + 1648 - layer * 816,
-                                       parameters + 1632 - layer * 816, blocks_mhsa_k_mappings_0_add + place * 11456);
+      blocks_norm1_forward(blocks_carry + layer * 400 + image * 11456,
+                           parameters + at::blocks_norm1_weight - layer * 816,
+                           parameters + at::blocks_norm1_bias - layer * 816, blocks_norm1_add + place * 11456);
+      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 11456,
+                                       parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
+                                       parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816,
+                                       blocks_mhsa_q_mappings_0_add + place * 11456);
+      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 11456,
+                                       parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
+                                       parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816,
+                                       blocks_mhsa_k_mappings_0_add + place * 11456);
       blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + place * 11456, blocks_mhsa_k_mappings_0_add + place * 11456,
                           blocks_mhsa_einsum + place * 11456);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 11456, parameters + 1616 - layer * 816,
-                                       parameters + 1600 - layer * 816, blocks_mhsa_v_mappings_0_add + place * 11456);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 11456, parameters + 1584 - layer * 816,
-                                       parameters + 1568 - layer * 816, blocks_mhsa_q_mappings_1_add + place * 11456);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 11456, parameters + 1552 - layer * 816,
-                                       parameters + 1536 - layer * 816, blocks_mhsa_k_mappings_1_add + place * 11456);
+      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 11456,
+                                       parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
+                                       parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816,
+                                       blocks_mhsa_v_mappings_0_add + place * 11456);
+      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 11456,
+                                       parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
+                                       parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816,
+                                       blocks_mhsa_q_mappings_1_add + place * 11456);
+      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 11456,
+                                       parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
+                                       parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816,
+                                       blocks_mhsa_k_mappings_1_add + place * 11456);
       blocks_mhsa_forward(blocks_mhsa_q_mappings_1_add + place * 11456, blocks_mhsa_k_mappings_1_add + place * 11456,
                           blocks_mhsa_einsum_2 + place * 11456);
-      blocks_mhsa_forward_2(blocks_mhsa_einsum + place * 11456, blocks_mhsa_divide + place * 11456,
-                            blocks_mhsa_einsum_2 + place * 11456, blocks_mhsa_divide_2 + place * 11456);
-      blocks_mhsa_forward_3(blocks_mhsa_divide + place * 11456, blocks_mhsa_v_mappings_0_add + place * 11456,
-                            blocks_carry + layer * 400 + image * 11456, blocks_concat + place * 11456);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 11456, parameters + 1520 - layer * 816,
-                                       parameters + 1504 - layer * 816, blocks_mhsa_v_mappings_1_add + place * 11456);
-      blocks_mhsa_forward_5(blocks_mhsa_divide_2 + place * 11456, blocks_mhsa_v_mappings_1_add + place * 11456,
-                            blocks_carry + layer * 400 + image * 11456, blocks_concat + place * 11456);
-      blocks_norm1_forward(blocks_concat + place * 11456, parameters + 1472 - layer * 816,
-                           parameters + 1488 - layer * 816, blocks_norm2_add + place * 11456);
-      blocks_mlp_0_forward(blocks_norm2_add + place * 11456, parameters + 1216 - layer * 816,
-                           parameters + 1184 - layer * 816, blocks_mlp_1_gelu + place * 11456);
-      blocks_mlp_2_forward(blocks_mlp_1_gelu + place * 11456, parameters + 928 - layer * 816,
-                           blocks_concat + place * 11456, parameters + 912 - layer * 816,
+      blocks_mhsa_softmax_forward(blocks_mhsa_einsum + place * 11456, blocks_mhsa_divide + place * 11456,
+                                  blocks_mhsa_einsum_2 + place * 11456, blocks_mhsa_divide_2 + place * 11456);
+      blocks_mhsa_matmul_forward(blocks_mhsa_divide + place * 11456, blocks_mhsa_v_mappings_0_add + place * 11456,
+                                 blocks_carry + layer * 400 + image * 11456, blocks_concat + place * 11456);
+      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 11456,
+                                       parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
+                                       parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816,
+                                       blocks_mhsa_v_mappings_1_add + place * 11456);
+      blocks_mhsa_matmul_forward_3(blocks_mhsa_divide_2 + place * 11456, blocks_mhsa_v_mappings_1_add + place * 11456,
+                                   blocks_carry + layer * 400 + image * 11456, blocks_concat + place * 11456);
+      blocks_norm1_forward(blocks_concat + place * 11456, parameters + at::blocks_norm2_weight - layer * 816,
+                           parameters + at::blocks_norm2_bias - layer * 816, blocks_norm2_add + place * 11456);
+      blocks_mlp_0_forward(blocks_norm2_add + place * 11456, parameters + at::blocks_mlp_0_weight - layer * 816,
+                           parameters + at::blocks_mlp_0_bias - layer * 816, blocks_mlp_1_gelu + place * 11456);
+      blocks_mlp_2_forward(blocks_mlp_1_gelu + place * 11456, parameters + at::blocks_mlp_2_weight - layer * 816,
+                           blocks_concat + place * 11456, parameters + at::blocks_mlp_2_bias - layer * 816,
                            blocks_carry + (layer + 1) * 400 + image * 11456);
     }
   }
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    blocks_norm1_forward(blocks_carry + 400 + image * 11456, parameters + 880, parameters + 896,
-                         blocks_1_norm1_add + place * 11456);
-    blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 11456, parameters + 832, parameters + 816,
+    blocks_norm1_forward(blocks_carry + 400 + image * 11456, parameters + at::blocks_norm1_weight - 816,
+                         parameters + at::blocks_norm1_bias - 816, blocks_1_norm1_add + place * 11456);
+    blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 11456,
+                                     parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
+                                     parameters + at::blocks_mhsa_k_mappings_0_bias - 816,
                                      blocks_1_mhsa_k_mappings_0_add + place * 11456);
-    blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 11456, parameters + 800, parameters + 784,
+    blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 11456,
+                                     parameters + at::blocks_mhsa_v_mappings_0_weight - 816,
+                                     parameters + at::blocks_mhsa_v_mappings_0_bias - 816,
                                      blocks_1_mhsa_v_mappings_0_add + place * 11456);
-    blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 11456, parameters + 736, parameters + 720,
+    blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 11456,
+                                     parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
+                                     parameters + at::blocks_mhsa_k_mappings_1_bias - 816,
                                      blocks_1_mhsa_k_mappings_1_add + place * 11456);
-    blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 11456, parameters + 704, parameters + 688,
+    blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 11456,
+                                     parameters + at::blocks_mhsa_v_mappings_1_weight - 816,
+                                     parameters + at::blocks_mhsa_v_mappings_1_bias - 816,
                                      blocks_1_mhsa_v_mappings_1_add + place * 11456);
-    blocks_1_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 11456, parameters + 864, parameters + 848,
+    blocks_1_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 11456,
+                                       parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
+                                       parameters + at::blocks_mhsa_q_mappings_0_bias - 816,
                                        blocks_1_mhsa_q_mappings_0_add + place * 11456);
     blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_0_add + place * 11456,
                           blocks_1_mhsa_k_mappings_0_add + place * 11456, blocks_1_mhsa_einsum + place * 11456);
-    blocks_1_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 11456, parameters + 768, parameters + 752,
+    blocks_1_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 11456,
+                                       parameters + at::blocks_mhsa_q_mappings_1_weight - 816,
+                                       parameters + at::blocks_mhsa_q_mappings_1_bias - 816,
                                        blocks_1_mhsa_q_mappings_1_add + place * 11456);
     blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_1_add + place * 11456,
                           blocks_1_mhsa_k_mappings_1_add + place * 11456, blocks_1_mhsa_einsum_2 + place * 11456);
-    blocks_1_mhsa_forward_2(blocks_1_mhsa_einsum + place * 11456, blocks_1_mhsa_divide + place * 11456,
-                            blocks_1_mhsa_einsum_2 + place * 11456, blocks_1_mhsa_divide_2 + place * 11456);
-    blocks_1_mhsa_forward_3(blocks_1_mhsa_divide + place * 11456, blocks_1_mhsa_v_mappings_0_add + place * 11456,
-                            blocks_carry + 400 + image * 11456, blocks_1_concat + place * 11456);
-    blocks_1_mhsa_forward_5(blocks_1_mhsa_divide_2 + place * 11456, blocks_1_mhsa_v_mappings_1_add + place * 11456,
-                            blocks_carry + 400 + image * 11456, blocks_1_concat + place * 11456);
-    blocks_1_norm2_forward(blocks_1_concat + place * 11456, parameters + 656, parameters + 672,
-                           blocks_1_norm2_add + place * 11456);
-    blocks_1_mlp_0_forward(blocks_1_norm2_add + place * 11456, parameters + 400, parameters + 368,
-                           blocks_1_mlp_1_gelu + place * 11456);
-    blocks_1_mlp_2_forward(blocks_1_mlp_1_gelu + place * 11456, parameters + 112, blocks_1_concat + place * 11456,
-                           parameters + 96, blocks_1_add + place * 11456);
-    mlp_0_forward(blocks_1_add + place * 11456, parameters + 16, mlp_0_einsum + place * 11456);
-    mlp_0_forward_2(mlp_0_einsum + place * 11456, parameters, outputs + image * 10);
+    blocks_1_mhsa_softmax_forward(blocks_1_mhsa_einsum + place * 11456, blocks_1_mhsa_divide + place * 11456,
+                                  blocks_1_mhsa_einsum_2 + place * 11456, blocks_1_mhsa_divide_2 + place * 11456);
+    blocks_1_mhsa_matmul_forward(blocks_1_mhsa_divide + place * 11456, blocks_1_mhsa_v_mappings_0_add + place * 11456,
+                                 blocks_carry + 400 + image * 11456, blocks_1_concat + place * 11456);
+    blocks_1_mhsa_matmul_forward_3(blocks_1_mhsa_divide_2 + place * 11456,
+                                   blocks_1_mhsa_v_mappings_1_add + place * 11456, blocks_carry + 400 + image * 11456,
+                                   blocks_1_concat + place * 11456);
+    blocks_1_norm2_forward(blocks_1_concat + place * 11456, parameters + at::blocks_norm2_weight - 816,
+                           parameters + at::blocks_norm2_bias - 816, blocks_1_norm2_add + place * 11456);
+    blocks_1_mlp_0_forward(blocks_1_norm2_add + place * 11456, parameters + at::blocks_mlp_0_weight - 816,
+                           parameters + at::blocks_mlp_0_bias - 816, blocks_1_mlp_1_gelu + place * 11456);
+    blocks_1_mlp_2_forward(blocks_1_mlp_1_gelu + place * 11456, parameters + at::blocks_mlp_2_weight - 816,
+                           blocks_1_concat + place * 11456, parameters + at::blocks_mlp_2_bias - 816,
+                           blocks_1_add + place * 11456);
+    mlp_0_forward(blocks_1_add + place * 11456, parameters + at::mlp_0_weight, mlp_0_einsum + place * 11456);
+    mlp_0_softmax_forward(mlp_0_einsum + place * 11456, parameters + at::mlp_0_bias, outputs + image * 10);
   }
 }
 
@@ -9176,13 +9259,13 @@ void vit_mnist_evaluate_avx512(const float* parameters, const float* images, con
   // [D=8, 1], live from kernel 0 to 3
   float* const add_2 = scratch;
   std::int64_t place = -1;
-  add_forward(parameters + 1872, table_sinusoidal_50x8_0, add_2);
+  add_forward(parameters + at::class_token, table_sinusoidal_50x8_0, add_2);
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
     rearrange_forward(images + image * 784, rearrange + place * 11456);
-    linear_mapper_forward(rearrange + place * 11456, parameters + 1744, parameters + 1728, table_sinusoidal_50x8_0,
-                          blocks_carry + image * 11456);
+    linear_mapper_forward(rearrange + place * 11456, parameters + at::linear_mapper_weight,
+                          parameters + at::linear_mapper_bias, table_sinusoidal_50x8_0, blocks_carry + image * 11456);
     copy_forward(add_2, blocks_carry + image * 11456);
   }
   // blocks: 1 layers
@@ -9190,75 +9273,102 @@ void vit_mnist_evaluate_avx512(const float* parameters, const float* images, con
 #pragma omp parallel for schedule(static) firstprivate(place)
     for (std::int64_t image = 0; image < batch; ++image) {
       if (place < 0) place = image;
-      blocks_norm1_forward(blocks_carry + layer * 400 + image * 11456, parameters + 1696 - layer * 816,
-                           parameters + 1712 - layer * 816, blocks_norm1_add + place * 11456);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 11456, parameters + 1680 - layer * 816,
-                                       parameters + 1664 - layer * 816, blocks_mhsa_q_mappings_0_add + place * 11456);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 11456, parameters + 1648 - layer * 816,
-                                       parameters + 1632 - layer * 816, blocks_mhsa_k_mappings_0_add + place * 11456);
+      blocks_norm1_forward(blocks_carry + layer * 400 + image * 11456,
+                           parameters + at::blocks_norm1_weight - layer * 816,
+                           parameters + at::blocks_norm1_bias - layer * 816, blocks_norm1_add + place * 11456);
+      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 11456,
+                                       parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
+                                       parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816,
+                                       blocks_mhsa_q_mappings_0_add + place * 11456);
+      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 11456,
+                                       parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
+                                       parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816,
+                                       blocks_mhsa_k_mappings_0_add + place * 11456);
       blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + place * 11456, blocks_mhsa_k_mappings_0_add + place * 11456,
                           blocks_mhsa_einsum + place * 11456);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 11456, parameters + 1616 - layer * 816,
-                                       parameters + 1600 - layer * 816, blocks_mhsa_v_mappings_0_add + place * 11456);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 11456, parameters + 1584 - layer * 816,
-                                       parameters + 1568 - layer * 816, blocks_mhsa_q_mappings_1_add + place * 11456);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 11456, parameters + 1552 - layer * 816,
-                                       parameters + 1536 - layer * 816, blocks_mhsa_k_mappings_1_add + place * 11456);
+      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 11456,
+                                       parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
+                                       parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816,
+                                       blocks_mhsa_v_mappings_0_add + place * 11456);
+      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 11456,
+                                       parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
+                                       parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816,
+                                       blocks_mhsa_q_mappings_1_add + place * 11456);
+      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 11456,
+                                       parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
+                                       parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816,
+                                       blocks_mhsa_k_mappings_1_add + place * 11456);
       blocks_mhsa_forward(blocks_mhsa_q_mappings_1_add + place * 11456, blocks_mhsa_k_mappings_1_add + place * 11456,
                           blocks_mhsa_einsum_2 + place * 11456);
-      blocks_mhsa_forward_2(blocks_mhsa_einsum + place * 11456, blocks_mhsa_divide + place * 11456,
-                            blocks_mhsa_einsum_2 + place * 11456, blocks_mhsa_divide_2 + place * 11456);
-      blocks_mhsa_forward_3(blocks_mhsa_divide + place * 11456, blocks_mhsa_v_mappings_0_add + place * 11456,
-                            blocks_carry + layer * 400 + image * 11456, blocks_concat + place * 11456);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 11456, parameters + 1520 - layer * 816,
-                                       parameters + 1504 - layer * 816, blocks_mhsa_v_mappings_1_add + place * 11456);
-      blocks_mhsa_forward_5(blocks_mhsa_divide_2 + place * 11456, blocks_mhsa_v_mappings_1_add + place * 11456,
-                            blocks_carry + layer * 400 + image * 11456, blocks_concat + place * 11456);
-      blocks_norm1_forward(blocks_concat + place * 11456, parameters + 1472 - layer * 816,
-                           parameters + 1488 - layer * 816, blocks_norm2_add + place * 11456);
-      blocks_mlp_0_forward(blocks_norm2_add + place * 11456, parameters + 1216 - layer * 816,
-                           parameters + 1184 - layer * 816, blocks_mlp_1_gelu + place * 11456);
-      blocks_mlp_2_forward(blocks_mlp_1_gelu + place * 11456, parameters + 928 - layer * 816,
-                           blocks_concat + place * 11456, parameters + 912 - layer * 816,
+      blocks_mhsa_softmax_forward(blocks_mhsa_einsum + place * 11456, blocks_mhsa_divide + place * 11456,
+                                  blocks_mhsa_einsum_2 + place * 11456, blocks_mhsa_divide_2 + place * 11456);
+      blocks_mhsa_matmul_forward(blocks_mhsa_divide + place * 11456, blocks_mhsa_v_mappings_0_add + place * 11456,
+                                 blocks_carry + layer * 400 + image * 11456, blocks_concat + place * 11456);
+      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 11456,
+                                       parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
+                                       parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816,
+                                       blocks_mhsa_v_mappings_1_add + place * 11456);
+      blocks_mhsa_matmul_forward_3(blocks_mhsa_divide_2 + place * 11456, blocks_mhsa_v_mappings_1_add + place * 11456,
+                                   blocks_carry + layer * 400 + image * 11456, blocks_concat + place * 11456);
+      blocks_norm1_forward(blocks_concat + place * 11456, parameters + at::blocks_norm2_weight - layer * 816,
+                           parameters + at::blocks_norm2_bias - layer * 816, blocks_norm2_add + place * 11456);
+      blocks_mlp_0_forward(blocks_norm2_add + place * 11456, parameters + at::blocks_mlp_0_weight - layer * 816,
+                           parameters + at::blocks_mlp_0_bias - layer * 816, blocks_mlp_1_gelu + place * 11456);
+      blocks_mlp_2_forward(blocks_mlp_1_gelu + place * 11456, parameters + at::blocks_mlp_2_weight - layer * 816,
+                           blocks_concat + place * 11456, parameters + at::blocks_mlp_2_bias - layer * 816,
                            blocks_carry + (layer + 1) * 400 + image * 11456);
     }
   }
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    blocks_norm1_forward(blocks_carry + 400 + image * 11456, parameters + 880, parameters + 896,
-                         blocks_1_norm1_add + place * 11456);
-    blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 11456, parameters + 832, parameters + 816,
+    blocks_norm1_forward(blocks_carry + 400 + image * 11456, parameters + at::blocks_norm1_weight - 816,
+                         parameters + at::blocks_norm1_bias - 816, blocks_1_norm1_add + place * 11456);
+    blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 11456,
+                                     parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
+                                     parameters + at::blocks_mhsa_k_mappings_0_bias - 816,
                                      blocks_1_mhsa_k_mappings_0_add + place * 11456);
-    blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 11456, parameters + 800, parameters + 784,
+    blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 11456,
+                                     parameters + at::blocks_mhsa_v_mappings_0_weight - 816,
+                                     parameters + at::blocks_mhsa_v_mappings_0_bias - 816,
                                      blocks_1_mhsa_v_mappings_0_add + place * 11456);
-    blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 11456, parameters + 736, parameters + 720,
+    blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 11456,
+                                     parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
+                                     parameters + at::blocks_mhsa_k_mappings_1_bias - 816,
                                      blocks_1_mhsa_k_mappings_1_add + place * 11456);
-    blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 11456, parameters + 704, parameters + 688,
+    blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 11456,
+                                     parameters + at::blocks_mhsa_v_mappings_1_weight - 816,
+                                     parameters + at::blocks_mhsa_v_mappings_1_bias - 816,
                                      blocks_1_mhsa_v_mappings_1_add + place * 11456);
-    blocks_1_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 11456, parameters + 864, parameters + 848,
+    blocks_1_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 11456,
+                                       parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
+                                       parameters + at::blocks_mhsa_q_mappings_0_bias - 816,
                                        blocks_1_mhsa_q_mappings_0_add + place * 11456);
     blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_0_add + place * 11456,
                           blocks_1_mhsa_k_mappings_0_add + place * 11456, blocks_1_mhsa_einsum + place * 11456);
-    blocks_1_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 11456, parameters + 768, parameters + 752,
+    blocks_1_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 11456,
+                                       parameters + at::blocks_mhsa_q_mappings_1_weight - 816,
+                                       parameters + at::blocks_mhsa_q_mappings_1_bias - 816,
                                        blocks_1_mhsa_q_mappings_1_add + place * 11456);
     blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_1_add + place * 11456,
                           blocks_1_mhsa_k_mappings_1_add + place * 11456, blocks_1_mhsa_einsum_2 + place * 11456);
-    blocks_1_mhsa_forward_2(blocks_1_mhsa_einsum + place * 11456, blocks_1_mhsa_divide + place * 11456,
-                            blocks_1_mhsa_einsum_2 + place * 11456, blocks_1_mhsa_divide_2 + place * 11456);
-    blocks_1_mhsa_forward_3(blocks_1_mhsa_divide + place * 11456, blocks_1_mhsa_v_mappings_0_add + place * 11456,
-                            blocks_carry + 400 + image * 11456, blocks_1_concat + place * 11456);
-    blocks_1_mhsa_forward_5(blocks_1_mhsa_divide_2 + place * 11456, blocks_1_mhsa_v_mappings_1_add + place * 11456,
-                            blocks_carry + 400 + image * 11456, blocks_1_concat + place * 11456);
-    blocks_1_norm2_forward(blocks_1_concat + place * 11456, parameters + 656, parameters + 672,
-                           blocks_1_norm2_add + place * 11456);
-    blocks_1_mlp_0_forward(blocks_1_norm2_add + place * 11456, parameters + 400, parameters + 368,
-                           blocks_1_mlp_1_gelu + place * 11456);
-    blocks_1_mlp_2_forward(blocks_1_mlp_1_gelu + place * 11456, parameters + 112, blocks_1_concat + place * 11456,
-                           parameters + 96, blocks_1_add + place * 11456);
-    mlp_0_forward(blocks_1_add + place * 11456, parameters + 16, mlp_0_einsum + place * 11456);
-    mlp_0_forward_2_evaluate(mlp_0_einsum + place * 11456, parameters, outputs + image * 10, labels + image,
-                             add + image * 11456, reduce_sum + image * 11456);
+    blocks_1_mhsa_softmax_forward(blocks_1_mhsa_einsum + place * 11456, blocks_1_mhsa_divide + place * 11456,
+                                  blocks_1_mhsa_einsum_2 + place * 11456, blocks_1_mhsa_divide_2 + place * 11456);
+    blocks_1_mhsa_matmul_forward(blocks_1_mhsa_divide + place * 11456, blocks_1_mhsa_v_mappings_0_add + place * 11456,
+                                 blocks_carry + 400 + image * 11456, blocks_1_concat + place * 11456);
+    blocks_1_mhsa_matmul_forward_3(blocks_1_mhsa_divide_2 + place * 11456,
+                                   blocks_1_mhsa_v_mappings_1_add + place * 11456, blocks_carry + 400 + image * 11456,
+                                   blocks_1_concat + place * 11456);
+    blocks_1_norm2_forward(blocks_1_concat + place * 11456, parameters + at::blocks_norm2_weight - 816,
+                           parameters + at::blocks_norm2_bias - 816, blocks_1_norm2_add + place * 11456);
+    blocks_1_mlp_0_forward(blocks_1_norm2_add + place * 11456, parameters + at::blocks_mlp_0_weight - 816,
+                           parameters + at::blocks_mlp_0_bias - 816, blocks_1_mlp_1_gelu + place * 11456);
+    blocks_1_mlp_2_forward(blocks_1_mlp_1_gelu + place * 11456, parameters + at::blocks_mlp_2_weight - 816,
+                           blocks_1_concat + place * 11456, parameters + at::blocks_mlp_2_bias - 816,
+                           blocks_1_add + place * 11456);
+    mlp_0_forward(blocks_1_add + place * 11456, parameters + at::mlp_0_weight, mlp_0_einsum + place * 11456);
+    mlp_0_softmax_forward_evaluate(mlp_0_einsum + place * 11456, parameters + at::mlp_0_bias, outputs + image * 10,
+                                   labels + image, add + image * 11456, reduce_sum + image * 11456);
   }
   divide_forward(batch, add, reduce_sum, loss);
 }
@@ -9447,12 +9557,12 @@ void vit_mnist_loss_and_gradients_avx512(const float* parameters, const float* i
   const std::int64_t chunks = chunks_of(batch, at_once);
   for (std::int64_t turn = 0; turn * chunks < 16; ++turn) {
     const Group group = group_of(batch, chunks, turn);
-    add_forward(parameters + 1872, table_sinusoidal_50x8_0, add_2);
+    add_forward(parameters + at::class_token, table_sinusoidal_50x8_0, add_2);
 #pragma omp parallel for schedule(static)
     for (std::int64_t image = 0; image < group.images; ++image) {
       rearrange_forward(images + group.first * 784 + image * 784, rearrange + image * 27088);
-      linear_mapper_forward(rearrange + image * 27088, parameters + 1744, parameters + 1728, table_sinusoidal_50x8_0,
-                            blocks_carry + image * 27088);
+      linear_mapper_forward(rearrange + image * 27088, parameters + at::linear_mapper_weight,
+                            parameters + at::linear_mapper_bias, table_sinusoidal_50x8_0, blocks_carry + image * 27088);
       copy_forward(add_2, blocks_carry + image * 27088);
     }
     // blocks: 1 layers
@@ -9461,38 +9571,52 @@ void vit_mnist_loss_and_gradients_avx512(const float* parameters, const float* i
       for (std::int64_t image = 0; image < group.images; ++image) {
         if (place < 0) place = image;
         blocks_norm1_forward_train(blocks_carry + layer * 400 + image * 27088, blocks_norm1_rsqrt + image * 27088,
-                                   blocks_norm1_multiply + image * 27088, parameters + 1696 - layer * 816,
-                                   parameters + 1712 - layer * 816, blocks_norm1_add + image * 27088);
-        blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + image * 27088, parameters + 1680 - layer * 816,
-                                         parameters + 1664 - layer * 816, blocks_mhsa_q_mappings_0_add + image * 27088);
-        blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + image * 27088, parameters + 1648 - layer * 816,
-                                         parameters + 1632 - layer * 816, blocks_mhsa_k_mappings_0_add + image * 27088);
+                                   blocks_norm1_multiply + image * 27088,
+                                   parameters + at::blocks_norm1_weight - layer * 816,
+                                   parameters + at::blocks_norm1_bias - layer * 816, blocks_norm1_add + image * 27088);
+        blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + image * 27088,
+                                         parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
+                                         parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816,
+                                         blocks_mhsa_q_mappings_0_add + image * 27088);
+        blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + image * 27088,
+                                         parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
+                                         parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816,
+                                         blocks_mhsa_k_mappings_0_add + image * 27088);
         blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + image * 27088, blocks_mhsa_k_mappings_0_add + image * 27088,
                             blocks_mhsa_einsum + place * 27088);
-        blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + image * 27088, parameters + 1616 - layer * 816,
-                                         parameters + 1600 - layer * 816, blocks_mhsa_v_mappings_0_add + image * 27088);
-        blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + image * 27088, parameters + 1584 - layer * 816,
-                                         parameters + 1568 - layer * 816, blocks_mhsa_q_mappings_1_add + image * 27088);
-        blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + image * 27088, parameters + 1552 - layer * 816,
-                                         parameters + 1536 - layer * 816, blocks_mhsa_k_mappings_1_add + image * 27088);
+        blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + image * 27088,
+                                         parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
+                                         parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816,
+                                         blocks_mhsa_v_mappings_0_add + image * 27088);
+        blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + image * 27088,
+                                         parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
+                                         parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816,
+                                         blocks_mhsa_q_mappings_1_add + image * 27088);
+        blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + image * 27088,
+                                         parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
+                                         parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816,
+                                         blocks_mhsa_k_mappings_1_add + image * 27088);
         blocks_mhsa_forward(blocks_mhsa_q_mappings_1_add + image * 27088, blocks_mhsa_k_mappings_1_add + image * 27088,
                             blocks_mhsa_einsum_2 + place * 27088);
-        blocks_mhsa_forward_2(blocks_mhsa_einsum + place * 27088, blocks_mhsa_divide + image * 27088,
-                              blocks_mhsa_einsum_2 + place * 27088, blocks_mhsa_divide_2 + image * 27088);
-        blocks_mhsa_forward_3(blocks_mhsa_divide + image * 27088, blocks_mhsa_v_mappings_0_add + image * 27088,
-                              blocks_carry + layer * 400 + image * 27088, blocks_concat + place * 27088);
-        blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + image * 27088, parameters + 1520 - layer * 816,
-                                         parameters + 1504 - layer * 816, blocks_mhsa_v_mappings_1_add + image * 27088);
-        blocks_mhsa_forward_5(blocks_mhsa_divide_2 + image * 27088, blocks_mhsa_v_mappings_1_add + image * 27088,
-                              blocks_carry + layer * 400 + image * 27088, blocks_concat + place * 27088);
+        blocks_mhsa_softmax_forward(blocks_mhsa_einsum + place * 27088, blocks_mhsa_divide + image * 27088,
+                                    blocks_mhsa_einsum_2 + place * 27088, blocks_mhsa_divide_2 + image * 27088);
+        blocks_mhsa_matmul_forward(blocks_mhsa_divide + image * 27088, blocks_mhsa_v_mappings_0_add + image * 27088,
+                                   blocks_carry + layer * 400 + image * 27088, blocks_concat + place * 27088);
+        blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + image * 27088,
+                                         parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
+                                         parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816,
+                                         blocks_mhsa_v_mappings_1_add + image * 27088);
+        blocks_mhsa_matmul_forward_3(blocks_mhsa_divide_2 + image * 27088, blocks_mhsa_v_mappings_1_add + image * 27088,
+                                     blocks_carry + layer * 400 + image * 27088, blocks_concat + place * 27088);
         blocks_norm1_forward_train(blocks_concat + place * 27088, blocks_norm2_rsqrt + image * 27088,
-                                   blocks_norm2_multiply + image * 27088, parameters + 1472 - layer * 816,
-                                   parameters + 1488 - layer * 816, blocks_norm2_add + place * 27088);
-        blocks_mlp_0_forward_train(blocks_norm2_add + place * 27088, parameters + 1216 - layer * 816,
-                                   parameters + 1184 - layer * 816, blocks_mlp_0_add + image * 27088,
+                                   blocks_norm2_multiply + image * 27088,
+                                   parameters + at::blocks_norm2_weight - layer * 816,
+                                   parameters + at::blocks_norm2_bias - layer * 816, blocks_norm2_add + place * 27088);
+        blocks_mlp_0_forward_train(blocks_norm2_add + place * 27088, parameters + at::blocks_mlp_0_weight - layer * 816,
+                                   parameters + at::blocks_mlp_0_bias - layer * 816, blocks_mlp_0_add + image * 27088,
                                    blocks_mlp_1_gelu + place * 27088);
-        blocks_mlp_2_forward(blocks_mlp_1_gelu + place * 27088, parameters + 928 - layer * 816,
-                             blocks_concat + place * 27088, parameters + 912 - layer * 816,
+        blocks_mlp_2_forward(blocks_mlp_1_gelu + place * 27088, parameters + at::blocks_mlp_2_weight - layer * 816,
+                             blocks_concat + place * 27088, parameters + at::blocks_mlp_2_bias - layer * 816,
                              blocks_carry + (layer + 1) * 400 + image * 27088);
       }
     }
@@ -9500,93 +9624,119 @@ void vit_mnist_loss_and_gradients_avx512(const float* parameters, const float* i
     for (std::int64_t image = 0; image < group.images; ++image) {
       if (place < 0) place = image;
       blocks_norm1_forward_train(blocks_carry + 400 + image * 27088, blocks_1_norm1_rsqrt + place * 27088,
-                                 blocks_1_norm1_multiply + image * 27088, parameters + 880, parameters + 896,
-                                 blocks_1_norm1_add + image * 27088);
-      blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + image * 27088, parameters + 832, parameters + 816,
+                                 blocks_1_norm1_multiply + image * 27088, parameters + at::blocks_norm1_weight - 816,
+                                 parameters + at::blocks_norm1_bias - 816, blocks_1_norm1_add + image * 27088);
+      blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + image * 27088,
+                                       parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
+                                       parameters + at::blocks_mhsa_k_mappings_0_bias - 816,
                                        blocks_1_mhsa_k_mappings_0_add + place * 27088);
-      blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + image * 27088, parameters + 800, parameters + 784,
+      blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + image * 27088,
+                                       parameters + at::blocks_mhsa_v_mappings_0_weight - 816,
+                                       parameters + at::blocks_mhsa_v_mappings_0_bias - 816,
                                        blocks_1_mhsa_v_mappings_0_add + place * 27088);
-      blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + image * 27088, parameters + 736, parameters + 720,
+      blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + image * 27088,
+                                       parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
+                                       parameters + at::blocks_mhsa_k_mappings_1_bias - 816,
                                        blocks_1_mhsa_k_mappings_1_add + place * 27088);
-      blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + image * 27088, parameters + 704, parameters + 688,
+      blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + image * 27088,
+                                       parameters + at::blocks_mhsa_v_mappings_1_weight - 816,
+                                       parameters + at::blocks_mhsa_v_mappings_1_bias - 816,
                                        blocks_1_mhsa_v_mappings_1_add + place * 27088);
-      blocks_1_mhsa_q_mappings_0_forward(blocks_1_norm1_add + image * 27088, parameters + 864, parameters + 848,
+      blocks_1_mhsa_q_mappings_0_forward(blocks_1_norm1_add + image * 27088,
+                                         parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
+                                         parameters + at::blocks_mhsa_q_mappings_0_bias - 816,
                                          blocks_1_mhsa_q_mappings_0_add + place * 27088);
       blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_0_add + place * 27088,
                             blocks_1_mhsa_k_mappings_0_add + place * 27088, blocks_1_mhsa_einsum + place * 27088);
-      blocks_1_mhsa_q_mappings_1_forward(blocks_1_norm1_add + image * 27088, parameters + 768, parameters + 752,
+      blocks_1_mhsa_q_mappings_1_forward(blocks_1_norm1_add + image * 27088,
+                                         parameters + at::blocks_mhsa_q_mappings_1_weight - 816,
+                                         parameters + at::blocks_mhsa_q_mappings_1_bias - 816,
                                          blocks_1_mhsa_q_mappings_1_add + place * 27088);
       blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_1_add + place * 27088,
                             blocks_1_mhsa_k_mappings_1_add + place * 27088, blocks_1_mhsa_einsum_2 + place * 27088);
-      blocks_1_mhsa_forward_2(blocks_1_mhsa_einsum + place * 27088, blocks_1_mhsa_divide + place * 27088,
-                              blocks_1_mhsa_einsum_2 + place * 27088, blocks_1_mhsa_divide_2 + place * 27088);
-      blocks_1_mhsa_forward_3(blocks_1_mhsa_divide + place * 27088, blocks_1_mhsa_v_mappings_0_add + place * 27088,
-                              blocks_carry + 400 + image * 27088, blocks_1_concat + place * 27088);
-      blocks_1_mhsa_forward_5(blocks_1_mhsa_divide_2 + place * 27088, blocks_1_mhsa_v_mappings_1_add + place * 27088,
-                              blocks_carry + 400 + image * 27088, blocks_1_concat + place * 27088);
+      blocks_1_mhsa_softmax_forward(blocks_1_mhsa_einsum + place * 27088, blocks_1_mhsa_divide + place * 27088,
+                                    blocks_1_mhsa_einsum_2 + place * 27088, blocks_1_mhsa_divide_2 + place * 27088);
+      blocks_1_mhsa_matmul_forward(blocks_1_mhsa_divide + place * 27088, blocks_1_mhsa_v_mappings_0_add + place * 27088,
+                                   blocks_carry + 400 + image * 27088, blocks_1_concat + place * 27088);
+      blocks_1_mhsa_matmul_forward_3(blocks_1_mhsa_divide_2 + place * 27088,
+                                     blocks_1_mhsa_v_mappings_1_add + place * 27088, blocks_carry + 400 + image * 27088,
+                                     blocks_1_concat + place * 27088);
       blocks_1_norm2_forward_train(blocks_1_concat + place * 27088, blocks_1_norm2_rsqrt + place * 27088,
-                                   blocks_1_norm2_multiply + image * 27088, parameters + 656, parameters + 672,
-                                   blocks_1_norm2_add + image * 27088);
-      blocks_1_mlp_0_backward(blocks_1_norm2_add + image * 27088, parameters + 400, parameters + 368,
-                              blocks_1_mlp_1_gelu + image * 27088, d_blocks_1_mlp_1_gelu_gradient + place * 27088);
-      blocks_1_mlp_2_forward(blocks_1_mlp_1_gelu + image * 27088, parameters + 112, blocks_1_concat + place * 27088,
-                             parameters + 96, blocks_1_add + image * 27088);
-      mlp_0_forward(blocks_1_add + image * 27088, parameters + 16, mlp_0_einsum + place * 27088);
-      mlp_0_backward(batch, mlp_0_einsum + place * 27088, parameters, outputs + group.first * 10 + image * 10,
-                     d_mlp_1_multiply + image * 27088, labels + group.first + image, add + image * 27088,
-                     reduce_sum + image * 27088);
-      mlp_0_backward_2(d_mlp_1_multiply + image * 27088, parameters + 16, d_mlp_0_einsum + image * 27088);
-      blocks_1_mlp_2_backward(d_mlp_0_einsum + image * 27088, parameters + 112,
+                                   blocks_1_norm2_multiply + image * 27088, parameters + at::blocks_norm2_weight - 816,
+                                   parameters + at::blocks_norm2_bias - 816, blocks_1_norm2_add + image * 27088);
+      blocks_1_mlp_0_backward(blocks_1_norm2_add + image * 27088, parameters + at::blocks_mlp_0_weight - 816,
+                              parameters + at::blocks_mlp_0_bias - 816, blocks_1_mlp_1_gelu + image * 27088,
+                              d_blocks_1_mlp_1_gelu_gradient + place * 27088);
+      blocks_1_mlp_2_forward(blocks_1_mlp_1_gelu + image * 27088, parameters + at::blocks_mlp_2_weight - 816,
+                             blocks_1_concat + place * 27088, parameters + at::blocks_mlp_2_bias - 816,
+                             blocks_1_add + image * 27088);
+      mlp_0_forward(blocks_1_add + image * 27088, parameters + at::mlp_0_weight, mlp_0_einsum + place * 27088);
+      mlp_0_backward(batch, mlp_0_einsum + place * 27088, parameters + at::mlp_0_bias,
+                     outputs + group.first * 10 + image * 10, d_mlp_1_multiply + image * 27088,
+                     labels + group.first + image, add + image * 27088, reduce_sum + image * 27088);
+      mlp_0_matmul_backward(d_mlp_1_multiply + image * 27088, parameters + at::mlp_0_weight,
+                            d_mlp_0_einsum + image * 27088);
+      blocks_1_mlp_2_backward(d_mlp_0_einsum + image * 27088, parameters + at::blocks_mlp_2_weight - 816,
                               d_blocks_1_mlp_1_gelu_gradient + place * 27088,
                               d_blocks_1_mlp_1_multiply + image * 27088);
-      blocks_1_mlp_0_backward_2(d_blocks_1_mlp_1_multiply + image * 27088, parameters + 400,
-                                d_blocks_1_mlp_0_einsum + image * 27088);
-      blocks_1_norm2_backward(d_blocks_1_mlp_0_einsum + image * 27088, parameters + 656,
+      blocks_1_mlp_0_matmul_backward(d_blocks_1_mlp_1_multiply + image * 27088,
+                                     parameters + at::blocks_mlp_0_weight - 816,
+                                     d_blocks_1_mlp_0_einsum + image * 27088);
+      blocks_1_norm2_backward(d_blocks_1_mlp_0_einsum + image * 27088, parameters + at::blocks_norm2_weight - 816,
                               blocks_1_norm2_multiply + image * 27088, blocks_1_norm2_rsqrt + place * 27088,
                               d_mlp_0_einsum + image * 27088, d_blocks_1_add + place * 27088);
       blocks_1_mhsa_backward(d_blocks_1_add + place * 27088, blocks_1_mhsa_v_mappings_1_add + place * 27088,
                              d_blocks_1_mhsa_einsum + place * 27088);
-      blocks_1_mhsa_backward_2(d_blocks_1_add + place * 27088, blocks_1_mhsa_divide_2 + place * 27088,
-                               d_blocks_1_mhsa_einsum_2 + image * 27088);
-      blocks_1_mhsa_backward_6(d_blocks_1_add + place * 27088, blocks_1_mhsa_v_mappings_0_add + place * 27088,
-                               d_blocks_1_mhsa_einsum_3 + place * 27088);
-      blocks_1_mhsa_backward_3(d_blocks_1_mhsa_einsum + place * 27088, blocks_1_mhsa_divide_2 + place * 27088,
-                               d_blocks_1_mhsa_einsum_3 + place * 27088, blocks_1_mhsa_divide + place * 27088,
-                               d_blocks_1_mhsa_multiply + place * 27088, d_blocks_1_mhsa_multiply_2 + place * 27088);
-      blocks_1_mhsa_backward_4(d_blocks_1_mhsa_multiply + place * 27088, blocks_1_mhsa_k_mappings_1_add + place * 27088,
-                               d_blocks_1_mhsa_einsum_4 + image * 27088);
-      blocks_1_mhsa_backward_5(d_blocks_1_mhsa_multiply + place * 27088, blocks_1_mhsa_q_mappings_1_add + place * 27088,
-                               d_blocks_1_mhsa_einsum_5 + image * 27088);
-      blocks_1_mhsa_backward_7(d_blocks_1_add + place * 27088, blocks_1_mhsa_divide + place * 27088,
-                               d_blocks_1_mhsa_einsum_6 + image * 27088);
-      blocks_1_mhsa_backward_4(d_blocks_1_mhsa_multiply_2 + place * 27088,
-                               blocks_1_mhsa_k_mappings_0_add + place * 27088,
-                               d_blocks_1_mhsa_einsum_7 + image * 27088);
-      blocks_1_mhsa_backward_5(d_blocks_1_mhsa_multiply_2 + place * 27088,
-                               blocks_1_mhsa_q_mappings_0_add + place * 27088,
-                               d_blocks_1_mhsa_einsum_8 + image * 27088);
-      blocks_1_mhsa_v_mappings_1_backward(d_blocks_1_mhsa_einsum_2 + image * 27088, parameters + 704,
+      blocks_1_mhsa_matmul_backward(d_blocks_1_add + place * 27088, blocks_1_mhsa_divide_2 + place * 27088,
+                                    d_blocks_1_mhsa_einsum_2 + image * 27088);
+      blocks_1_mhsa_matmul_backward_4(d_blocks_1_add + place * 27088, blocks_1_mhsa_v_mappings_0_add + place * 27088,
+                                      d_blocks_1_mhsa_einsum_3 + place * 27088);
+      blocks_1_mhsa_multiply_backward(d_blocks_1_mhsa_einsum + place * 27088, blocks_1_mhsa_divide_2 + place * 27088,
+                                      d_blocks_1_mhsa_einsum_3 + place * 27088, blocks_1_mhsa_divide + place * 27088,
+                                      d_blocks_1_mhsa_multiply + place * 27088,
+                                      d_blocks_1_mhsa_multiply_2 + place * 27088);
+      blocks_1_mhsa_matmul_backward_2(d_blocks_1_mhsa_multiply + place * 27088,
+                                      blocks_1_mhsa_k_mappings_1_add + place * 27088,
+                                      d_blocks_1_mhsa_einsum_4 + image * 27088);
+      blocks_1_mhsa_matmul_backward_3(d_blocks_1_mhsa_multiply + place * 27088,
+                                      blocks_1_mhsa_q_mappings_1_add + place * 27088,
+                                      d_blocks_1_mhsa_einsum_5 + image * 27088);
+      blocks_1_mhsa_matmul_backward_5(d_blocks_1_add + place * 27088, blocks_1_mhsa_divide + place * 27088,
+                                      d_blocks_1_mhsa_einsum_6 + image * 27088);
+      blocks_1_mhsa_matmul_backward_2(d_blocks_1_mhsa_multiply_2 + place * 27088,
+                                      blocks_1_mhsa_k_mappings_0_add + place * 27088,
+                                      d_blocks_1_mhsa_einsum_7 + image * 27088);
+      blocks_1_mhsa_matmul_backward_3(d_blocks_1_mhsa_multiply_2 + place * 27088,
+                                      blocks_1_mhsa_q_mappings_0_add + place * 27088,
+                                      d_blocks_1_mhsa_einsum_8 + image * 27088);
+      blocks_1_mhsa_v_mappings_1_backward(d_blocks_1_mhsa_einsum_2 + image * 27088,
+                                          parameters + at::blocks_mhsa_v_mappings_1_weight - 816,
                                           d_blocks_1_mhsa_v_mappings_1_einsum + place * 27088);
-      blocks_1_mhsa_k_mappings_1_backward(d_blocks_1_mhsa_einsum_5 + image * 27088, parameters + 736,
+      blocks_1_mhsa_k_mappings_1_backward(d_blocks_1_mhsa_einsum_5 + image * 27088,
+                                          parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
                                           d_blocks_1_mhsa_v_mappings_1_einsum + place * 27088,
                                           d_blocks_1_mhsa_add + place * 27088);
-      blocks_1_mhsa_q_mappings_1_backward(d_blocks_1_mhsa_einsum_4 + image * 27088, parameters + 768,
+      blocks_1_mhsa_q_mappings_1_backward(d_blocks_1_mhsa_einsum_4 + image * 27088,
+                                          parameters + at::blocks_mhsa_q_mappings_1_weight - 816,
                                           d_blocks_1_mhsa_add + place * 27088, d_blocks_1_norm1_concat + image * 27088);
-      blocks_1_mhsa_backward_11(d_blocks_1_mhsa_add + place * 27088, d_blocks_1_norm1_concat + image * 27088);
-      blocks_1_mhsa_v_mappings_1_backward(d_blocks_1_mhsa_einsum_6 + image * 27088, parameters + 800,
+      blocks_1_mhsa_copy_backward_2(d_blocks_1_mhsa_add + place * 27088, d_blocks_1_norm1_concat + image * 27088);
+      blocks_1_mhsa_v_mappings_1_backward(d_blocks_1_mhsa_einsum_6 + image * 27088,
+                                          parameters + at::blocks_mhsa_v_mappings_0_weight - 816,
                                           d_blocks_1_mhsa_v_mappings_0_einsum + place * 27088);
-      blocks_1_mhsa_k_mappings_1_backward(d_blocks_1_mhsa_einsum_8 + image * 27088, parameters + 832,
+      blocks_1_mhsa_k_mappings_1_backward(d_blocks_1_mhsa_einsum_8 + image * 27088,
+                                          parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
                                           d_blocks_1_mhsa_v_mappings_0_einsum + place * 27088,
                                           d_blocks_1_mhsa_add_2 + place * 27088);
-      blocks_1_mhsa_q_mappings_0_backward(d_blocks_1_mhsa_einsum_7 + image * 27088, parameters + 864,
+      blocks_1_mhsa_q_mappings_0_backward(d_blocks_1_mhsa_einsum_7 + image * 27088,
+                                          parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
                                           d_blocks_1_mhsa_add_2 + place * 27088,
                                           d_blocks_1_norm1_concat + image * 27088);
-      blocks_1_mhsa_backward_10(d_blocks_1_mhsa_add_2 + place * 27088, d_blocks_1_norm1_concat + image * 27088);
-      blocks_1_norm1_backward(d_blocks_1_norm1_concat + image * 27088, parameters + 880,
+      blocks_1_mhsa_copy_backward(d_blocks_1_mhsa_add_2 + place * 27088, d_blocks_1_norm1_concat + image * 27088);
+      blocks_1_norm1_backward(d_blocks_1_norm1_concat + image * 27088, parameters + at::blocks_norm1_weight - 816,
                               blocks_1_norm1_multiply + image * 27088, blocks_1_norm1_rsqrt + place * 27088,
                               d_blocks_1_norm1_multiply + place * 27088);
-      blocks_backward_2(d_blocks_1_norm1_multiply + place * 27088, d_blocks_1_add + place * 27088,
-                        d_blocks_carry + image * 27088);
+      blocks_add_backward(d_blocks_1_norm1_multiply + place * 27088, d_blocks_1_add + place * 27088,
+                          d_blocks_carry + image * 27088);
       blocks_backward(d_blocks_1_norm1_multiply + place * 27088, d_blocks_carry + image * 27088);
     }
     divide_forward_sum_of_batch(group, divide_forward_sum, add, reduce_sum);
@@ -9625,77 +9775,100 @@ void vit_mnist_loss_and_gradients_avx512(const float* parameters, const float* i
                                              scratch + 12064);
       blocks_1_norm1_bias_gradient_partial(chunk, group, d_blocks_1_norm1_concat, scratch + 12192);
     }
-    mlp_0_bias_gradient_sum(group, gradients, scratch + 11520);
-    mlp_0_weight_gradient_sum(group, gradients + 16, scratch + 8192);
-    blocks_1_mlp_2_bias_gradient_sum(group, gradients + 96, scratch + 11680);
-    blocks_1_mlp_2_weight_gradient_sum(group, gradients + 112, scratch);
-    blocks_1_mlp_0_bias_gradient_sum(group, gradients + 368, scratch + 9472);
-    blocks_1_mlp_0_weight_gradient_sum(group, gradients + 400, scratch + 4096);
-    blocks_1_mlp_2_bias_gradient_sum(group, gradients + 656, scratch + 11808);
-    blocks_1_mlp_2_bias_gradient_sum(group, gradients + 672, scratch + 11936);
-    blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + 752, scratch + 12320);
-    blocks_1_mhsa_q_mappings_1_weight_gradient_sum(group, gradients + 768, scratch + 9984);
-    blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + 848, scratch + 12384);
-    blocks_1_mhsa_q_mappings_1_weight_gradient_sum(group, gradients + 864, scratch + 10240);
-    blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + 688, scratch + 12448);
-    blocks_1_mhsa_v_mappings_1_weight_gradient_sum(group, gradients + 704, scratch + 10496);
-    blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + 720, scratch + 12512);
-    blocks_1_mhsa_v_mappings_1_weight_gradient_sum(group, gradients + 736, scratch + 10752);
-    blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + 784, scratch + 12576);
-    blocks_1_mhsa_v_mappings_1_weight_gradient_sum(group, gradients + 800, scratch + 11008);
-    blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + 816, scratch + 12640);
-    blocks_1_mhsa_v_mappings_1_weight_gradient_sum(group, gradients + 832, scratch + 11264);
-    blocks_1_mlp_2_bias_gradient_sum(group, gradients + 880, scratch + 12064);
-    blocks_1_mlp_2_bias_gradient_sum(group, gradients + 896, scratch + 12192);
+    mlp_0_bias_gradient_sum(group, gradients + at::mlp_0_bias, scratch + 11520);
+    mlp_0_weight_gradient_sum(group, gradients + at::mlp_0_weight, scratch + 8192);
+    blocks_1_mlp_2_bias_gradient_sum(group, gradients + at::blocks_mlp_2_bias - 816, scratch + 11680);
+    blocks_1_mlp_2_weight_gradient_sum(group, gradients + at::blocks_mlp_2_weight - 816, scratch);
+    blocks_1_mlp_0_bias_gradient_sum(group, gradients + at::blocks_mlp_0_bias - 816, scratch + 9472);
+    blocks_1_mlp_0_weight_gradient_sum(group, gradients + at::blocks_mlp_0_weight - 816, scratch + 4096);
+    blocks_1_mlp_2_bias_gradient_sum(group, gradients + at::blocks_norm2_weight - 816, scratch + 11808);
+    blocks_1_mlp_2_bias_gradient_sum(group, gradients + at::blocks_norm2_bias - 816, scratch + 11936);
+    blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + at::blocks_mhsa_q_mappings_1_bias - 816,
+                                                 scratch + 12320);
+    blocks_1_mhsa_q_mappings_1_weight_gradient_sum(group, gradients + at::blocks_mhsa_q_mappings_1_weight - 816,
+                                                   scratch + 9984);
+    blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + at::blocks_mhsa_q_mappings_0_bias - 816,
+                                                 scratch + 12384);
+    blocks_1_mhsa_q_mappings_1_weight_gradient_sum(group, gradients + at::blocks_mhsa_q_mappings_0_weight - 816,
+                                                   scratch + 10240);
+    blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + at::blocks_mhsa_v_mappings_1_bias - 816,
+                                                 scratch + 12448);
+    blocks_1_mhsa_v_mappings_1_weight_gradient_sum(group, gradients + at::blocks_mhsa_v_mappings_1_weight - 816,
+                                                   scratch + 10496);
+    blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + at::blocks_mhsa_k_mappings_1_bias - 816,
+                                                 scratch + 12512);
+    blocks_1_mhsa_v_mappings_1_weight_gradient_sum(group, gradients + at::blocks_mhsa_k_mappings_1_weight - 816,
+                                                   scratch + 10752);
+    blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + at::blocks_mhsa_v_mappings_0_bias - 816,
+                                                 scratch + 12576);
+    blocks_1_mhsa_v_mappings_1_weight_gradient_sum(group, gradients + at::blocks_mhsa_v_mappings_0_weight - 816,
+                                                   scratch + 11008);
+    blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + at::blocks_mhsa_k_mappings_0_bias - 816,
+                                                 scratch + 12640);
+    blocks_1_mhsa_v_mappings_1_weight_gradient_sum(group, gradients + at::blocks_mhsa_k_mappings_0_weight - 816,
+                                                   scratch + 11264);
+    blocks_1_mlp_2_bias_gradient_sum(group, gradients + at::blocks_norm1_weight - 816, scratch + 12064);
+    blocks_1_mlp_2_bias_gradient_sum(group, gradients + at::blocks_norm1_bias - 816, scratch + 12192);
     // blocks: 1 layers, the last one first
     for (std::int64_t pass = 0; pass < 1; ++pass) {
       const std::int64_t layer = 0 - pass;
 #pragma omp parallel for schedule(static) firstprivate(place)
       for (std::int64_t image = 0; image < group.images; ++image) {
         if (place < 0) place = image;
-        blocks_mlp_2_backward(d_blocks_carry + pass * 400 + image * 27088, parameters + 928 - layer * 816,
-                              blocks_mlp_0_add + image * 27088, d_blocks_mlp_2_copy + image * 27088,
-                              d_blocks_mlp_1_multiply + image * 27088);
-        blocks_mlp_0_backward(d_blocks_mlp_1_multiply + image * 27088, parameters + 1216 - layer * 816,
+        blocks_mlp_2_backward(d_blocks_carry + pass * 400 + image * 27088,
+                              parameters + at::blocks_mlp_2_weight - layer * 816, blocks_mlp_0_add + image * 27088,
+                              d_blocks_mlp_2_copy + image * 27088, d_blocks_mlp_1_multiply + image * 27088);
+        blocks_mlp_0_backward(d_blocks_mlp_1_multiply + image * 27088,
+                              parameters + at::blocks_mlp_0_weight - layer * 816,
                               d_blocks_mlp_0_einsum + image * 27088);
-        blocks_norm2_backward(d_blocks_mlp_0_einsum + image * 27088, parameters + 1472 - layer * 816,
-                              blocks_norm2_multiply + image * 27088, parameters + 1488 - layer * 816,
+        blocks_norm2_backward(d_blocks_mlp_0_einsum + image * 27088, parameters + at::blocks_norm2_weight - layer * 816,
+                              blocks_norm2_multiply + image * 27088, parameters + at::blocks_norm2_bias - layer * 816,
                               d_blocks_mlp_0_copy + image * 27088, blocks_norm2_rsqrt + image * 27088,
                               d_blocks_carry + pass * 400 + image * 27088, d_blocks_add + place * 27088);
         blocks_mhsa_backward(d_blocks_add + place * 27088, blocks_mhsa_v_mappings_1_add + image * 27088,
                              d_blocks_mhsa_einsum + place * 27088);
-        blocks_mhsa_backward_2(d_blocks_add + place * 27088, blocks_mhsa_divide_2 + image * 27088,
-                               d_blocks_mhsa_einsum_2 + image * 27088);
-        blocks_1_mhsa_v_mappings_1_backward(d_blocks_mhsa_einsum_2 + image * 27088, parameters + 1520 - layer * 816,
+        blocks_mhsa_matmul_backward(d_blocks_add + place * 27088, blocks_mhsa_divide_2 + image * 27088,
+                                    d_blocks_mhsa_einsum_2 + image * 27088);
+        blocks_1_mhsa_v_mappings_1_backward(d_blocks_mhsa_einsum_2 + image * 27088,
+                                            parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
                                             d_blocks_mhsa_v_mappings_1_einsum + place * 27088);
         blocks_mhsa_forward(d_blocks_add + place * 27088, blocks_mhsa_v_mappings_0_add + image * 27088,
                             d_blocks_mhsa_einsum_3 + place * 27088);
-        blocks_mhsa_backward_3(d_blocks_mhsa_einsum + place * 27088, blocks_mhsa_divide_2 + image * 27088,
-                               d_blocks_mhsa_einsum_3 + place * 27088, blocks_mhsa_divide + image * 27088,
-                               d_blocks_mhsa_multiply + place * 27088, d_blocks_mhsa_multiply_2 + place * 27088);
-        blocks_mhsa_backward_4(d_blocks_mhsa_multiply + place * 27088, blocks_mhsa_k_mappings_1_add + image * 27088,
-                               d_blocks_mhsa_einsum_4 + image * 27088);
-        blocks_mhsa_backward_5(d_blocks_mhsa_multiply + place * 27088, blocks_mhsa_q_mappings_1_add + image * 27088,
-                               d_blocks_mhsa_einsum_5 + image * 27088);
-        blocks_1_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_5 + image * 27088, parameters + 1552 - layer * 816,
+        blocks_mhsa_multiply_backward(d_blocks_mhsa_einsum + place * 27088, blocks_mhsa_divide_2 + image * 27088,
+                                      d_blocks_mhsa_einsum_3 + place * 27088, blocks_mhsa_divide + image * 27088,
+                                      d_blocks_mhsa_multiply + place * 27088, d_blocks_mhsa_multiply_2 + place * 27088);
+        blocks_mhsa_matmul_backward_2(d_blocks_mhsa_multiply + place * 27088,
+                                      blocks_mhsa_k_mappings_1_add + image * 27088,
+                                      d_blocks_mhsa_einsum_4 + image * 27088);
+        blocks_mhsa_matmul_backward_3(d_blocks_mhsa_multiply + place * 27088,
+                                      blocks_mhsa_q_mappings_1_add + image * 27088,
+                                      d_blocks_mhsa_einsum_5 + image * 27088);
+        blocks_1_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_5 + image * 27088,
+                                            parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
                                             d_blocks_mhsa_v_mappings_1_einsum + place * 27088,
                                             d_blocks_mhsa_add + place * 27088);
-        blocks_mhsa_q_mappings_1_backward(d_blocks_mhsa_einsum_4 + image * 27088, parameters + 1584 - layer * 816,
+        blocks_mhsa_q_mappings_1_backward(d_blocks_mhsa_einsum_4 + image * 27088,
+                                          parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
                                           d_blocks_mhsa_add + place * 27088, d_blocks_norm1_concat + image * 27088);
-        blocks_mhsa_backward_7(d_blocks_add + place * 27088, blocks_mhsa_divide + image * 27088,
-                               d_blocks_mhsa_einsum_6 + image * 27088);
-        blocks_1_mhsa_v_mappings_1_backward(d_blocks_mhsa_einsum_6 + image * 27088, parameters + 1616 - layer * 816,
+        blocks_mhsa_matmul_backward_5(d_blocks_add + place * 27088, blocks_mhsa_divide + image * 27088,
+                                      d_blocks_mhsa_einsum_6 + image * 27088);
+        blocks_1_mhsa_v_mappings_1_backward(d_blocks_mhsa_einsum_6 + image * 27088,
+                                            parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
                                             d_blocks_mhsa_v_mappings_0_einsum + place * 27088);
-        blocks_mhsa_backward_4(d_blocks_mhsa_multiply_2 + place * 27088, blocks_mhsa_k_mappings_0_add + image * 27088,
-                               d_blocks_mhsa_einsum_7 + image * 27088);
-        blocks_mhsa_backward_5(d_blocks_mhsa_multiply_2 + place * 27088, blocks_mhsa_q_mappings_0_add + image * 27088,
-                               d_blocks_mhsa_einsum_8 + image * 27088);
-        blocks_1_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_8 + image * 27088, parameters + 1648 - layer * 816,
+        blocks_mhsa_matmul_backward_2(d_blocks_mhsa_multiply_2 + place * 27088,
+                                      blocks_mhsa_k_mappings_0_add + image * 27088,
+                                      d_blocks_mhsa_einsum_7 + image * 27088);
+        blocks_mhsa_matmul_backward_3(d_blocks_mhsa_multiply_2 + place * 27088,
+                                      blocks_mhsa_q_mappings_0_add + image * 27088,
+                                      d_blocks_mhsa_einsum_8 + image * 27088);
+        blocks_1_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_8 + image * 27088,
+                                            parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
                                             d_blocks_mhsa_v_mappings_0_einsum + place * 27088,
                                             d_blocks_mhsa_add_2 + place * 27088);
-        blocks_1_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_7 + image * 27088, parameters + 1680 - layer * 816,
+        blocks_1_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_7 + image * 27088,
+                                            parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
                                             d_blocks_mhsa_add_2 + place * 27088, d_blocks_norm1_concat + image * 27088);
-        blocks_norm1_backward(d_blocks_norm1_concat + image * 27088, parameters + 1696 - layer * 816,
+        blocks_norm1_backward(d_blocks_norm1_concat + image * 27088, parameters + at::blocks_norm1_weight - layer * 816,
                               blocks_norm1_multiply + image * 27088, blocks_norm1_rsqrt + image * 27088,
                               d_blocks_add + place * 27088, d_blocks_carry + (pass + 1) * 400 + image * 27088);
       }
@@ -9731,26 +9904,44 @@ void vit_mnist_loss_and_gradients_avx512(const float* parameters, const float* i
                                                scratch + 10624);
         blocks_1_norm1_bias_gradient_partial(chunk, group, d_blocks_norm1_concat, scratch + 10752);
       }
-      blocks_1_mlp_2_bias_gradient_sum(group, gradients + 912 - layer * 816, scratch + 10240);
-      blocks_1_mlp_2_weight_gradient_sum(group, gradients + 928 - layer * 816, scratch);
-      blocks_1_mlp_0_bias_gradient_sum(group, gradients + 1184 - layer * 816, scratch + 8192);
-      blocks_mlp_0_weight_gradient_sum(group, gradients + 1216 - layer * 816, scratch + 4096);
-      blocks_1_mlp_2_bias_gradient_sum(group, gradients + 1472 - layer * 816, scratch + 10368);
-      blocks_1_mlp_2_bias_gradient_sum(group, gradients + 1488 - layer * 816, scratch + 10496);
-      blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + 1504 - layer * 816, scratch + 10880);
-      blocks_1_mhsa_v_mappings_1_weight_gradient_sum(group, gradients + 1520 - layer * 816, scratch + 8704);
-      blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + 1536 - layer * 816, scratch + 10944);
-      blocks_1_mhsa_v_mappings_1_weight_gradient_sum(group, gradients + 1552 - layer * 816, scratch + 8960);
-      blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + 1568 - layer * 816, scratch + 11008);
-      blocks_1_mhsa_v_mappings_1_weight_gradient_sum(group, gradients + 1584 - layer * 816, scratch + 9216);
-      blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + 1600 - layer * 816, scratch + 11072);
-      blocks_1_mhsa_v_mappings_1_weight_gradient_sum(group, gradients + 1616 - layer * 816, scratch + 9472);
-      blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + 1632 - layer * 816, scratch + 11136);
-      blocks_1_mhsa_v_mappings_1_weight_gradient_sum(group, gradients + 1648 - layer * 816, scratch + 9728);
-      blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + 1664 - layer * 816, scratch + 11200);
-      blocks_1_mhsa_v_mappings_1_weight_gradient_sum(group, gradients + 1680 - layer * 816, scratch + 9984);
-      blocks_1_mlp_2_bias_gradient_sum(group, gradients + 1696 - layer * 816, scratch + 10624);
-      blocks_1_mlp_2_bias_gradient_sum(group, gradients + 1712 - layer * 816, scratch + 10752);
+      blocks_1_mlp_2_bias_gradient_sum(group, gradients + at::blocks_mlp_2_bias - layer * 816, scratch + 10240);
+      blocks_1_mlp_2_weight_gradient_sum(group, gradients + at::blocks_mlp_2_weight - layer * 816, scratch);
+      blocks_1_mlp_0_bias_gradient_sum(group, gradients + at::blocks_mlp_0_bias - layer * 816, scratch + 8192);
+      blocks_mlp_0_weight_gradient_sum(group, gradients + at::blocks_mlp_0_weight - layer * 816, scratch + 4096);
+      blocks_1_mlp_2_bias_gradient_sum(group, gradients + at::blocks_norm2_weight - layer * 816, scratch + 10368);
+      blocks_1_mlp_2_bias_gradient_sum(group, gradients + at::blocks_norm2_bias - layer * 816, scratch + 10496);
+      blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + at::blocks_mhsa_v_mappings_1_bias - layer * 816,
+                                                   scratch + 10880);
+      blocks_1_mhsa_v_mappings_1_weight_gradient_sum(group,
+                                                     gradients + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
+                                                     scratch + 8704);
+      blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + at::blocks_mhsa_k_mappings_1_bias - layer * 816,
+                                                   scratch + 10944);
+      blocks_1_mhsa_v_mappings_1_weight_gradient_sum(group,
+                                                     gradients + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
+                                                     scratch + 8960);
+      blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + at::blocks_mhsa_q_mappings_1_bias - layer * 816,
+                                                   scratch + 11008);
+      blocks_1_mhsa_v_mappings_1_weight_gradient_sum(group,
+                                                     gradients + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
+                                                     scratch + 9216);
+      blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + at::blocks_mhsa_v_mappings_0_bias - layer * 816,
+                                                   scratch + 11072);
+      blocks_1_mhsa_v_mappings_1_weight_gradient_sum(group,
+                                                     gradients + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
+                                                     scratch + 9472);
+      blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + at::blocks_mhsa_k_mappings_0_bias - layer * 816,
+                                                   scratch + 11136);
+      blocks_1_mhsa_v_mappings_1_weight_gradient_sum(group,
+                                                     gradients + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
+                                                     scratch + 9728);
+      blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + at::blocks_mhsa_q_mappings_0_bias - layer * 816,
+                                                   scratch + 11200);
+      blocks_1_mhsa_v_mappings_1_weight_gradient_sum(group,
+                                                     gradients + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
+                                                     scratch + 9984);
+      blocks_1_mlp_2_bias_gradient_sum(group, gradients + at::blocks_norm1_weight - layer * 816, scratch + 10624);
+      blocks_1_mlp_2_bias_gradient_sum(group, gradients + at::blocks_norm1_bias - layer * 816, scratch + 10752);
     }
 #pragma omp parallel for schedule(static)
     for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
@@ -9758,9 +9949,9 @@ void vit_mnist_loss_and_gradients_avx512(const float* parameters, const float* i
       linear_mapper_weight_gradient_partial(chunk, group, d_blocks_carry + 400, rearrange, scratch);
       class_token_gradient_partial(chunk, group, d_blocks_carry + 400, scratch + 2176);
     }
-    blocks_1_mlp_2_bias_gradient_sum(group, gradients + 1728, scratch + 2048);
-    linear_mapper_weight_gradient_sum(group, gradients + 1744, scratch);
-    class_token_gradient_sum(group, gradients + 1872, scratch + 2176);
+    blocks_1_mlp_2_bias_gradient_sum(group, gradients + at::linear_mapper_bias, scratch + 2048);
+    linear_mapper_weight_gradient_sum(group, gradients + at::linear_mapper_weight, scratch);
+    class_token_gradient_sum(group, gradients + at::class_token, scratch + 2176);
   }
 }
 
@@ -9940,13 +10131,13 @@ void vit_mnist_input_gradient_avx512(const float* parameters, const float* image
   // [D=8, 1], live from kernel 0 to 3
   float* const add_2 = scratch;
   std::int64_t place = -1;
-  add_forward(parameters + 1872, table_sinusoidal_50x8_0, add_2);
+  add_forward(parameters + at::class_token, table_sinusoidal_50x8_0, add_2);
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
     rearrange_forward(images + image * 784, rearrange + place * 20256);
-    linear_mapper_forward(rearrange + place * 20256, parameters + 1744, parameters + 1728, table_sinusoidal_50x8_0,
-                          blocks_carry + image * 20256);
+    linear_mapper_forward(rearrange + place * 20256, parameters + at::linear_mapper_weight,
+                          parameters + at::linear_mapper_bias, table_sinusoidal_50x8_0, blocks_carry + image * 20256);
     copy_forward(add_2, blocks_carry + image * 20256);
   }
   // blocks: 1 layers
@@ -9955,38 +10146,52 @@ void vit_mnist_input_gradient_avx512(const float* parameters, const float* image
     for (std::int64_t image = 0; image < batch; ++image) {
       if (place < 0) place = image;
       blocks_norm1_forward_train(blocks_carry + layer * 400 + image * 20256, blocks_norm1_rsqrt + image * 20256,
-                                 blocks_norm1_multiply + image * 20256, parameters + 1696 - layer * 816,
-                                 parameters + 1712 - layer * 816, blocks_norm1_add + place * 20256);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 20256, parameters + 1680 - layer * 816,
-                                       parameters + 1664 - layer * 816, blocks_mhsa_q_mappings_0_add + image * 20256);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 20256, parameters + 1648 - layer * 816,
-                                       parameters + 1632 - layer * 816, blocks_mhsa_k_mappings_0_add + image * 20256);
+                                 blocks_norm1_multiply + image * 20256,
+                                 parameters + at::blocks_norm1_weight - layer * 816,
+                                 parameters + at::blocks_norm1_bias - layer * 816, blocks_norm1_add + place * 20256);
+      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 20256,
+                                       parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
+                                       parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816,
+                                       blocks_mhsa_q_mappings_0_add + image * 20256);
+      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 20256,
+                                       parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
+                                       parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816,
+                                       blocks_mhsa_k_mappings_0_add + image * 20256);
       blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + image * 20256, blocks_mhsa_k_mappings_0_add + image * 20256,
                           blocks_mhsa_einsum + place * 20256);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 20256, parameters + 1616 - layer * 816,
-                                       parameters + 1600 - layer * 816, blocks_mhsa_v_mappings_0_add + image * 20256);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 20256, parameters + 1584 - layer * 816,
-                                       parameters + 1568 - layer * 816, blocks_mhsa_q_mappings_1_add + image * 20256);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 20256, parameters + 1552 - layer * 816,
-                                       parameters + 1536 - layer * 816, blocks_mhsa_k_mappings_1_add + image * 20256);
+      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 20256,
+                                       parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
+                                       parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816,
+                                       blocks_mhsa_v_mappings_0_add + image * 20256);
+      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 20256,
+                                       parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
+                                       parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816,
+                                       blocks_mhsa_q_mappings_1_add + image * 20256);
+      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 20256,
+                                       parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
+                                       parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816,
+                                       blocks_mhsa_k_mappings_1_add + image * 20256);
       blocks_mhsa_forward(blocks_mhsa_q_mappings_1_add + image * 20256, blocks_mhsa_k_mappings_1_add + image * 20256,
                           blocks_mhsa_einsum_2 + place * 20256);
-      blocks_mhsa_forward_2(blocks_mhsa_einsum + place * 20256, blocks_mhsa_divide + image * 20256,
-                            blocks_mhsa_einsum_2 + place * 20256, blocks_mhsa_divide_2 + image * 20256);
-      blocks_mhsa_forward_3(blocks_mhsa_divide + image * 20256, blocks_mhsa_v_mappings_0_add + image * 20256,
-                            blocks_carry + layer * 400 + image * 20256, blocks_concat + place * 20256);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 20256, parameters + 1520 - layer * 816,
-                                       parameters + 1504 - layer * 816, blocks_mhsa_v_mappings_1_add + image * 20256);
-      blocks_mhsa_forward_5(blocks_mhsa_divide_2 + image * 20256, blocks_mhsa_v_mappings_1_add + image * 20256,
-                            blocks_carry + layer * 400 + image * 20256, blocks_concat + place * 20256);
+      blocks_mhsa_softmax_forward(blocks_mhsa_einsum + place * 20256, blocks_mhsa_divide + image * 20256,
+                                  blocks_mhsa_einsum_2 + place * 20256, blocks_mhsa_divide_2 + image * 20256);
+      blocks_mhsa_matmul_forward(blocks_mhsa_divide + image * 20256, blocks_mhsa_v_mappings_0_add + image * 20256,
+                                 blocks_carry + layer * 400 + image * 20256, blocks_concat + place * 20256);
+      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 20256,
+                                       parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
+                                       parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816,
+                                       blocks_mhsa_v_mappings_1_add + image * 20256);
+      blocks_mhsa_matmul_forward_3(blocks_mhsa_divide_2 + image * 20256, blocks_mhsa_v_mappings_1_add + image * 20256,
+                                   blocks_carry + layer * 400 + image * 20256, blocks_concat + place * 20256);
       blocks_norm1_forward_train(blocks_concat + place * 20256, blocks_norm2_rsqrt + image * 20256,
-                                 blocks_norm2_multiply + image * 20256, parameters + 1472 - layer * 816,
-                                 parameters + 1488 - layer * 816, blocks_norm2_add + place * 20256);
-      blocks_mlp_0_forward_train(blocks_norm2_add + place * 20256, parameters + 1216 - layer * 816,
-                                 parameters + 1184 - layer * 816, blocks_mlp_0_add + image * 20256,
+                                 blocks_norm2_multiply + image * 20256,
+                                 parameters + at::blocks_norm2_weight - layer * 816,
+                                 parameters + at::blocks_norm2_bias - layer * 816, blocks_norm2_add + place * 20256);
+      blocks_mlp_0_forward_train(blocks_norm2_add + place * 20256, parameters + at::blocks_mlp_0_weight - layer * 816,
+                                 parameters + at::blocks_mlp_0_bias - layer * 816, blocks_mlp_0_add + image * 20256,
                                  blocks_mlp_1_gelu + place * 20256);
-      blocks_mlp_2_forward(blocks_mlp_1_gelu + place * 20256, parameters + 928 - layer * 816,
-                           blocks_concat + place * 20256, parameters + 912 - layer * 816,
+      blocks_mlp_2_forward(blocks_mlp_1_gelu + place * 20256, parameters + at::blocks_mlp_2_weight - layer * 816,
+                           blocks_concat + place * 20256, parameters + at::blocks_mlp_2_bias - layer * 816,
                            blocks_carry + (layer + 1) * 400 + image * 20256);
     }
   }
@@ -9994,93 +10199,123 @@ void vit_mnist_input_gradient_avx512(const float* parameters, const float* image
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
     blocks_norm1_forward_train(blocks_carry + 400 + image * 20256, blocks_1_norm1_rsqrt + place * 20256,
-                               blocks_1_norm1_multiply + place * 20256, parameters + 880, parameters + 896,
-                               blocks_1_norm1_add + place * 20256);
-    blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 20256, parameters + 832, parameters + 816,
+                               blocks_1_norm1_multiply + place * 20256, parameters + at::blocks_norm1_weight - 816,
+                               parameters + at::blocks_norm1_bias - 816, blocks_1_norm1_add + place * 20256);
+    blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 20256,
+                                     parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
+                                     parameters + at::blocks_mhsa_k_mappings_0_bias - 816,
                                      blocks_1_mhsa_k_mappings_0_add + place * 20256);
-    blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 20256, parameters + 800, parameters + 784,
+    blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 20256,
+                                     parameters + at::blocks_mhsa_v_mappings_0_weight - 816,
+                                     parameters + at::blocks_mhsa_v_mappings_0_bias - 816,
                                      blocks_1_mhsa_v_mappings_0_add + place * 20256);
-    blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 20256, parameters + 736, parameters + 720,
+    blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 20256,
+                                     parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
+                                     parameters + at::blocks_mhsa_k_mappings_1_bias - 816,
                                      blocks_1_mhsa_k_mappings_1_add + place * 20256);
-    blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 20256, parameters + 704, parameters + 688,
+    blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 20256,
+                                     parameters + at::blocks_mhsa_v_mappings_1_weight - 816,
+                                     parameters + at::blocks_mhsa_v_mappings_1_bias - 816,
                                      blocks_1_mhsa_v_mappings_1_add + place * 20256);
-    blocks_1_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 20256, parameters + 864, parameters + 848,
+    blocks_1_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 20256,
+                                       parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
+                                       parameters + at::blocks_mhsa_q_mappings_0_bias - 816,
                                        blocks_1_mhsa_q_mappings_0_add + place * 20256);
     blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_0_add + place * 20256,
                           blocks_1_mhsa_k_mappings_0_add + place * 20256, blocks_1_mhsa_einsum + place * 20256);
-    blocks_1_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 20256, parameters + 768, parameters + 752,
+    blocks_1_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 20256,
+                                       parameters + at::blocks_mhsa_q_mappings_1_weight - 816,
+                                       parameters + at::blocks_mhsa_q_mappings_1_bias - 816,
                                        blocks_1_mhsa_q_mappings_1_add + place * 20256);
     blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_1_add + place * 20256,
                           blocks_1_mhsa_k_mappings_1_add + place * 20256, blocks_1_mhsa_einsum_2 + place * 20256);
-    blocks_1_mhsa_forward_2(blocks_1_mhsa_einsum + place * 20256, blocks_1_mhsa_divide + place * 20256,
-                            blocks_1_mhsa_einsum_2 + place * 20256, blocks_1_mhsa_divide_2 + place * 20256);
-    blocks_1_mhsa_forward_3(blocks_1_mhsa_divide + place * 20256, blocks_1_mhsa_v_mappings_0_add + place * 20256,
-                            blocks_carry + 400 + image * 20256, blocks_1_concat + place * 20256);
-    blocks_1_mhsa_forward_5(blocks_1_mhsa_divide_2 + place * 20256, blocks_1_mhsa_v_mappings_1_add + place * 20256,
-                            blocks_carry + 400 + image * 20256, blocks_1_concat + place * 20256);
+    blocks_1_mhsa_softmax_forward(blocks_1_mhsa_einsum + place * 20256, blocks_1_mhsa_divide + place * 20256,
+                                  blocks_1_mhsa_einsum_2 + place * 20256, blocks_1_mhsa_divide_2 + place * 20256);
+    blocks_1_mhsa_matmul_forward(blocks_1_mhsa_divide + place * 20256, blocks_1_mhsa_v_mappings_0_add + place * 20256,
+                                 blocks_carry + 400 + image * 20256, blocks_1_concat + place * 20256);
+    blocks_1_mhsa_matmul_forward_3(blocks_1_mhsa_divide_2 + place * 20256,
+                                   blocks_1_mhsa_v_mappings_1_add + place * 20256, blocks_carry + 400 + image * 20256,
+                                   blocks_1_concat + place * 20256);
     blocks_1_norm2_forward_train(blocks_1_concat + place * 20256, blocks_1_norm2_rsqrt + place * 20256,
-                                 blocks_1_norm2_multiply + place * 20256, parameters + 656, parameters + 672,
-                                 blocks_1_norm2_add + place * 20256);
-    blocks_1_mlp_0_backward(blocks_1_norm2_add + place * 20256, parameters + 400, parameters + 368,
-                            blocks_1_mlp_1_gelu + place * 20256, d_blocks_1_mlp_1_gelu_gradient + place * 20256);
-    blocks_1_mlp_2_forward(blocks_1_mlp_1_gelu + place * 20256, parameters + 112, blocks_1_concat + place * 20256,
-                           parameters + 96, blocks_1_add + place * 20256);
-    mlp_0_forward(blocks_1_add + place * 20256, parameters + 16, mlp_0_einsum + place * 20256);
-    mlp_0_backward(batch, mlp_0_einsum + place * 20256, parameters, outputs + image * 10,
+                                 blocks_1_norm2_multiply + place * 20256, parameters + at::blocks_norm2_weight - 816,
+                                 parameters + at::blocks_norm2_bias - 816, blocks_1_norm2_add + place * 20256);
+    blocks_1_mlp_0_backward(blocks_1_norm2_add + place * 20256, parameters + at::blocks_mlp_0_weight - 816,
+                            parameters + at::blocks_mlp_0_bias - 816, blocks_1_mlp_1_gelu + place * 20256,
+                            d_blocks_1_mlp_1_gelu_gradient + place * 20256);
+    blocks_1_mlp_2_forward(blocks_1_mlp_1_gelu + place * 20256, parameters + at::blocks_mlp_2_weight - 816,
+                           blocks_1_concat + place * 20256, parameters + at::blocks_mlp_2_bias - 816,
+                           blocks_1_add + place * 20256);
+    mlp_0_forward(blocks_1_add + place * 20256, parameters + at::mlp_0_weight, mlp_0_einsum + place * 20256);
+    mlp_0_backward(batch, mlp_0_einsum + place * 20256, parameters + at::mlp_0_bias, outputs + image * 10,
                    d_mlp_1_multiply + place * 20256, labels + image, add + image * 20256, reduce_sum + image * 20256);
-    mlp_0_backward_2(d_mlp_1_multiply + place * 20256, parameters + 16, d_mlp_0_einsum + place * 20256);
-    blocks_1_mlp_2_backward(d_mlp_0_einsum + place * 20256, parameters + 112,
+    mlp_0_matmul_backward(d_mlp_1_multiply + place * 20256, parameters + at::mlp_0_weight,
+                          d_mlp_0_einsum + place * 20256);
+    blocks_1_mlp_2_backward(d_mlp_0_einsum + place * 20256, parameters + at::blocks_mlp_2_weight - 816,
                             d_blocks_1_mlp_1_gelu_gradient + place * 20256, d_blocks_1_mlp_1_multiply + place * 20256);
-    blocks_1_mlp_0_backward_2(d_blocks_1_mlp_1_multiply + place * 20256, parameters + 400,
-                              d_blocks_1_mlp_0_einsum + place * 20256);
-    blocks_1_norm2_backward(d_blocks_1_mlp_0_einsum + place * 20256, parameters + 656,
+    blocks_1_mlp_0_matmul_backward(d_blocks_1_mlp_1_multiply + place * 20256,
+                                   parameters + at::blocks_mlp_0_weight - 816, d_blocks_1_mlp_0_einsum + place * 20256);
+    blocks_1_norm2_backward(d_blocks_1_mlp_0_einsum + place * 20256, parameters + at::blocks_norm2_weight - 816,
                             blocks_1_norm2_multiply + place * 20256, blocks_1_norm2_rsqrt + place * 20256,
                             d_mlp_0_einsum + place * 20256, d_blocks_1_add + place * 20256);
     blocks_1_mhsa_backward(d_blocks_1_add + place * 20256, blocks_1_mhsa_v_mappings_1_add + place * 20256,
                            d_blocks_1_mhsa_einsum + place * 20256);
-    blocks_1_mhsa_backward_2(d_blocks_1_add + place * 20256, blocks_1_mhsa_divide_2 + place * 20256,
-                             d_blocks_1_mhsa_einsum_2 + place * 20256);
-    blocks_1_mhsa_backward_6(d_blocks_1_add + place * 20256, blocks_1_mhsa_v_mappings_0_add + place * 20256,
-                             d_blocks_1_mhsa_einsum_3 + place * 20256);
-    blocks_1_mhsa_backward_3(d_blocks_1_mhsa_einsum + place * 20256, blocks_1_mhsa_divide_2 + place * 20256,
-                             d_blocks_1_mhsa_einsum_3 + place * 20256, blocks_1_mhsa_divide + place * 20256,
-                             d_blocks_1_mhsa_multiply + place * 20256, d_blocks_1_mhsa_multiply_2 + place * 20256);
-    blocks_1_mhsa_backward_4(d_blocks_1_mhsa_multiply + place * 20256, blocks_1_mhsa_k_mappings_1_add + place * 20256,
-                             d_blocks_1_mhsa_einsum_4 + place * 20256);
-    blocks_1_mhsa_backward_5(d_blocks_1_mhsa_multiply + place * 20256, blocks_1_mhsa_q_mappings_1_add + place * 20256,
-                             d_blocks_1_mhsa_einsum_5 + place * 20256);
-    blocks_1_mhsa_backward_7(d_blocks_1_add + place * 20256, blocks_1_mhsa_divide + place * 20256,
-                             d_blocks_1_mhsa_einsum_6 + place * 20256);
-    blocks_1_mhsa_backward_4(d_blocks_1_mhsa_multiply_2 + place * 20256, blocks_1_mhsa_k_mappings_0_add + place * 20256,
-                             d_blocks_1_mhsa_einsum_7 + place * 20256);
-    blocks_1_mhsa_backward_5(d_blocks_1_mhsa_multiply_2 + place * 20256, blocks_1_mhsa_q_mappings_0_add + place * 20256,
-                             d_blocks_1_mhsa_einsum_8 + place * 20256);
-    blocks_1_mhsa_v_mappings_1_backward(d_blocks_1_mhsa_einsum_2 + place * 20256, parameters + 704,
+    blocks_1_mhsa_matmul_backward(d_blocks_1_add + place * 20256, blocks_1_mhsa_divide_2 + place * 20256,
+                                  d_blocks_1_mhsa_einsum_2 + place * 20256);
+    blocks_1_mhsa_matmul_backward_4(d_blocks_1_add + place * 20256, blocks_1_mhsa_v_mappings_0_add + place * 20256,
+                                    d_blocks_1_mhsa_einsum_3 + place * 20256);
+    blocks_1_mhsa_multiply_backward(d_blocks_1_mhsa_einsum + place * 20256, blocks_1_mhsa_divide_2 + place * 20256,
+                                    d_blocks_1_mhsa_einsum_3 + place * 20256, blocks_1_mhsa_divide + place * 20256,
+                                    d_blocks_1_mhsa_multiply + place * 20256,
+                                    d_blocks_1_mhsa_multiply_2 + place * 20256);
+    blocks_1_mhsa_matmul_backward_2(d_blocks_1_mhsa_multiply + place * 20256,
+                                    blocks_1_mhsa_k_mappings_1_add + place * 20256,
+                                    d_blocks_1_mhsa_einsum_4 + place * 20256);
+    blocks_1_mhsa_matmul_backward_3(d_blocks_1_mhsa_multiply + place * 20256,
+                                    blocks_1_mhsa_q_mappings_1_add + place * 20256,
+                                    d_blocks_1_mhsa_einsum_5 + place * 20256);
+    blocks_1_mhsa_matmul_backward_5(d_blocks_1_add + place * 20256, blocks_1_mhsa_divide + place * 20256,
+                                    d_blocks_1_mhsa_einsum_6 + place * 20256);
+    blocks_1_mhsa_matmul_backward_2(d_blocks_1_mhsa_multiply_2 + place * 20256,
+                                    blocks_1_mhsa_k_mappings_0_add + place * 20256,
+                                    d_blocks_1_mhsa_einsum_7 + place * 20256);
+    blocks_1_mhsa_matmul_backward_3(d_blocks_1_mhsa_multiply_2 + place * 20256,
+                                    blocks_1_mhsa_q_mappings_0_add + place * 20256,
+                                    d_blocks_1_mhsa_einsum_8 + place * 20256);
+    blocks_1_mhsa_v_mappings_1_backward(d_blocks_1_mhsa_einsum_2 + place * 20256,
+                                        parameters + at::blocks_mhsa_v_mappings_1_weight - 816,
                                         d_blocks_1_mhsa_v_mappings_1_einsum + place * 20256);
-    blocks_1_mhsa_k_mappings_1_backward(d_blocks_1_mhsa_einsum_5 + place * 20256, parameters + 736,
+    blocks_1_mhsa_k_mappings_1_backward(d_blocks_1_mhsa_einsum_5 + place * 20256,
+                                        parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
                                         d_blocks_1_mhsa_v_mappings_1_einsum + place * 20256,
                                         d_blocks_1_mhsa_add + place * 20256);
-    blocks_1_mhsa_q_mappings_1_backward_input_gradient(d_blocks_1_mhsa_einsum_4 + place * 20256, parameters + 768,
-                                                       d_blocks_1_mhsa_add + place * 20256, parameters + 880,
+    blocks_1_mhsa_q_mappings_1_backward_input_gradient(d_blocks_1_mhsa_einsum_4 + place * 20256,
+                                                       parameters + at::blocks_mhsa_q_mappings_1_weight - 816,
+                                                       d_blocks_1_mhsa_add + place * 20256,
+                                                       parameters + at::blocks_norm1_weight - 816,
                                                        d_blocks_1_norm1_concat + place * 20256);
-    blocks_1_mhsa_v_mappings_1_backward(d_blocks_1_mhsa_einsum_6 + place * 20256, parameters + 800,
+    blocks_1_mhsa_v_mappings_1_backward(d_blocks_1_mhsa_einsum_6 + place * 20256,
+                                        parameters + at::blocks_mhsa_v_mappings_0_weight - 816,
                                         d_blocks_1_mhsa_v_mappings_0_einsum + place * 20256);
-    blocks_1_mhsa_k_mappings_1_backward(d_blocks_1_mhsa_einsum_8 + place * 20256, parameters + 832,
+    blocks_1_mhsa_k_mappings_1_backward(d_blocks_1_mhsa_einsum_8 + place * 20256,
+                                        parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
                                         d_blocks_1_mhsa_v_mappings_0_einsum + place * 20256,
                                         d_blocks_1_mhsa_add_2 + place * 20256);
-    blocks_1_mhsa_q_mappings_0_backward_input_gradient(d_blocks_1_mhsa_einsum_7 + place * 20256, parameters + 864,
-                                                       d_blocks_1_mhsa_add_2 + place * 20256, parameters + 880,
+    blocks_1_mhsa_q_mappings_0_backward_input_gradient(d_blocks_1_mhsa_einsum_7 + place * 20256,
+                                                       parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
+                                                       d_blocks_1_mhsa_add_2 + place * 20256,
+                                                       parameters + at::blocks_norm1_weight - 816,
                                                        d_blocks_1_norm1_concat + place * 20256);
-    blocks_1_norm1_backward_3(d_blocks_1_mhsa_add_2 + place * 20256, parameters + 880,
-                              d_blocks_1_norm1_concat + place * 20256);
-    blocks_1_norm1_backward_2(d_blocks_1_mhsa_add + place * 20256, parameters + 880,
-                              d_blocks_1_norm1_concat + place * 20256);
+    blocks_1_norm1_multiply_backward_2(d_blocks_1_mhsa_add_2 + place * 20256,
+                                       parameters + at::blocks_norm1_weight - 816,
+                                       d_blocks_1_norm1_concat + place * 20256);
+    blocks_1_norm1_multiply_backward(d_blocks_1_mhsa_add + place * 20256, parameters + at::blocks_norm1_weight - 816,
+                                     d_blocks_1_norm1_concat + place * 20256);
     blocks_1_norm1_backward_input_gradient(d_blocks_1_norm1_concat + place * 20256,
                                            blocks_1_norm1_multiply + place * 20256,
                                            blocks_1_norm1_rsqrt + place * 20256,
                                            d_blocks_1_norm1_multiply + place * 20256);
-    blocks_backward_2(d_blocks_1_norm1_multiply + place * 20256, d_blocks_1_add + place * 20256,
-                      d_blocks_carry + image * 20256);
+    blocks_add_backward(d_blocks_1_norm1_multiply + place * 20256, d_blocks_1_add + place * 20256,
+                        d_blocks_carry + image * 20256);
     blocks_backward(d_blocks_1_norm1_multiply + place * 20256, d_blocks_carry + image * 20256);
   }
   divide_forward_input_gradient(batch, add, reduce_sum, loss);
@@ -10090,49 +10325,60 @@ void vit_mnist_input_gradient_avx512(const float* parameters, const float* image
 #pragma omp parallel for schedule(static) firstprivate(place)
     for (std::int64_t image = 0; image < batch; ++image) {
       if (place < 0) place = image;
-      blocks_mlp_2_backward_input_gradient(d_blocks_carry + pass * 400 + image * 20256, parameters + 928 - layer * 816,
+      blocks_mlp_2_backward_input_gradient(d_blocks_carry + pass * 400 + image * 20256,
+                                           parameters + at::blocks_mlp_2_weight - layer * 816,
                                            blocks_mlp_0_add + image * 20256, d_blocks_mlp_1_multiply + place * 20256);
-      blocks_mlp_0_backward(d_blocks_mlp_1_multiply + place * 20256, parameters + 1216 - layer * 816,
+      blocks_mlp_0_backward(d_blocks_mlp_1_multiply + place * 20256, parameters + at::blocks_mlp_0_weight - layer * 816,
                             d_blocks_mlp_0_einsum + place * 20256);
-      blocks_norm1_backward(d_blocks_mlp_0_einsum + place * 20256, parameters + 1472 - layer * 816,
+      blocks_norm1_backward(d_blocks_mlp_0_einsum + place * 20256, parameters + at::blocks_norm2_weight - layer * 816,
                             blocks_norm2_multiply + image * 20256, blocks_norm2_rsqrt + image * 20256,
                             d_blocks_carry + pass * 400 + image * 20256, d_blocks_add + place * 20256);
       blocks_mhsa_backward(d_blocks_add + place * 20256, blocks_mhsa_v_mappings_1_add + image * 20256,
                            d_blocks_mhsa_einsum + place * 20256);
-      blocks_mhsa_backward_2(d_blocks_add + place * 20256, blocks_mhsa_divide_2 + image * 20256,
-                             d_blocks_mhsa_einsum_2 + place * 20256);
-      blocks_1_mhsa_v_mappings_1_backward(d_blocks_mhsa_einsum_2 + place * 20256, parameters + 1520 - layer * 816,
+      blocks_mhsa_matmul_backward(d_blocks_add + place * 20256, blocks_mhsa_divide_2 + image * 20256,
+                                  d_blocks_mhsa_einsum_2 + place * 20256);
+      blocks_1_mhsa_v_mappings_1_backward(d_blocks_mhsa_einsum_2 + place * 20256,
+                                          parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
                                           d_blocks_mhsa_v_mappings_1_einsum + place * 20256);
       blocks_mhsa_forward(d_blocks_add + place * 20256, blocks_mhsa_v_mappings_0_add + image * 20256,
                           d_blocks_mhsa_einsum_3 + place * 20256);
-      blocks_mhsa_backward_3(d_blocks_mhsa_einsum + place * 20256, blocks_mhsa_divide_2 + image * 20256,
-                             d_blocks_mhsa_einsum_3 + place * 20256, blocks_mhsa_divide + image * 20256,
-                             d_blocks_mhsa_multiply + place * 20256, d_blocks_mhsa_multiply_2 + place * 20256);
-      blocks_mhsa_backward_4(d_blocks_mhsa_multiply + place * 20256, blocks_mhsa_k_mappings_1_add + image * 20256,
-                             d_blocks_mhsa_einsum_4 + place * 20256);
-      blocks_mhsa_backward_5(d_blocks_mhsa_multiply + place * 20256, blocks_mhsa_q_mappings_1_add + image * 20256,
-                             d_blocks_mhsa_einsum_5 + place * 20256);
-      blocks_1_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_5 + place * 20256, parameters + 1552 - layer * 816,
+      blocks_mhsa_multiply_backward(d_blocks_mhsa_einsum + place * 20256, blocks_mhsa_divide_2 + image * 20256,
+                                    d_blocks_mhsa_einsum_3 + place * 20256, blocks_mhsa_divide + image * 20256,
+                                    d_blocks_mhsa_multiply + place * 20256, d_blocks_mhsa_multiply_2 + place * 20256);
+      blocks_mhsa_matmul_backward_2(d_blocks_mhsa_multiply + place * 20256,
+                                    blocks_mhsa_k_mappings_1_add + image * 20256,
+                                    d_blocks_mhsa_einsum_4 + place * 20256);
+      blocks_mhsa_matmul_backward_3(d_blocks_mhsa_multiply + place * 20256,
+                                    blocks_mhsa_q_mappings_1_add + image * 20256,
+                                    d_blocks_mhsa_einsum_5 + place * 20256);
+      blocks_1_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_5 + place * 20256,
+                                          parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
                                           d_blocks_mhsa_v_mappings_1_einsum + place * 20256,
                                           d_blocks_mhsa_add + place * 20256);
       blocks_mhsa_q_mappings_1_backward_input_gradient(d_blocks_mhsa_einsum_4 + place * 20256,
-                                                       parameters + 1584 - layer * 816,
+                                                       parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
                                                        d_blocks_mhsa_add + place * 20256,
-                                                       parameters + 1696 - layer * 816,
+                                                       parameters + at::blocks_norm1_weight - layer * 816,
                                                        d_blocks_norm1_concat + place * 20256);
-      blocks_mhsa_backward_7(d_blocks_add + place * 20256, blocks_mhsa_divide + image * 20256,
-                             d_blocks_mhsa_einsum_6 + place * 20256);
-      blocks_1_mhsa_v_mappings_1_backward(d_blocks_mhsa_einsum_6 + place * 20256, parameters + 1616 - layer * 816,
+      blocks_mhsa_matmul_backward_5(d_blocks_add + place * 20256, blocks_mhsa_divide + image * 20256,
+                                    d_blocks_mhsa_einsum_6 + place * 20256);
+      blocks_1_mhsa_v_mappings_1_backward(d_blocks_mhsa_einsum_6 + place * 20256,
+                                          parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
                                           d_blocks_mhsa_v_mappings_0_einsum + place * 20256);
-      blocks_mhsa_backward_4(d_blocks_mhsa_multiply_2 + place * 20256, blocks_mhsa_k_mappings_0_add + image * 20256,
-                             d_blocks_mhsa_einsum_7 + place * 20256);
-      blocks_mhsa_backward_5(d_blocks_mhsa_multiply_2 + place * 20256, blocks_mhsa_q_mappings_0_add + image * 20256,
-                             d_blocks_mhsa_einsum_8 + place * 20256);
-      blocks_1_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_8 + place * 20256, parameters + 1648 - layer * 816,
+      blocks_mhsa_matmul_backward_2(d_blocks_mhsa_multiply_2 + place * 20256,
+                                    blocks_mhsa_k_mappings_0_add + image * 20256,
+                                    d_blocks_mhsa_einsum_7 + place * 20256);
+      blocks_mhsa_matmul_backward_3(d_blocks_mhsa_multiply_2 + place * 20256,
+                                    blocks_mhsa_q_mappings_0_add + image * 20256,
+                                    d_blocks_mhsa_einsum_8 + place * 20256);
+      blocks_1_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_8 + place * 20256,
+                                          parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
                                           d_blocks_mhsa_v_mappings_0_einsum + place * 20256,
                                           d_blocks_mhsa_add_2 + place * 20256);
-      blocks_mhsa_q_mappings_0_backward(d_blocks_mhsa_einsum_7 + place * 20256, parameters + 1680 - layer * 816,
-                                        d_blocks_mhsa_add_2 + place * 20256, parameters + 1696 - layer * 816,
+      blocks_mhsa_q_mappings_0_backward(d_blocks_mhsa_einsum_7 + place * 20256,
+                                        parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
+                                        d_blocks_mhsa_add_2 + place * 20256,
+                                        parameters + at::blocks_norm1_weight - layer * 816,
                                         d_blocks_norm1_concat + place * 20256);
       blocks_norm1_backward_input_gradient(d_blocks_norm1_concat + place * 20256, blocks_norm1_multiply + image * 20256,
                                            blocks_norm1_rsqrt + image * 20256, d_blocks_add + place * 20256,
@@ -10142,7 +10388,7 @@ void vit_mnist_input_gradient_avx512(const float* parameters, const float* image
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    linear_mapper_backward(d_blocks_carry + 400 + image * 20256, parameters + 1744,
+    linear_mapper_backward(d_blocks_carry + 400 + image * 20256, parameters + at::linear_mapper_weight,
                            d_linear_mapper_einsum + place * 20256);
     images_gradient(d_linear_mapper_einsum + place * 20256, image_gradients + image * 784);
   }
@@ -10213,14 +10459,15 @@ void vit_mnist_inspect_avx512(const float* parameters, const float* images, cons
   // [B, CLASSES=10], every 12688 reals, live from kernel 26 to 27
   float* const mlp_0_einsum = scratch + 16;
   std::int64_t place = -1;
-  add_forward(parameters + 1872, table_sinusoidal_50x8_0, add);
+  add_forward(parameters + at::class_token, table_sinusoidal_50x8_0, add);
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
     rearrange_forward(images + image * 784, rearrange + place * 12688);
-    linear_mapper_forward_inspect(rearrange + place * 12688, parameters + 1744, linear_mapper_einsum + place * 12688);
-    linear_mapper_forward_2(linear_mapper_einsum + place * 12688, parameters + 1728, magnitudes + image * 38,
-                            table_sinusoidal_50x8_0, concat + place * 12688);
+    linear_mapper_forward_inspect(rearrange + place * 12688, parameters + at::linear_mapper_weight,
+                                  linear_mapper_einsum + place * 12688);
+    linear_mapper_add_forward(linear_mapper_einsum + place * 12688, parameters + at::linear_mapper_bias,
+                              magnitudes + image * 38, table_sinusoidal_50x8_0, concat + place * 12688);
     copy_forward(add, concat + place * 12688);
     inspect_2(concat + place * 12688, magnitudes + 1 + image * 38);
     inspect_5(concat + place * 12688, blocks_carry + image * 12688);
@@ -10230,76 +10477,201 @@ void vit_mnist_inspect_avx512(const float* parameters, const float* images, cons
 #pragma omp parallel for schedule(static) firstprivate(place)
     for (std::int64_t image = 0; image < batch; ++image) {
       if (place < 0) place = image;
-      blocks_norm1_forward_inspect(blocks_carry + layer % 2 * 400 + image * 12688, parameters + 1696 - layer * 816,
-                                   parameters + 1712 - layer * 816, blocks_norm1_add + place * 12688,
+      blocks_norm1_forward_inspect(blocks_carry + layer % 2 * 400 + image * 12688,
+                                   parameters + at::blocks_norm1_weight - layer * 816,
+                                   parameters + at::blocks_norm1_bias - layer * 816, blocks_norm1_add + place * 12688,
                                    blocks_norm1_maximum + place * 12688);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 12688, parameters + 1680 - layer * 816,
-                                       parameters + 1664 - layer * 816, blocks_mhsa_q_mappings_0_add + place * 12688);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 12688, parameters + 1648 - layer * 816,
-                                       parameters + 1632 - layer * 816, blocks_mhsa_k_mappings_0_add + place * 12688);
+      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 12688,
+                                       parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
+                                       parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816,
+                                       blocks_mhsa_q_mappings_0_add + place * 12688);
+      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 12688,
+                                       parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
+                                       parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816,
+                                       blocks_mhsa_k_mappings_0_add + place * 12688);
       blocks_mhsa_forward_inspect(blocks_mhsa_q_mappings_0_add + place * 12688,
                                   blocks_mhsa_k_mappings_0_add + place * 12688, blocks_mhsa_einsum_3 + place * 12688);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 12688, parameters + 1616 - layer * 816,
-                                       parameters + 1600 - layer * 816, blocks_mhsa_v_mappings_0_add + place * 12688);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 12688, parameters + 1584 - layer * 816,
-                                       parameters + 1568 - layer * 816, blocks_mhsa_q_mappings_1_add + place * 12688);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 12688, parameters + 1552 - layer * 816,
-                                       parameters + 1536 - layer * 816, blocks_mhsa_k_mappings_1_add + place * 12688);
+      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 12688,
+                                       parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
+                                       parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816,
+                                       blocks_mhsa_v_mappings_0_add + place * 12688);
+      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 12688,
+                                       parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
+                                       parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816,
+                                       blocks_mhsa_q_mappings_1_add + place * 12688);
+      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 12688,
+                                       parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
+                                       parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816,
+                                       blocks_mhsa_k_mappings_1_add + place * 12688);
       blocks_mhsa_forward_inspect(blocks_mhsa_q_mappings_1_add + place * 12688,
                                   blocks_mhsa_k_mappings_1_add + place * 12688, blocks_mhsa_einsum_4 + place * 12688);
-      blocks_mhsa_forward_2_inspect(blocks_mhsa_einsum_3 + place * 12688, maps + layer * 5000 + image * 10000,
-                                    blocks_mhsa_einsum_4 + place * 12688, maps + 2500 + layer * 5000 + image * 10000,
-                                    blocks_mhsa_maximum + place * 12688, blocks_mhsa_maximum_2 + place * 12688);
-      blocks_mhsa_forward_3_inspect(blocks_mhsa_maximum + place * 12688, blocks_mhsa_maximum_2 + place * 12688,
-                                    magnitudes + 5 + layer * 17 + image * 38,
-                                    magnitudes + 10 + layer * 17 + image * 38);
-      blocks_mhsa_forward_4(maps + layer * 5000 + image * 10000, blocks_mhsa_v_mappings_0_add + place * 12688,
-                            blocks_mhsa_einsum + place * 12688, blocks_carry + layer % 2 * 400 + image * 12688,
-                            blocks_concat + place * 12688);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 12688, parameters + 1520 - layer * 816,
-                                       parameters + 1504 - layer * 816, blocks_mhsa_v_mappings_1_add + place * 12688);
-      blocks_mhsa_forward_6(maps + 2500 + layer * 5000 + image * 10000, blocks_mhsa_v_mappings_1_add + place * 12688,
-                            blocks_mhsa_einsum_2 + place * 12688, blocks_carry + layer % 2 * 400 + image * 12688,
-                            blocks_concat + place * 12688);
-      blocks_mhsa_q_mappings_0_forward_2(blocks_mhsa_q_mappings_0_add + place * 12688,
-                                         blocks_mhsa_k_mappings_0_add + place * 12688,
+      blocks_mhsa_softmax_forward_inspect(blocks_mhsa_einsum_3 + place * 12688, maps + layer * 5000 + image * 10000,
+                                          blocks_mhsa_einsum_4 + place * 12688,
+                                          maps + 2500 + layer * 5000 + image * 10000,
+                                          blocks_mhsa_maximum + place * 12688, blocks_mhsa_maximum_2 + place * 12688);
+      blocks_mhsa_multiply_forward(blocks_mhsa_maximum + place * 12688, blocks_mhsa_maximum_2 + place * 12688,
+                                   magnitudes + 5 + layer * 17 + image * 38, magnitudes + 10 + layer * 17 + image * 38);
+      blocks_mhsa_matmul_forward_inspect(maps + layer * 5000 + image * 10000,
                                          blocks_mhsa_v_mappings_0_add + place * 12688,
                                          blocks_mhsa_einsum + place * 12688,
-                                         blocks_mhsa_q_mappings_1_add + place * 12688,
-                                         blocks_mhsa_k_mappings_1_add + place * 12688,
-                                         blocks_mhsa_v_mappings_1_add + place * 12688,
-                                         blocks_mhsa_einsum_2 + place * 12688, magnitudes + 3 + layer * 17 + image * 38,
-                                         magnitudes + 4 + layer * 17 + image * 38,
-                                         magnitudes + 6 + layer * 17 + image * 38,
-                                         magnitudes + 7 + layer * 17 + image * 38,
-                                         magnitudes + 8 + layer * 17 + image * 38,
-                                         magnitudes + 9 + layer * 17 + image * 38,
-                                         magnitudes + 11 + layer * 17 + image * 38,
-                                         magnitudes + 12 + layer * 17 + image * 38);
-      blocks_norm1_forward_inspect(blocks_concat + place * 12688, parameters + 1472 - layer * 816,
-                                   parameters + 1488 - layer * 816, blocks_norm2_add + place * 12688,
+                                         blocks_carry + layer % 2 * 400 + image * 12688, blocks_concat + place * 12688);
+      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 12688,
+                                       parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
+                                       parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816,
+                                       blocks_mhsa_v_mappings_1_add + place * 12688);
+      blocks_mhsa_matmul_forward_3_inspect(maps + 2500 + layer * 5000 + image * 10000,
+                                           blocks_mhsa_v_mappings_1_add + place * 12688,
+                                           blocks_mhsa_einsum_2 + place * 12688,
+                                           blocks_carry + layer % 2 * 400 + image * 12688,
+                                           blocks_concat + place * 12688);
+      blocks_mhsa_q_mappings_0_multiply_forward(blocks_mhsa_q_mappings_0_add + place * 12688,
+                                                blocks_mhsa_k_mappings_0_add + place * 12688,
+                                                blocks_mhsa_v_mappings_0_add + place * 12688,
+                                                blocks_mhsa_einsum + place * 12688,
+                                                blocks_mhsa_q_mappings_1_add + place * 12688,
+                                                blocks_mhsa_k_mappings_1_add + place * 12688,
+                                                blocks_mhsa_v_mappings_1_add + place * 12688,
+                                                blocks_mhsa_einsum_2 + place * 12688,
+                                                magnitudes + 3 + layer * 17 + image * 38,
+                                                magnitudes + 4 + layer * 17 + image * 38,
+                                                magnitudes + 6 + layer * 17 + image * 38,
+                                                magnitudes + 7 + layer * 17 + image * 38,
+                                                magnitudes + 8 + layer * 17 + image * 38,
+                                                magnitudes + 9 + layer * 17 + image * 38,
+                                                magnitudes + 11 + layer * 17 + image * 38,
+                                                magnitudes + 12 + layer * 17 + image * 38);
+      blocks_norm1_forward_inspect(blocks_concat + place * 12688, parameters + at::blocks_norm2_weight - layer * 816,
+                                   parameters + at::blocks_norm2_bias - layer * 816, blocks_norm2_add + place * 12688,
                                    blocks_norm2_maximum + place * 12688);
-      blocks_mlp_0_forward_inspect(blocks_norm2_add + place * 12688, parameters + 1216 - layer * 816,
+      blocks_mlp_0_forward_inspect(blocks_norm2_add + place * 12688, parameters + at::blocks_mlp_0_weight - layer * 816,
                                    blocks_mlp_0_einsum + place * 12688);
-      blocks_mlp_0_forward_2(blocks_mlp_0_einsum + place * 12688, parameters + 1184 - layer * 816,
-                             magnitudes + 15 + layer * 17 + image * 38, magnitudes + 16 + layer * 17 + image * 38,
-                             blocks_mlp_1_gelu + place * 12688);
-      blocks_mlp_2_forward_inspect(blocks_mlp_1_gelu + place * 12688, parameters + 928 - layer * 816,
+      blocks_mlp_0_multiply_forward(blocks_mlp_0_einsum + place * 12688,
+                                    parameters + at::blocks_mlp_0_bias - layer * 816,
+                                    magnitudes + 15 + layer * 17 + image * 38,
+                                    magnitudes + 16 + layer * 17 + image * 38, blocks_mlp_1_gelu + place * 12688);
+      blocks_mlp_2_forward_inspect(blocks_mlp_1_gelu + place * 12688,
+                                   parameters + at::blocks_mlp_2_weight - layer * 816,
                                    blocks_mlp_2_einsum + place * 12688);
-      blocks_norm1_forward_2(blocks_norm1_maximum + place * 12688, blocks_concat + place * 12688,
-                             blocks_norm2_maximum + place * 12688, blocks_mlp_2_einsum + place * 12688,
-                             parameters + 912 - layer * 816, magnitudes + 2 + layer * 17 + image * 38,
-                             magnitudes + 13 + layer * 17 + image * 38, magnitudes + 14 + layer * 17 + image * 38,
-                             magnitudes + 17 + layer * 17 + image * 38, magnitudes + 18 + layer * 17 + image * 38,
-                             blocks_carry + (layer + 1) % 2 * 400 + image * 12688);
+      blocks_norm1_multiply_forward(blocks_norm1_maximum + place * 12688, blocks_concat + place * 12688,
+                                    blocks_norm2_maximum + place * 12688, blocks_mlp_2_einsum + place * 12688,
+                                    parameters + at::blocks_mlp_2_bias - layer * 816,
+                                    magnitudes + 2 + layer * 17 + image * 38, magnitudes + 13 + layer * 17 + image * 38,
+                                    magnitudes + 14 + layer * 17 + image * 38,
+                                    magnitudes + 17 + layer * 17 + image * 38,
+                                    magnitudes + 18 + layer * 17 + image * 38,
+                                    blocks_carry + (layer + 1) % 2 * 400 + image * 12688);
     }
   }
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    mlp_0_forward_inspect(blocks_carry + image * 12688, parameters + 16, mlp_0_einsum + place * 12688);
-    mlp_0_forward_2_inspect(mlp_0_einsum + place * 12688, parameters, magnitudes + 36 + image * 38,
-                            magnitudes + 37 + image * 38);
+    mlp_0_forward_inspect(blocks_carry + image * 12688, parameters + at::mlp_0_weight, mlp_0_einsum + place * 12688);
+    mlp_0_softmax_forward_inspect(mlp_0_einsum + place * 12688, parameters + at::mlp_0_bias,
+                                  magnitudes + 36 + image * 38, magnitudes + 37 + image * 38);
+  }
+}
+
+void vit_mnist_embed_avx512(const float* parameters, const float* images, const std::int64_t batch, float* features,
+                            float* tokens, float* scratch) {
+  // [B, C*P*P=16, N=49], every 11456 reals, live from kernel 1 to 2
+  float* const rearrange = scratch + 16;
+  // [B, D=8, N+1=50] x 2 slots, every 11456 reals, live from kernel 1 to 20
+  float* const blocks_carry = scratch + 10064;
+  // [B, D=8, N+1=50], every 11456 reals, live from kernel 4 to 14
+  float* const blocks_norm1_add = scratch + 10864;
+  // [B, K=4, N+1=50], every 11456 reals, live from kernel 5 to 7
+  float* const blocks_mhsa_q_mappings_0_add = scratch + 2528;
+  // [B, K=4, N+1=50], every 11456 reals, live from kernel 6 to 7
+  float* const blocks_mhsa_k_mappings_0_add = scratch + 2736;
+  // [B, N+1=50, N+1=50], every 11456 reals, live from kernel 7 to 12
+  float* const blocks_mhsa_einsum = scratch + 16;
+  // [B, N+1=50, N+1=50], every 11456 reals, live from kernel 11 to 12
+  float* const blocks_mhsa_einsum_2 = scratch + 2528;
+  // [B, N+1=50, N+1=50], every 11456 reals, live from kernel 12 to 13
+  float* const blocks_mhsa_divide = scratch + 5040;
+  // [B, N+1=50, N+1=50], every 11456 reals, live from kernel 12 to 15
+  float* const blocks_mhsa_divide_2 = scratch + 7552;
+  // [B, K=4, N+1=50], every 11456 reals, live from kernel 8 to 13
+  float* const blocks_mhsa_v_mappings_0_add = scratch + 11264;
+  // [B, D=8, N+1=50], every 11456 reals, live from kernel 13 to 18
+  float* const blocks_concat = scratch + 1616;
+  // [B, K=4, N+1=50], every 11456 reals, live from kernel 9 to 11
+  float* const blocks_mhsa_q_mappings_1_add = scratch + 5040;
+  // [B, K=4, N+1=50], every 11456 reals, live from kernel 10 to 11
+  float* const blocks_mhsa_k_mappings_1_add = scratch + 5248;
+  // [B, K=4, N+1=50], every 11456 reals, live from kernel 14 to 15
+  float* const blocks_mhsa_v_mappings_1_add = scratch + 16;
+  // [B, D=8, N+1=50], every 11456 reals, live from kernel 16 to 17
+  float* const blocks_norm2_add = scratch + 2016;
+  // [B, M=32, N+1=50], every 11456 reals, live from kernel 17 to 18
+  float* const blocks_mlp_1_gelu = scratch + 16;
+  // [D=8, 1], live from kernel 0 to 3
+  float* const add = scratch;
+  std::int64_t place = -1;
+  add_forward(parameters + at::class_token, table_sinusoidal_50x8_0, add);
+#pragma omp parallel for schedule(static) firstprivate(place)
+  for (std::int64_t image = 0; image < batch; ++image) {
+    if (place < 0) place = image;
+    rearrange_forward(images + image * 784, rearrange + place * 11456);
+    linear_mapper_forward(rearrange + place * 11456, parameters + at::linear_mapper_weight,
+                          parameters + at::linear_mapper_bias, table_sinusoidal_50x8_0, blocks_carry + image * 11456);
+    copy_forward(add, blocks_carry + image * 11456);
+  }
+  // blocks: 2 layers
+  for (std::int64_t layer = 0; layer < 2; ++layer) {
+#pragma omp parallel for schedule(static) firstprivate(place)
+    for (std::int64_t image = 0; image < batch; ++image) {
+      if (place < 0) place = image;
+      blocks_norm1_forward(blocks_carry + layer % 2 * 400 + image * 11456,
+                           parameters + at::blocks_norm1_weight - layer * 816,
+                           parameters + at::blocks_norm1_bias - layer * 816, blocks_norm1_add + place * 11456);
+      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 11456,
+                                       parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
+                                       parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816,
+                                       blocks_mhsa_q_mappings_0_add + place * 11456);
+      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 11456,
+                                       parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
+                                       parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816,
+                                       blocks_mhsa_k_mappings_0_add + place * 11456);
+      blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + place * 11456, blocks_mhsa_k_mappings_0_add + place * 11456,
+                          blocks_mhsa_einsum + place * 11456);
+      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 11456,
+                                       parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
+                                       parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816,
+                                       blocks_mhsa_v_mappings_0_add + place * 11456);
+      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 11456,
+                                       parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
+                                       parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816,
+                                       blocks_mhsa_q_mappings_1_add + place * 11456);
+      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 11456,
+                                       parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
+                                       parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816,
+                                       blocks_mhsa_k_mappings_1_add + place * 11456);
+      blocks_mhsa_forward(blocks_mhsa_q_mappings_1_add + place * 11456, blocks_mhsa_k_mappings_1_add + place * 11456,
+                          blocks_mhsa_einsum_2 + place * 11456);
+      blocks_mhsa_softmax_forward(blocks_mhsa_einsum + place * 11456, blocks_mhsa_divide + place * 11456,
+                                  blocks_mhsa_einsum_2 + place * 11456, blocks_mhsa_divide_2 + place * 11456);
+      blocks_mhsa_matmul_forward(blocks_mhsa_divide + place * 11456, blocks_mhsa_v_mappings_0_add + place * 11456,
+                                 blocks_carry + layer % 2 * 400 + image * 11456, blocks_concat + place * 11456);
+      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 11456,
+                                       parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
+                                       parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816,
+                                       blocks_mhsa_v_mappings_1_add + place * 11456);
+      blocks_mhsa_matmul_forward_3(blocks_mhsa_divide_2 + place * 11456, blocks_mhsa_v_mappings_1_add + place * 11456,
+                                   blocks_carry + layer % 2 * 400 + image * 11456, blocks_concat + place * 11456);
+      blocks_norm1_forward(blocks_concat + place * 11456, parameters + at::blocks_norm2_weight - layer * 816,
+                           parameters + at::blocks_norm2_bias - layer * 816, blocks_norm2_add + place * 11456);
+      blocks_mlp_0_forward(blocks_norm2_add + place * 11456, parameters + at::blocks_mlp_0_weight - layer * 816,
+                           parameters + at::blocks_mlp_0_bias - layer * 816, blocks_mlp_1_gelu + place * 11456);
+      blocks_mlp_2_forward(blocks_mlp_1_gelu + place * 11456, parameters + at::blocks_mlp_2_weight - layer * 816,
+                           blocks_concat + place * 11456, parameters + at::blocks_mlp_2_bias - layer * 816,
+                           blocks_carry + (layer + 1) % 2 * 400 + image * 11456);
+    }
+  }
+#pragma omp parallel for schedule(static)
+  for (std::int64_t image = 0; image < batch; ++image) {
+    embed_2(blocks_carry + image * 11456, features + image * 8);
+    blocks_forward(blocks_carry + image * 11456, tokens + image * 400);
   }
 }
 

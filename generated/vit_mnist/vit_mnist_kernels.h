@@ -44,6 +44,8 @@ void vit_mnist_update_scalar(float* parameters, const float* gradients, float* m
                              const std::int64_t first, const std::int64_t last);
 void vit_mnist_inspect_scalar(const float* parameters, const float* images, const std::int64_t batch, float* maps,
                               float* magnitudes, float* scratch);
+void vit_mnist_embed_scalar(const float* parameters, const float* images, const std::int64_t batch, float* features,
+                            float* tokens, float* scratch);
 
 void vit_mnist_forward_avx2(const float* parameters, const float* images, const std::int64_t batch, float* outputs,
                             float* scratch);
@@ -60,6 +62,8 @@ void vit_mnist_update_avx2(float* parameters, const float* gradients, float* mom
                            const std::int64_t first, const std::int64_t last);
 void vit_mnist_inspect_avx2(const float* parameters, const float* images, const std::int64_t batch, float* maps,
                             float* magnitudes, float* scratch);
+void vit_mnist_embed_avx2(const float* parameters, const float* images, const std::int64_t batch, float* features,
+                          float* tokens, float* scratch);
 
 void vit_mnist_forward_avx512(const float* parameters, const float* images, const std::int64_t batch, float* outputs,
                               float* scratch);
@@ -76,5 +80,7 @@ void vit_mnist_update_avx512(float* parameters, const float* gradients, float* m
                              const std::int64_t first, const std::int64_t last);
 void vit_mnist_inspect_avx512(const float* parameters, const float* images, const std::int64_t batch, float* maps,
                               float* magnitudes, float* scratch);
+void vit_mnist_embed_avx512(const float* parameters, const float* images, const std::int64_t batch, float* features,
+                            float* tokens, float* scratch);
 
 #endif  // VIT_MNIST_KERNELS_H

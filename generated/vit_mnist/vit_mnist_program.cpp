@@ -19,6 +19,7 @@ std::int64_t forward_scratch_bytes(std::int64_t batch) { return VIT_MNIST_FORWAR
 std::int64_t evaluate_scratch_bytes(std::int64_t batch) { return VIT_MNIST_EVALUATE_SCRATCH_BYTES(batch); }
 std::int64_t train_scratch_bytes(std::int64_t at_once) { return VIT_MNIST_TRAIN_SCRATCH_BYTES(at_once); }
 std::int64_t inspect_scratch_bytes(std::int64_t batch) { return VIT_MNIST_INSPECT_SCRATCH_BYTES(batch); }
+std::int64_t embed_scratch_bytes(std::int64_t batch) { return VIT_MNIST_EMBED_SCRATCH_BYTES(batch); }
 
 // The forward pass in the words of ONNX, for export --onnx: see runtime/onnx.hpp.
 const char onnx[] = R"onnx(
@@ -175,6 +176,7 @@ const Model model{
     .train_scratch_bytes = train_scratch_bytes,
     .images_at_once = vit_mnist_images_at_once,
     .inspect_scratch_bytes = inspect_scratch_bytes,
+    .embed_scratch_bytes = embed_scratch_bytes,
     .error = vit_mnist_error,
     .isa = vit_mnist_isa,
     .init = vit_mnist_init,
@@ -184,6 +186,8 @@ const Model model{
     .evaluate = vit_mnist_evaluate,
     .train_step = train_step,
     .inspect = vit_mnist_inspect,
+    .embed = vit_mnist_embed,
+    .embedding = {8, 50, 8, 0, 0},
     .attention = {2, 2, 50, 50},
     .layers = vit_mnist_layers,
 };
