@@ -285,7 +285,7 @@ const char onnx[] = R"onnx(
 {22}    .summary = {0}_summary(),
 {13}    .onnx = onnx,
 {14}{15}    .layers = {0}_layers,
-{16}{22}}};
+{16}{24}}};
 
 {17}}}  // namespace
 
