@@ -672,7 +672,8 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
   std::optional<std::int64_t> packed_digits, packed_limit;
   std::filesystem::path packed_to;
   CLI::App* pack_app = app.add_subcommand(
-      "pack", "Write a data set into one file, which train and eval map instead of reading it: for data of any size");
+      "pack", text("Write a data set into one file, which ", train ? "train and eval map" : "eval maps",
+                   " instead of reading it: for data of any size"));
   add_data_options(pack_app, packed_from, packed_digits, packed_limit);
   pack_app->add_option("-o,--to", packed_to, "The file to write")->required()->type_name("FILE");
 

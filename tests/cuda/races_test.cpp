@@ -71,16 +71,22 @@ std::vector<std::string> quiet_faults_of(F run) {
   __sanitizer_set_report_fd(reinterpret_cast<void*>(std::intptr_t{2}));
   return faults;
 }
+/// In each order of threads; where some orders show it `seen`, these may end with what they show.
 template <class F>
-void expect_race(F run, const std::string& name) {
-  for (const std::string& fault : quiet_faults_of(run))
-    EXPECT_NE(fault.find(" races with a"), std::string::npos) << name << ": " << fault;
+void expect_race(F run, const std::string& name, bool seen = false) {
+  bool raced = false;
+  for (const std::string& fault : quiet_faults_of(run)) {
+    const bool races = fault.find(" races with a") != std::string::npos;
+    raced |= races;
+    EXPECT_TRUE(races || (seen && !fault.empty())) << name << ": " << fault;
+  }
+  EXPECT_TRUE(raced) << name;
 }
 
 TEST(CudaRaces, WhatShowsInNoOrderOfThreadsIsFoundInEach) {
   for (const Racing& kernel : racing_kernels()) {
     expect_no_race([&] { EXPECT_EQ(kernel.run(false), kernel.wanted); }, kernel.name);
-    expect_race([&] { kernel.run(true); }, kernel.name);
+    expect_race([&] { kernel.run(true); }, kernel.name, kernel.seen);
   }
 }
 

@@ -33,8 +33,13 @@ namespace {
 
 TEST(CudaHost, RacesMayShowInNoOrderOfThreads) {
   for (const Racing& kernel : racing_kernels())
-    for (const bool race : {false, true})
-      EXPECT_EQ(tessera::cuda_host::right_runs(kernel.wanted, [&] { return kernel.run(race); }), 8u) << kernel.name;
+    for (const bool race : {false, true}) {
+      const auto right = tessera::cuda_host::right_runs(kernel.wanted, [&] { return kernel.run(race); });
+      if (race && kernel.seen)
+        EXPECT_LT(right, 8u) << kernel.name;
+      else
+        EXPECT_EQ(right, 8u) << kernel.name;
+    }
 }
 
 }  // namespace

@@ -392,8 +392,9 @@ class Interpreter {
   }
   bool is_matrix_product(const Node& n) const {
     const auto stays = [&](int letter) { return std::ranges::count(n.letters.back(), letter) > 0; };
-    return n.operands.size() == 2 && runs_alone(n, 0) && runs_alone(n, 1) &&
-           !(std::ranges::all_of(n.letters[0], stays) && std::ranges::all_of(n.letters[1], stays));
+    const auto chooses = [&](NodeId operand) { return graph_[operand].op == Op::one_hot; };  // a row, and sums nothing
+    return n.operands.size() == 2 && std::ranges::none_of(n.operands, chooses) && runs_alone(n, 0) &&
+           runs_alone(n, 1) && !(std::ranges::all_of(n.letters[0], stays) && std::ranges::all_of(n.letters[1], stays));
   }
 
   void einsum(const Node& n, Array& y) const {
