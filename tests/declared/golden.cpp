@@ -1,6 +1,7 @@
 // The sizes and variants of tests/golden.
 #include "dsl/trace.hpp"
 #include "tests/declared/models.hpp"
+#include "tests/models/declared/open_clip.hpp"
 #include "tests/models/forward_only_models.hpp"
 #include "tests/models/golden_models.hpp"
 #include "tests/models/golden_variants.hpp"
