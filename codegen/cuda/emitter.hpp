@@ -103,7 +103,7 @@ class Emitter : Values {
   Emitted gemm(const Launch& l);
   /// What a GEMM's grid and epilogue need of the batch.
   void of_product(Emitted& e, const Launch& l) const;
-  tree::Statement store_of_product(const FlatIndex& row, const FlatIndex& column, bool chunk);
+  tree::Statement store_of_product(const FlatIndex& row, const FlatIndex& column, bool chunk, CtaTile::Unit unit);
   /// The same by wgmma, for sm_90a.
   Emitted gemm_by_wgmma(const Launch& l);
   /// What becomes of the sum of A's rows: a partial one of the kernel behind.

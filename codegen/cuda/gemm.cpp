@@ -2,6 +2,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <map>
+#include <range/v3/algorithm/any_of.hpp>
+
 #include "codegen/cuda/emitter.hpp"
 #include "codegen/error.hpp"
 
@@ -59,7 +62,7 @@ Emitted Emitter::gemm(const Launch& l) {
   };
   factor("left", l.a.value, row);
   factor("right", l.b.value, column);
-  functions.push_back(store_of_product(row, column, chunk));
+  functions.push_back(store_of_product(row, column, chunk, tile.unit));
   leave();
   Block declared = declare_needed(group);
   b.insert(b.end(), declared.begin(), declared.end());
@@ -85,14 +88,28 @@ void Emitter::of_product(Emitted& e, const Launch& l) const {
     if (!points(*axes).known()) e.takes_batch = true;
 }
 
-tree::Statement Emitter::store_of_product(const FlatIndex& row, const FlatIndex& column, bool chunk) {
-  return function_of("store", {row, column}, {{"real", "sum"}, {"bool", "inside"}}, [&](Block& body) {
+tree::Statement Emitter::store_of_product(const FlatIndex& row, const FlatIndex& column, bool chunk,
+                                          CtaTile::Unit unit) {
+  // A sum that is stored as it is, or with what its column has, waits for no memory: rows need not be on their way
+  // together, and store_rows spares the registers for that.
+  std::map<ExprId, int> read;
+  if (!chunk)
+    for (const Step::Store& to : stores_of_sum()) reach(to.value, read);
+  const bool waits =
+      ranges::any_of(read, [&](const auto& part) { return expression(part.first).kind == Expression::Kind::load; });
+  std::vector<tree::Parameter> parameters{{"real", "sum"}};
+  const bool told = waits || unit == CtaTile::Unit::fma;
+  if (told) parameters.push_back({"bool", "inside"});
+  return function_of("store", {row, column}, parameters, [&](Block& body) {
     Block stores;
     if (chunk)
       stores.push_back(tree::evaluate(binary("=", partial(), name("sum"))));
     else
       store_sums(body, stores);
-    body.push_back(tree::when(name("inside"), std::move(stores)));
+    if (told)
+      body.push_back(tree::when(name("inside"), std::move(stores)));
+    else
+      body.insert(body.end(), stores.begin(), stores.end());
   });
 }
 
@@ -127,7 +144,7 @@ Emitted Emitter::gemm_by_wgmma(const Launch& l) {
     to = bound(name("chunk") + integer(1));
   }
   if (!group.axes.empty()) b.push_back(tree::declare("const int", group.variable, call("block_z", {})));
-  tree::Statement store = store_of_product(row, column, chunk);
+  tree::Statement store = store_of_product(row, column, chunk, tile.unit);
   leave();
   Block declared = declare_needed(group);
   b.insert(b.end(), declared.begin(), declared.end());

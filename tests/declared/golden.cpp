@@ -18,5 +18,6 @@ tessera::test::DeclaredModels tessera::test::golden_models() {
       TESSERA_DECLARED(tessera::test::GoldenVitInference),  TESSERA_DECLARED(tessera::test::GoldenSelfAttention),
       TESSERA_DECLARED(tessera::test::SmallVqgan),          TESSERA_DECLARED(tessera::test::SmallVqganEncode),
       TESSERA_DECLARED(tessera::test::SmallVqganDecode),    TESSERA_DECLARED(tessera::models::GoldenGpt),
+      TESSERA_DECLARED(tessera::models::OpenClip),
   };
 }

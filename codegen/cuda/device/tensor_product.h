@@ -23,11 +23,16 @@ constexpr int tensor_product_bytes(int tile_rows, int tile_columns) {
 
 /// The rows of a column of sums, which lie `stride` apart, from `first` on: each `step`-th of a tile. A counted loop
 /// without an exit, and no branch around a row: eight rows' loads are on their way before the first of them is stored.
-/// Of a tile with rows past the end the last row is loaded in their place, and not stored.
+/// Of a tile with rows past the end the last row is loaded in their place, and not stored. Where nothing is loaded, and
+/// `store` takes no fourth argument, row after row.
 template <int tile_rows, int step, class Store>
 TESSERA_DEVICE void store_rows(int first_row, int first, int rows, int column, const real* sums, int stride,
                                Store store) {
-  if (first_row + tile_rows <= rows) {
+  if constexpr (!requires { store(0, 0, real(0), true); }) {
+    TESSERA_UNROLL_BY_4
+    for (int row = first; row < tile_rows && first_row + row < rows; row += step)
+      store(first_row + row, column, sums[row * stride]);
+  } else if (first_row + tile_rows <= rows) {
     TESSERA_UNROLL_BY_8
     for (int i = 0; i < tile_rows / step; ++i) {
       const int row = first + i * step;
