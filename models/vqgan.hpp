@@ -273,10 +273,11 @@ struct VqganParts {
       const auto e = codes(z);
       const auto commitment = mean(pow<2>(stop_gradient(e) - z));
       const auto codebook = mean(pow<2>(e - stop_gradient(z)));
+      constexpr double beta = S.beta;  // Clang 19 reads another number where S is read as the program runs
       if constexpr (S.legacy)
-        return commitment + codebook * S.beta;
+        return commitment + codebook * beta;
       else
-        return commitment * S.beta + codebook;
+        return commitment * beta + codebook;
     }
   };
 };

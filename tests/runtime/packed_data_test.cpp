@@ -194,6 +194,11 @@ std::vector<std::string> with_memory(std::int64_t bytes, const std::vector<std::
 }
 
 TEST_F(PackedData, MoreImagesThanMemoryHoldsAreTrained) {
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+  GTEST_SKIP() << "AddressSanitizer needs more memory of its own";
+#endif
+#endif
   const std::int64_t images = write_sparse(folder / "sparse");
   ASSERT_GT(std::filesystem::file_size(folder / "sparse"), 20'000'000'000u);
   std::vector<std::string> arguments = training("run", "sparse");

@@ -212,8 +212,13 @@ TEST(HttpServer, ASlowClientIsCutOffWhileOthersAreServed) {
       }
     });
   std::int64_t served = 0;
-  for (const auto start = Clock::now(); seconds_since(start) < 1; ++served)
-    EXPECT_EQ(Client(server.port()).ask(post("/echo", "ab"))->body, "ba");
+  for (const auto start = Clock::now(); seconds_since(start) < 1;) {
+    const auto reply = Client(server.port()).ask(post("/echo", "ab"));
+    // Connections that were closed count until the server has seen it.
+    if (reply->status == 503) continue;
+    EXPECT_EQ(reply->body, "ba");
+    ++served;
+  }
   for (std::thread& thread : slow) thread.join();
   EXPECT_EQ(cut, 4);
   EXPECT_GT(served, 5);
