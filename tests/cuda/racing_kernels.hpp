@@ -1,5 +1,6 @@
 // Kernels in which two threads race, and the same ones without that; of both the numbers are right in every order in
-// which threads run on the CPU. Included behind all headers of the device and planted_races.hpp.
+// which threads run on the CPU, but for those that are `seen`. Included behind all headers of the device and
+// planted_races.hpp.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,5 @@
-// Races that show in no order of threads: why ThreadSanitizer is needed (races_test.cpp).
+// Races that show in no order of threads, but for one that late arrivals show: why ThreadSanitizer is needed
+// (races_test.cpp).
 #include <gtest/gtest.h>
 
 #include <vector>

@@ -188,6 +188,7 @@ TEST(HttpServer, HeadersThatNeverEndAreCutOff) {
 TEST(HttpServer, ASlowClientIsCutOffWhileOthersAreServed) {
   HttpLimits few = limits();
   few.request = milliseconds(700);
+  few.connections = 64;  // one that was closed counts until the server has seen it
   Running server(echo(), few);
   // A byte now and then, of a request line, of headers, of a body: each byte is in time, the request is not.
   std::atomic<int> cut = 0;
@@ -212,13 +213,8 @@ TEST(HttpServer, ASlowClientIsCutOffWhileOthersAreServed) {
       }
     });
   std::int64_t served = 0;
-  for (const auto start = Clock::now(); seconds_since(start) < 1;) {
-    const auto reply = Client(server.port()).ask(post("/echo", "ab"));
-    // Connections that were closed count until the server has seen it.
-    if (reply->status == 503) continue;
-    EXPECT_EQ(reply->body, "ba");
-    ++served;
-  }
+  for (const auto start = Clock::now(); seconds_since(start) < 1; ++served)
+    EXPECT_EQ(Client(server.port()).ask(post("/echo", "ab"))->body, "ba");
   for (std::thread& thread : slow) thread.join();
   EXPECT_EQ(cut, 4);
   EXPECT_GT(served, 5);
