@@ -214,7 +214,12 @@ class Finder {
     const std::int64_t rows = has("pos_embed") ? shape("pos_embed", 3)[1] : 0;
     if (config_.image) {
       image_ = *config_.image;
-      if (image_[0] % height_ || image_[1] % across_)
+      const std::int64_t below = image_[0] % height_, right = image_[1] % across_;
+      // What the convolution of timm's patches leaves out is left out where the positions say so.
+      const std::int64_t whole = (image_[0] / height_) * (image_[1] / across_);
+      if ((below || right) && whole > 0 && (rows == whole || rows == whole + front))
+        field("rest", below == right ? std::to_string(below) : text("{", below, ", ", right, "}"));
+      else if (below || right)
         fail(config_.where, ": pictures of ", image_[0], " x ", image_[1], " are no whole number of patches of ",
              height_, " x ", across_, ", which ", named("patch_embed.proj.weight"), " has");
     } else {
@@ -361,6 +366,7 @@ class Finder {
     const auto of = [&](const std::string& part, const std::string& key) { return at(0, part + key); };
     // Attention.
     const bool separate = has(of(attn, "q_proj.weight")), qv = has(of(attn, "q_bias"));
+    const bool k_bias = has(of(attn, "k_proj.bias"));
     const bool bias = has(of(attn, "qkv.bias"));
     const std::int64_t all =
         separate ? shape(of(attn, "q_proj.weight"), 2)[0] : shape(of(attn, "qkv.weight"), 2)[0] / 3;
@@ -397,7 +403,7 @@ class Finder {
     }
     hidden(inner);
     // The block.
-    const bool gamma = has(at(0, "gamma_1"));
+    const bool gamma = has(at(0, "gamma_1")), gamma_of_mlp = fact("scales", "") != "attention";
     scaled_ = gamma || has(at(0, "ls1.gamma")) || has(at(0, "attns.0.ls.gamma"));
     const std::string rope = fact("rope", "");
     std::string places = "Unplaced<V>";
@@ -421,7 +427,9 @@ class Finder {
     }
     if (!has("pos_embed") && places == "Unplaced<V>" && !shared && !mixed)
       fail(checkpoint_.where, ": has no ", named("pos_embed"), ", and blocks.0 has no positions of its own either");
-    const std::string qkv = separate ? "SeparateQkv<V>" : qv ? "QvBias<V>" : "FusedQkv<V>";
+    const std::string qkv = separate ? (k_bias ? "SeparateQkv<V, Linear<V::D, V::A>>" : "SeparateQkv<V>")
+                            : qv     ? "QvBias<V>"
+                                     : "FusedQkv<V>";
     const std::string projection = attn_norm    ? "NormedProjection<V>"
                                    : !attn_bias ? "LinearWithoutBias<V::A, V::D>"
                                                 : "";
@@ -457,7 +465,7 @@ class Finder {
     } else if (shared) {
       alias_ = text("SharedRelativeBlock<V, ", places_width, ">");
     } else if (!made.empty()) {
-      alias_ = (gamma ? "GammaBlock<V, " : "VitBlock<V, ") + made + ">";
+      alias_ = (!gamma ? "VitBlock<V, " : gamma_of_mlp ? "GammaBlock<V, " : "AttentionGammaBlock<V, ") + made + ">";
       if (gamma && include_ == "models/vit.hpp") include_ = "models/eva.hpp";
     }
 
@@ -468,7 +476,7 @@ class Finder {
         const std::string m = things ? text("ffns.", copy, ".mlp.") : "mlp.";
         if (separate) {
           linear(at(i, a + "q_proj"), width_, all);
-          linear(at(i, a + "k_proj"), width_, all, false);
+          linear(at(i, a + "k_proj"), width_, all, k_bias);
           linear(at(i, a + "v_proj"), width_, all);
         } else {
           linear(at(i, a + "qkv"), width_, 3 * all, bias && !qv);
@@ -499,7 +507,7 @@ class Finder {
       norm(at(i, "norm1"), width_);
       norm(at(i, "norm2"), width_);
       if (scaled_) expect(at(i, gamma ? "gamma_1" : "ls1.gamma"), {width_});
-      if (scaled_) expect(at(i, gamma ? "gamma_2" : "ls2.gamma"), {width_});
+      if (scaled_ && gamma_of_mlp) expect(at(i, gamma ? "gamma_2" : "ls2.gamma"), {width_});
     }
     if (shared) {
       linear("shared_rel_pos.mlp.fc1", 2, places_width);
@@ -649,11 +657,11 @@ class Finder {
   std::string header() {
     // In the order of VitSpec, as designated initializers have to be.
     static constexpr const char* order[] = {
-        "image",      "patch",           "channels", "width",         "heads",          "head",     "depth",
-        "mlp",        "classes",         "hidden",   "class_token",   "distilled",      "stem",     "registers",
-        "positions",  "patch_positions", "norm",     "norms",         "qkv_bias",       "qk_norm",  "layer_scale",
-        "activation", "final_norm",      "pooling",  "pooling_heads", "pooling_hidden", "features", "representation",
-        "epsilon"};
+        "image",     "patch",         "channels",       "width",       "heads",           "head",
+        "depth",     "mlp",           "classes",        "rest",        "hidden",          "class_token",
+        "distilled", "stem",          "registers",      "positions",   "patch_positions", "norm",
+        "norms",     "qkv_bias",      "qk_norm",        "layer_scale", "activation",      "final_norm",
+        "pooling",   "pooling_heads", "pooling_hidden", "features",    "representation",  "epsilon"};
     std::string spec;
     for (const char* name : order)
       if (const auto found = fields_.find(name); found != fields_.end())

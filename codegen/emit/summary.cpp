@@ -160,9 +160,14 @@ std::vector<std::string> layers(const ModelFiles& m) {
 }
 
 PatchGrid patch_grid(const ModelFiles& m) {
-  // Patches are cut where a rearrange of the images splits both height and width: b c (rows p) (columns q) -> ...
+  // Patches are cut where a rearrange of the images, or of a part of them, splits both height and width:
+  // b c (rows p) (columns q) -> ...
+  const auto of_images = [&](graph::NodeId node) {
+    while (m.forward[node].op == graph::Op::slice) node = m.forward[node].operands[0];
+    return m.forward[node].op == graph::Op::input;
+  };
   for (const graph::Node& n : m.forward.nodes) {
-    if (n.op != graph::Op::rearrange || m.forward[n.operands[0]].op != graph::Op::input) continue;
+    if (n.op != graph::Op::rearrange || !of_images(n.operands[0])) continue;
     const graph::Rearrangement& r = n.rearrangement;
     if (r.from.size() != 4 || r.from[2].size() != 2 || r.from[3].size() != 2) continue;
     const auto outer = [&](std::size_t dim) { return r.atoms[r.from[dim][0]].value(); };

@@ -364,7 +364,7 @@ TEST(Declare, RefusesWhatContradictsItselfOrTheConfiguration) {
       {"which 5 heads do not divide", [](auto&, auto& f) { f.heads = 5; }},
       {"which 0 heads do not divide", [](auto&, auto& f) { f.heads = 0; }},
       {"which -3 heads do not divide", [](auto&, auto& f) { f.heads = -3; }},
-      {"no whole number of patches", [](auto&, auto& f) { f.image = {225, 224}; }},
+      {"no whole number of patches", [](auto&, auto& f) { f.image = {225, 240}; }},
       {"'pos_embed' has 197 positions", [](auto&, auto& f) { f.image = {384, 384}; }},
       {"is none of token", [](auto&, auto& f) { f.pool = "avgmax"; }},
       {"is none of token", [](auto&, auto& f) { f.pool = "map"; }},

@@ -3,12 +3,14 @@
 
 One folder an architecture, a reduced instance of it (width 24, 2 blocks, images of 24 x 16, 10 classes), with random
 parameters:
+  config.json           where images have another size
   params.safetensors    the state dict as timm saves it
   batch.safetensors     x [2, C, H, W] and grad_output
   forward.safetensors   outputs: logits, or the pooled features where there are no classes
   backward.safetensors  the gradients of sum(outputs * grad_output): of every parameter, and grad_input
 Float32, eager, one thread, evaluation mode. ../../tests/models/timm_golden.hpp compares.
 """
+import json
 import os
 import sys
 import warnings
@@ -21,10 +23,13 @@ from make_golden import randomise, save
 torch.set_num_threads(1)
 
 
+# What some are made with besides: pictures with a rest that no patch sees; all heads with keys of their own.
+BESIDES = {"vit_so400m_patch14_siglip_384": {"img_size": (28, 19)}, "vit_base_patch16_sapiens2": {"num_kv_heads": 2}}
+
+
 def reduced(name):
-    classes = min(10, timm.models.get_pretrained_cfg(name).num_classes)
-    return timm.create_model(name, img_size=(24, 16), patch_size=8, depth=2, embed_dim=24, num_heads=2,
-                             num_classes=classes)
+    sizes = {"img_size": (24, 16), "num_classes": min(10, timm.models.get_pretrained_cfg(name).num_classes)}
+    return timm.create_model(name, patch_size=8, depth=2, embed_dim=24, num_heads=2, **{**sizes, **BESIDES.get(name, {})})
 
 
 def golden(out, name):
@@ -34,10 +39,15 @@ def golden(out, name):
     model = reduced(name)
     randomise(model, gen)
     model.eval()
-    x = torch.randn(2, 3, 24, 16, generator=gen, requires_grad=True)
+    image = BESIDES.get(name, {}).get("img_size", (24, 16))
+    x = torch.randn(2, 3, *image, generator=gen, requires_grad=True)
     outputs = model(x)
     folder = os.path.join(out, name)
     os.makedirs(folder, exist_ok=True)
+    if image != (24, 16):
+        with open(f"{folder}/config.json", "w", encoding="utf-8") as file:
+            json.dump({"architecture": name, "model_args": {"img_size": image, "num_heads": 2}}, file)
+            file.write("\n")
     g = torch.randn(outputs.shape, generator=gen)
     (outputs * g).sum().backward()
     save(f"{folder}/params.safetensors", model.state_dict())
