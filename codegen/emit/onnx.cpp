@@ -149,7 +149,7 @@ class Translation {
     return name;
   }
 
-  /// Whole numbers as a list, which stands once.
+  /// Integers as a list, which stands once.
   std::string integers(const std::vector<std::int64_t>& numbers) {
     const std::string name = fmt::format("#ints:{}", fmt::join(numbers, ","));
     if (!known_.insert(name).second) return name;
@@ -177,7 +177,7 @@ class Translation {
     return name;
   }
 
-  /// A dim that is known when the model runs, as a list of one whole number.
+  /// A dim that is known when the model runs, as a list of one integer.
   std::string extent_of_batch(const Dim& dim) {
     const Extent e = extent(dim);
     std::string value = node("Shape", {input_of(declared_)}, {"start=0", "end=1"});

@@ -51,7 +51,7 @@ enum class Op : std::uint8_t {
   copy,    ///< the operand's value in memory of its own; made by the generator where a value must stand twice
   // structure
   broadcast,  ///< axes[i] is the result's dim that operand dim i becomes; the other result dims are new
-  integers,   ///< the operand's whole numbers, as integers
+  integers,   ///< what the operand holds, as integers
   one_hot,    ///< operand: integers [d...]; result [d..., J]: 1 where the last index equals the integer
   rearrange,  ///< split, permute and merge dims; see Rearrangement
   slice,      ///< along axes[0], from offset, as long as the result's dim
