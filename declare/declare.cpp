@@ -622,10 +622,11 @@ class Finder {
     return text("{", number(x[0]), ", ", number(x[1]), ", ", number(x[2]), "}");
   }
 
-  /// How pictures are prepared, and a line for what of it the configuration does not say or the program does otherwise.
+  /// How pictures are prepared, and a line for what of it the configuration does not say.
   struct Input {
     std::array<double, 3> mean, deviation;
     double crop;
+    bool bilinear = false, squash = false;
   };
   Input input() {
     constexpr std::array<double, 3> half{0.5, 0.5, 0.5};
@@ -644,14 +645,13 @@ class Finder {
     otherwise(!config_.interpolation.empty(), "interpolation bicubic");
     otherwise(!config_.crop_mode.empty(), "crop_mode center");
     if (!unsaid.empty()) assume("no configuration says how pictures are prepared: " + unsaid);
-    if (!config_.interpolation.empty() && config_.interpolation != "bicubic")
-      assume("pictures are scaled bicubically, and the configuration's interpolation is " +
-             printable(config_.interpolation));
-    if (!config_.crop_mode.empty() && config_.crop_mode != "center")
-      assume("the middle of a picture is cut out, and the configuration's crop_mode is " +
-             printable(config_.crop_mode));
+    const std::string &scaled = config_.interpolation, &cropped = config_.crop_mode;
+    if (!scaled.empty() && scaled != "bicubic" && scaled != "bilinear")
+      fail(config_.where, ": interpolation ", printable(scaled), " is none of bicubic and bilinear");
+    if (!cropped.empty() && cropped != "center" && cropped != "squash")
+      fail(config_.where, ": crop_mode ", printable(cropped), " is none of center and squash");
     return {config_.mean.value_or(usual.mean), config_.deviation.value_or(usual.deviation),
-            config_.crop.value_or(usual.crop)};
+            config_.crop.value_or(usual.crop), scaled == "bilinear", cropped == "squash"};
   }
 
   std::string header() {
@@ -679,12 +679,13 @@ class Finder {
     }
     const std::string model =
         text(cait_ ? "Cait" : "Vit", spec.empty() ? "<{" : "<{\n", spec, "}", block.empty() ? "" : ", " + block, ">");
-    const auto [mean, deviation, crop] = input();
-    if (mean == std::array{0.5, 0.5, 0.5} && deviation == mean && crop == 0.9) {
+    const auto [mean, deviation, crop, bilinear, squash] = input();
+    if (mean == std::array{0.5, 0.5, 0.5} && deviation == mean && crop == 0.9 && !bilinear && !squash) {
       out += text("using ", name_, " = ", model, ";\n");
     } else {
       const std::string prepared =
-          text("{.mean = ", channels(mean), ", .deviation = ", channels(deviation), ", .crop = ", number(crop), "}");
+          text("{.mean = ", channels(mean), ", .deviation = ", channels(deviation), ", .crop = ", number(crop),
+               bilinear ? ", .interpolation = Interpolation::bilinear" : "", squash ? ", .squash = true" : "", "}");
       out += text("struct ", name_, " : ", model, " {\n");
       out += classes_
                  ? text("  static constexpr Recipe recipe{.optimizer = {.learning_rate = 0.001}, .input = ", prepared,

@@ -227,10 +227,15 @@ struct Augmentation {
   bool any() const { return crop > 0 || flip || operations > 0 || erase > 0; }
 };
 
+/// How a picture is scaled: Pillow's filters of these names.
+enum class Interpolation : std::uint8_t { bicubic, bilinear };
+
 /// What a picture goes through before the model reads it.
 struct Preprocessing {
   std::array<double, 3> mean{}, deviation{1, 1, 1};  ///< a pixel in [0, 1] enters as (pixel - mean) / deviation
   double crop = 0;  ///< the share of a scaled picture's shorter side that is cut out of it; 0: all of it is fitted in
+  Interpolation interpolation = Interpolation::bicubic;  ///< where it is cropped
+  bool squash = false;  ///< where it is cropped: both sides are scaled, each to the model's over crop
 };
 
 /// The most that a command line or a checkpoint may ask for.

@@ -37,6 +37,7 @@ Image prepared(const Image& image, const Preprocessing& input, std::int64_t heig
     return static_cast<std::int64_t>(static_cast<double>(side) / input.crop + 1e-9);
   };
   std::int64_t rows = larger(height), columns = larger(width);
+  if (input.squash) return middle(resized(image, rows, columns, input.interpolation), height, width);
   if (rows * image.width >= columns * image.height)
     columns = rows * image.width / image.height;
   else
@@ -44,7 +45,7 @@ Image prepared(const Image& image, const Preprocessing& input, std::int64_t heig
   if (rows * columns > most_pixels)
     fail("a picture of ", image.width, "x", image.height, " is too narrow to be cropped: scaled, it would have ",
          columns, "x", rows, " pixels");
-  return middle(resized(image, rows, columns), height, width);
+  return middle(resized(image, rows, columns, input.interpolation), height, width);
 }
 
 void normalize(std::span<const std::uint8_t> pixels, std::int64_t channels, const Preprocessing& input, float* images) {

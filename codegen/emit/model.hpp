@@ -73,6 +73,9 @@ PatchGrid patch_grid(const ModelFiles& model);
 /// The field of runtime/model.hpp's table that holds this grid; nothing where images are not cut.
 std::string patches_entry(const ModelFiles& model);
 
+/// runtime/model.hpp's Preprocessing as an initialiser; what is the usual there is not in it.
+std::string preprocessing(const graph::Recipe& recipe);
+
 /// Whether the rows of the outputs sum to one: the declaration ends in a softmax.
 bool ends_in_softmax(const graph::Graph& declared);
 

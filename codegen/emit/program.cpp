@@ -203,9 +203,7 @@ int train(Session& run) {{
 /// The declared recipe; of a forward pass alone what its pictures go through.
 std::string recipe_table(const ModelFiles& m) {
   const graph::Recipe& recipe = m.forward.recipe;
-  const std::string input =
-      fmt::format("    .input = {{.mean = {{{}}}, .deviation = {{{}}}, .crop = {}}},\n",
-                  fmt::join(recipe.input_mean, ", "), fmt::join(recipe.input_deviation, ", "), recipe.input_crop);
+  const std::string input = fmt::format("    .input = {},\n", preprocessing(recipe));
   if (!trains(m.plans))
     return "// What pictures go through, as declared; nothing is trained.\nconst Recipe declared{\n" + input + "};\n";
   return fmt::format(R"cpp(// The recipe, as declared. The command line can change the first four.

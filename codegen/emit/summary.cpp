@@ -176,6 +176,13 @@ PatchGrid patch_grid(const ModelFiles& m) {
   return {};
 }
 
+std::string preprocessing(const graph::Recipe& recipe) {
+  return fmt::format("{{.mean = {{{}}}, .deviation = {{{}}}, .crop = {}{}{}}}", fmt::join(recipe.input_mean, ", "),
+                     fmt::join(recipe.input_deviation, ", "), recipe.input_crop,
+                     recipe.input_bilinear ? ", .interpolation = Interpolation::bilinear" : "",
+                     recipe.input_squash ? ", .squash = true" : "");
+}
+
 std::uint64_t hash_text(const std::string& text) {
   std::uint64_t hash = 14695981039346656037u;
   for (unsigned char c : text) hash = (hash ^ c) * 1099511628211u;

@@ -145,6 +145,7 @@ struct Recipe {
   std::uint64_t seed = 1;
   std::array<double, 3> input_mean{}, input_deviation{1, 1, 1};  ///< of red, green, blue
   double input_crop = 0;
+  bool input_bilinear = false, input_squash = false;
   double smoothing = 0, mixup = 0, cutmix = 0;
   std::int64_t crop = 0;
   bool flip = false;

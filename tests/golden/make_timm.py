@@ -8,6 +8,7 @@ parameters:
   batch.safetensors     x [2, C, H, W] and grad_output
   forward.safetensors   outputs: logits, or the pooled features where there are no classes
   backward.safetensors  the gradients of sum(outputs * grad_output): of every parameter, and grad_input
+  larger.safetensors    where it is: features of pictures of 48 x 32 of one colour, COLOURS, with the same parameters
 Float32, eager, one thread, evaluation mode. ../../tests/models/timm_golden.hpp compares.
 """
 import json
@@ -30,6 +31,18 @@ BESIDES = {"vit_so400m_patch14_siglip_384": {"img_size": (28, 19)}, "vit_base_pa
 def reduced(name):
     sizes = {"img_size": (24, 16), "num_classes": min(10, timm.models.get_pretrained_cfg(name).num_classes)}
     return timm.create_model(name, patch_size=8, depth=2, embed_dim=24, num_heads=2, **{**sizes, **BESIDES.get(name, {})})
+
+
+# Whose grid becomes a larger one: learned positions, and those beside rotary ones.
+LARGER = ("vit_base_patch16_gap_224", "vit_base_patch16_rope_ape_224")
+COLOURS = ((205, 13, 21), (21, 13, 205))
+
+
+def larger(model):
+    model.set_input_size(img_size=(48, 32))
+    x = torch.tensor(COLOURS, dtype=torch.float32)[:, :, None, None].expand(-1, -1, 48, 32) / 255
+    with torch.no_grad():
+        return model.forward_head(model.forward_features((x - 0.5) / 0.5), pre_logits=True)
 
 
 def golden(out, name):
@@ -55,6 +68,8 @@ def golden(out, name):
     save(f"{folder}/forward.safetensors", {"outputs": outputs})
     gradients = {k: p.grad for k, p in model.named_parameters() if p.grad is not None}
     save(f"{folder}/backward.safetensors", {"grad_input": x.grad, **gradients})
+    if name in LARGER:
+        save(f"{folder}/larger.safetensors", {"features": larger(model)})
 
 
 if __name__ == "__main__":
