@@ -14,7 +14,7 @@
 #                     its own for the model without its head.
 #   <name>            with TRAIN: the emitted program: train, eval, predict, attention, ...; where <name>_cuda_model is
 #                     made, with --device cuda; with SERVE, which links cpp-httplib, also serve
-#                     with DISTRIBUTED it can be started as several ranks (mpirun), which share out each step. It is linked with
+#                     with DISTRIBUTED it can be started as several ranks (mpirun), which partition each step. It is linked with
 #                     the MPI that find_package(MPI COMPONENTS C) finds, for which the project needs the language C.
 #                     With CHECKPOINT, which makes the program as well: with these parameters, a safetensors file with the
 #                     model's keys. Each build checks that they fit and writes them as <name>.safetensors beside the program,

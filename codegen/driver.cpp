@@ -356,7 +356,7 @@ Writes the sources of {1}: C header, kernels for each instruction set, program.
                  {3}
   --train        write the program as well, with the training loop where the declaration has a loss
   --serve        with --train: the program has the command serve, an HTTP server
-  --distributed  with --train: the program runs as several ranks as well, which share out a step
+  --distributed  with --train: the program runs as several ranks as well, which partition a step
   --library      write NAME_model.h and .cpp, the model with its weights as a C library, and NAME.py as well
   --embedding    with --library: kernels for the model without its head as well, by which the library embeds
   --page FILE    write the source of the program's page (summary --html) as well, into a place of its own

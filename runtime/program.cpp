@@ -74,7 +74,7 @@ const CLI::Validator seed(
       const char* const end = given.data() + given.size();
       const auto [read, error] = std::from_chars(given.data(), end, value);
       return error == std::errc{} && read == end ? std::string()
-                                                 : text(printable(given), " is no whole number from 0 to 2^64 - 1");
+                                                 : text(printable(given), " is not an integer from 0 to 2^64 - 1");
     },
     "");
 

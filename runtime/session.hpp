@@ -38,7 +38,7 @@ struct TrainOptions {
   std::int64_t checkpoint_every = 0;  ///< steps; 0: every 20 seconds
   std::string command;                ///< how the program was called, for advice
   const Gpu* gpu = nullptr;           ///< to train on, which must outlive the session; null: the CPU
-  const Communicator* ranks = &Communicator::single();  ///< that share out the parts of a step; outlives it too
+  const Communicator* ranks = &Communicator::single();  ///< that partition the parts of a step; outlives it too
 };
 
 /// Tells how a run was started until it saves for the first time: one that is killed before is then started once more,

@@ -203,7 +203,7 @@ def compiled(model, options, folder):
     nvcc = options.nvcc if os.path.exists(options.nvcc) else "nvcc"
     target = ["-gencode", "arch=compute_90a,code=sm_90a"] if options.architecture == "sm_90a" else [
         f"-arch={options.architecture}"]
-    subprocess.run([nvcc, "-std=c++20", "-O3", "-shared", "-threads", "3", *target, "-Xcompiler", "-fPIC,-O1", *include,
+    subprocess.run([nvcc, "-std=c++20", "-O3", "-shared", "--threads", "3", *target, "-Xcompiler", "-fPIC,-O1", *include,
                     *host, str(cu), "-o", str(out)], check=True)
     return out
 

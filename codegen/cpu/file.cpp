@@ -96,7 +96,7 @@ class File : EntryWriter {
     if (gradients) out += fmt::format("\n{}", simd("gradient"));
     out += "\n// ---- tables ----\n";
     out += tables_;
-    out += "\n// ---- kernels: each call handles one index of the axis that is shared out among threads ----\n";
+    out += "\n// ---- kernels: each call handles one index of the axis that is partitioned among threads ----\n";
     if (functions_.has_noinline())
       out += "// Those with tiles of sums stay functions: a caller's values would take registers that the sums need.\n";
     out += functions_.print();

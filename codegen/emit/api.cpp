@@ -566,13 +566,23 @@ bool {0}_fit(const std::int32_t* {0}, std::int64_t batch) {{
                      what, comment, of_image == 1 ? "" : fmt::format(" * {}", of_image), end);
 }
 
+/// The shape table as one literal. Clang warns of one that is longer than the 65,536 characters which compilers
+/// promise.
+std::string summary_body(const ModelFiles& m) {
+  const std::string text = summary(m), body = "  return" + literal(text) + ";\n";
+  if (text.size() < 65'536) return body;
+  return "#if defined(__clang__)\n#pragma clang diagnostic push\n"
+         "#pragma clang diagnostic ignored \"-Woverlength-strings\"\n#endif\n" +
+         body + "#if defined(__clang__)\n#pragma clang diagnostic pop\n#endif\n";
+}
+
 std::string body_of(const ModelFiles& m, const tree::Function& f) {
   const std::string n = m.name, u = m.upper(), r = m.real, what = f.name.substr(n.size() + 1);
   const graph::Recipe& recipe = m.forward.recipe;
   if (what == "error") return errors(m);
   if (what == "images_at_once") return images_at_once(m);
   if (what == "isa") return "  const int isa = choose_isa();\n  return isa < 0 ? \"\" : isa_names[isa];\n";
-  if (what == "summary") return "  return" + literal(summary(m)) + ";\n";
+  if (what == "summary") return summary_body(m);
   const bool packs = what == "pack" || what == "pack_forward";
   if (packs && m.packed.reals)
     return fmt::format("  if (!parameters || !packed) return {}_ERROR_NULL;\n", u) +

@@ -316,6 +316,9 @@ class ShapeTable {
         return " " + print(n.rearrangement);
       case Op::slice:
         return fmt::format(" from {}", n.offset);
+      case Op::unfold:
+      case Op::fold:
+        return fmt::format(" from {} by {}, {} apart", n.offset, n.stride, n.dilation);
       case Op::dropout:
         return fmt::format(" of {}", n.value);
       case Op::softmax:

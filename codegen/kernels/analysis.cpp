@@ -152,6 +152,7 @@ Analysis analyse(const Graph& graph) {
       case Op::keep:
       case Op::broadcast:
       case Op::slice:
+      case Op::unfold:
       case Op::integers:
       case Op::one_hot:
         a.role[i] = Role::inlined;

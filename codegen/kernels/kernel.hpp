@@ -70,7 +70,7 @@ struct Expression {
 
 enum class Reduction : std::uint8_t { sum, maximum };
 
-/// What the values of a tensor are stored as. int8: whole numbers from -127 to 127, times a scale.
+/// What the values of a tensor are stored as. int8: integers from -127 to 127, times a scale.
 enum class DType : std::uint8_t { real, bf16, int8 };
 constexpr std::int64_t values_in_real(DType e) { return e == DType::int8 ? 4 : e == DType::bf16 ? 2 : 1; }
 constexpr const char* name_of(DType e) { return e == DType::int8 ? "int8" : e == DType::bf16 ? "bf16" : "real"; }
@@ -177,7 +177,7 @@ void for_each_access(const Kernel& k, F f) {
     for (const Step::Store& st : s.stores) f(st.to, true);
 }
 
-/// What a kernel's work can be shared out by.
+/// What a kernel's work can be partitioned by.
 enum class Tasks : std::uint8_t {
   once,    ///< it does not depend on the batch
   images,  ///< image by image, touching nothing of another image

@@ -186,6 +186,14 @@ class Lowering {
       shifted[n.axes[0]].offset += n.offset;
       return read(c, n.operands[0], shifted);
     }
+    if (n.op == Op::unfold) {
+      const int kernel = n.axes[0];
+      std::vector<Affine> place = index;
+      place[kernel] = index[kernel] * n.dilation + index[kernel + 1] * n.stride;
+      place[kernel].offset += n.offset;
+      place.erase(place.begin() + kernel + 1);
+      return read(c, n.operands[0], place);
+    }
     if (n.op == Op::rearrange)
       return read(c, n.operands[0], here ? copied_index(n) : *operand_index(n.rearrangement, index));
     if (n.op == Op::integers) return read(c, n.operands[0], index);  // reals that are compared as they are

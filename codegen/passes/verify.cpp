@@ -216,6 +216,12 @@ class GraphVerifier {
       case Op::concat:
         concat();
         break;
+      case Op::unfold:
+        windows(n.shape, operand_shape(0));
+        break;
+      case Op::fold:
+        windows(operand_shape(0), n.shape);
+        break;
       case Op::einsum:
         einsum();
         break;
@@ -356,6 +362,22 @@ class GraphVerifier {
     }
     if (!same_size(total, n.shape[axis]))
       fail("has parts of {} in all along axis {}, where it is {}", to_string(total), axis, to_string(n.shape[axis]));
+  }
+
+  /// Of an unfold and of its transpose: `unfolded` has kernel and windows where `whole` has one dim, all of known
+  /// sizes.
+  void windows(const std::vector<Dim>& unfolded, const std::vector<Dim>& whole) const {
+    const Node& n = node();
+    one_axis_in(whole);
+    const auto axis = static_cast<std::size_t>(n.axes[0]);
+    if (n.stride < 1 || n.dilation == 0) fail("has the stride {} and the dilation {}", n.stride, n.dilation);
+    std::vector<Dim> others = unfolded;
+    if (unfolded.size() == whole.size() + 1) {
+      others.erase(others.begin() + n.axes[0]);
+      others[axis] = whole[axis];
+    }
+    if (others != whole || !whole[axis].known() || !unfolded[axis].known() || !unfolded[axis + 1].known())
+      fail("has shape {} of {}", to_string(n.shape), to_string(operand_shape(0)));
   }
 
   void einsum() const {

@@ -74,6 +74,10 @@ inline std::string_view op_name(Op op) {
       return "rearrange";
     case Op::slice:
       return "slice";
+    case Op::unfold:
+      return "unfold";
+    case Op::fold:
+      return "fold";
     case Op::concat:
       return "concat";
     case Op::einsum:
