@@ -118,6 +118,7 @@ class Sinking {
         return past_einsum(x, slice);
       case Op::one_hot:
       case Op::slice:
+      case Op::cache:
       case Op::cross_entropy:
       case Op::gather:
         TESSERA_ELEMENTWISE_OPS(TESSERA_OP_CASE)

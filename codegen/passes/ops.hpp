@@ -51,7 +51,8 @@
   ROW(one_hot,       structure, 1, 1, none, first_integers)                                        \
   ROW(rearrange,     structure, 1, 1, none, as_result, rearrangement)                              \
   ROW(slice,         structure, 1, 1, none, as_result, axis, offset)                               \
-  ROW(concat,        structure, 1, any, none, as_result, axis)
+  ROW(concat,        structure, 1, any, none, as_result, axis)                                     \
+  ROW(cache,         structure, 2, 2, none, second_integers, axis)
 #define TESSERA_CONTRACTION_OPS(ROW)                                                               \
   ROW(einsum,        contraction, 1, 2, contraction, reals, letters)
 #define TESSERA_REDUCTION_OPS(ROW)                                                                 \

@@ -216,6 +216,9 @@ class GraphVerifier {
       case Op::concat:
         concat();
         break;
+      case Op::cache:
+        cache();
+        break;
       case Op::einsum:
         einsum();
         break;
@@ -356,6 +359,17 @@ class GraphVerifier {
     }
     if (!same_size(total, n.shape[axis]))
       fail("has parts of {} in all along axis {}, where it is {}", to_string(total), axis, to_string(n.shape[axis]));
+  }
+
+  void cache() const {
+    const Node& n = node();
+    one_axis_in(n.shape);
+    std::vector<Dim> expected = operand_shape(0);
+    if (expected.size() != n.shape.size() || expected[n.axes[0]] != Dim::constant(1) ||
+        operand_shape(1) != std::vector<Dim>{Dim::constant(1)})
+      fail("takes one row and its number, not {} and {}", to_string(operand_shape(0)), to_string(operand_shape(1)));
+    expected[n.axes[0]] = n.shape[n.axes[0]];
+    expect(expected);
   }
 
   void einsum() const {

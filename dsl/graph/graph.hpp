@@ -56,6 +56,7 @@ enum class Op : std::uint8_t {
   rearrange,  ///< split, permute and merge dims; see Rearrangement
   slice,      ///< along axes[0], from offset, as long as the result's dim
   concat,     ///< along axes[0]
+  cache,  ///< operands: a row, of extent 1 along axes[0], and integers [1], its number: the caller's array, row by row
   // contraction and reduction
   einsum,      ///< one or two operands; letters[k] are operand k's letters, letters.back() the result's
   reduce_sum,  ///< over axes (removed from the shape)

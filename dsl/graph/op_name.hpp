@@ -76,6 +76,8 @@ inline std::string_view op_name(Op op) {
       return "slice";
     case Op::concat:
       return "concat";
+    case Op::cache:
+      return "cache";
     case Op::einsum:
       return "einsum";
     case Op::reduce_sum:

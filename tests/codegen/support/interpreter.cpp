@@ -257,6 +257,8 @@ class Interpreter {
           return element(x(part), i);
         });
         break;
+      case Op::cache:
+        throw std::logic_error("a cache is the caller's: the interpreter has none");
       case Op::einsum:
         einsum(n, y);
         break;
