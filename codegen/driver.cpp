@@ -225,7 +225,7 @@ namespace {
 
 cuda::Model model_for_gpu(const Planned& planned, const GeneratorOptions& options) {
   const ModelFiles& m = planned.files;
-  cuda::Model model{m.name, {}, m.arena, m.forward.recipe, options.tiles};
+  cuda::Model model{m.name, {}, m.arena, m.forward.recipe, options.tiles, m.distributed};
   for (std::size_t i = 0; i < m.plans.size(); ++i) {
     if (traits_of(m.plans[i].program.kind).steps) continue;  // token by token is for a CPU
     KernelProgram kernels = lower(planned.primitives[i], m.plans[i].program.kind);
@@ -249,7 +249,7 @@ void write_kernels(const ModelFiles& m, std::map<std::string, std::string>& file
   files[m.name + ".cpp"] = emit_api(m);
   for (const Target& target : m.targets)
     files[fmt::format("{}_{}.cpp", m.name, target.name)] =
-        cpu::emit_file(m.name, m.plans, m.arena, m.packed, target, m.real, &standing);
+        cpu::emit_file(m.name, m.plans, m.arena, m.packed, target, m.real, m.distributed, &standing);
 }
 
 }  // namespace

@@ -207,6 +207,10 @@ std::string run_program(const ModelFiles& m, const tree::Function& f, const Kern
   std::string random;
   for (const tree::Parameter& p : f.parameters) {
     if (p.name == "seed" || p.name == "step") continue;
+    if (p.name == "ready" || p.name == "context") {  // which may be null
+      arguments.push_back(p.name);
+      continue;
+    }
     if (p.name == "at_once") {
       const bool groups = program.groups;
       checks += fmt::format(
@@ -251,6 +255,9 @@ std::string run_program(const ModelFiles& m, const tree::Function& f, const Kern
           "                                  static_cast<std::int32_t>(at), static_cast<std::int32_t>(at >> 32)};\n";
     }
   }
+  if (m.distributed && program.kind == ProgramKind::loss_and_gradients &&
+      !ranges::contains(f.parameters, "ready", &tree::Parameter::name))
+    arguments.insert(arguments.end(), {"nullptr", "nullptr"});
   if (traits_of(program.kind).trains && random.empty()) random = "  (void)seed, (void)step;  // nothing drops out\n";
   for (const tree::Parameter& p : f.parameters)
     if (p.name == "labels" || (p.name == "tokens" && takes_tokens(m.forward)))
@@ -643,7 +650,7 @@ std::string body_of(const ModelFiles& m, const tree::Function& f) {
                        n, u, compared_with(m.plan(ProgramKind::loss_and_gradients).program.graph),
                        keeps_state(m) ? fmt::format("  if (!optimizer) return {}_ERROR_NULL;\n", u) : "",
                        std::string(n.size(), ' '), input_of(m.forward));
-  const std::string runs = what == "gradients" ? "loss_and_gradients" : what;
+  const std::string runs = what == "gradients" || what == "loss_and_gradients_by_range" ? "loss_and_gradients" : what;
   const auto program = ranges::find(m.plans, runs, [](const Plan& p) { return p.program.name; });
   if (program == m.plans.end()) throw Error(fmt::format("{} has no body", f.name));
   return run_program(m, f, program->program);
