@@ -2,6 +2,7 @@
 
 #include <range/v3/algorithm/any_of.hpp>
 
+#include "codegen/error.hpp"
 #include "codegen/passes/normalised.hpp"
 #include "codegen/passes/op.hpp"
 #include "codegen/passes/rewrite.hpp"
@@ -88,6 +89,8 @@ Graph decompose(const Graph& graph) {
         return n.operands[0];
       case Op::dropout:
         return dropout(b, n, random);
+      case Op::gradient:
+        throw Error("a gradient within a declaration is for its losses: nothing else can read it");
         TESSERA_ELEMENTWISE_OPS(TESSERA_OP_CASE)
         TESSERA_MOVING_OPS(TESSERA_OP_CASE)
         TESSERA_CONTRACTION_OPS(TESSERA_OP_CASE)
