@@ -236,6 +236,16 @@ void bind(M& module, const std::string& path) {
   }
 }
 
+/// A module whose parameters get no gradient: they stay what a checkpoint says. Frozen<Lpips<S>> has Lpips' keys.
+template <class M>
+struct Frozen : M {
+  void bind(const std::string& path) {
+    const bool before = std::exchange(recorder().freezes, true);
+    tessera::bind(static_cast<M&>(*this), path);
+    recorder().freezes = before;
+  }
+};
+
 }  // namespace tessera
 
 // One TESSERA_MEMBER_ a member; rescanned by TESSERA_EXPAND_ until the list is empty (up to 64 members).

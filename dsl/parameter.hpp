@@ -1,4 +1,4 @@
-// Parameters: tensors that are learned.
+// Parameters: tensors that are learned, and buffers, which are not.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,7 @@ namespace tessera {
 struct Start {
   graph::Init init{};
   bool decay = false;
+  bool trained = true;
 };
 
 /// Every number is `value`. No weight decay.
@@ -22,6 +23,8 @@ inline Start uniform(double low, double high) { return {{graph::Init::Kind::unif
 inline Start normal(double mean, double deviation) { return {{graph::Init::Kind::normal, mean, deviation}, false}; }
 /// The same start, with weight decay: for the weights of linear maps.
 inline Start with_decay(Start start) { return {start.init, true}; }
+/// The same start of what no gradient reaches: a parameter that stays as it is, or a buffer.
+inline Start frozen(Start start) { return {start.init, false, false}; }
 
 /// A learned tensor: Parameter<1_c, D> class_token{uniform(0, 1)}. Its size does not depend on the batch.
 /// Sentence: [dim-unknown].
@@ -53,8 +56,24 @@ struct Parameter : Tensor<Ds...> {
   /// Enters the graph under its checkpoint key.
   void bind(const std::string& path) {
     (void)count();
-    this->id = recorder().parameter(path, Parameter::shape.dims(), start.init, start.decay);
+    graph::Builder& r = recorder();
+    this->id = r.parameter(path, Parameter::shape.dims(), start.init, start.decay);
+    if (!start.trained) r.graph()[this->id].trained = false;
   }
 };
+
+/// What a parameter's value is at this point of the trace: what was assigned last.
+template <auto... Ds>
+Tensor<Ds...> current(const Parameter<Ds...>& parameter) {
+  return Tensor<Ds...>(recorder().current(node_of(parameter)));
+}
+
+/// Gives a buffer, as running statistics, its value for what is recorded from here on and, where the model is a half of
+/// a training step, after the step. It is for what the step does not train; elsewhere nothing is changed.
+/// PyTorch equivalent: buffer.copy_(value), under no_grad.
+template <auto... Ds>
+void assign(const Parameter<Ds...>& parameter, const Tensor<Ds...>& value) {
+  recorder().assign(node_of(parameter), node_of(value));
+}
 
 }  // namespace tessera

@@ -90,6 +90,30 @@ struct Augmentation {
   double erase = 0;       ///< the chance that a box is overwritten with noise. Zhong et al. 2020
 };
 
+/// A group of parameters: those of a module by its key, "loss.discriminator", or all others.
+struct Keys {
+  std::string_view module{};
+  bool others = false;
+
+  static constexpr Keys within(std::string_view module) { return {module, false}; }
+  static constexpr Keys outside(std::string_view module) { return {module, true}; }
+
+  /// Whether the parameter of this key is one of them.
+  constexpr bool have(std::string_view key) const {
+    const bool inside = key.starts_with(module) && (key.size() == module.size() || key[module.size()] == '.');
+    return inside != others;
+  }
+};
+
+/// Two halves of a training step, each with an optimiser and a group of keys of its own: generator and discriminator.
+/// Each half is a model, which declares the same members as the other and says which half it is.
+struct Halves {
+  int which = 0;               ///< 1 or 2. 0: a step is one
+  std::array<Keys, 2> keys{};  ///< what each half trains: no parameter is in both, and none in neither
+
+  constexpr bool train(std::string_view key) const { return keys[static_cast<std::size_t>(which - 1)].have(key); }
+};
+
 /// static constexpr Recipe recipe{.optimizer = {.learning_rate = 0.005}, .batch = 128, .epochs = 5};
 /// What a recipe does not ask for is not in the emitted loop.
 struct Recipe {
@@ -105,6 +129,7 @@ struct Recipe {
   Augmentation augment{};
   double average = 0;         ///< decay of the moving average of the parameters, which is then evaluated. 0: none
   std::int64_t patience = 0;  ///< epochs without a better test loss after which training stops. 0: all epochs
+  Halves half{};              ///< of a step whose halves alternate, each with its own optimiser
 
   graph::Recipe record() const;
 };
@@ -184,6 +209,9 @@ constexpr RecipeFault recipe_fault(const Recipe& r) {
   if (!(r.augment.erase >= 0 && r.augment.erase <= 1)) return {"augment.erase", "has to be from 0 to 1"};
   if (!share(r.average)) return {"average", "has to be at least 0 and below 1"};
   if (r.patience < 0) return {"patience", "has to be at least 0"};
+  if (r.half.which < 0 || r.half.which > 2) return {"half.which", "has to be 1 or 2"};
+  if (r.half.which > 0 && (r.accumulate > 1 || r.average > 0 || o.clip_norm > 0 || r.labels.any()))
+    return {"half", "has neither accumulate, average, labels nor optimizer.clip_norm"};
   return {};
 }
 
@@ -236,6 +264,7 @@ inline graph::Recipe Recipe::record() const {
   r.erase = augment.erase;
   r.average = average;
   r.patience = patience;
+  r.half = half.which;
   return r;
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "dsl/graph/builder.hpp"
+#include "dsl/losses.hpp"
 #include "dsl/module.hpp"
 #include "dsl/ops/arithmetic.hpp"
 #include "dsl/ops/cross_entropy.hpp"
@@ -163,6 +164,41 @@ struct Compared {
   }
 };
 
+/// Parameters that another half trains, or none, get no gradient. Throws std::logic_error for those that both halves
+/// train, and for those that neither does though they are not frozen.
+inline void freeze_other_half(graph::Graph& g, const Halves& half) {
+  std::string twice, never;
+  for (graph::Node& n : g.nodes) {
+    if (n.op != graph::Op::parameter || !n.trained) continue;
+    const bool first = half.keys[0].have(n.name), second = half.keys[1].have(n.name);
+    std::string* const wrong = first && second ? &twice : !first && !second ? &never : nullptr;
+    if (wrong) *wrong += (wrong->empty() ? "" : ", ") + n.name;
+    n.trained = half.train(n.name);
+  }
+  if (!twice.empty()) throw std::logic_error(g.name + ": both halves of its training step train " + twice);
+  if (!never.empty()) throw std::logic_error(g.name + ": neither half of its training step trains " + never);
+}
+
+/// What the half's losses gave, as outputs: "loss", "losses", and the new values of buffers.
+inline void add_losses(graph::Builder& builder, const Losses& losses) {
+  graph::Graph& g = builder.graph();
+  std::vector<graph::NodeId> row;
+  for (const auto& [name, loss] : losses.reported) {
+    g.losses.push_back(name);
+    row.push_back(builder.broadcast(node_of(loss), {Dim::constant(1)}, {}));
+  }
+  if (row.empty()) throw std::logic_error(g.name + "::losses reports no numbers");
+  const auto count = static_cast<std::int64_t>(row.size());
+  const graph::NodeId all = row.size() == 1 ? row.front() : builder.concat(row, 0, Dim::constant(count));
+  g.outputs.push_back({graph::Output::Kind::loss, "loss", node_of(losses.minimised), graph::none});
+  g.outputs.push_back({graph::Output::Kind::value, "losses", all, graph::none});
+  for (const auto& [parameter, value] : builder.assigned) {
+    if (g[parameter].trained)
+      throw std::logic_error(g.name + " assigns " + g[parameter].name + ", which its half of the step trains");
+    g.outputs.push_back({graph::Output::Kind::gradient, g[parameter].name, value, parameter});
+  }
+}
+
 /// Throws std::logic_error when a size other than the batch is known only when the program runs: nothing would say it.
 inline void demand_that_only_the_batch_is_unknown(const graph::Graph& g, const Dim& batch) {
   const Symbol& symbol = batch.normal.term[0].factor[0];
@@ -192,6 +228,11 @@ inline void demand_that_only_the_batch_is_unknown(const graph::Graph& g, const D
 /// Targets are then the input "targets", in the place of "labels". With Loss::of_caller there is an input
 /// "output_gradients" instead, of the shape of the outputs, and "loss" is the sum of their products, whose gradients
 /// are those of the caller's loss.
+///
+/// A half of a training step (Recipe::half) has, in the place of a loss, what it makes small and what it reports:
+///   Losses losses(Images images, Tensor<> factor) const
+/// with an input "factor", one number of the caller, and the outputs "loss" and "losses", a row of what is reported. A
+/// parameter of the other half gets no gradient, nor does a Frozen one; what was assigned is its new value.
 ///
 /// Model has one non-template forward of one tensor, and a static constexpr Recipe named recipe. Without a recipe there
 /// are neither labels nor a loss, and what is generated is for inference. Throws std::logic_error for what only tracing
@@ -230,8 +271,11 @@ graph::Graph trace(std::string name) {
                                             : builder.input("images", Images::shape.dims()));
     using Compared = detail::Compared<Model, Images, typename Signature::result>;
     [[maybe_unused]] graph::NodeId wanted = graph::none;
-    if constexpr (HasRecipe<Model>) wanted = Compared::record(builder);
+    constexpr bool half = recipe.half.which > 0;
+    if constexpr (HasRecipe<Model> && !half) wanted = Compared::record(builder);
+    if constexpr (half) wanted = builder.input("factor", {});
     bind(model, "");
+    if constexpr (half) detail::freeze_other_half(g, recipe.half);
     const auto outputs = model(images);
     using Outputs = std::remove_const_t<decltype(outputs)>;
     if constexpr (!poisoned<Outputs>) {
@@ -239,7 +283,10 @@ graph::Graph trace(std::string name) {
         if constexpr (!poisoned<L>) g.outputs.push_back({graph::Output::Kind::loss, name, node_of(loss), graph::none});
       };
       g.outputs.push_back({graph::Output::Kind::value, "outputs", node_of(outputs), graph::none});
-      if constexpr (HasRecipe<Model>) add_loss("loss", Compared::loss(model, outputs, typename Compared::type(wanted)));
+      if constexpr (half)
+        detail::add_losses(builder, model.losses(images, Tensor<>(wanted)));
+      else if constexpr (HasRecipe<Model>)
+        add_loss("loss", Compared::loss(model, outputs, typename Compared::type(wanted)));
       detail::demand_that_only_the_batch_is_unknown(g, Images::shape[0]);
       detail::demand_that_everything_is_used(g);
       if constexpr (recipe.labels.any()) {

@@ -85,7 +85,7 @@ inline void demand_that_everything_is_used(const graph::Graph& g) {
   for (std::size_t i = 0; i < g.nodes.size(); ++i) {
     const graph::Node& n = g.nodes[i];
     if (n.op == graph::Op::parameter && !loss.empty()) {
-      if (!learns[i]) dead += (dead.empty() ? "" : ", ") + n.name;
+      if (!learns[i] && n.trained) dead += (dead.empty() ? "" : ", ") + n.name;
     } else if (n.op == graph::Op::carry_out && used[static_cast<std::size_t>(n.operands[0])]) {
       continue;  // what layers hand on for one another
     } else if (!used[i] && !read[i]) {

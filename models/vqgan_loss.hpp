@@ -34,17 +34,29 @@ struct GeneratorLoss {
   Tensor<> total;  ///< nll + adversarial weight * g + codebook weight * the codebook's loss
 };
 
-/// Of images and their reconstructions, the metric between them, the discriminator's logits of the reconstructions, the
-/// codebook's loss, and the weight of the adversarial part, through which no gradient flows.
-template <AnyTensor X, AnyTensor P, AnyTensor Logits>
-GeneratorLoss generator_loss(const X& images, const X& reconstruction, const P& metric, const Logits& fake,
-                             const Tensor<>& codebook, const Tensor<>& adversarial_weight, double perceptual_weight = 1,
+/// Of images and their reconstructions, the mean of the metric between them, the discriminator's logits of the
+/// reconstructions, the codebook's loss, and what makes the adversarial part of nll and g.
+template <AnyTensor X, AnyTensor Logits, class Adversarial>
+GeneratorLoss generator_loss(const X& images, const X& reconstruction, const Tensor<>& metric, const Logits& fake,
+                             const Tensor<>& codebook, const Adversarial& adversarial, double perceptual_weight = 1,
                              double codebook_weight = 1) {
   const Tensor<> rec = mean(abs(images - reconstruction));
-  const Tensor<> nll = rec + mean(metric) * perceptual_weight;
+  const Tensor<> nll = rec + metric * perceptual_weight;
   const Tensor<> g = -mean(fake);
-  const Tensor<> adversarial = stop_gradient(adversarial_weight) * g;
-  return {rec, nll, g, nll + adversarial + codebook * codebook_weight};
+  const Tensor<> weighed = adversarial(nll, g);
+  return {rec, nll, g, nll + weighed + codebook * codebook_weight};
+}
+
+/// |d nll / d L| / (|d g / d L| + 1e-4), at most 1e4, for the layer L that both gradients pass last: the paper's
+/// equation 7. No gradient flows through it.
+template <AnyTensor L>
+Tensor<> adaptive_weight(const Tensor<>& nll, const Tensor<>& g, const L& layer) {
+  const auto norm = [&](const Tensor<>& of) {
+    const auto slope = stop_gradient(gradient(of, layer));
+    return sqrt(sum(slope * slope));
+  };
+  const Tensor<> of_nll = norm(nll);
+  return minimum(of_nll / (norm(g) + 1e-4), Tensor<>(recorder().constant(1e4)));
 }
 
 /// f / (|f| + 1e-10) over the channels of a map [B, C, height, width]. The length of a vector of zeros is a constant,

@@ -137,7 +137,7 @@ class File : EntryWriter {
     std::string entries;
     for (const Plan& plan : plans_) entries += "\n" + entry(plan);
     if (packed_.reals) entries += packs();
-    if (ranges::any_of(packed_.entries, packed_by_rows))
+    if (updates_while_packing(arena_, packed_))
       for (const Plan& plan : plans_)
         if (traits_of(plan.program.kind).updates) entries += "\n" + update_and_pack(plan);
     std::string out =

@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <range/v3/algorithm/all_of.hpp>
 #include <range/v3/algorithm/any_of.hpp>
 #include <range/v3/algorithm/contains.hpp>
 #include <range/v3/algorithm/find.hpp>
@@ -71,12 +72,19 @@ std::string parameter_tables(const ModelFiles& m) {
       }
   std::string names;
   for (const std::string& layer : layers(m)) names += fmt::format("    \"{}\",\n", layer);
+  std::string losses;
+  for (const std::string& loss : m.forward.losses) losses += fmt::format("    \"{}\",\n", loss);
+  if (!losses.empty() && trains(m.plans))
+    losses = fmt::format("\nextern \"C\" const char* const {0}_losses[{1}_LOSSES] = {{\n{2}}};\n", m.name, m.upper(),
+                         losses);
+  else
+    losses.clear();
   return fmt::format(R"cpp(extern "C" const tessera_parameter {0}_parameters[{1}_PARAMETERS] = {{
 {2}}};
 
 extern "C" const char* const {0}_layers[{1}_LAYERS] = {{
 {4}}};
-
+{5}
 namespace {{
 
 // How each parameter of the table starts: constant a, uniform in [a, b), or normal with mean a and deviation b.
@@ -88,7 +96,7 @@ struct Start {{
 constexpr Start starts[{1}_PARAMETERS] = {{
 {3}}};
 )cpp",
-                     m.name, m.upper(), table, start, names);
+                     m.name, m.upper(), table, start, names, losses);
 }
 
 bool uses_amx(const ModelFiles& m) { return ranges::contains(m.targets, MatrixUnit::amx, &Isa::matrix_unit); }
@@ -245,7 +253,10 @@ std::string run_program(const ModelFiles& m, const tree::Function& f, const Kern
     if (p.type.ends_with("*")) nulls += (nulls.empty() ? "!" : " || !") + p.name;
     arguments.push_back(p.name == "scratch" ? fmt::format("static_cast<{}*>(scratch)", m.real) : p.name);
     if (p.name == "batch") checks += fmt::format("  if (batch < 1 || batch > most_images) return {}_ERROR_BATCH;\n", u);
-    if (p.name == "gradients") checks += "  zero_gaps(gradients);\n";
+    if (p.name == "gradients")
+      checks += ranges::all_of(m.arena.entries, &ArenaEntry::trained)
+                    ? "  zero_gaps(gradients);\n"
+                    : fmt::format("  std::memset(gradients, 0, {}_PARAMETER_FLOATS * sizeof *gradients);\n", u);
     if (p.name == "outputs" && takes_output_gradients(program.graph)) arguments.emplace_back("&loss");
     if (p.name == compared_with(program.graph) && takes_random(program)) {
       arguments.push_back("random");
@@ -286,12 +297,13 @@ struct Run {
   bool decays;
 };
 
-/// All parameters; `unpacked`: but the weights that are packed while they are updated.
+/// All parameters that are trained; `unpacked`: but the weights that are packed while they are updated.
 std::vector<Run> runs_of(const ModelFiles& m, bool unpacked = true) {
+  unpacked = unpacked && updates_while_packing(m.arena, m.packed);
   std::map<std::int64_t, std::optional<bool>> starts;  // by offset
   for (const ArenaEntry& e : m.arena.entries)
     for (int layer = 0; layer < e.count; ++layer)
-      starts[e.at(layer)] = unpacked && m.packed.packs_by_rows(e, layer)
+      starts[e.at(layer)] = !e.trained || (unpacked && m.packed.packs_by_rows(e, layer))
                                 ? std::nullopt
                                 : std::optional<bool>(e.decay && m.forward.recipe.weight_decay > 0);
   std::vector<Run> runs;
@@ -329,7 +341,9 @@ struct Run {{
 constexpr Run runs[{}] = {{
 {}}};
 )cpp",
-                       m.packed.reals ? "no product reads packed" : "weight decay applies to, or does not",
+                       m.forward.recipe.half ? "this half trains"
+                       : m.packed.reals      ? "no product reads packed"
+                                             : "weight decay applies to, or does not",
                        decays ? "  bool decays;\n" : "", runs.size(), rows);
   }
   if (recipe.clip_norm > 0 && m.distributed)
@@ -496,8 +510,12 @@ std::string update(const ModelFiles& m, bool range = false) {
     stretch.insert(stretch.end(), {"run.first", "run.last"});
     body += "  for (const Run& run : runs) {\n" + dispatch(m, "update", stretch, Then::next, 1) + "  }\n";
   }
+  for (const ArenaEntry& e : m.arena.entries)
+    if (e.assigned)
+      body += fmt::format("  // {2}\n  std::memcpy(parameters + {0}, gradients + {0}, {1} * sizeof *parameters);\n",
+                          e.offset, e.reals, e.key);
   if (!packs) return body + (is_whole(runs, m) ? "" : fmt::format("  return {}_OK;\n", u));
-  if (!ranges::any_of(m.packed.entries, packed_by_rows)) return body + dispatch(m, "pack", {"parameters", "packed"});
+  if (!updates_while_packing(m.arena, m.packed)) return body + dispatch(m, "pack", {"parameters", "packed"});
   arguments.insert(arguments.begin() + 1, "packed");
   return body + dispatch(m, "update_and_pack", arguments);
 }
@@ -559,8 +577,7 @@ std::string errors(const ModelFiles& m) {
   add("OK", "no error");
   add("ERROR_NULL", "a pointer is null");
   add("ERROR_BATCH", "the batch must hold at least one image, and no more than memory can have");
-  if (training && !takes_targets(m.forward) && !takes_output_gradients(m.forward))
-    add("ERROR_LABEL", fmt::format("a label is not in [0, {})", m.classes()));
+  if (training && takes_labels(m.forward)) add("ERROR_LABEL", fmt::format("a label is not in [0, {})", m.classes()));
   if (takes_tokens(m.forward)) add("ERROR_TOKEN", fmt::format("a token is not in [0, {})", m.codes()));
   if (cache_of(m).reals) add("ERROR_POSITION", fmt::format("a position is not in [0, {})", m.image_reals()));
   add("ERROR_ISA", "TESSERA_ISA names kernels that do not exist or that this processor cannot run");
@@ -703,7 +720,7 @@ Words philox(std::uint64_t counter, std::uint64_t stream, std::uint64_t key) {
       "[[maybe_unused]] constexpr std::int64_t most_images = INT64_C({});\n",
       most_images(m));
   out += isa_choice(m);
-  if (trains(m.plans) && !takes_targets(m.forward) && !takes_output_gradients(m.forward))
+  if (trains(m.plans) && takes_labels(m.forward))
     out += fits("labels", "Whether every label names a class.", "batch",
                 m.labels_of_image() == 1 ? "batch" : fmt::format("batch * {}", m.labels_of_image()), u + "_CLASSES");
   if (takes_tokens(m.forward))

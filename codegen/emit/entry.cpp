@@ -27,6 +27,7 @@ bool takes_tokens(const graph::Graph& program) {
 std::string input_of(const graph::Graph& program) { return takes_tokens(program) ? "tokens" : "images"; }
 
 std::string compared_with(const graph::Graph& program) {
+  if (program.recipe.half) return "factor";
   for (const char* name : {"targets", "output_gradients"})
     if (ranges::any_of(program.nodes, [&](const graph::Node& n) { return n.op == graph::Op::input && n.name == name; }))
       return name;
@@ -36,6 +37,9 @@ bool takes_targets(const graph::Graph& declared) {
   return !softens(declared.recipe) && compared_with(declared) == "targets";
 }
 bool takes_output_gradients(const graph::Graph& declared) { return compared_with(declared) == "output_gradients"; }
+bool takes_labels(const graph::Graph& declared) {
+  return !declared.recipe.half && !takes_targets(declared) && !takes_output_gradients(declared);
+}
 
 bool takes_random(const KernelProgram& program) {
   return ranges::any_of(program.graph.nodes, [](const graph::Node& n) { return n.op == graph::Op::keep; });
@@ -114,6 +118,7 @@ std::vector<tree::Parameter> entry_parameters(const KernelProgram& of, const std
   p.push_back({"const std::int64_t", "batch"});
   if (of.groups) p.push_back({"const std::int64_t", "at_once"});
   p.push_back({out, "outputs"});
+  if (gives(of, "losses")) p.push_back({out, "losses"});
   if (program.has_loss) p.push_back({out, "loss"});
   if (!program.gradients.empty()) p.push_back({out, std::string(program.gradients)});
   p.push_back({out, "scratch"});

@@ -38,12 +38,15 @@ bool takes_tokens(const graph::Graph& program);
 std::string input_of(const graph::Graph& program);
 
 /// What a program's loss compares the outputs with: "labels", which are integers; real "targets", of a recipe that
-/// softens labels or of a loss of the model's own; or "output_gradients", of a loss of the caller's.
+/// softens labels or of a loss of the model's own; or "output_gradients", of a loss of the caller's. The losses of a
+/// half of a training step take one number of the caller, "factor".
 std::string compared_with(const graph::Graph& program);
 /// Whether the declaration's loss is of real targets, and not of labels.
 bool takes_targets(const graph::Graph& declared);
 /// Whether the loss is the caller's, who brings its gradient with respect to the outputs.
 bool takes_output_gradients(const graph::Graph& declared);
+/// Whether the loss is of labels, which a program has of its images.
+bool takes_labels(const graph::Graph& declared);
 
 /// Whether the program takes the parameters as they are: all but those that read packed ones alone.
 bool takes_parameters(const KernelProgram& program);

@@ -149,10 +149,10 @@ std::vector<tree::Function> api_functions(const ModelFiles& m) {
     const std::string wanted = compared_with(program);
     return tree::Parameter{wanted == "labels" ? "const int32_t*" : in, wanted};
   };
-  const bool of_caller = takes_output_gradients(m.forward);
+  const bool of_caller = takes_output_gradients(m.forward), half = recipe.half > 0;
   const tree::Parameter wanted = wanted_by(m.plan(ProgramKind::loss_and_gradients).program.graph);
   const std::string target_shape = fmt::format("[batch, {}]", fmt::join(m.target_shape(), ", "));
-  if (!of_caller) {
+  if (!of_caller && !half) {
     add("evaluate",
         {parameters, packed, images, wanted_by(m.plan(ProgramKind::evaluate).program.graph), batch, outputs, loss,
          scratch},
@@ -174,7 +174,29 @@ std::vector<tree::Function> api_functions(const ModelFiles& m) {
           : "`at_once` is the batch, or more."};
   if (softens(recipe))
     said.push_back(fmt::format("Targets are probabilities, [batch, {}].", fmt::join(m.output_shape(), ", ")));
-  if (of_caller) {
+  if (half) {
+    said = {
+        "Overwrites gradients, which lie as the parameters do: zeros of what this half does not train, and the new "
+        "values of",
+        "the buffers that it changes. The factor, one number, is that of the adversarial losses. losses has the "
+        "numbers",
+        fmt::format("of the table {}_losses; loss is the one that is made small. `at_once` is the batch, or more.", n)};
+    add("loss_and_gradients",
+        {parameters,
+         packed,
+         images,
+         wanted,
+         batch,
+         at_once,
+         seed,
+         step,
+         outputs,
+         {out, "losses"},
+         loss,
+         {out, "gradients"},
+         scratch},
+        std::move(said));
+  } else if (of_caller) {
     said.push_back(fmt::format(
         "Of a loss whose gradient with respect to the outputs, {}, is given; not divided by the batch.", target_shape));
     add("gradients",
@@ -221,6 +243,7 @@ std::vector<tree::Function> api_functions(const ModelFiles& m) {
   add_embed();
   add_step();
   std::vector<std::string> updates{update_comment(recipe)};
+  if (half) updates.emplace_back("Of the keys that this half trains; buffers take their new values.");
   if (m.packed.reals) updates.emplace_back("Packs the parameters on the way, as pack does.");
   add("update",
       {{out, "parameters"}, {out, "packed"}, {in, "gradients"}, {out, "optimizer"}, step, {"float", "learning_rate"}},
@@ -246,7 +269,7 @@ std::vector<tree::Function> api_functions(const ModelFiles& m) {
   }
   add("learning_rate", {{"double", "rate"}, {"int64_t", "step"}, {"int64_t", "steps_per_epoch"}, {"int64_t", "steps"}},
       {schedule_comment(recipe)}, "float");
-  if (of_caller) return functions;
+  if (of_caller || half) return functions;
   add("train_step",
       {{out, "parameters"},
        {out, "packed"},
@@ -357,7 +380,7 @@ typedef struct tessera_parameter {{
   }
   macro("OUTPUT_FLOATS", m.output_reals(),
         m.output_shape().size() == 1 ? "of one row of outputs" : "of one image's outputs");
-  const bool on_labels = training && !takes_targets(m.forward) && !takes_output_gradients(m.forward);
+  const bool on_labels = training && takes_labels(m.forward);
   if (on_labels) macro("CLASSES", m.classes(), "labels are below it");
   if (training && takes_targets(m.forward)) macro("TARGET_FLOATS", m.target_reals(), "of one image's targets");
   macro("PARAMETERS", tensors, "rows of the parameter table");
@@ -381,6 +404,8 @@ typedef struct tessera_parameter {{
   if (const Cache cache = cache_of(m); cache.reals)
     out += macro_of_batch(m, "CACHE_BYTES", {0, cache.reals * (m.real == "double" ? 8 : 4)});
   macro("ATTENTION_FLOATS", attention_maps(m).of_image(), "of the attention maps of one image");
+  if (training && m.forward.recipe.half)
+    macro("LOSSES", static_cast<std::int64_t>(m.forward.losses.size()), "rows of the table of losses");
   macro("LAYERS", static_cast<std::int64_t>(layers(m).size()), "rows of the table of layers");
   for (const Plan& p : m.plans)
     if (!traits_of(p.program.kind).updates) out += scratch_macro(m, p.program.kind);
@@ -393,7 +418,9 @@ typedef struct tessera_parameter {{
 )c",
                      training ? "FORWARD_BYTES and TRAIN_BYTES are" : "FORWARD_BYTES is",
                      training ? fmt::format("; for a\n * training step both, gradients, optimizer, {} and loss",
-                                            on_labels ? "labels" : "targets")
+                                            on_labels               ? "labels"
+                                            : m.forward.recipe.half ? "losses"
+                                                                    : "targets")
                               : "");
   out += fmt::format("#define {}_PARAMETER_BYTES INT64_C({})\n", u, c.parameter_bytes);
   if (training) out += fmt::format("#define {}_OPTIMIZER_BYTES INT64_C({})\n", u, c.optimizer_bytes);
@@ -436,6 +463,9 @@ extern const tessera_parameter {0}_parameters[{1}_PARAMETERS];
 extern const char* const {0}_layers[{1}_LAYERS];
 )c",
                      n, u);
+  if (training && m.forward.recipe.half)
+    out += fmt::format("\n/* What the numbers of losses are. */\nextern const char* const {0}_losses[{1}_LOSSES];\n", n,
+                       u);
   for (const tree::Function& f : api_functions(m)) {
     out += "\n";
     for (const std::string& line : f.comment) out += "/* " + line + " */\n";
@@ -498,7 +528,7 @@ inline std::int64_t tessera_second_cache() {{
         f.parameters = pack_parameters(m.real);
         out += tree::print_declaration(f);
       }
-    if (trains(m.plans) && ranges::any_of(m.packed.entries, packed_by_rows)) {
+    if (trains(m.plans) && updates_while_packing(m.arena, m.packed)) {
       tree::Function f;
       f.linkage = "";
       f.name = fmt::format("{}_update_and_pack_{}", m.name, t.name);

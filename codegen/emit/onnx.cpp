@@ -474,6 +474,7 @@ class Translation {
       case Op::gelu_gradient:
       case Op::cross_entropy:
       case Op::dropout:
+      case Op::gradient:
         break;
     }
     throw Error(fmt::format("a {} has no ONNX: it is no part of a forward pass", op_name(n.op)));

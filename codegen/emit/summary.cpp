@@ -356,6 +356,7 @@ class ShapeTable {
       case Op::concat:
       case Op::cache:
       case Op::stop_gradient:
+      case Op::gradient:
       case Op::cross_entropy:
       case Op::gather:
         TESSERA_ELEMENTWISE_OPS(TESSERA_OP_CASE)
@@ -387,7 +388,10 @@ std::string shape_table(const graph::Graph& g) {
     for (const Dim& d : n.shape) reals *= d.value();
     const int layers = g.regions[n.region].count;
     total += reals * layers;
-    rows.push_back({n.name, to_string(n.shape), grouped(reals), n.decay ? "decays" : "",
+    rows.push_back({n.name, to_string(n.shape), grouped(reals),
+                    !n.trained ? "frozen"
+                    : n.decay  ? "decays"
+                               : "",
                     layers > 1 ? fmt::format("x {}", layers) : ""});
   }
   return out + table(rows) + fmt::format("  {} in all\n", grouped(total));

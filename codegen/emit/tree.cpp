@@ -47,11 +47,11 @@ std::string variable(const std::string& declared) {
       "true", "try", "typedef", "typeid", "typename", "union", "unsigned", "using", "virtual", "void", "volatile",
       "wchar_t", "while", "xor", "xor_eq", "real", "vec", "lanes",
       // arguments and loops of every kernel and entry point
-      "parameters", "images", "tokens", "labels", "targets", "output_gradients", "random", "batch", "outputs", "loss",
-      "gradients", "image_gradients", "maps", "magnitudes", "scratch", "moment1", "moment2", "velocity", "average",
-      "learning_rate", "learning_rate_corrected", "second_correction", "decay", "gradient_scale", "average_kept",
-      "first", "last", "begin", "end", "chunk", "partial", "image", "place", "part", "parts", "share", "team", "rest",
-      "mine", "threads", "layer", "pass", "sums", "row", "column"};
+      "parameters", "images", "tokens", "labels", "targets", "output_gradients", "factor", "losses", "random", "batch",
+      "outputs", "loss", "gradients", "image_gradients", "maps", "magnitudes", "scratch", "moment1", "moment2",
+      "velocity", "average", "learning_rate", "learning_rate_corrected", "second_correction", "decay", "gradient_scale",
+      "average_kept", "first", "last", "begin", "end", "chunk", "partial", "image", "place", "part", "parts", "share",
+      "team", "rest", "mine", "threads", "layer", "pass", "sums", "row", "column"};
   // Numbered: temporaries, sums, and what is left of an axis.
   const std::string word = declared.substr(0, declared.find_first_of("0123456789"));
   const bool numbered =

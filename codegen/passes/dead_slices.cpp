@@ -128,6 +128,7 @@ class Sinking {
       case Op::cache:
       case Op::cross_entropy:
       case Op::gather:
+      case Op::gradient:
         TESSERA_ELEMENTWISE_OPS(TESSERA_OP_CASE)
         TESSERA_LEAF_OPS(TESSERA_OP_CASE)
         TESSERA_REGION_OPS(TESSERA_OP_CASE)

@@ -5,6 +5,7 @@
 #include <range/v3/algorithm/contains.hpp>
 #include <range/v3/algorithm/find.hpp>
 
+#include "codegen/error.hpp"
 #include "codegen/passes/normalised.hpp"
 #include "codegen/passes/op.hpp"
 #include "codegen/passes/rewrite.hpp"
@@ -200,6 +201,8 @@ Graph decompose(const Graph& graph) {
         return n.operands[0];
       case Op::dropout:
         return dropout(b, n, random);
+      case Op::gradient:
+        throw Error("a gradient within a declaration is for its losses: nothing else can read it");
         TESSERA_ELEMENTWISE_OPS(TESSERA_OP_CASE)
         TESSERA_LEAF_OPS(TESSERA_OP_CASE)
         TESSERA_REGION_OPS(TESSERA_OP_CASE)

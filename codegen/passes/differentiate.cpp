@@ -12,6 +12,7 @@
 
 #include "codegen/error.hpp"
 #include "codegen/passes/op.hpp"
+#include "codegen/passes/rewrite.hpp"
 #include "codegen/passes/vjp.hpp"
 #include "dsl/graph/builder.hpp"
 
@@ -29,16 +30,36 @@ namespace {
 
 class Differentiator {
  public:
-  Differentiator(const Graph& forward, bool input_gradient)
-      : graph_(forward),
-        b_(graph_),
-        count_(forward.nodes.size()),
+  explicit Differentiator(Builder& b)
+      : graph_(b.graph()),
+        b_(b),
+        count_(graph_.nodes.size()),
         received_(count_),
-        layer_gradient_(count_, graph::none) {
-    find_active(input_gradient);
+        layer_gradient_(count_, graph::none) {}
+
+  /// With respect to one value of the top level, on the way to which no block is repeated.
+  NodeId run(NodeId y, NodeId x) {
+    find_active([x](NodeId id) { return id == x; });
+    if (!active(y)) return graph::none;
+    stand(0, y);
+    received_[at(y)].push_back({b_.constant(1)});
+    for (NodeId id = y; id > x; --id) {
+      if (active(id) && graph_[id].region != 0)
+        throw Error(
+            fmt::format("{} takes a gradient within its declaration through {}, which is repeated: that can be "
+                        "had of the loss alone",
+                        graph_.name, graph_[id].path));
+      step(id);
+    }
+    return collect(x);
   }
 
-  Graph run() {
+  /// With respect to all parameters, or to all that are trained and to the inputs.
+  void run(bool input_gradient) {
+    find_active([&](NodeId id) {
+      const Node& n = graph_[id];
+      return (n.op == Op::parameter && n.trained) || (n.op == Op::input && input_gradient);
+    });
     const auto loss = ranges::find_if(graph_.outputs, [](const Output& o) { return o.kind == Output::Kind::loss; });
     if (loss == graph_.outputs.end())
       throw Error(fmt::format("the model {} has no loss to differentiate", graph_.name));
@@ -60,15 +81,14 @@ class Differentiator {
     const auto gradients =
         ranges::find_if(graph_.outputs, [](const Output& o) { return o.kind == Output::Kind::gradient; });
     std::stable_sort(gradients, graph_.outputs.end(), [](const Output& a, const Output& b) { return a.node < b.node; });
-    return std::move(graph_);
   }
 
  private:
   const Region& region(int r) const { return graph_.regions[r]; }
   bool active(NodeId id) const { return active_[at(id)]; }
 
-  /// What depends on a parameter (or on an input whose gradient is asked for): only there do gradients flow.
-  void find_active(bool input_gradient) {
+  /// What depends on what a gradient is asked of: only there do gradients flow.
+  void find_active(const auto& asked) {
     active_.assign(count_, false);
     bool again = true;
     while (again) {  // a second time round when a layer's yield makes its carry active
@@ -76,7 +96,7 @@ class Differentiator {
       for (std::size_t i = 0; i < count_; ++i) {
         const Node& n = graph_.nodes[i];
         if (active_[i] || n.type != graph::Type::real) continue;
-        bool now = n.op == Op::parameter || (n.op == Op::input && input_gradient);
+        bool now = asked(static_cast<NodeId>(i));
         for (NodeId o : n.operands) now = now || active(o);
         active_[i] = now;
       }
@@ -243,7 +263,7 @@ class Differentiator {
   void demand_all_parameters() const {
     std::vector<std::string> missing;
     for (std::size_t i = 0; i < count_; ++i) {
-      if (graph_.nodes[i].op != Op::parameter) continue;
+      if (graph_.nodes[i].op != Op::parameter || !graph_.nodes[i].trained) continue;
       auto mine = [&](const Output& o) {
         return o.kind == Output::Kind::gradient && o.parameter == static_cast<NodeId>(i);
       };
@@ -254,8 +274,8 @@ class Differentiator {
                               fmt::join(missing, ", ")));
   }
 
-  Graph graph_;
-  Builder b_;
+  Graph& graph_;
+  Builder& b_;
   const std::size_t count_;  // of forward nodes
   std::vector<bool> active_;
   std::vector<std::vector<Contribution>> received_;  // by forward node
@@ -264,6 +284,21 @@ class Differentiator {
 
 }  // namespace
 
-Graph differentiate(const Graph& forward, bool input_gradient) { return Differentiator(forward, input_gradient).run(); }
+Graph differentiate(const Graph& forward, bool input_gradient) {
+  Graph joint = forward;
+  Builder builder(joint);
+  Differentiator(builder).run(input_gradient);
+  return joint;
+}
+
+Graph expand_gradients(const Graph& graph) {
+  return rewrite(graph, [](Builder& b, const Node& n, NodeId) {
+    if (n.op != Op::gradient) return b.append(n);
+    const NodeId gradient = Differentiator(b).run(n.operands[0], n.operands[1]);
+    if (gradient != graph::none) return gradient;
+    throw Error(fmt::format("{} takes the gradient of what does not depend on {}", b.graph().name,
+                            b.graph()[n.operands[1]].name.empty() ? "a value" : b.graph()[n.operands[1]].name));
+  });
+}
 
 }  // namespace tessera::codegen

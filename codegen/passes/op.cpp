@@ -30,6 +30,8 @@ std::string text_of(Attribute attribute, const Node& n) {
       return n.type == graph::Type::integer ? " integers" : "";
     case Attribute::undecayed:
       return n.decay ? "" : " undecayed";
+    case Attribute::frozen:
+      return n.trained ? "" : " frozen";
     case Attribute::value:
       return fmt::format(" {}", n.value);
     case Attribute::epsilon:
@@ -75,7 +77,7 @@ std::string unlisted_field(const Node& n) {
   using enum Attribute;
   // Every field by name: one more does not compile until it has its line.
   const auto& [op, type, region, operands, shape, path, name_, axes_, offset_, stride, dilation, value_, dim_, letters_,
-               rearrangement_, data_, init_, decay] = n;
+               rearrangement_, data_, init_, decay, trained] = n;
   if (type != graph::Type::real && !lists(integers) && row_of(op).types != OperandTypes::as_result) return "type";
   if (!name_.empty() && !lists(name)) return "name";
   if (!axes_.empty() && !lists(axes, axis)) return "axes";
@@ -90,6 +92,7 @@ std::string unlisted_field(const Node& n) {
   if (!data_.empty() && !lists(data)) return "data";
   if ((init_.a != 0 || init_.b != 0) && !lists(init)) return "init";
   if (!decay && !lists(undecayed)) return "decay";
+  if (!trained && !lists(frozen)) return "trained";
   // Of every op: its operands and shape; where it stands.
   static_cast<void>(region);
   static_cast<void>(operands);

@@ -40,7 +40,7 @@
 // The others: ROW(op, class, fewest operands, most operands, FLOPs, operand types, attributes...).
 #define TESSERA_LEAF_OPS(ROW)                                                                      \
   ROW(input,         leaf, 0, 0, none, reals, name, integers)                                      \
-  ROW(parameter,     leaf, 0, 0, none, reals, name, undecayed, init)                               \
+  ROW(parameter,     leaf, 0, 0, none, reals, name, undecayed, frozen, init)                       \
   ROW(table,         leaf, 0, 0, none, reals, name, data)                                          \
   ROW(constant,      leaf, 0, 0, none, reals, value)                                               \
   ROW(extent,        leaf, 0, 0, none, reals, dim)                                                 \
@@ -67,6 +67,7 @@
   ROW(gather,        composite, 2, 2, decomposed, second_integers)                                 \
   ROW(stop_gradient, composite, 1, 1, decomposed, reals)                                           \
   ROW(fold,          composite, 1, 1, decomposed, reals, axis, offset, steps)                      \
+  ROW(gradient,      composite, 2, 2, decomposed, reals)                                           \
   ROW(dropout,       composite, 1, 1, decomposed, reals, dropout, rate, axes)
 #define TESSERA_REGION_OPS(ROW)                                                                    \
   ROW(carry,         region, 1, 1, none, as_result)                                                \
@@ -92,6 +93,7 @@ enum class Attribute : std::uint8_t {
   name,
   integers,   ///< type
   undecayed,  ///< decay
+  frozen,     ///< trained
   init,
   data,
   value,
@@ -118,7 +120,7 @@ struct OpRow {
   int least = 0, most = 0;  ///< operands
   Flops flops = Flops::none;
   OperandTypes types = OperandTypes::reals;
-  std::array<Attribute, 3> attributes{};
+  std::array<Attribute, 4> attributes{};
   bool commutes = false;
   double cpu_cost = 1;
   std::string_view cpu = "";  ///< function; "": an op that no kernel has

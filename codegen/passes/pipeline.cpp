@@ -60,6 +60,11 @@ std::vector<GraphPass> program_passes(ProgramKind kind) {
            [](graph::Graph& g) { g = without_dropout(g); }, true},
           {"outputs", "only what the program gives is computed", if_(!traits.trains),
            [traits](graph::Graph& g) { g = subgraph(g, values_of(traits)); }, true},
+          {"expand_gradients", "gradients within the declaration are computed where they are read",
+           [traits](const graph::Graph& g) {
+             return !traits.gradients.empty() && ranges::contains(g.nodes, graph::Op::gradient, &graph::Node::op);
+           },
+           [](graph::Graph& g) { g = expand_gradients(g); }, true},
           {"differentiate", "gradients of the loss behind it", if_(!traits.gradients.empty()),
            [of_images](graph::Graph& g) { g = differentiate(g, of_images); }, true},
           {"image_gradients", "of all gradients, only that of the images is computed", if_(of_images),

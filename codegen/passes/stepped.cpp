@@ -121,6 +121,7 @@ class Stepping {
       case Op::cache:
       case Op::unfold:
       case Op::fold:
+      case Op::gradient:
       case Op::cross_entropy:
       case Op::dropout:
         break;

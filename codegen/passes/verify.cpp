@@ -251,6 +251,10 @@ class GraphVerifier {
         expect(operand_shape(0));
         rate();
         break;
+      case Op::gradient:
+        if (!operand_shape(0).empty()) fail("is the gradient of one number, not of {}", to_string(operand_shape(0)));
+        expect(operand_shape(1));
+        break;
       case Op::gather:
         gather();
         break;

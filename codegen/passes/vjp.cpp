@@ -215,6 +215,7 @@ class Vjp {
       case Op::one_hot:
       case Op::stop_gradient:
         break;
+      case Op::gradient:  // which expand_gradients has taken apart
         TESSERA_ELEMENTWISE_OPS(TESSERA_OP_CASE)
         TESSERA_LEAF_OPS(TESSERA_OP_CASE)
         TESSERA_REGION_OPS(TESSERA_OP_CASE)

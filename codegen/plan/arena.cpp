@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <range/v3/algorithm/all_of.hpp>
 #include <range/v3/algorithm/any_of.hpp>
 #include <range/v3/algorithm/find.hpp>
 #include <range/v3/algorithm/find_if.hpp>
@@ -69,6 +70,10 @@ const PackedEntry* PackedArena::find(const PackedEntry& wanted) const {
 
 bool packed_by_rows(const PackedEntry& e) { return e.packing == Packing::panels && e.element != DType::int8; }
 
+bool updates_while_packing(const Arena& parameters, const PackedArena& packed) {
+  return ranges::all_of(parameters.entries, &ArenaEntry::trained) && ranges::any_of(packed.entries, packed_by_rows);
+}
+
 bool PackedArena::packs_by_rows(const ArenaEntry& parameter, int layer) const {
   return ranges::any_of(entries, [&](const PackedEntry& e) {
     return packed_by_rows(e) && e.key == parameter.key && e.first <= layer && layer <= e.last;
@@ -122,7 +127,7 @@ Arena make_arena(const graph::Graph& declared, const KernelProgram& p) {
   // When each gradient is written, in running order; a repeated block's come as one.
   std::map<std::string, std::pair<int, int>> finished;  // key -> (time at the top level, time within)
   int now = 0;
-  for (std::size_t top = 0; top < p.order[0].size(); ++top) {
+  for (std::size_t top = 0; top < p.order[0].size() && declared.recipe.half == 0; ++top) {
     const Item& item = p.order[0][top];
     std::vector<Item> inside{item};
     if (item.region >= 0) inside = p.order[item.region];
@@ -142,6 +147,10 @@ Arena make_arena(const graph::Graph& declared, const KernelProgram& p) {
     e.shape = n.shape;
     e.init = n.init;
     e.decay = n.decay;
+    e.trained = n.trained;
+    e.assigned = ranges::any_of(declared.outputs, [&](const graph::Output& o) {
+      return o.kind == graph::Output::Kind::gradient && o.name == n.name;
+    });
     e.count = declared.regions[n.region].count;
     e.reals = 1;
     for (const Dim& d : n.shape) e.reals *= d.value();

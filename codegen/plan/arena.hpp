@@ -13,7 +13,8 @@ struct ArenaEntry {
   std::string key;  ///< "blocks.{}.norm1.weight"
   std::vector<Dim> shape;
   graph::Init init;
-  bool decay = true;
+  bool decay = true, trained = true;
+  bool assigned = false;  ///< not trained; a step gives its new value in the place of a gradient
   int count = 1;
   std::int64_t reals = 0;   ///< of one
   std::int64_t offset = 0;  ///< of the last layer
@@ -36,7 +37,7 @@ struct Arena {
 };
 
 /// Of the declared parameters, in the order in which the program finishes their gradients; where it computes none, in
-/// the declared one.
+/// the declared one. So too of one half of a training step, which has the same arena as the other.
 Arena make_arena(const graph::Graph& declared, const KernelProgram& program);
 
 /// The packed copy of a parameter, which kernels read.
@@ -65,6 +66,9 @@ struct PackedArena {
   /// Whether an update packs some copy of a layer's parameter.
   bool packs_by_rows(const ArenaEntry& parameter, int layer) const;
 };
+
+/// Whether an update packs what it updates, row after row: where a model trains all that is packed so.
+bool updates_while_packing(const Arena& parameters, const PackedArena& packed);
 
 /// What a tensor of a program stands for, before it has a place.
 PackedEntry packed_copy(const KernelProgram& program, const Tensor& tensor, const Arena& parameters);

@@ -20,8 +20,10 @@ class Builder {
   Graph& graph() { return graph_; }
   const std::vector<Dim>& shape(NodeId id) const { return graph_[id].shape; }
 
-  int region = 0;    ///< where the next node goes
-  std::string path;  ///< which module the next node belongs to
+  int region = 0;                                   ///< where the next node goes
+  std::string path;                                 ///< which module the next node belongs to
+  bool freezes = false;                             ///< the next parameters get no gradient
+  std::vector<std::pair<NodeId, NodeId>> assigned;  ///< parameters and their new values
 
   // Leaves
   NodeId input(std::string name, std::vector<Dim> shape, Type type = Type::real) {
@@ -35,6 +37,7 @@ class Builder {
     n.name = std::move(name);
     n.init = init;
     n.decay = decay;
+    n.trained = !freezes;
     return append(std::move(n));
   }
   NodeId table(std::string name, std::vector<Dim> shape, std::vector<double> data) {
@@ -52,6 +55,22 @@ class Builder {
     Node n = node(Op::extent, {}, {});
     n.dim = dim;
     return append(std::move(n));
+  }
+
+  /// The parameter's value from here on, and after the step.
+  void assign(NodeId parameter, NodeId value) {
+    for (auto& [of, now] : assigned)
+      if (of == parameter) {
+        now = value;
+        return;
+      }
+    assigned.emplace_back(parameter, value);
+  }
+  /// What was assigned last; before that the parameter.
+  NodeId current(NodeId parameter) const {
+    for (const auto& [of, now] : assigned)
+      if (of == parameter) return now;
+    return parameter;
   }
 
   // Elementwise: operands of one shape; an operand without dims is broadcast
@@ -159,6 +178,7 @@ class Builder {
     s[static_cast<std::size_t>(axis)] = length;
     return append(with_steps(node(Op::fold, {x}, std::move(s)), axis, offset, stride, dilation));
   }
+  NodeId gradient(NodeId y, NodeId x) { return append(node(Op::gradient, {y, x}, shape(x))); }
   NodeId softmax(NodeId x, int axis) {
     Node n = node(Op::softmax, {x}, shape(x));
     n.axes = {axis};

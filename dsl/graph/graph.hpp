@@ -70,8 +70,9 @@ enum class Op : std::uint8_t {
   cross_entropy,  ///< operands logits [d..., J], integers [d...]; mean of logsumexp(row) - row[label]; no dims
   gather,         ///< operands [V, d...], integers [i...]: the operand's rows at these integers, [i..., d...]
   stop_gradient,  ///< the operand, to which no gradient is passed on
-  fold,     ///< the transpose of unfold: operand [kernel, windows] at axes[0] and behind it; sums where windows overlap
-  dropout,  ///< times factors that vary over axes, 0 with probability value; offset: which dropout. Evaluation: x
+  fold,  ///< the transpose of unfold: operand [kernel, windows] at axes[0] and behind it; sums where windows overlap
+  gradient,  ///< operands y, of no dims, and x: the gradient of y with respect to x, of x's dims
+  dropout,   ///< times factors that vary over axes, 0 with probability value; offset: which dropout. Evaluation: x
   // regions
   carry,      ///< the value that enters a layer: operand 0 on the first, what the layer before yielded afterwards
   carry_out,  ///< in the parent region: what the last layer yielded for carry operand 0
@@ -110,7 +111,8 @@ struct Node {
   Rearrangement rearrangement;
   std::vector<double> data;
   Init init;
-  bool decay = true;  ///< of a parameter: whether weight decay applies (not to norms, biases, positions, tokens)
+  bool decay = true;    ///< of a parameter: whether weight decay applies (not to norms, biases, positions, tokens)
+  bool trained = true;  ///< of a parameter: whether it gets a gradient; else it is frozen, or a buffer
 };
 
 /// A block repeated `count` times. Region 0 is the whole model and runs once.
@@ -124,7 +126,7 @@ struct Region {
   std::vector<NodeId> yields;   ///< same length: what each layer hands to the next, inside the region
 };
 
-/// What leaves the graph.
+/// What leaves the graph. A buffer's new value goes the way of gradients: it lies among them in the buffer's place.
 struct Output {
   enum class Kind : std::uint8_t { value, loss, gradient } kind = Kind::value;
   std::string name;  ///< "outputs"; "loss"; for gradients the parameter's (or input's) name
@@ -154,6 +156,7 @@ struct Recipe {
   double erase = 0;
   double average = 0;
   std::int64_t patience = 0;
+  int half = 0;  ///< of a training step: 1 or 2, which the model is; 0: a step is one
 };
 
 struct Graph {
@@ -162,6 +165,7 @@ struct Graph {
   std::vector<Node> nodes;
   std::vector<Region> regions{Region{}};
   std::vector<Output> outputs;
+  std::vector<std::string> losses;  ///< names of the numbers of the output "losses"
 
   const Node& operator[](NodeId id) const { return nodes[static_cast<std::size_t>(id)]; }
   Node& operator[](NodeId id) { return nodes[static_cast<std::size_t>(id)]; }

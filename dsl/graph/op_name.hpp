@@ -100,6 +100,8 @@ inline std::string_view op_name(Op op) {
       return "gather";
     case Op::stop_gradient:
       return "stop_gradient";
+    case Op::gradient:
+      return "gradient";
     case Op::dropout:
       return "dropout";
     case Op::carry:

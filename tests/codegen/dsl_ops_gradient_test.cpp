@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "codegen/error.hpp"
 #include "codegen/passes/decompose.hpp"
 #include "codegen/passes/differentiate.hpp"
 #include "codegen/passes/simplify.hpp"
@@ -168,6 +169,31 @@ TEST_F(DslOps, NoGradientPassesAStop) {
   const auto decomposed = test::interpret(codegen::simplify(codegen::decompose(joint)), 3, sketch.given);
   EXPECT_EQ(decomposed.at("p0").numbers, weighted(1));
   for (const graph::Node& n : codegen::decompose(joint).nodes) EXPECT_NE(n.op, graph::Op::stop_gradient);
+}
+
+// As VQGAN weighs one loss by the norm of its gradient: the weight is a value, through which gradients flow as well.
+TEST_F(DslOps, GradientsWithinTheDeclaration) {
+  const auto x = parameter<Tensor<N, D>>(0.5, 1.5);
+  const auto y = exp(x) * x;
+  const Tensor<> loss = sum(y * y);
+  const auto slope = gradient(loss, y);
+  sketch.loss(node_of(sum(slope * x) * 0.25 + sum(gradient(loss, x))));
+  sketch.graph = codegen::expand_gradients(sketch.graph);
+  test::check_gradients(sketch);
+  for (const graph::Node& n : sketch.graph.nodes) EXPECT_NE(n.op, graph::Op::gradient);
+}
+
+TEST_F(DslOps, AGradientOfWhatDoesNotDependOnItIsRefused) {
+  const auto x = parameter<Tensor<N, D>>();
+  const auto other = parameter<Tensor<N, D>>();
+  sketch.graph.name = "probe";
+  sketch.loss(node_of(sum(gradient(Tensor<>(sum(x * x)), other))));
+  try {
+    codegen::expand_gradients(sketch.graph);
+    FAIL() << "it was taken";
+  } catch (const codegen::Error& error) {
+    EXPECT_STREQ(error.what(), "probe takes the gradient of what does not depend on p1");
+  }
 }
 
 TEST_F(DslOps, RmsNormOverTwoAxes) {

@@ -194,11 +194,12 @@ TEST(Verify, RefusesAReadFromARegionThatIsNotMirrored) {
 // another field would be one, and a run would go on under another model.
 TEST(Verify, RefusesAFieldThatTheOpsRowDoesNotList) {
   const std::vector<std::pair<std::string, void (*)(Node&)>> fields{
-      {"name", [](Node& n) { n.name = "y"; }},      {"axes", [](Node& n) { n.axes = {0}; }},
-      {"offset", [](Node& n) { n.offset = 1; }},    {"value", [](Node& n) { n.value = 2; }},
-      {"dim", [](Node& n) { n.dim = n.shape[0]; }}, {"letters", [](Node& n) { n.letters = {{'a'}}; }},
-      {"data", [](Node& n) { n.data = {1}; }},      {"rearrangement", [](Node& n) { n.rearrangement.from = {{0}}; }},
-      {"decay", [](Node& n) { n.decay = false; }},  {"init", [](Node& n) { n.init.a = 1; }},
+      {"name", [](Node& n) { n.name = "y"; }},         {"axes", [](Node& n) { n.axes = {0}; }},
+      {"offset", [](Node& n) { n.offset = 1; }},       {"value", [](Node& n) { n.value = 2; }},
+      {"dim", [](Node& n) { n.dim = n.shape[0]; }},    {"letters", [](Node& n) { n.letters = {{'a'}}; }},
+      {"data", [](Node& n) { n.data = {1}; }},         {"rearrangement", [](Node& n) { n.rearrangement.from = {{0}}; }},
+      {"decay", [](Node& n) { n.decay = false; }},     {"init", [](Node& n) { n.init.a = 1; }},
+      {"trained", [](Node& n) { n.trained = false; }},
   };
   for (const auto& [field, set] : fields) {
     Broken s;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "models/vqgan.hpp"
+#include "models/vqgan_training.hpp"
 
 namespace tessera::test {
 
@@ -30,5 +31,15 @@ inline constexpr models::VqganSpec digits_vqgan{.image = 28,
 using SmallVqgan = models::VqganReconstruct<small_vqgan>;
 using SmallVqganEncode = models::VqganEncode<small_vqgan>;
 using SmallVqganDecode = models::VqganDecode<small_vqgan>;
+
+/// How that of tests/golden/vq/vqgan_small is trained.
+inline constexpr models::VqganTrainingSpec small_vqgan_training{.vqgan = small_vqgan,
+                                                                .filters = 8,
+                                                                .layers = 2,
+                                                                .vgg = {.widths = {4, 8, 8, 12, 12}},
+                                                                .disc_weight = 0.8,
+                                                                .batch = 4};
+using SmallVqganGenerator = models::VqganGenerator<small_vqgan_training>;
+using SmallVqganDiscriminator = models::VqganDiscriminator<small_vqgan_training>;
 
 }  // namespace tessera::test

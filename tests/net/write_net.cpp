@@ -87,7 +87,7 @@ bool has_loss(const graph::Graph& traced) {
 
 /// A program makes a row of numbers of a picture, and trains on labels.
 bool has_program(const graph::Graph& traced) {
-  if (codegen::takes_targets(traced) || codegen::takes_output_gradients(traced)) return false;
+  if (!codegen::takes_labels(traced)) return false;
   const auto rank = [&](graph::NodeId id) { return traced.nodes[static_cast<std::size_t>(id)].shape.size(); };
   for (const graph::Node& n : traced.nodes)
     if (n.op == graph::Op::input && n.name == "images" && n.shape.size() != 4) return false;
@@ -117,7 +117,7 @@ void add_declared(std::vector<Job>& jobs, const codegen::DeclaredModel& model) {
           traced = codegen::subgraph(traced, {"outputs"});
         }
         options.train = has_program(traced);
-        options.cuda = options.cuda && !codegen::takes_output_gradients(traced);
+        options.cuda = options.cuda && !traced.recipe.half && !codegen::takes_output_gradients(traced);
         return emitted(traced, options);
       };
       jobs.push_back({fs::path(short_name(model.type)) / (std::string(name) + (inference ? "_inference" : "")), emit});

@@ -122,10 +122,13 @@ RecordedRow RowRecorder::finish_gradients(std::size_t sloped) {
   // What the results do not depend on has a derivative of 0, and is no reason to refuse them.
   const std::vector<bool> reached = tessera::detail::reached(b.graph(), {loss}, true);
   for (NodeId id = 0; id < static_cast<NodeId>(reached.size()); ++id) {
-    if (b.graph()[id].op != graph::Op::parameter || reached[static_cast<std::size_t>(id)]) continue;
+    if (b.graph()[id].op != graph::Op::parameter) continue;
+    b.graph()[id].trained = true;  // a row's derivatives are by all inputs, buffers among them
+    if (reached[static_cast<std::size_t>(id)]) continue;
     std::vector<int> all(b.shape(id).size());
     std::iota(all.begin(), all.end(), 0);
-    loss = b.add(loss, b.multiply(b.reduce(graph::Op::reduce_sum, id, all), b.constant(0)));
+    const NodeId sum = all.empty() ? id : b.reduce(graph::Op::reduce_sum, id, all);
+    loss = b.add(loss, b.multiply(sum, b.constant(0)));
   }
   row_.image_reals = taken_;
   row_.graph.outputs = {{graph::Output::Kind::loss, "loss", loss, graph::none}};

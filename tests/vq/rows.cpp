@@ -159,7 +159,13 @@ std::vector<VqRow> vq_rows() {
       losses("vanilla_loss", [](const auto& real, const auto& fake) { return models::vanilla_loss(real, fake); }),
       lpips<3>("lpips"),
       lpips<1>("lpips_one_channel"),
-      x_to_y("act_norm", [](Tensor<B, 5_c, 4_c, 2_c> x, models::ActNorm<5_c> f) { return f(x); }),
+      x_to_y("act_norm",
+             [](Tensor<B, 5_c, 4_c, 2_c> x, models::ActNorm<models::Statistics::running, 5_c> f) { return f(x); }),
+      make_vq_row("act_norm_first", {"x"}, {"y", "loc", "scale"}, 0,
+                  [](Tensor<B, 5_c, 4_c, 2_c> x, models::ActNorm<models::Statistics::batch, 5_c> f) {
+                    const auto y = f(x);
+                    return std::tuple{y, current(f.loc), current(f.scale)};
+                  }),
       make_vq_row("batch_norm_training", {"x"}, {"y", "running_mean", "running_var"}, 1,
                   [](Tensor<B, 6_c, 4_c, 5_c> x, models::BatchNorm<models::Statistics::batch, 6_c> f) {
                     const auto all = f.of_batch(x);
@@ -186,7 +192,9 @@ std::vector<VqRow> vq_rows() {
                     const auto metric = by.loss.perceptual_loss(images, y);
                     const Tensor<> codebook = f.quantize.loss(z);
                     const auto fake = by(y);
-                    const auto loss = models::generator_loss(images, y, metric, fake, codebook, d_weight);
+                    const auto loss = models::generator_loss(
+                        images, y, Tensor<>(mean(metric)), fake, codebook,
+                        [&](const Tensor<>&, const Tensor<>& g) { return stop_gradient(d_weight) * g; });
                     return std::tuple{loss.total, loss.rec, metric, loss.nll, codebook, loss.g};
                   }),
       make_vq_row("vqgan_small_evaluation", {"images"}, {"logits_real.evaluation"}, 0,

@@ -312,6 +312,8 @@ class Interpreter {
       case Op::keep:
         map([&](const Index& i) { return factor(n, place(i, in_fours(shape))); });
         break;
+      case Op::gradient:
+        throw std::logic_error("a gradient is expanded before a graph is run");
       case Op::dropout: {
         if (!given_.contains("random")) return x();  // evaluation
         Index varied;
