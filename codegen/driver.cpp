@@ -29,6 +29,7 @@
 #include "codegen/passes/optimizer.hpp"
 #include "codegen/passes/pipeline.hpp"
 #include "codegen/passes/print.hpp"
+#include "codegen/passes/stepped.hpp"
 #include "codegen/passes/verify.hpp"
 #include "codegen/plan/tuned.hpp"
 
@@ -200,6 +201,7 @@ Planned plan_model(const graph::Graph& traced, const GeneratorOptions& options) 
   plan(m.inspected, ProgramKind::inspect);
   m.has_head = has_head(declared);
   if (embeds(declared)) plan(program(declared, ProgramKind::embed), ProgramKind::embed);
+  if (stepped(declared)) plan(program(declared, ProgramKind::step), ProgramKind::step);
   m.packed = make_packed_arena(m.plans, m.arena, m.targets);
   const auto primitives = [&](ProgramKind kind) {
     return passed(passed(declared, program_passes(kind)), primitive_passes());
@@ -225,6 +227,7 @@ cuda::Model model_for_gpu(const Planned& planned, const GeneratorOptions& option
   const ModelFiles& m = planned.files;
   cuda::Model model{m.name, {}, m.arena, m.forward.recipe, options.tiles, m.distributed};
   for (std::size_t i = 0; i < m.plans.size(); ++i) {
+    if (traits_of(m.plans[i].program.kind).steps) continue;  // token by token is for a CPU
     KernelProgram kernels = lower(planned.primitives[i], m.plans[i].program.kind);
     kernels.precision = options.precision;
     const std::string stage = m.plans[i].program.name + "_cuda";

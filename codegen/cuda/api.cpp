@@ -49,6 +49,7 @@ std::string comment_of(ProgramKind kind, const std::string& input) {
       return "Attention maps and magnitudes, as on the CPU.";
     case ProgramKind::embed:
       return "Features and tokens, as on the CPU.";
+    case ProgramKind::step:
     case ProgramKind::update:
       break;  // its function is not that of its program alone
   }

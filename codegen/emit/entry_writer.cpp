@@ -186,6 +186,11 @@ Expr EntryWriter::pointer(const Plan& plan, int kernel, const Argument& a) {
       const Expr first = name(is_attention(t.name) ? "maps" : "magnitudes") + integer(layout.offset);
       return t.slots > 1 ? first + name("layer") * layout.slot : first;
     }
+    case Storage::cache: {
+      const Layout& layout = plan.layouts[a.tensor];
+      const Expr first = name("cache") + integer(layout.offset);
+      return t.slots > 1 ? first + name("layer") * layout.slot : first;
+    }
     case Storage::table:
       return name(table(plan, a.tensor));
     case Storage::parameter:

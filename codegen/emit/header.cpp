@@ -19,6 +19,17 @@ std::string update_comment(const graph::Recipe& recipe) {
   return fmt::format("One {} in place; `step` counts from 1.", kind);
 }
 
+/// The functions that read what pack_forward packs: "forward, evaluate and inspect".
+std::string readers_of(const ModelFiles& m) {
+  std::vector<std::string> more{"forward", "inspect"};
+  if (trains(m.plans)) more.insert(more.begin() + 1, "evaluate");
+  if (embedding_of(m).features) more.emplace_back("embed");
+  if (cache_of(m).reals) more.emplace_back("step");
+  const std::string last = more.back();
+  more.pop_back();
+  return fmt::format("{} and {}", fmt::join(more, ", "), last);
+}
+
 std::string schedule_comment(const graph::Recipe& recipe) {
   using Schedule = graph::Recipe::Schedule;
   std::string text = fmt::format("The learning rate of a step, counted from 1: {}",
@@ -76,7 +87,26 @@ std::vector<tree::Function> api_functions(const ModelFiles& m) {
                      layers(m).size(), n)});
   };
   const Embedding e = embedding_of(m);
-  const std::string readers = e.features ? "forward, evaluate, inspect and embed" : "forward, evaluate and inspect";
+  const Cache cache = cache_of(m);
+  const std::string readers = readers_of(m);
+  const auto add_step = [&] {
+    if (cache.parts.empty()) return;
+    add("step",
+        {parameters,
+         packed,
+         {out, "cache"},
+         {"int64_t", "position"},
+         {"const int32_t*", "tokens"},
+         batch,
+         outputs,
+         scratch},
+        {fmt::format("Token by token: of one token [batch] at `position`, from 0 on, the row [batch, {}] that forward",
+                     m.output_reals() / m.image_reals()),
+         "would give there. The cache, the caller's, keeps what was made of the tokens before: it has to be as the "
+         "step",
+         fmt::format("of the position before left it, and is cleared at position 0. Of an image it holds {}.",
+                     fmt::join(cache.parts, ", "))});
+  };
   const auto add_embed = [&] {
     if (!e.features) return;
     std::vector<std::string> gives{
@@ -95,12 +125,12 @@ std::vector<tree::Function> api_functions(const ModelFiles& m) {
   if (!trains(m.plans)) {
     add("pack_forward", {parameters, {out, "packed"}}, {packs});
     if (m.packed.reals && packed_alone)
-      functions.back().comment.emplace_back(
-          e.features ? "To forward, inspect and embed `parameters` may then be null: they read it no more."
-                     : "To forward and inspect `parameters` may then be null: they read it no more.");
+      functions.back().comment.push_back(
+          fmt::format("To {} `parameters` may then be null: they read it no more.", readers));
     add_forward();
     add_inspect();
     add_embed();
+    add_step();
     return functions;
   }
   add("pack", {parameters, {out, "packed"}}, {packs});
@@ -110,7 +140,10 @@ std::vector<tree::Function> api_functions(const ModelFiles& m) {
            : fmt::format("For {} there is nothing to pack.", readers)});
   if (m.packed.forward_reals && packed_alone)
     functions.back().comment.push_back(fmt::format(
-        "To these {} functions `parameters` may be null: they read it no more.", e.features ? "four" : "three"));
+        "To these {} functions `parameters` may be null: they read it no more.", e.features && cache.reals ? "five"
+                                                                                 : e.features || cache.reals
+                                                                                     ? "four"
+                                                                                     : "three"));
   add_forward();
   const auto wanted_by = [&](const graph::Graph& program) {
     const std::string wanted = compared_with(program);
@@ -186,6 +219,7 @@ std::vector<tree::Function> api_functions(const ModelFiles& m) {
          "in the same order each time, each number once. An exchange between processes can begin with it."});
   add_inspect();
   add_embed();
+  add_step();
   std::vector<std::string> updates{update_comment(recipe)};
   if (m.packed.reals) updates.emplace_back("Packs the parameters on the way, as pack does.");
   add("update",
@@ -333,9 +367,7 @@ typedef struct tessera_parameter {{
       m.packed.reals ? "of the packed parameters" : "these kernels read the parameters as they are";
   if (training) {
     macro("PACKED_FLOATS", m.packed.reals, packed);
-    macro("PACKED_FORWARD_FLOATS", m.packed.forward_reals,
-          e.features ? "of those that forward, evaluate, inspect and embed read"
-                     : "of those that forward, evaluate and inspect read");
+    macro("PACKED_FORWARD_FLOATS", m.packed.forward_reals, fmt::format("of those that {} read", readers_of(m)));
     macro("OPTIMIZER_FLOATS", static_cast<std::int64_t>(optimizer_state(m.forward.recipe).size()) * m.arena.reals,
           "zero before the first step");
   } else {
@@ -346,6 +378,8 @@ typedef struct tessera_parameter {{
     macro("TOKEN_FLOATS", e.token_reals(), "of one image's tokens");
     macro("POOLING_FLOATS", e.pooling_reals(), "of what the learned query of one image's pooling attends to");
   }
+  if (const Cache cache = cache_of(m); cache.reals)
+    out += macro_of_batch(m, "CACHE_BYTES", {0, cache.reals * (m.real == "double" ? 8 : 4)});
   macro("ATTENTION_FLOATS", attention_maps(m).of_image(), "of the attention maps of one image");
   macro("LAYERS", static_cast<std::int64_t>(layers(m).size()), "rows of the table of layers");
   for (const Plan& p : m.plans)
@@ -381,6 +415,8 @@ enum {{
                      u);
   if (on_labels) out += fmt::format("  {}_ERROR_LABEL = 3, /* a label is not in [0, {}) */\n", u, m.classes());
   if (tokens) out += fmt::format("  {}_ERROR_TOKEN = 7, /* a token is not in [0, {}) */\n", u, m.codes());
+  if (cache_of(m).reals)
+    out += fmt::format("  {}_ERROR_POSITION = 8, /* a position is not in [0, {}) */\n", u, m.image_reals());
   out += fmt::format(
       "  {}_ERROR_ISA = 4{}   /* TESSERA_ISA names kernels that do not exist or that this processor cannot run */\n", u,
       training ? "," : " ");

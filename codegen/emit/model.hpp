@@ -61,6 +61,14 @@ struct Embedding {
 };
 Embedding embedding_of(const ModelFiles& model);
 
+/// What step keeps of an image: how much, and what, as "2 layers of [H=2, K=16, J=16] and [H=2, J=16, K=16]". No parts:
+/// there is no step.
+struct Cache {
+  std::int64_t reals = 0;
+  std::vector<std::string> parts;
+};
+Cache cache_of(const ModelFiles& model);
+
 /// The layers whose magnitudes inspect gives, in the order in which they are computed: modules by their paths.
 std::vector<std::string> layers(const ModelFiles& model);
 

@@ -467,9 +467,10 @@ class Translation {
         const auto k = ranges::find(r.carries, n.operands[0]) - r.carries.begin();
         return of_layer(name_[at(r.yields[k])], r.count - 1);
       }
-      // Of training alone: no declared forward pass without its dropouts has them.
+      // Of training or of a step: no declared forward pass without its dropouts has them.
       case Op::keep:
       case Op::fold:
+      case Op::cache:
       case Op::gelu_gradient:
       case Op::cross_entropy:
       case Op::dropout:

@@ -15,6 +15,7 @@
 #include "codegen/passes/inspect.hpp"
 #include "codegen/passes/op.hpp"
 #include "codegen/passes/print.hpp"
+#include "codegen/plan/memory.hpp"
 
 namespace tessera::codegen {
 
@@ -123,6 +124,25 @@ AttentionMaps attention_maps(const ModelFiles& m) {
     a.columns = shape.back().value();
   }
   return a;
+}
+
+Cache cache_of(const ModelFiles& m) {
+  Cache c;
+  for (const Plan& plan : m.plans) {
+    if (!traits_of(plan.program.kind).steps) continue;
+    int region = -1;
+    for (const TensorId id : cached(plan.program)) {
+      const Tensor& t = plan.program.tensors[id];
+      const std::string shape = to_string(std::vector<Dim>(t.shape.begin() + 1, t.shape.end()));
+      c.reals += plan.layouts[id].size.per_batch * t.slots;
+      if (t.region != 0 && t.region == region)
+        c.parts.back() += " and " + shape;
+      else
+        c.parts.push_back(t.slots > 1 ? fmt::format("{} layers of {}", t.slots, shape) : shape);
+      region = t.region;
+    }
+  }
+  return c;
 }
 
 Embedding embedding_of(const ModelFiles& m) {
@@ -334,6 +354,7 @@ class ShapeTable {
       case Op::integers:
       case Op::one_hot:
       case Op::concat:
+      case Op::cache:
       case Op::stop_gradient:
       case Op::cross_entropy:
       case Op::gather:

@@ -167,6 +167,7 @@ Analysis analyse(const Graph& graph) {
         if (n.op != Op::copy && n.shape.empty() && std::all_of(n.operands.begin(), n.operands.end(), inlined))
           a.role[i] = Role::inlined;
         break;
+      case Op::cache:
         TESSERA_CONTRACTION_OPS(TESSERA_OP_CASE)
         TESSERA_REDUCTION_OPS(TESSERA_OP_CASE)
         TESSERA_COMPOSITE_OPS(TESSERA_OP_CASE)
@@ -178,7 +179,7 @@ Analysis analyse(const Graph& graph) {
   // copy where a second one would have come.
   auto claim = [&](NodeId id, Claim c) {
     auto i = static_cast<std::size_t>(id);
-    if (a.claim[i].kind != Claim::Kind::none) return false;
+    if (a.claim[i].kind != Claim::Kind::none || graph[id].op == Op::cache) return false;  // its memory is the caller's
     if (a.role[i] != Role::member && a.role[i] != Role::storage) return false;
     a.claim[i] = c;
     return true;

@@ -99,6 +99,7 @@ struct Axis {
   std::string name;  ///< "b", "n": letters for the reader
   Dim dim;
   bool inner = false;
+  ExprId only{};  ///< of a kernel that writes one row of a cache: the load of the integer that the axis stands at alone
 };
 
 /// A contraction as a GEMM: for each point of the other outer axes, every element [row, column] sums products
@@ -197,6 +198,7 @@ enum class Storage : std::uint8_t {
   output,
   loss,
   table,
+  cache,  ///< the caller's, for the rows of all positions: a kernel writes one, others read all
   scratch,
   registers
 };

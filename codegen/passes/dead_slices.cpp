@@ -125,6 +125,7 @@ class Sinking {
       case Op::one_hot:
       case Op::slice:
       case Op::fold:
+      case Op::cache:
       case Op::cross_entropy:
       case Op::gather:
         TESSERA_ELEMENTWISE_OPS(TESSERA_OP_CASE)

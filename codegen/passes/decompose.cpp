@@ -209,6 +209,7 @@ Graph decompose(const Graph& graph) {
       case Op::rearrange:
       case Op::slice:
       case Op::concat:
+      case Op::cache:
         TESSERA_CONTRACTION_OPS(TESSERA_OP_CASE)
         TESSERA_REDUCTION_OPS(TESSERA_OP_CASE)
         break;

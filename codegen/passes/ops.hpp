@@ -52,7 +52,8 @@
   ROW(rearrange,     structure, 1, 1, none, as_result, rearrangement)                              \
   ROW(slice,         structure, 1, 1, none, as_result, axis, offset)                               \
   ROW(concat,        structure, 1, any, none, as_result, axis)                                     \
-  ROW(unfold,        structure, 1, 1, none, reals, axis, offset, steps)
+  ROW(unfold,        structure, 1, 1, none, reals, axis, offset, steps)                            \
+  ROW(cache,         structure, 2, 2, none, second_integers, axis)
 #define TESSERA_CONTRACTION_OPS(ROW)                                                               \
   ROW(einsum,        contraction, 1, 2, contraction, reals, letters)
 #define TESSERA_REDUCTION_OPS(ROW)                                                                 \

@@ -222,6 +222,9 @@ class GraphVerifier {
       case Op::fold:
         windows(operand_shape(0), n.shape);
         break;
+      case Op::cache:
+        cache();
+        break;
       case Op::einsum:
         einsum();
         break;
@@ -378,6 +381,17 @@ class GraphVerifier {
     }
     if (others != whole || !whole[axis].known() || !unfolded[axis].known() || !unfolded[axis + 1].known())
       fail("has shape {} of {}", to_string(n.shape), to_string(operand_shape(0)));
+  }
+
+  void cache() const {
+    const Node& n = node();
+    one_axis_in(n.shape);
+    std::vector<Dim> expected = operand_shape(0);
+    if (expected.size() != n.shape.size() || expected[n.axes[0]] != Dim::constant(1) ||
+        operand_shape(1) != std::vector<Dim>{Dim::constant(1)})
+      fail("takes one row and its number, not {} and {}", to_string(operand_shape(0)), to_string(operand_shape(1)));
+    expected[n.axes[0]] = n.shape[n.axes[0]];
+    expect(expected);
   }
 
   void einsum() const {

@@ -218,6 +218,7 @@ class Vjp {
         TESSERA_ELEMENTWISE_OPS(TESSERA_OP_CASE)
         TESSERA_LEAF_OPS(TESSERA_OP_CASE)
         TESSERA_REGION_OPS(TESSERA_OP_CASE)
+      case Op::cache:
         throw Error(fmt::format("the op {} has no gradient", op_name(n_.op)));
     }
   }

@@ -119,6 +119,14 @@ class Builder {
     s.insert(s.begin() + axis, kernel);
     return append(with_steps(node(Op::unfold, {x}, std::move(s)), axis, offset, stride, dilation));
   }
+  /// Of `rows` rows, kept by the caller, with x in the place of the row of that number.
+  NodeId cache(NodeId x, NodeId number, int axis, Dim rows) {
+    std::vector<Dim> s = shape(x);
+    s[static_cast<std::size_t>(axis)] = rows;
+    Node n = node(Op::cache, {x, number}, std::move(s));
+    n.axes = {axis};
+    return append(std::move(n));
+  }
 
   // Contraction and reduction
   NodeId einsum(std::vector<NodeId> operands, std::vector<std::vector<int>> letters) {

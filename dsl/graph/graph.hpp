@@ -58,6 +58,7 @@ enum class Op : std::uint8_t {
   concat,     ///< along axes[0]
   unfold,  ///< windows along axes[0], which becomes [kernel, windows]: element [k, w] is the operand's at offset + w *
            ///< stride + k * dilation, 0 outside it
+  cache,   ///< operands: a row, of extent 1 along axes[0], and integers [1], its number: the caller's array, row by row
   // contraction and reduction
   einsum,      ///< one or two operands; letters[k] are operand k's letters, letters.back() the result's
   reduce_sum,  ///< over axes (removed from the shape)

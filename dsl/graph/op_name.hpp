@@ -80,6 +80,8 @@ inline std::string_view op_name(Op op) {
       return "fold";
     case Op::concat:
       return "concat";
+    case Op::cache:
+      return "cache";
     case Op::einsum:
       return "einsum";
     case Op::reduce_sum:

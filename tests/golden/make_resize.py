@@ -1,6 +1,6 @@
 """Writes pictures and what Pillow makes of them.  Usage: make_resize.py OUT_DIR   (needs torch, numpy and Pillow 11)
 
-OUT_DIR/resize.safetensors: for each case NAME/in and NAME/out, bytes as floats [channels, height, width]. Two cases prepare
+OUT_DIR/resize.safetensors: for each case NAME/in and NAME/out, bytes as floats [channels, height, width]. Three cases prepare
 a picture as timm does: NAME/out is then the middle of the resized picture. OUT_DIR/*.jpg: a grey ramp, 16 x 16, in one
 scan and in several.
 """
@@ -66,6 +66,10 @@ def main(out):
     pixels = picture(random, 3, (36, 49))
     scaled = resized(pixels, (31, 31), Image.BILINEAR)
     tensors["squashed/in"], tensors["squashed/out"] = planes(pixels), planes(scaled[2:30, 2:30])
+    # timm's transform for 28 x 20 at crop_pct 0.9: at least 31 x 22, here 31 x 43.9, rounded, then the middle.
+    pixels = picture(random, 3, (36, 51))
+    scaled = resized(pixels, (31, round(51 / (36 / 31))))
+    tensors["oblong/in"], tensors["oblong/out"] = planes(pixels), planes(scaled[2:30, 12:32])
     save(f"{out}/resize.safetensors", tensors)
 
     ramp = Image.fromarray(np.arange(0, 256, dtype=np.uint8).reshape(16, 16))

@@ -53,6 +53,11 @@ TEST_P(PillowOnce, SquashesBothSidesAsTimmDoes) {
   EXPECT_EQ(prepared(picture("squashed/in"), input, 28, 28).pixels, want.pixels);
 }
 
+TEST_P(PillowOnce, RoundsTheLongerSideOfAnOblongModelAsTimmDoes) {
+  const Image want = picture("oblong/out");
+  EXPECT_EQ(prepared(picture("oblong/in"), {.crop = 0.9}, 28, 20).pixels, want.pixels);
+}
+
 INSTANTIATE_TEST_SUITE_P(Cases, PillowOnce, testing::Values("prepared"));
 
 TEST(Prepared, CoversAnInputThatIsNotSquare) {

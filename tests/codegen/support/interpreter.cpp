@@ -280,6 +280,8 @@ class Interpreter {
           return sum;
         });
         break;
+      case Op::cache:
+        throw std::logic_error("a cache is the caller's: the interpreter has none");
       case Op::einsum:
         einsum(n, y);
         break;
