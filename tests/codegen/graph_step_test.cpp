@@ -1,0 +1,81 @@
+// The graph of step: which models have one, and what is a cache in it.
+#include <gtest/gtest.h>
+
+#include <range/v3/algorithm/find.hpp>
+#include <vector>
+
+#include "codegen/passes/op.hpp"
+#include "codegen/passes/print.hpp"
+#include "codegen/passes/stepped.hpp"
+#include "codegen/passes/verify.hpp"
+#include "dsl/tessera.hpp"
+#include "dsl/trace.hpp"
+
+namespace tessera::test {
+namespace {
+
+using graph::Graph;
+using graph::Node;
+using graph::Op;
+
+enum class Kind { causal, shows_later, mean_of_tokens };
+
+/// Attention of one head over four tokens, whose keys and values are the tokens themselves.
+template <Kind kind>
+struct Sequence : Module {
+  static constexpr auto B = axis<"B">;
+  static constexpr auto V = axis<"V", 5>;
+  static constexpr auto T = axis<"T", 4>;
+  static constexpr auto J = axis<"J", T>;
+  static constexpr auto D = axis<"D", 3>;
+
+  Embedding<V, D> table;
+  Parameter<T, D> positions{normal(0, 1)};
+  TESSERA_MEMBERS(Sequence, table, positions)
+
+  auto forward(Integers<B, T> tokens) const {
+    const Tensor<B, T, D> x = table(tokens) + positions;
+    const auto keys = rename<1>(x, J);
+    const auto scores = einsum<"b i d, b j d -> b i j">(x, keys);
+    const auto mixed = [&] {
+      if constexpr (kind == Kind::shows_later)
+        return einsum<"b i j, b j d -> b i d">(softmax<-1>(scores), keys);
+      else
+        return einsum<"b i j, b j d -> b i d">(softmax<-1>(mask_scores(scores, causal_mask<T, J>())), keys);
+    }();
+    if constexpr (kind == Kind::mean_of_tokens)
+      return mean<1>(mixed);
+    else
+      return mixed;
+  }
+};
+
+TEST(Stepped, KeysAndValuesAreCachesOfAllPositionsAndTheRestIsOfOne) {
+  const std::optional<Graph> g = codegen::stepped(trace<Sequence<Kind::causal>>("sequence"));
+  ASSERT_TRUE(g.has_value());
+  EXPECT_NO_THROW(codegen::verify(*g)) << codegen::print(*g);
+  std::vector<std::string> caches;
+  for (const Node& n : g->nodes)
+    if (n.op == Op::cache) caches.push_back(codegen::to_string(n.shape));
+  // The scores' columns are positions; the values' are not.
+  EXPECT_EQ(caches, (std::vector<std::string>{"[B, D=3, J=4]", "[B, J=4, D=3]"})) << codegen::print(*g);
+  EXPECT_EQ(codegen::to_string((*g)[g->outputs[0].node].shape), "[B, 1, D=3]");
+  const auto position = ranges::find(g->nodes, "position", &Node::name);
+  ASSERT_NE(position, g->nodes.end());
+  EXPECT_EQ(position->type, graph::Type::integer);
+}
+
+TEST(Stepped, AModelThatLooksAheadHasNone) {
+  EXPECT_FALSE(codegen::stepped(trace<Sequence<Kind::shows_later>>("sequence")).has_value());
+  Graph g = trace<Sequence<Kind::causal>>("sequence");
+  for (Node& n : g.nodes)
+    if (n.op == Op::table) n.data.at(1) = 1;  // the first query sees the second key
+  EXPECT_FALSE(codegen::stepped(g).has_value());
+}
+
+TEST(Stepped, AModelThatGivesNoRowForEachTokenHasNone) {
+  EXPECT_FALSE(codegen::stepped(trace<Sequence<Kind::mean_of_tokens>>("sequence")).has_value());
+}
+
+}  // namespace
+}  // namespace tessera::test
