@@ -26,6 +26,20 @@ struct Gemm : Module {
   Tensor<B, T * Out> forward(Tensor<B, T, In> x) const { return reshape<B, T * Out>(linear(x)); }
 };
 
+/// 3x3 over a feature map of `Channels`, as many as it gives: [B, C, Size, Size] -> [B, C * Size * Size].
+template <std::int64_t Channels, std::int64_t Size>
+struct Conv : Module {
+  static constexpr auto C = axis<"C", Channels>;
+  static constexpr auto H = axis<"H", Size>;
+  static constexpr auto W = axis<"W", Size>;
+
+  Conv2d<C, C, 3_c, 3_c, Convolution{.padding = 1}> conv;
+  TESSERA_MEMBERS(Conv, conv)
+  static constexpr Recipe recipe{};
+
+  Tensor<B, C * H * W> forward(Tensor<B, C, H, W> x) const { return reshape<B, C * H * W>(conv(x)); }
+};
+
 /// Heads of 64 channels, from queries, keys and values as one product writes them: [B, N, 3 * D] -> [B, N * D].
 template <std::int64_t Heads, std::int64_t Tokens>
 struct Attention : Module {

@@ -20,6 +20,8 @@
 #include "bench/bench.hpp"
 #include "bench/ceiling.hpp"
 #include "bench/functions.hpp"
+#include "conv_128x32.h"
+#include "conv_16x28.h"
 #include "exponentials.h"
 #include "gelus.h"
 #include "gemm_192x192.h"
@@ -74,6 +76,8 @@ const std::vector<Kernel>& kernels() {
       GEMM(768, 768),
       GEMM(768, 3072),
       GEMM(3072, 768),
+      KERNEL(conv_128x32, CONV_128X32, 9.0 * 128 * 128 * 32 * 32, 0, none),  // VQGAN
+      KERNEL(conv_16x28, CONV_16X28, 9.0 * 16 * 16 * 28 * 28, 0, none),
       KERNEL(attention_3, ATTENTION_3, 2 * 197.0 * 197 * 192, 0, none),
       KERNEL(attention_12, ATTENTION_12, 2 * 197.0 * 197 * 768, 0, none),
       KERNEL(attention_12_1025, ATTENTION_12_1025, 2 * 1025.0 * 1025 * 768, 0, none),

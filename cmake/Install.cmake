@@ -18,7 +18,7 @@ install(DIRECTORY dsl codegen models runtime DESTINATION ${CMAKE_INSTALL_INCLUDE
 
 get_target_property(inference_sources tessera_inference SOURCES)
 install(FILES ${inference_sources} DESTINATION ${package_folder}/inference)  # for other processors
-install(FILES runtime/ranks_mpi.cpp DESTINATION ${package_folder})  # for the MPI of whoever has DISTRIBUTED
+install(FILES runtime/ranks_mpi.cpp runtime/ranks_nccl.cpp DESTINATION ${package_folder})  # for the MPI of whoever has DISTRIBUTED
 
 configure_package_config_file(cmake/TesseraConfig.cmake.in ${CMAKE_BINARY_DIR}/TesseraConfig.cmake
   INSTALL_DESTINATION ${package_folder} PATH_VARS CMAKE_INSTALL_INCLUDEDIR)

@@ -1,5 +1,5 @@
 # tessera_add_model(<name> DECLARATION <header> MODEL <class> [ISA scalar avx2 ...] [CUDA 80 90a] [PRECISION bf16|int8]
-#   [TILES table] [TRAIN [SERVE] [DISTRIBUTED mpi]] [CHECKPOINT weights] [SHARED [EMBED]])
+#   [TILES table] [TRAIN [SERVE] [DISTRIBUTED mpi [nccl]]] [CHECKPOINT weights] [SHARED [EMBED]])
 # tessera_add_model(<name> GENERATOR <target> MODEL <class> ...)
 #
 # From a declared model to a library. Targets:
@@ -14,8 +14,9 @@
 #                     its own for the model without its head.
 #   <name>            with TRAIN: the emitted program: train, eval, predict, attention, ...; where <name>_cuda_model is
 #                     made, with --device cuda; with SERVE, which links cpp-httplib, also serve
-#                     with DISTRIBUTED it can be started as several ranks (mpirun), which share out each step. It is linked with
-#                     the MPI that find_package(MPI COMPONENTS C) finds, for which the project needs the language C.
+#                     with DISTRIBUTED it can be started as several ranks (mpirun), which partition each step. It is linked with
+#                     the MPI that find_package(MPI COMPONENTS C) finds, for which the project needs the language C. With nccl,
+#                     where <name>_cuda_model is made, it is linked with NCCL too, and each rank can use a GPU.
 #                     With CHECKPOINT, which makes the program as well: with these parameters, a safetensors file with the
 #                     model's keys. Each build checks that they fit and writes them as <name>.safetensors beside the program,
 #                     which takes them unless it is told --out or --checkpoint; cmake --install installs both, and they can
@@ -230,22 +231,37 @@ backend-path = ["."]
   install(FILES $<TARGET_FILE:${target}> RENAME lib${name}.so DESTINATION ${python}/${name} COMPONENT ${name})
 endfunction()
 
-# What carries bytes between the program's ranks, compiled for the MPI that is found.
-set(ranks_mpi ${CMAKE_CURRENT_LIST_DIR}/ranks_mpi.cpp)
-if(NOT EXISTS ${ranks_mpi})
-  cmake_path(SET ranks_mpi NORMALIZE ${CMAKE_CURRENT_LIST_DIR}/../runtime/ranks_mpi.cpp)
+# What carries bytes between the program's ranks, compiled for the MPI and the NCCL that are found.
+set(ranks ${CMAKE_CURRENT_LIST_DIR})
+if(NOT EXISTS ${ranks}/ranks_mpi.cpp)
+  cmake_path(SET ranks NORMALIZE ${CMAKE_CURRENT_LIST_DIR}/../runtime)
 endif()
-set_property(GLOBAL PROPERTY TESSERA_RANKS_MPI ${ranks_mpi})
+set_property(GLOBAL PROPERTY TESSERA_RANKS ${ranks})
 
-function(_tessera_distribute name)
+function(_tessera_distribute name over_nccl)
   find_package(MPI COMPONENTS C QUIET)
   if(NOT MPI_C_FOUND)
     message(FATAL_ERROR "tessera_add_model(${name}): DISTRIBUTED mpi finds no MPI: install one (Debian: libopenmpi-dev, \
 openmpi-bin), and let the project have the language C")
   endif()
-  get_property(ranks_mpi GLOBAL PROPERTY TESSERA_RANKS_MPI)
-  target_sources(${name} PRIVATE ${ranks_mpi})
+  get_property(ranks GLOBAL PROPERTY TESSERA_RANKS)
+  target_sources(${name} PRIVATE ${ranks}/ranks_mpi.cpp)
   target_link_libraries(${name} PRIVATE MPI::MPI_C)
+  if(NOT over_nccl)
+    return()
+  endif()
+  find_package(CUDAToolkit QUIET)
+  find_path(TESSERA_NCCL_HEADERS nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS} ENV NCCL_HOME PATH_SUFFIXES include)
+  find_library(TESSERA_NCCL nccl HINTS ${CUDAToolkit_LIBRARY_DIR} ${CUDAToolkit_LIBRARY_ROOT} ENV NCCL_HOME
+    PATH_SUFFIXES lib lib64)
+  if(NOT TESSERA_NCCL_HEADERS OR NOT TESSERA_NCCL OR NOT CUDAToolkit_FOUND)
+    message(FATAL_ERROR "tessera_add_model(${name}): DISTRIBUTED mpi nccl finds no NCCL 2.14 (libnccl-dev of NVIDIA's packages; \
+NCCL_HOME in the environment tells another place)")
+  endif()
+  target_sources(${name} PRIVATE ${ranks}/ranks_nccl.cpp)
+  target_compile_definitions(${name} PRIVATE TESSERA_NCCL)
+  target_include_directories(${name} SYSTEM PRIVATE ${TESSERA_NCCL_HEADERS})
+  target_link_libraries(${name} PRIVATE ${TESSERA_NCCL} CUDA::cudart_static)
 endfunction()
 
 function(tessera_add_model name)
@@ -253,7 +269,7 @@ function(tessera_add_model name)
     message(FATAL_ERROR "tessera_add_model(${name}): the name is letters, digits and underscores, a letter first")
   endif()
   cmake_parse_arguments(PARSE_ARGV 1 arg "TRAIN;SERVE;SHARED;EMBED"
-    "DECLARATION;GENERATOR;MODEL;PRECISION;TILES;CHECKPOINT;DISTRIBUTED" "ISA;CUDA")
+    "DECLARATION;GENERATOR;MODEL;PRECISION;TILES;CHECKPOINT" "ISA;CUDA;DISTRIBUTED")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "tessera_add_model(${name}) does not know ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -282,10 +298,13 @@ function(tessera_add_model name)
     message(FATAL_ERROR "tessera_add_model(${name}): SERVE needs cpp-httplib 0.11 and pkgconf, when Tessera is built and here \
 (Debian: libcpp-httplib-dev, pkgconf)")
   endif()
-  if(arg_DISTRIBUTED AND NOT arg_DISTRIBUTED STREQUAL "mpi")
-    message(FATAL_ERROR "tessera_add_model(${name}): DISTRIBUTED is mpi, not ${arg_DISTRIBUTED}")
+  list(JOIN arg_DISTRIBUTED " " engines)
+  if(arg_DISTRIBUTED AND NOT engines MATCHES "^mpi( nccl)?$")
+    message(FATAL_ERROR "tessera_add_model(${name}): DISTRIBUTED is mpi, or mpi nccl, not ${engines}")
   elseif(arg_DISTRIBUTED AND NOT arg_TRAIN)
     message(FATAL_ERROR "tessera_add_model(${name}): DISTRIBUTED is for TRAIN")
+  elseif("nccl" IN_LIST arg_DISTRIBUTED AND NOT arg_CUDA)
+    message(FATAL_ERROR "tessera_add_model(${name}): DISTRIBUTED mpi nccl is for CUDA")
   endif()
   if(NOT arg_PRECISION)
     set(arg_PRECISION fp32)
@@ -443,7 +462,11 @@ int main(int argc, char** argv) {
     _tessera_harden(${name})
     target_link_libraries(${name} PRIVATE ${name}_model Tessera::runtime $<$<BOOL:${arg_SERVE}>:Tessera::serve>)
     if(arg_DISTRIBUTED)
-      _tessera_distribute(${name})
+      set(over_nccl OFF)
+      if("nccl" IN_LIST arg_DISTRIBUTED AND TARGET ${name}_cuda_model)
+        set(over_nccl ON)
+      endif()
+      _tessera_distribute(${name} ${over_nccl})
     endif()
     if(TARGET ${name}_cuda_model)
       target_sources(${name} PRIVATE ${cuda_program_files})

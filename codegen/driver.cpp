@@ -29,6 +29,7 @@
 #include "codegen/passes/optimizer.hpp"
 #include "codegen/passes/pipeline.hpp"
 #include "codegen/passes/print.hpp"
+#include "codegen/passes/stepped.hpp"
 #include "codegen/passes/verify.hpp"
 #include "codegen/plan/tuned.hpp"
 
@@ -200,6 +201,7 @@ Planned plan_model(const graph::Graph& traced, const GeneratorOptions& options) 
   plan(m.inspected, ProgramKind::inspect);
   m.has_head = has_head(declared);
   if (embeds(declared)) plan(program(declared, ProgramKind::embed), ProgramKind::embed);
+  if (stepped(declared)) plan(program(declared, ProgramKind::step), ProgramKind::step);
   m.packed = make_packed_arena(m.plans, m.arena, m.targets);
   const auto primitives = [&](ProgramKind kind) {
     return passed(passed(declared, program_passes(kind)), primitive_passes());
@@ -223,8 +225,9 @@ namespace {
 
 cuda::Model model_for_gpu(const Planned& planned, const GeneratorOptions& options) {
   const ModelFiles& m = planned.files;
-  cuda::Model model{m.name, {}, m.arena, m.forward.recipe, options.tiles};
+  cuda::Model model{m.name, {}, m.arena, m.forward.recipe, options.tiles, m.distributed};
   for (std::size_t i = 0; i < m.plans.size(); ++i) {
+    if (traits_of(m.plans[i].program.kind).steps) continue;  // token by token is for a CPU
     KernelProgram kernels = lower(planned.primitives[i], m.plans[i].program.kind);
     kernels.precision = options.precision;
     const std::string stage = m.plans[i].program.name + "_cuda";
@@ -246,7 +249,7 @@ void write_kernels(const ModelFiles& m, std::map<std::string, std::string>& file
   files[m.name + ".cpp"] = emit_api(m);
   for (const Target& target : m.targets)
     files[fmt::format("{}_{}.cpp", m.name, target.name)] =
-        cpu::emit_file(m.name, m.plans, m.arena, m.packed, target, m.real, &standing);
+        cpu::emit_file(m.name, m.plans, m.arena, m.packed, target, m.real, m.distributed, &standing);
 }
 
 }  // namespace
@@ -356,7 +359,7 @@ Writes the sources of {1}: C header, kernels for each instruction set, program.
                  {3}
   --train        write the program as well, with the training loop where the declaration has a loss
   --serve        with --train: the program has the command serve, an HTTP server
-  --distributed  with --train: the program runs as several ranks as well, which share out a step
+  --distributed  with --train: the program runs as several ranks as well, which partition a step
   --library      write NAME_model.h and .cpp, the model with its weights as a C library, and NAME.py as well
   --embedding    with --library: kernels for the model without its head as well, by which the library embeds
   --page FILE    write the source of the program's page (summary --html) as well, into a place of its own

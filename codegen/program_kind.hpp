@@ -8,7 +8,16 @@
 
 namespace tessera::codegen {
 
-enum class ProgramKind : std::uint8_t { forward, evaluate, loss_and_gradients, input_gradient, update, inspect, embed };
+enum class ProgramKind : std::uint8_t {
+  forward,
+  evaluate,
+  loss_and_gradients,
+  input_gradient,
+  update,
+  inspect,
+  embed,
+  step
+};
 
 /// What a program of a kind has. What only a model decides (whether something drops out, what is packed) is asked of
 /// its graph and its tensors.
@@ -22,6 +31,7 @@ struct ProgramTraits {
   bool updates = false;          ///< it goes by a stretch of the parameters in place, not by images
   bool inspects = false;         ///< its outputs lie in two arrays: attention maps and magnitudes
   bool embeds = false;           ///< its outputs are what the head reads, and the tokens
+  bool steps = false;            ///< it takes one token, and keeps what is read again in the caller's cache
 };
 
 inline constexpr ProgramTraits program_kinds[] = {
@@ -41,6 +51,7 @@ inline constexpr ProgramTraits program_kinds[] = {
     {.kind = ProgramKind::update, .name = "update", .short_name = "update", .updates = true},
     {.kind = ProgramKind::inspect, .name = "inspect", .short_name = "inspect", .inspects = true},
     {.kind = ProgramKind::embed, .name = "embed", .short_name = "embed", .embeds = true},
+    {.kind = ProgramKind::step, .name = "step", .short_name = "step", .steps = true},
 };
 
 constexpr const ProgramTraits& traits_of(ProgramKind kind) { return program_kinds[static_cast<std::size_t>(kind)]; }
@@ -50,7 +61,7 @@ static_assert(
     [] {
       for (const ProgramTraits& row : program_kinds)
         if (&row != &traits_of(row.kind)) return false;
-      return std::size(program_kinds) == static_cast<std::size_t>(ProgramKind::embed) + 1;
+      return std::size(program_kinds) == static_cast<std::size_t>(ProgramKind::step) + 1;
     }(),
     "program_kinds has a row for each kind, in their order");
 

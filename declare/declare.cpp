@@ -214,7 +214,12 @@ class Finder {
     const std::int64_t rows = has("pos_embed") ? shape("pos_embed", 3)[1] : 0;
     if (config_.image) {
       image_ = *config_.image;
-      if (image_[0] % height_ || image_[1] % across_)
+      const std::int64_t below = image_[0] % height_, right = image_[1] % across_;
+      // What the convolution of timm's patches leaves out is left out where the positions say so.
+      const std::int64_t whole = (image_[0] / height_) * (image_[1] / across_);
+      if ((below || right) && whole > 0 && (rows == whole || rows == whole + front))
+        field("rest", below == right ? std::to_string(below) : text("{", below, ", ", right, "}"));
+      else if (below || right)
         fail(config_.where, ": pictures of ", image_[0], " x ", image_[1], " are no whole number of patches of ",
              height_, " x ", across_, ", which ", named("patch_embed.proj.weight"), " has");
     } else {
@@ -361,6 +366,7 @@ class Finder {
     const auto of = [&](const std::string& part, const std::string& key) { return at(0, part + key); };
     // Attention.
     const bool separate = has(of(attn, "q_proj.weight")), qv = has(of(attn, "q_bias"));
+    const bool k_bias = has(of(attn, "k_proj.bias"));
     const bool bias = has(of(attn, "qkv.bias"));
     const std::int64_t all =
         separate ? shape(of(attn, "q_proj.weight"), 2)[0] : shape(of(attn, "qkv.weight"), 2)[0] / 3;
@@ -397,7 +403,7 @@ class Finder {
     }
     hidden(inner);
     // The block.
-    const bool gamma = has(at(0, "gamma_1"));
+    const bool gamma = has(at(0, "gamma_1")), gamma_of_mlp = fact("scales", "") != "attention";
     scaled_ = gamma || has(at(0, "ls1.gamma")) || has(at(0, "attns.0.ls.gamma"));
     const std::string rope = fact("rope", "");
     std::string places = "Unplaced<V>";
@@ -421,7 +427,9 @@ class Finder {
     }
     if (!has("pos_embed") && places == "Unplaced<V>" && !shared && !mixed)
       fail(checkpoint_.where, ": has no ", named("pos_embed"), ", and blocks.0 has no positions of its own either");
-    const std::string qkv = separate ? "SeparateQkv<V>" : qv ? "QvBias<V>" : "FusedQkv<V>";
+    const std::string qkv = separate ? (k_bias ? "SeparateQkv<V, Linear<V::D, V::A>>" : "SeparateQkv<V>")
+                            : qv     ? "QvBias<V>"
+                                     : "FusedQkv<V>";
     const std::string projection = attn_norm    ? "NormedProjection<V>"
                                    : !attn_bias ? "LinearWithoutBias<V::A, V::D>"
                                                 : "";
@@ -457,7 +465,7 @@ class Finder {
     } else if (shared) {
       alias_ = text("SharedRelativeBlock<V, ", places_width, ">");
     } else if (!made.empty()) {
-      alias_ = (gamma ? "GammaBlock<V, " : "VitBlock<V, ") + made + ">";
+      alias_ = (!gamma ? "VitBlock<V, " : gamma_of_mlp ? "GammaBlock<V, " : "AttentionGammaBlock<V, ") + made + ">";
       if (gamma && include_ == "models/vit.hpp") include_ = "models/eva.hpp";
     }
 
@@ -468,7 +476,7 @@ class Finder {
         const std::string m = things ? text("ffns.", copy, ".mlp.") : "mlp.";
         if (separate) {
           linear(at(i, a + "q_proj"), width_, all);
-          linear(at(i, a + "k_proj"), width_, all, false);
+          linear(at(i, a + "k_proj"), width_, all, k_bias);
           linear(at(i, a + "v_proj"), width_, all);
         } else {
           linear(at(i, a + "qkv"), width_, 3 * all, bias && !qv);
@@ -499,7 +507,7 @@ class Finder {
       norm(at(i, "norm1"), width_);
       norm(at(i, "norm2"), width_);
       if (scaled_) expect(at(i, gamma ? "gamma_1" : "ls1.gamma"), {width_});
-      if (scaled_) expect(at(i, gamma ? "gamma_2" : "ls2.gamma"), {width_});
+      if (scaled_ && gamma_of_mlp) expect(at(i, gamma ? "gamma_2" : "ls2.gamma"), {width_});
     }
     if (shared) {
       linear("shared_rel_pos.mlp.fc1", 2, places_width);
@@ -614,10 +622,11 @@ class Finder {
     return text("{", number(x[0]), ", ", number(x[1]), ", ", number(x[2]), "}");
   }
 
-  /// How pictures are prepared, and a line for what of it the configuration does not say or the program does otherwise.
+  /// How pictures are prepared, and a line for what of it the configuration does not say.
   struct Input {
     std::array<double, 3> mean, deviation;
     double crop;
+    bool bilinear = false, squash = false;
   };
   Input input() {
     constexpr std::array<double, 3> half{0.5, 0.5, 0.5};
@@ -636,24 +645,23 @@ class Finder {
     otherwise(!config_.interpolation.empty(), "interpolation bicubic");
     otherwise(!config_.crop_mode.empty(), "crop_mode center");
     if (!unsaid.empty()) assume("no configuration says how pictures are prepared: " + unsaid);
-    if (!config_.interpolation.empty() && config_.interpolation != "bicubic")
-      assume("pictures are scaled bicubically, and the configuration's interpolation is " +
-             printable(config_.interpolation));
-    if (!config_.crop_mode.empty() && config_.crop_mode != "center")
-      assume("the middle of a picture is cut out, and the configuration's crop_mode is " +
-             printable(config_.crop_mode));
+    const std::string &scaled = config_.interpolation, &cropped = config_.crop_mode;
+    if (!scaled.empty() && scaled != "bicubic" && scaled != "bilinear")
+      fail(config_.where, ": interpolation ", printable(scaled), " is none of bicubic and bilinear");
+    if (!cropped.empty() && cropped != "center" && cropped != "squash")
+      fail(config_.where, ": crop_mode ", printable(cropped), " is none of center and squash");
     return {config_.mean.value_or(usual.mean), config_.deviation.value_or(usual.deviation),
-            config_.crop.value_or(usual.crop)};
+            config_.crop.value_or(usual.crop), scaled == "bilinear", cropped == "squash"};
   }
 
   std::string header() {
     // In the order of VitSpec, as designated initializers have to be.
     static constexpr const char* order[] = {
-        "image",      "patch",           "channels", "width",         "heads",          "head",     "depth",
-        "mlp",        "classes",         "hidden",   "class_token",   "distilled",      "stem",     "registers",
-        "positions",  "patch_positions", "norm",     "norms",         "qkv_bias",       "qk_norm",  "layer_scale",
-        "activation", "final_norm",      "pooling",  "pooling_heads", "pooling_hidden", "features", "representation",
-        "epsilon"};
+        "image",     "patch",         "channels",       "width",       "heads",           "head",
+        "depth",     "mlp",           "classes",        "rest",        "hidden",          "class_token",
+        "distilled", "stem",          "registers",      "positions",   "patch_positions", "norm",
+        "norms",     "qkv_bias",      "qk_norm",        "layer_scale", "activation",      "final_norm",
+        "pooling",   "pooling_heads", "pooling_hidden", "features",    "representation",  "epsilon"};
     std::string spec;
     for (const char* name : order)
       if (const auto found = fields_.find(name); found != fields_.end())
@@ -671,12 +679,13 @@ class Finder {
     }
     const std::string model =
         text(cait_ ? "Cait" : "Vit", spec.empty() ? "<{" : "<{\n", spec, "}", block.empty() ? "" : ", " + block, ">");
-    const auto [mean, deviation, crop] = input();
-    if (mean == std::array{0.5, 0.5, 0.5} && deviation == mean && crop == 0.9) {
+    const auto [mean, deviation, crop, bilinear, squash] = input();
+    if (mean == std::array{0.5, 0.5, 0.5} && deviation == mean && crop == 0.9 && !bilinear && !squash) {
       out += text("using ", name_, " = ", model, ";\n");
     } else {
       const std::string prepared =
-          text("{.mean = ", channels(mean), ", .deviation = ", channels(deviation), ", .crop = ", number(crop), "}");
+          text("{.mean = ", channels(mean), ", .deviation = ", channels(deviation), ", .crop = ", number(crop),
+               bilinear ? ", .interpolation = Interpolation::bilinear" : "", squash ? ", .squash = true" : "", "}");
       out += text("struct ", name_, " : ", model, " {\n");
       out += classes_
                  ? text("  static constexpr Recipe recipe{.optimizer = {.learning_rate = 0.001}, .input = ", prepared,

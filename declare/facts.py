@@ -17,10 +17,14 @@ def registered(tree):
             yield node
 
 
-def arguments(function):
-    """The keywords of the dict of model arguments and of the call that makes the model."""
+def arguments(function, shared):
+    """The keywords of the dict of model arguments and of the call that makes the model; of a function in `shared` that makes
+    the dict for several, those of its dict as the call has them."""
     found = {}
     for node in ast.walk(function):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in shared:
+            given = {k.arg: ast.unparse(k.value) for k in node.keywords}
+            found.update({k: given.get(v, v) for k, v in arguments(shared[ast.unparse(node.func)], {}).items()})
         if isinstance(node, ast.Call) and (ast.unparse(node.func) == "dict" or "_create" in ast.unparse(node.func)):
             found.update({k.arg: ast.unparse(k.value) for k in node.keywords if k.arg})
     return found
@@ -66,6 +70,8 @@ def facts(module, a):
     start = a.get("init_values", {"cait": "1e-4", "vision_transformer_relpos": "1e-6"}.get(module, "None"))
     if start != "None":
         yield "layer_scale", start
+    if a.get("attn_only_layer_scale") == "True":
+        yield "scales", "attention"
     if "attn_pool_num_heads" in a:
         yield "pooling_heads", a["attn_pool_num_heads"]
     if pool == "map" and (module == "eva" or a.get("pool_include_prefix") == "True"):
@@ -79,8 +85,10 @@ def main(timm):
     lines = []
     for module in MODULES:
         with open(os.path.join(timm, "models", module + ".py"), encoding="utf-8") as file:
-            for function in registered(ast.parse(file.read())):
-                row = [f"{k}={v}" for k, v in facts(module, arguments(function))]
+            tree = ast.parse(file.read())
+            shared = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name.endswith("_args")}
+            for function in registered(tree):
+                row = [f"{k}={v}" for k, v in facts(module, arguments(function, shared))]
                 lines.append(" ".join([function.name] + row))
     with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "facts.txt"), "w", encoding="utf-8") as file:
         file.write("\n".join(sorted(lines)) + "\n")

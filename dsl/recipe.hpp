@@ -55,12 +55,21 @@ struct PerChannel {
   constexpr PerChannel(double red, double green, double blue) : values{red, green, blue} {}
 };
 
+/// How a picture is scaled, each with a kernel that is widened where the picture becomes smaller.
+enum class Interpolation : std::uint8_t {
+  bicubic,   ///< Keys 1981, a = -0.5. Pillow: BICUBIC
+  bilinear,  ///< the triangle. Pillow: BILINEAR
+};
+
 /// What a picture goes through, in training and afterwards; it travels in the checkpoint.
 struct Preprocessing {
   PerChannel mean = 0, deviation = 1;  ///< a pixel, in [0, 1], enters the model as (pixel - mean) / deviation
-  /// Pictures of another size: the model's side is this share of the side to which they are scaled (bicubic, shorter
+  /// Pictures of another size: the model's side is this share of the side to which they are scaled (the shorter
   /// side), the middle is cut out. timm: crop_pct. 0: the whole picture is scaled to fit and its border fills the rest
   double crop = 0;
+  Interpolation interpolation = Interpolation::bicubic;  ///< with a crop
+  /// With a crop: both sides are scaled, each to the model's over the crop, and proportions are lost. timm: crop_mode
+  bool squash = false;
 };
 
 /// Labels that are not one class each: the training loss is then the cross entropy of probabilities [B, classes].
@@ -162,6 +171,10 @@ constexpr RecipeFault recipe_fault(const Recipe& r) {
   for (const double deviation : r.input.deviation.values)
     if (!(deviation > 0)) return {"input.deviation", "has to be above 0"};
   if (!(r.input.crop >= 0 && r.input.crop <= 1)) return {"input.crop", "has to be from 0 to 1"};
+  if (r.input.crop == 0 && r.input.interpolation != Interpolation::bicubic)
+    return {"input.interpolation", "is of pictures that are cropped: it needs an input.crop"};
+  if (r.input.crop == 0 && r.input.squash)
+    return {"input.squash", "is of pictures that are cropped: it needs an input.crop"};
   if (!share(r.labels.smoothing)) return {"labels.smoothing", "has to be at least 0 and below 1"};
   if (!(r.labels.mixup >= 0)) return {"labels.mixup", "has to be at least 0"};
   if (!(r.labels.cutmix >= 0)) return {"labels.cutmix", "has to be at least 0"};
@@ -211,6 +224,8 @@ inline graph::Recipe Recipe::record() const {
   r.input_mean = input.mean.values;
   r.input_deviation = input.deviation.values;
   r.input_crop = input.crop;
+  r.input_bilinear = input.interpolation == Interpolation::bilinear;
+  r.input_squash = input.squash;
   r.smoothing = labels.smoothing;
   r.mixup = labels.mixup;
   r.cutmix = labels.cutmix;

@@ -46,7 +46,7 @@ struct Tensor {
   }
 };
 
-/// Integers<B, T>: whole numbers of 32 bits, as tokens and labels are. They are rows of a table (gather), positions of
+/// Integers<B, T>: integers of 32 bits, as tokens and labels are. They are rows of a table (gather), positions of
 /// ones (one_hot) or the labels of a cross entropy; the generator refuses arithmetic on them.
 template <auto... Ds>
 struct Integers : Tensor<Ds...> {

@@ -26,6 +26,25 @@ struct GammaBlock : Module {
   }
 };
 
+/// A factor on the branch of attention alone, key gamma_1: Sapiens2.
+template <class V, class Attn = Attention<V>, class Feed = Mlp<V>>
+struct AttentionGammaBlock : Module {
+  static constexpr VitSpec S = V::spec;
+  using Tokens = typename V::Tokens;
+
+  typename V::template Norm<V::D> norm1{S.epsilon};
+  Attn attn;
+  Parameter<V::D> gamma_1{constant(S.layer_scale)};
+  typename V::template Norm<V::D> norm2{S.epsilon};
+  Feed mlp;
+  TESSERA_MEMBERS(AttentionGammaBlock, norm1, attn, gamma_1, norm2, mlp)
+
+  Tokens forward(Tokens x) const {
+    const Tokens y = x + drop_path<S.drop_path>(attn(norm1(x)) * gamma_1);
+    return y + drop_path<S.drop_path>(mlp(norm2(y)));
+  }
+};
+
 /// EVA: ViT's, without a bias of keys.
 template <class V>
 using EvaBlock = VitBlock<V, Attention<V, QvBias<V>>>;

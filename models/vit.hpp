@@ -78,7 +78,17 @@ struct Vit : Module, std::conditional_t<S.classes != 0, detail::VitRecipe, detai
     If<S.stem == Stem::normed, Norm> norm{S.epsilon};
     TESSERA_MEMBERS(PatchEmbedding, proj, norm)
 
-    Tensor<B, N, D> forward(Tensor<B, C, IH, IW> images) const { return norm(proj(images)); }
+    Tensor<B, N, D> forward(Tensor<B, C, IH, IW> images) const { return norm(proj(tiled(images))); }
+
+   private:
+    /// What patches see.
+    template <class X>
+    static auto tiled(const X& images) {
+      if constexpr (S.rest.height == 0 && S.rest.width == 0)
+        return images;
+      else
+        return slice<3>(slice<2>(images, 0_c, V::GH * V::P), 0_c, V::GW * V::Q);
+    }
   };
 
   /// timm's key for the layer before the head, whose activation has no parameters.

@@ -82,7 +82,7 @@ enum class Features : std::uint8_t {
 /// What can differ from one ViT to another. The defaults are those of ViT-Ti/16.
 struct VitSpec {
   Extent image = 224;
-  Extent patch = 16;  ///< has to divide image
+  Extent patch = 16;  ///< has to divide image, less the rest
   std::int64_t channels = 3;
   std::int64_t width = 192;     ///< of a token
   std::int64_t heads = 3;       ///< has to divide width, where head is 0
@@ -91,6 +91,7 @@ struct VitSpec {
   std::int64_t mlp = 4;         ///< the MLP's hidden layer is this many times as wide as a token
   std::int64_t classes = 1000;  ///< 0: the model gives features and has no head
 
+  Extent rest = 0;  ///< pixels below and right of the last patches, which none sees: timm's patches of 14 in 384
   std::int64_t hidden = 0;  ///< width of the MLP's hidden layer, where it is no multiple of width: then mlp has no say
   bool class_token = true;
   bool distilled =
@@ -119,6 +120,19 @@ struct VitSpec {
   double drop_path = 0;          ///< of whole branches, the same share in each block: all blocks are one declaration
 };
 
+namespace detail {
+
+/// What patches cover, and the rest that they do not.
+template <std::int64_t rest, class Covered>
+constexpr auto with_rest(Covered covered) {
+  if constexpr (rest == 0)
+    return covered;
+  else
+    return covered + Constant<rest>{};
+}
+
+}  // namespace detail
+
 /// The axes of a ViT, for its parts.
 template <VitSpec S>
 struct VitAxes {
@@ -133,12 +147,12 @@ struct VitAxes {
     else
       return axis<"Q", S.patch.width>;
   }();
-  static constexpr auto GH = axis<"GH", Constant<S.image.height>{} / P>;  // patches down
-  static constexpr auto GW = axis<"GW", Constant<S.image.width>{} / Q>;   // patches across
-  static constexpr auto IH = axis<"IH", GH * P>;                          // image height
-  static constexpr auto IW = axis<"IW", GW * Q>;                          // image width
-  static constexpr auto N = axis<"N", GH * GW>;                           // patches
-  static constexpr auto R = [] {                                          // registers
+  static constexpr auto GH = axis<"GH", Constant<S.image.height - S.rest.height>{} / P>;  // patches down
+  static constexpr auto GW = axis<"GW", Constant<S.image.width - S.rest.width>{} / Q>;    // patches across
+  static constexpr auto IH = axis<"IH", detail::with_rest<S.rest.height>(GH* P)>;         // image height
+  static constexpr auto IW = axis<"IW", detail::with_rest<S.rest.width>(GW* Q)>;          // image width
+  static constexpr auto N = axis<"N", GH * GW>;                                           // patches
+  static constexpr auto R = [] {                                                          // registers
     if constexpr (S.registers == 0)
       return 0_c;
     else
@@ -211,10 +225,10 @@ struct QvBias : Part {
 };
 
 /// Three maps, keys without a bias: Fang et al. 2023 (EVA-02).
-template <class V>
+template <class V, class Keys = LinearWithoutBias<V::D, V::A>>
 struct SeparateQkv : Part {
   Linear<V::D, V::A> q_proj;
-  LinearWithoutBias<V::D, V::A> k_proj;
+  Keys k_proj;
   Linear<V::D, V::A> v_proj;
   TESSERA_MEMBERS(SeparateQkv, q_proj, k_proj, v_proj)
 

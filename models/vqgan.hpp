@@ -13,7 +13,7 @@
 
 namespace tessera::models {
 
-/// Whole numbers, one a level or one a place where something stands: {1, 1, 2}.
+/// Integers, one a level or one a place where something stands: {1, 1, 2}.
 struct VqganLevels {
   int count = 0;
   std::array<int, 8> values{};
@@ -312,7 +312,7 @@ struct VqganReconstruct : Module {
   }
 };
 
-/// Images in [-1, 1] -> the numbers of their codes, whole numbers, row by row.
+/// Images in [-1, 1] -> the numbers of their codes, integers, row by row.
 template <VqganSpec S>
 struct VqganEncode : Module {
   using Axes = VqganAxes<S>;

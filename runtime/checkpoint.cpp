@@ -15,6 +15,7 @@
 #include "runtime/matching.hpp"
 #include "runtime/positions.hpp"
 #include "runtime/safetensors.hpp"
+#include "runtime/taming_keys.hpp"
 
 namespace tessera::runtime {
 namespace {
@@ -90,6 +91,14 @@ Usage usage_of(const Safetensors& file) {
   // A picture is scaled to 1 / crop of what the model reads.
   input.crop = metadata.number(says_usage, 0.0, 1.0);
   metadata.demand(input.crop == 0 || input.crop >= 0.05, says_usage);
+  // Both are said where they are not the usual, and hold where pictures are cropped.
+  const auto says = [&](const char* key, const char* value) {
+    if (!file.metadata.contains(key)) return false;
+    metadata.demand(metadata.text(key) == value && input.crop > 0, key);
+    return true;
+  };
+  if (says("input_interpolation", "bilinear")) input.interpolation = Interpolation::bilinear;
+  input.squash = says("input_squash", "1");
   if (file.metadata.contains("class_names")) usage.classes = names_of_lines(metadata.text("class_names"));
   return usage;
 }
@@ -205,8 +214,19 @@ Safetensors parameters_of(Safetensors file) {
   return file;
 }
 
-/// For a model with timm's keys: the file with them too, where it has another library's, which is said.
-Safetensors for_timms_keys(Safetensors file, const Model& model, std::ostream& notes) {
+/// "a.b is left out: WHY", or of several the first.
+void tell_left_out(const std::vector<std::string>& keys, const char* who, std::ostream& notes) {
+  if (keys.empty()) return;
+  const bool one = keys.size() == 1;
+  notes << printable(keys[0]) << (one ? "" : text(" and ", keys.size() - 1, " more")) << (one ? " is" : " are")
+        << " left out: " << who << " not need " << (one ? "it" : "them") << "\n";
+}
+
+/// For a model with the keys of a library: the file with them too, where it has others, which is said.
+Safetensors for_own_keys(Safetensors file, const Model& model, std::ostream& notes) {
+  std::vector<std::string> left_out;
+  file = from_taming(std::move(file), model, left_out);
+  tell_left_out(left_out, text(model.name, " does").c_str(), notes);
   const auto is_timms = [](const tessera_parameter& row) {
     return row.name == std::string_view("patch_embed.proj.weight");
   };
@@ -214,10 +234,7 @@ Safetensors for_timms_keys(Safetensors file, const Model& model, std::ostream& n
   Translation translation = in_timms_keys(std::move(file));
   if (!translation.keys.are_timms())
     notes << "keys of " << translation.keys.dialect->library << " are read as timm's\n";
-  if (const std::vector<std::string>& out = translation.left_out; !out.empty())
-    notes << printable(out[0]) << (out.size() > 1 ? text(" and ", out.size() - 1, " more") : "")
-          << (out.size() > 1 ? " are" : " is") << " left out: images do not need " << (out.size() > 1 ? "them" : "it")
-          << "\n";
+  tell_left_out(translation.left_out, "images do", notes);
   return std::move(translation.file);
 }
 
@@ -240,6 +257,8 @@ void save_checkpoint(const std::filesystem::path& path, const Model& model, cons
 
 void Usage::write(Safetensors& file, const Model& model) const {
   file.metadata[says_usage] = exact(input.crop);
+  if (input.interpolation == Interpolation::bilinear) file.metadata["input_interpolation"] = "bilinear";
+  if (input.squash) file.metadata["input_squash"] = "1";
   for (std::size_t c = 0; c < input.mean.size(); ++c) {
     file.metadata[text("input_mean.", c)] = exact(input.mean[c]);
     file.metadata[text("input_deviation.", c)] = exact(input.deviation[c]);
@@ -332,7 +351,7 @@ Loaded load_parameters(const std::filesystem::path& path, const Model& model, fl
   Loaded loaded;
   if (has_state(file)) loaded.state = state_of(file);
   loaded.usage = usage_if_any(file);
-  file = for_timms_keys(parameters_of(std::move(file)), model, notes);
+  file = for_own_keys(parameters_of(std::move(file)), model, notes);
   std::fill(parameters, parameters + model.parameter_floats, 0.0f);
   Matching matching(file, model, {.resample = true, .skipping = false, .skip = {}});
   check_model(file, model, matching);
@@ -344,7 +363,7 @@ Loaded load_parameters(const std::filesystem::path& path, const Model& model, fl
 
 std::optional<Usage> start_from(const std::filesystem::path& path, const Model& model,
                                 const std::vector<std::string>& skip, float* parameters, std::ostream& notes) {
-  const Safetensors file = for_timms_keys(parameters_of(read_for(model, path)), model, notes);
+  const Safetensors file = for_own_keys(parameters_of(read_for(model, path)), model, notes);
   Matching matching(file, model, {.resample = true, .skipping = true, .skip = skip});
   matching.take("", parameters);
   matching.finish();

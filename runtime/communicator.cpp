@@ -33,6 +33,10 @@ std::int64_t launched_ranks() {
   return from_environment({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}, 1);
 }
 
+std::int64_t launched_rank_of_machine() {
+  return from_environment({"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"}, 0);
+}
+
 std::int64_t launched_rank() { return from_environment({"OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"}, 0); }
 
 const Communicator& Communicator::single() {
@@ -76,15 +80,14 @@ void Communicator::receive(void* to, std::int64_t bytes, int from) const {
   if (bytes > 0) ranks_->receive(to, bytes, from);
 }
 
-void Communicator::wait() const {
-  if (!ranks_) return;
+void Communicator::poll(const std::function<int()>& missing) const {
   // The lower ranks tell first: one sentence, and not one from each rank that waits.
   const double limit = timeout_ + 0.3 * std::min(rank_, 10);
   const Clock::time_point begin = Clock::now();
-  for (int missing = ranks_->pending(); missing >= 0; missing = ranks_->pending()) {
+  for (int rank = missing(); rank != -1; rank = missing()) {
     const double waited = seconds_since(begin);
     if (waited > limit)
-      fail("rank ", missing, " has not answered for ", timeout_,
+      fail(rank >= 0 ? text("rank ", rank) : "the GPU of another rank", " has not answered for ", timeout_,
            " s (--rank-timeout): the run ends, its checkpoint holds what was saved last");
     // Ranks may have to share a core: the one that computes shall have it.
     if (waited < 1e-3)
@@ -92,6 +95,14 @@ void Communicator::wait() const {
     else
       std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
+}
+
+void Communicator::wait() const {
+  if (ranks_) poll([this] { return ranks_->pending(); });
+}
+
+void Communicator::wait_until(const std::function<bool()>& done) const {
+  poll([&] { return done() ? -1 : -2; });
 }
 
 void Communicator::all_gather(void* all, std::span<const std::int64_t> begins) const {

@@ -21,8 +21,9 @@ class AgreedError : public Error {
 /// How many ranks a launcher (mpirun, srun) says that it has started, from what Open MPI, MPICH or Slurm put into the
 /// environment; 1 where none did.
 std::int64_t launched_ranks();
-/// Which of them this process is.
+/// Which of them this process is, and which of those on its machine.
 std::int64_t launched_rank();
+std::int64_t launched_rank_of_machine();
 
 /// This process among the ranks. All functions but `send` and `receive` are called by all ranks, in the same order.
 /// A single process is a rank too, alone: nothing is sent then. A rank that does not answer within the time limit
@@ -50,6 +51,12 @@ class Communicator {
   void receive(void* to, std::int64_t bytes, int from) const;
   /// Until all that was begun is done.
   void wait() const;
+  /// Until another engine, which moves bytes between GPUs, is done.
+  void wait_until(const std::function<bool()>& done) const;
+  /// Lets the engine go on with what was begun, as far as it can without waiting: some move bytes only when called.
+  void progress() const {
+    if (ranks_) ranks_->pending();
+  }
 
   /// Rank r has the bytes from begins[r] to begins[r + 1] of `all`: afterwards every rank has all of them.
   void all_gather(void* all, std::span<const std::int64_t> begins) const;
@@ -69,6 +76,10 @@ class Communicator {
   void agree_on_isa(const Model& model) const;
 
  private:
+  /// Polls against the limit. `missing` tells the rank that has not answered, -1 where nothing is missing, or -2 where
+  /// it is unknown which.
+  void poll(const std::function<int()>& missing) const;
+
   const Ranks* ranks_ = nullptr;
   int rank_ = 0, size_ = 1;
   double timeout_ = 600;

@@ -38,7 +38,7 @@ struct Evaluation {
   }
 };
 
-/// Runs the model over the whole set, `batch` images at a time, which ranks share out: what comes of it is the same for
+/// Runs the model over the whole set, `batch` images at a time, which ranks partition: what comes of it is the same for
 /// any number of them, and on all. Throws an Error when the images do not fit the model.
 Evaluation evaluate(const Model& model, const Recipe& recipe, const Inference& inference, const Dataset& data,
                     std::int64_t batch, const Communicator& ranks = Communicator::single());

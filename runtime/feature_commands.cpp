@@ -71,6 +71,7 @@ struct FeatureCommands::Options {
   std::filesystem::path test{}, head = "head.safetensors";
 
   std::filesystem::path picture = "components.svg";
+  std::int64_t clusters = 6;
 
   int run_embed(const Gpu* gpu) const;
   int run_similar(const Gpu* gpu) const;
@@ -168,17 +169,19 @@ int FeatureCommands::Options::run_components(const Gpu* gpu) const {
                    read.push_back(image);
                    tokens.emplace_back(of.begin(), of.end());
                  });
-  const std::vector<PatchColours> colours = patch_colours(tokens, model.embedding.width, grid);
+  const std::int64_t width = model.embedding.width;
+  const std::vector<PatchDrawing> drawings{{"principal components", patch_colours(tokens, width, grid)},
+                                           {"clusters", cluster_colours(tokens, width, grid, clusters)}};
   if (picture.extension() == ".svg") {
     const std::string shown =
         files.size() == 1 ? without_controls(files[0].filename().string()) : runtime::pictures(std::ssize(read));
-    write_file(picture, components_svg(read, colours, grid, text(model.name, ": ", shown)));
+    write_file(picture, components_svg(read, drawings, grid, text(model.name, ": ", shown)));
   } else {
-    const Bytes png = components_png(read, colours, grid);
+    const Bytes png = components_png(read, drawings, grid);
     write_file(picture, std::string_view(reinterpret_cast<const char*>(png.data()), png.size()));
   }
   std::cout << picture.string() << ": the patches of " << runtime::pictures(std::ssize(read))
-            << " in the colours of their first three principal components\n";
+            << " in the colours of their first three principal components and of " << clusters << " clusters\n";
   return 0;
 }
 
@@ -257,12 +260,16 @@ FeatureCommands::FeatureCommands(CLI::App& app, const Model& model, const Recipe
                 "predict --head head.safetensors photo.jpg"})));
 
   if (model.embedding.tokens == 0 || model.patches == Grid{}) return;
-  o.components =
-      app.add_subcommand("components", "Draw what the model tells apart within pictures: principal components");
+  o.components = app.add_subcommand(
+      "components", "Draw what the model tells apart within pictures: principal components and clusters");
   o.components->add_option("FILE", o.files, text(picture_files, ", and folders of them"))->required();
   o.components->add_option("-o,--picture", o.picture, "What to draw into: .svg with titles, or .png without")
       ->capture_default_str()
       ->type_name("FILE");
+  o.components->add_option("--clusters", o.clusters, "How many groups of alike patches k-means makes")
+      ->capture_default_str()
+      ->check(in<std::int64_t>(2, most_clusters))
+      ->type_name("K");
   o.components->add_flag("--invert", o.invert, swap_light);
   add_checkpoint_options(o.components, parameters);
   add_device_option(o.components, device);

@@ -63,8 +63,13 @@ void check_origin(const Safetensors& file, const Model& model, const Origin& ori
   if (differs("parameters_hash"))
     fail(file.where, " was made with other parameters of ", model.name, " than those that are used now (",
          printable(metadata_of(file, "parameters_hash")), ", these are '", origin.at("parameters_hash"), "')");
+  const auto other = [&](const std::string& key) {
+    fail(file.where, " was made of pictures that were prepared in another way (", key, ")");
+  };
   for (const auto& [key, value] : origin)
-    if (differs(key.c_str())) fail(file.where, " was made of pictures that were prepared in another way (", key, ")");
+    if (differs(key.c_str())) other(key);
+  for (const auto& [key, value] : file.metadata)
+    if (key.starts_with("input_") && !origin.contains(key)) other(printable(key));
 }
 
 void check_finite(std::span<const float> numbers, const std::string& whose) {

@@ -20,7 +20,7 @@ std::int64_t checked(const Gpu& gpu, std::int64_t batch) {
 
 }  // namespace
 
-GpuTraining::GpuTraining(const Model& model, const Recipe& recipe, const Gpu& gpu)
+GpuTraining::GpuTraining(const Model& model, const Recipe& recipe, const Gpu& gpu, int sums)
     : model_(model),
       gpu_(gpu),
       cuda_(gpu.cuda()),
@@ -33,9 +33,7 @@ GpuTraining::GpuTraining(const Model& model, const Recipe& recipe, const Gpu& gp
       scratch_(gpu, cuda_.train_scratch_bytes(recipe.batch)),
       inputs_{{model, recipe, gpu}, {model, recipe, gpu}},
       copies_(cuda_.open_copies(), cuda_.close) {
-  if (recipe.accumulate > 1)
-    for (int i = 0; i < PartTree::buffers(0, recipe.accumulate, recipe.accumulate); ++i)
-      sums_.push_back(GpuMemory::of_floats(gpu, model.parameter_floats));
+  for (int i = 0; i < sums; ++i) sums_.push_back(GpuMemory::of_floats(gpu, model.parameter_floats));
   cuda_.wait_for(copies_.get(), gpu.stream());  // which clears the memory
 }
 
@@ -139,19 +137,22 @@ void GpuTraining::gather(std::int64_t part, std::int64_t parts) {
                             fresh ? gradients_.floats() : sums_[static_cast<std::size_t>(from)].floats(),
                             kept ? 1.0f : 0.0f, fresh ? static_cast<float>(size_) : 1.0f, gpu_.stream()));
   });
-  gathered_images_ += size_;
 }
 
-void GpuTraining::update(std::int64_t step_number, float learning_rate) {
-  float* const sum = sums_[static_cast<std::size_t>(tree_.nodes().front().buffer)].floats();
+void GpuTraining::update(std::int64_t step_number, std::int64_t parts, float share, float learning_rate) {
+  float* mean = gradients_.floats();
+  if (reduce_) {
+    reduce_->reduce(tree_.nodes(), sums_, parts, share, mean);
+  } else {
+    mean = sums_[static_cast<std::size_t>(tree_.nodes().front().buffer)].floats();
+    gpu_.check(cuda_.gather(mean, mean, 0.0f, share, gpu_.stream()));
+  }
   tree_.clear();
-  const float share = 1 / static_cast<float>(std::exchange(gathered_images_, 0));
-  gpu_.check(cuda_.gather(sum, sum, 0.0f, share, gpu_.stream()));
   given_.step = step_number;
   given_.learning_rate = learning_rate;
   answer_.write(&given_, sizeof given_);
-  gpu_.check(cuda_.update(parameters_.floats(), parameters_.packed(), sum, optimizer_.floats(), step(), scratch_.data(),
-                          gpu_.stream()));
+  gpu_.check(cuda_.update(parameters_.floats(), parameters_.packed(), mean, optimizer_.floats(), step(),
+                          scratch_.data(), gpu_.stream()));
 }
 
 }  // namespace tessera::runtime

@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
 #include <vector>
 
 #include "runtime/batches.hpp"
 #include "runtime/gpu.hpp"
+#include "runtime/gpu_tree_reduce.hpp"
 #include "runtime/model.hpp"
 #include "runtime/part_tree.hpp"
 
@@ -19,8 +21,9 @@ namespace tessera::runtime {
 /// this.
 class GpuTraining {
  public:
-  /// Takes memory for batches of `recipe.batch` images. Throws an Error where they are too many.
-  GpuTraining(const Model& model, const Recipe& recipe, const Gpu& gpu);
+  /// Takes memory for batches of `recipe.batch` images and, where several make one step, for `sums` sums of their
+  /// gradients. Throws an Error where the images are too many.
+  GpuTraining(const Model& model, const Recipe& recipe, const Gpu& gpu, int sums = 0);
 
   /// Parameters and the optimiser's state from the CPU's memory, and back.
   void load(const float* parameters, const float* optimizer) const;
@@ -48,8 +51,13 @@ class GpuTraining {
   /// Adds the gradients of the batch, number `part` (from 0) of the `parts` of a step, weighted by its images, to those
   /// gathered since the last update, along the tree over these numbers.
   void gather(std::int64_t part, std::int64_t parts);
-  /// Updates by the mean of the gradients gathered. `step` is its number, from 1.
-  void update(std::int64_t step, float learning_rate);
+  /// Updates by the mean of the gradients gathered, `share` times their sum, which is that of all ranks. `step` is its
+  /// number, from 1.
+  void update(std::int64_t step, std::int64_t parts, float share, float learning_rate);
+
+  /// From here on several ranks share a step, a GPU each. They must outlive this.
+  void share_with(const Communicator& ranks) { reduce_.emplace(ranks, model_, gpu_); }
+  std::int64_t sent() const { return reduce_ ? reduce_->sent() : 0; }  ///< bytes, by this rank, of all steps so far
 
  private:
   /// What a batch's answer lies in, so that one copy brings it: the step, the loss, and `outputs_at` bytes from its
@@ -85,7 +93,7 @@ class GpuTraining {
   tessera_cuda_step given_{};                      ///< what `put` wrote
   bool warm_ = false;                              ///< a batch of the recipe's size was there before
   std::int64_t size_ = 0;                          ///< of the batch that is there
-  std::int64_t gathered_images_ = 0;
+  std::optional<GpuTreeReduce> reduce_;
 };
 
 }  // namespace tessera::runtime

@@ -35,7 +35,7 @@ inline std::uint16_t to_float16(float value) {
   const std::uint32_t sign = bits >> 16 & 0x8000u, size = bits & 0x7fffffffu;
   if (size > 0x7f800000u) return static_cast<std::uint16_t>(sign | 0x7e00u | (size >> 13 & 0x1ffu));
   if (size >= 0x477ff000u) return static_cast<std::uint16_t>(sign | 0x7c00u);
-  if (size < 0x38800000u)  // subnormal: a whole number of 2^-24, which nearbyint rounds to even
+  if (size < 0x38800000u)  // subnormal: a multiple of 2^-24, which nearbyint rounds to even
     return static_cast<std::uint16_t>(
         sign | static_cast<std::uint32_t>(std::nearbyint(std::ldexp(std::bit_cast<float>(size), 24))));
   return static_cast<std::uint16_t>(sign | (size - 0x38000000u + 0xfffu + (size >> 13 & 1u)) >> 13);

@@ -119,6 +119,9 @@ struct Cuda {
   int (*check)(const float* loss, const float* gradients, tessera_cuda_step* step, void* stream) = nullptr;
   /// sum = kept * sum + weight * gradients. Only where the recipe gathers several batches for a step.
   int (*gather)(float* sum, const float* gradients, float kept, float weight, void* stream) = nullptr;
+  /// The same of `count` elements alone. Only where the program runs as several ranks.
+  int (*gather_range)(float* sum, const float* gradients, std::int64_t count, float kept, float weight,
+                      void* stream) = nullptr;
   int (*update)(float* parameters, void* packed, const float* gradients, float* optimizer,
                 const tessera_cuda_step* step, void* scratch, void* stream) = nullptr;
 };
@@ -137,6 +140,26 @@ struct Ranks {
   void (*receive)(void* to, std::int64_t bytes, int rank) = nullptr;
   /// A rank with which something that was begun is not done, or -1.
   int (*pending)() = nullptr;
+};
+
+/// What a program needs of the engine (NCCL) that moves bytes between the GPUs of ranks, so that the runtime itself
+/// does not know it. What it refuses throws a std::runtime_error with one sentence. Nothing waits: `done` tells.
+struct GpuRanks {
+  static constexpr std::int64_t id_bytes = 128;
+  /// Which GPU this process uses from now on: the one of that number, counted round and round.
+  void (*choose)(int number) = nullptr;
+  /// Makes what rank 0 gives to all: by it they find each other.
+  void (*make_id)(void* id) = nullptr;
+  void (*join)(const void* id, int rank, int count) = nullptr;
+  void (*leave)() = nullptr;
+  /// What is sent and received between `begin` and `end` moves together, in the order of the stream. What one rank
+  /// sends another arrives in the order in which it was sent.
+  void (*begin)() = nullptr;
+  void (*send)(const void* from, std::int64_t bytes, int rank, void* stream) = nullptr;
+  void (*receive)(void* to, std::int64_t bytes, int rank, void* stream) = nullptr;
+  void (*end)() = nullptr;
+  /// Whether all ranks have joined and all work in the stream, where one is given, is done.
+  bool (*done)(void* stream) = nullptr;
 };
 
 /// Sizes and entry points of one emitted model. Every function returns 0 or an error code that `error` puts into words.
@@ -210,8 +233,9 @@ struct Model {
   /// What the CUDA kernels should take on such a GPU, "A100" or "sm_80" and the like, as a table; null: none were
   /// emitted. Throws std::invalid_argument for another one.
   std::string (*predict)(const std::string& architecture, std::int64_t batch) = nullptr;
-  const Cuda* cuda = nullptr;    ///< the same model on a GPU; null: the program was built without
-  const Ranks* ranks = nullptr;  ///< what carries bytes between ranks; null: the program was built to run alone
+  const Cuda* cuda = nullptr;           ///< the same model on a GPU; null: the program was built without
+  const GpuRanks* gpu_ranks = nullptr;  ///< what carries bytes between their GPUs; null: they compute on CPUs alone
+  const Ranks* ranks = nullptr;         ///< what carries bytes between ranks; null: the program was built to run alone
   std::span<const char* const>
       isas{};  ///< where there are ranks: the instruction sets that `isa` may give, the widest last
 };
@@ -227,10 +251,15 @@ struct Augmentation {
   bool any() const { return crop > 0 || flip || operations > 0 || erase > 0; }
 };
 
+/// How a picture is scaled: Pillow's filters of these names.
+enum class Interpolation : std::uint8_t { bicubic, bilinear };
+
 /// What a picture goes through before the model reads it.
 struct Preprocessing {
   std::array<double, 3> mean{}, deviation{1, 1, 1};  ///< a pixel in [0, 1] enters as (pixel - mean) / deviation
   double crop = 0;  ///< the share of a scaled picture's shorter side that is cut out of it; 0: all of it is fitted in
+  Interpolation interpolation = Interpolation::bicubic;  ///< where it is cropped
+  bool squash = false;  ///< where it is cropped: both sides are scaled, each to the model's over crop
 };
 
 /// The most that a command line or a checkpoint may ask for.

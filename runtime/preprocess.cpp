@@ -37,14 +37,21 @@ Image prepared(const Image& image, const Preprocessing& input, std::int64_t heig
     return static_cast<std::int64_t>(static_cast<double>(side) / input.crop + 1e-9);
   };
   std::int64_t rows = larger(height), columns = larger(width);
+  if (input.squash) return middle(resized(image, rows, columns, input.interpolation), height, width);
+  // The side that is not given: torchvision's Resize, of a square, rounds it down, timm's ResizeKeepRatio to the
+  // nearest.
+  const auto longer = [square = rows == columns](std::int64_t side, std::int64_t from, std::int64_t to) {
+    if (square) return to * side / from;
+    return std::int64_t{std::lrint(static_cast<double>(side) / (static_cast<double>(from) / static_cast<double>(to)))};
+  };
   if (rows * image.width >= columns * image.height)
-    columns = rows * image.width / image.height;
+    columns = longer(image.width, image.height, rows);
   else
-    rows = columns * image.height / image.width;
+    rows = longer(image.height, image.width, columns);
   if (rows * columns > most_pixels)
     fail("a picture of ", image.width, "x", image.height, " is too narrow to be cropped: scaled, it would have ",
          columns, "x", rows, " pixels");
-  return middle(resized(image, rows, columns), height, width);
+  return middle(resized(image, rows, columns, input.interpolation), height, width);
 }
 
 void normalize(std::span<const std::uint8_t> pixels, std::int64_t channels, const Preprocessing& input, float* images) {

@@ -10,8 +10,9 @@
 namespace tessera::runtime {
 
 /// The picture at height x width, as bytes still. With input.crop it is scaled (resized) until it just covers
-/// height / crop x width / crop, rounded down, and the middle is cut out of it; without, it is fitted in as a whole
-/// (fit). timm equivalent: create_transform(input_size, crop_pct=crop, interpolation="bicubic"), up to ToTensor.
+/// height / crop x width / crop, rounded down (input.squash: is as large as that), and the middle is cut out of it;
+/// without, it is fitted in as a whole (fit). timm equivalent: create_transform(input_size, crop_pct=crop,
+/// interpolation=input.interpolation, crop_mode="squash" or "center"), up to ToTensor.
 Image prepared(const Image& image, const Preprocessing& input, std::int64_t height, std::int64_t width);
 
 /// images[i] = (pixel / 255 - mean) / deviation of its channel, of pixels [channels, ...]: what a model reads.

@@ -74,7 +74,7 @@ const CLI::Validator seed(
       const char* const end = given.data() + given.size();
       const auto [read, error] = std::from_chars(given.data(), end, value);
       return error == std::errc{} && read == end ? std::string()
-                                                 : text(printable(given), " is no whole number from 0 to 2^64 - 1");
+                                                 : text(printable(given), " is not an integer from 0 to 2^64 - 1");
     },
     "");
 
@@ -142,7 +142,6 @@ int evaluate_command(const Model& model, const Recipe& declared, const EvalOptio
   std::optional<Arena> parameters = Arena::of_floats(model.parameter_floats, model.alignment);
   Loaded loaded;
   ranks.agree([&] {
-    if (gpu && !ranks.alone()) fail("ranks compute on CPUs only: --device cuda is for one rank");
     if (!ranks.leads()) return;
     if (!options.confusion.empty()) spare_models(options.confusion, Output::other);
     loaded = load_parameters(options.file(), model, parameters->floats());
@@ -536,6 +535,9 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
         ->check(in<std::int64_t>(1, most_batch))
         ->type_name("N");
   add_timeout_option(train_app, model, rank_timeout);
+  if (model.ranks)
+    train_app->add_flag("--overlap", training.overlap,
+                        "Let ranks exchange gradients while the rest of them is computed; the bits are the same");
   train_app->add_option("--lr", training.learning_rate, text("Learning rate (default: ", recipe.learning_rate, ")"))
       ->check(in(0.0, most_learning_rate))
       ->type_name("X");
@@ -775,6 +777,13 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
     if (!ranks.alone() && !*train_app && !*eval_app)
       fail(app.get_subcommands().front()->get_name(), " is for one process, not for ", ranks.size(), " ranks");
     use_threads(threads);
+    if (device == "cuda" && model.cuda && !ranks.alone()) {
+      if (!model.gpu_ranks)
+        fail(
+            "this program was built without NCCL, its ranks compute on CPUs only: --device cuda is for one rank "
+            "(DISTRIBUTED mpi nccl in tessera_add_model lets each rank use a GPU)");
+      model.gpu_ranks->choose(static_cast<int>(launched_rank_of_machine()));
+    }
     if (device == "cuda") gpu.emplace(model);
     std::error_code unknown;
     if (*train_app && ranks.leads() && !training.resume && !overwrite &&

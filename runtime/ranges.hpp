@@ -23,7 +23,7 @@ CLI::Validator in(Number low, Number high) {
             const bool number = CLI::detail::lexical_cast(given, value);
             return number && value >= low && value <= high
                        ? std::string()
-                       : text(printable(given), " is no ", std::is_integral_v<Number> ? "whole number" : "number",
+                       : text(printable(given), std::is_integral_v<Number> ? " is not an integer" : " is no number",
                               " from ", for_people(low), " to ", for_people(high));
           },
           ""};

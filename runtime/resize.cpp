@@ -23,10 +23,13 @@ double bicubic(double x) {
   return 0;
 }
 
-std::vector<Window> windows(std::int64_t from, std::int64_t to) {
+double bilinear(double x) { return std::max(1 - std::abs(x), 0.0); }
+
+std::vector<Window> windows(std::int64_t from, std::int64_t to, Interpolation interpolation) {
+  const bool cubic = interpolation == Interpolation::bicubic;
   std::vector<Window> result(static_cast<std::size_t>(to));
   const double scale = static_cast<double>(from) / static_cast<double>(to), widening = std::max(scale, 1.0);
-  const double reach = 2 * widening;
+  const double reach = (cubic ? 2 : 1) * widening;
   std::vector<double> weights;
   for (std::int64_t i = 0; i < to; ++i) {
     const double centre = (static_cast<double>(i) + 0.5) * scale;
@@ -35,7 +38,8 @@ std::vector<Window> windows(std::int64_t from, std::int64_t to) {
     weights.clear();
     double sum = 0;
     for (std::int64_t k = first; k < last; ++k) {
-      weights.push_back(bicubic((static_cast<double>(k) - centre + 0.5) / widening));
+      const double x = (static_cast<double>(k) - centre + 0.5) / widening;
+      weights.push_back(cubic ? bicubic(x) : bilinear(x));
       sum += weights.back();
     }
     Window& window = result[static_cast<std::size_t>(i)];
@@ -61,19 +65,19 @@ std::uint8_t pixel(const Window& window, const std::uint8_t* line, std::int64_t 
 
 }  // namespace
 
-Image resized(const Image& image, std::int64_t height, std::int64_t width) {
+Image resized(const Image& image, std::int64_t height, std::int64_t width, Interpolation interpolation) {
   Image wide = image;
   if (width != image.width) {
     wide = {image.channels, image.height, width,
             Bytes(static_cast<std::size_t>(image.channels * image.height * width))};
-    const std::vector<Window> columns = windows(image.width, width);
+    const std::vector<Window> columns = windows(image.width, width, interpolation);
     std::uint8_t* to = wide.pixels.data();
     for (std::int64_t row = 0; row < image.channels * image.height; ++row)
       for (const Window& column : columns) *to++ = pixel(column, image.pixels.data() + row * image.width, 1);
   }
   if (height == image.height) return wide;
   Image result{image.channels, height, width, Bytes(static_cast<std::size_t>(image.channels * height * width))};
-  const std::vector<Window> rows = windows(image.height, height);
+  const std::vector<Window> rows = windows(image.height, height, interpolation);
   std::uint8_t* to = result.pixels.data();
   for (std::int64_t c = 0; c < image.channels; ++c)
     for (const Window& row : rows)

@@ -95,10 +95,11 @@ Session::Session(const Model& model, const Recipe& declared, const TrainOptions&
       parameters_(Arena::of_floats(model.parameter_floats, model.alignment)),
       packed_(Arena::of_floats(model.packed_floats, model.alignment)),
       gradients_(Arena::of_floats(model.parameter_floats, model.alignment)),
-      optimizer_(Arena::of_floats(options.ranks->leads() ? model.optimizer_floats() : 0, model.alignment)),
+      optimizer_(
+          Arena::of_floats(options.ranks->leads() || options.gpu ? model.optimizer_floats() : 0, model.alignment)),
+      overlaps_(options.overlap),
       gpu_(options.gpu) {
   ranks_.agree([&] {
-    if (!ranks_.alone() && gpu_) fail("ranks compute on CPUs only: --device cuda is for one rank");
     if (!ranks_.leads()) return;
     make_folder(out_);
     // Two runs in one folder would overwrite each other's checkpoint.
@@ -113,25 +114,27 @@ Session::Session(const Model& model, const Recipe& declared, const TrainOptions&
       fail("the kernels for GPUs were emitted without sums over parts of a step: --accumulate is for the CPU");
     open_data();
     outputs_.emplace(Arena::of_floats(size_product({batch, model_.classes}), model_.alignment));
+    int sums = 0;
+    if (parts > 1)  // also where a step at the end of an epoch has one
+      for (const std::int64_t of_step : {parts, batches_per_epoch() % parts}) {
+        const PartRange share = share_of_parts(of_step, ranks_.rank(), ranks_.size());
+        sums = std::max(sums, PartTree::buffers(share.first, share.last, of_step));
+      }
     if (gpu_) {
-      training_.emplace(model_, state_.recipe, *gpu_);
+      training_.emplace(model_, state_.recipe, *gpu_, sums);
     } else {
       at_once_ = model_.images_at_once(batch);
       scratch_.emplace(model_.train_scratch_bytes(at_once_), model_.alignment);
-      if (parts > 1) {  // also where a step at the end of an epoch has one
-        int buffers = 0;
-        for (const std::int64_t of_step : {parts, batches_per_epoch() % parts}) {
-          const PartRange share = share_of_parts(of_step, ranks_.rank(), ranks_.size());
-          buffers = std::max(buffers, PartTree::buffers(share.first, share.last, of_step));
-        }
-        for (int i = 0; i < buffers; ++i) sums_.push_back(Arena::of_floats(model_.parameter_floats, model_.alignment));
-      }
+      for (int i = 0; i < sums; ++i) sums_.push_back(Arena::of_floats(model_.parameter_floats, model_.alignment));
     }
     batches_.emplace(train_, state_.recipe, model_.classes, model_.alignment);
   });
   ranks_.demand_same(text(state_.fingerprint), "has other training images");
   ranks_.demand_same(text(state_.test_fingerprint.value_or(0)), "has other test images");
-  if (!ranks_.alone()) reduce_.emplace(ranks_, model_.parameter_floats, model_.alignment);
+  if (!ranks_.alone() && gpu_)
+    training_->share_with(ranks_);
+  else if (!ranks_.alone())
+    reduce_.emplace(ranks_, model_.parameter_floats, model_.alignment);
   const std::int64_t left = (state_.recipe.epochs - state_.epoch) * train_.size() - state_.position;
   const char* const kind = std::getenv("TERM");
   const bool terminal = ::isatty(STDOUT_FILENO) != 0 && !(kind && std::string_view(kind) == "dumb");
@@ -166,6 +169,7 @@ void Session::share_start(const Recipe& declared) {
     started_ = start.started;
   }
   if (started_) ranks_.broadcast(parameters(), 4 * model_.parameter_floats);
+  if (gpu_) return ranks_.broadcast(optimizer(), 4 * model_.optimizer_floats());  // each GPU updates all parameters
   // Of the optimiser's state each rank keeps its slice.
   const std::int64_t floats = model_.parameter_floats;
   const auto states = static_cast<std::int64_t>(model_.optimizer_state.size());
@@ -350,7 +354,7 @@ void Session::share_parameters() {
 }
 
 std::optional<Arena> Session::whole_optimizer() const {
-  if (ranks_.alone()) return {};
+  if (!reduce_) return {};
   const std::int64_t floats = model_.parameter_floats;
   const auto states = static_cast<std::int64_t>(model_.optimizer_state.size());
   std::optional<Arena> whole;
@@ -419,6 +423,16 @@ void Session::demand_numbers(float loss) const {
          " (a smaller --lr may help)");
 }
 
+/// As demand_numbers; where there are other ranks, which have to hear of it, exchange_counts throws.
+void Session::demand_own_numbers(float loss) {
+  try {
+    demand_numbers(loss);
+  } catch (const Error& error) {
+    if (ranks_.alone()) throw;
+    if (failure_.empty() && own_.size() > 0) failure_ = error.what();
+  }
+}
+
 /// What outputs() and the loss of the batch at hand say.
 Session::Part Session::measured(float loss) {
   Part part{loss, 0, batch_->size};
@@ -448,6 +462,40 @@ void Session::count(float loss) {
   end_parts();
 }
 
+/// Looks up what the part at hand adds to which sum.
+void Session::begin_sums() {
+  part_sums_.clear();
+  tree_.add(part_, parts_of_step(), [&](int into, int from, bool kept) { part_sums_.push_back({into, from, kept}); });
+}
+
+void Session::add_range(std::int64_t from, std::int64_t to) {
+  for (const Sum& each : part_sums_) {
+    const bool of_part = each.from == PartTree::fresh;
+    float* const sum = sums_[static_cast<std::size_t>(each.into)].floats();
+    const float* const fresh = of_part ? gradients() : sums_[static_cast<std::size_t>(each.from)].floats();
+    const float weight = of_part ? static_cast<float>(batch_->size) : 1;
+    for (std::int64_t i = from; i < to; ++i) sum[i] = (each.kept ? sum[i] : 0) + weight * fresh[i];
+  }
+}
+
+Session::RangeReady Session::ready() {
+  if (!overlaps_ || !reduce_ || is_followed()) return nullptr;
+  by_range_ = true;
+  part_sums_.clear();
+  if (own_.size() > 0) begin_sums();  // else others' sums are received all the same
+  reduce_->begin(tree_.nodes(), sums_, parts_of_step());
+  return [](void* session, std::int64_t from, std::int64_t to) {
+    Session& run = *static_cast<Session*>(session);
+    if (run.broken_) return;
+    try {
+      run.add_range(from, to);
+      run.reduce_->ready(from, to);
+    } catch (...) {
+      run.broken_ = std::current_exception();
+    }
+  };
+}
+
 bool Session::gather(float loss) {
   if (state_.recipe.accumulate == 1) {
     count(loss);
@@ -456,27 +504,29 @@ bool Session::gather(float loss) {
   }
   const std::int64_t parts = parts_of_step();
   if (own_.size() > 0) {
-    try {
-      demand_numbers(loss);
-    } catch (const Error& error) {  // which the other ranks have to hear of
-      if (ranks_.alone()) throw;
-      if (failure_.empty()) failure_ = error.what();
-    }
+    demand_own_numbers(loss);
     counts_.push_back(measured(loss));
-    tree_.add(part_, parts, [&](int into, int from, bool kept) {
-      float* const sum = sums_[static_cast<std::size_t>(into)].floats();
-      const float* const fresh = from == PartTree::fresh ? gradients() : sums_[static_cast<std::size_t>(from)].floats();
-      const float weight = from == PartTree::fresh ? static_cast<float>(batch_->size) : 1;
-      for (std::int64_t i = 0; i < model_.parameter_floats; ++i) sum[i] = (kept ? sum[i] : 0) + weight * fresh[i];
-    });
+    if (!by_range_) {
+      begin_sums();
+      add_range(0, model_.parameter_floats);
+    }
     if (++part_ < own_.last) return false;
   }
+  if (broken_) std::rethrow_exception(broken_);
+  if (reduce_) {
+    if (!by_range_) {
+      reduce_->begin(tree_.nodes(), sums_, parts);
+      reduce_->ready(0, model_.parameter_floats);
+    }
+    reduce_->end_ranges();  // before other messages: each rank has them in the same order
+  }
+  by_range_ = false;
   exchange_counts(counts_);
   end_parts();
   const float share = 1 / static_cast<float>(gathered_images_);
   if (reduce_) {
     gathered_ = gradients();
-    reduce_->reduce(tree_.nodes(), sums_, parts, share, gathered_);
+    reduce_->finish(share, gathered_);
   } else {
     gathered_ = sums_[static_cast<std::size_t>(tree_.nodes().front().buffer)].floats();
     for (std::int64_t i = 0; i < model_.parameter_floats; ++i) gathered_[i] *= share;
@@ -529,21 +579,29 @@ bool Session::step_on_gpu(float learning_rate) {
   const std::int64_t parts = parts_of_step();
   training_->put(*batch_, state_.recipe.seed, gathers ? part() : step(), learning_rate);
   training_->start();
-  if (const Batch* const next = batches_->prepare()) training_->put_ahead(*next);  // while the GPU computes
+  // While the GPU computes; what follows the last part of this rank's share is another rank's.
+  if (ranks_.alone() || is_followed())
+    if (const Batch* const next = batches_->prepare()) training_->put_ahead(*next);
   fetched_ = false;
   const auto [loss, stopped] = training_->answer(outputs());
   if (stopped) {  // before any update: what led there is still there
     fetch();
     training_->store_gradients(gradients());
-    demand_numbers(loss);
+    demand_own_numbers(loss);
   }
-  tally(measured(loss));
-  if (gathers) {
+  if (!gathers) {
+    tally(measured(loss));
+    end_parts();
+    return true;
+  }
+  if (own_.size() > 0) {
+    counts_.push_back(measured(loss));
     training_->gather(part_, parts);
-    if (++part_ < parts) return false;
-    training_->update(step(), learning_rate);
+    if (++part_ < own_.last) return false;
   }
+  exchange_counts(counts_);
   end_parts();
+  training_->update(step(), parts, 1 / static_cast<float>(gathered_images_), learning_rate);
   return true;
 }
 
@@ -626,7 +684,7 @@ void Session::save(bool best) {
     // The loss of a step is that before its update: an update can break the parameters that the next loss would show.
     const std::string broken = first_not_finite(model_, parameters());
     const auto states = static_cast<std::int64_t>(model_.optimizer_state.size());
-    if (!broken.empty() || !finite(optimizer(), states * slice().size()))
+    if (!broken.empty() || !finite(optimizer(), reduce_ ? states * slice().size() : model_.optimizer_floats()))
       fail("training diverged: after step ", state_.step, " some parameters are not numbers",
            broken.empty() ? "" : ", first " + broken, "; ", last_good());
     if (!ranks_.leads()) return;
@@ -651,9 +709,9 @@ int Session::stop() {
 
 int Session::finish() {
   save();
-  if (reduce_) {
+  if (!ranks_.alone()) {
     std::int64_t all = 0, most = 0;
-    for (const std::string& sent : ranks_.all_gather(text(reduce_->sent()))) {
+    for (const std::string& sent : ranks_.all_gather(text(reduce_ ? reduce_->sent() : training_->sent()))) {
       all += std::stoll(sent);
       most = std::max<std::int64_t>(most, std::stoll(sent));
     }

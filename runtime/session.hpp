@@ -4,6 +4,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdint>
+#include <exception>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -37,8 +38,9 @@ struct TrainOptions {
   std::vector<std::string> skip;      ///< keys that `init` does not set
   std::int64_t checkpoint_every = 0;  ///< steps; 0: every 20 seconds
   std::string command;                ///< how the program was called, for advice
+  bool overlap = false;               ///< ranks exchange gradients while the rest of them is computed
   const Gpu* gpu = nullptr;           ///< to train on, which must outlive the session; null: the CPU
-  const Communicator* ranks = &Communicator::single();  ///< that share out the parts of a step; outlives it too
+  const Communicator* ranks = &Communicator::single();  ///< that partition the parts of a step; outlives it too
 };
 
 /// Tells how a run was started until it saves for the first time: one that is killed before is then started once more,
@@ -145,6 +147,11 @@ class Session {
   /// all their images, those of the other ranks too.
   bool gather(float loss);
   float* gathered() { return gathered_; }
+  /// What the model calls while it computes the last part of this rank's share, with the session for a context: adds a
+  /// range of gradients() that is final to the sums, and begins to exchange it. Null: `gather` does so with all of
+  /// them.
+  using RangeReady = void (*)(void* session, std::int64_t from, std::int64_t to);
+  RangeReady ready();
 
   // Of a program that can run as several ranks. Each rank updates its slice of the parameters, by its slice of
   // gathered() and the optimiser's state of that slice, which is all that optimizer() holds:
@@ -193,10 +200,13 @@ class Session {
   /// Evaluates on the test images.
   void evaluate_now();
   void demand_numbers(float loss) const;
+  void demand_own_numbers(float loss);
   Part measured(float loss);
   void tally(const Part& part);
   void end_parts();
   void exchange_counts(const std::vector<Part>& own);
+  void begin_sums();
+  void add_range(std::int64_t from, std::int64_t to);
   void fetch();
   void settle(const Recipe& declared, const TrainOptions& options);
   void restore(const Recipe& declared);
@@ -210,6 +220,7 @@ class Session {
   void write_report(const Evaluation& test, const std::string& result) const;
   std::int64_t batches_per_epoch() const;
   std::int64_t parts_of_step() const;
+  bool is_followed() const { return own_.size() > 0 && part_ + 1 < own_.last; }  ///< by a part of the same share
 
   const Model& model_;
   const Communicator& ranks_;
@@ -225,6 +236,14 @@ class Session {
   std::optional<Arena> outputs_, scratch_;
   PartTree tree_;
   std::vector<Arena> sums_;  ///< its buffers
+  struct Sum {
+    int into, from;
+    bool kept;
+  };
+  std::vector<Sum> part_sums_;  ///< what the part at hand adds to which buffer, as tree_ says
+  bool overlaps_ = false;       ///< as the command line asks
+  bool by_range_ = false;       ///< the part at hand is added and exchanged range by range
+  std::exception_ptr broken_;   ///< what a range threw, which the model in between has no way to pass on
   float* gathered_ = nullptr;
   std::int64_t at_once_ = 0;
   std::int64_t part_ = 0;             ///< of the step that is not yet done: the one to do next, from 0

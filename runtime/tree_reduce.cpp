@@ -1,5 +1,7 @@
 #include "runtime/tree_reduce.hpp"
 
+#include <algorithm>
+
 namespace tessera::runtime {
 
 std::vector<Subtree> subtrees(PartRange share, std::int64_t parts) {
@@ -23,41 +25,70 @@ std::int64_t bytes_of_step(std::int64_t floats, std::int64_t parts, int rank, in
 TreeReduce::TreeReduce(const Communicator& ranks, std::int64_t floats, std::int64_t alignment)
     : ranks_(ranks), floats_(floats), alignment_(alignment) {}
 
-void TreeReduce::reduce(const std::vector<Subtree>& nodes, const std::vector<Arena>& sums, std::int64_t parts,
-                        float share, float* to) {
-  const int here = ranks_.rank(), ranks = ranks_.size();
-  const std::int64_t begin = slice().first, own = slice().size();
-  std::vector<Subtree> all;
-  std::vector<float*> slices;
-  std::size_t received = 0;
-  for (int rank = 0; rank < ranks; ++rank) {
-    for (Subtree node : rank == here ? nodes : subtrees(share_of_parts(parts, rank, ranks), parts)) {
+void TreeReduce::begin(const std::vector<Subtree>& nodes, const std::vector<Arena>& sums, std::int64_t parts) {
+  const int here = ranks_.rank();
+  parts_ = parts;
+  nodes_.clear();
+  slices_.clear();
+  sends_.clear();
+  receives_.clear();
+  for (int rank = 0; rank < ranks_.size(); ++rank) {
+    for (Subtree node : rank == here ? nodes : subtrees(share_of_parts(parts, rank, ranks_.size()), parts)) {
       if (rank == here) {
-        slices.push_back(sums[static_cast<std::size_t>(node.buffer)].floats() + begin);
+        float* const sum = sums[static_cast<std::size_t>(node.buffer)].floats();
+        sends_.push_back({sum, here});
+        slices_.push_back(sum + slice().first);
       } else {
-        if (received == received_.size()) received_.push_back(Arena::of_floats(own, alignment_));
-        slices.push_back(received_[received++].floats());
-        ranks_.receive(slices.back(), 4 * own, rank);
+        const std::size_t which = receives_.size();
+        if (which == received_.size()) received_.push_back(Arena::of_floats(slice().size(), alignment_));
+        receives_.push_back({received_[which].floats(), rank});
+        slices_.push_back(received_[which].floats());
       }
-      node.buffer = static_cast<int>(slices.size()) - 1;
-      all.push_back(node);
+      node.buffer = static_cast<int>(slices_.size()) - 1;
+      nodes_.push_back(node);
     }
   }
-  for (int step = 1; step < ranks; ++step) {
-    const int rank = (here + step) % ranks;
-    const Slice theirs = slice(rank);
-    for (const Subtree& node : nodes) {
-      ranks_.send(sums[static_cast<std::size_t>(node.buffer)].floats() + theirs.first, 4 * theirs.size(), rank);
-      sent_ += 4 * theirs.size();
-    }
+}
+
+void TreeReduce::ready(std::int64_t from, std::int64_t to) {
+  constexpr std::int64_t message = 1 << 14;  // floats: of less, the message itself costs more than its bytes
+  if (from != to_) end_ranges();
+  if (from_ == to_) from_ = from;
+  to_ = to;
+  if (to_ - from_ >= message) end_ranges();
+}
+
+void TreeReduce::end_ranges() {
+  const auto exchanged = [&](const Slice& of, auto each) {
+    const std::int64_t first = std::max(from_, of.first), last = std::min(to_, of.last);
+    if (first < last) each(first, last - first);
+  };
+  for (const Node& node : receives_)
+    exchanged(slice(), [&](std::int64_t first, std::int64_t count) {
+      ranks_.receive(node.sum + first - slice().first, 4 * count, node.rank);
+    });
+  for (int step = 1; step < ranks_.size(); ++step) {
+    const int rank = (ranks_.rank() + step) % ranks_.size();
+    exchanged(slice(rank), [&](std::int64_t first, std::int64_t count) {
+      for (const Node& node : sends_) {
+        ranks_.send(node.sum + first, 4 * count, rank);
+        sent_ += 4 * count;
+      }
+    });
   }
+  from_ = to_ = 0;
+  ranks_.progress();
+}
+
+void TreeReduce::finish(float share, float* to) {
   ranks_.wait();
-  add_siblings(all, parts, [&](int into, int from) {
-    float* const sum = slices[static_cast<std::size_t>(into)];
-    const float* const other = slices[static_cast<std::size_t>(from)];
+  const std::int64_t begin = slice().first, own = slice().size();
+  add_siblings(nodes_, parts_, [&](int into, int from) {
+    float* const sum = slices_[static_cast<std::size_t>(into)];
+    const float* const other = slices_[static_cast<std::size_t>(from)];
     for (std::int64_t i = 0; i < own; ++i) sum[i] += other[i];
   });
-  const float* const sum = slices[static_cast<std::size_t>(all.front().buffer)];
+  const float* const sum = slices_[static_cast<std::size_t>(nodes_.front().buffer)];
   for (std::int64_t i = 0; i < own; ++i) to[begin + i] = sum[i] * share;
 }
 

@@ -48,10 +48,16 @@ class TreeReduce {
   Slice slice(int rank) const { return slice_of(floats_, rank, ranks_.size()); }
   Slice slice() const { return slice(ranks_.rank()); }  ///< this rank's
 
-  /// This rank's slice of the sum over a step of `parts` parts, times `share`, into the same slice of `to`. `nodes` are
-  /// the sums of this rank's parts, [floats] each, in `sums`, which are not whole afterwards.
-  void reduce(const std::vector<Subtree>& nodes, const std::vector<Arena>& sums, std::int64_t parts, float share,
-              float* to);
+  /// Begins the sum over a step of `parts` parts. `nodes` are the sums of this rank's parts, [floats] each, in `sums`;
+  /// both stay until `finish`.
+  void begin(const std::vector<Subtree>& nodes, const std::vector<Arena>& sums, std::int64_t parts);
+  /// These floats of the sums of this rank are final: begins to exchange them, once they are enough for a message.
+  /// Together the ranges are all floats, each once, and the same, in the same order, on all ranks.
+  void ready(std::int64_t from, std::int64_t to);
+  /// Begins to exchange what is left. After this, other messages may be sent.
+  void end_ranges();
+  /// This rank's slice of the sum, times `share`, into the same slice of `to`. The sums are not whole afterwards.
+  void finish(float share, float* to);
   /// Of `all`, [floats], every rank's slice to every rank.
   void all_gather(float* all);
 
@@ -61,6 +67,15 @@ class TreeReduce {
   const Communicator& ranks_;
   std::int64_t floats_;
   [[maybe_unused]] std::int64_t alignment_;  // by tree_reduce.cpp, and not by what tests link in its place
+  std::int64_t parts_ = 0;
+  std::vector<Subtree> nodes_;  ///< of all ranks: their buffers are numbers of `slices_`
+  std::vector<float*> slices_;  ///< this rank's slice of each
+  struct Node {
+    float* sum;
+    int rank;
+  };
+  std::vector<Node> sends_, receives_;  ///< whole sums of this rank; slices that other ranks' are received into
+  std::int64_t from_ = 0, to_ = 0;      ///< what waits for the rest of its message
   std::vector<Arena> received_;
   std::int64_t sent_ = 0;
 };

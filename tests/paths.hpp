@@ -20,7 +20,10 @@ extern const char* const odd_tiles;    ///< tests/models/odd_tiles.txt
 extern const char* const ranks_mpich;  ///< programs of tests/distributed
 extern const char* const ranks_allreduce;
 extern const char* const ranks_none;
-extern const char* const openmpi_run;  ///< mpirun of Open MPI
+extern const char* const ranks_mnist;
+extern const char* const ranks_cuda;
+extern const char* const ranks_cuda_alone;  ///< without NCCL
+extern const char* const openmpi_run;       ///< mpirun of Open MPI
 extern const char* const mpich_run;
 
 }  // namespace tessera::paths

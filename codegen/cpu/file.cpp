@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <map>
 #include <range/v3/algorithm/any_of.hpp>
 #include <range/v3/algorithm/contains.hpp>
@@ -48,13 +49,80 @@ const std::set<std::string> entry_names{"std::min<std::int64_t>",
                                         "bf16_at",
                                         "int8_at"};
 
+/// Gradients that no stage behind one of the top level writes any more; in a loop over layers: no pass behind that of
+/// their layer.
+struct FinishedRange {
+  int stage = 0;                  ///< of the top level
+  bool each_pass = false;         ///< the stage is a loop: layer after layer, of which this is the range of layer 0
+  std::int64_t from = 0, to = 0;  ///< reals
+  std::int64_t stride = 0;        ///< from a layer to the one before it
+};
+
+/// The stage behind which a layer's gradient of a parameter is final.
+struct Written {
+  int stage;
+  bool each_pass;
+};
+
+/// Disjoint, and together the whole arena; by stage. Where a batch goes by microbatch after microbatch, they hold in
+/// the last one.
+std::vector<FinishedRange> finished_ranges(const Plan& plan, const Arena& arena) {
+  const KernelProgram& p = plan.program;
+  std::map<std::pair<const ArenaEntry*, int>, Written> last;  // by entry and layer
+  const auto look = [&](const Stage& of, int stage, int region) {
+    for (const Item& item : of.items)
+      for_each_access(p.kernels[item.kernel], [&](const Access& a, bool writes) {
+        const Tensor& t = p.tensors[a.tensor];
+        if (!writes || t.storage != Storage::gradient || t.parameter == graph::none) return;
+        const auto [entry, layer] = arena.place(p.graph[t.parameter].name);
+        if (layer >= 0 || entry->count == 1) {
+          last[{entry, std::max(layer, 0)}] = {stage, false};
+          return;
+        }
+        for (int pass = 0; pass < p.graph.regions[region].count; ++pass) last[{entry, pass}] = {stage, true};
+      });
+  };
+  for (std::size_t s = 0; s < plan.stages[0].size(); ++s) {
+    const int region = plan.stages[0][s].items.front().region;
+    if (region < 0) {
+      look(plan.stages[0][s], static_cast<int>(s), 0);
+      continue;
+    }
+    for (const Stage& inside : plan.stages[region]) look(inside, static_cast<int>(s), region);
+  }
+
+  std::vector<FinishedRange> found;
+  std::int64_t reals = 0;
+  for (const auto& [which, written] : last) {
+    const auto& [entry, layer] = which;
+    const std::int64_t from = entry->at(layer), size = (entry->reals + 15) / 16 * 16;
+    reals += size;
+    if (written.each_pass && layer > 0) continue;  // layer 0 stands for all
+    found.push_back({written.stage, written.each_pass, from, from + size, written.each_pass ? entry->stride : 0});
+  }
+  if (reals != arena.reals) throw Error(fmt::format("{}: gradients that no kernel writes", p.name));
+  std::sort(found.begin(), found.end(), [](const FinishedRange& a, const FinishedRange& b) {
+    return std::pair(a.stage, a.from) < std::pair(b.stage, b.from);
+  });
+  std::vector<FinishedRange> joined;
+  for (const FinishedRange& range : found) {
+    const bool adjacent = !joined.empty() && joined.back().stage == range.stage &&
+                          joined.back().each_pass == range.each_pass && joined.back().to == range.from;
+    if (adjacent)
+      joined.back().to = range.to;
+    else
+      joined.push_back(range);
+  }
+  return joined;
+}
+
 /// Packs what an update does not pack on its way.
 const char* const pack_rest = "pack_rest";
 
 class File : EntryWriter {
  public:
   File(const std::string& model, const std::vector<Plan>& plans, const Arena& arena, const PackedArena& packed,
-       const Target& target, std::string real)
+       const Target& target, std::string real, bool distributed)
       : EntryWriter(arena, FunctionTable::Share::all, {real, "alignas(64) const real", "{}_at"}),
         model_(model),
         plans_(plans),
@@ -62,6 +130,7 @@ class File : EntryWriter {
         packed_(packed),
         target_(target),
         real_(std::move(real)),
+        distributed_(distributed),
         packer_(arena, packed, target) {}
 
   std::string run() {
@@ -96,7 +165,7 @@ class File : EntryWriter {
     if (gradients) out += fmt::format("\n{}", simd("gradient"));
     out += "\n// ---- tables ----\n";
     out += tables_;
-    out += "\n// ---- kernels: each call handles one index of the axis that is shared out among threads ----\n";
+    out += "\n// ---- kernels: each call handles one index of the axis that is partitioned among threads ----\n";
     if (functions_.has_noinline())
       out += "// Those with tiles of sums stay functions: a caller's values would take registers that the sums need.\n";
     out += functions_.print();
@@ -144,10 +213,12 @@ class File : EntryWriter {
     f.linkage = "";
     f.name = fmt::format("{}_{}_{}", model_, plan.program.name, target_.name);
     f.parameters = entry_parameters(plan.program, real_);
+    if (reports(plan)) append_callback(f.parameters);
     // "mean_sum": of another program the kernel that combines, here what is summed.
     std::set<std::string> taken = functions_.names();
     for (const tree::Parameter& p : f.parameters) taken.insert(p.name);
     f.body = declare_scratch(plan, std::move(taken));
+    finished_ = reports(plan) ? finished_ranges(plan, arena_) : std::vector<FinishedRange>{};
     Block all = stages(plan, 0);
     if (plan.program.groups) all = group_after_group(std::move(all));
     if (uses(all, "place")) f.body.push_back(tree::declare("std::int64_t", "place", integer(-1)));
@@ -162,6 +233,25 @@ class File : EntryWriter {
     known.merge(constants());
     tree::check(f, known);
     return tree::print(f);
+  }
+
+  bool reports(const Plan& plan) const { return distributed_ && plan.program.kind == ProgramKind::loss_and_gradients; }
+
+  /// Calls that say which gradients are final behind a stage.
+  Block report(const Plan& plan, int stage, bool each_pass) const override {
+    Block calls;
+    for (const FinishedRange& range : finished_) {
+      if (range.stage != stage || range.each_pass != each_pass) continue;
+      const auto at = [&](std::int64_t reals) {
+        return each_pass ? tree::binary("-", integer(reals), name("layer") * range.stride) : integer(reals);
+      };
+      calls.push_back(tree::evaluate(call("ready", {name("context"), at(range.from), at(range.to)})));
+    }
+    if (calls.empty()) return {};
+    Expr wanted = name("ready");
+    if (plan.program.groups)
+      wanted = tree::binary("&&", wanted, tree::binary("==", name("group.end"), integer(batch_chunks)));
+    return {tree::when(std::move(wanted), std::move(calls))};
   }
 
   /// A program whose scratch memory has room for a part of the batch.
@@ -394,16 +484,18 @@ class File : EntryWriter {
   const PackedArena& packed_;
   const Target& target_;
   std::string real_;
+  bool distributed_;
   Packer packer_;
-  bool shares_ = false;  ///< images or rows among the threads
+  std::vector<FinishedRange> finished_;  ///< of the entry point at hand
+  bool shares_ = false;                  ///< images or rows among the threads
 };
 
 }  // namespace
 
 std::string emit_file(const std::string& model, const std::vector<Plan>& plans, const Arena& arena,
-                      const PackedArena& packed, const Target& target, const std::string& real,
+                      const PackedArena& packed, const Target& target, const std::string& real, bool distributed,
                       std::map<std::string, std::string>* standing) {
-  File file(model, plans, arena, packed, target, real);
+  File file(model, plans, arena, packed, target, real, distributed);
   std::string text = file.run();
   if (standing) *standing = file.standing();
   return text;

@@ -219,6 +219,16 @@ Block contraction(Values& v, const LoopBounds& bounds, SumsTo to) {
   std::stable_sort(tiled.begin(), tiled.end(), [&](int x, int y) {
     return columns_first ? x == v.vector && y != v.vector : x != v.vector && y == v.vector;
   });
+  // What the fewer points of a loop read stays in L1 while the others go by.
+  const auto points = [&](const std::vector<int>& axes) {
+    std::int64_t all = 1;
+    for (int axis : axes) all *= std::max<std::int64_t>(v.extent[axis], 1) / v.schedule.tile[axis];
+    return all;
+  };
+  if (!gemm && points(tiled) < points(loops)) {
+    tiled.insert(tiled.end(), loops.begin(), loops.end());
+    loops.clear();
+  }
   return nest(v, loops, bounds, [&](Block& b) {
     if (matrix_unit) b = before_tiles(v, g);
     Block all = v.schedule.depth ? tiles_in_k_blocks(v, {g, bounds, to, nullptr}, tiled)

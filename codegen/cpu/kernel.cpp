@@ -69,6 +69,11 @@ Emitted whole(Values& v, bool in_team) {
     bounds = bounds_of_batch(v, integer(0), images(kernel));
     add_images(kernel, e);
   }
+  for (std::size_t a = 0; a < kernel.axes.size(); ++a)
+    if (const ExprId only = kernel.axes[a].only; only.valid()) {
+      const Expr at = tree::index(name(v.argument(v.expression(only).access, false)), integer(0));
+      bounds[static_cast<int>(a)] = {at, at + integer(1)};
+    }
   add_numbers(v, e);
   e.function.body = kernel.anchor == Anchor::contraction ? contraction(v, bounds) : passes_over_rows(v, bounds);
   if (uses_tile_unit(kernel, v.target)) e.function.body.push_back(tree::evaluate(call("t_release", {})));

@@ -49,6 +49,7 @@ std::string comment_of(ProgramKind kind, const std::string& input) {
       return "Attention maps and magnitudes, as on the CPU.";
     case ProgramKind::embed:
       return "Features and tokens, as on the CPU.";
+    case ProgramKind::step:
     case ProgramKind::update:
       break;  // its function is not that of its program alone
   }
@@ -105,8 +106,11 @@ std::string wanted_by_training(const Model& m) {
 /// What a training step reads: "images" or "tokens".
 std::string read_by_training(const Model& m) { return input_of(m.plans.front().program.graph); }
 
+/// Whether several batches may make one step.
+bool gathers(const Model& m) { return m.recipe.accumulate > 1 || m.distributed; }
+
 /// pack and, where something is trained, update, train_step, next_step, check and, where several batches make one step,
-/// gather.
+/// gather; where GPUs share a step, gather_range.
 std::vector<tree::Function> functions_of_steps(const Model& m) {
   const tree::Parameter step{"const tessera_cuda_step*", "step"}, counted{"tessera_cuda_step*", "step"},
       scratch{"void*", "scratch"}, stream{"void*", "stream"};
@@ -154,9 +158,18 @@ std::vector<tree::Function> functions_of_steps(const Model& m) {
   add("next_step", {counted, stream}, "Counts the step on.");
   add("check", {{"const float*", "loss"}, {"const float*", "gradients"}, counted, stream},
       "Sets step->stopped where the loss or a gradient is not a number.");
-  if (m.recipe.accumulate > 1)
+  if (gathers(m))
     add("gather", {{"float*", "sum"}, {"const float*", "gradients"}, {"float", "kept"}, {"float", "weight"}, stream},
         "sum = kept * sum + weight * gradients, element by element; where kept is 0, sum may hold anything before.");
+  if (m.distributed)
+    add("gather_range",
+        {{"float*", "sum"},
+         {"const float*", "gradients"},
+         {"int64_t", "count"},
+         {"float", "kept"},
+         {"float", "weight"},
+         stream},
+        "The same of so many elements, with the same rounding: of slices that GPUs exchange.");
   return functions;
 }
 
@@ -260,15 +273,15 @@ __global__ void __launch_bounds__(256) find_no_number(const real* loss, const re
 }}
 )cpp",
                      m.arena.reals, check_blocks(m));
-  if (m.recipe.accumulate > 1)
+  if (gathers(m))
     out += fmt::format(R"cpp(
 // Gradients of several batches, weighted.
-__global__ void __launch_bounds__(256) add_weighted(real* sum, const real* gradients, real kept, real weight) {{
+__global__ void __launch_bounds__(256) add_weighted(real* sum, const real* gradients, real kept, real weight{1}) {{
   const int i = block_x() * 256 + thread_x();
   if (i < {0}) sum[i] = (kept != 0 ? kept * sum[i] : 0) + weight * gradients[i];
 }}
 )cpp",
-                       m.arena.reals);
+                       m.distributed ? "count" : fmt::format("{}", m.arena.reals), m.distributed ? ", int count" : "");
   if (const auto all = gaps(m); !all.empty()) {
     std::string rows;
     for (const auto& [first, last] : all) rows += fmt::format("    {{{}, {}}},\n", first, last);
@@ -485,8 +498,17 @@ int64_t {1}_cuda_largest_inspected_batch(void) {{ return {3}; }}
     out += "\n" + tree::print_head(functions[5]) + checks(m, functions[5]) +
            fmt::format(
                "  launch(add_weighted, dim3({}), dim3(256), 0, static_cast<Stream>(stream), sum, gradients, kept, "
-               "weight);\n",
-               (m.arena.reals + 255) / 256) +
+               "weight{});\n",
+               (m.arena.reals + 255) / 256, m.distributed ? fmt::format(", {}", m.arena.reals) : "") +
+           finish(m) + "}\n";
+  if (functions.size() > 6)
+    out += "\n" + tree::print_head(functions[6]) + checks(m, functions[6]) +
+           fmt::format(
+               "  if (count < 0 || count > {0}) return {1}_ERROR_RANGE;\n"
+               "  if (count == 0) return {1}_OK;\n"
+               "  launch(add_weighted, dim3((static_cast<unsigned>(count) + 255) / 256), dim3(256), 0, "
+               "static_cast<Stream>(stream), sum,\n         gradients, kept, weight, static_cast<int>(count));\n",
+               m.arena.reals, upper(m.name)) +
            finish(m) + "}\n";
   return out + "\n}  // extern \"C\"\n";
 }

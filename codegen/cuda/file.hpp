@@ -18,6 +18,7 @@ struct Model {
   Arena arena;              ///< the same as on the CPU: a checkpoint is read by both
   graph::Recipe recipe;
   Tiles tiles;
+  bool distributed = false;  ///< GPUs share a step
 };
 
 /// NAME_cuda.cu. `standing`, unless null, gets the name under which each kernel's function stands, by the name of its

@@ -56,7 +56,8 @@ std::string emit_program(const Model& m) {
   if (training) {
     entries += "    .loss_and_gradients = loss_and_gradients,\n";
     call("check");
-    if (m.recipe.accumulate > 1) call("gather");
+    if (m.recipe.accumulate > 1 || m.distributed) call("gather");
+    if (m.distributed) call("gather_range");
     call("update");
   }
   return fmt::format(

@@ -195,17 +195,22 @@ std::int64_t most_images(const ModelFiles& m) {
       std::max({std::int64_t{16}, attention_maps(m).of_image(), e.features, e.token_reals(), e.pooling_reals()});
   for (const Plan& plan : m.plans) bytes = std::max(bytes, plan.scratch.per_batch);
   return (std::numeric_limits<std::int64_t>::max() >> 5) /
-         std::max({bytes, m.image_reals(), m.output_reals(), m.target_reals()});
+         std::max({bytes, m.image_reals(), m.output_reals(), m.target_reals(), cache_of(m).reals});
 }
 
 /// The body of an entry point that runs one program: checks, then kernels.
 std::string run_program(const ModelFiles& m, const tree::Function& f, const KernelProgram& program) {
   const std::string u = m.upper();
+  const bool steps = traits_of(program.kind).steps;
   std::string nulls, checks;
   std::vector<std::string> arguments;
   std::string random;
   for (const tree::Parameter& p : f.parameters) {
     if (p.name == "seed" || p.name == "step") continue;
+    if (p.name == "ready" || p.name == "context") {  // which may be null
+      arguments.push_back(p.name);
+      continue;
+    }
     if (p.name == "at_once") {
       const bool groups = program.groups;
       checks += fmt::format(
@@ -216,6 +221,11 @@ std::string run_program(const ModelFiles& m, const tree::Function& f, const Kern
     }
     if (p.name == "packed" && !reads_packed(program)) {
       checks += "  (void)packed;  // these kernels read the parameters as they are\n";
+      continue;
+    }
+    if (p.name == "position") {
+      checks += fmt::format("  if (position < 0 || position >= {}_TOKENS) return {}_ERROR_POSITION;\n", u, u);
+      arguments.emplace_back("at");
       continue;
     }
     if (p.name == "parameters" && !takes_parameters(program)) {
@@ -245,11 +255,21 @@ std::string run_program(const ModelFiles& m, const tree::Function& f, const Kern
           "                                  static_cast<std::int32_t>(at), static_cast<std::int32_t>(at >> 32)};\n";
     }
   }
+  if (m.distributed && program.kind == ProgramKind::loss_and_gradients &&
+      !ranges::contains(f.parameters, "ready", &tree::Parameter::name))
+    arguments.insert(arguments.end(), {"nullptr", "nullptr"});
   if (traits_of(program.kind).trains && random.empty()) random = "  (void)seed, (void)step;  // nothing drops out\n";
   for (const tree::Parameter& p : f.parameters)
     if (p.name == "labels" || (p.name == "tokens" && takes_tokens(m.forward)))
-      checks += fmt::format("  if (!{0}_fit({0}, batch)) return {1}_ERROR_{2};\n", p.name, u,
-                            p.name == "labels" ? "LABEL" : "TOKEN");
+      checks += p.name == "labels" ? fmt::format("  if (!labels_fit(labels, batch)) return {}_ERROR_LABEL;\n", u)
+                                   : fmt::format("  if (!tokens_fit(tokens, batch{})) return {}_ERROR_TOKEN;\n",
+                                                 steps ? "" : fmt::format(" * {}_TOKENS", u), u);
+  if (steps)
+    checks += fmt::format(
+        "  // Rows behind the position weigh nothing, but 0 times what is no number would be none.\n"
+        "  if (position == 0) std::memset(cache, 0, static_cast<std::size_t>({}_CACHE_BYTES(batch)));\n"
+        "  const std::int32_t at[1] = {{static_cast<std::int32_t>(position)}};\n",
+        u);
   const std::string unasked =
       takes_output_gradients(program.graph) && traits_of(program.kind).has_loss
           ? fmt::format("  {} loss;  // the sum of outputs times their gradients: nobody asks for it\n", m.real)
@@ -542,6 +562,7 @@ std::string errors(const ModelFiles& m) {
   if (training && !takes_targets(m.forward) && !takes_output_gradients(m.forward))
     add("ERROR_LABEL", fmt::format("a label is not in [0, {})", m.classes()));
   if (takes_tokens(m.forward)) add("ERROR_TOKEN", fmt::format("a token is not in [0, {})", m.codes()));
+  if (cache_of(m).reals) add("ERROR_POSITION", fmt::format("a position is not in [0, {})", m.image_reals()));
   add("ERROR_ISA", "TESSERA_ISA names kernels that do not exist or that this processor cannot run");
   if (training) {
     add("ERROR_STEP", "steps are counted from 1");
@@ -553,17 +574,28 @@ std::string errors(const ModelFiles& m) {
   return body + "    default:\n      return \"unknown error code\";\n  }\n";
 }
 
-/// The function that looks at integers of the caller: so many an image, each to be below `end`.
-std::string fits(const std::string& what, const std::string& comment, std::int64_t of_image, const std::string& end) {
+/// The function that looks at integers of the caller, `count` of them in its parameter's words: each below `end`.
+std::string fits(const std::string& what, const std::string& comment, const std::string& parameter,
+                 const std::string& count, const std::string& end) {
   return fmt::format(R"cpp(
 // {1}
-bool {0}_fit(const std::int32_t* {0}, std::int64_t batch) {{
-  for (std::int64_t i = 0; i < batch{2}; ++i)
-    if ({0}[i] < 0 || {0}[i] >= {3}) return false;
+bool {0}_fit(const std::int32_t* {0}, std::int64_t {2}) {{
+  for (std::int64_t i = 0; i < {3}; ++i)
+    if ({0}[i] < 0 || {0}[i] >= {4}) return false;
   return true;
 }}
 )cpp",
-                     what, comment, of_image == 1 ? "" : fmt::format(" * {}", of_image), end);
+                     what, comment, parameter, count, end);
+}
+
+/// The shape table as one literal. Clang warns of one that is longer than the 65,536 characters which compilers
+/// promise.
+std::string summary_body(const ModelFiles& m) {
+  const std::string text = summary(m), body = "  return" + literal(text) + ";\n";
+  if (text.size() < 65'536) return body;
+  return "#if defined(__clang__)\n#pragma clang diagnostic push\n"
+         "#pragma clang diagnostic ignored \"-Woverlength-strings\"\n#endif\n" +
+         body + "#if defined(__clang__)\n#pragma clang diagnostic pop\n#endif\n";
 }
 
 std::string body_of(const ModelFiles& m, const tree::Function& f) {
@@ -572,7 +604,7 @@ std::string body_of(const ModelFiles& m, const tree::Function& f) {
   if (what == "error") return errors(m);
   if (what == "images_at_once") return images_at_once(m);
   if (what == "isa") return "  const int isa = choose_isa();\n  return isa < 0 ? \"\" : isa_names[isa];\n";
-  if (what == "summary") return "  return" + literal(summary(m)) + ";\n";
+  if (what == "summary") return summary_body(m);
   const bool packs = what == "pack" || what == "pack_forward";
   if (packs && m.packed.reals)
     return fmt::format("  if (!parameters || !packed) return {}_ERROR_NULL;\n", u) +
@@ -618,7 +650,7 @@ std::string body_of(const ModelFiles& m, const tree::Function& f) {
                        n, u, compared_with(m.plan(ProgramKind::loss_and_gradients).program.graph),
                        keeps_state(m) ? fmt::format("  if (!optimizer) return {}_ERROR_NULL;\n", u) : "",
                        std::string(n.size(), ' '), input_of(m.forward));
-  const std::string runs = what == "gradients" ? "loss_and_gradients" : what;
+  const std::string runs = what == "gradients" || what == "loss_and_gradients_by_range" ? "loss_and_gradients" : what;
   const auto program = ranges::find(m.plans, runs, [](const Plan& p) { return p.program.name; });
   if (program == m.plans.end()) throw Error(fmt::format("{} has no body", f.name));
   return run_program(m, f, program->program);
@@ -672,9 +704,10 @@ Words philox(std::uint64_t counter, std::uint64_t stream, std::uint64_t key) {
       most_images(m));
   out += isa_choice(m);
   if (trains(m.plans) && !takes_targets(m.forward) && !takes_output_gradients(m.forward))
-    out += fits("labels", "Whether every label names a class.", m.labels_of_image(), u + "_CLASSES");
+    out += fits("labels", "Whether every label names a class.", "batch",
+                m.labels_of_image() == 1 ? "batch" : fmt::format("batch * {}", m.labels_of_image()), u + "_CLASSES");
   if (takes_tokens(m.forward))
-    out += fits("tokens", "Whether every token names a code.", m.image_reals(), u + "_CODES");
+    out += fits("tokens", "Whether every token names a code.", "count", "count", u + "_CODES");
   out += fmt::format(R"cpp(
 // Each parameter begins on a multiple of 16 floats; what lies between them is zero.
 void zero_gaps({2}* arena) {{

@@ -88,6 +88,10 @@ std::vector<tree::Parameter> entry_parameters(const KernelProgram& of, const std
   std::vector<tree::Parameter> p;
   if (takes_parameters(of)) p.push_back({in, "parameters"});
   if (reads_packed(of)) p.push_back({in, "packed"});
+  if (program.steps) {
+    p.push_back({out, "cache"});
+    p.push_back({"const std::int32_t*", "position"});
+  }
   p.push_back({takes_tokens(of.graph) ? "const std::int32_t*" : in, input_of(of.graph)});
   if (program.inspects) {
     p.push_back({"const std::int64_t", "batch"});

@@ -17,6 +17,12 @@ std::string upper(std::string_view text);
 /// `real` is "float" or "double".
 std::vector<tree::Parameter> entry_parameters(const KernelProgram& program, const std::string& real);
 
+/// What is called when a range of the gradients is final, and its context: behind all others, where ranks share a step.
+inline void append_callback(std::vector<tree::Parameter>& parameters) {
+  parameters.push_back({"tessera_range_ready", "ready"});
+  parameters.push_back({"void*", "context"});
+}
+
 /// Of the function that updates the weights in panels and packs the parameters.
 std::vector<tree::Parameter> update_and_pack_parameters(const KernelProgram& update, const std::string& real);
 

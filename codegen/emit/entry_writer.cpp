@@ -104,25 +104,32 @@ Block EntryWriter::declare_scratch(const Plan& plan, std::set<std::string> taken
   return b;
 }
 
+Block EntryWriter::report(const Plan&, int, bool) const { return {}; }
+
 Block EntryWriter::stages(const Plan& plan, int region) {
   Block b;
-  for (const Stage& stage : plan.stages[region]) {
-    const int inside = stage.items.front().region;
+  const auto append = [](Block& to, Block more) { to.insert(to.end(), more.begin(), more.end()); };
+  for (std::size_t s = 0; s < plan.stages[region].size(); ++s) {
+    const Stage& stage = plan.stages[region][s];
+    const int inside = stage.items.front().region, at = static_cast<int>(s);
     if (inside < 0) {
       run(plan, stage, b);
+      if (region == 0) append(b, report(plan, at, false));
       continue;
     }
     const graph::Region& inner = plan.program.graph.regions[inside];
     Block body, kernels = stages(plan, inside);
+    if (region == 0) append(kernels, report(plan, at, true));
     if (inner.reversed && uses(kernels, "layer"))
       body.push_back(
           tree::declare("const std::int64_t", "layer", tree::binary("-", integer(inner.count - 1), name("pass"))));
-    body.insert(body.end(), kernels.begin(), kernels.end());
+    append(body, std::move(kernels));
     b.push_back(tree::comment(
         fmt::format("{}: {} layers{}", inner.path, inner.count, inner.reversed ? ", the last one first" : "")));
     const std::string variable = inner.reversed ? "pass" : "layer";
     b.push_back(
         tree::loop(variable, integer(0), tree::binary("<", name(variable), integer(inner.count)), 1, std::move(body)));
+    if (region == 0) append(b, report(plan, at, false));
   }
   return b;
 }
@@ -177,6 +184,11 @@ Expr EntryWriter::pointer(const Plan& plan, int kernel, const Argument& a) {
       if (!traits_of(p.kind).inspects) return name(t.name);
       const Layout& layout = plan.layouts[a.tensor];
       const Expr first = name(is_attention(t.name) ? "maps" : "magnitudes") + integer(layout.offset);
+      return t.slots > 1 ? first + name("layer") * layout.slot : first;
+    }
+    case Storage::cache: {
+      const Layout& layout = plan.layouts[a.tensor];
+      const Expr first = name("cache") + integer(layout.offset);
       return t.slots > 1 ? first + name("layer") * layout.slot : first;
     }
     case Storage::table:

@@ -48,6 +48,8 @@ class EntryWriter {
   virtual tree::Expr packed(const Plan& plan, const Tensor& tensor) = 0;
   /// Calls or launches the kernels of a stage.
   virtual void run(const Plan& plan, const Stage& stage, tree::Block& b) = 0;
+  /// What stands behind a stage of the top level or, with `each_pass`, at the end of each pass of its loop.
+  virtual tree::Block report(const Plan& plan, int stage, bool each_pass) const;
 
   /// The name of the array that holds a table of constants; equal numbers stand once.
   std::string table(const Plan& plan, TensorId tensor);

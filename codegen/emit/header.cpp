@@ -19,6 +19,17 @@ std::string update_comment(const graph::Recipe& recipe) {
   return fmt::format("One {} in place; `step` counts from 1.", kind);
 }
 
+/// The functions that read what pack_forward packs: "forward, evaluate and inspect".
+std::string readers_of(const ModelFiles& m) {
+  std::vector<std::string> more{"forward", "inspect"};
+  if (trains(m.plans)) more.insert(more.begin() + 1, "evaluate");
+  if (embedding_of(m).features) more.emplace_back("embed");
+  if (cache_of(m).reals) more.emplace_back("step");
+  const std::string last = more.back();
+  more.pop_back();
+  return fmt::format("{} and {}", fmt::join(more, ", "), last);
+}
+
 std::string schedule_comment(const graph::Recipe& recipe) {
   using Schedule = graph::Recipe::Schedule;
   std::string text = fmt::format("The learning rate of a step, counted from 1: {}",
@@ -76,7 +87,26 @@ std::vector<tree::Function> api_functions(const ModelFiles& m) {
                      layers(m).size(), n)});
   };
   const Embedding e = embedding_of(m);
-  const std::string readers = e.features ? "forward, evaluate, inspect and embed" : "forward, evaluate and inspect";
+  const Cache cache = cache_of(m);
+  const std::string readers = readers_of(m);
+  const auto add_step = [&] {
+    if (cache.parts.empty()) return;
+    add("step",
+        {parameters,
+         packed,
+         {out, "cache"},
+         {"int64_t", "position"},
+         {"const int32_t*", "tokens"},
+         batch,
+         outputs,
+         scratch},
+        {fmt::format("Token by token: of one token [batch] at `position`, from 0 on, the row [batch, {}] that forward",
+                     m.output_reals() / m.image_reals()),
+         "would give there. The cache, the caller's, keeps what was made of the tokens before: it has to be as the "
+         "step",
+         fmt::format("of the position before left it, and is cleared at position 0. Of an image it holds {}.",
+                     fmt::join(cache.parts, ", "))});
+  };
   const auto add_embed = [&] {
     if (!e.features) return;
     std::vector<std::string> gives{
@@ -95,12 +125,12 @@ std::vector<tree::Function> api_functions(const ModelFiles& m) {
   if (!trains(m.plans)) {
     add("pack_forward", {parameters, {out, "packed"}}, {packs});
     if (m.packed.reals && packed_alone)
-      functions.back().comment.emplace_back(
-          e.features ? "To forward, inspect and embed `parameters` may then be null: they read it no more."
-                     : "To forward and inspect `parameters` may then be null: they read it no more.");
+      functions.back().comment.push_back(
+          fmt::format("To {} `parameters` may then be null: they read it no more.", readers));
     add_forward();
     add_inspect();
     add_embed();
+    add_step();
     return functions;
   }
   add("pack", {parameters, {out, "packed"}}, {packs});
@@ -110,7 +140,10 @@ std::vector<tree::Function> api_functions(const ModelFiles& m) {
            : fmt::format("For {} there is nothing to pack.", readers)});
   if (m.packed.forward_reals && packed_alone)
     functions.back().comment.push_back(fmt::format(
-        "To these {} functions `parameters` may be null: they read it no more.", e.features ? "four" : "three"));
+        "To these {} functions `parameters` may be null: they read it no more.", e.features && cache.reals ? "five"
+                                                                                 : e.features || cache.reals
+                                                                                     ? "four"
+                                                                                     : "three"));
   add_forward();
   const auto wanted_by = [&](const graph::Graph& program) {
     const std::string wanted = compared_with(program);
@@ -165,8 +198,28 @@ std::vector<tree::Function> api_functions(const ModelFiles& m) {
           {fmt::format("The gradient of the loss with respect to each pixel: [batch, {}].",
                        fmt::join(m.image_shape(), ", "))});
   }
+  if (m.distributed)
+    add("loss_and_gradients_by_range",
+        {parameters,
+         packed,
+         images,
+         wanted,
+         batch,
+         at_once,
+         seed,
+         step,
+         outputs,
+         loss,
+         {out, "gradients"},
+         scratch,
+         {"tessera_range_ready", "ready"},
+         {"void*", "context"}},
+        {"The same, and calls `ready` where it is not null, in the calling thread, as soon as a range of gradients is "
+         "final:",
+         "in the same order each time, each number once. An exchange between processes can begin with it."});
   add_inspect();
   add_embed();
+  add_step();
   std::vector<std::string> updates{update_comment(recipe)};
   if (m.packed.reals) updates.emplace_back("Packs the parameters on the way, as pack does.");
   add("update",
@@ -215,6 +268,14 @@ std::vector<tree::Function> api_functions(const ModelFiles& m) {
 
 namespace {
 
+/// The type of a callback, for C and C++.
+constexpr const char* range_ready = R"c(#ifndef TESSERA_RANGE_READY_DEFINED
+#define TESSERA_RANGE_READY_DEFINED
+/* Told of the gradients in [from, to), in floats. */
+typedef void (*tessera_range_ready)(void* context, int64_t from, int64_t to);
+#endif
+)c";
+
 std::string names_of(const std::vector<Target>& targets) {
   std::string list;
   for (std::size_t i = 0; i < targets.size(); ++i)
@@ -245,7 +306,8 @@ std::string emit_header(const ModelFiles& m) {
   std::int64_t tensors = 0;
   for (const ArenaEntry& entry : m.arena.entries) tensors += entry.count;
 
-  std::string out = fmt::format(R"c(/* Generated by Tessera from the declaration of {0}. C99.
+  std::string out =
+      fmt::format(R"c(/* Generated by Tessera from the declaration of {0}. C99.
  *
  * All memory is the caller's; nothing is allocated, printed or kept between calls, but for the size of the processor's
  * second cache, which the first call asks for. A function that returns int returns {1}_OK or an error code that
@@ -276,9 +338,9 @@ typedef struct tessera_parameter {{
 }} tessera_parameter;
 #endif
 
-)c",
-                                n, u, fmt::join(m.image_shape(), ", "), fmt::join(m.output_shape(), ", "),
-                                names_of(m.targets), m.real, tokens ? "Tokens" : "Images");
+{7})c",
+                  n, u, fmt::join(m.image_shape(), ", "), fmt::join(m.output_shape(), ", "), names_of(m.targets),
+                  m.real, tokens ? "Tokens" : "Images", m.distributed ? fmt::format("{}\n", range_ready) : "");
 
   if (const std::string idle = m.why_precision_is_idle(); !idle.empty()) out += fmt::format("/* Here {}. */\n\n", idle);
   auto macro = [&](const std::string& name, std::int64_t value, const std::string& comment = "") {
@@ -305,9 +367,7 @@ typedef struct tessera_parameter {{
       m.packed.reals ? "of the packed parameters" : "these kernels read the parameters as they are";
   if (training) {
     macro("PACKED_FLOATS", m.packed.reals, packed);
-    macro("PACKED_FORWARD_FLOATS", m.packed.forward_reals,
-          e.features ? "of those that forward, evaluate, inspect and embed read"
-                     : "of those that forward, evaluate and inspect read");
+    macro("PACKED_FORWARD_FLOATS", m.packed.forward_reals, fmt::format("of those that {} read", readers_of(m)));
     macro("OPTIMIZER_FLOATS", static_cast<std::int64_t>(optimizer_state(m.forward.recipe).size()) * m.arena.reals,
           "zero before the first step");
   } else {
@@ -318,6 +378,8 @@ typedef struct tessera_parameter {{
     macro("TOKEN_FLOATS", e.token_reals(), "of one image's tokens");
     macro("POOLING_FLOATS", e.pooling_reals(), "of what the learned query of one image's pooling attends to");
   }
+  if (const Cache cache = cache_of(m); cache.reals)
+    out += macro_of_batch(m, "CACHE_BYTES", {0, cache.reals * (m.real == "double" ? 8 : 4)});
   macro("ATTENTION_FLOATS", attention_maps(m).of_image(), "of the attention maps of one image");
   macro("LAYERS", static_cast<std::int64_t>(layers(m).size()), "rows of the table of layers");
   for (const Plan& p : m.plans)
@@ -353,6 +415,8 @@ enum {{
                      u);
   if (on_labels) out += fmt::format("  {}_ERROR_LABEL = 3, /* a label is not in [0, {}) */\n", u, m.classes());
   if (tokens) out += fmt::format("  {}_ERROR_TOKEN = 7, /* a token is not in [0, {}) */\n", u, m.codes());
+  if (cache_of(m).reals)
+    out += fmt::format("  {}_ERROR_POSITION = 8, /* a position is not in [0, {}) */\n", u, m.image_reals());
   out += fmt::format(
       "  {}_ERROR_ISA = 4{}   /* TESSERA_ISA names kernels that do not exist or that this processor cannot run */\n", u,
       training ? "," : " ");
@@ -415,12 +479,14 @@ inline std::int64_t tessera_second_cache() {{
 
 )c",
                   m.name, m.upper());
+  if (m.distributed) out += fmt::format("{}\n", range_ready);
   for (const Target& t : m.targets) {
     for (const Plan& p : m.plans) {
       tree::Function f;
       f.linkage = "";
       f.name = fmt::format("{}_{}_{}", m.name, p.program.name, t.name);
       f.parameters = entry_parameters(p.program, m.real);
+      if (m.distributed && p.program.kind == ProgramKind::loss_and_gradients) append_callback(f.parameters);
       out += tree::print_declaration(f);
     }
     if (m.packed.reals)

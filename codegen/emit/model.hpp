@@ -61,6 +61,14 @@ struct Embedding {
 };
 Embedding embedding_of(const ModelFiles& model);
 
+/// What step keeps of an image: how much, and what, as "2 layers of [H=2, K=16, J=16] and [H=2, J=16, K=16]". No parts:
+/// there is no step.
+struct Cache {
+  std::int64_t reals = 0;
+  std::vector<std::string> parts;
+};
+Cache cache_of(const ModelFiles& model);
+
 /// The layers whose magnitudes inspect gives, in the order in which they are computed: modules by their paths.
 std::vector<std::string> layers(const ModelFiles& model);
 
@@ -72,6 +80,9 @@ PatchGrid patch_grid(const ModelFiles& model);
 
 /// The field of runtime/model.hpp's table that holds this grid; nothing where images are not cut.
 std::string patches_entry(const ModelFiles& model);
+
+/// runtime/model.hpp's Preprocessing as an initialiser; what is the usual there is not in it.
+std::string preprocessing(const graph::Recipe& recipe);
 
 /// Whether the rows of the outputs sum to one: the declaration ends in a softmax.
 bool ends_in_softmax(const graph::Graph& declared);

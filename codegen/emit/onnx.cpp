@@ -149,7 +149,7 @@ class Translation {
     return name;
   }
 
-  /// Whole numbers as a list, which stands once.
+  /// Integers as a list, which stands once.
   std::string integers(const std::vector<std::int64_t>& numbers) {
     const std::string name = fmt::format("#ints:{}", fmt::join(numbers, ","));
     if (!known_.insert(name).second) return name;
@@ -177,7 +177,7 @@ class Translation {
     return name;
   }
 
-  /// A dim that is known when the model runs, as a list of one whole number.
+  /// A dim that is known when the model runs, as a list of one integer.
   std::string extent_of_batch(const Dim& dim) {
     const Extent e = extent(dim);
     std::string value = node("Shape", {input_of(declared_)}, {"start=0", "end=1"});
@@ -250,6 +250,30 @@ class Translation {
     if (std::is_sorted(order.begin(), order.end())) return reshape(operand(n, 0), from, n.shape);
     const std::string split = reshape(operand(n, 0), from, dims(before));
     return reshape(transpose(split, order), dims(after), n.shape);
+  }
+
+  /// The windows of each number of the kernel, one behind the other.
+  std::string unfold(const Node& n) {
+    const auto axis = static_cast<std::size_t>(n.axes[0]);
+    const std::int64_t length = graph_[n.operands[0]].shape[axis].value();
+    const std::int64_t kernel = n.shape[axis].value(), along = (n.shape[axis + 1].value() - 1) * n.stride;
+    const std::int64_t before = std::max<std::int64_t>(-n.offset, 0);
+    const std::int64_t behind = std::max<std::int64_t>(n.offset + (kernel - 1) * n.dilation + along + 1 - length, 0);
+    std::string x = operand(n, 0);
+    if (before > 0 || behind > 0) {
+      std::vector<std::int64_t> pads(2 * graph_[n.operands[0]].shape.size());
+      pads[axis] = before;
+      pads[axis + pads.size() / 2] = behind;
+      x = node("Pad", {x, integers(pads)});
+    }
+    std::vector<std::string> taps;
+    for (std::int64_t k = 0; k < kernel; ++k) {
+      const std::int64_t first = n.offset + before + k * n.dilation;
+      const std::string tap =
+          node("Slice", {x, integers({first}), integers({first + along + 1}), axes_list(n.axes), integers({n.stride})});
+      taps.push_back(node("Unsqueeze", {tap, axes_list(n.axes)}));
+    }
+    return node("Concat", taps, {fmt::format("axis={}", axis)});
   }
 
   std::string slice(const Node& n) {
@@ -415,6 +439,8 @@ class Translation {
         return rearrange(n);
       case Op::slice:
         return slice(n);
+      case Op::unfold:
+        return unfold(n);
       case Op::concat: {
         std::vector<std::string> parts;
         for (std::size_t k = 0; k < n.operands.size(); ++k) parts.push_back(x(k));
@@ -441,8 +467,10 @@ class Translation {
         const auto k = ranges::find(r.carries, n.operands[0]) - r.carries.begin();
         return of_layer(name_[at(r.yields[k])], r.count - 1);
       }
-      // Of training alone: no declared forward pass without its dropouts has them.
+      // Of training or of a step: no declared forward pass without its dropouts has them.
       case Op::keep:
+      case Op::fold:
+      case Op::cache:
       case Op::gelu_gradient:
       case Op::cross_entropy:
       case Op::dropout:

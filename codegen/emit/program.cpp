@@ -130,12 +130,13 @@ std::string turn_on_cpu(const ModelFiles& m, const std::string& margin) {
                                        "run.slice().last", "run.squares()", "run.step()", "learning_rate"}) +
             margin + "run.share_parameters();\n" + call(n + "_pack", {"run.parameters()", "run.packed()"});
   }
+  std::vector<std::string> gradients{
+      "run.parameters()", "run.packed()",  "batch->images",     "batch->" + targets,
+      "batch->size",      "run.at_once()", "run.recipe().seed", gathers ? "run.part()" : "run.step()",
+      "run.outputs()",    "&loss",         "run.gradients()",   "run.scratch()"};
+  if (m.distributed) gradients.insert(gradients.end(), {"run.ready()", "&run"});
   return margin + "float loss = 0;\n" +
-         call(n + "_loss_and_gradients",
-              {"run.parameters()", "run.packed()", "batch->images", "batch->" + targets, "batch->size", "run.at_once()",
-               "run.recipe().seed", gathers ? "run.part()" : "run.step()", "run.outputs()", "&loss", "run.gradients()",
-               "run.scratch()"}) +
-         margin +
+         call(n + (m.distributed ? "_loss_and_gradients_by_range" : "_loss_and_gradients"), gradients) + margin +
          (gathers ? "if (!run.gather(loss)) continue;  // until enough batches make a step\n"
                   : "run.count(loss);  // ends the run where something is not a number\n") +
          step;
@@ -176,6 +177,12 @@ std::string ranks_declarations(const ModelFiles& m) {
       fmt::join(isas, ", "));
 }
 
+/// Of one whose ranks may have a GPU each.
+const std::string gpu_ranks_entry = R"cpp(#if defined(TESSERA_NCCL)  // it is linked with it
+    .gpu_ranks = &ranks_over_nccl,
+#endif
+)cpp";
+
 /// The training loop.
 std::string training_loop(const ModelFiles& m, bool cuda) {
   return fmt::format(
@@ -203,9 +210,7 @@ int train(Session& run) {{
 /// The declared recipe; of a forward pass alone what its pictures go through.
 std::string recipe_table(const ModelFiles& m) {
   const graph::Recipe& recipe = m.forward.recipe;
-  const std::string input =
-      fmt::format("    .input = {{.mean = {{{}}}, .deviation = {{{}}}, .crop = {}}},\n",
-                  fmt::join(recipe.input_mean, ", "), fmt::join(recipe.input_deviation, ", "), recipe.input_crop);
+  const std::string input = fmt::format("    .input = {},\n", preprocessing(recipe));
   if (!trains(m.plans))
     return "// What pictures go through, as declared; nothing is trained.\nconst Recipe declared{\n" + input + "};\n";
   return fmt::format(R"cpp(// The recipe, as declared. The command line can change the first four.
@@ -298,10 +303,12 @@ int main(int argc, char** argv) {{ return program(model, declared, {18}, argc, a
       taught, entries, attention_entry(m), cuda ? cuda_entries(m) : "", training ? training_loop(m, cuda) : "",
       training ? "train" : "nullptr", onnx_text(m.forward),
       std::string(serve ? "#include \"runtime/serve/command.hpp\"\n" : "") +
-          (distributed ? "#include \"runtime/ranks_mpi.hpp\"\n" : ""),
+          (distributed ? "#include \"runtime/ranks_mpi.hpp\"\n" : "") +
+          (distributed && cuda ? "#include \"runtime/ranks_nccl.hpp\"\n" : ""),
       serve ? ", serve::command(declared)" : "", e.features && !m.has_head ? "    .outputs_are_features = true,\n" : "",
       distributed ? ranks_declarations(m) : "",
-      distributed ? "    .ranks = &ranks_over_mpi,\n    .isas = isas,\n" : "");
+      distributed ? (cuda ? gpu_ranks_entry : std::string()) + "    .ranks = &ranks_over_mpi,\n    .isas = isas,\n"
+                  : "");
 }
 
 }  // namespace tessera::codegen

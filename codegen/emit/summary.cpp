@@ -15,6 +15,7 @@
 #include "codegen/passes/inspect.hpp"
 #include "codegen/passes/op.hpp"
 #include "codegen/passes/print.hpp"
+#include "codegen/plan/memory.hpp"
 
 namespace tessera::codegen {
 
@@ -125,6 +126,25 @@ AttentionMaps attention_maps(const ModelFiles& m) {
   return a;
 }
 
+Cache cache_of(const ModelFiles& m) {
+  Cache c;
+  for (const Plan& plan : m.plans) {
+    if (!traits_of(plan.program.kind).steps) continue;
+    int region = -1;
+    for (const TensorId id : cached(plan.program)) {
+      const Tensor& t = plan.program.tensors[id];
+      const std::string shape = to_string(std::vector<Dim>(t.shape.begin() + 1, t.shape.end()));
+      c.reals += plan.layouts[id].size.per_batch * t.slots;
+      if (t.region != 0 && t.region == region)
+        c.parts.back() += " and " + shape;
+      else
+        c.parts.push_back(t.slots > 1 ? fmt::format("{} layers of {}", t.slots, shape) : shape);
+      region = t.region;
+    }
+  }
+  return c;
+}
+
 Embedding embedding_of(const ModelFiles& m) {
   Embedding e;
   for (const Plan& plan : m.plans) {
@@ -160,15 +180,27 @@ std::vector<std::string> layers(const ModelFiles& m) {
 }
 
 PatchGrid patch_grid(const ModelFiles& m) {
-  // Patches are cut where a rearrange of the images splits both height and width: b c (rows p) (columns q) -> ...
+  // Patches are cut where a rearrange of the images, or of a part of them, splits both height and width:
+  // b c (rows p) (columns q) -> ...
+  const auto of_images = [&](graph::NodeId node) {
+    while (m.forward[node].op == graph::Op::slice) node = m.forward[node].operands[0];
+    return m.forward[node].op == graph::Op::input;
+  };
   for (const graph::Node& n : m.forward.nodes) {
-    if (n.op != graph::Op::rearrange || m.forward[n.operands[0]].op != graph::Op::input) continue;
+    if (n.op != graph::Op::rearrange || !of_images(n.operands[0])) continue;
     const graph::Rearrangement& r = n.rearrangement;
     if (r.from.size() != 4 || r.from[2].size() != 2 || r.from[3].size() != 2) continue;
     const auto outer = [&](std::size_t dim) { return r.atoms[r.from[dim][0]].value(); };
     return {outer(2), outer(3)};
   }
   return {};
+}
+
+std::string preprocessing(const graph::Recipe& recipe) {
+  return fmt::format("{{.mean = {{{}}}, .deviation = {{{}}}, .crop = {}{}{}}}", fmt::join(recipe.input_mean, ", "),
+                     fmt::join(recipe.input_deviation, ", "), recipe.input_crop,
+                     recipe.input_bilinear ? ", .interpolation = Interpolation::bilinear" : "",
+                     recipe.input_squash ? ", .squash = true" : "");
 }
 
 std::uint64_t hash_text(const std::string& text) {
@@ -304,6 +336,9 @@ class ShapeTable {
         return " " + print(n.rearrangement);
       case Op::slice:
         return fmt::format(" from {}", n.offset);
+      case Op::unfold:
+      case Op::fold:
+        return fmt::format(" from {} by {}, {} apart", n.offset, n.stride, n.dilation);
       case Op::dropout:
         return fmt::format(" of {}", n.value);
       case Op::softmax:
@@ -319,6 +354,7 @@ class ShapeTable {
       case Op::integers:
       case Op::one_hot:
       case Op::concat:
+      case Op::cache:
       case Op::stop_gradient:
       case Op::cross_entropy:
       case Op::gather:

@@ -28,7 +28,7 @@ Expr integer(std::int64_t value);
 Expr real(double value);
 Expr call(std::string function, std::vector<Expr> arguments);
 Expr binary(std::string op, Expr a, Expr b);
-/// The lesser of two whole numbers.
+/// The lesser of two integers.
 Expr least(Expr a, Expr b);
 /// a[b]
 Expr index(Expr a, Expr b);

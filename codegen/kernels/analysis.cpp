@@ -152,6 +152,7 @@ Analysis analyse(const Graph& graph) {
       case Op::keep:
       case Op::broadcast:
       case Op::slice:
+      case Op::unfold:
       case Op::integers:
       case Op::one_hot:
         a.role[i] = Role::inlined;
@@ -166,6 +167,7 @@ Analysis analyse(const Graph& graph) {
         if (n.op != Op::copy && n.shape.empty() && std::all_of(n.operands.begin(), n.operands.end(), inlined))
           a.role[i] = Role::inlined;
         break;
+      case Op::cache:
         TESSERA_CONTRACTION_OPS(TESSERA_OP_CASE)
         TESSERA_REDUCTION_OPS(TESSERA_OP_CASE)
         TESSERA_COMPOSITE_OPS(TESSERA_OP_CASE)
@@ -177,7 +179,7 @@ Analysis analyse(const Graph& graph) {
   // copy where a second one would have come.
   auto claim = [&](NodeId id, Claim c) {
     auto i = static_cast<std::size_t>(id);
-    if (a.claim[i].kind != Claim::Kind::none) return false;
+    if (a.claim[i].kind != Claim::Kind::none || graph[id].op == Op::cache) return false;  // its memory is the caller's
     if (a.role[i] != Role::member && a.role[i] != Role::storage) return false;
     a.claim[i] = c;
     return true;

@@ -55,6 +55,9 @@ class Fuser {
       start_rearrange(id);
     } else if (is_reduction(n.op)) {
       place_reduction(id);
+    } else if (n.op == Op::cache) {
+      settle_operands(id);
+      start_cache(id);
     } else {
       throw Error(fmt::format("no kernel computes node %{}: composites must be decomposed first", id));
     }
@@ -217,6 +220,17 @@ class Fuser {
     join(g, id, std::move(index));
   }
 
+  /// Its kernel stands at one point of an axis: nothing else is computed there.
+  void start_cache(NodeId id) {
+    const int g = start(id, Anchor::elementwise);
+    std::vector<Affine> index;
+    for (const Dim& dim : graph_[id].shape) {
+      index.push_back(axis_index(static_cast<int>(index.size())));
+      group(g).axes.push_back({letter(group(g).axes.size()), dim, false});
+    }
+    join(g, id, std::move(index));
+  }
+
   int start_plain(NodeId id, const std::vector<Dim>& shape, Anchor anchor) {
     int g = start(id, anchor);
     for (std::size_t i = 0; i < shape.size(); ++i) {
@@ -314,6 +328,7 @@ class Fuser {
   /// Whether an elementwise node can be computed in group g, and at which index.
   bool elementwise_index(NodeId id, int g, std::vector<Affine>& index) {
     const Group& to = group(g);
+    if (graph_[to.nodes.front()].op == Op::cache) return false;
     const std::vector<Dim>& shape = graph_[id].shape;
     std::vector<std::vector<Affine>> tries;
     for (NodeId o : graph_[id].operands)

@@ -70,7 +70,7 @@ struct Expression {
 
 enum class Reduction : std::uint8_t { sum, maximum };
 
-/// What the values of a tensor are stored as. int8: whole numbers from -127 to 127, times a scale.
+/// What the values of a tensor are stored as. int8: integers from -127 to 127, times a scale.
 enum class DType : std::uint8_t { real, bf16, int8 };
 constexpr std::int64_t values_in_real(DType e) { return e == DType::int8 ? 4 : e == DType::bf16 ? 2 : 1; }
 constexpr const char* name_of(DType e) { return e == DType::int8 ? "int8" : e == DType::bf16 ? "bf16" : "real"; }
@@ -99,6 +99,7 @@ struct Axis {
   std::string name;  ///< "b", "n": letters for the reader
   Dim dim;
   bool inner = false;
+  ExprId only{};  ///< of a kernel that writes one row of a cache: the load of the integer that the axis stands at alone
 };
 
 /// A contraction as a GEMM: for each point of the other outer axes, every element [row, column] sums products
@@ -177,7 +178,7 @@ void for_each_access(const Kernel& k, F f) {
     for (const Step::Store& st : s.stores) f(st.to, true);
 }
 
-/// What a kernel's work can be shared out by.
+/// What a kernel's work can be partitioned by.
 enum class Tasks : std::uint8_t {
   once,    ///< it does not depend on the batch
   images,  ///< image by image, touching nothing of another image
@@ -197,6 +198,7 @@ enum class Storage : std::uint8_t {
   output,
   loss,
   table,
+  cache,  ///< the caller's, for the rows of all positions: a kernel writes one, others read all
   scratch,
   registers
 };

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
+#include <range/v3/algorithm/any_of.hpp>
 #include <set>
 #include <tuple>
 
@@ -94,7 +95,10 @@ class Lowering {
       t.slots = graph_.regions[n.region].count;
     } else if (n.op == Op::table)
       t.storage = Storage::table;
-    else if (c.kind == Claim::Kind::output) {
+    else if (n.op == Op::cache) {
+      t.storage = Storage::cache;
+      t.slots = graph_.regions[n.region].count;
+    } else if (c.kind == Claim::Kind::output) {
       const Output& o = graph_.outputs[c.output];
       t.name = o.name;
       t.storage = o.kind == Output::Kind::loss    ? Storage::loss
@@ -186,6 +190,14 @@ class Lowering {
       shifted[n.axes[0]].offset += n.offset;
       return read(c, n.operands[0], shifted);
     }
+    if (n.op == Op::unfold) {
+      const int kernel = n.axes[0];
+      std::vector<Affine> place = index;
+      place[kernel] = index[kernel] * n.dilation + index[kernel + 1] * n.stride;
+      place[kernel].offset += n.offset;
+      place.erase(place.begin() + kernel + 1);
+      return read(c, n.operands[0], place);
+    }
     if (n.op == Op::rearrange)
       return read(c, n.operands[0], here ? copied_index(n) : *operand_index(n.rearrangement, index));
     if (n.op == Op::integers) return read(c, n.operands[0], index);  // reals that are compared as they are
@@ -202,6 +214,11 @@ class Lowering {
       return push(c, e);
     }
     if (n.op == Op::keep) return push(c, keep(c, n, index));
+    if (n.op == Op::cache) {
+      std::vector<Affine> row = index;
+      row[n.axes[0]] = Affine{};
+      return read(c, n.operands[0], row);
+    }
     if (n.op == Op::copy) return read(c, n.operands[0], index);
     Expression e;
     e.kind = Expression::Kind::op;
@@ -273,6 +290,8 @@ class Lowering {
       if (group.axes[a].inner) inner.push_back(static_cast<int>(a));
 
     name_axes(c.kernel);
+    if (const Node& n = graph_[group.nodes.front()]; n.op == Op::cache)
+      c.kernel.axes[n.axes[0]].only = read(c, n.operands[1], {Affine{}});
     for (NodeId id : group.nodes) {
       const Node& n = graph_[id];
       if (n.op != Op::einsum && !is_reduction(n.op)) continue;

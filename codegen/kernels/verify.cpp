@@ -104,18 +104,21 @@ class Verifier {
     if (writes && fixed) fail(k, fmt::format("writes {}, which is not its to change", t.name));
     if (a.index.size() != t.shape.size())
       fail(k, fmt::format("indexes {} with {} numbers for {} dims", t.name, a.index.size(), t.shape.size()));
-    // The largest index must stay inside for a small and for a large batch.
+    // The smallest and the largest index must stay inside for a small and for a large batch.
     for (std::int64_t batch : {1, 1000}) {
-      std::int64_t carry = 0;  // where axes are joined: what runs on from a dim into the one before it
+      std::int64_t low = 0, high = 0;  // where axes are joined: what runs on from a dim into the one before it
       for (std::size_t d = a.index.size(); d-- > 0;) {
-        std::int64_t last = a.index[d].offset + carry;
+        std::int64_t first = a.index[d].offset + low, last = a.index[d].offset + high;
         for (const Affine::Part& part : a.index[d].parts) {
           if (!scope.contains(part.axis)) fail(k, fmt::format("indexes {} by an axis outside its scope", t.name));
-          last += part.coefficient * (extent(k.axes[part.axis].dim).at(batch) - 1);
+          const std::int64_t reach = part.coefficient * (extent(k.axes[part.axis].dim).at(batch) - 1);
+          (reach < 0 ? first : last) += reach;
         }
         const std::int64_t size = extent(t.shape[d]).at(batch);
-        carry = p_.joined && d > 0 ? last / size : 0;
-        if (last - carry * size >= size || a.index[d].offset < 0)
+        const bool runs_on = p_.joined && d > 0;
+        low = runs_on && first < 0 ? -((size - 1 - first) / size) : 0;
+        high = runs_on && last >= size ? last / size : 0;
+        if (last - high * size >= size || first - low * size < 0)
           fail(k, fmt::format("indexes {} past the end of dim {}", t.name, to_string(t.shape[d])));
       }
     }

@@ -112,12 +112,20 @@ class Sinking {
         for (NodeId& o : x.operands) o = part(o, slice, axis);
         return sliced({}, axis);
       }
+      case Op::unfold: {
+        const std::int64_t step = axis == x.axes[0] ? x.dilation : axis == x.axes[0] + 1 ? x.stride : 0;
+        if (step == 0) x.operands[0] = part(x.operands[0], slice, axis - (axis > x.axes[0] ? 1 : 0));
+        x.offset += slice.offset * step;
+        return sliced({}, axis);
+      }
       case Op::rearrange:
         return past_rearrangement(x, slice);
       case Op::einsum:
         return past_einsum(x, slice);
       case Op::one_hot:
       case Op::slice:
+      case Op::fold:
+      case Op::cache:
       case Op::cross_entropy:
       case Op::gather:
         TESSERA_ELEMENTWISE_OPS(TESSERA_OP_CASE)

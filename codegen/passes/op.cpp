@@ -44,6 +44,8 @@ std::string text_of(Attribute attribute, const Node& n) {
       return fmt::format(" axis={}", n.axes.at(0));
     case Attribute::offset:
       return fmt::format(" offset={}", n.offset);
+    case Attribute::steps:
+      return fmt::format(" stride={} dilation={}", n.stride, n.dilation);
     case Attribute::dropout:
       return fmt::format(" {}", n.offset);
     case Attribute::letters: {
@@ -72,12 +74,13 @@ std::string unlisted_field(const Node& n) {
   const auto lists = [&](auto... attributes) { return (ranges::contains(row_of(n.op).attributes, attributes) || ...); };
   using enum Attribute;
   // Every field by name: one more does not compile until it has its line.
-  const auto& [op, type, region, operands, shape, path, name_, axes_, offset_, value_, dim_, letters_, rearrangement_,
-               data_, init_, decay] = n;
+  const auto& [op, type, region, operands, shape, path, name_, axes_, offset_, stride, dilation, value_, dim_, letters_,
+               rearrangement_, data_, init_, decay] = n;
   if (type != graph::Type::real && !lists(integers) && row_of(op).types != OperandTypes::as_result) return "type";
   if (!name_.empty() && !lists(name)) return "name";
   if (!axes_.empty() && !lists(axes, axis)) return "axes";
   if (offset_ != 0 && !lists(offset, dropout)) return "offset";
+  if ((stride != 1 || dilation != 1) && !lists(steps)) return "stride";
   if (value_ != 0 && !lists(value, epsilon, rate)) return "value";
   if (dim_ != Dim{} && !lists(dim)) return "dim";
   if (!letters_.empty() && !lists(letters)) return "letters";

@@ -51,7 +51,9 @@
   ROW(one_hot,       structure, 1, 1, none, first_integers)                                        \
   ROW(rearrange,     structure, 1, 1, none, as_result, rearrangement)                              \
   ROW(slice,         structure, 1, 1, none, as_result, axis, offset)                               \
-  ROW(concat,        structure, 1, any, none, as_result, axis)
+  ROW(concat,        structure, 1, any, none, as_result, axis)                                     \
+  ROW(unfold,        structure, 1, 1, none, reals, axis, offset, steps)                            \
+  ROW(cache,         structure, 2, 2, none, second_integers, axis)
 #define TESSERA_CONTRACTION_OPS(ROW)                                                               \
   ROW(einsum,        contraction, 1, 2, contraction, reals, letters)
 #define TESSERA_REDUCTION_OPS(ROW)                                                                 \
@@ -64,6 +66,7 @@
   ROW(cross_entropy, composite, 2, 2, decomposed, second_integers)                                 \
   ROW(gather,        composite, 2, 2, decomposed, second_integers)                                 \
   ROW(stop_gradient, composite, 1, 1, decomposed, reals)                                           \
+  ROW(fold,          composite, 1, 1, decomposed, reals, axis, offset, steps)                      \
   ROW(dropout,       composite, 1, 1, decomposed, reals, dropout, rate, axes)
 #define TESSERA_REGION_OPS(ROW)                                                                    \
   ROW(carry,         region, 1, 1, none, as_result)                                                \
@@ -98,6 +101,7 @@ enum class Attribute : std::uint8_t {
   axes,
   axis,  ///< axes, of which there is one
   offset,
+  steps,    ///< stride, dilation
   dropout,  ///< offset: which dropout
   letters,
   rearrangement,

@@ -11,6 +11,7 @@
 #include "codegen/passes/inspect.hpp"
 #include "codegen/passes/recompute.hpp"
 #include "codegen/passes/simplify.hpp"
+#include "codegen/passes/stepped.hpp"
 #include "codegen/passes/subgraph.hpp"
 
 namespace tessera::codegen {
@@ -66,7 +67,9 @@ std::vector<GraphPass> program_passes(ProgramKind kind) {
           {"inspect", "attention maps and magnitudes are the outputs", if_(traits.inspects),
            [](graph::Graph& g) { g = inspected(g); }, true},
           {"embed", "what the head reads and the tokens are the outputs", if_(traits.embeds),
-           [](graph::Graph& g) { g = embedding(g); }, true}};
+           [](graph::Graph& g) { g = embedding(g); }, true},
+          {"step", "one token at a position, with caches of what later ones read again", if_(traits.steps),
+           [](graph::Graph& g) { g = stepped(g).value(); }, true}};
 }
 
 std::vector<GraphPass> primitive_passes() {

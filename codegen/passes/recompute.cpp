@@ -68,7 +68,8 @@ class Recomputer {
         of_rows.push_back(o);
         continue;
       }
-      const bool view = source.op == Op::broadcast || source.op == Op::rearrange || source.op == Op::slice;
+      const bool view =
+          source.op == Op::broadcast || source.op == Op::rearrange || source.op == Op::slice || source.op == Op::unfold;
       if (!view && !is_elementwise(source.op) && !is_outer(source)) return false;
       if (!sources_stay(source, of_rows)) return false;
     }

@@ -97,6 +97,8 @@ class Round {
       case Op::keep:
       case Op::integers:
       case Op::one_hot:
+      case Op::unfold:
+      case Op::cache:
         TESSERA_ELEMENTWISE_OPS(TESSERA_OP_CASE)
         TESSERA_COMPOSITE_OPS(TESSERA_OP_CASE)
         TESSERA_REGION_OPS(TESSERA_OP_CASE)

@@ -32,8 +32,8 @@ bool worth_keeping(Op op) { return is_elementwise(op) || op == Op::einsum || is_
 std::string ValueNumbering::key(NodeId id) const {
   const Node& n = graph_[id];
   // Every field by name: one more does not compile until it is a part of the key, or is said not to be.
-  const auto& [op, type, region, read, shape, path, name, axes, offset, value, dim, letters, rearrangement, data, init,
-               decay] = n;
+  const auto& [op, type, region, read, shape, path, name, axes, offset, stride, dilation, value, dim, letters,
+               rearrangement, data, init, decay] = n;
   static_cast<void>(region);  // compared where a representative is looked for
   static_cast<void>(path);    // names alone differ
   static_cast<void>(type);    // follows from op and operands, or from an input's name
@@ -47,9 +47,9 @@ std::string ValueNumbering::key(NodeId id) const {
   auto dims = [](const std::vector<Dim>& shape) {
     return shape | ranges::views::transform(normal) | ranges::to<std::vector<std::string>>();
   };
-  return fmt::format("{} {} {} {} {} {} {} {:a} {} {} {} {} {}", op_name(op), unique ? id : graph::none, operands,
-                     dims(shape), name, axes, offset, value, normal(dim), letters, dims(rearrangement.atoms),
-                     rearrangement.from, rearrangement.to);
+  return fmt::format("{} {} {} {} {} {} {} {} {} {:a} {} {} {} {} {}", op_name(op), unique ? id : graph::none, operands,
+                     dims(shape), name, axes, offset, stride, dilation, value, normal(dim), letters,
+                     dims(rearrangement.atoms), rearrangement.from, rearrangement.to);
 }
 
 void ValueNumbering::number_new_nodes() {

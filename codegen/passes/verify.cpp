@@ -216,6 +216,15 @@ class GraphVerifier {
       case Op::concat:
         concat();
         break;
+      case Op::unfold:
+        windows(n.shape, operand_shape(0));
+        break;
+      case Op::fold:
+        windows(operand_shape(0), n.shape);
+        break;
+      case Op::cache:
+        cache();
+        break;
       case Op::einsum:
         einsum();
         break;
@@ -356,6 +365,33 @@ class GraphVerifier {
     }
     if (!same_size(total, n.shape[axis]))
       fail("has parts of {} in all along axis {}, where it is {}", to_string(total), axis, to_string(n.shape[axis]));
+  }
+
+  /// Of an unfold and of its transpose: `unfolded` has kernel and windows where `whole` has one dim, all of known
+  /// sizes.
+  void windows(const std::vector<Dim>& unfolded, const std::vector<Dim>& whole) const {
+    const Node& n = node();
+    one_axis_in(whole);
+    const auto axis = static_cast<std::size_t>(n.axes[0]);
+    if (n.stride < 1 || n.dilation == 0) fail("has the stride {} and the dilation {}", n.stride, n.dilation);
+    std::vector<Dim> others = unfolded;
+    if (unfolded.size() == whole.size() + 1) {
+      others.erase(others.begin() + n.axes[0]);
+      others[axis] = whole[axis];
+    }
+    if (others != whole || !whole[axis].known() || !unfolded[axis].known() || !unfolded[axis + 1].known())
+      fail("has shape {} of {}", to_string(n.shape), to_string(operand_shape(0)));
+  }
+
+  void cache() const {
+    const Node& n = node();
+    one_axis_in(n.shape);
+    std::vector<Dim> expected = operand_shape(0);
+    if (expected.size() != n.shape.size() || expected[n.axes[0]] != Dim::constant(1) ||
+        operand_shape(1) != std::vector<Dim>{Dim::constant(1)})
+      fail("takes one row and its number, not {} and {}", to_string(operand_shape(0)), to_string(operand_shape(1)));
+    expected[n.axes[0]] = n.shape[n.axes[0]];
+    expect(expected);
   }
 
   void einsum() const {

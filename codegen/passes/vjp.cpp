@@ -156,6 +156,15 @@ class Vjp {
       case Op::slice:
         if (wanted_[0]) to_[0] = {g_, n_.axes[0], n_.offset};
         break;
+      case Op::unfold:
+        give(0, [&] { return b_.fold(g_, n_.axes[0], shape[n_.axes[0]], n_.offset, n_.stride, n_.dilation); });
+        break;
+      case Op::fold:
+        give(0, [&] {
+          const std::size_t kernel = at(n_.axes[0]);
+          return b_.unfold(g_, n_.axes[0], shape[kernel], shape[kernel + 1], n_.offset, n_.stride, n_.dilation);
+        });
+        break;
       case Op::concat:
         concat();
         break;
@@ -209,6 +218,7 @@ class Vjp {
         TESSERA_ELEMENTWISE_OPS(TESSERA_OP_CASE)
         TESSERA_LEAF_OPS(TESSERA_OP_CASE)
         TESSERA_REGION_OPS(TESSERA_OP_CASE)
+      case Op::cache:
         throw Error(fmt::format("the op {} has no gradient", op_name(n_.op)));
     }
   }

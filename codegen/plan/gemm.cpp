@@ -149,7 +149,7 @@ class Finder {
     return {};
   }
 
-  /// Whether a sum over the batch can be added up where it is stored: there is one plain store, and rows to share out.
+  /// Whether a sum over the batch can be added up where it is stored: there is one plain store, and rows to partition.
   static bool sums_in_place(const Kernel& k, const Gemm& p) {
     const std::vector<Step::Store>& stores = k.steps[1].stores;
     return p.rows >= 0 && k.steps[1].over.empty() && stores.size() == 1 &&

@@ -103,7 +103,7 @@ struct Launch {
   double latency = 0;           ///< cycles in which a CTA of it multiplies nothing
   std::vector<TensorMap> maps;  ///< of wgmma: of both operands
   std::vector<Launch> wgmma;    ///< in its place on sm_90a: one, or none
-  int row_shares = 0;           ///< of wgmma: CTAs among which the sums of A's rows are shared out; 0: it makes none
+  int row_shares = 0;           ///< of wgmma: CTAs among which the sums of A's rows are partitioned; 0: it makes none
   bool without_wgmma = false;   ///< where there are GEMMs by wgmma, the one before it makes what this one does
 
   /// Of A's rows: the partial sums that it makes for the kernel behind it.

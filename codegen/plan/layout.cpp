@@ -137,10 +137,10 @@ std::pair<int, double> best_axis(const KernelProgram& program, const Layouts& la
                                  const Target& target) {
   std::pair<int, double> best{-1, 0};
   for (int a = 0; a < static_cast<int>(kernel.axes.size()); ++a) {
-    // The batch is shared out among threads; lanes run over it only where there is nothing else to sum over, and where
+    // The batch is partitioned among threads; lanes run over it only where there is nothing else to sum over, and where
     // it is summed at once.
     if (!kernel.axes[a].dim.known() && (tasks_of(kernel) != Tasks::serial || kernel.accumulates)) continue;
-    if (labels_vary_along(kernel, a)) continue;
+    if (labels_vary_along(kernel, a) || kernel.axes[a].only.valid()) continue;
     double cost = estimate(program, layouts, kernel, a, target);
     if (best.first < 0 || cost < best.second) best = {a, cost};
   }

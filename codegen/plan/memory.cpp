@@ -239,10 +239,11 @@ void place_buffers(Plan& plan) {
 
 namespace {
 
-/// Those of one array: runs of outputs of one region, each run layer after layer.
-void place_in_one_array(Plan& plan, bool attention) {
+/// Tensors of one array: runs of those of one region, each run layer after layer.
+void place_in_one_array(Plan& plan, const std::vector<TensorId>& tensors) {
   const graph::Graph& g = plan.program.graph;
-  std::vector<TensorId> run, all;
+  const auto region = [&](TensorId t) { return g[plan.program.tensors[t].node].region; };
+  std::vector<TensorId> run;
   std::int64_t begin = 0, layer = 0;
   const auto end_run = [&] {
     if (run.empty()) return;
@@ -251,19 +252,14 @@ void place_in_one_array(Plan& plan, bool attention) {
     layer = 0;
     run.clear();
   };
-  for (const graph::Output& o : g.outputs) {
-    if (is_attention(o.name) != attention) continue;
-    for (const TensorId t : plan.program.tensors.ids()) {
-      if (plan.program.tensors[t].node != o.node) continue;
-      if (!run.empty() && g[plan.program.tensors[run.back()].node].region != g[o.node].region) end_run();
-      plan.layouts[t].offset = begin + layer;
-      layer += plan.layouts[t].size.per_batch;
-      run.push_back(t);
-      all.push_back(t);
-    }
+  for (const TensorId t : tensors) {
+    if (!run.empty() && region(run.back()) != region(t)) end_run();
+    plan.layouts[t].offset = begin + layer;
+    layer += plan.layouts[t].size.per_batch;
+    run.push_back(t);
   }
   end_run();
-  for (const TensorId t : all)
+  for (const TensorId t : tensors)
     for (std::size_t d = 0; d < plan.program.tensors[t].shape.size(); ++d)
       if (!plan.program.tensors[t].shape[d].known()) plan.layouts[t].stride[d] = begin;
 }
@@ -271,9 +267,27 @@ void place_in_one_array(Plan& plan, bool attention) {
 }  // namespace
 
 void place_inspected(Plan& plan) {
-  place_in_one_array(plan, true);
-  place_in_one_array(plan, false);
+  for (const bool attention : {true, false}) {
+    std::vector<TensorId> outputs;
+    for (const graph::Output& o : plan.program.graph.outputs) {
+      if (is_attention(o.name) != attention) continue;
+      for (const TensorId t : plan.program.tensors.ids())
+        if (plan.program.tensors[t].node == o.node) outputs.push_back(t);
+    }
+    place_in_one_array(plan, outputs);
+  }
 }
+
+std::vector<TensorId> cached(const KernelProgram& program) {
+  std::vector<TensorId> tensors;
+  for (const TensorId t : program.tensors.ids())
+    if (program.tensors[t].storage == Storage::cache) tensors.push_back(t);
+  std::sort(tensors.begin(), tensors.end(),
+            [&](TensorId a, TensorId b) { return program.tensors[a].node < program.tensors[b].node; });
+  return tensors;
+}
+
+void place_cache(Plan& plan) { place_in_one_array(plan, cached(plan.program)); }
 
 namespace {
 

@@ -53,6 +53,7 @@ Plan make_plan(KernelProgram program, const std::vector<Target>& targets, const 
   plan.stages = make_stages(plan.program);
   place_buffers(plan);
   if (traits_of(plan.program.kind).inspects) place_inspected(plan);
+  if (traits_of(plan.program.kind).steps) place_cache(plan);
   for (const Target& target : targets)
     for (const Kernel& kernel : plan.program.kernels)
       plan.schedules[std::string(target.name)].push_back(choose_schedule(plan.program, plan.layouts, kernel, target));

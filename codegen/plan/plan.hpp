@@ -59,7 +59,7 @@ struct Stage {
 
 /// How one kernel is cut up for one target.
 struct Schedule {
-  int parallel = -1;               ///< outer axis whose points are shared out among threads; -1: one task
+  int parallel = -1;               ///< outer axis whose points are partitioned among threads; -1: one task
   std::int64_t block = 1;          ///< points of the parallel axis in a task; 1: an image
   int vector = -1;                 ///< axis across lanes; -1: one lane
   std::vector<std::int64_t> tile;  ///< by axis: how many points (vectors, for the vector axis) are summed at once

@@ -111,6 +111,22 @@ class Builder {
     n.axes = {axis};
     return append(std::move(n));
   }
+  /// Windows of x along `axis`: [..., L, ...] -> [..., kernel, windows, ...]; 0 outside x.
+  NodeId unfold(NodeId x, int axis, Dim kernel, Dim windows, std::int64_t offset, std::int64_t stride,
+                std::int64_t dilation) {
+    std::vector<Dim> s = shape(x);
+    s[static_cast<std::size_t>(axis)] = windows;
+    s.insert(s.begin() + axis, kernel);
+    return append(with_steps(node(Op::unfold, {x}, std::move(s)), axis, offset, stride, dilation));
+  }
+  /// Of `rows` rows, kept by the caller, with x in the place of the row of that number.
+  NodeId cache(NodeId x, NodeId number, int axis, Dim rows) {
+    std::vector<Dim> s = shape(x);
+    s[static_cast<std::size_t>(axis)] = rows;
+    Node n = node(Op::cache, {x, number}, std::move(s));
+    n.axes = {axis};
+    return append(std::move(n));
+  }
 
   // Contraction and reduction
   NodeId einsum(std::vector<NodeId> operands, std::vector<std::vector<int>> letters) {
@@ -136,6 +152,13 @@ class Builder {
   }
 
   // Composites
+  /// The transpose of an unfold of what has `length` along `axis`.
+  NodeId fold(NodeId x, int axis, Dim length, std::int64_t offset, std::int64_t stride, std::int64_t dilation) {
+    std::vector<Dim> s = shape(x);
+    s.erase(s.begin() + axis);
+    s[static_cast<std::size_t>(axis)] = length;
+    return append(with_steps(node(Op::fold, {x}, std::move(s)), axis, offset, stride, dilation));
+  }
   NodeId softmax(NodeId x, int axis) {
     Node n = node(Op::softmax, {x}, shape(x));
     n.axes = {axis};
@@ -216,6 +239,13 @@ class Builder {
     n.shape = std::move(shape);
     n.region = region;
     n.path = path;
+    return n;
+  }
+  static Node with_steps(Node n, int axis, std::int64_t offset, std::int64_t stride, std::int64_t dilation) {
+    n.axes = {axis};
+    n.offset = offset;
+    n.stride = stride;
+    n.dilation = dilation;
     return n;
   }
   Region& current() { return graph_.regions[static_cast<std::size_t>(region)]; }

@@ -51,11 +51,14 @@ enum class Op : std::uint8_t {
   copy,    ///< the operand's value in memory of its own; made by the generator where a value must stand twice
   // structure
   broadcast,  ///< axes[i] is the result's dim that operand dim i becomes; the other result dims are new
-  integers,   ///< the operand's whole numbers, as integers
+  integers,   ///< what the operand holds, as integers
   one_hot,    ///< operand: integers [d...]; result [d..., J]: 1 where the last index equals the integer
   rearrange,  ///< split, permute and merge dims; see Rearrangement
   slice,      ///< along axes[0], from offset, as long as the result's dim
   concat,     ///< along axes[0]
+  unfold,  ///< windows along axes[0], which becomes [kernel, windows]: element [k, w] is the operand's at offset + w *
+           ///< stride + k * dilation, 0 outside it
+  cache,   ///< operands: a row, of extent 1 along axes[0], and integers [1], its number: the caller's array, row by row
   // contraction and reduction
   einsum,      ///< one or two operands; letters[k] are operand k's letters, letters.back() the result's
   reduce_sum,  ///< over axes (removed from the shape)
@@ -67,7 +70,8 @@ enum class Op : std::uint8_t {
   cross_entropy,  ///< operands logits [d..., J], integers [d...]; mean of logsumexp(row) - row[label]; no dims
   gather,         ///< operands [V, d...], integers [i...]: the operand's rows at these integers, [i..., d...]
   stop_gradient,  ///< the operand, to which no gradient is passed on
-  dropout,        ///< times factors that vary over axes, 0 with probability value; offset: which dropout. Evaluation: x
+  fold,     ///< the transpose of unfold: operand [kernel, windows] at axes[0] and behind it; sums where windows overlap
+  dropout,  ///< times factors that vary over axes, 0 with probability value; offset: which dropout. Evaluation: x
   // regions
   carry,      ///< the value that enters a layer: operand 0 on the first, what the layer before yielded afterwards
   carry_out,  ///< in the parent region: what the last layer yielded for carry operand 0
@@ -97,8 +101,9 @@ struct Node {
       path;  ///< the module that recorded it, in checkpoint spelling: "blocks.{}.mlp.0"; empty: the model itself
   std::string name;  ///< of an input, parameter or table
   std::vector<int> axes;
-  std::int64_t offset =
-      0;  ///< of a slice; of dropout and keep: which dropout of the model, so that each has its own factors
+  std::int64_t offset = 0;  ///< of a slice, unfold, fold; of dropout and keep: which dropout of the model, so that each
+                            ///< has its own factors
+  std::int64_t stride = 1, dilation = 1;  ///< of unfold and fold; a dilation may be negative
   double value = 0;
   Dim dim;
   std::vector<std::vector<int>> letters;
@@ -141,6 +146,7 @@ struct Recipe {
   std::uint64_t seed = 1;
   std::array<double, 3> input_mean{}, input_deviation{1, 1, 1};  ///< of red, green, blue
   double input_crop = 0;
+  bool input_bilinear = false, input_squash = false;
   double smoothing = 0, mixup = 0, cutmix = 0;
   std::int64_t crop = 0;
   bool flip = false;

@@ -74,8 +74,14 @@ inline std::string_view op_name(Op op) {
       return "rearrange";
     case Op::slice:
       return "slice";
+    case Op::unfold:
+      return "unfold";
+    case Op::fold:
+      return "fold";
     case Op::concat:
       return "concat";
+    case Op::cache:
+      return "cache";
     case Op::einsum:
       return "einsum";
     case Op::reduce_sum:

@@ -12,7 +12,7 @@
 
 namespace tessera {
 
-/// The position of the largest number of an axis, which goes away, as an exact whole number; of equal ones the first.
+/// The position of the largest number of an axis, which goes away, as an exact integer; of equal ones the first.
 /// It has no gradient. Made of what the generator knows: with n positions, n - max over j of (x[j] is the largest) * (n
 /// - j). The axis has to have a known size, else [dim-unknown]. Sentences: [axis-index], [axis-name]. PyTorch
 /// equivalent: torch.argmax(x, dim=axis), but for nan.

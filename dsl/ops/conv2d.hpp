@@ -11,7 +11,6 @@
 #include "dsl/module.hpp"
 #include "dsl/ops/einsum.hpp"
 #include "dsl/ops/linear.hpp"
-#include "dsl/ops/reordered.hpp"
 
 namespace tessera {
 
@@ -125,65 +124,30 @@ constexpr auto swept() {
 inline graph::NodeId record_windows(graph::NodeId x, int at, const Sweep& sweep, const Dim& kernel,
                                     const Dim& windows) {
   graph::Builder& r = recorder();
-  const auto axis = static_cast<std::size_t>(at);
   const std::vector<Dim> shape = r.shape(x);
-  const Dim stride = Dim::constant(sweep.stride);
-
-  // Splits axis `at` into these two, which are then the other way round.
-  const auto split = [&](graph::NodeId node, const Dim& outer, const Dim& inner) {
+  const auto axis = static_cast<std::size_t>(at);
+  const bool tiles =
+      sweep.padding == 0 && sweep.padding_end == 0 && sweep.dilation == 1 && sweep.stride == sweep.kernel;
+  if (tiles && windows * kernel == shape[axis]) {  // each number in one window: the axis is split, and turned round
     graph::Rearrangement split;
-    std::vector<Dim> to = r.shape(node);
-    for (int i = 0; i < static_cast<int>(to.size()); ++i) {
+    std::vector<Dim> to = shape;
+    for (int i = 0; i < static_cast<int>(shape.size()); ++i) {
       const int atom = static_cast<int>(split.atoms.size());
       if (i == at) {
-        split.atoms.insert(split.atoms.end(), {outer, inner});
+        split.atoms.insert(split.atoms.end(), {windows, kernel});
         split.from.push_back({atom, atom + 1});
         split.to.insert(split.to.end(), {{atom + 1}, {atom}});
       } else {
-        split.atoms.push_back(to[static_cast<std::size_t>(i)]);
+        split.atoms.push_back(shape[static_cast<std::size_t>(i)]);
         split.from.push_back({atom});
         split.to.push_back({atom});
       }
     }
-    to[axis] = outer;
-    to.insert(to.begin() + at, inner);
-    return r.rearrange(node, std::move(split), std::move(to));
-  };
-  const bool tiles =
-      sweep.padding == 0 && sweep.padding_end == 0 && sweep.dilation == 1 && sweep.stride == sweep.kernel;
-  if (tiles && windows * kernel == shape[axis]) return split(x, windows, kernel);
-
-  // With enough zeros behind it that every number of the kernel meets `windows` whole strides.
-  const Dim run = windows * stride;
-  const std::int64_t behind = sweep.reach() - 1 + run.value() - sweep.length - sweep.padding;
-  if (sweep.padding > 0 || behind > 0) {
-    const graph::NodeId zero = r.constant(0);
-    std::vector<graph::NodeId> parts;
-    Dim total = shape[axis];
-    const auto pad = [&](std::int64_t zeros) {
-      if (zeros <= 0) return;
-      std::vector<Dim> padded = shape;
-      padded[axis] = Dim::constant(zeros);
-      total = total + padded[axis];
-      parts.push_back(r.broadcast(zero, std::move(padded), {}));
-    };
-    pad(sweep.padding);
-    parts.push_back(x);
-    pad(behind);
-    x = r.concat(std::move(parts), at, total);
+    to[axis] = windows;
+    to.insert(to.begin() + at, kernel);
+    return r.rearrange(x, std::move(split), std::move(to));
   }
-  std::vector<int> order = axes_but(-1, static_cast<int>(shape.size()));
-  order.insert(order.begin() + at, -1);
-  std::vector<graph::NodeId> taps;
-  for (std::int64_t i = 0; i < sweep.kernel; ++i) {
-    const bool whole = r.shape(x)[axis] == run;
-    const graph::NodeId met = whole ? x : r.slice(x, at, i * sweep.dilation, run);
-    if (sweep.stride == 1)
-      taps.push_back(reordered(met, order));
-    else
-      taps.push_back(r.slice(split(met, windows, stride), at, 0, Dim::constant(1)));
-  }
-  return r.concat(std::move(taps), at, kernel);
+  return r.unfold(x, at, kernel, windows, -sweep.padding, sweep.stride, sweep.dilation);
 }
 
 }  // namespace detail

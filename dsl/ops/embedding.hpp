@@ -16,8 +16,8 @@ struct JoinDims<Dims<As...>, Dims<Bs...>> {
 
 }  // namespace detail
 
-/// The rows of a table [V, ...] at whole numbers of any shape: [...numbers, ...row]. The numbers are an input of whole
-/// numbers, from 0 to V-1. Sentence: [gather-table].
+/// The rows of a table [V, ...] at integers of any shape: [...numbers, ...row]. They are an input of
+/// integers, from 0 to V-1. Sentence: [gather-table].
 /// PyTorch equivalent: table[numbers].
 template <AnyTensor Table, AnyTensor Numbers>
 auto gather(const Table& table, const Numbers& numbers) {
@@ -46,7 +46,7 @@ auto gather(const Table& table, const Numbers& numbers) {
   }
 }
 
-/// A learned row of D numbers for each of V whole numbers: [...] -> [..., D]. Key: weight [V, D], which starts normal
+/// A learned row of D numbers for each of V integers: [...] -> [..., D]. Key: weight [V, D], which starts normal
 /// with deviation 1 and does not decay.
 /// PyTorch equivalent: torch.nn.Embedding(V, D).
 template <DimExpression auto V, DimExpression auto D>

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "dsl/ops/conv2d.hpp"
+#include "dsl/ops/reordered.hpp"
 
 namespace tessera {
 

@@ -1,4 +1,4 @@
-// nearest: for each row the row of a table that is nearest to it; integers: whole numbers that rows are taken by.
+// nearest: for each row the row of a table that is nearest to it; integers: reals that rows are taken by.
 #pragma once
 
 #include "dsl/mismatch.hpp"
@@ -36,7 +36,7 @@ constexpr Text nearest_problem(const Shape& rows, const Shape& table) {
 
 }  // namespace detail
 
-/// Which row of a table [K, D] is nearest to each of rows [..., D], as an exact whole number [...]; of equal distances
+/// Which row of a table [K, D] is nearest to each of rows [..., D], as an exact integer [...]; of equal distances
 /// the first. The smallest |z - e|^2 is where z.e - |e|^2 / 2 is largest: |z|^2 is the same for all codes and is left
 /// out, which rounds less. Of a row with nan it is K, which is no code. It has no gradient. Sentences: [nearest-table],
 /// [dim-unknown]. PyTorch equivalent: ((z ** 2).sum(-1, keepdim=True) + (e ** 2).sum(-1) - 2 * z @ e.T).argmin(-1).
@@ -66,7 +66,7 @@ auto nearest(const Rows& rows, const Table& table) {
   }
 }
 
-/// Reals that are whole numbers as integers, which gather, Embedding and one_hot take: gather(codebook,
+/// Reals that hold integers as integers, which gather, Embedding and one_hot take: gather(codebook,
 /// integers(nearest(z, codebook))). They have no gradient.
 /// PyTorch equivalent: x.long().
 template <AnyTensor X>

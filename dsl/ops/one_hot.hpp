@@ -1,4 +1,4 @@
-// one_hot: whole numbers as rows of zeros with a one.
+// one_hot: integers as rows of zeros with a one.
 #pragma once
 
 #include "dsl/ops/embedding.hpp"
@@ -7,7 +7,7 @@
 namespace tessera {
 
 /// 1 where the last index equals the number, else 0: one_hot<J>(labels) of [B] is [B, J]. The labels are an input of
-/// whole numbers.
+/// integers.
 /// PyTorch equivalent: torch.nn.functional.one_hot(labels, j).float().
 template <DimExpression auto J, AnyTensor Labels>
 auto one_hot(const Labels& labels) {

@@ -6,7 +6,7 @@
 
 namespace tessera {
 
-/// x to the power of a whole number, elementwise: pow<2>(x), by repeated squaring; pow<-1>(x) is 1 / x.
+/// x to the power of an integer, elementwise: pow<2>(x), by repeated squaring; pow<-1>(x) is 1 / x.
 /// PyTorch equivalent: torch.pow(x, exponent).
 template <int exponent, AnyTensor X>
 auto pow(const X& x) {

@@ -6,6 +6,7 @@
 #include "codegen/passes/decompose.hpp"
 #include "codegen/passes/differentiate.hpp"
 #include "codegen/passes/simplify.hpp"
+#include "dsl/graph/op_name.hpp"
 #include "dsl/tessera.hpp"
 #include "tests/codegen/support/gradient_check.hpp"
 
@@ -55,6 +56,22 @@ TEST_F(DslOps, ConvolutionWithStrideAndPadding) {
   const auto y = conv2d<Convolution{.padding = 1}>(x, w);
   const auto v = parameter<Tensor<C, D, 3_c, 2_c>>();
   check(conv2d<Convolution{.stride = 2, .padding = {1, 0}, .dilation = {1, 2}}>(y, v));
+}
+
+// Neither the windows of a convolution nor their gradient are values in memory: GEMMs read them from the feature map
+// and from the gradient of what it gives.
+TEST_F(DslOps, ConvolutionsStoreNoWindows) {
+  const auto x = input<Tensor<B, C, 5_c, 4_c>>();
+  const auto w = parameter<Tensor<D, C, 3_c, 3_c>>();
+  const auto v = parameter<Tensor<C, D, 3_c, 3_c>>();
+  check(conv2d<Convolution{.padding = 1}>(silu(conv2d<Convolution{.padding = 1}>(x, w)), v));
+  const graph::Graph g = codegen::simplify(codegen::decompose(codegen::differentiate(sketch.graph, true)));
+  int einsums = 0;
+  for (const graph::Node& n : g.nodes) {
+    einsums += n.op == graph::Op::einsum;
+    EXPECT_TRUE(n.shape.size() <= 4 || n.op == graph::Op::unfold) << graph::op_name(n.op);
+  }
+  EXPECT_EQ(einsums, 6);  // two forward, and of each the gradients of weight and input
 }
 
 TEST_F(DslOps, ConvolutionThatTiles) {

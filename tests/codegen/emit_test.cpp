@@ -279,7 +279,7 @@ TEST(Emit, AModelOfTokensTakesIntegersAndLooksWhetherTheyAreBelowItsSmallestTabl
 }
 
 TEST(Emit, ModelOfTeamsWithoutWeightsMarksWhatItDoesNotCall) {
-  // A large image is worth a team; nothing is shared out by the rows of a weight's gradient, for there is no weight.
+  // A large image is worth a team; nothing is partitioned by the rows of a weight's gradient, for there is no weight.
   Sketch large;
   large.graph.name = "large";
   const Dim T = Dim::axis("T", 256), W = Dim::axis("W", 64);

@@ -140,6 +140,23 @@ TEST(Gradient, OfConcatGoesToItsParts) {
   check_gradients(s);
 }
 
+// Windows that overlap, that leave gaps, that reach over both ends, and that go backwards; and of the transpose.
+TEST(Gradient, OfWindowsAddsUpWhereTheyOverlap) {
+  struct {
+    std::int64_t kernel, windows, offset, stride, dilation;
+  } const cases[] = {{3, 7, -1, 1, 1}, {2, 3, 0, 2, 1}, {3, 2, -2, 3, 2},
+                     {3, 9, 3, 1, -2}, {1, 4, 1, 1, 1}, {2, 1, 9, 1, 1}};
+  for (const auto& c : cases) {
+    Sketch s;
+    const NodeId x = s.parameter("x", {s.B, s.J, s.I});
+    const Dim kernel = Dim::constant(c.kernel), windows = Dim::constant(c.windows);
+    const NodeId unfolded = s.b.unfold(s.b.unary(Op::tanh, x), 1, kernel, windows, c.offset, c.stride, c.dilation);
+    const NodeId folded = s.b.fold(s.b.unary(Op::exp, unfolded), 1, s.J, c.offset, c.stride, c.dilation);
+    s.weighted_loss(s.b.multiply(folded, x));
+    check_gradients(s);
+  }
+}
+
 constexpr int b = 'b', h = 'h', i = 'i', j = 'j', k = 'k';
 
 TEST(Gradient, OfAMatrixProductAgreesForBothOperands) {

@@ -76,6 +76,15 @@ const Read reads[] = {
        return s.b.reduce(Op::reduce_sum, s.b.multiply(wide, wide), {1});
      }},
     {"maximum over an axis behind", [](Sketch& s, NodeId x) { return s.b.reduce(Op::reduce_max, x, {2}); }},
+    {"windows",
+     [](Sketch& s, NodeId x) {
+       const NodeId y = s.b.unary(Op::exp, s.b.unfold(x, 1, s.K, s.J, -1, 1, 1));
+       return s.b.reduce(Op::reduce_sum, s.b.unfold(y, 3, s.K, s.I, -1, 1, 1), {1, 3});
+     }},
+    {"windows along another axis",
+     [](Sketch& s, NodeId x) {
+       return s.b.reduce(Op::reduce_sum, s.b.unary(Op::exp, s.b.unfold(x, 2, s.K, s.I, -1, 1, 1)), {2});
+     }},
     {"concat along another axis",
      [](Sketch& s, NodeId x) { return s.b.concat({x, s.b.unary(Op::exp, x)}, 2, s.I + s.I); }},
     {"concat along the axis", [](Sketch& s, NodeId x) { return s.b.concat({x, s.b.unary(Op::exp, x)}, 1, s.J + s.J); },

@@ -42,7 +42,7 @@ using tessera::cuda_host::Options;
 using tessera::cuda_host::right_runs;
 using tessera::cuda_host::Schedule;
 
-std::uint16_t to_bf16(float x) {  // exact for the small whole numbers of these tests
+std::uint16_t to_bf16(float x) {  // exact for the small integers of these tests
   std::uint32_t bits;
   std::memcpy(&bits, &x, sizeof bits);
   return static_cast<std::uint16_t>(bits >> 16);

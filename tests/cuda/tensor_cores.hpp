@@ -87,7 +87,7 @@ std::string wrong_wrapper() {
   return "";
 }
 
-/// Factors of whole numbers: whatever the order of the sums, they are exact.
+/// Factors of integers: whatever the order of the sums, they are exact.
 struct Matrices {
   int rows, columns, depth;
   float left(int row, int k) const { return static_cast<float>((row * 7 + k * 3) % 11 - 5); }
@@ -131,7 +131,7 @@ const TensorProduct tensor_products[] = {
     in_tiles<32, 64, 2, 2, false, false, false, true>, in_tiles<32, 32, 2, 2, true, true, true, true>,
     in_tiles<32, 32, 2, 2, false, false, true, false>, in_tiles<32, 32, 2, 2, true, false, false, false>};
 
-/// Small whole numbers, which bf16 holds exactly; what lies between the lines is not a number.
+/// Small integers, which bf16 holds exactly; what lies between the lines is not a number.
 template <class Number>
 std::vector<bf16> stored(Stored how, int points, int depths, Number number) {
   const int lines = how.deep ? points : depths, length = how.deep ? depths : points;

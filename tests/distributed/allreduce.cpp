@@ -23,11 +23,19 @@ std::int64_t bytes_of_step(std::int64_t, std::int64_t, int, int) { return 0; }
 TreeReduce::TreeReduce(const Communicator& ranks, std::int64_t floats, std::int64_t alignment)
     : ranks_(ranks), floats_(floats), alignment_(alignment) {}
 
-void TreeReduce::reduce(const std::vector<Subtree>& nodes, const std::vector<Arena>& sums, std::int64_t, float share,
-                        float* to) {
+void TreeReduce::begin(const std::vector<Subtree>& nodes, const std::vector<Arena>& sums, std::int64_t) {
+  sends_.clear();
+  for (const Subtree& node : nodes) sends_.push_back({sums[static_cast<std::size_t>(node.buffer)].floats(), 0});
+}
+
+void TreeReduce::ready(std::int64_t, std::int64_t) {}
+
+void TreeReduce::end_ranges() {}
+
+void TreeReduce::finish(float share, float* to) {
   std::vector<float> own(static_cast<std::size_t>(floats_)), all(own.size());
-  for (const Subtree& node : nodes)
-    for (std::size_t i = 0; i < own.size(); ++i) own[i] += sums[static_cast<std::size_t>(node.buffer)].floats()[i];
+  for (const Node& node : sends_)
+    for (std::size_t i = 0; i < own.size(); ++i) own[i] += node.sum[i];
   MPI_Allreduce(own.data(), all.data(), static_cast<int>(floats_), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
   for (std::size_t i = 0; i < all.size(); ++i) to[i] = all[i] * share;
 }

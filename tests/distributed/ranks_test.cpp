@@ -159,8 +159,8 @@ TEST_F(Ranks, AnyNumberOfEitherMpiEndsWithTheSameBytes) {
     }
     expect_same("one", out);
   };
-  for (const int count : {1, 2, 3, 4, 8}) same(open_mpi(), count);
-  for (const int count : {1, 2, 3, 4}) same(mpich(), count);  // its ranks spin where they wait
+  for (const Mpi& mpi : {open_mpi(), mpich()})
+    for (const int count : {1, 2, 3, 4, 8}) same(mpi, count);
 }
 
 TEST_F(Ranks, AProgramThatCanRunAsRanksTrainsAsOneThatCannot) {
@@ -176,6 +176,30 @@ TEST_F(Ranks, AProgramThatCanRunAsRanksTrainsAsOneThatCannot) {
     ASSERT_EQ(plain.tensors.size(), ranks.tensors.size());
     for (const auto& [name, tensor] : plain.tensors) EXPECT_TRUE(tensor.bytes == ranks.at(name).bytes) << name;
   }
+}
+
+TEST_F(Ranks, OverlapEndsWithTheSameBytes) {
+  ASSERT_EQ(alone("one", 8).code, 0);
+  for (const int count : {1, 2, 3, 4}) {
+    const std::string out = "probe" + std::to_string(count);
+    const Result result =
+        run(launch(open_mpi(), count) + Arguments{paths::sample_program} + training(out, 8) + Arguments{"--overlap"});
+    ASSERT_EQ(result.code, 0) << result.err;
+    expect_same("one", out);
+  }
+  // Blocks of several messages; 45 batches: the last step has one part, on one of the ranks.
+  const Arguments train{"train", "--digits", "360", "--batch", "8", "--epochs", "1", "--accumulate", "4", "--out"};
+  ASSERT_EQ(run(Arguments{paths::ranks_mnist} + train + Arguments{(folder / "blocks").string()}).code, 0);
+  for (const int count : {2, 3, 4})
+    for (const bool overlap : {false, true}) {
+      const std::string out = "blocks" + std::to_string(count) + (overlap ? "_overlap" : "");
+      Arguments command =
+          launch(open_mpi(), count) + Arguments{paths::ranks_mnist} + train + Arguments{(folder / out).string()};
+      if (overlap) command.emplace_back("--overlap");
+      const Result result = run(command);
+      ASSERT_EQ(result.code, 0) << result.err;
+      expect_same("blocks", out);
+    }
 }
 
 TEST_F(Ranks, TwelvePartsOnFiveAndSeven) {
@@ -300,6 +324,14 @@ TEST_F(Ranks, AreRefusedWhereTheyCannotShareARun) {
   std::filesystem::permissions(other, std::filesystem::perms::owner_all);
   expect_refused(start + Arguments{paths::sample_program} + train + Arguments{":"} + one + Arguments{other} + train,
                  "rank 1 runs another program than rank 0");
+  // All end with 1, not only the one that speaks: each notes with what.
+  const Arguments noted{"sh", "-c",
+                        "trap '' TERM; \"$@\"; code=$?; echo $code > \"" + (folder / "code").string() +
+                            "$OMPI_COMM_WORLD_RANK\"; exit $code",
+                        "sh"};
+  expect_refused(launch(open_mpi(), 8) + noted + Arguments{paths::sample_program} + train,
+                 "8 ranks cannot share 4 parts of a step (--accumulate)");
+  for (int rank = 0; rank < 8; ++rank) EXPECT_EQ(slurp(folder / ("code" + std::to_string(rank))), "1\n") << rank;
   // A launcher of the other MPI.
   expect_refused(Arguments{paths::openmpi_run, "--oversubscribe", "--quiet", "-np", "2", paths::ranks_mpich} + train,
                  "it is linked with another MPI than that of the launcher");
@@ -346,6 +378,16 @@ TEST_F(Ranks, AreRefusedWhereTheirImagesDiffer) {
       "sh"};
   expect_refused(start + Arguments{"-np", "1"} + train + Arguments{":", "-np", "1"} + there + train,
                  "rank 1 has other training images than rank 0");
+}
+
+TEST_F(Ranks, MayHaveOtherClocks) {
+  const Arguments later{"unshare", "--time", "--fork", "--monotonic", "1000000"};
+  if (run(later + Arguments{"true"}).code != 0) GTEST_SKIP() << "time namespaces cannot be made here";
+  ASSERT_EQ(alone("one", 4).code, 0);
+  const Arguments train = Arguments{paths::sample_program} + training("clocks", 4);
+  const Result result = run(launch(open_mpi(), 1) + train + Arguments{":", "-np", "1"} + later + train);
+  EXPECT_EQ(result.code, 0) << result.err;
+  expect_same("one", "clocks");
 }
 
 TEST_F(Ranks, UseTheWidestInstructionSetThatAllHave) {

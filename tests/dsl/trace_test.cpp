@@ -27,7 +27,11 @@ struct Plain : Module {
                                  .batch = 3,
                                  .epochs = 2,
                                  .seed = 9,
-                                 .input = {.mean = {0.5, 0.25, 0.125}, .deviation = 2, .crop = 0.875}};
+                                 .input = {.mean = {0.5, 0.25, 0.125},
+                                           .deviation = 2,
+                                           .crop = 0.875,
+                                           .interpolation = Interpolation::bilinear,
+                                           .squash = true}};
   Stack<Block, 3> blocks;
   Linear<D, 2_c> head;
   TESSERA_MEMBERS(Plain, blocks, head)
@@ -327,6 +331,14 @@ TEST(Trace, FillsTheRecipeIn) {
   EXPECT_EQ(r.input_mean, (std::array<double, 3>{0.5, 0.25, 0.125}));
   EXPECT_EQ(r.input_deviation, (std::array<double, 3>{2, 2, 2}));
   EXPECT_EQ(r.input_crop, 0.875);
+  EXPECT_TRUE(r.input_bilinear && r.input_squash);
+}
+
+TEST(Trace, HowPicturesAreScaledNeedsACrop) {
+  constexpr Preprocessing fitted_linearly{.interpolation = Interpolation::bilinear}, squashed{.squash = true};
+  static_assert(detail::recipe_fault({.input = fitted_linearly}).name == "input.interpolation");
+  static_assert(detail::recipe_fault({.input = squashed}).name == "input.squash");
+  static_assert(detail::recipe_fault(Plain::recipe).name.empty());
 }
 
 TEST(Trace, WithoutARecipeIsAForwardPassAlone) {

@@ -1,6 +1,6 @@
 """Writes pictures and what Pillow makes of them.  Usage: make_resize.py OUT_DIR   (needs torch, numpy and Pillow 11)
 
-OUT_DIR/resize.safetensors: for each case NAME/in and NAME/out, bytes as floats [channels, height, width]. One case prepares
+OUT_DIR/resize.safetensors: for each case NAME/in and NAME/out, bytes as floats [channels, height, width]. Three cases prepare
 a picture as timm does: NAME/out is then the middle of the resized picture. OUT_DIR/*.jpg: a grey ramp, 16 x 16, in one
 scan and in several.
 """
@@ -13,6 +13,11 @@ from PIL import Image
 from make_golden import save
 
 # name: (channels, from (height, width), to (height, width))
+LINEAR = {
+    "linear_smaller": (3, (29, 37), (13, 16)),
+    "linear_larger": (1, (7, 5), (19, 23)),
+    "linear_narrower": (1, (11, 20), (11, 9)),
+}
 CASES = {
     "smaller": (3, (29, 37), (13, 16)),
     "larger": (1, (7, 5), (19, 23)),
@@ -31,9 +36,9 @@ def picture(random, channels, size):
     return pixels
 
 
-def resized(pixels, size):
+def resized(pixels, size, how=Image.BICUBIC):
     image = Image.fromarray(pixels[:, :, 0] if pixels.shape[2] == 1 else pixels)
-    out = np.asarray(image.resize((size[1], size[0]), Image.BICUBIC))
+    out = np.asarray(image.resize((size[1], size[0]), how))
     return out.reshape(*size, pixels.shape[2])
 
 
@@ -53,6 +58,18 @@ def main(out):
     scaled = resized(pixels, (31, 31 * 49 // 36))
     top, left = (round((side - 28) / 2.0) for side in scaled.shape[:2])
     tensors["prepared/in"], tensors["prepared/out"] = planes(pixels), planes(scaled[top:top + 28, left:left + 28])
+
+    for name, (channels, before, after) in LINEAR.items():
+        pixels = picture(random, channels, before)
+        tensors[f"{name}/in"], tensors[f"{name}/out"] = planes(pixels), planes(resized(pixels, after, Image.BILINEAR))
+    # timm's crop_mode squash, bilinear: both sides to 31, then the middle.
+    pixels = picture(random, 3, (36, 49))
+    scaled = resized(pixels, (31, 31), Image.BILINEAR)
+    tensors["squashed/in"], tensors["squashed/out"] = planes(pixels), planes(scaled[2:30, 2:30])
+    # timm's transform for 28 x 20 at crop_pct 0.9: at least 31 x 22, here 31 x 43.9, rounded, then the middle.
+    pixels = picture(random, 3, (36, 51))
+    scaled = resized(pixels, (31, round(51 / (36 / 31))))
+    tensors["oblong/in"], tensors["oblong/out"] = planes(pixels), planes(scaled[2:30, 12:32])
     save(f"{out}/resize.safetensors", tensors)
 
     ramp = Image.fromarray(np.arange(0, 256, dtype=np.uint8).reshape(16, 16))

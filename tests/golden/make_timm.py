@@ -3,12 +3,15 @@
 
 One folder an architecture, a reduced instance of it (width 24, 2 blocks, images of 24 x 16, 10 classes), with random
 parameters:
+  config.json           where images have another size
   params.safetensors    the state dict as timm saves it
   batch.safetensors     x [2, C, H, W] and grad_output
   forward.safetensors   outputs: logits, or the pooled features where there are no classes
   backward.safetensors  the gradients of sum(outputs * grad_output): of every parameter, and grad_input
+  larger.safetensors    where it is: features of pictures of 48 x 32 of one colour, COLOURS, with the same parameters
 Float32, eager, one thread, evaluation mode. ../../tests/models/timm_golden.hpp compares.
 """
+import json
 import os
 import sys
 import warnings
@@ -21,10 +24,25 @@ from make_golden import randomise, save
 torch.set_num_threads(1)
 
 
+# What some are made with besides: pictures with a rest that no patch sees; all heads with keys of their own.
+BESIDES = {"vit_so400m_patch14_siglip_384": {"img_size": (28, 19)}, "vit_base_patch16_sapiens2": {"num_kv_heads": 2}}
+
+
 def reduced(name):
-    classes = min(10, timm.models.get_pretrained_cfg(name).num_classes)
-    return timm.create_model(name, img_size=(24, 16), patch_size=8, depth=2, embed_dim=24, num_heads=2,
-                             num_classes=classes)
+    sizes = {"img_size": (24, 16), "num_classes": min(10, timm.models.get_pretrained_cfg(name).num_classes)}
+    return timm.create_model(name, patch_size=8, depth=2, embed_dim=24, num_heads=2, **{**sizes, **BESIDES.get(name, {})})
+
+
+# Whose grid becomes a larger one: learned positions, and those beside rotary ones.
+LARGER = ("vit_base_patch16_gap_224", "vit_base_patch16_rope_ape_224")
+COLOURS = ((205, 13, 21), (21, 13, 205))
+
+
+def larger(model):
+    model.set_input_size(img_size=(48, 32))
+    x = torch.tensor(COLOURS, dtype=torch.float32)[:, :, None, None].expand(-1, -1, 48, 32) / 255
+    with torch.no_grad():
+        return model.forward_head(model.forward_features((x - 0.5) / 0.5), pre_logits=True)
 
 
 def golden(out, name):
@@ -34,10 +52,15 @@ def golden(out, name):
     model = reduced(name)
     randomise(model, gen)
     model.eval()
-    x = torch.randn(2, 3, 24, 16, generator=gen, requires_grad=True)
+    image = BESIDES.get(name, {}).get("img_size", (24, 16))
+    x = torch.randn(2, 3, *image, generator=gen, requires_grad=True)
     outputs = model(x)
     folder = os.path.join(out, name)
     os.makedirs(folder, exist_ok=True)
+    if image != (24, 16):
+        with open(f"{folder}/config.json", "w", encoding="utf-8") as file:
+            json.dump({"architecture": name, "model_args": {"img_size": image, "num_heads": 2}}, file)
+            file.write("\n")
     g = torch.randn(outputs.shape, generator=gen)
     (outputs * g).sum().backward()
     save(f"{folder}/params.safetensors", model.state_dict())
@@ -45,6 +68,8 @@ def golden(out, name):
     save(f"{folder}/forward.safetensors", {"outputs": outputs})
     gradients = {k: p.grad for k, p in model.named_parameters() if p.grad is not None}
     save(f"{folder}/backward.safetensors", {"grad_input": x.grad, **gradients})
+    if name in LARGER:
+        save(f"{folder}/larger.safetensors", {"features": larger(model)})
 
 
 if __name__ == "__main__":

@@ -137,8 +137,20 @@ class Chain {
     return s_.b.dropout(x, 0.25, axes[r_.below(3)]);
   }
 
+  /// Of rows whose channels are the dim before.
+  NodeId convolution(NodeId x) {
+    const int length = extent(x, 2), dilation = 1 + r_.below(2), stride = 1 + r_.below(4) / 2;
+    const int kernel = 1 + r_.below(4), padding = r_.below(4), reach = dilation * (kernel - 1) + 1;
+    const int over = length + padding + r_.below(4) - reach;
+    if (over < 0) return unary(x);
+    const NodeId windows =
+        s_.b.unfold(x, 2, Dim::constant(kernel), Dim::constant(over / stride + 1), -padding, stride, dilation);
+    const NodeId weight = parameter({fresh(r_.size()), shape(x)[1], Dim::constant(kernel)});
+    return s_.b.einsum({windows, weight}, {{b, m, l, n}, {k, m, l}, {b, k, n}});
+  }
+
   NodeId step(NodeId x) {
-    switch (r_.below(14)) {
+    switch (r_.below(15)) {
       case 0:
         return unary(x);
       case 1:
@@ -164,6 +176,8 @@ class Chain {
         return transposed(x);
       case 12:
         return r_.below(2) ? minus_reduced(x) : dropped(x);
+      case 13:
+        return convolution(x);
       default:
         return residual(x);
     }

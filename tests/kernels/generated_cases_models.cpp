@@ -121,6 +121,20 @@ void feature_maps(Sketch& s) {
   weighted_outputs(s, node_of(max_pool<2>(wide * parameter<Tensor<6_c, 4_c, 6_c>>(s, "slopes"))));
 }
 
+/// Rows of windows that are columns of a GEMM, some way apart and not.
+void convolutions(Sketch& s) {
+  const RecorderScope scope(s.b);
+  const auto x = images<Tensor<B, 3_c, 9_c, 18_c>>(s);
+  Conv2d<3_c, 10_c, 3_c, 3_c, Convolution{.padding = 1}> wide;
+  Conv2d<10_c, 8_c, 3_c, 2_c, Convolution{.padding = {2, 0}, .dilation = 2}> apart;
+  Conv2d<8_c, 5_c, 1_c, 1_c> mix;
+  declare(s, wide, "wide");
+  declare(s, apart, "apart");
+  declare(s, mix, "mix");
+  weighted_outputs(s,
+                   node_of(mix(silu(apart(leaky_relu<0.2>(wide(x + parameter<Tensor<3_c, 9_c, 18_c>>(s, "shift"))))))));
+}
+
 /// The code nearest to each row, times the row, so that both have gradients.
 void nearest_codes(Sketch& s) {
   const RecorderScope scope(s.b);
@@ -133,6 +147,7 @@ void nearest_codes(Sketch& s) {
 
 std::vector<GeneratedCase> model_cases() {
   return {{"feature_maps", feature_maps},
+          {"convolutions", convolutions},
           {"nearest_codes", nearest_codes},
           {"rotary_positions", rotary_positions},
           {"relative_positions", relative_positions},

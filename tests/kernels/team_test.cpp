@@ -1,4 +1,4 @@
-// How a team's threads share out the tiles of a product.
+// How a team's threads partition the tiles of a product.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -7,7 +7,7 @@
 namespace tessera::test {
 
 /// Every kind of product, at sizes that leave a rest everywhere: linear maps, their gradients, heads of attention
-/// without a softmax, a class's row alone. With small whole numbers all of it is exact.
+/// without a softmax, a class's row alone. With small integers all of it is exact.
 struct WholeNumbers : Module {
   static constexpr auto B = axis<"B">;
   static constexpr auto N = axis<"N", 37>;

@@ -53,7 +53,7 @@ Floats forward(const EmittedModel& m, const Floats& parameters, const Floats& im
   return outputs;
 }
 
-/// As whole numbers, what they are to be multiplied by, and what has been taken off before.
+/// As integers, what they are to be multiplied by, and what has been taken off before.
 struct Scaled {
   std::vector<int> numbers;
   float scale = 0, middle = 0;

@@ -9,14 +9,16 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <span>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "gpt_small.h"
-#include "runtime/choose.hpp"
+#include "runtime/error.hpp"
 #include "runtime/safetensors.hpp"
+#include "runtime/sampling.hpp"
 #include "tests/models/instruction_sets.hpp"
 #include "tests/paths.hpp"
 
@@ -99,6 +101,15 @@ class Taming : public testing::TestWithParam<std::tuple<std::string, int>> {
                                         at_once, 1, 1, logits_.data(), &loss_, to.data(), scratch_.data());
   }
 
+  static constexpr runtime::Grid window{4, 4};
+  static constexpr runtime::TokenModel model{
+      .name = "gpt_small",
+      .codes = codes,
+      .window = window,
+      .cache_bytes = [](std::int64_t images) { return GPT_SMALL_CACHE_BYTES(images); },
+      .step_scratch_bytes = [](std::int64_t images) { return GPT_SMALL_STEP_SCRATCH_BYTES(images); },
+      .step = gpt_small_step,
+      .error = gpt_small_error};
   Numbers parameters_ = Numbers(GPT_SMALL_PARAMETER_FLOATS), packed_ = Numbers(GPT_SMALL_PACKED_FLOATS + 1, NAN),
           logits_ = Numbers(batch * positions * codes, NAN);
   std::vector<std::int32_t> read_, wanted_;
@@ -108,6 +119,59 @@ class Taming : public testing::TestWithParam<std::tuple<std::string, int>> {
 TEST_P(Taming, TheLogitsArePyTorchs) {
   forward(read_);
   expect_near(logits_, golden("forward").at("logits").floats(), 1e-5);
+}
+
+TEST_P(Taming, AStepGivesTheRowOfTheFullPassAndKeepsPyTorchsKeysAndValues) {
+  const runtime::Safetensors expected = golden("forward");
+  forward(read_);
+  const Numbers whole = logits_, incremental = expected.at("logits.incremental").floats();
+  Numbers cache(GPT_SMALL_CACHE_BYTES(batch) / sizeof(float), NAN);  // the first step clears it
+  Numbers scratch_ = scratch(GPT_SMALL_STEP_SCRATCH_BYTES(batch));
+  std::size_t different = 0;
+  for (std::size_t t = 0; t < positions; ++t) {
+    std::vector<std::int32_t> tokens;
+    for (std::size_t image = 0; image < batch; ++image) tokens.push_back(read_[image * positions + t]);
+    Numbers rows(batch * codes, NAN), theirs;
+    ASSERT_EQ(gpt_small_step(parameters_.data(), packed_.data(), cache.data(), static_cast<std::int64_t>(t),
+                             tokens.data(), batch, rows.data(), scratch_.data()),
+              0);
+    for (std::size_t image = 0; image < batch; ++image) {
+      const auto at = static_cast<std::ptrdiff_t>((image * positions + t) * codes);
+      theirs.insert(theirs.end(), incremental.begin() + at, incremental.begin() + at + codes);
+      different += std::memcmp(&rows[image * codes], &whole[static_cast<std::size_t>(at)], codes * sizeof(float)) != 0;
+    }
+    expect_near(rows, theirs, 1e-5);
+  }
+  EXPECT_EQ(different, 0U) << "rows differ from the full pass in some bit";
+  // Of an image: layer after layer the keys [head, width, position], then the values [head, position, width].
+  const Numbers keys = expected.at("cache.keys").floats(), values = expected.at("cache.values").floats();
+  constexpr std::size_t heads = 2, width = 16, of_layer = 2 * heads * positions * width;
+  Numbers our_keys, our_values;
+  for (std::size_t layer = 0; layer < 2; ++layer)
+    for (std::size_t image = 0; image < batch; ++image)
+      for (std::size_t head = 0; head < heads; ++head)
+        for (std::size_t t = 0; t < positions; ++t)
+          for (std::size_t k = 0; k < width; ++k) {
+            const float* const kept = &cache[(image * 2 + layer) * of_layer];
+            our_keys.push_back(kept[(head * width + k) * positions + t]);
+            our_values.push_back(kept[heads * positions * width + (head * positions + t) * width + k]);
+          }
+  expect_near(our_keys, keys, 1e-5);
+  expect_near(our_values, values, 1e-5);
+}
+
+TEST_P(Taming, AStepRefusesAPositionPastTheEndAndATokenThatIsNone) {
+  Numbers cache(GPT_SMALL_CACHE_BYTES(1) / sizeof(float)), scratch_ = scratch(GPT_SMALL_STEP_SCRATCH_BYTES(1));
+  const auto step = [&](std::int64_t position, std::int32_t token) {
+    return gpt_small_step(parameters_.data(), packed_.data(), cache.data(), position, &token, 1, logits_.data(),
+                          scratch_.data());
+  };
+  EXPECT_EQ(step(positions - 1, codes - 1), 0);
+  for (const std::int64_t bad : {std::int64_t{-1}, positions, std::int64_t{1} << 40}) {
+    EXPECT_EQ(step(bad, 0), GPT_SMALL_ERROR_POSITION) << bad;
+    EXPECT_STREQ(gpt_small_error(step(bad, 0)), "a position is not in [0, 16)");
+  }
+  for (const std::int32_t bad : {-1, 32}) EXPECT_EQ(step(0, bad), GPT_SMALL_ERROR_TOKEN) << bad;
 }
 
 TEST_P(Taming, TheLossIsTheMeanOverAllTokens) {
@@ -185,7 +249,7 @@ TEST_P(Taming, TenStepsOfAdamWArePyTorchs) {
   }
 }
 
-/// Token by token: each from the logits of those before it, those behind it being anything.
+/// Token by token, given and drawn ones, and on a larger grid through a window.
 TEST_P(Taming, TheTokensThatAreSampledArePyTorchs) {
   const runtime::Safetensors expected = golden("samples");
   struct How {
@@ -193,37 +257,81 @@ TEST_P(Taming, TheTokensThatAreSampledArePyTorchs) {
     float temperature = 1;
     std::int64_t top_k = 0;
     float top_p = 1;
-    bool given = false;
   };
-  const std::vector<std::int32_t> start = integers(expected.at("start")), given = integers(expected.at("given"));
-  const Numbers uniforms = expected.at("uniforms").floats();
-  std::vector<double> scratch_(static_cast<std::size_t>(tessera_choose_scratch_bytes(codes)) / 8 + 1);
-  for (const How& how : {How{"greedy"}, How{"plain"}, How{"temperature=0.7", 0.7F}, How{"top_k=5", 1, 5},
-                         How{"top_p=0.8", 1, 0, 0.8F}, How{"temperature=1.3,top_k=12,top_p=0.9", 1.3F, 12, 0.9F},
-                         How{"completed,temperature=1.3,top_k=12,top_p=0.9", 1.3F, 12, 0.9F, true}}) {
-    std::vector<std::int32_t> read(batch * positions, 0), drawn(batch * positions);
-    for (std::size_t image = 0; image < batch; ++image) read[image * positions] = start[image];
-    for (std::size_t t = 0; t < positions; ++t) {
-      Numbers row, u;
-      forward(read);
-      for (std::size_t image = 0; image < batch; ++image) {
-        const auto at = logits_.begin() + static_cast<std::ptrdiff_t>((image * positions + t) * codes);
-        row.insert(row.end(), at, at + codes);
-        u.push_back(uniforms[image * positions + t]);
-      }
-      std::int32_t next[batch];
-      ASSERT_EQ(tessera_choose(row.data(), batch, codes, how.temperature, how.top_k, how.top_p,
-                               how.name == "greedy" ? nullptr : u.data(), next, scratch_.data()),
-                0);
-      for (std::size_t image = 0; image < batch; ++image) {
-        const bool known = how.given && t < positions / 2;
-        const std::int32_t token = known ? given[image * positions / 2 + t] : next[image];
-        drawn[image * positions + t] = token;
-        if (t + 1 < positions) read[image * positions + t + 1] = token;
-      }
-    }
-    EXPECT_EQ(drawn, integers(expected.at("tokens." + how.name))) << how.name;
+  const std::string all = "temperature=1.3,top_k=12,top_p=0.9";
+  for (const How& how :
+       {How{"greedy"}, How{"plain"}, How{"temperature=0.7", 0.7F}, How{"top_k=5", 1, 5}, How{"top_p=0.8", 1, 0, 0.8F},
+        How{all, 1.3F, 12, 0.9F}, How{"completed," + all, 1.3F, 12, 0.9F}, How{"larger,greedy"},
+        How{"larger," + all, 1.3F, 12, 0.9F}}) {
+    const bool larger = how.name.starts_with("larger");
+    const Numbers uniforms = expected.at(larger ? "uniforms.larger" : "uniforms").floats();
+    runtime::Drawing drawing{.grid = larger ? runtime::Grid{6, 5} : window,
+                             .start = integers(expected.at("start")),
+                             .given = {},
+                             .temperature = how.temperature,
+                             .top_k = how.top_k,
+                             .top_p = how.top_p,
+                             .uniforms = nullptr};
+    if (how.name.starts_with("completed")) drawing.given = integers(expected.at("given"));
+    if (!how.name.ends_with("greedy"))
+      drawing.uniforms = [&](std::int64_t position, std::span<float> of_images) {
+        for (std::size_t image = 0; image < of_images.size(); ++image)
+          of_images[image] = uniforms[image * uniforms.size() / batch + static_cast<std::size_t>(position)];
+      };
+    std::int64_t done = 0;
+    EXPECT_EQ(runtime::draw_tokens(model, parameters_.data(), packed_.data(), drawing,
+                                   [&](std::int64_t at) { EXPECT_EQ(at, ++done); }),
+              integers(expected.at("tokens." + how.name)))
+        << how.name;
+    EXPECT_EQ(done, drawing.grid.rows * drawing.grid.columns);
   }
+}
+
+TEST_P(Taming, AnImagesTokensDependNeitherOnTheBatchNorOnTheImagesBesideIt) {
+  const auto drawn = [&](std::int64_t first, std::vector<std::int32_t> start) {
+    return runtime::draw_tokens(model, parameters_.data(), packed_.data(),
+                                {.grid = window,
+                                 .start = std::move(start),
+                                 .given = {},
+                                 .temperature = 1,
+                                 .top_k = 0,
+                                 .top_p = 0.9F,
+                                 .uniforms = runtime::uniforms_of(7, first)});
+  };
+  const std::vector<std::int32_t> all = drawn(0, {3, 1, 4, 1, 5}), last = drawn(3, {1, 5});
+  EXPECT_TRUE(std::ranges::equal(last, std::span(all).subspan(3 * positions)));
+  EXPECT_FALSE(std::ranges::equal(std::span(all).subspan(positions, positions), std::span(last).first(positions)));
+}
+
+TEST_P(Taming, WhatCannotBeDrawnIsSaidInASentence) {
+  const auto sentence = [&](const runtime::Drawing& drawing) -> std::string {
+    try {
+      runtime::draw_tokens(model, parameters_.data(), packed_.data(), drawing);
+      return "";
+    } catch (const runtime::Error& wrong) {
+      return wrong.what();
+    }
+  };
+  const runtime::Drawing good{.grid = window, .start = {1, 2}, .given = {}, .uniforms = nullptr};
+  EXPECT_EQ(sentence(good), "");
+  const auto with = [&](const auto& change) {
+    runtime::Drawing drawing = good;
+    change(drawing);
+    return sentence(drawing);
+  };
+  EXPECT_EQ(with([](auto& d) { d.grid = {4, 3}; }),
+            "a grid of 4x3 tokens is smaller than the window of gpt_small, 4x4");
+  EXPECT_EQ(with([](auto& d) { d.start = {1, 32}; }), "token 32 of image 1, position 0, is none of the 32 codes");
+  EXPECT_EQ(with([](auto& d) { d.given = {1, 2, 3, -1}; }), "token -1 of image 1, position 1, is none of the 32 codes");
+  EXPECT_EQ(with([](auto& d) { d.given = {1, 2, 3}; }),
+            "3 given tokens are not the beginning of 2 images of 16 tokens");
+  EXPECT_EQ(with([](auto& d) { d.start = {}; }), "no image is asked for");
+  EXPECT_EQ(with([](auto& d) { d.temperature = 0; }), "the temperature must be above 0, and finite");
+  EXPECT_EQ(with([](auto& d) { d.top_p = 1.5F; }), "top_p must be above 0 and at most 1");
+  EXPECT_EQ(with([](auto& d) { d.top_k = -1; }), "top_k must not be negative (0 keeps all codes)");
+  parameters_.assign(parameters_.size(), NAN);
+  ASSERT_EQ(gpt_small_pack(parameters_.data(), packed_.data()), 0);
+  EXPECT_EQ(sentence(good), "a row of logits holds a NaN or infinity, or no number at all: no token comes of it");
 }
 
 TEST_P(Taming, TokensOutsideOfTheCodesAreRefused) {

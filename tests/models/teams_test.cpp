@@ -1,6 +1,6 @@
 // The same bits from the emitted vit_cifar, dropout and all, whatever the number of threads: images that are left over
-// when each thread has equally many are shared out, row by row of every kernel. Nor does it matter how large the caches
-// are, by which work is cut up.
+// when each thread has equally many are partitioned, row by row of every kernel. Nor does it matter how large the
+// caches are, by which work is cut up.
 #include <gtest/gtest.h>
 #include <omp.h>
 #include <sys/wait.h>

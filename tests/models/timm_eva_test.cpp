@@ -17,6 +17,7 @@
 #include "tests/models/declared/vit_base_patch16_rope_mixed_224.hpp"
 #include "tests/models/declared/vit_base_patch16_rope_mixed_ape_224.hpp"
 #include "tests/models/declared/vit_base_patch16_rope_reg1_gap_256.hpp"
+#include "tests/models/declared/vit_base_patch16_sapiens2.hpp"
 #include "tests/models/declared/vit_betwixt_patch16_rope_reg4_gap_256.hpp"
 #include "tests/models/declared/vit_giant_patch16_lingbot.hpp"
 #include "tests/models/declared/vit_huge_plus_patch16_dinov3_qkvb.hpp"
@@ -53,6 +54,7 @@ TIMM(eva02_small_patch14_336, Eva02SmallPatch14336)
 TIMM(eva_giant_patch14_clip_224, EvaGiantPatch14Clip224)
 TIMM(vit_7b_patch16_dinov3, Vit7bPatch16Dinov3)
 TIMM(vit_base_patch16_dinov3, VitBasePatch16Dinov3)
+TIMM(vit_base_patch16_sapiens2, VitBasePatch16Sapiens2)
 TIMM(vit_base_patch16_rope_ape_224, VitBasePatch16RopeApe224)
 TIMM(vit_base_patch16_rope_mixed_ape_224, VitBasePatch16RopeMixedApe224)
 TIMM(vit_huge_plus_patch16_dinov3_qkvb, VitHugePlusPatch16Dinov3Qkvb)

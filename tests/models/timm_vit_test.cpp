@@ -42,6 +42,7 @@
 #include "tests/models/declared/vit_so150m2_patch16_reg1_gap_256.hpp"
 #include "tests/models/declared/vit_so150m_patch16_reg4_gap_256.hpp"
 #include "tests/models/declared/vit_so150m_patch16_reg4_map_256.hpp"
+#include "tests/models/declared/vit_so400m_patch14_siglip_384.hpp"
 #include "tests/models/timm_golden.hpp"
 
 namespace {
@@ -60,6 +61,7 @@ TIMM(vit_base_patch16_clip_quickgelu_224, VitBasePatch16ClipQuickgelu224)
 TIMM(vit_base_patch16_radio_v3, VitBasePatch16RadioV3)
 TIMM(vit_base_patch16_siglip_224, VitBasePatch16Siglip224)
 TIMM(vit_base_patch32_siglip_256, VitBasePatch32Siglip256)
+TIMM(vit_so400m_patch14_siglip_384, VitSo400mPatch14Siglip384)
 TIMM(vit_dwee_patch16_reg1_gap_256, VitDweePatch16Reg1Gap256)
 TIMM(vit_giant_patch14_reg1_tipsv2, VitGiantPatch14Reg1Tipsv2)
 TIMM(vit_huge_patch14_gap_224, VitHugePatch14Gap224)

@@ -63,7 +63,7 @@ inline std::vector<std::int64_t> with_batch(const std::vector<Dim>& shape, std::
   return dims;
 }
 
-/// Whole numbers as reals, too.
+/// Integers as reals, too.
 inline std::vector<float> numbers_of(const runtime::Tensor& tensor) {
   if (tensor.is_real()) return tensor.floats();
   const std::vector<std::int64_t> whole = tensor.integers();

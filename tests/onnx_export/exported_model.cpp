@@ -1,6 +1,7 @@
 #include "tests/onnx_export/exported_model.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "codegen/emit/onnx.hpp"
 #include "codegen/passes/flops.hpp"
@@ -50,6 +51,13 @@ std::int64_t ExportedModel::work() const {
   return codegen::flops(codegen::passed(inference, codegen::primitive_passes())).at(1) / 2;
 }
 
+double ExportedModel::codes() const {
+  std::int64_t fewest = INT64_MAX;
+  for (const Node& n : forward_.nodes)
+    if (n.op == Op::gather) fewest = std::min(fewest, forward_[n.operands[0]].shape[0].value());
+  return static_cast<double>(fewest);
+}
+
 void ExportedModel::fill() {
   numbers_.assign(static_cast<std::size_t>(model_.parameter_floats), 0);
   runtime::Random random(7, 0, 0);
@@ -95,7 +103,11 @@ Arrays ExportedModel::answers(std::int64_t batch) const {
       input.numbers = inputs_.at(n.name).numbers;
     } else {
       input.numbers.resize(static_cast<std::size_t>(runtime::elements(input.shape)));
-      for (double& number : input.numbers) number = random.bell();
+      const bool tokens = n.type == graph::Type::integer ||
+                          std::any_of(forward_.nodes.begin(), forward_.nodes.end(), [&](const Node& reader) {
+                            return reader.op == Op::integers && &forward_[reader.operands[0]] == &n;
+                          });
+      for (double& number : input.numbers) number = tokens ? std::floor(random.uniform(0, codes())) : random.bell();
     }
     for (double& number : input.numbers) number = static_cast<float>(number);
     given[n.name] = input;

@@ -35,6 +35,8 @@ class ExportedModel {
   Arrays answers(std::int64_t batch) const;
 
  private:
+  double codes() const;  ///< rows of the smallest table, which tokens pick from
+
   graph::Graph declared_, forward_;
   std::string text_;
   std::deque<std::string> names_;

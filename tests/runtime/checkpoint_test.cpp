@@ -21,7 +21,11 @@ class Checkpoint : public testing::Test {
     optimizer.floats()[SAMPLE_PARAMETER_FLOATS + 3] = 7;
     state.recipe.learning_rate = 0.1;
     state.recipe.seed = ~std::uint64_t{0};
-    state.recipe.input = {.mean = {0.1, -0.25, 0.3}, .deviation = {0.5, 1.5, 0.7}, .crop = 0.9};
+    state.recipe.input = {.mean = {0.1, -0.25, 0.3},
+                          .deviation = {0.5, 1.5, 0.7},
+                          .crop = 0.9,
+                          .interpolation = Interpolation::bilinear,
+                          .squash = true};
     state.data = {"some folder", 77, 5};
     state.fingerprint = 0xfedcba98;
     state.step = 12;
@@ -68,6 +72,8 @@ TEST_F(Checkpoint, RoundTripKeepsEveryBit) {
   EXPECT_EQ(read.recipe.input.mean, state.recipe.input.mean);
   EXPECT_EQ(read.recipe.input.deviation, state.recipe.input.deviation);
   EXPECT_EQ(read.recipe.input.crop, 0.9);
+  EXPECT_EQ(read.recipe.input.interpolation, Interpolation::bilinear);
+  EXPECT_TRUE(read.recipe.input.squash);
   EXPECT_EQ(read.data, state.data);
   EXPECT_EQ(read.fingerprint, state.fingerprint);
   EXPECT_EQ(read.step, 12);
@@ -266,6 +272,8 @@ TEST_F(Checkpoint, EveryFieldOutOfItsBoundsIsNamedBothInUseAndInResuming) {
       {"best_epoch", {"-1", "2"}},
       {"best_loss", {"inf", "nan"}},
       {"input_crop", {"-1", "5e-4", "1.1", "nan"}},
+      {"input_interpolation", {"nearest", "bicubic", ""}},
+      {"input_squash", {"0", "true", ""}},
       {"input_mean.0", {"inf", "nan", "-1e7"}},
       {"input_deviation.2", {"0", "inf", "nan", "-1"}}};
   const Safetensors sound = read_safetensors(file());

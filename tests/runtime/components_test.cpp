@@ -1,10 +1,12 @@
 // Principal components against rows whose components are known, and the colours that patches get.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <limits>
 #include <random>
 
+#include "runtime/clusters.hpp"
 #include "runtime/patch_components.hpp"
 #include "runtime/principal_components.hpp"
 #include "tests/runtime/helpers.hpp"
@@ -103,10 +105,49 @@ TEST(Components, BackgroundIsBlackAndPartsDifferInColour) {
     }
 }
 
+TEST(Clusters, AreTheHeapsThatRowsWereDrawnFromTheLargestFirst) {
+  std::mt19937 random(3);
+  std::normal_distribution<float> normal;
+  const std::vector<std::array<float, 2>> centres{{0, 0}, {20, 0}, {0, 20}, {-20, -20}};
+  std::vector<float> rows;
+  std::vector<std::int32_t> heap;
+  for (std::size_t i = 0; i < 100; ++i) {
+    const std::size_t shuffled = 37 * i % 100;
+    const std::size_t h = shuffled < 40 ? 0 : shuffled < 70 ? 1 : shuffled < 90 ? 2 : 3;
+    heap.push_back(static_cast<std::int32_t>(h));
+    for (const float at : centres[h]) rows.push_back(at + normal(random));
+  }
+  EXPECT_EQ(k_means(rows, 2, 4), heap);
+}
+
+TEST(Clusters, AreNoMoreThanRowsDiffer) {
+  const std::vector<float> rows{1, 1, 5, 1, 5, 1};
+  EXPECT_EQ(k_means(rows, 1, 5), (std::vector<std::int32_t>{0, 0, 1, 0, 1, 0}));
+  EXPECT_EQ(k_means(std::vector<float>(6, 2.5f), 2, 3), (std::vector<std::int32_t>{0, 0, 0}));
+  EXPECT_TRUE(k_means({}, 2, 3).empty());
+}
+
+TEST(Clusters, OfPatchesAreBackgroundAndTheTwoPartsOfAnObject) {
+  const std::vector<PatchColours> colours = cluster_colours({tokens_of_an_object()}, 4, {6, 6}, 3);
+  const auto colour = [&](int y, int x) {
+    const auto at = colours.at(0).colours.begin() + 3 * (6 * y + x);
+    return std::vector<std::uint8_t>(at, at + 3);
+  };
+  for (int y = 0; y < 6; ++y)
+    for (int x = 0; x < 6; ++x) {
+      const bool object = y > 1 && y < 5 && x > 1 && x < 5;
+      EXPECT_EQ(colour(y, x), !object ? colour(0, 0) : y > 3 ? colour(4, 2) : colour(2, 2)) << y << ", " << x;
+    }
+  EXPECT_NE(colour(0, 0), colour(2, 2));
+  EXPECT_NE(colour(4, 2), colour(2, 2));
+}
+
 TEST(Components, RefusesWhatIsNoNumberOrAllAlike) {
   std::vector<float> tokens = tokens_of_an_object();
   tokens.back() = std::numeric_limits<float>::quiet_NaN();
   EXPECT_EQ(sentence([&] { patch_colours({tokens}, 4, {6, 6}); }),
+            "the features of patches are not all finite numbers");
+  EXPECT_EQ(sentence([&] { cluster_colours({tokens}, 4, {6, 6}, 3); }),
             "the features of patches are not all finite numbers");
   EXPECT_EQ(sentence([&] { patch_colours({std::vector<float>(36 * 4, 1)}, 4, {6, 6}); }),
             "the features of all patches are alike: there is nothing to tell apart");

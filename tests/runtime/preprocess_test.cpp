@@ -33,17 +33,29 @@ class Pillow : public testing::TestWithParam<const char*> {
 TEST_P(Pillow, ResizesToTheSameBytes) {
   const std::string name = GetParam();
   const Image want = picture(name + "/out");
-  EXPECT_EQ(resized(picture(name + "/in"), want.height, want.width).pixels, want.pixels);
+  const auto how = name.starts_with("linear_") ? Interpolation::bilinear : Interpolation::bicubic;
+  EXPECT_EQ(resized(picture(name + "/in"), want.height, want.width, how).pixels, want.pixels);
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, Pillow,
                          testing::Values("smaller", "larger", "much_smaller", "one_pixel", "flatter", "narrower",
-                                         "down_and_up"));
+                                         "down_and_up", "linear_smaller", "linear_larger", "linear_narrower"));
 
 using PillowOnce = Pillow;
 TEST_P(PillowOnce, CropsTheMiddleOfTheShorterSideAsTimmDoes) {
   const Image want = picture("prepared/out");
   EXPECT_EQ(prepared(picture("prepared/in"), {.crop = 0.9}, 28, 28).pixels, want.pixels);
+}
+
+TEST_P(PillowOnce, SquashesBothSidesAsTimmDoes) {
+  const Preprocessing input{.crop = 0.9, .interpolation = Interpolation::bilinear, .squash = true};
+  const Image want = picture("squashed/out");
+  EXPECT_EQ(prepared(picture("squashed/in"), input, 28, 28).pixels, want.pixels);
+}
+
+TEST_P(PillowOnce, RoundsTheLongerSideOfAnOblongModelAsTimmDoes) {
+  const Image want = picture("oblong/out");
+  EXPECT_EQ(prepared(picture("oblong/in"), {.crop = 0.9}, 28, 20).pixels, want.pixels);
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, PillowOnce, testing::Values("prepared"));

@@ -83,9 +83,9 @@ TEST_F(Program, WhatNobodyKnowsLeadsToWhatWasMeant) {
 }
 
 TEST_F(Program, RangesAreNumbersForPeople) {
-  EXPECT_CONTAINS(sample({"train", "--batch", "0"}).err, "'0' is no whole number from 1 to 1,000,000 ");
+  EXPECT_CONTAINS(sample({"train", "--batch", "0"}).err, "'0' is not an integer from 1 to 1,000,000 ");
   EXPECT_CONTAINS(sample({"train", "--lr", "-1"}).err, "'-1' is no number from 0 to 1,000,000 ");
-  EXPECT_CONTAINS(sample({"train", "--seed", "x"}).err, "'x' is no whole number from 0 to 2^64 - 1 ");
+  EXPECT_CONTAINS(sample({"train", "--seed", "x"}).err, "'x' is not an integer from 0 to 2^64 - 1 ");
 }
 
 TEST_F(Program, HelpOfACommandShowsWhatBelongsToIt) {

@@ -6,12 +6,12 @@
   const __m256i quiet = _mm256_or_si256(bits, _mm256_set1_epi32(0x400000));
   return _mm256_blendv_epi8(rounded, quiet, _mm256_castps_si256(_mm256_cmp_ps(x, x, _CMP_UNORD_Q)));
 }
-[[maybe_unused]] static inline vec v_widened(__m128i halves) {
-  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(halves), 16));
+[[maybe_unused]] static inline vec v_widened(__m128i narrow) {
+  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(narrow), 16));
 }
 [[maybe_unused]] static inline __m128i v_narrowed(vec x) {
-  const __m256i halves = _mm256_srli_epi32(v_rounded_bits(x), 16);
-  return _mm_packus_epi32(_mm256_castsi256_si128(halves), _mm256_extracti128_si256(halves, 1));
+  const __m256i narrow = _mm256_srli_epi32(v_rounded_bits(x), 16);
+  return _mm_packus_epi32(_mm256_castsi256_si128(narrow), _mm256_extracti128_si256(narrow, 1));
 }
 
 [[maybe_unused]] static inline vec v_set_bf16(bf16 x) {

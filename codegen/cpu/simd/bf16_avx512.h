@@ -1,5 +1,5 @@
-[[maybe_unused]] static inline vec v_widened(__m256i halves) {
-  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
+[[maybe_unused]] static inline vec v_widened(__m256i narrow) {
+  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(narrow), 16));
 }
 
 [[maybe_unused]] static inline vec v_set_bf16(bf16 x) {

@@ -11,9 +11,9 @@
   return vreinterpretq_f32_u32(vdupq_n_u32(static_cast<std::uint32_t>(x) << 16));
 }
 [[maybe_unused]] static inline vec v_load_bf16(const bf16* p) {
-  uint16x4_t halves;
-  std::memcpy(&halves, p, sizeof halves);
-  return vreinterpretq_f32_u32(vshll_n_u16(halves, 16));
+  uint16x4_t narrow;
+  std::memcpy(&narrow, p, sizeof narrow);
+  return vreinterpretq_f32_u32(vshll_n_u16(narrow, 16));
 }
 [[maybe_unused]] static inline vec v_load_strided_bf16(const bf16* p, std::int64_t stride, int n) {
   bf16 lane[lanes] = {};
@@ -22,8 +22,8 @@
 }
 [[maybe_unused]] static inline vec v_load_n_bf16(const bf16* p, int n) { return v_load_strided_bf16(p, 1, n); }
 [[maybe_unused]] static inline void v_store_bf16(bf16* p, vec x) {
-  const uint16x4_t halves = v_narrowed(x);
-  std::memcpy(p, &halves, sizeof halves);
+  const uint16x4_t narrow = v_narrowed(x);
+  std::memcpy(p, &narrow, sizeof narrow);
 }
 [[maybe_unused]] static inline void v_store_strided_bf16(bf16* p, std::int64_t stride, vec x, int n) {
   bf16 lane[lanes];

@@ -1,4 +1,4 @@
-// int8: whole numbers from -127 to 127 that stand for as many times a scale: of a row of a left factor, of a column of
+// int8: integers from -127 to 127 that stand for as many times a scale: of a row of a left factor, of a column of
 // a right one. Sums of products are exact.
 #if defined(__GNUC__)
 typedef std::int8_t __attribute__((may_alias)) int8;  // it lies in memory that holds floats at other times

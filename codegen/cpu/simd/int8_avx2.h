@@ -1,8 +1,8 @@
 // To the nearest, ties to even. What is not a number becomes anything: it makes the scale one.
 [[maybe_unused]] static inline void v_store_int8(int8* p, vec x) {
   const __m256i words = _mm256_cvtps_epi32(x);
-  const __m128i halves = _mm_packs_epi32(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
-  _mm_storel_epi64(reinterpret_cast<__m128i*>(p), _mm_packs_epi16(halves, halves));
+  const __m128i shorts = _mm_packs_epi32(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
+  _mm_storel_epi64(reinterpret_cast<__m128i*>(p), _mm_packs_epi16(shorts, shorts));
 }
 [[maybe_unused]] static inline void v_store_strided_int8(int8* p, std::int64_t stride, vec x, int n) {
   int8 lane[lanes];

@@ -1,8 +1,8 @@
 // To the nearest, ties to even. What is not a number becomes 0: it makes the scale one.
 [[maybe_unused]] static inline void v_store_strided_int8(int8* p, std::int64_t stride, vec x, int n) {
-  const int16x4_t halves = vqmovn_s32(vcvtnq_s32_f32(x));
+  const int16x4_t shorts = vqmovn_s32(vcvtnq_s32_f32(x));
   std::int8_t lane[8];
-  vst1_s8(lane, vqmovn_s16(vcombine_s16(halves, halves)));
+  vst1_s8(lane, vqmovn_s16(vcombine_s16(shorts, shorts)));
   for (int i = 0; i < n; ++i) p[i * stride] = lane[i];
 }
 [[maybe_unused]] static inline void v_store_n_int8(int8* p, vec x, int n) { v_store_strided_int8(p, 1, x, n); }

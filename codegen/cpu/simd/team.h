@@ -1,5 +1,5 @@
 // Threads take whole images. Where there are fewer images than threads, all threads go through every image together and
-// share out the rows of each kernel, of products with weights columns too, in whole tiles; which of them computes a
+// partition the rows of each kernel, of products with weights columns too, in whole tiles; which of them computes a
 // tile does not change its bits.
 [[maybe_unused]] static std::int64_t threads() {
 #if defined(_OPENMP)
@@ -26,7 +26,7 @@ struct Team {
   std::int64_t end(std::int64_t rows, std::int64_t tile) const {
     return std::min(rows, share(rows, tile, part + 1, parts));
   }
-  /// Shares out tiles of `high` rows and `wide` columns so that the largest share is as small as can be. Among such
+  /// Partitions tiles of `high` rows and `wide` columns so that the largest share is as small as can be. Among such
   /// ways the one with the fewest columns for a thread where weights are `far`, more than its near memory holds; else
   /// with the fewest rows, which other threads have made.
   Tiles tiles(std::int64_t rows, std::int64_t high, std::int64_t columns, std::int64_t wide, bool far) const {

@@ -257,6 +257,31 @@ class Interpreter {
           return element(x(part), i);
         });
         break;
+      case Op::unfold:
+        map([&](Index i) {
+          const std::size_t axis = at(n.axes[0]);
+          i[axis] = n.offset + i[axis] * n.dilation + i[axis + 1] * n.stride;
+          i.erase(i.begin() + n.axes[0] + 1);
+          return i[axis] < 0 || i[axis] >= x().shape[axis] ? 0 : element(x(), i);
+        });
+        break;
+      case Op::fold:
+        map([&](const Index& i) {
+          const std::size_t axis = at(n.axes[0]);
+          double sum = 0;
+          for (std::int64_t k = 0; k < x().shape[axis]; ++k) {
+            const std::int64_t steps = i[axis] - n.offset - k * n.dilation;
+            if (steps % n.stride != 0 || steps < 0 || steps / n.stride >= x().shape[axis + 1]) continue;
+            Index from = i;
+            from[axis] = steps / n.stride;
+            from.insert(from.begin() + n.axes[0], k);
+            sum += element(x(), from);
+          }
+          return sum;
+        });
+        break;
+      case Op::cache:
+        throw std::logic_error("a cache is the caller's: the interpreter has none");
       case Op::einsum:
         einsum(n, y);
         break;

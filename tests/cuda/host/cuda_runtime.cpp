@@ -5,13 +5,14 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "tests/cuda/host/device_array.hpp"
 
-using Work = std::deque<std::function<void()>>;
+using Work = std::deque<std::function<bool()>>;  // each answers whether it is done
 
 struct HostStream {
   Work waiting;
@@ -31,6 +32,8 @@ struct HostEvent {
 
 namespace {
 
+using tessera::cuda_host::on_gpu;
+
 using Memory = tessera::cuda_host::DeviceArray<std::byte>;
 
 /// By where they begin.
@@ -47,22 +50,21 @@ std::size_t taken() {
   for (auto& [first, memory] : memories()) sum += memory->span().size();
   return sum;
 }
-/// Whether these bytes are the GPU's.
-bool on_gpu(const void* first, std::size_t bytes) {
-  auto after = memories().upper_bound(first);
-  if (after == memories().begin()) return false;
-  auto& [start, memory] = *std::prev(after);
-  const auto offset =
-      static_cast<std::size_t>(static_cast<const std::byte*>(first) - static_cast<const std::byte*>(start));
-  return offset + bytes <= memory->span().size();
+std::set<HostStream*>& streams() {
+  static std::set<HostStream*> all;
+  return all;
 }
 void run(const Work& work) {
-  for (const std::function<void()>& each : work) each();
+  for (const std::function<bool()>& each : work)
+    while (!each()) continue;
 }
-void run_first(HostStream& stream) {
-  const std::function<void()> first = std::move(stream.waiting.front());
+/// Whether the first is done: else it is asked again.
+bool run_first(HostStream& stream) {
+  std::function<bool()> first = std::move(stream.waiting.front());
   stream.waiting.pop_front();
-  first();
+  const bool done = first();
+  if (!done) stream.waiting.push_front(std::move(first));
+  return done;
 }
 /// Memory of the CPU by where it begins: its bytes.
 std::map<const std::byte*, std::size_t>& registered() {
@@ -86,6 +88,8 @@ const char* cudaGetErrorString(cudaError_t error) {
       return "invalid argument";
     case cudaErrorMemoryAllocation:
       return "out of memory";
+    case cudaErrorNotReady:
+      return "device not ready";
     case cudaErrorNoDevice:
       return "no CUDA-capable device is detected";
     case cudaErrorStreamCaptureUnsupported:
@@ -98,6 +102,7 @@ cudaError_t cudaGetDeviceCount(int* count) {
   *count = capacity() > 0;
   return *count ? cudaSuccess : cudaErrorNoDevice;
 }
+cudaError_t cudaSetDevice(int device) { return device == 0 ? cudaSuccess : cudaErrorInvalidValue; }
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   std::strcpy(properties->name, "this CPU");
   return cudaSuccess;
@@ -112,19 +117,31 @@ cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
   memories().emplace(*memory, std::move(array));
   return cudaSuccess;
 }
-cudaError_t cudaFree(void* memory) { return !memory || memories().erase(memory) ? cudaSuccess : cudaErrorInvalidValue; }
+cudaError_t cudaFree(void* memory) {
+  if (!memory) return cudaSuccess;
+  for (HostStream* const stream : streams())  // CUDA waits for what may use the memory
+    while (!stream->captures && !stream->waiting.empty()) run_first(*stream);
+  return memories().erase(memory) ? cudaSuccess : cudaErrorInvalidValue;
+}
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
-  *stream = new HostStream;
+  streams().insert(*stream = new HostStream);
   return cudaSuccess;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  streams().erase(stream);
   delete stream;
   return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   if (stream->captures) return cudaErrorStreamCaptureUnsupported;
   while (!stream->waiting.empty()) run_first(*stream);
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  while (!stream->waiting.empty())
+    if (!run_first(*stream)) return cudaErrorNotReady;
   return cudaSuccess;
 }
 
@@ -220,8 +237,24 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph) {
 namespace tessera::cuda_host {
 
 void put(cudaStream_t stream, std::function<void()> work) {
-  if (!stream) return work();
+  put_waiting(stream, [work = std::move(work)] {
+    work();
+    return true;
+  });
+}
+
+void put_waiting(cudaStream_t stream, std::function<bool()> work) {
+  if (!stream) return run({std::move(work)});
   (stream->captures ? stream->captured : stream->waiting).push_back(std::move(work));
+}
+
+bool on_gpu(const void* first, std::size_t bytes) {
+  auto after = memories().upper_bound(first);
+  if (after == memories().begin()) return false;
+  auto& [start, memory] = *std::prev(after);
+  const auto offset =
+      static_cast<std::size_t>(static_cast<const std::byte*>(first) - static_cast<const std::byte*>(start));
+  return offset + bytes <= memory->span().size();
 }
 
 }  // namespace tessera::cuda_host

@@ -13,6 +13,7 @@ enum cudaError_t {
   cudaErrorInvalidValue = 1,
   cudaErrorMemoryAllocation = 2,
   cudaErrorNoDevice = 100,
+  cudaErrorNotReady = 600,
   cudaErrorStreamCaptureUnsupported = 900
 };
 const char* cudaGetErrorString(cudaError_t error);
@@ -21,6 +22,7 @@ struct cudaDeviceProp {
   char name[256];
 };
 cudaError_t cudaGetDeviceCount(int* count);
+cudaError_t cudaSetDevice(int device);
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);
 
 cudaError_t cudaMalloc(void** memory, std::size_t bytes);
@@ -31,6 +33,7 @@ inline constexpr unsigned cudaStreamNonBlocking = 1;
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags);
 cudaError_t cudaStreamDestroy(cudaStream_t stream);
 cudaError_t cudaStreamSynchronize(cudaStream_t stream);
+cudaError_t cudaStreamQuery(cudaStream_t stream);
 
 cudaError_t cudaDeviceSynchronize();
 
@@ -66,5 +69,9 @@ namespace tessera::cuda_host {
 
 /// A kernel's start: into the stream or, where that is the default one, at once.
 void put(cudaStream_t stream, std::function<void()> work);
+/// Work that answers false until it is done: what waits for another process.
+void put_waiting(cudaStream_t stream, std::function<bool()> work);
+/// Whether these bytes are the GPU's.
+bool on_gpu(const void* first, std::size_t bytes);
 
 }  // namespace tessera::cuda_host

@@ -13,7 +13,7 @@ struct VitBasePatch16224Miil : Vit<{
     .depth = 2,
     .classes = 11221,
     .qkv_bias = false}> {
-  static constexpr Recipe recipe{.optimizer = {.learning_rate = 0.001}, .input = {.mean = 0, .deviation = 1, .crop = 0.875}};
+  static constexpr Recipe recipe{.optimizer = {.learning_rate = 0.001}, .input = {.mean = 0, .deviation = 1, .crop = 0.875, .interpolation = Interpolation::bilinear}};
 };
 
 }  // namespace tessera::models

@@ -223,9 +223,9 @@ TEST_F(ServeProgram, WhatIsWrongOnTheCommandLineIsOneSentence) {
            {arguments({"--host", "256.0.0.1"}), 1, "sample: cannot listen on 256.0.0.1: "},
            {{"serve", "--checkpoint", "/nowhere", "--port", "0"}, 1, "/nowhere"},
            {arguments({"--labels", "/nowhere"}), 1, "/nowhere"},
-           {{"serve", "--port", "65536"}, 2, "'65536' is no whole number from 0 to 65,535 "},
+           {{"serve", "--port", "65536"}, 2, "'65536' is not an integer from 0 to 65,535 "},
            {arguments({"--seconds", "0"}), 2, "'0' is no number from 0.1 to 3,600 "},
-           {arguments({"--batch", "x"}), 2, "'x' is no whole number from 1 to 65,536 "},
+           {arguments({"--batch", "x"}), 2, "'x' is not an integer from 1 to 65,536 "},
            {arguments({"--device", "cuda"}), 1, "this program was built without CUDA"}}) {
     const Result result = run(words);
     EXPECT_EQ(result.code, code) << result.err;

@@ -1,0 +1,130 @@
+// The program taming_digits, with a VQGAN as it starts: what it draws are no digits, but the bytes are those of the
+// seed.
+#include "digits_decode.h"
+#include "digits_encode.h"
+#include "runtime/digits.hpp"
+#include "runtime/image.hpp"
+#include "runtime/safetensors.hpp"
+#include "tests/paths.hpp"
+#include "tests/runtime/helpers.hpp"
+
+namespace tessera::runtime {
+namespace {
+
+/// The starting values of both halves in one file, the codes being those of the second.
+void write_vqgan(const std::filesystem::path& path, std::uint64_t seed) {
+  Safetensors file;
+  const auto put = [&](const auto& table, const std::vector<float>& numbers) {
+    for (const tessera_parameter& row : table) {
+      const Shape shape(row.shape, row.shape + row.rank);
+      const auto count = static_cast<std::size_t>(elements(shape));
+      file.tensors[row.name] = Tensor::of(shape, std::span(&numbers[static_cast<std::size_t>(row.offset)], count));
+    }
+  };
+  std::vector<float> encoder(DIGITS_ENCODE_PARAMETER_FLOATS), decoder(DIGITS_DECODE_PARAMETER_FLOATS);
+  ASSERT_EQ(digits_encode_init(encoder.data(), seed), 0);
+  ASSERT_EQ(digits_decode_init(decoder.data(), seed), 0);
+  put(digits_encode_parameters, encoder);
+  put(digits_decode_parameters, decoder);
+  write_safetensors(path, file);
+}
+
+class TamingProgram : public testing::Test {
+ protected:
+  TamingProgram() { write_vqgan(folder / "vqgan.safetensors", 1); }
+  std::string at(const std::string& name) const { return (folder / name).string(); }
+  static std::string succeeds(const Result& result) {
+    EXPECT_EQ(result.code, 0) << result.err;
+    return result.out;
+  }
+  static std::string fails(const Result& result) {
+    EXPECT_EQ(result.code, 1) << result.out;
+    return result.err;
+  }
+  Result trained(const std::string& out, const std::vector<std::string>& more) const {
+    std::vector<std::string> arguments{
+        "train", "--vqgan", at("vqgan.safetensors"), "--out", at(out), "--images", "40", "--batch", "8"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return sample(arguments);
+  }
+  Image drawn(const std::vector<std::string>& more) const {
+    std::vector<std::string> arguments{"sample", "--out", at("run"), "--count", "3", "-o", at("s.png")};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    succeeds(sample(arguments));
+    const std::string png = slurp(folder / "s.png");
+    return decode_image(bytes_of(png), 1, "s.png");
+  }
+  TemporaryFolder folder;
+};
+
+TEST_F(TamingProgram, ARunThatWasResumedEndsInTheSameBytes) {
+  const std::string said = succeeds(trained("run", {"--steps", "60"}));
+  EXPECT_NE(said.find("step 60/60  loss "), std::string::npos) << said;
+  succeeds(trained("again", {"--steps", "23"}));
+  succeeds(trained("again", {"--steps", "60", "--resume"}));
+  EXPECT_EQ(slurp(folder / "again/checkpoint.safetensors"), slurp(folder / "run/checkpoint.safetensors"));
+  EXPECT_NE(fails(trained("run", {"--steps", "60"})).find("is there already"), std::string::npos);
+}
+
+TEST_F(TamingProgram, WhatIsDrawnDependsOnTheSeedAlone) {
+  succeeds(trained("run", {"--steps", "10"}));
+  const Image first = drawn({"--seed", "5"});
+  EXPECT_EQ(first.height, 56);
+  EXPECT_EQ(first.width, 56);
+  EXPECT_EQ(drawn({"--seed", "5"}).pixels, first.pixels);
+  EXPECT_NE(drawn({"--seed", "6"}).pixels, first.pixels);
+  EXPECT_EQ(drawn({"--seed", "5", "--greedy"}).pixels, drawn({"--seed", "6", "--greedy"}).pixels);
+  const Image larger = drawn({"--size", "9x8", "--topk", "10"});
+  EXPECT_EQ(larger.height, 2 * 9 * 4);
+  EXPECT_EQ(larger.width, 2 * 8 * 4);
+}
+
+TEST_F(TamingProgram, AGivenHalfIsKept) {
+  succeeds(trained("run", {"--steps", "1"}));
+  const Dataset digits = draw_digits(1, 1, Split::test);
+  const Bytes png = encode_png(digits.image(0), 1, 28, 28);
+  spill(folder / "half.png", std::string(png.begin(), png.end()));
+  EXPECT_EQ(drawn({"--complete", at("half.png")}).height, 56);
+  const Bytes wide = encode_png(Bytes(20 * 28), 1, 28, 20);
+  spill(folder / "narrow.png", std::string(wide.begin(), wide.end()));
+  EXPECT_NE(fails(sample({"sample", "--out", at("run"), "--complete", at("narrow.png"), "-o", at("s.png")}))
+                .find("is 20x28 pixels; what is completed is 28 across and from 4 to 28 down"),
+            std::string::npos);
+}
+
+TEST_F(TamingProgram, TheParametersAreExportedWithPublishedKeys) {
+  succeeds(trained("run", {"--steps", "1"}));
+  succeeds(sample({"export", "--out", at("run"), "-o", at("gpt.safetensors")}));
+  const Safetensors file = read_safetensors(folder / "gpt.safetensors");
+  EXPECT_TRUE(file.has("transformer.blocks.2.attn.query.weight"));
+  EXPECT_FALSE(file.has("optimizer.m.pos_emb"));
+  succeeds(sample({"export", "--out", at("gpt.safetensors"), "-o", at("again.safetensors")}));
+  EXPECT_EQ(slurp(folder / "again.safetensors"), slurp(folder / "gpt.safetensors"));
+}
+
+TEST_F(TamingProgram, WhatCannotBeDrawnIsOneSentence) {
+  succeeds(trained("run", {"--steps", "1"}));
+  write_vqgan(folder / "other.safetensors", 2);
+  const auto refused = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments{"sample", "--out", at("run"), "-o", at("none.png")};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const std::string said = fails(sample(arguments));
+    EXPECT_FALSE(std::filesystem::exists(folder / "none.png"));
+    return said;
+  };
+  EXPECT_EQ(refused({"--class", "10"}), "taming_digits: --class 10: there are the classes 0 to 9\n");
+  EXPECT_EQ(refused({"--size", "6x7"}),
+            "taming_digits: a grid of 6x7 tokens is smaller than the window of taming_digits, 7x7\n");
+  EXPECT_EQ(refused({"--size", "7"}), "taming_digits: --size '7': rows and columns of tokens are needed, as 10x12\n");
+  EXPECT_EQ(refused({"--temperature", "0"}), "taming_digits: the temperature must be above 0, and finite\n");
+  EXPECT_EQ(refused({"--topp", "1.5"}), "taming_digits: top_p must be above 0 and at most 1\n");
+  EXPECT_EQ(refused({"--topk", "-1"}), "taming_digits: top_k must not be negative (0 keeps all codes)\n");
+  EXPECT_NE(refused({"--vqgan", at("other.safetensors")}).find("was trained on another codebook ("), std::string::npos);
+  EXPECT_NE(
+      fails(sample({"train", "--resume", "--vqgan", at("other.safetensors"), "--out", at("run"), "--images", "40"}))
+          .find("was trained on another codebook than that of"),
+      std::string::npos);
+}
+
+}  // namespace
+}  // namespace tessera::runtime
