@@ -186,21 +186,22 @@ void fuse_attention(KernelProgram& program) {
   remove_kernels(program, gone);
 }
 
-// ---- what is stored in pairs ----------------------------------------------------------------------------------
+// ---- what is stored in pairs and eights -----------------------------------------------------------------------
 
-bool Emitter::lies_in_pairs(const Step::Store& store, int axis, ExprId sum) const {
+bool Emitter::lies_together(std::int64_t count, const Step::Store& store, int axis, ExprId sum) const {
   if (!rounds(store.to)) return false;
   std::int64_t constant = 0;
   const std::map<int, std::int64_t> strides = strides_of(store.to, &constant);
-  const auto even = [](std::int64_t numbers) { return numbers % 2 == 0; };
+  const auto whole = [&](std::int64_t numbers) { return numbers % count == 0; };
   std::int64_t room = 0;  // of a row: up to where the next one begins
   for (const auto& [a, stride] : strides) {
     if (extent_of(a) == 1 || stride == 0) continue;
-    if (a == axis ? stride != 1 : !even(stride)) return false;
+    if (a == axis ? stride != 1 : !whole(stride)) return false;
     if (a != axis && (room == 0 || stride < room)) room = stride;
   }
-  if (!strides.contains(axis) || !even(constant) || (!even(extent_of(axis)) && room <= extent_of(axis))) return false;
-  // Both are made alike: nothing but the sum differs between them.
+  if (!strides.contains(axis) || !whole(constant)) return false;
+  if (!whole(extent_of(axis)) && room < ceiling(extent_of(axis), count) * count) return false;
+  // All are made alike: nothing but the sum differs between them.
   const auto alike = [&](auto&& self, ExprId e) -> bool {
     if (!e.valid() || e == sum) return true;
     const Expression& x = expression(e);
@@ -225,16 +226,19 @@ bool Emitter::lies_in_pairs(const Step::Store& store, int axis, ExprId sum) cons
   return alike(alike, store.value);
 }
 
-tree::Statement Emitter::store_function(const std::string& function, const std::vector<FlatIndex>& at,
-                                        const std::vector<Step::Store>& stores, ExprId sum,
-                                        const std::function<void(const std::string& name)>& given) {
+Emitter::Storing Emitter::store_function(const std::string& function, const std::vector<FlatIndex>& at,
+                                         const std::vector<Step::Store>& stores, ExprId sum, bool may_store_eights,
+                                         const std::function<void(const std::string& name)>& given) {
   const std::vector<int>& along = at.back().axes;
-  const bool pairs = along.size() == 1 && ranges::all_of(stores, [&](const Step::Store& store) {
-                       return lies_in_pairs(store, along[0], sum);
-                     });
+  const auto lie = [&](std::int64_t count) {
+    return along.size() == 1 &&
+           ranges::all_of(stores, [&](const Step::Store& store) { return lies_together(count, store, along[0], sum); });
+  };
+  const bool pairs = lie(2), eights = may_store_eights && stores.size() == 1 && lie(8);
   std::vector<tree::Parameter> sums{{"real", "sum"}};
   if (pairs) sums.push_back({"real", "next"});
-  return function_of(function, at, sums, [&](Block& body) {
+  Storing storing{{}, name(function)};
+  storing.functions.push_back(function_of(function, at, sums, [&](Block& body) {
     std::vector<std::vector<Expr>> values(stores.size());
     for (const tree::Parameter& one : sums) {
       given(one.name);
@@ -244,9 +248,18 @@ tree::Statement Emitter::store_function(const std::string& function, const std::
         else
           put(body, stores[i]);
     }
-    for (std::size_t i = 0; pairs && i < stores.size(); ++i)
+    if (eights) body.push_back(tree::give(call("rounded_pair", values[0])));
+    for (std::size_t i = 0; pairs && !eights && i < stores.size(); ++i)
       body.push_back(tree::evaluate(call("store_pair", {address(stores[i].to, true), values[i][0], values[i][1]})));
-  });
+  }));
+  if (!eights) return storing;
+  for (tree::Parameter& index : storing.functions[0].parameters)
+    if (index.type == "int") index.type = "[[maybe_unused]] int";
+  const std::string place = function + "_place";
+  storing.functions.push_back(
+      function_of(place, at, {}, [&](Block& body) { body.push_back(tree::give(address(stores[0].to, true))); }));
+  storing.operand = call("in_eights", {name(function), name(place)});
+  return storing;
 }
 
 // ---- its text ----------------------------------------------------------------------------------------------------
@@ -266,7 +279,11 @@ Emitted Emitter::attention(const Launch& l) {
   Block b, functions;
   std::set<std::string> declared;
   std::vector<Argument> passed;
-  Expr save = call("SaveNothing", {}), keep = call("KeepNothing", {});
+  Expr save = call("SaveNothing", {}), keep = call("KeepNothing", {}), store;
+  const auto add = [&](const Storing& storing, Expr& operand) {
+    functions.insert(functions.end(), storing.functions.begin(), storing.functions.end());
+    operand = storing.operand;
+  };
   // The functions of one of the kernels, for the block's group of it.
   auto of_kernel = [&](Emitter& kernel, const Attention::Axes& axes, const std::function<void(Emitter&)>& add) {
     kernel.arguments = std::move(passed);
@@ -314,22 +331,24 @@ Emitted Emitter::attention(const Launch& l) {
     std::erase_if(
         saved, [&](const Step::Store& s) { return plan.program.tensors[s.to.tensor].storage == Storage::registers; });
     if (saved.empty()) return;
-    save = name("save");
-    functions.push_back(k.store_function("save", at, saved, a.p, [&](const std::string& sum) {
-      k.begin({a.p});
-      k.take(a.p, name(sum));
-    }));
+    add(k.store_function("save", at, saved, a.p, true,
+                         [&](const std::string& sum) {
+                           k.begin({a.p});
+                           k.take(a.p, name(sum));
+                         }),
+        save);
   });
   of_kernel(*this, a.mix, [&](Emitter& k) {
     factor(k, "value", a.value, a.mix.key, a.mix.width);
-    functions.push_back(k.store_function("store", {k.fuse({a.mix.row}, "row"), k.fuse({a.mix.width}, "column")},
-                                         k.stores_of_sum(), {}, [&](const std::string& sum) { k.begin_sum(sum); }));
+    add(k.store_function("store", {k.fuse({a.mix.row}, "row"), k.fuse({a.mix.width}, "column")}, k.stores_of_sum(), {},
+                         true, [&](const std::string& sum) { k.begin_sum(sum); }),
+        store);
   });
   arguments = std::move(passed);
   b.insert(b.end(), functions.begin(), functions.end());
   const std::string function = fmt::format("attention<{}, {}, {}>", warps, a.most_keys, width);
   b.push_back(tree::evaluate(call(function, {integer(a.rows), integer(a.keys), name("query"), name("key"),
-                                             name("score"), save, keep, name("value"), name("store")})));
+                                             name("score"), save, keep, name("value"), store})));
   finish(e, std::move(b), "attention, 16 queries a warp", false, false);
   return e;
 }

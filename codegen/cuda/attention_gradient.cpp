@@ -227,7 +227,7 @@ std::optional<AttentionGradient> attention_gradient_of(const KernelProgram& prog
   found.width = size_of(mixed, in_mixed.width);
   found.most_keys = ceiling(found.keys, 16) * 16;
   if (found.rows < 1 || found.keys < 1 || found.most_keys > 256 ||
-      !ranges::contains(std::vector<std::int64_t>{16, 32, 64}, found.width))
+      !ranges::contains(std::vector<std::int64_t>{16, 32, 64, 128}, found.width) || found.most_keys + found.width > 320)
     return {};
 
   for (int i = 5; i < static_cast<int>(kernels.size()); ++i) {
@@ -325,13 +325,16 @@ Emitted Emitter::attention_gradient(const Launch& l) {
   Block b, functions;
   std::map<std::string, std::string> declared;
   std::vector<Argument> passed;
-  // A function of one of the kernels, for the block's group of it.
-  const auto add = [&](const Part& part, const std::function<tree::Statement(Emitter&)>& function) {
+  std::vector<Expr> operands{integer(a.rows), integer(a.keys)};
+  // Functions of one of the kernels, for the block's group of it, and what names them.
+  const auto add_storing = [&](const Part& part, const std::function<Storing(Emitter&)>& function) {
     Emitter& kernel = part_of(part);
     kernel.arguments = std::move(passed);
     const FlatIndex group = kernel.fuse(part.axes.groups, "group");
     kernel.stand(group);
-    functions.push_back(function(kernel));
+    const Storing added = function(kernel);
+    functions.insert(functions.end(), added.functions.begin(), added.functions.end());
+    operands.push_back(added.operand);
     kernel.leave();
     Block needed = kernel.declare_needed(group);
     if (!group.axes.empty())
@@ -344,6 +347,12 @@ Emitted Emitter::attention_gradient(const Launch& l) {
         refuse("has two meanings of " + s.name);
     }
     passed = std::move(kernel.arguments);
+  };
+  const auto add = [&](const Part& part, const std::function<tree::Statement(Emitter&)>& function) {
+    add_storing(part, [&](Emitter& k) -> Storing {
+      tree::Statement f = function(k);
+      return {{f}, name(f.name)};
+    });
   };
   const auto factor = [&](const std::string& which, const Part& part, ExprId value, int line) {
     add(part, [&](Emitter& k) {
@@ -390,6 +399,7 @@ Emitted Emitter::attention_gradient(const Launch& l) {
                                             }));
     });
   } else {
+    operands.push_back(call("KeptNothing", {}));
     of_softmax("probability", {}, [&](Emitter& k, Block& body) {
       k.begin({a.p[0]});
       body.push_back(tree::give(k.evaluate(body, a.p[0])));
@@ -402,18 +412,20 @@ Emitted Emitter::attention_gradient(const Launch& l) {
     k.locals_[0] = name("delta");
     body.push_back(tree::give(k.evaluate(body, a.change)));
   });
+  // Not by eight: transposing would spill where 416 threads have 128 registers each.
   const auto store = [&](const std::string& which, const Part& product, const std::optional<Part>& copy, bool of_rows) {
     const Part& part = copy ? *copy : product;
-    add(part, [&](Emitter& k) {
+    add_storing(part, [&](Emitter& k) {
       const FlatIndex line = k.fuse({of_rows ? part.axes.row : part.axes.key}, "row"),
                       column = k.fuse({part.axes.width}, "column");
       if (!copy)
-        return k.store_function(which, {line, column}, k.stores_of_sum(), {},
+        return k.store_function(which, {line, column}, k.stores_of_sum(), {}, false,
                                 [&](const std::string& sum) { k.begin_sum(sum); });
-      return k.store_function(which, {line, column}, {k.step(0).stores[0]}, part.loaded, [&](const std::string& sum) {
-        k.begin({part.loaded});
-        k.take(part.loaded, name(sum));
-      });
+      return k.store_function(which, {line, column}, {k.step(0).stores[0]}, part.loaded, false,
+                              [&](const std::string& sum) {
+                                k.begin({part.loaded});
+                                k.take(part.loaded, name(sum));
+                              });
     });
   };
   store("store_query", a.of_query, a.copies[0], true);
@@ -421,11 +433,6 @@ Emitted Emitter::attention_gradient(const Launch& l) {
   store("store_value", a.of_value, a.copies[2], false);
   arguments = std::move(passed);
   b.insert(b.end(), functions.begin(), functions.end());
-  std::vector<Expr> operands{integer(a.rows), integer(a.keys)};
-  for (const tree::Statement& f : functions) {
-    if (f.name == "probability" && !a.again) operands.push_back(call("KeptNothing", {}));
-    operands.push_back(name(f.name));
-  }
   b.push_back(tree::evaluate(call(
       fmt::format("attention_gradient<{}, {}, {}>", a.most_keys, a.width, a.again.has_value()), std::move(operands))));
   finish(e, std::move(b), "attention's gradients, a head a block", false, false);

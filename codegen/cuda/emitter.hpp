@@ -88,14 +88,20 @@ class Emitter : Values {
   void store_sums(tree::Block& values, tree::Block& stores);
 
   // Attention: attention.cpp, attention_gradient.cpp
+  /// What attention is given to store by, and the functions that it names.
+  struct Storing {
+    tree::Block functions;
+    tree::Expr operand;
+  };
   /// The function of a sum and what is stored of it: of `sum`, or of `sum` and its neighbour's `next` along the last
-  /// index, where all of it lies in pairs of bf16. `given`: opens a scope in which the sum has that name, an expression
-  /// of the kernel or, where that is none, a local.
-  tree::Statement store_function(const std::string& function, const std::vector<FlatIndex>& at,
-                                 const std::vector<Step::Store>& stores, ExprId sum,
-                                 const std::function<void(const std::string& name)>& given);
-  /// Whether of two neighbours along an axis, the first of which is even, both are stored in one word.
-  bool lies_in_pairs(const Step::Store& store, int axis, ExprId sum) const;
+  /// index, where all of it lies in pairs of bf16; or, where one is stored and lies in eights, if it may, their word
+  /// and the place of eight. `given`: opens a scope in which the sum has that name, an expression of the kernel or,
+  /// where that is none, a local.
+  Storing store_function(const std::string& function, const std::vector<FlatIndex>& at,
+                         const std::vector<Step::Store>& stores, ExprId sum, bool may_store_eights,
+                         const std::function<void(const std::string& name)>& given);
+  /// Whether so many neighbours along an axis, the first of which is a multiple of it, are stored at once as bf16.
+  bool lies_together(std::int64_t count, const Step::Store& store, int axis, ExprId sum) const;
   Emitted attention(const Launch& l);
   Emitted attention_gradient(const Launch& l);
 

@@ -95,21 +95,21 @@ tree::Statement Emitter::store_of_product(const FlatIndex& row, const FlatIndex&
   std::map<ExprId, int> read;
   if (!chunk)
     for (const Step::Store& to : stores_of_sum()) reach(to.value, read);
-  const bool waits =
-      ranges::any_of(read, [&](const auto& part) { return expression(part.first).kind == Expression::Kind::load; });
-  std::vector<tree::Parameter> parameters{{"real", "sum"}};
-  const bool told = waits || unit == CtaTile::Unit::fma;
-  if (told) parameters.push_back({"bool", "inside"});
-  return function_of("store", {row, column}, parameters, [&](Block& body) {
+  const bool waits = unit != CtaTile::Unit::fma && ranges::any_of(read, [&](const auto& part) {
+                       return expression(part.first).kind == Expression::Kind::load;
+                     });
+  return function_of("store", {row, column}, {{"real", "sum"}}, [&](Block& body) {
     Block stores;
     if (chunk)
       stores.push_back(tree::evaluate(binary("=", partial(), name("sum"))));
     else
       store_sums(body, stores);
-    if (told)
-      body.push_back(tree::when(name("inside"), std::move(stores)));
-    else
+    if (waits) {
+      body.push_back(tree::lambda("later", {}, std::move(stores)));
+      body.push_back(tree::give(name("later")));
+    } else {
       body.insert(body.end(), stores.begin(), stores.end());
+    }
   });
 }
 

@@ -302,6 +302,7 @@ const std::set<std::string>& known_names() {
                               "sum_over_warps", "maximum_over_warps",
                               "sums_of_warp",   "store_sums_of_warps",
                               "rounded",        "store_pair",
+                              "rounded_pair",   "in_eights",
                               "widened",        "keep",
                               "SaveNothing",    "KeepNothing",
                               "KeptNothing",    "of_row",

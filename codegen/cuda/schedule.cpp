@@ -304,24 +304,30 @@ Launch Scheduler::of_attention_backward() const {
                              a.most_keys * 8 + ceiling(a.most_keys, tile) * tile * 8;
   l.threads = static_cast<int>(a.most_keys * 2);
   // Of the widest a thread needs more than the 128 registers that 512 threads at once leave it, where it can have them.
-  const int at_once = a.width == 64 ? 384 : 512;
+  const int at_once = a.width >= 64 ? 384 : 512;
   l.ctas = static_cast<int>(
       std::max<std::int64_t>(1, std::min<std::int64_t>(at_once / l.threads, shared_bytes_of_a100 / bytes)));
   l.grid[2] = {groups};
   if (!groups.known()) limit(l, groups.per_batch);
-  // Four operands as they are, and the probabilities, which are a line of each query.
-  const std::int64_t loaded = a.rows + a.keys + (a.again ? 0 : ceiling(a.rows * a.keys, 2 * a.width));
+  // Four operands as they are, those of queries in each pass over 64 columns, and so the probabilities, which are a
+  // line of each query.
+  const std::int64_t passes = ceiling(a.width, 64);
+  const std::int64_t loaded = passes * (a.rows + (a.again ? 0 : ceiling(a.rows * a.keys, 2 * a.width))) + a.keys;
   l.tile.rows = static_cast<int>(a.rows);
   l.tile.columns = static_cast<int>(loaded - a.rows);
   l.k = {2 * a.width, 0};
-  // What is multiplied beyond the ends, barriers, and the instructions of each probability and its change.
+  // What is multiplied beyond the ends and once more, barriers, and the instructions of each probability and its
+  // change.
   constexpr double multiply_adds = 1340, of_a_barrier = 40;
   const double of_a_change = a.again ? 34 : 25;
   CtaTile whole;
   whole.rows = static_cast<int>(tiles * tile);
   whole.columns = static_cast<int>(a.most_keys);
-  l.latency = exposed_latency(whole, {0, 0, 0, 0, of_a_change}) + static_cast<double>(3 * tiles) * of_a_barrier +
-              static_cast<double>((padded - a.rows * a.keys) * (a.again ? 5 : 4) * a.width) / multiply_adds;
+  const std::int64_t once_more = (passes - 1) * padded * (a.again ? 2 : 1);
+  l.latency =
+      exposed_latency(whole, {0, 0, 0, 0, static_cast<double>(passes) * of_a_change}) +
+      static_cast<double>(3 * passes * tiles) * of_a_barrier +
+      static_cast<double>(((padded - a.rows * a.keys) * (a.again ? 5 : 4) + once_more) * a.width) / multiply_adds;
   return l;
 }
 

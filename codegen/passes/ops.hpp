@@ -19,8 +19,8 @@
   ROW(sqrt,          1, false,  4, "v_sqrt",          8, "sqrtf",           std::sqrt(a))          \
   ROW(rsqrt,         1, false,  4, "v_rsqrt",         8, "inverse_root",    1 / std::sqrt(a))      \
   ROW(tanh,          1, false, 25, "v_tanh",         20, "tanhf",           std::tanh(a))          \
-  ROW(sin,           1, false, 20, "v_sin",          25, "sinf",            std::sin(a))           \
-  ROW(cos,           1, false, 20, "v_cos",          25, "cosf",            std::cos(a))           \
+  ROW(sin,           1, false, 20, "v_sin",          25, "sine",            std::sin(a))           \
+  ROW(cos,           1, false, 20, "v_cos",          25, "cosine",          std::cos(a))           \
   ROW(erf,           1, false, 25, "v_erf",          30, "erff",            std::erf(a))           \
   ROW(gelu,          1, false, 25, "v_gelu",         35, "gelu",            std::nullopt)          \
   ROW(gelu_gradient, 1, false, 25, "v_gelu_gradient", 50, "gelu_gradient",  std::nullopt)          \

@@ -21,10 +21,11 @@ constexpr HeadGradient gradient_of(int rows, int keys) {
   return {most_keys, width, rows, keys, attention_gradient_of_a_head<most_keys, width>};
 }
 /// Of each width: fewer queries than a tile has, tiles that are full and that are not, one warp and the most of them,
-/// more squares of the queries' gradients than warps.
+/// more squares of the queries' gradients than warps, columns that are made in two parts.
 const HeadGradient head_gradients[] = {gradient_of<16, 16>(5, 7),     gradient_of<32, 16>(17, 17),
                                        gradient_of<48, 32>(77, 37),   gradient_of<32, 64>(64, 32),
-                                       gradient_of<208, 64>(97, 197), gradient_of<256, 64>(33, 241)};
+                                       gradient_of<208, 64>(97, 197), gradient_of<256, 64>(33, 241),
+                                       gradient_of<48, 128>(77, 37)};
 
 /// Of the same sizes, with p made again; and attention's forward pass, which keeps what it is made from.
 struct HeadAgain {
@@ -40,7 +41,8 @@ constexpr HeadAgain again_of(int rows, int keys) {
           attention_again_of_a_head<most_keys, width>};
 }
 const HeadAgain heads_again[] = {again_of<16, 16>(5, 7),   again_of<32, 16>(17, 17),    again_of<48, 32>(41, 37),
-                                 again_of<32, 64>(32, 32), again_of<208, 64>(197, 197), again_of<256, 64>(33, 241)};
+                                 again_of<32, 64>(32, 32), again_of<208, 64>(197, 197), again_of<256, 64>(33, 241),
+                                 again_of<64, 128>(41, 57)};
 
 /// Numbers of bf16 in lines that are `line` apart; what is between them is none.
 template <class Number>

@@ -23,3 +23,24 @@ __global__ void attention_of_a_head(const bf16* queries, const bf16* keys, const
         out[row * width + k + 1] = next;
       });
 }
+/// A warp's sums of 16 rows and 16 columns, eight numbers of each lane, by store_square: to `pairs` [rows, 16] two at
+/// once, to `singles` [rows, columns] and, plus a number of the row, to `eights` [rows, whole eights of columns].
+/// Included where a store_square is.
+inline __global__ void store_a_square(const float* sums, const float* of_rows, float* singles, float* pairs,
+                                      bf16* eights, int rows, int columns) {
+  real left[4], right[4];
+  for (int i = 0; i < 4; ++i) {
+    left[i] = sums[thread_x() * 8 + i];
+    right[i] = sums[thread_x() * 8 + 4 + i];
+  }
+  const auto store = [&](auto how) { store_square<true>(how, 0, rows, 0, columns, left, right, thread_x()); };
+  store([=](int row, int column, real sum) { singles[row * columns + column] = sum; });
+  store([=](int row, int column, real sum, real next) {
+    pairs[row * 16 + column] = sum;
+    pairs[row * 16 + column + 1] = next;
+  });
+  const int line = (columns + 7) / 8 * 8;
+  store(in_eights(
+      [=](int row, int, real sum, real next) { return rounded_pair(sum + of_rows[row], next + of_rows[row]); },
+      [=](int row, int column) { return eights + (row * line + column); }));
+}

@@ -58,6 +58,7 @@ TEST(CudaAttention, ItsBackwardPassIsOneKernelThatNobodyNeedsTheChangesOfScoresO
             std::string::npos);
   EXPECT_NE(of_tiny.find(" attention_gradient<208, 64, false>(197, 197, query, key, value, gradient, "),
             std::string::npos);
+  EXPECT_NE(vit_in<256>(Precision::bf16).find(" attention_gradient<32, 128, false>(17, 17, "), std::string::npos);
   // The first layers' have no place in memory, nor do copies of what it gives.
   EXPECT_EQ(of_tiny.find("d_blocks_attn_multiply"), std::string::npos);
   EXPECT_EQ(of_tiny.find("d_blocks_attn_einsum"), std::string::npos);
@@ -68,13 +69,19 @@ TEST(CudaAttention, ItsBackwardPassIsOneKernelThatNobodyNeedsTheChangesOfScoresO
   EXPECT_THROW(kernels_of(wide, {}, {.disabled = {"blocks_attn_backward"}}), Error);
 }
 
+TEST(CudaAttention, StoresSixteenBytesWhereEightOfARowLieSo) {
+  const std::string text = kernels_of(trace<models::VitTiny>("vit_tiny_bf16"), {});
+  for (const char* which : {"save", "store"})
+    EXPECT_NE(text.find(std::string("in_eights(") + which + ", " + which + "_place)"), std::string::npos) << which;
+}
+
 TEST(CudaAttention, ItsBackwardPassComputesProbabilitiesAgainWhereThatIsAskedForAndNoneAreStored) {
   const graph::Graph tiny = trace<models::VitTiny>("vit_tiny_bf16");
   const std::string stored = kernels_of(tiny, {}),
                     again = kernels_of(tiny, {}, {.values = {{"attention_recompute", "on"}}});
   EXPECT_NE(stored.find("  bf16* const blocks_attn_divide_bf16 = "), std::string::npos);
   EXPECT_EQ(again.find("  bf16* const blocks_attn_divide_bf16 = "), std::string::npos);
-  EXPECT_NE(again.find("  attention<4, 208, 64>(197, 197, query, key, score, SaveNothing(), keep_row, value, store"),
+  EXPECT_NE(again.find("  attention<4, 208, 64>(197, 197, query, key, score, SaveNothing(), keep_row, value,"),
             std::string::npos);
   EXPECT_NE(again.find(" attention_gradient<208, 64, true>(197, 197, query, key, value, gradient, kept, probability, "),
             std::string::npos);
@@ -84,10 +91,10 @@ TEST(CudaAttention, ItsBackwardPassComputesProbabilitiesAgainWhereThatIsAskedFor
 
 TEST(CudaAttention, IsOneKernelWhereAProductOfValuesStandsBetweenTheSoftmaxAndItsMix) {
   const std::string text = kernels_of(trace_example<models::SelfAttention2d<{}>>("self_attention_2d"), {});
-  EXPECT_NE(
-      text.find("  attention<4, 256, 32>(256, 256, query, key, score, SaveNothing(), KeepNothing(), value, store"),
-      std::string::npos);
-  EXPECT_NE(text.find("  attention<4, 256, 32>(256, 256, query, key, score, save, KeepNothing(), value, store"),
+  EXPECT_NE(text.find("  attention<4, 256, 32>(256, 256, query, key, score, SaveNothing(), KeepNothing(), value,"),
+            std::string::npos);
+  EXPECT_NE(text.find("  attention<4, 256, 32>(256, 256, query, key, score, save, KeepNothing(), value, "
+                      "in_eights(store, store_place));"),
             std::string::npos);
   EXPECT_NE(text.find(" attention_gradient<256, 32, false>(256, 256, "), std::string::npos);
   const std::size_t begin = text.find("void run_forward("), end = text.find("void run_evaluate(");

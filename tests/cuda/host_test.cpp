@@ -211,6 +211,18 @@ TEST(CudaHost, AttentionIsTheSoftmaxOfItsScoresAndTheMixOfValuesWithoutBankConfl
     EXPECT_EQ(right_runs_of(a), 8u) << a.most_keys << " keys, " << a.width << " wide";
   EXPECT_EQ(tessera::cuda_host::bank_conflicts(), conflicts);
 }
+std::size_t right_squares(decltype(&store_a_square) kernel) {
+  return right_runs({1}, [&] {
+    bool right = true;
+    for (const auto& [rows, columns] : {std::pair{16, 16}, {16, 9}, {11, 8}, {5, 13}})
+      right = right && squares_are_stored<DeviceArray>(kernel, rows, columns);
+    return std::vector<float>{right ? 1.0f : 0.0f};
+  });
+}
+TEST(CudaHost, SumsAreStoredOneByOneByTwoAndByEightWithTheSameBits) { EXPECT_EQ(right_squares(store_a_square), 8u); }
+TEST(CudaHost, EveryFaultPlantedInWhatStoresSumsIsFound) {
+  for (const auto& fault : planted_in_squares) EXPECT_LT(right_squares(fault.kernel), 8u) << fault.name;
+}
 TEST(CudaHost, EveryFaultPlantedInAttentionIsFound) {
   HeadAttention a = attention_in_blocks<4, 48, 32>;
   ASSERT_EQ(right_runs_of(a), 8u);
@@ -409,6 +421,39 @@ void two_shuffles(float* out) { out[thread_x()] = thread_x() < 16 ? shuffle_xor(
 TEST(CudaHost, LanesAtDifferentOperationsAreNamedWithBothLines) {
   EXPECT_NE(fault_of(two_shuffles, 32).find("lanes of one warp are at different operations, host_test.cpp:"),
             std::string::npos);
+}
+
+template <bool parted, class Step>
+void by_one_way_or_two(Step step) {
+  if (parted && thread_x() % 2)
+    step();
+  else
+    step();
+}
+template <bool parted>
+void multiply_once(float* out) {
+  float sum[4] = {0, 0, 0, 0};
+  const std::uint32_t left[4] = {0, 0, 0, 0}, right[2] = {0, 0};
+  by_one_way_or_two<parted>([&] { multiply_add(sum, left, right); });
+  out[thread_x()] = sum[0];
+}
+template <bool parted>
+void wait_once(float* out) {
+  by_one_way_or_two<parted>([] { barrier(); });
+  out[thread_x()] = 1;
+}
+template <bool parted>
+void shuffle_once(float* out) {
+  by_one_way_or_two<parted>([&] { out[thread_x()] = shuffle_xor(1, 1); });
+}
+TEST(CudaHost, LanesThatHaveNotConvergedAtAnAlignedInstructionAreFound) {
+  const std::string what = "by different ways: they have not converged; block (0, 0, 0), thread 1, fixed schedule";
+  EXPECT_NE(fault_of(multiply_once<true>, 32).find(what), std::string::npos);
+  EXPECT_NE(fault_of(wait_once<true>, 64).find(what), std::string::npos);
+  EXPECT_EQ(fault_of(multiply_once<false>, 32), "");
+  EXPECT_EQ(fault_of(wait_once<false>, 64), "");
+  EXPECT_EQ(fault_of(wait_once<false>, 48), "");
+  EXPECT_EQ(fault_of(shuffle_once<true>, 32), "") << "which is not aligned";
 }
 
 void half_a_shuffle(float* out) {

@@ -18,14 +18,26 @@
 #include "tests/cuda/model_run.hpp"
 #include "toy_cifar_bf16_cuda.h"
 #include "toy_cifar_cuda.h"
+#include "toy_differential_bf16_cuda.h"
+#include "toy_differential_cuda.h"
+#include "toy_mixed_rope_bf16_cuda.h"
+#include "toy_mixed_rope_cuda.h"
 #include "toy_mnist_bf16_cuda.h"
 #include "toy_mnist_cuda.h"
 #include "toy_notebook_bf16_cuda.h"
 #include "toy_notebook_cuda.h"
+#include "toy_parallel_bf16_cuda.h"
+#include "toy_parallel_cuda.h"
+#include "toy_relative_bf16_cuda.h"
+#include "toy_relative_cuda.h"
+#include "toy_relative_mlp_cuda.h"
+#include "toy_rope_cuda.h"
 #include "toy_self_attention_bf16_cuda.h"
 #include "toy_self_attention_cuda.h"
 #include "toy_vit_bf16_cuda.h"
 #include "toy_vit_cuda.h"
+#include "toy_vqgan_bf16_cuda.h"
+#include "toy_vqgan_cuda.h"
 #include "toy_wide_again_bf16_cuda.h"
 #include "toy_wide_bf16_cuda.h"
 #include "wide_self_attention_bf16_cuda.h"
@@ -43,13 +55,25 @@ const Model models[] = {TESSERA_TOY_MODEL(toy_mnist, TOY_MNIST),
                         TESSERA_TOY_MODEL(toy_notebook, TOY_NOTEBOOK),
                         TESSERA_TOY_MODEL(toy_self_attention, TOY_SELF_ATTENTION),
                         TESSERA_TOY_MODEL(sentence_attention, SENTENCE_ATTENTION),
-                        TESSERA_TOY_MODEL(scalar_graph, SCALAR_GRAPH)};
+                        TESSERA_TOY_MODEL(scalar_graph, SCALAR_GRAPH),
+                        TESSERA_TOY_MODEL(toy_rope, TOY_ROPE),
+                        TESSERA_TOY_MODEL(toy_mixed_rope, TOY_MIXED_ROPE),
+                        TESSERA_TOY_MODEL(toy_relative, TOY_RELATIVE),
+                        TESSERA_TOY_MODEL(toy_relative_mlp, TOY_RELATIVE_MLP),
+                        TESSERA_TOY_MODEL(toy_differential, TOY_DIFFERENTIAL),
+                        TESSERA_TOY_MODEL(toy_parallel, TOY_PARALLEL),
+                        TESSERA_TOY_MODEL(toy_vqgan, TOY_VQGAN)};
 const Model models_of_bf16[] = {TESSERA_TOY_MODEL_BF16(toy_mnist, TOY_MNIST),
                                 TESSERA_TOY_MODEL_BF16(toy_cifar, TOY_CIFAR),
                                 TESSERA_TOY_MODEL_BF16(toy_vit, TOY_VIT),
                                 TESSERA_TOY_MODEL_BF16(toy_notebook, TOY_NOTEBOOK),
                                 TESSERA_TOY_MODEL_BF16(toy_self_attention, TOY_SELF_ATTENTION),
-                                TESSERA_TOY_MODEL_BF16(sentence_attention, SENTENCE_ATTENTION)};
+                                TESSERA_TOY_MODEL_BF16(sentence_attention, SENTENCE_ATTENTION),
+                                TESSERA_TOY_MODEL_BF16(toy_mixed_rope, TOY_MIXED_ROPE),
+                                TESSERA_TOY_MODEL_BF16(toy_relative, TOY_RELATIVE),
+                                TESSERA_TOY_MODEL_BF16(toy_differential, TOY_DIFFERENTIAL),
+                                TESSERA_TOY_MODEL_BF16(toy_parallel, TOY_PARALLEL),
+                                TESSERA_TOY_MODEL_BF16(toy_vqgan, TOY_VQGAN)};
 const Model rounded_on_both[] = {TESSERA_TOY_MODEL(toy_wide_bf16, TOY_WIDE_BF16),
                                  TESSERA_TOY_MODEL(toy_wide_again_bf16, TOY_WIDE_AGAIN_BF16),
                                  TESSERA_TOY_MODEL(self_attention_again_bf16, SELF_ATTENTION_AGAIN_BF16),
@@ -76,11 +100,13 @@ void expect_near(const Floats& mine, const Floats& theirs, double tolerance, con
 }
 
 /// On the GPU, on one with warpgroups or on one without, with the same bits in every order of blocks and threads.
-Results in_every_order(const Model& m, const Floats& parameters, const Floats& images, bool warpgroups = false) {
+Results in_every_order(const Model& m, const Floats& parameters, const Floats& images, bool warpgroups = false,
+                       int products_at_once = Options{}.products_at_once) {
   std::vector<Results> runs;
-  for (const Options& options :
+  for (Options options :
        {Options{Schedule::fixed, 1, false, warpgroups}, Options{Schedule::reversed, 1, true, warpgroups},
         Options{Schedule::random, 11, true, warpgroups}}) {
+    options.products_at_once = products_at_once;
     tessera::cuda_host::use(options);
     runs.push_back(m.on_gpu(m, parameters, images, some_labels(m).data()));
   }
@@ -112,11 +138,11 @@ TEST_P(CudaModels, GiveTheCpusNumbersInEveryOrderOfBlocksAndThreads) {
   expect_near(gpu.loss, cpu.loss, 1e-4, "loss of the third step");
   expect_near(gpu.gradients, cpu.gradients, 1e-4, "gradients of the third step");
   expect_near(gpu.optimizer, cpu.optimizer, 1e-4, "moments after three steps");
-  // Adam divides a gradient by its own size: where it is nothing but rounding, as with the bias of a softmax' keys, so
-  // is the parameter's step.
+  // Adam divides a gradient by its own size: where it is nothing but rounding, as with the bias of a softmax' keys or
+  // of a convolution before a group norm, so is the parameter's step, of either in its own direction.
   for (std::size_t i = 0; i < cpu.parameters.size(); ++i) {
     const bool moved = cpu.optimizer[cpu.parameters.size() + i] > 1e-12f;
-    ASSERT_NEAR(gpu.parameters[i], cpu.parameters[i], moved ? 1e-4 : 3 * rate) << "parameter " << i;
+    ASSERT_NEAR(gpu.parameters[i], cpu.parameters[i], moved ? 1e-4 : 2 * 3 * rate) << "parameter " << i;
   }
 }
 
@@ -155,31 +181,41 @@ class CudaBf16 : public testing::TestWithParam<std::tuple<Model, bool>> {};
 TEST_P(CudaBf16, GivesTheCpusNumbersInBf16) {
   const auto& [m, warpgroups] = GetParam();
   const Floats parameters = starting_parameters(m), images = some_images(m);
+  Model one_step = m;
+  one_step.steps = 1;
   const Results cpu = m.on_cpu(m, parameters, images, some_labels(m).data()),
-                gpu = in_every_order(m, parameters, images, warpgroups);
-  // Both round at the same places. Where a sum in another order differs by its last bits, one number in some ten
-  // thousand is rounded to the other side, by 2^-8 of itself: 4e-5 of them all, and more from pass to pass. What is
-  // rounded on one side only makes 1e-3 and more.
-  constexpr double one_pass = 2e-4, three_steps = 5e-4;
-  struct {
-    const char* what;
-    const Floats &mine, &theirs;
-    double most;
-  } const all[] = {{"outputs", gpu.forward, cpu.forward, one_pass},
-                   {"outputs of evaluate", gpu.evaluated, cpu.evaluated, one_pass},
-                   {"loss", gpu.evaluated_loss, cpu.evaluated_loss, one_pass},
-                   {"gradients of the images", gpu.image_gradients, cpu.image_gradients, one_pass},
-                   {"attention maps", gpu.maps, cpu.maps, one_pass},
-                   {"magnitudes", gpu.magnitudes, cpu.magnitudes, one_pass},
-                   {"outputs of the third step", gpu.outputs, cpu.outputs, three_steps},
-                   {"loss of the third step", gpu.loss, cpu.loss, three_steps},
-                   {"gradients of the third step", gpu.gradients, cpu.gradients, three_steps},
-                   {"moments after three steps", gpu.optimizer, cpu.optimizer, three_steps},
-                   {"parameters after three steps", gpu.parameters, cpu.parameters, three_steps}};
-  for (const auto& [what, mine, theirs, most] : all) {
-    ASSERT_EQ(mine.size(), theirs.size());
-    if (&theirs == &cpu.maps && m.map_floats == 0) continue;  // the model has none
-    EXPECT_LT(error(mine, theirs), most) << what;
+                cpu_once = m.on_cpu(one_step, parameters, images, some_labels(m).data());
+  for (const bool truncates : {false, true}) {
+    const int products_at_once = truncates ? Options{}.products_at_once : 0;
+    const Results gpu = in_every_order(m, parameters, images, warpgroups, products_at_once),
+                  gpu_once = in_every_order(one_step, parameters, images, warpgroups, products_at_once);
+    // Both round at the same places. Where a sum in another order differs by its last bits, one number in some ten
+    // thousand is rounded to the other side, by 2^-8 of itself: 4e-5 of them all, and more from pass to pass. What is
+    // rounded on one side only makes 1e-3 and more. From the second step on sums that are truncated, as tensor cores
+    // truncate, differ by more: where a gradient is nothing but rounding, as of the keys' bias, Adam makes a whole step
+    // of it, in a direction that these last bits decide (8.7e-3 of the third step's gradients, 4.6e-4 of parameters).
+    const double one_pass = 2e-4, three_steps = truncates ? 2e-2 : 5e-4;
+    struct {
+      const char* what;
+      const Floats &mine, &theirs;
+      double most;
+    } const all[] = {{"outputs", gpu.forward, cpu.forward, one_pass},
+                     {"outputs of evaluate", gpu.evaluated, cpu.evaluated, one_pass},
+                     {"loss", gpu.evaluated_loss, cpu.evaluated_loss, one_pass},
+                     {"gradients of the images", gpu.image_gradients, cpu.image_gradients, one_pass},
+                     {"attention maps", gpu.maps, cpu.maps, one_pass},
+                     {"magnitudes", gpu.magnitudes, cpu.magnitudes, one_pass},
+                     {"gradients of the first step", gpu_once.gradients, cpu_once.gradients, one_pass},
+                     {"outputs of the third step", gpu.outputs, cpu.outputs, three_steps},
+                     {"loss of the third step", gpu.loss, cpu.loss, three_steps},
+                     {"gradients of the third step", gpu.gradients, cpu.gradients, three_steps},
+                     {"moments after three steps", gpu.optimizer, cpu.optimizer, three_steps},
+                     {"parameters after three steps", gpu.parameters, cpu.parameters, three_steps}};
+    for (const auto& [what, mine, theirs, most] : all) {
+      ASSERT_EQ(mine.size(), theirs.size());
+      if (&theirs == &cpu.maps && m.map_floats == 0) continue;  // the model has none
+      EXPECT_LT(error(mine, theirs), most) << what << (truncates ? ", truncated" : ", rounded to nearest");
+    }
   }
 }
 

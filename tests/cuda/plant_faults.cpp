@@ -39,12 +39,16 @@ const Fault faults[] = {
     {"an_eight_past_the_end_is_read", "left < 8 ? 2 * left : 16", "left > 0 ? 16 : 0"},
     {"an_eight_that_ends_too_early", "left < 8 ? 2 * left : 16", "left < 8 ? 0 : 16"},
     {"a_second_number_past_the_end_is_read", "(deep ? depth + 1 < to : point + 1 < count)", "true"},
-    {"a_row_past_the_end_is_stored", "at < rows);", "at <= rows);"},
-    {"a_row_past_the_end_is_loaded", "at < rows ? at : rows - 1", "at"},
-    {"a_row_loaded_for_another", "at < rows ? at : rows - 1", "rows - 1"},
+    {"a_row_past_the_end_is_stored", "step < rows) eight", "step <= rows) eight"},
+    {"a_row_past_the_end_is_loaded", "whole || at < rows ? at : rows - 1", "at"},
+    {"a_row_loaded_for_another", "whole || at < rows ? at : rows - 1", "at < 0 ? at : rows - 1"},
     {"a_full_tile_that_is_none", "first_row + tile_rows <= rows)", "first_row < rows)"},
-    {"a_row_that_is_left_out", "  } else {\n    TESSERA_UNROLL_BY_8\n    for (int i = 0;",
-     "  } else {\n    for (int i = 1;"},
+    {"rows_that_are_left_out", "for (int i = 0; i < tile_rows / step; i += 8)",
+     "for (int i = 8; i < tile_rows / step; i += 8)"},
+    {"a_row_stored_for_another", "eight[place]()", "eight[7 - place]()"},
+    {"lanes_that_part_before_they_multiply", "multiply_add(sums[i][2 * j], lefts[i], rights);",
+     "const auto step = [&] { multiply_add(sums[i][2 * j], lefts[i], rights); };\n          lane % 2 ? step() : "
+     "step();"},
     {"a_column_past_the_end_is_stored", "first_column + column < columns", "first_column + column <= columns"},
 };
 const Fault faults_in_attention[] = {
@@ -77,21 +81,34 @@ const Fault faults_in_attention[] = {
     {"a_key_past_the_end_counts", "column < keys ? score", "column < most_keys ? score"},
     {"a_maximum_of_some_lanes", "larger(most[half], shuffle_xor(most[half], 2))", "most[half]"},
     {"a_sum_of_some_lanes", "    sums[half] += shuffle_xor(sums[half], 2);\n", ""},
-    {"a_key_past_the_end_is_saved", "column < keys && row < rows", "column < keys + 2 && row < rows"},
-    {"a_row_past_the_end_is_saved", "column < keys && row < rows", "column < keys && row <= rows"},
+    {"a_key_past_the_end_is_saved", "begin >= columns", "begin >= columns + 2"},
+    {"a_row_past_the_end_is_stored", "if (at >= rows", "if (at > rows"},
     {"wrong_fragment_of_p", "rounded_pair(p[2 * j][2], p[2 * j][3])", "rounded_pair(p[2 * j + 1][0], p[2 * j + 1][1])"},
     {"halves_of_a_pair_exchanged", "rounded_pair(p[2 * j][0], p[2 * j][1])", "rounded_pair(p[2 * j][1], p[2 * j][0])"},
-    {"neighbours_exchanged", "    store(row, column, first, second);\n  }",
-     "    store(row, column, second, first);\n  }"},
-    {"a_neighbour_past_the_end_is_saved", "if (inside) store", "if (inside || row >= 0) store"},
+    {"neighbours_exchanged", "store(at, begin, one, other);\n", "store(at, begin, other, one);\n"},
+    {"a_neighbour_past_the_end_is_saved", "begin + 1 < columns) store", "begin < columns) store"},
     {"values_not_transposed", "load_matrices_transposed", "load_matrices"},
     {"wrong_fragment_of_values", "j * 16 + me.second + me.in_matrix, k * 16 + me.third",
      "j * 16 + me.third + me.in_matrix, k * 16 + me.second"},
-    {"a_row_past_the_end_is_stored", "if (row < rows) store", "if (row <= rows) store"},
     {"a_row_past_the_end_is_kept", "lane % 4 == 0 && row < rows) keep", "lane % 4 == 0 && row <= rows) keep"},
     {"a_row_that_is_not_kept", "lane % 4 == 0 && row < rows) keep", "lane % 8 == 0 && row < rows) keep"},
     {"the_other_half_is_kept", "OfRow{most[half], sums[half]}", "OfRow{most[half], sums[0]}"},
     {"a_maximum_of_the_other_half_is_kept", "OfRow{most[half], sums[half]}", "OfRow{most[0], sums[half]}"},
+};
+/// In what stores a warp's sums.
+const Fault faults_in_squares[] = {
+    {"a_word_for_another", "lane & bit ? words[i] : words[i + bit], bit",
+     "lane & bit ? words[i + bit] : words[i], bit"},
+    {"words_exchanged_with_one_lane_alone", "words[i + bit], bit)", "words[i + bit], 1)"},
+    {"a_word_of_another_lane", "words[i + bit] = lane & bit ? words[i + bit] : other", "words[i + bit] = other"},
+    {"rows_eight_apart_exchanged", "row + lane % 4 / 2 * 8", "row + (lane % 4 < 2) * 8"},
+    {"eights_exchanged", "column + lane % 2 * 8", "column + (lane + 1) % 2 * 8"},
+    {"a_row_past_the_end_is_stored_by_eight", "if (its_row < rows && (", "if (("},
+    {"an_eight_past_the_end", "its_column < columns", "its_column <= columns"},
+    {"an_eight_that_is_left_out", "its_column < columns", "its_column + 7 < columns"},
+    {"a_row_past_the_end_is_read", "row + 8 < rows ? row + 8 : rows - 1", "row + 8"},
+    {"the_wrong_row_is_read", "row + 8 < rows ? row + 8 : rows - 1", "row"},
+    {"a_two_for_another", "i < 4 ? left[i % 4] : right[i % 4]", "i < 4 ? left[i % 2] : right[i % 4]"},
 };
 const Fault faults_in_gradient[] = {
     {"no_wait_for_a_tile", "    copy_wait<0>();\n", ""},
@@ -110,9 +127,9 @@ const Fault faults_in_gradient[] = {
     {"a_row_past_the_end_has_a_p", "at < keys && row < rows ? probability", "at < keys && row <= rows ? probability"},
     {"a_key_past_the_end_has_a_change", "at < keys && row < rows ? change", "at <= keys && row < rows ? change"},
     {"a_row_past_the_end_has_a_change", "at < keys && row < rows ? change", "at < keys && row <= rows ? change"},
-    {"a_row_past_the_end_is_stored", "        if (row < rows)\n          store_two(store_query",
-     "        if (row <= rows)\n          store_two(store_query"},
-    {"a_key_past_the_end_is_stored", "      if (at < keys) {", "      if (at <= keys) {"},
+    {"a_row_past_the_end_is_stored", "if (row < rows)\n            store_two(store_query",
+     "if (row <= rows)\n            store_two(store_query"},
+    {"a_key_past_the_end_is_stored", "if (at < keys) {", "if (at <= keys) {"},
     {"wrong_fragment_of_values", "me.warp * 16 + me.second + me.in_matrix, depth + me.third",
      "me.warp * 16 + me.third + me.in_matrix, depth + me.second"},
     {"values_of_another_warp", "me.warp * 16 + me.second + me.in_matrix, depth + me.third",
@@ -135,15 +152,14 @@ const Fault faults_in_gradient[] = {
     {"changes_not_transposed", "load_matrices_transposed(left,", "load_matrices(left,"},
     {"wrong_fragment_of_changes", "depth + me.third + me.in_matrix, line + me.second",
      "depth + me.second + me.in_matrix, line + me.third"},
-    {"keys_not_transposed", "load_matrices_transposed(right,\n                                 key_lines",
-     "load_matrices(right,\n                                 key_lines"},
+    {"keys_not_transposed", "load_matrices_transposed(right,\n", "load_matrices(right,\n"},
     {"wrong_fragment_of_keys", "depth + me.second + me.in_matrix, column + me.third",
      "depth + me.third + me.in_matrix, column + me.second"},
     {"a_square_twice", "square / across * 16, column", "0, column"},
     {"a_square_too_few", "if (square >= squares)", "if (square >= squares - 1)"},
     {"wrong_sum", "me.lane / 4 + i / 2 % 2 * 8", "me.lane / 4 + i % 2 * 8"},
-    {"wrong_fragment_of_queries", "j * 16 + me.second + me.in_matrix, k * 16 + me.third",
-     "j * 16 + me.third + me.in_matrix, k * 16 + me.second"},
+    {"wrong_fragment_of_queries", "j * 16 + me.second + me.in_matrix, begin + k * 16 + me.third",
+     "j * 16 + me.third + me.in_matrix, begin + k * 16 + me.second"},
     {"wrong_half_of_the_queries", "of_key[2 * k + 1], of_changes[j], right + 2",
      "of_key[2 * k + 1], of_changes[j], right"},
     {"p_for_changes", "of_key[2 * k], of_changes[j]", "of_key[2 * k], of_p[j]"},
@@ -349,8 +365,8 @@ void write(const std::string& path, const std::string& text) {
 int run(const std::string& device, const std::string& to, const std::string& races_to) {
   const std::string product = device + "/tensor_product.h", attention = device + "/attention.h",
                     gradient = device + "/attention_gradient.h", warpgroups = device + "/warpgroup_product.h";
-  std::string text = planted(text_of(product), unswizzled), table, attentions, gradients, agains, of_warpgroups,
-              of_rows, reduces;
+  std::string text = planted(text_of(product), unswizzled), table, attentions, squares, gradients, agains,
+              of_warpgroups, of_rows, reduces;
   for (const Fault& fault : faults_in_reduce) {
     const Fault named{"reduce_with_" + fault.name, fault.from, fault.to};
     text += planted(text_of(device + "/reduce.h"), named, "reduce_kernel.h");
@@ -365,6 +381,11 @@ int run(const std::string& device, const std::string& to, const std::string& rac
     const Fault named{"attention_with_" + fault.name, fault.from, fault.to};
     text += planted(text_of(attention), named, "attention_kernel.h");
     attentions += "    {\"" + fault.name + "\", &" + named.name + "::attention_of_a_head<4, 48, 32>},\n";
+  }
+  for (const Fault& fault : faults_in_squares) {
+    const Fault named{"squares_with_" + fault.name, fault.from, fault.to};
+    text += planted(text_of(attention), named, "attention_kernel.h");
+    squares += "    {\"" + fault.name + "\", &" + named.name + "::store_a_square},\n";
   }
   for (const Fault& fault : faults_in_gradient) {
     const Fault named{"gradient_with_" + fault.name, fault.from, fault.to};
@@ -396,6 +417,9 @@ int run(const std::string& device, const std::string& to, const std::string& rac
             "};\nconstexpr struct {\n  const char* name;\n  decltype(HeadAttention::kernel) kernel;\n} "
             "planted_in_attention[] = {\n" +
             attentions +
+            "};\nconstexpr struct {\n  const char* name;\n  decltype(&store_a_square) kernel;\n} "
+            "planted_in_squares[] = {\n" +
+            squares +
             "};\nconstexpr struct {\n  const char* name;\n  decltype(HeadGradient::kernel) kernel;\n} "
             "planted_in_gradient[] = {\n" +
             gradients +

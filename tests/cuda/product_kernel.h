@@ -5,7 +5,5 @@ __global__ void single_precision(const float* left, const float* right, float* o
   product<tile_rows, tile_columns, of_thread, left_deep, right_deep>(
       rows, columns, 0, depth, [=](int row, int k) { return left[left_deep ? row * depth + k : k * rows + row]; },
       [=](int column, int k) { return right[right_deep ? column * depth + k : k * columns + column]; },
-      [=](int row, int column, real sum, bool inside) {
-        if (inside) out[row * columns + column] = sum;
-      });
+      [=](int row, int column, real sum) { out[row * columns + column] = sum; });
 }

@@ -42,6 +42,10 @@ bool tensor_cores_are_right() {
     if (!right) std::printf("attention of %d keys, %d wide FAILED\n", a.most_keys, a.width);
     good = right && good;
   }
+  if (!squares_are_stored<DeviceArray>(store_a_square, 11, 13)) {
+    std::printf("sums that are stored by eight FAILED\n");
+    good = false;
+  }
   for (const HeadGradient& a : head_gradients) {
     const bool right = gives_gradients<DeviceArray>(a);
     if (!right) std::printf("attention's gradients of %d keys, %d wide FAILED\n", a.most_keys, a.width);

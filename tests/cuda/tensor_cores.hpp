@@ -244,4 +244,37 @@ bool attends(const HeadAttention& a) {
   return true;
 }
 
+/// Whether of a warp's sums those of so many rows and columns are stored, one by one, by two and by eight with the same
+/// bits, and nothing else is but for what fills up a two or an eight.
+template <template <class> class DeviceArray>
+bool squares_are_stored(decltype(&store_a_square) kernel, int rows, int columns) {
+  const auto size = [](int count) { return static_cast<std::size_t>(count); };
+  const auto sum_at = [](int row, int column) { return static_cast<float>(row * 16 + column) * 1.0078125f; };
+  std::vector<float> sums(32 * 8), of_rows(size(rows));
+  for (int lane = 0; lane < 32; ++lane)
+    for (int i = 0; i < 8; ++i)
+      sums[size(lane * 8 + i)] = sum_at(lane / 4 + i / 2 % 2 * 8, lane % 4 * 2 + i % 2 + i / 4 * 8);
+  for (int row = 0; row < rows; ++row) of_rows[size(row)] = static_cast<float>(row) / 8;
+  const int line = (columns + 7) / 8 * 8, pairs = (columns + 1) / 2 * 2;
+  const std::vector<float> untouched(size(rows * 16), -1);
+  DeviceArray<float> given(sums), given_rows(of_rows), singles(size(rows * columns)), in_pairs(untouched);
+  DeviceArray<bf16> in_eights(size(rows * line));
+  launch(kernel, dim3(1), dim3(32), 0, nullptr, given.data(), given_rows.data(), singles.data(), in_pairs.data(),
+         in_eights.data(), rows, columns);
+  const std::vector<float> one = singles.values(), two = in_pairs.values();
+  const std::vector<bf16> eight = in_eights.values();
+  bool right = true;
+  for (int row = 0; row < rows; ++row)
+    for (int column = 0; column < 16; ++column) {
+      const float sum = sum_at(row, column), more = sum + of_rows[size(row)];
+      std::uint32_t bits;
+      std::memcpy(&bits, &more, sizeof bits);
+      bits = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+      right = right && (column >= columns || one[size(row * columns + column)] == sum) &&
+              two[size(row * 16 + column)] == (column < pairs ? sum : -1) &&
+              (column >= line || eight[size(row * line + column)].bits == bits);
+    }
+  return right;
+}
+
 }  // namespace

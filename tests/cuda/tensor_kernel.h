@@ -11,9 +11,9 @@ __global__ void on_tensor_cores(const bf16* left, const bf16* right, float* out,
       rows, columns, 0, depth,
       [=](int row, int k) { return left + (left_deep ? row * left_line + k : k * left_line + row); },
       [=](int column, int k) { return right + (right_deep ? column * right_line + k : k * right_line + column); },
-      [=](int row, int column, real sum, bool inside) {
+      [=](int row, int column, real sum) {
         // Read whether the row is stored or not.
         static_cast<void>(*reinterpret_cast<const volatile std::uint16_t*>(left + (left_deep ? row * left_line : row)));
-        if (inside) out[row * columns + column] = sum;
+        return [=] { out[row * columns + column] = sum; };
       });
 }

@@ -330,7 +330,8 @@ TEST(CudaSums, OfAResidualConnectionAreTheProductsBeforeTheNorm) {
   };
   EXPECT_NE(kernel("blocks_attn_proj_forward")
                 .find("    const real x0 = blocks_carry[row * 192 + d] + (sum + blocks_attn_proj_bias[d]);\n"
-                      "    if (inside) blocks_add[row * 192 + d] = x0;\n"),
+                      "    const auto later = [=]() { blocks_add[row * 192 + d] = x0; };\n"
+                      "    return later;\n"),
             std::string::npos)
       << kernel("blocks_attn_proj_forward");
   EXPECT_NE(kernel("blocks_attn_proj_add_forward").find("const real* __restrict blocks_add"), std::string::npos);

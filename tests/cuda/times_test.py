@@ -3,7 +3,6 @@ that the emitted file launches. Needs torch. Usage: times_test.py GENERATOR MODE
 import collections
 import contextlib
 import io
-import math
 import pathlib
 import re
 import subprocess
@@ -20,51 +19,7 @@ except ImportError as missing:
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench" / "peers"))
 import gpu
-
-
-class Profile:
-    kernels = {}
-
-    def __init__(self, activities):
-        pass
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        pass
-
-    def events(self):  # of three runs
-        for name, (launches, us) in self.kernels.items():
-            for _ in range(3 * launches):
-                yield types.SimpleNamespace(name=f"void (anonymous namespace)::{name}(int, float*)",
-                                            device_type=torch.autograd.DeviceType.CUDA,
-                                            time_range=types.SimpleNamespace(elapsed_us=lambda: us / launches))
-
-
-def launches_of(text, function):
-    """What a function of an emitted file launches on sm_90a, and how often: loops of layers multiply."""
-    body = text[text.index(f"\nvoid {function}("):]
-    body = body[body.index(") {\n") + 3:body.index("\n}\n")]
-    found, around = collections.Counter(), []  # a number for each open brace
-    pieces = re.findall(r"for \([^;]*; \w+ < (\d+); [^{]*\{|(if \(warpgroups\)|if \(!\(warpgroups\)\)|else) \{|(\{)|(\})|"
-                        r"\blaunch(?:_clusters)?\((\w+)", body)
-    before = None
-    for count, branch, opens, closes, kernel in pieces:
-        if count:
-            around.append(int(count))
-        elif branch:
-            assert branch != "else" or before == "if (warpgroups)", before
-            around.append(int(branch == "if (warpgroups)"))
-            before = branch
-        elif opens:
-            around.append(1)
-        elif closes:
-            around.pop()
-        elif math.prod(around):
-            found[kernel] += math.prod(around)
-    assert not around, (function, around)
-    return found
+from torch_stand_in import Profile, launches_of
 
 
 def main():

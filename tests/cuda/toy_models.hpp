@@ -1,10 +1,19 @@
 // The declared models at sizes at which their CUDA kernels run on the CPU in a moment.
 #pragma once
 
+#include "models/beit.hpp"
+#include "models/cait.hpp"
+#include "models/eva.hpp"
 #include "models/vit.hpp"
 #include "models/vit_cifar.hpp"
+#include "models/vit_diff.hpp"
 #include "models/vit_mnist.hpp"
 #include "models/vit_notebook.hpp"
+#include "models/vit_parallel.hpp"
+#include "models/vit_relpos.hpp"
+#include "models/vqgan.hpp"
+#include "models/vqgan_discriminator.hpp"
+#include "models/vqgan_loss.hpp"
 
 namespace tessera::models {
 
@@ -17,6 +26,98 @@ using ToyCifarVit = CifarVit<{.image = 16, .width = 32, .heads = 4, .layers = 2,
 /// tests/golden/notebook_vit_small
 using ToyNotebookVit =
     NotebookVit<{.height = 32, .width = 24, .patch = 8, .token = 16, .heads = 4, .classes = 10, .blocks = 3}>;
+
+// What has other kernels than a plain Vit: two heads of 16, as those of attention by one kernel.
+
+inline constexpr VitSpec toy_variant{
+    .image = 32, .patch = 8, .width = 32, .heads = 2, .depth = 2, .mlp = 2, .classes = 10};
+
+inline constexpr VitSpec toy_rope = [] {
+  VitSpec spec = toy_variant;
+  spec.registers = 2;
+  spec.hidden = 48;
+  return spec;
+}();
+/// EVA-02's block: rotary positions, three maps, a norm of what attention gives, SwiGLU with a norm.
+using ToyRope = Vit<toy_rope, Eva02ClipBlock>;
+
+inline constexpr VitSpec toy_mixed = [] {
+  VitSpec spec = toy_variant;
+  spec.class_token = false;
+  spec.norm = Normalization::rms;
+  spec.qk_norm = true;
+  spec.layer_scale = 0.5;
+  spec.activation = Activation::quick_gelu;
+  spec.pooling = Pooling::attention;
+  return spec;
+}();
+/// Learned frequencies of rotary positions, RMSNorm (of heads, too), quick GELU, attention pooling.
+using ToyMixedRope = Vit<toy_mixed, RopeMixedBlock>;
+
+inline constexpr VitSpec toy_relative = [] {
+  VitSpec spec = toy_variant;
+  spec.stem = Stem::norm_of_all;
+  spec.layer_scale = 0.5;
+  return spec;
+}();
+/// A table of relative positions; CLIP's stem.
+using ToyRelative = Vit<toy_relative, BeitBlock>;
+template <class V>
+using ToyRelativeMlpBlock = VitBlock<V, Attention<V, FusedQkv<V>, RelativeMlpOfBlock<V, 16>>>;
+/// Relative positions by an MLP.
+using ToyRelativeMlp = Vit<toy_variant, ToyRelativeMlpBlock>;
+
+inline constexpr VitSpec toy_cait = [] {
+  VitSpec spec = toy_variant;
+  spec.class_token = false;
+  spec.layer_scale = 0.5;
+  return spec;
+}();
+/// Talking heads, and class attention.
+using ToyCait = Cait<toy_cait>;
+
+using ToyDifferential = Vit<toy_variant, DifferentialParallelBlock>;
+using ToyParallel = Vit<toy_variant, ParallelScalingBlock>;
+
+inline constexpr VqganSpec toy_vqgan{.image = 8, .ch = 16, .mult = {1, 2}, .dim = 32, .codes = 32, .groups = 8};
+/// A part of each kind of VQGAN's: convolutions, group norms, attention over a map, the nearest code. A gradient
+/// reaches both what is looked up and what is found.
+struct ToyVqgan : Module {
+  using Parts = VqganParts<toy_vqgan>;
+  using Images = VqganAxes<toy_vqgan>::Images;
+
+  Parts::Conv3x3<3, 16> conv_in;
+  Parts::Downsample<16> down;
+  Parts::ResnetBlock<16, 32> block;
+  Parts::AttnBlock<32> attn;
+  Parts::VectorQuantizer quantize;
+  Parts::Upsample<32> up;
+  Parts::Norm<32> norm_out{Parts::epsilon};
+  Parts::Conv3x3<32, 3> conv_out;
+  TESSERA_MEMBERS(ToyVqgan, conv_in, down, block, attn, quantize, up, norm_out, conv_out)
+
+  Images forward(Images images) const {
+    const auto z = attn(block(down(conv_in(images))));
+    return conv_out(silu(norm_out(up(quantize(z) + quantize.codes(z)))));
+  }
+};
+/// Convolutions of 4 x 4 with and without a step, leaky ReLU.
+struct ToyDiscriminator : Module {
+  NLayerDiscriminator<DiscriminatorSpec{.filters = 8, .layers = 2}> discriminator;
+  TESSERA_MEMBERS(ToyDiscriminator, discriminator)
+
+  static constexpr auto B = axis<"B">;
+  auto forward(Tensor<B, 3_c, 16_c, 16_c> images) const { return discriminator(images); }
+};
+/// VGG's convolutions and poolings: the metric between images and darker ones.
+struct ToyLpips : Module {
+  Lpips<LpipsSpec{{8, 8, 16, 16, 16}}> metric;
+  TESSERA_MEMBERS(ToyLpips, metric)
+
+  static constexpr auto B = axis<"B">;
+  using Images = Tensor<B, 3_c, 16_c, 16_c>;
+  auto forward(Images images) const { return metric(images, Images(images * 0.5)); }
+};
 
 /// Whose times tests/cuda/times_test.py writes tables of.
 using TimedVit = Vit<{.image = 32, .width = 64, .heads = 2, .depth = 3}>;

@@ -6,9 +6,7 @@ __global__ void __launch_bounds__(TESSERA_THREADS_OF_WARPGROUPS(warpgroup_thread
   const int group = block_z();
   warpgroup_product<tile_rows, tile_columns, down, steps, cluster, left_deep, right_deep>(
       rows, columns, from, to, left, group % 2, group / 2, right, group % 2, group / 2,
-      [=](int row, int column, real sum, bool inside) {
-        if (inside) out[(group * rows + row) * columns + column] = sum;
-      });
+      [=](int row, int column, real sum) { return [=] { out[(group * rows + row) * columns + column] = sum; }; });
 }
 /// The same, and of each row the sums along the depth by `shares` blocks: of_rows [group, share, rows].
 template <int tile_rows, int tile_columns, int down, int steps, int cluster, bool right_deep, int shares>
@@ -18,8 +16,6 @@ __global__ void __launch_bounds__(TESSERA_THREADS_OF_WARPGROUPS(warpgroup_thread
   const int group = block_z();
   warpgroup_product<tile_rows, tile_columns, down, steps, cluster, false, right_deep, shares>(
       rows, columns, from, to, left, group % 2, group / 2, right, group % 2, group / 2,
-      [=](int row, int column, real sum, bool inside) {
-        if (inside) out[(group * rows + row) * columns + column] = sum;
-      },
+      [=](int row, int column, real sum) { return [=] { out[(group * rows + row) * columns + column] = sum; }; },
       [=](int share, int row, real sum) { of_rows[(group * shares + share) * rows + row] = sum; });
 }

@@ -2,7 +2,7 @@
 /// the value's number at (key, column)) for p the softmax of a row's scores, in two passes over it; and save(row, key,
 /// p), or keep(row, what the row's p follow from). A score is score(row, key, sum of the query's number at (row, depth)
 /// times the key's one at (key, depth)). Factors are of bf16, p among them; everything else is of single precision.
-/// store and save may take two neighbours at once: (row, column, first, second).
+/// store and save may take two neighbours at once, (row, column, first, second), or be in_eights.
 ///
 /// query, key and value say where a number lies: `width` of them are neighbours in memory, and begin on a multiple of
 /// 16 bytes. `most_keys`: `keys`, filled up to a multiple of 16. A block brings keys and values once. Its warps go
@@ -26,15 +26,68 @@ TESSERA_DEVICE void bring_lines(bf16* tile, int first, int count, Factor factor,
 TESSERA_DEVICE void store_pair(bf16* to, real first, real second) {
   *reinterpret_cast<std::uint32_t*>(to) = rounded_pair(first, second);
 }
-/// Hands on two neighbours of a row: at once to what takes both, else one by one, the second where it is `inside`. Who
-/// takes both has room for the second even where it is not.
+/// Where eight neighbours are stored at once: word(row, column, first, second) is two of them as bf16, place(row,
+/// column) where eight lie, from a multiple of 16 bytes on.
+template <class Word, class Place>
+struct InEights {
+  Word word;
+  Place place;
+};
+template <class Word, class Place>
+TESSERA_DEVICE InEights<Word, Place> in_eights(Word word, Place place) {
+  return {word, place};
+}
+/// Hands on two neighbours of a row: at once to what takes both, else one by one.
 template <class Store>
-TESSERA_DEVICE void store_two(Store store, int row, int column, real first, real second, bool inside = true) {
+TESSERA_DEVICE void store_two(Store store, int row, int column, real first, real second) {
   if constexpr (requires { store(row, column, first, second); }) {
     store(row, column, first, second);
   } else {
     store(row, column, first);
-    if (inside) store(row, column + 1, second);
+    store(row, column + 1, second);
+  }
+}
+/// Of four neighbouring lanes with four words each: words j become those of lane j, one from each.
+TESSERA_DEVICE void transpose_words(std::uint32_t (&words)[4], int lane) {
+  TESSERA_UNROLL
+  for (int bit = 1; bit < 4; bit *= 2) {
+    TESSERA_UNROLL
+    for (int i = 0; i < 4; ++i) {
+      if (i & bit) continue;
+      const std::uint32_t other = shuffle_xor(lane & bit ? words[i] : words[i + bit], bit);
+      words[i] = lane & bit ? other : words[i];
+      words[i + bit] = lane & bit ? words[i + bit] : other;
+    }
+  }
+}
+/// Hands on a warp's sums of 16 rows from `first` on and 16 columns from `column` on, as multiply_add has those of
+/// eight columns: one by one or, to what takes them so, two or eight at once. Who takes more than one has room for
+/// those past the last of `columns` in a two or an eight that begins before it.
+template <bool cut, class Store>
+TESSERA_DEVICE void store_square(Store store, int first, int rows, int column, int columns, const real (&left)[4],
+                                 const real (&right)[4], int lane) {
+  const int row = first + lane / 4, pair = column + lane % 4 * 2;
+  if constexpr (requires { store.place(row, column); }) {
+    const int upper = row < rows ? row : rows - 1, lower = row + 8 < rows ? row + 8 : rows - 1;
+    std::uint32_t words[4] = {
+        store.word(upper, pair, left[0], left[1]), store.word(upper, pair + 8, right[0], right[1]),
+        store.word(lower, pair, left[2], left[3]), store.word(lower, pair + 8, right[2], right[3])};
+    transpose_words(words, lane);
+    const int its_row = row + lane % 4 / 2 * 8, its_column = column + lane % 2 * 8;
+    if (its_row < rows && (!cut || its_column < columns)) store_16_bytes(store.place(its_row, its_column), words);
+  } else {
+    TESSERA_UNROLL
+    for (int i = 0; i < 8; i += 2) {
+      const int at = row + i / 2 % 2 * 8, begin = pair + i / 4 * 8;
+      if (at >= rows || (cut && begin >= columns)) continue;
+      const real one = i < 4 ? left[i % 4] : right[i % 4], other = i < 4 ? left[i % 4 + 1] : right[i % 4 + 1];
+      if constexpr (requires { store(at, begin, one, other); }) {
+        store(at, begin, one, other);
+      } else {
+        store(at, begin, one);
+        if (!cut || begin + 1 < columns) store(at, begin + 1, other);
+      }
+    }
   }
 }
 
@@ -144,14 +197,10 @@ TESSERA_DEVICE void attention(int rows, int keys, Query query, Key key, Score sc
       if (lane % 4 == 0 && row < rows) keep(row, OfRow{most[half], sums[half]});
     }
     TESSERA_UNROLL
-    for (int j = 0; j < most_keys / 8; ++j) {
+    for (int j = 0; j < most_keys / 16; ++j) {
       TESSERA_UNROLL
-      for (int part = 0; part < 4; part += 2) {
-        const int row = my_row + part / 2 * 8, column = j * 8 + lane % 4 * 2;
-        p[j][part] *= sums[part / 2];
-        p[j][part + 1] *= sums[part / 2];
-        if (column < keys && row < rows) store_two(save, row, column, p[j][part], p[j][part + 1], column + 1 < keys);
-      }
+      for (int i = 0; i < 8; ++i) p[2 * j + i / 4][i % 4] *= sums[i / 2 % 2];
+      store_square<true>(save, first_row, rows, j * 16, keys, p[2 * j], p[2 * j + 1], lane);
     }
 
     if (first) {
@@ -178,13 +227,8 @@ TESSERA_DEVICE void attention(int rows, int keys, Query query, Key key, Score sc
       }
     }
     TESSERA_UNROLL
-    for (int k = 0; k < width / 8; ++k) {
-      TESSERA_UNROLL
-      for (int part = 0; part < 4; part += 2) {
-        const int row = my_row + part / 2 * 8;
-        if (row < rows) store_two(store, row, k * 8 + lane % 4 * 2, out[k][part], out[k][part + 1]);
-      }
-    }
+    for (int k = 0; k < width / 16; ++k)
+      store_square<false>(store, first_row, rows, k * 16, width, out[2 * k], out[2 * k + 1], lane);
     copy_wait<0>();
     warp_barrier();  // the next queries are there
     first = false;

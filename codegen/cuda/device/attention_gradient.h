@@ -10,9 +10,9 @@
 ///
 /// query, key, value and gradient say where a number lies: `width` of them are neighbours in memory, and begin on a
 /// multiple of 16 bytes. `most_keys`: `keys`, filled up to a multiple of 16. Each warp has 16 keys, and the sums of
-/// their gradients in its registers; queries come in tiles, one while the one before it is worked on. Everything but
-/// the gradients of queries is made with the keys as rows: what a thread has of such sums is what it needs of a left
-/// factor. Shared memory: attention_gradient_bytes.
+/// their gradients in its registers, of at most 64 columns: for wider ones all is done once more. Queries come in
+/// tiles, one while the one before it is worked on. Everything but the gradients of queries is made with the keys as
+/// rows: what a thread has of such sums is what it needs of a left factor. Shared memory: attention_gradient_bytes.
 constexpr int gradient_queries = 32;  ///< of a tile
 constexpr int attention_gradient_bytes(int most_keys, int width) {
   const int factors = 2 * most_keys * width + 2 * 2 * gradient_queries * width + most_keys * gradient_queries;
@@ -89,6 +89,7 @@ TESSERA_DEVICE void attention_gradient(int rows, int keys, Query query, Key key,
                                        StoreKey store_key, StoreValue store_value) {
   constexpr int tile = gradient_queries, warps = most_keys / 16, block = warps * 32;
   constexpr int padded_rows = (most_keys + tile - 1) / tile * tile;
+  constexpr int part = width < 64 ? width : 64;  // columns at a time
   bf16* const key_lines = shared_memory<bf16>();
   bf16* const value_lines = key_lines + most_keys * width;
   bf16* const tiles = value_lines + most_keys * width;  // queries and gradients, two places of each
@@ -108,137 +109,145 @@ TESSERA_DEVICE void attention_gradient(int rows, int keys, Query query, Key key,
     for (int row = thread_x(); row < padded_rows; row += block)
       rows_of_head[row] = row < rows ? kept(row) : OfRow{INFINITY, 0};  // of those there are no p
 
-  real of_key[width / 8][4], of_value[width / 8][4];
-  TESSERA_UNROLL
-  for (int i = 0; i < width / 8 * 4; ++i) of_key[i / 4][i % 4] = of_value[i / 4][i % 4] = 0;
-  for (int first = 0, other = 0; first < rows; first += tile, other ^= 1) {
-    const int place = again ? first / tile % 2 : other;  // there it is a register more
-    PlaceInWarp me = PlaceInWarp::now();
-    // Of a thread's sums for eight queries two are of one key, two of the key eight behind it.
-    real p[tile / 8][4], dp[tile / 8][4];
-    if constexpr (!again) {  // it comes while the tile does
-      TESSERA_UNROLL
-      for (int j = 0; j < tile / 8; ++j) {
-        TESSERA_UNROLL
-        for (int part = 0; part < 4; ++part) {
-          const int at = me.my_key + part / 2 * 8, row = first + j * 8 + me.my_query + part % 2;
-          p[j][part] = at < keys && row < rows ? probability(row, at) : real(0);
-        }
-      }
+  TESSERA_ROLLED
+  for (int begin = 0; begin < width; begin += part) {
+    if (begin > 0) {
+      barrier();  // nobody reads the last tile any more
+      bring_tile(0, 0);
+      copy_commit();
     }
-    copy_wait<0>();
-    barrier();  // the tile is there, and nobody reads the one before it any more, nor its changes
-    me = PlaceInWarp::now();
-    const bf16* const queries = tiles + place * 2 * tile * width;
-    const bf16* const gradients = queries + tile * width;
-
-    multiply_lines<width, tile>(dp, value_lines, gradients, me);
-    if constexpr (again) {
-      multiply_lines<width, tile>(p, key_lines, queries, me);
-      TESSERA_UNROLL
-      for (int j = 0; j < tile / 8; ++j) {
+    real of_key[part / 8][4], of_value[part / 8][4];
+    TESSERA_UNROLL
+    for (int i = 0; i < part / 8 * 4; ++i) of_key[i / 4][i % 4] = of_value[i / 4][i % 4] = 0;
+    for (int first = 0, other = 0; first < rows; first += tile, other ^= 1) {
+      const int place = again ? first / tile % 2 : other;  // there it is a register more
+      PlaceInWarp me = PlaceInWarp::now();
+      // Of a thread's sums for eight queries two are of one key, two of the key eight behind it.
+      real p[tile / 8][4], dp[tile / 8][4];
+      if constexpr (!again) {  // it comes while the tile does
         TESSERA_UNROLL
-        for (int i = 0; i < 2; ++i) {
-          me = PlaceInWarp::now();
-          const int row = first + j * 8 + me.my_query + i;
-          const OfRow of_it = rows_of_head[row];
+        for (int j = 0; j < tile / 8; ++j) {
           TESSERA_UNROLL
-          for (int part = i; part < 4; part += 2) {
-            const int at = me.my_key + part / 2 * 8;
-            const real found = probability(row, at, p[j][part], of_it);  // no branch around it
-            p[j][part] = at < keys && row < rows ? found : real(0);
+          for (int part = 0; part < 4; ++part) {
+            const int at = me.my_key + part / 2 * 8, row = first + j * 8 + me.my_query + part % 2;
+            p[j][part] = at < keys && row < rows ? probability(row, at) : real(0);
           }
         }
       }
-    }
-    // A row's sum: over this warp's keys, then over the warps in their order.
-    real sums[8];
-    TESSERA_UNROLL
-    for (int i = 0; i < 8; ++i)
-      sums[i] = p[i / 2][i % 2] * dp[i / 2][i % 2] + p[i / 2][i % 2 + 2] * dp[i / 2][i % 2 + 2];
-    sums_of_warps[thread_x()] = sum_of_eight(sums);
-    barrier();  // the sums of all warps are there
-    me = PlaceInWarp::now();
-    sums[0] = 0;
-    TESSERA_UNROLL
-    for (int w = 0; w < warps; ++w) sums[0] += sums_of_warps[w * 32 + me.lane];
-    gather_eight(sums);
+      copy_wait<0>();
+      barrier();  // the tile is there, and nobody reads the one before it any more, nor its changes
+      me = PlaceInWarp::now();
+      const bf16* const queries = tiles + place * 2 * tile * width;
+      const bf16* const gradients = queries + tile * width;
 
-    std::uint32_t of_p[tile / 16][4], of_changes[tile / 16][4];
-    TESSERA_UNROLL
-    for (int j = 0; j < tile / 8; ++j) {
-      TESSERA_UNROLL
-      for (int half = 0; half < 2; ++half) {
-        const int at = me.my_key + half * 8;
-        real changed[2];
+      multiply_lines<width, tile>(dp, value_lines, gradients, me);
+      if constexpr (again) {
+        multiply_lines<width, tile>(p, key_lines, queries, me);
         TESSERA_UNROLL
-        for (int i = 0; i < 2; ++i) {
-          const int row = first + j * 8 + me.my_query + i;
-          const real mine = p[j][half * 2 + i], its = dp[j][half * 2 + i], delta = sums[j * 2 + i];
-          changed[i] = at < keys && row < rows ? change(row, at, mine, its, delta) : real(0);
+        for (int j = 0; j < tile / 8; ++j) {
+          TESSERA_UNROLL
+          for (int i = 0; i < 2; ++i) {
+            me = PlaceInWarp::now();
+            const int row = first + j * 8 + me.my_query + i;
+            const OfRow of_it = rows_of_head[row];
+            TESSERA_UNROLL
+            for (int part = i; part < 4; part += 2) {
+              const int at = me.my_key + part / 2 * 8;
+              const real found = probability(row, at, p[j][part], of_it);  // no branch around it
+              p[j][part] = at < keys && row < rows ? found : real(0);
+            }
+          }
         }
-        const std::uint32_t two = rounded_pair(changed[0], changed[1]);
-        of_changes[j / 2][j % 2 * 2 + half] = two;
-        of_p[j / 2][j % 2 * 2 + half] = rounded_pair(p[j][half * 2], p[j][half * 2 + 1]);
-        *reinterpret_cast<std::uint32_t*>(changes + swizzled<tile>(at, j * 8 + me.my_query)) = two;
       }
-    }
-    barrier();  // the changes of all keys are there
-    if (first + tile < rows) bring_tile(first + tile, again ? 1 - first / tile % 2 : other ^ 1);
-    copy_commit();
-    me = PlaceInWarp::now();
+      // A row's sum: over this warp's keys, then over the warps in their order.
+      real sums[8];
+      TESSERA_UNROLL
+      for (int i = 0; i < 8; ++i)
+        sums[i] = p[i / 2][i % 2] * dp[i / 2][i % 2] + p[i / 2][i % 2 + 2] * dp[i / 2][i % 2 + 2];
+      sums_of_warps[thread_x()] = sum_of_eight(sums);
+      barrier();  // the sums of all warps are there
+      me = PlaceInWarp::now();
+      sums[0] = 0;
+      TESSERA_UNROLL
+      for (int w = 0; w < warps; ++w) sums[0] += sums_of_warps[w * 32 + me.lane];
+      gather_eight(sums);
 
-    // The gradients of the tile's queries, squares of 16 by 16 of them: where there are fewer than warps, the others go
-    // ahead.
-    constexpr int across = width / 16, squares = tile / 16 * across;
-    TESSERA_UNROLL
-    for (int round = 0; round < (squares + warps - 1) / warps; ++round) {
-      const int square = round * warps + me.warp;
-      if (square >= squares) continue;
-      const int line = square / across * 16, column = square % across * 16;
-      real of_query[2][4] = {{0, 0, 0, 0}, {0, 0, 0, 0}};
+      std::uint32_t of_p[tile / 16][4], of_changes[tile / 16][4];
       TESSERA_UNROLL
-      for (int depth = 0; depth < most_keys; depth += 16) {
-        std::uint32_t left[4], right[4];
-        load_matrices_transposed(left, changes + swizzled<tile>(depth + me.third + me.in_matrix, line + me.second));
-        load_matrices_transposed(right,
-                                 key_lines + swizzled<width>(depth + me.second + me.in_matrix, column + me.third));
-        multiply_add(of_query[0], left, right);
-        multiply_add(of_query[1], left, right + 2);
+      for (int j = 0; j < tile / 8; ++j) {
+        TESSERA_UNROLL
+        for (int half = 0; half < 2; ++half) {
+          const int at = me.my_key + half * 8;
+          real changed[2];
+          TESSERA_UNROLL
+          for (int i = 0; i < 2; ++i) {
+            const int row = first + j * 8 + me.my_query + i;
+            const real mine = p[j][half * 2 + i], its = dp[j][half * 2 + i], delta = sums[j * 2 + i];
+            changed[i] = at < keys && row < rows ? change(row, at, mine, its, delta) : real(0);
+          }
+          const std::uint32_t two = rounded_pair(changed[0], changed[1]);
+          of_changes[j / 2][j % 2 * 2 + half] = two;
+          of_p[j / 2][j % 2 * 2 + half] = rounded_pair(p[j][half * 2], p[j][half * 2 + 1]);
+          *reinterpret_cast<std::uint32_t*>(changes + swizzled<tile>(at, j * 8 + me.my_query)) = two;
+        }
       }
+      barrier();  // the changes of all keys are there
+      if (first + tile < rows) bring_tile(first + tile, again ? 1 - first / tile % 2 : other ^ 1);
+      copy_commit();
+      me = PlaceInWarp::now();
+
+      // The gradients of the tile's queries, squares of 16 by 16 of them: where there are fewer than warps, the others
+      // go ahead.
+      constexpr int across = part / 16, squares = tile / 16 * across;
       TESSERA_UNROLL
-      for (int i = 0; i < 8; i += 2) {
-        const int row = first + line + me.lane / 4 + i / 2 % 2 * 8;
-        if (row < rows)
-          store_two(store_query, row, column + i / 4 * 8 + me.lane % 4 * 2, of_query[i / 4][i % 4],
-                    of_query[i / 4][i % 4 + 1]);
+      for (int round = 0; round < (squares + warps - 1) / warps; ++round) {
+        const int square = round * warps + me.warp;
+        if (square >= squares) continue;
+        const int line = square / across * 16, column = begin + square % across * 16;
+        real of_query[2][4] = {{0, 0, 0, 0}, {0, 0, 0, 0}};
+        TESSERA_UNROLL
+        for (int depth = 0; depth < most_keys; depth += 16) {
+          std::uint32_t left[4], right[4];
+          load_matrices_transposed(left, changes + swizzled<tile>(depth + me.third + me.in_matrix, line + me.second));
+          load_matrices_transposed(right,
+                                   key_lines + swizzled<width>(depth + me.second + me.in_matrix, column + me.third));
+          multiply_add(of_query[0], left, right);
+          multiply_add(of_query[1], left, right + 2);
+        }
+        TESSERA_UNROLL
+        for (int i = 0; i < 8; i += 2) {
+          const int row = first + line + me.lane / 4 + i / 2 % 2 * 8;
+          if (row < rows)
+            store_two(store_query, row, column + i / 4 * 8 + me.lane % 4 * 2, of_query[i / 4][i % 4],
+                      of_query[i / 4][i % 4 + 1]);
+        }
+      }
+      me = PlaceInWarp::now();
+      TESSERA_UNROLL
+      for (int j = 0; j < tile / 16; ++j) {
+        TESSERA_UNROLL
+        for (int k = 0; k < part / 16; ++k) {
+          const int there = swizzled<width>(j * 16 + me.second + me.in_matrix, begin + k * 16 + me.third);
+          std::uint32_t right[4];
+          load_matrices_transposed(right, gradients + there);
+          multiply_add(of_value[2 * k], of_p[j], right);
+          multiply_add(of_value[2 * k + 1], of_p[j], right + 2);
+          load_matrices_transposed(right, queries + there);
+          multiply_add(of_key[2 * k], of_changes[j], right);
+          multiply_add(of_key[2 * k + 1], of_changes[j], right + 2);
+        }
       }
     }
-    me = PlaceInWarp::now();
+    const PlaceInWarp me = PlaceInWarp::now();
     TESSERA_UNROLL
-    for (int j = 0; j < tile / 16; ++j) {
+    for (int k = 0; k < part / 8; ++k) {
       TESSERA_UNROLL
-      for (int k = 0; k < width / 16; ++k) {
-        const int there = swizzled<width>(j * 16 + me.second + me.in_matrix, k * 16 + me.third);
-        std::uint32_t right[4];
-        load_matrices_transposed(right, gradients + there);
-        multiply_add(of_value[2 * k], of_p[j], right);
-        multiply_add(of_value[2 * k + 1], of_p[j], right + 2);
-        load_matrices_transposed(right, queries + there);
-        multiply_add(of_key[2 * k], of_changes[j], right);
-        multiply_add(of_key[2 * k + 1], of_changes[j], right + 2);
-      }
-    }
-  }
-  const PlaceInWarp me = PlaceInWarp::now();
-  TESSERA_UNROLL
-  for (int k = 0; k < width / 8; ++k) {
-    TESSERA_UNROLL
-    for (int part = 0; part < 4; part += 2) {
-      const int at = me.my_key + part / 2 * 8, column = k * 8 + me.lane % 4 * 2;
-      if (at < keys) {
-        store_two(store_key, at, column, of_key[k][part], of_key[k][part + 1]);
-        store_two(store_value, at, column, of_value[k][part], of_value[k][part + 1]);
+      for (int half = 0; half < 4; half += 2) {
+        const int at = me.my_key + half / 2 * 8, column = begin + k * 8 + me.lane % 4 * 2;
+        if (at < keys) {
+          store_two(store_key, at, column, of_key[k][half], of_key[k][half + 1]);
+          store_two(store_value, at, column, of_value[k][half], of_value[k][half + 1]);
+        }
       }
     }
   }

@@ -11,7 +11,6 @@
 #define TESSERA_DEVICE __device__ __forceinline__
 #define TESSERA_UNROLL _Pragma("unroll")
 #define TESSERA_UNROLL_BY_4 _Pragma("unroll 4")
-#define TESSERA_UNROLL_BY_8 _Pragma("unroll 8")
 #define TESSERA_ROLLED _Pragma("unroll 1")
 
 namespace {
@@ -74,6 +73,14 @@ TESSERA_DEVICE void warp_barrier() { __syncwarp(); }
 
 /// The value of the lane whose number differs by these bits. All lanes of the warp call it together.
 TESSERA_DEVICE float shuffle_xor(float value, int bits) { return __shfl_xor_sync(0xffffffffu, value, bits); }
+TESSERA_DEVICE std::uint32_t shuffle_xor(std::uint32_t value, int bits) {
+  return __shfl_xor_sync(0xffffffffu, value, bits);
+}
+
+/// 16 bytes by one store, to a multiple of 16.
+TESSERA_DEVICE void store_16_bytes(void* to, const std::uint32_t (&words)[4]) {
+  *static_cast<uint4*>(to) = make_uint4(words[0], words[1], words[2], words[3]);
+}
 
 /// The block's shared memory: as many bytes as the launch asked for.
 template <class T>

@@ -8,6 +8,33 @@ TESSERA_DEVICE real select_positive(real x, real then, real otherwise) { return 
 TESSERA_DEVICE real larger(real a, real b) { return a > b ? a : b; }
 TESSERA_DEVICE real inverse_root(real x) { return 1.0f / sqrtf(x); }
 
+/// (-1)^m sin(x - n pi), for n = m or m + 1/2 near x / pi: as on a CPU, and without the local memory in which CUDA's
+/// own reduces large arguments. Within 2e-7 for |x| to 8192, from where on n pi loses digits.
+TESSERA_DEVICE real sine_reduced(real x, real m, real n) {
+  real r = fmaf(n, -3.140625f, x);
+  r = fmaf(n, -9.67502593994140625e-4f, r);
+  r = fmaf(n, -1.50995802e-7f, r);
+  r = -larger(-1.58f, -larger(-1.58f, r));
+  const real square = r * r;
+  real p = 2.6057507e-6f;  // (sin(r) - r) / r^3 in r^2
+  p = fmaf(p, square, -1.9809590e-4f);
+  p = fmaf(p, square, 8.3330661e-3f);
+  p = fmaf(p, square, -1.6666660e-1f);
+  p = fmaf(p * square, r, r);
+  const real half = m * 0.5f, rest = half - rintf(half);  // 0 of an even m, else 1/2 or -1/2
+  return p * fmaf(rest * rest, -8.0f, 1.0f);
+}
+/// sin(x) = (-1)^m sin(x - m pi).
+TESSERA_DEVICE real sine(real x) {
+  const real m = rintf(x * 0.318309886f);
+  return sine_reduced(x, m, m);
+}
+/// cos(x) = -(-1)^m sin(x - (m + 1/2) pi).
+TESSERA_DEVICE real cosine(real x) {
+  const real m = rintf(fmaf(x, 0.318309886f, -0.5f));
+  return -sine_reduced(x, m, m + 0.5f);
+}
+
 /// gelu(x) = x Phi(x), exact form (Hendrycks & Gimpel 2016). Held at -15, where it is 0, so that -infinity gives 0.
 TESSERA_DEVICE real gelu(real x) {
   x = larger(-15.0f, x);

@@ -1,6 +1,6 @@
 /// A matrix product in single precision, one tile of it a block: for every row and column of the tile,
-/// store(row, column, sum of left(row, depth) * right(column, depth) for depth from `from` to before `to`, true),
-/// summed in that order. Block x counts tiles of rows, block y tiles of columns.
+/// store(row, column, sum of left(row, depth) * right(column, depth) for depth from `from` to before `to`), summed in
+/// that order. Block x counts tiles of rows, block y tiles of columns.
 ///
 /// A tile is `tile_rows` by `tile_columns`; a thread sums `of_thread` by `of_thread` of it. `left_deep`: neighbours in
 /// memory are neighbours along the depth in the left matrix, else along its rows; `right_deep` alike. Threads of a
@@ -59,7 +59,7 @@ TESSERA_DEVICE void product(int rows, int columns, int from, int to, Left left, 
     TESSERA_UNROLL
     for (int j = 0; j < of_thread; ++j) {
       const int row = first_row + my_row + i * down, column = first_column + my_column + j * across;
-      if (row < rows && column < columns) store(row, column, sums[i][j], true);
+      if (row < rows && column < columns) store(row, column, sums[i][j]);
     }
   }
 }

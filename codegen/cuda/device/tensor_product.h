@@ -1,7 +1,7 @@
 /// A matrix product on tensor cores, one tile of it a block: for every row and column of the tile, store(row, column,
 /// sum of the left factor's number at (row, depth) times the right one's at (column, depth) for depth from `from` to
-/// before `to`, true); other calls, with false, store nothing. Factors are of bf16, sums of single precision. Block x
-/// counts tiles of rows, block y tiles of columns.
+/// before `to`), or what that gives back. Factors are of bf16, sums of single precision. Block x counts tiles of rows,
+/// block y tiles of columns.
 ///
 /// left(row, depth) and right(column, depth) say where a number lies. `left_deep`: neighbours in memory are neighbours
 /// along the depth, else along the rows; `left_eights`: eight of them, from a multiple of eight on (of the depth
@@ -21,29 +21,38 @@ constexpr int tensor_product_bytes(int tile_rows, int tile_columns) {
   return factors > sums ? factors : sums;
 }
 
-/// The rows of a column of sums, which lie `stride` apart, from `first` on: each `step`-th of a tile. A counted loop
-/// without an exit, and no branch around a row: eight rows' loads are on their way before the first of them is stored.
-/// Of a tile with rows past the end the last row is loaded in their place, and not stored. Where nothing is loaded, and
-/// `store` takes no fourth argument, row after row.
+/// The rows of a column of sums, which lie `stride` apart, from `first` on: each `step`-th of a tile, all of which
+/// there are where it is `whole`. `store` gives back what stores: eight rows' loads are on their way before the first
+/// of them is stored, wherever that lies. No branch around a load: the last row is loaded in the place of those past
+/// the end.
+template <bool whole, int tile_rows, int step, class Store>
+TESSERA_DEVICE void store_rows_by_eight(int first_row, int first, int rows, int column, const real* sums, int stride,
+                                        Store store) {
+  static_assert(tile_rows / step % 8 == 0);
+  TESSERA_ROLLED
+  for (int i = 0; i < tile_rows / step; i += 8) {
+    const auto load = [=](int place) {
+      const int row = first + (i + place) * step, at = first_row + row;
+      return store(whole || at < rows ? at : rows - 1, column, sums[row * stride]);
+    };
+    const decltype(load(0)) eight[] = {load(0), load(1), load(2), load(3), load(4), load(5), load(6), load(7)};
+    TESSERA_UNROLL
+    for (int place = 0; place < 8; ++place)
+      if (whole || first_row + first + (i + place) * step < rows) eight[place]();
+  }
+}
+/// The same; row after row where `store` stores by itself.
 template <int tile_rows, int step, class Store>
 TESSERA_DEVICE void store_rows(int first_row, int first, int rows, int column, const real* sums, int stride,
                                Store store) {
-  if constexpr (!requires { store(0, 0, real(0), true); }) {
+  if constexpr (std::is_void_v<decltype(store(0, 0, real(0)))>) {
     TESSERA_UNROLL_BY_4
     for (int row = first; row < tile_rows && first_row + row < rows; row += step)
       store(first_row + row, column, sums[row * stride]);
   } else if (first_row + tile_rows <= rows) {
-    TESSERA_UNROLL_BY_8
-    for (int i = 0; i < tile_rows / step; ++i) {
-      const int row = first + i * step;
-      store(first_row + row, column, sums[row * stride], true);
-    }
+    store_rows_by_eight<true, tile_rows, step>(first_row, first, rows, column, sums, stride, store);
   } else {
-    TESSERA_UNROLL_BY_8
-    for (int i = 0; i < tile_rows / step; ++i) {
-      const int row = first + i * step, at = first_row + row;
-      store(at < rows ? at : rows - 1, column, sums[row * stride], at < rows);
-    }
+    store_rows_by_eight<false, tile_rows, step>(first_row, first, rows, column, sums, stride, store);
   }
 }
 

@@ -13,7 +13,6 @@
 #define TESSERA_DEVICE [[maybe_unused]] inline
 #define TESSERA_UNROLL
 #define TESSERA_UNROLL_BY_4
-#define TESSERA_UNROLL_BY_8
 #define TESSERA_ROLLED
 #define __device__
 #define __global__
@@ -46,8 +45,9 @@ inline std::uint32_t to_bf16(float value) {
   return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
 }
 
+template <class Word>
 struct Shuffle {
-  float value, other;
+  Word value, other;
   int bits;
 };
 struct Matrices {
@@ -131,15 +131,22 @@ TESSERA_DEVICE void warp_barrier(const Place& place = Place::current()) {
   tessera::cuda_host::barrier_of(-1 - thread_x() / 32, 32, place);
 }
 
-TESSERA_DEVICE float shuffle_xor(float value, int bits, const Place& place = Place::current()) {
-  together::Shuffle mine{value, 0, bits};
-  tessera::cuda_host::warp(place, &mine, [](void* const lanes[32]) {
+template <class Word>
+TESSERA_DEVICE Word shuffle_xor(Word value, int bits, const Place& place = Place::current()) {
+  together::Shuffle<Word> mine{value, {}, bits};
+  const auto exchange = [](void* const lanes[32]) {
     for (int lane = 0; lane < 32; ++lane) {
-      auto& reader = *static_cast<together::Shuffle*>(lanes[lane]);
-      reader.other = static_cast<const together::Shuffle*>(lanes[lane ^ reader.bits])->value;
+      auto& reader = *static_cast<together::Shuffle<Word>*>(lanes[lane]);
+      reader.other = static_cast<const together::Shuffle<Word>*>(lanes[lane ^ reader.bits])->value;
     }
-  });
+  };
+  tessera::cuda_host::warp(place, &mine, exchange, false);
   return mine.other;
+}
+
+TESSERA_DEVICE void store_16_bytes(void* to, const std::uint32_t (&words)[4]) {
+  tessera::cuda_host::check_aligned(to, 16);
+  std::memcpy(to, words, 16);
 }
 
 template <class T>

@@ -51,6 +51,9 @@ struct Warp {
   int arrived = 0;
   void* lanes[32] = {};
   Place place;
+  std::uintptr_t calls = 0;       ///< by which the first of its lanes came there
+  int at_barrier = 0;             ///< lanes
+  std::uintptr_t to_barrier = 0;  ///< by which the first of them came there
 };
 
 /// How a gate lies in shared memory: what is written over it is no gate any more.
@@ -121,7 +124,7 @@ class Launch {
            unsigned cluster);
 
   void barrier(const Place& place);
-  void warp(const Place& place, void* mine, void (*together)(void* const lanes[32]));
+  void warp(const Place& place, void* mine, void (*together)(void* const lanes[32]), bool aligned);
   void read_at_once(const void* const rows[8]);
   void copy_async(const Copy& copy);
   void copy_commit();
@@ -177,6 +180,9 @@ class Launch {
   races::Identity identity(int taken) const { return identities_[static_cast<std::size_t>(taken)]; }
   static void entry();
   void wait(const Place& place, const char* whom);
+  std::uintptr_t calls() const;
+  void converged(bool first, std::uintptr_t& calls_of_first, const Place& place);
+  void converged_at_barrier(const Place& place);
   void to_main();
   void release(Block& b);
   void release_cluster();

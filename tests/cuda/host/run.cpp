@@ -3,7 +3,7 @@
 #include <signal.h>
 
 #include <algorithm>
-#include <cmath>
+#include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -110,10 +110,40 @@ void Launch::run(const char* name, dim3 grid, dim3 block, std::size_t shared_byt
   if (!fault_.empty()) throw Fault(fault_);
 }
 
+/// What tells one way of calls to here from another: of the return addresses on the thread's stack, which frame
+/// pointers lead to.
+std::uintptr_t Launch::calls() const {
+  const auto end =
+      reinterpret_cast<std::uintptr_t>(stacks_[static_cast<std::size_t>(running_->stack)].get()) + stack_bytes;
+  std::uintptr_t all = 0, at = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+  for (std::uintptr_t before = 0; at > before && at + 16 <= end;) {
+    const auto* const frame = reinterpret_cast<const std::uintptr_t*>(at);
+    all = all * 31 + frame[1];
+    before = at;
+    at = frame[0];
+  }
+  return all;
+}
+
+/// All lanes of a warp that come to an aligned instruction come as the first of them did.
+void Launch::converged(bool first, std::uintptr_t& calls_of_first, const Place& place) {
+  const std::uintptr_t mine = calls();
+  if (first) calls_of_first = mine;
+  if (mine != calls_of_first)
+    fail("lanes of one warp come to " + text(place) + " by different ways: they have not converged");
+}
+void Launch::converged_at_barrier(const Place& place) {
+  Warp& w = warps_[static_cast<std::size_t>(running_->slot / 32)];
+  converged(w.at_barrier == 0, w.to_barrier, place);
+  const int lanes = std::min(32, static_cast<int>(cluster_threads_ / blocks_.size()) - running_->thread / 32 * 32);
+  if (++w.at_barrier == lanes) w.at_barrier = 0;
+}
+
 void Launch::barrier(const Place& place) {
   Block& b = mine();
   if (b.at_barrier > 0 && !same(b.barrier, place))
     fail("threads of one block wait at different barriers, " + text(b.barrier) + " and " + text(place));
+  converged_at_barrier(place);
   b.barrier = place;
   ++b.at_barrier;
   running_->at_barrier = true;
@@ -123,10 +153,11 @@ void Launch::barrier(const Place& place) {
   races::learn(phase);
 }
 
-void Launch::warp(const Place& place, void* mine, void (*together)(void* const lanes[32])) {
+void Launch::warp(const Place& place, void* mine, void (*together)(void* const lanes[32]), bool aligned) {
   Warp& w = warps_[static_cast<std::size_t>(running_->slot / 32)];
   if (w.arrived && !same(w.place, place))
     fail("lanes of one warp are at different operations, " + text(w.place) + " and " + text(place));
+  if (aligned) converged(w.arrived == 0, w.calls, place);
   w.place = place;
   w.lanes[running_->thread % 32] = mine;
   if (++w.arrived < 32) return wait(place, "its warp");
@@ -337,7 +368,7 @@ void Launch::begin(Fiber& f) {
   void** at = reinterpret_cast<void**>(top & ~std::uintptr_t{15});
   *--at = nullptr;  // the return address of `entry`, which never returns
   *--at = reinterpret_cast<void*>(&entry);
-  f.stack_pointer = at - 6;  // six registers, of no matter which value
+  f.stack_pointer = std::fill_n(at - 6, 6, nullptr) - 6;  // six registers, of which a frame pointer ends the calls
 }
 
 /// A stack, with the identity whose it always is. Where races are looked for, one that has not been used for long: two
@@ -415,36 +446,32 @@ void catch_bad_addresses() {
 }  // namespace
 
 void use(const Options& options) { the_launch.options = options; }
-int Options::default_products_at_once() {
-  const char* const count = std::getenv("TESSERA_HOST_PRODUCTS_AT_ONCE");
-  return count ? std::atoi(count) : 0;
-}
 float with_products(float sum, const float (&products)[16]) {
-  const int at_once = the_launch.options.products_at_once;
+  const Options& options = the_launch.options;
+  const int as_the_gpu = options.warpgroups ? 16 : 8;
+  const int at_once = options.products_at_once < 0 ? as_the_gpu : options.products_at_once;
   if (at_once == 0) {
     for (const float product : products) sum += product;
     return sum;
   }
-  constexpr int places = 23;  // behind the first one of the largest summand
+  constexpr int places = 24;  // of a sum
+  const auto exponent = [](float x) { return std::max(std::bit_cast<std::uint32_t>(x) >> 23 & 0xff, 1u); };
+  const auto power_of_two = [](int n) { return std::bit_cast<double>(static_cast<std::uint64_t>(1023 + n) << 52); };
   for (int first = 0; first < 16; first += at_once) {
-    float largest = std::fabs(sum), plain = sum;
-    for (int i = first; i < first + at_once; ++i) {
-      largest = std::max(largest, std::fabs(products[i]));
-      plain += products[i];
-    }
-    if (!std::isfinite(plain) || largest == 0) {
-      sum = plain;
+    std::uint32_t largest = exponent(sum);
+    for (int i = first; i < first + at_once; ++i) largest = std::max(largest, exponent(products[i]));
+    if (largest == 255) {  // infinite, or not a number
+      for (int i = first; i < first + at_once; ++i) sum += products[i];
       continue;
     }
-    const int last_place = std::ilogb(largest) - places;
-    const auto truncated = [&](float x) { return std::trunc(std::ldexp(static_cast<double>(x), -last_place)); };
-    double all = truncated(sum);
-    for (int i = first; i < first + at_once; ++i) all += truncated(products[i]);
-    if (all != 0) {
-      const int beyond = std::max(0, std::ilogb(all) - places);
-      all = std::ldexp(std::trunc(std::ldexp(all, -beyond)), beyond);
-    }
-    sum = static_cast<float>(std::ldexp(all, last_place));
+    const int last_place = static_cast<int>(largest) - 127 - (places - 1);
+    const double scale = power_of_two(-last_place);
+    auto all = static_cast<std::int64_t>(sum * scale);  // truncated, as all that follow
+    for (int i = first; i < first + at_once; ++i) all += static_cast<std::int64_t>(products[i] * scale);
+    const int beyond =
+        std::max(0, static_cast<int>(std::bit_width(static_cast<std::uint64_t>(std::abs(all)))) - places);
+    const std::int64_t kept = all / (std::int64_t{1} << beyond) * (std::int64_t{1} << beyond);
+    sum = static_cast<float>(static_cast<double>(kept) * power_of_two(last_place));
   }
   return sum;
 }
@@ -466,8 +493,12 @@ const dim3& block_size() { return the_launch.block(); }
 const dim3& grid_size() { return the_launch.grid(); }
 unsigned char* shared_bytes() { return the_launch.shared(); }
 void barrier(const Place& place) { the_launch.barrier(place); }
-void warp(const Place& place, void* mine, void (*together)(void* const lanes[32])) {
-  the_launch.warp(place, mine, together);
+void warp(const Place& place, void* mine, void (*together)(void* const lanes[32]), bool aligned) {
+  the_launch.warp(place, mine, together, aligned);
+}
+void check_aligned(const void* place, std::size_t bytes) {
+  if (reinterpret_cast<std::uintptr_t>(place) % bytes)
+    the_launch.fail("a place is not aligned to " + std::to_string(bytes) + " bytes");
 }
 void copy_async(void* to, const void* from, int valid) {
   the_launch.copy_async(

@@ -30,11 +30,9 @@ struct Options {
   bool warpgroups = false;   ///< the GPU is one of sm_90a
   int shared_kilobytes = 0;  ///< that a block may have; 0: as on sm_80 or sm_90a. sm_86 and sm_89 have 99
   /// Products that tensor cores add to a sum at once, each truncated to the last place of the largest summand, as they
-  /// are on an A100 (8) and an H100 (16), there with a bit or two more. 0: one by one, rounded to nearest. By default
-  /// what TESSERA_HOST_PRODUCTS_AT_ONCE says.
-  int products_at_once = default_products_at_once();
-
-  static int default_products_at_once();
+  /// are there with a bit or two more; 0: one by one, rounded to nearest. By default 8 as on an A100 or, with
+  /// warpgroups, 16 as on an H100.
+  int products_at_once = -1;
 };
 /// For every launch from now on.
 void use(const Options& options);
@@ -67,8 +65,11 @@ unsigned char* shared_bytes();
 
 using Place = std::source_location;
 void barrier(const Place& place);
-/// All 32 lanes hand in their `mine`, then `together` runs once for all of them.
-void warp(const Place& place, void* mine, void (*together)(void* const lanes[32]));
+/// All 32 lanes hand in their `mine`, then `together` runs once for all of them. `aligned`: an instruction of PTX that
+/// is, to which lanes come by the same calls: where these differ, the lanes have parted and not converged.
+void warp(const Place& place, void* mine, void (*together)(void* const lanes[32]), bool aligned = true);
+/// A place that one instruction touches is a multiple of its bytes.
+void check_aligned(const void* place, std::size_t bytes);
 /// The sum and 16 products, as the options have it.
 float with_products(float sum, const float (&products)[16]);
 /// 16 bytes to shared memory, `valid` of them from `from`, the rest zero: now, or when it is waited for.

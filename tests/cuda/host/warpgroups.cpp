@@ -93,6 +93,7 @@ void Launch::barrier_of(int name, int count, const Place& place) {
   }();
   if (b.arrived > 0 && b.count != count) fail("a barrier of " + std::to_string(b.count) + " and of other threads");
   b.count = count;
+  if (name > 0) converged_at_barrier(place);  // a warp's own barrier is not aligned
   const void* const phase = b.phases.current();
   races::tell(phase);
   if (++b.arrived < count) {
@@ -116,6 +117,7 @@ void Launch::cluster_barrier(bool releases, const Place& place) {
   if (at_cluster_barrier_ > 0 && cluster_barrier_releases_ != releases)
     fail("threads of one cluster wait at different barriers");
   cluster_barrier_releases_ = releases;
+  converged_at_barrier(place);
   const void* const phase = blocks_.front().cluster_phases.current();
   if (releases) races::tell(phase);
   if (const int waited_for = multiplications().waited_for; waited_for >= 0) {
@@ -358,7 +360,7 @@ void Launch::multiply(const WarpMultiplication& m, float* const (&sums)[32]) {
   };
   each([](float sum, float& number) { number = sum; });
   for (int row = 0; row < 16; ++row)
-    if (options.products_at_once == 0) {
+    if (options.products_at_once == 0) {  // as with_products, but faster
       for (int k = 0; k < 16; ++k)
         for (int column = 0; column < columns; ++column) product[row][column] += left[row][k] * right[k][column];
     } else {
