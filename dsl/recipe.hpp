@@ -90,17 +90,24 @@ struct Augmentation {
   double erase = 0;       ///< the chance that a box is overwritten with noise. Zhong et al. 2020
 };
 
-/// A group of parameters: those of a module by its key, "loss.discriminator", or all others.
+/// A group of parameters: those of a module by its key, "loss.discriminator", or all others. The key is an array, so
+/// that a recipe can be a template argument.
 struct Keys {
-  std::string_view module{};
+  std::array<char, 64> module{};
   bool others = false;
 
-  static constexpr Keys within(std::string_view module) { return {module, false}; }
-  static constexpr Keys outside(std::string_view module) { return {module, true}; }
+  static consteval Keys within(std::string_view module) { return {module, false}; }
+  static consteval Keys outside(std::string_view module) { return {module, true}; }
+
+  constexpr Keys() = default;
+  consteval Keys(std::string_view key, bool all_others) : others(all_others) {
+    for (std::size_t i = 0; i < key.size(); ++i) module.at(i) = key[i];  // a longer one does not compile
+  }
 
   /// Whether the parameter of this key is one of them.
   constexpr bool have(std::string_view key) const {
-    const bool inside = key.starts_with(module) && (key.size() == module.size() || key[module.size()] == '.');
+    const std::string_view own(module.data());
+    const bool inside = key.starts_with(own) && (key.size() == own.size() || key[own.size()] == '.');
     return inside != others;
   }
 };
