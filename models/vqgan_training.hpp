@@ -28,7 +28,7 @@ struct VqganTrainingSpec {
   std::int64_t batch = 32;
 };
 
-/// What stands under `loss` in a checkpoint.
+/// What stands under `loss` in a checkpoint; called, the discriminator's logits.
 template <VqganTrainingSpec S, Statistics statistics>
 struct VqganLoss : Module {
   NLayerDiscriminator<DiscriminatorSpec{
@@ -36,6 +36,11 @@ struct VqganLoss : Module {
       discriminator;
   If<(S.perceptual_weight > 0), Frozen<Lpips<S.vgg>>> perceptual_loss;
   TESSERA_MEMBERS(VqganLoss, discriminator, perceptual_loss)
+
+  template <AnyTensor X>
+  auto forward(const X& images) const {
+    return discriminator(images);
+  }
 };
 
 /// The members of both halves.

@@ -1,0 +1,584 @@
+#include "runtime/vqgan.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <iostream>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+#include "runtime/batches.hpp"
+#include "runtime/checkpoint.hpp"
+#include "runtime/command.hpp"
+#include "runtime/data_choice.hpp"
+#include "runtime/divergence.hpp"
+#include "runtime/error.hpp"
+#include "runtime/file.hpp"
+#include "runtime/folder_lock.hpp"
+#include "runtime/image.hpp"
+#include "runtime/labels.hpp"
+#include "runtime/matching.hpp"
+#include "runtime/numbers.hpp"
+#include "runtime/progress.hpp"
+#include "runtime/ranges.hpp"
+#include "runtime/safetensors.hpp"
+#include "runtime/session.hpp"
+#include "runtime/tokens.hpp"
+
+namespace tessera::runtime {
+namespace {
+
+namespace fs = std::filesystem;
+using Floats = std::vector<float>;
+
+constexpr Preprocessing minus_one_to_one{.mean = {0.5, 0.5, 0.5}, .deviation = {0.5, 0.5, 0.5}};
+constexpr double seconds_between_checkpoints = 20;
+constexpr std::int64_t at_once = 32;  // images of a forward pass
+
+/// What checkpoints are read and written by.
+Model checkpoint_of(const Vqgan& m) {
+  Model model;
+  model.name = m.name;
+  model.declaration_hash = m.generator.declaration_hash ^ (m.discriminator.declaration_hash << 1);
+  model.parameters = m.generator.parameters;
+  model.parameter_floats = m.generator.parameter_floats;
+  model.optimizer_state = {"optimizer.m.", "optimizer.v."};
+  model.alignment = m.generator.alignment;
+  std::copy_n(m.image_shape, 3, model.image_shape);
+  return model;
+}
+
+std::int64_t image_floats(const Vqgan& m) {
+  return size_product({m.image_shape[0], m.image_shape[1], m.image_shape[2]});
+}
+std::int64_t positions(const Vqgan& m) { return m.tokens.rows * m.tokens.columns; }
+
+/// A forward pass with its parameters.
+class Pass {
+ public:
+  /// Of parameters that lie as those of `from`.
+  Pass(const ForwardPass& pass, std::span<const tessera_parameter> from, const float* parameters)
+      : pass_(pass),
+        parameters_(Arena::of_floats(pass.parameter_floats, pass.alignment)),
+        packed_(Arena::of_floats(pass.packed_floats, pass.alignment)),
+        scratch_(pass.scratch_bytes(at_once), pass.alignment) {
+    for (const tessera_parameter& row : pass.parameters)
+      for (const tessera_parameter& theirs : from)
+        if (std::string_view(row.name) == theirs.name)
+          std::copy_n(parameters + theirs.offset, elements(shape_of(row)), parameters_.floats() + row.offset);
+    check(pass.pack(parameters_.floats(), packed_.floats()));
+  }
+
+  /// Of `count` images or rows of tokens of `floats` numbers.
+  Floats operator()(std::span<const float> inputs, std::int64_t floats) const {
+    const std::int64_t count = static_cast<std::int64_t>(inputs.size()) / floats;
+    Floats outputs(static_cast<std::size_t>(size_product({count, pass_.output_floats})));
+    for (std::int64_t i = 0; i < count; i += at_once)
+      check(pass_.forward(parameters_.floats(), packed_.floats(), inputs.data() + i * floats,
+                          std::min(at_once, count - i), outputs.data() + i * pass_.output_floats, scratch_.data()));
+    return outputs;
+  }
+
+ private:
+  void check(int code) const {
+    if (code) fail(pass_.error(code));
+  }
+
+  const ForwardPass& pass_;
+  Arena parameters_, packed_, scratch_;
+};
+
+float normalised(std::uint8_t pixel) { return static_cast<float>(pixel) / 127.5F - 1; }
+std::uint8_t pixel_of(float value) {
+  return static_cast<std::uint8_t>(std::lround((std::clamp(value, -1.0F, 1.0F) + 1) * 127.5F));
+}
+
+/// How near reconstructions are: of pixels in [0, 1], clamped, and of numbers in [-1, 1].
+struct Nearness {
+  double squares = 0, absolute = 0, count = 0;
+
+  void add(std::span<const float> images, std::span<const float> reconstructions) {
+    for (std::size_t i = 0; i < images.size(); ++i) {
+      const double d = (std::clamp(reconstructions[i], -1.0F, 1.0F) - std::clamp(images[i], -1.0F, 1.0F)) / 2.0;
+      squares += d * d;
+      absolute += std::fabs(static_cast<double>(reconstructions[i]) - images[i]);
+    }
+    count += static_cast<double>(images.size());
+  }
+  double mse() const { return squares / count; }
+  double psnr() const { return -10 * std::log10(std::max(mse(), 1e-30)); }
+  std::string words() const { return text("MSE ", shortest(mse()), ", PSNR ", fixed(psnr(), 2), " dB"); }
+};
+
+/// How often each code was the nearest.
+struct CodeUsage {
+  explicit CodeUsage(std::int64_t codes) : counts(static_cast<std::size_t>(codes)) {}
+  std::vector<std::int64_t> counts;
+
+  void add(std::span<const float> tokens) {
+    for (const float token : tokens) ++counts[static_cast<std::size_t>(token)];
+  }
+  std::int64_t used() const { return std::ssize(counts) - std::count(counts.begin(), counts.end(), 0); }
+  /// exp of the entropy of the codes' shares: as many as there are where all are used alike.
+  double perplexity() const {
+    double all = 0, entropy = 0;
+    for (const std::int64_t count : counts) all += static_cast<double>(count);
+    for (const std::int64_t count : counts)
+      if (count > 0) entropy -= static_cast<double>(count) / all * std::log(static_cast<double>(count) / all);
+    return std::exp(entropy);
+  }
+};
+
+Floats images_of(const Dataset& data, std::int64_t first, std::int64_t count) {
+  Floats images;
+  for (std::int64_t i = first; i < std::min(first + count, data.size()); ++i)
+    for (const std::uint8_t pixel : data.image(i)) images.push_back(normalised(pixel));
+  return images;
+}
+
+struct Tested {
+  Nearness nearness;
+  CodeUsage usage;
+};
+
+Tested test(const Vqgan& m, std::span<const tessera_parameter> from, const float* parameters, const Dataset& data) {
+  const Pass encode(m.encode, from, parameters), reconstruct(m.reconstruct, from, parameters);
+  Tested tested{{}, CodeUsage(m.codes)};
+  for (std::int64_t i = 0; i < data.size(); i += at_once) {
+    const Floats images = images_of(data, i, at_once);
+    tested.nearness.add(images, reconstruct(images, image_floats(m)));
+    tested.usage.add(encode(images, image_floats(m)));
+  }
+  return tested;
+}
+
+std::string words(const Vqgan& m, const Tested& tested) {
+  return text(tested.nearness.words(), ", L1 ", fixed(tested.nearness.absolute / tested.nearness.count, 4), ", codes ",
+              tested.usage.used(), " of ", m.codes, ", perplexity ", fixed(tested.usage.perplexity(), 1));
+}
+
+/// Images [count, C, H, W] side by side, in rows of `columns`, with a light border between them.
+void write_sheet(const Vqgan& m, const fs::path& path, std::span<const float> images, std::int64_t columns) {
+  const auto [channels, height, width] = m.image_shape;
+  const std::int64_t count = static_cast<std::int64_t>(images.size()) / image_floats(m);
+  columns = std::min(columns, count);
+  const std::int64_t rows = (count + columns - 1) / columns, border = 2;
+  const std::int64_t high = rows * (height + border) - border, wide = columns * (width + border) - border;
+  Bytes sheet(static_cast<std::size_t>(size_product({channels, high, wide})), 128);
+  for (std::int64_t i = 0; i < count; ++i)
+    for (std::int64_t c = 0; c < channels; ++c)
+      for (std::int64_t y = 0; y < height; ++y)
+        for (std::int64_t x = 0; x < width; ++x) {
+          const std::int64_t top = i / columns * (height + border) + y, left = i % columns * (width + border) + x;
+          sheet[static_cast<std::size_t>((c * high + top) * wide + left)] =
+              pixel_of(images[static_cast<std::size_t>(((i * channels + c) * height + y) * width + x)]);
+        }
+  spare_models(path, Output::other);
+  const Bytes png = encode_png(sheet, channels, high, wide);
+  write_file(path, std::string_view(reinterpret_cast<const char*>(png.data()), png.size()));
+}
+
+/// A picture as the model reads it.
+Floats read_picture(const Vqgan& m, const fs::path& path) {
+  const Bytes content = read_file(path, longest_picture);
+  const Image picture = fit(decode_image(content, m.image_shape[0], path.string()), m.image_shape[1], m.image_shape[2]);
+  Floats numbers;
+  for (const std::uint8_t pixel : picture.pixels) numbers.push_back(normalised(pixel));
+  return numbers;
+}
+
+// ---- training -----------------------------------------------------------------------------------------------------
+
+struct TrainFlags {
+  fs::path out = "run";
+  std::optional<fs::path> data;
+  std::optional<std::int64_t> digits, limit, epochs, batch;
+  std::optional<std::uint64_t> seed;
+  bool resume = false, overwrite = false;
+};
+
+std::string checkpoint_name(const fs::path& out) { return (out / "checkpoint.safetensors").string(); }
+
+class Training {
+ public:
+  Training(const Vqgan& m, const TrainFlags& flags)
+      : m_(m), model_(checkpoint_of(m)), out_(flags.out), halves_(m.generator, m.discriminator, settle(flags)) {
+    if (flags.resume)
+      state_ = resume_checkpoint(checkpoint_name(out_), model_, halves_.parameters(), halves_.optimizer());
+    else
+      halves_.init(state_.recipe.seed);
+    train_ = load(state_.data, Split::train, model_, minus_one_to_one);
+    test_ = load(state_.data, Split::test, model_, minus_one_to_one);
+    for (const Dataset* data : {&train_, &test_})
+      if (data->channels != m.image_shape[0] || data->height != m.image_shape[1] || data->width != m.image_shape[2])
+        fail(m.name, " takes images of ", printed({m.image_shape, m.image_shape + 3}), ", and those of ", data->source,
+             " are ", printed({data->channels, data->height, data->width}));
+    const std::uint32_t print = train_.fingerprint();
+    if (flags.resume && print != state_.fingerprint)
+      fail("the images in ", train_.source, " are not those that the run in ", out_.string(), " was started with");
+    state_.fingerprint = print;
+    if (state_.recipe.epochs < 1 || train_.size() < 1) fail("there is nothing to train on");
+  }
+
+  int run() {
+    const StopSignals signals;
+    const std::int64_t left = state_.recipe.epochs * train_.size();
+    Progress progress(left - state_.epoch * train_.size() - state_.position, false);
+    Batches batches(train_, state_.recipe, 1, m_.generator.alignment);
+    auto saved = std::chrono::steady_clock::now();
+    while (state_.epoch < state_.recipe.epochs) {
+      batches.begin(state_.epoch, state_.position);
+      progress.resume();
+      CodeUsage usage(m_.codes);
+      bool idle = state_.position == 0;  // whether the discriminator has learned nothing in the whole epoch
+      while (const Batch* const batch = batches.next()) {
+        step(*batch);
+        usage.add(halves_.outputs(0).first(static_cast<std::size_t>(batch->size * positions(m_))));
+        idle = idle && std::fabs(halves_.loss("disc_loss") - 1) <= 0.005F && halves_.loss("d_weight") > 10;
+        state_.loss_sum += halves_.loss("nll_loss") * static_cast<double>(batch->size);
+        state_.seen += batch->size;
+        state_.position = batches.position();
+        progress.step(batch->size, {state_.epoch + 1, state_.recipe.epochs, state_.position, train_.size(), state_.step,
+                                    state_.loss_sum / static_cast<double>(state_.seen), 0, state_.curve});
+        const auto now = std::chrono::steady_clock::now();
+        if (!StopSignals::raised() && std::chrono::duration<double>(now - saved).count() < seconds_between_checkpoints)
+          continue;
+        save();
+        saved = now;
+        if (!StopSignals::raised()) continue;
+        std::cout << "stopped after step " << state_.step << "; go on with: " << m_.name << " train --resume --out "
+                  << out_.string() << std::endl;
+        return 130;
+      }
+      end_epoch(progress, usage, idle);
+    }
+    finish();
+    return 0;
+  }
+
+ private:
+  /// What a new run is started with, or a resumed one was: the batch.
+  std::int64_t settle(const TrainFlags& flags) {
+    make_folder(out_);
+    lock_.emplace(out_);
+    std::error_code unknown;
+    const bool there = fs::is_regular_file(checkpoint_name(out_), unknown);
+    if (!flags.resume && there && !flags.overwrite)
+      fail(out_.string(), " holds a run already: --resume goes on with it, --overwrite starts another in its place");
+    if (flags.resume) {
+      if (!there) fail("there is no run in ", out_.string(), " to go on with");
+      if (flags.data || flags.digits || flags.limit || flags.epochs || flags.batch || flags.seed)
+        fail("a resumed run goes on as it was started: --resume takes no other option than --out");
+      Floats parameters(static_cast<std::size_t>(model_.parameter_floats)),
+          optimizer(static_cast<std::size_t>(model_.optimizer_floats()));
+      return resume_checkpoint(checkpoint_name(out_), model_, parameters.data(), optimizer.data()).recipe.batch;
+    }
+    state_.recipe = {.batch = flags.batch.value_or(m_.batch),
+                     .epochs = flags.epochs.value_or(m_.epochs),
+                     .learning_rate = m_.generator_rate,
+                     .seed = flags.seed.value_or(1),
+                     .input = minus_one_to_one};
+    if (flags.data) state_.data.folder = *flags.data;
+    state_.data.digits = flags.digits.value_or(state_.data.digits);
+    state_.data.limit = flags.limit.value_or(0);
+    return state_.recipe.batch;
+  }
+
+  void step(const Batch& batch) {
+    const bool started = state_.step >= m_.disc_start;  // steps done before this one
+    const float rates[2] = {static_cast<float>(m_.generator_rate * (started ? m_.later : 1)),
+                            static_cast<float>(m_.discriminator_rate)};
+    halves_.step(batch.images, batch.size, state_.step + 1, started ? 1 : 0, rates);
+    ++state_.step;
+  }
+
+  void end_epoch(Progress& progress, const CodeUsage& usage, bool idle) {
+    ++state_.epoch;
+    state_.position = 0;
+    const double loss = state_.loss_sum / static_cast<double>(std::max<std::int64_t>(state_.seen, 1));
+    state_.loss_sum = 0;
+    state_.seen = 0;
+    const std::string tested = words(m_, test(m_, model_.parameters, halves_.parameters(), test_));
+    progress.line(text("epoch ", state_.epoch, "/", state_.recipe.epochs, "  step ", state_.step, "  nll ",
+                       fixed(loss, 4), "  discriminator ", fixed(halves_.loss("disc_loss"), 3), "  d_weight ",
+                       shortest(halves_.loss("d_weight")), "  test ", tested));
+    if (usage.perplexity() * 10 < static_cast<double>(m_.codes))
+      progress.line(text("warning: the perplexity of the codes is ", fixed(usage.perplexity(), 1),
+                         ", below a tenth of the ", m_.codes, " codes: most of the codebook is not used"));
+    if (idle)
+      progress.line(
+          "warning: for an epoch the discriminator's loss has stayed within 0.005 of 1 while d_weight was above 10: it "
+          "learns nothing, and its gradient is blown up");
+    save();
+  }
+
+  void save() {
+    const std::string broken = first_not_finite(model_, halves_.parameters());
+    if (!broken.empty() || !finite(halves_.optimizer(), halves_.optimizer_floats()))
+      fail("training diverged: after step ", state_.step, " some parameters are not numbers",
+           broken.empty() ? "" : ", first " + broken);
+    save_checkpoint(checkpoint_name(out_), model_, halves_.parameters(), halves_.optimizer(), state_);
+  }
+
+  /// Originals above their reconstructions, and the codes' counts.
+  void finish() {
+    const Pass reconstruct(m_.reconstruct, model_.parameters, halves_.parameters());
+    Floats sheet = images_of(test_, 0, 16);
+    const Floats made = reconstruct(sheet, image_floats(m_));
+    sheet.insert(sheet.end(), made.begin(), made.end());
+    write_sheet(m_, out_ / "reconstructions.png", sheet, std::min<std::int64_t>(16, test_.size()));
+    const Tested tested = test(m_, model_.parameters, halves_.parameters(), test_);
+    std::string counts = "code,count\n";
+    for (std::size_t code = 0; code < tested.usage.counts.size(); ++code)
+      counts += text(code, ",", tested.usage.counts[code], "\n");
+    write_file(out_ / "codes.csv", counts);
+    std::cout << "done: " << words(m_, tested) << " after " << state_.step << " steps\n";
+    for (const char* file : {"checkpoint.safetensors", "reconstructions.png", "codes.csv"})
+      std::cout << "  " << (out_ / file).string() << "\n";
+  }
+
+  const Vqgan& m_;
+  const Model model_;
+  fs::path out_;
+  TrainingState state_;
+  std::optional<FolderLock> lock_;
+  AlternatingHalves halves_;
+  Dataset train_, test_;
+};
+
+// ---- the other commands -------------------------------------------------------------------------------------------
+
+/// Parameters that are to be used, as the generator's half has them.
+Floats parameters_from(const Vqgan& m, const fs::path& file) {
+  const Model model = checkpoint_of(m);
+  Floats parameters(static_cast<std::size_t>(model.parameter_floats));
+  load_parameters(file, model, parameters.data(), std::cerr);
+  return parameters;
+}
+
+/// Of which type published checkpoints are: counts are whole numbers.
+const char* counter_of(std::string_view key) {
+  return key.ends_with(".num_batches_tracked") ? "I64" : key.ends_with(".initialized") ? "U8" : nullptr;
+}
+
+void export_to(const Vqgan& m, const Floats& parameters, const fs::path& path) {
+  spare_models(path, Output::parameters);
+  Safetensors file;
+  for (const tessera_parameter& row : m.generator.parameters) {
+    const Shape shape = shape_of(row);
+    const float* const at = parameters.data() + row.offset;
+    Tensor tensor = Tensor::of(shape, std::span(at, static_cast<std::size_t>(elements(shape))));
+    if (counter_of(row.name)) {
+      const std::int64_t count = std::llround(at[0]);
+      tensor = Tensor::of(shape, std::span(&count, 1));
+      if (counter_of(row.name) == std::string_view("U8"))
+        tensor = {"U8", shape, Bytes{static_cast<std::uint8_t>(count)}};
+    }
+    file.tensors[row.name] = std::move(tensor);
+  }
+  write_safetensors(path, file);
+}
+
+void import_from(const Vqgan& m, const fs::path& path, const fs::path& out) {
+  Safetensors file = read_safetensors(path);
+  for (auto& [key, tensor] : file.tensors) {
+    if (!counter_of(key) || tensor.is_real()) continue;
+    Floats counts;
+    for (const std::int64_t count : tensor.integers()) counts.push_back(static_cast<float>(count));
+    tensor = Tensor::of(tensor.shape, counts);
+  }
+  const Model model = checkpoint_of(m);
+  Floats parameters(static_cast<std::size_t>(model.parameter_floats));
+  if (m.generator.init(parameters.data(), 1)) fail("the parameters have no start");
+  const bool judges = std::any_of(file.tensors.begin(), file.tensors.end(),
+                                  [](const auto& tensor) { return tensor.first.starts_with("loss."); });
+  Allowance allowance;
+  if (!judges) allowance.skip = {"loss.*"};  // the discriminator then starts anew
+  Matching matching(file, model, allowance);
+  matching.take("", parameters.data());
+  matching.finish();
+  make_folder(out);
+  const FolderLock lock(out);
+  spare_models(checkpoint_name(out), Output::parameters);
+  save_model(checkpoint_name(out), model, parameters.data(), std::nullopt);
+  std::cout << checkpoint_name(out) << " holds the parameters of " << path.string() << "\n";
+}
+
+void write_tokens(const Vqgan& m, const std::vector<std::string>& pictures, const Floats& parameters,
+                  const fs::path& to) {
+  const Pass encode(m.encode, m.generator.parameters, parameters.data());
+  std::vector<std::int64_t> tokens;
+  for (const std::string& picture : pictures)
+    for (const float token : encode(read_picture(m, picture), image_floats(m)))
+      tokens.push_back(static_cast<std::int64_t>(token));
+  spare_models(to, Output::other);
+  Safetensors file;
+  file.tensors["tokens"] = Tensor::of({std::ssize(pictures), positions(m)}, tokens);
+  write_safetensors(to, file);
+  std::cout << to.string() << " holds " << std::ssize(pictures) << " images of " << positions(m) << " tokens\n";
+}
+
+void draw_tokens(const Vqgan& m, const fs::path& from, const Floats& parameters, const fs::path& to) {
+  const Safetensors file = read_safetensors(from);
+  const std::vector<std::int64_t> tokens = file.at("tokens").integers();
+  std::vector<std::int32_t> narrow;
+  for (const std::int64_t token : tokens)
+    narrow.push_back(static_cast<std::int32_t>(std::clamp<std::int64_t>(token, -1, INT32_MAX)));
+  if (narrow.empty()) fail(from.string(), " holds no tokens");
+  demand_tokens(narrow, positions(m), m.codes);
+  const Pass decode(m.decode, m.generator.parameters, parameters.data());
+  const Floats images = decode(Floats(narrow.begin(), narrow.end()), positions(m));
+  const auto columns = static_cast<std::int64_t>(std::ceil(std::sqrt(std::ssize(narrow) / positions(m))));
+  write_sheet(m, to, images, columns);
+  std::cout << to.string() << " shows " << std::ssize(narrow) / positions(m) << " images\n";
+}
+
+void reconstruct_picture(const Vqgan& m, const fs::path& from, const Floats& parameters, const fs::path& to) {
+  const Floats picture = read_picture(m, from);
+  const Floats made = Pass(m.reconstruct, m.generator.parameters, parameters.data())(picture, image_floats(m));
+  Nearness nearness;
+  nearness.add(picture, made);
+  write_sheet(m, to, made, 1);
+  std::cout << nearness.words() << "\n";
+}
+
+void bench(const Vqgan& m, std::int64_t batch, std::int64_t runs) {
+  AlternatingHalves halves(m.generator, m.discriminator, batch);
+  halves.init(1);
+  const Floats images(static_cast<std::size_t>(batch * image_floats(m)), 0.25F);
+  const auto median = [&](const auto& work) {
+    std::vector<double> seconds;
+    for (std::int64_t i = 0; i <= runs; ++i) {
+      const auto begin = std::chrono::steady_clock::now();
+      work(i + 1);
+      seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    }
+    std::sort(seconds.begin() + 1, seconds.end());
+    return fixed(1000 * seconds[1 + static_cast<std::size_t>(runs) / 2], 2);
+  };
+  std::cout << "kernels: " << m.generator.isa() << ", batch " << batch << "\n";
+  std::cout << "training step  "
+            << median([&](std::int64_t step) { halves.step(images.data(), batch, step, 1, {1e-6F, 1e-6F}); })
+            << " ms\n";
+  const auto time = [&](const char* name, const ForwardPass& pass, const Floats& inputs) {
+    const Pass run(pass, m.generator.parameters, halves.parameters());
+    const std::int64_t floats = static_cast<std::int64_t>(inputs.size()) / batch;
+    std::cout << name << median([&](std::int64_t) { run(inputs, floats); }) << " ms\n";
+  };
+  time("encode         ", m.encode, images);
+  time("reconstruct    ", m.reconstruct, images);
+  time("decode         ", m.decode, Floats(static_cast<std::size_t>(batch * positions(m)), 0.0F));
+}
+
+int run(const Vqgan& m, int argc, char** argv) {
+  CLI::App app(text("A VQGAN: images of ", printed({m.image_shape, m.image_shape + 3}), " as ", positions(m),
+                    " tokens of ", m.codes, " codes"),
+               m.name);
+  app.require_subcommand(1);
+  std::int64_t threads = 0;
+  const auto command = [&](const char* name, const char* what) {
+    CLI::App* const made = app.add_subcommand(name, what);
+    made->add_option("--threads", threads, "The threads to use")->check(in<std::int64_t>(1, 4096))->type_name("N");
+    return made;
+  };
+  TrainFlags flags;
+  const auto add_data = [&](CLI::App* to) {
+    to->add_option("--data", flags.data, "A folder of images (default: built-in digits)")->type_name("DIR");
+    to->add_option("--digits", flags.digits, "How many built-in training digits")
+        ->check(in<std::int64_t>(1, most_digits))
+        ->type_name("N");
+    to->add_option("--limit", flags.limit, "Use only the first N images")
+        ->check(in<std::int64_t>(1, most_images))
+        ->type_name("N");
+  };
+  ParameterFile file;
+  file.out = "run";
+  CLI::App* const train = command("train", "Train both halves");
+  train->add_option("--out", flags.out, "Folder for the run")->capture_default_str()->type_name("DIR");
+  add_data(train);
+  train->add_option("--epochs", flags.epochs, "How often each image is seen")
+      ->check(in<std::int64_t>(1, 1'000'000))
+      ->type_name("N");
+  train->add_option("--batch", flags.batch, "Images of a step")->check(in<std::int64_t>(2, 1'000'000))->type_name("N");
+  train->add_option("--seed", flags.seed, "Of starting values and of the order of images")->type_name("N");
+  train->add_flag("--resume", flags.resume, "Go on with the run in --out");
+  train->add_flag("--overwrite", flags.overwrite, "Start another in the place of the run in --out");
+
+  CLI::App* const eval = command("eval", "MSE, PSNR, L1, codes used and their perplexity on the test images");
+  add_checkpoint_options(eval, file);
+  add_data(eval);
+  fs::path from, to;
+  std::vector<std::string> pictures;
+  CLI::App* const reconstruct = command("reconstruct", "A picture through tokens, with MSE and PSNR");
+  CLI::App* const encode = command("encode", "Make tokens of pictures");
+  CLI::App* const decode = command("decode", "Draw the images that tokens stand for");
+  CLI::App* const exported = command("export", "Write the parameters under their published keys");
+  reconstruct->add_option("FILE", from, "A picture")->required();
+  encode->add_option("FILE", pictures, "Pictures")->required();
+  decode->add_option("FILE", from, "Tokens, as encode writes them")->required();
+  for (CLI::App* const app_ : {reconstruct, encode, decode, exported}) {
+    add_checkpoint_options(app_, file);
+    app_->add_option("-o,--to", to, "The file to write")->required()->type_name("FILE");
+  }
+  CLI::App* const imported = command("import", "Make a checkpoint of a safetensors file with published keys");
+  imported->add_option("FILE", from, "Parameters")->required();
+  imported->add_option("--out", flags.out, "Folder for the checkpoint")->capture_default_str()->type_name("DIR");
+  CLI::App* const summary = command("summary", "Shapes, parameters and memory");
+  CLI::App* const speed = command("bench", "Time a training step and the forward passes");
+  std::int64_t batch = m.batch, runs = 5;
+  speed->add_option("--batch", batch, "Images at once")->capture_default_str()->check(in<std::int64_t>(2, 65536));
+  speed->add_option("--runs", runs, "Of which the median is told")
+      ->capture_default_str()
+      ->check(in<std::int64_t>(1, 1000));
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& wrong) {
+    if (wrong.get_exit_code() == 0) return app.exit(wrong);
+    std::cerr << m.name << ": " << without_controls(wrong.what()) << " (" << m.name << " --help tells more)\n";
+    return 2;
+  }
+#ifdef _OPENMP
+  if (threads > 0) omp_set_num_threads(static_cast<int>(threads));
+#endif
+  if (*train) return Training(m, flags).run();
+  if (*summary) std::cout << m.summary();
+  if (*speed) bench(m, batch, runs);
+  if (*imported) import_from(m, from, flags.out);
+  if (!*eval && !*reconstruct && !*encode && !*decode && !*exported) return 0;
+  const Floats parameters = parameters_from(m, file.file());
+  if (*eval) {
+    DataChoice choice;
+    choice.folder = flags.data.value_or("");
+    choice.digits = flags.digits.value_or(choice.digits);
+    choice.limit = flags.limit.value_or(0);
+    const Dataset data = load(choice, Split::test, checkpoint_of(m), minus_one_to_one);
+    std::cout << words(m, test(m, m.generator.parameters, parameters.data(), data)) << " on " << grouped(data.size())
+              << " test images (" << data.source << ")\n";
+  }
+  if (*reconstruct) reconstruct_picture(m, from, parameters, to);
+  if (*encode) write_tokens(m, pictures, parameters, to);
+  if (*decode) draw_tokens(m, from, parameters, to);
+  if (*exported) export_to(m, parameters, to);
+  return 0;
+}
+
+}  // namespace
+
+int vqgan_program(const Vqgan& model, int argc, char** argv) {
+  try {
+    return run(model, argc, argv);
+  } catch (const std::exception&) {
+    std::cerr << model.name << ": " << without_controls(sentence_of_error()) << std::endl;
+    return 1;
+  }
+}
+
+}  // namespace tessera::runtime

@@ -1,0 +1,112 @@
+// The program vqgan_digits: what it trains, and PyTorch's trained weights through its commands
+// (tests/golden/vq/digits_trained).
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <string>
+
+#include "runtime/idx.hpp"
+#include "runtime/image.hpp"
+#include "runtime/safetensors.hpp"
+#include "tests/paths.hpp"
+#include "tests/runtime/helpers.hpp"
+
+namespace tessera::runtime {
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path trained = fs::path(paths::golden) / "vq/digits_trained";
+
+double number_behind(const std::string& text, const std::string& word) {
+  const std::size_t at = text.find(word);
+  EXPECT_NE(at, std::string::npos) << word << " in " << text;
+  return at == std::string::npos ? NAN : std::atof(text.c_str() + at + word.size());
+}
+
+TEST(VqganDigits, PyTorchsWeightsGiveItsTokensAndItsError) {
+  const char* shared = std::getenv("TESSERA_SHARED");
+  if (!shared || !fs::exists(fs::path(shared) / "data/mnist"))
+    GTEST_SKIP() << "TESSERA_SHARED names no folder with data/mnist: the MNIST files are not here";
+  const fs::path mnist = fs::path(shared) / "data/mnist";
+  const TemporaryFolder folder;
+  const std::string out = folder / "run";
+  const Result imported = sample({"import", trained / "vqgan.safetensors", "--out", out});
+  ASSERT_EQ(imported.code, 0) << imported.err;
+  const Safetensors expected = read_safetensors(trained / "expected.safetensors");
+
+  const Result evaluated = sample({"eval", "--data", mnist, "--limit", "1000", "--out", out});
+  ASSERT_EQ(evaluated.code, 0) << evaluated.err;
+  const double mse = expected.at("test_mse_01").floats()[0], perplexity = expected.at("perplexity").floats()[0];
+  EXPECT_NEAR(number_behind(evaluated.out, "MSE "), mse, 1e-3 * mse) << evaluated.out;
+  EXPECT_NEAR(number_behind(evaluated.out, "perplexity "), perplexity, 0.06) << evaluated.out;
+
+  const Dataset images = read_mnist(mnist, Split::test);
+  std::vector<std::string> encode{"encode", "--out", out, "-o", folder / "tokens.safetensors"};
+  for (const std::int64_t which : expected.at("which").integers()) {
+    encode.push_back(folder / ("image" + std::to_string(which) + ".png"));
+    const Bytes png = encode_png(images.image(which), 1, 28, 28);
+    write_file(encode.back(), std::string_view(reinterpret_cast<const char*>(png.data()), png.size()));
+  }
+  const Result encoded = sample(encode);
+  ASSERT_EQ(encoded.code, 0) << encoded.err;
+  EXPECT_EQ(read_safetensors(folder / "tokens.safetensors").at("tokens").integers(), expected.at("indices").integers());
+
+  const Result decoded = sample({"decode", folder / "tokens.safetensors", "--out", out, "-o", folder / "sheet.png"});
+  ASSERT_EQ(decoded.code, 0) << decoded.err;
+  EXPECT_GT(fs::file_size(folder / "sheet.png"), 1000u);
+  const Result rebuilt = sample({"reconstruct", encode.back(), "--out", out, "-o", folder / "b.png"});
+  ASSERT_EQ(rebuilt.code, 0) << rebuilt.err;
+  EXPECT_GT(number_behind(rebuilt.out, "PSNR "), 15) << rebuilt.out;
+}
+
+TEST(VqganDigits, AResumedRunEndsInTheSameBytes) {
+  const TemporaryFolder folder;
+  const auto train = [&](const char* out, const char* epochs) {
+    return sample({"train", "--digits", "192", "--batch", "32", "--epochs", epochs, "--out", folder / out});
+  };
+  ASSERT_EQ(train("whole", "2").code, 0);
+  // Half of the run, whose checkpoint is then made one of the whole run.
+  ASSERT_EQ(train("half", "1").code, 0);
+  Safetensors half = read_safetensors(folder / "half/checkpoint.safetensors");
+  half.metadata["epochs"] = "2";
+  write_safetensors(folder / "half/checkpoint.safetensors", half);
+  const Result resumed = sample({"train", "--resume", "--out", folder / "half"});
+  ASSERT_EQ(resumed.code, 0) << resumed.err;
+  EXPECT_EQ(read_file(folder / "half/checkpoint.safetensors", longest_picture),
+            read_file(folder / "whole/checkpoint.safetensors", longest_picture));
+
+  const Result exported = sample({"export", "--out", folder / "whole", "-o", folder / "weights.safetensors"});
+  ASSERT_EQ(exported.code, 0) << exported.err;
+  const Safetensors weights = read_safetensors(folder / "weights.safetensors");
+  EXPECT_EQ(weights.at("loss.discriminator.main.3.num_batches_tracked").integers(), std::vector<std::int64_t>{36});
+  ASSERT_EQ(sample({"import", folder / "weights.safetensors", "--out", folder / "again"}).code, 0);
+  ASSERT_EQ(sample({"export", "--out", folder / "again", "-o", folder / "back.safetensors"}).code, 0);
+  EXPECT_EQ(read_file(folder / "back.safetensors", longest_picture),
+            read_file(folder / "weights.safetensors", longest_picture));
+}
+
+TEST(VqganDigits, WhatDoesNotFitIsASentence) {
+  const TemporaryFolder folder;
+  const std::string out = folder / "run";
+  ASSERT_EQ(sample({"import", trained / "vqgan.safetensors", "--out", out}).code, 0);
+  const auto decode = [&](const Shape& shape, const std::vector<std::int64_t>& tokens) {
+    Safetensors file;
+    file.tensors["tokens"] = Tensor::of(shape, tokens);
+    write_safetensors(folder / "tokens.safetensors", file);
+    return sample({"decode", folder / "tokens.safetensors", "--out", out, "-o", folder / "sheet.png"});
+  };
+  std::vector<std::int64_t> tokens(98, 1);
+  tokens[52] = 64;
+  const Result outside = decode({2, 49}, tokens);
+  EXPECT_EQ(outside.code, 1);
+  EXPECT_EQ(outside.err, "vqgan_digits: token 64 of image 1, position 3, is none of the 64 codes\n");
+  const Result count = decode({48}, std::vector<std::int64_t>(48, 1));
+  EXPECT_EQ(count.code, 1);
+  EXPECT_EQ(count.err, "vqgan_digits: there are 48 tokens, which are no whole number of images of 49\n");
+  EXPECT_FALSE(fs::exists(folder / "sheet.png"));
+  EXPECT_EQ(sample({"train", "--resume", "--out", folder / "none"}).code, 1);
+}
+
+}  // namespace
+}  // namespace tessera::runtime
