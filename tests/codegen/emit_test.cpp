@@ -264,7 +264,8 @@ TEST(Emit, AModelOfTokensTakesIntegersAndLooksWhetherTheyAreBelowItsSmallestTabl
   has("tiny.h", "#define TINY_TOKENS 5 /* of one image */");
   has("tiny.h", "#define TINY_CODES 5 /* tokens are below it */");
   has("tiny.h", "TINY_ERROR_TOKEN = 7, /* a token is not in [0, 5) */");
-  has("tiny.cpp", "i < batch * 5; ++i)\n    if (tokens[i] < 0 || tokens[i] >= TINY_CODES) return false;");
+  has("tiny.cpp", "i < count; ++i)\n    if (tokens[i] < 0 || tokens[i] >= TINY_CODES) return false;");
+  has("tiny.cpp", "if (!tokens_fit(tokens, batch * TINY_TOKENS)) return TINY_ERROR_TOKEN;");
   has("tiny.cpp", "i < batch * 5; ++i)\n    if (labels[i] < 0 || labels[i] >= TINY_CLASSES) return false;");
   has("tiny_cuda.h", "/* outputs of tokens. */");
   for (const auto& [name, text] : files) EXPECT_EQ(text.find("input_gradient"), std::string::npos) << name;
