@@ -132,7 +132,9 @@ TEST_P(VqganTraining, TenStepsArePyTorchs) {
         apart += difference > 1e-4 * largest;
         worst = std::max(worst, difference);
       }
-      if (key.find("running_") != std::string::npos) EXPECT_LE(worst, 1e-4 * largest) << key;
+      if (key.find("running_") != std::string::npos) {
+        EXPECT_LE(worst, 1e-4 * largest) << key;
+      }
     }
     EXPECT_LE(apart, all / 10000) << "of " << all << " parameters";
   }
