@@ -153,8 +153,9 @@ TEST_P(VqganTraining, WhatAHalfDoesNotTrainStaysAsItIs) {
     // Before the discriminator starts its gradients are 0, and only what it tracks changes.
     const bool tracked = key.find("running_") != std::string::npos || key.ends_with("num_batches_tracked");
     EXPECT_EQ(same, key.starts_with("loss.") && !tracked) << key;
-    if (key.ends_with("num_batches_tracked"))
+    if (key.ends_with("num_batches_tracked")) {
       EXPECT_EQ(run.parameters()[row.offset], before.parameters()[row.offset] + 3) << key;
+    }
   }
 }
 
