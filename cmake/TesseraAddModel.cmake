@@ -419,7 +419,7 @@ int main(int argc, char** argv) {
     add_custom_command(
       OUTPUT ${library_files} ${shared_files} ${embedding_files} ${cuda_files} ${program_files} ${cuda_program_files}
       COMMAND ${generator} ${which} --out ${folder} --isa ${isas} --precision ${arg_PRECISION}
-        $<$<BOOL:${arg_TRAIN}>:--train> $<$<BOOL:${arg_SERVE}>:--serve> $<$<BOOL:${arg_DISTRIBUTED}>:--distributed>
+        $<$<BOOL:${arg_TRAIN}>:--train> $<$<BOOL:${arg_SERVE}>:--serve> $<$<BOOL:${engines}>:--distributed>
         ${shared_options} ${page_option} ${cuda_option} ${tiles_option}
       DEPENDS ${generator} ${arg_TILES}
       COMMENT "Generating ${name}"

@@ -156,9 +156,11 @@ Arena make_arena(const graph::Graph& declared, const KernelProgram& p) {
     for (const Dim& d : n.shape) e.reals *= d.value();
     region_of[n.name] = n.region;
     // All layers lie together, the last one too where it runs by itself.
+    const auto written = finished.contains(n.name) ? finished.find(n.name) : finished.find(e.key_of(e.count - 1));
+    // What has no gradient, a running mean for instance, comes last.
     const auto time = finished.empty()            ? std::pair{0, 0}
-                      : finished.contains(n.name) ? finished.at(n.name)
-                                                  : finished.at(e.key_of(e.count - 1));
+                      : written == finished.end() ? std::pair{now, 0}
+                                                  : written->second;
     found.push_back({time, std::move(e)});
   }
   std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
