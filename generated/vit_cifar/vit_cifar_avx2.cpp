@@ -456,7 +456,7 @@ template <class T>
 }
 
 // Threads take whole images. Where there are fewer images than threads, all threads go through every image together and
-// share out the rows of each kernel, of products with weights columns too, in whole tiles; which of them computes a
+// partition the rows of each kernel, of products with weights columns too, in whole tiles; which of them computes a
 // tile does not change its bits.
 [[maybe_unused]] static std::int64_t threads() {
 #if defined(_OPENMP)
@@ -483,7 +483,7 @@ struct Team {
   std::int64_t end(std::int64_t rows, std::int64_t tile) const {
     return std::min(rows, share(rows, tile, part + 1, parts));
   }
-  /// Shares out tiles of `high` rows and `wide` columns so that the largest share is as small as can be. Among such
+  /// Partitions tiles of `high` rows and `wide` columns so that the largest share is as small as can be. Among such
   /// ways the one with the fewest columns for a thread where weights are `far`, more than its near memory holds; else
   /// with the fewest rows, which other threads have made.
   Tiles tiles(std::int64_t rows, std::int64_t high, std::int64_t columns, std::int64_t wide, bool far) const {
@@ -652,7 +652,7 @@ static void g_gradient(std::int64_t begin, std::int64_t end, bool add, const Lef
 
 // ---- tables ----
 
-// ---- kernels: each call handles one index of the axis that is shared out among threads ----
+// ---- kernels: each call handles one index of the axis that is partitioned among threads ----
 // Those with tiles of sums stay functions: a caller's values would take registers that the sums need.
 
 // b < B, gh < GH=8, gw < GW=8, c < C=3, p < P=4, p2 < P=4; lanes along p2

@@ -438,7 +438,7 @@ alignas(64) const real table_sinusoidal_50x8_0[400] = {
     0.9994221f, 0.99938756f, 0.9993521f, 0.99931556f, 0.99927807f, 0.9992396f, 0.9992001f, 0.99915963f,
     0.99911815f, 0.99907565f, 0.99903214f, 0.9989877f, 0.9989422f, 0.9988957f, 0.9988482f, 0.99879974f};
 
-// ---- kernels: each call handles one index of the axis that is shared out among threads ----
+// ---- kernels: each call handles one index of the axis that is partitioned among threads ----
 
 // i < 1, d < D=8; lanes along d
 // for 3 kernels of the plan, of which this is the first
