@@ -107,7 +107,7 @@ struct ToyDiscriminator : Module {
   TESSERA_MEMBERS(ToyDiscriminator, discriminator)
 
   static constexpr auto B = axis<"B">;
-  auto forward(Tensor<B, 3_c, 16_c, 16_c> images) const { return discriminator(images); }
+  Tensor<B, 1_c, 2_c, 2_c> forward(Tensor<B, 3_c, 16_c, 16_c> images) const { return discriminator(images); }
 };
 /// VGG's convolutions and poolings: the metric between images and darker ones.
 struct ToyLpips : Module {
@@ -116,7 +116,7 @@ struct ToyLpips : Module {
 
   static constexpr auto B = axis<"B">;
   using Images = Tensor<B, 3_c, 16_c, 16_c>;
-  auto forward(Images images) const { return metric(images, Images(images * 0.5)); }
+  Tensor<B, 1_c, 1_c, 1_c> forward(Images images) const { return metric(images, Images(images * 0.5)); }
 };
 
 /// Whose times tests/cuda/times_test.py writes tables of.
