@@ -2,7 +2,9 @@
 #include "dsl/trace.hpp"
 #include "examples/cifar10.hpp"
 #include "examples/mnist.hpp"
+#include "examples/taming_digits.hpp"
 #include "examples/vit_digits.hpp"
+#include "examples/vqgan_digits.hpp"
 #include "models/vit.hpp"
 #include "models/vit_cifar.hpp"
 #include "models/vit_mnist.hpp"
@@ -14,6 +16,12 @@ tessera::test::DeclaredModels tessera::test::published_models() {
       TESSERA_DECLARED(tessera::models::vit_mnist::VitMnist),
       TESSERA_DECLARED(tessera::models::VitDigits),
       TESSERA_DECLARED(tessera::models::Mnist),
+      TESSERA_DECLARED(tessera::models::DigitsGpt),
+      TESSERA_DECLARED(tessera::models::DigitsEncode),
+      TESSERA_DECLARED(tessera::models::DigitsDecode),
+      TESSERA_DECLARED(tessera::models::VqganDigitsGenerator),
+      TESSERA_DECLARED(tessera::models::VqganDigitsDiscriminator),
+      TESSERA_DECLARED(tessera::models::VqganDigitsDecode),
       TESSERA_DECLARED(tessera::models::Cifar10),
       TESSERA_DECLARED(tessera::models::CifarVit<{}>),
       TESSERA_DECLARED(tessera::models::VitTiny),
