@@ -66,8 +66,9 @@ class TreeReduce {
  private:
   const Communicator& ranks_;
   std::int64_t floats_;
-  [[maybe_unused]] std::int64_t alignment_;  // by tree_reduce.cpp, and not by what tests link in its place
-  std::int64_t parts_ = 0;
+  // By tree_reduce.cpp, and not by what tests link in its place.
+  [[maybe_unused]] std::int64_t alignment_;
+  [[maybe_unused]] std::int64_t parts_ = 0;
   std::vector<Subtree> nodes_;  ///< of all ranks: their buffers are numbers of `slices_`
   std::vector<float*> slices_;  ///< this rank's slice of each
   struct Node {
