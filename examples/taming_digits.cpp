@@ -1,32 +1,23 @@
 // taming_digits: a transformer over the tokens of a VQGAN of digits. What it does is in runtime/taming_program.hpp.
-#include "digits_decode.h"
-#include "digits_encode.h"
 #include "digits_gpt.h"
 #include "runtime/taming_program.hpp"
+#include "vqgan_digits_decode.h"
+#include "vqgan_digits_encode.h"
 
 namespace {
-
-using tessera::runtime::Model;
-
-/// What the programs of all three models have.
-#define TESSERA_TABLE(model, name, NAME)                                 \
-  model.declaration_hash = NAME##_DECLARATION_HASH;                      \
-  model.parameters = name##_parameters;                                  \
-  model.parameter_floats = NAME##_PARAMETER_FLOATS;                      \
-  model.packed_forward_floats = NAME##_PACKED_FORWARD_FLOATS;            \
-  model.alignment = NAME##_ALIGNMENT;                                    \
-  model.forward_scratch_bytes = [](std::int64_t batch) -> std::int64_t { \
-    return NAME##_FORWARD_SCRATCH_BYTES(batch);                          \
-  };                                                                     \
-  model.error = name##_error;                                            \
-  model.isa = name##_isa;                                                \
-  model.init = name##_init;                                              \
-  model.pack_forward = name##_pack_forward
 
 tessera::runtime::Taming digits() {
   tessera::runtime::Taming t;
   t.gpt.name = "taming_digits";
-  TESSERA_TABLE(t.gpt, digits_gpt, DIGITS_GPT);
+  t.gpt.declaration_hash = DIGITS_GPT_DECLARATION_HASH;
+  t.gpt.parameters = digits_gpt_parameters;
+  t.gpt.parameter_floats = DIGITS_GPT_PARAMETER_FLOATS;
+  t.gpt.packed_forward_floats = DIGITS_GPT_PACKED_FORWARD_FLOATS;
+  t.gpt.alignment = DIGITS_GPT_ALIGNMENT;
+  t.gpt.error = digits_gpt_error;
+  t.gpt.isa = digits_gpt_isa;
+  t.gpt.init = digits_gpt_init;
+  t.gpt.pack_forward = digits_gpt_pack_forward;
   t.gpt.packed_floats = DIGITS_GPT_PACKED_FLOATS;
   t.gpt.optimizer_state = {"optimizer.m.", "optimizer.v."};
   t.gpt.pack = digits_gpt_pack;
@@ -37,14 +28,10 @@ tessera::runtime::Taming digits() {
   t.gpt.evaluate_scratch_bytes = [](std::int64_t batch) -> std::int64_t {
     return DIGITS_GPT_EVALUATE_SCRATCH_BYTES(batch);
   };
-  t.encode.name = "digits_encode";
-  TESSERA_TABLE(t.encode, digits_encode, DIGITS_ENCODE);
-  t.encode.forward = digits_encode_forward;
-  t.encode.image_shape[0] = 1;
-  t.encode.image_shape[1] = t.encode.image_shape[2] = 28;
-  t.decode.name = "digits_decode";
-  TESSERA_TABLE(t.decode, digits_decode, DIGITS_DECODE);
-  t.decode.forward = digits_decode_forward;
+  t.encode = TESSERA_FORWARD_PASS(vqgan_digits_encode, VQGAN_DIGITS_ENCODE);
+  t.decode = TESSERA_FORWARD_PASS(vqgan_digits_decode, VQGAN_DIGITS_DECODE);
+  t.image_shape[0] = 1;
+  t.image_shape[1] = t.image_shape[2] = 28;
   t.tokens = {
       .name = "taming_digits",
       .codes = DIGITS_GPT_CODES,

@@ -1,4 +1,5 @@
-// vqgan_digits: digits of 28 x 28 as 7 x 7 tokens of 64 codes, and how that is trained.
+// vqgan_digits: digits of 28 x 28 as 7 x 7 tokens of 64 codes, and how that is trained. The sizes are those of
+// golden/vq/digits_trained.
 #pragma once
 
 #include "models/vqgan_training.hpp"
@@ -27,6 +28,7 @@ inline constexpr VqganTrainingSpec vqgan_digits_training{
 
 using VqganDigitsGenerator = VqganGenerator<vqgan_digits_training>;
 using VqganDigitsDiscriminator = VqganDiscriminator<vqgan_digits_training>;
+using VqganDigitsEncode = VqganEncode<vqgan_digits>;
 using VqganDigitsDecode = VqganDecode<vqgan_digits>;
 
 }  // namespace tessera::models

@@ -24,6 +24,7 @@
 #include "runtime/image.hpp"
 #include "runtime/matching.hpp"
 #include "runtime/numbers.hpp"
+#include "runtime/picture_sheet.hpp"
 #include "runtime/progress.hpp"
 #include "runtime/safetensors.hpp"
 #include "runtime/taming_keys.hpp"
@@ -34,67 +35,47 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view checkpoint_name = "checkpoint.safetensors";
+constexpr std::string_view checkpoint_file = "checkpoint.safetensors";
 constexpr std::int64_t images_at_once = 64;
 
 std::size_t place(std::int64_t n) { return static_cast<std::size_t>(n); }
 
 /// A run's folder means its checkpoint.
-fs::path file_of(const fs::path& run) { return fs::is_directory(run) ? run / checkpoint_name : run; }
+fs::path file_of(const fs::path& run) { return fs::is_directory(run) ? run / checkpoint_file : run; }
 
-/// The parameters of a model, packed for its forward pass.
-struct Weights {
-  Weights(const Model& model, const fs::path& file)
-      : parameters(Arena::of_floats(model.parameter_floats, model.alignment)),
-        packed(Arena::of_floats(std::max(model.packed_floats, model.packed_forward_floats) + 1, model.alignment)) {
-    std::vector<std::string> left_out;  // the other half of the VQGAN, other stages: nobody asked for them
-    Safetensors content = read_safetensors(file);
-    std::erase_if(content.tensors, [](const auto& one) { return one.first.starts_with("optimizer."); });
-    content = from_taming(std::move(content), model, left_out);
-    Matching matching(content, model);
-    matching.take("", parameters.floats());
-    matching.finish();
-    if (const int code = model.pack_forward(parameters.floats(), packed.floats()))
-      fail(model.name, ": ", model.error(code));
-  }
-  Arena parameters, packed;
-};
+/// The parameters of a model out of a file that may hold others as well: the other half of the VQGAN, other stages.
+Arena parameters_of(const Model& model, const fs::path& file) {
+  Arena parameters = Arena::of_floats(model.parameter_floats, model.alignment);
+  std::vector<std::string> left_out;  // nobody asked for them
+  Safetensors content = read_safetensors(file);
+  std::erase_if(content.tensors, [](const auto& one) { return one.first.starts_with("optimizer."); });
+  content = from_taming(std::move(content), model, left_out);
+  Matching matching(content, model);
+  matching.take("", parameters.floats());
+  matching.finish();
+  return parameters;
+}
+
+PackedPass pass_from(const ForwardPass& pass, const fs::path& file) {
+  Model model;
+  model.name = "the VQGAN";
+  model.parameters = pass.parameters;
+  model.parameter_floats = pass.parameter_floats;
+  model.alignment = pass.alignment;
+  return {pass, parameters_of(model, file)};
+}
 
 /// FNV-1a of the codes: two VQGANs with one hash give tokens the same meaning.
-std::string codebook_hash(const Model& decode, const Weights& weights) {
+std::string codebook_hash(const ForwardPass& decode, const PackedPass& loaded) {
   std::uint64_t hash = 0xcbf29ce484222325;
   for (const tessera_parameter& row : decode.parameters) {
     if (row.name != std::string_view("quantize.embedding.weight")) continue;
-    const auto* const bytes = reinterpret_cast<const std::uint8_t*>(weights.parameters.floats() + row.offset);
+    const auto* const bytes = reinterpret_cast<const std::uint8_t*>(loaded.parameters() + row.offset);
     for (std::int64_t i = 0; i < elements(shape_of(row)) * 4; ++i) hash = (hash ^ bytes[i]) * 0x100000001b3;
   }
   char text_of_hash[17];
   std::snprintf(text_of_hash, sizeof text_of_hash, "%016llx", static_cast<unsigned long long>(hash));
   return text_of_hash;
-}
-
-/// outputs of a forward pass, a batch after the other.
-std::vector<float> forward(const Model& model, const Weights& weights, const std::vector<float>& inputs,
-                           std::int64_t input_floats, std::int64_t output_floats, Counter* counter = nullptr) {
-  const auto images = static_cast<std::int64_t>(inputs.size()) / input_floats;
-  std::vector<float> outputs(place(images * output_floats));
-  const Arena scratch(model.forward_scratch_bytes(std::min(images, images_at_once)), model.alignment);
-  for (std::int64_t first = 0; first < images; first += images_at_once) {
-    const std::int64_t batch = std::min(images_at_once, images - first);
-    if (const int code =
-            model.forward(weights.parameters.floats(), weights.packed.floats(), inputs.data() + first * input_floats,
-                          batch, outputs.data() + first * output_floats, scratch.data()))
-      fail(model.name, ": ", model.error(code));
-    if (counter) counter->add(batch);
-  }
-  return outputs;
-}
-
-std::vector<float> in_range(std::span<const std::uint8_t> pixels) {
-  std::vector<float> numbers;
-  numbers.reserve(pixels.size());
-  for (const std::uint8_t pixel : pixels) numbers.push_back(static_cast<float>(pixel) / 127.5F - 1);
-  return numbers;
 }
 
 std::int64_t floats_of(const std::int64_t (&shape)[3]) { return shape[0] * shape[1] * shape[2]; }
@@ -103,13 +84,7 @@ std::int64_t floats_of(const std::int64_t (&shape)[3]) { return shape[0] * shape
 struct Run {
   std::string codebook, vqgan;  ///< the hash of the codes, and where the VQGAN was
   std::int64_t step = 0;
-  std::uint64_t seed = 1;
-  DataChoice data;
-
-  void write(Safetensors& file) const {
-    file.metadata = {
-        {"codebook", codebook}, {"vqgan", vqgan}, {"step", std::to_string(step)}, {"seed", std::to_string(seed)}};
-  }
+  std::map<std::string, std::string> settings;  ///< that decide its bits, as text
 };
 
 std::string metadata_of(const Safetensors& file, const std::string& key) {
@@ -129,13 +104,13 @@ struct Tokens {
 };
 
 /// A data set as tokens.
-Tokens tokens_of(const Taming& taming, const Weights& encoder, const Dataset& data, const char* what) {
+Tokens tokens_of(const Taming& taming, const PackedPass& encode, const Dataset& data, const char* what) {
   const std::int64_t positions = taming.tokens.window.rows * taming.tokens.window.columns;
   if (taming.classes && data.classes > taming.classes)
     fail(data.source, ": has ", data.classes, " classes, and ", taming.gpt.name, " knows ", taming.classes);
-  if (data.image_size() != floats_of(taming.encode.image_shape))
+  if (data.image_size() != floats_of(taming.image_shape))
     fail(data.source, ": its images are [", data.channels, ", ", data.height, ", ", data.width, "], and the VQGAN's [",
-         taming.encode.image_shape[0], ", ", taming.encode.image_shape[1], ", ", taming.encode.image_shape[2], "]");
+         taming.image_shape[0], ", ", taming.image_shape[1], ", ", taming.image_shape[2], "]");
   Counter counter(text("encoding ", what, " images"), data.size());
   Tokens tokens;
   tokens.images = data.size();
@@ -143,11 +118,11 @@ Tokens tokens_of(const Taming& taming, const Weights& encoder, const Dataset& da
     const std::int64_t batch = std::min(images_at_once, data.size() - first);
     std::vector<float> images;
     for (std::int64_t i = first; i < first + batch; ++i) {
-      const std::vector<float> one = in_range(data.image(i));
+      const std::vector<float> one = numbers_of_pixels(data.image(i));
       images.insert(images.end(), one.begin(), one.end());
     }
     const std::vector<float> numbers =
-        forward(taming.encode, encoder, images, floats_of(taming.encode.image_shape), positions, &counter);
+        encode(images, floats_of(taming.image_shape), [&](std::int64_t done) { counter.add(done); });
     for (std::int64_t i = 0; i < batch; ++i) {
       tokens.read.push_back(taming.classes ? data.labels[place(first + i)] : static_cast<std::int32_t>(taming.start));
       for (std::int64_t t = 0; t < positions; ++t) {
@@ -160,18 +135,28 @@ Tokens tokens_of(const Taming& taming, const Weights& encoder, const Dataset& da
   return tokens;
 }
 
-struct TrainOptions {
+struct GptTraining {
   fs::path vqgan, out;
   DataChoice data;
   std::int64_t steps = 0, batch = 0;
   std::uint64_t seed = 1;
   double learning_rate = 0;
   bool resume = false;
+
+  /// All that a run's bits follow from, but how long it is and its codebook.
+  std::map<std::string, std::string> settings() const {
+    return {{"batch", std::to_string(batch)},
+            {"seed", std::to_string(seed)},
+            {"learning rate", shortest(learning_rate)},
+            {"data", data.folder.empty() ? "built-in digits" : fs::absolute(data.folder).string()},
+            {"number of digits", std::to_string(data.digits)},
+            {"limit of images", std::to_string(data.limit)}};
+  }
 };
 
 class Trainer {
  public:
-  Trainer(const Taming& taming, const TrainOptions& options)
+  Trainer(const Taming& taming, const GptTraining& options)
       : taming_(taming),
         options_(options),
         positions_(taming.tokens.window.rows * taming.tokens.window.columns),
@@ -183,19 +168,19 @@ class Trainer {
   int run() {
     make_folder(options_.out);
     const FolderLock lock(options_.out);
-    const fs::path path = options_.out / checkpoint_name;
+    const fs::path path = options_.out / checkpoint_file;
     if (!options_.resume && fs::exists(path))
       fail(path.string(), " is there already: --resume goes on with it, another --out begins anew");
     const fs::path vqgan = file_of(options_.vqgan);
-    const Weights encoder(taming_.encode, vqgan);
-    run_ = {codebook_hash(taming_.decode, Weights(taming_.decode, vqgan)), fs::absolute(vqgan).string(), 0,
-            options_.seed, options_.data};
+    const PackedPass encode = pass_from(taming_.encode, vqgan);
+    run_ = {codebook_hash(taming_.decode, pass_from(taming_.decode, vqgan)), fs::absolute(vqgan).string(), 0,
+            options_.settings()};
     if (options_.resume)
       resume(path);
     else
       check(taming_.gpt.init(parameters_.floats(), options_.seed));
     check(taming_.gpt.pack(parameters_.floats(), packed_.floats()));
-    const Tokens training = tokens(encoder, Split::train, "training"), test = tokens(encoder, Split::test, "test");
+    const Tokens training = tokens(encode, Split::train, "training"), test = tokens(encode, Split::test, "test");
     const std::int64_t batch = std::min(options_.batch, training.images);
     Counter counter("training steps", options_.steps - run_.step);
     double sum = 0;
@@ -220,14 +205,17 @@ class Trainer {
     if (code) fail(taming_.gpt.name, ": ", taming_.gpt.error(code));
   }
 
-  Tokens tokens(const Weights& encoder, Split split, const char* what) const {
-    return tokens_of(taming_, encoder, load(options_.data, split, taming_.encode, {}), what);
+  Tokens tokens(const PackedPass& encode, Split split, const char* what) const {
+    Model pictures;
+    pictures.name = taming_.gpt.name;
+    std::copy_n(taming_.image_shape, 3, pictures.image_shape);
+    return tokens_of(taming_, encode, load(options_.data, split, pictures, {}), what);
   }
 
   /// One on the images whose turn it is: the order of an epoch depends on the seed alone.
   double step(const Tokens& training, std::int64_t batch) {
     const std::int64_t of_epoch = training.images / batch, epoch = run_.step / of_epoch, at = run_.step % of_epoch;
-    if (at == 0 || order_.empty()) order_ = shuffled(training.images, run_.seed, epoch);
+    if (at == 0 || order_.empty()) order_ = shuffled(training.images, options_.seed, epoch);
     std::vector<std::int32_t> read, wanted;
     for (std::int64_t i = at * batch; i < (at + 1) * batch; ++i) {
       const std::int64_t first = order_[place(i)] * positions_;
@@ -240,7 +228,7 @@ class Trainer {
     float loss = 0;
     ++run_.step;
     check(taming_.train_step(parameters_.floats(), packed_.floats(), gradients_.floats(), optimizer_.floats(),
-                             read.data(), wanted.data(), batch, at_once, run_.seed, run_.step,
+                             read.data(), wanted.data(), batch, at_once, options_.seed, run_.step,
                              static_cast<float>(options_.learning_rate), outputs_.data(), &loss, scratch_->data()));
     if (!std::isfinite(loss)) fail("step ", run_.step, ": the loss is not a number");
     return static_cast<double>(loss);
@@ -268,7 +256,8 @@ class Trainer {
     for (std::size_t i = 0; i < taming_.gpt.optimizer_state.size(); ++i)
       put(file, taming_.gpt, taming_.gpt.optimizer_state[i],
           optimizer_.floats() + static_cast<std::int64_t>(i) * taming_.gpt.parameter_floats);
-    run_.write(file);
+    file.metadata = run_.settings;
+    file.metadata.insert({{"codebook", run_.codebook}, {"vqgan", run_.vqgan}, {"step", std::to_string(run_.step)}});
     write_safetensors(path, file);
   }
 
@@ -276,8 +265,9 @@ class Trainer {
     const Safetensors file = read_safetensors(path);
     if (metadata_of(file, "codebook") != run_.codebook)
       fail(path.string(), ": was trained on another codebook than that of ", options_.vqgan.string());
-    if (metadata_of(file, "seed") != std::to_string(options_.seed))
-      fail(path.string(), ": its seed is ", metadata_of(file, "seed"), ", not ", options_.seed);
+    for (const auto& [what, value] : run_.settings)
+      if (metadata_of(file, what) != value)
+        fail(path.string(), ": its ", what, " is ", printable(metadata_of(file, what)), ", not ", printable(value));
     Matching matching(file, taming_.gpt);
     matching.take("", parameters_.floats());
     for (std::size_t i = 0; i < taming_.gpt.optimizer_state.size(); ++i)
@@ -291,7 +281,7 @@ class Trainer {
   }
 
   const Taming& taming_;
-  const TrainOptions& options_;
+  const GptTraining& options_;
   const std::int64_t positions_;
   Arena parameters_, packed_, gradients_, optimizer_;
   std::optional<Arena> scratch_;
@@ -300,7 +290,7 @@ class Trainer {
   Run run_;
 };
 
-struct SampleOptions {
+struct GptSampling {
   fs::path out, vqgan, complete, sheet;
   std::optional<std::int64_t> of_class;
   std::int64_t count = 16, top_k = 0;
@@ -321,7 +311,7 @@ Grid grid_of(const std::string& size) {
 
 /// The tokens of the rows that a picture's upper half, or all that there is of it, covers.
 std::vector<std::int32_t> tokens_of_half(const Taming& taming, const fs::path& vqgan, const fs::path& path) {
-  const auto& [channels, height, width] = taming.encode.image_shape;
+  const auto& [channels, height, width] = taming.image_shape;
   const Grid& window = taming.tokens.window;
   const Image picture = decode_image(read_file(path, longest_picture), channels, path.string());
   const std::int64_t row = height / window.rows;
@@ -332,17 +322,17 @@ std::vector<std::int32_t> tokens_of_half(const Taming& taming, const fs::path& v
   for (std::int64_t c = 0; c < channels; ++c)
     std::copy_n(picture.pixels.begin() + c * picture.height * width, picture.height * width,
                 pixels.begin() + c * height * width);
-  const std::vector<float> numbers = forward(taming.encode, Weights(taming.encode, vqgan), in_range(pixels),
-                                             channels * height * width, window.rows * window.columns);
+  const std::vector<float> numbers =
+      pass_from(taming.encode, vqgan)(numbers_of_pixels(pixels), channels * height * width);
   const std::int64_t rows = picture.height == height ? window.rows / 2 : picture.height / row;
   return {numbers.begin(), numbers.begin() + rows * window.columns};
 }
 
 /// Pixels [images, channels, height, width] of a grid. One that is larger than the window is decoded window by window:
 /// each token's square is that of the window which the token was drawn in.
-std::vector<float> pictures(const Taming& taming, const Weights& decoder, const std::vector<std::int32_t>& tokens,
+std::vector<float> pictures(const Taming& taming, const PackedPass& decode, const std::vector<std::int32_t>& tokens,
                             std::int64_t images, const Grid& grid) {
-  const auto& [channels, height, width] = taming.encode.image_shape;
+  const auto& [channels, height, width] = taming.image_shape;
   const Grid& window = taming.tokens.window;
   const std::int64_t down = height / window.rows, across = width / window.columns;
   const std::int64_t all_down = grid.rows * down, all_across = grid.columns * across;
@@ -359,8 +349,7 @@ std::vector<float> pictures(const Taming& taming, const Weights& decoder, const 
       for (std::int64_t y = 0; y < window.rows; ++y)
         for (std::int64_t x = 0; x < window.columns; ++x)
           numbers.push_back(static_cast<float>(tokens[place((image * grid.rows + top + y) * grid.columns + left + x)]));
-    const std::vector<float> decoded =
-        forward(taming.decode, decoder, numbers, window.rows * window.columns, channels * height * width);
+    const std::vector<float> decoded = decode(numbers, window.rows * window.columns);
     for (std::int64_t image = 0; image < images; ++image)
       for (std::int64_t c = 0; c < channels; ++c)
         for (const auto& [i, j] : cells)
@@ -372,24 +361,7 @@ std::vector<float> pictures(const Taming& taming, const Weights& decoder, const 
   return pixels;
 }
 
-/// Pictures in [-1, 1] side by side, as PNG.
-Bytes sheet_of(const std::vector<float>& pixels, std::int64_t images, std::int64_t channels, std::int64_t height,
-               std::int64_t width) {
-  const auto columns = static_cast<std::int64_t>(std::ceil(std::sqrt(static_cast<double>(images))));
-  const std::int64_t rows = (images + columns - 1) / columns;
-  Bytes sheet(place(channels * rows * height * columns * width));
-  for (std::int64_t image = 0; image < images; ++image)
-    for (std::int64_t c = 0; c < channels; ++c)
-      for (std::int64_t y = 0; y < height; ++y)
-        for (std::int64_t x = 0; x < width; ++x) {
-          const float value = std::clamp(pixels[place(((image * channels + c) * height + y) * width + x)], -1.F, 1.F);
-          sheet[place(((c * rows + image / columns) * height + y) * columns * width + image % columns * width + x)] =
-              static_cast<std::uint8_t>(std::lround((value + 1) * 127.5F));
-        }
-  return encode_png(sheet, channels, rows * height, columns * width);
-}
-
-int sample(const Taming& taming, const SampleOptions& options) {
+int sample(const Taming& taming, const GptSampling& options) {
   const Model& gpt = taming.gpt;
   const fs::path file = file_of(options.out);
   if (options.of_class && !taming.classes) fail("--class: ", gpt.name, " is not trained by class");
@@ -402,8 +374,11 @@ int sample(const Taming& taming, const SampleOptions& options) {
   const Safetensors about{{}, read_metadata(file), file.string()};
   const fs::path vqgan = options.vqgan.empty() ? fs::path(metadata_of(about, "vqgan")) : file_of(options.vqgan);
   if (vqgan.empty()) fail(file.string(), ": does not say which VQGAN its tokens are of; --vqgan names it");
-  const Weights weights(gpt, file), decoder(taming.decode, vqgan);
-  const std::string trained_on = metadata_of(about, "codebook"), codebook = codebook_hash(taming.decode, decoder);
+  const Arena parameters = parameters_of(gpt, file),
+              packed = Arena::of_floats(gpt.packed_forward_floats + 1, gpt.alignment);
+  if (const int code = gpt.pack_forward(parameters.floats(), packed.floats())) fail(gpt.name, ": ", gpt.error(code));
+  const PackedPass decode = pass_from(taming.decode, vqgan);
+  const std::string trained_on = metadata_of(about, "codebook"), codebook = codebook_hash(taming.decode, decode);
   if (!trained_on.empty() && trained_on != codebook)
     fail(file.string(), ": was trained on another codebook (", trained_on, ") than that of ", vqgan.string(), " (",
          codebook, ")");
@@ -426,16 +401,16 @@ int sample(const Taming& taming, const SampleOptions& options) {
             static_cast<std::int32_t>(taming.classes ? options.of_class.value_or(i % taming.classes) : taming.start));
         drawing.given.insert(drawing.given.end(), half.begin(), half.end());
       }
-      const std::vector<std::int32_t> drawn =
-          draw_tokens(taming.tokens, weights.parameters.floats(), weights.packed.floats(), drawing,
-                      [&](std::int64_t) { counter.add(batch); });
+      const std::vector<std::int32_t> drawn = draw_tokens(taming.tokens, parameters.floats(), packed.floats(), drawing,
+                                                          [&](std::int64_t) { counter.add(batch); });
       tokens.insert(tokens.end(), drawn.begin(), drawn.end());
     }
   }
-  const auto& [channels, height, width] = taming.encode.image_shape;
+  const auto& [channels, height, width] = taming.image_shape;
   const Grid& window = taming.tokens.window;
-  const Bytes png = sheet_of(pictures(taming, decoder, tokens, options.count, grid), options.count, channels,
-                             height / window.rows * grid.rows, width / window.columns * grid.columns);
+  const std::int64_t shape[3] = {channels, height / window.rows * grid.rows, width / window.columns * grid.columns};
+  const auto columns = static_cast<std::int64_t>(std::ceil(std::sqrt(static_cast<double>(options.count))));
+  const Bytes png = picture_sheet(pictures(taming, decode, tokens, options.count, grid), shape, columns, 0);
   const std::span<const std::uint8_t> part(png);
   write_file(options.sheet, std::span(&part, 1));
   std::cout << options.sheet.string() << ": " << options.count << " pictures" << std::endl;
@@ -443,10 +418,10 @@ int sample(const Taming& taming, const SampleOptions& options) {
 }
 
 int export_keys(const Taming& taming, const fs::path& out, const fs::path& to) {
-  const Weights weights(taming.gpt, file_of(out));
+  const Arena parameters = parameters_of(taming.gpt, file_of(out));
   spare_models(to, Output::parameters);
   Safetensors file;
-  put(file, taming.gpt, "", weights.parameters.floats());
+  put(file, taming.gpt, "", parameters.floats());
   write_safetensors(to, as_taming(std::move(file)));
   std::cout << to.string() << std::endl;
   return 0;
@@ -455,12 +430,12 @@ int export_keys(const Taming& taming, const fs::path& out, const fs::path& to) {
 int run(const Taming& taming, int argc, char** argv) {
   CLI::App app("Trains a transformer on the tokens of a VQGAN, and draws pictures with it.", taming.gpt.name);
   app.require_subcommand(1);
-  TrainOptions training{.vqgan = {},
-                        .out = "gpt",
-                        .data = {},
-                        .steps = taming.steps,
-                        .batch = taming.batch,
-                        .learning_rate = taming.learning_rate};
+  GptTraining training{.vqgan = {},
+                       .out = "gpt",
+                       .data = {},
+                       .steps = taming.steps,
+                       .batch = taming.batch,
+                       .learning_rate = taming.learning_rate};
   CLI::App* const train = app.add_subcommand("train", "Encode the data once, and train on its tokens");
   train->add_option("--vqgan", training.vqgan, "A run of the VQGAN, or a file with its parameters")->required();
   train->add_option("--out", training.out, "The folder of the run")->capture_default_str();
@@ -477,7 +452,7 @@ int run(const Taming& taming, int argc, char** argv) {
       ->capture_default_str();
   train->add_option("--seed", training.seed, "Of starting values and of the order of images")->capture_default_str();
   train->add_flag("--resume", training.resume, "Go on with the run in --out");
-  SampleOptions sampling;
+  GptSampling sampling;
   sampling.out = training.out;
   CLI::App* const draw = app.add_subcommand("sample", "Draw pictures");
   draw->add_option("--out", sampling.out, "A run, or a file of parameters")->capture_default_str();

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "runtime/forward_pass.hpp"
 #include "runtime/model.hpp"
 #include "runtime/sampling.hpp"
 
@@ -10,10 +11,11 @@ namespace tessera::runtime {
 
 /// The three models, as they were generated, and how the transformer is trained.
 struct Taming {
-  Model gpt;                 ///< without what is of pictures
-  TokenModel tokens;         ///< its step
-  Model encode;              ///< pictures in [-1, 1] -> the numbers of their codes
-  Model decode;              ///< these numbers -> the picture; holds the codebook
+  Model gpt;           ///< without what is of pictures
+  TokenModel tokens;   ///< its step
+  ForwardPass encode;  ///< pictures in [-1, 1] -> the numbers of their codes
+  ForwardPass decode;  ///< these numbers -> the picture; holds the codebook
+  std::int64_t image_shape[3]{};
   std::int64_t classes = 0;  ///< the first token is the class; 0: it is `start`
   std::int64_t start = 0;
   std::int64_t steps = 2000, batch = 64;

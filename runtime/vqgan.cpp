@@ -26,6 +26,7 @@
 #include "runtime/labels.hpp"
 #include "runtime/matching.hpp"
 #include "runtime/numbers.hpp"
+#include "runtime/picture_sheet.hpp"
 #include "runtime/progress.hpp"
 #include "runtime/ranges.hpp"
 #include "runtime/safetensors.hpp"
@@ -40,7 +41,7 @@ using Floats = std::vector<float>;
 
 constexpr Preprocessing minus_one_to_one{.mean = {0.5, 0.5, 0.5}, .deviation = {0.5, 0.5, 0.5}};
 constexpr double seconds_between_checkpoints = 20;
-constexpr std::int64_t at_once = 32;  // images of a forward pass
+constexpr std::int64_t at_once = 32;  // images that are read together
 
 /// What checkpoints are read and written by.
 Model checkpoint_of(const Vqgan& m) {
@@ -60,44 +61,14 @@ std::int64_t image_floats(const Vqgan& m) {
 }
 std::int64_t positions(const Vqgan& m) { return m.tokens.rows * m.tokens.columns; }
 
-/// A forward pass with its parameters.
-class Pass {
- public:
-  /// Of parameters that lie as those of `from`.
-  Pass(const ForwardPass& pass, std::span<const tessera_parameter> from, const float* parameters)
-      : pass_(pass),
-        parameters_(Arena::of_floats(pass.parameter_floats, pass.alignment)),
-        packed_(Arena::of_floats(pass.packed_floats, pass.alignment)),
-        scratch_(pass.scratch_bytes(at_once), pass.alignment) {
-    for (const tessera_parameter& row : pass.parameters)
-      for (const tessera_parameter& theirs : from)
-        if (std::string_view(row.name) == theirs.name)
-          std::copy_n(parameters + theirs.offset, elements(shape_of(row)), parameters_.floats() + row.offset);
-    check(pass.pack(parameters_.floats(), packed_.floats()));
-  }
-
-  /// Of `count` images or rows of tokens of `floats` numbers.
-  Floats operator()(std::span<const float> inputs, std::int64_t floats) const {
-    const std::int64_t count = static_cast<std::int64_t>(inputs.size()) / floats;
-    Floats outputs(static_cast<std::size_t>(size_product({count, pass_.output_floats})));
-    for (std::int64_t i = 0; i < count; i += at_once)
-      check(pass_.forward(parameters_.floats(), packed_.floats(), inputs.data() + i * floats,
-                          std::min(at_once, count - i), outputs.data() + i * pass_.output_floats, scratch_.data()));
-    return outputs;
-  }
-
- private:
-  void check(int code) const {
-    if (code) fail(pass_.error(code));
-  }
-
-  const ForwardPass& pass_;
-  Arena parameters_, packed_, scratch_;
-};
-
-float normalised(std::uint8_t pixel) { return static_cast<float>(pixel) / 127.5F - 1; }
-std::uint8_t pixel_of(float value) {
-  return static_cast<std::uint8_t>(std::lround((std::clamp(value, -1.0F, 1.0F) + 1) * 127.5F));
+/// A forward pass with its parameters out of those that lie as `from` says.
+PackedPass pass_of(const ForwardPass& pass, std::span<const tessera_parameter> from, const float* parameters) {
+  Arena own = Arena::of_floats(pass.parameter_floats, pass.alignment);
+  for (const tessera_parameter& row : pass.parameters)
+    for (const tessera_parameter& theirs : from)
+      if (std::string_view(row.name) == theirs.name)
+        std::copy_n(parameters + theirs.offset, elements(shape_of(row)), own.floats() + row.offset);
+  return {pass, std::move(own)};
 }
 
 /// How near reconstructions are: of pixels in [0, 1], clamped, and of numbers in [-1, 1].
@@ -138,8 +109,10 @@ struct CodeUsage {
 
 Floats images_of(const Dataset& data, std::int64_t first, std::int64_t count) {
   Floats images;
-  for (std::int64_t i = first; i < std::min(first + count, data.size()); ++i)
-    for (const std::uint8_t pixel : data.image(i)) images.push_back(normalised(pixel));
+  for (std::int64_t i = first; i < std::min(first + count, data.size()); ++i) {
+    const Floats one = numbers_of_pixels(data.image(i));
+    images.insert(images.end(), one.begin(), one.end());
+  }
   return images;
 }
 
@@ -149,7 +122,7 @@ struct Tested {
 };
 
 Tested test(const Vqgan& m, std::span<const tessera_parameter> from, const float* parameters, const Dataset& data) {
-  const Pass encode(m.encode, from, parameters), reconstruct(m.reconstruct, from, parameters);
+  const PackedPass encode = pass_of(m.encode, from, parameters), reconstruct = pass_of(m.reconstruct, from, parameters);
   Tested tested{{}, CodeUsage(m.codes)};
   for (std::int64_t i = 0; i < data.size(); i += at_once) {
     const Floats images = images_of(data, i, at_once);
@@ -164,34 +137,17 @@ std::string words(const Vqgan& m, const Tested& tested) {
               tested.usage.used(), " of ", m.codes, ", perplexity ", fixed(tested.usage.perplexity(), 1));
 }
 
-/// Images [count, C, H, W] side by side, in rows of `columns`, with a light border between them.
 void write_sheet(const Vqgan& m, const fs::path& path, std::span<const float> images, std::int64_t columns) {
-  const auto [channels, height, width] = m.image_shape;
-  const std::int64_t count = static_cast<std::int64_t>(images.size()) / image_floats(m);
-  columns = std::min(columns, count);
-  const std::int64_t rows = (count + columns - 1) / columns, border = 2;
-  const std::int64_t high = rows * (height + border) - border, wide = columns * (width + border) - border;
-  Bytes sheet(static_cast<std::size_t>(size_product({channels, high, wide})), 128);
-  for (std::int64_t i = 0; i < count; ++i)
-    for (std::int64_t c = 0; c < channels; ++c)
-      for (std::int64_t y = 0; y < height; ++y)
-        for (std::int64_t x = 0; x < width; ++x) {
-          const std::int64_t top = i / columns * (height + border) + y, left = i % columns * (width + border) + x;
-          sheet[static_cast<std::size_t>((c * high + top) * wide + left)] =
-              pixel_of(images[static_cast<std::size_t>(((i * channels + c) * height + y) * width + x)]);
-        }
   spare_models(path, Output::other);
-  const Bytes png = encode_png(sheet, channels, high, wide);
+  const Bytes png = picture_sheet(images, m.image_shape, columns, 2);
   write_file(path, std::string_view(reinterpret_cast<const char*>(png.data()), png.size()));
 }
 
 /// A picture as the model reads it.
 Floats read_picture(const Vqgan& m, const fs::path& path) {
   const Bytes content = read_file(path, longest_picture);
-  const Image picture = fit(decode_image(content, m.image_shape[0], path.string()), m.image_shape[1], m.image_shape[2]);
-  Floats numbers;
-  for (const std::uint8_t pixel : picture.pixels) numbers.push_back(normalised(pixel));
-  return numbers;
+  return numbers_of_pixels(
+      fit(decode_image(content, m.image_shape[0], path.string()), m.image_shape[1], m.image_shape[2]).pixels);
 }
 
 // ---- training -----------------------------------------------------------------------------------------------------
@@ -329,7 +285,7 @@ class Training {
 
   /// Originals above their reconstructions, and the codes' counts.
   void finish() {
-    const Pass reconstruct(m_.reconstruct, model_.parameters, halves_.parameters());
+    const PackedPass reconstruct = pass_of(m_.reconstruct, model_.parameters, halves_.parameters());
     Floats sheet = images_of(test_, 0, 16);
     const Floats made = reconstruct(sheet, image_floats(m_));
     sheet.insert(sheet.end(), made.begin(), made.end());
@@ -363,7 +319,7 @@ Floats parameters_from(const Vqgan& m, const fs::path& file) {
   return parameters;
 }
 
-/// Of which type published checkpoints are: counts are whole numbers.
+/// Of which type published checkpoints are: counts are integers.
 const char* counter_of(std::string_view key) {
   return key.ends_with(".num_batches_tracked") ? "I64" : key.ends_with(".initialized") ? "U8" : nullptr;
 }
@@ -413,7 +369,7 @@ void import_from(const Vqgan& m, const fs::path& path, const fs::path& out) {
 
 void write_tokens(const Vqgan& m, const std::vector<std::string>& pictures, const Floats& parameters,
                   const fs::path& to) {
-  const Pass encode(m.encode, m.generator.parameters, parameters.data());
+  const PackedPass encode = pass_of(m.encode, m.generator.parameters, parameters.data());
   std::vector<std::int64_t> tokens;
   for (const std::string& picture : pictures)
     for (const float token : encode(read_picture(m, picture), image_floats(m)))
@@ -433,7 +389,7 @@ void draw_tokens(const Vqgan& m, const fs::path& from, const Floats& parameters,
     narrow.push_back(static_cast<std::int32_t>(std::clamp<std::int64_t>(token, -1, INT32_MAX)));
   if (narrow.empty()) fail(from.string(), " holds no tokens");
   demand_tokens(narrow, positions(m), m.codes);
-  const Pass decode(m.decode, m.generator.parameters, parameters.data());
+  const PackedPass decode = pass_of(m.decode, m.generator.parameters, parameters.data());
   const Floats images = decode(Floats(narrow.begin(), narrow.end()), positions(m));
   const auto columns = static_cast<std::int64_t>(std::ceil(std::sqrt(std::ssize(narrow) / positions(m))));
   write_sheet(m, to, images, columns);
@@ -442,7 +398,7 @@ void draw_tokens(const Vqgan& m, const fs::path& from, const Floats& parameters,
 
 void reconstruct_picture(const Vqgan& m, const fs::path& from, const Floats& parameters, const fs::path& to) {
   const Floats picture = read_picture(m, from);
-  const Floats made = Pass(m.reconstruct, m.generator.parameters, parameters.data())(picture, image_floats(m));
+  const Floats made = pass_of(m.reconstruct, m.generator.parameters, parameters.data())(picture, image_floats(m));
   Nearness nearness;
   nearness.add(picture, made);
   write_sheet(m, to, made, 1);
@@ -468,7 +424,7 @@ void bench(const Vqgan& m, std::int64_t batch, std::int64_t runs) {
             << median([&](std::int64_t step) { halves.step(images.data(), batch, step, 1, {1e-6F, 1e-6F}); })
             << " ms\n";
   const auto time = [&](const char* name, const ForwardPass& pass, const Floats& inputs) {
-    const Pass run(pass, m.generator.parameters, halves.parameters());
+    const PackedPass run = pass_of(pass, m.generator.parameters, halves.parameters());
     const std::int64_t floats = static_cast<std::int64_t>(inputs.size()) / batch;
     std::cout << name << median([&](std::int64_t) { run(inputs, floats); }) << " ms\n";
   };

@@ -2,24 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
 
+#include "runtime/forward_pass.hpp"
 #include "runtime/halves.hpp"
 #include "runtime/model.hpp"
 
 namespace tessera::runtime {
-
-/// An emitted forward pass, as a table. Functions return 0 or an error code that `error` puts into words.
-struct ForwardPass {
-  std::span<const tessera_parameter> parameters;
-  std::int64_t parameter_floats = 0, packed_floats = 0, output_floats = 0, alignment = 64;
-  std::int64_t (*scratch_bytes)(std::int64_t batch) = nullptr;
-  const char* (*error)(int code) = nullptr;
-  int (*pack)(const float* parameters, float* packed) = nullptr;
-  int (*forward)(const float* parameters, const float* packed, const float* images, std::int64_t batch, float* outputs,
-                 void* scratch) = nullptr;
-};
 
 /// All that a program knows of its model: the emitted parts, and how it is trained.
 struct Vqgan {
@@ -43,13 +32,3 @@ struct Vqgan {
 int vqgan_program(const Vqgan& model, int argc, char** argv);
 
 }  // namespace tessera::runtime
-
-/// The table of the forward pass whose functions begin with `model` and whose macros begin with `MODEL`.
-#define TESSERA_FORWARD_PASS(model, MODEL)                                                                    \
-  ::tessera::runtime::ForwardPass {                                                                           \
-    .parameters = model##_parameters, .parameter_floats = MODEL##_PARAMETER_FLOATS,                           \
-    .packed_floats = MODEL##_PACKED_FORWARD_FLOATS, .output_floats = MODEL##_OUTPUT_FLOATS,                   \
-    .alignment = MODEL##_ALIGNMENT,                                                                           \
-    .scratch_bytes = [](std::int64_t batch) -> std::int64_t { return MODEL##_FORWARD_SCRATCH_BYTES(batch); }, \
-    .error = model##_error, .pack = model##_pack_forward, .forward = model##_forward                          \
-  }

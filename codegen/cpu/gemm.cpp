@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <range/v3/algorithm/all_of.hpp>
 #include <range/v3/algorithm/contains.hpp>
 
 #include "codegen/cpu/epilogue.hpp"
@@ -222,10 +223,11 @@ Block contraction(Values& v, const LoopBounds& bounds, SumsTo to) {
   // What the fewer points of a loop read stays in L1 while the others go by.
   const auto points = [&](const std::vector<int>& axes) {
     std::int64_t all = 1;
-    for (int axis : axes) all *= std::max<std::int64_t>(v.extent[axis], 1) / v.schedule.tile[axis];
+    for (int axis : axes) all *= std::max<std::int64_t>(v.extent[axis] / v.schedule.tile[axis], 1);
     return all;
   };
-  if (!gemm && points(tiled) < points(loops)) {
+  const bool known = ranges::all_of(loops, [&](int axis) { return v.extent[axis] >= 0; });
+  if (!gemm && known && points(tiled) < points(loops)) {
     tiled.insert(tiled.end(), loops.begin(), loops.end());
     loops.clear();
   }

@@ -11,13 +11,13 @@
 #include <utility>
 #include <vector>
 
-#include "digits_decode.h"
-#include "digits_encode.h"
 #include "digits_gpt.h"
 #include "runtime/checkpoint.hpp"
 #include "runtime/idx.hpp"
 #include "runtime/sampling.hpp"
 #include "tests/paths.hpp"
+#include "vqgan_digits_decode.h"
+#include "vqgan_digits_encode.h"
 
 namespace tessera::test {
 namespace {
@@ -52,12 +52,14 @@ class TamingDigits : public testing::Test {
 
   std::vector<std::int32_t> encoded(std::span<const float> images) const {
     const auto batch = static_cast<std::int64_t>(images.size()) / (28 * 28);
-    const Numbers parameters = load("vqgan", "digits_encode", digits_encode_parameters, DIGITS_ENCODE_PARAMETER_FLOATS);
-    Numbers packed(DIGITS_ENCODE_PACKED_FORWARD_FLOATS + 1), out(images.size() / (28 * 28) * positions),
-        scratch(static_cast<std::size_t>(DIGITS_ENCODE_FORWARD_SCRATCH_BYTES(batch)) / sizeof(float));
-    EXPECT_EQ(digits_encode_pack_forward(parameters.data(), packed.data()), 0);
-    EXPECT_EQ(digits_encode_forward(parameters.data(), packed.data(), images.data(), batch, out.data(), scratch.data()),
-              0);
+    const Numbers parameters =
+        load("vqgan", "vqgan_digits_encode", vqgan_digits_encode_parameters, VQGAN_DIGITS_ENCODE_PARAMETER_FLOATS);
+    Numbers packed(VQGAN_DIGITS_ENCODE_PACKED_FORWARD_FLOATS + 1), out(images.size() / (28 * 28) * positions),
+        scratch(static_cast<std::size_t>(VQGAN_DIGITS_ENCODE_FORWARD_SCRATCH_BYTES(batch)) / sizeof(float));
+    EXPECT_EQ(vqgan_digits_encode_pack_forward(parameters.data(), packed.data()), 0);
+    EXPECT_EQ(
+        vqgan_digits_encode_forward(parameters.data(), packed.data(), images.data(), batch, out.data(), scratch.data()),
+        0);
     return {out.begin(), out.end()};
   }
 
@@ -105,14 +107,16 @@ TEST_F(TamingDigits, TheTokensThatAreDrawnAreEqual) {
                             }});
   EXPECT_EQ(tokens, integers(expected_.at("tokens")));
 
-  const Numbers parameters = load("vqgan", "digits_decode", digits_decode_parameters, DIGITS_DECODE_PARAMETER_FLOATS);
+  const Numbers parameters =
+      load("vqgan", "vqgan_digits_decode", vqgan_digits_decode_parameters, VQGAN_DIGITS_DECODE_PARAMETER_FLOATS);
   const auto batch = static_cast<std::int64_t>(start.size());
-  Numbers packed(DIGITS_DECODE_PACKED_FORWARD_FLOATS + 1), out(start.size() * 28 * 28),
-      scratch(static_cast<std::size_t>(DIGITS_DECODE_FORWARD_SCRATCH_BYTES(batch)) / sizeof(float));
-  ASSERT_EQ(digits_decode_pack_forward(parameters.data(), packed.data()), 0);
+  Numbers packed(VQGAN_DIGITS_DECODE_PACKED_FORWARD_FLOATS + 1), out(start.size() * 28 * 28),
+      scratch(static_cast<std::size_t>(VQGAN_DIGITS_DECODE_FORWARD_SCRATCH_BYTES(batch)) / sizeof(float));
+  ASSERT_EQ(vqgan_digits_decode_pack_forward(parameters.data(), packed.data()), 0);
   const Numbers numbers(tokens.begin(), tokens.end());
-  ASSERT_EQ(digits_decode_forward(parameters.data(), packed.data(), numbers.data(), batch, out.data(), scratch.data()),
-            0);
+  ASSERT_EQ(
+      vqgan_digits_decode_forward(parameters.data(), packed.data(), numbers.data(), batch, out.data(), scratch.data()),
+      0);
   const Numbers theirs = expected_.at("images").floats();
   double largest = 0, apart = 0;
   for (std::size_t i = 0; i < theirs.size(); ++i) {

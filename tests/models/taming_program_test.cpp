@@ -1,12 +1,19 @@
 // The program taming_digits, with a VQGAN as it starts: what it draws are no digits, but the bytes are those of the
 // seed.
-#include "digits_decode.h"
-#include "digits_encode.h"
+#include <iostream>
+
+#include "digits_gpt.h"
+#include "runtime/checkpoint.hpp"
 #include "runtime/digits.hpp"
+#include "runtime/forward_pass.hpp"
 #include "runtime/image.hpp"
+#include "runtime/picture_sheet.hpp"
 #include "runtime/safetensors.hpp"
+#include "runtime/sampling.hpp"
 #include "tests/paths.hpp"
 #include "tests/runtime/helpers.hpp"
+#include "vqgan_digits_decode.h"
+#include "vqgan_digits_encode.h"
 
 namespace tessera::runtime {
 namespace {
@@ -21,11 +28,11 @@ void write_vqgan(const std::filesystem::path& path, std::uint64_t seed) {
       file.tensors[row.name] = Tensor::of(shape, std::span(&numbers[static_cast<std::size_t>(row.offset)], count));
     }
   };
-  std::vector<float> encoder(DIGITS_ENCODE_PARAMETER_FLOATS), decoder(DIGITS_DECODE_PARAMETER_FLOATS);
-  ASSERT_EQ(digits_encode_init(encoder.data(), seed), 0);
-  ASSERT_EQ(digits_decode_init(decoder.data(), seed), 0);
-  put(digits_encode_parameters, encoder);
-  put(digits_decode_parameters, decoder);
+  std::vector<float> encoder(VQGAN_DIGITS_ENCODE_PARAMETER_FLOATS), decoder(VQGAN_DIGITS_DECODE_PARAMETER_FLOATS);
+  ASSERT_EQ(vqgan_digits_encode_init(encoder.data(), seed), 0);
+  ASSERT_EQ(vqgan_digits_decode_init(decoder.data(), seed), 0);
+  put(vqgan_digits_encode_parameters, encoder);
+  put(vqgan_digits_decode_parameters, decoder);
   write_safetensors(path, file);
 }
 
@@ -64,6 +71,12 @@ TEST_F(TamingProgram, ARunThatWasResumedEndsInTheSameBytes) {
   succeeds(trained("again", {"--steps", "60", "--resume"}));
   EXPECT_EQ(slurp(folder / "again/checkpoint.safetensors"), slurp(folder / "run/checkpoint.safetensors"));
   EXPECT_NE(fails(trained("run", {"--steps", "60"})).find("is there already"), std::string::npos);
+  // What would make it another run.
+  for (const auto& [option, value, said] : {std::tuple{"--seed", "2", ": its seed is '1', not '2'"},
+                                            {"--learning-rate", "0.5", ": its learning rate is '0.002', not '0.5'"},
+                                            {"--data", "elsewhere", ": its data is 'built-in digits', not '"}})
+    EXPECT_NE(fails(trained("again", {"--steps", "70", "--resume", option, value})).find(said), std::string::npos)
+        << option;
 }
 
 TEST_F(TamingProgram, WhatIsDrawnDependsOnTheSeedAlone) {
@@ -84,7 +97,44 @@ TEST_F(TamingProgram, AGivenHalfIsKept) {
   const Dataset digits = draw_digits(1, 1, Split::test);
   const Bytes png = encode_png(digits.image(0), 1, 28, 28);
   spill(folder / "half.png", std::string(png.begin(), png.end()));
-  EXPECT_EQ(drawn({"--complete", at("half.png")}).height, 56);
+  const Image completed = drawn({"--complete", at("half.png"), "--seed", "5"});
+
+  // The same by the library: the tokens of the upper three rows are the picture's.
+  const auto loaded = [&](const std::string& file, std::span<const tessera_parameter> table, std::int64_t floats) {
+    Model model;
+    model.name = file;
+    model.parameters = table;
+    model.parameter_floats = floats;
+    Arena parameters = Arena::of_floats(floats, 64);
+    load_parameters(folder / file, model, parameters.floats(), std::cerr);
+    return parameters;
+  };
+  const ForwardPass encoder = TESSERA_FORWARD_PASS(vqgan_digits_encode, VQGAN_DIGITS_ENCODE);
+  const ForwardPass decoder = TESSERA_FORWARD_PASS(vqgan_digits_decode, VQGAN_DIGITS_DECODE);
+  const PackedPass encode(encoder, loaded("vqgan.safetensors", encoder.parameters, encoder.parameter_floats));
+  const PackedPass decode(decoder, loaded("vqgan.safetensors", decoder.parameters, decoder.parameter_floats));
+  succeeds(sample({"export", "--out", at("run"), "-o", at("gpt.safetensors")}));
+  const Arena gpt = loaded("gpt.safetensors", digits_gpt_parameters, DIGITS_GPT_PARAMETER_FLOATS);
+  const Arena packed = Arena::of_floats(DIGITS_GPT_PACKED_FORWARD_FLOATS + 1, 64);
+  ASSERT_EQ(digits_gpt_pack_forward(gpt.floats(), packed.floats()), 0);
+  const TokenModel tokens{
+      .name = "digits_gpt",
+      .codes = DIGITS_GPT_CODES,
+      .window = {7, 7},
+      .cache_bytes = [](std::int64_t batch) -> std::int64_t { return DIGITS_GPT_CACHE_BYTES(batch); },
+      .step_scratch_bytes = [](std::int64_t batch) -> std::int64_t { return DIGITS_GPT_STEP_SCRATCH_BYTES(batch); },
+      .step = digits_gpt_step,
+      .error = digits_gpt_error};
+  const std::vector<float> all = encode(numbers_of_pixels(digits.image(0)), 28 * 28);
+  const std::vector<std::int32_t> upper(all.begin(), all.begin() + 21);
+  Drawing drawing{.grid = {7, 7}, .start = {0, 1, 2}, .given = {}, .uniforms = uniforms_of(5, 0)};
+  for (int i = 0; i < 3; ++i) drawing.given.insert(drawing.given.end(), upper.begin(), upper.end());
+  const std::vector<std::int32_t> chosen = draw_tokens(tokens, gpt.floats(), packed.floats(), drawing);
+  for (int i = 0; i < 3; ++i)
+    EXPECT_TRUE(std::equal(upper.begin(), upper.end(), chosen.begin() + i * 49)) << "image " << i;
+  const Bytes sheet = picture_sheet(decode(std::vector<float>(chosen.begin(), chosen.end()), 49), {1, 28, 28}, 2, 0);
+  EXPECT_EQ(decode_image(sheet, 1, "sheet").pixels, completed.pixels);
+  EXPECT_NE(drawn({"--seed", "5"}).pixels, completed.pixels);
   const Bytes wide = encode_png(Bytes(20 * 28), 1, 28, 20);
   spill(folder / "narrow.png", std::string(wide.begin(), wide.end()));
   EXPECT_NE(fails(sample({"sample", "--out", at("run"), "--complete", at("narrow.png"), "-o", at("s.png")}))

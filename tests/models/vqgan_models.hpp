@@ -16,18 +16,6 @@ inline constexpr models::VqganSpec small_vqgan{.image = 16,
                                                .codes = 32,
                                                .groups = 8};
 
-/// That of tests/golden/vq/digits_trained.
-inline constexpr models::VqganSpec digits_vqgan{.image = 28,
-                                                .channels = 1,
-                                                .ch = 16,
-                                                .mult = {1, 2, 2},
-                                                .blocks = 1,
-                                                .attention = {2},
-                                                .z = 16,
-                                                .dim = 16,
-                                                .codes = 64,
-                                                .groups = 8};
-
 using SmallVqgan = models::VqganReconstruct<small_vqgan>;
 using SmallVqganEncode = models::VqganEncode<small_vqgan>;
 using SmallVqganDecode = models::VqganDecode<small_vqgan>;

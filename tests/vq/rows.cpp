@@ -3,6 +3,7 @@
 #include <tuple>
 
 #include "dsl/tessera.hpp"
+#include "examples/vqgan_digits.hpp"
 #include "models/vqgan.hpp"
 #include "models/vqgan_discriminator.hpp"
 #include "models/vqgan_loss.hpp"
@@ -200,9 +201,8 @@ std::vector<VqRow> vq_rows() {
       make_vq_row("vqgan_small_evaluation", {"images"}, {"logits_real.evaluation"}, 0,
                   [](SmallImages real, Judged<models::Statistics::running> f) { return f(real); }),
       make_vq_row("digits_trained", {"tokens"}, {"images"}, 0,
-                  [](Tensor<B, models::VqganAxes<digits_vqgan>::T> tokens, models::VqganDecode<digits_vqgan> f) {
-                    return f(tokens);
-                  }),
+                  [](Tensor<B, models::VqganAxes<models::vqgan_digits>::T> tokens,
+                     models::VqganDecode<models::vqgan_digits> f) { return f(tokens); }),
       make_vq_row("vqgan_small", {"images"}, {"encoder", "z", "indices", "codes", "reconstruction"}, 0,
                   [](SmallImages images, SmallVqgan f) {
                     const auto encoder = f.encoder(images);
