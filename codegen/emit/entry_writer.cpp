@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "codegen/error.hpp"
+#include "codegen/kernels/query.hpp"
 #include "codegen/passes/inspect.hpp"
 
 namespace tessera::codegen {
@@ -208,7 +209,7 @@ Expr EntryWriter::pointer(const Plan& plan, int kernel, const Argument& a) {
   if (t.slots == 1) return base;
   const Kernel& k = p.kernels[kernel];
   Expr which;
-  if (k.region == 0) {
+  if (!counts_slots_of(p, k.region, t)) {
     which = integer(a.shift % t.slots);
   } else {
     const bool own = t.region == k.region;

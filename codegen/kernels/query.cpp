@@ -33,6 +33,10 @@ std::int64_t size_of(const Kernel& k, int axis) {
   return dim.known() ? dim.value() : -1;
 }
 
+bool counts_slots_of(const KernelProgram& program, int region, const Tensor& t) {
+  return region != 0 && (region == t.region || program.graph.regions[region].mirror == t.region);
+}
+
 bool same(const Kernel& k, ExprId a, ExprId b) {
   if (a == b) return true;
   if (!a.valid() || !b.valid()) return false;

@@ -38,6 +38,10 @@ std::vector<int> mapped(const std::vector<int>& axes, const std::vector<int>& fr
 /// Whether a step of a kernel of rows sums over all rows, for each point of the inner axes, and stores partial sums.
 bool sums_rows(const Kernel& k, const Step& step);
 
+/// Whether the layers of `region` count the slots of `t`: those of its own region, or of the one whose gradient it
+/// computes. Every other kernel reads the same slot in each of its layers, as what reads the carry that a stack leaves.
+bool counts_slots_of(const KernelProgram& program, int region, const Tensor& t);
+
 /// Takes out expressions that no step needs.
 void remove_dead_expressions(Kernel& k);
 

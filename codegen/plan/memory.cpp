@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "codegen/error.hpp"
+#include "codegen/kernels/query.hpp"
 #include "codegen/passes/inspect.hpp"
 #include "codegen/plan/plan.hpp"
 
@@ -357,8 +358,9 @@ class Replay {
   int slot(const Access& a, int r, int iteration, int layer) const {
     const Tensor& t = p_.tensors[a.tensor];
     if (t.slots == 1) return 0;
-    int at = t.region == r ? (t.carry ? iteration : layer) : r == 0 ? 0 : layer;
-    return t.carry ? (at + a.shift) % t.slots : at;
+    const int at = !counts_slots_of(p_, r, t) ? 0 : t.carry && t.region == r ? iteration : layer;
+    if (!t.carry) return at;
+    return t.slots == 2 ? (at + a.shift) % 2 : at + a.shift;
   }
 
   const Kernel& kernel(int k) const { return p_.kernels[k]; }

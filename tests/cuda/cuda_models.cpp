@@ -70,6 +70,7 @@ std::vector<CudaModel> toy_cuda_models() {
       {trace<models::ToyRelative>("toy_relative_bf16")},
       {trace<models::ToyRelativeMlp>("toy_relative_mlp")},
       {trace<models::ToyRelativeMlp>("toy_relative_mlp_bf16")},
+      {trace<models::ToyCait>("toy_cait")},
       {trace<models::ToyCait>("toy_cait_bf16")},
       {trace<models::ToyDifferential>("toy_differential")},
       {trace<models::ToyDifferential>("toy_differential_bf16")},

@@ -16,6 +16,7 @@
 #include "tests/cuda/host/device_array.hpp"
 #include "tests/cuda/host/run.hpp"
 #include "tests/cuda/model_run.hpp"
+#include "toy_cait_cuda.h"
 #include "toy_cifar_bf16_cuda.h"
 #include "toy_cifar_cuda.h"
 #include "toy_differential_bf16_cuda.h"
@@ -60,6 +61,7 @@ const Model models[] = {TESSERA_TOY_MODEL(toy_mnist, TOY_MNIST),
                         TESSERA_TOY_MODEL(toy_mixed_rope, TOY_MIXED_ROPE),
                         TESSERA_TOY_MODEL(toy_relative, TOY_RELATIVE),
                         TESSERA_TOY_MODEL(toy_relative_mlp, TOY_RELATIVE_MLP),
+                        TESSERA_TOY_MODEL(toy_cait, TOY_CAIT),
                         TESSERA_TOY_MODEL(toy_differential, TOY_DIFFERENTIAL),
                         TESSERA_TOY_MODEL(toy_parallel, TOY_PARALLEL),
                         TESSERA_TOY_MODEL(toy_vqgan, TOY_VQGAN)};

@@ -24,6 +24,7 @@ TreeReduce::TreeReduce(const Communicator& ranks, std::int64_t floats, std::int6
     : ranks_(ranks), floats_(floats), alignment_(alignment) {}
 
 void TreeReduce::begin(const std::vector<Subtree>& nodes, const std::vector<Arena>& sums, std::int64_t) {
+  from_ = to_ = 0;
   sends_.clear();
   for (const Subtree& node : nodes) sends_.push_back({sums[static_cast<std::size_t>(node.buffer)].floats(), 0});
 }

@@ -131,6 +131,14 @@ void layers(std::vector<GeneratedCase>& cases) {
                      };
                      weighted_outputs(s, s.b.add(stack(s, x, "blocks", 3, layer), y));
                    }});
+  for (const int first : {1, 2, 3})
+    cases.push_back({"stack_that_reads_what_" + std::to_string(first) + "_layers_left", [=](Sketch& s) {
+                       const NodeId x = shifted_images(s), left = stack(s, x, "first", first, mlp);
+                       auto layer = [=](Sketch& t, NodeId carry, const std::string& path) {
+                         return t.b.multiply(linear(t, carry, path, t.J), left);
+                       };
+                       weighted_outputs(s, stack(s, s.b.unary(Op::tanh, x), "second", 3, layer));
+                     }});
   cases.push_back({"stack_of_two_carries", [](Sketch& s) {
                      const NodeId x = shifted_images(s), y = s.b.unary(Op::tanh, x);
                      s.b.begin_region("blocks", 3);
