@@ -29,7 +29,7 @@ std::vector<std::string> picture_tiles(std::span<const float> images, const std:
 }
 
 std::string code_usage_svg(std::span<const std::int64_t> counts) {
-  constexpr double width = 700, height = 210, left = 60, top = 30, bottom = 170, right = 690;
+  constexpr double width = 500, height = 210, left = 60, top = 30, bottom = 170, right = 480;
   std::vector<std::int64_t> sorted(counts.begin(), counts.end());
   std::sort(sorted.begin(), sorted.end(), std::greater<>());
   const double all = std::max(1.0, static_cast<double>(std::accumulate(sorted.begin(), sorted.end(), std::int64_t{0})));
