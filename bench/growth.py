@@ -16,6 +16,7 @@ import functools
 import json
 import os
 import pathlib
+import re
 import statistics
 import subprocess
 import sys
@@ -297,6 +298,11 @@ def files():
     return found
 
 
+def slug(processor):
+    """"AMD Zen 5" as files are named: "amd-zen5"."""
+    return re.sub(r" (?=\d)", "", processor).lower().replace(" ", "-")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--processor")
@@ -311,7 +317,7 @@ def main():
         return pages.write(files(), options.check)
     if not options.processor:
         parser.error("--processor says what pages call this processor")
-    options.record = options.record or ROOT / "bench/records/growth" / (options.processor.lower().replace(" ", "-") + ".json")
+    options.record = options.record or ROOT / "bench/records/growth" / f"{slug(options.processor)}.json"
     measure(options)
 
 
