@@ -8,14 +8,11 @@
 #include "runtime/file.hpp"
 #include "runtime/image.hpp"
 #include "runtime/picture_sheet.hpp"
+#include "runtime/taming_run.hpp"
 
 namespace tessera::runtime {
 
 namespace {
-
-constexpr std::int64_t images_at_once = 64;
-
-std::size_t place(std::int64_t n) { return static_cast<std::size_t>(n); }
 
 /// The pixels of a grid of tokens.
 std::vector<float> decoded_windows(const Taming& taming, const PackedPass& decode,
@@ -73,8 +70,8 @@ std::vector<float> drawn_pictures(const Taming& taming, const PackedPass& decode
                                   const float* packed, const PictureDrawing& drawing,
                                   const std::function<void(std::int64_t tokens)>& progress) {
   std::vector<std::int32_t> tokens;
-  for (std::int64_t first = 0; first < drawing.count; first += images_at_once) {
-    const std::int64_t batch = std::min(images_at_once, drawing.count - first);
+  for (std::int64_t first = 0; first < drawing.count; first += images_a_pass) {
+    const std::int64_t batch = std::min(images_a_pass, drawing.count - first);
     Drawing some{.grid = drawing.grid,
                  .start = {},
                  .given = {},

@@ -38,8 +38,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::size_t place(std::int64_t n) { return static_cast<std::size_t>(n); }
-
 /// A run, or a file of parameters, as it is asked for on the command line.
 struct RunFile {
   fs::path out = "gpt", vqgan;

@@ -17,10 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t images_at_once = 64;
-
-std::size_t place(std::int64_t n) { return static_cast<std::size_t>(n); }
-
 }  // namespace
 
 fs::path run_file(const fs::path& run) { return fs::is_directory(run) ? run / "checkpoint.safetensors" : run; }
@@ -93,8 +89,8 @@ Tokens tokens_of(const Taming& taming, const PackedPass& encode, const Dataset& 
   Counter counter(text("encoding ", what, " images"), data.size());
   Tokens tokens;
   tokens.images = data.size();
-  for (std::int64_t first = 0; first < data.size(); first += images_at_once) {
-    const std::int64_t batch = std::min(images_at_once, data.size() - first);
+  for (std::int64_t first = 0; first < data.size(); first += images_a_pass) {
+    const std::int64_t batch = std::min(images_a_pass, data.size() - first);
     std::vector<float> images;
     for (std::int64_t i = first; i < first + batch; ++i) {
       const std::vector<float> one = numbers_of_pixels(data.image(i));
@@ -124,7 +120,7 @@ Dataset images_for(const Taming& taming, const DataChoice& choice, Split split) 
 
 double nats_a_token(const Taming& taming, const float* parameters, const float* packed, const Tokens& tokens) {
   double sum = 0;
-  const std::int64_t batch = std::min(images_at_once, tokens.images);
+  const std::int64_t batch = std::min(images_a_pass, tokens.images);
   const std::int64_t positions = taming.tokens.window.rows * taming.tokens.window.columns;
   std::vector<float> outputs(place(batch * positions * taming.tokens.codes));
   const Arena scratch(taming.gpt.evaluate_scratch_bytes(batch), taming.gpt.alignment);

@@ -17,6 +17,12 @@
 
 namespace tessera::runtime {
 
+/// How many images go through a VQGAN or a transformer at once where nothing is trained.
+inline constexpr std::int64_t images_a_pass = 64;
+
+/// An index from a count that is not negative.
+inline std::size_t place(std::int64_t n) { return static_cast<std::size_t>(n); }
+
 /// A run's folder means its checkpoint.
 std::filesystem::path run_file(const std::filesystem::path& run);
 

@@ -33,8 +33,6 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t steps_of_row = 100, steps_between_checkpoints = 500;
 
-std::size_t place(std::int64_t n) { return static_cast<std::size_t>(n); }
-
 /// A number that is read back as it was.
 std::string exact(double value) {
   char digits[32];
