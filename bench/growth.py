@@ -11,9 +11,12 @@ memory, most of the run, do not need a quiet machine. Seconds of generating and 
 emitted files; megabytes are the most of one compiler. Both frameworks' outputs are compared before times are taken, in turns, by
 peers/cpu.py. --draw makes of all records the pictures and the tables of docs/performance/growth.md."""
 import argparse
+import concurrent.futures
 import functools
 import json
+import os
 import pathlib
+import re
 import statistics
 import subprocess
 import sys
@@ -69,11 +72,10 @@ def make(options, folder, sizes):
     spec = ".image = {image}, .width = {width}, .heads = {width} / 64, .depth = {depth}".format(**sizes)
     declared, generated = emit.emit(options.build, name, f"using Grown = Vit<{{{spec}}}>;", "Grown")
     sources = sorted((pathlib.Path(options.build) / "generated" / name).glob("*.cpp"))
-    objects, costs = [], []
-    for source in sources:
-        objects.append(f"{folder}/{name}-{source.stem}.o")
-        costs.append(emit.cost(["g++", "-fPIC", "-O3", "-std=c++20", "-fopenmp", f"-I{ROOT}", "-ffp-contract=off", "-c", source,
-                                "-o", objects[-1]]))
+    objects = [f"{folder}/{name}-{source.stem}.o" for source in sources]
+    flags = ["-fPIC", "-O3", "-std=c++20", "-fopenmp", f"-I{ROOT}", "-ffp-contract=off"]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        costs = list(pool.map(lambda pair: emit.cost(["g++", *flags, "-c", pair[0], "-o", pair[1]]), zip(sources, objects)))
     subprocess.run(["g++", "-shared", "-fopenmp", *objects, "-o", f"{folder}/lib{name}.so"], check=True)
     return {"declaration_seconds": declared[0], "declaration_megabytes": declared[1], "generation_seconds": generated[0],
             "lines": sum(len(source.read_text().splitlines()) for source in sources),
@@ -296,6 +298,11 @@ def files():
     return found
 
 
+def slug(processor):
+    """"AMD Zen 5" as files are named: "amd-zen5"."""
+    return re.sub(r" (?=\d)", "", processor).lower().replace(" ", "-")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--processor")
@@ -310,7 +317,7 @@ def main():
         return pages.write(files(), options.check)
     if not options.processor:
         parser.error("--processor says what pages call this processor")
-    options.record = options.record or ROOT / "bench/records/growth" / (options.processor.lower().replace(" ", "-") + ".json")
+    options.record = options.record or ROOT / "bench/records/growth" / f"{slug(options.processor)}.json"
     measure(options)
 
 

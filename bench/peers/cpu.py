@@ -855,7 +855,7 @@ def run_work(name, contenders, options, folder, notes, threads):
     if options.record:
         names = {"cpuinfo": processor(), "name": options.processor}
         record(options.record, names, [name, str(threads)], {
-            "date": time.strftime("%Y-%m-%d"), "rounds": options.rounds, "versions": versions(), "load": load, "flops": amount,
+            "date": time.strftime("%Y-%m-%d"), "rounds": options.rounds, "versions": versions(), "note": options.note, "load": load, "flops": amount,
             "ceilings": {kind: [min(c), max(c)] for kind, c in ceilings.items()}, "differences": differences,
             "seconds": median, "shares_after": {kind: statistics.median(s) for kind, s in shares.items() if s}})
     ceilings = {kind: max(c) for kind, c in ceilings.items()}
@@ -887,6 +887,7 @@ def main():
     parser.add_argument("--peers", nargs="+", metavar="NAME", help="of " + ", ".join(k for k in CONTENDERS if k not in OURS))
     parser.add_argument("--record", metavar="FILE", help="of this processor alone, which --processor names")
     parser.add_argument("--processor", help="as pages call it, such as \"AMD Zen 5\"")
+    parser.add_argument("--note", default="", help="recorded as well: what else the machine did")
     parser.add_argument("--memory", action="store_true", help="the most memory that each work takes beyond its libraries, in brackets with them, and no times")
     parser.add_argument("--compiler", default="g++", help="for the emitted sources: g++, clang++-19")
     options = parser.parse_args()

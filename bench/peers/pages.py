@@ -105,7 +105,8 @@ def page(name, record):
     ceilings = {t: [ceiling(row, None) for _, row in measured(record, t)] for t in (1, 2)}
     lines += wrapped(" ".join([f"The ceiling of the widest instructions, measured after each round, was {min(c):.0f} to {max(c):.0f} GFLOP/s on {t} "
                               f"thread{'s' if t > 1 else ''}." for t, c in ceilings.items() if c] +
-                             [f"Load averages before and after each work were {min(loads):.1f} to {max(loads):.1f}, the contenders counted."]))
+                             [f"Load averages before and after each work were {min(loads):.1f} to {max(loads):.1f}, the contenders counted."] +
+                             sorted({row["note"] for _, row in everything if row.get("note")})))
     lines += ["", *wrapped(f"Works during which a ceiling fell by more than {100 * (1 - NOT_QUIET):.0f} %, so that they say less: "
                            f"{', '.join(sorted({f'`{work}`' for work in noisy})) or 'none'}.")]
     return "\n".join(lines) + "\n"

@@ -324,14 +324,17 @@ class Lowering {
   }
 
   /// A softmax sums exponentials and then divides each by the sum: the pass that sums them stores them, and the last
-  /// pass scales what is stored, so that each is computed once.
+  /// pass scales what is stored, so that each is computed once. A place holds those of one softmax: of a difference of
+  /// two, those of the other are computed twice.
   void keep_summed_exponentials(Context& c) {
     Kernel& k = c.kernel;
+    std::set<const Step::Store*> taken;
     for (Step& sum : k.steps) {
       if (!sum.reduces || k.expressions[sum.value].op != Op::exp) continue;
       if (k.expressions[sum.value].kind != Expression::Kind::op) continue;
       for (Step::Store& store : k.steps.back().stores) {
         if (k.steps.back().over != sum.over || store.value == sum.value || !needs(k, store.value, sum.value)) continue;
+        if (!taken.insert(&store).second) continue;
         keep_for_store(k, sum, sum.value, store);
         break;
       }

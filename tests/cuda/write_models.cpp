@@ -75,6 +75,7 @@ int run(const fs::path& folder) {
                     {"tessera::models::VitLarge", "vit_large", false},
                     {"tessera::models::VitHuge", "vit_huge", false}});
   generate(folder, vit_tiny_again());
+  for (const CudaModel& model : heads_of_128()) generate(folder, model);
   for (const CudaModel& model : toy_cuda_models()) {
     const std::string& name = model.traced.name;
     generate(folder, model);

@@ -131,6 +131,10 @@ void layers(std::vector<GeneratedCase>& cases) {
                      };
                      weighted_outputs(s, s.b.add(stack(s, x, "blocks", 3, layer), y));
                    }});
+  cases.push_back({"difference_of_two_softmaxes", [](Sketch& s) {
+                     const NodeId x = shifted_images(s), y = s.b.softmax(s.b.unary(Op::tanh, x), 2);
+                     weighted_outputs(s, s.b.subtract(s.b.softmax(x, 2), s.b.multiply(y, s.b.constant(0.3))));
+                   }});
   for (const int first : {1, 2, 3})
     cases.push_back({"stack_that_reads_what_" + std::to_string(first) + "_layers_left", [=](Sketch& s) {
                        const NodeId x = shifted_images(s), left = stack(s, x, "first", first, mlp);

@@ -1,4 +1,4 @@
-// The VQGAN of tests/golden/vq/vqgan_small.
+// The VQGANs of tests/golden/vq: vqgan_small, and vqgan_paper, which is of other sizes and kinds.
 #pragma once
 
 #include "models/vqgan.hpp"
@@ -29,5 +29,27 @@ inline constexpr models::VqganTrainingSpec small_vqgan_training{.vqgan = small_v
                                                                 .batch = 4};
 using SmallVqganGenerator = models::VqganGenerator<small_vqgan_training>;
 using SmallVqganDiscriminator = models::VqganDiscriminator<small_vqgan_training>;
+
+inline constexpr models::VqganTrainingSpec paper_vqgan_training{.vqgan = {.image = {12, 8},
+                                                                          .channels = 1,
+                                                                          .ch = 4,
+                                                                          .mult = {1, 2},
+                                                                          .blocks = 1,
+                                                                          .attention = {0},
+                                                                          .z = 4,
+                                                                          .dim = 3,
+                                                                          .codes = 16,
+                                                                          .groups = 2,
+                                                                          .legacy = false},
+                                                                .filters = 4,
+                                                                .layers = 1,
+                                                                .norm = models::DiscriminatorSpec::act,
+                                                                .gan = models::VqganTrainingSpec::vanilla,
+                                                                .perceptual_weight = 0,
+                                                                .disc_weight = 0.8,
+                                                                .codebook_weight = 0.5,
+                                                                .batch = 4};
+using PaperVqganGenerator = models::VqganGenerator<paper_vqgan_training>;
+using PaperVqganDiscriminator = models::VqganDiscriminator<paper_vqgan_training>;
 
 }  // namespace tessera::test
