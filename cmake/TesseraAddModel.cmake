@@ -126,7 +126,7 @@ function(_tessera_harden target)
   target_compile_options(${target} PRIVATE "$<$<AND:$<COMPILE_LANG_AND_ID:CXX,GNU,Clang>,${optimised}>:\
 -fstack-protector-strong;-ftrivial-auto-var-init=zero;-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=2>")
   get_target_property(type ${target} TYPE)
-  if(NOT type STREQUAL "STATIC_LIBRARY")
+  if(NOT type MATCHES "^(STATIC|OBJECT)_LIBRARY$")
     set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
     target_link_options(${target} PRIVATE "$<$<PLATFORM_ID:Linux>:LINKER:-z,relro,-z,now>")
   endif()

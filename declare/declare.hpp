@@ -21,6 +21,11 @@ struct Checkpoint {
   std::string where;                             ///< what errors call it
   runtime::Keys keys = {};                       ///< whose they are in the file
   std::vector<std::string> left_out = {};        ///< keys that no image needs
+
+  std::string library() const { return std::string(keys.dialect->library); }
+  bool has(const std::string& key) const { return shapes.contains(key); }
+  /// The file's own name of timm's key.
+  std::string named(const std::string& key) const { return runtime::printable(keys.theirs(key)); }
 };
 
 /// Reads a safetensors file whose tensors are all real and finite, in any of runtime::dialects(). Throws a
@@ -48,9 +53,6 @@ Config read_config(const std::filesystem::path& path);
 Config parse_config(std::string_view content, const std::string& where);
 /// Adds what a preprocessor_config.json of Hugging Face says.
 void add_preprocessor(Config& config, std::string_view content, const std::string& where);
-
-/// What an architecture's name tells, by the words of facts.txt; nothing for a name that timm does not have.
-std::optional<std::map<std::string, std::string>> facts(std::string_view architecture);
 
 struct Declaration {
   std::string header;                    ///< the text of a C++ header

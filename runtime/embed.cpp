@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cctype>
-#include <exception>
 #include <span>
 #include <utility>
 
@@ -12,6 +10,7 @@
 #include "runtime/data_choice.hpp"
 #include "runtime/error.hpp"
 #include "runtime/labels.hpp"
+#include "runtime/parallel.hpp"
 #include "runtime/preprocess.hpp"
 #include "runtime/progress.hpp"
 
@@ -102,28 +101,13 @@ Features embed(const Model& model, const Inference& inference, const Preprocessi
   Counter counter("embedding pictures", pictures.size());
   for (std::int64_t first = 0; first < pictures.size(); first += embedded_at_once) {
     const std::int64_t count = std::min(embedded_at_once, pictures.size() - first);
-    // Of several pictures that cannot be read the first is told, whatever the number of threads.
-    std::atomic<std::int64_t> first_bad = count;
-    std::exception_ptr problem;
-#ifdef _OPENMP
-#pragma omp parallel for schedule(dynamic)
-#endif
-    for (std::int64_t i = 0; i < count; ++i) {
-      if (i > first_bad) continue;
-      try {
-        Image& image = prepared_images[static_cast<std::size_t>(i)];
-        image = pictures.read(first + i);
-        if (!pictures.prepared) image = prepared(image, input, height, width);
-        if (inverted) invert(image);
-        normalize(image.pixels, channels, input, images.floats() + i * floats);
-      } catch (...) {
-#ifdef _OPENMP
-#pragma omp critical
-#endif
-        if (i < first_bad) first_bad = i, problem = std::current_exception();
-      }
-    }
-    if (problem) std::rethrow_exception(problem);
+    parallel_for(count, [&](std::int64_t i) {
+      Image& image = prepared_images[static_cast<std::size_t>(i)];
+      image = pictures.read(first + i);
+      if (!pictures.prepared) image = prepared(image, input, height, width);
+      if (inverted) invert(image);
+      normalize(image.pixels, channels, input, images.floats() + i * floats);
+    });
     inference.embed(images.floats(), count, embedded);
     for (std::int64_t i = 0; i < count; ++i) {
       const auto row =

@@ -1,9 +1,7 @@
 #include "runtime/image_folder.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cctype>
-#include <exception>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +10,7 @@
 #include "runtime/error.hpp"
 #include "runtime/image.hpp"
 #include "runtime/labels.hpp"
+#include "runtime/parallel.hpp"
 #include "runtime/preprocess.hpp"
 #include "runtime/progress.hpp"
 
@@ -101,31 +100,16 @@ Dataset read_image_folder(const std::filesystem::path& folder, Split split, cons
   }
   std::uint8_t* const pixels = room ? data.mapping.get() : data.pixels.data();
   Counter counter(text("reading ", name(split), " pictures"), data.size());
-  // Of several pictures that cannot be read the first is told, whatever the number of threads.
-  std::atomic<std::int64_t> first_bad = data.size();
-  std::exception_ptr problem;
-#ifdef _OPENMP
-#pragma omp parallel for schedule(dynamic)
-#endif
-  for (std::int64_t i = 0; i < data.size(); ++i) {
-    if (i > first_bad) continue;
-    try {
-      const std::filesystem::path& path = paths[static_cast<std::size_t>(i)];
-      const Image image = prepared(decode_image(read_file(path, longest_picture), data.channels, path.string()), input,
-                                   data.height, data.width);
-      std::ranges::copy(image.pixels, pixels + i * data.image_size());
+  parallel_for(data.size(), [&](std::int64_t i) {
+    const std::filesystem::path& path = paths[static_cast<std::size_t>(i)];
+    const Image image = prepared(decode_image(read_file(path, longest_picture), data.channels, path.string()), input,
+                                 data.height, data.width);
+    std::ranges::copy(image.pixels, pixels + i * data.image_size());
 #ifdef _OPENMP
 #pragma omp critical
 #endif
-      counter.add(1);
-    } catch (...) {
-#ifdef _OPENMP
-#pragma omp critical
-#endif
-      if (i < first_bad) first_bad = i, problem = std::current_exception();
-    }
-  }
-  if (problem) std::rethrow_exception(problem);
+    counter.add(1);
+  });
   return data;
 }
 

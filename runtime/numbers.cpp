@@ -13,6 +13,8 @@ std::string fixed(double value, int digits) {
   return {buffer, end};
 }
 
+std::string percent(double share) { return fixed(100 * share, 2) + "%"; }
+
 std::string probability(double value) {
   const std::string shown = fixed(100 * value, 1);
   return value < 1 && shown == "100.0" ? ">99.9%" : value > 0 && shown == "0.0" ? "<0.1%" : shown + "%";

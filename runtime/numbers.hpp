@@ -9,6 +9,9 @@ namespace tessera::runtime {
 /// With `digits` digits after the point: fixed(0.5, 2) is "0.50".
 std::string fixed(double value, int digits);
 
+/// percent(0.5) is "50.00%".
+std::string percent(double share);
+
 /// A probability in percent, "98.3%": what is neither 0 nor 1 is not rounded to them, but ">99.9%" and "<0.1%".
 std::string probability(double value);
 

@@ -1,6 +1,5 @@
 #include "runtime/session.hpp"
 
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,21 +7,17 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
-#include <iostream>
 #include <string_view>
 #include <utility>
 
-#include "runtime/confusion.hpp"
 #include "runtime/curve.hpp"
 #include "runtime/divergence.hpp"
 #include "runtime/error.hpp"
-#include "runtime/exchange.hpp"
 #include "runtime/file.hpp"
-#include "runtime/html.hpp"
 #include "runtime/numbers.hpp"
+#include "runtime/optimizer_slices.hpp"
 #include "runtime/predictions.hpp"
-#include "runtime/report.hpp"
-#include "runtime/safetensors.hpp"
+#include "runtime/run_report.hpp"
 
 namespace tessera::runtime {
 namespace {
@@ -30,61 +25,7 @@ namespace {
 constexpr double seconds_between_checkpoints = 20;
 constexpr std::int64_t rows_per_epoch = 20;
 
-volatile std::sig_atomic_t stop_raised = 0;
-
-void raise_stop(int) { stop_raised = 1; }
-
-/// What a resumed run must not change: the rest of the run would not be the rest of the same run.
-template <class Value>
-void same(const std::optional<Value>& asked, const Value& started, const char* option,
-          const std::filesystem::path& out) {
-  if (asked && *asked != started)
-    fail("the run in ", out.string(), " was started with ", option, " ", started, ", it cannot go on with ", option,
-         " ", *asked);
-}
-
-/// Whether something has the name, be it a link to nothing.
-bool is_there(const std::filesystem::path& path) {
-  std::error_code unknown;
-  return std::filesystem::symlink_status(path, unknown).type() != std::filesystem::file_type::not_found;
-}
-
-/// Whether two runs, from the beginning, are one and the same.
-bool same_start(const TrainingState& a, const TrainingState& b) {
-  return a.recipe.batch == b.recipe.batch && a.recipe.accumulate == b.recipe.accumulate &&
-         a.recipe.epochs == b.recipe.epochs && a.recipe.learning_rate == b.recipe.learning_rate &&
-         a.recipe.seed == b.recipe.seed && a.data == b.data && a.fingerprint == b.fingerprint &&
-         a.test_fingerprint == b.test_fingerprint && a.init == b.init && a.skip == b.skip;
-}
-
-std::string percent(double part) { return fixed(100 * part, 2) + "%"; }
-
 }  // namespace
-
-UnsavedRun::UnsavedRun(const std::filesystem::path& path, const Model& model, const TrainingState& state, bool there)
-    : path_(path), there_(there) {
-  if (!there) write_start(path, model, state);
-}
-
-UnsavedRun::~UnsavedRun() {
-  if (!there_) ::unlink(path_.c_str());
-}
-
-StopSignals::StopSignals() {
-  stop_raised = 0;
-  struct sigaction action{};
-  action.sa_handler = raise_stop;
-  action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
-  ::sigaction(SIGINT, &action, &interrupt_);
-  ::sigaction(SIGTERM, &action, &terminate_);
-}
-
-StopSignals::~StopSignals() {
-  ::sigaction(SIGINT, &interrupt_, nullptr);
-  ::sigaction(SIGTERM, &terminate_, nullptr);
-}
-
-bool StopSignals::raised() { return stop_raised != 0; }
 
 Session::Session(const Model& model, const Recipe& declared, const TrainOptions& options)
     : model_(model),
@@ -104,7 +45,12 @@ Session::Session(const Model& model, const Recipe& declared, const TrainOptions&
     make_folder(out_);
     // Two runs in one folder would overwrite each other's checkpoint.
     lock_.emplace(out_);
-    settle(declared, options);
+    const RunStart start = start_run(model_, declared, options, parameters(), optimizer());
+    state_ = start.state;
+    saved_step_ = start.saved_step;
+    begun_ = start.begun;
+    started_ = start.started;
+    previous_ = start.previous;
   });
   if (!ranks_.alone()) share_start(declared);
   const std::int64_t batch = state_.recipe.batch, parts = state_.recipe.accumulate;
@@ -125,16 +71,13 @@ Session::Session(const Model& model, const Recipe& declared, const TrainOptions&
     } else {
       at_once_ = model_.images_at_once(batch);
       scratch_.emplace(model_.train_scratch_bytes(at_once_), model_.alignment);
-      for (int i = 0; i < sums; ++i) sums_.push_back(Arena::of_floats(model_.parameter_floats, model_.alignment));
+      sums_.emplace(model_, ranks_, sums);
     }
     batches_.emplace(train_, state_.recipe, model_.classes, model_.alignment);
   });
   ranks_.demand_same(text(state_.fingerprint), "has other training images");
   ranks_.demand_same(text(state_.test_fingerprint.value_or(0)), "has other test images");
-  if (!ranks_.alone() && gpu_)
-    training_->share_with(ranks_);
-  else if (!ranks_.alone())
-    reduce_.emplace(ranks_, model_.parameter_floats, model_.alignment);
+  if (!ranks_.alone() && gpu_) training_->share_with(ranks_);
   const std::int64_t left = (state_.recipe.epochs - state_.epoch) * train_.size() - state_.position;
   const char* const kind = std::getenv("TERM");
   const bool terminal = ::isatty(STDOUT_FILENO) != 0 && !(kind && std::string_view(kind) == "dumb");
@@ -149,7 +92,7 @@ Session::Session(const Model& model, const Recipe& declared, const TrainOptions&
   if (saved_step_) progress_->line(text("going on after step ", state_.step, " of ", checkpoint().string()));
   saved_at_ = std::chrono::steady_clock::now();
   ranks_.agree([&] {
-    if (ranks_.leads() && (!saved_step_ || begun_)) unsaved_.emplace(start(), model_, state_, begun_);
+    if (ranks_.leads() && (!saved_step_ || begun_)) unsaved_.emplace(start_file_in(out_), model_, state_, begun_);
   });
 }
 
@@ -163,134 +106,14 @@ void Session::share_start(const Recipe& declared) {
   const std::string state = ranks_.broadcast(ranks_.leads() ? packed_state(model_, state_) : std::string());
   if (!ranks_.leads()) {
     state_ = unpacked_state(state);
-    restore(declared);
+    restore_recipe(state_, declared);
     if (start.saved_step >= 0) saved_step_ = start.saved_step;
     begun_ = start.begun;
     started_ = start.started;
   }
   if (started_) ranks_.broadcast(parameters(), 4 * model_.parameter_floats);
   if (gpu_) return ranks_.broadcast(optimizer(), 4 * model_.optimizer_floats());  // each GPU updates all parameters
-  // Of the optimiser's state each rank keeps its slice.
-  const std::int64_t floats = model_.parameter_floats;
-  const auto states = static_cast<std::int64_t>(model_.optimizer_state.size());
-  Arena own = Arena::of_floats(states * slice().size(), model_.alignment);
-  for (std::int64_t state_number = 0; state_number < states; ++state_number) {
-    float* const to = own.floats() + state_number * slice().size();
-    if (!ranks_.leads()) {
-      ranks_.receive(to, 4 * slice().size(), 0);
-      continue;
-    }
-    const float* const all = optimizer() + state_number * floats;
-    std::copy_n(all + slice().first, slice().size(), to);
-    for (int rank = 1; rank < ranks_.size(); ++rank) {
-      const Slice theirs = slice_of(floats, rank, ranks_.size());
-      ranks_.send(all + theirs.first, 4 * theirs.size(), rank);
-    }
-  }
-  ranks_.wait();
-  optimizer_ = std::move(own);
-}
-
-/// What the command line cannot change, and no checkpoint says, is as declared.
-void Session::restore(const Recipe& declared) {
-  Recipe recipe = declared;
-  recipe.batch = state_.recipe.batch;
-  recipe.epochs = state_.recipe.epochs;
-  recipe.learning_rate = state_.recipe.learning_rate;
-  recipe.seed = state_.recipe.seed;
-  recipe.input = state_.recipe.input;
-  if (state_.recipe.accumulate > 0) recipe.accumulate = state_.recipe.accumulate;  // 0.1 does not say it
-  state_.recipe = recipe;
-}
-
-void Session::settle(const Recipe& declared, const TrainOptions& options) {
-  check_target(checkpoint());
-  const bool saved = options.resume && is_there(checkpoint());
-  begun_ = options.resume && is_there(start());
-  TrainingState begun;
-  if (begun_) begun = read_start(start(), model_);
-  if (saved) {
-    state_ = resume_checkpoint(checkpoint(), model_, parameters(), optimizer());
-    saved_step_ = state_.step;
-  }
-  // A checkpoint beside what an unsaved run was started with is of the run before or, where that is the same, as good.
-  if (begun_ && !(saved && same_start(state_, begun))) {
-    if (saved) {
-      std::fill_n(parameters(), model_.parameter_floats, 0.0f);
-      std::fill_n(optimizer(), model_.optimizer_floats(), 0.0f);
-    }
-    state_ = begun;
-    saved_step_.reset();
-  }
-  if (saved_step_ || begun_) {
-    restore(declared);
-    check_options(options);
-    if (options.data) state_.data.folder = *options.data;
-  } else {
-    state_.recipe = declared;
-    state_.recipe.seed = options.seed.value_or(declared.seed);
-    state_.recipe.batch = options.batch.value_or(declared.batch);
-    state_.recipe.accumulate = options.accumulate.value_or(declared.accumulate);
-    state_.data.digits = options.digits.value_or(state_.data.digits);
-    state_.data.limit = options.limit.value_or(0);
-    state_.data.folder = options.data.value_or("");
-    state_.init = options.init;
-    state_.skip = options.skip;
-  }
-  for (const auto& [option, path] : {std::pair{"--data", state_.data.folder}, {"--init", state_.init.value_or("")}})
-    if (!can_hold(path.string()))
-      fail(option, " ", path.string(),
-           " cannot be kept in a checkpoint, whose texts are UTF-8: give it such a name, or a link that has one");
-  if (saved_step_) {
-    started_ = true;
-  } else {
-    // Not an error: a run that was killed before its first checkpoint is resumed by the same command as any other.
-    if (begun_)
-      std::cout << "the run in " << out_.string() << " ended before it saved: starting it from the beginning"
-                << std::endl;
-    else if (options.resume)
-      std::cout << "there is no checkpoint in " << out_.string() << " yet: starting from the beginning" << std::endl;
-    if (state_.init && !state_.init->empty()) {
-      check(model_.init(parameters(), state_.recipe.seed));
-      start_from(*state_.init, model_, state_.skip, parameters());
-      std::cout << "starting from the parameters of " << state_.init->string() << std::endl;
-      started_ = true;
-    }
-    previous_ = name_of_previous(out_);
-  }
-  state_.kernels = gpu_ ? "cuda" : model_.isa();
-  state_.recipe.epochs = options.epochs.value_or(state_.recipe.epochs);
-  state_.recipe.learning_rate = options.learning_rate.value_or(state_.recipe.learning_rate);
-}
-
-void Session::check_options(const TrainOptions& options) const {
-  const auto name = [](const std::filesystem::path& path) { return path.empty() ? "(none)" : path.string(); };
-  same(options.seed, state_.recipe.seed, "--seed", out_);
-  same(options.batch, state_.recipe.batch, "--batch", out_);
-  same(options.accumulate, state_.recipe.accumulate, "--accumulate", out_);
-  same(options.digits, state_.data.digits, "--digits", out_);
-  same(options.limit, state_.data.limit, "--limit", out_);
-  // A folder may have moved: whether its images are the same is seen when they are read.
-  if (options.data && (options.data->empty() || state_.data.folder.empty()))
-    same(std::optional(name(*options.data)), name(state_.data.folder), "--data", out_);
-  if (!options.data && !state_.data.folder.empty() && !is_there(state_.data.folder))
-    fail("the images of the run in ", out_.string(), " are no longer in ", state_.data.folder.string(),
-         ": --data says where they are now");
-  if (!options.init.empty()) {
-    if (!state_.init)
-      fail("the run in ", out_.string(), " goes on with its own parameters: --init is for a run that starts");
-    same(std::optional(name(options.init)), name(*state_.init), "--init", out_);
-    if (options.skip != state_.skip) fail("the run in ", out_.string(), " was started with another --skip");
-  }
-  if (options.epochs && *options.epochs < state_.epoch)
-    fail("the run in ", out_.string(), " has done ", state_.epoch, " epochs already, more than --epochs ",
-         *options.epochs);
-  // Another device is asked for on the command line, another instruction set by nobody.
-  const std::string isa = model_.isa();
-  if (!gpu_ && !options.isa_change && !state_.kernels.empty() && state_.kernels != "cuda" && state_.kernels != isa)
-    fail("the run in ", out_.string(), " was trained with kernels for ", state_.kernels, ", those for ", isa,
-         " give other last bits: --isa-change goes on with them, TESSERA_ISA=", state_.kernels,
-         " with the same where this machine has it");
+  optimizer_ = scatter_slices(ranks_, model_, optimizer());  // of the optimiser's state each rank keeps its slice
 }
 
 void Session::open_data() {
@@ -350,42 +173,15 @@ void Session::share_squares() {
 }
 
 void Session::share_parameters() {
-  if (reduce_) reduce_->all_gather(parameters());
-}
-
-std::optional<Arena> Session::whole_optimizer() const {
-  if (!reduce_) return {};
-  const std::int64_t floats = model_.parameter_floats;
-  const auto states = static_cast<std::int64_t>(model_.optimizer_state.size());
-  std::optional<Arena> whole;
-  if (ranks_.leads()) whole.emplace(Arena::of_floats(model_.optimizer_floats(), model_.alignment));
-  for (std::int64_t state = 0; state < states; ++state) {
-    const float* const own = optimizer_.floats() + state * slice().size();
-    if (!ranks_.leads()) {
-      ranks_.send(own, 4 * slice().size(), 0);
-      continue;
-    }
-    std::copy_n(own, slice().size(), whole->floats() + state * floats + slice().first);
-    for (int rank = 1; rank < ranks_.size(); ++rank) {
-      const Slice theirs = slice_of(floats, rank, ranks_.size());
-      ranks_.receive(whole->floats() + state * floats + theirs.first, 4 * theirs.size(), rank);
-    }
-  }
-  ranks_.wait();
-  return whole;
+  if (has_slice()) sums_->all_gather(parameters());
 }
 
 const float* Session::evaluated() {
   const std::optional<std::int64_t> average = model_.average_offset();
   if (!average || state_.step == 0) return parameters();
-  if (!reduce_) return optimizer() + *average;
+  if (!has_slice()) return optimizer() + *average;
   if (!average_) average_.emplace(Arena::of_floats(model_.parameter_floats, model_.alignment));
-  const std::int64_t state = *average / model_.parameter_floats;
-  std::copy_n(optimizer() + state * slice().size(), slice().size(), average_->floats() + slice().first);
-  std::vector<std::int64_t> begins;
-  for (int rank = 0; rank <= ranks_.size(); ++rank)
-    begins.push_back(4 * slice_of(model_.parameter_floats, rank, ranks_.size()).first);
-  ranks_.all_gather(average_->floats(), begins);
+  all_gather_state(ranks_, model_, optimizer(), *average / model_.parameter_floats, average_->floats());
   return average_->floats();
 }
 
@@ -462,37 +258,11 @@ void Session::count(float loss) {
   end_parts();
 }
 
-/// Looks up what the part at hand adds to which sum.
-void Session::begin_sums() {
-  part_sums_.clear();
-  tree_.add(part_, parts_of_step(), [&](int into, int from, bool kept) { part_sums_.push_back({into, from, kept}); });
-}
-
-void Session::add_range(std::int64_t from, std::int64_t to) {
-  for (const Sum& each : part_sums_) {
-    const bool of_part = each.from == PartTree::fresh;
-    float* const sum = sums_[static_cast<std::size_t>(each.into)].floats();
-    const float* const fresh = of_part ? gradients() : sums_[static_cast<std::size_t>(each.from)].floats();
-    const float weight = of_part ? static_cast<float>(batch_->size) : 1;
-    for (std::int64_t i = from; i < to; ++i) sum[i] = (each.kept ? sum[i] : 0) + weight * fresh[i];
-  }
-}
-
 Session::RangeReady Session::ready() {
-  if (!overlaps_ || !reduce_ || is_followed()) return nullptr;
-  by_range_ = true;
-  part_sums_.clear();
-  if (own_.size() > 0) begin_sums();  // else others' sums are received all the same
-  reduce_->begin(tree_.nodes(), sums_, parts_of_step());
+  if (!overlaps_ || !has_slice() || is_followed()) return nullptr;
+  sums_->begin_ranges(own_.size() > 0 ? std::optional(gradients_of_part()) : std::nullopt, parts_of_step());
   return [](void* session, std::int64_t from, std::int64_t to) {
-    Session& run = *static_cast<Session*>(session);
-    if (run.broken_) return;
-    try {
-      run.add_range(from, to);
-      run.reduce_->ready(from, to);
-    } catch (...) {
-      run.broken_ = std::current_exception();
-    }
+    static_cast<Session*>(session)->sums_->range_ready(from, to);
   };
 }
 
@@ -506,32 +276,13 @@ bool Session::gather(float loss) {
   if (own_.size() > 0) {
     demand_own_numbers(loss);
     counts_.push_back(measured(loss));
-    if (!by_range_) {
-      begin_sums();
-      add_range(0, model_.parameter_floats);
-    }
+    sums_->add(gradients_of_part(), parts);
     if (++part_ < own_.last) return false;
   }
-  if (broken_) std::rethrow_exception(broken_);
-  if (reduce_) {
-    if (!by_range_) {
-      reduce_->begin(tree_.nodes(), sums_, parts);
-      reduce_->ready(0, model_.parameter_floats);
-    }
-    reduce_->end_ranges();  // before other messages: each rank has them in the same order
-  }
-  by_range_ = false;
+  sums_->exchange(parts);
   exchange_counts(counts_);
   end_parts();
-  const float share = 1 / static_cast<float>(gathered_images_);
-  if (reduce_) {
-    gathered_ = gradients();
-    reduce_->finish(share, gathered_);
-  } else {
-    gathered_ = sums_[static_cast<std::size_t>(tree_.nodes().front().buffer)].floats();
-    for (std::int64_t i = 0; i < model_.parameter_floats; ++i) gathered_[i] *= share;
-  }
-  tree_.clear();
+  gathered_ = sums_->mean(1 / static_cast<float>(gathered_images_), gradients());
   return true;
 }
 
@@ -678,13 +429,14 @@ void Session::end_epoch() {
 
 void Session::save(bool best) {
   fetch();
-  const std::optional<Arena> whole = whole_optimizer();
+  // Nothing where one rank has all.
+  const std::optional<Arena> whole = has_slice() ? gather_slices(ranks_, model_, optimizer()) : std::nullopt;
   const float* const of_all = whole ? whole->floats() : optimizer();
   ranks_.agree([&] {
     // The loss of a step is that before its update: an update can break the parameters that the next loss would show.
     const std::string broken = first_not_finite(model_, parameters());
     const auto states = static_cast<std::int64_t>(model_.optimizer_state.size());
-    if (!broken.empty() || !finite(optimizer(), reduce_ ? states * slice().size() : model_.optimizer_floats()))
+    if (!broken.empty() || !finite(optimizer(), has_slice() ? states * slice().size() : model_.optimizer_floats()))
       fail("training diverged: after step ", state_.step, " some parameters are not numbers",
            broken.empty() ? "" : ", first " + broken, "; ", last_good());
     if (!ranks_.leads()) return;
@@ -711,7 +463,7 @@ int Session::finish() {
   save();
   if (!ranks_.alone()) {
     std::int64_t all = 0, most = 0;
-    for (const std::string& sent : ranks_.all_gather(text(reduce_ ? reduce_->sent() : training_->sent()))) {
+    for (const std::string& sent : ranks_.all_gather(text(sums_ ? sums_->sent() : training_->sent()))) {
       all += std::stoll(sent);
       most = std::max<std::int64_t>(most, std::stoll(sent));
     }
@@ -726,7 +478,10 @@ int Session::finish() {
     if (!ranks_.leads()) return;
     write_file(out_ / "curve.svg", curve_svg(state_.curve, title, batches_per_epoch()));
     write_file(out_ / "predictions.svg", predictions_svg(test_, test, title));
-    write_report(test, result);
+    write_report(
+        out_, model_,
+        {state_, train_, test_, test, kernels(), sent_, batches_per_epoch(), progress_->rate(), progress_->seconds()},
+        result);
   });
   if (!state_.curve.empty())
     progress_->leave({state_.epoch, state_.recipe.epochs, train_.size(), train_.size(), state_.step,
@@ -737,49 +492,6 @@ int Session::finish() {
        {"checkpoint.safetensors", "curve.csv", "curve.svg", "predictions.svg", "report.txt", "report.html"})
     progress_->line("  " + (out_ / file).string());
   return 0;
-}
-
-void Session::write_report(const Evaluation& test, const std::string& result) const {
-  rusage usage{};
-  ::getrusage(RUSAGE_SELF, &usage);
-  const auto counted = [](double share, std::int64_t right, std::int64_t all) {
-    return text(percent(share), " (", grouped(right), " of ", grouped(all), ")");
-  };
-  const Section run{"Run",
-                    {{"Data", text(grouped(train_.size()), " training and ", grouped(test_.size()), " test images (",
-                                   train_.source, ")")},
-                     {"Ranks", sent_},
-                     {"Steps", text(state_.step)},
-                     {"Among first 5", counted(test.accuracy_of_five(), test.among_five, test_.size())},
-                     {"Confidence", text(probability(test.mean_confidence()), " on average, where ",
-                                         percent(test.accuracy()), " of the answers are right")},
-                     {"Speed", text(grouped(static_cast<std::int64_t>(progress_->rate())), " images/s, ",
-                                    fixed(progress_->seconds(), 1), " s of training in this run")},
-                     {"Peak memory", bytes(std::int64_t{usage.ru_maxrss} * 1024)},
-                     {"Checkpoint", std::filesystem::absolute(checkpoint()).lexically_normal().string()}},
-                    {},
-                    ""};
-  const Section recipe{"Recipe", recipe_rows(model_, state_.recipe), {}, ""};
-  Section machine{"Machine", machine_rows(), {}, ""};
-  machine.rows.emplace_back("Kernels", kernels());
-  const Section shapes{"Shapes", {}, {}, model_.summary};
-
-  std::string plain = model_.name + ": " + result + "\n";
-  for (const Section& section : {run, recipe, machine, shapes}) {
-    plain += '\n';
-    for (const auto& [name, value] : section.rows) plain += padded(name, -18) + value + '\n';
-    plain += section.text;
-  }
-  if (plain.back() != '\n') plain += '\n';
-  write_file(out_ / "report.txt", plain);
-  write_file(out_ / "report.html", html_report(model_.name, result,
-                                               {run,
-                                                {"Curves", {}, curve_panels(state_.curve, batches_per_epoch()), ""},
-                                                {"Confusion", {}, {confusion_svg(confusion(test_, test), "")}, ""},
-                                                {"Samples", {}, {}, "", prediction_tiles(test_, test)},
-                                                recipe,
-                                                machine,
-                                                shapes}));
 }
 
 }  // namespace tessera::runtime

@@ -2,9 +2,7 @@
 #pragma once
 
 #include <chrono>
-#include <csignal>
 #include <cstdint>
-#include <exception>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -17,62 +15,15 @@
 #include "runtime/evaluate.hpp"
 #include "runtime/folder_lock.hpp"
 #include "runtime/gpu_training.hpp"
+#include "runtime/gradient_sums.hpp"
 #include "runtime/model.hpp"
-#include "runtime/part_tree.hpp"
 #include "runtime/progress.hpp"
+#include "runtime/run_start.hpp"
+#include "runtime/stop_signals.hpp"
+#include "runtime/train_options.hpp"
 #include "runtime/tree_reduce.hpp"
 
 namespace tessera::runtime {
-
-/// What the command line asks of a training run. What it leaves out comes from the declared recipe or, for a resumed
-/// run, from the checkpoint.
-struct TrainOptions {
-  std::optional<std::filesystem::path> data;
-  std::optional<std::int64_t> digits, limit, epochs, batch, accumulate;
-  std::optional<std::uint64_t> seed;
-  std::optional<double> learning_rate;
-  std::filesystem::path out;
-  bool resume = false;
-  bool isa_change = false;            ///< a run may be resumed with another instruction set, which gives other bits
-  std::filesystem::path init;         ///< parameters to start from, as start_from takes them; empty: the declared ones
-  std::vector<std::string> skip;      ///< keys that `init` does not set
-  std::int64_t checkpoint_every = 0;  ///< steps; 0: every 20 seconds
-  std::string command;                ///< how the program was called, for advice
-  bool overlap = false;               ///< ranks exchange gradients while the rest of them is computed
-  const Gpu* gpu = nullptr;           ///< to train on, which must outlive the session; null: the CPU
-  const Communicator* ranks = &Communicator::single();  ///< that partition the parts of a step; outlives it too
-};
-
-/// Tells how a run was started until it saves for the first time: one that is killed before is then started once more,
-/// and not another in its place. What a run that ends in another way was started with is forgotten, unless another
-/// process wrote it.
-class UnsavedRun {
- public:
-  /// Writes it, or takes over what is there.
-  UnsavedRun(const std::filesystem::path& path, const Model& model, const TrainingState& state, bool there);
-  ~UnsavedRun();
-  UnsavedRun(const UnsavedRun&) = delete;
-  UnsavedRun& operator=(const UnsavedRun&) = delete;
-  void saved() { there_ = false; }  ///< it goes, whoever wrote it
-
- private:
-  std::filesystem::path path_;
-  bool there_;
-};
-
-/// Takes SIGINT and SIGTERM as a wish to stop after the running step, as long as it lives. A second signal ends the
-/// program at once.
-class StopSignals {
- public:
-  StopSignals();
-  ~StopSignals();
-  StopSignals(const StopSignals&) = delete;
-  StopSignals& operator=(const StopSignals&) = delete;
-  static bool raised();
-
- private:
-  struct sigaction interrupt_{}, terminate_{};
-};
 
 /// Holds the data, the memory and the place in the run; counts, shows, evaluates and saves. The emitted loop is
 ///
@@ -182,7 +133,7 @@ class Session {
   /// Saves, draws the curve and sample predictions, writes the report. Returns the program's exit code, 0.
   int finish();
 
-  std::filesystem::path checkpoint() const { return out_ / "checkpoint.safetensors"; }
+  std::filesystem::path checkpoint() const { return checkpoint_in(out_); }
 
  private:
   /// What a part of a step adds to the sums.
@@ -193,8 +144,6 @@ class Session {
   };
   std::string last_good() const;
   std::string kernels() const;
-  /// Of the optimiser's whole state, rank 0 alone: what the ranks have of it. Nothing where one has all.
-  std::optional<Arena> whole_optimizer() const;
   /// The moving average of the parameters or, where there is none, the parameters.
   const float* evaluated();
   /// Evaluates on the test images.
@@ -205,21 +154,17 @@ class Session {
   void tally(const Part& part);
   void end_parts();
   void exchange_counts(const std::vector<Part>& own);
-  void begin_sums();
-  void add_range(std::int64_t from, std::int64_t to);
   void fetch();
-  void settle(const Recipe& declared, const TrainOptions& options);
-  void restore(const Recipe& declared);
   void share_start(const Recipe& declared);
-  void check_options(const TrainOptions& options) const;
-  std::filesystem::path start() const { return out_ / "start.safetensors"; }
   void open_data();
   void add_row(const Evaluation* test);
   bool save_is_due(std::int64_t step) const;
   void save(bool best = false);  ///< `best`: as the best epoch's, too
-  void write_report(const Evaluation& test, const std::string& result) const;
   std::int64_t batches_per_epoch() const;
   std::int64_t parts_of_step() const;
+  PartGradients gradients_of_part() { return {part_, gradients(), static_cast<float>(batch_->size)}; }
+  /// Of several ranks on CPUs: optimizer() and gathered() are of a slice.
+  bool has_slice() const { return sums_ && sums_->exchanges(); }
   bool is_followed() const { return own_.size() > 0 && part_ + 1 < own_.last; }  ///< by a part of the same share
 
   const Model& model_;
@@ -234,16 +179,8 @@ class Session {
   Dataset train_, test_;
   Arena parameters_, packed_, gradients_, optimizer_;
   std::optional<Arena> outputs_, scratch_;
-  PartTree tree_;
-  std::vector<Arena> sums_;  ///< its buffers
-  struct Sum {
-    int into, from;
-    bool kept;
-  };
-  std::vector<Sum> part_sums_;  ///< what the part at hand adds to which buffer, as tree_ says
-  bool overlaps_ = false;       ///< as the command line asks
-  bool by_range_ = false;       ///< the part at hand is added and exchanged range by range
-  std::exception_ptr broken_;   ///< what a range threw, which the model in between has no way to pass on
+  std::optional<GradientSums> sums_;  ///< on the CPU
+  bool overlaps_ = false;             ///< as the command line asks
   float* gathered_ = nullptr;
   std::int64_t at_once_ = 0;
   std::int64_t part_ = 0;             ///< of the step that is not yet done: the one to do next, from 0
@@ -252,7 +189,6 @@ class Session {
   std::vector<Part> counts_;          ///< of this rank's parts so far
   std::string failure_;               ///< why this rank cannot go on
   bool begins_step_ = true;
-  std::optional<TreeReduce> reduce_;
   std::string sent_ = "1";        ///< how many ranks there are, and what they have sent
   std::optional<Arena> average_;  ///< of all ranks
   double squares_[Slice::chunks] = {};

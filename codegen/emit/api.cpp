@@ -1,200 +1,24 @@
-// NAME.cpp: the C API over the kernels. Parameter table, starting values, choice of instruction set, argument checks.
+#include "codegen/emit/api.hpp"
+
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <limits>
-#include <map>
-#include <optional>
 #include <range/v3/algorithm/all_of.hpp>
-#include <range/v3/algorithm/any_of.hpp>
 #include <range/v3/algorithm/contains.hpp>
 #include <range/v3/algorithm/find.hpp>
 
+#include "codegen/emit/api_functions.hpp"
 #include "codegen/emit/entry.hpp"
-#include "codegen/emit/model.hpp"
+#include "codegen/emit/isa_choice.hpp"
+#include "codegen/emit/parameter_table.hpp"
+#include "codegen/emit/summary.hpp"
+#include "codegen/emit/update.hpp"
 #include "codegen/error.hpp"
-#include "codegen/passes/op.hpp"
-#include "codegen/passes/optimizer.hpp"
 
 namespace tessera::codegen {
 
 namespace {
-
-/// "text" as a C++ string literal, one source line for each line of text.
-std::string literal(const std::string& text) {
-  std::string out, line;
-  auto flush = [&] {
-    out += "\n    \"" + line + "\"";
-    line.clear();
-  };
-  for (char c : text) {
-    if (c == '"' || c == '\\') line += '\\';
-    if (c == '\n') {
-      line += "\\n";
-      flush();
-    } else {
-      line += c;
-    }
-  }
-  if (!line.empty() || out.empty()) flush();
-  return out;
-}
-
-std::string parameter_tables(const ModelFiles& m) {
-  // In declared order, layer by layer: the order in which people list a checkpoint.
-  std::string table, start;
-  std::map<int, std::vector<const ArenaEntry*>> by_region;
-  std::vector<int> order;
-  for (const graph::Node& n : m.forward.nodes) {
-    if (n.op != graph::Op::parameter) continue;
-    int group = n.region ? n.region : -static_cast<int>(order.size()) - 1;  // each top-level parameter on its own
-    if (!by_region.contains(group)) order.push_back(group);
-    by_region[group].push_back(&m.arena.find(n.name));
-  }
-  auto number = [](double v) {
-    std::string text = fmt::format("{}", v);
-    return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
-  };
-  for (int group : order)
-    for (int layer = 0; layer < by_region[group].front()->count; ++layer)
-      for (const ArenaEntry* e : by_region[group]) {
-        std::vector<std::int64_t> shape;
-        for (const Dim& d : e->shape) shape.push_back(d.value());
-        const std::string row = fmt::format("    {{\"{}\", {}, {}, {{{}}}, {},", e->key_of(layer), shape.size(),
-                                            e->decay ? 1 : 0, fmt::join(shape, ", "), e->at(layer));
-        const std::string named = fmt::format("\"{}\"}},\n", to_string(e->shape));
-        table += row + (row.size() + named.size() > 120 ? "\n     " : " ") + named;
-        const char* kind = e->init.kind == graph::Init::Kind::constant  ? "Start::constant"
-                           : e->init.kind == graph::Init::Kind::uniform ? "Start::uniform"
-                                                                        : "Start::normal";
-        start += fmt::format("    {{{}, {}, {}, {}}},\n", kind, number(e->init.a), number(e->init.b), e->reals);
-      }
-  std::string names;
-  for (const std::string& layer : layers(m)) names += fmt::format("    \"{}\",\n", layer);
-  std::string losses;
-  for (const std::string& loss : m.forward.losses) losses += fmt::format("    \"{}\",\n", loss);
-  if (!losses.empty() && trains(m.plans))
-    losses = fmt::format("\nextern \"C\" const char* const {0}_losses[{1}_LOSSES] = {{\n{2}}};\n", m.name, m.upper(),
-                         losses);
-  else
-    losses.clear();
-  return fmt::format(R"cpp(extern "C" const tessera_parameter {0}_parameters[{1}_PARAMETERS] = {{
-{2}}};
-
-extern "C" const char* const {0}_layers[{1}_LAYERS] = {{
-{4}}};
-{5}
-namespace {{
-
-// How each parameter of the table starts: constant a, uniform in [a, b), or normal with mean a and deviation b.
-struct Start {{
-  enum Kind {{ constant, uniform, normal }} kind;
-  double a, b;
-  std::int64_t count;
-}};
-constexpr Start starts[{1}_PARAMETERS] = {{
-{3}}};
-)cpp",
-                     m.name, m.upper(), table, start, names, losses);
-}
-
-bool uses_amx(const ModelFiles& m) { return ranges::contains(m.targets, MatrixUnit::amx, &Isa::matrix_unit); }
-
-/// What CPUID, and the system for AMX, has to say before a program uses this instruction set.
-std::string cpu_test(const Isa& isa) {
-  std::vector<std::string> tests;
-  for (const std::string_view feature : isa.cpu_features)
-    tests.push_back(fmt::format("__builtin_cpu_supports(\"{}\")", feature));
-  if (isa.matrix_unit == MatrixUnit::amx) tests.emplace_back("may_use_tiles()");
-  std::string all;
-  for (std::size_t i = 0; i < tests.size(); ++i)
-    all += (i == 0 ? "" : i % 2 ? " && " : " &&\n             ") + tests[i];
-  return all;
-}
-
-std::string isa_choice(const ModelFiles& m) {
-  std::string names, supported, on_arm;
-  for (std::size_t i = 0; i < m.targets.size(); ++i) {
-    const Isa& isa = m.targets[i];
-    names += fmt::format("{}\"{}\"", i ? ", " : "", isa.name);
-    if (isa.family == Family::x86_64) supported += fmt::format("    case {}:\n      return {};\n", i, cpu_test(isa));
-    if (isa.family == Family::aarch64)
-      on_arm += fmt::format("#if defined(__aarch64__)\n  if (isa == {}) return true;\n#endif\n", i);
-  }
-  std::string body = supported.empty() ? on_arm + "  return isa == 0;\n"
-                                       : on_arm + fmt::format(R"cpp(#if defined(__x86_64__)
-  switch (isa) {{
-    case 0:
-      return true;
-{}    default:
-      return false;
-  }}
-#else
-  return isa == 0;
-#endif
-)cpp",
-                                                              supported);
-  const std::string tiles = uses_amx(m) ? R"cpp(
-// Linux keeps AMX's tiles from processes that have not asked for them.
-[[maybe_unused]] bool may_use_tiles() {
-#if defined(__x86_64__) && defined(__linux__)
-  constexpr long request = 0x1023, tile_data = 18;  // ARCH_REQ_XCOMP_PERM, of the component XTILEDATA
-  return syscall(SYS_arch_prctl, request, tile_data) == 0;
-#else
-  return false;
-#endif
-}
-)cpp"
-                                        : "";
-  return tiles + fmt::format(R"cpp(
-constexpr const char* isa_names[] = {{{}}};
-constexpr int isa_count = {};
-
-bool runs_here(int isa) {{
-{}}}
-
-// The kernels to use: what TESSERA_ISA names, else the widest that runs here; -1 when that is not to be had.
-int choose_isa() {{
-  if (const char* wanted = std::getenv("TESSERA_ISA"); wanted && *wanted) {{
-    for (int isa = 0; isa < isa_count; ++isa)
-      if (std::strcmp(wanted, isa_names[isa]) == 0) return runs_here(isa) ? isa : -1;
-    return -1;
-  }}
-  for (int isa = isa_count - 1; isa > 0; --isa)
-    if (runs_here(isa)) return isa;
-  return 0;
-}}
-)cpp",
-                             names, m.targets.size(), body);
-}
-
-/// What comes after a program: its function returns, or goes on.
-enum class Then : std::uint8_t { done, next };
-
-/// switch (choose_isa()) over the kernels of one program, so deep in blocks.
-std::string dispatch(const ModelFiles& m, const std::string& program, const std::vector<std::string>& arguments,
-                     Then then = Then::done, int inside = 0) {
-  const std::string margin(static_cast<std::size_t>(2 + 2 * inside), ' ');
-  const std::string done = then == Then::next ? "break" : fmt::format("return {}_OK", m.upper());
-  std::string cases;
-  std::string guard;  // the processor whose cases these are
-  for (std::size_t i = 0; i < m.targets.size(); ++i) {
-    const Isa& isa = m.targets[i];
-    if (isa.family != Family::portable && guard != name_of(isa.family)) {
-      if (!guard.empty()) cases += "#endif\n";
-      guard = name_of(isa.family);
-      cases += fmt::format("#if defined(__{}__)\n", guard);
-    }
-    std::vector<tree::Expr> passed;
-    for (const std::string& a : arguments) passed.push_back(tree::name(a));
-    const tree::Block call{tree::evaluate(tree::call(fmt::format("{}_{}_{}", m.name, program, isa.name), passed))};
-    cases += fmt::format("{0}  case {1}:\n{2}{0}    {3};\n", margin, i, tree::print(call, 3 + inside), done);
-  }
-  if (!guard.empty()) cases += "#endif\n";
-  return fmt::format("{0}switch (choose_isa()) {{\n{1}{0}  default:\n{0}    return {2}_ERROR_ISA;\n{0}}}\n", margin,
-                     cases, m.upper());
-}
 
 /// So many images that all sizes of a call, and 16 times the images, fit into 64 bits.
 std::int64_t most_images(const ModelFiles& m) {
@@ -289,266 +113,6 @@ std::string run_program(const ModelFiles& m, const tree::Function& f, const Kern
          dispatch(m, program.name, arguments);
 }
 
-bool keeps_state(const ModelFiles& m) { return !optimizer_state(m.forward.recipe).empty(); }
-
-/// A stretch of the parameters that is updated as one, and whether weight decay applies to it.
-struct Run {
-  std::int64_t first, last;
-  bool decays;
-};
-
-/// All parameters that are trained; `unpacked`: but the weights that are packed while they are updated.
-std::vector<Run> runs_of(const ModelFiles& m, bool unpacked = true) {
-  unpacked = unpacked && updates_while_packing(m.arena, m.packed);
-  std::map<std::int64_t, std::optional<bool>> starts;  // by offset
-  for (const ArenaEntry& e : m.arena.entries)
-    for (int layer = 0; layer < e.count; ++layer)
-      starts[e.at(layer)] = !e.trained || (unpacked && m.packed.packs_by_rows(e, layer))
-                                ? std::nullopt
-                                : std::optional<bool>(e.decay && m.forward.recipe.weight_decay > 0);
-  std::vector<Run> runs;
-  for (auto start = starts.begin(); start != starts.end(); ++start) {
-    if (!start->second) continue;
-    const auto next = std::next(start);
-    const std::int64_t end = next == starts.end() ? m.arena.reals : next->first;
-    if (!runs.empty() && runs.back().last == start->first && runs.back().decays == *start->second)
-      runs.back().last = end;
-    else
-      runs.push_back({start->first, end, *start->second});
-  }
-  return runs;
-}
-
-bool is_whole(const std::vector<Run>& runs, const ModelFiles& m) {
-  return runs.size() == 1 && runs[0].first == 0 && runs[0].last == m.arena.reals;
-}
-
-/// The functions that only some recipes need for their update.
-std::string update_helpers(const ModelFiles& m) {
-  const graph::Recipe& recipe = m.forward.recipe;
-  std::string out;
-  const std::vector<Run> runs = runs_of(m);
-  if (!runs.empty() && !is_whole(runs, m)) {
-    const bool decays = recipe.weight_decay > 0;
-    std::string rows;
-    for (const Run& run : runs)
-      rows += fmt::format("    {{{}, {}{}}},\n", run.first, run.last, !decays ? "" : run.decays ? ", true" : ", false");
-    out += fmt::format(R"cpp(
-// Stretches of the parameters that {}.
-struct Run {{
-  std::int64_t first, last;
-{}}};
-constexpr Run runs[{}] = {{
-{}}};
-)cpp",
-                       m.forward.recipe.half ? "this half trains"
-                       : m.packed.reals      ? "no product reads packed"
-                                             : "weight decay applies to, or does not",
-                       decays ? "  bool decays;\n" : "", runs.size(), rows);
-  }
-  if (recipe.clip_norm > 0 && m.distributed)
-    out += fmt::format(R"cpp(
-// The sum of squares of one of the 64 chunks of an arena, in double precision.
-double sum_of_chunk(const {0}* arena, std::int64_t chunk) {{
-  const std::int64_t end = {1}_PARAMETER_FLOATS / 16 * (chunk + 1) / 64 * 16;
-  double lanes[16] = {{}};
-  for (std::int64_t i = {1}_PARAMETER_FLOATS / 16 * chunk / 64 * 16; i < end; i += 16)
-    for (int lane = 0; lane < 16; ++lane) {{
-      const double g = static_cast<double>(arena[i + lane]);
-      lanes[lane] += g * g;
-    }}
-  double sum = 0;
-  for (const double lane : lanes) sum += lane;
-  return sum;
-}}
-)cpp",
-                       m.real, m.upper());
-  if (recipe.clip_norm > 0 && m.distributed)
-    out += fmt::format(R"cpp(
-// The sum of squares of an arena, the same for any number of threads.
-double sum_of_squares(const {}* arena) {{
-  double sums[64];
-#if defined(_OPENMP)
-#pragma omp parallel for schedule(static)
-#endif
-  for (std::int64_t chunk = 0; chunk < 64; ++chunk) sums[chunk] = sum_of_chunk(arena, chunk);
-  double all = 0;
-  for (const double sum : sums) all += sum;
-  return all;
-}}
-)cpp",
-                       m.real);
-  if (recipe.clip_norm > 0 && !m.distributed)
-    out += fmt::format(R"cpp(
-// The sum of squares of an arena, in double precision and in a fixed order for any number of threads.
-double sum_of_squares(const {}* arena) {{
-  constexpr std::int64_t chunks = 64;
-  double sums[chunks];
-#if defined(_OPENMP)
-#pragma omp parallel for schedule(static)
-#endif
-  for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {{
-    const std::int64_t end = {}_PARAMETER_FLOATS / 16 * (chunk + 1) / chunks * 16;
-    double lanes[16] = {{}};
-    for (std::int64_t i = {}_PARAMETER_FLOATS / 16 * chunk / chunks * 16; i < end; i += 16)
-      for (int lane = 0; lane < 16; ++lane) {{
-        const double g = static_cast<double>(arena[i + lane]);
-        lanes[lane] += g * g;
-      }}
-    sums[chunk] = 0;
-    for (const double lane : lanes) sums[chunk] += lane;
-  }}
-  double all = 0;
-  for (const double sum : sums) all += sum;
-  return all;
-}}
-)cpp",
-                       m.real, m.upper(), m.upper());
-  if (const std::vector<Run> all = runs_of(m, false); m.distributed && !is_whole(all, m)) {
-    std::string rows;
-    for (const Run& run : all) rows += fmt::format("    {{{}, {}, {}}},\n", run.first, run.last, run.decays);
-    out += fmt::format(R"cpp(
-// All parameters, by whether weight decay applies to them.
-struct Stretch {{
-  std::int64_t first, last;
-  bool decays;
-}};
-constexpr Stretch stretches[{}] = {{
-{}}};
-)cpp",
-                       all.size(), rows);
-  }
-  return out;
-}
-
-/// Of update and, with `range`, of update_range.
-std::string update(const ModelFiles& m, bool range = false) {
-  const graph::Recipe& recipe = m.forward.recipe;
-  const std::string u = m.upper(), r = m.real;
-  const bool adam = recipe.optimizer != graph::Recipe::Optimizer::sgd;
-  const bool packs = m.packed.reals > 0 && !range, clips = recipe.clip_norm > 0;
-  std::string body =
-      fmt::format("  if (!parameters || !gradients{}{}{}) return {}_ERROR_NULL;\n", packs ? " || !packed" : "",
-                  keeps_state(m) ? " || !optimizer" : "", range && clips ? " || !squares" : "", u);
-  if (range) {
-    body += fmt::format(
-        "  if (from < 0 || from > to || to > {0}_PARAMETER_FLOATS || from % 16 != 0 || to % 16 != 0)\n"
-        "    return {0}_ERROR_RANGE;\n",
-        u);
-    if (!clips) body += "  (void)squares;  // nothing is clipped\n";
-  } else if (!packs)
-    body += "  (void)packed;  // these kernels read the parameters as they are\n";
-  if (!keeps_state(m)) body += "  (void)optimizer;  // nothing is kept from step to step\n";
-  body += fmt::format("  if (step < 1) return {}_ERROR_STEP;\n", u);
-  auto number = [&](const std::string& name, const std::string& value) {
-    body += fmt::format("  const {0} {1} = static_cast<{0}>({2});\n", r, name, value);
-  };
-  if (adam) {
-    body += fmt::format(R"cpp(  // Adam's bias corrections (Kingma and Ba 2015, algorithm 1), folded into two numbers.
-  const double t = static_cast<double>(step), first = 1 - std::pow({}, t), second = 1 - std::pow({}, t);
-)cpp",
-                        recipe.beta1, recipe.beta2);
-    number("learning_rate_corrected", "static_cast<double>(learning_rate) / first");
-    number("second_correction", "1 / std::sqrt(second)");
-  }
-  if (clips) {
-    if (range) body += "  double all = 0;\n  for (int chunk = 0; chunk < 64; ++chunk) all += squares[chunk];\n";
-    body += fmt::format("  const double clipped = {} / (std::sqrt({}) + 1e-6);\n", recipe.clip_norm,
-                        range ? "all" : "sum_of_squares(gradients)");
-    number("gradient_scale", "clipped < 1 ? clipped : 1");
-  }
-  if (recipe.average > 0) {
-    body += "  // The first average is the parameters themselves.\n";
-    number("average_kept", fmt::format("step == 1 ? 0 : {}", recipe.average));
-  }
-  std::vector<std::string> arguments{"parameters", "gradients"};
-  int place = 0;
-  for (const std::string& state : optimizer_state(recipe)) {
-    body += fmt::format("  {}* const {} = optimizer", r, state);
-    const std::string length = range ? "(to - from)" : u + "_PARAMETER_FLOATS";
-    if (place == 1) body += fmt::format(" + {}", length);
-    if (place > 1) body += fmt::format(" + {} * {}", place, length);
-    body += ";\n";
-    ++place;
-    arguments.push_back(state);
-  }
-  const std::vector<std::string> numbers = optimizer_numbers(recipe);
-  for (const std::string& name : numbers) arguments.push_back("&" + name);
-  const std::vector<Run> runs = runs_of(m, !range);
-  if (recipe.weight_decay > 0) {
-    number("decay", recipe.optimizer == graph::Recipe::Optimizer::adamw
-                        ? fmt::format("{} * static_cast<double>(learning_rate)", recipe.weight_decay)
-                        : fmt::format("{}", recipe.weight_decay));
-    if (!runs.empty() && !is_whole(runs, m)) body += fmt::format("  const {} none = 0;\n", r);
-  }
-  if (range) {
-    std::vector<std::string> part = arguments;
-    for (std::string& a : part) {
-      if (a == "parameters" || a == "gradients")
-        a += " + begin";
-      else if (a[0] != '&')
-        a += " + (begin - from)";
-      if (a == "&decay" && !is_whole(runs, m)) a = "stretch.decays ? &decay : &none";
-    }
-    part.insert(part.end(), {"0", "end - begin"});
-    if (is_whole(runs, m)) return body + "  const std::int64_t begin = from, end = to;\n" + dispatch(m, "update", part);
-    return body +
-           "  for (const Stretch& stretch : stretches) {\n"
-           "    const std::int64_t begin = from > stretch.first ? from : stretch.first;\n"
-           "    const std::int64_t end = to < stretch.last ? to : stretch.last;\n"
-           "    if (begin >= end) continue;\n" +
-           dispatch(m, "update", part, Then::next, 1) + fmt::format("  }}\n  return {}_OK;\n", u);
-  }
-  if (is_whole(runs, m)) {
-    std::vector<std::string> all = arguments;
-    all.insert(all.end(), {"0", u + "_PARAMETER_FLOATS"});
-    body += dispatch(m, "update", all, packs ? Then::next : Then::done);
-  } else if (!runs.empty()) {
-    std::vector<std::string> stretch = arguments;
-    for (std::string& a : stretch)
-      if (a == "&decay") a = "run.decays ? &decay : &none";
-    stretch.insert(stretch.end(), {"run.first", "run.last"});
-    body += "  for (const Run& run : runs) {\n" + dispatch(m, "update", stretch, Then::next, 1) + "  }\n";
-  }
-  for (const ArenaEntry& e : m.arena.entries)
-    if (e.assigned)
-      body += fmt::format("  // {2}\n  std::memcpy(parameters + {0}, gradients + {0}, {1} * sizeof *parameters);\n",
-                          e.offset, e.reals, e.key);
-  if (!packs) return body + (is_whole(runs, m) ? "" : fmt::format("  return {}_OK;\n", u));
-  if (!updates_while_packing(m.arena, m.packed)) return body + dispatch(m, "pack", {"parameters", "packed"});
-  arguments.insert(arguments.begin() + 1, "packed");
-  return body + dispatch(m, "update_and_pack", arguments);
-}
-
-/// The schedule as declared; dsl/recipe.hpp has the formulas.
-std::string learning_rate(const graph::Recipe& r) {
-  using Schedule = graph::Recipe::Schedule;
-  std::vector<std::string> unused;
-  std::string body;
-  if (r.schedule == Schedule::constant && r.warmup <= 0) unused.push_back("(void)step");
-  if (r.schedule != Schedule::steps && r.warmup <= 0) unused.push_back("(void)steps_per_epoch");
-  if (r.schedule != Schedule::cosine) unused.push_back("(void)steps");
-  if (!unused.empty()) body += fmt::format("  {};\n", fmt::join(unused, ", "));
-  if (r.schedule != Schedule::constant || r.warmup > 0) body += "  const double t = static_cast<double>(step);\n";
-  if (r.schedule == Schedule::steps || r.warmup > 0)
-    body += "  const double epoch = static_cast<double>(steps_per_epoch);\n";
-  if (r.warmup > 0)
-    body += fmt::format(
-        "  const double warmup = {} * epoch;\n"
-        "  if (t <= warmup) return static_cast<float>(rate * t / warmup);\n",
-        r.warmup);
-  if (r.schedule == Schedule::constant) body += "  return static_cast<float>(rate);\n";
-  if (r.schedule == Schedule::steps)
-    body += fmt::format("  return static_cast<float>(rate * std::pow({}, std::floor((t - 1) / ({} * epoch))));\n",
-                        r.factor, r.every);
-  if (r.schedule == Schedule::cosine)
-    body += fmt::format(
-        "  const double done = (t - 1{0}) / (static_cast<double>(steps){0});\n"
-        "  return static_cast<float>({1} + (rate - {1}) * (1 + std::cos(3.141592653589793 * done)) / 2);\n",
-        r.warmup > 0 ? " - warmup" : "", r.floor);
-  return body;
-}
-
 /// For each thread a chunk of the batch, and more where images are small: as many as fit into half a second cache, so
 /// that what is done once for each group does not weigh.
 std::string images_at_once(const ModelFiles& m) {
@@ -605,6 +169,26 @@ bool {0}_fit(const std::int32_t* {0}, std::int64_t {2}) {{
                      what, comment, parameter, count, end);
 }
 
+/// "text" as a C++ string literal, one source line for each line of text.
+std::string literal(const std::string& text) {
+  std::string out, line;
+  auto flush = [&] {
+    out += "\n    \"" + line + "\"";
+    line.clear();
+  };
+  for (char c : text) {
+    if (c == '"' || c == '\\') line += '\\';
+    if (c == '\n') {
+      line += "\\n";
+      flush();
+    } else {
+      line += c;
+    }
+  }
+  if (!line.empty() || out.empty()) flush();
+  return out;
+}
+
 /// The shape table as one literal. Clang warns of one that is longer than the 65,536 characters which compilers
 /// promise.
 std::string summary_body(const ModelFiles& m) {
@@ -646,7 +230,7 @@ std::string body_of(const ModelFiles& m, const tree::Function& f) {
   return {1}_OK;
 )cpp",
                        n, u, r);
-  if (what == "update" || what == "update_range") return update(m, what == "update_range");
+  if (what == "update" || what == "update_range") return update_body(m, what == "update_range");
   if (what == "squares")
     return fmt::format(R"cpp(  if (!gradients || !squares) return {0}_ERROR_NULL;
   if (first_chunk < 0 || first_chunk > last_chunk || last_chunk > 64) return {0}_ERROR_RANGE;
@@ -657,7 +241,7 @@ std::string body_of(const ModelFiles& m, const tree::Function& f) {
   return {0}_OK;
 )cpp",
                        u);
-  if (what == "learning_rate") return learning_rate(recipe);
+  if (what == "learning_rate") return learning_rate_body(recipe);
   if (what == "train_step")
     return fmt::format(R"cpp({3}  if (step < 1) return {1}_ERROR_STEP;
   const int code = {0}_loss_and_gradients(parameters, packed, {5}, {2}, batch, at_once, seed, step, outputs, loss,

@@ -1,6 +1,6 @@
-// What a model costs.
+#include "codegen/emit/contract.hpp"
+
 #include "codegen/emit/entry.hpp"
-#include "codegen/emit/model.hpp"
 #include "codegen/passes/flops.hpp"
 #include "codegen/passes/optimizer.hpp"
 

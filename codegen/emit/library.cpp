@@ -1,8 +1,11 @@
-// NAME_model.h, NAME_model.cpp and NAME.py: the model with its weights, for programs in C, C++ and Python.
+#include "codegen/emit/library.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "codegen/emit/model.hpp"
+#include "codegen/emit/api_functions.hpp"
+#include "codegen/emit/contract.hpp"
+#include "codegen/emit/summary.hpp"
 
 namespace tessera::codegen {
 

@@ -1,5 +1,4 @@
-// The files around the kernels: the C header, the API's source, the training program. Each function returns a whole
-// file.
+// What the files around the kernels are written from: a model with its programs' plans, and what can be asked of it.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "codegen/emit/tree.hpp"
 #include "codegen/plan/arena.hpp"
+#include "codegen/plan/plan.hpp"
 
 namespace tessera::codegen {
 
@@ -84,60 +83,10 @@ std::string patches_entry(const ModelFiles& model);
 /// runtime/model.hpp's Preprocessing as an initialiser; what is the usual there is not in it.
 std::string preprocessing(const graph::Recipe& recipe);
 
-/// Whether the rows of the outputs sum to one: the declaration ends in a softmax.
-bool ends_in_softmax(const graph::Graph& declared);
-
-/// The functions of the C API, without bodies; their comments are C comments' lines.
-std::vector<tree::Function> api_functions(const ModelFiles& model);
-
 /// FNV-1a, 64 bits: http://www.isthe.com/chongo/tech/comp/fnv/
 std::uint64_t hash_text(const std::string& text);
 
-/// What a model costs: numbers that are known when it is generated, but for the batch. Bytes are those of memory that
-/// the caller brings; FLOPs are the declaration's, counted as flops() in codegen/passes says: where the programs leave
-/// out what nobody reads, they execute fewer.
-struct Contract {
-  std::int64_t parameters = 0;       ///< numbers that are learned
-  std::int64_t parameter_bytes = 0;  ///< with the gaps between them; the gradients take as many
-  std::int64_t optimizer_bytes = 0;  ///< of training, as are train_bytes and train_flops: zero where there is no loss
-  Extent forward_bytes;  ///< packed parameters or, where there are none, parameters; images, outputs and scratch
-  Extent train_bytes;    ///< parameters, as they are and packed, gradients, optimiser state, images, labels or targets,
-                         ///< outputs, loss; not scratch, which is for as many images as are worked on at once
-  Extent forward_flops;
-  Extent train_flops;  ///< of one step: loss, gradients and update
-};
-Contract contract(const ModelFiles& model);
-
-/// Every step of a declared graph with what it reads and its named shape; every parameter with its shape, size and
-/// whether weight decay applies. A block that is repeated stands once, with how often it runs.
-std::string shape_table(const graph::Graph& declared);
-/// A row of its first part.
-struct ShapeRow {
-  graph::NodeId node;
-  std::string path, step, shape;
-  int layers = 1;
-};
-std::vector<ShapeRow> shape_rows(const graph::Graph& declared);
-/// The shape table and the contract, the latter also at the recipe's batch (of one image, where nothing trains): what
-/// NAME_summary() returns.
-std::string summary(const ModelFiles& model);
-
-std::string emit_header(const ModelFiles& model);
-/// Declares the entry points of each instruction set, for NAME.cpp.
-std::string emit_kernels_header(const ModelFiles& model);
-std::string emit_api(const ModelFiles& model);
-/// `cuda`: it can train on a GPU as well, where it is compiled with TESSERA_CUDA beside NAME_cuda_program.cu. `serve`:
-/// it has the command serve.
-std::string emit_program(const ModelFiles& model, bool cuda, bool serve);
-/// NAME_model.h, NAME_model.cpp and NAME.py. `embedding`: the model without its head (passes/headless.hpp), or null.
-std::string emit_model_header(const ModelFiles& model, const ModelFiles* embedding);
-std::string emit_model(const ModelFiles& model, const ModelFiles* embedding);
-std::string emit_python(const ModelFiles& model, const ModelFiles* embedding);
-/// NAME_page.cpp: the page that the program's `summary --html` writes. HTML that needs no other file: what was declared
-/// (the graph folded by module, named shapes, parameters, FLOPs) and what became of it (fusion, the memory plan over
-/// time, the text of each kernel, which is taken from `kernels`, the emitted file of `target`; `standing`:
-/// cpu/file.hpp).
-std::string emit_page(const ModelFiles& model, const Target& target, const std::string& kernels,
-                      const std::map<std::string, std::string>& standing);
+/// Whether the rows of the outputs sum to one: the declaration ends in a softmax.
+bool ends_in_softmax(const graph::Graph& declared);
 
 }  // namespace tessera::codegen

@@ -7,7 +7,6 @@
 #include <map>
 #include <numbers>
 #include <numeric>
-#include <range/v3/algorithm/all_of.hpp>
 #include <range/v3/algorithm/any_of.hpp>
 #include <range/v3/algorithm/contains.hpp>
 #include <range/v3/algorithm/find.hpp>

@@ -1,4 +1,5 @@
-// NAME_page.cpp: the page of the model, as text that its program writes.
+#include "codegen/emit/page.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -6,8 +7,9 @@
 #include <map>
 #include <sstream>
 
+#include "codegen/emit/contract.hpp"
 #include "codegen/emit/entry.hpp"
-#include "codegen/emit/model.hpp"
+#include "codegen/emit/summary.hpp"
 #include "codegen/passes/flops.hpp"
 #include "codegen/passes/op.hpp"
 

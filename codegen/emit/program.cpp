@@ -1,26 +1,17 @@
-// NAME_program.cpp: the training loop of the declared recipe, on top of the runtime.
+#include "codegen/emit/program.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <map>
 
+#include "codegen/emit/contract.hpp"
 #include "codegen/emit/entry.hpp"
-#include "codegen/emit/model.hpp"
 #include "codegen/emit/onnx.hpp"
+#include "codegen/emit/summary.hpp"
 #include "codegen/passes/optimizer.hpp"
 
 namespace tessera::codegen {
-
-bool ends_in_softmax(const graph::Graph& g) {
-  for (const graph::Output& o : g.outputs)
-    if (o.kind == graph::Output::Kind::value) return g[o.node].op == graph::Op::softmax;
-  return false;
-}
-
-std::string patches_entry(const ModelFiles& m) {
-  const PatchGrid grid = patch_grid(m);
-  return grid.rows == 0 ? "" : fmt::format("    .patches = {{{}, {}}},\n", grid.rows, grid.columns);
-}
 
 namespace {
 

@@ -251,13 +251,4 @@ std::string suffix_of(const KernelProgram& program);
 /// Takes kernels out of a program; nothing runs them any more.
 void remove_kernels(KernelProgram& program, const std::set<int>& gone);
 
-/// Groups the graph's nodes into kernels. The graph must be decomposed and verified.
-/// `name`: of the program, where it is not its kind's.
-KernelProgram lower(const graph::Graph& graph, ProgramKind kind, std::string_view name = {});
-/// Throws Error with one sentence when a kernel names what does not exist, indexes past a dim, uses an axis out of its
-/// scope, writes what is the caller's, or does not stand once in the running order. That what it reads is there is
-/// checked with the plan.
-void verify(const KernelProgram& program);
-std::string print(const KernelProgram& program);
-
 }  // namespace tessera::codegen

@@ -1,4 +1,5 @@
-// Groups of nodes become kernels: expression trees, steps, and the tensors that they read and write.
+#include "codegen/kernels/lower.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Kernels as text, for --dump and for tests.
+#include "codegen/kernels/print.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -6,7 +7,6 @@
 #include <range/v3/view/filter.hpp>
 #include <range/v3/view/transform.hpp>
 
-#include "codegen/kernels/kernel.hpp"
 #include "codegen/passes/op.hpp"
 
 namespace tessera::codegen {

@@ -1,21 +1,14 @@
-// What must hold of kernels before they are planned.
+#include "codegen/kernels/verify.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <set>
 
 #include "codegen/error.hpp"
-#include "codegen/kernels/kernel.hpp"
 #include "codegen/kernels/query.hpp"
 
 namespace tessera::codegen {
-
-Tasks tasks_of(const Kernel& kernel) {
-  if (kernel.across_batch && kernel.gemm.columns >= 0) return Tasks::rows;
-  if (kernel.across_batch) return kernel.axes.size() > 1 ? Tasks::chunks : Tasks::serial;
-  const bool images = std::any_of(kernel.axes.begin(), kernel.axes.end(), [](const Axis& a) { return !a.dim.known(); });
-  return images ? Tasks::images : Tasks::once;
-}
 
 namespace {
 

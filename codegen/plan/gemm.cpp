@@ -85,9 +85,12 @@ class Finder {
       case Expression::Kind::op:
         return depends(k, x.a, axis) || (x.b.valid() && depends(k, x.b, axis)) ||
                (x.c.valid() && depends(k, x.c, axis));
-      default:
-        return false;
+      case Expression::Kind::constant:
+      case Expression::Kind::extent:
+      case Expression::Kind::local:
+        break;
     }
+    return false;
   }
 
   /// Whether a copy of a parameter in panels can be read instead: the columns are its whole first dim.

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "codegen/kernels/print.hpp"
+#include "codegen/kernels/verify.hpp"
 #include "codegen/plan/attention.hpp"
 #include "codegen/plan/bf16_storage.hpp"
 #include "codegen/plan/bias_gradient.hpp"

@@ -6,6 +6,9 @@
 
 #include "codegen/error.hpp"
 #include "codegen/kernels/kernel.hpp"
+#include "codegen/kernels/lower.hpp"
+#include "codegen/kernels/print.hpp"
+#include "codegen/kernels/verify.hpp"
 #include "codegen/passes/decompose.hpp"
 #include "codegen/passes/differentiate.hpp"
 #include "codegen/passes/recompute.hpp"

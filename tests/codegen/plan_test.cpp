@@ -9,6 +9,9 @@
 #include <map>
 
 #include "codegen/error.hpp"
+#include "codegen/kernels/lower.hpp"
+#include "codegen/kernels/print.hpp"
+#include "codegen/kernels/verify.hpp"
 #include "codegen/passes/canonical_order.hpp"
 #include "codegen/passes/decompose.hpp"
 #include "codegen/passes/differentiate.hpp"

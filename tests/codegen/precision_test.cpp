@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "codegen/driver.hpp"
+#include "codegen/kernels/lower.hpp"
 #include "codegen/passes/decompose.hpp"
 #include "codegen/passes/differentiate.hpp"
 #include "codegen/passes/gemm_operands.hpp"

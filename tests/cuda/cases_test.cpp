@@ -7,6 +7,7 @@
 #include <set>
 
 #include "codegen/cuda/plan.hpp"
+#include "codegen/kernels/lower.hpp"
 #include "codegen/passes/canonical_order.hpp"
 #include "codegen/passes/decompose.hpp"
 #include "codegen/passes/differentiate.hpp"

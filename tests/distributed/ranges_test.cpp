@@ -42,53 +42,51 @@ void note(void* context, std::int64_t from, std::int64_t to) {
   std::copy(gradients + from, gradients + to, told->as_told.begin() + from);
 }
 
-/// `call(parameters, packed, images, at_once, gradients, ready, context)`, of a batch of 20 images.
-template <class Call>
-Told told_by(std::int64_t floats, std::int64_t packed_floats, std::int64_t at_once, bool tells,
-             int (*init)(float*, std::uint64_t), int (*pack)(const float*, float*), Call call) {
-  const Arena parameters = Arena::of_floats(floats, 64), gradients = Arena::of_floats(floats, 64),
-              packed = Arena::of_floats(packed_floats, 64);
-  EXPECT_EQ(init(parameters.floats(), 1), 0);
-  EXPECT_EQ(pack(parameters.floats(), packed.floats()), 0);
+/// A model's own sizes and functions; `Wanted` is what its loss compares outputs with.
+template <class Wanted>
+struct Emitted {
+  std::int64_t image_floats, floats, packed_floats;
+  int (*init)(float*, std::uint64_t);
+  int (*pack)(const float*, float*);
+  int (*gradients)(const float*, const float*, const float*, const Wanted*, std::int64_t batch, std::int64_t at_once,
+                   std::uint64_t, std::int64_t, float*, float*, float*, void*, tessera_range_ready, void*);
+};
+
+/// Of a batch of 20 images.
+template <class Wanted>
+Told told_by(const Emitted<Wanted>& model, const std::vector<Wanted>& wanted, std::int64_t scratch_bytes,
+             std::int64_t at_once, bool tells) {
+  const std::vector<float> images = random_floats(20 * model.image_floats, 1);
+  std::vector<float> outputs(200);
+  float loss = 0;
+  const Arena parameters = Arena::of_floats(model.floats, 64), gradients = Arena::of_floats(model.floats, 64),
+              packed = Arena::of_floats(model.packed_floats, 64);
+  const Arena scratch(scratch_bytes, 64);
+  EXPECT_EQ(model.init(parameters.floats(), 1), 0);
+  EXPECT_EQ(model.pack(parameters.floats(), packed.floats()), 0);
   Told told;
-  told.as_told.assign(static_cast<std::size_t>(floats), -7);
+  told.as_told.assign(static_cast<std::size_t>(model.floats), -7);
   Context context{&told, gradients.floats()};
-  EXPECT_EQ(call(parameters.floats(), packed.floats(), at_once, gradients.floats(), tells ? note : nullptr, &context),
-            0);
-  told.gradients.assign(gradients.floats(), gradients.floats() + floats);
+  EXPECT_EQ(
+      model.gradients(parameters.floats(), packed.floats(), images.data(), wanted.data(), 20, at_once, 1, 1,
+                      outputs.data(), &loss, gradients.floats(), scratch.data(), tells ? note : nullptr, &context),
+      0);
+  told.gradients.assign(gradients.floats(), gradients.floats() + model.floats);
   return told;
 }
 
 Told mnist(std::int64_t at_once, bool tells = true) {
-  const std::vector<float> images = random_floats(20 * RANKS_MNIST_IMAGE_FLOATS, 1);
-  const std::vector<std::int32_t> labels(20, 3);
-  std::vector<float> outputs(200);
-  const Arena scratch(RANKS_MNIST_TRAIN_SCRATCH_BYTES(at_once), 64);
-  float loss = 0;
-  return told_by(RANKS_MNIST_PARAMETER_FLOATS, RANKS_MNIST_PACKED_FLOATS, at_once, tells, ranks_mnist_init,
-                 ranks_mnist_pack,
-                 [&](const float* parameters, const float* packed, std::int64_t images_at_once, float* gradients,
-                     tessera_range_ready ready, void* context) {
-                   return ranks_mnist_loss_and_gradients_by_range(parameters, packed, images.data(), labels.data(), 20,
-                                                                  images_at_once, 1, 1, outputs.data(), &loss,
-                                                                  gradients, scratch.data(), ready, context);
-                 });
+  const Emitted<std::int32_t> model{RANKS_MNIST_IMAGE_FLOATS,  RANKS_MNIST_PARAMETER_FLOATS,
+                                    RANKS_MNIST_PACKED_FLOATS, ranks_mnist_init,
+                                    ranks_mnist_pack,          ranks_mnist_loss_and_gradients_by_range};
+  return told_by(model, std::vector<std::int32_t>(20, 3), RANKS_MNIST_TRAIN_SCRATCH_BYTES(at_once), at_once, tells);
 }
 
 Told probe(std::int64_t at_once, bool tells = true) {
-  const std::vector<float> images = random_floats(20 * RANKS_PROBE_IMAGE_FLOATS, 1);
-  const std::vector<float> targets(200, 0.1f);
-  std::vector<float> outputs(200);
-  const Arena scratch(RANKS_PROBE_TRAIN_SCRATCH_BYTES(at_once), 64);
-  float loss = 0;
-  return told_by(RANKS_PROBE_PARAMETER_FLOATS, RANKS_PROBE_PACKED_FLOATS, at_once, tells, ranks_probe_init,
-                 ranks_probe_pack,
-                 [&](const float* parameters, const float* packed, std::int64_t images_at_once, float* gradients,
-                     tessera_range_ready ready, void* context) {
-                   return ranks_probe_loss_and_gradients_by_range(parameters, packed, images.data(), targets.data(), 20,
-                                                                  images_at_once, 1, 1, outputs.data(), &loss,
-                                                                  gradients, scratch.data(), ready, context);
-                 });
+  const Emitted<float> model{RANKS_PROBE_IMAGE_FLOATS,  RANKS_PROBE_PARAMETER_FLOATS,
+                             RANKS_PROBE_PACKED_FLOATS, ranks_probe_init,
+                             ranks_probe_pack,          ranks_probe_loss_and_gradients_by_range};
+  return told_by(model, std::vector<float>(200, 0.1f), RANKS_PROBE_TRAIN_SCRATCH_BYTES(at_once), at_once, tells);
 }
 
 void expect_told(const Told& told, const Told& other, std::size_t least) {

@@ -28,6 +28,7 @@
 
 #include "codegen/cpu/file.hpp"
 #include "codegen/emit/entry.hpp"
+#include "codegen/emit/header.hpp"
 #include "codegen/passes/subgraph.hpp"
 #include "tests/cuda/cuda_models.hpp"
 #include "tests/declared/models.hpp"

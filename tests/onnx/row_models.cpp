@@ -5,6 +5,9 @@
 #include <stdexcept>
 
 #include "codegen/cpu/file.hpp"
+#include "codegen/emit/header.hpp"
+#include "codegen/kernels/lower.hpp"
+#include "codegen/kernels/verify.hpp"
 #include "codegen/passes/canonical_order.hpp"
 #include "codegen/passes/decompose.hpp"
 #include "codegen/passes/gemm_operands.hpp"

@@ -1,35 +1,18 @@
 // The commands for the features of a model: embed, similar, probe, components.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
-#include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
-#include "runtime/command.hpp"
-#include "runtime/gpu.hpp"
+#include "runtime/cli/subcommand.hpp"
 #include "runtime/inference.hpp"
 #include "runtime/probe.hpp"
 
 namespace tessera::runtime {
 
-class FeatureCommands {
- public:
-  /// Adds the commands to the program's; none where the model has no features. All must outlive this.
-  FeatureCommands(CLI::App& app, const Model& model, const Recipe& recipe, ParameterFile& parameters,
-                  std::string& device);
-  ~FeatureCommands();
-
-  /// Runs the one that the command line names, on the GPU or, where it is null, on the CPU; nothing where it names
-  /// another command.
-  std::optional<int> run(const Gpu* gpu);
-
- private:
-  struct Options;
-  std::unique_ptr<Options> options_;
-};
+/// None that the model's outputs do not allow; for a model that can embed.
+std::vector<Subcommand> add_features(CLI::App& app, CommandContext& context);
 
 /// The head that predict uses in the place of the model's own, with which the classes come; nothing where the path is
 /// empty. Throws an Error where it was fitted to other features.

@@ -1,0 +1,12 @@
+// Kernels as text, for --dump and for tests.
+#pragma once
+
+#include <string>
+
+#include "codegen/kernels/kernel.hpp"
+
+namespace tessera::codegen {
+
+std::string print(const KernelProgram& program);
+
+}  // namespace tessera::codegen

@@ -1,0 +1,23 @@
+#include "declare/architecture.hpp"
+
+#include <sstream>
+
+#include "codegen/embedded.hpp"
+
+namespace tessera::declare {
+
+std::optional<std::map<std::string, std::string>> facts_of(std::string_view architecture) {
+  std::istringstream rows{std::string(codegen::embedded("facts.txt"))};
+  for (std::string row; std::getline(rows, row);) {
+    std::istringstream words(row);
+    std::string word;
+    words >> word;
+    if (word != architecture) continue;
+    std::map<std::string, std::string> found;
+    while (words >> word) found[word.substr(0, word.find('='))] = word.substr(word.find('=') + 1);
+    return found;
+  }
+  return std::nullopt;
+}
+
+}  // namespace tessera::declare

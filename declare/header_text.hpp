@@ -1,0 +1,25 @@
+// The text of a declaration.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "declare/input.hpp"
+
+namespace tessera::declare {
+
+/// A Vision Transformer in the words of models/.
+struct Model {
+  std::string of;                             ///< what it is, for the first line
+  std::string include = "models/vit.hpp";     ///< that declares the block
+  std::string block;                          ///< its template; empty: that of Vit and Cait
+  std::string alias;                          ///< what a template of the model's own name stands for; empty: none
+  std::map<std::string, std::string> fields;  ///< of VitSpec, that are not as by default
+  std::int64_t classes = 0;                   ///< 0: no head
+  bool cait = false;
+};
+
+std::string header_text(const Model& model, const Input& input, const std::string& name);
+
+}  // namespace tessera::declare

@@ -1,0 +1,54 @@
+#include "declare/input.hpp"
+
+#include <sstream>
+
+#include "runtime/error.hpp"
+
+namespace tessera::declare {
+
+using runtime::fail;
+using runtime::printable;
+using runtime::text;
+
+std::string number(double x) {
+  for (int digits = 1; digits < 17; ++digits) {
+    std::ostringstream out;
+    out.precision(digits);
+    out << x;
+    if (std::stod(out.str()) == x) return out.str();
+  }
+  return text(x);
+}
+
+std::string channels(const std::array<double, 3>& x) {
+  if (x[0] == x[1] && x[1] == x[2]) return number(x[0]);
+  return text("{", number(x[0]), ", ", number(x[1]), ", ", number(x[2]), "}");
+}
+
+Input input_of(const Checkpoint& checkpoint, const Config& config, std::vector<std::string>& assumptions) {
+  constexpr std::array<double, 3> half{0.5, 0.5, 0.5};
+  const auto is = [&](const char* part) { return checkpoint.library().find(part) != std::string::npos; };
+  // OpenAI's pictures, ImageNet's, or neither.
+  const Input usual = is("CLIP") ? Input{{0.48145466, 0.4578275, 0.40821073}, {0.26862954, 0.26130258, 0.27577711}, 1}
+                      : is("torchvision") || is("DINOv2") ? Input{{0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}, 0.875}
+                                                          : Input{half, half, checkpoint.keys.are_timms() ? 0.9 : 1};
+  std::string unsaid;
+  const auto otherwise = [&](bool says, const std::string& value) {
+    if (!says) unsaid += (unsaid.empty() ? "" : ", ") + value;
+  };
+  otherwise(config.mean.has_value(), "mean " + channels(usual.mean));
+  otherwise(config.deviation.has_value(), "std " + channels(usual.deviation));
+  otherwise(config.crop.has_value(), "crop_pct " + number(usual.crop));
+  otherwise(!config.interpolation.empty(), "interpolation bicubic");
+  otherwise(!config.crop_mode.empty(), "crop_mode center");
+  if (!unsaid.empty()) assumptions.push_back("no configuration says how pictures are prepared: " + unsaid);
+  const std::string &scaled = config.interpolation, &cropped = config.crop_mode;
+  if (!scaled.empty() && scaled != "bicubic" && scaled != "bilinear")
+    fail(config.where, ": interpolation ", printable(scaled), " is none of bicubic and bilinear");
+  if (!cropped.empty() && cropped != "center" && cropped != "squash")
+    fail(config.where, ": crop_mode ", printable(cropped), " is none of center and squash");
+  return {config.mean.value_or(usual.mean), config.deviation.value_or(usual.deviation),
+          config.crop.value_or(usual.crop), scaled == "bilinear", cropped == "squash"};
+}
+
+}  // namespace tessera::declare

@@ -1,0 +1,29 @@
+// How a checkpoint's model wants its pictures.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "declare/declare.hpp"
+
+namespace tessera::declare {
+
+/// How pictures are prepared.
+struct Input {
+  std::array<double, 3> mean, deviation;
+  double crop;
+  bool bilinear = false, squash = false;
+};
+
+/// As the configuration says; what it does not say is as is usual for the checkpoint's library, and one assumption
+/// more.
+Input input_of(const Checkpoint& checkpoint, const Config& config, std::vector<std::string>& assumptions);
+
+/// One number where all three channels have the same.
+std::string channels(const std::array<double, 3>& of);
+
+/// The shortest decimal that C++ reads as the same number.
+std::string number(double x);
+
+}  // namespace tessera::declare

@@ -1,0 +1,48 @@
+#include "runtime/cli/unknown_word.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+#include "runtime/error.hpp"
+#include "runtime/safetensors.hpp"
+#include "runtime/suggestion.hpp"
+
+namespace tessera::runtime {
+namespace {
+
+/// The names by which an option can be given on the command line.
+std::vector<std::string> names_of(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::Option* const option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    for (const std::string& name : option->get_snames()) names.push_back("-" + name);
+  }
+  return names;
+}
+
+}  // namespace
+
+std::string about_unknown(const CLI::App& app, const CLI::App* used, const std::vector<std::string>& extras) {
+  const auto unknown =
+      std::ranges::find_if(extras, [](const std::string& word) { return word.size() > 1 && word[0] == '-'; });
+  std::vector<const CLI::App*> commands =
+      app.get_subcommands([](const CLI::App* a) { return !a->get_group().empty(); });
+  const auto meant = [](const std::string& near) { return near.empty() ? "" : text("; did you mean ", near, "?"); };
+  if (!used && (unknown == extras.end() || unknown != extras.begin())) {
+    std::vector<std::string> names;
+    for (const CLI::App* const command : commands) names.push_back(command->get_name());
+    return text("there is no command ", printable(extras.front()), meant(nearest(extras.front(), names)));
+  }
+  if (unknown == extras.end()) return text(used->get_name(), " does not take ", printable(extras.front()));
+  const std::string option = unknown->substr(0, unknown->find('='));
+  std::vector<std::string> names = names_of(app);
+  if (used) std::ranges::copy(names_of(*used), std::back_inserter(names));
+  std::string takers;
+  for (const CLI::App* const command : commands)
+    if (std::ranges::count(names_of(*command), option)) takers += text(takers.empty() ? "" : ", ", command->get_name());
+  const std::string who = used ? used->get_name() + " has no option " : "there is no option ";
+  if (!takers.empty()) return text(who, printable(option), ", which belongs to ", takers);
+  return text(who, printable(option), meant(nearest(option, names)));
+}
+
+}  // namespace tessera::runtime
