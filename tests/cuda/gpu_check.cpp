@@ -2,9 +2,10 @@
 // one call of each program and three steps of training. Exit status 1 where one is too large, 2 without a GPU, 3 where
 // it is called in a wrong way. scripts/gpu-check builds and runs it.
 //
-// Usage: gpu_check [--unfilled] [--tolerances FACTOR] [NAME ...]
+// Usage: gpu_check [--unfilled] [--tolerances FACTOR] [NAME ...], or gpu_check --list
 //
 //   NAME          "tensor_cores" or a model: these alone; "few": what has every kind of kernel, for CUDA's sanitizer
+//   --list        writes the names
 //   --unfilled    scratch memory does not start as not-a-number: nobody has written it, for initcheck
 //   --tolerances  so many times the differences that are allowed otherwise
 #include <algorithm>
@@ -12,6 +13,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "scalar_graph_cuda.h"
 #include "self_attention_again_bf16_cuda.h"
@@ -114,9 +117,10 @@ int main(int argc, char** argv) {
   tessera::cuda_host::use({tessera::cuda_host::Schedule::fixed, 1, true, true});
 #endif
   std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);  // whoever stops this sees what was done
-  std::set<std::string> wanted, known{"tensor_cores"};
+  std::set<std::string> wanted;
+  std::vector<std::string> known{"tensor_cores"};
   const auto know = [&](const auto& some) {
-    for (const Model& m : some) known.insert(m.name);
+    for (const Model& m : some) known.push_back(m.name);
   };
   know(models), know(models_of_bf16), know(rounded_on_both);
   for (int i = 1; i < argc; ++i) {
@@ -125,9 +129,12 @@ int main(int argc, char** argv) {
       tessera::cuda_gpu::fill_scratch = false;
     } else if (argument == "--tolerances" && i + 1 < argc) {
       tolerances = std::atof(argv[++i]);
+    } else if (argument == "--list") {
+      for (const std::string& name : known) std::printf("%s\n", name.c_str());
+      return 0;
     } else if (argument == "few") {
       wanted.insert(std::begin(few), std::end(few));
-    } else if (known.contains(argument)) {
+    } else if (std::find(known.begin(), known.end(), argument) != known.end()) {
       wanted.insert(argument);
     } else {
       std::printf("gpu_check knows of no %s\n", argument.c_str());
@@ -143,8 +150,9 @@ int main(int argc, char** argv) {
   }
   try {
     bool good = !asked("tensor_cores") || tensor_cores_are_right();
-    std::printf("%-28s %9s %9s %9s %9s %9s %9s\n", "model", "outputs", "maps", "pixels", "loss", "gradients",
-                "moments");
+    if (wanted.size() != 1)
+      std::printf("%-28s %9s %9s %9s %9s %9s %9s\n", "model", "outputs", "maps", "pixels", "loss", "gradients",
+                  "moments");
     const auto check_all = [&](const auto& some, double one_pass, double three_steps) {
       for (const Model& m : some)
         if (asked(m.name)) good = check(m, one_pass, three_steps) && good;
