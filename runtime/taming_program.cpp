@@ -17,6 +17,7 @@
 #include "runtime/arena.hpp"
 #include "runtime/batches.hpp"
 #include "runtime/checkpoint.hpp"
+#include "runtime/command.hpp"
 #include "runtime/data_choice.hpp"
 #include "runtime/error.hpp"
 #include "runtime/file.hpp"
@@ -471,7 +472,11 @@ int run(const Taming& taming, int argc, char** argv) {
   CLI::App* const exported = app.add_subcommand("export", "Write the parameters with published keys");
   exported->add_option("--out", from, "A run, or a file of parameters")->capture_default_str();
   exported->add_option("-o", to, "The safetensors file")->required();
+  std::string device = "cpu";
+  for (CLI::App* const computes : {train, draw}) add_device_option(computes, device);
   CLI11_PARSE(app, argc, argv);
+  if (device == "cuda")
+    fail("--device cuda: a step of one token has no kernels for GPUs, this program computes on the CPU only");
   if (training.data.folder.empty() && training.data.limit) training.data.digits = std::exchange(training.data.limit, 0);
   if (*train) return Trainer(taming, training).run();
   if (*draw) return sample(taming, sampling);

@@ -23,8 +23,10 @@ what a product can reach on this machine; beside them, in turns, Tessera's kerne
 within a training step, epilogues included; what one emitted kernel takes for several of them is divided among them as
 predicted. --kernels writes each kernel's launches and time in a step beside what is predicted of them.
 
-With --deadline no work is begun that would take longer than there is time, by the contender's longest one so far; what was
-left out is named, and the exit status is 3. --libraries keeps what nvcc makes, --compile-only does nothing else.
+A contender that does not agree, or fails, takes no other's times with it: the exit status is 1 at the end. What CUDA refuses
+to go on after ends it at once, with the table so far. With --deadline no work is begun that would take longer than there is
+time, by the contender's longest one so far; what was left out is named, and the exit status is 3. --libraries keeps what
+nvcc makes, --compile-only does nothing else.
 
 --device cpu runs everything on the CPU, Tessera's kernels by the tests' stand-in: for the model vit_toy alone, to see that
 this script works. Its times say nothing.
@@ -277,7 +279,7 @@ class Times:
 
     def __init__(self, options, libraries, device):
         self.options, self.libraries, self.device = options, libraries, device
-        self.wanted, self.seconds = {}, collections.defaultdict(dict)
+        self.wanted, self.seconds, self.failed = {}, collections.defaultdict(dict), False
 
     def images_of(self, work):
         random = torch.Generator().manual_seed(1)
@@ -295,7 +297,7 @@ class Times:
         outputs, loss = self.wanted[work]
         difference = ((one.outputs.cpu() - outputs).abs().max() / outputs.abs().max()).item()
         if not difference <= 0.05 or (work.trains and not abs(one.loss - loss) <= 0.05 * abs(loss)):
-            raise SystemExit(f"{one.kind} does not agree on {work.model}: outputs by {difference:.2g}, loss {one.loss} and not {loss}")
+            raise RuntimeError(f"it does not agree: outputs by {difference:.2g}, loss {one.loss} and not {loss}")
 
     def take(self, work, kind):
         images, labels = self.images_of(work)
@@ -306,6 +308,12 @@ class Times:
             t = statistics.median(seconds(one.run, self.device, self.options.seconds) for _ in range(self.options.rounds))
         except (peers.Cannot, torch.cuda.OutOfMemoryError) as reason:
             print(f"{name_of(work)}: {kind} {reason}", flush=True)
+            return
+        except Exception as reason:
+            self.failed = True
+            print(f"{name_of(work)}: {kind} FAILED: {type(reason).__name__}: {reason}", flush=True)
+            if self.device.type == "cuda":
+                torch.cuda.synchronize()  # raises where nothing can run on the GPU any more
             return
         self.seconds[work][kind] = t
         print(f"| {kind} | {name_of(work)} | {self.cell(work, kind)} |", flush=True)
@@ -397,6 +405,8 @@ def time_kernels(model, batch, options, library, device):
             for name, (product, _) in products.items():
                 library_times[name].append(seconds(product, device, options.seconds / 10))
     mine = {name: statistics.median(us) for name, us in kernels.items()}
+    if ours and not mine:
+        print(f"\nthe profiler tells of no kernels in a training step of {model}, batch {batch}")
     predicted = Predicted(model, batch, options)
     guesses = predicted.kernels()
     if options.gemms:
@@ -498,16 +508,18 @@ def main():
             for work in works:
                 clock.do(kind, name_of(work), lambda: times.take(work, kind))
 
-    take([kind for kind in options.contenders if kind != "compiled"])
-    for model, batch in dict.fromkeys(work[:2] for work in works) if options.gemms or options.kernels else []:
-        clock.do("kernels", f"{model}, batch {batch}", lambda: time_kernels(model, batch, options, libraries[model], device))
-    if "compiled" in options.contenders:
-        print("\n| contender | work | time |\n|---|---|---|", flush=True)
-    take([kind for kind in options.contenders if kind == "compiled"])
-    times.table()
+    try:
+        take([kind for kind in options.contenders if kind != "compiled"])
+        for model, batch in dict.fromkeys(work[:2] for work in works) if options.gemms or options.kernels else []:
+            clock.do("kernels", f"{model}, batch {batch}", lambda: time_kernels(model, batch, options, libraries[model], device))
+        if "compiled" in options.contenders:
+            print("\n| contender | work | time |\n|---|---|---|", flush=True)
+        take([kind for kind in options.contenders if kind == "compiled"])
+    finally:
+        times.table()
     if clock.cut:
         print(f"\nthere was no time for: {'; '.join(clock.cut)}")
-    return 3 if clock.cut else 0
+    return 1 if times.failed else 3 if clock.cut else 0
 
 
 if __name__ == "__main__":

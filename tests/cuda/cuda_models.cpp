@@ -31,6 +31,12 @@ PassOptions without(const char* pass, PassOptions options) {
 
 CudaModel vit_tiny_again() { return {trace<models::VitTiny>("vit_tiny_again_bf16"), {}, again()}; }
 
+std::vector<CudaModel> heads_of_128() {
+  return {{trace<models::HeadsOf128<48>>("heads_of_128_bf16")},
+          {trace<models::HeadsOf128<208>>("heads_of_128_and_more_keys_bf16")},
+          {trace<models::HeadsOf128<208>>("heads_of_128_again_bf16"), {}, again()}};
+}
+
 std::vector<CudaModel> toy_cuda_models() {
   return {
       {trace<models::vit_mnist::VitMnist>("toy_mnist")},
@@ -78,7 +84,9 @@ std::vector<CudaModel> toy_cuda_models() {
       {trace<models::ToyParallel>("toy_parallel_bf16")},
       {trace_example<models::ToyVqgan>("toy_vqgan")},
       {trace_example<models::ToyVqgan>("toy_vqgan_bf16")},
+      {trace_example<models::ToyDiscriminator>("toy_discriminator")},
       {trace_example<models::ToyDiscriminator>("toy_discriminator_bf16")},
+      {trace_example<models::ToyLpips>("toy_lpips")},
       {trace_example<models::ToyLpips>("toy_lpips_bf16")},
       {trace<models::GoldenGpt>("toy_gpt_bf16")},
       // Declarations without a loss.

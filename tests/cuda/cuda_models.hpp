@@ -19,5 +19,7 @@ struct CudaModel {
 std::vector<CudaModel> toy_cuda_models();
 /// ViT-Tiny, whose backward pass computes attention's probabilities again.
 CudaModel vit_tiny_again();
+/// For nvcc alone: heads of 128, with few keys and with as many as attention's backward pass by one kernel takes.
+std::vector<CudaModel> heads_of_128();
 
 }  // namespace tessera::test

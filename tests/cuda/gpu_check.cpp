@@ -2,9 +2,10 @@
 // one call of each program and three steps of training. Exit status 1 where one is too large, 2 without a GPU, 3 where
 // it is called in a wrong way. scripts/gpu-check builds and runs it.
 //
-// Usage: gpu_check [--unfilled] [--tolerances FACTOR] [NAME ...]
+// Usage: gpu_check [--unfilled] [--tolerances FACTOR] [NAME ...], or gpu_check --list
 //
 //   NAME          "tensor_cores" or a model: these alone; "few": what has every kind of kernel, for CUDA's sanitizer
+//   --list        writes the names
 //   --unfilled    scratch memory does not start as not-a-number: nobody has written it, for initcheck
 //   --tolerances  so many times the differences that are allowed otherwise
 #include <algorithm>
@@ -12,6 +13,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "scalar_graph_cuda.h"
 #include "self_attention_again_bf16_cuda.h"
@@ -19,16 +22,30 @@
 #include "sentence_attention_cuda.h"
 #include "tests/cuda/gpu/device_array.hpp"
 #include "tests/cuda/model_run.hpp"
+#include "toy_cait_bf16_cuda.h"
+#include "toy_cait_cuda.h"
 #include "toy_cifar_bf16_cuda.h"
 #include "toy_cifar_cuda.h"
+#include "toy_differential_bf16_cuda.h"
+#include "toy_differential_cuda.h"
+#include "toy_mixed_rope_bf16_cuda.h"
+#include "toy_mixed_rope_cuda.h"
 #include "toy_mnist_bf16_cuda.h"
 #include "toy_mnist_cuda.h"
 #include "toy_notebook_bf16_cuda.h"
 #include "toy_notebook_cuda.h"
+#include "toy_parallel_bf16_cuda.h"
+#include "toy_parallel_cuda.h"
+#include "toy_relative_bf16_cuda.h"
+#include "toy_relative_cuda.h"
+#include "toy_relative_mlp_cuda.h"
+#include "toy_rope_cuda.h"
 #include "toy_self_attention_bf16_cuda.h"
 #include "toy_self_attention_cuda.h"
 #include "toy_vit_bf16_cuda.h"
 #include "toy_vit_cuda.h"
+#include "toy_vqgan_bf16_cuda.h"
+#include "toy_vqgan_cuda.h"
 #include "toy_wide_again_bf16_cuda.h"
 #include "toy_wide_bf16_cuda.h"
 #include "wide_self_attention_bf16_cuda.h"
@@ -50,7 +67,13 @@ const Model models_of_bf16[] = {TESSERA_TOY_MODEL_BF16(toy_mnist, TOY_MNIST),
                                 TESSERA_TOY_MODEL_BF16(toy_vit, TOY_VIT),
                                 TESSERA_TOY_MODEL_BF16(toy_notebook, TOY_NOTEBOOK),
                                 TESSERA_TOY_MODEL_BF16(toy_self_attention, TOY_SELF_ATTENTION),
-                                TESSERA_TOY_MODEL_BF16(sentence_attention, SENTENCE_ATTENTION)};
+                                TESSERA_TOY_MODEL_BF16(sentence_attention, SENTENCE_ATTENTION),
+                                TESSERA_TOY_MODEL_BF16(toy_mixed_rope, TOY_MIXED_ROPE),
+                                TESSERA_TOY_MODEL_BF16(toy_relative, TOY_RELATIVE),
+                                TESSERA_TOY_MODEL_BF16(toy_cait, TOY_CAIT),
+                                TESSERA_TOY_MODEL_BF16(toy_differential, TOY_DIFFERENTIAL),
+                                TESSERA_TOY_MODEL_BF16(toy_parallel, TOY_PARALLEL),
+                                TESSERA_TOY_MODEL_BF16(toy_vqgan, TOY_VQGAN)};
 /// Both round at the same places.
 const Model rounded_on_both[] = {TESSERA_TOY_MODEL(toy_wide_bf16, TOY_WIDE_BF16),
                                  TESSERA_TOY_MODEL(toy_wide_again_bf16, TOY_WIDE_AGAIN_BF16),
@@ -62,6 +85,14 @@ const Model models[] = {TESSERA_TOY_MODEL(toy_mnist, TOY_MNIST),
                         TESSERA_TOY_MODEL(toy_notebook, TOY_NOTEBOOK),
                         TESSERA_TOY_MODEL(toy_self_attention, TOY_SELF_ATTENTION),
                         TESSERA_TOY_MODEL(sentence_attention, SENTENCE_ATTENTION),
+                        TESSERA_TOY_MODEL(toy_rope, TOY_ROPE),
+                        TESSERA_TOY_MODEL(toy_mixed_rope, TOY_MIXED_ROPE),
+                        TESSERA_TOY_MODEL(toy_relative, TOY_RELATIVE),
+                        TESSERA_TOY_MODEL(toy_relative_mlp, TOY_RELATIVE_MLP),
+                        TESSERA_TOY_MODEL(toy_cait, TOY_CAIT),
+                        TESSERA_TOY_MODEL(toy_differential, TOY_DIFFERENTIAL),
+                        TESSERA_TOY_MODEL(toy_parallel, TOY_PARALLEL),
+                        TESSERA_TOY_MODEL(toy_vqgan, TOY_VQGAN),
 #ifndef TESSERA_DEVICE_HEADER
                         TESSERA_TOY_MODEL(vit_cifar, VIT_CIFAR),
                         TESSERA_TOY_MODEL(self_attention_2d, SELF_ATTENTION_2D),
@@ -114,9 +145,10 @@ int main(int argc, char** argv) {
   tessera::cuda_host::use({tessera::cuda_host::Schedule::fixed, 1, true, true});
 #endif
   std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);  // whoever stops this sees what was done
-  std::set<std::string> wanted, known{"tensor_cores"};
+  std::set<std::string> wanted;
+  std::vector<std::string> known{"tensor_cores"};
   const auto know = [&](const auto& some) {
-    for (const Model& m : some) known.insert(m.name);
+    for (const Model& m : some) known.push_back(m.name);
   };
   know(models), know(models_of_bf16), know(rounded_on_both);
   for (int i = 1; i < argc; ++i) {
@@ -125,9 +157,12 @@ int main(int argc, char** argv) {
       tessera::cuda_gpu::fill_scratch = false;
     } else if (argument == "--tolerances" && i + 1 < argc) {
       tolerances = std::atof(argv[++i]);
+    } else if (argument == "--list") {
+      for (const std::string& name : known) std::printf("%s\n", name.c_str());
+      return 0;
     } else if (argument == "few") {
       wanted.insert(std::begin(few), std::end(few));
-    } else if (known.contains(argument)) {
+    } else if (std::find(known.begin(), known.end(), argument) != known.end()) {
       wanted.insert(argument);
     } else {
       std::printf("gpu_check knows of no %s\n", argument.c_str());
@@ -143,8 +178,9 @@ int main(int argc, char** argv) {
   }
   try {
     bool good = !asked("tensor_cores") || tensor_cores_are_right();
-    std::printf("%-28s %9s %9s %9s %9s %9s %9s\n", "model", "outputs", "maps", "pixels", "loss", "gradients",
-                "moments");
+    if (wanted.size() != 1)
+      std::printf("%-28s %9s %9s %9s %9s %9s %9s\n", "model", "outputs", "maps", "pixels", "loss", "gradients",
+                  "moments");
     const auto check_all = [&](const auto& some, double one_pass, double three_steps) {
       for (const Model& m : some)
         if (asked(m.name)) good = check(m, one_pass, three_steps) && good;

@@ -10,7 +10,9 @@
 
 #include "runtime/safetensors.hpp"
 #include "tests/cuda/host/device_array.hpp"
+#include "tests/cuda/host/run.hpp"
 #include "tests/paths.hpp"
+#include "toy_gpt_bf16_cuda.h"
 #include "toy_gpt_cuda.h"
 
 namespace {
@@ -38,7 +40,21 @@ double error(const float* mine, const Floats& theirs) {
   return std::sqrt(differences / all);
 }
 
-TEST(Tokens, LogitsAndGradientsArePyTorchs) {
+/// The emitted C API of a precision, and by how much it may be off.
+struct Gpt {
+  std::int64_t packed_bytes, forward_bytes, train_bytes;
+  decltype(&toy_gpt_cuda_pack) pack;
+  decltype(&toy_gpt_cuda_forward) forward;
+  decltype(&toy_gpt_cuda_loss_and_gradients) loss_and_gradients;
+  double of_logits, of_loss, of_gradients;
+};
+#define GPT(name, NAME, ...)                                                                                    \
+  Gpt {                                                                                                         \
+    NAME##_CUDA_PACKED_BYTES, NAME##_CUDA_FORWARD_SCRATCH_BYTES(batch), NAME##_CUDA_TRAIN_SCRATCH_BYTES(batch), \
+        name##_cuda_pack, name##_cuda_forward, name##_cuda_loss_and_gradients, __VA_ARGS__                      \
+  }
+
+void expect_pytorchs(const Gpt& gpt) {
   const auto params = golden("params"), file = golden("batch"), forward = golden("forward"),
              backward = golden("backward");
   Floats start(TOY_GPT_PARAMETER_FLOATS);
@@ -52,23 +68,35 @@ TEST(Tokens, LogitsAndGradientsArePyTorchs) {
     for (std::ptrdiff_t t = 0; t + 1 < TOY_GPT_TOKENS; ++t)
       read.push_back(static_cast<std::int32_t>(seen[static_cast<std::size_t>(image * TOY_GPT_TOKENS + t)]));
   }
-  DeviceArray<float> p(start), packed(1), logits(batch * TOY_GPT_OUTPUT_FLOATS), loss(1),
-      gradients(TOY_GPT_PARAMETER_FLOATS), scratch(TOY_GPT_CUDA_FORWARD_SCRATCH_BYTES(batch) / 4, true),
-      train(TOY_GPT_CUDA_TRAIN_SCRATCH_BYTES(batch) / 4, true);
+  DeviceArray<float> p(start), packed(static_cast<std::size_t>(gpt.packed_bytes + 7) / 4),
+      logits(batch * TOY_GPT_OUTPUT_FLOATS), loss(1), gradients(TOY_GPT_PARAMETER_FLOATS),
+      scratch(static_cast<std::size_t>(gpt.forward_bytes) / 4, true),
+      train(static_cast<std::size_t>(gpt.train_bytes) / 4, true);
   DeviceArray<std::int32_t> tokens(read), labels(Integers(wanted.begin(), wanted.end()));
   DeviceArray<tessera_cuda_step> step(std::vector<tessera_cuda_step>{{1, 1, 1e-3F, 0}});
-  ASSERT_EQ(toy_gpt_cuda_forward(p.data(), packed.data(), tokens.data(), batch, logits.data(), scratch.data(), nullptr),
+  ASSERT_EQ(gpt.pack(p.data(), packed.data(), nullptr), 0);
+  ASSERT_EQ(gpt.forward(p.data(), packed.data(), tokens.data(), batch, logits.data(), scratch.data(), nullptr), 0);
+  EXPECT_LE(error(logits.data(), forward.at("logits").floats()), gpt.of_logits);
+  ASSERT_EQ(gpt.loss_and_gradients(p.data(), packed.data(), tokens.data(), labels.data(), step.data(), batch,
+                                   logits.data(), loss.data(), gradients.data(), train.data(), nullptr),
             0);
-  EXPECT_LE(error(logits.data(), forward.at("logits").floats()), 1e-5);
-  ASSERT_EQ(toy_gpt_cuda_loss_and_gradients(p.data(), packed.data(), tokens.data(), labels.data(), step.data(), batch,
-                                            logits.data(), loss.data(), gradients.data(), train.data(), nullptr),
-            0);
-  EXPECT_NEAR(loss[0], backward.at("loss").floats()[0], 1e-5);
+  EXPECT_NEAR(loss[0], backward.at("loss").floats()[0], gpt.of_loss);
   for (const tessera_parameter& row : toy_gpt_parameters) {
     if (key(row).ends_with("attn.key.bias")) continue;  // zero but for rounding: UNDETERMINED.txt
-    EXPECT_LE(error(&gradients[static_cast<std::size_t>(row.offset)], backward.at(key(row)).floats()), 1e-4)
+    EXPECT_LE(error(&gradients[static_cast<std::size_t>(row.offset)], backward.at(key(row)).floats()), gpt.of_gradients)
         << row.name;
   }
+}
+
+TEST(Tokens, LogitsAndGradientsArePyTorchs) { expect_pytorchs(GPT(toy_gpt, TOY_GPT, 1e-5, 1e-5, 1e-4)); }
+
+TEST(Tokens, LogitsAndGradientsAreNearPyTorchsInBf16) {
+  for (const bool warpgroups : {false, true}) {
+    SCOPED_TRACE(warpgroups);
+    tessera::cuda_host::use({tessera::cuda_host::Schedule::reversed, 1, true, warpgroups});
+    expect_pytorchs(GPT(toy_gpt_bf16, TOY_GPT_BF16, 1e-2, 1e-2, 3e-2));
+  }
+  tessera::cuda_host::use({});
 }
 
 }  // namespace

@@ -21,6 +21,9 @@ namespace tessera::models {
 using ToyVit = Vit<{.image = 32, .patch = 8, .width = 24, .heads = 3, .depth = 2, .classes = 10}>;
 /// Every product of it is wide enough for the CPU back end, too, to round its factors.
 using ToyWideVit = Vit<{.image = 32, .patch = 8, .width = 32, .heads = 2, .depth = 2, .classes = 18}>;
+/// Two heads of 128; a token for each 16 x 16 of `image` each way, and one.
+template <std::int64_t image>
+using HeadsOf128 = Vit<{.image = image, .width = 256, .heads = 2, .depth = 2, .mlp = 2, .classes = 10}>;
 /// tests/golden/cifar_vit_small, but with dropout.
 using ToyCifarVit = CifarVit<{.image = 16, .width = 32, .heads = 4, .layers = 2, .mlp = 64, .dropout = 0.2}>;
 /// tests/golden/notebook_vit_small
