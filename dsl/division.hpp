@@ -48,9 +48,12 @@ struct Division {
       t.put(" declare the quotient as an axis of its own, Q = axis<Q, ").put(a.value() / b.value());
       t.put(">, and define ");
       a.shown.print(t);
-      t.put(" as the product, ");
+      t.put(" as the product, the outer one first: ");
+      const std::string_view suffix = b.shown.is_constant() ? "_c" : "";
       b.shown.print(t);
-      t.put(b.shown.is_constant() ? "_c * Q [dim-factor]" : " * Q [dim-factor]");
+      t.put(suffix).put(" * Q or Q * ");
+      b.shown.print(t);
+      t.put(suffix).put(" [dim-factor]");
     } else {
       const std::int64_t av = a.value(), bv = b.value();
       t.put(" is not exact: it leaves ").put(av % bv).put("; nearest that work: ");

@@ -23,8 +23,6 @@ inline Start uniform(double low, double high) { return {{graph::Init::Kind::unif
 inline Start normal(double mean, double deviation) { return {{graph::Init::Kind::normal, mean, deviation}, false}; }
 /// The same start, with weight decay: for the weights of linear maps.
 inline Start with_decay(Start start) { return {start.init, true}; }
-/// The same start of what no gradient reaches: a parameter that stays as it is, or a buffer.
-inline Start frozen(Start start) { return {start.init, false, false}; }
 
 /// A learned tensor: Parameter<1_c, D> class_token{uniform(0, 1)}. Its size does not depend on the batch.
 /// Sentence: [dim-unknown].
@@ -60,6 +58,13 @@ struct Parameter : Tensor<Ds...> {
     this->id = r.parameter(path, Parameter::shape.dims(), start.init, start.decay);
     if (!start.trained) r.graph()[this->id].trained = false;
   }
+};
+
+/// What no gradient reaches, and assign changes: Buffer<C> running_mean{constant(0)}.
+/// PyTorch equivalent: Module.register_buffer.
+template <auto... Ds>
+struct Buffer : Parameter<Ds...> {
+  explicit Buffer(Start s = constant(0)) : Parameter<Ds...>({s.init, false, false}) {}
 };
 
 /// What a parameter's value is at this point of the trace: what was assigned last.

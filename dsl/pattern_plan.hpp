@@ -168,6 +168,8 @@ class PatternSolver {
       }
       say(at);
       division.explain(plan_.problem, x_[g], known);
+    } else if (known == x_[g] && !known.nests_as(x_[g])) {
+      nested(g, known);
     } else if (!known.lines_up_with(x_[g])) {
       say(at);
       if (count) {

@@ -217,6 +217,7 @@ struct PartOrder {
 struct FactorOrder {
   int factors = 0;
   std::int8_t factor[Term::capacity]{};
+  std::int8_t number = 0;  ///< before which factor the coefficient stands, from 1; 0: it is 1
 
   constexpr bool operator==(const FactorOrder&) const = default;
 };
@@ -225,12 +226,13 @@ struct FactorOrder {
 /// A defined axis D := H*K is shown as D and is H*K in normal form.
 ///
 /// A sum whose parts all have names remembers their order, which says where each part lies: CLS + N. It does not
-/// matter to equality. A sum with a number in it, as N + 1, has no order. The same holds for products of axes: H * K
-/// says that the heads are the outer axis, and 3 * H * K says nothing.
+/// matter to equality. A sum with a number in it, as N + 1, has no order. The same holds for products: H * K says that
+/// the heads are the outer axis, 3 * H * K that three of these lie one after the other. With numbers at two places, as
+/// in 2 * H * 2, there is no order.
 struct Dim {
   Polynomial shown, normal;
   PartOrder order{};      ///< of two parts or more
-  FactorOrder nesting{};  ///< of two factors or more
+  FactorOrder nesting{};  ///< of two factors or more, one of which may be a number
 
   static constexpr Dim constant(std::int64_t value) {
     return {Polynomial::constant(value), Polynomial::constant(value)};
@@ -251,25 +253,39 @@ struct Dim {
   }
   constexpr const Term& part(int i) const { return normal.term[order.term[i]]; }
 
-  /// How many factors it has, in a known order; -1 where there is none.
+  /// How many axes it is the product of, in a known order; -1 where there is none.
   constexpr int factors() const {
     if (nesting.factors) return nesting.factors;
-    const bool plain = normal.terms == 1 && normal.term[0].coefficient == 1 && normal.term[0].factors <= 1;
+    const bool plain = normal.terms == 1 && normal.term[0].factors <= (normal.term[0].coefficient == 1 ? 1 : 0);
     return plain && !normal.overflow ? normal.term[0].factors : -1;
+  }
+  /// Before which of its factors its number stands, from 1; 0: there is none, or no order.
+  constexpr int number_at() const {
+    return nesting.factors ? nesting.number : normal.is_constant() && normal.terms && normal.value() != 1 ? 1 : 0;
   }
   constexpr const Symbol& factor(int i) const { return normal.term[0].factor[nesting.factor[i]]; }
 
-  /// Equal, and position for position the same: CLS + N is not N + CLS, and H * K is not K * H.
+  /// Equal, and position for position the same as far as axes say: CLS + N is not N + CLS, and H * K is not K * H.
+  /// Where a number stands, GH * 2 or 2 * GH, is what splits and merges ask for alone: people write both for one size.
   constexpr bool lines_up_with(const Dim& other) const {
-    return *this == other && (order == other.order || order.parts == 0 || other.order.parts == 0) && nests_as(other);
+    return *this == other && (order == other.order || order.parts == 0 || other.order.parts == 0) && same_axes(other);
   }
+  /// Whether the factors stand in the same order, where both have one.
   constexpr bool nests_as(const Dim& other) const {
-    return nesting == other.nesting || nesting.factors == 0 || other.nesting.factors == 0;
+    return same_axes(other) && (!nesting.factors || !other.nesting.factors || nesting.number == other.nesting.number);
+  }
+  constexpr bool same_axes(const Dim& other) const {
+    FactorOrder mine = nesting, its = other.nesting;
+    mine.number = its.number = 0;
+    return mine == its || mine.factors == 0 || its.factors == 0;
   }
 
-  /// K*H, in the order that is known.
+  /// 3*K*H, in the order that is known.
   constexpr void print_factors(Text& out) const {
-    for (int i = 0; i < factors(); ++i) out.put(i ? "*" : "").put(factor(i).name);
+    for (int i = 0; i <= factors(); ++i) {
+      if (i + 1 == number_at()) out.put(i ? "*" : "").put(normal.term[0].coefficient);
+      if (i < factors()) out.put(i || number_at() == 1 ? "*" : "").put(factor(i).name);
+    }
   }
 
   friend constexpr Dim operator+(const Dim& a, const Dim& b) {
@@ -286,8 +302,9 @@ struct Dim {
   friend constexpr Dim operator-(const Dim& a, const Dim& b) { return {a.shown - b.shown, a.normal - b.normal}; }
   friend constexpr Dim operator*(const Dim& a, const Dim& b) {
     Dim product{a.shown * b.shown, a.normal * b.normal};
-    const int left = a.factors(), right = b.factors();
-    if (left < 0 || right < 0 || left + right < 2 || product.normal.overflow) return product;
+    const int left = a.factors(), right = b.factors(), of_a = a.number_at(), of_b = b.number_at();
+    if (left < 0 || right < 0 || left + right < (of_a || of_b ? 1 : 2) || product.normal.overflow) return product;
+    if (of_a && of_b && (of_a != left + 1 || of_b != 1)) return product;
     bool taken[Term::capacity]{};
     for (int i = 0; i < left + right; ++i) {
       const Symbol& next = i < left ? a.factor(i) : b.factor(i - left);
@@ -297,6 +314,7 @@ struct Dim {
       product.nesting.factor[i] = static_cast<std::int8_t>(k);
     }
     product.nesting.factors = left + right;
+    product.nesting.number = static_cast<std::int8_t>(of_a ? of_a : of_b ? left + of_b : 0);
     return product;
   }
   constexpr bool operator==(const Dim& other) const { return normal == other.normal; }

@@ -5,6 +5,7 @@
 #include "dsl/binding.hpp"
 #include "dsl/contract.hpp"
 #include "dsl/identity.hpp"
+#include "dsl/keys.hpp"
 #include "dsl/list.hpp"
 #include "dsl/losses.hpp"
 #include "dsl/module.hpp"

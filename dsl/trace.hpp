@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "dsl/graph/builder.hpp"
+#include "dsl/keys.hpp"
 #include "dsl/losses.hpp"
 #include "dsl/module.hpp"
 #include "dsl/ops/arithmetic.hpp"
@@ -165,7 +166,8 @@ struct Compared {
 };
 
 /// Parameters that another half trains, or none, get no gradient. Throws std::logic_error for those that both halves
-/// train, and for those that neither does though they are not frozen.
+/// train, and for those that neither does though they are not frozen: what is left of [half-keys] where a module binds
+/// its members itself.
 inline void freeze_other_half(graph::Graph& g, const Halves& half) {
   std::string twice, never;
   for (graph::Node& n : g.nodes) {
@@ -238,7 +240,7 @@ inline void demand_that_only_the_batch_is_unknown(const graph::Graph& g, const D
 /// are neither labels nor a loss, and what is generated is for inference. Throws std::logic_error for what only tracing
 /// can see: results and parameters that nothing uses, parameters that would get no gradient, members missing from
 /// TESSERA_MEMBERS, a Stack applied twice, a second axis without a size. Sentences: [model-images],
-/// [model-output], [model-loss], [module-members].
+/// [model-output], [model-loss], [module-members], [recipe], [half-keys].
 template <class Model>
 graph::Graph trace(std::string name) {
   using Signature = detail::Signature<decltype(&Model::forward)>;
@@ -260,7 +262,10 @@ graph::Graph trace(std::string name) {
   } else if constexpr (!fits<detail::LossProblem<Model, Images, typename Signature::result>>) {
     Refusal<detail::LossProblem<Model, Images, typename Signature::result>>::poison();
   } else {
-    if constexpr (!fits<detail::RecipeProblem<Model>>) Refusal<detail::RecipeProblem<Model>>::poison();
+    if constexpr (!fits<detail::RecipeProblem<Model>>)
+      Refusal<detail::RecipeProblem<Model>>::poison();
+    else if constexpr (!fits<detail::HalvesProblem<Model>>)
+      Refusal<detail::HalvesProblem<Model>>::poison();
     constexpr Recipe recipe = detail::recipe_of<Model>();
     g.recipe = recipe.record();
 

@@ -15,6 +15,7 @@ tessera::runtime::Taming digits() {
   t.gpt.packed_forward_floats = DIGITS_GPT_PACKED_FORWARD_FLOATS;
   t.gpt.alignment = DIGITS_GPT_ALIGNMENT;
   t.gpt.error = digits_gpt_error;
+  t.gpt.summary = digits_gpt_summary();
   t.gpt.isa = digits_gpt_isa;
   t.gpt.init = digits_gpt_init;
   t.gpt.pack_forward = digits_gpt_pack_forward;

@@ -21,15 +21,26 @@ struct GptSpec {
   double learning_rate = 4.5e-6;  ///< of AdamW
 };
 
+/// What is wrong with what a Gpt reads first.
+template <GptSpec S>
+struct GptProblem {
+  constexpr Text operator()() const {
+    Text t;
+    if (S.classes > S.codes)
+      t.put("a Gpt of ").put(S.classes).put(" classes and ").put(S.codes);
+    else if (S.start < 0 || S.start >= S.codes)
+      t.put("a Gpt that starts with token ").put(S.start).put(" of ").put(S.codes);
+    if (t.size) t.put(" codes: what is read first is a row of the table of codes [gpt-start]");
+    return t;
+  }
+};
+
 /// Tokens [B, T], the class or the start token and all of an image's tokens but the last, to the logits of all of its
 /// tokens, [B, T, V]: trained by the cross entropy with these, labels [B, T]. Pre-norm with epsilon 1e-5, GELU with the
 /// exact error function, causal attention, a head without a bias that is not the table. Weight decay applies to the
-/// weights of linear maps alone. Starting values are the published ones.
+/// weights of linear maps alone. Starting values are the published ones. Sentence: [gpt-start].
 template <GptSpec S>
 struct Gpt : Module {
-  static_assert(S.classes <= S.codes, "there are more classes than codes: class c is row c of the codes' table");
-  static_assert(S.start >= 0 && S.start < S.codes, "the start token is none of the codes");
-
   static constexpr auto B = axis<"B">;  // the batch, known when the program runs
   static constexpr auto V = axis<"V", S.codes>;
   static constexpr auto T = axis<"T", S.positions>;
@@ -84,6 +95,7 @@ struct Gpt : Module {
   TESSERA_MEMBERS(Gpt, tok_emb, pos_emb, blocks, ln_f, head)
 
   Gpt() {
+    if constexpr (!fits<GptProblem<S>>) Refusal<GptProblem<S>>::poison();
     tok_emb.weight.start = normal(0, 0.02);
     head.weight.start = with_decay(normal(0, 0.02));
   }

@@ -33,8 +33,8 @@ template <Statistics of, DimExpression auto C>
 struct BatchNorm : Module {
   static constexpr double epsilon = 1e-5, momentum = 0.1;
   Parameter<C> weight{normal(1, 0.02)}, bias{constant(0)};
-  Parameter<C> running_mean{frozen(constant(0))}, running_var{frozen(constant(1))};
-  Parameter<> num_batches_tracked{frozen(constant(0))};
+  Buffer<C> running_mean{constant(0)}, running_var{constant(1)};
+  Buffer<> num_batches_tracked{constant(0)};
   TESSERA_MEMBERS(BatchNorm, weight, bias, running_mean, running_var, num_batches_tracked)
 
   template <AnyTensor X>
@@ -89,7 +89,7 @@ struct BatchNorm : Module {
 template <Statistics of, DimExpression auto C>
 struct ActNorm : Module {
   Parameter<1_c, C, 1_c, 1_c> loc{constant(0)}, scale{constant(1)};
-  Parameter<> initialized{frozen(constant(0))};
+  Buffer<> initialized{constant(0)};
   TESSERA_MEMBERS(ActNorm, loc, scale, initialized)
 
   template <AnyTensor X>

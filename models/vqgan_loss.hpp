@@ -51,12 +51,16 @@ GeneratorLoss generator_loss(const X& images, const X& reconstruction, const Ten
 /// equation 7. No gradient flows through it.
 template <AnyTensor L>
 Tensor<> adaptive_weight(const Tensor<>& nll, const Tensor<>& g, const L& layer) {
-  const auto norm = [&](const Tensor<>& of) {
-    const auto slope = stop_gradient(gradient(of, layer));
-    return sqrt(sum(slope * slope));
-  };
-  const Tensor<> of_nll = norm(nll);
-  return minimum(of_nll / (norm(g) + 1e-4), Tensor<>(recorder().constant(1e4)));
+  if constexpr (poisoned<L>) {
+    return nll;
+  } else {
+    const auto norm = [&](const Tensor<>& of) {
+      const auto slope = stop_gradient(gradient(of, layer));
+      return sqrt(sum(slope * slope));
+    };
+    const Tensor<> of_nll = norm(nll);
+    return minimum(of_nll / (norm(g) + 1e-4), Tensor<>(recorder().constant(1e4)));
+  }
 }
 
 /// f / (|f| + 1e-10) over the channels of a map [B, C, height, width]. The length of a vector of zeros is a constant,

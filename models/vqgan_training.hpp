@@ -88,7 +88,7 @@ struct VqganGenerator : VqganHalf<S, Statistics::batch> {
     // them has the gradients of g: through the discriminator goes one backward pass, and not a second one with
     // d_weight.
     const auto adversarial = [&](const Tensor<>& nll, const Tensor<>& g) {
-      d_weight = adaptive_weight(nll, g, this->decoder.conv_out.weight) * S.disc_weight;
+      d_weight = adaptive_weight(nll, g, half_parameter<"decoder.conv_out.weight">(*this)) * S.disc_weight;
       const Tensor<> pull = sum(stop_gradient(gradient(g, y)) * y);
       const Tensor<> same = stop_gradient(g) + (pull - stop_gradient(pull));
       return Tensor<>(d_weight * factor * same);

@@ -33,6 +33,9 @@ Curve parse_curve_csv(std::string_view csv, const std::string& where);
 /// axis.
 std::string curve_svg(std::span<const CurveRow> rows, const std::string& title, std::int64_t epoch_steps);
 
+/// The losses alone, as a picture with another name for them.
+std::string loss_panel(std::span<const CurveRow> rows, const std::string& name, std::int64_t epoch_steps);
+
 /// The same panels as two pictures without a title: what a page puts side by side or, on a phone, one below the other.
 std::vector<std::string> curve_panels(std::span<const CurveRow> rows, std::int64_t epoch_steps);
 

@@ -161,14 +161,28 @@ std::string curve_svg(std::span<const CurveRow> rows, const std::string& title, 
          curves(right, c.accuracy, c.test_accuracy) + "</svg>\n";
 }
 
-std::vector<std::string> curve_panels(std::span<const CurveRow> rows, std::int64_t epoch_steps) {
+namespace {
+
+/// A panel as a picture of its own.
+std::string picture_of(const Scale& steps, const Scale& values, const std::string& name, bool percent,
+                       std::int64_t epoch_steps, const Series& train, const Series& test) {
   constexpr double width = 500, height = 370;
+  const Panel panel{60, 46, 420, 270, steps, values};
+  return svg_begin(width, height) + legend(panel.left + panel.width, 32) + axes(panel, name, percent, epoch_steps) +
+         curves(panel, train, test) + "</svg>\n";
+}
+
+}  // namespace
+
+std::string loss_panel(std::span<const CurveRow> rows, const std::string& name, std::int64_t epoch_steps) {
   const Curves c = curves_of(rows);
-  const Panel loss{60, 46, 420, 270, c.steps, c.losses}, accuracy{60, 46, 420, 270, c.steps, c.accuracies};
-  const std::string begin = svg_begin(width, height) + legend(loss.left + loss.width, 32);
-  return {begin + axes(loss, "Loss", false, epoch_steps) + curves(loss, c.loss, c.test_loss) + "</svg>\n",
-          begin + axes(accuracy, "Accuracy", true, epoch_steps) + curves(accuracy, c.accuracy, c.test_accuracy) +
-              "</svg>\n"};
+  return picture_of(c.steps, c.losses, name, false, epoch_steps, c.loss, c.test_loss);
+}
+
+std::vector<std::string> curve_panels(std::span<const CurveRow> rows, std::int64_t epoch_steps) {
+  const Curves c = curves_of(rows);
+  return {loss_panel(rows, "Loss", epoch_steps),
+          picture_of(c.steps, c.accuracies, "Accuracy", true, epoch_steps, c.accuracy, c.test_accuracy)};
 }
 
 }  // namespace tessera::runtime

@@ -121,9 +121,13 @@ Screen this_screen() {
   return screen;
 }
 
+std::string accuracy_text(const Now& now) {
+  return now.accuracy ? text("accuracy ", fixed(100 * *now.accuracy, 1), "%  ") : "";
+}
+
 std::string bar(const Now& now, double rate, double left, int columns) {
   const std::string where = text("epoch ", now.epoch, "/", now.epochs);
-  const std::string numbers = text("loss ", fixed(now.loss, 4), "  accuracy ", fixed(100 * now.accuracy, 1), "%  ",
+  const std::string numbers = text("loss ", fixed(now.loss, 4), "  ", accuracy_text(now),
                                    grouped(static_cast<std::int64_t>(rate)), " images/s  ", duration(left), " left");
   const int width = std::min(30, columns - static_cast<int>(where.size() + numbers.size()) - 6);
   std::string drawn;
@@ -150,7 +154,7 @@ std::vector<std::string> live_view(const Now& now, double rate, double left, con
   }
   if (now.step > 0 && (now.curve.empty() || now.step > now.curve.back().step)) {
     loss.push_back({static_cast<double>(now.step), now.loss});
-    accuracy.push_back({static_cast<double>(now.step), now.accuracy});
+    accuracy.push_back({static_cast<double>(now.step), now.accuracy.value_or(0)});
   }
   const auto coloured = [&](const char* colour, const std::string& word) {
     return screen.colours ? colour + word + plain : word;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,7 +16,8 @@ struct Now {
   std::int64_t epoch = 0, epochs = 0;  ///< the running one, counted from 1, and how many there are
   std::int64_t seen = 0, images = 0;   ///< images of this epoch: done, and in all
   std::int64_t step = 0;
-  double loss = 0, accuracy = 0;
+  double loss = 0;
+  std::optional<double> accuracy{};   ///< none: of a model that does not classify
   std::span<const CurveRow> curve{};  ///< so far
 };
 
@@ -28,6 +30,9 @@ struct Screen {
 
 /// The screen behind standard output, as the terminal and the environment (LC_ALL, LC_CTYPE, LANG, NO_COLOR, TERM) say.
 Screen this_screen();
+
+/// "accuracy 96.2%  ", or "" of a model that does not classify.
+std::string accuracy_text(const Now& now);
 
 /// "epoch 2/5  [====    ]  loss 0.1234  accuracy 96.2%  12,345 images/s  0:12 left", no longer than `columns`.
 std::string bar(const Now& now, double rate, double left, int columns);

@@ -70,7 +70,8 @@ enum Purpose : std::uint32_t {
   test_digits = 3,
   augmenting = 4,
   mixing = 5,
-  sampling = 6
+  sampling = 6,
+  replacing = 7
 };
 
 }  // namespace tessera::runtime

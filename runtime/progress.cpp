@@ -46,8 +46,8 @@ void Progress::step(std::int64_t images, const Now& now) {
   }
   const std::int64_t percent = now.images ? 100 * now.seen / now.images : 100;
   std::cout << text("epoch ", now.epoch, "/", now.epochs, "  ", padded(text(percent, "%"), 4), "  step ", now.step,
-                    "  loss ", fixed(now.loss, 4), "  accuracy ", fixed(100 * now.accuracy, 1), "%  ",
-                    grouped(static_cast<std::int64_t>(rate())), " images/s  ", duration(seconds_left()), " left")
+                    "  loss ", fixed(now.loss, 4), "  ", accuracy_text(now), grouped(static_cast<std::int64_t>(rate())),
+                    " images/s  ", duration(seconds_left()), " left")
             << std::endl;
 }
 

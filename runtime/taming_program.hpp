@@ -28,7 +28,8 @@ struct Taming {
                   std::int64_t batch, float* outputs, float* loss, void* scratch) = nullptr;
 };
 
-/// main: the commands train, sample and export. Returns the exit status; an error is one sentence on standard error.
+/// main: the commands train, eval, sample, import, export, summary and bench. Returns the exit status; an error is one
+/// sentence on standard error.
 int taming_program(const Taming& taming, int argc, char** argv);
 
 }  // namespace tessera::runtime

@@ -17,15 +17,18 @@
 #include "runtime/batches.hpp"
 #include "runtime/checkpoint.hpp"
 #include "runtime/command.hpp"
+#include "runtime/curve.hpp"
 #include "runtime/data_choice.hpp"
 #include "runtime/divergence.hpp"
 #include "runtime/error.hpp"
 #include "runtime/file.hpp"
 #include "runtime/folder_lock.hpp"
+#include "runtime/html.hpp"
 #include "runtime/image.hpp"
 #include "runtime/labels.hpp"
 #include "runtime/matching.hpp"
 #include "runtime/numbers.hpp"
+#include "runtime/picture_report.hpp"
 #include "runtime/picture_sheet.hpp"
 #include "runtime/progress.hpp"
 #include "runtime/ranges.hpp"
@@ -84,6 +87,7 @@ struct Nearness {
     count += static_cast<double>(images.size());
   }
   double mse() const { return squares / count; }
+  double l1() const { return absolute / count; }
   double psnr() const { return -10 * std::log10(std::max(mse(), 1e-30)); }
   std::string words() const { return text("MSE ", shortest(mse()), ", PSNR ", fixed(psnr(), 2), " dB"); }
 };
@@ -133,8 +137,8 @@ Tested test(const Vqgan& m, std::span<const tessera_parameter> from, const float
 }
 
 std::string words(const Vqgan& m, const Tested& tested) {
-  return text(tested.nearness.words(), ", L1 ", fixed(tested.nearness.absolute / tested.nearness.count, 4), ", codes ",
-              tested.usage.used(), " of ", m.codes, ", perplexity ", fixed(tested.usage.perplexity(), 1));
+  return text(tested.nearness.words(), ", L1 ", fixed(tested.nearness.l1(), 4), ", codes ", tested.usage.used(), " of ",
+              m.codes, ", perplexity ", fixed(tested.usage.perplexity(), 1));
 }
 
 void write_sheet(const Vqgan& m, const fs::path& path, std::span<const float> images, std::int64_t columns) {
@@ -154,11 +158,36 @@ Floats read_picture(const Vqgan& m, const fs::path& path) {
 
 struct TrainFlags {
   fs::path out = "run";
-  std::optional<fs::path> data;
+  std::optional<fs::path> data, perceptual;
   std::optional<std::int64_t> digits, limit, epochs, batch;
   std::optional<std::uint64_t> seed;
   bool resume = false, overwrite = false;
 };
+
+constexpr std::string_view of_metric = "loss.perceptual_loss.";
+
+/// Puts what the perceptual loss compares images by, which is not trained here, among the parameters.
+void take_metric(const Vqgan& m, const std::optional<fs::path>& from, float* parameters) {
+  std::vector<tessera_parameter> rows;
+  for (const tessera_parameter& row : m.generator.parameters)
+    if (std::string_view(row.name).starts_with(of_metric)) rows.push_back(row);
+  if (rows.empty()) {
+    if (from) fail("--perceptual: ", m.name, " has no perceptual loss");
+    return;
+  }
+  if (!from)
+    fail("the perceptual loss takes the weights of VGG16 and LPIPS as they are: --perceptual names a file with ",
+         rows.front().name, " to ", rows.back().name, ", ", rows.size(), " tensors");
+  Safetensors file = read_safetensors(*from);
+  std::erase_if(file.tensors, [](const auto& one) { return !one.first.starts_with(of_metric); });
+  Model metric;
+  metric.name = m.name;
+  metric.parameters = rows;
+  metric.parameter_floats = m.generator.parameter_floats;
+  Matching matching(file, metric);
+  matching.take("", parameters);
+  matching.finish();
+}
 
 std::string checkpoint_name(const fs::path& out) { return (out / "checkpoint.safetensors").string(); }
 
@@ -169,7 +198,7 @@ class Training {
     if (flags.resume)
       state_ = resume_checkpoint(checkpoint_name(out_), model_, halves_.parameters(), halves_.optimizer());
     else
-      halves_.init(state_.recipe.seed);
+      start(flags.perceptual);
     train_ = load(state_.data, Split::train, model_, minus_one_to_one);
     test_ = load(state_.data, Split::test, model_, minus_one_to_one);
     for (const Dataset* data : {&train_, &test_})
@@ -198,11 +227,12 @@ class Training {
         step(*batch);
         usage.add(halves_.outputs(0).first(static_cast<std::size_t>(batch->size * positions(m_))));
         idle = idle && std::fabs(halves_.loss("disc_loss") - 1) <= 0.005F && halves_.loss("d_weight") > 10;
-        state_.loss_sum += halves_.loss("nll_loss") * static_cast<double>(batch->size);
+        state_.loss_sum += halves_.loss("rec_loss") * static_cast<double>(batch->size);
         state_.seen += batch->size;
         state_.position = batches.position();
         progress.step(batch->size, {state_.epoch + 1, state_.recipe.epochs, state_.position, train_.size(), state_.step,
-                                    state_.loss_sum / static_cast<double>(state_.seen), 0, state_.curve});
+                                    state_.loss_sum / static_cast<double>(state_.seen), std::nullopt, state_.curve});
+        if (state_.step % std::max<std::int64_t>(1, steps_of_epoch() / 50) == 0) add_to_curve(std::nullopt);
         const auto now = std::chrono::steady_clock::now();
         if (!StopSignals::raised() && std::chrono::duration<double>(now - saved).count() < seconds_between_checkpoints)
           continue;
@@ -215,11 +245,29 @@ class Training {
       }
       end_epoch(progress, usage, idle);
     }
-    finish();
+    finish(progress);
     return 0;
   }
 
  private:
+  void start(const std::optional<fs::path>& perceptual) {
+    halves_.init(state_.recipe.seed);
+    take_metric(m_, perceptual, halves_.parameters());
+  }
+
+  std::int64_t steps_of_epoch() const { return (train_.size() + state_.recipe.batch - 1) / state_.recipe.batch; }
+
+  /// The mean since the row before, of |x - y|.
+  void add_to_curve(std::optional<double> of_test) {
+    if (state_.seen)
+      state_.curve.push_back({state_.step, state_.epoch + (of_test ? 0 : 1),
+                              rounded(state_.loss_sum / static_cast<double>(state_.seen)), 0, std::nullopt,
+                              std::nullopt});
+    if (of_test && !state_.curve.empty()) state_.curve.back().test_loss = rounded(*of_test);
+    state_.loss_sum = 0;
+    state_.seen = 0;
+  }
+
   /// What a new run is started with, or a resumed one was: the batch.
   std::int64_t settle(const TrainFlags& flags) {
     make_folder(out_);
@@ -230,7 +278,7 @@ class Training {
       fail(out_.string(), " holds a run already: --resume goes on with it, --overwrite starts another in its place");
     if (flags.resume) {
       if (!there) fail("there is no run in ", out_.string(), " to go on with");
-      if (flags.data || flags.digits || flags.limit || flags.epochs || flags.batch || flags.seed)
+      if (flags.data || flags.digits || flags.limit || flags.epochs || flags.batch || flags.seed || flags.perceptual)
         fail("a resumed run goes on as it was started: --resume takes no other option than --out");
       Floats parameters(static_cast<std::size_t>(model_.parameter_floats)),
           optimizer(static_cast<std::size_t>(model_.optimizer_floats()));
@@ -258,13 +306,12 @@ class Training {
   void end_epoch(Progress& progress, const CodeUsage& usage, bool idle) {
     ++state_.epoch;
     state_.position = 0;
-    const double loss = state_.loss_sum / static_cast<double>(std::max<std::int64_t>(state_.seen, 1));
-    state_.loss_sum = 0;
-    state_.seen = 0;
-    const std::string tested = words(m_, test(m_, model_.parameters, halves_.parameters(), test_));
-    progress.line(text("epoch ", state_.epoch, "/", state_.recipe.epochs, "  step ", state_.step, "  nll ",
-                       fixed(loss, 4), "  discriminator ", fixed(halves_.loss("disc_loss"), 3), "  d_weight ",
-                       shortest(halves_.loss("d_weight")), "  test ", tested));
+    const Tested tested = test(m_, model_.parameters, halves_.parameters(), test_);
+    add_to_curve(tested.nearness.l1());
+    progress.line(text("epoch ", state_.epoch, "/", state_.recipe.epochs, "  step ", state_.step, "  L1 ",
+                       fixed(state_.curve.empty() ? 0 : state_.curve.back().train_loss, 4), "  discriminator ",
+                       fixed(halves_.loss("disc_loss"), 3), "  d_weight ", shortest(halves_.loss("d_weight")),
+                       "  test ", words(m_, tested)));
     if (usage.perplexity() * 10 < static_cast<double>(m_.codes))
       progress.line(text("warning: the perplexity of the codes is ", fixed(usage.perplexity(), 1),
                          ", below a tenth of the ", m_.codes, " codes: most of the codebook is not used"));
@@ -283,21 +330,64 @@ class Training {
     save_checkpoint(checkpoint_name(out_), model_, halves_.parameters(), halves_.optimizer(), state_);
   }
 
-  /// Originals above their reconstructions, and the codes' counts.
-  void finish() {
+  /// Originals above their reconstructions, the codes' counts, and all of it on a page.
+  void finish(const Progress& progress) {
     const PackedPass reconstruct = pass_of(m_.reconstruct, model_.parameters, halves_.parameters());
-    Floats sheet = images_of(test_, 0, 16);
-    const Floats made = reconstruct(sheet, image_floats(m_));
-    sheet.insert(sheet.end(), made.begin(), made.end());
-    write_sheet(m_, out_ / "reconstructions.png", sheet, std::min<std::int64_t>(16, test_.size()));
+    const Floats images = images_of(test_, 0, 32), made = reconstruct(images, image_floats(m_));
+    const auto sheet = std::min<std::size_t>(images.size(), static_cast<std::size_t>(16 * image_floats(m_)));
+    Floats both(images.begin(), images.begin() + static_cast<std::ptrdiff_t>(sheet));
+    both.insert(both.end(), made.begin(), made.begin() + static_cast<std::ptrdiff_t>(sheet));
+    write_sheet(m_, out_ / "reconstructions.png", both, std::min<std::int64_t>(16, test_.size()));
     const Tested tested = test(m_, model_.parameters, halves_.parameters(), test_);
     std::string counts = "code,count\n";
     for (std::size_t code = 0; code < tested.usage.counts.size(); ++code)
       counts += text(code, ",", tested.usage.counts[code], "\n");
     write_file(out_ / "codes.csv", counts);
+    write_report(tested, progress, picture_tiles(images, m_.image_shape, made));
     std::cout << "done: " << words(m_, tested) << " after " << state_.step << " steps\n";
-    for (const char* file : {"checkpoint.safetensors", "reconstructions.png", "codes.csv"})
+    for (const char* file : {"checkpoint.safetensors", "reconstructions.png", "codes.csv", "report.html"})
       std::cout << "  " << (out_ / file).string() << "\n";
+  }
+
+  void write_report(const Tested& tested, const Progress& progress, std::vector<std::string> pairs) const {
+    const Section run{"Run",
+                      {{"Data", text(grouped(train_.size()), " training and ", grouped(test_.size()), " test images (",
+                                     train_.source, ")")},
+                       {"Steps", grouped(state_.step)},
+                       {"Mean |x - y|", text(fixed(tested.nearness.l1(), 4), " on test images, of numbers in [-1, 1]")},
+                       {"Codes", text(tested.usage.used(), " of ", m_.codes, " in use, perplexity ",
+                                      fixed(tested.usage.perplexity(), 1))},
+                       {"Speed", text(grouped(static_cast<std::int64_t>(progress.rate())), " images/s, ",
+                                      fixed(progress.seconds(), 1), " s of training in this run")},
+                       {"Checkpoint", fs::absolute(checkpoint_name(out_)).lexically_normal().string()}},
+                      {},
+                      ""};
+    Section reconstructions{"Reconstructions", {}, {}, ""};
+    reconstructions.tiles = {{text("The first ", pairs.size(), " test images, and below each what its ", positions(m_),
+                                   " tokens make of it"),
+                              std::move(pairs)}};
+    const Section recipe{
+        "Recipe",
+        {{"Epochs", std::to_string(state_.recipe.epochs)},
+         {"Batch", std::to_string(state_.recipe.batch)},
+         {"Learning rates", text(shortest(m_.generator_rate), " of the generator, ", shortest(m_.discriminator_rate),
+                                 " of the discriminator")},
+         {"From step", text(m_.disc_start, " on the adversarial losses count, and the generator's rate ", "is ",
+                            shortest(m_.later), " of that")},
+         {"Seed", std::to_string(state_.recipe.seed)}},
+        {},
+        ""};
+    Section machine{"Machine", machine_rows(), {}, ""};
+    machine.rows.emplace_back("Kernels", m_.generator.isa());
+    write_file(out_ / "report.html",
+               html_report(m_.name, tested.nearness.words(),
+                           {run,
+                            {"Mean |x - y|", {}, {loss_panel(state_.curve, "Mean |x - y|", steps_of_epoch())}, ""},
+                            reconstructions,
+                            {"Codebook", {}, {code_usage_svg(tested.usage.counts)}, ""},
+                            recipe,
+                            machine,
+                            {"Shapes", {}, {}, m_.summary ? m_.summary() : ""}}));
   }
 
   const Vqgan& m_;
@@ -466,6 +556,8 @@ int run(const Vqgan& m, int argc, char** argv) {
       ->type_name("N");
   train->add_option("--batch", flags.batch, "Images of a step")->check(in<std::int64_t>(2, 1'000'000))->type_name("N");
   train->add_option("--seed", flags.seed, "Of starting values and of the order of images")->type_name("N");
+  train->add_option("--perceptual", flags.perceptual, "Weights of VGG16 and LPIPS, where the model has that loss")
+      ->type_name("FILE");
   train->add_flag("--resume", flags.resume, "Go on with the run in --out");
   train->add_flag("--overwrite", flags.overwrite, "Start another in the place of the run in --out");
 

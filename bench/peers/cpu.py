@@ -1,10 +1,14 @@
 """The same models, weights and batches in Tessera and in what else there is, timed in turns on one machine.
 
 Usage: cpu.py [--build build/release] [--threads 1 2] [--rounds 5] [--works NAME ...] [--peers NAME ...] [--compiler g++]
+              [--record FILE --processor NAME]
 
 Needs torch and numpy, a C++ compiler, and the models built in --build (target bench_peers). Works and peers are all those
-below unless some are named; a peer that is not installed is a line under the table. --works and --peers take the start of
-names as well: "vit_base" are its two works.
+below but timm's names unless some are named; a peer that is not installed is a line under the table. --works and --peers take
+the start of names as well: "vit_base" are its two works, "timm" all of timm's names, which need timm and the target
+tessera_codegen. What contenders export or convert stays in BUILD/peers for the next run; --rounds 0 does that and compares
+outputs. --record puts each work into a JSON file as soon as it is measured, in the place of what stood there of this work and
+number of threads; pages.py makes pages and pictures of it.
 
 Every contender is a process of its own that waits while the others work. First all outputs are compared with those of
 PyTorch in single precision, and where nothing is dropped at random the first training losses too: by 1e-4 of the largest for
@@ -28,12 +32,12 @@ import json
 import logging
 import os
 import pathlib
+import platform
 import re
 import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 import typing
 import warnings
@@ -63,7 +67,12 @@ WORKS = {
     "gemm of vit_base, 197 rows": Work("base_gemms", 1),
     "gemm of vit_base, 1576 rows": Work("base_gemms", 8),
 }
-IMAGES = {"vit_tiny": (3, 224, 224), "vit_base": (3, 224, 224), "vit_cifar": (3, 32, 32), "vit_mnist": (1, 28, 28)}
+# Of timm's names, as `tessera declare` declares them: ten whose blocks, positions or pooling differ.
+TIMM = ("vit_tiny_patch16_224", "deit3_small_patch16_224", "vit_base_patch16_clip_224", "vit_base_patch16_siglip_224",
+        "vit_small_patch14_reg4_dinov2", "vit_small_patch16_dinov3", "eva02_small_patch14_224", "beit_base_patch16_224",
+        "vit_relpos_small_patch16_224", "cait_xxs24_224")
+WORKS |= {f"timm {name}": Work(f"timm_{name}", 1) for name in TIMM}
+IMAGES = {"vit_cifar": (3, 32, 32), "vit_mnist": (1, 28, 28)}  # all others are of 3 channels, see image_shape
 # In and out of the four linear maps of a block: queries, keys and values; attention's output; the MLP.
 GEMMS = {f"{name}_gemms": [(d, 3 * d), (d, d), (d, 4 * d), (4 * d, d)] for name, d in (("tiny", 192), ("base", 768))}
 ROWS = 197  # of an image
@@ -82,6 +91,7 @@ CONTENDERS = {
     "ort": ("ONNX Runtime", None),
     "ort-fused": ("ONNX Runtime, fused attention", None),
     "openvino": ("OpenVINO", None),
+    "jax": ("JAX", None),
     "onednn": ("oneDNN of the system", None),
     "eager-bf16": ("PyTorch bf16", 0.05),
     "compiled-bf16": ("torch.compile bf16", 0.05),
@@ -91,7 +101,17 @@ CONTENDERS = {
 }
 SINGLE = ("avx2", "avx512")
 OURS = (*SINGLE, "bf16", "int8", "int8-vnni")
+PRECISIONS = (lambda kind: not CONTENDERS[kind][1], lambda kind: "bf16" in kind, lambda kind: "int8" in kind)
 EMITTED = {"bf16": ("vit_tiny", "vit_base", "vit_cifar"), "int8": ("vit_tiny", "vit_base")}  # models in other precisions
+
+
+def work_of(name):
+    """A work by its name: of WORKS, or of a plain ViT of other sizes, as growth.py names them: "vit_224_16_192_12 forward 1", by
+    pixels, pixels of a patch, width and depth."""
+    if name in WORKS:
+        return WORKS[name]
+    model, what, batch = re.fullmatch(r"(vit_\d+_\d+_\d+_\d+) (forward|training step) (\d+)", name).groups()
+    return Work(model, int(batch), what == "training step")
 
 
 class Cannot(Exception):
@@ -106,10 +126,36 @@ def reference(model):
     torch.manual_seed(1)
     if model in GEMMS:
         return torch.nn.ModuleList(torch.nn.Linear(k, n) for k, n in GEMMS[model])
-    if model in ("vit_tiny", "vit_base"):
-        d, heads = (192, 3) if model == "vit_tiny" else (768, 12)
-        return R.TimmVit(image=224, patch=16, d=d, heads=heads, depth=12, classes=1000)
-    return R.CifarVit() if model == "vit_cifar" else R.MnistVit()
+    if model.startswith("timm_"):
+        return timm_model(model.removeprefix("timm_"))
+    if model in ("vit_cifar", "vit_mnist"):
+        return R.CifarVit() if model == "vit_cifar" else R.MnistVit()
+    image, patch, width, depth = sizes(model)
+    return R.TimmVit(image=image, patch=patch, d=width, heads=width // 64, depth=depth, classes=1000)
+
+
+def sizes(model):
+    """Pixels, pixels of a patch, width and depth: those of vit_tiny and vit_base, or as growth.py's names say them."""
+    named = re.fullmatch(r"vit_(\d+)_(\d+)_(\d+)_(\d+)", model)
+    return tuple(map(int, named.groups())) if named else (224, 16, {"vit_tiny": 192, "vit_base": 768}[model], 12)
+
+
+def timm_model(name):
+    """With noise on all parameters: as timm starts them, whole blocks hardly count in the outputs."""
+    import timm
+    import torch
+    model = timm.create_model(name)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter += 0.02 * torch.randn_like(parameter)
+    return model
+
+
+def image_shape(model):
+    if model.startswith("timm_"):
+        import timm
+        return timm.get_pretrained_cfg(model.removeprefix("timm_")).input_size
+    return IMAGES.get(model) or (3, sizes(model)[0], sizes(model)[0])
 
 
 def data(model, batch):
@@ -118,7 +164,7 @@ def data(model, batch):
     random = np.random.default_rng(1)
     if model in GEMMS:
         return [random.standard_normal((batch * ROWS, k), dtype=np.float32) for k, _ in GEMMS[model]], None
-    return random.standard_normal((batch, *IMAGES[model]), dtype=np.float32), random.integers(0, 10, batch)
+    return random.standard_normal((batch, *image_shape(model)), dtype=np.float32), random.integers(0, 10, batch)
 
 
 def drops(model):
@@ -141,6 +187,8 @@ class Torch:
 
     def prepare(self, work):
         torch = self.torch
+        if self.kind == "sdpa" and work.model.startswith("timm_"):
+            raise Cannot("is what timm's models call anyway")
         model = reference(work.model)
         if work.model in GEMMS:
             return self.prepare_gemms(work, model)
@@ -245,7 +293,9 @@ class OnnxRuntime:
 
     def session(self, name, model, x):
         import torch
-        path = f"{self.folder}/{self.kind}-{name}.onnx"
+        path = f"{self.folder}/{self.kind}-{name}-{len(x)}-{self.runtime.__version__}.onnx"
+        if os.path.exists(path):
+            return self.runtime.InferenceSession(path, self.options, providers=["CPUExecutionProvider"])
         changed = self.kind == "ort-fused" and self.fuse(model)
         if self.kind == "ort-fused" and not changed:
             raise Cannot("knows no attention of this form")
@@ -262,9 +312,7 @@ class OnnxRuntime:
             from onnxruntime.quantization import QuantType, quantize_dynamic
             logging.disable(logging.WARNING)  # it advises preprocessing that changes nothing here
             quantize_dynamic(path, path, per_channel=True, weight_type=QuantType.QInt8, op_types_to_quantize=["MatMul", "Gemm"])
-        session = self.runtime.InferenceSession(path, self.options, providers=["CPUExecutionProvider"])
-        os.remove(path)
-        return session
+        return self.runtime.InferenceSession(path, self.options, providers=["CPUExecutionProvider"])
 
     @staticmethod
     def fuse(model):
@@ -304,7 +352,7 @@ class OpenVino:
         import openvino
         import torch
         torch.set_num_threads(1)
-        self.kind, self.openvino = kind, openvino
+        self.kind, self.folder, self.openvino = kind, setting.folder, openvino
         # int8 as well: what is not quantised stays in single precision.
         self.options = {"INFERENCE_NUM_THREADS": setting.threads, "NUM_STREAMS": 1, "PERFORMANCE_HINT": "LATENCY",
                         "INFERENCE_PRECISION_HINT": "bf16" if kind.endswith("bf16") else "f32"}
@@ -316,7 +364,8 @@ class OpenVino:
         inputs = data(work.model, work.batch)[0]
         if work.model not in GEMMS:
             models, inputs = [models], [inputs]
-        requests = [self.compiled(model, x).create_infer_request() for model, x in zip(models, inputs)]
+        requests = [self.compiled(f"{work.model}-{i}", model, x).create_infer_request()
+                    for i, (model, x) in enumerate(zip(models, inputs))]
 
         def run():
             for request, x in zip(requests, inputs):
@@ -325,9 +374,13 @@ class OpenVino:
 
         return run, joined(run()), None
 
-    def compiled(self, model, x):
+    def compiled(self, name, model, x):
         import numpy as np
         import torch
+        converter = "nncf" if self.kind.endswith("int8") else "openvino"  # bf16 is how it is compiled
+        path = f"{self.folder}/{converter}-{name}-{len(x)}-{self.openvino.__version__}.xml"
+        if os.path.exists(path):
+            return self.openvino.Core().compile_model(path, "CPU", self.options)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             converted = self.openvino.convert_model(model, example_input=torch.from_numpy(x), input=list(x.shape))
@@ -337,7 +390,48 @@ class OpenVino:
             random = np.random.default_rng(2)
             batches = [random.standard_normal(x.shape, dtype=np.float32) for _ in range(8)]
             converted = nncf.quantize(converted, nncf.Dataset(batches), model_type=nncf.ModelType.TRANSFORMER, subset_size=8)
+        self.openvino.save_model(converted, path, compress_to_fp16=False)
         return self.openvino.Core().compile_model(converted, "CPU", self.options)
+
+
+class Jax:
+    """XLA: the forward pass of jax_models.py, and its step with JAX's gradients and Adam, each compiled as a whole."""
+
+    def __init__(self, kind, setting):
+        if not importlib.util.find_spec("jax"):
+            raise Cannot("is not installed")
+        os.environ.update(NPROC=str(setting.threads), JAX_PLATFORMS="cpu",  # NPROC: threads of XLA's pool
+                          JAX_COMPILATION_CACHE_DIR=f"{setting.folder}/jax")
+        import torch
+        torch.set_num_threads(1)
+
+    def prepare(self, work):
+        if work.model in GEMMS or work.model.startswith("timm_"):
+            raise Cannot("is measured by whole models alone")
+        import jax
+        import jax_models
+        model = reference(work.model)
+        parameters = {key: jax.numpy.asarray(value.numpy()) for key, value in model.state_dict().items()}
+        images, labels = data(work.model, work.batch)
+        images = jax.numpy.asarray(images)
+        apply = jax_models.model(model)
+        run = jax.jit(lambda p, x: apply(p, x, None))
+
+        def forward():
+            return run(parameters, images).block_until_ready()
+
+        import numpy as np
+        outputs = np.asarray(forward())
+        if not work.trains:
+            return forward, outputs, None
+        train, labels = jax_models.training_step(apply, RATE), jax.numpy.asarray(labels)
+        state = [jax_models.start(parameters)]
+
+        def step():
+            state[0], loss = train(state[0], images, labels)
+            return loss.block_until_ready()
+
+        return step, outputs, float(step())
 
 
 class OneDnn:
@@ -508,6 +602,8 @@ def make(kind, setting):
         return Tessera(kind, setting)
     if kind == "onednn":
         return OneDnn(kind, setting)
+    if kind == "jax":
+        return Jax(kind, setting)
     return (OnnxRuntime if kind.startswith("ort") else OpenVino if kind.startswith("openvino") else Torch)(kind, setting)
 
 
@@ -523,7 +619,7 @@ def answers(kind, setting):
         if command == "prepare":
             try:
                 jobs.clear()  # what was prepared before makes room
-                jobs[name], outputs, loss = contender.prepare(WORKS[name])
+                jobs[name], outputs, loss = contender.prepare(work_of(name))
                 np.save(f"{setting.folder}/{kind}.npy", outputs)
                 gc.collect()  # a dozen processes share the memory: what preparing took goes back
                 ctypes.CDLL(None).malloc_trim(0)
@@ -535,7 +631,7 @@ def answers(kind, setting):
                     raise
                 yield {"cannot": f"fails: {type(error).__name__}: {' '.join(str(error).split())[:200]}"}
         elif command == "memory":
-            yield memory(contender, WORKS[name], jobs)
+            yield memory(contender, work_of(name), jobs)
         elif command == "ceiling":
             yield ceiling.ceiling_gflops(int(kind == "avx512"), setting.threads)
         else:
@@ -596,7 +692,10 @@ class Process:
         self.kind = kind
         self.process = subprocess.Popen([sys.executable, "-B", __file__, "--worker", kind, folder, str(threads), build],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
-        self.trouble = (self.answer() or {}).get("cannot")
+
+    def trouble(self):
+        """Why it does not take part, or None; once, before it is asked anything."""
+        return (self.answer() or {}).get("cannot")
 
     def answer(self):
         line = self.process.stdout.readline()
@@ -638,6 +737,15 @@ def build_libraries(folder, options, models):
                    stderr=subprocess.DEVNULL)  # where it fails there is no oneDNN
 
 
+def declare(options, name):
+    """Emits one of timm's names as tests/declare/timm.txt declares it."""
+    sys.path.insert(0, str(HERE.parent))
+    import emit
+    timm_name = name.removeprefix("timm_")
+    declaration = next(row[2] for row in emit.full_size.table() if row[0] == timm_name)
+    emit.emit(options.build, name, declaration, emit.full_size.camel(timm_name), options.compiler)
+
+
 def selected(wanted, known):
     """Those of known that are wanted: by their name, or all that start with it."""
     chosen = set(known if wanted is None else [])
@@ -665,7 +773,7 @@ def expected(work):
 def compare(kind, name, folder, loss):
     """How far the outputs are from the expected ones, relative to the largest; ends everything where that is too much."""
     import numpy as np
-    work, limit = WORKS[name], CONTENDERS[kind][1] or 1e-4
+    work, limit = work_of(name), CONTENDERS[kind][1] or 1e-4
     outputs, right_loss = expected(work)
     theirs = np.load(f"{folder}/{kind}.npy").ravel()
     difference = float(np.abs(outputs - theirs).max() / np.abs(outputs).max())
@@ -676,21 +784,64 @@ def compare(kind, name, folder, loss):
     return difference
 
 
-def run_work(name, contenders, options, folder, notes):
+def lead(median, belongs):
+    """The time of the best peer over that of the best of ours."""
+    ours = min((t for k, t in median.items() if k in OURS and belongs(k)), default=None)
+    peers = min((t for k, t in median.items() if k not in OURS and belongs(k)), default=None)
+    return peers / ours if ours and peers else None
+
+
+def processor():
+    """What /proc/cpuinfo calls it; family and model tell generations apart that share a name."""
+    fields = dict(re.findall(r"^(\w[\w ]*\w)\s*: (.*)$", pathlib.Path("/proc/cpuinfo").read_text().split("\n\n")[0], re.M))
+    return f"{fields.get('model name', platform.machine())}, family {fields.get('cpu family')}, model {fields.get('model')}"
+
+
+def versions():
+    from importlib.metadata import PackageNotFoundError, version
+    found = {}
+    for package in ("torch", "onnxruntime", "openvino", "nncf", "jax", "timm"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            pass
+    return found
+
+
+def record(path, names, keys, value):
+    """Puts a value under the keys of a JSON file that is for one processor, and writes the file anew, whole or not at all."""
+    path = pathlib.Path(path)
+    content = json.loads(path.read_text()) if path.exists() else {"processor": names, "works": {}}
+    if content["processor"]["cpuinfo"] != names["cpuinfo"]:
+        raise SystemExit(f"{path} is of {content['processor']['cpuinfo']}, and this is {names['cpuinfo']}")
+    place = content["works"]
+    for key in keys[:-1]:
+        place = place.setdefault(key, {})
+    place[keys[-1]] = value
+    beside = path.with_suffix(".new")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside.write_text(json.dumps(content, indent=1, sort_keys=True) + "\n")
+    beside.replace(path)
+
+
+def run_work(name, contenders, options, folder, notes, threads):
     """A row of the table: the cell of each contender, and how the best of ours compares."""
-    work, ready = WORKS[name], []
+    work, ready, differences = work_of(name), [], {}
     for kind, contender in contenders.items():
         answer = contender.ask("prepare", name)
         if "cannot" in answer:
             if answer["cannot"].startswith("fails"):
                 notes.append(f"{name}: {CONTENDERS[kind][0]} {answer['cannot']}")
             continue
-        difference = compare(kind, name, folder, answer["loss"])
+        difference = differences[kind] = compare(kind, name, folder, answer["loss"])
         if CONTENDERS[kind][1]:
             notes.append(f"{name}: outputs of {CONTENDERS[kind][0]} differ by {difference:.1e} of the largest")
         ready.append(kind)
+    if not options.rounds:
+        return [f"{differences[k]:.0e} off" if k in differences else "-" for k in contenders]
+    load = [os.getloadavg()[0]]
     times, shares = {kind: [] for kind in ready}, {kind: [] for kind in ready}
-    amount, ceilings = flops(options.build, work), dict.fromkeys((kind for kind in SINGLE if kind in contenders), 0)
+    amount, ceilings = flops(options.build, work), {kind: [] for kind in SINGLE if kind in contenders}
     for _ in range(options.rounds):
         for kind in ready:
             seconds, after = contenders[kind].ask("time", name)
@@ -698,17 +849,21 @@ def run_work(name, contenders, options, folder, notes):
             if after:
                 shares[kind].append(100 * amount / seconds / 1e9 / after)
         for kind in ceilings:
-            ceilings[kind] = max(ceilings[kind], contenders[kind].ask("ceiling"))
+            ceilings[kind].append(contenders[kind].ask("ceiling"))
+    load.append(os.getloadavg()[0])
     median = {kind: statistics.median(t) for kind, t in times.items()}
+    if options.record:
+        names = {"cpuinfo": processor(), "name": options.processor}
+        record(options.record, names, [name, str(threads)], {
+            "date": time.strftime("%Y-%m-%d"), "rounds": options.rounds, "versions": versions(), "note": options.note, "load": load, "flops": amount,
+            "ceilings": {kind: [min(c), max(c)] for kind, c in ceilings.items()}, "differences": differences,
+            "seconds": median, "shares_after": {kind: statistics.median(s) for kind, s in shares.items() if s}})
+    ceilings = {kind: max(c) for kind, c in ceilings.items()}
     cells = [f"{1e3 * median[k]:.2f} ms, {100 * amount / median[k] / 1e9 / ceilings.get(k, max(ceilings.values())):.0f} %" +
              (f" ({statistics.median(shares[k]):.0f} %)" if shares[k] else "") if k in median else "-" for k in contenders]
 
-    def lead(belongs):
-        ours = min((t for k, t in median.items() if k in OURS and belongs(k)), default=None)
-        peers = min((t for k, t in median.items() if k not in OURS and belongs(k)), default=None)
-        return f"{peers / ours:.2f} x" if ours and peers else "-"
-
-    leads = [lead(belongs) for belongs in (lambda kind: not CONTENDERS[kind][1], lambda kind: "bf16" in kind, lambda kind: "int8" in kind)]
+    found = [lead(median, belongs) for belongs in PRECISIONS]
+    leads = [f"{x:.2f} x" if x else "-" for x in found]
     return cells + leads + [", ".join(f"{CONTENDERS[kind][0].removeprefix('Tessera ')} {ceiling:.0f}" for kind, ceiling in ceilings.items())]
 
 
@@ -730,35 +885,45 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--works", nargs="+", metavar="NAME", help="of " + ", ".join(WORKS))
     parser.add_argument("--peers", nargs="+", metavar="NAME", help="of " + ", ".join(k for k in CONTENDERS if k not in OURS))
+    parser.add_argument("--record", metavar="FILE", help="of this processor alone, which --processor names")
+    parser.add_argument("--processor", help="as pages call it, such as \"AMD Zen 5\"")
+    parser.add_argument("--note", default="", help="recorded as well: what else the machine did")
     parser.add_argument("--memory", action="store_true", help="the most memory that each work takes beyond its libraries, in brackets with them, and no times")
     parser.add_argument("--compiler", default="g++", help="for the emitted sources: g++, clang++-19")
     options = parser.parse_args()
-    works = selected(options.works, WORKS)
+    if options.record and not options.processor:
+        parser.error("--record needs --processor")
+    works = selected(options.works, WORKS) if options.works else [work for work in WORKS if not work.startswith("timm ")]
     peers = selected(options.peers, [k for k in CONTENDERS if k not in OURS])
-    with tempfile.TemporaryDirectory() as folder:
-        models = {name for work in works for name in
-                  ([f"gemm_{k}x{n}" for k, n in GEMMS[WORKS[work].model]] if WORKS[work].model in GEMMS else [WORKS[work].model])}
-        models |= {f"{name}_{precision}" for name in models for precision, those in EMITTED.items() if name in those}
-        build_libraries(folder, options, models)
-        ours = [kind for kind in OURS if kind not in SINGLE or load_ceiling(folder).ceiling_gflops(int(kind == "avx512"), 1) > 0]
-        print(f"PyTorch {torch.__version__}; {options.compiler}; medians of {options.rounds} rounds in turns")
-        for threads in options.threads:
-            started = {kind: Process(kind, folder, threads, options.build) for kind in ours + peers}
-            notes = [f"{CONTENDERS[k][0]}: {c.trouble}" for k, c in started.items() if c.trouble]
-            contenders = {kind: c for kind, c in started.items() if not c.trouble}
-            print(f"\n{threads} thread{'s' if threads > 1 else ''}\n")
-            leads = [] if options.memory else ["ours against the best peer", "in bf16", "in int8", "FMA ceiling, GFLOP/s"]
-            columns = ["work", *(CONTENDERS[k][0] for k in contenders), *leads]
-            print("| " + " | ".join(columns) + " |\n" + "|---" * len(columns) + "|")
-            for name in works:
-                if options.memory:
-                    print(f"| {name} | " + " | ".join(memory_cells(name, contenders)) + " |", flush=True)
-                    continue
-                row = run_work(name, contenders, options, folder, notes)
-                print(f"| {name} | " + " | ".join(row) + " |", flush=True)
-            for contender in contenders.values():
-                contender.end()
-            print("\n" + "\n".join(notes), flush=True)
+    folder = f"{options.build}/peers"
+    os.makedirs(folder, exist_ok=True)
+    models = {name for work in works for name in
+              ([f"gemm_{k}x{n}" for k, n in GEMMS[WORKS[work].model]] if WORKS[work].model in GEMMS else [WORKS[work].model])}
+    models |= {f"{name}_{precision}" for name in models for precision, those in EMITTED.items() if name in those}
+    for name in models:
+        if name.startswith("timm_"):
+            declare(options, name)
+    build_libraries(folder, options, models)
+    ours = [kind for kind in OURS if kind not in SINGLE or load_ceiling(folder).ceiling_gflops(int(kind == "avx512"), 1) > 0]
+    print(f"PyTorch {torch.__version__}; {options.compiler}; medians of {options.rounds} rounds in turns")
+    for threads in options.threads:
+        started = {kind: Process(kind, folder, threads, options.build) for kind in ours + peers}
+        troubles = {kind: contender.trouble() for kind, contender in started.items()}
+        notes = [f"{CONTENDERS[kind][0]}: {trouble}" for kind, trouble in troubles.items() if trouble]
+        contenders = {kind: contender for kind, contender in started.items() if not troubles[kind]}
+        print(f"\n{threads} thread{'s' if threads > 1 else ''}\n")
+        leads = [] if options.memory else ["ours against the best peer", "in bf16", "in int8", "FMA ceiling, GFLOP/s"]
+        columns = ["work", *(CONTENDERS[k][0] for k in contenders), *leads]
+        print("| " + " | ".join(columns) + " |\n" + "|---" * len(columns) + "|")
+        for name in works:
+            if options.memory:
+                print(f"| {name} | " + " | ".join(memory_cells(name, contenders)) + " |", flush=True)
+                continue
+            row = run_work(name, contenders, options, folder, notes, threads)
+            print(f"| {name} | " + " | ".join(row) + " |", flush=True)
+        for contender in contenders.values():
+            contender.end()
+        print("\n" + "\n".join(notes), flush=True)
 
 
 if __name__ == "__main__":

@@ -93,7 +93,7 @@ TEST(Division, SaysWhyItIsNotExact) {
   static_assert(divide(N.value, (H - 3_c).value).result == Result::zero);
 }
 
-TEST(FactorOrder, IsPartOfAMergedAxisWhereAllFactorsAreAxes) {
+TEST(FactorOrder, IsPartOfAMergedAxis) {
   const auto lines_up = [](auto a, auto b) { return a.value.lines_up_with(b.value); };
   EXPECT_TRUE(lines_up(H * K, D));
   EXPECT_FALSE(lines_up(K * H, D));
@@ -102,8 +102,18 @@ TEST(FactorOrder, IsPartOfAMergedAxisWhereAllFactorsAreAxes) {
   EXPECT_TRUE(lines_up(H * H * K, H * D));
   EXPECT_FALSE(lines_up(H * K * H, H * D));
   EXPECT_TRUE(lines_up(1_c * H * K, D));
-  // A number leaves the order open, and a quotient that is a product does.
-  EXPECT_TRUE(lines_up(3_c * K * H, 3_c * D));
+  EXPECT_TRUE(lines_up(3_c * H * K, 3_c * D));
+  EXPECT_FALSE(lines_up(3_c * K * H, 3_c * D));
+  // A number has its place where an axis is split or merged.
+  const auto nests = [](auto a, auto b) { return a.value.nests_as(b.value); };
+  EXPECT_TRUE(nests(3_c * H * K, 3_c * D));
+  EXPECT_FALSE(nests(H * 3_c * K, 3_c * D));
+  EXPECT_FALSE(nests(D * 3_c, 3_c * D));
+  EXPECT_TRUE(lines_up(D * 3_c, 3_c * D));
+  EXPECT_TRUE(nests(H * 2_c * 3_c * K, H * (6_c * K)));
+  EXPECT_TRUE(nests(3_c * 4_c, 12_c));
+  // Numbers at two places leave the order open, and so does a quotient that is a product.
+  EXPECT_TRUE(nests(2_c * H * 3_c, 6_c * H));
   EXPECT_TRUE(lines_up(N * K * H / N, D));
 }
 

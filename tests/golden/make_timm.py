@@ -3,7 +3,7 @@
 
 One folder an architecture, a reduced instance of it (width 24, 2 blocks, images of 24 x 16, 10 classes), with random
 parameters:
-  config.json           where images have another size
+  config.json           where images have another size, and of instances that tests/declare/programs makes
   params.safetensors    the state dict as timm saves it
   batch.safetensors     x [2, C, H, W] and grad_output
   forward.safetensors   outputs: logits, or the pooled features where there are no classes
@@ -24,13 +24,29 @@ from make_golden import randomise, save
 torch.set_num_threads(1)
 
 
-# What some are made with besides: pictures with a rest that no patch sees; all heads with keys of their own.
-BESIDES = {"vit_so400m_patch14_siglip_384": {"img_size": (28, 19)}, "vit_base_patch16_sapiens2": {"num_kv_heads": 2}}
+# What some are made with besides: pictures with a rest that no patch sees; all heads with keys of their own, or shared in the
+# middle block.
+SHARED = {"depth": 3, "num_kv_heads": (2, 1, 2)}
+BESIDES = {"vit_so400m_patch14_siglip_384": {"img_size": (28, 19)}, "vit_base_patch16_sapiens2": {"num_kv_heads": 2},
+           **{f"vit_{size}_patch16_sapiens2": SHARED for size in ("large", "huge", "giant", "5b")}}
+
+
+# The first that an architecture's constructor takes.
+SIZES = ({"embed_dim": 24, "num_heads": 2}, {"embed_dim": 48, "num_heads": 4}, {"embed_dim": 64, "num_heads": 4})
 
 
 def reduced(name):
-    sizes = {"img_size": (24, 16), "num_classes": min(10, timm.models.get_pretrained_cfg(name).num_classes)}
-    return timm.create_model(name, patch_size=8, depth=2, embed_dim=24, num_heads=2, **{**sizes, **BESIDES.get(name, {})})
+    """The instance, and what it is made with."""
+    classes = min(10, timm.models.get_pretrained_cfg(name).num_classes)
+    for sizes in SIZES:
+        arguments = {"img_size": (24, 16), "patch_size": 8, "depth": 2, "num_classes": classes, **sizes, **BESIDES.get(name, {})}
+        try:
+            model = timm.create_model(name, **arguments).eval()
+            model(torch.zeros(1, 3, *arguments["img_size"]))
+            return model, arguments
+        except (AssertionError, RuntimeError, ValueError):
+            if sizes == SIZES[-1]:
+                raise
 
 
 # Whose grid becomes a larger one: learned positions, and those beside rotary ones.
@@ -45,21 +61,21 @@ def larger(model):
         return model.forward_head(model.forward_features((x - 0.5) / 0.5), pre_logits=True)
 
 
-def golden(out, name):
+def golden(out, name, configured=False):
     seed = 1000 + sum(map(ord, name))
     gen = torch.Generator().manual_seed(seed)
     torch.manual_seed(seed)
-    model = reduced(name)
+    model, arguments = reduced(name)
     randomise(model, gen)
-    model.eval()
-    image = BESIDES.get(name, {}).get("img_size", (24, 16))
+    image = arguments["img_size"]
     x = torch.randn(2, 3, *image, generator=gen, requires_grad=True)
     outputs = model(x)
     folder = os.path.join(out, name)
     os.makedirs(folder, exist_ok=True)
-    if image != (24, 16):
+    if configured or image != (24, 16):
+        said = arguments if configured else {"img_size": image, "num_heads": 2}
         with open(f"{folder}/config.json", "w", encoding="utf-8") as file:
-            json.dump({"architecture": name, "model_args": {"img_size": image, "num_heads": 2}}, file)
+            json.dump({"architecture": name, "model_args": said}, file)
             file.write("\n")
     g = torch.randn(outputs.shape, generator=gen)
     (outputs * g).sum().backward()

@@ -2,6 +2,8 @@
 // read as any program reads them, against the libraries' own numbers (tests/golden/dialects).
 #include "runtime/dialects.hpp"
 
+#include <gtest/gtest.h>
+
 #include "tests/models/declared/dinov2.hpp"
 #include "tests/models/declared/dinov2_registers.hpp"
 #include "tests/models/declared/hf_clip.hpp"
@@ -13,6 +15,7 @@
 #include "tests/models/declared/hf_vit_model.hpp"
 #include "tests/models/declared/open_clip.hpp"
 #include "tests/models/declared/torchvision.hpp"
+#include "tests/models/recorded.hpp"
 #include "tests/models/timm_golden.hpp"
 
 namespace tessera::test {
@@ -30,7 +33,8 @@ void expect_the_librarys_numbers(const std::string& name, const graph::Graph& fo
   runtime::Translation read = runtime::in_timms_keys(runtime::read_safetensors(folder / "model.safetensors"));
   Arrays given = arrays_of(read.file), io = arrays_of(runtime::read_safetensors(folder / "io.safetensors"));
   const Array outputs = io.at("outputs");
-  given["x"] = io.at("x");
+  given["images"] = io.at("x");
+  given["labels"] = {{2}, {0, 1}};
   given["grad_output"] = {outputs.shape, std::vector<double>(outputs.numbers.size())};
   const Arrays results = interpret(forward, 2, given);
   ASSERT_EQ(results.at("outputs").shape, outputs.shape);

@@ -54,8 +54,8 @@ class TamingProgram : public testing::Test {
     arguments.insert(arguments.end(), more.begin(), more.end());
     return sample(arguments);
   }
-  Image drawn(const std::vector<std::string>& more) const {
-    std::vector<std::string> arguments{"sample", "--out", at("run"), "--count", "3", "-o", at("s.png")};
+  Image drawn(const std::vector<std::string>& more, const std::string& run = "run") const {
+    std::vector<std::string> arguments{"sample", "--out", at(run), "--count", "3", "-o", at("s.png")};
     arguments.insert(arguments.end(), more.begin(), more.end());
     succeeds(sample(arguments));
     const std::string png = slurp(folder / "s.png");
@@ -77,6 +77,43 @@ TEST_F(TamingProgram, ARunThatWasResumedEndsInTheSameBytes) {
                                             {"--data", "elsewhere", ": its data is 'built-in digits', not '"}})
     EXPECT_NE(fails(trained("again", {"--steps", "70", "--resume", option, value})).find(said), std::string::npos)
         << option;
+}
+
+TEST_F(TamingProgram, TheCurveOfAResumedRunGoesOn) {
+  succeeds(trained("run", {"--steps", "110"}));
+  succeeds(trained("again", {"--steps", "57"}));
+  succeeds(trained("again", {"--steps", "110", "--resume"}));
+  const Safetensors whole = read_safetensors(folder / "run/checkpoint.safetensors");
+  EXPECT_EQ(slurp(folder / "again/checkpoint.safetensors"), slurp(folder / "run/checkpoint.safetensors"));
+  EXPECT_NE(whole.metadata.at("curve").find("\n100,"), std::string::npos) << whole.metadata.at("curve");
+  const std::string report = slurp(folder / "run/report.html");
+  for (const char* said : {"<h2>Samples</h2>", "<h3>Class 0</h3>", "<h3>Class 9</h3>", "<h2>Curve</h2>",
+                           "nats a token on test images; even chances: 4.1589"})
+    EXPECT_NE(report.find(said), std::string::npos) << said;
+}
+
+TEST_F(TamingProgram, TokensThatAreNotKeptAreReadAsRandomOnes) {
+  const auto loss = [&](const std::string& out, const std::string& keep) {
+    const std::string said = succeeds(trained(out, {"--steps", "40", "--keep", keep}));
+    return said.substr(said.find("  loss "), 14);
+  };
+  EXPECT_NE(loss("half", "0.5"), loss("all", "1"));
+  succeeds(trained("half-again", {"--steps", "17", "--keep", "0.5"}));
+  succeeds(trained("half-again", {"--steps", "40", "--keep", "0.5", "--resume"}));
+  EXPECT_EQ(slurp(folder / "half-again/checkpoint.safetensors"), slurp(folder / "half/checkpoint.safetensors"));
+  EXPECT_NE(fails(trained("half", {"--steps", "50", "--resume"})).find(": its keep is '0.5', not '1'"),
+            std::string::npos);
+}
+
+TEST_F(TamingProgram, EvalTellsTheLossOfATokenThatTrainingEndedWith) {
+  const std::string trained_to = succeeds(trained("run", {"--steps", "30"}));
+  const std::string said = succeeds(sample({"eval", "--out", at("run"), "--images", "40"}));
+  const std::size_t test = trained_to.find("  test ") + 7;
+  EXPECT_EQ(said.rfind("loss " + trained_to.substr(test, 6) + " nats a token on ", 0), 0u) << said << trained_to;
+  write_vqgan(folder / "other.safetensors", 2);
+  EXPECT_NE(fails(sample({"eval", "--out", at("run"), "--vqgan", at("other.safetensors")}))
+                .find("was trained on another codebook ("),
+            std::string::npos);
 }
 
 TEST_F(TamingProgram, WhatIsDrawnDependsOnTheSeedAlone) {
@@ -150,6 +187,23 @@ TEST_F(TamingProgram, TheParametersAreExportedWithPublishedKeys) {
   EXPECT_FALSE(file.has("optimizer.m.pos_emb"));
   succeeds(sample({"export", "--out", at("gpt.safetensors"), "-o", at("again.safetensors")}));
   EXPECT_EQ(slurp(folder / "again.safetensors"), slurp(folder / "gpt.safetensors"));
+
+  // And back: what was imported draws the same pictures.
+  const Image before = drawn({"--seed", "5"});
+  succeeds(sample({"import", at("gpt.safetensors"), "--vqgan", at("vqgan.safetensors"), "--out", at("imported")}));
+  succeeds(sample({"export", "--out", at("imported"), "-o", at("back.safetensors")}));
+  EXPECT_EQ(slurp(folder / "back.safetensors"), slurp(folder / "gpt.safetensors"));
+  EXPECT_EQ(drawn({"--seed", "5"}, "imported").pixels, before.pixels);
+  EXPECT_NE(fails(sample({"train", "--resume", "--vqgan", at("vqgan.safetensors"), "--out", at("imported")}))
+                .find(": its batch is '', not '64'"),
+            std::string::npos);
+}
+
+TEST_F(TamingProgram, BenchTimesAStepAndATokenAndSummaryTellsShapes) {
+  const std::string said = succeeds(sample({"bench", "--batch", "2", "--runs", "1"}));
+  for (const char* line : {"kernels: ", "training step of 2  ", "a token of    1  ", "a token of   16  "})
+    EXPECT_NE(said.find(line), std::string::npos) << said;
+  EXPECT_NE(succeeds(sample({"summary"})).find("tok_emb.weight"), std::string::npos);
 }
 
 TEST_F(TamingProgram, WhatCannotBeDrawnIsOneSentence) {

@@ -75,6 +75,9 @@ TEST(VqganDigits, AResumedRunEndsInTheSameBytes) {
   ASSERT_EQ(resumed.code, 0) << resumed.err;
   EXPECT_EQ(read_file(folder / "half/checkpoint.safetensors", longest_picture),
             read_file(folder / "whole/checkpoint.safetensors", longest_picture));
+  const std::string report = slurp(folder / "whole/report.html");
+  for (const char* said : {"<h2>Reconstructions</h2>", "<h2>Codebook</h2>", "Mean |x - y|"})
+    EXPECT_NE(report.find(said), std::string::npos) << said;
 
   const Result exported = sample({"export", "--out", folder / "whole", "-o", folder / "weights.safetensors"});
   ASSERT_EQ(exported.code, 0) << exported.err;

@@ -1,7 +1,7 @@
 // An axis without a definition has no factors, although 3 divides 192.
-// expect: chunk<1> of [B, WIDTH=192] into H=3 parts: WIDTH=192 / H=3 is exact in numbers only: H is no factor of
-// WIDTH; where that is meant, declare the quotient as an axis of its own, Q = axis<Q, 64>, and define WIDTH as the
-// product, H * Q [dim-factor]
+// expect: chunk<1> of [B, WIDTH=192] into H=3 parts: WIDTH=192 / H=3 is exact in numbers only: H is no factor of WIDTH;
+// where that is meant, declare the quotient as an axis of its own, Q = axis<Q, 64>, and define WIDTH as the product,
+// the outer one first: H * Q or Q * H [dim-factor]
 #include "axes.hpp"
 
 namespace tessera {

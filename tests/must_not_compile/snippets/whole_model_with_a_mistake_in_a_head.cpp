@@ -1,7 +1,7 @@
 // One mistake in the innermost operation is one error, however much follows.
 // expect: rearrange<b n (h k) -> b h n k> at 6: WIDTH=192 / H=3 is exact in numbers only: H is no factor of WIDTH
 // (WIDTH := EACH*HEADS); divide by a factor of it, or declare the quotient as an axis of its own, Q = axis<Q, 64>, and
-// define WIDTH as the product, H * Q [dim-factor]
+// define WIDTH as the product, the outer one first: H * Q or Q * H [dim-factor]
 #include "axes.hpp"
 #include "dsl/trace.hpp"
 

@@ -1,0 +1,263 @@
+#include "runtime/taming_training.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <iostream>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/arena.hpp"
+#include "runtime/batches.hpp"
+#include "runtime/curve.hpp"
+#include "runtime/error.hpp"
+#include "runtime/file.hpp"
+#include "runtime/folder_lock.hpp"
+#include "runtime/html.hpp"
+#include "runtime/matching.hpp"
+#include "runtime/numbers.hpp"
+#include "runtime/philox.hpp"
+#include "runtime/picture_report.hpp"
+#include "runtime/progress.hpp"
+#include "runtime/taming_pictures.hpp"
+#include "runtime/taming_run.hpp"
+
+namespace tessera::runtime {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t steps_of_row = 100, steps_between_checkpoints = 500;
+
+std::size_t place(std::int64_t n) { return static_cast<std::size_t>(n); }
+
+/// A number that is read back as it was.
+std::string exact(double value) {
+  char digits[32];
+  return {digits, std::to_chars(digits, digits + sizeof digits, value).ptr};
+}
+
+class Trainer {
+ public:
+  Trainer(const Taming& taming, const GptTraining& options)
+      : taming_(taming),
+        options_(options),
+        positions_(taming.tokens.window.rows * taming.tokens.window.columns),
+        parameters_(arena(taming.gpt.parameter_floats)),
+        packed_(arena(taming.gpt.packed_floats + 1)),
+        gradients_(arena(taming.gpt.parameter_floats)),
+        optimizer_(arena(taming.gpt.optimizer_floats())) {}
+
+  int run() {
+    make_folder(options_.out);
+    const FolderLock lock(options_.out);
+    const fs::path path = run_file(options_.out);
+    if (!options_.resume && fs::exists(path))
+      fail(path.string(), " is there already: --resume goes on with it, another --out begins anew");
+    const fs::path vqgan = run_file(options_.vqgan);
+    const PackedPass encode = pass_from(taming_.encode, vqgan), decode = pass_from(taming_.decode, vqgan);
+    codebook_ = codebook_hash(taming_.decode, decode);
+    if (options_.resume)
+      resume(path);
+    else
+      check(taming_.gpt.init(parameters_.floats(), options_.seed));
+    check(taming_.gpt.pack(parameters_.floats(), packed_.floats()));
+    const Dataset images = images_for(taming_, options_.data, Split::train);
+    const Tokens training = tokens_of(taming_, encode, images, "training");
+    const Tokens test = tokens_of(taming_, encode, images_for(taming_, options_.data, Split::test), "test");
+    const std::int64_t batch = std::min(options_.batch, training.images);
+    {
+      Counter counter("training steps", options_.steps - step_);
+      while (step_ < options_.steps) {
+        sum_ += step(training, batch);
+        ++summed_;
+        counter.add(1);
+        if (step_ % steps_of_row && step_ < options_.steps) continue;
+        tell(training.images / batch, test);
+        if (step_ % steps_between_checkpoints == 0 || step_ == options_.steps) save(path, vqgan);
+      }
+    }
+    report(decode, images.source, training, test);
+    std::cout << path.string() << "\n" << (options_.out / "report.html").string() << std::endl;
+    return 0;
+  }
+
+ private:
+  Arena arena(std::int64_t floats) const { return Arena::of_floats(floats, taming_.gpt.alignment); }
+  void check(int code) const {
+    if (code) fail(taming_.gpt.name, ": ", taming_.gpt.error(code));
+  }
+
+  /// One on the images whose turn it is: the order of an epoch depends on the seed alone.
+  double step(const Tokens& training, std::int64_t batch) {
+    const std::int64_t of_epoch = training.images / batch, epoch = step_ / of_epoch, at = step_ % of_epoch;
+    if (at == 0 || order_.empty()) order_ = shuffled(training.images, options_.seed, epoch);
+    std::vector<std::int32_t> read, wanted;
+    for (std::int64_t i = at * batch; i < (at + 1) * batch; ++i) {
+      const std::int64_t first = order_[place(i)] * positions_;
+      read.insert(read.end(), training.read.begin() + first, training.read.begin() + first + positions_);
+      wanted.insert(wanted.end(), training.wanted.begin() + first, training.wanted.begin() + first + positions_);
+    }
+    replace(read, static_cast<std::uint64_t>(step_) * static_cast<std::uint64_t>(batch));
+    const std::int64_t at_once = taming_.gpt.images_at_once(batch);
+    outputs_.resize(place(batch * positions_ * taming_.tokens.codes));
+    if (!scratch_) scratch_.emplace(taming_.gpt.train_scratch_bytes(at_once), taming_.gpt.alignment);
+    float loss = 0;
+    ++step_;
+    check(taming_.train_step(parameters_.floats(), packed_.floats(), gradients_.floats(), optimizer_.floats(),
+                             read.data(), wanted.data(), batch, at_once, options_.seed, step_,
+                             static_cast<float>(options_.learning_rate), outputs_.data(), &loss, scratch_->data()));
+    if (!std::isfinite(loss)) fail("step ", step_, ": the loss is not a number");
+    return static_cast<double>(loss);
+  }
+
+  /// Random codes in the place of some of the tokens that are read, never of the first one; `first` counts the images
+  /// of the steps before.
+  void replace(std::vector<std::int32_t>& read, std::uint64_t first) const {
+    if (options_.keep >= 1) return;
+    for (std::size_t i = 0; i < read.size(); i += place(positions_)) {
+      Random random(options_.seed, replacing, first + i / place(positions_));
+      for (std::size_t t = 1; t < place(positions_); ++t) {
+        const bool kept = random.uniform() < options_.keep;
+        const std::uint32_t code = random.below(static_cast<std::uint32_t>(taming_.tokens.codes));
+        if (!kept) read[i + t] = static_cast<std::int32_t>(code);
+      }
+    }
+  }
+
+  void tell(std::int64_t steps_of_epoch, const Tokens& test) {
+    const double loss = sum_ / static_cast<double>(summed_);
+    const double of_test = nats_a_token(taming_, parameters_.floats(), packed_.floats(), test);
+    std::cout << "step " << step_ << "/" << options_.steps << "  loss " << fixed(loss, 4) << "  test "
+              << fixed(of_test, 4) << " nats a token" << std::endl;
+    if (step_ % steps_of_row) return;  // the last one, after which a longer run goes on
+    curve_.push_back({step_, (step_ - 1) / steps_of_epoch + 1, rounded(loss), 0, rounded(of_test), std::nullopt});
+    sum_ = 0;
+    summed_ = 0;
+  }
+
+  void save(const fs::path& path, const fs::path& vqgan) const {
+    Safetensors file;
+    put(file, taming_.gpt, "", parameters_.floats());
+    for (std::size_t i = 0; i < taming_.gpt.optimizer_state.size(); ++i)
+      put(file, taming_.gpt, taming_.gpt.optimizer_state[i],
+          optimizer_.floats() + static_cast<std::int64_t>(i) * taming_.gpt.parameter_floats);
+    file.metadata = options_.settings();
+    file.metadata.insert({{"codebook", codebook_},
+                          {"vqgan", fs::absolute(vqgan).string()},
+                          {"step", std::to_string(step_)},
+                          {"loss sum", exact(sum_)},
+                          {"losses summed", std::to_string(summed_)},
+                          {"curve", curve_csv(curve_)}});
+    write_safetensors(path, file);
+  }
+
+  void resume(const fs::path& path) {
+    const Safetensors file = read_safetensors(path);
+    if (metadata_of(file, "codebook") != codebook_)
+      fail(path.string(), ": was trained on another codebook than that of ", options_.vqgan.string());
+    for (const auto& [what, value] : options_.settings())
+      if (metadata_of(file, what) != value)
+        fail(path.string(), ": its ", what, " is ", printable(metadata_of(file, what)), ", not ", printable(value));
+    Matching matching(file, taming_.gpt);
+    matching.take("", parameters_.floats());
+    for (std::size_t i = 0; i < taming_.gpt.optimizer_state.size(); ++i)
+      matching.take(taming_.gpt.optimizer_state[i],
+                    optimizer_.floats() + static_cast<std::int64_t>(i) * taming_.gpt.parameter_floats);
+    matching.finish();
+    step_ = number<std::int64_t>(file, "step");
+    sum_ = number<double>(file, "loss sum");
+    summed_ = number<std::int64_t>(file, "losses summed");
+    curve_ = parse_curve_csv(metadata_of(file, "curve"), file.where);
+  }
+
+  template <class Number>
+  static Number number(const Safetensors& file, const char* key) {
+    const std::string written = metadata_of(file, key);
+    const char* const end = written.data() + written.size();
+    Number value{};
+    const auto [at, error] = std::from_chars(written.data(), end, value);
+    if (error != std::errc{} || at != end || !(value >= 0 && value < Number{1'000'000'000'000}))
+      fail(file.where, ": does not say its ", key);
+    return value;
+  }
+
+  void report(const PackedPass& decode, const std::string& source, const Tokens& training, const Tokens& test) const {
+    constexpr std::int64_t of_each = 12;
+    const std::int64_t classes = std::max<std::int64_t>(taming_.classes, 1);
+    const double loss = nats_a_token(taming_, parameters_.floats(), packed_.floats(), test);
+    Section samples{"Samples", {}, {}, ""};
+    for (std::int64_t c = 0; c < classes; ++c) {
+      PictureDrawing drawing{.grid = taming_.tokens.window, .count = of_each, .seed = options_.seed};
+      if (taming_.classes) drawing.of_class = c;
+      drawing.seed += static_cast<std::uint64_t>(c);
+      samples.tiles.push_back(
+          {taming_.classes ? text("Class ", c) : "Drawn",
+           picture_tiles(drawn_pictures(taming_, decode, parameters_.floats(), packed_.floats(), drawing),
+                         taming_.image_shape)});
+    }
+    const Section run{"Run",
+                      {{"Data", text(grouped(training.images), " training and ", grouped(test.images), " test images (",
+                                     source, ")")},
+                       {"Steps", grouped(step_)},
+                       {"Loss", text(fixed(loss, 4), " nats a token on test images; even chances: ",
+                                     fixed(std::log(static_cast<double>(taming_.tokens.codes)), 4))},
+                       {"Tokens", text(taming_.tokens.window.rows, " x ", taming_.tokens.window.columns,
+                                       " an image, of ", taming_.tokens.codes, " codes")},
+                       {"Codebook", codebook_}},
+                      {},
+                      ""};
+    Section recipe{"Recipe", {}, {}, ""};
+    for (const auto& [what, value] : options_.settings()) recipe.rows.emplace_back(what, value);
+    Section machine{"Machine", machine_rows(), {}, ""};
+    machine.rows.emplace_back("Kernels", taming_.gpt.isa());
+    std::vector<Section> sections{run};
+    const std::int64_t batch = std::min(options_.batch, training.images);
+    if (!curve_.empty())
+      sections.push_back({"Curve", {}, {loss_panel(curve_, "Nats a token", training.images / batch)}, ""});
+    sections.insert(sections.end(), {samples, recipe, machine});
+    sections.push_back({"Shapes", {}, {}, taming_.gpt.summary});
+    write_file(options_.out / "report.html",
+               html_report(taming_.gpt.name, text(fixed(loss, 4), " nats a token"), sections));
+  }
+
+  const Taming& taming_;
+  const GptTraining& options_;
+  const std::int64_t positions_;
+  Arena parameters_, packed_, gradients_, optimizer_;
+  std::optional<Arena> scratch_;
+  std::vector<float> outputs_;
+  std::vector<std::int32_t> order_;
+  std::string codebook_;
+  std::int64_t step_ = 0, summed_ = 0;
+  double sum_ = 0;  ///< of the losses since the last row of the curve
+  Curve curve_;
+};
+
+}  // namespace
+
+std::map<std::string, std::string> GptTraining::settings() const {
+  return {{"batch", std::to_string(batch)},
+          {"seed", std::to_string(seed)},
+          {"learning rate", shortest(learning_rate)},
+          {"keep", shortest(keep)},
+          {"data", data.folder.empty() ? "built-in digits" : fs::absolute(data.folder).string()},
+          {"number of digits", std::to_string(data.digits)},
+          {"limit of images", std::to_string(data.limit)}};
+}
+
+int train_gpt(const Taming& taming, const GptTraining& options) { return Trainer(taming, options).run(); }
+
+void save_gpt(const Taming& taming, const fs::path& path, const float* parameters, const fs::path& vqgan) {
+  Safetensors file;
+  put(file, taming.gpt, "", parameters);
+  file.metadata = {{"codebook", codebook_hash(taming.decode, pass_from(taming.decode, vqgan))},
+                   {"vqgan", fs::absolute(vqgan).string()}};
+  write_safetensors(path, file);
+}
+
+}  // namespace tessera::runtime

@@ -1,0 +1,33 @@
+// timm's beit and vision_transformer_relpos. Declared as `tessera declare` writes it (tests/declare).
+#include "tests/models/declared/beit_base_patch16_224.hpp"
+#include "tests/models/declared/beit_large_patch16_224.hpp"
+#include "tests/models/declared/test_vit_relpos.hpp"
+#include "tests/models/declared/vit_relpos_base_patch16_cls_224.hpp"
+#include "tests/models/declared/vit_relpos_base_patch16_clsgap_224.hpp"
+#include "tests/models/declared/vit_relpos_base_patch16_plus_240.hpp"
+#include "tests/models/declared/vit_relpos_base_patch16_rpn_224.hpp"
+#include "tests/models/declared/vit_relpos_base_patch32_plus_rpn_256.hpp"
+#include "tests/models/declared/vit_srelpos_medium_patch16_224.hpp"
+#include "tests/models/declared/vit_srelpos_small_patch16_224.hpp"
+#include "tests/models/timm_models.hpp"
+
+namespace tessera::test {
+
+using namespace models;
+
+std::vector<TimmModel> timm_relative_models() {
+  return {
+      TIMM(vit_srelpos_medium_patch16_224, VitSrelposMediumPatch16224),
+      TIMM(beit_large_patch16_224, BeitLargePatch16224),
+      TIMM(beit_base_patch16_224, BeitBasePatch16224),
+      TIMM(test_vit_relpos, TestVitRelpos),
+      TIMM(vit_relpos_base_patch16_cls_224, VitRelposBasePatch16Cls224),
+      TIMM(vit_relpos_base_patch16_plus_240, VitRelposBasePatch16Plus240),
+      TIMM(vit_relpos_base_patch32_plus_rpn_256, VitRelposBasePatch32PlusRpn256),
+      TIMM(vit_srelpos_small_patch16_224, VitSrelposSmallPatch16224),
+      TIMM(vit_relpos_base_patch16_clsgap_224, VitRelposBasePatch16Clsgap224),
+      TIMM(vit_relpos_base_patch16_rpn_224, VitRelposBasePatch16Rpn224),
+  };
+}
+
+}  // namespace tessera::test

@@ -1,0 +1,123 @@
+// Reduced instances of timm's architectures: declared, traced, differentiated and interpreted, against golden/timm.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+
+#include "codegen/passes/decompose.hpp"
+#include "codegen/passes/differentiate.hpp"
+#include "codegen/passes/headless.hpp"
+#include "codegen/passes/simplify.hpp"
+#include "codegen/passes/subgraph.hpp"
+#include "codegen/passes/verify.hpp"
+#include "tests/models/timm_golden.hpp"
+#include "tests/models/timm_models.hpp"
+
+namespace tessera::test {
+namespace {
+
+/// Outputs within 1e-5, every gradient within 1e-4: as differentiated, and as the generator decomposes and simplifies.
+void expect_timms_numbers(const std::string& name, const graph::Graph& forward) {
+  Arrays given = timm_arrays(name, "params");
+  const Arrays outputs = timm_arrays(name, "forward"), gradients = timm_gradients(name);
+  given.merge(timm_batch(name));
+  const double least = least_of(gradients);
+  const graph::Graph differentiated = codegen::differentiate(forward, true);
+  const graph::Graph simple = codegen::simplify(codegen::decompose(differentiated));
+  for (const auto& [stage, joint] : {std::pair("differentiated", &differentiated), std::pair("simplified", &simple)}) {
+    codegen::verify(*joint);
+    const Arrays results = interpret(*joint, 2, given);
+    const Array& mine = results.at("outputs");
+    ASSERT_EQ(mine.shape, outputs.at("outputs").shape);
+    const double of_outputs = distance(mine, outputs.at("outputs"), 1e-3);
+    EXPECT_LE(of_outputs, 1e-5) << name << ", " << stage;
+    double of_gradients = 0;
+    for (const auto& [key, theirs] : gradients) {
+      ASSERT_TRUE(results.contains(key)) << name << " has no " << key;
+      ASSERT_EQ(results.at(key).shape, theirs.shape) << key;
+      const double apart = distance(results.at(key), theirs, least);
+      EXPECT_LE(apart, 1e-4) << "gradient of " << key << ", " << stage;
+      of_gradients = std::max(of_gradients, apart);
+    }
+    EXPECT_EQ(results.size(), gradients.size() + 3)
+        << "more than outputs, loss, and gradients of timm's and grad_output";
+    std::printf("  %s, %s: outputs %.1e, gradients %.1e\n", name.c_str(), stage, of_outputs, of_gradients);
+  }
+}
+
+/// What `embed` gives, within 1e-5: features of which timm's head makes timm's outputs or, without a head, which are
+/// timm's outputs; tokens that are timm's forward_features where the golden numbers have them; a pooling whose rows sum
+/// to one.
+void expect_timms_features(const std::string& name, const graph::Graph& recorded) {
+  const graph::Graph forward = codegen::subgraph(recorded, {"outputs"});
+  Arrays given = timm_arrays(name, "params");
+  const Arrays theirs = timm_arrays(name, "forward");
+  given.merge(timm_batch(name));
+  ASSERT_EQ(codegen::has_head(forward), given.contains("head.weight")) << name;
+  ASSERT_TRUE(codegen::embeds(forward)) << name;
+  const graph::Graph embedding = codegen::embedding(forward);
+  codegen::verify(embedding);
+  const Arrays results = interpret(embedding, 2, given);
+  const Array &features = results.at("features"), &outputs = theirs.at("outputs");
+  Array made = features;
+  const auto width = static_cast<std::size_t>(features.shape.back());
+  if (given.contains("head_dist.weight")) {  // two heads, one of them of the second token
+    const Array& tokens = results.at("tokens");
+    made = Array{{2, features.shape[1]}, {}};
+    const std::size_t image = tokens.numbers.size() / 2;
+    for (std::size_t i = 0; i < 2 * width; ++i) {
+      const std::size_t at = i / width * image + i % width;
+      made.numbers.push_back((tokens.numbers[at] + tokens.numbers[at + width]) / 2);
+    }
+    EXPECT_LE(distance(features, made, 1e-3), 1e-12) << name << ": features";
+  } else {
+    if (given.contains("head.weight")) {
+      const Array &weight = given.at("head.weight"), &bias = given.at("head.bias");
+      made = Array{{2, weight.shape[0]}, {}};
+      for (std::size_t image = 0; image < 2; ++image)
+        for (std::size_t c = 0; c < bias.numbers.size(); ++c) {
+          double sum = bias.numbers[c];
+          for (std::size_t i = 0; i < width; ++i)
+            sum += weight.numbers[c * width + i] * features.numbers[image * width + i];
+          made.numbers.push_back(sum);
+        }
+    }
+    ASSERT_EQ(made.shape, outputs.shape) << name;
+    EXPECT_LE(distance(made, outputs, 1e-3), 1e-5) << name << ": features";
+  }
+  std::string compared = "features";
+  if (theirs.contains("tokens")) {
+    ASSERT_TRUE(results.contains("tokens")) << name;
+    ASSERT_EQ(results.at("tokens").shape, theirs.at("tokens").shape) << name;
+    EXPECT_LE(distance(results.at("tokens"), theirs.at("tokens"), 1e-3), 1e-5) << name << ": tokens";
+    compared += ", tokens";
+  }
+  EXPECT_EQ(results.contains("pooling"), given.contains("attn_pool.latent")) << name;
+  if (results.contains("pooling")) {
+    const Array& pooling = results.at("pooling");
+    const auto keys = static_cast<std::size_t>(pooling.shape.back());
+    for (std::size_t first = 0; first < pooling.numbers.size(); first += keys) {
+      double sum = 0;
+      for (std::size_t i = 0; i < keys; ++i) sum += pooling.numbers[first + i];
+      EXPECT_NEAR(sum, 1, 1e-12) << name;
+    }
+    compared += ", pooling";
+  }
+  std::printf("  %s: %s\n", name.c_str(), compared.c_str());
+}
+
+class Timm : public testing::TestWithParam<TimmModel> {};
+
+TEST_P(Timm, IsWhatTheDeclarationComputes) {
+  const TimmModel& model = GetParam();
+  if (timm_folder(model.name).empty()) GTEST_SKIP() << "TESSERA_SHARED names no folder with golden/timm/" << model.name;
+  const graph::Graph forward = model.record();
+  expect_timms_numbers(model.name, forward);
+  expect_timms_features(model.name, forward);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, Timm, testing::ValuesIn(timm_models()),
+                         [](const auto& kind) { return kind.param.name; });
+
+}  // namespace
+}  // namespace tessera::test
