@@ -19,7 +19,6 @@
 #include "runtime/arena.hpp"
 #include "runtime/checkpoint.hpp"
 #include "runtime/command.hpp"
-#include "runtime/data_choice.hpp"
 #include "runtime/error.hpp"
 #include "runtime/file.hpp"
 #include "runtime/folder_lock.hpp"
@@ -264,11 +263,21 @@ int run(const Taming& taming, int argc, char** argv) {
   imported->add_option("--vqgan", file.vqgan, "The VQGAN of its tokens: a run, or a file of parameters")->required();
   imported->add_option("--out", file.out, "The folder of the run")->capture_default_str();
   exported->add_option("-o", to, "The safetensors file")->required();
+  CLI::App* const summary = command("summary", "Shapes, parameters and memory");
+  CLI::App* const speed = command("bench", "Time a training step and a token");
+  std::int64_t batch = taming.batch, runs = 5;
+  speed->add_option("--batch", batch, "Images of a step")->capture_default_str()->check(in<std::int64_t>(1, 4096));
+  speed->add_option("--runs", runs, "Of which the median is told")
+      ->capture_default_str()
+      ->check(in<std::int64_t>(1, 1000));
   std::string device = "cpu";
   for (CLI::App* const computes : {train, draw}) add_device_option(computes, device);
   CLI11_PARSE(app, argc, argv);
   if (device == "cuda")
     fail("--device cuda: a step of one token has no kernels for GPUs, this program computes on the CPU only");
+#ifdef _OPENMP
+  if (threads > 0) omp_set_num_threads(static_cast<int>(threads));
+#endif
   if (training.data.folder.empty() && training.data.limit) training.data.digits = std::exchange(training.data.limit, 0);
   if (*train) return train_gpt(taming, training);
   if (*draw) return sample(taming, sampling);
