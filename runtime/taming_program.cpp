@@ -18,6 +18,7 @@
 
 #include "runtime/arena.hpp"
 #include "runtime/checkpoint.hpp"
+#include "runtime/command.hpp"
 #include "runtime/error.hpp"
 #include "runtime/file.hpp"
 #include "runtime/folder_lock.hpp"
@@ -267,7 +268,11 @@ int run(const Taming& taming, int argc, char** argv) {
   speed->add_option("--runs", runs, "Of which the median is told")
       ->capture_default_str()
       ->check(in<std::int64_t>(1, 1000));
+  std::string device = "cpu";
+  for (CLI::App* const computes : {train, draw}) add_device_option(computes, device);
   CLI11_PARSE(app, argc, argv);
+  if (device == "cuda")
+    fail("--device cuda: a step of one token has no kernels for GPUs, this program computes on the CPU only");
 #ifdef _OPENMP
   if (threads > 0) omp_set_num_threads(static_cast<int>(threads));
 #endif

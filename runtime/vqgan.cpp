@@ -529,9 +529,11 @@ int run(const Vqgan& m, int argc, char** argv) {
                m.name);
   app.require_subcommand(1);
   std::int64_t threads = 0;
+  std::string device = "cpu";
   const auto command = [&](const char* name, const char* what) {
     CLI::App* const made = app.add_subcommand(name, what);
     made->add_option("--threads", threads, "The threads to use")->check(in<std::int64_t>(1, 4096))->type_name("N");
+    add_device_option(made, device);
     return made;
   };
   TrainFlags flags;
@@ -593,6 +595,9 @@ int run(const Vqgan& m, int argc, char** argv) {
     std::cerr << m.name << ": " << without_controls(wrong.what()) << " (" << m.name << " --help tells more)\n";
     return 2;
   }
+  if (device == "cuda")
+    fail(
+        "--device cuda: the halves of a training step have no kernels for GPUs, this program computes on the CPU only");
 #ifdef _OPENMP
   if (threads > 0) omp_set_num_threads(static_cast<int>(threads));
 #endif

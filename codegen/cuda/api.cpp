@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <range/v3/algorithm/all_of.hpp>
 #include <range/v3/algorithm/any_of.hpp>
 #include <tuple>
 
@@ -182,6 +183,9 @@ std::vector<std::pair<std::int64_t, std::int64_t>> gaps(const Model& m) {
   return found;
 }
 
+/// Of what is not trained nothing else writes gradients.
+bool trains_all(const Model& m) { return ranges::all_of(m.arena.entries, &ArenaEntry::trained); }
+
 /// What a number of the update is made of: an expression over t, rate and norm.
 std::string number_of(const graph::Recipe& r, const std::string& number) {
   if (number == "learning_rate") return "rate";
@@ -243,16 +247,20 @@ std::string finish(const Model& m) {
 }  // namespace
 
 std::vector<std::tuple<std::int64_t, std::int64_t, bool>> decay_runs(const Model& m) {
-  if (m.recipe.weight_decay <= 0) return {{0, m.arena.reals, true}};
-  std::map<std::int64_t, bool> decays;  // by offset
+  std::map<std::int64_t, std::optional<bool>> decays;  // by offset; nothing: not trained
   for (const ArenaEntry& e : m.arena.entries)
-    for (int layer = 0; layer < e.count; ++layer) decays[e.at(layer)] = e.decay;
+    for (int layer = 0; layer < e.count; ++layer)
+      decays[e.at(layer)] = e.trained ? std::optional<bool>(m.recipe.weight_decay <= 0 || e.decay) : std::nullopt;
   std::vector<std::tuple<std::int64_t, std::int64_t, bool>> runs;
-  for (const auto& [offset, decay] : decays) {
-    if (!runs.empty()) std::get<1>(runs.back()) = offset;
-    if (runs.empty() || std::get<2>(runs.back()) != decay) runs.emplace_back(offset, offset, decay);
+  for (auto at = decays.begin(); at != decays.end(); ++at) {
+    const auto next = std::next(at);
+    const std::int64_t end = next == decays.end() ? m.arena.reals : next->first;
+    if (!at->second) continue;
+    if (!runs.empty() && std::get<1>(runs.back()) == at->first && std::get<2>(runs.back()) == *at->second)
+      std::get<1>(runs.back()) = end;
+    else
+      runs.emplace_back(at->first, end, *at->second);
   }
-  std::get<1>(runs.back()) = m.arena.reals;
   return runs;
 }
 
@@ -282,7 +290,16 @@ __global__ void __launch_bounds__(256) add_weighted(real* sum, const real* gradi
 }}
 )cpp",
                        m.distributed ? "count" : fmt::format("{}", m.arena.reals), m.distributed ? ", int count" : "");
-  if (const auto all = gaps(m); !all.empty()) {
+  if (!trains_all(m)) {
+    out += fmt::format(R"cpp(
+// Gradients of what is not trained are zero, as is what lies between them.
+__global__ void __launch_bounds__(256) zero_gradients(real* gradients) {{
+  const int i = block_x() * 256 + thread_x();
+  if (i < {}) gradients[i] = 0;
+}}
+)cpp",
+                       m.arena.reals);
+  } else if (const auto all = gaps(m); !all.empty()) {
     std::string rows;
     for (const auto& [first, last] : all) rows += fmt::format("    {{{}, {}}},\n", first, last);
     out += fmt::format(R"cpp(
@@ -427,9 +444,13 @@ int64_t {1}_cuda_largest_inspected_batch(void) {{ return {3}; }}
     passed.push_back("static_cast<Stream>(stream)");
     std::vector<tree::Expr> arguments;
     for (const std::string& a : passed) arguments.push_back(tree::name(a));
-    const bool has_gaps = traits_of(p.program.kind).trains && !gaps(m).empty();
-    out += "\n" + tree::print_head(f) + checks(m, f, p.program.kind) +
-           (has_gaps ? "  launch(zero_gaps, dim3(1), dim3(32), 0, static_cast<Stream>(stream), gradients);\n" : "") +
+    std::string zeros;
+    if (traits_of(p.program.kind).trains && !trains_all(m))
+      zeros = fmt::format("  launch(zero_gradients, dim3({}), dim3(256), 0, static_cast<Stream>(stream), gradients);\n",
+                          (m.arena.reals + 255) / 256);
+    else if (traits_of(p.program.kind).trains && !gaps(m).empty())
+      zeros = "  launch(zero_gaps, dim3(1), dim3(32), 0, static_cast<Stream>(stream), gradients);\n";
+    out += "\n" + tree::print_head(f) + checks(m, f, p.program.kind) + zeros +
            tree::print({tree::evaluate(tree::call("run_" + p.program.name, arguments))}, 1) + finish(m) + "}\n";
   }
 

@@ -1,6 +1,8 @@
-// The kernels of a list's elements stand in the file once.
+// The kernels of a list's elements stand in the file once; what is updated is what is trained.
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <regex>
 #include <string>
 
 #include "codegen/driver.hpp"
@@ -50,6 +52,28 @@ TEST(CudaAlike, HeadsHaveOneKernelLaunchedForEachOfThem) {
   const std::string predicted = predict(traced, options, "sm_90a", 32);
   for (int head = 0; head < 4; ++head)
     EXPECT_GE(count(predicted, "\ntransformer_1_1_q_weights_" + std::to_string(head) + "_forward "), 1);
+}
+
+TEST(CudaUpdate, WhatIsNotTrainedHasZerosForGradientsAndIsNeitherUpdatedNorDecayed) {
+  graph::Graph traced = trace<models::ToyVit>("frozen");
+  traced.recipe.optimizer = graph::Recipe::Optimizer::adamw;
+  traced.recipe.weight_decay = 0.1;
+  GeneratorOptions options;
+  options.isas = {"scalar"};
+  options.cuda = true;
+  EXPECT_EQ(count(generate(traced, options).at("frozen_cuda.cu"), "zero_gradients"), 0);
+  for (graph::Node& n : traced.nodes)
+    if (n.op == graph::Op::parameter && n.name.starts_with("patch_embed.")) n.trained = false;
+  const std::string text = generate(traced, options).at("frozen_cuda.cu");
+  EXPECT_EQ(count(text, "launch(zero_gradients, "), 1);
+  std::smatch all;
+  ASSERT_TRUE(std::regex_search(text, all, std::regex("if \\(i < (\\d+)\\) gradients\\[i\\] = 0;")));
+  std::int64_t updated = 0;
+  const std::regex update("run_update\\(parameters, [^;]*, (\\d+), (\\d+), &step->stopped");
+  for (std::sregex_iterator at(text.begin(), text.end(), update), end; at != end; ++at)
+    updated += std::stoll((*at)[2]) - std::stoll((*at)[1]);
+  // [24, 3, 8, 8], and [24] on multiples of 16 numbers.
+  EXPECT_EQ(updated, std::stoll(all[1]) - 24 * 3 * 8 * 8 - 32);
 }
 
 }  // namespace

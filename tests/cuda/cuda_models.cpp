@@ -84,6 +84,7 @@ std::vector<CudaModel> toy_cuda_models() {
       {trace<models::ToyParallel>("toy_parallel_bf16")},
       {trace_example<models::ToyVqgan>("toy_vqgan")},
       {trace_example<models::ToyVqgan>("toy_vqgan_bf16")},
+      {trace_example<models::ToyDiscriminator>("toy_discriminator")},
       {trace_example<models::ToyDiscriminator>("toy_discriminator_bf16")},
       {trace_example<models::ToyLpips>("toy_lpips")},
       {trace_example<models::ToyLpips>("toy_lpips_bf16")},

@@ -22,16 +22,30 @@
 #include "sentence_attention_cuda.h"
 #include "tests/cuda/gpu/device_array.hpp"
 #include "tests/cuda/model_run.hpp"
+#include "toy_cait_bf16_cuda.h"
+#include "toy_cait_cuda.h"
 #include "toy_cifar_bf16_cuda.h"
 #include "toy_cifar_cuda.h"
+#include "toy_differential_bf16_cuda.h"
+#include "toy_differential_cuda.h"
+#include "toy_mixed_rope_bf16_cuda.h"
+#include "toy_mixed_rope_cuda.h"
 #include "toy_mnist_bf16_cuda.h"
 #include "toy_mnist_cuda.h"
 #include "toy_notebook_bf16_cuda.h"
 #include "toy_notebook_cuda.h"
+#include "toy_parallel_bf16_cuda.h"
+#include "toy_parallel_cuda.h"
+#include "toy_relative_bf16_cuda.h"
+#include "toy_relative_cuda.h"
+#include "toy_relative_mlp_cuda.h"
+#include "toy_rope_cuda.h"
 #include "toy_self_attention_bf16_cuda.h"
 #include "toy_self_attention_cuda.h"
 #include "toy_vit_bf16_cuda.h"
 #include "toy_vit_cuda.h"
+#include "toy_vqgan_bf16_cuda.h"
+#include "toy_vqgan_cuda.h"
 #include "toy_wide_again_bf16_cuda.h"
 #include "toy_wide_bf16_cuda.h"
 #include "wide_self_attention_bf16_cuda.h"
@@ -53,7 +67,13 @@ const Model models_of_bf16[] = {TESSERA_TOY_MODEL_BF16(toy_mnist, TOY_MNIST),
                                 TESSERA_TOY_MODEL_BF16(toy_vit, TOY_VIT),
                                 TESSERA_TOY_MODEL_BF16(toy_notebook, TOY_NOTEBOOK),
                                 TESSERA_TOY_MODEL_BF16(toy_self_attention, TOY_SELF_ATTENTION),
-                                TESSERA_TOY_MODEL_BF16(sentence_attention, SENTENCE_ATTENTION)};
+                                TESSERA_TOY_MODEL_BF16(sentence_attention, SENTENCE_ATTENTION),
+                                TESSERA_TOY_MODEL_BF16(toy_mixed_rope, TOY_MIXED_ROPE),
+                                TESSERA_TOY_MODEL_BF16(toy_relative, TOY_RELATIVE),
+                                TESSERA_TOY_MODEL_BF16(toy_cait, TOY_CAIT),
+                                TESSERA_TOY_MODEL_BF16(toy_differential, TOY_DIFFERENTIAL),
+                                TESSERA_TOY_MODEL_BF16(toy_parallel, TOY_PARALLEL),
+                                TESSERA_TOY_MODEL_BF16(toy_vqgan, TOY_VQGAN)};
 /// Both round at the same places.
 const Model rounded_on_both[] = {TESSERA_TOY_MODEL(toy_wide_bf16, TOY_WIDE_BF16),
                                  TESSERA_TOY_MODEL(toy_wide_again_bf16, TOY_WIDE_AGAIN_BF16),
@@ -65,6 +85,14 @@ const Model models[] = {TESSERA_TOY_MODEL(toy_mnist, TOY_MNIST),
                         TESSERA_TOY_MODEL(toy_notebook, TOY_NOTEBOOK),
                         TESSERA_TOY_MODEL(toy_self_attention, TOY_SELF_ATTENTION),
                         TESSERA_TOY_MODEL(sentence_attention, SENTENCE_ATTENTION),
+                        TESSERA_TOY_MODEL(toy_rope, TOY_ROPE),
+                        TESSERA_TOY_MODEL(toy_mixed_rope, TOY_MIXED_ROPE),
+                        TESSERA_TOY_MODEL(toy_relative, TOY_RELATIVE),
+                        TESSERA_TOY_MODEL(toy_relative_mlp, TOY_RELATIVE_MLP),
+                        TESSERA_TOY_MODEL(toy_cait, TOY_CAIT),
+                        TESSERA_TOY_MODEL(toy_differential, TOY_DIFFERENTIAL),
+                        TESSERA_TOY_MODEL(toy_parallel, TOY_PARALLEL),
+                        TESSERA_TOY_MODEL(toy_vqgan, TOY_VQGAN),
 #ifndef TESSERA_DEVICE_HEADER
                         TESSERA_TOY_MODEL(vit_cifar, VIT_CIFAR),
                         TESSERA_TOY_MODEL(self_attention_2d, SELF_ATTENTION_2D),

@@ -23,6 +23,8 @@
 #include "toy_cifar_cuda.h"
 #include "toy_differential_bf16_cuda.h"
 #include "toy_differential_cuda.h"
+#include "toy_discriminator_bf16_cuda.h"
+#include "toy_discriminator_cuda.h"
 #include "toy_lpips_cuda.h"
 #include "toy_mixed_rope_bf16_cuda.h"
 #include "toy_mixed_rope_cuda.h"
@@ -53,15 +55,23 @@ using tessera::cuda_host::Options;
 using tessera::cuda_host::Schedule;
 using namespace tessera::test;
 
-/// What images are divided by starts above zero.
+/// What is divided by starts above zero: running variances, and a scale of images.
 template <std::size_t parameters>
 void make_positive(const tessera_parameter (&table)[parameters], float* values) {
   for (const tessera_parameter& row : table) {
-    if (!std::string_view(row.name).ends_with("scale")) continue;
+    if (!std::string_view(row.name).ends_with("running_var") && !std::string_view(row.name).ends_with("scale"))
+      continue;
     std::int64_t count = 1;
     for (int d = 0; d < row.rank; ++d) count *= row.shape[d];
     for (float* x = values + row.offset; x < values + row.offset + count; ++x) *x = 0.5f + std::fabs(*x);
   }
+}
+Model discriminator(Model m) {
+  m.start = [](float* p) {
+    toy_discriminator_init(p, 7);
+    make_positive(toy_discriminator_parameters, p);
+  };
+  return m;
 }
 Model lpips(Model m) {
   m.start = [](float* p) {
@@ -86,6 +96,7 @@ const Model models[] = {TESSERA_TOY_MODEL(toy_mnist, TOY_MNIST),
                         TESSERA_TOY_MODEL(toy_differential, TOY_DIFFERENTIAL),
                         TESSERA_TOY_MODEL(toy_parallel, TOY_PARALLEL),
                         TESSERA_TOY_MODEL(toy_vqgan, TOY_VQGAN),
+                        discriminator(TESSERA_TOY_MODEL(toy_discriminator, TOY_DISCRIMINATOR)),
                         lpips(TESSERA_TOY_MODEL(toy_lpips, TOY_LPIPS))};
 const Model models_of_bf16[] = {TESSERA_TOY_MODEL_BF16(toy_mnist, TOY_MNIST),
                                 TESSERA_TOY_MODEL_BF16(toy_cifar, TOY_CIFAR),
@@ -98,7 +109,8 @@ const Model models_of_bf16[] = {TESSERA_TOY_MODEL_BF16(toy_mnist, TOY_MNIST),
                                 TESSERA_TOY_MODEL_BF16(toy_cait, TOY_CAIT),
                                 TESSERA_TOY_MODEL_BF16(toy_differential, TOY_DIFFERENTIAL),
                                 TESSERA_TOY_MODEL_BF16(toy_parallel, TOY_PARALLEL),
-                                TESSERA_TOY_MODEL_BF16(toy_vqgan, TOY_VQGAN)};
+                                TESSERA_TOY_MODEL_BF16(toy_vqgan, TOY_VQGAN),
+                                discriminator(TESSERA_TOY_MODEL_BF16(toy_discriminator, TOY_DISCRIMINATOR))};
 const Model rounded_on_both[] = {TESSERA_TOY_MODEL(toy_wide_bf16, TOY_WIDE_BF16),
                                  TESSERA_TOY_MODEL(toy_wide_again_bf16, TOY_WIDE_AGAIN_BF16),
                                  TESSERA_TOY_MODEL(self_attention_again_bf16, SELF_ATTENTION_AGAIN_BF16),

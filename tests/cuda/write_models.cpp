@@ -55,12 +55,19 @@ void generate(const fs::path& folder, const std::vector<Compiled>& models) {
 
 int published(const fs::path& folder) {
   fs::create_directories(folder);
-  std::vector<Compiled> models{
-      {"tessera::models::VitSmall", "vit_small", true, false}, {"tessera::models::VitBase", "vit_base", true, false},
-      {"tessera::models::VitLarge", "vit_large", true, false}, {"tessera::models::VitHuge", "vit_huge", true, false},
-      {"tessera::models::SimpleVitSmall", "simple_vit_small"}, {"tessera::models::Dinov2Small", "dinov2_small"},
-      {"tessera::models::Dinov2Base", "dinov2_base"},          {"tessera::models::Dinov2Large", "dinov2_large"},
-      {"tessera::models::Dinov2Giant", "dinov2_giant"},        {"tessera::models::NotebookVit<{}>", "vit_notebook"}};
+  std::vector<Compiled> models{{"tessera::models::VitSmall", "vit_small", true, false},
+                               {"tessera::models::VitBase", "vit_base", true, false},
+                               {"tessera::models::VitLarge", "vit_large", true, false},
+                               {"tessera::models::VitHuge", "vit_huge", true, false},
+                               {"tessera::models::SimpleVitSmall", "simple_vit_small"},
+                               {"tessera::models::Dinov2Small", "dinov2_small"},
+                               {"tessera::models::Dinov2Base", "dinov2_base"},
+                               {"tessera::models::Dinov2Large", "dinov2_large"},
+                               {"tessera::models::Dinov2Giant", "dinov2_giant"},
+                               {"tessera::models::NotebookVit<{}>", "vit_notebook"},
+                               {"tessera::models::VqganDigitsEncode", "vqgan_digits_encode"},
+                               {"tessera::models::VqganDigitsDecode", "vqgan_digits_decode"},
+                               {"tessera::models::DigitsGpt", "digits_gpt"}};
   generate(folder, models);
   return 0;
 }

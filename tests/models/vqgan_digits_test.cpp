@@ -109,6 +109,15 @@ TEST(VqganDigits, WhatDoesNotFitIsASentence) {
   EXPECT_EQ(count.err, "vqgan_digits: there are 48 tokens, which are no whole number of images of 49\n");
   EXPECT_FALSE(fs::exists(folder / "sheet.png"));
   EXPECT_EQ(sample({"train", "--resume", "--out", folder / "none"}).code, 1);
+  const std::string elsewhere = folder / "gpu";
+  for (const char* const command : {"train", "eval"}) {
+    const Result on_gpu = sample({command, "--device", "cuda", "--out", elsewhere});
+    EXPECT_EQ(on_gpu.code, 1);
+    EXPECT_EQ(on_gpu.err,
+              "vqgan_digits: --device cuda: the halves of a training step have no kernels for GPUs, this program "
+              "computes on the CPU only\n");
+  }
+  EXPECT_FALSE(fs::exists(elsewhere));
 }
 
 }  // namespace
