@@ -172,6 +172,7 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
   ranks.agree([&] {
     if (!ranks.alone() && !named->of_ranks)
       fail(named->app->get_name(), " is for one process, not for ", ranks.size(), " ranks");
+    if (named->check) named->check();
     use_threads(threads);
     if (context.device != "cuda") return;
     if (model.cuda && !ranks.alone()) {

@@ -30,6 +30,7 @@ struct Subcommand {
   CLI::App* app;                       ///< of the command line that it was added to
   std::function<int(const Gpu*)> run;  ///< on the GPU or, where it is null, the CPU; returns the exit code
   bool of_ranks = false;               ///< several ranks can run it together
+  std::function<void()> check{};       ///< throws an Error where its options refuse it, before a GPU is asked for
 };
 
 /// --data, --digits and --limit.

@@ -99,21 +99,21 @@ Subcommand add_train(CLI::App& app, CommandContext& context, int (*loop)(Session
   command->footer(text(threads_too, what_a_run_leaves, environment,
                        examples(model, {"train", "train --data mnist --epochs 10 --out run", "train --resume --out run",
                                         "train --init weights.safetensors --skip 'head.*'"})));
+  const auto check = [loop, options] {
+    if (!loop) fail("the declaration has no loss: there is nothing to train (a recipe beside forward gives it one)");
+    std::error_code unknown;
+    if (options->ranks->leads() && !options->resume && !options->overwrite &&
+        std::filesystem::is_regular_file(options->out / "checkpoint.safetensors", unknown))
+      fail(options->out.string(),
+           " holds a run already: --resume goes on with it, --overwrite starts another and keeps its checkpoint as "
+           "checkpoint.previous.safetensors");
+  };
   const auto run = [&context, loop, options](const Gpu* gpu) {
-    options->ranks->agree([&] {
-      if (!loop) fail("the declaration has no loss: there is nothing to train (a recipe beside forward gives it one)");
-      std::error_code unknown;
-      if (options->ranks->leads() && !options->resume && !options->overwrite &&
-          std::filesystem::is_regular_file(options->out / "checkpoint.safetensors", unknown))
-        fail(options->out.string(),
-             " holds a run already: --resume goes on with it, --overwrite starts another and keeps its checkpoint as "
-             "checkpoint.previous.safetensors");
-    });
     options->gpu = gpu;
     Session session(context.model, context.recipe, *options);
     return loop(session);
   };
-  return {command, run, true};
+  return {command, run, true, check};
 }
 
 }  // namespace tessera::runtime

@@ -69,7 +69,7 @@ TEST(CudaUpdate, WhatIsNotTrainedHasZerosForGradientsAndIsNeitherUpdatedNorDecay
   std::smatch all;
   ASSERT_TRUE(std::regex_search(text, all, std::regex("if \\(i < (\\d+)\\) gradients\\[i\\] = 0;")));
   std::int64_t updated = 0;
-  const std::regex update("run_update\\(parameters, [^;]*, (\\d+), (\\d+), &step->stopped");
+  const std::regex update("run_update\\(parameters,[^;]*,\\s+(\\d+),\\s+(\\d+),\\s+&step->stopped");
   for (std::sregex_iterator at(text.begin(), text.end(), update), end; at != end; ++at)
     updated += std::stoll((*at)[2]) - std::stoll((*at)[1]);
   // [24, 3, 8, 8], and [24] on multiples of 16 numbers.

@@ -44,7 +44,6 @@
 #include "toy_self_attention_cuda.h"
 #include "toy_vit_bf16_cuda.h"
 #include "toy_vit_cuda.h"
-#include "toy_vqgan_bf16_cuda.h"
 #include "toy_vqgan_cuda.h"
 #include "toy_wide_again_bf16_cuda.h"
 #include "toy_wide_bf16_cuda.h"
@@ -61,7 +60,8 @@ namespace {
 using tessera::cuda_gpu::DeviceArray;
 using namespace tessera::test;
 
-/// Which stay as near to the CPU's single precision as bf16 does.
+/// Which stay as near to the CPU's single precision as bf16 does; not a VQGAN, whose nearest code may be another one
+/// after three steps of rounded gradients.
 const Model models_of_bf16[] = {TESSERA_TOY_MODEL_BF16(toy_mnist, TOY_MNIST),
                                 TESSERA_TOY_MODEL_BF16(toy_cifar, TOY_CIFAR),
                                 TESSERA_TOY_MODEL_BF16(toy_vit, TOY_VIT),
@@ -72,8 +72,7 @@ const Model models_of_bf16[] = {TESSERA_TOY_MODEL_BF16(toy_mnist, TOY_MNIST),
                                 TESSERA_TOY_MODEL_BF16(toy_relative, TOY_RELATIVE),
                                 TESSERA_TOY_MODEL_BF16(toy_cait, TOY_CAIT),
                                 TESSERA_TOY_MODEL_BF16(toy_differential, TOY_DIFFERENTIAL),
-                                TESSERA_TOY_MODEL_BF16(toy_parallel, TOY_PARALLEL),
-                                TESSERA_TOY_MODEL_BF16(toy_vqgan, TOY_VQGAN)};
+                                TESSERA_TOY_MODEL_BF16(toy_parallel, TOY_PARALLEL)};
 /// Both round at the same places.
 const Model rounded_on_both[] = {TESSERA_TOY_MODEL(toy_wide_bf16, TOY_WIDE_BF16),
                                  TESSERA_TOY_MODEL(toy_wide_again_bf16, TOY_WIDE_AGAIN_BF16),

@@ -23,7 +23,6 @@
 #include "toy_cifar_cuda.h"
 #include "toy_differential_bf16_cuda.h"
 #include "toy_differential_cuda.h"
-#include "toy_discriminator_bf16_cuda.h"
 #include "toy_discriminator_cuda.h"
 #include "toy_lpips_cuda.h"
 #include "toy_mixed_rope_bf16_cuda.h"
@@ -109,8 +108,7 @@ const Model models_of_bf16[] = {TESSERA_TOY_MODEL_BF16(toy_mnist, TOY_MNIST),
                                 TESSERA_TOY_MODEL_BF16(toy_cait, TOY_CAIT),
                                 TESSERA_TOY_MODEL_BF16(toy_differential, TOY_DIFFERENTIAL),
                                 TESSERA_TOY_MODEL_BF16(toy_parallel, TOY_PARALLEL),
-                                TESSERA_TOY_MODEL_BF16(toy_vqgan, TOY_VQGAN),
-                                discriminator(TESSERA_TOY_MODEL_BF16(toy_discriminator, TOY_DISCRIMINATOR))};
+                                TESSERA_TOY_MODEL_BF16(toy_vqgan, TOY_VQGAN)};
 const Model rounded_on_both[] = {TESSERA_TOY_MODEL(toy_wide_bf16, TOY_WIDE_BF16),
                                  TESSERA_TOY_MODEL(toy_wide_again_bf16, TOY_WIDE_AGAIN_BF16),
                                  TESSERA_TOY_MODEL(self_attention_again_bf16, SELF_ATTENTION_AGAIN_BF16),
