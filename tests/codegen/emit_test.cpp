@@ -1,7 +1,9 @@
 // Whole files: that they are the same every time, and what generation refuses.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
@@ -12,6 +14,7 @@
 #include "codegen/error.hpp"
 #include "codegen/passes/headless.hpp"
 #include "dsl/trace.hpp"
+#include "models/vit_cifar.hpp"
 #include "models/vit_mnist.hpp"
 #include "models/vit_notebook.hpp"
 #include "tests/codegen/support/sketch.hpp"
@@ -119,6 +122,34 @@ TEST(Emit, KeepsLinesOfKernelsWithin120Columns) {
     if (!name.ends_with("_scalar.cpp") && !name.ends_with("_avx2.cpp") && !name.ends_with("_avx512.cpp")) continue;
     std::istringstream lines(text);
     for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 120u) << name << ": " << line;
+  }
+}
+
+/// The lines of the longest kernel with register tiles in a file: they are those that are not inlined.
+std::size_t longest_with_tiles(const std::string& text) {
+  std::istringstream lines(text);
+  std::size_t longest = 0, count = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (line == "[[gnu::noinline]]")
+      count = 1;
+    else if (count)
+      ++count;
+    if (line != "}") continue;
+    longest = std::max(longest, count);
+    count = 0;
+  }
+  return longest;
+}
+
+TEST(Emit, ARegisterTileStandsInTheTextOnceAndNotOnceForEachAccumulator) {
+  GeneratorOptions options;
+  options.train = true;
+  options.isas = {"scalar", "avx2", "avx512"};
+  const auto files = codegen::generate(trace<models::CifarVit<{}>>("vit_cifar"), options);
+  for (const char* isa : {"avx2", "avx512"}) {
+    const std::size_t longest = longest_with_tiles(files.at(fmt::format("vit_cifar_{}.cpp", isa)));
+    EXPECT_GT(longest, 20u) << isa;
+    EXPECT_LT(longest, 80u) << isa;
   }
 }
 
