@@ -125,7 +125,7 @@ typedef struct tessera_parameter {{
   if (const Cache cache = cache_of(m); cache.reals)
     out += macro_of_batch(m, "CACHE_BYTES", {0, cache.reals * (m.real == "double" ? 8 : 4)});
   macro("ATTENTION_FLOATS", attention_maps(m).of_image(), "of the attention maps of one image");
-  if (training && m.forward.recipe.half)
+  if (training && m.forward.recipe.phase)
     macro("LOSSES", static_cast<std::int64_t>(m.forward.losses.size()), "rows of the table of losses");
   macro("LAYERS", static_cast<std::int64_t>(layers(m).size()), "rows of the table of layers");
   for (const Plan& p : m.plans)
@@ -139,9 +139,9 @@ typedef struct tessera_parameter {{
 )c",
                      training ? "FORWARD_BYTES and TRAIN_BYTES are" : "FORWARD_BYTES is",
                      training ? fmt::format("; for a\n * training step both, gradients, optimizer, {} and loss",
-                                            on_labels               ? "labels"
-                                            : m.forward.recipe.half ? "losses"
-                                                                    : "targets")
+                                            on_labels                ? "labels"
+                                            : m.forward.recipe.phase ? "losses"
+                                                                     : "targets")
                               : "");
   out += fmt::format("#define {}_PARAMETER_BYTES INT64_C({})\n", u, c.parameter_bytes);
   if (training) out += fmt::format("#define {}_OPTIMIZER_BYTES INT64_C({})\n", u, c.optimizer_bytes);
@@ -184,7 +184,7 @@ extern const tessera_parameter {0}_parameters[{1}_PARAMETERS];
 extern const char* const {0}_layers[{1}_LAYERS];
 )c",
                      n, u);
-  if (training && m.forward.recipe.half)
+  if (training && m.forward.recipe.phase)
     out += fmt::format("\n/* What the numbers of losses are. */\nextern const char* const {0}_losses[{1}_LOSSES];\n", n,
                        u);
   for (const tree::Function& f : api_functions(m)) {

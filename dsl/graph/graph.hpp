@@ -156,7 +156,7 @@ struct Recipe {
   double erase = 0;
   double average = 0;
   std::int64_t patience = 0;
-  int half = 0;  ///< of a training step: 1 or 2, which the model is; 0: a step is one
+  int phase = 0;  ///< of a training step: 1 or 2, which the model is; 0: a step is one
 };
 
 struct Graph {
