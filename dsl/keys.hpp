@@ -88,6 +88,24 @@ struct TrainableKeys<Stack<Block, Count>> {
   }
 };
 
+template <class... Parts>
+struct TrainableKeys<Stacks<Parts...>> {
+  template <class Look>
+  static constexpr void visit(const Text& path, Look& look) {
+    std::int64_t first = 0;
+    (numbered(path, look, first, static_cast<const Parts*>(nullptr)), ...);
+  }
+  template <class Look, class Block, auto Count>
+  static constexpr void numbered(const Text& path, Look& look, std::int64_t& first, const Stack<Block, Count>*) {
+    Text layer;
+    layer.put("{");
+    if (first) layer.put(first);
+    layer.put("}");
+    TrainableKeys<Block>::visit(key_of(path, layer.view()), look);
+    first += count_of<Count>();
+  }
+};
+
 /// "scale", or "scale and 2 others".
 struct KeysFound {
   Text first;
