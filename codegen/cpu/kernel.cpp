@@ -251,7 +251,7 @@ const std::set<std::string>& known_names() {
                               "v_fetch",
                               "v_fetch_near",
                               "v_fetch_line",
-                              "tessera_second_cache",
+                              "tessera_l2_bytes",
                               "v_one",
                               "v_sum",
                               "v_max_lane",

@@ -63,7 +63,8 @@ std::vector<tree::Function> api_functions(const ModelFiles& m) {
   for (const Target& target : m.targets) isas += fmt::format("{}\"{}\"", isas.empty() ? "" : ", ", target.name);
   add("error", {{"int", "code"}}, {"What an error code means, as a sentence."}, "const char*");
   add("isa", {{"void", ""}},
-      {fmt::format("The kernels in use: {}; \"\" when TESSERA_ISA asks for what cannot be had.", isas)}, "const char*");
+      {fmt::format("The kernels in use: {}; \"\" when TESSERA_ISA names kernels that cannot be had.", isas)},
+      "const char*");
   add("summary", {{"void", ""}}, {"The shape table."}, "const char*");
   add("init", {{out, "parameters"}, {"uint64_t", "seed"}},
       {"Starting values as declared, by a counter-based generator: a seed gives the same numbers everywhere."});

@@ -58,8 +58,8 @@ TrainingPhase phase_of(bool generator, bool perceptual) {
   phase.update = [](float*, float*, const float*, float*, std::int64_t, float) { return 0; };
   if (generator)
     phase.loss_and_gradients = [](const float*, const float*, const float*, const float*, std::int64_t batch,
-                                 std::int64_t, std::uint64_t, std::int64_t, float* outputs, float* losses, float* loss,
-                                 float* gradients, void*) {
+                                  std::int64_t, std::uint64_t, std::int64_t, float* outputs, float* losses, float* loss,
+                                  float* gradients, void*) {
       write_tokens(outputs, batch);
       std::fill_n(gradients, floats, 0.0F);
       losses[0] = *loss = given.rec_loss;
@@ -68,8 +68,8 @@ TrainingPhase phase_of(bool generator, bool perceptual) {
     };
   else
     phase.loss_and_gradients = [](const float*, const float*, const float*, const float*, std::int64_t, std::int64_t,
-                                 std::uint64_t, std::int64_t, float*, float* losses, float* loss, float* gradients,
-                                 void*) {
+                                  std::uint64_t, std::int64_t, float*, float* losses, float* loss, float* gradients,
+                                  void*) {
       std::fill_n(gradients, floats, 0.0F);
       losses[0] = *loss = given.disc_loss;
       return 0;
