@@ -193,7 +193,7 @@ Planned plan_model(const graph::Graph& traced, const GeneratorOptions& options) 
   if (trains) {
     const graph::Graph joint = program(narrowed, ProgramKind::loss_and_gradients);
     dump(options, "joint", joint);
-    if (!takes_output_gradients(declared) && !declared.recipe.half)
+    if (!takes_output_gradients(declared) && !declared.recipe.phase)
       plan(program(narrowed, ProgramKind::evaluate), ProgramKind::evaluate);
     plan(joint, ProgramKind::loss_and_gradients);
   }
@@ -202,7 +202,7 @@ Planned plan_model(const graph::Graph& traced, const GeneratorOptions& options) 
     throw Error(
         fmt::format("the model {} has no parameters: there is nothing to {}", m.name, trains ? "train" : "load"));
   if (trains) {
-    if (!takes_output_gradients(declared) && !takes_tokens(declared) && !declared.recipe.half)
+    if (!takes_output_gradients(declared) && !takes_tokens(declared) && !declared.recipe.phase)
       plan(program(narrowed, ProgramKind::input_gradient), ProgramKind::input_gradient);
     plan(optimizer(declared.recipe, m.arena.reals, declared.name), ProgramKind::update);
   }
@@ -278,7 +278,7 @@ std::map<std::string, std::string> generate(const graph::Graph& traced, const Ge
   Planned planned = plan_model(traced, options);
   planned.files.distributed = options.distributed && trains(planned.files.plans);
   const ModelFiles& m = planned.files;
-  if (m.forward.recipe.half && (options.train || options.cuda || options.distributed))
+  if (m.forward.recipe.phase && (options.train || options.cuda || options.distributed))
     throw Error(fmt::format("{} is a half of a training step, which has no {}", m.name,
                             options.train  ? "program of its own (--train, TRAIN)"
                             : options.cuda ? "kernels for GPUs (--cuda, CUDA)"

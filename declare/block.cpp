@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <vector>
 
 #include "declare/input.hpp"
 #include "runtime/error.hpp"
@@ -100,6 +101,23 @@ void expect_mlp(Findings& f, const std::string& mlp, bool in_bias, bool out_bias
   f.linear(mlp + "fc2", f.inner, f.width, out_bias);
 }
 
+/// Heads of keys and values in each block, of three maps: all, or fewer that groups of queries share.
+std::vector<std::int64_t> find_groups(Findings& f, const std::string& attn) {
+  std::vector<std::int64_t> groups;
+  for (int i = 0; i < f.depth; ++i) {
+    const std::int64_t rows = f.shape(at(i, attn + "k_proj.weight"), 2)[0];
+    const std::int64_t count = rows / f.head;
+    if (count < 1 || rows % f.head || f.heads % count)
+      fail(f.checkpoint.where, ": ", f.named(at(i, attn + "k_proj.weight")), " has ", rows, " rows, and ", f.heads,
+           " heads of queries, each ", f.head, " wide, do not share them evenly");
+    if (count != f.heads && !f.has(at(i, attn + "k_proj.bias")))
+      fail(f.checkpoint.where, ": has no ", f.named(at(i, attn + "k_proj.bias")),
+           ", which attention whose heads share keys has");
+    groups.push_back(count);
+  }
+  return groups;
+}
+
 void find_serial(Findings& f) {
   const bool things = f.has(at(0, "attns.0.norm.weight"));
   const std::string attn = things ? "attns.0.attn." : "attn.", mlp = things ? "ffns.0.mlp." : "mlp.";
@@ -122,6 +140,9 @@ void find_serial(Findings& f) {
   if (shared) told = f.shape("shared_rel_pos.mlp.fc2.weight", 2)[0];
   if (mixed) told = f.shape("rope.freqs", 4)[2];
   find_heads(f, all, told);
+  const std::vector<std::int64_t> groups =
+      separate ? find_groups(f, attn) : std::vector<std::int64_t>(static_cast<std::size_t>(f.depth), f.heads);
+  const bool differ = std::any_of(groups.begin(), groups.end(), [&](std::int64_t count) { return count != groups[0]; });
   if (qk) f.field("qk_norm", "true");
   if (!separate && !qv && !bias) f.field("qkv_bias", "false");
   const bool attn_norm = f.has(of(attn, "norm.weight")), attn_bias = f.has(of(attn, "proj.bias"));
@@ -167,9 +188,18 @@ void find_serial(Findings& f) {
   }
   if (!f.has("pos_embed") && places == "Unplaced<V>" && !shared && !mixed)
     fail(f.checkpoint.where, ": has no ", f.named("pos_embed"), ", and blocks.0 has no positions of its own either");
-  const std::string qkv = separate ? (k_bias ? "SeparateQkv<V, Linear<V::D, V::A>>" : "SeparateQkv<V>")
-                          : qv     ? "QvBias<V>"
-                                   : "FusedQkv<V>";
+  const auto qkv_of = [&](std::int64_t count) {
+    return count != f.heads ? text("GroupedQkv<V, ", count, ">")
+           : separate       ? (k_bias ? "SeparateQkv<V, Linear<V::D, V::A>>" : "SeparateQkv<V>")
+           : qv             ? "QvBias<V>"
+                            : "FusedQkv<V>";
+  };
+  const std::string qkv = differ ? "Qkv" : qkv_of(groups[0]);
+  for (std::size_t i = 0; differ && i < groups.size(); ++i)
+    if (i > 0 && groups[i] == groups[i - 1])
+      ++f.model.stacks.back().second;
+    else
+      f.model.stacks.emplace_back(qkv_of(groups[i]), 1);
   const std::string projection = attn_norm ? "NormedProjection<V>" : !attn_bias ? "LinearWithoutBias<V::A, V::D>" : "";
   const std::string between = mlp_norm ? "typename V::template Norm<V::M>" : "";
   std::string feed;
@@ -217,8 +247,9 @@ void find_serial(Findings& f) {
       const std::string m = things ? text("ffns.", copy, ".mlp.") : "mlp.";
       if (separate) {
         f.linear(at(i, a + "q_proj"), f.width, all);
-        f.linear(at(i, a + "k_proj"), f.width, all, k_bias);
-        f.linear(at(i, a + "v_proj"), f.width, all);
+        const std::int64_t shared = groups[static_cast<std::size_t>(i)] * f.head;
+        f.linear(at(i, a + "k_proj"), f.width, shared, k_bias);
+        f.linear(at(i, a + "v_proj"), f.width, shared);
       } else {
         f.linear(at(i, a + "qkv"), f.width, 3 * all, bias && !qv);
         if (qv) f.expect(at(i, a + "q_bias"), {all}), f.expect(at(i, a + "v_bias"), {all});

@@ -9,7 +9,7 @@ namespace tessera::declare {
 using runtime::text;
 
 std::string header_text(const Model& model, const Input& input, const std::string& name) {
-  const auto& [of, include, block_template, alias, fields, classes, is_cait] = model;
+  const auto& [of, include, block_template, alias, stacks, fields, classes, is_cait] = model;
   // In the order of VitSpec, as designated initializers have to be.
   static constexpr const char* order[] = {
       "image",     "patch",         "channels",       "width",       "heads",           "head",
@@ -26,8 +26,15 @@ std::string header_text(const Model& model, const Input& input, const std::strin
            "\"\n\nnamespace tessera::models {\n\n");
   std::string block = block_template;
   if (!alias.empty()) {
-    block = name + "Block";
-    out += text("template <class V>\nusing ", block, " = ", alias, ";\n\n");
+    block = name + (stacks.empty() ? "Block" : "Layer");
+    out += text("template <class V", stacks.empty() ? "" : ", class Qkv", ">\nusing ", block, " = ", alias, ";\n\n");
+  }
+  if (!stacks.empty()) {
+    std::string all;
+    for (const auto& [qkv, count] : stacks)
+      all += text(all.empty() ? "" : ",\n    ", "Stack<", block, "<V, ", qkv, ">, ", count, ">");
+    block = name + "Blocks";
+    out += text("template <class V>\nusing ", block, " = Stacks<", all, ">;\n\n");
   }
   const std::string text_of_model =
       text(is_cait ? "Cait" : "Vit", spec.empty() ? "<{" : "<{\n", spec, "}", block.empty() ? "" : ", " + block, ">");

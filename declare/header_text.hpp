@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "declare/input.hpp"
 
@@ -11,10 +13,12 @@ namespace tessera::declare {
 
 /// A Vision Transformer in the words of models/.
 struct Model {
-  std::string of;                             ///< what it is, for the first line
-  std::string include = "models/vit.hpp";     ///< that declares the block
-  std::string block;                          ///< its template; empty: that of Vit and Cait
-  std::string alias;                          ///< what a template of the model's own name stands for; empty: none
+  std::string of;                          ///< what it is, for the first line
+  std::string include = "models/vit.hpp";  ///< that declares the block
+  std::string block;                       ///< its template; empty: that of Vit and Cait
+  std::string alias;                       ///< what a template of the model's own name stands for; empty: none
+  /// Where blocks differ: what Qkv is in the alias, and in how many blocks, from the first on.
+  std::vector<std::pair<std::string, int>> stacks;
   std::map<std::string, std::string> fields;  ///< of VitSpec, that are not as by default
   std::int64_t classes = 0;                   ///< 0: no head
   bool cait = false;

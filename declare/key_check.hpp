@@ -8,8 +8,8 @@
 
 namespace tessera::declare {
 
-/// All blocks are one declaration: throws a runtime::Error where one lacks a key that another has, or has another
-/// shape.
+/// Throws a runtime::Error where a block lacks a key that another has, or has another shape. Maps to keys and values
+/// may have rows of their own in each block, for heads share them in groups.
 void check_blocks(const Checkpoint& checkpoint);
 
 /// Throws a runtime::Error that names what is missing, of another shape or, in the file, too much.

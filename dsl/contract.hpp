@@ -53,6 +53,11 @@ struct ParameterCount<Stack<Block, Count>> {
   static constexpr std::int64_t value = count_of<Count>() * ParameterCount<Block>::value;
 };
 
+template <class... Parts>
+struct ParameterCount<Stacks<Parts...>> {
+  static constexpr std::int64_t value = (std::int64_t{0} + ... + ParameterCount<Parts>::value);
+};
+
 template <class M, auto Count>
 struct ParameterCount<List<M, Count>> {
   static constexpr std::int64_t value = count_of<Count>() * ParameterCount<M>::value;

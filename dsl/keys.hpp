@@ -1,5 +1,5 @@
 // The keys of a module's parameters, as they are known when a declaration is compiled; and what is wrong with the
-// groups of keys of a step's two halves.
+// groups of keys of a step's two phases.
 #pragma once
 
 #include <array>
@@ -88,6 +88,24 @@ struct TrainableKeys<Stack<Block, Count>> {
   }
 };
 
+template <class... Parts>
+struct TrainableKeys<Stacks<Parts...>> {
+  template <class Look>
+  static constexpr void visit(const Text& path, Look& look) {
+    std::int64_t first = 0;
+    (numbered(path, look, first, static_cast<const Parts*>(nullptr)), ...);
+  }
+  template <class Look, class Block, auto Count>
+  static constexpr void numbered(const Text& path, Look& look, std::int64_t& first, const Stack<Block, Count>*) {
+    Text layer;
+    layer.put("{");
+    if (first) layer.put(first);
+    layer.put("}");
+    TrainableKeys<Block>::visit(key_of(path, layer.view()), look);
+    first += count_of<Count>();
+  }
+};
+
 /// "scale", or "scale and 2 others".
 struct KeysFound {
   Text first;
@@ -102,33 +120,33 @@ struct KeysFound {
   }
 };
 
-/// What is wrong with the groups of keys of a model that is a half of a step.
+/// What is wrong with the groups of keys of a model that is a phase of a step.
 template <class Model>
-struct HalvesProblem {
+struct PhaseProblem {
   constexpr Text operator()() const {
     Text t;
     constexpr Recipe recipe = recipe_of<Model>();
-    if constexpr (recipe.half.which > 0) {
+    if constexpr (recipe.phase.which > 0) {
       KeysFound twice, never;
       auto look = [&](std::string_view key) {
-        const bool first = recipe.half.keys[0].have(key), second = recipe.half.keys[1].have(key);
+        const bool first = recipe.phase.keys[0].have(key), second = recipe.phase.keys[1].have(key);
         if (first && second) twice.add(key);
         if (!first && !second) never.add(key);
       };
       TrainableKeys<Model>::visit(Text{}, look);
       if (!twice.count && !never.count) return t;
-      t.put("half.keys of ")
+      t.put("phase.keys of ")
           .put(Model::module_name)
-          .put(twice.count ? ": both halves train " : ": neither half trains ");
+          .put(twice.count ? ": both phases train " : ": neither phase trains ");
       (twice.count ? twice : never).put_into(t);
       t.put(twice.count ? "; each parameter belongs to one" : "; what neither trains has to be Frozen or a Buffer");
-      t.put(" [half-keys]");
+      t.put(" [phase-keys]");
     }
     return t;
   }
 };
 
-/// What is wrong with a key as that of a parameter that the half `Model` trains.
+/// What is wrong with a key as that of a parameter that the phase `Model` trains.
 template <class Model, fixed_string key>
 struct HalfParameterProblem {
   constexpr Text operator()() const {
@@ -136,10 +154,10 @@ struct HalfParameterProblem {
     bool found = false;
     auto look = [&](std::string_view known) { found = found || known == key.view(); };
     TrainableKeys<Model>::visit(Text{}, look);
-    if (found && recipe_of<Model>().half.train(key.view())) return t;
+    if (found && recipe_of<Model>().phase.train(key.view())) return t;
     t.put(key.view()).put(found ? " is not trained by " : " is no parameter of ").put(Model::module_name);
-    if (found) t.put(", which is half ").put(recipe_of<Model>().half.which).put(" of its step");
-    return t.put(" [half-keys]");
+    if (found) t.put(", which is phase ").put(recipe_of<Model>().phase.which).put(" of its step");
+    return t.put(" [phase-keys]");
   }
 };
 
@@ -179,15 +197,15 @@ const auto& parameter_at(const M& module) {
 
 }  // namespace detail
 
-/// The parameter of this key, of those that the half trains: half_parameter<"decoder.conv_out.weight">(*this). Its path
-/// leads through modules with TESSERA_MEMBERS and Sequentials. Sentence: [half-keys].
+/// The parameter of this key, of those that the phase trains: phase_parameter<"decoder.conv_out.weight">(*this). Its
+/// path leads through modules with TESSERA_MEMBERS and Sequentials. Sentence: [phase-keys].
 template <fixed_string key, class Model>
-decltype(auto) half_parameter(const Model& half) {
+decltype(auto) phase_parameter(const Model& phase) {
   using Problem = detail::HalfParameterProblem<Model, key>;
   if constexpr (!fits<Problem>)
     return Refusal<Problem>::poison();
   else
-    return detail::parameter_at<key, 0>(half);
+    return detail::parameter_at<key, 0>(phase);
 }
 
 }  // namespace tessera

@@ -112,11 +112,11 @@ struct Keys {
   }
 };
 
-/// Two halves of a training step, each with an optimiser and a group of keys of its own: generator and discriminator.
-/// Each half is a model, which declares the same members as the other and says which half it is.
-struct Halves {
+/// Two phases of a training step, each with an optimiser and a group of keys of its own: generator and discriminator.
+/// Each phase is a model, which declares the same members as the other and says which phase it is.
+struct Phases {
   int which = 0;               ///< 1 or 2. 0: a step is one
-  std::array<Keys, 2> keys{};  ///< what each half trains: no parameter is in both, and none in neither
+  std::array<Keys, 2> keys{};  ///< what each phase trains: no parameter is in both, and none in neither
 
   constexpr bool train(std::string_view key) const { return keys[static_cast<std::size_t>(which - 1)].have(key); }
 };
@@ -136,7 +136,7 @@ struct Recipe {
   Augmentation augment{};
   double average = 0;         ///< decay of the moving average of the parameters, which is then evaluated. 0: none
   std::int64_t patience = 0;  ///< epochs without a better test loss after which training stops. 0: all epochs
-  Halves half{};              ///< of a step whose halves alternate, each with its own optimiser
+  Phases phase{};             ///< of a step whose phases alternate, each with its own optimiser
 
   graph::Recipe record() const;
 };
@@ -216,9 +216,9 @@ constexpr RecipeFault recipe_fault(const Recipe& r) {
   if (!(r.augment.erase >= 0 && r.augment.erase <= 1)) return {"augment.erase", "has to be from 0 to 1"};
   if (!share(r.average)) return {"average", "has to be at least 0 and below 1"};
   if (r.patience < 0) return {"patience", "has to be at least 0"};
-  if (r.half.which < 0 || r.half.which > 2) return {"half.which", "has to be 1 or 2"};
-  if (r.half.which > 0 && (r.accumulate > 1 || r.average > 0 || o.clip_norm > 0 || r.labels.any()))
-    return {"half", "has neither accumulate, average, labels nor optimizer.clip_norm"};
+  if (r.phase.which < 0 || r.phase.which > 2) return {"phase.which", "has to be 1 or 2"};
+  if (r.phase.which > 0 && (r.accumulate > 1 || r.average > 0 || o.clip_norm > 0 || r.labels.any()))
+    return {"phase", "has neither accumulate, average, labels nor optimizer.clip_norm"};
   return {};
 }
 
@@ -271,7 +271,7 @@ inline graph::Recipe Recipe::record() const {
   r.erase = augment.erase;
   r.average = average;
   r.patience = patience;
-  r.half = half.which;
+  r.phase = phase.which;
   return r;
 }
 

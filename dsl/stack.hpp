@@ -1,6 +1,7 @@
-// Stack: one block repeated, each layer with parameters of its own; traced once.
+// Stack: one block repeated, each layer with parameters of its own; traced once. Stacks: several, one after the other.
 #pragma once
 
+#include <cstddef>
 #include <stdexcept>
 #include <string>
 #include <tuple>
@@ -35,6 +36,9 @@ struct StackEnds<Block, X> {
   using Out = decltype(std::declval<const Block&>()(std::declval<const In&>()));
 };
 
+/// What stands for the number of a layer in keys: {}, or {8} where the first of the layers is number 8.
+inline std::string layer_from(int first) { return first ? "{" + std::to_string(first) + "}" : "{}"; }
+
 }  // namespace detail
 
 /// `Count` layers of Block, each with its own parameters, the output of one being the input of the next. The block is
@@ -50,7 +54,11 @@ struct StackEnds<Block, X> {
 /// Throws std::logic_error while tracing when one Stack is applied twice or stands within another.
 template <class Block, auto Count>
 struct Stack {
+  static constexpr int count = count_of<Count>();
+
   std::string path{};
+  std::string region{};  ///< its name, which no other has
+  int first = 0;         ///< number of the first layer
 
   template <class X>
   auto operator()(const X& x) const {
@@ -65,7 +73,13 @@ struct Stack {
     return layers<true>(x, each, give);
   }
 
-  void bind(const std::string& where) { path = where; }
+  void bind(const std::string& where) { path = region = where; }
+  /// As layers `from` and following of several stacks.
+  void bind(const std::string& where, int from) {
+    path = where;
+    first = from;
+    region = detail::join(where, std::to_string(from) + "-" + std::to_string(from + count - 1));
+  }
 
  private:
   template <bool sliced, class X, class Each, class Give>
@@ -98,23 +112,23 @@ struct Stack {
       graph::Builder& builder = recorder();
       if (path.empty()) detail::demand_listed(this);
       if (builder.region != 0) throw std::logic_error(path + " stands within another Stack; stacks do not nest");
-      for (const graph::Region& region : builder.graph().regions)
-        if (region.path == path)
-          throw std::logic_error(path + " is applied twice; apply a plain block to share weights");
+      for (const graph::Region& other : builder.graph().regions)
+        if (other.path == region)
+          throw std::logic_error(region + " is applied twice; apply a plain block to share weights");
       PathScope scope(path);
       const In entering = x;
-      builder.begin_region(path, count_of<Count>());
+      builder.begin_region(region, count);
       Block block;
-      tessera::bind(block, detail::join(path, "{}"));
+      tessera::bind(block, detail::join(path, detail::layer_from(first)));
       const In carried(builder.carry(node_of(entering)));
       if constexpr (sliced) {
         // Every layer takes the first slice and hands them on with that one last.
         const graph::NodeId slices = builder.carry(node_of(each));
-        const Dim count = Each::shape[0];
+        const Dim all = Each::shape[0];
         graph::NodeId rest = slices;
-        if (count.value() > 1) {
-          const graph::NodeId others = builder.slice(slices, 0, 1, Dim::constant(count.value() - 1));
-          rest = builder.concat({others, builder.slice(slices, 0, 0, Dim::constant(1))}, 0, count);
+        if (all.value() > 1) {
+          const graph::NodeId others = builder.slice(slices, 0, 1, Dim::constant(all.value() - 1));
+          rest = builder.concat({others, builder.slice(slices, 0, 0, Dim::constant(1))}, 0, all);
         }
         give(block, detail::taken<0>(TensorOf<typename Each::dims>(slices), 0));
         const Out left = block(carried);
@@ -125,6 +139,36 @@ struct Stack {
         return Out(builder.end_region({node_of(left)}).front());
       }
     }
+  }
+};
+
+/// Stacks of different blocks, one after the other, whose layers are numbered through: Stacks<Stack<A, 8>, Stack<B, 4>>
+/// blocks has the keys blocks.0 to blocks.7 of A, and blocks.8 to blocks.11 of B. What layers share they are given:
+/// blocks(x, give) calls give(block) of a block of each. PyTorch equivalent: a torch.nn.ModuleList of unlike blocks,
+/// applied in a loop.
+template <class First, class... Rest>
+struct Stacks {
+  static constexpr int count = First::count + (0 + ... + Rest::count);
+
+  std::tuple<First, Rest...> stacks{};
+
+  template <class X, class... Give>
+  auto operator()(const X& x, const Give&... give) const {
+    return from<0>(x, give...);
+  }
+
+  void bind(const std::string& where) {
+    int next = 0;
+    std::apply([&](auto&... stack) { (stack.bind(where, std::exchange(next, next + stack.count)), ...); }, stacks);
+  }
+
+ private:
+  template <std::size_t i, class X, class... Give>
+  auto from(const X& x, const Give&... give) const {
+    if constexpr (i > sizeof...(Rest))
+      return x;
+    else
+      return from<i + 1>(std::get<i>(stacks)(x, give...), give...);
   }
 };
 

@@ -165,23 +165,23 @@ struct Compared {
   }
 };
 
-/// Parameters that another half trains, or none, get no gradient. Throws std::logic_error for those that both halves
-/// train, and for those that neither does though they are not frozen: what is left of [half-keys] where a module binds
+/// Parameters that another phase trains, or none, get no gradient. Throws std::logic_error for those that both phases
+/// train, and for those that neither does though they are not frozen: what is left of [phase-keys] where a module binds
 /// its members itself.
-inline void freeze_other_half(graph::Graph& g, const Halves& half) {
+inline void freeze_other_phase(graph::Graph& g, const Phases& phase) {
   std::string twice, never;
   for (graph::Node& n : g.nodes) {
     if (n.op != graph::Op::parameter || !n.trained) continue;
-    const bool first = half.keys[0].have(n.name), second = half.keys[1].have(n.name);
+    const bool first = phase.keys[0].have(n.name), second = phase.keys[1].have(n.name);
     std::string* const wrong = first && second ? &twice : !first && !second ? &never : nullptr;
     if (wrong) *wrong += (wrong->empty() ? "" : ", ") + n.name;
-    n.trained = half.train(n.name);
+    n.trained = phase.train(n.name);
   }
-  if (!twice.empty()) throw std::logic_error(g.name + ": both halves of its training step train " + twice);
-  if (!never.empty()) throw std::logic_error(g.name + ": neither half of its training step trains " + never);
+  if (!twice.empty()) throw std::logic_error(g.name + ": both phases of its training step train " + twice);
+  if (!never.empty()) throw std::logic_error(g.name + ": neither phase of its training step trains " + never);
 }
 
-/// What the half's losses gave, as outputs: "loss", "losses", and the new values of buffers.
+/// What the phase's losses gave, as outputs: "loss", "losses", and the new values of buffers.
 inline void add_losses(graph::Builder& builder, const Losses& losses) {
   graph::Graph& g = builder.graph();
   std::vector<graph::NodeId> row;
@@ -196,7 +196,7 @@ inline void add_losses(graph::Builder& builder, const Losses& losses) {
   g.outputs.push_back({graph::Output::Kind::value, "losses", all, graph::none});
   for (const auto& [parameter, value] : builder.assigned) {
     if (g[parameter].trained)
-      throw std::logic_error(g.name + " assigns " + g[parameter].name + ", which its half of the step trains");
+      throw std::logic_error(g.name + " assigns " + g[parameter].name + ", which its phase of the step trains");
     g.outputs.push_back({graph::Output::Kind::gradient, g[parameter].name, value, parameter});
   }
 }
@@ -231,16 +231,16 @@ inline void demand_that_only_the_batch_is_unknown(const graph::Graph& g, const D
 /// "output_gradients" instead, of the shape of the outputs, and "loss" is the sum of their products, whose gradients
 /// are those of the caller's loss.
 ///
-/// A half of a training step (Recipe::half) has, in the place of a loss, what it makes small and what it reports:
+/// A phase of a training step (Recipe::phase) has, in the place of a loss, what it makes small and what it reports:
 ///   Losses losses(Images images, Tensor<> factor) const
 /// with an input "factor", one number of the caller, and the outputs "loss" and "losses", a row of what is reported. A
-/// parameter of the other half gets no gradient, nor does a Frozen one; what was assigned is its new value.
+/// parameter of the other phase gets no gradient, nor does a Frozen one; what was assigned is its new value.
 ///
 /// Model has one non-template forward of one tensor, and a static constexpr Recipe named recipe. Without a recipe there
 /// are neither labels nor a loss, and what is generated is for inference. Throws std::logic_error for what only tracing
 /// can see: results and parameters that nothing uses, parameters that would get no gradient, members missing from
 /// TESSERA_MEMBERS, a Stack applied twice, a second axis without a size. Sentences: [model-images],
-/// [model-output], [model-loss], [module-members], [recipe], [half-keys].
+/// [model-output], [model-loss], [module-members], [recipe], [phase-keys].
 template <class Model>
 graph::Graph trace(std::string name) {
   using Signature = detail::Signature<decltype(&Model::forward)>;
@@ -264,8 +264,8 @@ graph::Graph trace(std::string name) {
   } else {
     if constexpr (!fits<detail::RecipeProblem<Model>>)
       Refusal<detail::RecipeProblem<Model>>::poison();
-    else if constexpr (!fits<detail::HalvesProblem<Model>>)
-      Refusal<detail::HalvesProblem<Model>>::poison();
+    else if constexpr (!fits<detail::PhaseProblem<Model>>)
+      Refusal<detail::PhaseProblem<Model>>::poison();
     constexpr Recipe recipe = detail::recipe_of<Model>();
     g.recipe = recipe.record();
 
@@ -276,11 +276,11 @@ graph::Graph trace(std::string name) {
                                             : builder.input("images", Images::shape.dims()));
     using Compared = detail::Compared<Model, Images, typename Signature::result>;
     [[maybe_unused]] graph::NodeId wanted = graph::none;
-    constexpr bool half = recipe.half.which > 0;
-    if constexpr (HasRecipe<Model> && !half) wanted = Compared::record(builder);
-    if constexpr (half) wanted = builder.input("factor", {});
+    constexpr bool phase = recipe.phase.which > 0;
+    if constexpr (HasRecipe<Model> && !phase) wanted = Compared::record(builder);
+    if constexpr (phase) wanted = builder.input("factor", {});
     bind(model, "");
-    if constexpr (half) detail::freeze_other_half(g, recipe.half);
+    if constexpr (phase) detail::freeze_other_phase(g, recipe.phase);
     const auto outputs = model(images);
     using Outputs = std::remove_const_t<decltype(outputs)>;
     if constexpr (!poisoned<Outputs>) {
@@ -288,7 +288,7 @@ graph::Graph trace(std::string name) {
         if constexpr (!poisoned<L>) g.outputs.push_back({graph::Output::Kind::loss, name, node_of(loss), graph::none});
       };
       g.outputs.push_back({graph::Output::Kind::value, "outputs", node_of(outputs), graph::none});
-      if constexpr (half)
+      if constexpr (phase)
         detail::add_losses(builder, model.losses(images, Tensor<>(wanted)));
       else if constexpr (HasRecipe<Model>)
         add_loss("loss", Compared::loss(model, outputs, typename Compared::type(wanted)));

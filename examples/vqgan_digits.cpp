@@ -7,8 +7,8 @@
 int main(int argc, char** argv) {
   const tessera::runtime::Vqgan model{
       .name = "vqgan_digits",
-      .generator = TESSERA_TRAINING_HALF(vqgan_digits_generator, VQGAN_DIGITS_GENERATOR, "generator"),
-      .discriminator = TESSERA_TRAINING_HALF(vqgan_digits_discriminator, VQGAN_DIGITS_DISCRIMINATOR, "discriminator"),
+      .generator = TESSERA_TRAINING_PHASE(vqgan_digits_generator, VQGAN_DIGITS_GENERATOR, "generator"),
+      .discriminator = TESSERA_TRAINING_PHASE(vqgan_digits_discriminator, VQGAN_DIGITS_DISCRIMINATOR, "discriminator"),
       .encode = TESSERA_FORWARD_PASS(vqgan_digits_generator, VQGAN_DIGITS_GENERATOR),
       .reconstruct = TESSERA_FORWARD_PASS(vqgan_digits_discriminator, VQGAN_DIGITS_DISCRIMINATOR),
       .decode = TESSERA_FORWARD_PASS(vqgan_digits_decode, VQGAN_DIGITS_DECODE),

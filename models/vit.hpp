@@ -41,6 +41,17 @@ struct SharedOf<Block> {
   using type = typename Block::Shared;
 };
 
+/// The blocks of a model: alike, or Stacks of several kinds.
+template <class Block, int depth>
+struct BlocksOf {
+  using type = Stack<Block, depth>;
+};
+template <class... Parts, int depth>
+struct BlocksOf<Stacks<Parts...>, depth> {
+  static_assert(Stacks<Parts...>::count == depth, "the stacks of a ViT have as many blocks as its spec says");
+  using type = Stacks<Parts...>;
+};
+
 }  // namespace detail
 
 /// VitBlock as a VitSpec says it.
@@ -48,7 +59,7 @@ template <class V>
 using PlainBlock = VitBlock<V>;
 
 /// Images [B, C, IH, IW] -> logits [B, CLASSES]; without classes, features. Block is a template of a VitAxes, as
-/// VitBlock is: a module from tokens to tokens.
+/// VitBlock is: a module from tokens to tokens, or Stacks of such modules where blocks differ.
 template <VitSpec S, template <class> class Block = PlainBlock>
 struct Vit : Module, std::conditional_t<S.classes != 0, detail::VitRecipe, detail::VitInput> {
   static constexpr bool has_what_is_pooled = S.class_token || S.pooling != Pooling::class_token;
@@ -125,7 +136,7 @@ struct Vit : Module, std::conditional_t<S.classes != 0, detail::VitRecipe, detai
   If<S.positions == Positions::learned, Parameter<1_c, POSITIONS, D>> pos_embed{normal(0, 0.02)};
   If<S.stem == Stem::norm_of_all, Norm> norm_pre{S.epsilon};
   typename detail::SharedOf<Layer>::type shared;
-  Stack<Layer, S.depth> blocks;
+  typename detail::BlocksOf<Layer, S.depth>::type blocks;
   If<S.final_norm == FinalNorm::before_pooling, Norm> norm{S.epsilon};
   If<pools && attends, AttentionPool<V>> attn_pool;
   If<pools && S.final_norm == FinalNorm::after_pooling, Norm> fc_norm{S.epsilon};

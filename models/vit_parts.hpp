@@ -239,6 +239,28 @@ struct SeparateQkv : Part {
   }
 };
 
+/// Three maps, and a head of keys and values for each of some groups of heads of queries: Ainslie et al. 2023 (GQA).
+template <class V, std::int64_t groups>
+struct GroupedQkv : Part {
+  static constexpr auto G = axis<"G", groups>;                         // has to divide the heads
+  static constexpr auto E = axis<"E", Constant<V::spec.heads>{} / G>;  // heads of queries in a group
+  static constexpr auto AG = axis<"AG", G * V::K>;                     // width of all heads of keys
+  Linear<V::D, V::A> q_proj;
+  Linear<V::D, AG> k_proj, v_proj;
+  TESSERA_MEMBERS(GroupedQkv, q_proj, k_proj, v_proj)
+
+  auto forward(typename V::Tokens x) const {
+    const typename V::Heads q = rearrange<"b n (h k) -> b h n k">(q_proj(x), "h"_is(V::H), "k"_is(V::K));
+    return std::array{q, shared(k_proj(x)), shared(v_proj(x))};
+  }
+
+ private:
+  /// The head of each group, once for every head of queries.
+  static typename V::Heads shared(const Tensor<V::B, V::T, AG>& y) {
+    return rename<1>(repeat<"b n (g k) -> b (g e) n k">(y, "g"_is(G), "k"_is(V::K), "e"_is(E)), V::H);
+  }
+};
+
 // ---- What attention knows of positions: a part that is called with queries and with keys, and adds to scores ----
 
 /// Nothing.

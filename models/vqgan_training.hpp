@@ -1,4 +1,4 @@
-// vqgan_training: the two halves of VQGAN's training step. Each is a model over all keys of a published checkpoint, and
+// vqgan_training: the two phases of VQGAN's training step. Each is a model over all keys of a published checkpoint, and
 // trains its own; between the two there is one set of parameters.
 #pragma once
 
@@ -43,9 +43,9 @@ struct VqganLoss : Module {
   }
 };
 
-/// The members of both halves.
+/// The members of both phases.
 template <VqganTrainingSpec S, Statistics statistics>
-struct VqganHalf : Module {
+struct VqganPhase : Module {
   using Axes = VqganAxes<S.vqgan>;
   using Parts = VqganParts<S.vqgan>;
   using Images = typename Axes::Images;
@@ -60,18 +60,18 @@ struct VqganHalf : Module {
   static constexpr Recipe trained(int which, Optimizer optimizer) {
     return {.optimizer = optimizer,
             .batch = S.batch,
-            .half = {which, {Keys::outside("loss"), Keys::within("loss.discriminator")}}};
+            .phase = {which, {Keys::outside("loss"), Keys::within("loss.discriminator")}}};
   }
 };
 
-/// The first half: encoder, decoder and codes learn. Its outputs are those of VqganEncode, tokens. Its factor is that
+/// The first phase: encoder, decoder and codes learn. Its outputs are those of VqganEncode, tokens. Its factor is that
 /// of the adversarial part, which is 0 until the discriminator has started.
 template <VqganTrainingSpec S>
-struct VqganGenerator : VqganHalf<S, Statistics::batch> {
-  using Half = VqganHalf<S, Statistics::batch>;
-  using Axes = typename Half::Axes;
-  using Images = typename Half::Images;
-  static constexpr Recipe recipe = Half::trained(1, S.generator);
+struct VqganGenerator : VqganPhase<S, Statistics::batch> {
+  using Phase = VqganPhase<S, Statistics::batch>;
+  using Axes = typename Phase::Axes;
+  using Images = typename Phase::Images;
+  static constexpr Recipe recipe = Phase::trained(1, S.generator);
   TESSERA_MEMBERS(VqganGenerator, encoder, decoder, quantize, quant_conv, post_quant_conv, loss)
 
   Tensor<Axes::B, Axes::T> forward(Images images) const {
@@ -88,7 +88,7 @@ struct VqganGenerator : VqganHalf<S, Statistics::batch> {
     // them has the gradients of g: through the discriminator goes one backward pass, and not a second one with
     // d_weight.
     const auto adversarial = [&](const Tensor<>& nll, const Tensor<>& g) {
-      d_weight = adaptive_weight(nll, g, half_parameter<"decoder.conv_out.weight">(*this)) * S.disc_weight;
+      d_weight = adaptive_weight(nll, g, phase_parameter<"decoder.conv_out.weight">(*this)) * S.disc_weight;
       const Tensor<> pull = sum(stop_gradient(gradient(g, y)) * y);
       const Tensor<> same = stop_gradient(g) + (pull - stop_gradient(pull));
       return Tensor<>(d_weight * factor * same);
@@ -116,17 +116,17 @@ struct VqganGenerator : VqganHalf<S, Statistics::batch> {
   }
 };
 
-/// The norms of a discriminator that learns: of ActNorm the first half has set the start.
+/// The norms of a discriminator that learns: of ActNorm the first phase has set the start.
 template <VqganTrainingSpec S>
 inline constexpr Statistics learning = S.norm == DiscriminatorSpec::batch ? Statistics::batch : Statistics::running;
 
-/// The second half: the discriminator learns from images and from what is reconstructed of them, each a batch of its
+/// The second phase: the discriminator learns from images and from what is reconstructed of them, each a batch of its
 /// own. Its outputs are those of VqganReconstruct. Its factor is that of the loss.
 template <VqganTrainingSpec S>
-struct VqganDiscriminator : VqganHalf<S, learning<S>> {
-  using Half = VqganHalf<S, learning<S>>;
-  using Images = typename Half::Images;
-  static constexpr Recipe recipe = Half::trained(2, S.discriminator);
+struct VqganDiscriminator : VqganPhase<S, learning<S>> {
+  using Phase = VqganPhase<S, learning<S>>;
+  using Images = typename Phase::Images;
+  static constexpr Recipe recipe = Phase::trained(2, S.discriminator);
   TESSERA_MEMBERS(VqganDiscriminator, encoder, decoder, quantize, quant_conv, post_quant_conv, loss)
 
   Images forward(Images images) const {

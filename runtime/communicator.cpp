@@ -10,6 +10,8 @@
 #include <iostream>
 #include <thread>
 
+#include "runtime/stop_signals.hpp"
+
 namespace tessera::runtime {
 namespace {
 
@@ -81,14 +83,21 @@ void Communicator::receive(void* to, std::int64_t bytes, int from) const {
 }
 
 void Communicator::poll(const std::function<int()>& missing) const {
-  // The lower ranks tell first: one sentence, and not one from each rank that waits.
-  const double limit = timeout_ + 0.3 * std::min(rank_, 10);
-  const Clock::time_point begin = Clock::now();
+  // The lower ranks tell first: one sentence, and not one from each rank that waits. A second apart, as a launcher on a
+  // busy machine takes its time to end the others.
+  const double limit = timeout_ + std::min(rank_, 10);
+  // The time in which this rank itself was stopped does not count: it would wake up and accuse the others.
+  double waited = 0;
+  Clock::time_point last = Clock::now();
   for (int rank = missing(); rank != -1; rank = missing()) {
-    const double waited = seconds_since(begin);
-    if (waited > limit)
+    waited += std::min(seconds_since(last), 0.1);
+    last = Clock::now();
+    if (waited > limit) {
+      // Another rank has told, and the launcher ends this one, which takes SIGTERM as a wish to stop after the step.
+      if (StopSignals::raised() && !leads()) std::_Exit(1);
       fail(rank >= 0 ? text("rank ", rank) : "the GPU of another rank", " has not answered for ", timeout_,
            " s (--rank-timeout): the run ends, its checkpoint holds what was saved last");
+    }
     // Ranks may have to share a core: the one that computes shall have it.
     if (waited < 1e-3)
       std::this_thread::yield();

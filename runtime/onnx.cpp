@@ -74,10 +74,13 @@ std::string initializer(const std::string& name, const Shape& shape, std::int64_
   return Message().begin(5, tensor.text().size() + bytes).text() + tensor.text();
 }
 
-/// The text with the layer's number where it has "{}".
+/// The text with the layer's number where it has "{}", and with 8 more where it has "{8}".
 std::string of_layer(std::string text, std::int64_t layer) {
-  if (const std::size_t at = text.find("{}"); at != std::string::npos) text.replace(at, 2, std::to_string(layer));
-  return text;
+  const std::size_t begin = text.find('{'), end = text.find('}', begin);
+  if (end == std::string::npos) return text;
+  std::int64_t first = 0;
+  std::from_chars(text.data() + begin + 1, text.data() + end, first);
+  return text.replace(begin, end + 1 - begin, std::to_string(first + layer));
 }
 
 template <class Number>

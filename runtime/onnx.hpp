@@ -19,7 +19,7 @@ namespace tessera::runtime {
 ///     output NAME TYPE DIM...
 ///     float NAME DIM... : NUMBER...     a constant; int64 alike
 ///     NAME = OP NAME... KEY=VALUE...    a node; a value is 1, 1.5f, [1,2] or "text"
-///     layers N                          what follows up to `end` stands N times, {} being the layer's number
+///     layers N                          what follows up to `end` stands N times, {} being the layer, {8} 8 more
 ///     carry NAME FIRST YIELD            in the first layer NAME is FIRST, in others YIELD of the layer before
 /// Names that nothing makes are those of parameters.
 void export_onnx(const std::filesystem::path& path, const Model& model, const float* parameters, const Usage& usage);

@@ -70,13 +70,13 @@ int finished(int code) {
 }
 
 /// The kernels take no notice of a size that they cannot read; a person should hear of it.
-void check_second_cache() {
-  const char* const given = std::getenv("TESSERA_SECOND_CACHE");
+void check_l2_bytes() {
+  const char* const given = std::getenv("TESSERA_L2_BYTES");
   if (!given || !*given) return;
   const char* const end = given + std::strlen(given);
   std::int64_t bytes = 0;
   if (const auto [read, error] = std::from_chars(given, end, bytes); error != std::errc{} || read != end || bytes < 1)
-    fail(text("TESSERA_SECOND_CACHE=", given, " is not a number of bytes above 0"));
+    fail(text("TESSERA_L2_BYTES=", given, " is not a number of bytes above 0"));
 }
 
 /// Ranks that differ in what decides the bits cannot share a run.
@@ -115,7 +115,7 @@ Subcommand add_more(CLI::App& app, CommandContext& context, const Command& more)
 int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int argc, char** argv,
         const std::optional<Command>& more, Communicator& ranks) {
   demand_equal_ranks(ranks, model, argc, argv);
-  check_second_cache();
+  check_l2_bytes();
   // A file that would grow past its limit is an error with a sentence, not the end of the program.
   std::signal(SIGXFSZ, SIG_IGN);
   CLI::App app(text(model.name, train ? ": trains, evaluates" : ": evaluates", " and applies the model."), model.name);

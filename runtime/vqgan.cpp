@@ -194,9 +194,9 @@ std::string checkpoint_name(const fs::path& out) { return (out / "checkpoint.saf
 class Training {
  public:
   Training(const Vqgan& m, const TrainFlags& flags)
-      : m_(m), model_(checkpoint_of(m)), out_(flags.out), halves_(m.generator, m.discriminator, settle(flags)) {
+      : m_(m), model_(checkpoint_of(m)), out_(flags.out), phases_(m.generator, m.discriminator, settle(flags)) {
     if (flags.resume)
-      state_ = resume_checkpoint(checkpoint_name(out_), model_, halves_.parameters(), halves_.optimizer());
+      state_ = resume_checkpoint(checkpoint_name(out_), model_, phases_.parameters(), phases_.optimizer());
     else
       start(flags.perceptual);
     train_ = load(state_.data, Split::train, model_, minus_one_to_one);
@@ -225,9 +225,9 @@ class Training {
       bool idle = state_.position == 0;  // whether the discriminator has learned nothing in the whole epoch
       while (const Batch* const batch = batches.next()) {
         step(*batch);
-        usage.add(halves_.outputs(0).first(static_cast<std::size_t>(batch->size * positions(m_))));
-        idle = idle && std::fabs(halves_.loss("disc_loss") - 1) <= 0.005F && halves_.loss("d_weight") > 10;
-        state_.loss_sum += halves_.loss("rec_loss") * static_cast<double>(batch->size);
+        usage.add(phases_.outputs(0).first(static_cast<std::size_t>(batch->size * positions(m_))));
+        idle = idle && std::fabs(phases_.loss("disc_loss") - 1) <= 0.005F && phases_.loss("d_weight") > 10;
+        state_.loss_sum += phases_.loss("rec_loss") * static_cast<double>(batch->size);
         state_.seen += batch->size;
         state_.position = batches.position();
         progress.step(batch->size, {state_.epoch + 1, state_.recipe.epochs, state_.position, train_.size(), state_.step,
@@ -251,8 +251,8 @@ class Training {
 
  private:
   void start(const std::optional<fs::path>& perceptual) {
-    halves_.init(state_.recipe.seed);
-    take_metric(m_, perceptual, halves_.parameters());
+    phases_.init(state_.recipe.seed);
+    take_metric(m_, perceptual, phases_.parameters());
   }
 
   std::int64_t steps_of_epoch() const { return (train_.size() + state_.recipe.batch - 1) / state_.recipe.batch; }
@@ -299,18 +299,18 @@ class Training {
     const bool started = state_.step >= m_.disc_start;  // steps done before this one
     const float rates[2] = {static_cast<float>(m_.generator_rate * (started ? m_.later : 1)),
                             static_cast<float>(m_.discriminator_rate)};
-    halves_.step(batch.images, batch.size, state_.step + 1, started ? 1 : 0, rates);
+    phases_.step(batch.images, batch.size, state_.step + 1, started ? 1 : 0, rates);
     ++state_.step;
   }
 
   void end_epoch(Progress& progress, const CodeUsage& usage, bool idle) {
     ++state_.epoch;
     state_.position = 0;
-    const Tested tested = test(m_, model_.parameters, halves_.parameters(), test_);
+    const Tested tested = test(m_, model_.parameters, phases_.parameters(), test_);
     add_to_curve(tested.nearness.l1());
     progress.line(text("epoch ", state_.epoch, "/", state_.recipe.epochs, "  step ", state_.step, "  L1 ",
                        fixed(state_.curve.empty() ? 0 : state_.curve.back().train_loss, 4), "  discriminator ",
-                       fixed(halves_.loss("disc_loss"), 3), "  d_weight ", shortest(halves_.loss("d_weight")),
+                       fixed(phases_.loss("disc_loss"), 3), "  d_weight ", shortest(phases_.loss("d_weight")),
                        "  test ", words(m_, tested)));
     if (usage.perplexity() * 10 < static_cast<double>(m_.codes))
       progress.line(text("warning: the perplexity of the codes is ", fixed(usage.perplexity(), 1),
@@ -323,22 +323,22 @@ class Training {
   }
 
   void save() {
-    const std::string broken = first_not_finite(model_, halves_.parameters());
-    if (!broken.empty() || !finite(halves_.optimizer(), halves_.optimizer_floats()))
+    const std::string broken = first_not_finite(model_, phases_.parameters());
+    if (!broken.empty() || !finite(phases_.optimizer(), phases_.optimizer_floats()))
       fail("training diverged: after step ", state_.step, " some parameters are not numbers",
            broken.empty() ? "" : ", first " + broken);
-    save_checkpoint(checkpoint_name(out_), model_, halves_.parameters(), halves_.optimizer(), state_);
+    save_checkpoint(checkpoint_name(out_), model_, phases_.parameters(), phases_.optimizer(), state_);
   }
 
   /// Originals above their reconstructions, the codes' counts, and all of it on a page.
   void finish(const Progress& progress) {
-    const PackedPass reconstruct = pass_of(m_.reconstruct, model_.parameters, halves_.parameters());
+    const PackedPass reconstruct = pass_of(m_.reconstruct, model_.parameters, phases_.parameters());
     const Floats images = images_of(test_, 0, 32), made = reconstruct(images, image_floats(m_));
     const auto sheet = std::min<std::size_t>(images.size(), static_cast<std::size_t>(16 * image_floats(m_)));
     Floats both(images.begin(), images.begin() + static_cast<std::ptrdiff_t>(sheet));
     both.insert(both.end(), made.begin(), made.begin() + static_cast<std::ptrdiff_t>(sheet));
     write_sheet(m_, out_ / "reconstructions.png", both, std::min<std::int64_t>(16, test_.size()));
-    const Tested tested = test(m_, model_.parameters, halves_.parameters(), test_);
+    const Tested tested = test(m_, model_.parameters, phases_.parameters(), test_);
     std::string counts = "code,count\n";
     for (std::size_t code = 0; code < tested.usage.counts.size(); ++code)
       counts += text(code, ",", tested.usage.counts[code], "\n");
@@ -395,13 +395,13 @@ class Training {
   fs::path out_;
   TrainingState state_;
   std::optional<FolderLock> lock_;
-  AlternatingHalves halves_;
+  AlternatingPhases phases_;
   Dataset train_, test_;
 };
 
 // ---- the other commands -------------------------------------------------------------------------------------------
 
-/// Parameters that are to be used, as the generator's half has them.
+/// Parameters that are to be used, as the generator's phase has them.
 Floats parameters_from(const Vqgan& m, const fs::path& file) {
   const Model model = checkpoint_of(m);
   Floats parameters(static_cast<std::size_t>(model.parameter_floats));
@@ -496,8 +496,8 @@ void reconstruct_picture(const Vqgan& m, const fs::path& from, const Floats& par
 }
 
 void bench(const Vqgan& m, std::int64_t batch, std::int64_t runs) {
-  AlternatingHalves halves(m.generator, m.discriminator, batch);
-  halves.init(1);
+  AlternatingPhases phases(m.generator, m.discriminator, batch);
+  phases.init(1);
   const Floats images(static_cast<std::size_t>(batch * image_floats(m)), 0.25F);
   const auto median = [&](const auto& work) {
     std::vector<double> seconds;
@@ -511,10 +511,10 @@ void bench(const Vqgan& m, std::int64_t batch, std::int64_t runs) {
   };
   std::cout << "kernels: " << m.generator.isa() << ", batch " << batch << "\n";
   std::cout << "training step  "
-            << median([&](std::int64_t step) { halves.step(images.data(), batch, step, 1, {1e-6F, 1e-6F}); })
+            << median([&](std::int64_t step) { phases.step(images.data(), batch, step, 1, {1e-6F, 1e-6F}); })
             << " ms\n";
   const auto time = [&](const char* name, const ForwardPass& pass, const Floats& inputs) {
-    const PackedPass run = pass_of(pass, m.generator.parameters, halves.parameters());
+    const PackedPass run = pass_of(pass, m.generator.parameters, phases.parameters());
     const std::int64_t floats = static_cast<std::int64_t>(inputs.size()) / batch;
     std::cout << name << median([&](std::int64_t) { run(inputs, floats); }) << " ms\n";
   };
@@ -548,7 +548,7 @@ int run(const Vqgan& m, int argc, char** argv) {
   };
   ParameterFile file;
   file.out = "run";
-  CLI::App* const train = command("train", "Train both halves");
+  CLI::App* const train = command("train", "Train both phases");
   train->add_option("--out", flags.out, "Folder for the run")->capture_default_str()->type_name("DIR");
   add_data(train);
   train->add_option("--epochs", flags.epochs, "How often each image is seen")
@@ -597,7 +597,7 @@ int run(const Vqgan& m, int argc, char** argv) {
   }
   if (device == "cuda")
     fail(
-        "--device cuda: the halves of a training step have no kernels for GPUs, this program computes on the CPU only");
+        "--device cuda: the phases of a training step have no kernels for GPUs, this program computes on the CPU only");
 #ifdef _OPENMP
   if (threads > 0) omp_set_num_threads(static_cast<int>(threads));
 #endif

@@ -1,19 +1,19 @@
-// A program around a VQGAN: it trains one by its two halves, and makes tokens of pictures and pictures of tokens.
+// A program around a VQGAN: it trains one by its two phases, and makes tokens of pictures and pictures of tokens.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
 #include "runtime/forward_pass.hpp"
-#include "runtime/halves.hpp"
 #include "runtime/model.hpp"
+#include "runtime/phases.hpp"
 
 namespace tessera::runtime {
 
 /// All that a program knows of its model: the emitted parts, and how it is trained.
 struct Vqgan {
   std::string name;  ///< of the program
-  TrainingHalf generator, discriminator;
+  TrainingPhase generator, discriminator;
   ForwardPass encode;       ///< images to the numbers of codes, row by row
   ForwardPass reconstruct;  ///< images to images
   ForwardPass decode;       ///< numbers of codes to images

@@ -257,7 +257,7 @@ const std::set<std::string>& known_names() {
                               "v_load_some_bf16",
                               "v_store_some_bf16",
                               "v_store_some_int8",
-                              "tessera_second_cache",
+                              "tessera_l2_bytes",
                               "v_one",
                               "v_sum",
                               "v_max_lane",

@@ -82,7 +82,7 @@ Block declare_bounds(const Values& v, const Partition& p) {
   const Expr bytes = integer(weights * 4 / values_in_real(v.kernel.gemm.dtype));
   return {tree::declare("const Tiles", "mine",
                         call("team.tiles", {rows, tile, integer(v.extent[columns]), integer(v.columns_of_tile()),
-                                            tree::binary(">", bytes, call("tessera_second_cache", {}))}))};
+                                            tree::binary(">", bytes, call("tessera_l2_bytes", {}))}))};
 }
 
 }  // namespace tessera::codegen::cpu

@@ -274,7 +274,7 @@ Emitted Emitter::attention(const Launch& l) {
   const int warps = l.threads / 32;
   e.shared_bytes = call("attention_bytes", {integer(warps), integer(a.most_keys), integer(width)});
   e.grid[0] = call("attention_shares", {times_batch(points(a.mix.groups)), integer(a.rows), integer(warps),
-                                        integer(l.ctas), call("multiprocessors", {})});
+                                        integer(l.ctas), call("sm_count", {})});
 
   Block b, functions;
   std::set<std::string> declared;

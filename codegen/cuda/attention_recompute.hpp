@@ -1,4 +1,4 @@
-// Attention's probabilities are computed again for its backward pass, so that forward keeps two numbers of a row.
+// Attention's probabilities are recomputed for its backward pass, so that forward keeps two numbers of a row.
 #pragma once
 
 #include <optional>

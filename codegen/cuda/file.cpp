@@ -135,7 +135,7 @@ class File : EntryWriter {
                                 "tensor_product_bytes",
                                 "attention_bytes",
                                 "attention_shares",
-                                "multiprocessors",
+                                "sm_count",
                                 "attention_gradient_bytes",
                                 "reinterpret_cast<bf16*>"};
     known.insert(functions_.names().begin(), functions_.names().end());

@@ -14,7 +14,7 @@ namespace tessera::codegen::cuda {
 
 namespace {
 
-/// Where a kernel of rows stores what can be computed again.
+/// Where a kernel of rows stores what can be recomputed.
 struct Result {
   std::size_t step = 0, store = 0;
   ExprId input;              ///< the load that it is made of, an element for each of its own

@@ -1,4 +1,4 @@
-// Gradients of biases beside the GEMMs that read the same, which may sum them by the way.
+// Gradients of biases beside the GEMMs that read the same, which may sum them on the way.
 #pragma once
 
 #include "codegen/plan/plan.hpp"

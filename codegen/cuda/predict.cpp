@@ -305,7 +305,7 @@ std::string emit_prediction(const Model& model, const Standing& standing) {
 std::string {0}_predict(const std::string& gpu, std::int64_t batch);
 std::string {0}_predict(const std::string& gpu, std::int64_t batch) {{
   using tessera::prediction::Program;
-  // Name, the one under which it stands, architecture, starts, grid, blocks of a multiprocessor, operations, bytes, on
+  // Name, the one under which it stands, architecture, starts, grid, blocks of an SM, operations, bytes, on
   // tensor cores, by warpgroups, tile, depth, bytes of a factor's number, cycles that a block does not multiply, waits
   // for memory, bytes through shared memory for sums of rows, tiles, of attention a head's rows, a block's warps and a
   // tile's cycles; what grows with the batch as {{fixed, of an image}}.

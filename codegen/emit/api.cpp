@@ -113,7 +113,7 @@ std::string run_program(const ModelFiles& m, const tree::Function& f, const Kern
          dispatch(m, program.name, arguments);
 }
 
-/// For each thread a chunk of the batch, and more where images are small: as many as fit into half a second cache, so
+/// For each thread a chunk of the batch, and more where images are small: as many as fit into half of L2, so
 /// that what is done once for each group does not weigh.
 std::string images_at_once(const ModelFiles& m) {
   const KernelProgram& program = m.plan(ProgramKind::loss_and_gradients).program;
@@ -124,7 +124,7 @@ std::string images_at_once(const ModelFiles& m) {
 #else
   const std::int64_t threads = 1;
 #endif
-  const std::int64_t image = {0} * sizeof({1}), near = (tessera_second_cache() / 2 + image - 1) / image;
+  const std::int64_t image = {0} * sizeof({1}), near = (tessera_l2_bytes() / 2 + image - 1) / image;
   const std::int64_t chunk = batch / {2} + (batch % {2} != 0);
   return chunk < near ? std::min(batch, threads * near) : batch / threads < chunk ? batch : threads * chunk;
 )cpp",

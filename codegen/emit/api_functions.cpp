@@ -63,7 +63,8 @@ std::vector<tree::Function> api_functions(const ModelFiles& m) {
   for (const Target& target : m.targets) isas += fmt::format("{}\"{}\"", isas.empty() ? "" : ", ", target.name);
   add("error", {{"int", "code"}}, {"What an error code means, as a sentence."}, "const char*");
   add("isa", {{"void", ""}},
-      {fmt::format("The kernels in use: {}; \"\" when TESSERA_ISA asks for what cannot be had.", isas)}, "const char*");
+      {fmt::format("The kernels in use: {}; \"\" when TESSERA_ISA names kernels that cannot be had.", isas)},
+      "const char*");
   add("summary", {{"void", ""}}, {"The shape table."}, "const char*");
   add("init", {{out, "parameters"}, {"uint64_t", "seed"}},
       {"Starting values as declared, by a counter-based generator: a seed gives the same numbers everywhere."});
@@ -148,10 +149,10 @@ std::vector<tree::Function> api_functions(const ModelFiles& m) {
     const std::string wanted = compared_with(program);
     return tree::Parameter{wanted == "labels" ? "const int32_t*" : in, wanted};
   };
-  const bool of_caller = takes_output_gradients(m.forward), half = recipe.half > 0;
+  const bool of_caller = takes_output_gradients(m.forward), phase = recipe.phase > 0;
   const tree::Parameter wanted = wanted_by(m.plan(ProgramKind::loss_and_gradients).program.graph);
   const std::string target_shape = fmt::format("[batch, {}]", fmt::join(m.target_shape(), ", "));
-  if (!of_caller && !half) {
+  if (!of_caller && !phase) {
     add("evaluate",
         {parameters, packed, images, wanted_by(m.plan(ProgramKind::evaluate).program.graph), batch, outputs, loss,
          scratch},
@@ -178,9 +179,9 @@ std::vector<tree::Function> api_functions(const ModelFiles& m) {
           : "`at_once` is the batch, or more."};
   if (softens(recipe))
     said.push_back(fmt::format("Targets are probabilities, [batch, {}].", fmt::join(m.output_shape(), ", ")));
-  if (half) {
+  if (phase) {
     said = {
-        "Overwrites gradients, which lie as the parameters do: zeros of what this half does not train, and the new "
+        "Overwrites gradients, which lie as the parameters do: zeros of what this phase does not train, and the new "
         "values of",
         "the buffers that it changes. The factor, one number, is that of the adversarial losses. losses has the "
         "numbers",
@@ -216,7 +217,7 @@ std::vector<tree::Function> api_functions(const ModelFiles& m) {
   add_embed();
   add_step();
   std::vector<std::string> updates{update_comment(recipe)};
-  if (half) updates.emplace_back("Of the keys that this half trains; buffers take their new values.");
+  if (phase) updates.emplace_back("Of the keys that this phase trains; buffers take their new values.");
   if (m.packed.reals) updates.emplace_back("Packs the parameters on the way, as pack does.");
   add("update",
       {{out, "parameters"}, {out, "packed"}, {in, "gradients"}, {out, "optimizer"}, step, {"float", "learning_rate"}},
@@ -242,7 +243,7 @@ std::vector<tree::Function> api_functions(const ModelFiles& m) {
   }
   add("learning_rate", {{"double", "rate"}, {"int64_t", "step"}, {"int64_t", "steps_per_epoch"}, {"int64_t", "steps"}},
       {schedule_comment(recipe)}, "float");
-  if (of_caller || half) return functions;
+  if (of_caller || phase) return functions;
   add("train_step",
       {{out, "parameters"},
        {out, "packed"},

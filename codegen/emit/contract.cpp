@@ -15,7 +15,7 @@ Extent operator+(const Extent& a, const Extent& b) { return {a.fixed + b.fixed, 
 Contract contract(const ModelFiles& m) {
   const graph::Recipe& recipe = m.forward.recipe;
   const std::int64_t real = m.real == "double" ? 8 : 4,
-                     label = recipe.half ? 0 : (compared_with(m.forward) == "labels" ? 4 : real) * m.target_reals(),
+                     label = recipe.phase ? 0 : (compared_with(m.forward) == "labels" ? 4 : real) * m.target_reals(),
                      loss = real * (1 + static_cast<std::int64_t>(m.forward.losses.size())),
                      pixel = takes_tokens(m.forward) ? 4 : real;
   const Extent& scratch = m.plan(ProgramKind::forward).scratch;

@@ -27,7 +27,7 @@ bool takes_tokens(const graph::Graph& program) {
 std::string input_of(const graph::Graph& program) { return takes_tokens(program) ? "tokens" : "images"; }
 
 std::string compared_with(const graph::Graph& program) {
-  if (program.recipe.half) return "factor";
+  if (program.recipe.phase) return "factor";
   for (const char* name : {"targets", "output_gradients"})
     if (ranges::any_of(program.nodes, [&](const graph::Node& n) { return n.op == graph::Op::input && n.name == name; }))
       return name;
@@ -38,7 +38,7 @@ bool takes_targets(const graph::Graph& declared) {
 }
 bool takes_output_gradients(const graph::Graph& declared) { return compared_with(declared) == "output_gradients"; }
 bool takes_labels(const graph::Graph& declared) {
-  return !declared.recipe.half && !takes_targets(declared) && !takes_output_gradients(declared);
+  return !declared.recipe.phase && !takes_targets(declared) && !takes_output_gradients(declared);
 }
 
 bool takes_random(const KernelProgram& program) {

@@ -39,7 +39,7 @@ std::string input_of(const graph::Graph& program);
 
 /// What a program's loss compares the outputs with: "labels", which are integers; real "targets", of a recipe that
 /// softens labels or of a loss of the model's own; or "output_gradients", of a loss of the caller's. The losses of a
-/// half of a training step take one number of the caller, "factor".
+/// phase of a training step take one number of the caller, "factor".
 std::string compared_with(const graph::Graph& program);
 /// Whether the declaration's loss is of real targets, and not of labels.
 bool takes_targets(const graph::Graph& declared);

@@ -7,6 +7,7 @@
 #include <range/v3/algorithm/any_of.hpp>
 #include <range/v3/algorithm/find.hpp>
 #include <range/v3/algorithm/find_if.hpp>
+#include <set>
 
 #include "codegen/emit/entry.hpp"
 #include "codegen/error.hpp"
@@ -112,12 +113,13 @@ std::string ModelFiles::why_precision_is_idle() const {
 
 AttentionMaps attention_maps(const ModelFiles& m) {
   AttentionMaps a;
+  std::set<int> regions;
   for (const graph::Output& o : m.inspected.outputs) {
     if (!is_attention(o.name)) continue;
     const graph::Node& n = m.inspected[o.node];
     const std::vector<Dim>& shape = n.shape;
-    a.layers = m.inspected.regions[n.region].count;
-    a.heads += shape.size() == 4 ? shape[1].value() : 1;
+    if (regions.insert(n.region).second) a.layers += m.inspected.regions[n.region].count;
+    if (regions.size() == 1) a.heads += shape.size() == 4 ? shape[1].value() : 1;
     a.rows = shape[shape.size() - 2].value();
     a.columns = shape.back().value();
   }

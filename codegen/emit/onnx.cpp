@@ -132,7 +132,7 @@ class Translation {
   std::string fresh() {
     const Node& n = graph_[id_];
     std::string path = n.path;
-    if (n.region && path.find("{}") == std::string::npos) path += path.empty() ? "{}" : ".{}";
+    if (n.region && path.find('{') == std::string::npos) path += path.empty() ? "{}" : ".{}";
     const int part = parts_++;
     return part ? fmt::format("{}#{}.{}", path, id_, part) : fmt::format("{}#{}", path, id_);
   }

@@ -165,7 +165,7 @@ class Modules {
       if (found == at->below.end())
         found = at->below.insert(at->below.end(), ModuleNode{part, walked, 0, 0, 1, "", {}, {}});
       at = &*found;
-      if (part == "{}") at->layers = std::max(at->layers, layers);
+      if (part.starts_with('{')) at->layers = std::max(at->layers, layers);
     }
     return *at;
   }

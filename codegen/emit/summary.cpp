@@ -117,7 +117,7 @@ class ShapeTable {
     }
     const std::string full = n.name.empty() ? paths_[at(id)] + "." + operations_[at(id)] : n.name;
     const std::string own = paths_[reader] + ".";
-    return full.starts_with(own) && !full.starts_with(own + "{}") ? full.substr(own.size()) : full;
+    return full.starts_with(own) && !full.starts_with(own + "{") ? full.substr(own.size()) : full;
   }
 
   std::string read(std::size_t reader) const {

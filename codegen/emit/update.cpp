@@ -67,9 +67,9 @@ struct Run {{
 constexpr Run runs[{}] = {{
 {}}};
 )cpp",
-                       m.forward.recipe.half ? "this half trains"
-                       : m.packed.reals      ? "no product reads packed"
-                                             : "weight decay applies to, or does not",
+                       m.forward.recipe.phase ? "this phase trains"
+                       : m.packed.reals       ? "no product reads packed"
+                                              : "weight decay applies to, or does not",
                        decays ? "  bool decays;\n" : "", runs.size(), rows);
   }
   if (recipe.clip_norm > 0 && m.distributed)

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <range/v3/algorithm/contains.hpp>
 
 #include "codegen/passes/op.hpp"
@@ -38,6 +39,7 @@ bool computes(const Node& n) {
 
 std::vector<Output> attention_maps(const Graph& graph) {
   std::vector<Output> maps;
+  std::map<int, int> in_region;
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     const Node& n = graph.nodes[i];
     const auto id = static_cast<NodeId>(i);
@@ -48,10 +50,13 @@ std::vector<Output> attention_maps(const Graph& graph) {
     if (!maps.empty() && n.region == 0 && graph[maps.front().node].region != 0) continue;  // that of a pooling
     if (!maps.empty()) {
       const Node& first = graph[maps.front().node];
-      if (first.region != n.region || first.shape != n.shape) return {};
+      if ((first.region == 0) != (n.region == 0) || first.shape != n.shape) return {};
     }
+    ++in_region[n.region];
     maps.push_back({Output::Kind::value, fmt::format("attention.{}", maps.size()), id, graph::none});
   }
+  for (const auto& [region, count] : in_region)
+    if (count != in_region.begin()->second) return {};
   return maps;
 }
 

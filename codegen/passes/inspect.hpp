@@ -11,7 +11,8 @@ namespace tessera::codegen {
 ///
 /// "attention.0" and so on are its attention maps: a softmax [B, rows, columns] or [B, heads, rows, columns] over its
 /// last dim, which an einsum then sums over; behind a repeated block, that of a pooling is left to `embedding`. None
-/// when they differ in shape or do not all lie in one repeated block.
+/// when they differ in shape, or some lie in a repeated block and others do not, or repeated blocks differ in how many
+/// they have.
 ///
 /// "magnitude.0" and so on, each [B], are the means of |x| of what its layers give: of the last of every run of nodes
 /// that one module recorded, and that compute something, for each image. Their nodes have the module's path.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <charconv>
 #include <range/v3/algorithm/contains.hpp>
 #include <range/v3/range/conversion.hpp>
 #include <range/v3/view/drop_last.hpp>
@@ -123,8 +124,11 @@ std::string letters_of(const std::vector<int>& letters) {
 }
 
 std::string of_layer(std::string text, int layer) {
-  if (std::size_t at = text.find("{}"); at != std::string::npos) text.replace(at, 2, fmt::format("{}", layer));
-  return text;
+  const std::size_t begin = text.find('{'), end = text.find('}', begin);
+  if (end == std::string::npos) return text;
+  int first = 0;
+  std::from_chars(text.data() + begin + 1, text.data() + end, first);
+  return text.replace(begin, end + 1 - begin, fmt::format("{}", first + layer));
 }
 
 }  // namespace tessera::codegen

@@ -127,7 +127,7 @@ Arena make_arena(const graph::Graph& declared, const KernelProgram& p) {
   // When each gradient is written, in running order; a repeated block's come as one.
   std::map<std::string, std::pair<int, int>> finished;  // key -> (time at the top level, time within)
   int now = 0;
-  for (std::size_t top = 0; top < p.order[0].size() && declared.recipe.half == 0; ++top) {
+  for (std::size_t top = 0; top < p.order[0].size() && declared.recipe.phase == 0; ++top) {
     const Item& item = p.order[0][top];
     std::vector<Item> inside{item};
     if (item.region >= 0) inside = p.order[item.region];

@@ -237,7 +237,7 @@ class Finder {
       packed_;  ///< parameter, whether transposed, as what -> its copy
 };
 
-/// What may lie in a second cache while all columns go by; processors have 1 MiB of it or more.
+/// What may lie in L2 while all columns go by; processors have 1 MiB of it or more.
 constexpr std::int64_t l2_reals = 3 << 16;
 
 /// Whether sums can wait for the rest of their depth where the first store puts what is made of them.

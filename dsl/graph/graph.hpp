@@ -22,7 +22,7 @@ enum class Type : std::uint8_t { real, integer };
 enum class Op : std::uint8_t {
   // leaves
   input,      ///< name; fed by the caller, batch first
-  parameter,  ///< name is the checkpoint key; in a region "{}" stands for the layer number
+  parameter,  ///< name is the checkpoint key; in a region "{}" stands for the layer's number, "{8}" for 8 more
   table,      ///< fixed numbers in data, row-major
   constant,   ///< value; no dims
   extent,     ///< the value of dim (a real, no dims): for means over dims known only at run time
@@ -117,7 +117,7 @@ struct Node {
 
 /// A block repeated `count` times. Region 0 is the whole model and runs once.
 struct Region {
-  std::string path;       ///< "blocks"
+  std::string path;       ///< "blocks", or "blocks.8-11" where stacks of other blocks are numbered with it
   int parent = 0;         ///< always 0 so far: regions do not nest
   int count = 1;          ///< layers
   int mirror = none;      ///< of a backward region: the forward region whose values, of the same layer, it may read
@@ -156,7 +156,7 @@ struct Recipe {
   double erase = 0;
   double average = 0;
   std::int64_t patience = 0;
-  int half = 0;  ///< of a training step: 1 or 2, which the model is; 0: a step is one
+  int phase = 0;  ///< of a training step: 1 or 2, which the model is; 0: a step is one
 };
 
 struct Graph {

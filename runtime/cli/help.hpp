@@ -16,7 +16,7 @@ inline constexpr const char* what_a_run_leaves =
 inline constexpr const char* environment =
     "Environment:\n"
     "  TESSERA_ISA=scalar|avx2|avx512   kernels to use instead of the best ones for this machine\n"
-    "  TESSERA_SECOND_CACHE=BYTES       of a core, instead of what the system says\n\n";
+    "  TESSERA_L2_BYTES=BYTES           of a core's L2, instead of what the system says\n\n";
 
 /// What --help of the program, without a command, ends with.
 std::string footer(const Model& model);

@@ -39,8 +39,7 @@ TEST(CudaAttention, IsOneKernelInBf16WhereHeadsAreMadeOfWholeFragments) {
 
 TEST(CudaAttention, IsOneBlockForAHeadWhereThereAreManyAndMoreWhereThereAreFew) {
   const std::string text = kernels_of(trace<models::VitTiny>("vit_tiny_bf16"), {});
-  EXPECT_NE(text.find("dim3(attention_shares(batch * 3, 197, 4, 2, multiprocessors()), 1, batch * 3),"),
-            std::string::npos);
+  EXPECT_NE(text.find("dim3(attention_shares(batch * 3, 197, 4, 2, sm_count()), 1, batch * 3),"), std::string::npos);
   // 13 tiles of queries for the four warps of a block, 264 blocks at a time.
   EXPECT_EQ(attention_shares(256 * 12, 197, 4, 2, 132), 1u);  // 12 waves of 1 + 4, not 24 of 1 + 2
   EXPECT_EQ(attention_shares(32 * 12, 197, 4, 2, 132), 2u);   // 3 waves of 1 + 2, not 2 of 1 + 4
@@ -108,7 +107,7 @@ TEST(CudaPrediction, AttentionTakesWhatItsTilesOfQueriesDoAndTheLastOnesNoLessTh
   options.precision = Precision::bf16;
   const graph::Graph tiny = trace<models::VitTiny>("vit_tiny");
   const std::string text = predict(tiny, options, "sm_90a", 256);
-  // 768 heads, two blocks on each of 132 multiprocessors: 2.9 waves, which take as long as 3.
+  // 768 heads, two blocks on each of 132 SMs: 2.9 waves, which take as long as 3.
   const std::vector<double> row = row_of(text, "forward", "blocks_attn_matmul_forward");
   ASSERT_EQ(row.size(), 6u) << text;
   EXPECT_EQ(row[1], 768);
@@ -117,10 +116,10 @@ TEST(CudaPrediction, AttentionTakesWhatItsTilesOfQueriesDoAndTheLastOnesNoLessTh
   // Queries, keys and values, which lie beside each other in one tensor, and the mix.
   EXPECT_NEAR(row[4], 4 * 256 * 197 * 192 * 2 / 1e6, 0.1);
   // 13 tiles of 16 rows, 208 keys and 24 instructions for each score, a warp's lanes in a cycle: of each of two blocks
-  // three for each warp, and one more for one of them. 132 multiprocessors have 3 times two blocks.
+  // three for each warp, and one more for one of them. 132 SMs have 3 times two blocks.
   const double tile = 16 * 208 * 24 / 32.;
   EXPECT_NEAR(row[5], 3 * (2 * 3 + 1) * tile / 1750 + 2, 0.1);
-  // A block alone on its multiprocessor brings 13 tiles' queries in four, and keys and values, at 32 bytes a cycle;
+  // A block alone on its SM brings 13 tiles' queries in four, and keys and values, at 32 bytes a cycle;
   // then nobody computes while its first factors come.
   const std::string of_one = predict(tiny, options, "sm_90a", 1);
   const std::vector<double> alone = row_of(of_one, "forward", "blocks_attn_matmul_forward");
@@ -134,7 +133,7 @@ TEST(CudaPrediction, ABlockOfAttentionsGradientMultipliesNothingWhileItChangesSc
   GeneratorOptions options;
   options.precision = Precision::bf16;
   const std::string text = predict(trace<models::VitTiny>("vit_tiny"), options, "sm_90a", 256);
-  // 768 heads on 132 multiprocessors; four products of 197 rows, 197 keys and 64 numbers, the sum of p dp, and a
+  // 768 heads on 132 SMs; four products of 197 rows, 197 keys and 64 numbers, the sum of p dp, and a
   // change for each score.
   const std::vector<double> row = row_of(text, "loss_and_gradients", "blocks_attn_matmul_backward_3");
   ASSERT_EQ(row.size(), 6u) << text;

@@ -29,7 +29,7 @@ std::string tile_of(Precision precision, const GemmSizes& products, const std::s
 }
 
 TEST(CudaTiles, AProductThatFillsTheGpuGetsALargeTileAndASmallOneManySmallTiles) {
-  // Of the largest tile a multiprocessor has one block: nobody multiplies while it stores its sums.
+  // Of the largest tile an SM has one block: nobody multiplies while it stores its sums.
   EXPECT_EQ(tile_of(Precision::bf16, {64 * 197, 768, 3072, 1, 20}), "128x256");
   EXPECT_EQ(tile_of(Precision::bf16, {64 * 197, 768, 768, 1, 56}), "128x128");
   EXPECT_EQ(tile_of(Precision::bf16, {197, 64, 197, 64 * 12}), "128x64");  // no column of the tile is idle
@@ -46,9 +46,9 @@ TEST(CudaTiles, WarpgroupsTakeAProductUnlessMmaIsFaster) {
                        std::to_string(tile->cluster);
   };
   EXPECT_EQ(by_warpgroups({64 * 197, 768, 3072, 1, 20}), "128x128 by 4");
-  EXPECT_EQ(by_warpgroups({64 * 197, 768, 3072, 1, 20}, "128x192"), "128x192 by 2");  // all multiprocessors
-  EXPECT_EQ(by_warpgroups({64 * 197, 3072, 768, 1, 56}), "128x128 by 4");  // on a multiprocessor one more that stores
-  EXPECT_EQ(by_warpgroups({64 * 197, 128, 768, 1, 56}, "128x128"), "128x128 by 2");  // nothing beside it
+  EXPECT_EQ(by_warpgroups({64 * 197, 768, 3072, 1, 20}, "128x192"), "128x192 by 2");  // all SMs
+  EXPECT_EQ(by_warpgroups({64 * 197, 3072, 768, 1, 56}), "128x128 by 4");             // on an SM one more that stores
+  EXPECT_EQ(by_warpgroups({64 * 197, 128, 768, 1, 56}, "128x128"), "128x128 by 2");   // nothing beside it
   EXPECT_EQ(by_warpgroups({128, 3072, 768, 16, 16}, "128x256"), "128x256 by 1");  // a second block would have no rows
   EXPECT_EQ(by_warpgroups({64, 10, 192, 1}), "");
   EXPECT_EQ(by_warpgroups({64, 10, 192, 1}, "64x128"), "64x128 by 1");
@@ -350,7 +350,7 @@ TEST(CudaPrediction, OperationsAreTheGraphsAndTimeIsWhatTheSlowestPartTakes) {
   const graph::Graph forward =
       simplify(decompose(eliminate_dead_slices(subgraph(without_dropout(traced), {"outputs"}))));
   EXPECT_NEAR(all[0] * 1e9, static_cast<double>(flops(forward).at(256)), all[0] * 1e7);
-  // 256 * 197 rows in tiles of 128 and 768 columns: 394 * 6 blocks, two on each of 132 multiprocessors at a time, and a
+  // 256 * 197 rows in tiles of 128 and 768 columns: 394 * 6 blocks, two on each of 132 SMs at a time, and a
   // last wave that is not full takes its time too. Each loads 256 rows and columns, 192 deep, at 32 bytes a cycle;
   // then, while the other does so, it stores its sums: 57 instructions for each, with GELU and rounding, 128 in a
   // cycle.
@@ -360,7 +360,7 @@ TEST(CudaPrediction, OperationsAreTheGraphsAndTimeIsWhatTheSlowestPartTakes) {
   EXPECT_EQ(fc1[1], 394 * 6);
   EXPECT_NEAR(fc1[3], 2e-9 * 256 * 197 * 768 * 192, 0.2);
   EXPECT_NEAR(fc1[5], 18 / 2 * (256 * 192 * 2 / 32 + 1000 + 128 * 128 * 57 / 128) / 1750. + 2, 0.1);
-  // By warpgroups 394 blocks, one on each multiprocessor at a time, in three waves; on sm_80 there are none.
+  // By warpgroups 394 blocks, one on each SM at a time, in three waves; on sm_80 there are none.
   const std::vector<double> fc2 = row_of(text, "forward", "blocks_mlp_fc2_forward_wgmma");
   ASSERT_EQ(fc2.size(), 6u) << text;
   EXPECT_EQ(fc2[1], 394);

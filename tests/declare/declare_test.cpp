@@ -352,6 +352,19 @@ TEST(Declare, WithoutAConfigurationALibrarysUsualModelIsAssumed) {
   }
 }
 
+/// Three maps make queries, keys and values, these of so many rows in block 1.
+void share_keys(Checkpoint& c, std::int64_t keys, std::int64_t values) {
+  for (const auto& [block, k, v] : {std::tuple<std::string, std::int64_t, std::int64_t>{"blocks.0.attn.", 192, 192},
+                                    {"blocks.1.attn.", keys, values}}) {
+    for (const auto& [map, rows] : {std::pair{"q_proj", std::int64_t{192}}, {"k_proj", k}, {"v_proj", v}}) {
+      c.shapes[block + map + ".weight"] = {rows, 192};
+      c.shapes[block + map + ".bias"] = {rows};
+    }
+    c.shapes.erase(block + "qkv.weight");
+    c.shapes.erase(block + "qkv.bias");
+  }
+}
+
 TEST(Declare, RefusesWhatContradictsItselfOrTheConfiguration) {
   struct Case {
     const char* says;
@@ -387,10 +400,20 @@ TEST(Declare, RefusesWhatContradictsItselfOrTheConfiguration) {
       {"has no 'patch_embed.proj.weight'", [](auto& c, auto&) { c.shapes.clear(); }},
       {"no declaration says 'blocks.00.norm1.weight'",
        [](auto& c, auto&) { c.shapes["blocks.00.norm1.weight"] = {192}; }},
-      {"'blocks.1.attn.k_proj.weight' is [96, 192] and 'blocks.0.attn.k_proj.weight' [192, 192]: blocks that differ",
+      {"'blocks.1.attn.q_norm.weight' is [32] and 'blocks.0.attn.q_norm.weight' [64]: blocks that differ",
        [](auto& c, auto&) {
-         c.shapes["blocks.0.attn.k_proj.weight"] = {192, 192};
-         c.shapes["blocks.1.attn.k_proj.weight"] = {96, 192};
+         c.shapes["blocks.0.attn.q_norm.weight"] = {64};
+         c.shapes["blocks.1.attn.q_norm.weight"] = {32};
+       }},
+      {"'blocks.1.attn.k_proj.weight' has 96 rows, and 3 heads of queries, each 64 wide, do not share them evenly",
+       [](auto& c, auto&) { share_keys(c, 96, 96); }},
+      {"'blocks.1.attn.k_proj.weight' has 128 rows, and 3 heads of queries",
+       [](auto& c, auto&) { share_keys(c, 128, 128); }},
+      {"'blocks.1.attn.v_proj.bias' is [192] instead of [64]", [](auto& c, auto&) { share_keys(c, 64, 192); }},
+      {"has no 'blocks.1.attn.k_proj.bias', which attention whose heads share keys has",
+       [](auto& c, auto&) {
+         share_keys(c, 64, 64);
+         for (const char* block : {"blocks.0.", "blocks.1."}) c.shapes.erase(std::string(block) + "attn.k_proj.bias");
        }},
       {"has no 'blocks.2.attn.proj.bias', and has 'blocks.0.attn.proj.bias'",
        [](auto& c, auto&) { c.shapes["blocks.3.norm1.weight"] = {192}; }},

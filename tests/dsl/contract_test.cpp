@@ -37,6 +37,7 @@ TEST(Contract, ParametersAreCountedThroughEveryKindOfModule) {
   static_assert(parameter_count<Linear<D, D>>() == map);
   static_assert(parameter_count<Inner>() == 16 + map);
   static_assert(parameter_count<Stack<Inner, 5>>() == 5 * (16 + map));
+  static_assert(parameter_count<Stacks<Stack<Inner, 5>, Stack<Linear<D, D>, 2>>>() == 5 * (16 + map) + 2 * map);
   static_assert(parameter_count<List<Inner, H>>() == 3 * (16 + map));
   static_assert(parameter_count<Sequential<Linear<D, D>, Gelu, Inner>>() == map + 16 + map);
   static_assert(parameter_count<Stack<Sequential<Inner, List<Linear<D, D>, 2>>, 4>>() == 4 * (16 + 3 * map));

@@ -166,6 +166,34 @@ struct StacksASequential : Module {
   Tensor<B, D> forward(Tensor<B, D> x) const { return layers(x); }
 };
 
+struct Shifted : Module {
+  Linear<D, D> map;
+  TESSERA_MEMBERS(Shifted, map)
+  Tensor<B, D> shift;
+  Tensor<B, D> forward(Tensor<B, D> x) const { return map(x) + shift; }
+};
+struct OtherShifted : Shifted {
+  LayerNorm<D> norm;
+  TESSERA_MEMBERS(OtherShifted, map, norm)
+  Tensor<B, D> forward(Tensor<B, D> x) const { return map(norm(x)) + shift; }
+};
+
+struct StacksOfSeveral : Module {
+  static constexpr Recipe recipe{};
+  Stacks<Stack<Shifted, 2>, Stack<OtherShifted, 3>, Stack<Shifted, 1>> blocks;
+  TESSERA_MEMBERS(StacksOfSeveral, blocks)
+  Tensor<B, D> forward(Tensor<B, D> x) const {
+    return blocks(x, [&](auto& block) { block.shift = x; });
+  }
+};
+
+struct AppliesStacksTwice : Module {
+  static constexpr Recipe recipe{};
+  Stacks<Stack<Block, 3>, Stack<Block, 1>> blocks;
+  TESSERA_MEMBERS(AppliesStacksTwice, blocks)
+  Tensor<B, D> forward(Tensor<B, D> x) const { return blocks(blocks(x)); }
+};
+
 struct AppliesAStackTwice : Module {
   static constexpr Recipe recipe{};
   Stack<Block, 3> blocks;
@@ -488,6 +516,30 @@ TEST(Trace, RecordsAStackOfASequential) {
 
 TEST(Trace, RefusesAStackThatIsAppliedTwice) {
   EXPECT_EQ(refusal<AppliesAStackTwice>(), "blocks is applied twice; apply a plain block to share weights");
+}
+
+TEST(Trace, NumbersStacksOfDifferentBlocksThrough) {
+  const graph::Graph g = trace<StacksOfSeveral>("model");
+  std::vector<std::pair<std::string, int>> regions;
+  for (const graph::Region& region : g.regions) regions.emplace_back(region.path, region.count);
+  EXPECT_EQ(regions, (std::vector<std::pair<std::string, int>>{
+                         {"", 1}, {"blocks.0-1", 2}, {"blocks.2-4", 3}, {"blocks.5-5", 1}}));
+  std::vector<std::string> keys;
+  for (const graph::Node& node : g.nodes)
+    if (node.op == graph::Op::parameter) keys.push_back(node.name);
+  EXPECT_EQ(keys, (std::vector<std::string>{"blocks.{}.map.weight", "blocks.{}.map.bias", "blocks.{2}.map.weight",
+                                            "blocks.{2}.map.bias", "blocks.{2}.norm.weight", "blocks.{2}.norm.bias",
+                                            "blocks.{5}.map.weight", "blocks.{5}.map.bias"}));
+  // What leaves one enters the next.
+  for (std::size_t i = 2; i < g.regions.size(); ++i) {
+    const graph::Node& entering = g[g[g.regions[i].carries[0]].operands[0]];
+    EXPECT_EQ(entering.op, graph::Op::carry_out);
+    EXPECT_EQ(g[entering.operands[0]].region, static_cast<int>(i) - 1);
+  }
+}
+
+TEST(Trace, RefusesStacksThatAreAppliedTwice) {
+  EXPECT_EQ(refusal<AppliesStacksTwice>(), "blocks.0-2 is applied twice; apply a plain block to share weights");
 }
 
 TEST(Trace, RefusesAStackWithinAStack) {

@@ -25,8 +25,8 @@ torch.set_num_threads(1)
 
 
 # What some are made with besides: pictures with a rest that no patch sees; all heads with keys of their own, or shared in the
-# middle block.
-SHARED = {"depth": 3, "num_kv_heads": (2, 1, 2)}
+# two middle blocks.
+SHARED = {"depth": 4, "num_kv_heads": (2, 1, 1, 2)}
 BESIDES = {"vit_so400m_patch14_siglip_384": {"img_size": (28, 19)}, "vit_base_patch16_sapiens2": {"num_kv_heads": 2},
            **{f"vit_{size}_patch16_sapiens2": SHARED for size in ("large", "huge", "giant", "5b")}}
 

@@ -3,8 +3,8 @@ instructions on one thread, is within 5 % of the number in the file COUNTS for t
 
 Callgrind counts them, so that the machine's mood does not matter; it knows no AVX-512. COUNTS has lines "COMPILER NUMBER",
 COMPILER being one word (GNU-12: another version emits other instructions); --update writes this compiler's. A number that has
-become smaller fails as well: it is the one to compare with from then on. Prints "skipped: ..." where there is no valgrind, or
-no number for this compiler."""
+become smaller fails as well: it is the one to compare with from then on. Exits with 77 where there is no valgrind, or no
+number for this compiler."""
 import os
 import pathlib
 import re
@@ -28,12 +28,12 @@ def count(program, function):
 def main(program, function, compiler, counts, update):
     if not shutil.which("valgrind"):
         print("skipped: there is no valgrind")
-        return 0
+        return 77
     path = pathlib.Path(counts)
     known = dict(line.split() for line in path.read_text().splitlines())
     if compiler not in known and not update:
         print(f"skipped: {path.name} has no number for {compiler}")
-        return 0
+        return 77
     counted = count(program, function)
     if update:
         known[compiler] = counted

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cctype>
+#include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -52,18 +53,21 @@ inline constexpr const char* generated_headers = R"cpp(#if defined(__GNUC__) && 
 #include "tests/kernels/generated_model.hpp"
 )cpp";
 
-/// The models of one element type.
+/// The models of one element type. Their kernels for an instruction set lie in so many `parts`, one model after the
+/// other in the next: a compiler's memory grows with what stands in one source.
 class GeneratedWriter {
  public:
   GeneratedWriter(std::filesystem::path folder, std::string real, std::vector<std::string> isas,
-                  codegen::Precision precision = codegen::Precision::fp32)
+                  codegen::Precision precision = codegen::Precision::fp32, std::size_t parts = 1)
       : folder_(std::move(folder)),
         real_(std::move(real)),
         kind_(precision == codegen::Precision::fp32 ? real_ : codegen::name_of(precision)),
         isas_(std::move(isas)),
-        precision_(precision) {
+        precision_(precision),
+        parts_(parts) {
     sources_["api"] = generated_headers;
-    for (const std::string& isa : isas_) sources_[isa] = generated_headers;
+    for (const std::string& isa : isas_)
+      for (std::size_t part = 0; part < parts_; ++part) sources_[kernels(isa, part)] = generated_headers;
     sources_["table"] = generated_headers;
   }
 
@@ -76,7 +80,8 @@ class GeneratedWriter {
       sources_[source] += "\nnamespace " + name + "_model {\n#include \"" + file + "\"\n}\n";
     };
     include("api", name + ".cpp");
-    for (const std::string& isa : isas_) include(isa, name + "_" + isa + ".cpp");
+    for (const std::string& isa : isas_) include(kernels(isa, models_ % parts_), name + "_" + isa + ".cpp");
+    ++models_;
     sources_["table"] += "#include \"" + name + ".h\"\n";
     row(case_name, name);
   }
@@ -93,6 +98,11 @@ class GeneratedWriter {
   }
 
  private:
+  /// "avx2", or "avx2_0" where there are several.
+  std::string kernels(const std::string& isa, std::size_t part) const {
+    return parts_ == 1 ? isa : isa + "_" + std::to_string(part);
+  }
+
   std::map<std::string, std::string> generated(const GeneratedCase& c, const std::string& name,
                                                const std::string& without) const {
     Sketch sketch;
@@ -124,6 +134,7 @@ class GeneratedWriter {
   std::string real_, kind_;
   std::vector<std::string> isas_;
   codegen::Precision precision_;
+  std::size_t parts_, models_ = 0;
   std::map<std::string, std::string> sources_;
   std::string rows_;
 };

@@ -15,7 +15,7 @@
 // clang-format off
 #include "codegen/cpu/simd/scalar_begin.h"
 namespace {
-std::int64_t tessera_second_cache() { return std::int64_t{1} << 20; }
+std::int64_t tessera_l2_bytes() { return std::int64_t{1} << 20; }
 #include "codegen/cpu/simd/scalar.h"
 #include "codegen/cpu/simd/fetch.h"
 #include "codegen/cpu/simd/gradient.h"

@@ -1,4 +1,4 @@
-// A model of products so deep that near memory does not hold their left factor.
+// A model of products so deep that L1 does not hold their A operand.
 #pragma once
 
 #include "dsl/tessera.hpp"

@@ -18,7 +18,7 @@
 namespace tessera::runtime {
 namespace {
 
-/// The starting values of both halves in one file, the codes being those of the second.
+/// The starting values of both phases in one file, the codes being those of the second.
 void write_vqgan(const std::filesystem::path& path, std::uint64_t seed) {
   Safetensors file;
   const auto put = [&](const auto& table, const std::vector<float>& numbers) {

@@ -106,13 +106,13 @@ TEST_P(Teams, GiveTheBitsOfAllImagesAtOnceWithAnyFewerOfThem) {
 }
 
 /// The bits of everything, as one number, and how many images go at once, from a process that is told how large its
-/// second cache is before it asks.
-std::pair<std::uint64_t, std::int64_t> run_with_second_cache(const char* bytes) {
+/// L2 is before it asks.
+std::pair<std::uint64_t, std::int64_t> run_with_l2(const char* bytes) {
   std::array<int, 2> ends{};
   EXPECT_EQ(pipe(ends.data()), 0);
   const pid_t child = fork();
   if (child == 0) {
-    setenv("TESSERA_SECOND_CACHE", bytes, 1);
+    setenv("TESSERA_L2_BYTES", bytes, 1);
     std::pair<std::uint64_t, std::int64_t> result{14695981039346656037u, vit_cifar_images_at_once(256)};
     for (const float number : run(2, 2)) {
       std::uint32_t bits = 0;
@@ -133,7 +133,7 @@ std::pair<std::uint64_t, std::int64_t> run_with_second_cache(const char* bytes) 
 }
 
 TEST_P(Teams, GiveTheSameBitsWhateverASecondCacheHolds) {
-  const auto small = run_with_second_cache("65536"), large = run_with_second_cache("268435456");
+  const auto small = run_with_l2("65536"), large = run_with_second_cache("268435456");
   EXPECT_EQ(small.first, large.first);
   EXPECT_LT(small.second, large.second) << "images at once";
 }

@@ -22,6 +22,7 @@
 #include "tests/models/declared/vit_betwixt_patch16_rope_reg4_gap_256.hpp"
 #include "tests/models/declared/vit_giant_patch16_lingbot.hpp"
 #include "tests/models/declared/vit_huge_plus_patch16_dinov3_qkvb.hpp"
+#include "tests/models/declared/vit_large_patch16_sapiens2.hpp"
 #include "tests/models/declared/vit_mediumd_patch16_rope_reg1_gap_256.hpp"
 #include "tests/models/declared/vit_pe_core_base_patch16_224.hpp"
 #include "tests/models/declared/vit_pe_core_gigantic_patch14_448.hpp"
@@ -62,6 +63,7 @@ std::vector<TimmModel> timm_eva_models() {
       TIMM(vit_base_patch16_rope_ape_224, VitBasePatch16RopeApe224),
       TIMM(vit_base_patch16_rope_mixed_ape_224, VitBasePatch16RopeMixedApe224),
       TIMM(vit_huge_plus_patch16_dinov3_qkvb, VitHugePlusPatch16Dinov3Qkvb),
+      TIMM(vit_large_patch16_sapiens2, VitLargePatch16Sapiens2),
       TIMM(vit_mediumd_patch16_rope_reg1_gap_256, VitMediumdPatch16RopeReg1Gap256),
       TIMM(vit_pe_core_gigantic_patch14_448, VitPeCoreGiganticPatch14448),
       TIMM(vit_pe_lang_large_patch14_448, VitPeLangLargePatch14448),

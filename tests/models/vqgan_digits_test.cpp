@@ -114,7 +114,7 @@ TEST(VqganDigits, WhatDoesNotFitIsASentence) {
     const Result on_gpu = sample({command, "--device", "cuda", "--out", elsewhere});
     EXPECT_EQ(on_gpu.code, 1);
     EXPECT_EQ(on_gpu.err,
-              "vqgan_digits: --device cuda: the halves of a training step have no kernels for GPUs, this program "
+              "vqgan_digits: --device cuda: the phases of a training step have no kernels for GPUs, this program "
               "computes on the CPU only\n");
   }
   EXPECT_FALSE(fs::exists(elsewhere));

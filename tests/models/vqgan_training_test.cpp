@@ -1,4 +1,4 @@
-// The two halves of VQGAN's training step as emitted programs, on PyTorch's ten steps (golden/vq/vqgan_small and, with
+// The two phases of VQGAN's training step as emitted programs, on PyTorch's ten steps (golden/vq/vqgan_small and, with
 // ActNorm, the vanilla loss and beta as in print, vqgan_paper), for each instruction set that this processor has.
 #include <gtest/gtest.h>
 #ifdef _OPENMP
@@ -18,7 +18,7 @@
 #include "paper_vqgan_generator.h"
 #include "runtime/checkpoint.hpp"
 #include "runtime/error.hpp"
-#include "runtime/halves.hpp"
+#include "runtime/phases.hpp"
 #include "runtime/safetensors.hpp"
 #include "small_vqgan_discriminator.h"
 #include "small_vqgan_generator.h"
@@ -71,43 +71,43 @@ class VqganTraining : public testing::TestWithParam<std::string> {
 #endif
   }
 
-  static runtime::AlternatingHalves halves() {
-    return {TESSERA_TRAINING_HALF(small_vqgan_generator, SMALL_VQGAN_GENERATOR, "generator"),
-            TESSERA_TRAINING_HALF(small_vqgan_discriminator, SMALL_VQGAN_DISCRIMINATOR, "discriminator"), batch};
+  static runtime::AlternatingPhases phases() {
+    return {TESSERA_TRAINING_PHASE(small_vqgan_generator, SMALL_VQGAN_GENERATOR, "generator"),
+            TESSERA_TRAINING_PHASE(small_vqgan_discriminator, SMALL_VQGAN_DISCRIMINATOR, "discriminator"), batch};
   }
 
-  static void take_parameters(const runtime::AlternatingHalves& of, const std::string& folder = "vqgan_small") {
+  static void take_parameters(const runtime::AlternatingPhases& of, const std::string& folder = "vqgan_small") {
     const runtime::Safetensors params = golden("params", folder);
-    ASSERT_EQ(params.tensors.size(), of.half(0).parameters.size());
-    for (const tessera_parameter& row : of.half(0).parameters) {
+    ASSERT_EQ(params.tensors.size(), of.phase(0).parameters.size());
+    for (const tessera_parameter& row : of.phase(0).parameters) {
       const runtime::Tensor& tensor = params.at(row.name);
       ASSERT_EQ(tensor.shape, runtime::Shape(row.shape, row.shape + row.rank)) << row.name;
       std::ranges::copy(numbers(tensor), of.parameters() + row.offset);
     }
   }
 
-  void steps(runtime::AlternatingHalves& of, std::int64_t first, std::int64_t last) const {
+  void steps(runtime::AlternatingPhases& of, std::int64_t first, std::int64_t last) const {
     for (std::int64_t step = first; step <= last; ++step)
       of.step(images.data(), batch, step, step > disc_start ? 1 : 0, rates);
   }
 
-  static void expect_same_bits(const runtime::AlternatingHalves& a, const runtime::AlternatingHalves& b) {
-    const auto bytes = static_cast<std::size_t>(a.half(0).parameter_floats) * sizeof(float);
+  static void expect_same_bits(const runtime::AlternatingPhases& a, const runtime::AlternatingPhases& b) {
+    const auto bytes = static_cast<std::size_t>(a.phase(0).parameter_floats) * sizeof(float);
     EXPECT_EQ(std::memcmp(a.parameters(), b.parameters(), bytes), 0);
     EXPECT_EQ(std::memcmp(a.optimizer(), b.optimizer(), 2 * bytes), 0);
   }
 
   const Floats images = golden("batch").at("images").floats();
-  runtime::AlternatingHalves run = halves();
+  runtime::AlternatingPhases run = phases();
 };
 
 /// Ten steps: their losses and indices, and the parameters after the third, as far as `adam` has them.
-void expect_ten_steps(runtime::AlternatingHalves& run, const Floats& images, const runtime::Safetensors& adam,
+void expect_ten_steps(runtime::AlternatingPhases& run, const Floats& images, const runtime::Safetensors& adam,
                       std::int64_t disc_start, float rate) {
   for (std::int64_t step = 0; step < 10; ++step) {
     run.step(images.data(), 4, step + 1, step >= disc_start ? 1 : 0, {rate, rate});
-    for (const int half : {0, 1})
-      for (const char* loss : run.half(half).losses) {
+    for (const int phase : {0, 1})
+      for (const char* loss : run.phase(phase).losses) {
         const double wanted = row_of(adam.at(std::string("losses.") + loss), step).at(0);
         EXPECT_NEAR(run.loss(loss), wanted, 1e-4 * std::max(std::fabs(wanted), 0.1)) << loss << " of step " << step;
       }
@@ -115,7 +115,7 @@ void expect_ten_steps(runtime::AlternatingHalves& run, const Floats& images, con
     ASSERT_EQ(std::vector<double>(run.outputs(0).begin(), run.outputs(0).end()), indices) << "of step " << step;
     if (step != 2) continue;
     std::int64_t all = 0, apart = 0;
-    for (const tessera_parameter& row : run.half(0).parameters) {
+    for (const tessera_parameter& row : run.phase(0).parameters) {
       const std::string key = row.name;
       if (is_undetermined(key) || key.starts_with("loss.perceptual_loss.") || !adam.has(key)) continue;
       const std::vector<double> wanted = numbers(adam.at(key));
@@ -149,19 +149,19 @@ TEST_P(VqganTraining, TenStepsArePyTorchs) {
 }
 
 TEST_P(VqganTraining, TenStepsWithActNormTheVanillaLossAndBetaAsInPrintArePyTorchs) {
-  runtime::AlternatingHalves paper(
-      TESSERA_TRAINING_HALF(paper_vqgan_generator, PAPER_VQGAN_GENERATOR, "generator"),
-      TESSERA_TRAINING_HALF(paper_vqgan_discriminator, PAPER_VQGAN_DISCRIMINATOR, "discriminator"), batch);
+  runtime::AlternatingPhases paper(
+      TESSERA_TRAINING_PHASE(paper_vqgan_generator, PAPER_VQGAN_GENERATOR, "generator"),
+      TESSERA_TRAINING_PHASE(paper_vqgan_discriminator, PAPER_VQGAN_DISCRIMINATOR, "discriminator"), batch);
   take_parameters(paper, "vqgan_paper");
   expect_ten_steps(paper, golden("batch", "vqgan_paper").at("images").floats(), golden("adam", "vqgan_paper"), 1,
                    1e-3F);
 }
 
 TEST_P(VqganTraining, WhatAHalfDoesNotTrainStaysAsItIs) {
-  const runtime::AlternatingHalves before = halves();
+  const runtime::AlternatingPhases before = phases();
   take_parameters(before);
   steps(run, 1, 1);
-  for (const tessera_parameter& row : run.half(0).parameters) {
+  for (const tessera_parameter& row : run.phase(0).parameters) {
     const std::string key = row.name;
     if (is_undetermined(key)) continue;
     const std::int64_t count = runtime::elements(runtime::Shape(row.shape, row.shape + row.rank));
@@ -179,7 +179,7 @@ TEST_P(VqganTraining, WhatAHalfDoesNotTrainStaysAsItIs) {
 TEST_P(VqganTraining, BitsDoNotDependOnTheNumberOfThreads) {
   steps(run, 1, 3);
   set_threads(3);
-  runtime::AlternatingHalves three = halves();
+  runtime::AlternatingPhases three = phases();
   take_parameters(three);
   steps(three, 1, 3);
   expect_same_bits(run, three);
@@ -187,13 +187,13 @@ TEST_P(VqganTraining, BitsDoNotDependOnTheNumberOfThreads) {
 
 TEST_P(VqganTraining, AResumedRunHasTheSameBits) {
   steps(run, 1, 4);
-  runtime::AlternatingHalves stopped = halves(), resumed = halves();
+  runtime::AlternatingPhases stopped = phases(), resumed = phases();
   take_parameters(stopped);
   steps(stopped, 1, 2);
   runtime::Model model;
   model.name = "small_vqgan";
-  model.parameters = run.half(0).parameters;
-  model.parameter_floats = run.half(0).parameter_floats;
+  model.parameters = run.phase(0).parameters;
+  model.parameter_floats = run.phase(0).parameter_floats;
   model.optimizer_state = {"optimizer.m.", "optimizer.v."};
   const fs::path path = fs::path(testing::TempDir()) / ("vqgan_training_" + GetParam() + ".safetensors");
   runtime::TrainingState state;
@@ -209,7 +209,7 @@ TEST_P(VqganTraining, AResumedRunHasTheSameBits) {
 }
 
 /// What training says when something in the parameters is not a number.
-std::string refusal(runtime::AlternatingHalves& of, const Floats& images) {
+std::string refusal(runtime::AlternatingPhases& of, const Floats& images) {
   try {
     of.step(images.data(), 4, 7, 1, {1e-4F, 1e-4F});
   } catch (const runtime::Error& error) {
@@ -218,8 +218,8 @@ std::string refusal(runtime::AlternatingHalves& of, const Floats& images) {
   return "";
 }
 
-float* parameter(const runtime::AlternatingHalves& of, const std::string& key) {
-  for (const tessera_parameter& row : of.half(0).parameters)
+float* parameter(const runtime::AlternatingPhases& of, const std::string& key) {
+  for (const tessera_parameter& row : of.phase(0).parameters)
     if (row.name == key) return of.parameters() + row.offset;
   ADD_FAILURE() << key;
   return nullptr;
@@ -228,15 +228,15 @@ float* parameter(const runtime::AlternatingHalves& of, const std::string& key) {
 TEST_P(VqganTraining, NotANumberIsSaidOfTheHalfThatMeetsIt) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   parameter(run, "decoder.conv_out.bias")[0] = nan;
-  const Floats before(run.parameters(), run.parameters() + run.half(0).parameter_floats);
-  EXPECT_EQ(refusal(run, images), "training diverged in the generator's half of step 7: total_loss is not a number");
+  const Floats before(run.parameters(), run.parameters() + run.phase(0).parameter_floats);
+  EXPECT_EQ(refusal(run, images), "training diverged in the generator's phase of step 7: total_loss is not a number");
   EXPECT_EQ(std::memcmp(before.data(), run.parameters(), before.size() * sizeof(float)), 0);
   take_parameters(run);
-  runtime::AlternatingHalves other = halves();
+  runtime::AlternatingPhases other = phases();
   take_parameters(other);
   Floats huge = images;
   std::ranges::fill(huge, 3e38F);
-  EXPECT_NE(refusal(other, huge).find("'s half of step 7: "), std::string::npos);
+  EXPECT_NE(refusal(other, huge).find("'s phase of step 7: "), std::string::npos);
 }
 
 INSTANTIATE_TEST_SUITE_P(Isas, VqganTraining, testing::ValuesIn(instruction_sets),

@@ -16,7 +16,7 @@
 namespace tessera::runtime {
 namespace {
 
-/// What the made-up halves give in each step.
+/// What the made-up phases give in each step.
 struct Given {
   std::int64_t codes_in_use = 40;
   float rec_loss = 0.5F, d_weight = 1, disc_loss = 0.7F;
@@ -38,28 +38,28 @@ void write_tokens(float* tokens, std::int64_t batch) {
     tokens[i] = static_cast<float>(i % std::min(given.codes_in_use, batch * positions));
 }
 
-TrainingHalf half_of(bool generator, bool perceptual) {
-  TrainingHalf half;
-  half.name = generator ? "generator" : "discriminator";
-  half.parameters = std::span(table).first(perceptual ? 4 : 2);
-  half.losses = generator ? std::span<const char* const>(generator_losses) : discriminator_losses;
-  half.parameter_floats = floats;
-  half.packed_floats = 1;
-  half.optimizer_floats = 2 * floats;
-  half.output_floats = generator ? positions : pixels;
-  half.scratch_bytes = [](std::int64_t) -> std::int64_t { return 64; };
-  half.error = [](int) { return "an error"; };
-  half.isa = [] { return "none"; };
-  half.init = [](float* parameters, std::uint64_t) {
+TrainingPhase phase_of(bool generator, bool perceptual) {
+  TrainingPhase phase;
+  phase.name = generator ? "generator" : "discriminator";
+  phase.parameters = std::span(table).first(perceptual ? 4 : 2);
+  phase.losses = generator ? std::span<const char* const>(generator_losses) : discriminator_losses;
+  phase.parameter_floats = floats;
+  phase.packed_floats = 1;
+  phase.optimizer_floats = 2 * floats;
+  phase.output_floats = generator ? positions : pixels;
+  phase.scratch_bytes = [](std::int64_t) -> std::int64_t { return 64; };
+  phase.error = [](int) { return "an error"; };
+  phase.isa = [] { return "none"; };
+  phase.init = [](float* parameters, std::uint64_t) {
     std::fill_n(parameters, floats, 0.5F);
     return 0;
   };
-  half.pack = [](const float*, float*) { return 0; };
-  half.update = [](float*, float*, const float*, float*, std::int64_t, float) { return 0; };
+  phase.pack = [](const float*, float*) { return 0; };
+  phase.update = [](float*, float*, const float*, float*, std::int64_t, float) { return 0; };
   if (generator)
-    half.loss_and_gradients = [](const float*, const float*, const float*, const float*, std::int64_t batch,
-                                 std::int64_t, std::uint64_t, std::int64_t, float* outputs, float* losses, float* loss,
-                                 float* gradients, void*) {
+    phase.loss_and_gradients = [](const float*, const float*, const float*, const float*, std::int64_t batch,
+                                  std::int64_t, std::uint64_t, std::int64_t, float* outputs, float* losses, float* loss,
+                                  float* gradients, void*) {
       write_tokens(outputs, batch);
       std::fill_n(gradients, floats, 0.0F);
       losses[0] = *loss = given.rec_loss;
@@ -67,14 +67,14 @@ TrainingHalf half_of(bool generator, bool perceptual) {
       return 0;
     };
   else
-    half.loss_and_gradients = [](const float*, const float*, const float*, const float*, std::int64_t, std::int64_t,
-                                 std::uint64_t, std::int64_t, float*, float* losses, float* loss, float* gradients,
-                                 void*) {
+    phase.loss_and_gradients = [](const float*, const float*, const float*, const float*, std::int64_t, std::int64_t,
+                                  std::uint64_t, std::int64_t, float*, float* losses, float* loss, float* gradients,
+                                  void*) {
       std::fill_n(gradients, floats, 0.0F);
       losses[0] = *loss = given.disc_loss;
       return 0;
     };
-  return half;
+  return phase;
 }
 
 /// Gives nothing, [batch, outputs].
@@ -117,8 +117,8 @@ class VqganProgram : public testing::Test {
 
   Result train(bool perceptual = false, const std::vector<std::string>& more = {}) const {
     const Vqgan model{.name = "made_up",
-                      .generator = half_of(true, perceptual),
-                      .discriminator = half_of(false, perceptual),
+                      .generator = phase_of(true, perceptual),
+                      .discriminator = phase_of(false, perceptual),
                       .encode = pass_of_zeros<positions>(),
                       .reconstruct = pass_of_zeros<pixels>(),
                       .decode = pass_of_zeros<pixels>(),
@@ -162,11 +162,11 @@ TEST_F(VqganProgram, SaysInWhichHalfALossIsNotANumber) {
   given.rec_loss = std::nanf("");
   const Result generator = train();
   EXPECT_EQ(generator.code, 1);
-  EXPECT_EQ(generator.err, "made_up: training diverged in the generator's half of step 1: rec_loss is not a number\n");
+  EXPECT_EQ(generator.err, "made_up: training diverged in the generator's phase of step 1: rec_loss is not a number\n");
   given = {};
   given.disc_loss = std::nanf("");
   EXPECT_EQ(train().err,
-            "made_up: training diverged in the discriminator's half of step 1: disc_loss is not a number\n");
+            "made_up: training diverged in the discriminator's phase of step 1: disc_loss is not a number\n");
 }
 
 TEST_F(VqganProgram, ThePerceptualLossTakesWeightsThatAreGiven) {

@@ -31,7 +31,7 @@ TEST_F(Program, HelpTellsCommandsFilesAndEnvironment) {
   const Result help = sample({"--help"});
   EXPECT_EQ(help.code, 0);
   for (const char* part : {"train", "eval", "predict", "summary", "TESSERA_ISA=scalar|avx2|avx512",
-                           "TESSERA_SECOND_CACHE=BYTES", "--resume", "curve.csv"})
+                           "TESSERA_L2_BYTES=BYTES", "--resume", "curve.csv"})
     EXPECT_CONTAINS(help.out, part);
   EXPECT_EQ(sample({"train", "--help"}).code, 0);
 }
@@ -118,14 +118,14 @@ TEST_F(Program, TrainingWhereARunIsAsksWhatToDo) {
 
 TEST_F(Program, ASizeOfTheSecondCacheThatIsNoneIsOneSentence) {
   for (const char* wrong : {"many", "0", "-5", "1M", "99999999999999999999"}) {
-    setenv("TESSERA_SECOND_CACHE", wrong, 1);
+    setenv("TESSERA_L2_BYTES", wrong, 1);
     const Result result = train();
     EXPECT_EQ(result.code, 1);
-    EXPECT_EQ(result.err, std::string("sample: TESSERA_SECOND_CACHE=") + wrong + " is not a number of bytes above 0\n");
+    EXPECT_EQ(result.err, std::string("sample: TESSERA_L2_BYTES=") + wrong + " is not a number of bytes above 0\n");
   }
-  setenv("TESSERA_SECOND_CACHE", "262144", 1);
+  setenv("TESSERA_L2_BYTES", "262144", 1);
   EXPECT_EQ(train().code, 0);
-  unsetenv("TESSERA_SECOND_CACHE");
+  unsetenv("TESSERA_L2_BYTES");
 }
 
 TEST_F(Program, WhatNeedsCudaIsOneSentenceWithoutIt) {

@@ -1,4 +1,4 @@
-// What lies in far memory is asked for before it is read.
+// Prefetch of what lies in DRAM.
 /// The line that holds element `at`, which may lie behind the array: then it is asked for in vain.
 template <int nearness = 2, class T>
 [[maybe_unused]] static inline void v_fetch_line(const T* first, std::int64_t at) {
@@ -23,10 +23,10 @@ template <class T>
     for (std::int64_t column = 0; column < width; column += line) v_fetch_line(first, row * stride + column);
 }
 /// Lines in order, which a matrix product is going to go through in strides; none of what would take up more than half
-/// of a second cache.
+/// of the L2.
 template <class T>
 [[maybe_unused]] static inline void v_fetch(const T* first, std::int64_t count) {
   constexpr std::int64_t line = 64 / sizeof(T);
-  if (count * static_cast<std::int64_t>(sizeof(T)) > tessera_second_cache() / 2) return;
+  if (count * static_cast<std::int64_t>(sizeof(T)) > tessera_l2_bytes() / 2) return;
   for (std::int64_t i = 0; i < count; i += line) v_fetch_line(first, i);
 }

@@ -92,8 +92,8 @@ static void g_gradient(std::int64_t begin, std::int64_t end, bool add, const Lef
   constexpr std::int64_t blocks = (depth + g_deepest - 1) / g_deepest, block = (depth + blocks - 1) / blocks;
   alignas(64) real right_tiles[std::min(g_fit(g_near, block, wide), tiles * wide) * block];
   alignas(64) real left_tiles[g_fit(g_near / 4, block, high) * block];
-  // What is copied of the right factor lies in a second cache beside other things.
-  const std::int64_t part = tessera_second_cache() / 16 * 3 / static_cast<std::int64_t>(sizeof(real));
+  // What is packed of the B operand lies in L2 beside other things.
+  const std::int64_t part = tessera_l2_bytes() / 16 * 3 / static_cast<std::int64_t>(sizeof(real));
   const std::int64_t near = std::min(g_near, part);
   const std::int64_t across = std::min(g_fit(near, block, wide), tiles * wide), down = g_fit(near / 4, block, high);
   constexpr int rest = columns % wide;

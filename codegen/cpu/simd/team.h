@@ -27,7 +27,7 @@ struct Team {
     return std::min(rows, share(rows, tile, part + 1, parts));
   }
   /// Partitions tiles of `high` rows and `wide` columns so that the largest share is as small as can be. Among such
-  /// ways the one with the fewest columns for a thread where weights are `far`, more than its near memory holds; else
+  /// ways the one with the fewest columns for a thread where weights are `far`, more than its L1 holds; else
   /// with the fewest rows, which other threads have made.
   Tiles tiles(std::int64_t rows, std::int64_t high, std::int64_t columns, std::int64_t wide, bool far) const {
     const auto largest = [](std::int64_t points, std::int64_t tile, std::int64_t among) {

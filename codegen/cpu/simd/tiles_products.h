@@ -96,7 +96,7 @@ static inline void t_transpose(__m512i (&row)[16]) {
 
 /// A gradient of weights: to[row * to_row + column], rows from `begin` to `end`, sums products along the depth and over
 /// the batch. Factors are at [image * of_image + k * along + row * across], or column. So many images of a chunk go
-/// together through the tiles as the second cache has room for; of large images, block after block of the depth, so
+/// together through the tiles as L2 has room for; of large images, block after block of the depth, so
 /// that the copies on a thread's stack do not grow with them.
 template <std::int64_t columns, std::int64_t depth>
 static void t_gradient(std::int64_t begin, std::int64_t end, const Group& group, const bf16* left,

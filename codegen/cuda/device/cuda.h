@@ -314,7 +314,7 @@ inline int present_gpu() {
   cudaGetDevice(&device);
   return device;
 }
-inline int multiprocessors() {
+inline int sm_count() {
   int count = 0;
   cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, present_gpu());
   return count;

@@ -27,7 +27,7 @@ struct Kernel {
     int size = 1;      ///< that a block has of them
     int together = 1;  ///< blocks
   } grid[3];
-  double resident = 0;  ///< blocks that a multiprocessor has at a time
+  double resident = 0;  ///< blocks that an SM has at a time
   Linear operations, bytes;
   bool on_tensor_cores = false, by_warpgroups = false;
   int tile = 0;          ///< rows and columns that a block of a matrix product brings, together; 0: it is none
@@ -53,8 +53,8 @@ struct Program {
 /// What a GPU can do at best.
 struct Device {
   const char *architecture, *name;
-  double multiprocessors;
-  double for_clusters;  ///< multiprocessors on which clusters of four blocks find room, in the groups that they come in
+  double sms;
+  double for_clusters;  ///< SMs on which clusters of four blocks find room, in the groups that they come in
   double hertz;
   double bytes;            ///< a second, of its memory
   double on_tensor_cores;  ///< operations a second, of bf16 by mma.sync
@@ -66,7 +66,7 @@ struct Device {
 inline const Device devices[] = {{"sm_80", "A100", 108, 0, 1.41e9, 1.9e12, 312e12, 0, 19.5e12},
                                  {"sm_90a", "H200", 132, 128, 1.75e9, 4.3e12, 620e12, 790e12, 60e12},
                                  {"sm_90a", "H100", 132, 128, 1.75e9, 3.0e12, 620e12, 790e12, 60e12}};
-constexpr double cached_bytes = 32;      // that a multiprocessor gets of the second-level cache in a cycle
+constexpr double cached_bytes = 32;      // that an SM gets of the second-level cache in a cycle
 constexpr double shared_bytes = 128;     // that it moves through its shared memory in a cycle
 constexpr double memory_latency = 650;   // cycles until a number from its memory is there
 constexpr double between_starts = 2e-6;  // seconds from one kernel of a graph to the next
@@ -75,8 +75,7 @@ constexpr double between_starts = 2e-6;  // seconds from one kernel of a graph t
 inline int shares_of(const Kernel& kernel, const Device& device, std::int64_t batch) {
   const auto heads = static_cast<std::int64_t>(kernel.grid[2].count.at(batch));
   return static_cast<int>(attention_shares(heads, kernel.attention.rows, kernel.attention.warps,
-                                           static_cast<int>(kernel.resident),
-                                           static_cast<int>(device.multiprocessors)));
+                                           static_cast<int>(kernel.resident), static_cast<int>(device.sms)));
 }
 
 inline double blocks_of(const Kernel& kernel, const Device& device, std::int64_t batch) {
@@ -87,16 +86,16 @@ inline double blocks_of(const Kernel& kernel, const Device& device, std::int64_t
   return blocks;
 }
 
-inline double multiprocessors_for(const Kernel& kernel, const Device& device) {
-  return kernel.grid[0].together > 2 ? device.for_clusters : device.multiprocessors;
+inline double sms_for(const Kernel& kernel, const Device& device) {
+  return kernel.grid[0].together > 2 ? device.for_clusters : device.sms;
 }
 
 /// Waves of blocks, the last of which takes as long as a full one.
 inline double waves_of(const Kernel& kernel, const Device& device, std::int64_t batch) {
-  return blocks_of(kernel, device, batch) / (multiprocessors_for(kernel, device) * kernel.resident);
+  return blocks_of(kernel, device, batch) / (sms_for(kernel, device) * kernel.resident);
 }
 
-/// Cycles of one of attention's blocks: until its warps have gone through their tiles, and what a multiprocessor issues
+/// Cycles of one of attention's blocks: until its warps have gone through their tiles, and what an SM issues
 /// for it, by a quarter of it for each of four warps. The last tiles are those of some warps, which are others in the
 /// next head: of `present` blocks they overlap, but none takes less than its own time.
 struct AttentionCycles {
@@ -109,13 +108,13 @@ inline AttentionCycles cycles_of(const Kernel::Attention& a, double shares, doub
 }
 
 /// Seconds of one start: of the slowest of its operations, its bytes, and the way of a product's factors, which come
-/// while others are multiplied. While a block multiplies nothing, the others on its multiprocessor do, where there are
+/// while others are multiplied. While a block multiplies nothing, the others on its SM do, where there are
 /// any.
 inline double seconds_of(const Kernel& kernel, const Device& device, std::int64_t batch) {
   const double blocks = blocks_of(kernel, device, batch), waves = waves_of(kernel, device, batch);
-  // The multiprocessor with the most: where there is less than a wave, they are spread out over all.
+  // The SM with the most: where there is less than a wave, they are spread out over all.
   const double on_one = waves < 1 ? std::ceil(waves * kernel.resident) : std::ceil(waves) * kernel.resident;
-  const double idle = on_one * device.multiprocessors / blocks;
+  const double idle = on_one * device.sms / blocks;
   const double speed = kernel.by_warpgroups     ? device.by_warpgroups
                        : kernel.on_tensor_cores ? device.on_tensor_cores
                                                 : device.in_fp32;
@@ -123,19 +122,18 @@ inline double seconds_of(const Kernel& kernel, const Device& device, std::int64_
   const Kernel::Attention& attention = kernel.attention;
   const double queries = attention.rows ? kernel.grid[2].count.at(batch) * attention.tiles() * 16 : 0;
   const double factors = (blocks * kernel.tile + queries) * kernel.depth.at(batch) * kernel.factor_bytes;
-  double seconds = std::max(operations, factors * idle / (cached_bytes * device.hertz * device.multiprocessors));
+  double seconds = std::max(operations, factors * idle / (cached_bytes * device.hertz * device.sms));
   const double present = std::max(1.0, std::min(kernel.resident, waves * kernel.resident));
   AttentionCycles cycles;
   if (attention.rows) cycles = cycles_of(attention, shares_of(kernel, device, batch), present);
-  const double each = blocks * idle / (device.hertz * device.multiprocessors);  // by so many for a block's cycle
+  const double each = blocks * idle / (device.hertz * device.sms);  // by so many for a block's cycle
   seconds = std::max(seconds, (seconds + (kernel.alone + cycles.block) * each) / present);
   seconds = std::max(seconds, cycles.issued * each);
-  seconds =
-      std::max(seconds, kernel.shared_bytes.at(batch) * idle / (shared_bytes * device.hertz * device.multiprocessors));
+  seconds = std::max(seconds, kernel.shared_bytes.at(batch) * idle / (shared_bytes * device.hertz * device.sms));
   // By Little's law: what a block has asked for is there after the memory's latency, and only then the next one begins.
   seconds = std::max(seconds, std::ceil(waves) * kernel.waits.at(batch) * memory_latency / device.hertz);
-  // A multiprocessor alone gets little more than its share of the memory's speed.
-  const double share = std::min(1.0, blocks / device.multiprocessors);
+  // An SM alone gets little more than its share of the memory's speed.
+  const double share = std::min(1.0, blocks / device.sms);
   seconds = std::max(seconds, kernel.bytes.at(batch) / (device.bytes * share));
   return seconds + between_starts;
 }

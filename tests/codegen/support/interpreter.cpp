@@ -513,8 +513,11 @@ class Interpreter {
 }  // namespace
 
 std::string layer_name(const std::string& name, int layer) {
-  const std::size_t hole = name.find("{}");
-  return hole == std::string::npos ? name : name.substr(0, hole) + std::to_string(layer) + name.substr(hole + 2);
+  const std::size_t hole = name.find('{');
+  if (hole == std::string::npos) return name;
+  const std::size_t end = name.find('}', hole);
+  const std::string first = name.substr(hole + 1, end - hole - 1);
+  return name.substr(0, hole) + std::to_string((first.empty() ? 0 : std::stoi(first)) + layer) + name.substr(end + 1);
 }
 
 std::vector<std::int64_t> extents(const std::vector<Dim>& shape, std::int64_t batch) {

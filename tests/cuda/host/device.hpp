@@ -238,7 +238,7 @@ typedef cudaStream_t Stream;
 }
 
 /// Of no GPU that there is.
-[[maybe_unused]] inline int multiprocessors() { return 8; }
+[[maybe_unused]] inline int sm_count() { return 8; }
 
 [[maybe_unused]] inline bool& shared_memory_missing() {
   static thread_local bool missing = false;

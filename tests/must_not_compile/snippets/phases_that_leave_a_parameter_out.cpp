@@ -1,6 +1,6 @@
-// A metric that neither half learns stays as a checkpoint has it, which Frozen says.
-// expect: half.keys of Generator: neither half trains metric.weight and 1 other; what neither trains has to be Frozen
-// or a Buffer [half-keys]
+// A metric that neither phase learns stays as a checkpoint has it, which Frozen says.
+// expect: phase.keys of Generator: neither phase trains metric.weight and 1 other; what neither trains has to be Frozen
+// or a Buffer [phase-keys]
 #include "axes.hpp"
 #include "dsl/trace.hpp"
 
@@ -15,7 +15,7 @@ struct Generator : Module {
 #endif
   TESSERA_MEMBERS(Generator, map, judge, metric)
 
-  static constexpr Recipe recipe{.half = {1, {Keys::within("map"), Keys::within("judge")}}};
+  static constexpr Recipe recipe{.phase = {1, {Keys::within("map"), Keys::within("judge")}}};
 
   Tensor<B, D> forward(Tensor<B, D> x) const { return map(x); }
   Losses losses(Tensor<B, D> x, Tensor<> factor) const {

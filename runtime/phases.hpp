@@ -1,4 +1,4 @@
-// Training whose step has two halves, each an emitted program with an optimiser and keys of its own: generator and
+// Training whose step has two phases, each an emitted program with an optimiser and keys of its own: generator and
 // discriminator. Both are over one set of parameters.
 #pragma once
 
@@ -13,8 +13,8 @@
 
 namespace tessera::runtime {
 
-/// The emitted C API of a half, as a table. Functions return 0 or an error code that `error` puts into words.
-struct TrainingHalf {
+/// The emitted C API of a phase, as a table. Functions return 0 or an error code that `error` puts into words.
+struct TrainingPhase {
   std::string name;  ///< what errors call it: "generator"
   std::uint64_t declaration_hash = 0;
   std::span<const tessera_parameter> parameters;
@@ -32,38 +32,38 @@ struct TrainingHalf {
                 float learning_rate) = nullptr;
 };
 
-/// The halves in turns: gradients of the first, its update, gradients of the second with what the first has become, its
+/// The phases in turns: gradients of the first, its update, gradients of the second with what the first has become, its
 /// update. Each counts its own steps, which are the same for both. Bits do not depend on the number of threads.
-class AlternatingHalves {
+class AlternatingPhases {
  public:
-  /// For batches of at most `batch` images. Throws an Error where the halves are not over the same parameters.
-  AlternatingHalves(const TrainingHalf& first, const TrainingHalf& second, std::int64_t batch);
+  /// For batches of at most `batch` images. Throws an Error where the phases are not over the same parameters.
+  AlternatingPhases(const TrainingPhase& first, const TrainingPhase& second, std::int64_t batch);
 
   float* parameters() const { return parameters_.floats(); }
-  /// The moments of both halves: their keys are disjoint, so that they lie in one array, zero at the start.
+  /// The moments of both phases: their keys are disjoint, so that they lie in one array, zero at the start.
   float* optimizer() const { return optimizer_.floats(); }
-  std::int64_t optimizer_floats() const { return halves_[0].optimizer_floats; }
+  std::int64_t optimizer_floats() const { return phases_[0].optimizer_floats; }
 
   /// Starting values as declared.
   void init(std::uint64_t seed);
 
-  /// Both halves of step `step`, counted from 1, of images [batch, ...]. `factor` is that of the adversarial losses.
-  /// Throws an Error that names the half and the parameter where a loss or a gradient is not a number; that half has
+  /// Both phases of step `step`, counted from 1, of images [batch, ...]. `factor` is that of the adversarial losses.
+  /// Throws an Error that names the phase and the parameter where a loss or a gradient is not a number; that phase has
   /// then changed nothing.
   void step(const float* images, std::int64_t batch, std::int64_t step, float factor, const float (&learning_rate)[2]);
 
-  /// What the first half (0) or the second (1) gave in the last step.
-  std::span<const float> outputs(int half) const { return outputs_[half]; }
-  /// A number of either half's table of losses, in the last step.
+  /// What the first phase (0) or the second (1) gave in the last step.
+  std::span<const float> outputs(int phase) const { return outputs_[phase]; }
+  /// A number of either phase's table of losses, in the last step.
   float loss(std::string_view name) const;
-  std::span<const float> losses(int half) const { return losses_[half]; }
-  const TrainingHalf& half(int which) const { return halves_[which]; }
+  std::span<const float> losses(int phase) const { return losses_[phase]; }
+  const TrainingPhase& phase(int which) const { return phases_[which]; }
 
  private:
   void run(int which, const float* images, std::int64_t batch, std::int64_t step, float factor, float learning_rate);
   void check(int which, int code) const;
 
-  TrainingHalf halves_[2];
+  TrainingPhase phases_[2];
   std::int64_t batch_;
   Arena parameters_, gradients_, optimizer_, packed_[2], scratch_;
   std::vector<float> outputs_[2], losses_[2];
@@ -71,9 +71,9 @@ class AlternatingHalves {
 
 }  // namespace tessera::runtime
 
-/// The table of the half whose functions begin with `model` and whose macros begin with `MODEL`.
-#define TESSERA_TRAINING_HALF(model, MODEL, said)                                                                   \
-  ::tessera::runtime::TrainingHalf {                                                                                \
+/// The table of the phase whose functions begin with `model` and whose macros begin with `MODEL`.
+#define TESSERA_TRAINING_PHASE(model, MODEL, said)                                                                  \
+  ::tessera::runtime::TrainingPhase {                                                                               \
     .name = said, .declaration_hash = MODEL##_DECLARATION_HASH, .parameters = model##_parameters,                   \
     .losses = model##_losses, .parameter_floats = MODEL##_PARAMETER_FLOATS, .packed_floats = MODEL##_PACKED_FLOATS, \
     .optimizer_floats = MODEL##_OPTIMIZER_FLOATS, .output_floats = MODEL##_OUTPUT_FLOATS,                           \

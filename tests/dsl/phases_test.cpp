@@ -1,4 +1,4 @@
-// Models that are halves of a training step: whose parameters they train, what they report, which buffers they change.
+// Models that are phases of a training step: whose parameters they train, what they report, which buffers they change.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -42,25 +42,25 @@ struct SelfBound {
 
 constexpr Keys first = Keys::outside("judge"), second = Keys::within("judge");
 struct First {
-  static constexpr Halves half{1, {first, second}};
+  static constexpr Phases phase{1, {first, second}};
 };
 struct Second {
-  static constexpr Halves half{2, {first, second}};
+  static constexpr Phases phase{2, {first, second}};
 };
 struct Overlapping {
-  static constexpr Halves half{1, {Keys::outside("metric"), second}};
+  static constexpr Phases phase{1, {Keys::outside("metric"), second}};
 };
 struct Lacking {
-  static constexpr Halves half{1, {Keys::within("scale"), Keys::within("metric")}};
+  static constexpr Phases phase{1, {Keys::within("scale"), Keys::within("metric")}};
 };
 
 template <class Of, bool assigns_trained = false, class J = Judge>
-struct Half : Module {
+struct Phase : Module {
   Parameter<D> scale{constant(1)};
   J judge;
   Frozen<Judge> metric;
-  static constexpr Recipe recipe{.half = Of::half};
-  TESSERA_MEMBERS(Half, scale, judge, metric)
+  static constexpr Recipe recipe{.phase = Of::phase};
+  TESSERA_MEMBERS(Phase, scale, judge, metric)
 
   Images forward(Images x) const { return x * scale; }
   Losses losses(Images x, Tensor<> factor) const {
@@ -84,24 +84,24 @@ bool trains(const graph::Graph& g, const std::string& key) {
   return std::ranges::find(g.nodes, key, &graph::Node::name)->trained;
 }
 
-TEST(Halves, TrainTheirOwnKeysAndNoneThatIsFrozen) {
-  const graph::Graph g = trace<Half<First>>("g"), d = trace<Half<Second>>("d");
+TEST(Phases, TrainTheirOwnKeysAndNoneThatIsFrozen) {
+  const graph::Graph g = trace<Phase<First>>("g"), d = trace<Phase<Second>>("d");
   for (const char* key : {"scale", "judge.weight", "judge.seen", "metric.weight", "metric.seen"}) {
     EXPECT_EQ(trains(g, key), key == std::string("scale")) << key;
     EXPECT_EQ(trains(d, key), key == std::string("judge.weight")) << key;
   }
 }
 
-TEST(Halves, ReportTheirLossesByName) {
-  const graph::Graph g = trace<Half<First>>("g");
+TEST(Phases, ReportTheirLossesByName) {
+  const graph::Graph g = trace<Phase<First>>("g");
   EXPECT_EQ(g.losses, (std::vector<std::string>{"total", "of_metric"}));
   const auto losses = std::ranges::find(g.outputs, "losses", &graph::Output::name);
   ASSERT_NE(losses, g.outputs.end());
   EXPECT_EQ(g[losses->node].shape, std::vector<Dim>{Dim::constant(2)});
 }
 
-TEST(Halves, GiveABufferTheValueThatWasAssignedLast) {
-  const graph::Graph g = trace<Half<First>>("g");
+TEST(Phases, GiveABufferTheValueThatWasAssignedLast) {
+  const graph::Graph g = trace<Phase<First>>("g");
   int found = 0;
   for (const graph::Output& o : g.outputs) {
     if (o.kind != graph::Output::Kind::gradient || o.name != "judge.seen") continue;
@@ -113,15 +113,15 @@ TEST(Halves, GiveABufferTheValueThatWasAssignedLast) {
   EXPECT_EQ(found, 1);
 }
 
-TEST(Halves, EveryParameterIsInOneGroup) {
-  EXPECT_EQ(refusal(trace<Half<Overlapping, false, SelfBound>>),
-            "probe: both halves of its training step train judge.weight");
-  EXPECT_EQ(refusal(trace<Half<Lacking, false, SelfBound>>),
-            "probe: neither half of its training step trains judge.weight");
-  EXPECT_EQ(refusal(trace<Half<First, true>>), "probe assigns scale, which its half of the step trains");
+TEST(Phases, EveryParameterIsInOneGroup) {
+  EXPECT_EQ(refusal(trace<Phase<Overlapping, false, SelfBound>>),
+            "probe: both phases of its training step train judge.weight");
+  EXPECT_EQ(refusal(trace<Phase<Lacking, false, SelfBound>>),
+            "probe: neither phase of its training step trains judge.weight");
+  EXPECT_EQ(refusal(trace<Phase<First, true>>), "probe assigns scale, which its phase of the step trains");
 }
 
-TEST(Halves, AModuleIsAWholeWord) {
+TEST(Phases, AModuleIsAWholeWord) {
   EXPECT_TRUE(second.have("judge.weight"));
   EXPECT_FALSE(second.have("judges.weight"));
   EXPECT_TRUE(second.have("judge"));

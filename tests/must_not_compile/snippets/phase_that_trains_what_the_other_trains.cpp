@@ -1,5 +1,5 @@
 // Everything outside of the metric is the judge's as well as the generator's.
-// expect: half.keys of Generator: both halves train map.weight and 1 other; each parameter belongs to one [half-keys]
+// expect: phase.keys of Generator: both phases train map.weight and 1 other; each parameter belongs to one [phase-keys]
 #include "axes.hpp"
 #include "dsl/trace.hpp"
 
@@ -15,7 +15,7 @@ struct Generator : Module {
   Linear<D, D> map, judge;
   TESSERA_MEMBERS(Generator, map, judge)
 
-  static constexpr Recipe recipe{.half = {1, {Keys::outside("judge"), of_judge}}};
+  static constexpr Recipe recipe{.phase = {1, {Keys::outside("judge"), of_judge}}};
 
   Tensor<B, D> forward(Tensor<B, D> x) const { return map(x); }
   Losses losses(Tensor<B, D> x, Tensor<> factor) const {
