@@ -156,14 +156,15 @@ class File : EntryWriter {
     const std::vector<std::string_view> further = parts();
     const bool microbatches = ranges::any_of(plans_, [](const Plan& plan) { return plan.program.groups; });
     if (microbatches || ranges::contains(further, "tiles_products")) out += fmt::format("\n{}", simd("group"));
-    if (ranges::contains(further, "pack") || functions_.calls("v_copy_transposed"))
+    const bool windows = functions_.calls("g_windows"), gradients = functions_.calls("g_gradient");
+    if (ranges::contains(further, "pack") || functions_.calls("v_copy_transposed") || windows)
       out += fmt::format("\n{}", simd("transpose"));
-    const bool gradients = functions_.calls("g_gradient");
-    if (gradients || ranges::contains(further, "tiles_products") || functions_.calls("v_fetch"))
+    if (gradients || windows || ranges::contains(further, "tiles_products") || functions_.calls("v_fetch"))
       out += fmt::format("\n{}", simd("fetch"));
     for (const std::string_view part : further) out += fmt::format("\n{}", simd(part));
     if (shares_) out += fmt::format("\n{}", simd("team"));
     if (gradients) out += fmt::format("\n{}", simd("gradient"));
+    if (windows) out += fmt::format("\n{}", simd("windows"));
     out += "\n// ---- tables ----\n";
     out += tables_;
     out += "\n// ---- kernels: each call handles one index of the axis that is partitioned among threads ----\n";

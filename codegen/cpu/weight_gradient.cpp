@@ -7,6 +7,7 @@
 #include "codegen/plan/bias_gradient.hpp"
 #include "codegen/plan/gemm.hpp"
 #include "codegen/plan/layout.hpp"
+#include "codegen/plan/window_gradient.hpp"
 
 namespace tessera::codegen::cpu {
 
@@ -16,7 +17,49 @@ using tree::Expr;
 using tree::integer;
 using tree::name;
 
+namespace {
+
+/// Windows{channels, {positions, ...} down, across, strides}: as the simd text declares them.
+std::string windows_of(const Values& v, const WindowGradient& g) {
+  const auto sweep = [](const Sweep& s) {
+    return fmt::format("{{{}, {}, {}, {}, {}, {}}}", s.positions, s.taps, s.step, s.dilation, s.left_step,
+                       s.right_step);
+  };
+  const int rows = v.kernel.gemm.rows, columns = v.kernel.gemm.columns;
+  return fmt::format("Windows{{{}, {}, {}, {}, {}, {}}}", v.extent[columns], sweep(g.down), sweep(g.across),
+                     v.step_of(*g.left, rows), v.step_of(*g.right, columns),
+                     v.step_of(v.step(1).stores.front().to, rows));
+}
+
+WindowGradient window_gradient_of(const Values& v) {
+  return *window_gradient(v.plan.layouts, v.kernel, v.kernel.gemm.rows, v.kernel.gemm.columns);
+}
+
+int batch_of(const Values& v) {
+  int batch = -1;
+  for (int a : v.step(0).over)
+    if (v.extent[a] < 0) batch = a;
+  return batch;
+}
+
+/// One call for all images.
+Block gradient_of_windows(Values& v) {
+  const WindowGradient g = window_gradient_of(v);
+  const int batch = batch_of(v);
+  for (std::size_t a = 0; a < v.extent.size(); ++a) v.set(static_cast<int>(a), nullptr);
+  const Expr add = v.kernel.accumulates ? tree::binary(">", name("group.first"), integer(0)) : name("false");
+  return {tree::evaluate(
+      call(gradient_function(v), {name("begin"), name("end"), images(v.kernel), add, v.address(*g.left, false),
+                                  integer(v.step_of(*g.left, batch)), v.address(*g.right, false),
+                                  integer(v.step_of(*g.right, batch)), v.address(v.step(1).stores.front().to, true)}))};
+}
+
+}  // namespace
+
 std::string gradient_function(const Values& v) {
+  if (v.kernel.gemm.windows)
+    return fmt::format("g_windows<{}, {}, {}>", windows_of(v, window_gradient_of(v)),
+                       v.schedule.tile[v.kernel.gemm.rows], v.schedule.tile[v.kernel.gemm.columns]);
   if (!v.kernel.across_batch || v.kernel.gemm.columns < 0 || !reduces_one_axis(v.kernel)) return "";
   const std::int64_t columns = v.extent[v.kernel.gemm.columns];
   const std::int64_t k = operands_of(v).k;
@@ -27,14 +70,13 @@ std::string gradient_function(const Values& v) {
 }
 
 Block weight_gradient(Values& v) {
+  if (v.kernel.gemm.windows) return gradient_of_windows(v);
   const int rows = v.kernel.gemm.rows, columns = v.kernel.gemm.columns;
   const GemmOperands g = operands_of(v);
   std::vector<int> loops;
   for (int a : v.outer_axes())
     if (a != rows && a != columns) loops.push_back(a);
-  int batch = -1;
-  for (int a : v.step(0).over)
-    if (v.extent[a] < 0) batch = a;
+  const int batch = batch_of(v);
   const auto of_image = [&](const Operand& operand) {
     return integer(step_along(operand.access, v.plan.layouts[operand.access.tensor], batch));
   };

@@ -108,6 +108,7 @@ struct Gemm {
   int rows = -1;              ///< outer axis that the right factor does not know; -1: one row
   int columns = -1;           ///< outer axis; -1: the kernel is no GEMM
   DType dtype = DType::real;  ///< what both are rounded to
+  bool windows = false;       ///< a convolution's weight gradient: the columns' factor is windows of a map
 };
 
 struct Kernel;

@@ -10,6 +10,7 @@
 #include "codegen/passes/gemm_operands.hpp"
 #include "codegen/plan/layout.hpp"
 #include "codegen/plan/plan.hpp"
+#include "codegen/plan/window_gradient.hpp"
 
 namespace tessera::codegen {
 
@@ -52,7 +53,7 @@ class Finder {
     for (Kernel& k : p_.kernels) {
       if (k.anchor == Anchor::contraction) join_axes(k);
       k.gemm = find(k);
-      if (k.gemm.columns < 0) continue;
+      if (k.gemm.columns < 0 || k.gemm.windows) continue;
       if (p_.precision == Precision::bf16 && has_rows(k)) k.gemm.dtype = DType::bf16;
       if (p_.precision == Precision::int8 && scales(k)) k.gemm.dtype = DType::int8;
       pack(k);
@@ -149,6 +150,18 @@ class Finder {
       if (k.across_batch && !sums_in_place(k, found)) continue;
       return found;
     }
+    return k.across_batch ? find_windows(k) : Gemm{};
+  }
+
+  Gemm find_windows(const Kernel& k) const {
+    const auto outer = [&](int axis, std::int64_t least) {
+      return !k.axes[axis].inner && known(k, axis) && size_of(k, axis) >= least;
+    };
+    for (int columns = 0; columns < static_cast<int>(k.axes.size()); ++columns)
+      for (int rows = 0; rows < static_cast<int>(k.axes.size()); ++rows)
+        if (rows != columns && outer(columns, least_n) && outer(rows, 4) && dividing_rows(size_of(k, rows), 8) >= 4 &&
+            window_gradient(layouts_, k, rows, columns))
+          return {rows, columns, DType::real, true};
     return {};
   }
 
@@ -320,7 +333,9 @@ Schedule gemm_schedule(const KernelProgram& program, const Layouts& layouts, con
   const Gemm& p = kernel.gemm;
   const bool tiles = uses_tile_unit(kernel, target);
   s.vector = p.columns;
-  const int vectors = tile_vectors(target, size_of(kernel, p.columns), p.dtype);
+  int vectors = tile_vectors(target, size_of(kernel, p.columns), p.dtype);
+  // Two vectors and more rows: a part of the map with narrow panels has longer lines and less of an edge.
+  if (p.windows) vectors = size_of(kernel, p.columns) > target.lanes ? 2 : 1;
   s.tile[p.columns] = vectors;
   const std::int64_t most = std::min(target.product_sums / vectors, 14);
   if (kernel.across_batch) {

@@ -71,7 +71,10 @@ std::string sizes_of_product(const Kernel& kernel) {
   std::int64_t depth = 1;
   for (int a : kernel.steps.front().over)
     if (kernel.axes[a].dim.known()) depth *= size(a);
-  return fmt::format("{} x {} x {}", size(kernel.gemm.rows), depth, size(kernel.gemm.columns));
+  std::int64_t taps = 1;
+  for (int a = 0; kernel.gemm.windows && a < static_cast<int>(kernel.axes.size()); ++a)
+    if (!kernel.axes[a].inner && a != kernel.gemm.rows && a != kernel.gemm.columns) taps *= size(a);
+  return fmt::format("{} x {} x {}", size(kernel.gemm.rows), depth, size(kernel.gemm.columns) * taps);
 }
 
 std::string print(const Kernel& kernel, const Schedule& s) {

@@ -135,6 +135,21 @@ void convolutions(Sketch& s) {
                    node_of(mix(silu(apart(leaky_relu<0.2>(wide(x + parameter<Tensor<3_c, 9_c, 18_c>>(s, "shift"))))))));
 }
 
+/// Convolutions of so many channels that their weights' gradients copy parts of the map: windows some way apart, taps
+/// some way apart, and a kernel of one number.
+void wide_convolutions(Sketch& s) {
+  const RecorderScope scope(s.b);
+  const auto x = images<Tensor<B, 16_c, 8_c, 10_c>>(s);
+  Conv2d<16_c, 16_c, 2_c, 2_c, Convolution{.padding = 1, .dilation = 2}> apart;
+  Conv2d<16_c, 20_c, 1_c, 1_c> mix;
+  Conv2d<20_c, 4_c, 3_c, 3_c, Convolution{.stride = 2, .padding_end = 1}> half;
+  declare(s, apart, "apart");
+  declare(s, mix, "mix");
+  declare(s, half, "half");
+  const auto mixed = silu(mix(silu(apart(x))));
+  weighted_outputs(s, node_of(half(mixed)));
+}
+
 /// The code nearest to each row, times the row, so that both have gradients.
 void nearest_codes(Sketch& s) {
   const RecorderScope scope(s.b);
@@ -148,6 +163,7 @@ void nearest_codes(Sketch& s) {
 std::vector<GeneratedCase> model_cases() {
   return {{"feature_maps", feature_maps},
           {"convolutions", convolutions},
+          {"wide_convolutions", wide_convolutions},
           {"nearest_codes", nearest_codes},
           {"rotary_positions", rotary_positions},
           {"relative_positions", relative_positions},
