@@ -40,6 +40,24 @@ struct Conv : Module {
   Tensor<B, C * H * W> forward(Tensor<B, C, H, W> x) const { return reshape<B, C * H * W>(conv(x)); }
 };
 
+/// Two of them with SiLU, and classes of the map's means, to be trained: [B, C, Size, Size] -> [B, 10].
+template <std::int64_t Channels, std::int64_t Size>
+struct TwoConvs : Module {
+  static constexpr auto C = axis<"C", Channels>;
+  static constexpr auto H = axis<"H", Size>;
+  static constexpr auto W = axis<"W", Size>;
+  static constexpr auto CLASSES = axis<"CLASSES", 10>;
+
+  Conv2d<C, C, 3_c, 3_c, Convolution{.padding = 1}> first, second;
+  Linear<C, CLASSES> head;
+  TESSERA_MEMBERS(TwoConvs, first, second, head)
+  static constexpr Recipe recipe{.loss = Loss::cross_entropy};
+
+  Tensor<B, CLASSES> forward(Tensor<B, C, H, W> x) const {
+    return head(mean<-1>(mean<-1>(silu(second(silu(first(x)))))));
+  }
+};
+
 /// Heads of 64 channels, from queries, keys and values as one product writes them: [B, N, 3 * D] -> [B, N * D].
 template <std::int64_t Heads, std::int64_t Tokens>
 struct Attention : Module {

@@ -35,6 +35,7 @@
 #include "layer_norms.h"
 #include "softmaxes.h"
 #include "softmaxes_208.h"
+#include "two_convs_128x32.h"
 
 namespace {
 
@@ -128,6 +129,36 @@ void run(benchmark::State& state, const Kernel& kernel) {
   }
 }
 
+/// Loss and gradients of two convolutions: two forward passes, one gradient of an input, two of weights.
+void run_gradients(benchmark::State& state) {
+  const std::int64_t batch = state.range(0), alignment = TWO_CONVS_128X32_ALIGNMENT;
+  const Arena parameters = Arena::of_floats(TWO_CONVS_128X32_PARAMETER_FLOATS, alignment);
+  const Arena gradients = Arena::of_floats(TWO_CONVS_128X32_PARAMETER_FLOATS, alignment);
+  const Arena packed = Arena::of_floats(TWO_CONVS_128X32_PACKED_FLOATS, alignment);
+  const Arena images = invented(batch * TWO_CONVS_128X32_IMAGE_FLOATS, alignment);
+  const Arena outputs = Arena::of_floats(batch * TWO_CONVS_128X32_OUTPUT_FLOATS, alignment);
+  const Arena scratch(TWO_CONVS_128X32_TRAIN_SCRATCH_BYTES(batch), alignment);
+  const std::vector<std::int32_t> labels(static_cast<std::size_t>(batch));
+  float loss = 0;
+  int code = two_convs_128x32_init(parameters.floats(), 1);
+  if (!code) code = two_convs_128x32_pack(parameters.floats(), packed.floats());
+  const double seconds = tessera::bench::fastest(
+      state,
+      [&] {
+        if (code) return code;
+        return two_convs_128x32_loss_and_gradients(parameters.floats(), packed.floats(), images.floats(), labels.data(),
+                                                   batch, batch, 1, 1, outputs.floats(), &loss, gradients.floats(),
+                                                   scratch.data());
+      },
+      two_convs_128x32_error);
+  if (seconds == 0) return;
+  const double rate = 2 * 5 * 9.0 * 128 * 128 * 32 * 32 * static_cast<double>(batch) / seconds / 1e9;
+  const int wide = std::string_view(two_convs_128x32_isa()) == "avx512";
+  state.counters["GFLOP/s"] = rate;
+  state.counters["%clock"] = 100 * rate / ceiling_after_work_gflops(wide, threads());
+  state.counters["MB"] = 1e-6 * static_cast<double>(TWO_CONVS_128X32_TRAIN_SCRATCH_BYTES(batch));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -141,6 +172,11 @@ int main(int argc, char** argv) {
     bench->Unit(benchmark::kMicrosecond)->UseRealTime()->Arg(1);
     if (kernel.products > 0) bench->Arg(8);  // of the others one image fits L2, and more do not
   }
+  benchmark::RegisterBenchmark("two_convs_128x32_gradients", run_gradients)
+      ->Unit(benchmark::kMicrosecond)
+      ->UseRealTime()
+      ->Arg(1)
+      ->Arg(8);
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();
   return 0;

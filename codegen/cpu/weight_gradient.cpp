@@ -21,12 +21,12 @@ namespace {
 
 /// Windows{channels, {positions, ...} down, across, strides}: as the simd text declares them.
 std::string windows_of(const Values& v, const WindowGradient& g) {
-  const auto sweep = [](const Sweep& s) {
+  const auto along = [](const ConvAxis& s) {
     return fmt::format("{{{}, {}, {}, {}, {}, {}}}", s.positions, s.taps, s.step, s.dilation, s.left_step,
                        s.right_step);
   };
   const int rows = v.kernel.gemm.rows, columns = v.kernel.gemm.columns;
-  return fmt::format("Windows{{{}, {}, {}, {}, {}, {}}}", v.extent[columns], sweep(g.down), sweep(g.across),
+  return fmt::format("Windows{{{}, {}, {}, {}, {}, {}}}", v.extent[columns], along(g.down), along(g.across),
                      v.step_of(*g.left, rows), v.step_of(*g.right, columns),
                      v.step_of(v.step(1).stores.front().to, rows));
 }

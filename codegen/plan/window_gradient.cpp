@@ -22,7 +22,7 @@ class Windows {
       : layouts_(layouts), k_(kernel), rows_(rows), columns_(columns) {}
 
   std::optional<WindowGradient> find() {
-    if (!k_.across_batch || k_.steps.size() != 2 || !finds_factors() || !finds_sweeps() || !stores_taps_innermost())
+    if (!k_.across_batch || k_.steps.size() != 2 || !finds_factors() || !finds_axes() || !stores_taps_innermost())
       return {};
     return found_;
   }
@@ -50,8 +50,8 @@ class Windows {
   }
 
   /// The dims of the map: the batch, the columns, and one or two along which windows lie.
-  bool finds_sweeps() {
-    std::vector<Sweep> sweeps;
+  bool finds_axes() {
+    std::vector<ConvAxis> axes;
     std::set<int> placed{rows_};  // axes, each in one dim
     const std::vector<std::int64_t>& strides = layouts_[found_.right->tensor].stride;
     for (std::size_t d = 0; d < found_.right->index.size(); ++d) {
@@ -62,23 +62,24 @@ class Windows {
         if (first.coefficient != 1 || !placed.insert(first.axis).second) return false;
         continue;
       }
-      Sweep sweep;
-      sweep.right_step = strides[d];
+      ConvAxis along;
+      along.right_step = strides[d];
       for (const Affine::Part& p : parts) {
         const bool inner = k_.axes[p.axis].inner;
-        if (!k_.axes[p.axis].dim.known() || p.coefficient < 1 || !placed.insert(p.axis).second) return false;
-        if ((inner ? sweep.position_axis : sweep.tap_axis) >= 0) return false;
-        (inner ? sweep.position_axis : sweep.tap_axis) = p.axis;
-        (inner ? sweep.positions : sweep.taps) = extent(p.axis);
-        (inner ? sweep.step : sweep.dilation) = p.coefficient;
+        if (p.axis == columns_ || !k_.axes[p.axis].dim.known() || p.coefficient < 1 || !placed.insert(p.axis).second)
+          return false;
+        if ((inner ? along.position_axis : along.tap_axis) >= 0) return false;
+        (inner ? along.position_axis : along.tap_axis) = p.axis;
+        (inner ? along.positions : along.taps) = extent(p.axis);
+        (inner ? along.step : along.dilation) = p.coefficient;
       }
-      sweep.left_step = step(*found_.left, sweep.position_axis);
-      sweeps.push_back(sweep);
+      along.left_step = step(*found_.left, along.position_axis);
+      axes.push_back(along);
     }
-    if (sweeps.empty() || sweeps.size() > 2 || placed.size() != k_.axes.size()) return false;
-    found_.across = sweeps.back();
-    if (sweeps.size() == 2) found_.down = sweeps.front();
-    const bool sums = ranges::all_of(sweeps, [](const Sweep& s) { return s.position_axis < 0 || s.left_step > 0; });
+    if (axes.empty() || axes.size() > 2 || placed.size() != k_.axes.size()) return false;
+    found_.across = axes.back();
+    if (axes.size() == 2) found_.down = axes.front();
+    const bool sums = ranges::all_of(axes, [](const ConvAxis& s) { return s.position_axis < 0 || s.left_step > 0; });
     return sums && found_.down.positions * found_.across.positions >= least_n;
   }
 
@@ -88,7 +89,7 @@ class Windows {
         expression_of(k_, stores[0].value).kind != Expression::Kind::local)
       return false;
     const Access& to = stores[0].to;
-    const Sweep &down = found_.down, &across = found_.across;
+    const ConvAxis &down = found_.down, &across = found_.across;
     const std::int64_t taps = down.taps * across.taps, row = extent(columns_) * taps;
     return (across.taps == 1 || step(to, across.tap_axis) == 1) &&
            (down.taps == 1 || step(to, down.tap_axis) == across.taps) && step(to, columns_) == taps &&

@@ -9,7 +9,7 @@
 namespace tessera::codegen {
 
 /// A convolution along one axis of a map.
-struct Sweep {
+struct ConvAxis {
   std::int64_t positions = 1;             ///< that are summed over
   std::int64_t taps = 1;                  ///< of the kernel
   std::int64_t step = 1;                  ///< from one position to the next, on the map
@@ -22,7 +22,7 @@ struct Sweep {
 /// gradient[row, column, taps] = sum over images and positions of left[row, position] * map[column, window].
 struct WindowGradient {
   const Access *left = nullptr, *right = nullptr;  ///< the result's gradient, and the map
-  Sweep down, across;
+  ConvAxis down, across;
 };
 
 /// A sum over the batch as such a gradient with these rows and columns, whose taps lie innermost where it is stored;

@@ -88,7 +88,9 @@ TEST(Gradient, OfManyTokensFitsIntoAStackOf384KiB) {
 template <Windows w>
 struct WindowGradient {
   static constexpr std::int64_t rows = 8, images = 3;
-  static constexpr std::int64_t last(const Sweep& s, std::int64_t apart) { return (s.reach(s.positions) - 1) * apart; }
+  static constexpr std::int64_t last(const ConvAxis& s, std::int64_t apart) {
+    return (s.reach(s.positions) - 1) * apart;
+  }
   static constexpr std::int64_t left_image =
       (rows - 1) * w.left_row + (w.down.positions - 1) * w.down.left + (w.across.positions - 1) * w.across.left + 1;
   static constexpr std::int64_t right_image =

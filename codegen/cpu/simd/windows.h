@@ -2,7 +2,7 @@
 // channels are neighbours there, so that no window is stored and a vector holds one tap of so many channels.
 /// A convolution along one axis: positions of the result, taps of the kernel, what lies from one position and from one
 /// tap to the next on the map, and how far neighbours of the result's gradient and of the map are apart in memory.
-struct Sweep {
+struct ConvAxis {
   std::int64_t positions, taps, step, dilation, left, right;
   /// Numbers of the map that so many positions reach over.
   constexpr std::int64_t reach(std::int64_t some) const { return (some - 1) * step + (taps - 1) * dilation + 1; }
@@ -11,7 +11,7 @@ struct Sweep {
 /// next.
 struct Windows {
   std::int64_t columns;
-  Sweep down, across;
+  ConvAxis down, across;
   std::int64_t left_row, right_column, to_row;
   constexpr std::int64_t taps() const { return down.taps * across.taps; }
 };
