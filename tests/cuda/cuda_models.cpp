@@ -72,6 +72,8 @@ std::vector<CudaModel> toy_cuda_models() {
       {trace<models::ToyRope>("toy_rope_bf16")},
       {trace<models::ToyMixedRope>("toy_mixed_rope")},
       {trace<models::ToyMixedRope>("toy_mixed_rope_bf16")},
+      {trace<models::ToyGroups>("toy_groups")},
+      {trace<models::ToyGroups>("toy_groups_bf16")},
       {trace<models::ToyRelative>("toy_relative")},
       {trace<models::ToyRelative>("toy_relative_bf16")},
       {trace<models::ToyRelativeMlp>("toy_relative_mlp")},

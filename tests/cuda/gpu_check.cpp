@@ -28,6 +28,7 @@
 #include "toy_cifar_cuda.h"
 #include "toy_differential_bf16_cuda.h"
 #include "toy_differential_cuda.h"
+#include "toy_groups_cuda.h"
 #include "toy_mixed_rope_bf16_cuda.h"
 #include "toy_mixed_rope_cuda.h"
 #include "toy_mnist_bf16_cuda.h"
@@ -86,6 +87,7 @@ const Model models[] = {TESSERA_TOY_MODEL(toy_mnist, TOY_MNIST),
                         TESSERA_TOY_MODEL(sentence_attention, SENTENCE_ATTENTION),
                         TESSERA_TOY_MODEL(toy_rope, TOY_ROPE),
                         TESSERA_TOY_MODEL(toy_mixed_rope, TOY_MIXED_ROPE),
+                        TESSERA_TOY_MODEL(toy_groups, TOY_GROUPS),
                         TESSERA_TOY_MODEL(toy_relative, TOY_RELATIVE),
                         TESSERA_TOY_MODEL(toy_relative_mlp, TOY_RELATIVE_MLP),
                         TESSERA_TOY_MODEL(toy_cait, TOY_CAIT),

@@ -24,6 +24,7 @@
 #include "toy_differential_bf16_cuda.h"
 #include "toy_differential_cuda.h"
 #include "toy_discriminator_cuda.h"
+#include "toy_groups_cuda.h"
 #include "toy_lpips_cuda.h"
 #include "toy_mixed_rope_bf16_cuda.h"
 #include "toy_mixed_rope_cuda.h"
@@ -89,6 +90,7 @@ const Model models[] = {TESSERA_TOY_MODEL(toy_mnist, TOY_MNIST),
                         TESSERA_TOY_MODEL(scalar_graph, SCALAR_GRAPH),
                         TESSERA_TOY_MODEL(toy_rope, TOY_ROPE),
                         TESSERA_TOY_MODEL(toy_mixed_rope, TOY_MIXED_ROPE),
+                        TESSERA_TOY_MODEL(toy_groups, TOY_GROUPS),
                         TESSERA_TOY_MODEL(toy_relative, TOY_RELATIVE),
                         TESSERA_TOY_MODEL(toy_relative_mlp, TOY_RELATIVE_MLP),
                         TESSERA_TOY_MODEL(toy_cait, TOY_CAIT),

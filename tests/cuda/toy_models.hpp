@@ -70,6 +70,22 @@ using ToyRelativeMlpBlock = VitBlock<V, Attention<V, FusedQkv<V>, RelativeMlpOfB
 /// Relative positions by an MLP.
 using ToyRelativeMlp = Vit<toy_variant, ToyRelativeMlpBlock>;
 
+inline constexpr VitSpec toy_groups = [] {
+  VitSpec spec = toy_variant;
+  spec.depth = 3;
+  spec.norm = Normalization::rms;
+  spec.qk_norm = true;
+  spec.layer_scale = 0.5;
+  return spec;
+}();
+template <class V, class Qkv>
+using ToyGroupsLayer = VitBlock<V, Attention<V, Qkv, Rotary<V, dinov3_rope>>>;
+template <class V>
+using ToyGroupsBlocks =
+    Stacks<Stack<ToyGroupsLayer<V, SeparateQkv<V>>, 1>, Stack<ToyGroupsLayer<V, GroupedQkv<V, 1>>, 2>>;
+/// Stacks of different blocks, the last ones with one head of keys and values for both of queries.
+using ToyGroups = Vit<toy_groups, ToyGroupsBlocks>;
+
 inline constexpr VitSpec toy_cait = [] {
   VitSpec spec = toy_variant;
   spec.class_token = false;
