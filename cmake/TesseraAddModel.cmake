@@ -1,5 +1,5 @@
 # tessera_add_model(<name> DECLARATION <header> MODEL <class> [ISA scalar avx2 ...] [CUDA 80 90a] [PRECISION bf16|int8]
-#   [TILES table] [TRAIN [SERVE] [DISTRIBUTED mpi [nccl]]] [CHECKPOINT weights] [SHARED [EMBED]])
+#   [TILES table] [TRAIN [SERVE] [DISTRIBUTED mpi [nccl]]] [CHECKPOINT weights [LABELS names]] [SHARED [EMBED]])
 # tessera_add_model(<name> GENERATOR <target> MODEL <class> ...)
 #
 # From a declared model to a library. Targets:
@@ -10,8 +10,8 @@
 #                     architectures; include "<name>_cuda.h". Without the language the sources are written, not compiled.
 #   <name>_shared     with SHARED: lib<name>.so, the model with its weights; include "<name>_model.h". It exports <name>_* alone,
 #                     is <name>::<name> for others, and cmake --install installs it with its headers, <name>Config.cmake,
-#                     <name>.pc and, in share/<name>/python, what pip makes a wheel of. With EMBED it also embeds, by kernels of
-#                     its own for the model without its head.
+#                     <name>.pc and, in share/<name>/python, what pip makes a wheel of. With EMBED it also embeds: what the
+#                     head reads or, of a model without classes, its features, which is then all that it does.
 #   <name>            with TRAIN: the emitted program: train, eval, predict, attention, ...; where <name>_cuda_model is
 #                     made, with --device cuda; with SERVE, which links cpp-httplib, also serve
 #                     with DISTRIBUTED it can be started as several ranks (mpirun), which partition each step. It is linked with
@@ -20,7 +20,7 @@
 #                     With CHECKPOINT, which makes the program as well: with these parameters, a safetensors file with the
 #                     model's keys. Each build checks that they fit and writes them as <name>.safetensors beside the program,
 #                     which takes them unless it is told --out or --checkpoint; cmake --install installs both, and they can
-#                     be moved together.
+#                     be moved together. The classes are called as LABELS, a file as predict --labels takes it, says.
 # A model without a recipe has no loss: its libraries are for inference, and its program trains nothing.
 #
 # GENERATOR is an executable of the project's own that holds many declarations, whose main calls
@@ -172,7 +172,7 @@ function(_tessera_kernels target folder)
 endfunction()
 
 # lib<name>.so of these kernels, and all that others need to use it.
-function(_tessera_shared name folder kernels)
+function(_tessera_shared name folder)
   set(target ${name}_shared)
   add_library(${target} SHARED ${folder}/${name}_model.cpp)
   add_library(${name}::${name} ALIAS ${target})
@@ -180,8 +180,7 @@ function(_tessera_shared name folder kernels)
   set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name} EXPORT_NAME ${name} SOVERSION 1)
   target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${folder}> $<INSTALL_INTERFACE:include>)
   target_compile_features(${target} PRIVATE cxx_std_20)
-  list(JOIN kernels "," kernels)
-  target_link_libraries(${target} PRIVATE "$<LINK_LIBRARY:WHOLE_ARCHIVE,${kernels}>" Tessera::inference)
+  target_link_libraries(${target} PRIVATE "$<LINK_LIBRARY:WHOLE_ARCHIVE,${name}_model>" Tessera::inference)
   _tessera_harden(${target})
   set(map ${CMAKE_CURRENT_BINARY_DIR}/${name}.map)
   file(CONFIGURE OUTPUT ${map} @ONLY CONTENT "{ global: ${name}_*; local: *; };\n")
@@ -269,7 +268,7 @@ function(tessera_add_model name)
     message(FATAL_ERROR "tessera_add_model(${name}): the name is letters, digits and underscores, a letter first")
   endif()
   cmake_parse_arguments(PARSE_ARGV 1 arg "TRAIN;SERVE;SHARED;EMBED"
-    "DECLARATION;GENERATOR;MODEL;PRECISION;TILES;CHECKPOINT" "ISA;CUDA;DISTRIBUTED")
+    "DECLARATION;GENERATOR;MODEL;PRECISION;TILES;CHECKPOINT;LABELS" "ISA;CUDA;DISTRIBUTED")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "tessera_add_model(${name}) does not know ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -290,6 +289,14 @@ function(tessera_add_model name)
       message(FATAL_ERROR "tessera_add_model(${name}): there is no ${arg_CHECKPOINT}")
     endif()
     set(arg_TRAIN ON)
+  endif()
+  if(arg_LABELS AND NOT arg_CHECKPOINT)
+    message(FATAL_ERROR "tessera_add_model(${name}): LABELS is for CHECKPOINT")
+  elseif(arg_LABELS)
+    cmake_path(ABSOLUTE_PATH arg_LABELS BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} NORMALIZE)
+    if(NOT EXISTS ${arg_LABELS})
+      message(FATAL_ERROR "tessera_add_model(${name}): there is no ${arg_LABELS}")
+    endif()
   endif()
   if(arg_SERVE AND NOT arg_TRAIN)
     message(FATAL_ERROR "tessera_add_model(${name}): SERVE is for TRAIN")
@@ -371,16 +378,13 @@ int main(int argc, char** argv) {
   foreach(isa IN LISTS arg_ISA)
     list(APPEND library_files ${folder}/${name}_${isa}.cpp)
   endforeach()
-  set(shared_files)  # beside the kernels, of which EMBED adds further ones
+  set(shared_files)  # beside the kernels
   set(shared_options)
   if(arg_SHARED)
     set(shared_files ${folder}/${name}_model.h ${folder}/${name}_model.cpp ${folder}/${name}.py)
     set(shared_options --library)
   endif()
-  set(embedding_files)
   if(arg_EMBED)
-    set(embedding_files ${library_files})
-    list(TRANSFORM embedding_files REPLACE "/${name}([^/]*)$" "/${name}_embedding\\1")
     list(APPEND shared_options --embedding)
   endif()
   set(cuda_files)
@@ -407,26 +411,26 @@ int main(int argc, char** argv) {
     endif()
   endif()
   if(TESSERA_EMITTED_FROM)
-    set_source_files_properties(${library_files} ${shared_files} ${embedding_files} ${cuda_files} ${program_files}
+    set_source_files_properties(${library_files} ${shared_files} ${cuda_files} ${program_files}
       ${cuda_program_files} PROPERTIES GENERATED ON)
   elseif(host)
     add_custom_target(${name}_sources ALL
       COMMAND ${CMAKE_COMMAND} --build ${host} --target ${name}_sources
-      BYPRODUCTS ${library_files} ${shared_files} ${embedding_files} ${cuda_files}
+      BYPRODUCTS ${library_files} ${shared_files} ${cuda_files}
       COMMENT "Generating ${name} on this machine" VERBATIM)
   else()
     list(JOIN arg_ISA "," isas)
     add_custom_command(
-      OUTPUT ${library_files} ${shared_files} ${embedding_files} ${cuda_files} ${program_files} ${cuda_program_files}
+      OUTPUT ${library_files} ${shared_files} ${cuda_files} ${program_files} ${cuda_program_files}
       COMMAND ${generator} ${which} --out ${folder} --isa ${isas} --precision ${arg_PRECISION}
         $<$<BOOL:${arg_TRAIN}>:--train> $<$<BOOL:${arg_SERVE}>:--serve> $<$<BOOL:${engines}>:--distributed>
         ${shared_options} ${page_option} ${cuda_option} ${tiles_option}
       DEPENDS ${generator} ${arg_TILES}
       COMMENT "Generating ${name}"
       COMMAND_EXPAND_LISTS VERBATIM)
-    add_custom_target(${name}_sources DEPENDS ${library_files} ${shared_files} ${embedding_files} ${cuda_files} ${program_files} ${cuda_program_files})
+    add_custom_target(${name}_sources DEPENDS ${library_files} ${shared_files} ${cuda_files} ${program_files} ${cuda_program_files})
     set_property(GLOBAL APPEND PROPERTY TESSERA_EMITTED_SOURCES ${name}_sources)  # by all models so far
-    set_property(GLOBAL APPEND PROPERTY TESSERA_EMITTED_FILES ${library_files} ${shared_files} ${embedding_files}
+    set_property(GLOBAL APPEND PROPERTY TESSERA_EMITTED_FILES ${library_files} ${shared_files}
       ${program_files})
     set_property(GLOBAL APPEND PROPERTY TESSERA_DECLARED_MODELS "${arg_MODEL}")
   endif()
@@ -437,13 +441,7 @@ int main(int argc, char** argv) {
   endif()
   set_target_properties(${name}_model PROPERTIES TESSERA_GENERATE "${generator};${which}")  # what begins its command line
   if(arg_SHARED)
-    set(kernels ${name}_model)
-    if(arg_EMBED)
-      _tessera_kernels(${name}_embedding_model ${folder} ${embedding_files})
-      add_dependencies(${name}_embedding_model ${name}_model)
-      list(APPEND kernels ${name}_embedding_model)
-    endif()
-    _tessera_shared(${name} ${folder} "${kernels}")
+    _tessera_shared(${name} ${folder})
   endif()
 
   if(arg_CUDA AND CMAKE_CUDA_COMPILER)
@@ -479,9 +477,11 @@ int main(int argc, char** argv) {
     # The program itself reads the file, says in a sentence why it does not fit, and writes what it has read. Part of linking: after
     # a failure, and when the file has changed, the next build does it again.
     add_custom_command(TARGET ${name} POST_BUILD
-      COMMAND ${name} export --checkpoint ${arg_CHECKPOINT} -o $<TARGET_FILE_DIR:${name}>/${name}.safetensors
-      VERBATIM)
-    set_target_properties(${name} PROPERTIES LINK_DEPENDS ${arg_CHECKPOINT}
+      COMMAND ${name} export --checkpoint ${arg_CHECKPOINT} "$<$<BOOL:${arg_LABELS}>:--labels;${arg_LABELS}>"
+        -o $<TARGET_FILE_DIR:${name}>/${name}.safetensors
+      COMMAND_EXPAND_LISTS VERBATIM)
+    set(read ${arg_CHECKPOINT} ${arg_LABELS})
+    set_target_properties(${name} PROPERTIES LINK_DEPENDS "${read}"
       ADDITIONAL_CLEAN_FILES $<TARGET_FILE_DIR:${name}>/${name}.safetensors)
     install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT ${name})
     install(FILES $<TARGET_FILE_DIR:${name}>/${name}.safetensors DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT ${name})

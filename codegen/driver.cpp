@@ -292,6 +292,11 @@ std::map<std::string, std::string> generate(const graph::Graph& traced, const Ge
         "{} makes [{}] of [{}]: a library (--library, SHARED) is for models that make a row of numbers of a "
         "picture, [1 or 3, height, width]",
         m.name, fmt::join(m.output_shape(), ", "), fmt::join(m.image_shape(), ", ")));
+  if (options.embedding && !embeds(m.forward))
+    throw Error(fmt::format("{} has no embedding: its outputs are not a linear map of a row of numbers", m.name));
+  if (options.library && !options.embedding && !classifies(m))
+    throw Error(fmt::format(
+        "{} has no classes: its library (--library, SHARED) is one that embeds (--embedding, EMBED)", m.name));
   if (options.train && !trains(m.plans) && (m.image_shape().size() != 3 || m.output_shape().size() != 1))
     throw Error(
         fmt::format("{} makes [{}] of [{}]: a program (--train, TRAIN) is for models that make a row of numbers of a "
@@ -308,16 +313,9 @@ std::map<std::string, std::string> generate(const graph::Graph& traced, const Ge
   std::map<std::string, std::string> standing;  // of the last target
   write_kernels(m, files, standing);
   if (options.library) {
-    std::optional<Planned> embedding;
-    if (options.embedding) {
-      embedding = plan_model(headless(traced), options);
-      std::map<std::string, std::string> of_embedding;
-      write_kernels(embedding->files, files, of_embedding);
-    }
-    const ModelFiles* const cut = embedding ? &embedding->files : nullptr;
-    files[m.name + "_model.h"] = emit_model_header(m, cut);
-    files[m.name + "_model.cpp"] = emit_model(m, cut);
-    files[m.name + ".py"] = emit_python(m, cut);
+    files[m.name + "_model.h"] = emit_model_header(m, options.embedding);
+    files[m.name + "_model.cpp"] = emit_model(m, options.embedding);
+    files[m.name + ".py"] = emit_python(m, options.embedding);
   }
   if (options.cuda) {
     const cuda::Model on_gpu = model_for_gpu(planned, options);
@@ -377,7 +375,7 @@ Writes the sources of {1}: C header, kernels for each instruction set, program.
   --serve        with --train: the program has the command serve, an HTTP server
   --distributed  with --train: the program runs as several ranks as well, which partition a step
   --library      write NAME_model.h and .cpp, the model with its weights as a C library, and NAME.py as well
-  --embedding    with --library: kernels for the model without its head as well, by which the library embeds
+  --embedding    with --library: the library embeds as well
   --page FILE    write the source of the program's page (summary --html) as well, into a place of its own
   --tiles FILE   tiles of matrix products, measured by bench/tune.py, in the place of the table that is built in
   --cuda         write the kernels for CUDA as well, and with --train what the program needs to use them

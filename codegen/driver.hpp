@@ -25,7 +25,7 @@ struct GeneratorOptions {
   bool distributed = false;  ///< the program runs as several ranks, too
   bool serve = false;        ///< the program has the command serve, which links the runtime's HTTP server
   bool library = false;      ///< NAME_model.h, NAME_model.cpp and NAME.py as well
-  bool embedding = false;    ///< the library embeds, by kernels of its own: NAME_embedding.h and its sources
+  bool embedding = false;    ///< the library embeds
   bool page = false;         ///< NAME_page.cpp as well
   bool cuda = false;         ///< the kernels for CUDA as well
   std::optional<std::string>

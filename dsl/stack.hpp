@@ -152,9 +152,13 @@ struct Stacks {
 
   std::tuple<First, Rest...> stacks{};
 
-  template <class X, class... Give>
-  auto operator()(const X& x, const Give&... give) const {
-    return from<0>(x, give...);
+  template <class X>
+  auto operator()(const X& x) const {
+    return from<0>(x);
+  }
+  template <class X, class Give>
+  auto operator()(const X& x, const Give& give) const {
+    return from<0>(x, give);
   }
 
   void bind(const std::string& where) {

@@ -3,15 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <map>
 #include <ostream>
-#include <string_view>
 #include <utility>
 
 #include "runtime/error.hpp"
 #include "runtime/image.hpp"
 #include "runtime/inference.hpp"
-#include "runtime/matching.hpp"
 #include "runtime/preprocess.hpp"
 
 namespace tessera::runtime {
@@ -33,19 +30,6 @@ void check(const RgbPictures& pictures) {
     fail("rows of ", width, " pixels of three bytes cannot lie ", stride, " bytes behind each other");
 }
 
-/// The parameters of `to` that `from` has under the same keys.
-Arena parameters_of(const Model& to, const Model& from, const float* parameters) {
-  Arena result = Arena::of_floats(to.parameter_floats, to.alignment);
-  std::map<std::string_view, const tessera_parameter*> known;
-  for (const tessera_parameter& parameter : from.parameters) known.emplace(parameter.name, &parameter);
-  for (const tessera_parameter& parameter : to.parameters) {
-    const auto found = known.find(parameter.name);
-    if (found == known.end()) fail(from.name, " has no parameter ", parameter.name, ", which ", to.name, " reads");
-    std::copy_n(parameters + found->second->offset, elements(shape_of(parameter)), result.floats() + parameter.offset);
-  }
-  return result;
-}
-
 thread_local char sentence[8192];  // of its size from the start: an error must not need memory
 
 }  // namespace
@@ -55,7 +39,23 @@ Network::Network(const Model& model, Arena parameters)
   if (model.packed_forward_floats > 0) parameters_.reset();
 }
 
-void Network::apply(const RgbPictures& pictures, const Preprocessing& input, float* rows) const {
+void Network::forward(const RgbPictures& pictures, const Preprocessing& input, float* outputs) const {
+  apply(pictures, input, [&](const float* parameters, Workspace& own, std::int64_t first, std::int64_t images) {
+    return model_.forward(parameters, packed_.floats(), own.input.floats(), images, outputs + first * model_.classes,
+                          own.scratch.data());
+  });
+}
+
+void Network::embed(const RgbPictures& pictures, const Preprocessing& input, float* features) const {
+  apply(pictures, input, [&](const float* parameters, Workspace& own, std::int64_t first, std::int64_t images) {
+    return model_.embed(parameters, packed_.floats(), own.input.floats(), images,
+                        features + first * model_.embedding.features, own.tokens.floats(), own.pooling.floats(),
+                        own.scratch.data());
+  });
+}
+
+template <class Run>
+void Network::apply(const RgbPictures& pictures, const Preprocessing& input, const Run& run) const {
   check(pictures);
   const auto [rgb, count, width, height, stride] = pictures;
   const std::int64_t channels = model_.image_shape[0], floats = image_floats(model_);
@@ -67,9 +67,7 @@ void Network::apply(const RgbPictures& pictures, const Preprocessing& input, flo
       const Image image = prepared(picture, input, model_.image_shape[1], model_.image_shape[2]);
       normalize(image.pixels, channels, input, workspace->input.floats() + i * floats);
     }
-    runtime::check(model_, model_.forward(parameters_ ? parameters_->floats() : nullptr, packed_.floats(),
-                                          workspace->input.floats(), images, rows + first * model_.classes,
-                                          workspace->scratch.data()));
+    runtime::check(model_, run(parameters_ ? parameters_->floats() : nullptr, *workspace, first, images));
   }
   give_back(std::move(workspace));
 }
@@ -85,9 +83,14 @@ std::unique_ptr<Network::Workspace> Network::take(std::int64_t images) const {
       if (workspace->images >= images) return workspace;
     }
   }
+  const auto floats = [&](std::int64_t of_image) {
+    return Arena::of_floats(size_product({images, of_image}), model_.alignment);
+  };
+  const std::int64_t embed = model_.embed_scratch_bytes ? model_.embed_scratch_bytes(images) : 0;
   return std::make_unique<Workspace>(
-      Workspace{images, Arena::of_floats(size_product({images, image_floats(model_)}), model_.alignment),
-                Arena(model_.forward_scratch_bytes(images), model_.alignment)});
+      Workspace{images, floats(image_floats(model_)), floats(model_.embedding.token_floats()),
+                floats(model_.embedding.pooling_floats()),
+                Arena(std::max(model_.forward_scratch_bytes(images), embed), model_.alignment)});
 }
 
 void Network::give_back(std::unique_ptr<Workspace> workspace) const {
@@ -95,8 +98,7 @@ void Network::give_back(std::unique_ptr<Workspace> workspace) const {
   idle_.push_back(std::move(workspace));
 }
 
-Classifier::Classifier(const Model& model, const Preprocessing& declared, const Model* embedding, const char* weights)
-    : model_(model) {
+Classifier::Classifier(const Model& model, const Preprocessing& declared, const char* weights) : model_(model) {
   if (!weights) fail("there are no weights to open: the path is null");
   Arena parameters = Arena::of_floats(model.parameter_floats, model.alignment);
   std::ostream silent(nullptr);
@@ -104,7 +106,6 @@ Classifier::Classifier(const Model& model, const Preprocessing& declared, const 
   usage_.classes.resize(static_cast<std::size_t>(model.classes));
   for (std::size_t i = 0; i < usage_.classes.size(); ++i)
     if (usage_.classes[i].empty()) usage_.classes[i] = std::to_string(i);
-  if (embedding) embedding_.emplace(*embedding, parameters_of(*embedding, model, parameters.floats()));
   network_.emplace(model, std::move(parameters));
 }
 
@@ -116,7 +117,7 @@ void Classifier::classify(const RgbPictures& pictures, std::int64_t top, std::in
   const auto classes = static_cast<std::size_t>(model_.classes);
   std::vector<float> rows(
       static_cast<std::size_t>(size_product({std::max<std::int64_t>(pictures.count, 0), model_.classes})));
-  network_->apply(pictures, usage_.input, rows.data());
+  network_->forward(pictures, usage_.input, rows.data());
   for (std::int64_t i = 0; i < pictures.count; ++i) {
     const std::vector<float> sure =
         runtime::probabilities(model_, std::span(rows).subspan(static_cast<std::size_t>(i) * classes, classes));
@@ -131,7 +132,7 @@ void Classifier::classify(const RgbPictures& pictures, std::int64_t top, std::in
 
 void Classifier::embed(const RgbPictures& pictures, float* embeddings) const {
   if (!embeddings) fail("there is no room for the embeddings: the pointer is null");
-  embedding_.value().apply(pictures, usage_.input, embeddings);
+  network_->embed(pictures, usage_.input, embeddings);
 }
 
 const char* Classifier::label(std::int32_t index) const {

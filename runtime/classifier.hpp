@@ -30,16 +30,22 @@ class Network {
   /// `model` must outlive this.
   Network(const Model& model, Arena parameters);
 
-  /// rows [count, model.classes]: the model's outputs for the pictures, prepared as `input` says. Throws an Error for
-  /// pictures that are none.
-  void apply(const RgbPictures& pictures, const Preprocessing& input, float* rows) const;
+  /// outputs [count, model.classes] for the pictures, prepared as `input` says. Throws an Error for pictures that are
+  /// none.
+  void forward(const RgbPictures& pictures, const Preprocessing& input, float* outputs) const;
+
+  /// features [count, model.embedding.features], likewise, of a model that embeds.
+  void embed(const RgbPictures& pictures, const Preprocessing& input, float* features) const;
 
  private:
   /// Memory of one call.
   struct Workspace {
     std::int64_t images;  ///< that it has room for
-    Arena input, scratch;
+    Arena input, tokens, pooling, scratch;
   };
+  /// run(parameters, workspace, first, images) for some images after the other, which lie in the workspace.
+  template <class Run>
+  void apply(const RgbPictures& pictures, const Preprocessing& input, const Run& run) const;
   std::unique_ptr<Workspace> take(std::int64_t images) const;
   void give_back(std::unique_ptr<Workspace> workspace) const;
 
@@ -54,14 +60,14 @@ class Network {
 class Classifier {
  public:
   /// Reads what load_parameters reads, and throws what it throws. `declared` is what pictures go through where the file
-  /// does not say it. `embedding`, where it is not null, is the model up to its head, with parameters of the same keys.
-  /// The models must outlive this.
-  Classifier(const Model& model, const Preprocessing& declared, const Model* embedding, const char* weights);
+  /// does not say it. The model must outlive this.
+  Classifier(const Model& model, const Preprocessing& declared, const char* weights);
 
   /// The `top` likeliest classes of each picture, the likeliest first, and their probabilities: [count, top] each.
   void classify(const RgbPictures& pictures, std::int64_t top, std::int32_t* labels, float* probabilities) const;
 
-  /// What the head reads of each picture: [count, numbers in a row of `embedding`'s outputs].
+  /// What the head reads of each picture, or without a head the outputs: [count, model.embedding.features]. Of a model
+  /// that embeds.
   void embed(const RgbPictures& pictures, float* embeddings) const;
 
   /// What a class is called: its name in the file, else its number; null where there is no such class.
@@ -70,7 +76,7 @@ class Classifier {
  private:
   const Model& model_;
   Usage usage_;
-  std::optional<Network> network_, embedding_;
+  std::optional<Network> network_;
 };
 
 /// Throws an Error unless the caller was compiled for this interface and this declaration, as its header has them.

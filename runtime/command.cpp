@@ -21,8 +21,8 @@ Usage load_for_use(const std::filesystem::path& path, const Model& model, const 
 void add_labels_option(CLI::App* command, std::filesystem::path& labels) {
   command
       ->add_option("--labels", labels,
-                   "The classes' names: a text file with one a line, or a JSON list or object (default: those of the "
-                   "images or of the checkpoint)")
+                   "The classes' names: a text file with one a line, a .csv file of numbers and names, a JSON list or "
+                   "object, or the config.json beside a checkpoint (default: those of the images or of the checkpoint)")
       ->type_name("FILE");
 }
 

@@ -1,7 +1,11 @@
 #include "runtime/labels.hpp"
 
+#include <algorithm>
+#include <charconv>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string_view>
+#include <system_error>
 
 #include "runtime/error.hpp"
 #include "runtime/file.hpp"
@@ -13,6 +17,18 @@ using Json = nlohmann::json;
 
 constexpr std::uint64_t longest_list = std::uint64_t{1} << 24;
 
+/// What timm's config.json calls the classes, described where it describes them, and Hugging Face's; else all of it.
+Json classes_in(const Json& json) {
+  if (json.is_object() && json.contains("id2label")) return json["id2label"];
+  if (!json.is_object() || !json.contains("label_names")) return json;
+  Json names = json["label_names"];
+  const Json described = json.value("label_descriptions", Json::object());
+  for (Json& name : names)
+    if (name.is_string() && described.is_object() && described.contains(name.get<std::string>()))
+      name = described[name.get<std::string>()];
+  return names;
+}
+
 std::vector<std::string> names_of_json(const Json& json, const std::string& where) {
   std::vector<std::string> names;
   for (std::size_t i = 0; i < json.size(); ++i) {
@@ -23,6 +39,46 @@ std::vector<std::string> names_of_json(const Json& json, const std::string& wher
     names.push_back(without_controls(name.get<std::string>()));
   }
   return names;
+}
+
+/// Takes the next row of a CSV text (RFC 4180): fields between commas, those in quotes with commas and "" for a quote.
+std::vector<std::string> next_row(std::string_view& rest) {
+  std::vector<std::string> fields(1);
+  bool quoted = false;
+  std::size_t i = 0;
+  for (; i < rest.size() && (quoted || rest[i] != '\n'); ++i) {
+    if (quoted && rest.substr(i, 2) == "\"\"")
+      fields.back() += rest[i++];
+    else if (rest[i] == '"')
+      quoted = !quoted;
+    else if (rest[i] == ',' && !quoted)
+      fields.emplace_back();
+    else if (rest[i] != '\r' || quoted)
+      fields.back() += rest[i];
+  }
+  rest.remove_prefix(std::min(i + 1, rest.size()));
+  return fields;
+}
+
+/// Of rows "number,...,name" in any order, behind a row of headings or without one.
+std::vector<std::string> names_of_csv(std::string_view rest, const std::string& where, std::int64_t classes) {
+  std::map<std::int64_t, std::string> names;
+  for (std::int64_t row = 1; !rest.empty(); ++row) {
+    const std::vector<std::string> fields = next_row(rest);
+    if (fields.size() == 1 && fields[0].empty()) continue;
+    const std::string& number = fields.front();
+    std::int64_t label = -1;
+    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), label);
+    const bool is_number = error == std::errc() && end == number.data() + number.size();
+    if (row == 1 && !is_number) continue;
+    if (!is_number || fields.size() < 2 || label < 0 || label >= classes)
+      fail(where, ": row ", row, " is no number of a class from 0 to ", classes - 1, ", a comma and its name");
+    if (!names.emplace(label, without_controls(fields.back())).second)
+      fail(where, ": row ", row, " names class ", label, " again");
+  }
+  std::vector<std::string> all;
+  for (const auto& [label, name] : names) all.push_back(name);
+  return all;
 }
 
 }  // namespace
@@ -60,7 +116,9 @@ std::vector<std::string> read_labels(const std::filesystem::path& path, std::int
   if (is_json) {
     const Json json = Json::parse(all.begin(), all.end(), nullptr, false);
     if (json.is_discarded()) fail(path.string(), " begins as JSON, but is none: names of classes cannot be read");
-    names = names_of_json(json, path.string());
+    names = names_of_json(classes_in(json), path.string());
+  } else if (path.extension() == ".csv") {
+    names = names_of_csv(all, path.string(), classes);
   } else {
     names = names_of_lines(all);
   }

@@ -30,15 +30,15 @@ void stores_in_loops(Values& v, Block& b, const Tile& tile, std::int64_t width) 
   const auto [across, down] = pieces_of(v.kernel, tile);
   const std::int64_t lanes = v.target.lanes;
   const std::vector<Place> kept = v.place;
-  if (rows >= 0 && down.points > 1) move(v, rows, "row");
-  const Expr line = down.points > 1 ? name("row") * width : integer(0);
+  if (rows >= 0 && !down.one()) move(v, rows, "row");
+  const Expr line = !down.one() ? name("row") * width : integer(0);
   const auto one = [&](const Expr& column) {
     Block body;
     v.reset();
     v.locals.clear();
     const char* const load = v.kernel.gemm.dtype == DType::int8 ? "v_load_int32" : "v_load";
-    body.push_back(tree::declare("const vec", "sum", call(load, {name("sums") + (line + column)})));
-    v.locals[{0, v.offsets_of_outer()}] = name("sum");
+    body.push_back(tree::declare("const vec", "value", call(load, {name("sums") + (line + column)})));
+    v.locals[{0, v.offsets_of_outer()}] = name("value");
     stores(v, body);
     return body;
   };
@@ -57,8 +57,8 @@ void stores_in_loops(Values& v, Block& b, const Tile& tile, std::int64_t width) 
     body.push_back(tree::scope(one(integer(whole))));
     v.tail = nullptr;
   }
-  if (down.points > 1)
-    b.push_back(tree::loop("row", integer(0), tree::binary("<", name("row"), integer(down.points)), 1, body));
+  if (!down.one())
+    b.push_back(tree::loop("row", integer(0), tree::binary("<", name("row"), down.count()), 1, body));
   else
     b.insert(b.end(), body.begin(), body.end());
   v.place = kept;

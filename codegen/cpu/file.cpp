@@ -150,6 +150,7 @@ class File : EntryWriter {
     out += "\nnamespace {\n\n";
     out += simd(target_.vectors);
     out += "\n";
+    if (functions_.calls("unroll")) out += fmt::format("{}\n", simd("unroll"));
     out += simd("math");
     if (functions_.calls("v_sin") || functions_.calls("v_cos")) out += fmt::format("\n{}", simd("trig"));
     const std::vector<std::string_view> further = parts();
@@ -198,6 +199,10 @@ class File : EntryWriter {
                        [](const PackedEntry& e) { return e.element == DType::real && e.packing == Packing::panels; }))
       all.push_back("pack");
     if (bf16 && packed_.reals) all.push_back(target_.pack_bf16);
+    for (const char* const store : {"bf16", "int8"})
+      if (functions_.calls(fmt::format("v_load_some_{}", store)) ||
+          functions_.calls(fmt::format("v_store_some_{}", store)))
+        all.push_back(store == std::string_view("bf16") ? "unroll_bf16" : "unroll_int8");
     return all;
   }
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <range/v3/algorithm/all_of.hpp>
 #include <range/v3/algorithm/contains.hpp>
 
@@ -47,16 +46,20 @@ void one_tile(Values& v, Block& b, const Work& work, const Tile& tile) {
   v.locals.clear();
   v.reset();
   if (work.to != SumsTo::partials) prefetch_results(v, b, tile, g, work.to != SumsTo::memory);
-  std::map<std::vector<std::int64_t>, std::string> sums;
-  for_points(v, tile, [&] {
-    std::string sum = fmt::format("sum{}", sums.size());
-    sums[v.offsets_of_outer()] = sum;
-    b.push_back(tree::declare("vec", sum, identity(st)));
-  });
+  Expr sum = name("sum");
+  std::string declared = "sum";
+  const std::vector<Values::TileLoop> turns = v.loops_of(tile);
+  for (const Values::TileLoop& l : turns) {
+    sum = tree::index(sum, name(l.variable));
+    declared += fmt::format("[{}]", tree::print(l.piece.count()));
+  }
+  const std::string sums = tree::print(sum);
+  const bool one = turns.empty();
+  b.push_back(tree::declare("vec", declared, one ? identity(st) : nullptr));
+  if (!one) v.unrolled(b, tile, [&](Block& each) { each.push_back(tree::assign(sums, identity(st))); });
   if (v.kernel.accumulates && work.to != SumsTo::partials) {
     Block stored;
-    for_points(v, tile,
-               [&] { stored.push_back(tree::assign(sums.at(v.offsets_of_outer()), v.load(result_of_tile()))); });
+    v.unrolled(stored, tile, [&](Block& each) { each.push_back(tree::assign(sums, v.load(result_of_tile()))); });
     add_to_earlier_groups(b, std::move(stored));
   }
   std::vector<int> loops;
@@ -69,50 +72,53 @@ void one_tile(Values& v, Block& b, const Work& work, const Tile& tile) {
   Block body = nest(v, loops, work.bounds, [&](Block& inside) {
     v.reset();
     prefetch_panel(v, inside, g, work.k_block);
-    prefetch_rows(v, inside, g);
-    const Expr tail = v.tail;
-    for_points(v, tile, [&] {
-      if (across) v.tail = tail;
-      std::string sum = sums.at(v.offsets_of_outer());
-      inside.push_back(tree::assign(sum, accumulate(v, st, inside, name(sum), across)));
-    });
+    prefetch_rows(v, inside, tile, g);
+    v.unrolled(inside, tile,
+               [&](Block& each) { each.push_back(tree::assign(sums, accumulate(v, st, each, sum, across))); });
   });
   b.insert(b.end(), body.begin(), body.end());
   v.reset();
   if (work.to == SumsTo::epilogue_of_memory)
-    for_points(v, tile, [&] {
-      const std::string& sum = sums.at(v.offsets_of_outer());
+    v.unrolled(b, tile, [&](Block& each) {
       const Expr stored = v.dense_load(v.address(result_of_tile(), true));
-      b.push_back(tree::assign(sum, call("v_add", {stored, name(sum)})));
+      each.push_back(tree::assign(sums, call("v_add", {stored, sum})));
     });
   if (v.kernel.gemm.columns >= 0 && work.to != SumsTo::memory && expensive_epilogue(v.kernel)) {
-    std::int64_t width = 1;
-    for (const auto& [axis, piece] : tile) width *= piece.points;
-    b.push_back(tree::declare("alignas(64) real", fmt::format("sums[{}]", width * v.target.lanes), nullptr));
-    std::int64_t at = 0;
-    for_points(v, tile, [&] {
-      b.push_back(tree::evaluate(call("v_store", {name("sums") + integer(at), name(sums.at(v.offsets_of_outer()))})));
-      at += v.target.lanes;
+    const auto [across_columns, down] = pieces_of(v.kernel, tile);
+    const std::int64_t width = across_columns.points * v.target.lanes;
+    // A function where there are vectors: the constants of its loops would take registers that the accumulators need.
+    const bool outlined = v.target.lanes > 1;
+    const char* const kept = outlined ? "kept" : "sums";
+    b.push_back(
+        tree::declare("alignas(64) real", fmt::format("{}[{}]", kept, tree::print(down.count() * width)), nullptr));
+    v.unrolled(b, tile, [&](Block& each) {
+      Expr at = name(kept);
+      for (const Values::TileLoop& l : turns)
+        at = at + name(l.variable) * (l.axis == v.vector ? v.target.lanes : width);
+      each.push_back(tree::evaluate(call("v_store", {at, sum})));
     });
-    stores_in_loops(v, b, tile, pieces_of(v.kernel, tile).first.points * v.target.lanes);
+    if (!outlined) return stores_in_loops(v, b, tile, width);
+    Block epilogue;
+    stores_in_loops(v, epilogue, tile, width);
+    b.push_back(tree::lambda_not_inlined("epilogue", {{"const real*", "sums"}}, std::move(epilogue)));
+    b.push_back(tree::evaluate(call("epilogue", {name(kept)})));
     return;
   }
-  for_points(v, tile, [&] {
-    Expr result = name(sums.at(v.offsets_of_outer()));
+  v.unrolled(b, tile, [&](Block& each) {
+    Expr result = sum;
     if (across) {
       result = call(st.reduction == Reduction::sum ? "v_sum" : "v_max_lane", {result});
-      std::string all = "all" + sums.at(v.offsets_of_outer()).substr(3);
-      b.push_back(tree::declare("const vec", all, call("v_set", {result})));
-      result = name(all);
+      each.push_back(tree::declare("const vec", "all", call("v_set", {result})));
+      result = name("all");
     }
     if (work.to == SumsTo::partials)
-      v.dense_store(b, name("partial") + partial_index(v, 0, name("chunk")), result, across);
+      v.dense_store(each, name("partial") + partial_index(v, 0, name("chunk")), result, across);
     else if (work.to == SumsTo::memory)
-      v.add(b, v.step(1).stores.front(), result);
+      v.add(each, v.step(1).stores.front(), result);
     else
       v.locals[{0, v.offsets_of_outer()}] = result;
+    if (work.epilogue()) stores(v, each);
   });
-  if (work.epilogue()) for_points(v, tile, [&] { stores(v, b); });
 }
 
 Block tiles(Values& v, const Work& work, const std::vector<int>& axes, std::size_t depth, Tile& tile) {
@@ -151,7 +157,27 @@ Block tiles(Values& v, const Work& work, const std::vector<int>& axes, std::size
     return {tree::loop(v.axis_name(a), range->second.first,
                        tree::binary("<", name(v.axis_name(a)), range->second.limit), span, std::move(body))};
   }
-  if (full > span || (full == span && part)) {
+  const bool loops = full > span || (full == span && part);
+  if (a == v.kernel.gemm.rows && depth + 1 == axes.size() && !matrix_unit && full && extent > full) {
+    // One text for whole tiles and for the rows that are left.
+    const std::string row = v.axis_name(a);
+    v.set(a, name(row));
+    const auto of_rows = [&](std::int64_t rows, Expr first) {
+      return tree::evaluate(call("tile", {name(fmt::format("constant<{}>", rows)), std::move(first)}));
+    };
+    Block b{tree::lambda_of_constant("tile", "rows", {{"const std::int64_t", row}}, inside({points, 0, "rows"}))};
+    if (loops) {
+      const Expr limit = part ? tree::least(range->second.limit, integer(full)) : integer(full);
+      b.push_back(tree::loop(row, part ? range->second.first : integer(0), tree::binary("<", name(row), limit), span,
+                             {of_rows(points, name(row))}));
+    } else {
+      b.push_back(of_rows(points, integer(0)));
+    }
+    const tree::Statement rest = of_rows(extent - full, integer(full));
+    b.push_back(part ? tree::when(tree::binary(">", range->second.limit, integer(full)), {rest}) : rest);
+    return b;
+  }
+  if (loops) {
     v.set(a, name(v.axis_name(a)));
     Block body = inside({points, 0});
     Expr first = integer(0), limit = integer(full);

@@ -64,12 +64,13 @@ void prefetch_panel(Values& v, Block& b, const GemmOperands& g, const Expr& firs
   // What follows in a panel that L1 does not hold, soon enough for L2 to load it.
   constexpr std::int64_t reals_of_l1 = 10 << 10, line = 16, steps = 8;
   if (at_once * width <= reals_of_l1 || v.kernel.gemm.dtype != DType::real) return;
-  for (std::int64_t at = 0; at < width; at += line)
-    b.push_back(tree::evaluate(call(
-        "v_fetch_near", {name(v.argument(g.b.access, false)), v.offset_of(g.b.access) + integer(steps * width + at)})));
+  const Expr there = v.offset_of(g.b.access) + integer(steps * width);
+  b.push_back(tree::unroll(
+      "line", integer((width + line - 1) / line),
+      {tree::evaluate(call("v_fetch_near", {name(v.argument(g.b.access, false)), there + name("line") * line}))}));
 }
 
-void prefetch_rows(Values& v, Block& b, const GemmOperands& g) {
+void prefetch_rows(Values& v, Block& b, const Tile& tile, const GemmOperands& g) {
   constexpr std::int64_t line = 16, least_sums = 16;
   const auto [columns, rows] = std::pair{v.kernel.gemm.columns, v.kernel.gemm.rows};
   if (columns < 0 || rows < 0 || v.target.lanes == 1 || !g.b_in_panels) return;
@@ -90,7 +91,10 @@ void prefetch_rows(Values& v, Block& b, const GemmOperands& g) {
         ahead + tree::binary("%", place, integer(line)) * g.a.across + tree::binary("/", place, integer(line)) * line;
   else
     return;
-  b.push_back(tree::evaluate(call("v_fetch_line", {name(v.argument(g.a.access, false)), ahead})));
+  const tree::Statement prefetch = tree::evaluate(call("v_fetch_line", {name(v.argument(g.a.access, false)), ahead}));
+  const Piece down = pieces_of(v.kernel, tile).second;
+  b.push_back(down.parameter.empty() ? prefetch
+                                     : tree::when(tree::binary("==", down.count(), integer(high)), {prefetch}));
 }
 
 bool has_slack(const Values& v) {
@@ -103,31 +107,20 @@ bool prefetched_by_tile(const Values& v, const GemmOperands& g, const Access& ac
 }
 
 void prefetch_results(Values& v, Block& b, const Tile& tile, const GemmOperands& g, bool epilogue) {
-  std::int64_t line = 64;  // values
   const int columns = v.kernel.gemm.columns, rows = v.kernel.gemm.rows;
   if (columns < 0 || v.kernel.across_batch || v.target.lanes == 1) return;
-  const std::vector<Place> kept = v.place;
   const auto [across, down] = pieces_of(v.kernel, tile);
-  if (down.points > 1) move(v, rows, "row");
-  move(v, columns, "column");
-  Block body;
+  const Expr count = down.count(), width = integer(tile_vectors(v, across));
   const auto prefetch = [&](const Access& access, bool stored) {
-    line = std::min(line, 16 * values_in_real(v.tensor(access).element));
-    body.push_back(tree::evaluate(call("v_fetch_line", {name(v.argument(access, stored)), v.offset_of(access)})));
+    const Expr stride = integer(down.one() ? 0 : v.step_of(access, rows));
+    b.push_back(tree::evaluate(call("v_fetch_rows", {v.address(access, stored), count, stride, width})));
   };
   for (const Step::Store& store : v.step(1).stores)
     if (v.lane_step(store.to) == 1 && !v.on_stack(store.to)) prefetch(store.to, true);
-  if (epilogue)
-    for (const Expression& e : v.kernel.expressions)
-      if (e.kind == Expression::Kind::load && is_stash(v, e.access) && prefetched_by_tile(v, g, e.access))
-        prefetch(e.access, false);
-  v.place = kept;
-  if (body.empty()) return;
-  const Expr width = integer(tile_vectors(v, across));
-  body = {tree::loop("column", integer(0), tree::binary("<", name("column"), width), line, std::move(body))};
-  if (down.points > 1)
-    body = {tree::loop("row", integer(0), tree::binary("<", name("row"), integer(down.points)), 1, std::move(body))};
-  b.insert(b.end(), body.begin(), body.end());
+  if (!epilogue) return;
+  for (const Expression& e : v.kernel.expressions)
+    if (e.kind == Expression::Kind::load && is_stash(v, e.access) && prefetched_by_tile(v, g, e.access))
+      prefetch(e.access, false);
 }
 
 }  // namespace tessera::codegen::cpu

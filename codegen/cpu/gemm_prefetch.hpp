@@ -19,7 +19,7 @@ tree::Block prefetch_image(Values& v, const std::function<bool(const Access&)>& 
 /// a K-block begins, null where k is not blocked.
 void prefetch_panel(Values& v, tree::Block& b, const GemmOperands& g, const tree::Expr& first);
 /// Prefetches the next A tile, a cache line with each step along k; a step of fewer than 16 FMAs has no slack for it.
-void prefetch_rows(Values& v, tree::Block& b, const GemmOperands& g);
+void prefetch_rows(Values& v, tree::Block& b, const Tile& tile, const GemmOperands& g);
 
 /// Whether a GEMM's tile takes so long that what is read and written with its sums can be prefetched meanwhile.
 bool has_slack(const Values& v);

@@ -17,19 +17,19 @@ const Range* range_of(const LoopBounds& bounds, int axis) {
   return at == bounds.end() ? nullptr : &at->second;
 }
 
-/// The vector axis, so many vectors a turn; it is the innermost one.
+/// The vector axis, so many vectors a turn, which are unrolled; it is the innermost one.
 std::vector<Block> interleaved(Values& v, int axis, int ways, const InterleavedLeaf& leaf) {
   const std::int64_t extent = v.extent[axis], lanes = v.target.lanes;
   const std::int64_t turn = ways * lanes, turns = extent / turn, full = extent / lanes * lanes;
   const Expr i = name(v.axis_name(axis));
   const auto vectors = [&](const Expr& variable, std::int64_t first, std::int64_t end) {
     Block all;
-    for (std::int64_t at = first; at < end; at += lanes) {
-      v.set(axis, variable, at);
-      Block one;
-      leaf(one, static_cast<int>((at - first) / lanes % ways));
-      all.insert(all.end(), one.begin(), one.end());
-    }
+    v.set(axis, variable, first);
+    const Tile tile{{axis, {(end - first) / lanes, 0}}};
+    const std::vector<Values::TileLoop> loops = v.loops_of(tile);
+    const Expr which = loops.empty() ? integer(0) : name(loops.front().variable);
+    const bool again = end - first > turn;  // some accumulate a second vector
+    v.unrolled(all, tile, [&](Block& b) { leaf(b, again ? tree::binary("%", which, integer(ways)) : which); });
     return all;
   };
   std::vector<Block> pieces;
@@ -41,7 +41,7 @@ std::vector<Block> interleaved(Values& v, int axis, int ways, const InterleavedL
   if (extent > full) {
     v.tail = integer(extent - full);
     v.set(axis, nullptr, full);
-    leaf(pieces.emplace_back(), 0);
+    leaf(pieces.emplace_back(), integer(0));
     v.tail = nullptr;
   }
   return pieces;
@@ -51,7 +51,7 @@ Block nest(Values& v, const std::vector<int>& axes, const LoopBounds& bounds, in
            std::size_t depth) {
   Block b;
   if (depth == axes.size()) {
-    leaf(b, 0);
+    leaf(b, integer(0));
     return b;
   }
   int a = axes[depth];
@@ -115,15 +115,16 @@ Block nest(Values& v, const std::vector<int>& axes, const LoopBounds& bounds, in
 }
 
 Block nest(Values& v, const std::vector<int>& axes, const LoopBounds& bounds, const Leaf& leaf) {
-  return nest(v, axes, bounds, 1, [&](Block& b, int) { leaf(b); });
+  return nest(v, axes, bounds, 1, [&](Block& b, const Expr&) { leaf(b); });
 }
 
 Block join(std::vector<Block> pieces) {
   if (pieces.size() == 1) return std::move(pieces[0]);
   Block all;
   for (Block& piece : pieces) {
-    bool declares =
-        ranges::any_of(piece, [](const tree::Statement& s) { return s.kind == tree::Statement::Kind::declare; });
+    bool declares = ranges::any_of(piece, [](const tree::Statement& s) {
+      return s.kind == tree::Statement::Kind::declare || s.kind == tree::Statement::Kind::lambda;
+    });
     if (declares)
       all.push_back(tree::scope(std::move(piece)));
     else

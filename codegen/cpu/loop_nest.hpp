@@ -19,7 +19,7 @@ using LoopBounds = std::map<int, Range>;
 
 /// Puts the innermost statements into a block; `way`: which of several interleaved accumulators they reduce into.
 using Leaf = std::function<void(tree::Block&)>;
-using InterleavedLeaf = std::function<void(tree::Block&, int way)>;
+using InterleavedLeaf = std::function<void(tree::Block&, const tree::Expr& way)>;
 
 /// Loops over `axes`, the first one outermost, around what `leaf` makes. The vector axis goes in steps of the lanes,
 /// then comes its tail: leaf is called for each copy of the innermost statements, with v's place and tail set.

@@ -34,8 +34,8 @@ struct RowGroup {
 
 /// What a pass is given of its rows.
 struct OfRows {
-  std::vector<std::map<ExprId, Expr>> statistics{};  ///< of each row that goes by together: known values, by expression
-  std::vector<Access> prefetched{};                  ///< of the rows that come next
+  Piece together{1, 0};              ///< rows that go by together
+  std::vector<Access> prefetched{};  ///< of the rows that come next
 };
 
 void each_load(const Values& v, ExprId e, const std::function<void(const Access&)>& visit) {
@@ -175,39 +175,52 @@ void pass_over_row(Values& v, Block& b, const Pass& pass, const LoopBounds& boun
   for (std::size_t s = pass.first; s < pass.end; ++s) reduces |= v.step(s).reduces;
   const std::int64_t vectors = across ? v.extent[v.vector] / v.target.lanes : 0;
   const int ways = reduces && v.target.lanes > 1 ? static_cast<int>(std::clamp<std::int64_t>(vectors, 1, 4)) : 1;
-  auto sum_of = [&](std::size_t s, int way) {
-    const char* const kind = v.step(s).reduction == Reduction::sum ? "sum" : "most";
-    return way ? fmt::format("{}{}_{}", kind, s, way) : fmt::format("{}{}", kind, s);
+  const auto name_of = [&](std::size_t s) {
+    return fmt::format("{}{}", v.step(s).reduction == Reduction::sum ? "sum" : "most", s);
   };
-  for (std::size_t s = pass.first; s < pass.end; ++s)
-    for (int way = 0; v.step(s).reduces && way < ways; ++way)
-      b.push_back(tree::declare("vec", sum_of(s, way), identity(v.step(s))));
-  Block body = nest(v, loops, bounds, ways, [&](Block& inside, int way) {
-    if (way == 0) v.reset();
+  const auto sum_of = [&](std::size_t s, const Expr& way) {
+    return ways > 1 ? tree::index(name(name_of(s)), way) : name(name_of(s));
+  };
+  for (std::size_t s = pass.first; s < pass.end; ++s) {
+    if (!v.step(s).reduces) continue;
+    if (ways == 1) {
+      b.push_back(tree::declare("vec", name_of(s), identity(v.step(s))));
+      continue;
+    }
+    b.push_back(tree::declare("vec", fmt::format("{}[{}]", name_of(s), ways), nullptr));
+    b.push_back(
+        tree::unroll("way", integer(ways), {tree::assign(tree::print(sum_of(s, name("way"))), identity(v.step(s)))}));
+  }
+  const Tile together{{group.axis, rows.together}};
+  const bool one_row = rows.together.one();
+  Block body = nest(v, loops, bounds, ways, [&](Block& inside, const Expr& way) {
+    v.reset();
     for (const Access& read : rows.prefetched) {
       const Expr at = v.offset_of(read) + integer(group.rows * v.step_of(read, group.axis));
-      if (across && !v.tail)
-        inside.push_back(tree::evaluate(call("v_fetch_near", {name(v.argument(read, false)), at})));
+      if (!across || v.tail) continue;
+      const tree::Statement prefetch = tree::evaluate(call("v_fetch_near", {name(v.argument(read, false)), at}));
+      inside.push_back(one_row ? prefetch
+                               : tree::when(tree::binary("==", rows.together.count(), integer(1)), {prefetch}));
     }
-    for (std::size_t r = 0; r < std::max<std::size_t>(1, rows.statistics.size()); ++r) {
-      if (rows.statistics.size() > 1) {
-        v.set(group.axis, name(v.axis_name(group.axis)), static_cast<std::int64_t>(r));
-        v.know(rows.statistics[r]);
-      }
+    const auto steps = [&](Block& each) {
       for (std::size_t s = pass.first; s < pass.end; ++s) {
         if (v.step(s).reduces) {
-          const std::string sum = sum_of(s, way);
-          inside.push_back(tree::assign(sum, accumulate(v, v.step(s), inside, name(sum), across)));
+          const Expr sum = sum_of(s, way);
+          each.push_back(tree::assign(tree::print(sum), accumulate(v, v.step(s), each, sum, across)));
         }
-        for (const Step::Store& store : v.step(s).stores) v.put(inside, store);
+        for (const Step::Store& store : v.step(s).stores) v.put(each, store);
       }
-    }
+    };
+    if (one_row)
+      steps(inside);
+    else
+      v.unrolled(inside, together, steps);
   });
   b.insert(b.end(), body.begin(), body.end());
   for (std::size_t s = pass.first; s < pass.end; ++s) {
     if (!v.step(s).reduces) continue;
     std::vector<Expr> sums;
-    for (int way = 0; way < ways; ++way) sums.push_back(name(sum_of(s, way)));
+    for (int way = 0; way < ways; ++way) sums.push_back(sum_of(s, integer(way)));
     for (std::size_t apart = 1; apart < sums.size(); apart *= 2)
       for (std::size_t way = 0; way + apart < sums.size(); way += 2 * apart)
         sums[way] = accumulate(v.step(s), sums[way], sums[way + apart]);
@@ -247,20 +260,31 @@ tree::Statement passes_over_group(Values& v, const std::vector<Pass>& passes, co
       for (ExprId local : locals_of(v, e, needs[made_in(e)]))
         if (made_in(local) < made_in(e)) needs[made_in(e)].insert(local);
   // The statements of a pass over so many rows at a time.
-  const auto pass_over = [&](std::size_t w, int rows, std::vector<Access> prefetched) {
+  const auto pass_over = [&](std::size_t w, const Piece& rows) {
     v.locals.clear();
     v.reset();
     Block statements;
-    OfRows of{std::vector<std::map<ExprId, Expr>>(static_cast<std::size_t>(rows)), std::move(prefetched)};
-    for (int r = 0; r < rows; ++r)
-      for (ExprId e : needs[w]) {
-        const std::string statistic = name_of_statistic(v, e), own = r ? fmt::format("{}_{}", statistic, r) : statistic;
-        statements.push_back(
-            tree::declare("const vec", own, call("v_set", {tree::index(name(statistic + "s"), which + integer(r))})));
-        of.statistics[r][e] = name(own);
+    std::map<ExprId, Expr> statistics;
+    Block each;
+    for (ExprId e : needs[w]) {
+      const std::string statistic = name_of_statistic(v, e);
+      const auto at = [&](const Expr& which_row) {
+        return call("v_set", {tree::index(name(statistic + "s"), which_row)});
+      };
+      if (rows.one()) {
+        statements.push_back(tree::declare("const vec", statistic, at(which)));
+        statistics[e] = name(statistic);
+        continue;
       }
-    v.know(of.statistics.front());
-    pass_over_row(v, statements, passes[w], bounds, group, of);
+      statements.push_back(tree::declare("vec", fmt::format("{}[{}]", statistic, tree::print(rows.count())), nullptr));
+      each.push_back(tree::assign(statistic + "[row]", at(which + name("row"))));
+      statistics[e] = tree::index(name(statistic), name("row"));
+    }
+    if (!each.empty()) statements.push_back(tree::unroll("row", rows.count(), std::move(each)));
+    v.know(std::move(statistics));
+    // The second pass prefetches what the first one is going to read of a later row.
+    pass_over_row(v, statements, passes[w], bounds, group,
+                  {rows, w == 1 ? rows_read(v, passes[0].end, group.axis) : std::vector<Access>{}});
     return statements;
   };
   for (std::size_t w = 0; w < passes.size(); ++w) {
@@ -270,23 +294,28 @@ tree::Statement passes_over_group(Values& v, const std::vector<Pass>& passes, co
         if (made_in(e) == w) made.insert(e);
     for (ExprId e : made)
       body.push_back(tree::declare("real", fmt::format("{}s[{}]", name_of_statistic(v, e), group.rows), nullptr));
-    Expr begin = top;
+    const std::string n = v.axis_name(group.axis);
     const int together = shares_loads(v, passes[w], group.axis) ? rows_together(v, group, needs[w].size()) : 1;
-    if (together > 1) {  // what rows share is read once for all of these
-      const Expr last = tree::binary("-", bottom, integer(together - 1));
+    if (together > 1) {  // what rows share is read once for all of these; one text for them and for what is left
+      const std::string pass = fmt::format("pass{}", w);
+      const auto of_rows = [&](int rows, Expr from, Expr end) {
+        const Block call_of{tree::evaluate(call(pass, {name(fmt::format("constant<{}>", rows)), row}))};
+        return tree::loop(n, std::move(from), tree::binary("<", row, std::move(end)), rows, call_of);
+      };
+      const Expr left = tree::binary("%", tree::binary("-", bottom, top), integer(together));
       body.push_back(
-          tree::loop(v.axis_name(group.axis), top, tree::binary("<", row, last), together, pass_over(w, together, {})));
-      begin = tree::binary("-", bottom, tree::binary("%", tree::binary("-", bottom, top), integer(together)));
+          tree::lambda_of_constant(pass, "rows", {{"const std::int64_t", n}}, pass_over(w, {together, 0, "rows"})));
+      body.push_back(of_rows(together, top, tree::binary("-", bottom, integer(together - 1))));
+      body.push_back(of_rows(1, tree::binary("-", bottom, left), bottom));
       v.set(group.axis, row);
+      continue;
     }
-    // The second pass prefetches what the first one is going to read of a later row.
-    Block one = pass_over(w, 1, w == 1 ? rows_read(v, passes[0].end, group.axis) : std::vector<Access>{});
+    Block one = pass_over(w, {1, 0});
     for (ExprId e : made) {
       const Expr value = v.evaluate(one, e);
-      one.push_back(tree::assign(fmt::format("{}s[{} - top]", name_of_statistic(v, e), v.axis_name(group.axis)),
-                                 call("v_one", {value})));
+      one.push_back(tree::assign(fmt::format("{}s[{} - top]", name_of_statistic(v, e), n), call("v_one", {value})));
     }
-    body.push_back(tree::loop(v.axis_name(group.axis), begin, tree::binary("<", row, bottom), 1, std::move(one)));
+    body.push_back(tree::loop(n, top, tree::binary("<", row, bottom), 1, std::move(one)));
   }
   v.know({});
   return tree::loop("top", first, tree::binary("<", top, limit), static_cast<int>(group.rows), std::move(body));

@@ -61,19 +61,29 @@ void Values::restart(int along_lanes) {
 
 Expr Values::along(int axis, std::int64_t stride) const {
   const Place& p = place[axis];
-  return (p.variable ? p.variable * stride : integer(0)) + integer(p.offset * stride);
+  return (p.variable ? p.variable * stride : integer(0)) + (p.within ? p.within * stride : integer(0)) +
+         integer(p.offset * stride);
+}
+Expr Values::of_lanes(const std::string& load, const std::string& of, Expr at) const {
+  if (!tail) return call(load + of, {std::move(at)});
+  return call(load + (whole ? "_some" : "_n") + of, {std::move(at), lanes_in_use()});
+}
+Expr Values::lanes_in_use() const {
+  if (!tail) return name("lanes");
+  return whole ? tree::choose(whole, name("lanes"), tail) : tail;
 }
 Expr Values::dense_load(Expr at) const {
   if (vector < 0) return call("v_load_n", {std::move(at), integer(1)});
-  return tail ? call("v_load_n", {std::move(at), tail}) : call("v_load", {std::move(at)});
+  return of_lanes("v_load", "", std::move(at));
 }
 void Values::dense_store(Block& b, Expr at, Expr value, bool uniform, const std::string& of) const {
   if (uniform || vector < 0)
     b.push_back(tree::evaluate(call("v_store_n" + of, {std::move(at), std::move(value), integer(1)})));
-  else if (tail)
-    b.push_back(tree::evaluate(call("v_store_n" + of, {std::move(at), std::move(value), tail})));
-  else
+  else if (!tail)
     b.push_back(tree::evaluate(call("v_store" + of, {std::move(at), std::move(value)})));
+  else
+    b.push_back(tree::evaluate(
+        call((whole ? "v_store_some" : "v_store_n") + of, {std::move(at), std::move(value), lanes_in_use()})));
 }
 
 std::vector<std::int64_t> Values::offsets_of_outer() const {
@@ -199,6 +209,63 @@ bool Values::uniform(ExprId e) {
   return uniform(x.a) && (!x.b.valid() || uniform(x.b)) && (!x.c.valid() || uniform(x.c));
 }
 
+std::vector<Values::TileLoop> Values::loops_of(const Tile& tile) const {
+  std::vector<TileLoop> loops;
+  for (const auto& [axis, piece] : tile)
+    if (!piece.one()) loops.push_back({axis, piece, axis == vector || !loops.empty() ? "column" : "row"});
+  return loops;
+}
+
+void Values::unrolled(Block& b, const Tile& tile, const std::function<void(Block&)>& inside) {
+  const std::vector<Place> kept = place;
+  const Expr kept_tail = tail;
+  for (const auto& [axis, piece] : tile)
+    if (axis == vector) tail = piece.tail ? integer(piece.tail) : nullptr;
+  Unrolled u;
+  u.loops = loops_of(tile);
+  for (const TileLoop& l : u.loops) {
+    const Expr at = name(l.variable);
+    place[l.axis].within = at * (l.axis == vector ? target.lanes : 1);
+    if (l.axis == vector && tail) whole = tree::binary("<", at, integer(l.piece.points - 1));
+  }
+  Block body;
+  unrolled_ = &u;
+  inside(body);
+  unrolled_ = nullptr;
+  b.insert(b.end(), u.before.begin(), u.before.end());
+  b.insert(b.end(), u.arrays.begin(), u.arrays.end());
+  const auto loop_of = [](const TileLoop& l, Block turns) {
+    return tree::unroll(l.variable, l.piece.count(), std::move(turns));
+  };
+  if (!u.inner_alone.empty()) b.push_back(loop_of(u.loops.back(), std::move(u.inner_alone)));
+  if (u.loops.size() == 2) {
+    u.outer.push_back(loop_of(u.loops.back(), std::move(body)));
+    body = std::move(u.outer);
+  }
+  if (!u.loops.empty()) body = {loop_of(u.loops.front(), std::move(body))};
+  b.insert(b.end(), body.begin(), body.end());
+  place = kept;
+  tail = kept_tail;
+  whole = nullptr;
+}
+
+Block& Values::block_of(Block& b, ExprId e) {
+  if (!unrolled_ || unrolled_->loops.empty()) return b;
+  const std::set<int>& axes = axes_of(e);
+  const bool outer = axes.contains(unrolled_->loops.front().axis), inner = axes.contains(unrolled_->loops.back().axis);
+  if (inner) return outer ? b : unrolled_->inner_alone;
+  return outer ? unrolled_->outer : unrolled_->before;
+}
+
+/// A value of the inner loop alone is an array of them.
+Expr Values::declare(Block& b, ExprId e, const std::string& its_name, Expr value) {
+  if (!unrolled_ || &b != &unrolled_->inner_alone) return ExprRenderer::declare(b, e, its_name, std::move(value));
+  unrolled_->arrays.push_back(tree::declare(
+      "vec", fmt::format("{}[{}]", its_name, tree::print(unrolled_->loops.back().piece.count())), nullptr));
+  b.push_back(tree::assign(fmt::format("{}[{}]", its_name, unrolled_->loops.back().variable), std::move(value)));
+  return tree::index(name(its_name), name(unrolled_->loops.back().variable));
+}
+
 Expr Values::offset_of(const Access& access) const {
   const Layout& layout = plan.layouts[access.tensor];
   if (in_panels(access)) return offset_in_panels(access, layout);
@@ -208,13 +275,14 @@ Expr Values::offset_of(const Access& access) const {
     const Place& p = place[axis];
     if (on_stack(access) && ranges::contains(block.heads, axis)) continue;
     if (on_stack(access) && axis == block.queries && !p.variable) {
-      at = at + tree::binary("-", integer(p.offset), name("begin")) * s;
+      at = at + tree::binary("-", integer(p.offset), name("begin")) * s + (p.within ? p.within * s : integer(0));
       continue;
     }
     constant += p.offset * s;
     if (p.variable && s)
       at = at +
            (on_stack(access) && axis == block.queries ? tree::binary("-", p.variable, name("begin")) : p.variable) * s;
+    if (p.within) at = at + p.within * s;
   }
   return at + integer(constant);
 }
@@ -239,6 +307,7 @@ Expr Values::offset_in_panels(const Access& access, const Layout& layout) const 
     for (const Affine::Part& p : access.index[d].parts)
       at = at + along(p.axis, p.coefficient * layout.stride[d] * width);
   }
+  if (column.within) at = at + column.within;
   return at + integer(constant);
 }
 
@@ -257,8 +326,8 @@ Expr Values::load(const Access& access) {
   const std::string of = suffix_of(tensor(access));
   if (s == 0) return call("v_set" + of, {tree::index(name(base), at)});
   Expr p = name(base) + at;
-  if (s == 1) return tail ? call("v_load_n" + of, {p, tail}) : call("v_load" + of, {p});
-  return call("v_load_strided" + of, {p, integer(s), tail ? tail : name("lanes")});
+  if (s == 1) return of_lanes("v_load", of, p);
+  return call("v_load_strided" + of, {p, integer(s), lanes_in_use()});
 }
 
 void Values::put(Block& b, const Step::Store& store) {
@@ -269,7 +338,7 @@ void Values::put(Block& b, const Step::Store& store) {
   if (s == 0 || s == 1)
     dense_store(b, p, value, s == 0, of);
   else
-    b.push_back(tree::evaluate(call("v_store_strided" + of, {p, integer(s), value, tail ? tail : name("lanes")})));
+    b.push_back(tree::evaluate(call("v_store_strided" + of, {p, integer(s), value, lanes_in_use()})));
 }
 
 void Values::add(Block& b, const Step::Store& store, Expr value) {

@@ -1,6 +1,7 @@
 // Expression trees as statements: what a kernel computes at the place where its loops stand.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -17,7 +18,20 @@ namespace tessera::codegen::cpu {
 struct Place {
   tree::Expr variable;  ///< null: none
   std::int64_t offset = 0;
+  tree::Expr within{};  ///< place in a register tile, by the variable of an unrolled loop; null: none
 };
+
+/// A run of points along one axis that one piece of code handles: how many, and how many lanes the last vector has.
+struct Piece {
+  std::int64_t points = 0;  ///< tile points (vectors along the vector axis)
+  int tail = 0;             ///< lanes of the last vector; 0: all
+  std::string parameter{};  ///< of a lambda over the sizes of a tile, which stands for `points`; "": none
+
+  bool one() const { return points == 1 && parameter.empty(); }
+  tree::Expr count() const { return parameter.empty() ? tree::integer(points) : tree::name(parameter); }
+};
+/// A register tile, the points whose sums are accumulators of one piece of code: a piece of each tiled axis.
+using Tile = std::vector<std::pair<int, Piece>>;
 
 /// Turns expressions into declarations of vectors, each once for each place, and collects the tensors that they touch.
 /// Every part is handed it: loops (loop_nest.hpp) move the place and say how many lanes are in use.
@@ -33,6 +47,17 @@ class Values : public ExprRenderer {
   tree::Expr along(int axis, std::int64_t stride) const;
   /// The constants of the place along the outer axes: which point of a tile it is.
   std::vector<std::int64_t> offsets_of_outer() const;
+
+  struct TileLoop {
+    int axis = -1;
+    Piece piece;
+    const char* variable = "";
+  };
+  /// A tile's loops: its pieces of several points.
+  std::vector<TileLoop> loops_of(const Tile& tile) const;
+  /// Unrolled loops over a register tile around what `inside` makes, with the place set to their variables. Of what it
+  /// evaluates, that which one of them does not change is computed once for all its turns.
+  void unrolled(tree::Block& b, const Tile& tile, const std::function<void(tree::Block&)>& inside);
 
   /// Begins another function of the kernel, whose lanes run along another axis.
   void restart(int along_lanes);
@@ -74,7 +99,8 @@ class Values : public ExprRenderer {
   int vector;                        ///< axis across lanes; -1: none
   std::vector<std::int64_t> extent;  ///< by axis; -1: the batch
   std::vector<Place> place;
-  tree::Expr tail;  ///< lanes in use; null: all
+  tree::Expr tail;   ///< lanes in use; null: all
+  tree::Expr whole;  ///< with a tail: whether all are in use nevertheless; null: no
   /// The axes of one block of attention: heads whose number is a parameter, and the queries from `begin` on. Scores lie
   /// on the stack, a block of them.
   AttentionAxes block;
@@ -90,10 +116,22 @@ class Values : public ExprRenderer {
   std::vector<tree::Expr> element_of_dropout(const Expression& x) override;
   std::vector<std::int64_t> key_of(ExprId e) override;
   bool gets_name(ExprId, const tree::Expr& value) override { return value->kind == tree::Node::Kind::call; }
+  /// Unrolled loops, and what of their bodies is made before them.
+  struct Unrolled {
+    std::vector<TileLoop> loops;             ///< the innermost last
+    tree::Block before, outer, inner_alone;  ///< of no loop, of the outer one, of the inner one of two
+    tree::Block arrays;                      ///< values of the inner one of two
+  };
+  /// A load of as many lanes as are in use, by the functions of that name; how many these are.
+  tree::Expr of_lanes(const std::string& load, const std::string& of, tree::Expr at) const;
+  tree::Expr lanes_in_use() const;
+  tree::Block& block_of(tree::Block& b, ExprId e) override;
+  tree::Expr declare(tree::Block& b, ExprId e, const std::string& name, tree::Expr value) override;
   tree::Expr offset_in_panels(const Access& access, const Layout& layout) const;
 
   Table<int, ExprId> operations_;  ///< by expression: how many operations read it
   std::map<ExprId, std::set<int>> axes_of_;
+  Unrolled* unrolled_ = nullptr;  ///< those around what is evaluated
 };
 
 }  // namespace tessera::codegen::cpu

@@ -92,6 +92,8 @@ class Scheduler : KernelView {
   bool k_major(ExprId operand, const std::vector<int>& across, const std::vector<int>& depth) const;
   /// Whether an operand that is stored can be copied by 16 bytes along these axes.
   bool vectorisable(ExprId operand, const std::vector<int>& along) const;
+  /// Of a thread of mma.sync, for each number of an operand that no 16-byte copies bring; else 0.
+  double registers_of_number(const GemmOperand& operand, const std::vector<int>& depth) const;
   /// Instructions of the epilogue of a sum, about.
   double epilogue_cost(bool partials) const;
   /// Whether the epilogue of a sum reads what depends on its row: what depends on its column alone is read once.
@@ -386,6 +388,21 @@ bool Scheduler::vectorisable(ExprId operand, const std::vector<int>& along) cons
   return whole(constant);
 }
 
+double Scheduler::registers_of_number(const GemmOperand& operand, const std::vector<int>& depth) const {
+  // Of windows that are not K-major each number of a step has a tap of its own, and so an address.
+  constexpr double by_itself = 3.5, of_window = 6.1;
+  if (operand.vectorisable) return 0;
+  if (operand.k_major) return by_itself;
+  const std::map<int, std::int64_t> strides = strides_of(expression(operand.value).access);
+  const auto stride = [&](int a) { return strides.contains(a) ? strides.at(a) : 0; };
+  const bool overlap = ranges::any_of(depth, [&](int d) {
+    return ranges::any_of(operand.across, [&](int a) {
+      return stride(d) > 0 && stride(a) >= stride(d) && extent_of(d) > 0 && stride(a) < extent_of(d) * stride(d);
+    });
+  });
+  return overlap ? of_window : by_itself;
+}
+
 double Scheduler::epilogue_cost(bool partials) const {
   constexpr double moving = 12, memory = 4, simple = 1;  // through shared memory; a load or a store; an operation
   if (partials) return moving + memory;
@@ -425,21 +442,10 @@ Launch Scheduler::of_gemm(const Operands& f, bool partials) {
   GemmSizes products{nominal(points(f.rows)),   nominal(points(f.columns)), nominal(depths),
                      nominal(points(f.groups)), epilogue_cost(partials),    partials};
   products.loads = !partials && epilogue_loads(f.rows);
-  if (partials && tensor_cores) {
-    const std::optional<TensorMap> a = map_of(f.a, f.rows, f.groups, f.depth);
-    const bool by_maps = a && map_of(f.b, f.columns, f.groups, f.depth);
-    products.sums_rows = by_maps && !a->k_major && reduction_behind(plan, number_, f.a) >= 0;
-    split_k_ = choose_split_k(products, by_maps, wanted_tile(""), wanted_tile("wgmma:"));
-  }
   Launch l = fresh(Launch::Form::gemm, partials ? "_partial" : "");
   l.partials = partials;
   l.groups = f.groups;
   l.depth = f.depth;
-  if (partials) {
-    products.depth = ceiling(products.depth, split_k_);
-    products.count = split_k_;
-  }
-  CtaTile chosen = choose_tile(plan.program.precision, products, wanted_tile(""));
   const auto operand = [&](ExprId value, const std::vector<int>& across) {
     GemmOperand o{value, across, k_major(value, across, f.depth)};
     // A part of K begins where its first image does.
@@ -449,9 +455,22 @@ Launch Scheduler::of_gemm(const Operands& f, bool partials) {
   };
   l.a = operand(f.a, f.rows);
   l.b = operand(f.b, f.columns);
-  // Beside 64 sums the numbers that come one by one do not fit into 128 registers.
-  if (tensor_cores && !(l.a.vectorisable && l.b.vectorisable) && chosen.rows * chosen.columns / chosen.threads >= 64)
-    chosen.ctas = std::min(chosen.ctas, 256 / chosen.threads);
+  if (tensor_cores) {
+    products.a_registers = registers_of_number(l.a, f.depth);
+    products.b_registers = registers_of_number(l.b, f.depth);
+  }
+  if (partials && tensor_cores) {
+    const std::optional<TensorMap> a = map_of(f.a, f.rows, f.groups, f.depth);
+    const bool by_maps = a && map_of(f.b, f.columns, f.groups, f.depth);
+    products.sums_rows = by_maps && !a->k_major && reduction_behind(plan, number_, f.a) >= 0;
+    split_k_ = choose_split_k(products, by_maps, wanted_tile(""), wanted_tile("wgmma:"));
+    l.split_k = split_k_;
+  }
+  if (partials) {
+    products.depth = ceiling(products.depth, split_k_);
+    products.count = split_k_;
+  }
+  const CtaTile chosen = choose_tile(plan.program.precision, products, wanted_tile(""));
   tile(l, chosen, products);
   if (tensor_cores) l.wgmma = of_wgmma(l, products);
   return l;

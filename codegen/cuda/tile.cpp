@@ -27,18 +27,52 @@ CtaTile simple(int rows, int columns, int of_thread) {
   return {rows, columns, threads, on_sm / threads, CtaTile::Unit::fma, {of_thread}};
 }
 
-/// By device/tensor_product.h. A thread with 128 sums needs up to 255 registers, else 128 do.
-CtaTile tensor(int rows, int columns, int warps_down, int warps_across) {
+/// What an SM multiplies, by guesses until they are measured: so many multiply-adds a cycle, in steps of so
+/// many depths.
+struct Speed {
+  double multiply_adds;
+  int depth;
+};
+constexpr Speed of_mma{1340, 32}, of_wgmma{1710, 64};
+
+/// By device/tensor_product.h. A thread with 128 sums needs up to 255 registers, else 128 do; where it loads numbers by
+/// itself, what registers_of says.
+constexpr int registers_of_sm = 65536, most_registers = 255;
+
+/// Registers of a thread, about, by what nvcc 13 gives eight tiles of eleven such GEMMs when it may take as many as it
+/// likes: sums, A's fragments, a copy's address and place, and what each number takes that it loads by itself, all of a
+/// step's at once.
+double registers_of(const CtaTile& tile, const GemmSizes& p) {
+  constexpr double others = 20, of_copy = 6;
+  const double fragments = 4.0 * tile.rows / tile.division[0] / 16;
+  const auto of_operand = [&](int points, double of_number) {
+    const double numbers = static_cast<double>(points) * of_mma.depth / tile.threads;
+    return of_number > 0 ? numbers * of_number : numbers / 8 * of_copy;
+  };
+  return others + static_cast<double>(tile.rows) * tile.columns / tile.threads + fragments +
+         of_operand(tile.rows, p.a_registers) + of_operand(tile.columns, p.b_registers);
+}
+
+/// Whether a thread finds room for all that without spilling; of so many nvcc does with a tenth less.
+bool has_registers(const CtaTile& tile, const GemmSizes& p) {
+  return (p.a_registers == 0 && p.b_registers == 0) || registers_of(tile, p) <= 1.14 * most_registers;
+}
+
+CtaTile tensor(const GemmSizes& p, int rows, int columns, int warps_down, int warps_across) {
   constexpr int shared_bytes = 160 * 1024;  // of an A100
-  const int threads = warps_down * warps_across * 32;
-  const int on_sm = rows * columns / threads > 64 ? 256 : 512;
-  const int needed = std::max(4 * (rows + columns) * 32 * 2, rows * (columns + 8) * 4);
-  return {rows,
-          columns,
-          threads,
-          std::min(on_sm / threads, shared_bytes / needed),
-          CtaTile::Unit::mma_sync,
-          {warps_down, warps_across}};
+  const int threads = warps_down * warps_across * 32, sums = rows * columns / threads;
+  const int needed = std::max(4 * (rows + columns) * of_mma.depth * 2, rows * (columns + 8) * 4);
+  const int with_most = registers_of_sm / threads / (most_registers + 1);
+  CtaTile tile{rows,
+               columns,
+               threads,
+               sums > 64 ? with_most : 512 / threads,
+               CtaTile::Unit::mma_sync,
+               {warps_down, warps_across}};
+  if (p.a_registers > 0 || p.b_registers > 0)
+    while (tile.ctas > with_most && registers_of(tile, p) > registers_of_sm / threads / tile.ctas / 8 * 8) --tile.ctas;
+  tile.ctas = std::min(tile.ctas, shared_bytes / needed);
+  return tile;
 }
 
 /// By device/warpgroup_product.h, for one or two blocks on an SM: as many steps as shared memory has room
@@ -48,14 +82,6 @@ CtaTile warpgroup(int rows, int columns, int down, int blocks, int cluster) {
   const int steps = std::min(5, (shared_bytes / blocks - taken) / ((rows + columns) * 128));
   return {rows, columns, 288, blocks, CtaTile::Unit::wgmma, {down}, steps, cluster};
 }
-
-/// What an SM multiplies, by guesses until they are measured: so many multiply-adds a cycle, in steps of so
-/// many depths.
-struct Speed {
-  double multiply_adds;
-  int depth;
-};
-constexpr Speed of_mma{1340, 32}, of_wgmma{1710, 64};
 
 /// Cycles of the busiest SM, about. A step along the depth takes what the tensor cores need or its factors,
 /// of which the second-level cache gives 32 bytes a cycle, whichever is longer: copies run while warps multiply. While
@@ -118,10 +144,15 @@ const Candidate& best_of(const std::vector<Candidate>& all, const std::string& w
 CtaTile choose_tile(Precision precision, const GemmSizes& products, const std::string& wanted) {
   std::vector<Candidate> all;
   if (precision == Precision::bf16) {
-    for (const CtaTile& tile :
-         {tensor(128, 256, 2, 4), tensor(128, 128, 2, 4), tensor(128, 64, 2, 2), tensor(64, 128, 2, 2),
-          tensor(64, 64, 2, 2), tensor(64, 32, 2, 2), tensor(32, 64, 2, 2), tensor(32, 32, 2, 2)})
-      all.push_back({tile, tensor_cycles(tile, products, of_mma)});
+    struct Tensor {
+      int rows, columns, warps_down, warps_across;
+    };
+    for (const Tensor& t :
+         {Tensor{128, 256, 2, 4}, Tensor{128, 128, 2, 4}, Tensor{128, 64, 2, 2}, Tensor{64, 128, 2, 2},
+          Tensor{64, 64, 2, 2}, Tensor{64, 32, 2, 2}, Tensor{32, 64, 2, 2}, Tensor{32, 32, 2, 2}})
+      if (const CtaTile tile = tensor(products, t.rows, t.columns, t.warps_down, t.warps_across);
+          !wanted.empty() || has_registers(tile, products))
+        all.push_back({tile, tensor_cycles(tile, products, of_mma)});
   } else {
     struct Simple {
       int rows, columns, of_thread;

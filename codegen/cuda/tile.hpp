@@ -33,6 +33,8 @@ struct GemmSizes {
   bool any_batch = false;  ///< there are so many of them whatever the batch is
   bool sums_rows = false;  ///< by warpgroups the left factor's rows are summed, too, which no other CTA loads
   bool loads = false;      ///< what becomes of a sum needs numbers of its row from memory
+  /// Registers of a thread for each number of A (B) that it loads by itself, where no 16-byte copies bring them: 0.
+  double a_registers = 0, b_registers = 0;
 };
 /// Rows of its column that a thread has on their way at a time when it stores sums: of device/tensor_product.h.
 constexpr int rows_in_flight = 8;

@@ -29,13 +29,16 @@ Expr ExprRenderer::evaluate(Block& b, ExprId e) {
   if (const auto at = given_.find(e); at != given_.end()) return at->second;
   const std::vector<std::int64_t> key = key_of(e);
   if (const auto at = values_.find(key); at != values_.end()) return at->second;
-  Expr value = make(b, e);
-  if (gets_name(e, value)) {
-    const std::string v = fresh(expression(e).kind == Expression::Kind::load ? "x" : "t");
-    b.push_back(tree::declare("const " + dialect_.value, v, value));
-    value = name(v);
-  }
+  Block& at = block_of(b, e);
+  Expr value = make(at, e);
+  if (gets_name(e, value))
+    value = declare(at, e, fresh(expression(e).kind == Expression::Kind::load ? "x" : "t"), std::move(value));
   return values_[key] = value;
+}
+
+Expr ExprRenderer::declare(Block& b, ExprId, const std::string& name, Expr value) {
+  b.push_back(tree::declare("const " + dialect_.value, name, std::move(value)));
+  return tree::name(name);
 }
 
 Expr ExprRenderer::make(Block& b, ExprId e) {

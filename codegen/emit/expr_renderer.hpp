@@ -54,6 +54,10 @@ class ExprRenderer : public KernelView {
   /// Equal keys mean one value.
   virtual std::vector<std::int64_t> key_of(ExprId e) = 0;
   virtual bool gets_name(ExprId e, const tree::Expr& value) = 0;
+  /// Where an expression that is needed in `b` is computed.
+  virtual tree::Block& block_of(tree::Block& b, ExprId) { return b; }
+  /// Gives a value its name there; the expression by which it is read.
+  virtual tree::Expr declare(tree::Block& b, ExprId e, const std::string& name, tree::Expr value);
 
   tree::Expr broadcast(tree::Expr number) const;
   /// A name that no value has.

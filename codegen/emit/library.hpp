@@ -7,9 +7,12 @@
 
 namespace tessera::codegen {
 
-/// `embedding`: the model without its head (passes/headless.hpp), or null.
-std::string emit_model_header(const ModelFiles& model, const ModelFiles* embedding);
-std::string emit_model(const ModelFiles& model, const ModelFiles* embedding);
-std::string emit_python(const ModelFiles& model, const ModelFiles* embedding);
+/// Whether the outputs are numbers of classes; else they are features.
+bool classifies(const ModelFiles& model);
+
+/// `embeds`: with NAME_model_embed, of a model that has features. One that does not classify has nothing else.
+std::string emit_model_header(const ModelFiles& model, bool embeds);
+std::string emit_model(const ModelFiles& model, bool embeds);
+std::string emit_python(const ModelFiles& model, bool embeds);
 
 }  // namespace tessera::codegen

@@ -17,6 +17,7 @@ Expr make(Node n) { return std::make_shared<const Node>(std::move(n)); }
 
 int precedence(const Node& n) {
   if (n.kind == Node::Kind::integer && n.integer < 0) return 3;
+  if (n.kind == Node::Kind::choose) return -1;
   if (n.kind != Node::Kind::binary) return 10;
   if (n.text == "*" || n.text == "/" || n.text == "%") return 5;
   if (n.text == "+" || n.text == "-") return 4;
@@ -51,11 +52,12 @@ std::string variable(const std::string& declared) {
       "outputs", "loss", "gradients", "image_gradients", "maps", "magnitudes", "scratch", "moment1", "moment2",
       "velocity", "average", "learning_rate", "learning_rate_corrected", "second_correction", "decay", "gradient_scale",
       "average_kept", "first", "last", "begin", "end", "chunk", "partial", "image", "place", "part", "parts", "share",
-      "team", "rest", "mine", "threads", "layer", "pass", "sums", "row", "column"};
+      "team", "rest", "mine", "threads", "layer", "pass", "sum", "sums", "all", "value", "row", "column", "rows",
+      "tile", "way", "line", "kept", "epilogue"};
   // Numbered: temporaries, sums, and what is left of an axis.
   const std::string word = declared.substr(0, declared.find_first_of("0123456789"));
-  const bool numbered =
-      word.size() < declared.size() && (word == "x" || word == "t" || word == "sum" || word == "most" || word == "row");
+  const bool numbered = word.size() < declared.size() && (word == "x" || word == "t" || word == "sum" ||
+                                                          word == "most" || word == "row" || word == "pass");
   return numbered || taken.contains(declared) || declared.starts_with("v_") || declared.ends_with("_rest")
              ? declared + "_"
              : declared;
@@ -97,6 +99,12 @@ Expr index(Expr a, Expr b) {
   Node n;
   n.kind = Node::Kind::index;
   n.operands = {std::move(a), std::move(b)};
+  return make(std::move(n));
+}
+Expr choose(Expr condition, Expr a, Expr b) {
+  Node n;
+  n.kind = Node::Kind::choose;
+  n.operands = {std::move(condition), std::move(a), std::move(b)};
   return make(std::move(n));
 }
 Expr operator+(Expr a, Expr b) {
@@ -148,6 +156,13 @@ void append(std::string& out, const Expr& e) {
       inside(e->operands[1], p + 1);
       return;
     }
+    case Node::Kind::choose:
+      inside(e->operands[0], 0);
+      out += " ? ";
+      inside(e->operands[1], 0);
+      out += " : ";
+      inside(e->operands[2], 0);
+      return;
     case Node::Kind::call:
       break;
   }
@@ -201,12 +216,36 @@ Statement loop(std::string type, std::string name, Expr from, Expr while_true, s
   s.body = std::move(body);
   return s;
 }
+Statement unroll(std::string name, const Expr& turns, Block body) {
+  Statement s;
+  s.kind = Statement::Kind::unroll;
+  s.type = print(turns);
+  s.parameters = {{"auto", std::move(name)}};
+  s.body = std::move(body);
+  if (s.body.size() == 1 && s.body[0].kind == Statement::Kind::unroll && s.body[0].parameters.size() == 1) {
+    Statement inner = std::move(s.body[0]);
+    s.type += ", " + inner.type;
+    s.parameters.push_back(std::move(inner.parameters[0]));
+    s.body = std::move(inner.body);
+  }
+  return s;
+}
 Statement lambda(std::string name, std::vector<Parameter> parameters, Block body) {
   Statement s;
   s.kind = Statement::Kind::lambda;
   s.name = std::move(name);
   s.parameters = std::move(parameters);
   s.body = std::move(body);
+  return s;
+}
+Statement lambda_of_constant(std::string name, std::string constant, std::vector<Parameter> parameters, Block body) {
+  Statement s = lambda(std::move(name), std::move(parameters), std::move(body));
+  s.type = std::move(constant);
+  return s;
+}
+Statement lambda_not_inlined(std::string name, std::vector<Parameter> parameters, Block body) {
+  Statement s = lambda(std::move(name), std::move(parameters), std::move(body));
+  s.noinline = true;
   return s;
 }
 Statement when(Expr condition, Block body, Block otherwise) {
@@ -263,7 +302,7 @@ class Checker {
     for (; declared_.size() > declared; declared_.pop_back()) names_.erase(declared_.back());
   }
   void use(const std::string& n) const {
-    if (!names_.contains(n) && !known_.contains(n))
+    if (!names_.contains(n) && !known_.contains(n) && !n.starts_with("constant<"))
       throw Error(fmt::format("emitted function {} uses {}, which nothing declares", function_.name, n));
   }
   void expression(const Expr& e) const {
@@ -281,6 +320,7 @@ class Checker {
       if (s.kind == Statement::Kind::declare || s.kind == Statement::Kind::lambda) add(variable_of(s));
       const std::size_t here = declared_.size();
       if (s.kind == Statement::Kind::loop) add(s.name);
+      if (s.kind == Statement::Kind::lambda && !s.type.empty()) add(s.type);
       for (const Parameter& p : s.parameters) add(p.name);
       expression(s.limit);
       block(s.body);
@@ -303,25 +343,31 @@ class Printer {
   }
   void line(const std::string& text) { out += std::string(2 * depth, ' ') + text + "\n"; }
 
-  /// head(a, b, c)tail, broken after commas where the line would be too long.
+  /// head(a, b, c)tail, broken after commas where the line would be too long; and behind the parenthesis, where that
+  /// takes fewer lines.
   void list(const std::string& head, const std::vector<std::string>& items, const std::string& tail) {
-    std::string indent(2 * depth, ' ');
-    std::string text = indent + head;
-    const std::string next(text.size(), ' ');
-    std::string current = text;
-    bool first = true;
-    for (std::size_t i = 0; i < items.size(); ++i) {
-      std::string item = items[i] + (i + 1 < items.size() ? "," : tail);
-      if (!first && current.size() + 1 + item.size() > columns) {
-        out += current + "\n";
-        current = next + item;
-      } else {
-        current += (first ? "" : " ") + item;
+    const std::string indent(2 * depth, ' ');
+    const auto filled = [&](const std::string& begin, std::size_t next) {
+      std::vector<std::string> lines{begin};
+      bool first = true;
+      for (std::size_t i = 0; i < items.size(); ++i) {
+        std::string item = items[i] + (i + 1 < items.size() ? "," : tail);
+        if (!first && lines.back().size() + 1 + item.size() > columns)
+          lines.push_back(std::string(next, ' ') + item);
+        else
+          lines.back() += (first ? "" : " ") + item;
+        first = false;
       }
-      first = false;
+      if (items.empty()) lines.back() += tail;
+      return lines;
+    };
+    std::vector<std::string> lines = filled(indent + head, indent.size() + head.size());
+    const std::vector<std::string> behind = filled(indent + "    ", indent.size() + 4);
+    if (behind.size() + 1 < lines.size()) {
+      lines = behind;
+      line(head);
     }
-    if (items.empty()) current += tail;
-    out += current + "\n";
+    for (const std::string& text : lines) out += text + "\n";
   }
 
   void statement(const Statement& s) {
@@ -372,18 +418,21 @@ class Printer {
         std::string head;
         for (const Parameter& p : s.parameters)
           head += fmt::format("{}{} {}", head.empty() ? "" : ", ", p.type, p.name);
-        head = fmt::format("const auto {} = [=]({}) {{", s.name, head);
-        Printer inside;
-        inside.block(s.body);
-        const std::string text = inside.out.substr(0, inside.out.find('\n'));
-        if (s.body.size() == 1 && text.size() + 1 == inside.out.size() &&
-            2 * depth + head.size() + text.size() + 4 <= columns) {
-          line(fmt::format("{} {} }};", head, text));
-          break;
-        }
-        line(head);
-        indented(s.body);
-        line("};");
+        if (s.type.empty())
+          enclosed(
+              fmt::format("const auto {} = [=]({}) {}{{", s.name, head, s.noinline ? "__attribute__((noinline)) " : ""),
+              s.body, "};");
+        else
+          enclosed(fmt::format("const auto {0} = [&]<int {1}>(Constant<{1}>, {2}) __attribute__((always_inline)) {{",
+                               s.name, s.type, head),
+                   s.body, "};");
+        break;
+      }
+      case Statement::Kind::unroll: {
+        std::string names;
+        for (const Parameter& p : s.parameters)
+          names += fmt::format("{}{} {}", names.empty() ? "" : ", ", p.type, p.name);
+        enclosed(fmt::format("unroll<{}>([&]({}) {{", s.type, names), s.body, "});");
         break;
       }
     }
@@ -415,6 +464,18 @@ class Printer {
     line(head + " {");
     indented(b);
     line("}");
+  }
+  /// On one line, where the body is one statement that fits.
+  void enclosed(const std::string& head, const Block& b, const std::string& tail) {
+    Printer inside;
+    inside.block(b);
+    const std::string text = inside.out.substr(0, inside.out.find('\n'));
+    if (b.size() == 1 && text.size() + 1 == inside.out.size() &&
+        2 * depth + head.size() + text.size() + 2 + tail.size() <= columns)
+      return line(fmt::format("{} {} {}", head, text, tail));
+    line(head);
+    indented(b);
+    line(tail);
   }
   void indented(const Block& b) {
     ++depth;
@@ -455,7 +516,8 @@ bool uses(const Block& block, const std::string& variable) {
 
 bool calls(const Block& block, std::string_view begin) {
   return std::any_of(block.begin(), block.end(), [&](const Statement& s) {
-    return calls(s.value, begin) || calls(s.limit, begin) || calls(s.body, begin) || calls(s.otherwise, begin);
+    return calls(s.value, begin) || calls(s.limit, begin) || calls(s.body, begin) || calls(s.otherwise, begin) ||
+           (s.kind == Statement::Kind::unroll && std::string_view("unroll").starts_with(begin));
   });
 }
 

@@ -16,7 +16,7 @@ struct Node;
 using Expr = std::shared_ptr<const Node>;
 
 struct Node {
-  enum class Kind : std::uint8_t { name, integer, real, call, binary, index } kind = Kind::name;
+  enum class Kind : std::uint8_t { name, integer, real, call, binary, index, choose } kind = Kind::name;
   std::string text;  ///< a name, a function, an operator
   std::int64_t integer = 0;
   double real = 0;
@@ -30,6 +30,8 @@ Expr call(std::string function, std::vector<Expr> arguments);
 Expr binary(std::string op, Expr a, Expr b);
 /// The lesser of two integers.
 Expr least(Expr a, Expr b);
+/// condition ? a : b
+Expr choose(Expr condition, Expr a, Expr b);
 /// a[b]
 Expr index(Expr a, Expr b);
 /// a + b and a * b, with 0 and 1 left out.
@@ -55,6 +57,7 @@ struct Statement {
     assign,
     evaluate,
     loop,
+    unroll,
     lambda,
     when,
     scope,
@@ -63,12 +66,14 @@ struct Statement {
     give,
     blank
   } kind = Kind::blank;
-  std::string type;  ///< of a declaration, or of a loop's variable
+  std::string
+      type;  ///< of a declaration, or of a loop's variable; unrolled: how many turns, "6, 4"; lambda: its constant
   std::string name;  ///< declared or assigned variable or array element; loop variable; text of a comment or pragma
   Expr value;        ///< initial value, assigned value, call, condition, returned value
   Expr limit;        ///< loop: runs while `limit` holds
   std::int64_t step = 1;
-  std::vector<Parameter> parameters;  ///< of a lambda
+  bool noinline = false;              ///< of a lambda: compilers shall not inline it
+  std::vector<Parameter> parameters;  ///< of a lambda, or the variables of unrolled loops
   Block body, otherwise;              ///< `otherwise`: of a condition
 };
 
@@ -79,8 +84,15 @@ Statement evaluate(Expr call);
 Statement loop(std::string name, Expr from, Expr while_true, std::int64_t step, Block body);
 /// The same with a variable of another type.
 Statement loop(std::string type, std::string name, Expr from, Expr while_true, std::int64_t step, Block body);
+/// A loop that compilers unroll: `unroll<turns>([&](auto name) { body });` of simd/unroll.h. One whose body is nothing
+/// but another unrolled loop becomes one with it.
+Statement unroll(std::string name, const Expr& turns, Block body);
 /// const auto name = [=](parameters) { body };
 Statement lambda(std::string name, std::vector<Parameter> parameters, Block body);
+/// const auto name = [&]<int constant>(Constant<constant>, parameters) { body }; which is always inlined.
+Statement lambda_of_constant(std::string name, std::string constant, std::vector<Parameter> parameters, Block body);
+/// The same as `lambda`, but never inlined.
+Statement lambda_not_inlined(std::string name, std::vector<Parameter> parameters, Block body);
 Statement when(Expr condition, Block body, Block otherwise = {});
 Statement scope(Block body);
 Statement comment(std::string text);

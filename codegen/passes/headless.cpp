@@ -116,16 +116,4 @@ Graph embedding(const Graph& declared) {
   return remove_dead(g);
 }
 
-Graph headless(const Graph& declared) {
-  Graph g = declared;
-  const NodeId features = read_by_head(g);
-  if (features == graph::none)
-    throw Error(
-        fmt::format("{} has no embedding: its outputs are not a linear map of a row of numbers", declared.name));
-  g.outputs = {{Output::Kind::value, "outputs", features, graph::none}};
-  g.name += "_embedding";
-  g.recipe = {};
-  return remove_dead(g);
-}
-
 }  // namespace tessera::codegen

@@ -18,8 +18,4 @@ bool embeds(const graph::Graph& declared);
 /// learned query behind it attend to; each only where the model has it.
 graph::Graph embedding(const graph::Graph& declared);
 
-/// The declaration of NAME_embedding: its outputs are those features, its parameters the others under the same keys,
-/// and it has no loss. Throws Error where the model has no head.
-graph::Graph headless(const graph::Graph& declared);
-
 }  // namespace tessera::codegen

@@ -577,7 +577,7 @@ int64_t vit_cifar_images_at_once(int64_t batch) {
 #else
   const std::int64_t threads = 1;
 #endif
-  const std::int64_t image = 1324240 * sizeof(float), near = (tessera_second_cache() / 2 + image - 1) / image;
+  const std::int64_t image = 1324240 * sizeof(float), near = (tessera_l2_bytes() / 2 + image - 1) / image;
   const std::int64_t chunk = batch / 16 + (batch % 16 != 0);
   return chunk < near ? std::min(batch, threads * near) : batch / threads < chunk ? batch : threads * chunk;
 }

@@ -198,6 +198,29 @@ typedef __m256 vec;
   return _mm256_andnot_ps(_mm256_castsi256_ps(dropped), _mm256_set1_ps(scale));
 }
 
+/// A number as a type, for lambdas of a constant.
+template <int n>
+struct Constant {};
+template <int n>
+inline constexpr Constant<n> constant{};
+
+/// Calls f with 0, 1, ... n - 1. Compilers unroll the loop, so that arrays which f indexes become registers.
+template <int n, class F>
+[[gnu::always_inline]] static inline void unroll(const F& f) {
+#pragma GCC unroll 64
+  for (std::int64_t i = 0; i < n; ++i) f(i);
+}
+/// Calls f with all pairs of one of the first m and one of the first n.
+template <int m, int n, class F>
+[[gnu::always_inline]] static inline void unroll(const F& f) {
+  unroll<m>([&](std::int64_t i) { unroll<n>([&](std::int64_t j) { f(i, j); }); });
+}
+// Of a tile's vectors, where the last one may have fewer lanes: n is a constant once the loop is unrolled.
+[[maybe_unused]] static inline vec v_load_some(const real* p, int n) { return n == lanes ? v_load(p) : v_load_n(p, n); }
+[[maybe_unused]] static inline void v_store_some(real* p, vec x, int n) {
+  n == lanes ? v_store(p, x) : v_store_n(p, x, n);
+}
+
 // Elementary functions over the v_ names: one text for every instruction set. The single-precision polynomials are
 // minimax fits (Remez exchange) of the function named beside them; not-a-number goes in and comes out. Long ones are
 // summed up in two parts, of even and of odd powers, which do not wait for each other; the last, largest terms one by
@@ -402,7 +425,7 @@ static void v_copy_transposed(const real* from, std::int64_t from_row, real* to,
   }
 }
 
-// What lies in far memory is asked for before it is read.
+// Prefetch of what lies in DRAM.
 /// The line that holds element `at`, which may lie behind the array: then it is asked for in vain.
 template <int nearness = 2, class T>
 [[maybe_unused]] static inline void v_fetch_line(const T* first, std::int64_t at) {
@@ -418,12 +441,20 @@ template <class T>
 [[maybe_unused]] static inline void v_fetch_near(const T* first, std::int64_t at) {
   v_fetch_line<3>(first, at);
 }
+/// The lines of a tile's rows, so many values wide.
+template <class T>
+[[maybe_unused]] static inline void v_fetch_rows(const T* first, std::int64_t rows, std::int64_t stride,
+                                                 std::int64_t width) {
+  constexpr std::int64_t line = 64 / sizeof(T);
+  for (std::int64_t row = 0; row < rows; ++row)
+    for (std::int64_t column = 0; column < width; column += line) v_fetch_line(first, row * stride + column);
+}
 /// Lines in order, which a matrix product is going to go through in strides; none of what would take up more than half
-/// of a second cache.
+/// of the L2.
 template <class T>
 [[maybe_unused]] static inline void v_fetch(const T* first, std::int64_t count) {
   constexpr std::int64_t line = 64 / sizeof(T);
-  if (count * static_cast<std::int64_t>(sizeof(T)) > tessera_second_cache() / 2) return;
+  if (count * static_cast<std::int64_t>(sizeof(T)) > tessera_l2_bytes() / 2) return;
   for (std::int64_t i = 0; i < count; i += line) v_fetch_line(first, i);
 }
 
@@ -484,7 +515,7 @@ struct Team {
     return std::min(rows, share(rows, tile, part + 1, parts));
   }
   /// Partitions tiles of `high` rows and `wide` columns so that the largest share is as small as can be. Among such
-  /// ways the one with the fewest columns for a thread where weights are `far`, more than its near memory holds; else
+  /// ways the one with the fewest columns for a thread where weights are `far`, more than its L1 holds; else
   /// with the fewest rows, which other threads have made.
   Tiles tiles(std::int64_t rows, std::int64_t high, std::int64_t columns, std::int64_t wide, bool far) const {
     const auto largest = [](std::int64_t points, std::int64_t tile, std::int64_t among) {
@@ -617,8 +648,8 @@ static void g_gradient(std::int64_t begin, std::int64_t end, bool add, const Lef
   constexpr std::int64_t blocks = (depth + g_deepest - 1) / g_deepest, block = (depth + blocks - 1) / blocks;
   alignas(64) real right_tiles[std::min(g_fit(g_near, block, wide), tiles * wide) * block];
   alignas(64) real left_tiles[g_fit(g_near / 4, block, high) * block];
-  // What is copied of the right factor lies in a second cache beside other things.
-  const std::int64_t part = tessera_second_cache() / 16 * 3 / static_cast<std::int64_t>(sizeof(real));
+  // What is packed of the B operand lies in L2 beside other things.
+  const std::int64_t part = tessera_l2_bytes() / 16 * 3 / static_cast<std::int64_t>(sizeof(real));
   const std::int64_t near = std::min(g_near, part);
   const std::int64_t across = std::min(g_fit(near, block, wide), tiles * wide), down = g_fit(near / 4, block, high);
   constexpr int rest = columns % wide;
@@ -675,164 +706,32 @@ static void rearrange_forward(const real* images, real* rearrange) {
 static void patch_embed_forward(real* transformer_blocks_carry, const real* patch_embed_weight_packed,
                                 const real* rearrange, const real* patch_embed_bias, const real* pos_embed) {
   for (std::int64_t d = 0; d < 256; d += 16) {
-    for (std::int64_t n = 0; n < 60; n += 6) {
-      for (std::int64_t row = 0; row < 6; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 16) {
-          v_fetch_line(transformer_blocks_carry, (n + row) * 256 + (d + column) + 256);
-        }
-      }
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
+    const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
+      v_fetch_rows(transformer_blocks_carry + (n * 256 + d + 256), rows, 256, 16);
+      vec sum[rows][2];
+      unroll<rows, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t c = 0; c < 48; ++c) {
         v_fetch_line(patch_embed_weight_packed, d * 48 + 768 + n * 16 + c * 2);
-        const vec x0 = v_set(rearrange[n * 48 + c]);
-        const vec x1 = v_load(patch_embed_weight_packed + (d * 48 + c * 16));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(patch_embed_weight_packed + (d * 48 + c * 16 + 8));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_set(rearrange[n * 48 + c + 48]);
-        sum2 = v_fma(x3, x1, sum2);
-        sum3 = v_fma(x3, x2, sum3);
-        const vec x4 = v_set(rearrange[n * 48 + c + 96]);
-        sum4 = v_fma(x4, x1, sum4);
-        sum5 = v_fma(x4, x2, sum5);
-        const vec x5 = v_set(rearrange[n * 48 + c + 144]);
-        sum6 = v_fma(x5, x1, sum6);
-        sum7 = v_fma(x5, x2, sum7);
-        const vec x6 = v_set(rearrange[n * 48 + c + 192]);
-        sum8 = v_fma(x6, x1, sum8);
-        sum9 = v_fma(x6, x2, sum9);
-        const vec x7 = v_set(rearrange[n * 48 + c + 240]);
-        sum10 = v_fma(x7, x1, sum10);
-        sum11 = v_fma(x7, x2, sum11);
+        vec x1[2];
+        unroll<2>([&](auto column) {
+          x1[column] = v_load(patch_embed_weight_packed + (d * 48 + c * 16 + column * 8));
+        });
+        unroll<rows>([&](auto row) {
+          const vec x0 = v_set(rearrange[n * 48 + row * 48 + c]);
+          unroll<2>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+        });
       }
-      const vec x8 = v_load(patch_embed_bias + d);
-      const vec t9 = v_add(sum0, x8);
-      const vec x10 = v_load(pos_embed + (n * 256 + d + 256));
-      const vec t11 = v_add(t9, x10);
-      v_store(transformer_blocks_carry + (n * 256 + d + 256), t11);
-      const vec x12 = v_load(patch_embed_bias + (d + 8));
-      const vec t13 = v_add(sum1, x12);
-      const vec x14 = v_load(pos_embed + (n * 256 + d + 264));
-      const vec t15 = v_add(t13, x14);
-      v_store(transformer_blocks_carry + (n * 256 + d + 264), t15);
-      const vec t16 = v_add(sum2, x8);
-      const vec x17 = v_load(pos_embed + (n * 256 + d + 512));
-      const vec t18 = v_add(t16, x17);
-      v_store(transformer_blocks_carry + (n * 256 + d + 512), t18);
-      const vec t19 = v_add(sum3, x12);
-      const vec x20 = v_load(pos_embed + (n * 256 + d + 520));
-      const vec t21 = v_add(t19, x20);
-      v_store(transformer_blocks_carry + (n * 256 + d + 520), t21);
-      const vec t22 = v_add(sum4, x8);
-      const vec x23 = v_load(pos_embed + (n * 256 + d + 768));
-      const vec t24 = v_add(t22, x23);
-      v_store(transformer_blocks_carry + (n * 256 + d + 768), t24);
-      const vec t25 = v_add(sum5, x12);
-      const vec x26 = v_load(pos_embed + (n * 256 + d + 776));
-      const vec t27 = v_add(t25, x26);
-      v_store(transformer_blocks_carry + (n * 256 + d + 776), t27);
-      const vec t28 = v_add(sum6, x8);
-      const vec x29 = v_load(pos_embed + (n * 256 + d + 1024));
-      const vec t30 = v_add(t28, x29);
-      v_store(transformer_blocks_carry + (n * 256 + d + 1024), t30);
-      const vec t31 = v_add(sum7, x12);
-      const vec x32 = v_load(pos_embed + (n * 256 + d + 1032));
-      const vec t33 = v_add(t31, x32);
-      v_store(transformer_blocks_carry + (n * 256 + d + 1032), t33);
-      const vec t34 = v_add(sum8, x8);
-      const vec x35 = v_load(pos_embed + (n * 256 + d + 1280));
-      const vec t36 = v_add(t34, x35);
-      v_store(transformer_blocks_carry + (n * 256 + d + 1280), t36);
-      const vec t37 = v_add(sum9, x12);
-      const vec x38 = v_load(pos_embed + (n * 256 + d + 1288));
-      const vec t39 = v_add(t37, x38);
-      v_store(transformer_blocks_carry + (n * 256 + d + 1288), t39);
-      const vec t40 = v_add(sum10, x8);
-      const vec x41 = v_load(pos_embed + (n * 256 + d + 1536));
-      const vec t42 = v_add(t40, x41);
-      v_store(transformer_blocks_carry + (n * 256 + d + 1536), t42);
-      const vec t43 = v_add(sum11, x12);
-      const vec x44 = v_load(pos_embed + (n * 256 + d + 1544));
-      const vec t45 = v_add(t43, x44);
-      v_store(transformer_blocks_carry + (n * 256 + d + 1544), t45);
-    }
-    {
-      for (std::int64_t row = 0; row < 4; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 16) {
-          v_fetch_line(transformer_blocks_carry, row * 256 + (d + column) + 15616);
-        }
-      }
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      for (std::int64_t c = 0; c < 48; ++c) {
-        v_fetch_line(patch_embed_weight_packed, d * 48 + 768 + 960 + c * 2);
-        const vec x46 = v_set(rearrange[c + 2880]);
-        const vec x47 = v_load(patch_embed_weight_packed + (d * 48 + c * 16));
-        sum0 = v_fma(x46, x47, sum0);
-        const vec x48 = v_load(patch_embed_weight_packed + (d * 48 + c * 16 + 8));
-        sum1 = v_fma(x46, x48, sum1);
-        const vec x49 = v_set(rearrange[c + 2928]);
-        sum2 = v_fma(x49, x47, sum2);
-        sum3 = v_fma(x49, x48, sum3);
-        const vec x50 = v_set(rearrange[c + 2976]);
-        sum4 = v_fma(x50, x47, sum4);
-        sum5 = v_fma(x50, x48, sum5);
-        const vec x51 = v_set(rearrange[c + 3024]);
-        sum6 = v_fma(x51, x47, sum6);
-        sum7 = v_fma(x51, x48, sum7);
-      }
-      const vec x52 = v_load(patch_embed_bias + d);
-      const vec t53 = v_add(sum0, x52);
-      const vec x54 = v_load(pos_embed + (d + 15616));
-      const vec t55 = v_add(t53, x54);
-      v_store(transformer_blocks_carry + (d + 15616), t55);
-      const vec x56 = v_load(patch_embed_bias + (d + 8));
-      const vec t57 = v_add(sum1, x56);
-      const vec x58 = v_load(pos_embed + (d + 15624));
-      const vec t59 = v_add(t57, x58);
-      v_store(transformer_blocks_carry + (d + 15624), t59);
-      const vec t60 = v_add(sum2, x52);
-      const vec x61 = v_load(pos_embed + (d + 15872));
-      const vec t62 = v_add(t60, x61);
-      v_store(transformer_blocks_carry + (d + 15872), t62);
-      const vec t63 = v_add(sum3, x56);
-      const vec x64 = v_load(pos_embed + (d + 15880));
-      const vec t65 = v_add(t63, x64);
-      v_store(transformer_blocks_carry + (d + 15880), t65);
-      const vec t66 = v_add(sum4, x52);
-      const vec x67 = v_load(pos_embed + (d + 16128));
-      const vec t68 = v_add(t66, x67);
-      v_store(transformer_blocks_carry + (d + 16128), t68);
-      const vec t69 = v_add(sum5, x56);
-      const vec x70 = v_load(pos_embed + (d + 16136));
-      const vec t71 = v_add(t69, x70);
-      v_store(transformer_blocks_carry + (d + 16136), t71);
-      const vec t72 = v_add(sum6, x52);
-      const vec x73 = v_load(pos_embed + (d + 16384));
-      const vec t74 = v_add(t72, x73);
-      v_store(transformer_blocks_carry + (d + 16384), t74);
-      const vec t75 = v_add(sum7, x56);
-      const vec x76 = v_load(pos_embed + (d + 16392));
-      const vec t77 = v_add(t75, x76);
-      v_store(transformer_blocks_carry + (d + 16392), t77);
-    }
+      vec x2[2];
+      unroll<2>([&](auto column) { x2[column] = v_load(patch_embed_bias + (d + column * 8)); });
+      unroll<rows, 2>([&](auto row, auto column) {
+        const vec t3 = v_add(sum[row][column], x2[column]);
+        const vec x4 = v_load(pos_embed + (n * 256 + row * 256 + d + column * 8 + 256));
+        const vec t5 = v_add(t3, x4);
+        v_store(transformer_blocks_carry + (n * 256 + row * 256 + d + column * 8 + 256), t5);
+      });
+    };
+    for (std::int64_t n = 0; n < 60; n += 6) tile(constant<6>, n);
+    tile(constant<4>, 60);
   }
 }
 
@@ -851,113 +750,68 @@ static void add_forward(const real* cls_token, const real* pos_embed, real* tran
 
 // b < B, n < N+1=65, d < D=256 (row); lanes along d
 // for 3 kernels of the plan, of which this is the first
-static void transformer_blocks_norm1_forward(const real* transformer_blocks_carry,
-                                             const real* transformer_blocks_norm1_weight,
-                                             const real* transformer_blocks_norm1_bias,
-                                             real* transformer_blocks_norm1_add) {
+static void transformer_blocks_norm1_forward(
+    const real* transformer_blocks_carry, const real* transformer_blocks_norm1_weight,
+    const real* transformer_blocks_norm1_bias, real* transformer_blocks_norm1_add) {
   for (std::int64_t top = 0; top < 65; top += 8) {
     const std::int64_t bottom = std::min<std::int64_t>(65, top + 8);
     real of_row3s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
-      vec sum0 = v_zero();
-      vec sum0_1 = v_zero();
-      vec sum0_2 = v_zero();
-      vec sum0_3 = v_zero();
+      vec sum0[4];
+      unroll<4>([&](auto way) { sum0[way] = v_zero(); });
       for (std::int64_t d = 0; d < 256; d += 32) {
-        const vec x0 = v_load(transformer_blocks_carry + (n * 256 + d));
-        sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(transformer_blocks_carry + (n * 256 + d + 8));
-        sum0_1 = v_add(sum0_1, x1);
-        const vec x2 = v_load(transformer_blocks_carry + (n * 256 + d + 16));
-        sum0_2 = v_add(sum0_2, x2);
-        const vec x3 = v_load(transformer_blocks_carry + (n * 256 + d + 24));
-        sum0_3 = v_add(sum0_3, x3);
+        unroll<4>([&](auto column) {
+          const vec x0 = v_load(transformer_blocks_carry + (n * 256 + d + column * 8));
+          sum0[column] = v_add(sum0[column], x0);
+        });
       }
-      const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
-      const vec t4 = v_set(real(256.0));
-      const vec t5 = v_div_one(row0, t4);
-      of_row3s[n - top] = v_one(t5);
+      const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
+      const vec t1 = v_set(real(256.0));
+      const vec t2 = v_div_one(row0, t1);
+      of_row3s[n - top] = v_one(t2);
     }
     real of_row10s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
       const vec of_row3 = v_set(of_row3s[n - top]);
-      vec sum1 = v_zero();
-      vec sum1_1 = v_zero();
-      vec sum1_2 = v_zero();
-      vec sum1_3 = v_zero();
+      vec sum1[4];
+      unroll<4>([&](auto way) { sum1[way] = v_zero(); });
       for (std::int64_t d = 0; d < 256; d += 32) {
-        v_fetch_near(transformer_blocks_carry, n * 256 + d + 2048);
-        const vec x6 = v_load(transformer_blocks_carry + (n * 256 + d));
-        const vec t7 = v_sub(x6, of_row3);
-        sum1 = v_fma(t7, t7, sum1);
-        v_fetch_near(transformer_blocks_carry, n * 256 + d + 8 + 2048);
-        const vec x8 = v_load(transformer_blocks_carry + (n * 256 + d + 8));
-        const vec t9 = v_sub(x8, of_row3);
-        sum1_1 = v_fma(t9, t9, sum1_1);
-        v_fetch_near(transformer_blocks_carry, n * 256 + d + 16 + 2048);
-        const vec x10 = v_load(transformer_blocks_carry + (n * 256 + d + 16));
-        const vec t11 = v_sub(x10, of_row3);
-        sum1_2 = v_fma(t11, t11, sum1_2);
-        v_fetch_near(transformer_blocks_carry, n * 256 + d + 24 + 2048);
-        const vec x12 = v_load(transformer_blocks_carry + (n * 256 + d + 24));
-        const vec t13 = v_sub(x12, of_row3);
-        sum1_3 = v_fma(t13, t13, sum1_3);
+        unroll<4>([&](auto column) {
+          v_fetch_near(transformer_blocks_carry, n * 256 + d + column * 8 + 2048);
+          const vec x3 = v_load(transformer_blocks_carry + (n * 256 + d + column * 8));
+          const vec t4 = v_sub(x3, of_row3);
+          sum1[column] = v_fma(t4, t4, sum1[column]);
+        });
       }
-      const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
-      const vec t14 = v_set(real(256.0));
-      const vec t15 = v_div_one(row1, t14);
-      const vec t16 = v_set(real(1e-05));
-      const vec t17 = v_add(t15, t16);
-      const vec t18 = v_rsqrt_one(t17);
-      of_row10s[n - top] = v_one(t18);
+      const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
+      const vec t5 = v_set(real(256.0));
+      const vec t6 = v_div_one(row1, t5);
+      const vec t7 = v_set(real(1e-05));
+      const vec t8 = v_add(t6, t7);
+      const vec t9 = v_rsqrt_one(t8);
+      of_row10s[n - top] = v_one(t9);
     }
-    for (std::int64_t n = top; n < bottom - 3; n += 4) {
-      const vec of_row3 = v_set(of_row3s[n - top]);
-      const vec of_row10 = v_set(of_row10s[n - top]);
-      const vec of_row3_1 = v_set(of_row3s[n - top + 1]);
-      const vec of_row10_1 = v_set(of_row10s[n - top + 1]);
-      const vec of_row3_2 = v_set(of_row3s[n - top + 2]);
-      const vec of_row10_2 = v_set(of_row10s[n - top + 2]);
-      const vec of_row3_3 = v_set(of_row3s[n - top + 3]);
-      const vec of_row10_3 = v_set(of_row10s[n - top + 3]);
+    const auto pass2 = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
+      vec of_row3[rows];
+      vec of_row10[rows];
+      unroll<rows>([&](auto row) {
+        of_row3[row] = v_set(of_row3s[n - top + row]);
+        of_row10[row] = v_set(of_row10s[n - top + row]);
+      });
       for (std::int64_t d = 0; d < 256; d += 8) {
-        const vec x19 = v_load(transformer_blocks_carry + (n * 256 + d));
-        const vec t20 = v_sub(x19, of_row3);
-        const vec t21 = v_mul(t20, of_row10);
-        const vec x22 = v_load(transformer_blocks_norm1_weight + d);
-        const vec x23 = v_load(transformer_blocks_norm1_bias + d);
-        const vec t24 = v_fma(t21, x22, x23);
-        v_store(transformer_blocks_norm1_add + (n * 256 + d), t24);
-        const vec x25 = v_load(transformer_blocks_carry + (n * 256 + d + 256));
-        const vec t26 = v_sub(x25, of_row3_1);
-        const vec t27 = v_mul(t26, of_row10_1);
-        const vec t28 = v_fma(t27, x22, x23);
-        v_store(transformer_blocks_norm1_add + (n * 256 + d + 256), t28);
-        const vec x29 = v_load(transformer_blocks_carry + (n * 256 + d + 512));
-        const vec t30 = v_sub(x29, of_row3_2);
-        const vec t31 = v_mul(t30, of_row10_2);
-        const vec t32 = v_fma(t31, x22, x23);
-        v_store(transformer_blocks_norm1_add + (n * 256 + d + 512), t32);
-        const vec x33 = v_load(transformer_blocks_carry + (n * 256 + d + 768));
-        const vec t34 = v_sub(x33, of_row3_3);
-        const vec t35 = v_mul(t34, of_row10_3);
-        const vec t36 = v_fma(t35, x22, x23);
-        v_store(transformer_blocks_norm1_add + (n * 256 + d + 768), t36);
+        const vec x13 = v_load(transformer_blocks_norm1_weight + d);
+        const vec x14 = v_load(transformer_blocks_norm1_bias + d);
+        unroll<rows>([&](auto row) {
+          const vec x10 = v_load(transformer_blocks_carry + (n * 256 + row * 256 + d));
+          const vec t11 = v_sub(x10, of_row3[row]);
+          const vec t12 = v_mul(t11, of_row10[row]);
+          const vec t15 = v_fma(t12, x13, x14);
+          v_store(transformer_blocks_norm1_add + (n * 256 + row * 256 + d), t15);
+        });
       }
-    }
-    for (std::int64_t n = bottom - (bottom - top) % 4; n < bottom; ++n) {
-      const vec of_row3 = v_set(of_row3s[n - top]);
-      const vec of_row10 = v_set(of_row10s[n - top]);
-      for (std::int64_t d = 0; d < 256; d += 8) {
-        const vec x37 = v_load(transformer_blocks_carry + (n * 256 + d));
-        const vec t38 = v_sub(x37, of_row3);
-        const vec t39 = v_mul(t38, of_row10);
-        const vec x40 = v_load(transformer_blocks_norm1_weight + d);
-        const vec x41 = v_load(transformer_blocks_norm1_bias + d);
-        const vec t42 = v_fma(t39, x40, x41);
-        v_store(transformer_blocks_norm1_add + (n * 256 + d), t42);
-      }
-    }
+    };
+    for (std::int64_t n = top; n < bottom - 3; n += 4) pass2(constant<4>, n);
+    for (std::int64_t n = bottom - (bottom - top) % 4; n < bottom; ++n) pass2(constant<1>, n);
   }
 }
 
@@ -968,135 +822,34 @@ static void transformer_blocks_attention_forward(const Team& team, real* transfo
                                                  const real* transformer_blocks_attention_in_proj_weight_packed,
                                                  const real* transformer_blocks_norm1_add,
                                                  const real* transformer_blocks_attention_in_proj_bias) {
-  const Tiles mine = team.tiles(65, 6, 768, 16, 786432 > tessera_second_cache());
+  const Tiles mine = team.tiles(65, 6, 768, 16, 786432 > tessera_l2_bytes());
   for (std::int64_t d = mine.left; d < mine.right; d += 16) {
-    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
-      for (std::int64_t row = 0; row < 6; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 16) {
-          v_fetch_line(transformer_blocks_attention_add, (n + row) * 768 + (d + column));
-        }
-      }
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
+    const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
+      v_fetch_rows(transformer_blocks_attention_add + (n * 768 + d), rows, 768, 16);
+      vec sum[rows][2];
+      unroll<rows, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t d2 = 0; d2 < 256; ++d2) {
         v_fetch_line(transformer_blocks_attention_in_proj_weight_packed, d * 256 + 4096 + n * 85 + d2 * 2);
-        const vec x0 = v_set(transformer_blocks_norm1_add[n * 256 + d2]);
-        const vec x1 = v_load(transformer_blocks_attention_in_proj_weight_packed + (d * 256 + d2 * 16));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_attention_in_proj_weight_packed + (d * 256 + d2 * 16 + 8));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_set(transformer_blocks_norm1_add[n * 256 + d2 + 256]);
-        sum2 = v_fma(x3, x1, sum2);
-        sum3 = v_fma(x3, x2, sum3);
-        const vec x4 = v_set(transformer_blocks_norm1_add[n * 256 + d2 + 512]);
-        sum4 = v_fma(x4, x1, sum4);
-        sum5 = v_fma(x4, x2, sum5);
-        const vec x5 = v_set(transformer_blocks_norm1_add[n * 256 + d2 + 768]);
-        sum6 = v_fma(x5, x1, sum6);
-        sum7 = v_fma(x5, x2, sum7);
-        const vec x6 = v_set(transformer_blocks_norm1_add[n * 256 + d2 + 1024]);
-        sum8 = v_fma(x6, x1, sum8);
-        sum9 = v_fma(x6, x2, sum9);
-        const vec x7 = v_set(transformer_blocks_norm1_add[n * 256 + d2 + 1280]);
-        sum10 = v_fma(x7, x1, sum10);
-        sum11 = v_fma(x7, x2, sum11);
+        vec x1[2];
+        unroll<2>([&](auto column) {
+          x1[column] = v_load(transformer_blocks_attention_in_proj_weight_packed + (d * 256 + d2 * 16 + column * 8));
+        });
+        unroll<rows>([&](auto row) {
+          const vec x0 = v_set(transformer_blocks_norm1_add[n * 256 + row * 256 + d2]);
+          unroll<2>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+        });
       }
-      const vec x8 = v_load(transformer_blocks_attention_in_proj_bias + d);
-      const vec t9 = v_add(sum0, x8);
-      v_store(transformer_blocks_attention_add + (n * 768 + d), t9);
-      const vec x10 = v_load(transformer_blocks_attention_in_proj_bias + (d + 8));
-      const vec t11 = v_add(sum1, x10);
-      v_store(transformer_blocks_attention_add + (n * 768 + d + 8), t11);
-      const vec t12 = v_add(sum2, x8);
-      v_store(transformer_blocks_attention_add + (n * 768 + d + 768), t12);
-      const vec t13 = v_add(sum3, x10);
-      v_store(transformer_blocks_attention_add + (n * 768 + d + 776), t13);
-      const vec t14 = v_add(sum4, x8);
-      v_store(transformer_blocks_attention_add + (n * 768 + d + 1536), t14);
-      const vec t15 = v_add(sum5, x10);
-      v_store(transformer_blocks_attention_add + (n * 768 + d + 1544), t15);
-      const vec t16 = v_add(sum6, x8);
-      v_store(transformer_blocks_attention_add + (n * 768 + d + 2304), t16);
-      const vec t17 = v_add(sum7, x10);
-      v_store(transformer_blocks_attention_add + (n * 768 + d + 2312), t17);
-      const vec t18 = v_add(sum8, x8);
-      v_store(transformer_blocks_attention_add + (n * 768 + d + 3072), t18);
-      const vec t19 = v_add(sum9, x10);
-      v_store(transformer_blocks_attention_add + (n * 768 + d + 3080), t19);
-      const vec t20 = v_add(sum10, x8);
-      v_store(transformer_blocks_attention_add + (n * 768 + d + 3840), t20);
-      const vec t21 = v_add(sum11, x10);
-      v_store(transformer_blocks_attention_add + (n * 768 + d + 3848), t21);
-    }
-    if (mine.end > 60) {
-      for (std::int64_t row = 0; row < 5; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 16) {
-          v_fetch_line(transformer_blocks_attention_add, row * 768 + (d + column) + 46080);
-        }
-      }
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      for (std::int64_t d2 = 0; d2 < 256; ++d2) {
-        v_fetch_line(transformer_blocks_attention_in_proj_weight_packed, d * 256 + 4096 + 5100 + d2 * 2);
-        const vec x22 = v_set(transformer_blocks_norm1_add[d2 + 15360]);
-        const vec x23 = v_load(transformer_blocks_attention_in_proj_weight_packed + (d * 256 + d2 * 16));
-        sum0 = v_fma(x22, x23, sum0);
-        const vec x24 = v_load(transformer_blocks_attention_in_proj_weight_packed + (d * 256 + d2 * 16 + 8));
-        sum1 = v_fma(x22, x24, sum1);
-        const vec x25 = v_set(transformer_blocks_norm1_add[d2 + 15616]);
-        sum2 = v_fma(x25, x23, sum2);
-        sum3 = v_fma(x25, x24, sum3);
-        const vec x26 = v_set(transformer_blocks_norm1_add[d2 + 15872]);
-        sum4 = v_fma(x26, x23, sum4);
-        sum5 = v_fma(x26, x24, sum5);
-        const vec x27 = v_set(transformer_blocks_norm1_add[d2 + 16128]);
-        sum6 = v_fma(x27, x23, sum6);
-        sum7 = v_fma(x27, x24, sum7);
-        const vec x28 = v_set(transformer_blocks_norm1_add[d2 + 16384]);
-        sum8 = v_fma(x28, x23, sum8);
-        sum9 = v_fma(x28, x24, sum9);
-      }
-      const vec x29 = v_load(transformer_blocks_attention_in_proj_bias + d);
-      const vec t30 = v_add(sum0, x29);
-      v_store(transformer_blocks_attention_add + (d + 46080), t30);
-      const vec x31 = v_load(transformer_blocks_attention_in_proj_bias + (d + 8));
-      const vec t32 = v_add(sum1, x31);
-      v_store(transformer_blocks_attention_add + (d + 46088), t32);
-      const vec t33 = v_add(sum2, x29);
-      v_store(transformer_blocks_attention_add + (d + 46848), t33);
-      const vec t34 = v_add(sum3, x31);
-      v_store(transformer_blocks_attention_add + (d + 46856), t34);
-      const vec t35 = v_add(sum4, x29);
-      v_store(transformer_blocks_attention_add + (d + 47616), t35);
-      const vec t36 = v_add(sum5, x31);
-      v_store(transformer_blocks_attention_add + (d + 47624), t36);
-      const vec t37 = v_add(sum6, x29);
-      v_store(transformer_blocks_attention_add + (d + 48384), t37);
-      const vec t38 = v_add(sum7, x31);
-      v_store(transformer_blocks_attention_add + (d + 48392), t38);
-      const vec t39 = v_add(sum8, x29);
-      v_store(transformer_blocks_attention_add + (d + 49152), t39);
-      const vec t40 = v_add(sum9, x31);
-      v_store(transformer_blocks_attention_add + (d + 49160), t40);
-    }
+      vec x2[2];
+      unroll<2>([&](auto column) {
+        x2[column] = v_load(transformer_blocks_attention_in_proj_bias + (d + column * 8));
+      });
+      unroll<rows, 2>([&](auto row, auto column) {
+        const vec t3 = v_add(sum[row][column], x2[column]);
+        v_store(transformer_blocks_attention_add + (n * 768 + row * 768 + d + column * 8), t3);
+      });
+    };
+    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) tile(constant<6>, n);
+    if (mine.end > 60) tile(constant<5>, 60);
   }
 }
 
@@ -1112,155 +865,49 @@ static void transformer_blocks_attention_copy_forward(const real* transformer_bl
 
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65, k < K=32 (summed); lanes along n2
 [[gnu::noinline]]
-static void transformer_blocks_attention_matmul_forward_block(const std::int64_t h, const std::int64_t begin,
-                                                              const std::int64_t end,
-                                                              const real* transformer_blocks_attention_add,
-                                                              const real* transformer_blocks_attention_copy,
-                                                              real* transformer_blocks_attention_einsum) {
+static void transformer_blocks_attention_matmul_forward_block(
+    const std::int64_t h, const std::int64_t begin, const std::int64_t end,
+    const real* transformer_blocks_attention_add, const real* transformer_blocks_attention_copy,
+    real* transformer_blocks_attention_einsum) {
   for (std::int64_t n2 = 0; n2 < 64; n2 += 16) {
-    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
+    const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
+      vec sum[rows][2];
+      unroll<rows, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t k = 0; k < 32; ++k) {
-        const vec x0 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k]);
-        const vec x1 = v_load(transformer_blocks_attention_copy + (h * 2080 + n2 + k * 65));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_attention_copy + (h * 2080 + n2 + k * 65 + 8));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k + 768]);
-        sum2 = v_fma(x3, x1, sum2);
-        sum3 = v_fma(x3, x2, sum3);
-        const vec x4 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k + 1536]);
-        sum4 = v_fma(x4, x1, sum4);
-        sum5 = v_fma(x4, x2, sum5);
-        const vec x5 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k + 2304]);
-        sum6 = v_fma(x5, x1, sum6);
-        sum7 = v_fma(x5, x2, sum7);
-        const vec x6 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k + 3072]);
-        sum8 = v_fma(x6, x1, sum8);
-        sum9 = v_fma(x6, x2, sum9);
-        const vec x7 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k + 3840]);
-        sum10 = v_fma(x7, x1, sum10);
-        sum11 = v_fma(x7, x2, sum11);
+        vec x1[2];
+        unroll<2>([&](auto column) {
+          x1[column] = v_load(transformer_blocks_attention_copy + (h * 2080 + n2 + column * 8 + k * 65));
+        });
+        unroll<rows>([&](auto row) {
+          const vec x0 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + row * 768 + k]);
+          unroll<2>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+        });
       }
-      v_store(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2), sum0);
-      v_store(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 8), sum1);
-      v_store(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 65), sum2);
-      v_store(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 73), sum3);
-      v_store(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 130), sum4);
-      v_store(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 138), sum5);
-      v_store(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 195), sum6);
-      v_store(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 203), sum7);
-      v_store(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 260), sum8);
-      v_store(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 268), sum9);
-      v_store(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 325), sum10);
-      v_store(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 333), sum11);
-    }
-    if (end > 60) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
+      unroll<rows, 2>([&](auto row, auto column) {
+        v_store(transformer_blocks_attention_einsum + ((n - begin) * 65 + row * 65 + n2 + column * 8),
+                sum[row][column]);
+      });
+    };
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) tile(constant<6>, n);
+    if (end > 60) tile(constant<5>, 60);
+  }
+  {
+    const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
+      vec sum[rows];
+      unroll<rows>([&](auto row) { sum[row] = v_zero(); });
       for (std::int64_t k = 0; k < 32; ++k) {
-        const vec x8 = v_set(transformer_blocks_attention_add[h * 32 + k + 46080]);
-        const vec x9 = v_load(transformer_blocks_attention_copy + (h * 2080 + n2 + k * 65));
-        sum0 = v_fma(x8, x9, sum0);
-        const vec x10 = v_load(transformer_blocks_attention_copy + (h * 2080 + n2 + k * 65 + 8));
-        sum1 = v_fma(x8, x10, sum1);
-        const vec x11 = v_set(transformer_blocks_attention_add[h * 32 + k + 46848]);
-        sum2 = v_fma(x11, x9, sum2);
-        sum3 = v_fma(x11, x10, sum3);
-        const vec x12 = v_set(transformer_blocks_attention_add[h * 32 + k + 47616]);
-        sum4 = v_fma(x12, x9, sum4);
-        sum5 = v_fma(x12, x10, sum5);
-        const vec x13 = v_set(transformer_blocks_attention_add[h * 32 + k + 48384]);
-        sum6 = v_fma(x13, x9, sum6);
-        sum7 = v_fma(x13, x10, sum7);
-        const vec x14 = v_set(transformer_blocks_attention_add[h * 32 + k + 49152]);
-        sum8 = v_fma(x14, x9, sum8);
-        sum9 = v_fma(x14, x10, sum9);
+        const vec x3 = v_load_n(transformer_blocks_attention_copy + (h * 2080 + k * 65 + 64), 1);
+        unroll<rows>([&](auto row) {
+          const vec x2 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + row * 768 + k]);
+          sum[row] = v_fma(x2, x3, sum[row]);
+        });
       }
-      v_store(transformer_blocks_attention_einsum + ((60 - begin) * 65 + n2), sum0);
-      v_store(transformer_blocks_attention_einsum + ((60 - begin) * 65 + n2 + 8), sum1);
-      v_store(transformer_blocks_attention_einsum + ((61 - begin) * 65 + n2), sum2);
-      v_store(transformer_blocks_attention_einsum + ((61 - begin) * 65 + n2 + 8), sum3);
-      v_store(transformer_blocks_attention_einsum + ((62 - begin) * 65 + n2), sum4);
-      v_store(transformer_blocks_attention_einsum + ((62 - begin) * 65 + n2 + 8), sum5);
-      v_store(transformer_blocks_attention_einsum + ((63 - begin) * 65 + n2), sum6);
-      v_store(transformer_blocks_attention_einsum + ((63 - begin) * 65 + n2 + 8), sum7);
-      v_store(transformer_blocks_attention_einsum + ((64 - begin) * 65 + n2), sum8);
-      v_store(transformer_blocks_attention_einsum + ((64 - begin) * 65 + n2 + 8), sum9);
-    }
-  }
-  for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    for (std::int64_t k = 0; k < 32; ++k) {
-      const vec x15 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k]);
-      const vec x16 = v_load_n(transformer_blocks_attention_copy + (h * 2080 + k * 65 + 64), 1);
-      sum0 = v_fma(x15, x16, sum0);
-      const vec x17 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k + 768]);
-      sum1 = v_fma(x17, x16, sum1);
-      const vec x18 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k + 1536]);
-      sum2 = v_fma(x18, x16, sum2);
-      const vec x19 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k + 2304]);
-      sum3 = v_fma(x19, x16, sum3);
-      const vec x20 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k + 3072]);
-      sum4 = v_fma(x20, x16, sum4);
-      const vec x21 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k + 3840]);
-      sum5 = v_fma(x21, x16, sum5);
-    }
-    v_store_n(transformer_blocks_attention_einsum + ((n - begin) * 65 + 64), sum0, 1);
-    v_store_n(transformer_blocks_attention_einsum + ((n - begin) * 65 + 129), sum1, 1);
-    v_store_n(transformer_blocks_attention_einsum + ((n - begin) * 65 + 194), sum2, 1);
-    v_store_n(transformer_blocks_attention_einsum + ((n - begin) * 65 + 259), sum3, 1);
-    v_store_n(transformer_blocks_attention_einsum + ((n - begin) * 65 + 324), sum4, 1);
-    v_store_n(transformer_blocks_attention_einsum + ((n - begin) * 65 + 389), sum5, 1);
-  }
-  if (end > 60) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    for (std::int64_t k = 0; k < 32; ++k) {
-      const vec x22 = v_set(transformer_blocks_attention_add[h * 32 + k + 46080]);
-      const vec x23 = v_load_n(transformer_blocks_attention_copy + (h * 2080 + k * 65 + 64), 1);
-      sum0 = v_fma(x22, x23, sum0);
-      const vec x24 = v_set(transformer_blocks_attention_add[h * 32 + k + 46848]);
-      sum1 = v_fma(x24, x23, sum1);
-      const vec x25 = v_set(transformer_blocks_attention_add[h * 32 + k + 47616]);
-      sum2 = v_fma(x25, x23, sum2);
-      const vec x26 = v_set(transformer_blocks_attention_add[h * 32 + k + 48384]);
-      sum3 = v_fma(x26, x23, sum3);
-      const vec x27 = v_set(transformer_blocks_attention_add[h * 32 + k + 49152]);
-      sum4 = v_fma(x27, x23, sum4);
-    }
-    v_store_n(transformer_blocks_attention_einsum + ((60 - begin) * 65 + 64), sum0, 1);
-    v_store_n(transformer_blocks_attention_einsum + ((61 - begin) * 65 + 64), sum1, 1);
-    v_store_n(transformer_blocks_attention_einsum + ((62 - begin) * 65 + 64), sum2, 1);
-    v_store_n(transformer_blocks_attention_einsum + ((63 - begin) * 65 + 64), sum3, 1);
-    v_store_n(transformer_blocks_attention_einsum + ((64 - begin) * 65 + 64), sum4, 1);
+      unroll<rows>([&](auto row) {
+        v_store_n(transformer_blocks_attention_einsum + ((n - begin) * 65 + row * 65 + 64), sum[row], 1);
+      });
+    };
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) tile(constant<6>, n);
+    if (end > 60) tile(constant<5>, 60);
   }
 }
 
@@ -1272,76 +919,52 @@ static void transformer_blocks_attention_softmax_forward_block(const std::int64_
     const std::int64_t bottom = std::min<std::int64_t>(end, top + 8);
     real row0s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
-      vec most0 = v_set(-INFINITY);
-      vec most0_1 = v_set(-INFINITY);
-      vec most0_2 = v_set(-INFINITY);
-      vec most0_3 = v_set(-INFINITY);
+      vec most0[4];
+      unroll<4>([&](auto way) { most0[way] = v_set(-INFINITY); });
       for (std::int64_t n2 = 0; n2 < 64; n2 += 32) {
-        const vec x0 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2));
         const vec t1 = v_set(real(0.17677669529663687));
-        const vec t2 = v_mul(x0, t1);
-        most0 = v_max(most0, t2);
-        const vec x3 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 8));
-        const vec t4 = v_mul(x3, t1);
-        most0_1 = v_max(most0_1, t4);
-        const vec x5 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 16));
-        const vec t6 = v_mul(x5, t1);
-        most0_2 = v_max(most0_2, t6);
-        const vec x7 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 24));
-        const vec t8 = v_mul(x7, t1);
-        most0_3 = v_max(most0_3, t8);
+        unroll<4>([&](auto column) {
+          const vec x0 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + column * 8));
+          const vec t2 = v_mul(x0, t1);
+          most0[column] = v_max(most0[column], t2);
+        });
       }
       {
-        const vec x9 = v_load_n(transformer_blocks_attention_einsum + ((n - begin) * 65 + 64), 1);
-        const vec t10 = v_set(real(0.17677669529663687));
-        const vec t11 = v_mul(x9, t10);
-        most0 = v_max(most0, v_keep_n(t11, 1, -INFINITY));
+        const vec x3 = v_load_n(transformer_blocks_attention_einsum + ((n - begin) * 65 + 64), 1);
+        const vec t4 = v_set(real(0.17677669529663687));
+        const vec t5 = v_mul(x3, t4);
+        most0[0] = v_max(most0[0], v_keep_n(t5, 1, -INFINITY));
       }
-      const vec row0 = v_set(v_max_lane(v_max(v_max(most0, most0_1), v_max(most0_2, most0_3))));
+      const vec row0 = v_set(v_max_lane(v_max(v_max(most0[0], most0[1]), v_max(most0[2], most0[3]))));
       row0s[n - top] = v_one(row0);
     }
     real of_row11s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
       const vec row0 = v_set(row0s[n - top]);
-      vec sum1 = v_zero();
-      vec sum1_1 = v_zero();
-      vec sum1_2 = v_zero();
-      vec sum1_3 = v_zero();
+      vec sum1[4];
+      unroll<4>([&](auto way) { sum1[way] = v_zero(); });
       for (std::int64_t n2 = 0; n2 < 64; n2 += 32) {
-        const vec x12 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2));
-        const vec t13 = v_set(real(0.17677669529663687));
-        const vec t14 = v_fms(x12, t13, row0);
-        const vec t15 = v_exp(t14);
-        sum1 = v_add(sum1, t15);
-        v_store(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2), t15);
-        const vec x16 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 8));
-        const vec t17 = v_fms(x16, t13, row0);
-        const vec t18 = v_exp(t17);
-        sum1_1 = v_add(sum1_1, t18);
-        v_store(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 8), t18);
-        const vec x19 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 16));
-        const vec t20 = v_fms(x19, t13, row0);
-        const vec t21 = v_exp(t20);
-        sum1_2 = v_add(sum1_2, t21);
-        v_store(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 16), t21);
-        const vec x22 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 24));
-        const vec t23 = v_fms(x22, t13, row0);
-        const vec t24 = v_exp(t23);
-        sum1_3 = v_add(sum1_3, t24);
-        v_store(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 24), t24);
+        const vec t7 = v_set(real(0.17677669529663687));
+        unroll<4>([&](auto column) {
+          const vec x6 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + column * 8));
+          const vec t8 = v_fms(x6, t7, row0);
+          const vec t9 = v_exp(t8);
+          sum1[column] = v_add(sum1[column], t9);
+          v_store(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + column * 8), t9);
+        });
       }
       {
-        const vec x25 = v_load_n(transformer_blocks_attention_einsum + ((n - begin) * 65 + 64), 1);
-        const vec t26 = v_set(real(0.17677669529663687));
-        const vec t27 = v_fms(x25, t26, row0);
-        const vec t28 = v_exp(t27);
-        sum1 = v_add(sum1, v_keep_n(t28, 1, real(0.0)));
-        v_store_n(transformer_blocks_attention_einsum + ((n - begin) * 65 + 64), t28, 1);
+        const vec x10 = v_load_n(transformer_blocks_attention_einsum + ((n - begin) * 65 + 64), 1);
+        const vec t11 = v_set(real(0.17677669529663687));
+        const vec t12 = v_fms(x10, t11, row0);
+        const vec t13 = v_exp(t12);
+        sum1[0] = v_add(sum1[0], v_keep_n(t13, 1, real(0.0)));
+        v_store_n(transformer_blocks_attention_einsum + ((n - begin) * 65 + 64), t13, 1);
       }
-      const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
-      const vec t29 = v_set(real(1.0));
-      const vec t30 = v_div_one(t29, row1);
-      of_row11s[n - top] = v_one(t30);
+      const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
+      const vec t14 = v_set(real(1.0));
+      const vec t15 = v_div_one(t14, row1);
+      of_row11s[n - top] = v_one(t15);
     }
     for (std::int64_t n = top; n < bottom; ++n) {
       const vec of_row11 = v_set(of_row11s[n - top]);
@@ -1352,153 +975,42 @@ static void transformer_blocks_attention_softmax_forward_block(const std::int64_
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
 [[gnu::noinline]]
-static void transformer_blocks_attention_matmul_forward_2_block(const std::int64_t h, const std::int64_t begin,
-                                                                const std::int64_t end,
-                                                                real* transformer_blocks_attention_rearrange,
-                                                                const real* transformer_blocks_attention_einsum,
-                                                                const real* transformer_blocks_attention_add,
-                                                                const real* transformer_blocks_attention_divide_scale) {
+static void transformer_blocks_attention_matmul_forward_2_block(
+    const std::int64_t h, const std::int64_t begin, const std::int64_t end,
+    real* transformer_blocks_attention_rearrange, const real* transformer_blocks_attention_einsum,
+    const real* transformer_blocks_attention_add, const real* transformer_blocks_attention_divide_scale) {
   for (std::int64_t k = 0; k < 32; k += 16) {
-    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
-      for (std::int64_t row = 0; row < 6; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 16) {
-          v_fetch_line(transformer_blocks_attention_rearrange, h * 32 + (n + row) * 256 + (k + column));
-        }
-      }
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
+    const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
+      v_fetch_rows(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k), rows, 256, 16);
+      vec sum[rows][2];
+      unroll<rows, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-        const vec x0 = v_set(transformer_blocks_attention_einsum[(n - begin) * 65 + n2]);
-        const vec x1 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 512));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 520));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_set(transformer_blocks_attention_einsum[(n - begin) * 65 + n2 + 65]);
-        sum2 = v_fma(x3, x1, sum2);
-        sum3 = v_fma(x3, x2, sum3);
-        const vec x4 = v_set(transformer_blocks_attention_einsum[(n - begin) * 65 + n2 + 130]);
-        sum4 = v_fma(x4, x1, sum4);
-        sum5 = v_fma(x4, x2, sum5);
-        const vec x5 = v_set(transformer_blocks_attention_einsum[(n - begin) * 65 + n2 + 195]);
-        sum6 = v_fma(x5, x1, sum6);
-        sum7 = v_fma(x5, x2, sum7);
-        const vec x6 = v_set(transformer_blocks_attention_einsum[(n - begin) * 65 + n2 + 260]);
-        sum8 = v_fma(x6, x1, sum8);
-        sum9 = v_fma(x6, x2, sum9);
-        const vec x7 = v_set(transformer_blocks_attention_einsum[(n - begin) * 65 + n2 + 325]);
-        sum10 = v_fma(x7, x1, sum10);
-        sum11 = v_fma(x7, x2, sum11);
+        vec x1[2];
+        unroll<2>([&](auto column) {
+          x1[column] = v_load(transformer_blocks_attention_add + (h * 32 + k + column * 8 + n2 * 768 + 512));
+        });
+        unroll<rows>([&](auto row) {
+          const vec x0 = v_set(transformer_blocks_attention_einsum[(n - begin) * 65 + row * 65 + n2]);
+          unroll<2>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+        });
       }
-      const vec x8 = v_set(transformer_blocks_attention_divide_scale[n - begin]);
-      const vec t9 = v_mul(sum0, x8);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k), t9);
-      const vec t10 = v_mul(sum1, x8);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 8), t10);
-      const vec x11 = v_set(transformer_blocks_attention_divide_scale[n - begin + 1]);
-      const vec t12 = v_mul(sum2, x11);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 256), t12);
-      const vec t13 = v_mul(sum3, x11);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 264), t13);
-      const vec x14 = v_set(transformer_blocks_attention_divide_scale[n - begin + 2]);
-      const vec t15 = v_mul(sum4, x14);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 512), t15);
-      const vec t16 = v_mul(sum5, x14);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 520), t16);
-      const vec x17 = v_set(transformer_blocks_attention_divide_scale[n - begin + 3]);
-      const vec t18 = v_mul(sum6, x17);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 768), t18);
-      const vec t19 = v_mul(sum7, x17);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 776), t19);
-      const vec x20 = v_set(transformer_blocks_attention_divide_scale[n - begin + 4]);
-      const vec t21 = v_mul(sum8, x20);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1024), t21);
-      const vec t22 = v_mul(sum9, x20);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1032), t22);
-      const vec x23 = v_set(transformer_blocks_attention_divide_scale[n - begin + 5]);
-      const vec t24 = v_mul(sum10, x23);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1280), t24);
-      const vec t25 = v_mul(sum11, x23);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1288), t25);
-    }
-    if (end > 60) {
-      for (std::int64_t row = 0; row < 5; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 16) {
-          v_fetch_line(transformer_blocks_attention_rearrange, h * 32 + row * 256 + (k + column) + 15360);
-        }
-      }
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-        const vec x26 = v_set(transformer_blocks_attention_einsum[(60 - begin) * 65 + n2]);
-        const vec x27 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 512));
-        sum0 = v_fma(x26, x27, sum0);
-        const vec x28 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 520));
-        sum1 = v_fma(x26, x28, sum1);
-        const vec x29 = v_set(transformer_blocks_attention_einsum[(61 - begin) * 65 + n2]);
-        sum2 = v_fma(x29, x27, sum2);
-        sum3 = v_fma(x29, x28, sum3);
-        const vec x30 = v_set(transformer_blocks_attention_einsum[(62 - begin) * 65 + n2]);
-        sum4 = v_fma(x30, x27, sum4);
-        sum5 = v_fma(x30, x28, sum5);
-        const vec x31 = v_set(transformer_blocks_attention_einsum[(63 - begin) * 65 + n2]);
-        sum6 = v_fma(x31, x27, sum6);
-        sum7 = v_fma(x31, x28, sum7);
-        const vec x32 = v_set(transformer_blocks_attention_einsum[(64 - begin) * 65 + n2]);
-        sum8 = v_fma(x32, x27, sum8);
-        sum9 = v_fma(x32, x28, sum9);
-      }
-      const vec x33 = v_set(transformer_blocks_attention_divide_scale[60 - begin]);
-      const vec t34 = v_mul(sum0, x33);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15360), t34);
-      const vec t35 = v_mul(sum1, x33);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15368), t35);
-      const vec x36 = v_set(transformer_blocks_attention_divide_scale[61 - begin]);
-      const vec t37 = v_mul(sum2, x36);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15616), t37);
-      const vec t38 = v_mul(sum3, x36);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15624), t38);
-      const vec x39 = v_set(transformer_blocks_attention_divide_scale[62 - begin]);
-      const vec t40 = v_mul(sum4, x39);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15872), t40);
-      const vec t41 = v_mul(sum5, x39);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15880), t41);
-      const vec x42 = v_set(transformer_blocks_attention_divide_scale[63 - begin]);
-      const vec t43 = v_mul(sum6, x42);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16128), t43);
-      const vec t44 = v_mul(sum7, x42);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16136), t44);
-      const vec x45 = v_set(transformer_blocks_attention_divide_scale[64 - begin]);
-      const vec t46 = v_mul(sum8, x45);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16384), t46);
-      const vec t47 = v_mul(sum9, x45);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16392), t47);
-    }
+      unroll<rows>([&](auto row) {
+        const vec x2 = v_set(transformer_blocks_attention_divide_scale[n - begin + row]);
+        unroll<2>([&](auto column) {
+          const vec t3 = v_mul(sum[row][column], x2);
+          v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + row * 256 + k + column * 8), t3);
+        });
+      });
+    };
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) tile(constant<6>, n);
+    if (end > 60) tile(constant<5>, 60);
   }
 }
 
 // 8 parts: all of n < 65, of one head
-static void transformer_blocks_attention_matmul_forward_2(const Team& team,
-                                                          const real* transformer_blocks_attention_add,
-                                                          const real* transformer_blocks_attention_copy,
-                                                          real* transformer_blocks_attention_rearrange) {
+static void transformer_blocks_attention_matmul_forward_2(
+    const Team& team, const real* transformer_blocks_attention_add, const real* transformer_blocks_attention_copy,
+    real* transformer_blocks_attention_rearrange) {
   alignas(64) real transformer_blocks_attention_einsum[4225];
   alignas(64) real transformer_blocks_attention_divide_scale[65];
   const std::int64_t last = team.end(8, 1);
@@ -1511,10 +1023,9 @@ static void transformer_blocks_attention_matmul_forward_2(const Team& team,
                                                       transformer_blocks_attention_einsum);
     transformer_blocks_attention_softmax_forward_block(begin, end, transformer_blocks_attention_einsum,
                                                        transformer_blocks_attention_divide_scale);
-    transformer_blocks_attention_matmul_forward_2_block(h, begin, end, transformer_blocks_attention_rearrange,
-                                                        transformer_blocks_attention_einsum,
-                                                        transformer_blocks_attention_add,
-                                                        transformer_blocks_attention_divide_scale);
+    transformer_blocks_attention_matmul_forward_2_block(
+        h, begin, end, transformer_blocks_attention_rearrange, transformer_blocks_attention_einsum,
+        transformer_blocks_attention_add, transformer_blocks_attention_divide_scale);
   }
 }
 
@@ -1525,596 +1036,191 @@ static void transformer_blocks_attention_out_proj_forward(const Team& team,
                                                           real* transformer_blocks_attention_out_proj_einsum,
                                                           const real* transformer_blocks_attention_out_proj_weight_packed,
                                                           const real* transformer_blocks_attention_rearrange) {
-  const Tiles mine = team.tiles(65, 6, 256, 16, 262144 > tessera_second_cache());
+  const Tiles mine = team.tiles(65, 6, 256, 16, 262144 > tessera_l2_bytes());
   for (std::int64_t d = mine.left; d < mine.right; d += 16) {
-    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
-      for (std::int64_t row = 0; row < 6; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 16) {
-          v_fetch_line(transformer_blocks_attention_out_proj_einsum, (n + row) * 256 + (d + column));
-        }
-      }
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
+    const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
+      v_fetch_rows(transformer_blocks_attention_out_proj_einsum + (n * 256 + d), rows, 256, 16);
+      vec sum[rows][2];
+      unroll<rows, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t h = 0; h < 256; ++h) {
         v_fetch_line(transformer_blocks_attention_out_proj_weight_packed, d * 256 + 4096 + n * 85 + h * 2);
-        const vec x0 = v_set(transformer_blocks_attention_rearrange[n * 256 + h]);
-        const vec x1 = v_load(transformer_blocks_attention_out_proj_weight_packed + (d * 256 + h * 16));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_attention_out_proj_weight_packed + (d * 256 + h * 16 + 8));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_set(transformer_blocks_attention_rearrange[n * 256 + h + 256]);
-        sum2 = v_fma(x3, x1, sum2);
-        sum3 = v_fma(x3, x2, sum3);
-        const vec x4 = v_set(transformer_blocks_attention_rearrange[n * 256 + h + 512]);
-        sum4 = v_fma(x4, x1, sum4);
-        sum5 = v_fma(x4, x2, sum5);
-        const vec x5 = v_set(transformer_blocks_attention_rearrange[n * 256 + h + 768]);
-        sum6 = v_fma(x5, x1, sum6);
-        sum7 = v_fma(x5, x2, sum7);
-        const vec x6 = v_set(transformer_blocks_attention_rearrange[n * 256 + h + 1024]);
-        sum8 = v_fma(x6, x1, sum8);
-        sum9 = v_fma(x6, x2, sum9);
-        const vec x7 = v_set(transformer_blocks_attention_rearrange[n * 256 + h + 1280]);
-        sum10 = v_fma(x7, x1, sum10);
-        sum11 = v_fma(x7, x2, sum11);
+        vec x1[2];
+        unroll<2>([&](auto column) {
+          x1[column] = v_load(transformer_blocks_attention_out_proj_weight_packed + (d * 256 + h * 16 + column * 8));
+        });
+        unroll<rows>([&](auto row) {
+          const vec x0 = v_set(transformer_blocks_attention_rearrange[n * 256 + row * 256 + h]);
+          unroll<2>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+        });
       }
-      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d), sum0);
-      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 8), sum1);
-      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 256), sum2);
-      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 264), sum3);
-      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 512), sum4);
-      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 520), sum5);
-      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 768), sum6);
-      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 776), sum7);
-      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 1024), sum8);
-      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 1032), sum9);
-      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 1280), sum10);
-      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 1288), sum11);
-    }
-    if (mine.end > 60) {
-      for (std::int64_t row = 0; row < 5; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 16) {
-          v_fetch_line(transformer_blocks_attention_out_proj_einsum, row * 256 + (d + column) + 15360);
-        }
-      }
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      for (std::int64_t h = 0; h < 256; ++h) {
-        v_fetch_line(transformer_blocks_attention_out_proj_weight_packed, d * 256 + 4096 + 5100 + h * 2);
-        const vec x8 = v_set(transformer_blocks_attention_rearrange[h + 15360]);
-        const vec x9 = v_load(transformer_blocks_attention_out_proj_weight_packed + (d * 256 + h * 16));
-        sum0 = v_fma(x8, x9, sum0);
-        const vec x10 = v_load(transformer_blocks_attention_out_proj_weight_packed + (d * 256 + h * 16 + 8));
-        sum1 = v_fma(x8, x10, sum1);
-        const vec x11 = v_set(transformer_blocks_attention_rearrange[h + 15616]);
-        sum2 = v_fma(x11, x9, sum2);
-        sum3 = v_fma(x11, x10, sum3);
-        const vec x12 = v_set(transformer_blocks_attention_rearrange[h + 15872]);
-        sum4 = v_fma(x12, x9, sum4);
-        sum5 = v_fma(x12, x10, sum5);
-        const vec x13 = v_set(transformer_blocks_attention_rearrange[h + 16128]);
-        sum6 = v_fma(x13, x9, sum6);
-        sum7 = v_fma(x13, x10, sum7);
-        const vec x14 = v_set(transformer_blocks_attention_rearrange[h + 16384]);
-        sum8 = v_fma(x14, x9, sum8);
-        sum9 = v_fma(x14, x10, sum9);
-      }
-      v_store(transformer_blocks_attention_out_proj_einsum + (d + 15360), sum0);
-      v_store(transformer_blocks_attention_out_proj_einsum + (d + 15368), sum1);
-      v_store(transformer_blocks_attention_out_proj_einsum + (d + 15616), sum2);
-      v_store(transformer_blocks_attention_out_proj_einsum + (d + 15624), sum3);
-      v_store(transformer_blocks_attention_out_proj_einsum + (d + 15872), sum4);
-      v_store(transformer_blocks_attention_out_proj_einsum + (d + 15880), sum5);
-      v_store(transformer_blocks_attention_out_proj_einsum + (d + 16128), sum6);
-      v_store(transformer_blocks_attention_out_proj_einsum + (d + 16136), sum7);
-      v_store(transformer_blocks_attention_out_proj_einsum + (d + 16384), sum8);
-      v_store(transformer_blocks_attention_out_proj_einsum + (d + 16392), sum9);
-    }
+      unroll<rows, 2>([&](auto row, auto column) {
+        v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + row * 256 + d + column * 8),
+                sum[row][column]);
+      });
+    };
+    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) tile(constant<6>, n);
+    if (mine.end > 60) tile(constant<5>, 60);
   }
 }
 
 // b < B, n < N+1=65, d < D=256 (row); lanes along d
-static void transformer_blocks_attention_out_proj_add_forward(const real* transformer_blocks_carry,
-                                                              const real* transformer_blocks_attention_out_proj_einsum,
-                                                              const real* transformer_blocks_attention_out_proj_bias,
-                                                              real* transformer_blocks_add,
-                                                              const real* transformer_blocks_norm2_weight,
-                                                              const real* transformer_blocks_norm2_bias,
-                                                              real* transformer_blocks_norm2_add) {
+static void transformer_blocks_attention_out_proj_add_forward(
+    const real* transformer_blocks_carry, const real* transformer_blocks_attention_out_proj_einsum,
+    const real* transformer_blocks_attention_out_proj_bias, real* transformer_blocks_add,
+    const real* transformer_blocks_norm2_weight, const real* transformer_blocks_norm2_bias,
+    real* transformer_blocks_norm2_add) {
   for (std::int64_t top = 0; top < 65; top += 8) {
     const std::int64_t bottom = std::min<std::int64_t>(65, top + 8);
     real of_row7s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
-      vec sum0 = v_zero();
-      vec sum0_1 = v_zero();
-      vec sum0_2 = v_zero();
-      vec sum0_3 = v_zero();
+      vec sum0[4];
+      unroll<4>([&](auto way) { sum0[way] = v_zero(); });
       for (std::int64_t d = 0; d < 256; d += 32) {
-        const vec x0 = v_load(transformer_blocks_carry + (n * 256 + d));
-        const vec x1 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
-        const vec x2 = v_load(transformer_blocks_attention_out_proj_bias + d);
-        const vec t3 = v_add(x1, x2);
-        const vec t4 = v_add(x0, t3);
-        sum0 = v_add(sum0, t4);
-        const vec x5 = v_load(transformer_blocks_carry + (n * 256 + d + 8));
-        const vec x6 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 8));
-        const vec x7 = v_load(transformer_blocks_attention_out_proj_bias + (d + 8));
-        const vec t8 = v_add(x6, x7);
-        const vec t9 = v_add(x5, t8);
-        sum0_1 = v_add(sum0_1, t9);
-        const vec x10 = v_load(transformer_blocks_carry + (n * 256 + d + 16));
-        const vec x11 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 16));
-        const vec x12 = v_load(transformer_blocks_attention_out_proj_bias + (d + 16));
-        const vec t13 = v_add(x11, x12);
-        const vec t14 = v_add(x10, t13);
-        sum0_2 = v_add(sum0_2, t14);
-        const vec x15 = v_load(transformer_blocks_carry + (n * 256 + d + 24));
-        const vec x16 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 24));
-        const vec x17 = v_load(transformer_blocks_attention_out_proj_bias + (d + 24));
-        const vec t18 = v_add(x16, x17);
-        const vec t19 = v_add(x15, t18);
-        sum0_3 = v_add(sum0_3, t19);
+        unroll<4>([&](auto column) {
+          const vec x0 = v_load(transformer_blocks_carry + (n * 256 + d + column * 8));
+          const vec x1 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + column * 8));
+          const vec x2 = v_load(transformer_blocks_attention_out_proj_bias + (d + column * 8));
+          const vec t3 = v_add(x1, x2);
+          const vec t4 = v_add(x0, t3);
+          sum0[column] = v_add(sum0[column], t4);
+        });
       }
-      const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
-      const vec t20 = v_set(real(256.0));
-      const vec t21 = v_div_one(row0, t20);
-      of_row7s[n - top] = v_one(t21);
+      const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
+      const vec t5 = v_set(real(256.0));
+      const vec t6 = v_div_one(row0, t5);
+      of_row7s[n - top] = v_one(t6);
     }
     real of_row14s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
       const vec of_row7 = v_set(of_row7s[n - top]);
-      vec sum1 = v_zero();
-      vec sum1_1 = v_zero();
-      vec sum1_2 = v_zero();
-      vec sum1_3 = v_zero();
+      vec sum1[4];
+      unroll<4>([&](auto way) { sum1[way] = v_zero(); });
       for (std::int64_t d = 0; d < 256; d += 32) {
-        v_fetch_near(transformer_blocks_carry, n * 256 + d + 2048);
-        v_fetch_near(transformer_blocks_attention_out_proj_einsum, n * 256 + d + 2048);
-        const vec x22 = v_load(transformer_blocks_carry + (n * 256 + d));
-        const vec x23 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
-        const vec x24 = v_load(transformer_blocks_attention_out_proj_bias + d);
-        const vec t25 = v_add(x23, x24);
-        const vec t26 = v_add(x22, t25);
-        const vec t27 = v_sub(t26, of_row7);
-        sum1 = v_fma(t27, t27, sum1);
-        v_fetch_near(transformer_blocks_carry, n * 256 + d + 8 + 2048);
-        v_fetch_near(transformer_blocks_attention_out_proj_einsum, n * 256 + d + 8 + 2048);
-        const vec x28 = v_load(transformer_blocks_carry + (n * 256 + d + 8));
-        const vec x29 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 8));
-        const vec x30 = v_load(transformer_blocks_attention_out_proj_bias + (d + 8));
-        const vec t31 = v_add(x29, x30);
-        const vec t32 = v_add(x28, t31);
-        const vec t33 = v_sub(t32, of_row7);
-        sum1_1 = v_fma(t33, t33, sum1_1);
-        v_fetch_near(transformer_blocks_carry, n * 256 + d + 16 + 2048);
-        v_fetch_near(transformer_blocks_attention_out_proj_einsum, n * 256 + d + 16 + 2048);
-        const vec x34 = v_load(transformer_blocks_carry + (n * 256 + d + 16));
-        const vec x35 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 16));
-        const vec x36 = v_load(transformer_blocks_attention_out_proj_bias + (d + 16));
-        const vec t37 = v_add(x35, x36);
-        const vec t38 = v_add(x34, t37);
-        const vec t39 = v_sub(t38, of_row7);
-        sum1_2 = v_fma(t39, t39, sum1_2);
-        v_fetch_near(transformer_blocks_carry, n * 256 + d + 24 + 2048);
-        v_fetch_near(transformer_blocks_attention_out_proj_einsum, n * 256 + d + 24 + 2048);
-        const vec x40 = v_load(transformer_blocks_carry + (n * 256 + d + 24));
-        const vec x41 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 24));
-        const vec x42 = v_load(transformer_blocks_attention_out_proj_bias + (d + 24));
-        const vec t43 = v_add(x41, x42);
-        const vec t44 = v_add(x40, t43);
-        const vec t45 = v_sub(t44, of_row7);
-        sum1_3 = v_fma(t45, t45, sum1_3);
+        unroll<4>([&](auto column) {
+          v_fetch_near(transformer_blocks_carry, n * 256 + d + column * 8 + 2048);
+          v_fetch_near(transformer_blocks_attention_out_proj_einsum, n * 256 + d + column * 8 + 2048);
+          const vec x7 = v_load(transformer_blocks_carry + (n * 256 + d + column * 8));
+          const vec x8 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + column * 8));
+          const vec x9 = v_load(transformer_blocks_attention_out_proj_bias + (d + column * 8));
+          const vec t10 = v_add(x8, x9);
+          const vec t11 = v_add(x7, t10);
+          const vec t12 = v_sub(t11, of_row7);
+          sum1[column] = v_fma(t12, t12, sum1[column]);
+        });
       }
-      const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
-      const vec t46 = v_set(real(256.0));
-      const vec t47 = v_div_one(row1, t46);
-      const vec t48 = v_set(real(1e-05));
-      const vec t49 = v_add(t47, t48);
-      const vec t50 = v_rsqrt_one(t49);
-      of_row14s[n - top] = v_one(t50);
+      const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
+      const vec t13 = v_set(real(256.0));
+      const vec t14 = v_div_one(row1, t13);
+      const vec t15 = v_set(real(1e-05));
+      const vec t16 = v_add(t14, t15);
+      const vec t17 = v_rsqrt_one(t16);
+      of_row14s[n - top] = v_one(t17);
     }
-    for (std::int64_t n = top; n < bottom - 3; n += 4) {
-      const vec of_row7 = v_set(of_row7s[n - top]);
-      const vec of_row14 = v_set(of_row14s[n - top]);
-      const vec of_row7_1 = v_set(of_row7s[n - top + 1]);
-      const vec of_row14_1 = v_set(of_row14s[n - top + 1]);
-      const vec of_row7_2 = v_set(of_row7s[n - top + 2]);
-      const vec of_row14_2 = v_set(of_row14s[n - top + 2]);
-      const vec of_row7_3 = v_set(of_row7s[n - top + 3]);
-      const vec of_row14_3 = v_set(of_row14s[n - top + 3]);
+    const auto pass2 = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
+      vec of_row7[rows];
+      vec of_row14[rows];
+      unroll<rows>([&](auto row) {
+        of_row7[row] = v_set(of_row7s[n - top + row]);
+        of_row14[row] = v_set(of_row14s[n - top + row]);
+      });
       for (std::int64_t d = 0; d < 256; d += 8) {
-        const vec x51 = v_load(transformer_blocks_carry + (n * 256 + d));
-        const vec x52 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
-        const vec x53 = v_load(transformer_blocks_attention_out_proj_bias + d);
-        const vec t54 = v_add(x52, x53);
-        const vec t55 = v_add(x51, t54);
-        v_store(transformer_blocks_add + (n * 256 + d), t55);
-        const vec t56 = v_sub(t55, of_row7);
-        const vec t57 = v_mul(t56, of_row14);
-        const vec x58 = v_load(transformer_blocks_norm2_weight + d);
-        const vec x59 = v_load(transformer_blocks_norm2_bias + d);
-        const vec t60 = v_fma(t57, x58, x59);
-        v_store(transformer_blocks_norm2_add + (n * 256 + d), t60);
-        const vec x61 = v_load(transformer_blocks_carry + (n * 256 + d + 256));
-        const vec x62 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 256));
-        const vec t63 = v_add(x62, x53);
-        const vec t64 = v_add(x61, t63);
-        v_store(transformer_blocks_add + (n * 256 + d + 256), t64);
-        const vec t65 = v_sub(t64, of_row7_1);
-        const vec t66 = v_mul(t65, of_row14_1);
-        const vec t67 = v_fma(t66, x58, x59);
-        v_store(transformer_blocks_norm2_add + (n * 256 + d + 256), t67);
-        const vec x68 = v_load(transformer_blocks_carry + (n * 256 + d + 512));
-        const vec x69 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 512));
-        const vec t70 = v_add(x69, x53);
-        const vec t71 = v_add(x68, t70);
-        v_store(transformer_blocks_add + (n * 256 + d + 512), t71);
-        const vec t72 = v_sub(t71, of_row7_2);
-        const vec t73 = v_mul(t72, of_row14_2);
-        const vec t74 = v_fma(t73, x58, x59);
-        v_store(transformer_blocks_norm2_add + (n * 256 + d + 512), t74);
-        const vec x75 = v_load(transformer_blocks_carry + (n * 256 + d + 768));
-        const vec x76 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 768));
-        const vec t77 = v_add(x76, x53);
-        const vec t78 = v_add(x75, t77);
-        v_store(transformer_blocks_add + (n * 256 + d + 768), t78);
-        const vec t79 = v_sub(t78, of_row7_3);
-        const vec t80 = v_mul(t79, of_row14_3);
-        const vec t81 = v_fma(t80, x58, x59);
-        v_store(transformer_blocks_norm2_add + (n * 256 + d + 768), t81);
+        const vec x20 = v_load(transformer_blocks_attention_out_proj_bias + d);
+        const vec x25 = v_load(transformer_blocks_norm2_weight + d);
+        const vec x26 = v_load(transformer_blocks_norm2_bias + d);
+        unroll<rows>([&](auto row) {
+          const vec x18 = v_load(transformer_blocks_carry + (n * 256 + row * 256 + d));
+          const vec x19 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + row * 256 + d));
+          const vec t21 = v_add(x19, x20);
+          const vec t22 = v_add(x18, t21);
+          v_store(transformer_blocks_add + (n * 256 + row * 256 + d), t22);
+          const vec t23 = v_sub(t22, of_row7[row]);
+          const vec t24 = v_mul(t23, of_row14[row]);
+          const vec t27 = v_fma(t24, x25, x26);
+          v_store(transformer_blocks_norm2_add + (n * 256 + row * 256 + d), t27);
+        });
       }
-    }
-    for (std::int64_t n = bottom - (bottom - top) % 4; n < bottom; ++n) {
-      const vec of_row7 = v_set(of_row7s[n - top]);
-      const vec of_row14 = v_set(of_row14s[n - top]);
-      for (std::int64_t d = 0; d < 256; d += 8) {
-        const vec x82 = v_load(transformer_blocks_carry + (n * 256 + d));
-        const vec x83 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
-        const vec x84 = v_load(transformer_blocks_attention_out_proj_bias + d);
-        const vec t85 = v_add(x83, x84);
-        const vec t86 = v_add(x82, t85);
-        v_store(transformer_blocks_add + (n * 256 + d), t86);
-        const vec t87 = v_sub(t86, of_row7);
-        const vec t88 = v_mul(t87, of_row14);
-        const vec x89 = v_load(transformer_blocks_norm2_weight + d);
-        const vec x90 = v_load(transformer_blocks_norm2_bias + d);
-        const vec t91 = v_fma(t88, x89, x90);
-        v_store(transformer_blocks_norm2_add + (n * 256 + d), t91);
-      }
-    }
+    };
+    for (std::int64_t n = top; n < bottom - 3; n += 4) pass2(constant<4>, n);
+    for (std::int64_t n = bottom - (bottom - top) % 4; n < bottom; ++n) pass2(constant<1>, n);
   }
 }
 
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
 [[gnu::noinline]]
-static void transformer_blocks_ffn_linear1_forward(const Team& team, real* transformer_blocks_ffn_gelu,
-                                                   const real* transformer_blocks_ffn_linear1_weight_packed,
-                                                   const real* transformer_blocks_norm2_add,
-                                                   const real* transformer_blocks_ffn_linear1_bias) {
-  const Tiles mine = team.tiles(65, 6, 512, 16, 524288 > tessera_second_cache());
+static void transformer_blocks_ffn_linear1_forward(
+    const Team& team, real* transformer_blocks_ffn_gelu, const real* transformer_blocks_ffn_linear1_weight_packed,
+    const real* transformer_blocks_norm2_add, const real* transformer_blocks_ffn_linear1_bias) {
+  const Tiles mine = team.tiles(65, 6, 512, 16, 524288 > tessera_l2_bytes());
   for (std::int64_t m = mine.left; m < mine.right; m += 16) {
-    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
-      for (std::int64_t row = 0; row < 6; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 16) {
-          v_fetch_line(transformer_blocks_ffn_gelu, (n + row) * 512 + (m + column));
-        }
-      }
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
+    const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
+      v_fetch_rows(transformer_blocks_ffn_gelu + (n * 512 + m), rows, 512, 16);
+      vec sum[rows][2];
+      unroll<rows, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t d = 0; d < 256; ++d) {
         v_fetch_line(transformer_blocks_ffn_linear1_weight_packed, m * 256 + 4096 + n * 85 + d * 2);
-        const vec x0 = v_set(transformer_blocks_norm2_add[n * 256 + d]);
-        const vec x1 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 16));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 16 + 8));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_set(transformer_blocks_norm2_add[n * 256 + d + 256]);
-        sum2 = v_fma(x3, x1, sum2);
-        sum3 = v_fma(x3, x2, sum3);
-        const vec x4 = v_set(transformer_blocks_norm2_add[n * 256 + d + 512]);
-        sum4 = v_fma(x4, x1, sum4);
-        sum5 = v_fma(x4, x2, sum5);
-        const vec x5 = v_set(transformer_blocks_norm2_add[n * 256 + d + 768]);
-        sum6 = v_fma(x5, x1, sum6);
-        sum7 = v_fma(x5, x2, sum7);
-        const vec x6 = v_set(transformer_blocks_norm2_add[n * 256 + d + 1024]);
-        sum8 = v_fma(x6, x1, sum8);
-        sum9 = v_fma(x6, x2, sum9);
-        const vec x7 = v_set(transformer_blocks_norm2_add[n * 256 + d + 1280]);
-        sum10 = v_fma(x7, x1, sum10);
-        sum11 = v_fma(x7, x2, sum11);
+        vec x1[2];
+        unroll<2>([&](auto column) {
+          x1[column] = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 16 + column * 8));
+        });
+        unroll<rows>([&](auto row) {
+          const vec x0 = v_set(transformer_blocks_norm2_add[n * 256 + row * 256 + d]);
+          unroll<2>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+        });
       }
-      alignas(64) real sums[96];
-      v_store(sums, sum0);
-      v_store(sums + 8, sum1);
-      v_store(sums + 16, sum2);
-      v_store(sums + 24, sum3);
-      v_store(sums + 32, sum4);
-      v_store(sums + 40, sum5);
-      v_store(sums + 48, sum6);
-      v_store(sums + 56, sum7);
-      v_store(sums + 64, sum8);
-      v_store(sums + 72, sum9);
-      v_store(sums + 80, sum10);
-      v_store(sums + 88, sum11);
-      for (std::int64_t row = 0; row < 6; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 8) {
-          const vec sum = v_load(sums + (row * 16 + column));
-          const vec x8 = v_load(transformer_blocks_ffn_linear1_bias + (m + column));
-          const vec t9 = v_add(sum, x8);
-          const vec t10 = v_gelu(t9);
-          v_store(transformer_blocks_ffn_gelu + ((n + row) * 512 + (m + column)), t10);
+      alignas(64) real kept[rows * 16];
+      unroll<rows, 2>([&](auto row, auto column) { v_store(kept + row * 16 + column * 8, sum[row][column]); });
+      const auto epilogue = [=](const real* sums) __attribute__((noinline)) {
+        for (std::int64_t row = 0; row < rows; ++row) {
+          for (std::int64_t column = 0; column < 16; column += 8) {
+            const vec value = v_load(sums + (row * 16 + column));
+            const vec x2 = v_load(transformer_blocks_ffn_linear1_bias + (m + column));
+            const vec t3 = v_add(value, x2);
+            const vec t4 = v_gelu(t3);
+            v_store(transformer_blocks_ffn_gelu + ((n + row) * 512 + (m + column)), t4);
+          }
         }
-      }
-    }
-    if (mine.end > 60) {
-      for (std::int64_t row = 0; row < 5; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 16) {
-          v_fetch_line(transformer_blocks_ffn_gelu, row * 512 + (m + column) + 30720);
-        }
-      }
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      for (std::int64_t d = 0; d < 256; ++d) {
-        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed, m * 256 + 4096 + 5100 + d * 2);
-        const vec x11 = v_set(transformer_blocks_norm2_add[d + 15360]);
-        const vec x12 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 16));
-        sum0 = v_fma(x11, x12, sum0);
-        const vec x13 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 16 + 8));
-        sum1 = v_fma(x11, x13, sum1);
-        const vec x14 = v_set(transformer_blocks_norm2_add[d + 15616]);
-        sum2 = v_fma(x14, x12, sum2);
-        sum3 = v_fma(x14, x13, sum3);
-        const vec x15 = v_set(transformer_blocks_norm2_add[d + 15872]);
-        sum4 = v_fma(x15, x12, sum4);
-        sum5 = v_fma(x15, x13, sum5);
-        const vec x16 = v_set(transformer_blocks_norm2_add[d + 16128]);
-        sum6 = v_fma(x16, x12, sum6);
-        sum7 = v_fma(x16, x13, sum7);
-        const vec x17 = v_set(transformer_blocks_norm2_add[d + 16384]);
-        sum8 = v_fma(x17, x12, sum8);
-        sum9 = v_fma(x17, x13, sum9);
-      }
-      alignas(64) real sums[80];
-      v_store(sums, sum0);
-      v_store(sums + 8, sum1);
-      v_store(sums + 16, sum2);
-      v_store(sums + 24, sum3);
-      v_store(sums + 32, sum4);
-      v_store(sums + 40, sum5);
-      v_store(sums + 48, sum6);
-      v_store(sums + 56, sum7);
-      v_store(sums + 64, sum8);
-      v_store(sums + 72, sum9);
-      for (std::int64_t row = 0; row < 5; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 8) {
-          const vec sum = v_load(sums + (row * 16 + column));
-          const vec x18 = v_load(transformer_blocks_ffn_linear1_bias + (m + column));
-          const vec t19 = v_add(sum, x18);
-          const vec t20 = v_gelu(t19);
-          v_store(transformer_blocks_ffn_gelu + (row * 512 + (m + column) + 30720), t20);
-        }
-      }
-    }
+      };
+      epilogue(kept);
+    };
+    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) tile(constant<6>, n);
+    if (mine.end > 60) tile(constant<5>, 60);
   }
 }
 
 // b < B, n < N+1=65, d < D=256, m < M=512 (summed); lanes along d
 [[gnu::noinline]]
-static void transformer_blocks_ffn_linear2_forward(const Team& team, real* transformer_blocks_carry_next,
-                                                   const real* transformer_blocks_ffn_linear2_weight_packed,
-                                                   const real* transformer_blocks_ffn_gelu,
-                                                   const real* transformer_blocks_add,
-                                                   const real* transformer_blocks_ffn_linear2_bias) {
-  const Tiles mine = team.tiles(65, 6, 256, 16, 524288 > tessera_second_cache());
+static void transformer_blocks_ffn_linear2_forward(
+    const Team& team, real* transformer_blocks_carry_next, const real* transformer_blocks_ffn_linear2_weight_packed,
+    const real* transformer_blocks_ffn_gelu, const real* transformer_blocks_add,
+    const real* transformer_blocks_ffn_linear2_bias) {
+  const Tiles mine = team.tiles(65, 6, 256, 16, 524288 > tessera_l2_bytes());
   for (std::int64_t d = mine.left; d < mine.right; d += 16) {
-    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
-      for (std::int64_t row = 0; row < 6; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 16) {
-          v_fetch_line(transformer_blocks_carry_next, (n + row) * 256 + (d + column));
-        }
-      }
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
+    const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
+      v_fetch_rows(transformer_blocks_carry_next + (n * 256 + d), rows, 256, 16);
+      vec sum[rows][2];
+      unroll<rows, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t m = 0; m < 512; ++m) {
         v_fetch_line(transformer_blocks_ffn_linear2_weight_packed, d * 512 + 8192 + n * 170 + m * 2);
-        const vec x0 = v_set(transformer_blocks_ffn_gelu[n * 512 + m]);
-        const vec x1 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 16));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 16 + 8));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_set(transformer_blocks_ffn_gelu[n * 512 + m + 512]);
-        sum2 = v_fma(x3, x1, sum2);
-        sum3 = v_fma(x3, x2, sum3);
-        const vec x4 = v_set(transformer_blocks_ffn_gelu[n * 512 + m + 1024]);
-        sum4 = v_fma(x4, x1, sum4);
-        sum5 = v_fma(x4, x2, sum5);
-        const vec x5 = v_set(transformer_blocks_ffn_gelu[n * 512 + m + 1536]);
-        sum6 = v_fma(x5, x1, sum6);
-        sum7 = v_fma(x5, x2, sum7);
-        const vec x6 = v_set(transformer_blocks_ffn_gelu[n * 512 + m + 2048]);
-        sum8 = v_fma(x6, x1, sum8);
-        sum9 = v_fma(x6, x2, sum9);
-        const vec x7 = v_set(transformer_blocks_ffn_gelu[n * 512 + m + 2560]);
-        sum10 = v_fma(x7, x1, sum10);
-        sum11 = v_fma(x7, x2, sum11);
+        vec x1[2];
+        unroll<2>([&](auto column) {
+          x1[column] = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 16 + column * 8));
+        });
+        unroll<rows>([&](auto row) {
+          const vec x0 = v_set(transformer_blocks_ffn_gelu[n * 512 + row * 512 + m]);
+          unroll<2>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+        });
       }
-      const vec x8 = v_load(transformer_blocks_add + (n * 256 + d));
-      const vec x9 = v_load(transformer_blocks_ffn_linear2_bias + d);
-      const vec t10 = v_add(sum0, x9);
-      const vec t11 = v_add(x8, t10);
-      v_store(transformer_blocks_carry_next + (n * 256 + d), t11);
-      const vec x12 = v_load(transformer_blocks_add + (n * 256 + d + 8));
-      const vec x13 = v_load(transformer_blocks_ffn_linear2_bias + (d + 8));
-      const vec t14 = v_add(sum1, x13);
-      const vec t15 = v_add(x12, t14);
-      v_store(transformer_blocks_carry_next + (n * 256 + d + 8), t15);
-      const vec x16 = v_load(transformer_blocks_add + (n * 256 + d + 256));
-      const vec t17 = v_add(sum2, x9);
-      const vec t18 = v_add(x16, t17);
-      v_store(transformer_blocks_carry_next + (n * 256 + d + 256), t18);
-      const vec x19 = v_load(transformer_blocks_add + (n * 256 + d + 264));
-      const vec t20 = v_add(sum3, x13);
-      const vec t21 = v_add(x19, t20);
-      v_store(transformer_blocks_carry_next + (n * 256 + d + 264), t21);
-      const vec x22 = v_load(transformer_blocks_add + (n * 256 + d + 512));
-      const vec t23 = v_add(sum4, x9);
-      const vec t24 = v_add(x22, t23);
-      v_store(transformer_blocks_carry_next + (n * 256 + d + 512), t24);
-      const vec x25 = v_load(transformer_blocks_add + (n * 256 + d + 520));
-      const vec t26 = v_add(sum5, x13);
-      const vec t27 = v_add(x25, t26);
-      v_store(transformer_blocks_carry_next + (n * 256 + d + 520), t27);
-      const vec x28 = v_load(transformer_blocks_add + (n * 256 + d + 768));
-      const vec t29 = v_add(sum6, x9);
-      const vec t30 = v_add(x28, t29);
-      v_store(transformer_blocks_carry_next + (n * 256 + d + 768), t30);
-      const vec x31 = v_load(transformer_blocks_add + (n * 256 + d + 776));
-      const vec t32 = v_add(sum7, x13);
-      const vec t33 = v_add(x31, t32);
-      v_store(transformer_blocks_carry_next + (n * 256 + d + 776), t33);
-      const vec x34 = v_load(transformer_blocks_add + (n * 256 + d + 1024));
-      const vec t35 = v_add(sum8, x9);
-      const vec t36 = v_add(x34, t35);
-      v_store(transformer_blocks_carry_next + (n * 256 + d + 1024), t36);
-      const vec x37 = v_load(transformer_blocks_add + (n * 256 + d + 1032));
-      const vec t38 = v_add(sum9, x13);
-      const vec t39 = v_add(x37, t38);
-      v_store(transformer_blocks_carry_next + (n * 256 + d + 1032), t39);
-      const vec x40 = v_load(transformer_blocks_add + (n * 256 + d + 1280));
-      const vec t41 = v_add(sum10, x9);
-      const vec t42 = v_add(x40, t41);
-      v_store(transformer_blocks_carry_next + (n * 256 + d + 1280), t42);
-      const vec x43 = v_load(transformer_blocks_add + (n * 256 + d + 1288));
-      const vec t44 = v_add(sum11, x13);
-      const vec t45 = v_add(x43, t44);
-      v_store(transformer_blocks_carry_next + (n * 256 + d + 1288), t45);
-    }
-    if (mine.end > 60) {
-      for (std::int64_t row = 0; row < 5; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 16) {
-          v_fetch_line(transformer_blocks_carry_next, row * 256 + (d + column) + 15360);
-        }
-      }
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      for (std::int64_t m = 0; m < 512; ++m) {
-        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed, d * 512 + 8192 + 10200 + m * 2);
-        const vec x46 = v_set(transformer_blocks_ffn_gelu[m + 30720]);
-        const vec x47 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 16));
-        sum0 = v_fma(x46, x47, sum0);
-        const vec x48 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 16 + 8));
-        sum1 = v_fma(x46, x48, sum1);
-        const vec x49 = v_set(transformer_blocks_ffn_gelu[m + 31232]);
-        sum2 = v_fma(x49, x47, sum2);
-        sum3 = v_fma(x49, x48, sum3);
-        const vec x50 = v_set(transformer_blocks_ffn_gelu[m + 31744]);
-        sum4 = v_fma(x50, x47, sum4);
-        sum5 = v_fma(x50, x48, sum5);
-        const vec x51 = v_set(transformer_blocks_ffn_gelu[m + 32256]);
-        sum6 = v_fma(x51, x47, sum6);
-        sum7 = v_fma(x51, x48, sum7);
-        const vec x52 = v_set(transformer_blocks_ffn_gelu[m + 32768]);
-        sum8 = v_fma(x52, x47, sum8);
-        sum9 = v_fma(x52, x48, sum9);
-      }
-      const vec x53 = v_load(transformer_blocks_add + (d + 15360));
-      const vec x54 = v_load(transformer_blocks_ffn_linear2_bias + d);
-      const vec t55 = v_add(sum0, x54);
-      const vec t56 = v_add(x53, t55);
-      v_store(transformer_blocks_carry_next + (d + 15360), t56);
-      const vec x57 = v_load(transformer_blocks_add + (d + 15368));
-      const vec x58 = v_load(transformer_blocks_ffn_linear2_bias + (d + 8));
-      const vec t59 = v_add(sum1, x58);
-      const vec t60 = v_add(x57, t59);
-      v_store(transformer_blocks_carry_next + (d + 15368), t60);
-      const vec x61 = v_load(transformer_blocks_add + (d + 15616));
-      const vec t62 = v_add(sum2, x54);
-      const vec t63 = v_add(x61, t62);
-      v_store(transformer_blocks_carry_next + (d + 15616), t63);
-      const vec x64 = v_load(transformer_blocks_add + (d + 15624));
-      const vec t65 = v_add(sum3, x58);
-      const vec t66 = v_add(x64, t65);
-      v_store(transformer_blocks_carry_next + (d + 15624), t66);
-      const vec x67 = v_load(transformer_blocks_add + (d + 15872));
-      const vec t68 = v_add(sum4, x54);
-      const vec t69 = v_add(x67, t68);
-      v_store(transformer_blocks_carry_next + (d + 15872), t69);
-      const vec x70 = v_load(transformer_blocks_add + (d + 15880));
-      const vec t71 = v_add(sum5, x58);
-      const vec t72 = v_add(x70, t71);
-      v_store(transformer_blocks_carry_next + (d + 15880), t72);
-      const vec x73 = v_load(transformer_blocks_add + (d + 16128));
-      const vec t74 = v_add(sum6, x54);
-      const vec t75 = v_add(x73, t74);
-      v_store(transformer_blocks_carry_next + (d + 16128), t75);
-      const vec x76 = v_load(transformer_blocks_add + (d + 16136));
-      const vec t77 = v_add(sum7, x58);
-      const vec t78 = v_add(x76, t77);
-      v_store(transformer_blocks_carry_next + (d + 16136), t78);
-      const vec x79 = v_load(transformer_blocks_add + (d + 16384));
-      const vec t80 = v_add(sum8, x54);
-      const vec t81 = v_add(x79, t80);
-      v_store(transformer_blocks_carry_next + (d + 16384), t81);
-      const vec x82 = v_load(transformer_blocks_add + (d + 16392));
-      const vec t83 = v_add(sum9, x58);
-      const vec t84 = v_add(x82, t83);
-      v_store(transformer_blocks_carry_next + (d + 16392), t84);
-    }
+      vec x3[2];
+      unroll<2>([&](auto column) { x3[column] = v_load(transformer_blocks_ffn_linear2_bias + (d + column * 8)); });
+      unroll<rows, 2>([&](auto row, auto column) {
+        const vec x2 = v_load(transformer_blocks_add + (n * 256 + row * 256 + d + column * 8));
+        const vec t4 = v_add(sum[row][column], x3[column]);
+        const vec t5 = v_add(x2, t4);
+        v_store(transformer_blocks_carry_next + (n * 256 + row * 256 + d + column * 8), t5);
+      });
+    };
+    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) tile(constant<6>, n);
+    if (mine.end > 60) tile(constant<5>, 60);
   }
 }
 
@@ -2127,32 +1233,29 @@ static void transformer_blocks_5_attention_matmul_forward(real* transformer_bloc
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t i = 0; i < 1; ++i) {
       for (std::int64_t n = 0; n < 64; n += 16) {
-        for (std::int64_t column = 0; column < 16; column += 16) {
-          v_fetch_line(transformer_blocks_5_attention_einsum, h * 65 + i * 65 + (n + column));
-        }
-        vec sum0 = v_zero();
-        vec sum1 = v_zero();
+        v_fetch_rows(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n), 1, 0, 16);
+        vec sum[2];
+        unroll<2>([&](auto column) { sum[column] = v_zero(); });
         for (std::int64_t k = 0; k < 32; ++k) {
           const vec x0 = v_set(transformer_blocks_5_attention_add[h * 32 + k]);
-          const vec x1 = v_load(transformer_blocks_5_attention_copy + (h * 2080 + n + k * 65));
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(transformer_blocks_5_attention_copy + (h * 2080 + n + k * 65 + 8));
-          sum1 = v_fma(x0, x2, sum1);
+          unroll<2>([&](auto column) {
+            const vec x1 = v_load(transformer_blocks_5_attention_copy + (h * 2080 + n + column * 8 + k * 65));
+            sum[column] = v_fma(x0, x1, sum[column]);
+          });
         }
-        v_store(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n), sum0);
-        v_store(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n + 8), sum1);
+        unroll<2>([&](auto column) {
+          v_store(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n + column * 8), sum[column]);
+        });
       }
       {
-        for (std::int64_t column = 0; column < 1; column += 16) {
-          v_fetch_line(transformer_blocks_5_attention_einsum, h * 65 + i * 65 + column + 64);
-        }
-        vec sum0 = v_zero();
+        v_fetch_rows(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1, 0, 1);
+        vec sum = v_zero();
         for (std::int64_t k = 0; k < 32; ++k) {
-          const vec x3 = v_set(transformer_blocks_5_attention_add[h * 32 + k]);
-          const vec x4 = v_load_n(transformer_blocks_5_attention_copy + (h * 2080 + k * 65 + 64), 1);
-          sum0 = v_fma(x3, x4, sum0);
+          const vec x2 = v_set(transformer_blocks_5_attention_add[h * 32 + k]);
+          const vec x3 = v_load_n(transformer_blocks_5_attention_copy + (h * 2080 + k * 65 + 64), 1);
+          sum = v_fma(x2, x3, sum);
         }
-        v_store_n(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), sum0, 1);
+        v_store_n(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), sum, 1);
       }
     }
   }
@@ -2163,79 +1266,55 @@ static void transformer_blocks_5_attention_softmax_forward(const real* transform
                                                            real* transformer_blocks_5_attention_divide) {
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t i = 0; i < 1; ++i) {
-      vec most0 = v_set(-INFINITY);
-      vec most0_1 = v_set(-INFINITY);
-      vec most0_2 = v_set(-INFINITY);
-      vec most0_3 = v_set(-INFINITY);
+      vec most0[4];
+      unroll<4>([&](auto way) { most0[way] = v_set(-INFINITY); });
       for (std::int64_t n = 0; n < 64; n += 32) {
-        const vec x0 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n));
         const vec t1 = v_set(real(0.17677669529663687));
-        const vec t2 = v_mul(x0, t1);
-        most0 = v_max(most0, t2);
-        const vec x3 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n + 8));
-        const vec t4 = v_mul(x3, t1);
-        most0_1 = v_max(most0_1, t4);
-        const vec x5 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n + 16));
-        const vec t6 = v_mul(x5, t1);
-        most0_2 = v_max(most0_2, t6);
-        const vec x7 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n + 24));
-        const vec t8 = v_mul(x7, t1);
-        most0_3 = v_max(most0_3, t8);
+        unroll<4>([&](auto column) {
+          const vec x0 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n + column * 8));
+          const vec t2 = v_mul(x0, t1);
+          most0[column] = v_max(most0[column], t2);
+        });
       }
       {
-        const vec x9 = v_load_n(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
-        const vec t10 = v_set(real(0.17677669529663687));
-        const vec t11 = v_mul(x9, t10);
-        most0 = v_max(most0, v_keep_n(t11, 1, -INFINITY));
+        const vec x3 = v_load_n(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
+        const vec t4 = v_set(real(0.17677669529663687));
+        const vec t5 = v_mul(x3, t4);
+        most0[0] = v_max(most0[0], v_keep_n(t5, 1, -INFINITY));
       }
-      const vec row0 = v_set(v_max_lane(v_max(v_max(most0, most0_1), v_max(most0_2, most0_3))));
-      vec sum1 = v_zero();
-      vec sum1_1 = v_zero();
-      vec sum1_2 = v_zero();
-      vec sum1_3 = v_zero();
+      const vec row0 = v_set(v_max_lane(v_max(v_max(most0[0], most0[1]), v_max(most0[2], most0[3]))));
+      vec sum1[4];
+      unroll<4>([&](auto way) { sum1[way] = v_zero(); });
       for (std::int64_t n = 0; n < 64; n += 32) {
-        const vec x12 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n));
-        const vec t13 = v_set(real(0.17677669529663687));
-        const vec t14 = v_fms(x12, t13, row0);
-        const vec t15 = v_exp(t14);
-        sum1 = v_add(sum1, t15);
-        v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n), t15);
-        const vec x16 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n + 8));
-        const vec t17 = v_fms(x16, t13, row0);
-        const vec t18 = v_exp(t17);
-        sum1_1 = v_add(sum1_1, t18);
-        v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n + 8), t18);
-        const vec x19 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n + 16));
-        const vec t20 = v_fms(x19, t13, row0);
-        const vec t21 = v_exp(t20);
-        sum1_2 = v_add(sum1_2, t21);
-        v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n + 16), t21);
-        const vec x22 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n + 24));
-        const vec t23 = v_fms(x22, t13, row0);
-        const vec t24 = v_exp(t23);
-        sum1_3 = v_add(sum1_3, t24);
-        v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n + 24), t24);
+        const vec t7 = v_set(real(0.17677669529663687));
+        unroll<4>([&](auto column) {
+          const vec x6 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n + column * 8));
+          const vec t8 = v_fms(x6, t7, row0);
+          const vec t9 = v_exp(t8);
+          sum1[column] = v_add(sum1[column], t9);
+          v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n + column * 8), t9);
+        });
       }
       {
-        const vec x25 = v_load_n(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
-        const vec t26 = v_set(real(0.17677669529663687));
-        const vec t27 = v_fms(x25, t26, row0);
-        const vec t28 = v_exp(t27);
-        sum1 = v_add(sum1, v_keep_n(t28, 1, real(0.0)));
-        v_store_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), t28, 1);
+        const vec x10 = v_load_n(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
+        const vec t11 = v_set(real(0.17677669529663687));
+        const vec t12 = v_fms(x10, t11, row0);
+        const vec t13 = v_exp(t12);
+        sum1[0] = v_add(sum1[0], v_keep_n(t13, 1, real(0.0)));
+        v_store_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), t13, 1);
       }
-      const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
+      const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
       for (std::int64_t n = 0; n < 64; n += 8) {
-        const vec x29 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n));
-        const vec t30 = v_div_one(v_set(real(1.0)), row1);
-        const vec t31 = v_mul(x29, t30);
-        v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n), t31);
+        const vec x14 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n));
+        const vec t15 = v_div_one(v_set(real(1.0)), row1);
+        const vec t16 = v_mul(x14, t15);
+        v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n), t16);
       }
       {
-        const vec x32 = v_load_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), 1);
-        const vec t33 = v_div_one(v_set(real(1.0)), row1);
-        const vec t34 = v_mul(x32, t33);
-        v_store_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), t34, 1);
+        const vec x17 = v_load_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), 1);
+        const vec t18 = v_div_one(v_set(real(1.0)), row1);
+        const vec t19 = v_mul(x17, t18);
+        v_store_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), t19, 1);
       }
     }
   }
@@ -2249,20 +1328,19 @@ static void transformer_blocks_5_attention_matmul_forward_2(real* transformer_bl
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t i = 0; i < 1; ++i) {
       for (std::int64_t k = 0; k < 32; k += 16) {
-        for (std::int64_t column = 0; column < 16; column += 16) {
-          v_fetch_line(transformer_blocks_5_attention_rearrange, h * 32 + (k + column));
-        }
-        vec sum0 = v_zero();
-        vec sum1 = v_zero();
+        v_fetch_rows(transformer_blocks_5_attention_rearrange + (h * 32 + k), 1, 0, 16);
+        vec sum[2];
+        unroll<2>([&](auto column) { sum[column] = v_zero(); });
         for (std::int64_t n = 0; n < 65; ++n) {
           const vec x0 = v_set(transformer_blocks_5_attention_divide[h * 65 + i * 65 + n]);
-          const vec x1 = v_load(transformer_blocks_5_attention_add + (h * 32 + k + n * 768 + 512));
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(transformer_blocks_5_attention_add + (h * 32 + k + n * 768 + 520));
-          sum1 = v_fma(x0, x2, sum1);
+          unroll<2>([&](auto column) {
+            const vec x1 = v_load(transformer_blocks_5_attention_add + (h * 32 + k + column * 8 + n * 768 + 512));
+            sum[column] = v_fma(x0, x1, sum[column]);
+          });
         }
-        v_store(transformer_blocks_5_attention_rearrange + (h * 32 + k), sum0);
-        v_store(transformer_blocks_5_attention_rearrange + (h * 32 + k + 8), sum1);
+        unroll<2>([&](auto column) {
+          v_store(transformer_blocks_5_attention_rearrange + (h * 32 + k + column * 8), sum[column]);
+        });
       }
     }
   }
@@ -2275,160 +1353,117 @@ static void transformer_blocks_5_attention_out_proj_forward(const Team& team,
                                                             real* transformer_blocks_5_attention_out_proj_einsum,
                                                             const real* transformer_blocks_5_attention_out_proj_weight_packed,
                                                             const real* transformer_blocks_5_attention_rearrange) {
-  const Tiles mine = team.tiles(1, 1, 256, 16, 262144 > tessera_second_cache());
+  const Tiles mine = team.tiles(1, 1, 256, 16, 262144 > tessera_l2_bytes());
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t d = mine.left; d < mine.right; d += 16) {
-      for (std::int64_t column = 0; column < 16; column += 16) {
-        v_fetch_line(transformer_blocks_5_attention_out_proj_einsum, i * 256 + (d + column));
-      }
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
+      v_fetch_rows(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d), 1, 0, 16);
+      vec sum[2];
+      unroll<2>([&](auto column) { sum[column] = v_zero(); });
       for (std::int64_t h = 0; h < 256; ++h) {
         v_fetch_line(transformer_blocks_5_attention_out_proj_weight_packed, d * 256 + 4096 + i * 4096 + h * 16);
         const vec x0 = v_set(transformer_blocks_5_attention_rearrange[i * 256 + h]);
-        const vec x1 = v_load(transformer_blocks_5_attention_out_proj_weight_packed + (d * 256 + h * 16));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_5_attention_out_proj_weight_packed + (d * 256 + h * 16 + 8));
-        sum1 = v_fma(x0, x2, sum1);
+        unroll<2>([&](auto column) {
+          const vec x1 = v_load(transformer_blocks_5_attention_out_proj_weight_packed + (d * 256 + h * 16 + column * 8));
+          sum[column] = v_fma(x0, x1, sum[column]);
+        });
       }
-      v_store(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d), sum0);
-      v_store(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d + 8), sum1);
+      unroll<2>([&](auto column) {
+        v_store(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d + column * 8), sum[column]);
+      });
     }
   }
 }
 
 // b < B, i < 1, d < D=256 (row); lanes along d
-static void transformer_blocks_5_attention_out_proj_add_forward(const real* transformer_blocks_carry_next,
-                                                                const real* transformer_blocks_5_attention_out_proj_einsum,
-                                                                const real* transformer_blocks_5_attention_out_proj_bias,
-                                                                real* transformer_blocks_5_add,
-                                                                const real* transformer_blocks_5_norm2_weight,
-                                                                const real* transformer_blocks_5_norm2_bias,
-                                                                real* transformer_blocks_5_norm2_add) {
+static void transformer_blocks_5_attention_out_proj_add_forward(
+    const real* transformer_blocks_carry_next, const real* transformer_blocks_5_attention_out_proj_einsum,
+    const real* transformer_blocks_5_attention_out_proj_bias, real* transformer_blocks_5_add,
+    const real* transformer_blocks_5_norm2_weight, const real* transformer_blocks_5_norm2_bias,
+    real* transformer_blocks_5_norm2_add) {
   for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0 = v_zero();
-    vec sum0_1 = v_zero();
-    vec sum0_2 = v_zero();
-    vec sum0_3 = v_zero();
+    vec sum0[4];
+    unroll<4>([&](auto way) { sum0[way] = v_zero(); });
     for (std::int64_t d = 0; d < 256; d += 32) {
-      const vec x0 = v_load(transformer_blocks_carry_next + (i * 256 + d));
-      const vec x1 = v_load(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d));
-      const vec x2 = v_load(transformer_blocks_5_attention_out_proj_bias + d);
-      const vec t3 = v_add(x1, x2);
-      const vec t4 = v_add(x0, t3);
-      sum0 = v_add(sum0, t4);
-      const vec x5 = v_load(transformer_blocks_carry_next + (i * 256 + d + 8));
-      const vec x6 = v_load(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d + 8));
-      const vec x7 = v_load(transformer_blocks_5_attention_out_proj_bias + (d + 8));
-      const vec t8 = v_add(x6, x7);
-      const vec t9 = v_add(x5, t8);
-      sum0_1 = v_add(sum0_1, t9);
-      const vec x10 = v_load(transformer_blocks_carry_next + (i * 256 + d + 16));
-      const vec x11 = v_load(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d + 16));
-      const vec x12 = v_load(transformer_blocks_5_attention_out_proj_bias + (d + 16));
-      const vec t13 = v_add(x11, x12);
-      const vec t14 = v_add(x10, t13);
-      sum0_2 = v_add(sum0_2, t14);
-      const vec x15 = v_load(transformer_blocks_carry_next + (i * 256 + d + 24));
-      const vec x16 = v_load(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d + 24));
-      const vec x17 = v_load(transformer_blocks_5_attention_out_proj_bias + (d + 24));
-      const vec t18 = v_add(x16, x17);
-      const vec t19 = v_add(x15, t18);
-      sum0_3 = v_add(sum0_3, t19);
+      unroll<4>([&](auto column) {
+        const vec x0 = v_load(transformer_blocks_carry_next + (i * 256 + d + column * 8));
+        const vec x1 = v_load(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d + column * 8));
+        const vec x2 = v_load(transformer_blocks_5_attention_out_proj_bias + (d + column * 8));
+        const vec t3 = v_add(x1, x2);
+        const vec t4 = v_add(x0, t3);
+        sum0[column] = v_add(sum0[column], t4);
+      });
     }
-    const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
-    vec sum1 = v_zero();
-    vec sum1_1 = v_zero();
-    vec sum1_2 = v_zero();
-    vec sum1_3 = v_zero();
+    const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
+    vec sum1[4];
+    unroll<4>([&](auto way) { sum1[way] = v_zero(); });
     for (std::int64_t d = 0; d < 256; d += 32) {
-      const vec x20 = v_load(transformer_blocks_carry_next + (i * 256 + d));
-      const vec x21 = v_load(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d));
-      const vec x22 = v_load(transformer_blocks_5_attention_out_proj_bias + d);
-      const vec t23 = v_add(x21, x22);
-      const vec t24 = v_add(x20, t23);
-      const vec t25 = v_set(real(256.0));
-      const vec t26 = v_div_one(row0, t25);
-      const vec t27 = v_sub(t24, t26);
-      sum1 = v_fma(t27, t27, sum1);
-      const vec x28 = v_load(transformer_blocks_carry_next + (i * 256 + d + 8));
-      const vec x29 = v_load(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d + 8));
-      const vec x30 = v_load(transformer_blocks_5_attention_out_proj_bias + (d + 8));
-      const vec t31 = v_add(x29, x30);
-      const vec t32 = v_add(x28, t31);
-      const vec t33 = v_sub(t32, t26);
-      sum1_1 = v_fma(t33, t33, sum1_1);
-      const vec x34 = v_load(transformer_blocks_carry_next + (i * 256 + d + 16));
-      const vec x35 = v_load(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d + 16));
-      const vec x36 = v_load(transformer_blocks_5_attention_out_proj_bias + (d + 16));
-      const vec t37 = v_add(x35, x36);
-      const vec t38 = v_add(x34, t37);
-      const vec t39 = v_sub(t38, t26);
-      sum1_2 = v_fma(t39, t39, sum1_2);
-      const vec x40 = v_load(transformer_blocks_carry_next + (i * 256 + d + 24));
-      const vec x41 = v_load(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d + 24));
-      const vec x42 = v_load(transformer_blocks_5_attention_out_proj_bias + (d + 24));
-      const vec t43 = v_add(x41, x42);
-      const vec t44 = v_add(x40, t43);
-      const vec t45 = v_sub(t44, t26);
-      sum1_3 = v_fma(t45, t45, sum1_3);
+      const vec t10 = v_set(real(256.0));
+      const vec t11 = v_div_one(row0, t10);
+      unroll<4>([&](auto column) {
+        const vec x5 = v_load(transformer_blocks_carry_next + (i * 256 + d + column * 8));
+        const vec x6 = v_load(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d + column * 8));
+        const vec x7 = v_load(transformer_blocks_5_attention_out_proj_bias + (d + column * 8));
+        const vec t8 = v_add(x6, x7);
+        const vec t9 = v_add(x5, t8);
+        const vec t12 = v_sub(t9, t11);
+        sum1[column] = v_fma(t12, t12, sum1[column]);
+      });
     }
-    const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
+    const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
     for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec x46 = v_load(transformer_blocks_carry_next + (i * 256 + d));
-      const vec x47 = v_load(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d));
-      const vec x48 = v_load(transformer_blocks_5_attention_out_proj_bias + d);
-      const vec t49 = v_add(x47, x48);
-      const vec t50 = v_add(x46, t49);
-      v_store(transformer_blocks_5_add + (i * 256 + d), t50);
-      const vec t51 = v_set(real(256.0));
-      const vec t52 = v_div_one(row0, t51);
-      const vec t53 = v_sub(t50, t52);
-      const vec t54 = v_div_one(row1, t51);
-      const vec t55 = v_set(real(1e-05));
-      const vec t56 = v_add(t54, t55);
-      const vec t57 = v_rsqrt_one(t56);
-      const vec t58 = v_mul(t53, t57);
-      const vec x59 = v_load(transformer_blocks_5_norm2_weight + d);
-      const vec x60 = v_load(transformer_blocks_5_norm2_bias + d);
-      const vec t61 = v_fma(t58, x59, x60);
-      v_store(transformer_blocks_5_norm2_add + (i * 256 + d), t61);
+      const vec x13 = v_load(transformer_blocks_carry_next + (i * 256 + d));
+      const vec x14 = v_load(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d));
+      const vec x15 = v_load(transformer_blocks_5_attention_out_proj_bias + d);
+      const vec t16 = v_add(x14, x15);
+      const vec t17 = v_add(x13, t16);
+      v_store(transformer_blocks_5_add + (i * 256 + d), t17);
+      const vec t18 = v_set(real(256.0));
+      const vec t19 = v_div_one(row0, t18);
+      const vec t20 = v_sub(t17, t19);
+      const vec t21 = v_div_one(row1, t18);
+      const vec t22 = v_set(real(1e-05));
+      const vec t23 = v_add(t21, t22);
+      const vec t24 = v_rsqrt_one(t23);
+      const vec t25 = v_mul(t20, t24);
+      const vec x26 = v_load(transformer_blocks_5_norm2_weight + d);
+      const vec x27 = v_load(transformer_blocks_5_norm2_bias + d);
+      const vec t28 = v_fma(t25, x26, x27);
+      v_store(transformer_blocks_5_norm2_add + (i * 256 + d), t28);
     }
   }
 }
 
 // b < B, i < 1, m < M=512, d < D=256 (summed); lanes along m
 [[gnu::noinline]]
-static void transformer_blocks_5_ffn_linear1_forward(const Team& team, real* transformer_blocks_5_ffn_gelu,
-                                                     const real* transformer_blocks_5_ffn_linear1_weight_packed,
-                                                     const real* transformer_blocks_5_norm2_add,
-                                                     const real* transformer_blocks_5_ffn_linear1_bias) {
-  const Tiles mine = team.tiles(1, 1, 512, 16, 524288 > tessera_second_cache());
+static void transformer_blocks_5_ffn_linear1_forward(
+    const Team& team, real* transformer_blocks_5_ffn_gelu, const real* transformer_blocks_5_ffn_linear1_weight_packed,
+    const real* transformer_blocks_5_norm2_add, const real* transformer_blocks_5_ffn_linear1_bias) {
+  const Tiles mine = team.tiles(1, 1, 512, 16, 524288 > tessera_l2_bytes());
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t m = mine.left; m < mine.right; m += 16) {
-      for (std::int64_t column = 0; column < 16; column += 16) {
-        v_fetch_line(transformer_blocks_5_ffn_gelu, i * 512 + (m + column));
-      }
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
+      v_fetch_rows(transformer_blocks_5_ffn_gelu + (i * 512 + m), 1, 0, 16);
+      vec sum[2];
+      unroll<2>([&](auto column) { sum[column] = v_zero(); });
       for (std::int64_t d = 0; d < 256; ++d) {
         v_fetch_line(transformer_blocks_5_ffn_linear1_weight_packed, m * 256 + 4096 + i * 4096 + d * 16);
         const vec x0 = v_set(transformer_blocks_5_norm2_add[i * 256 + d]);
-        const vec x1 = v_load(transformer_blocks_5_ffn_linear1_weight_packed + (m * 256 + d * 16));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_5_ffn_linear1_weight_packed + (m * 256 + d * 16 + 8));
-        sum1 = v_fma(x0, x2, sum1);
+        unroll<2>([&](auto column) {
+          const vec x1 = v_load(transformer_blocks_5_ffn_linear1_weight_packed + (m * 256 + d * 16 + column * 8));
+          sum[column] = v_fma(x0, x1, sum[column]);
+        });
       }
-      alignas(64) real sums[16];
-      v_store(sums, sum0);
-      v_store(sums + 8, sum1);
-      for (std::int64_t column = 0; column < 16; column += 8) {
-        const vec sum = v_load(sums + column);
-        const vec x3 = v_load(transformer_blocks_5_ffn_linear1_bias + (m + column));
-        const vec t4 = v_add(sum, x3);
-        const vec t5 = v_gelu(t4);
-        v_store(transformer_blocks_5_ffn_gelu + (i * 512 + (m + column)), t5);
-      }
+      alignas(64) real kept[16];
+      unroll<2>([&](auto column) { v_store(kept + column * 8, sum[column]); });
+      const auto epilogue = [=](const real* sums) __attribute__((noinline)) {
+        for (std::int64_t column = 0; column < 16; column += 8) {
+          const vec value = v_load(sums + column);
+          const vec x2 = v_load(transformer_blocks_5_ffn_linear1_bias + (m + column));
+          const vec t3 = v_add(value, x2);
+          const vec t4 = v_gelu(t3);
+          v_store(transformer_blocks_5_ffn_gelu + (i * 512 + (m + column)), t4);
+        }
+      };
+      epilogue(kept);
     }
   }
 }
@@ -2439,121 +1474,79 @@ static void transformer_blocks_5_ffn_linear1_forward(const Team& team, real* tra
 static void transformer_blocks_5_ffn_linear2_forward(const Team& team, real* transformer_blocks_5_ffn_linear2_einsum,
                                                      const real* transformer_blocks_5_ffn_linear2_weight_packed,
                                                      const real* transformer_blocks_5_ffn_gelu) {
-  const Tiles mine = team.tiles(1, 1, 256, 16, 524288 > tessera_second_cache());
+  const Tiles mine = team.tiles(1, 1, 256, 16, 524288 > tessera_l2_bytes());
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t d = mine.left; d < mine.right; d += 16) {
-      for (std::int64_t column = 0; column < 16; column += 16) {
-        v_fetch_line(transformer_blocks_5_ffn_linear2_einsum, i * 256 + (d + column));
-      }
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
+      v_fetch_rows(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d), 1, 0, 16);
+      vec sum[2];
+      unroll<2>([&](auto column) { sum[column] = v_zero(); });
       for (std::int64_t m = 0; m < 512; ++m) {
         v_fetch_line(transformer_blocks_5_ffn_linear2_weight_packed, d * 512 + 8192 + i * 8192 + m * 16);
         const vec x0 = v_set(transformer_blocks_5_ffn_gelu[i * 512 + m]);
-        const vec x1 = v_load(transformer_blocks_5_ffn_linear2_weight_packed + (d * 512 + m * 16));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_5_ffn_linear2_weight_packed + (d * 512 + m * 16 + 8));
-        sum1 = v_fma(x0, x2, sum1);
+        unroll<2>([&](auto column) {
+          const vec x1 = v_load(transformer_blocks_5_ffn_linear2_weight_packed + (d * 512 + m * 16 + column * 8));
+          sum[column] = v_fma(x0, x1, sum[column]);
+        });
       }
-      v_store(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d), sum0);
-      v_store(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 8), sum1);
+      unroll<2>([&](auto column) {
+        v_store(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + column * 8), sum[column]);
+      });
     }
   }
 }
 
 // b < B, i < 1, d < D=256 (row); lanes along d
-static void transformer_blocks_5_ffn_linear2_add_forward(const real* transformer_blocks_5_add,
-                                                         const real* transformer_blocks_5_ffn_linear2_einsum,
-                                                         const real* transformer_blocks_5_ffn_linear2_bias,
-                                                         const real* norm_weight, const real* norm_bias,
-                                                         real* norm_add) {
+static void transformer_blocks_5_ffn_linear2_add_forward(
+    const real* transformer_blocks_5_add, const real* transformer_blocks_5_ffn_linear2_einsum,
+    const real* transformer_blocks_5_ffn_linear2_bias, const real* norm_weight, const real* norm_bias, real* norm_add) {
   for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0 = v_zero();
-    vec sum0_1 = v_zero();
-    vec sum0_2 = v_zero();
-    vec sum0_3 = v_zero();
+    vec sum0[4];
+    unroll<4>([&](auto way) { sum0[way] = v_zero(); });
     for (std::int64_t d = 0; d < 256; d += 32) {
-      const vec x0 = v_load(transformer_blocks_5_add + (i * 256 + d));
-      const vec x1 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d));
-      const vec x2 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
-      const vec t3 = v_add(x1, x2);
-      const vec t4 = v_add(x0, t3);
-      sum0 = v_add(sum0, t4);
-      const vec x5 = v_load(transformer_blocks_5_add + (i * 256 + d + 8));
-      const vec x6 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 8));
-      const vec x7 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + 8));
-      const vec t8 = v_add(x6, x7);
-      const vec t9 = v_add(x5, t8);
-      sum0_1 = v_add(sum0_1, t9);
-      const vec x10 = v_load(transformer_blocks_5_add + (i * 256 + d + 16));
-      const vec x11 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 16));
-      const vec x12 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + 16));
-      const vec t13 = v_add(x11, x12);
-      const vec t14 = v_add(x10, t13);
-      sum0_2 = v_add(sum0_2, t14);
-      const vec x15 = v_load(transformer_blocks_5_add + (i * 256 + d + 24));
-      const vec x16 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 24));
-      const vec x17 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + 24));
-      const vec t18 = v_add(x16, x17);
-      const vec t19 = v_add(x15, t18);
-      sum0_3 = v_add(sum0_3, t19);
+      unroll<4>([&](auto column) {
+        const vec x0 = v_load(transformer_blocks_5_add + (i * 256 + d + column * 8));
+        const vec x1 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + column * 8));
+        const vec x2 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + column * 8));
+        const vec t3 = v_add(x1, x2);
+        const vec t4 = v_add(x0, t3);
+        sum0[column] = v_add(sum0[column], t4);
+      });
     }
-    const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
-    vec sum1 = v_zero();
-    vec sum1_1 = v_zero();
-    vec sum1_2 = v_zero();
-    vec sum1_3 = v_zero();
+    const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
+    vec sum1[4];
+    unroll<4>([&](auto way) { sum1[way] = v_zero(); });
     for (std::int64_t d = 0; d < 256; d += 32) {
-      const vec x20 = v_load(transformer_blocks_5_add + (i * 256 + d));
-      const vec x21 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d));
-      const vec x22 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
-      const vec t23 = v_add(x21, x22);
-      const vec t24 = v_add(x20, t23);
-      const vec t25 = v_set(real(256.0));
-      const vec t26 = v_div_one(row0, t25);
-      const vec t27 = v_sub(t24, t26);
-      sum1 = v_fma(t27, t27, sum1);
-      const vec x28 = v_load(transformer_blocks_5_add + (i * 256 + d + 8));
-      const vec x29 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 8));
-      const vec x30 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + 8));
-      const vec t31 = v_add(x29, x30);
-      const vec t32 = v_add(x28, t31);
-      const vec t33 = v_sub(t32, t26);
-      sum1_1 = v_fma(t33, t33, sum1_1);
-      const vec x34 = v_load(transformer_blocks_5_add + (i * 256 + d + 16));
-      const vec x35 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 16));
-      const vec x36 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + 16));
-      const vec t37 = v_add(x35, x36);
-      const vec t38 = v_add(x34, t37);
-      const vec t39 = v_sub(t38, t26);
-      sum1_2 = v_fma(t39, t39, sum1_2);
-      const vec x40 = v_load(transformer_blocks_5_add + (i * 256 + d + 24));
-      const vec x41 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 24));
-      const vec x42 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + 24));
-      const vec t43 = v_add(x41, x42);
-      const vec t44 = v_add(x40, t43);
-      const vec t45 = v_sub(t44, t26);
-      sum1_3 = v_fma(t45, t45, sum1_3);
+      const vec t10 = v_set(real(256.0));
+      const vec t11 = v_div_one(row0, t10);
+      unroll<4>([&](auto column) {
+        const vec x5 = v_load(transformer_blocks_5_add + (i * 256 + d + column * 8));
+        const vec x6 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + column * 8));
+        const vec x7 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + column * 8));
+        const vec t8 = v_add(x6, x7);
+        const vec t9 = v_add(x5, t8);
+        const vec t12 = v_sub(t9, t11);
+        sum1[column] = v_fma(t12, t12, sum1[column]);
+      });
     }
-    const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
+    const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
     for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec x46 = v_load(transformer_blocks_5_add + (i * 256 + d));
-      const vec x47 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d));
-      const vec x48 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
-      const vec t49 = v_add(x47, x48);
-      const vec t50 = v_add(x46, t49);
-      const vec t51 = v_set(real(256.0));
-      const vec t52 = v_div_one(row0, t51);
-      const vec t53 = v_sub(t50, t52);
-      const vec t54 = v_div_one(row1, t51);
-      const vec t55 = v_set(real(1e-05));
-      const vec t56 = v_add(t54, t55);
-      const vec t57 = v_rsqrt_one(t56);
-      const vec t58 = v_mul(t53, t57);
-      const vec x59 = v_load(norm_weight + d);
-      const vec x60 = v_load(norm_bias + d);
-      const vec t61 = v_fma(t58, x59, x60);
-      v_store(norm_add + (i * 256 + d), t61);
+      const vec x13 = v_load(transformer_blocks_5_add + (i * 256 + d));
+      const vec x14 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d));
+      const vec x15 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
+      const vec t16 = v_add(x14, x15);
+      const vec t17 = v_add(x13, t16);
+      const vec t18 = v_set(real(256.0));
+      const vec t19 = v_div_one(row0, t18);
+      const vec t20 = v_sub(t17, t19);
+      const vec t21 = v_div_one(row1, t18);
+      const vec t22 = v_set(real(1e-05));
+      const vec t23 = v_add(t21, t22);
+      const vec t24 = v_rsqrt_one(t23);
+      const vec t25 = v_mul(t20, t24);
+      const vec x26 = v_load(norm_weight + d);
+      const vec x27 = v_load(norm_bias + d);
+      const vec t28 = v_fma(t25, x26, x27);
+      v_store(norm_add + (i * 256 + d), t28);
     }
   }
 }
@@ -2561,44 +1554,21 @@ static void transformer_blocks_5_ffn_linear2_add_forward(const real* transformer
 // b < B, classes < CLASSES=10, d < D=256 (summed); lanes along d
 static void head_forward(const real* norm_add, const real* head_weight, const real* head_bias, real* outputs) {
   for (std::int64_t classes = 0; classes < 10; classes += 5) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
+    vec sum[5];
+    unroll<5>([&](auto row) { sum[row] = v_zero(); });
     for (std::int64_t d = 0; d < 256; d += 8) {
       const vec x0 = v_load(norm_add + d);
-      const vec x1 = v_load(head_weight + (classes * 256 + d));
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(head_weight + (classes * 256 + d + 256));
-      sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_load(head_weight + (classes * 256 + d + 512));
-      sum2 = v_fma(x0, x3, sum2);
-      const vec x4 = v_load(head_weight + (classes * 256 + d + 768));
-      sum3 = v_fma(x0, x4, sum3);
-      const vec x5 = v_load(head_weight + (classes * 256 + d + 1024));
-      sum4 = v_fma(x0, x5, sum4);
+      unroll<5>([&](auto row) {
+        const vec x1 = v_load(head_weight + (classes * 256 + row * 256 + d));
+        sum[row] = v_fma(x0, x1, sum[row]);
+      });
     }
-    const vec all0 = v_set(v_sum(sum0));
-    const vec all1 = v_set(v_sum(sum1));
-    const vec all2 = v_set(v_sum(sum2));
-    const vec all3 = v_set(v_sum(sum3));
-    const vec all4 = v_set(v_sum(sum4));
-    const vec x6 = v_set(head_bias[classes]);
-    const vec t7 = v_add(all0, x6);
-    v_store_n(outputs + classes, t7, 1);
-    const vec x8 = v_set(head_bias[classes + 1]);
-    const vec t9 = v_add(all1, x8);
-    v_store_n(outputs + (classes + 1), t9, 1);
-    const vec x10 = v_set(head_bias[classes + 2]);
-    const vec t11 = v_add(all2, x10);
-    v_store_n(outputs + (classes + 2), t11, 1);
-    const vec x12 = v_set(head_bias[classes + 3]);
-    const vec t13 = v_add(all3, x12);
-    v_store_n(outputs + (classes + 3), t13, 1);
-    const vec x14 = v_set(head_bias[classes + 4]);
-    const vec t15 = v_add(all4, x14);
-    v_store_n(outputs + (classes + 4), t15, 1);
+    unroll<5>([&](auto row) {
+      const vec all = v_set(v_sum(sum[row]));
+      const vec x2 = v_set(head_bias[classes + row]);
+      const vec t3 = v_add(all, x2);
+      v_store_n(outputs + (classes + row), t3, 1);
+    });
   }
 }
 
@@ -2643,23 +1613,23 @@ static void reduce_sum_forward(const real* outputs, const std::int32_t* labels, 
 
 // b < B (summed); lanes along b
 static void divide_forward(const std::int64_t batch, const real* add, const real* reduce_sum, real* loss) {
-  vec sum0 = v_zero();
+  vec sum = v_zero();
   for (std::int64_t b = 0; b + 8 <= batch; b += 8) {
     const vec x0 = v_load_strided(add + b * 116480, 116480, lanes);
     const vec x1 = v_load_strided(reduce_sum + b * 116480, 116480, lanes);
     const vec t2 = v_sub(x0, x1);
-    sum0 = v_add(sum0, t2);
+    sum = v_add(sum, t2);
   }
   const std::int64_t b_rest = (batch - 0) / 8 * 8;
   if (b_rest < batch) {
     const vec x3 = v_load_strided(add + b_rest * 116480, 116480, static_cast<int>(batch - b_rest));
     const vec x4 = v_load_strided(reduce_sum + b_rest * 116480, 116480, static_cast<int>(batch - b_rest));
     const vec t5 = v_sub(x3, x4);
-    sum0 = v_add(sum0, v_keep_n(t5, static_cast<int>(batch - b_rest), real(0.0)));
+    sum = v_add(sum, v_keep_n(t5, static_cast<int>(batch - b_rest), real(0.0)));
   }
-  const vec all0 = v_set(v_sum(sum0));
+  const vec all = v_set(v_sum(sum));
   const vec t6 = v_set(static_cast<real>(batch));
-  const vec t7 = v_div_one(all0, t6);
+  const vec t7 = v_div_one(all, t6);
   v_store_n(loss, t7, 1);
 }
 
@@ -2669,128 +1639,42 @@ static void patch_embed_forward_train(const std::int64_t image, real* transforme
                                       const real* patch_embed_weight_packed, const real* rearrange,
                                       const real* patch_embed_bias, const real* pos_embed, const std::int32_t* random) {
   for (std::int64_t d = 0; d < 256; d += 16) {
-    for (std::int64_t n = 0; n < 60; n += 6) {
-      for (std::int64_t row = 0; row < 6; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 16) {
-          v_fetch_line(transformer_blocks_carry, (n + row) * 256 + (d + column) + 256);
-        }
-      }
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
+    const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
+      v_fetch_rows(transformer_blocks_carry + (n * 256 + d + 256), rows, 256, 16);
+      vec sum[rows][2];
+      unroll<rows, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t c = 0; c < 48; ++c) {
         v_fetch_line(patch_embed_weight_packed, d * 48 + 768 + n * 16 + c * 2);
-        const vec x0 = v_set(rearrange[n * 48 + c]);
-        const vec x1 = v_load(patch_embed_weight_packed + (d * 48 + c * 16));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(patch_embed_weight_packed + (d * 48 + c * 16 + 8));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_set(rearrange[n * 48 + c + 48]);
-        sum2 = v_fma(x3, x1, sum2);
-        sum3 = v_fma(x3, x2, sum3);
-        const vec x4 = v_set(rearrange[n * 48 + c + 96]);
-        sum4 = v_fma(x4, x1, sum4);
-        sum5 = v_fma(x4, x2, sum5);
-        const vec x5 = v_set(rearrange[n * 48 + c + 144]);
-        sum6 = v_fma(x5, x1, sum6);
-        sum7 = v_fma(x5, x2, sum7);
-        const vec x6 = v_set(rearrange[n * 48 + c + 192]);
-        sum8 = v_fma(x6, x1, sum8);
-        sum9 = v_fma(x6, x2, sum9);
-        const vec x7 = v_set(rearrange[n * 48 + c + 240]);
-        sum10 = v_fma(x7, x1, sum10);
-        sum11 = v_fma(x7, x2, sum11);
+        vec x1[2];
+        unroll<2>([&](auto column) {
+          x1[column] = v_load(patch_embed_weight_packed + (d * 48 + c * 16 + column * 8));
+        });
+        unroll<rows>([&](auto row) {
+          const vec x0 = v_set(rearrange[n * 48 + row * 48 + c]);
+          unroll<2>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+        });
       }
-      alignas(64) real sums[96];
-      v_store(sums, sum0);
-      v_store(sums + 8, sum1);
-      v_store(sums + 16, sum2);
-      v_store(sums + 24, sum3);
-      v_store(sums + 32, sum4);
-      v_store(sums + 40, sum5);
-      v_store(sums + 48, sum6);
-      v_store(sums + 56, sum7);
-      v_store(sums + 64, sum8);
-      v_store(sums + 72, sum9);
-      v_store(sums + 80, sum10);
-      v_store(sums + 88, sum11);
-      for (std::int64_t row = 0; row < 6; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 8) {
-          const vec sum = v_load(sums + (row * 16 + column));
-          const vec x8 = v_load(patch_embed_bias + (d + column));
-          const vec t9 = v_add(sum, x8);
-          const vec x10 = v_load(pos_embed + ((n + row) * 256 + (d + column) + 256));
-          const vec t11 = v_add(t9, x10);
-          const vec t12 = v_keep(random, 0, 256 + image * 16640 + (n + row) * 256 + (d + column), 1, 858993459,
-                                 real(1.25));
-          const vec t13 = v_mul(t11, t12);
-          v_store(transformer_blocks_carry + ((n + row) * 256 + (d + column) + 256), t13);
+      alignas(64) real kept[rows * 16];
+      unroll<rows, 2>([&](auto row, auto column) { v_store(kept + row * 16 + column * 8, sum[row][column]); });
+      const auto epilogue = [=](const real* sums) __attribute__((noinline)) {
+        for (std::int64_t row = 0; row < rows; ++row) {
+          for (std::int64_t column = 0; column < 16; column += 8) {
+            const vec value = v_load(sums + (row * 16 + column));
+            const vec x2 = v_load(patch_embed_bias + (d + column));
+            const vec t3 = v_add(value, x2);
+            const vec x4 = v_load(pos_embed + ((n + row) * 256 + (d + column) + 256));
+            const vec t5 = v_add(t3, x4);
+            const vec t6 = v_keep(random, 0, 256 + image * 16640 + (n + row) * 256 + (d + column), 1, 858993459,
+                                  real(1.25));
+            const vec t7 = v_mul(t5, t6);
+            v_store(transformer_blocks_carry + ((n + row) * 256 + (d + column) + 256), t7);
+          }
         }
-      }
-    }
-    {
-      for (std::int64_t row = 0; row < 4; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 16) {
-          v_fetch_line(transformer_blocks_carry, row * 256 + (d + column) + 15616);
-        }
-      }
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      for (std::int64_t c = 0; c < 48; ++c) {
-        v_fetch_line(patch_embed_weight_packed, d * 48 + 768 + 960 + c * 2);
-        const vec x14 = v_set(rearrange[c + 2880]);
-        const vec x15 = v_load(patch_embed_weight_packed + (d * 48 + c * 16));
-        sum0 = v_fma(x14, x15, sum0);
-        const vec x16 = v_load(patch_embed_weight_packed + (d * 48 + c * 16 + 8));
-        sum1 = v_fma(x14, x16, sum1);
-        const vec x17 = v_set(rearrange[c + 2928]);
-        sum2 = v_fma(x17, x15, sum2);
-        sum3 = v_fma(x17, x16, sum3);
-        const vec x18 = v_set(rearrange[c + 2976]);
-        sum4 = v_fma(x18, x15, sum4);
-        sum5 = v_fma(x18, x16, sum5);
-        const vec x19 = v_set(rearrange[c + 3024]);
-        sum6 = v_fma(x19, x15, sum6);
-        sum7 = v_fma(x19, x16, sum7);
-      }
-      alignas(64) real sums[64];
-      v_store(sums, sum0);
-      v_store(sums + 8, sum1);
-      v_store(sums + 16, sum2);
-      v_store(sums + 24, sum3);
-      v_store(sums + 32, sum4);
-      v_store(sums + 40, sum5);
-      v_store(sums + 48, sum6);
-      v_store(sums + 56, sum7);
-      for (std::int64_t row = 0; row < 4; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 8) {
-          const vec sum = v_load(sums + (row * 16 + column));
-          const vec x20 = v_load(patch_embed_bias + (d + column));
-          const vec t21 = v_add(sum, x20);
-          const vec x22 = v_load(pos_embed + (row * 256 + (d + column) + 15616));
-          const vec t23 = v_add(t21, x22);
-          const vec t24 = v_keep(random, 0, 256 + image * 16640 + (row * 256 + 15360) + (d + column), 1, 858993459,
-                                 real(1.25));
-          const vec t25 = v_mul(t23, t24);
-          v_store(transformer_blocks_carry + (row * 256 + (d + column) + 15616), t25);
-        }
-      }
-    }
+      };
+      epilogue(kept);
+    };
+    for (std::int64_t n = 0; n < 60; n += 6) tile(constant<6>, n);
+    tile(constant<4>, 60);
   }
 }
 
@@ -2825,242 +1709,166 @@ static void transformer_blocks_5_attention_copy_backward(real* d_transformer_blo
 
 // b < B, n < N+1=65, d < D=256 (row); lanes along d
 // for 2 kernels of the plan, of which this is the first
-static void transformer_blocks_norm1_forward_train(const real* transformer_blocks_carry,
-                                                   real* transformer_blocks_norm1_rsqrt,
-                                                   real* transformer_blocks_norm1_multiply,
-                                                   const real* transformer_blocks_norm1_weight,
-                                                   const real* transformer_blocks_norm1_bias,
-                                                   real* transformer_blocks_norm1_add) {
+static void transformer_blocks_norm1_forward_train(
+    const real* transformer_blocks_carry, real* transformer_blocks_norm1_rsqrt, real* transformer_blocks_norm1_multiply,
+    const real* transformer_blocks_norm1_weight, const real* transformer_blocks_norm1_bias,
+    real* transformer_blocks_norm1_add) {
   for (std::int64_t top = 0; top < 65; top += 8) {
     const std::int64_t bottom = std::min<std::int64_t>(65, top + 8);
     real of_row3s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
-      vec sum0 = v_zero();
-      vec sum0_1 = v_zero();
-      vec sum0_2 = v_zero();
-      vec sum0_3 = v_zero();
+      vec sum0[4];
+      unroll<4>([&](auto way) { sum0[way] = v_zero(); });
       for (std::int64_t d = 0; d < 256; d += 32) {
-        const vec x0 = v_load(transformer_blocks_carry + (n * 256 + d));
-        sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(transformer_blocks_carry + (n * 256 + d + 8));
-        sum0_1 = v_add(sum0_1, x1);
-        const vec x2 = v_load(transformer_blocks_carry + (n * 256 + d + 16));
-        sum0_2 = v_add(sum0_2, x2);
-        const vec x3 = v_load(transformer_blocks_carry + (n * 256 + d + 24));
-        sum0_3 = v_add(sum0_3, x3);
+        unroll<4>([&](auto column) {
+          const vec x0 = v_load(transformer_blocks_carry + (n * 256 + d + column * 8));
+          sum0[column] = v_add(sum0[column], x0);
+        });
       }
-      const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
-      const vec t4 = v_set(real(256.0));
-      const vec t5 = v_div_one(row0, t4);
-      of_row3s[n - top] = v_one(t5);
+      const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
+      const vec t1 = v_set(real(256.0));
+      const vec t2 = v_div_one(row0, t1);
+      of_row3s[n - top] = v_one(t2);
     }
     real of_row10s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
       const vec of_row3 = v_set(of_row3s[n - top]);
-      vec sum1 = v_zero();
-      vec sum1_1 = v_zero();
-      vec sum1_2 = v_zero();
-      vec sum1_3 = v_zero();
+      vec sum1[4];
+      unroll<4>([&](auto way) { sum1[way] = v_zero(); });
       for (std::int64_t d = 0; d < 256; d += 32) {
-        v_fetch_near(transformer_blocks_carry, n * 256 + d + 2048);
-        const vec x6 = v_load(transformer_blocks_carry + (n * 256 + d));
-        const vec t7 = v_sub(x6, of_row3);
-        sum1 = v_fma(t7, t7, sum1);
-        v_fetch_near(transformer_blocks_carry, n * 256 + d + 8 + 2048);
-        const vec x8 = v_load(transformer_blocks_carry + (n * 256 + d + 8));
-        const vec t9 = v_sub(x8, of_row3);
-        sum1_1 = v_fma(t9, t9, sum1_1);
-        v_fetch_near(transformer_blocks_carry, n * 256 + d + 16 + 2048);
-        const vec x10 = v_load(transformer_blocks_carry + (n * 256 + d + 16));
-        const vec t11 = v_sub(x10, of_row3);
-        sum1_2 = v_fma(t11, t11, sum1_2);
-        v_fetch_near(transformer_blocks_carry, n * 256 + d + 24 + 2048);
-        const vec x12 = v_load(transformer_blocks_carry + (n * 256 + d + 24));
-        const vec t13 = v_sub(x12, of_row3);
-        sum1_3 = v_fma(t13, t13, sum1_3);
+        unroll<4>([&](auto column) {
+          v_fetch_near(transformer_blocks_carry, n * 256 + d + column * 8 + 2048);
+          const vec x3 = v_load(transformer_blocks_carry + (n * 256 + d + column * 8));
+          const vec t4 = v_sub(x3, of_row3);
+          sum1[column] = v_fma(t4, t4, sum1[column]);
+        });
       }
-      const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
-      const vec t14 = v_set(real(256.0));
-      const vec t15 = v_div_one(row1, t14);
-      const vec t16 = v_set(real(1e-05));
-      const vec t17 = v_add(t15, t16);
-      const vec t18 = v_rsqrt_one(t17);
-      of_row10s[n - top] = v_one(t18);
+      const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
+      const vec t5 = v_set(real(256.0));
+      const vec t6 = v_div_one(row1, t5);
+      const vec t7 = v_set(real(1e-05));
+      const vec t8 = v_add(t6, t7);
+      const vec t9 = v_rsqrt_one(t8);
+      of_row10s[n - top] = v_one(t9);
     }
     for (std::int64_t n = top; n < bottom; ++n) {
       const vec of_row10 = v_set(of_row10s[n - top]);
       v_store_n(transformer_blocks_norm1_rsqrt + n, of_row10, 1);
     }
-    for (std::int64_t n = top; n < bottom - 3; n += 4) {
-      const vec of_row3 = v_set(of_row3s[n - top]);
-      const vec of_row10 = v_set(of_row10s[n - top]);
-      const vec of_row3_1 = v_set(of_row3s[n - top + 1]);
-      const vec of_row10_1 = v_set(of_row10s[n - top + 1]);
-      const vec of_row3_2 = v_set(of_row3s[n - top + 2]);
-      const vec of_row10_2 = v_set(of_row10s[n - top + 2]);
-      const vec of_row3_3 = v_set(of_row3s[n - top + 3]);
-      const vec of_row10_3 = v_set(of_row10s[n - top + 3]);
+    const auto pass3 = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
+      vec of_row3[rows];
+      vec of_row10[rows];
+      unroll<rows>([&](auto row) {
+        of_row3[row] = v_set(of_row3s[n - top + row]);
+        of_row10[row] = v_set(of_row10s[n - top + row]);
+      });
       for (std::int64_t d = 0; d < 256; d += 8) {
-        const vec x19 = v_load(transformer_blocks_carry + (n * 256 + d));
-        const vec t20 = v_sub(x19, of_row3);
-        const vec t21 = v_mul(t20, of_row10);
-        v_store(transformer_blocks_norm1_multiply + (n * 256 + d), t21);
-        const vec x22 = v_load(transformer_blocks_norm1_weight + d);
-        const vec x23 = v_load(transformer_blocks_norm1_bias + d);
-        const vec t24 = v_fma(t21, x22, x23);
-        v_store(transformer_blocks_norm1_add + (n * 256 + d), t24);
-        const vec x25 = v_load(transformer_blocks_carry + (n * 256 + d + 256));
-        const vec t26 = v_sub(x25, of_row3_1);
-        const vec t27 = v_mul(t26, of_row10_1);
-        v_store(transformer_blocks_norm1_multiply + (n * 256 + d + 256), t27);
-        const vec t28 = v_fma(t27, x22, x23);
-        v_store(transformer_blocks_norm1_add + (n * 256 + d + 256), t28);
-        const vec x29 = v_load(transformer_blocks_carry + (n * 256 + d + 512));
-        const vec t30 = v_sub(x29, of_row3_2);
-        const vec t31 = v_mul(t30, of_row10_2);
-        v_store(transformer_blocks_norm1_multiply + (n * 256 + d + 512), t31);
-        const vec t32 = v_fma(t31, x22, x23);
-        v_store(transformer_blocks_norm1_add + (n * 256 + d + 512), t32);
-        const vec x33 = v_load(transformer_blocks_carry + (n * 256 + d + 768));
-        const vec t34 = v_sub(x33, of_row3_3);
-        const vec t35 = v_mul(t34, of_row10_3);
-        v_store(transformer_blocks_norm1_multiply + (n * 256 + d + 768), t35);
-        const vec t36 = v_fma(t35, x22, x23);
-        v_store(transformer_blocks_norm1_add + (n * 256 + d + 768), t36);
+        const vec x13 = v_load(transformer_blocks_norm1_weight + d);
+        const vec x14 = v_load(transformer_blocks_norm1_bias + d);
+        unroll<rows>([&](auto row) {
+          const vec x10 = v_load(transformer_blocks_carry + (n * 256 + row * 256 + d));
+          const vec t11 = v_sub(x10, of_row3[row]);
+          const vec t12 = v_mul(t11, of_row10[row]);
+          v_store(transformer_blocks_norm1_multiply + (n * 256 + row * 256 + d), t12);
+          const vec t15 = v_fma(t12, x13, x14);
+          v_store(transformer_blocks_norm1_add + (n * 256 + row * 256 + d), t15);
+        });
       }
-    }
-    for (std::int64_t n = bottom - (bottom - top) % 4; n < bottom; ++n) {
-      const vec of_row3 = v_set(of_row3s[n - top]);
-      const vec of_row10 = v_set(of_row10s[n - top]);
-      for (std::int64_t d = 0; d < 256; d += 8) {
-        const vec x37 = v_load(transformer_blocks_carry + (n * 256 + d));
-        const vec t38 = v_sub(x37, of_row3);
-        const vec t39 = v_mul(t38, of_row10);
-        v_store(transformer_blocks_norm1_multiply + (n * 256 + d), t39);
-        const vec x40 = v_load(transformer_blocks_norm1_weight + d);
-        const vec x41 = v_load(transformer_blocks_norm1_bias + d);
-        const vec t42 = v_fma(t39, x40, x41);
-        v_store(transformer_blocks_norm1_add + (n * 256 + d), t42);
-      }
-    }
+    };
+    for (std::int64_t n = top; n < bottom - 3; n += 4) pass3(constant<4>, n);
+    for (std::int64_t n = bottom - (bottom - top) % 4; n < bottom; ++n) pass3(constant<1>, n);
   }
 }
 
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row); lanes along n2
-static void transformer_blocks_attention_softmax_forward_block_train(const std::int64_t h, const std::int64_t begin,
-                                                                     const std::int64_t end, const std::int64_t image,
-                                                                     const std::int64_t layer,
-                                                                     const real* transformer_blocks_attention_einsum,
-                                                                     real* transformer_blocks_attention_divide,
-                                                                     const std::int32_t* random,
-                                                                     real* transformer_blocks_attention_multiply) {
+static void transformer_blocks_attention_softmax_forward_block_train(
+    const std::int64_t h, const std::int64_t begin, const std::int64_t end, const std::int64_t image,
+    const std::int64_t layer, const real* transformer_blocks_attention_einsum,
+    real* transformer_blocks_attention_divide, const std::int32_t* random,
+    real* transformer_blocks_attention_multiply) {
   for (std::int64_t top = begin; top < end; top += 8) {
     const std::int64_t bottom = std::min<std::int64_t>(end, top + 8);
     real row0s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
-      vec most0 = v_set(-INFINITY);
-      vec most0_1 = v_set(-INFINITY);
-      vec most0_2 = v_set(-INFINITY);
-      vec most0_3 = v_set(-INFINITY);
+      vec most0[4];
+      unroll<4>([&](auto way) { most0[way] = v_set(-INFINITY); });
       for (std::int64_t n2 = 0; n2 < 64; n2 += 32) {
-        const vec x0 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2));
         const vec t1 = v_set(real(0.17677669529663687));
-        const vec t2 = v_mul(x0, t1);
-        most0 = v_max(most0, t2);
-        const vec x3 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 8));
-        const vec t4 = v_mul(x3, t1);
-        most0_1 = v_max(most0_1, t4);
-        const vec x5 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 16));
-        const vec t6 = v_mul(x5, t1);
-        most0_2 = v_max(most0_2, t6);
-        const vec x7 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 24));
-        const vec t8 = v_mul(x7, t1);
-        most0_3 = v_max(most0_3, t8);
+        unroll<4>([&](auto column) {
+          const vec x0 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + column * 8));
+          const vec t2 = v_mul(x0, t1);
+          most0[column] = v_max(most0[column], t2);
+        });
       }
       {
-        const vec x9 = v_load_n(transformer_blocks_attention_einsum + ((n - begin) * 65 + 64), 1);
-        const vec t10 = v_set(real(0.17677669529663687));
-        const vec t11 = v_mul(x9, t10);
-        most0 = v_max(most0, v_keep_n(t11, 1, -INFINITY));
+        const vec x3 = v_load_n(transformer_blocks_attention_einsum + ((n - begin) * 65 + 64), 1);
+        const vec t4 = v_set(real(0.17677669529663687));
+        const vec t5 = v_mul(x3, t4);
+        most0[0] = v_max(most0[0], v_keep_n(t5, 1, -INFINITY));
       }
-      const vec row0 = v_set(v_max_lane(v_max(v_max(most0, most0_1), v_max(most0_2, most0_3))));
+      const vec row0 = v_set(v_max_lane(v_max(v_max(most0[0], most0[1]), v_max(most0[2], most0[3]))));
       row0s[n - top] = v_one(row0);
     }
     real row1s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
       const vec row0 = v_set(row0s[n - top]);
-      vec sum1 = v_zero();
-      vec sum1_1 = v_zero();
-      vec sum1_2 = v_zero();
-      vec sum1_3 = v_zero();
+      vec sum1[4];
+      unroll<4>([&](auto way) { sum1[way] = v_zero(); });
       for (std::int64_t n2 = 0; n2 < 64; n2 += 32) {
-        const vec x12 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2));
-        const vec t13 = v_set(real(0.17677669529663687));
-        const vec t14 = v_fms(x12, t13, row0);
-        const vec t15 = v_exp(t14);
-        sum1 = v_add(sum1, t15);
-        v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), t15);
-        const vec x16 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 8));
-        const vec t17 = v_fms(x16, t13, row0);
-        const vec t18 = v_exp(t17);
-        sum1_1 = v_add(sum1_1, t18);
-        v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2 + 8), t18);
-        const vec x19 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 16));
-        const vec t20 = v_fms(x19, t13, row0);
-        const vec t21 = v_exp(t20);
-        sum1_2 = v_add(sum1_2, t21);
-        v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2 + 16), t21);
-        const vec x22 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 24));
-        const vec t23 = v_fms(x22, t13, row0);
-        const vec t24 = v_exp(t23);
-        sum1_3 = v_add(sum1_3, t24);
-        v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2 + 24), t24);
+        const vec t7 = v_set(real(0.17677669529663687));
+        unroll<4>([&](auto column) {
+          const vec x6 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + column * 8));
+          const vec t8 = v_fms(x6, t7, row0);
+          const vec t9 = v_exp(t8);
+          sum1[column] = v_add(sum1[column], t9);
+          v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2 + column * 8), t9);
+        });
       }
       {
-        const vec x25 = v_load_n(transformer_blocks_attention_einsum + ((n - begin) * 65 + 64), 1);
-        const vec t26 = v_set(real(0.17677669529663687));
-        const vec t27 = v_fms(x25, t26, row0);
-        const vec t28 = v_exp(t27);
-        sum1 = v_add(sum1, v_keep_n(t28, 1, real(0.0)));
-        v_store_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), t28, 1);
+        const vec x10 = v_load_n(transformer_blocks_attention_einsum + ((n - begin) * 65 + 64), 1);
+        const vec t11 = v_set(real(0.17677669529663687));
+        const vec t12 = v_fms(x10, t11, row0);
+        const vec t13 = v_exp(t12);
+        sum1[0] = v_add(sum1[0], v_keep_n(t13, 1, real(0.0)));
+        v_store_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), t13, 1);
       }
-      const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
+      const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
       row1s[n - top] = v_one(row1);
     }
     for (std::int64_t n = top; n < bottom; ++n) {
       const vec row0 = v_set(row0s[n - top]);
       const vec row1 = v_set(row1s[n - top]);
       for (std::int64_t n2 = 0; n2 < 64; n2 += 8) {
-        const vec x29 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
-        const vec t30 = v_div_one(v_set(real(1.0)), row1);
-        const vec t31 = v_mul(x29, t30);
-        v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), t31);
-        const vec x32 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2));
-        const vec t33 = v_set(real(0.17677669529663687));
-        const vec t34 = v_fms(x32, t33, row0);
-        const vec t35 = v_exp(t34);
-        const vec t36 = v_div_one(v_set(real(1.0)), row1);
-        const vec t37 = v_mul(t35, t36);
-        const vec t38 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + n2, 1, 858993459,
+        const vec x14 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
+        const vec t15 = v_div_one(v_set(real(1.0)), row1);
+        const vec t16 = v_mul(x14, t15);
+        v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), t16);
+        const vec x17 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2));
+        const vec t18 = v_set(real(0.17677669529663687));
+        const vec t19 = v_fms(x17, t18, row0);
+        const vec t20 = v_exp(t19);
+        const vec t21 = v_div_one(v_set(real(1.0)), row1);
+        const vec t22 = v_mul(t20, t21);
+        const vec t23 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + n2, 1, 858993459,
                                real(1.25));
-        const vec t39 = v_mul(t37, t38);
-        v_store(transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), t39);
+        const vec t24 = v_mul(t22, t23);
+        v_store(transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), t24);
       }
       {
-        const vec x40 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
-        const vec t41 = v_div_one(v_set(real(1.0)), row1);
-        const vec t42 = v_mul(x40, t41);
-        v_store_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), t42, 1);
-        const vec x43 = v_load_n(transformer_blocks_attention_einsum + ((n - begin) * 65 + 64), 1);
-        const vec t44 = v_set(real(0.17677669529663687));
-        const vec t45 = v_fms(x43, t44, row0);
-        const vec t46 = v_exp(t45);
-        const vec t47 = v_div_one(v_set(real(1.0)), row1);
-        const vec t48 = v_mul(t46, t47);
-        const vec t49 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + 64, 1, 858993459,
+        const vec x25 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
+        const vec t26 = v_div_one(v_set(real(1.0)), row1);
+        const vec t27 = v_mul(x25, t26);
+        v_store_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), t27, 1);
+        const vec x28 = v_load_n(transformer_blocks_attention_einsum + ((n - begin) * 65 + 64), 1);
+        const vec t29 = v_set(real(0.17677669529663687));
+        const vec t30 = v_fms(x28, t29, row0);
+        const vec t31 = v_exp(t30);
+        const vec t32 = v_div_one(v_set(real(1.0)), row1);
+        const vec t33 = v_mul(t31, t32);
+        const vec t34 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + 64, 1, 858993459,
                                real(1.25));
-        const vec t50 = v_mul(t48, t49);
-        v_store_n(transformer_blocks_attention_multiply + (h * 4225 + n * 65 + 64), t50, 1);
+        const vec t35 = v_mul(t33, t34);
+        v_store_n(transformer_blocks_attention_multiply + (h * 4225 + n * 65 + 64), t35, 1);
       }
     }
   }
@@ -3068,123 +1876,41 @@ static void transformer_blocks_attention_softmax_forward_block_train(const std::
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
 [[gnu::noinline]]
-static void transformer_blocks_attention_matmul_forward_2_block_train(const std::int64_t h, const std::int64_t begin,
-                                                                      const std::int64_t end,
-                                                                      real* transformer_blocks_attention_rearrange,
-                                                                      const real* transformer_blocks_attention_multiply,
-                                                                      const real* transformer_blocks_attention_add) {
+static void transformer_blocks_attention_matmul_forward_2_block_train(
+    const std::int64_t h, const std::int64_t begin, const std::int64_t end,
+    real* transformer_blocks_attention_rearrange, const real* transformer_blocks_attention_multiply,
+    const real* transformer_blocks_attention_add) {
   for (std::int64_t k = 0; k < 32; k += 16) {
-    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
-      for (std::int64_t row = 0; row < 6; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 16) {
-          v_fetch_line(transformer_blocks_attention_rearrange, h * 32 + (n + row) * 256 + (k + column));
-        }
-      }
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
+    const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
+      v_fetch_rows(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k), rows, 256, 16);
+      vec sum[rows][2];
+      unroll<rows, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-        const vec x0 = v_set(transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2]);
-        const vec x1 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 512));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 520));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_set(transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 65]);
-        sum2 = v_fma(x3, x1, sum2);
-        sum3 = v_fma(x3, x2, sum3);
-        const vec x4 = v_set(transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 130]);
-        sum4 = v_fma(x4, x1, sum4);
-        sum5 = v_fma(x4, x2, sum5);
-        const vec x5 = v_set(transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 195]);
-        sum6 = v_fma(x5, x1, sum6);
-        sum7 = v_fma(x5, x2, sum7);
-        const vec x6 = v_set(transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 260]);
-        sum8 = v_fma(x6, x1, sum8);
-        sum9 = v_fma(x6, x2, sum9);
-        const vec x7 = v_set(transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 325]);
-        sum10 = v_fma(x7, x1, sum10);
-        sum11 = v_fma(x7, x2, sum11);
+        vec x1[2];
+        unroll<2>([&](auto column) {
+          x1[column] = v_load(transformer_blocks_attention_add + (h * 32 + k + column * 8 + n2 * 768 + 512));
+        });
+        unroll<rows>([&](auto row) {
+          const vec x0 = v_set(transformer_blocks_attention_multiply[h * 4225 + n * 65 + row * 65 + n2]);
+          unroll<2>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+        });
       }
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k), sum0);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 8), sum1);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 256), sum2);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 264), sum3);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 512), sum4);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 520), sum5);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 768), sum6);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 776), sum7);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1024), sum8);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1032), sum9);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1280), sum10);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1288), sum11);
-    }
-    if (end > 60) {
-      for (std::int64_t row = 0; row < 5; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 16) {
-          v_fetch_line(transformer_blocks_attention_rearrange, h * 32 + row * 256 + (k + column) + 15360);
-        }
-      }
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-        const vec x8 = v_set(transformer_blocks_attention_multiply[h * 4225 + n2 + 3900]);
-        const vec x9 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 512));
-        sum0 = v_fma(x8, x9, sum0);
-        const vec x10 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 520));
-        sum1 = v_fma(x8, x10, sum1);
-        const vec x11 = v_set(transformer_blocks_attention_multiply[h * 4225 + n2 + 3965]);
-        sum2 = v_fma(x11, x9, sum2);
-        sum3 = v_fma(x11, x10, sum3);
-        const vec x12 = v_set(transformer_blocks_attention_multiply[h * 4225 + n2 + 4030]);
-        sum4 = v_fma(x12, x9, sum4);
-        sum5 = v_fma(x12, x10, sum5);
-        const vec x13 = v_set(transformer_blocks_attention_multiply[h * 4225 + n2 + 4095]);
-        sum6 = v_fma(x13, x9, sum6);
-        sum7 = v_fma(x13, x10, sum7);
-        const vec x14 = v_set(transformer_blocks_attention_multiply[h * 4225 + n2 + 4160]);
-        sum8 = v_fma(x14, x9, sum8);
-        sum9 = v_fma(x14, x10, sum9);
-      }
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15360), sum0);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15368), sum1);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15616), sum2);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15624), sum3);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15872), sum4);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 15880), sum5);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16128), sum6);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16136), sum7);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16384), sum8);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16392), sum9);
-    }
+      unroll<rows, 2>([&](auto row, auto column) {
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + row * 256 + k + column * 8),
+                sum[row][column]);
+      });
+    };
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) tile(constant<6>, n);
+    if (end > 60) tile(constant<5>, 60);
   }
 }
 
 // 8 parts: all of n < 65, of one head
-static void transformer_blocks_attention_matmul_forward_2_train(const Team& team, const std::int64_t image,
-                                                                const std::int64_t layer,
-                                                                const real* transformer_blocks_attention_add,
-                                                                const real* transformer_blocks_attention_copy,
-                                                                real* transformer_blocks_attention_divide,
-                                                                const std::int32_t* random,
-                                                                real* transformer_blocks_attention_multiply,
-                                                                real* transformer_blocks_attention_rearrange) {
+static void transformer_blocks_attention_matmul_forward_2_train(
+    const Team& team, const std::int64_t image, const std::int64_t layer, const real* transformer_blocks_attention_add,
+    const real* transformer_blocks_attention_copy, real* transformer_blocks_attention_divide,
+    const std::int32_t* random, real* transformer_blocks_attention_multiply,
+    real* transformer_blocks_attention_rearrange) {
   alignas(64) real transformer_blocks_attention_einsum[4225];
   const std::int64_t last = team.end(8, 1);
   for (std::int64_t part = team.begin(8, 1); part < last; ++part) {
@@ -3194,10 +1920,9 @@ static void transformer_blocks_attention_matmul_forward_2_train(const Team& team
     transformer_blocks_attention_matmul_forward_block(h, begin, end, transformer_blocks_attention_add,
                                                       transformer_blocks_attention_copy,
                                                       transformer_blocks_attention_einsum);
-    transformer_blocks_attention_softmax_forward_block_train(h, begin, end, image, layer,
-                                                             transformer_blocks_attention_einsum,
-                                                             transformer_blocks_attention_divide, random,
-                                                             transformer_blocks_attention_multiply);
+    transformer_blocks_attention_softmax_forward_block_train(
+        h, begin, end, image, layer, transformer_blocks_attention_einsum, transformer_blocks_attention_divide, random,
+        transformer_blocks_attention_multiply);
     transformer_blocks_attention_matmul_forward_2_block_train(h, begin, end, transformer_blocks_attention_rearrange,
                                                               transformer_blocks_attention_multiply,
                                                               transformer_blocks_attention_add);
@@ -3205,860 +1930,443 @@ static void transformer_blocks_attention_matmul_forward_2_train(const Team& team
 }
 
 // b < B, n < N+1=65, d < D=256 (row); lanes along d
-static void transformer_blocks_attention_out_proj_add_forward_train(const real* transformer_blocks_carry,
-                                                                    const real* transformer_blocks_attention_out_proj_einsum,
-                                                                    const real* transformer_blocks_attention_out_proj_bias,
-                                                                    real* transformer_blocks_norm2_rsqrt,
-                                                                    real* transformer_blocks_add,
-                                                                    real* transformer_blocks_norm2_multiply,
-                                                                    const real* transformer_blocks_norm2_weight,
-                                                                    const real* transformer_blocks_norm2_bias,
-                                                                    real* transformer_blocks_norm2_add) {
+static void transformer_blocks_attention_out_proj_add_forward_train(
+    const real* transformer_blocks_carry, const real* transformer_blocks_attention_out_proj_einsum,
+    const real* transformer_blocks_attention_out_proj_bias, real* transformer_blocks_norm2_rsqrt,
+    real* transformer_blocks_add, real* transformer_blocks_norm2_multiply, const real* transformer_blocks_norm2_weight,
+    const real* transformer_blocks_norm2_bias, real* transformer_blocks_norm2_add) {
   for (std::int64_t top = 0; top < 65; top += 8) {
     const std::int64_t bottom = std::min<std::int64_t>(65, top + 8);
     real of_row7s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
-      vec sum0 = v_zero();
-      vec sum0_1 = v_zero();
-      vec sum0_2 = v_zero();
-      vec sum0_3 = v_zero();
+      vec sum0[4];
+      unroll<4>([&](auto way) { sum0[way] = v_zero(); });
       for (std::int64_t d = 0; d < 256; d += 32) {
-        const vec x0 = v_load(transformer_blocks_carry + (n * 256 + d));
-        const vec x1 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
-        const vec x2 = v_load(transformer_blocks_attention_out_proj_bias + d);
-        const vec t3 = v_add(x1, x2);
-        const vec t4 = v_add(x0, t3);
-        sum0 = v_add(sum0, t4);
-        const vec x5 = v_load(transformer_blocks_carry + (n * 256 + d + 8));
-        const vec x6 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 8));
-        const vec x7 = v_load(transformer_blocks_attention_out_proj_bias + (d + 8));
-        const vec t8 = v_add(x6, x7);
-        const vec t9 = v_add(x5, t8);
-        sum0_1 = v_add(sum0_1, t9);
-        const vec x10 = v_load(transformer_blocks_carry + (n * 256 + d + 16));
-        const vec x11 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 16));
-        const vec x12 = v_load(transformer_blocks_attention_out_proj_bias + (d + 16));
-        const vec t13 = v_add(x11, x12);
-        const vec t14 = v_add(x10, t13);
-        sum0_2 = v_add(sum0_2, t14);
-        const vec x15 = v_load(transformer_blocks_carry + (n * 256 + d + 24));
-        const vec x16 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 24));
-        const vec x17 = v_load(transformer_blocks_attention_out_proj_bias + (d + 24));
-        const vec t18 = v_add(x16, x17);
-        const vec t19 = v_add(x15, t18);
-        sum0_3 = v_add(sum0_3, t19);
+        unroll<4>([&](auto column) {
+          const vec x0 = v_load(transformer_blocks_carry + (n * 256 + d + column * 8));
+          const vec x1 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + column * 8));
+          const vec x2 = v_load(transformer_blocks_attention_out_proj_bias + (d + column * 8));
+          const vec t3 = v_add(x1, x2);
+          const vec t4 = v_add(x0, t3);
+          sum0[column] = v_add(sum0[column], t4);
+        });
       }
-      const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
-      const vec t20 = v_set(real(256.0));
-      const vec t21 = v_div_one(row0, t20);
-      of_row7s[n - top] = v_one(t21);
+      const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
+      const vec t5 = v_set(real(256.0));
+      const vec t6 = v_div_one(row0, t5);
+      of_row7s[n - top] = v_one(t6);
     }
     real of_row14s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
       const vec of_row7 = v_set(of_row7s[n - top]);
-      vec sum1 = v_zero();
-      vec sum1_1 = v_zero();
-      vec sum1_2 = v_zero();
-      vec sum1_3 = v_zero();
+      vec sum1[4];
+      unroll<4>([&](auto way) { sum1[way] = v_zero(); });
       for (std::int64_t d = 0; d < 256; d += 32) {
-        v_fetch_near(transformer_blocks_carry, n * 256 + d + 2048);
-        v_fetch_near(transformer_blocks_attention_out_proj_einsum, n * 256 + d + 2048);
-        const vec x22 = v_load(transformer_blocks_carry + (n * 256 + d));
-        const vec x23 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
-        const vec x24 = v_load(transformer_blocks_attention_out_proj_bias + d);
-        const vec t25 = v_add(x23, x24);
-        const vec t26 = v_add(x22, t25);
-        const vec t27 = v_sub(t26, of_row7);
-        sum1 = v_fma(t27, t27, sum1);
-        v_fetch_near(transformer_blocks_carry, n * 256 + d + 8 + 2048);
-        v_fetch_near(transformer_blocks_attention_out_proj_einsum, n * 256 + d + 8 + 2048);
-        const vec x28 = v_load(transformer_blocks_carry + (n * 256 + d + 8));
-        const vec x29 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 8));
-        const vec x30 = v_load(transformer_blocks_attention_out_proj_bias + (d + 8));
-        const vec t31 = v_add(x29, x30);
-        const vec t32 = v_add(x28, t31);
-        const vec t33 = v_sub(t32, of_row7);
-        sum1_1 = v_fma(t33, t33, sum1_1);
-        v_fetch_near(transformer_blocks_carry, n * 256 + d + 16 + 2048);
-        v_fetch_near(transformer_blocks_attention_out_proj_einsum, n * 256 + d + 16 + 2048);
-        const vec x34 = v_load(transformer_blocks_carry + (n * 256 + d + 16));
-        const vec x35 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 16));
-        const vec x36 = v_load(transformer_blocks_attention_out_proj_bias + (d + 16));
-        const vec t37 = v_add(x35, x36);
-        const vec t38 = v_add(x34, t37);
-        const vec t39 = v_sub(t38, of_row7);
-        sum1_2 = v_fma(t39, t39, sum1_2);
-        v_fetch_near(transformer_blocks_carry, n * 256 + d + 24 + 2048);
-        v_fetch_near(transformer_blocks_attention_out_proj_einsum, n * 256 + d + 24 + 2048);
-        const vec x40 = v_load(transformer_blocks_carry + (n * 256 + d + 24));
-        const vec x41 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 24));
-        const vec x42 = v_load(transformer_blocks_attention_out_proj_bias + (d + 24));
-        const vec t43 = v_add(x41, x42);
-        const vec t44 = v_add(x40, t43);
-        const vec t45 = v_sub(t44, of_row7);
-        sum1_3 = v_fma(t45, t45, sum1_3);
+        unroll<4>([&](auto column) {
+          v_fetch_near(transformer_blocks_carry, n * 256 + d + column * 8 + 2048);
+          v_fetch_near(transformer_blocks_attention_out_proj_einsum, n * 256 + d + column * 8 + 2048);
+          const vec x7 = v_load(transformer_blocks_carry + (n * 256 + d + column * 8));
+          const vec x8 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + column * 8));
+          const vec x9 = v_load(transformer_blocks_attention_out_proj_bias + (d + column * 8));
+          const vec t10 = v_add(x8, x9);
+          const vec t11 = v_add(x7, t10);
+          const vec t12 = v_sub(t11, of_row7);
+          sum1[column] = v_fma(t12, t12, sum1[column]);
+        });
       }
-      const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
-      const vec t46 = v_set(real(256.0));
-      const vec t47 = v_div_one(row1, t46);
-      const vec t48 = v_set(real(1e-05));
-      const vec t49 = v_add(t47, t48);
-      const vec t50 = v_rsqrt_one(t49);
-      of_row14s[n - top] = v_one(t50);
+      const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
+      const vec t13 = v_set(real(256.0));
+      const vec t14 = v_div_one(row1, t13);
+      const vec t15 = v_set(real(1e-05));
+      const vec t16 = v_add(t14, t15);
+      const vec t17 = v_rsqrt_one(t16);
+      of_row14s[n - top] = v_one(t17);
     }
     for (std::int64_t n = top; n < bottom; ++n) {
       const vec of_row14 = v_set(of_row14s[n - top]);
       v_store_n(transformer_blocks_norm2_rsqrt + n, of_row14, 1);
     }
-    for (std::int64_t n = top; n < bottom - 3; n += 4) {
-      const vec of_row7 = v_set(of_row7s[n - top]);
-      const vec of_row14 = v_set(of_row14s[n - top]);
-      const vec of_row7_1 = v_set(of_row7s[n - top + 1]);
-      const vec of_row14_1 = v_set(of_row14s[n - top + 1]);
-      const vec of_row7_2 = v_set(of_row7s[n - top + 2]);
-      const vec of_row14_2 = v_set(of_row14s[n - top + 2]);
-      const vec of_row7_3 = v_set(of_row7s[n - top + 3]);
-      const vec of_row14_3 = v_set(of_row14s[n - top + 3]);
+    const auto pass3 = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
+      vec of_row7[rows];
+      vec of_row14[rows];
+      unroll<rows>([&](auto row) {
+        of_row7[row] = v_set(of_row7s[n - top + row]);
+        of_row14[row] = v_set(of_row14s[n - top + row]);
+      });
       for (std::int64_t d = 0; d < 256; d += 8) {
-        const vec x51 = v_load(transformer_blocks_carry + (n * 256 + d));
-        const vec x52 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
-        const vec x53 = v_load(transformer_blocks_attention_out_proj_bias + d);
-        const vec t54 = v_add(x52, x53);
-        const vec t55 = v_add(x51, t54);
-        v_store(transformer_blocks_add + (n * 256 + d), t55);
-        const vec t56 = v_sub(t55, of_row7);
-        const vec t57 = v_mul(t56, of_row14);
-        v_store(transformer_blocks_norm2_multiply + (n * 256 + d), t57);
-        const vec x58 = v_load(transformer_blocks_norm2_weight + d);
-        const vec x59 = v_load(transformer_blocks_norm2_bias + d);
-        const vec t60 = v_fma(t57, x58, x59);
-        v_store(transformer_blocks_norm2_add + (n * 256 + d), t60);
-        const vec x61 = v_load(transformer_blocks_carry + (n * 256 + d + 256));
-        const vec x62 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 256));
-        const vec t63 = v_add(x62, x53);
-        const vec t64 = v_add(x61, t63);
-        v_store(transformer_blocks_add + (n * 256 + d + 256), t64);
-        const vec t65 = v_sub(t64, of_row7_1);
-        const vec t66 = v_mul(t65, of_row14_1);
-        v_store(transformer_blocks_norm2_multiply + (n * 256 + d + 256), t66);
-        const vec t67 = v_fma(t66, x58, x59);
-        v_store(transformer_blocks_norm2_add + (n * 256 + d + 256), t67);
-        const vec x68 = v_load(transformer_blocks_carry + (n * 256 + d + 512));
-        const vec x69 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 512));
-        const vec t70 = v_add(x69, x53);
-        const vec t71 = v_add(x68, t70);
-        v_store(transformer_blocks_add + (n * 256 + d + 512), t71);
-        const vec t72 = v_sub(t71, of_row7_2);
-        const vec t73 = v_mul(t72, of_row14_2);
-        v_store(transformer_blocks_norm2_multiply + (n * 256 + d + 512), t73);
-        const vec t74 = v_fma(t73, x58, x59);
-        v_store(transformer_blocks_norm2_add + (n * 256 + d + 512), t74);
-        const vec x75 = v_load(transformer_blocks_carry + (n * 256 + d + 768));
-        const vec x76 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 768));
-        const vec t77 = v_add(x76, x53);
-        const vec t78 = v_add(x75, t77);
-        v_store(transformer_blocks_add + (n * 256 + d + 768), t78);
-        const vec t79 = v_sub(t78, of_row7_3);
-        const vec t80 = v_mul(t79, of_row14_3);
-        v_store(transformer_blocks_norm2_multiply + (n * 256 + d + 768), t80);
-        const vec t81 = v_fma(t80, x58, x59);
-        v_store(transformer_blocks_norm2_add + (n * 256 + d + 768), t81);
+        const vec x20 = v_load(transformer_blocks_attention_out_proj_bias + d);
+        const vec x25 = v_load(transformer_blocks_norm2_weight + d);
+        const vec x26 = v_load(transformer_blocks_norm2_bias + d);
+        unroll<rows>([&](auto row) {
+          const vec x18 = v_load(transformer_blocks_carry + (n * 256 + row * 256 + d));
+          const vec x19 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + row * 256 + d));
+          const vec t21 = v_add(x19, x20);
+          const vec t22 = v_add(x18, t21);
+          v_store(transformer_blocks_add + (n * 256 + row * 256 + d), t22);
+          const vec t23 = v_sub(t22, of_row7[row]);
+          const vec t24 = v_mul(t23, of_row14[row]);
+          v_store(transformer_blocks_norm2_multiply + (n * 256 + row * 256 + d), t24);
+          const vec t27 = v_fma(t24, x25, x26);
+          v_store(transformer_blocks_norm2_add + (n * 256 + row * 256 + d), t27);
+        });
       }
-    }
-    for (std::int64_t n = bottom - (bottom - top) % 4; n < bottom; ++n) {
-      const vec of_row7 = v_set(of_row7s[n - top]);
-      const vec of_row14 = v_set(of_row14s[n - top]);
-      for (std::int64_t d = 0; d < 256; d += 8) {
-        const vec x82 = v_load(transformer_blocks_carry + (n * 256 + d));
-        const vec x83 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
-        const vec x84 = v_load(transformer_blocks_attention_out_proj_bias + d);
-        const vec t85 = v_add(x83, x84);
-        const vec t86 = v_add(x82, t85);
-        v_store(transformer_blocks_add + (n * 256 + d), t86);
-        const vec t87 = v_sub(t86, of_row7);
-        const vec t88 = v_mul(t87, of_row14);
-        v_store(transformer_blocks_norm2_multiply + (n * 256 + d), t88);
-        const vec x89 = v_load(transformer_blocks_norm2_weight + d);
-        const vec x90 = v_load(transformer_blocks_norm2_bias + d);
-        const vec t91 = v_fma(t88, x89, x90);
-        v_store(transformer_blocks_norm2_add + (n * 256 + d), t91);
-      }
-    }
+    };
+    for (std::int64_t n = top; n < bottom - 3; n += 4) pass3(constant<4>, n);
+    for (std::int64_t n = bottom - (bottom - top) % 4; n < bottom; ++n) pass3(constant<1>, n);
   }
 }
 
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
 [[gnu::noinline]]
-static void transformer_blocks_ffn_linear1_forward_train(const Team& team, const std::int64_t image,
-                                                         const std::int64_t layer,
-                                                         real* transformer_blocks_ffn_multiply,
-                                                         real* transformer_blocks_ffn_gelu,
-                                                         const real* transformer_blocks_ffn_linear1_weight_packed,
-                                                         const real* transformer_blocks_norm2_add,
-                                                         const real* transformer_blocks_ffn_linear1_bias,
-                                                         const std::int32_t* random) {
-  const Tiles mine = team.tiles(65, 6, 512, 16, 524288 > tessera_second_cache());
+static void transformer_blocks_ffn_linear1_forward_train(
+    const Team& team, const std::int64_t image, const std::int64_t layer, real* transformer_blocks_ffn_multiply,
+    real* transformer_blocks_ffn_gelu, const real* transformer_blocks_ffn_linear1_weight_packed,
+    const real* transformer_blocks_norm2_add, const real* transformer_blocks_ffn_linear1_bias,
+    const std::int32_t* random) {
+  const Tiles mine = team.tiles(65, 6, 512, 16, 524288 > tessera_l2_bytes());
   for (std::int64_t m = mine.left; m < mine.right; m += 16) {
-    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
-      for (std::int64_t row = 0; row < 6; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 16) {
-          v_fetch_line(transformer_blocks_ffn_multiply, (n + row) * 512 + (m + column));
-          v_fetch_line(transformer_blocks_ffn_gelu, (n + row) * 512 + (m + column));
-        }
-      }
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
+    const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
+      v_fetch_rows(transformer_blocks_ffn_multiply + (n * 512 + m), rows, 512, 16);
+      v_fetch_rows(transformer_blocks_ffn_gelu + (n * 512 + m), rows, 512, 16);
+      vec sum[rows][2];
+      unroll<rows, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t d = 0; d < 256; ++d) {
         v_fetch_line(transformer_blocks_ffn_linear1_weight_packed, m * 256 + 4096 + n * 85 + d * 2);
-        const vec x0 = v_set(transformer_blocks_norm2_add[n * 256 + d]);
-        const vec x1 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 16));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 16 + 8));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_set(transformer_blocks_norm2_add[n * 256 + d + 256]);
-        sum2 = v_fma(x3, x1, sum2);
-        sum3 = v_fma(x3, x2, sum3);
-        const vec x4 = v_set(transformer_blocks_norm2_add[n * 256 + d + 512]);
-        sum4 = v_fma(x4, x1, sum4);
-        sum5 = v_fma(x4, x2, sum5);
-        const vec x5 = v_set(transformer_blocks_norm2_add[n * 256 + d + 768]);
-        sum6 = v_fma(x5, x1, sum6);
-        sum7 = v_fma(x5, x2, sum7);
-        const vec x6 = v_set(transformer_blocks_norm2_add[n * 256 + d + 1024]);
-        sum8 = v_fma(x6, x1, sum8);
-        sum9 = v_fma(x6, x2, sum9);
-        const vec x7 = v_set(transformer_blocks_norm2_add[n * 256 + d + 1280]);
-        sum10 = v_fma(x7, x1, sum10);
-        sum11 = v_fma(x7, x2, sum11);
+        vec x1[2];
+        unroll<2>([&](auto column) {
+          x1[column] = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 16 + column * 8));
+        });
+        unroll<rows>([&](auto row) {
+          const vec x0 = v_set(transformer_blocks_norm2_add[n * 256 + row * 256 + d]);
+          unroll<2>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+        });
       }
-      alignas(64) real sums[96];
-      v_store(sums, sum0);
-      v_store(sums + 8, sum1);
-      v_store(sums + 16, sum2);
-      v_store(sums + 24, sum3);
-      v_store(sums + 32, sum4);
-      v_store(sums + 40, sum5);
-      v_store(sums + 48, sum6);
-      v_store(sums + 56, sum7);
-      v_store(sums + 64, sum8);
-      v_store(sums + 72, sum9);
-      v_store(sums + 80, sum10);
-      v_store(sums + 88, sum11);
-      for (std::int64_t row = 0; row < 6; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 8) {
-          const vec sum = v_load(sums + (row * 16 + column));
-          const vec x8 = v_load(transformer_blocks_ffn_linear1_bias + (m + column));
-          const vec t9 = v_add(sum, x8);
-          const vec t10 = v_keep(random, layer * 65536 + 2, image * 33280 + (n + row) * 512 + (m + column), 1,
-                                 858993459, real(1.25));
-          const vec t11 = v_mul(t9, t10);
-          v_store(transformer_blocks_ffn_multiply + ((n + row) * 512 + (m + column)), t11);
-          const vec t12 = v_gelu(t11);
-          v_store(transformer_blocks_ffn_gelu + ((n + row) * 512 + (m + column)), t12);
+      alignas(64) real kept[rows * 16];
+      unroll<rows, 2>([&](auto row, auto column) { v_store(kept + row * 16 + column * 8, sum[row][column]); });
+      const auto epilogue = [=](const real* sums) __attribute__((noinline)) {
+        for (std::int64_t row = 0; row < rows; ++row) {
+          for (std::int64_t column = 0; column < 16; column += 8) {
+            const vec value = v_load(sums + (row * 16 + column));
+            const vec x2 = v_load(transformer_blocks_ffn_linear1_bias + (m + column));
+            const vec t3 = v_add(value, x2);
+            const vec t4 = v_keep(random, layer * 65536 + 2, image * 33280 + (n + row) * 512 + (m + column), 1,
+                                  858993459, real(1.25));
+            const vec t5 = v_mul(t3, t4);
+            v_store(transformer_blocks_ffn_multiply + ((n + row) * 512 + (m + column)), t5);
+            const vec t6 = v_gelu(t5);
+            v_store(transformer_blocks_ffn_gelu + ((n + row) * 512 + (m + column)), t6);
+          }
         }
-      }
-    }
-    if (mine.end > 60) {
-      for (std::int64_t row = 0; row < 5; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 16) {
-          v_fetch_line(transformer_blocks_ffn_multiply, row * 512 + (m + column) + 30720);
-          v_fetch_line(transformer_blocks_ffn_gelu, row * 512 + (m + column) + 30720);
-        }
-      }
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      for (std::int64_t d = 0; d < 256; ++d) {
-        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed, m * 256 + 4096 + 5100 + d * 2);
-        const vec x13 = v_set(transformer_blocks_norm2_add[d + 15360]);
-        const vec x14 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 16));
-        sum0 = v_fma(x13, x14, sum0);
-        const vec x15 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 16 + 8));
-        sum1 = v_fma(x13, x15, sum1);
-        const vec x16 = v_set(transformer_blocks_norm2_add[d + 15616]);
-        sum2 = v_fma(x16, x14, sum2);
-        sum3 = v_fma(x16, x15, sum3);
-        const vec x17 = v_set(transformer_blocks_norm2_add[d + 15872]);
-        sum4 = v_fma(x17, x14, sum4);
-        sum5 = v_fma(x17, x15, sum5);
-        const vec x18 = v_set(transformer_blocks_norm2_add[d + 16128]);
-        sum6 = v_fma(x18, x14, sum6);
-        sum7 = v_fma(x18, x15, sum7);
-        const vec x19 = v_set(transformer_blocks_norm2_add[d + 16384]);
-        sum8 = v_fma(x19, x14, sum8);
-        sum9 = v_fma(x19, x15, sum9);
-      }
-      alignas(64) real sums[80];
-      v_store(sums, sum0);
-      v_store(sums + 8, sum1);
-      v_store(sums + 16, sum2);
-      v_store(sums + 24, sum3);
-      v_store(sums + 32, sum4);
-      v_store(sums + 40, sum5);
-      v_store(sums + 48, sum6);
-      v_store(sums + 56, sum7);
-      v_store(sums + 64, sum8);
-      v_store(sums + 72, sum9);
-      for (std::int64_t row = 0; row < 5; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 8) {
-          const vec sum = v_load(sums + (row * 16 + column));
-          const vec x20 = v_load(transformer_blocks_ffn_linear1_bias + (m + column));
-          const vec t21 = v_add(sum, x20);
-          const vec t22 = v_keep(random, layer * 65536 + 2, image * 33280 + (row * 512 + 30720) + (m + column), 1,
-                                 858993459, real(1.25));
-          const vec t23 = v_mul(t21, t22);
-          v_store(transformer_blocks_ffn_multiply + (row * 512 + (m + column) + 30720), t23);
-          const vec t24 = v_gelu(t23);
-          v_store(transformer_blocks_ffn_gelu + (row * 512 + (m + column) + 30720), t24);
-        }
-      }
-    }
+      };
+      epilogue(kept);
+    };
+    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) tile(constant<6>, n);
+    if (mine.end > 60) tile(constant<5>, 60);
   }
 }
 
 // b < B, n < N+1=65, d < D=256, m < M=512 (summed); lanes along d
 [[gnu::noinline]]
-static void transformer_blocks_ffn_linear2_forward_train(const Team& team, const std::int64_t image,
-                                                         const std::int64_t layer, real* transformer_blocks_carry_next,
-                                                         const real* transformer_blocks_ffn_linear2_weight_packed,
-                                                         const real* transformer_blocks_ffn_gelu,
-                                                         const real* transformer_blocks_ffn_linear2_bias,
-                                                         const std::int32_t* random,
-                                                         const real* transformer_blocks_add) {
-  const Tiles mine = team.tiles(65, 6, 256, 16, 524288 > tessera_second_cache());
+static void transformer_blocks_ffn_linear2_forward_train(
+    const Team& team, const std::int64_t image, const std::int64_t layer, real* transformer_blocks_carry_next,
+    const real* transformer_blocks_ffn_linear2_weight_packed, const real* transformer_blocks_ffn_gelu,
+    const real* transformer_blocks_ffn_linear2_bias, const std::int32_t* random, const real* transformer_blocks_add) {
+  const Tiles mine = team.tiles(65, 6, 256, 16, 524288 > tessera_l2_bytes());
   for (std::int64_t d = mine.left; d < mine.right; d += 16) {
-    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
-      for (std::int64_t row = 0; row < 6; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 16) {
-          v_fetch_line(transformer_blocks_carry_next, (n + row) * 256 + (d + column));
-        }
-      }
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
+    const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
+      v_fetch_rows(transformer_blocks_carry_next + (n * 256 + d), rows, 256, 16);
+      vec sum[rows][2];
+      unroll<rows, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t m = 0; m < 512; ++m) {
         v_fetch_line(transformer_blocks_ffn_linear2_weight_packed, d * 512 + 8192 + n * 170 + m * 2);
-        const vec x0 = v_set(transformer_blocks_ffn_gelu[n * 512 + m]);
-        const vec x1 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 16));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 16 + 8));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_set(transformer_blocks_ffn_gelu[n * 512 + m + 512]);
-        sum2 = v_fma(x3, x1, sum2);
-        sum3 = v_fma(x3, x2, sum3);
-        const vec x4 = v_set(transformer_blocks_ffn_gelu[n * 512 + m + 1024]);
-        sum4 = v_fma(x4, x1, sum4);
-        sum5 = v_fma(x4, x2, sum5);
-        const vec x5 = v_set(transformer_blocks_ffn_gelu[n * 512 + m + 1536]);
-        sum6 = v_fma(x5, x1, sum6);
-        sum7 = v_fma(x5, x2, sum7);
-        const vec x6 = v_set(transformer_blocks_ffn_gelu[n * 512 + m + 2048]);
-        sum8 = v_fma(x6, x1, sum8);
-        sum9 = v_fma(x6, x2, sum9);
-        const vec x7 = v_set(transformer_blocks_ffn_gelu[n * 512 + m + 2560]);
-        sum10 = v_fma(x7, x1, sum10);
-        sum11 = v_fma(x7, x2, sum11);
+        vec x1[2];
+        unroll<2>([&](auto column) {
+          x1[column] = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 16 + column * 8));
+        });
+        unroll<rows>([&](auto row) {
+          const vec x0 = v_set(transformer_blocks_ffn_gelu[n * 512 + row * 512 + m]);
+          unroll<2>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+        });
       }
-      alignas(64) real sums[96];
-      v_store(sums, sum0);
-      v_store(sums + 8, sum1);
-      v_store(sums + 16, sum2);
-      v_store(sums + 24, sum3);
-      v_store(sums + 32, sum4);
-      v_store(sums + 40, sum5);
-      v_store(sums + 48, sum6);
-      v_store(sums + 56, sum7);
-      v_store(sums + 64, sum8);
-      v_store(sums + 72, sum9);
-      v_store(sums + 80, sum10);
-      v_store(sums + 88, sum11);
-      for (std::int64_t row = 0; row < 6; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 8) {
-          const vec sum = v_load(sums + (row * 16 + column));
-          const vec x8 = v_load(transformer_blocks_ffn_linear2_bias + (d + column));
-          const vec t9 = v_add(sum, x8);
-          const vec t10 = v_keep(random, layer * 65536 + 3, image * 16640 + (n + row) * 256 + (d + column), 1,
-                                 858993459, real(1.25));
-          const vec x11 = v_load(transformer_blocks_add + ((n + row) * 256 + (d + column)));
-          const vec t12 = v_fma(t9, t10, x11);
-          v_store(transformer_blocks_carry_next + ((n + row) * 256 + (d + column)), t12);
+      alignas(64) real kept[rows * 16];
+      unroll<rows, 2>([&](auto row, auto column) { v_store(kept + row * 16 + column * 8, sum[row][column]); });
+      const auto epilogue = [=](const real* sums) __attribute__((noinline)) {
+        for (std::int64_t row = 0; row < rows; ++row) {
+          for (std::int64_t column = 0; column < 16; column += 8) {
+            const vec value = v_load(sums + (row * 16 + column));
+            const vec x2 = v_load(transformer_blocks_ffn_linear2_bias + (d + column));
+            const vec t3 = v_add(value, x2);
+            const vec t4 = v_keep(random, layer * 65536 + 3, image * 16640 + (n + row) * 256 + (d + column), 1,
+                                  858993459, real(1.25));
+            const vec x5 = v_load(transformer_blocks_add + ((n + row) * 256 + (d + column)));
+            const vec t6 = v_fma(t3, t4, x5);
+            v_store(transformer_blocks_carry_next + ((n + row) * 256 + (d + column)), t6);
+          }
         }
-      }
-    }
-    if (mine.end > 60) {
-      for (std::int64_t row = 0; row < 5; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 16) {
-          v_fetch_line(transformer_blocks_carry_next, row * 256 + (d + column) + 15360);
-        }
-      }
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      for (std::int64_t m = 0; m < 512; ++m) {
-        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed, d * 512 + 8192 + 10200 + m * 2);
-        const vec x13 = v_set(transformer_blocks_ffn_gelu[m + 30720]);
-        const vec x14 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 16));
-        sum0 = v_fma(x13, x14, sum0);
-        const vec x15 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 16 + 8));
-        sum1 = v_fma(x13, x15, sum1);
-        const vec x16 = v_set(transformer_blocks_ffn_gelu[m + 31232]);
-        sum2 = v_fma(x16, x14, sum2);
-        sum3 = v_fma(x16, x15, sum3);
-        const vec x17 = v_set(transformer_blocks_ffn_gelu[m + 31744]);
-        sum4 = v_fma(x17, x14, sum4);
-        sum5 = v_fma(x17, x15, sum5);
-        const vec x18 = v_set(transformer_blocks_ffn_gelu[m + 32256]);
-        sum6 = v_fma(x18, x14, sum6);
-        sum7 = v_fma(x18, x15, sum7);
-        const vec x19 = v_set(transformer_blocks_ffn_gelu[m + 32768]);
-        sum8 = v_fma(x19, x14, sum8);
-        sum9 = v_fma(x19, x15, sum9);
-      }
-      alignas(64) real sums[80];
-      v_store(sums, sum0);
-      v_store(sums + 8, sum1);
-      v_store(sums + 16, sum2);
-      v_store(sums + 24, sum3);
-      v_store(sums + 32, sum4);
-      v_store(sums + 40, sum5);
-      v_store(sums + 48, sum6);
-      v_store(sums + 56, sum7);
-      v_store(sums + 64, sum8);
-      v_store(sums + 72, sum9);
-      for (std::int64_t row = 0; row < 5; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 8) {
-          const vec sum = v_load(sums + (row * 16 + column));
-          const vec x20 = v_load(transformer_blocks_ffn_linear2_bias + (d + column));
-          const vec t21 = v_add(sum, x20);
-          const vec t22 = v_keep(random, layer * 65536 + 3, image * 16640 + (row * 256 + 15360) + (d + column), 1,
-                                 858993459, real(1.25));
-          const vec x23 = v_load(transformer_blocks_add + (row * 256 + (d + column) + 15360));
-          const vec t24 = v_fma(t21, t22, x23);
-          v_store(transformer_blocks_carry_next + (row * 256 + (d + column) + 15360), t24);
-        }
-      }
-    }
+      };
+      epilogue(kept);
+    };
+    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) tile(constant<6>, n);
+    if (mine.end > 60) tile(constant<5>, 60);
   }
 }
 
 // b < B, h < H=8, i < 1, n < N+1=65 (row); lanes along n
-static void transformer_blocks_5_attention_softmax_forward_train(const std::int64_t image,
-                                                                 const real* transformer_blocks_5_attention_einsum,
-                                                                 real* transformer_blocks_5_attention_divide,
-                                                                 const std::int32_t* random,
-                                                                 real* transformer_blocks_5_attention_multiply) {
+static void transformer_blocks_5_attention_softmax_forward_train(
+    const std::int64_t image, const real* transformer_blocks_5_attention_einsum,
+    real* transformer_blocks_5_attention_divide, const std::int32_t* random,
+    real* transformer_blocks_5_attention_multiply) {
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t i = 0; i < 1; ++i) {
-      vec most0 = v_set(-INFINITY);
-      vec most0_1 = v_set(-INFINITY);
-      vec most0_2 = v_set(-INFINITY);
-      vec most0_3 = v_set(-INFINITY);
+      vec most0[4];
+      unroll<4>([&](auto way) { most0[way] = v_set(-INFINITY); });
       for (std::int64_t n = 0; n < 64; n += 32) {
-        const vec x0 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n));
         const vec t1 = v_set(real(0.17677669529663687));
-        const vec t2 = v_mul(x0, t1);
-        most0 = v_max(most0, t2);
-        const vec x3 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n + 8));
-        const vec t4 = v_mul(x3, t1);
-        most0_1 = v_max(most0_1, t4);
-        const vec x5 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n + 16));
-        const vec t6 = v_mul(x5, t1);
-        most0_2 = v_max(most0_2, t6);
-        const vec x7 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n + 24));
-        const vec t8 = v_mul(x7, t1);
-        most0_3 = v_max(most0_3, t8);
+        unroll<4>([&](auto column) {
+          const vec x0 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n + column * 8));
+          const vec t2 = v_mul(x0, t1);
+          most0[column] = v_max(most0[column], t2);
+        });
       }
       {
-        const vec x9 = v_load_n(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
-        const vec t10 = v_set(real(0.17677669529663687));
-        const vec t11 = v_mul(x9, t10);
-        most0 = v_max(most0, v_keep_n(t11, 1, -INFINITY));
+        const vec x3 = v_load_n(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
+        const vec t4 = v_set(real(0.17677669529663687));
+        const vec t5 = v_mul(x3, t4);
+        most0[0] = v_max(most0[0], v_keep_n(t5, 1, -INFINITY));
       }
-      const vec row0 = v_set(v_max_lane(v_max(v_max(most0, most0_1), v_max(most0_2, most0_3))));
-      vec sum1 = v_zero();
-      vec sum1_1 = v_zero();
-      vec sum1_2 = v_zero();
-      vec sum1_3 = v_zero();
+      const vec row0 = v_set(v_max_lane(v_max(v_max(most0[0], most0[1]), v_max(most0[2], most0[3]))));
+      vec sum1[4];
+      unroll<4>([&](auto way) { sum1[way] = v_zero(); });
       for (std::int64_t n = 0; n < 64; n += 32) {
-        const vec x12 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n));
-        const vec t13 = v_set(real(0.17677669529663687));
-        const vec t14 = v_fms(x12, t13, row0);
-        const vec t15 = v_exp(t14);
-        sum1 = v_add(sum1, t15);
-        v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n), t15);
-        const vec x16 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n + 8));
-        const vec t17 = v_fms(x16, t13, row0);
-        const vec t18 = v_exp(t17);
-        sum1_1 = v_add(sum1_1, t18);
-        v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n + 8), t18);
-        const vec x19 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n + 16));
-        const vec t20 = v_fms(x19, t13, row0);
-        const vec t21 = v_exp(t20);
-        sum1_2 = v_add(sum1_2, t21);
-        v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n + 16), t21);
-        const vec x22 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n + 24));
-        const vec t23 = v_fms(x22, t13, row0);
-        const vec t24 = v_exp(t23);
-        sum1_3 = v_add(sum1_3, t24);
-        v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n + 24), t24);
+        const vec t7 = v_set(real(0.17677669529663687));
+        unroll<4>([&](auto column) {
+          const vec x6 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n + column * 8));
+          const vec t8 = v_fms(x6, t7, row0);
+          const vec t9 = v_exp(t8);
+          sum1[column] = v_add(sum1[column], t9);
+          v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n + column * 8), t9);
+        });
       }
       {
-        const vec x25 = v_load_n(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
-        const vec t26 = v_set(real(0.17677669529663687));
-        const vec t27 = v_fms(x25, t26, row0);
-        const vec t28 = v_exp(t27);
-        sum1 = v_add(sum1, v_keep_n(t28, 1, real(0.0)));
-        v_store_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), t28, 1);
+        const vec x10 = v_load_n(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
+        const vec t11 = v_set(real(0.17677669529663687));
+        const vec t12 = v_fms(x10, t11, row0);
+        const vec t13 = v_exp(t12);
+        sum1[0] = v_add(sum1[0], v_keep_n(t13, 1, real(0.0)));
+        v_store_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), t13, 1);
       }
-      const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
+      const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
       for (std::int64_t n = 0; n < 64; n += 8) {
-        const vec x29 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n));
-        const vec t30 = v_div_one(v_set(real(1.0)), row1);
-        const vec t31 = v_mul(x29, t30);
-        v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n), t31);
-        const vec x32 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n));
-        const vec t33 = v_set(real(0.17677669529663687));
-        const vec t34 = v_fms(x32, t33, row0);
-        const vec t35 = v_exp(t34);
-        const vec t36 = v_div_one(v_set(real(1.0)), row1);
-        const vec t37 = v_mul(t35, t36);
-        const vec t38 = v_keep(random, 4, image * 35360 + h * 4420 + i * 68 + n, 1, 858993459, real(1.25));
-        const vec t39 = v_mul(t37, t38);
-        v_store(transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + n), t39);
+        const vec x14 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n));
+        const vec t15 = v_div_one(v_set(real(1.0)), row1);
+        const vec t16 = v_mul(x14, t15);
+        v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n), t16);
+        const vec x17 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n));
+        const vec t18 = v_set(real(0.17677669529663687));
+        const vec t19 = v_fms(x17, t18, row0);
+        const vec t20 = v_exp(t19);
+        const vec t21 = v_div_one(v_set(real(1.0)), row1);
+        const vec t22 = v_mul(t20, t21);
+        const vec t23 = v_keep(random, 4, image * 35360 + h * 4420 + i * 68 + n, 1, 858993459, real(1.25));
+        const vec t24 = v_mul(t22, t23);
+        v_store(transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + n), t24);
       }
       {
-        const vec x40 = v_load_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), 1);
-        const vec t41 = v_div_one(v_set(real(1.0)), row1);
-        const vec t42 = v_mul(x40, t41);
-        v_store_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), t42, 1);
-        const vec x43 = v_load_n(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
-        const vec t44 = v_set(real(0.17677669529663687));
-        const vec t45 = v_fms(x43, t44, row0);
-        const vec t46 = v_exp(t45);
-        const vec t47 = v_div_one(v_set(real(1.0)), row1);
-        const vec t48 = v_mul(t46, t47);
-        const vec t49 = v_keep(random, 4, image * 35360 + h * 4420 + i * 68 + 64, 1, 858993459, real(1.25));
-        const vec t50 = v_mul(t48, t49);
-        v_store_n(transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + 64), t50, 1);
+        const vec x25 = v_load_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), 1);
+        const vec t26 = v_div_one(v_set(real(1.0)), row1);
+        const vec t27 = v_mul(x25, t26);
+        v_store_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), t27, 1);
+        const vec x28 = v_load_n(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
+        const vec t29 = v_set(real(0.17677669529663687));
+        const vec t30 = v_fms(x28, t29, row0);
+        const vec t31 = v_exp(t30);
+        const vec t32 = v_div_one(v_set(real(1.0)), row1);
+        const vec t33 = v_mul(t31, t32);
+        const vec t34 = v_keep(random, 4, image * 35360 + h * 4420 + i * 68 + 64, 1, 858993459, real(1.25));
+        const vec t35 = v_mul(t33, t34);
+        v_store_n(transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + 64), t35, 1);
       }
     }
   }
 }
 
 // b < B, i < 1, d < D=256 (row); lanes along d
-static void transformer_blocks_5_attention_out_proj_add_forward_train(const real* transformer_blocks_carry_next,
-                                                                      const real* transformer_blocks_5_attention_out_proj_einsum,
-                                                                      const real* transformer_blocks_5_attention_out_proj_bias,
-                                                                      real* transformer_blocks_5_norm2_rsqrt,
-                                                                      real* transformer_blocks_5_add,
-                                                                      real* transformer_blocks_5_norm2_multiply,
-                                                                      const real* transformer_blocks_5_norm2_weight,
-                                                                      const real* transformer_blocks_5_norm2_bias,
-                                                                      real* transformer_blocks_5_norm2_add) {
+static void transformer_blocks_5_attention_out_proj_add_forward_train(
+    const real* transformer_blocks_carry_next, const real* transformer_blocks_5_attention_out_proj_einsum,
+    const real* transformer_blocks_5_attention_out_proj_bias, real* transformer_blocks_5_norm2_rsqrt,
+    real* transformer_blocks_5_add, real* transformer_blocks_5_norm2_multiply,
+    const real* transformer_blocks_5_norm2_weight, const real* transformer_blocks_5_norm2_bias,
+    real* transformer_blocks_5_norm2_add) {
   for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0 = v_zero();
-    vec sum0_1 = v_zero();
-    vec sum0_2 = v_zero();
-    vec sum0_3 = v_zero();
+    vec sum0[4];
+    unroll<4>([&](auto way) { sum0[way] = v_zero(); });
     for (std::int64_t d = 0; d < 256; d += 32) {
-      const vec x0 = v_load(transformer_blocks_carry_next + (i * 256 + d));
-      const vec x1 = v_load(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d));
-      const vec x2 = v_load(transformer_blocks_5_attention_out_proj_bias + d);
-      const vec t3 = v_add(x1, x2);
-      const vec t4 = v_add(x0, t3);
-      sum0 = v_add(sum0, t4);
-      const vec x5 = v_load(transformer_blocks_carry_next + (i * 256 + d + 8));
-      const vec x6 = v_load(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d + 8));
-      const vec x7 = v_load(transformer_blocks_5_attention_out_proj_bias + (d + 8));
-      const vec t8 = v_add(x6, x7);
-      const vec t9 = v_add(x5, t8);
-      sum0_1 = v_add(sum0_1, t9);
-      const vec x10 = v_load(transformer_blocks_carry_next + (i * 256 + d + 16));
-      const vec x11 = v_load(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d + 16));
-      const vec x12 = v_load(transformer_blocks_5_attention_out_proj_bias + (d + 16));
-      const vec t13 = v_add(x11, x12);
-      const vec t14 = v_add(x10, t13);
-      sum0_2 = v_add(sum0_2, t14);
-      const vec x15 = v_load(transformer_blocks_carry_next + (i * 256 + d + 24));
-      const vec x16 = v_load(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d + 24));
-      const vec x17 = v_load(transformer_blocks_5_attention_out_proj_bias + (d + 24));
-      const vec t18 = v_add(x16, x17);
-      const vec t19 = v_add(x15, t18);
-      sum0_3 = v_add(sum0_3, t19);
+      unroll<4>([&](auto column) {
+        const vec x0 = v_load(transformer_blocks_carry_next + (i * 256 + d + column * 8));
+        const vec x1 = v_load(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d + column * 8));
+        const vec x2 = v_load(transformer_blocks_5_attention_out_proj_bias + (d + column * 8));
+        const vec t3 = v_add(x1, x2);
+        const vec t4 = v_add(x0, t3);
+        sum0[column] = v_add(sum0[column], t4);
+      });
     }
-    const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
-    vec sum1 = v_zero();
-    vec sum1_1 = v_zero();
-    vec sum1_2 = v_zero();
-    vec sum1_3 = v_zero();
+    const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
+    vec sum1[4];
+    unroll<4>([&](auto way) { sum1[way] = v_zero(); });
     for (std::int64_t d = 0; d < 256; d += 32) {
-      const vec x20 = v_load(transformer_blocks_carry_next + (i * 256 + d));
-      const vec x21 = v_load(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d));
-      const vec x22 = v_load(transformer_blocks_5_attention_out_proj_bias + d);
-      const vec t23 = v_add(x21, x22);
-      const vec t24 = v_add(x20, t23);
-      const vec t25 = v_set(real(256.0));
-      const vec t26 = v_div_one(row0, t25);
-      const vec t27 = v_sub(t24, t26);
-      sum1 = v_fma(t27, t27, sum1);
-      const vec x28 = v_load(transformer_blocks_carry_next + (i * 256 + d + 8));
-      const vec x29 = v_load(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d + 8));
-      const vec x30 = v_load(transformer_blocks_5_attention_out_proj_bias + (d + 8));
-      const vec t31 = v_add(x29, x30);
-      const vec t32 = v_add(x28, t31);
-      const vec t33 = v_sub(t32, t26);
-      sum1_1 = v_fma(t33, t33, sum1_1);
-      const vec x34 = v_load(transformer_blocks_carry_next + (i * 256 + d + 16));
-      const vec x35 = v_load(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d + 16));
-      const vec x36 = v_load(transformer_blocks_5_attention_out_proj_bias + (d + 16));
-      const vec t37 = v_add(x35, x36);
-      const vec t38 = v_add(x34, t37);
-      const vec t39 = v_sub(t38, t26);
-      sum1_2 = v_fma(t39, t39, sum1_2);
-      const vec x40 = v_load(transformer_blocks_carry_next + (i * 256 + d + 24));
-      const vec x41 = v_load(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d + 24));
-      const vec x42 = v_load(transformer_blocks_5_attention_out_proj_bias + (d + 24));
-      const vec t43 = v_add(x41, x42);
-      const vec t44 = v_add(x40, t43);
-      const vec t45 = v_sub(t44, t26);
-      sum1_3 = v_fma(t45, t45, sum1_3);
+      const vec t10 = v_set(real(256.0));
+      const vec t11 = v_div_one(row0, t10);
+      unroll<4>([&](auto column) {
+        const vec x5 = v_load(transformer_blocks_carry_next + (i * 256 + d + column * 8));
+        const vec x6 = v_load(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d + column * 8));
+        const vec x7 = v_load(transformer_blocks_5_attention_out_proj_bias + (d + column * 8));
+        const vec t8 = v_add(x6, x7);
+        const vec t9 = v_add(x5, t8);
+        const vec t12 = v_sub(t9, t11);
+        sum1[column] = v_fma(t12, t12, sum1[column]);
+      });
     }
-    const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
-    const vec t46 = v_set(real(256.0));
-    const vec t47 = v_div_one(row1, t46);
-    const vec t48 = v_set(real(1e-05));
-    const vec t49 = v_add(t47, t48);
-    const vec t50 = v_rsqrt_one(t49);
-    v_store_n(transformer_blocks_5_norm2_rsqrt + i, t50, 1);
+    const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
+    const vec t13 = v_set(real(256.0));
+    const vec t14 = v_div_one(row1, t13);
+    const vec t15 = v_set(real(1e-05));
+    const vec t16 = v_add(t14, t15);
+    const vec t17 = v_rsqrt_one(t16);
+    v_store_n(transformer_blocks_5_norm2_rsqrt + i, t17, 1);
     for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec x51 = v_load(transformer_blocks_carry_next + (i * 256 + d));
-      const vec x52 = v_load(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d));
-      const vec x53 = v_load(transformer_blocks_5_attention_out_proj_bias + d);
-      const vec t54 = v_add(x52, x53);
-      const vec t55 = v_add(x51, t54);
-      v_store(transformer_blocks_5_add + (i * 256 + d), t55);
-      const vec t56 = v_set(real(256.0));
-      const vec t57 = v_div_one(row0, t56);
-      const vec t58 = v_sub(t55, t57);
-      const vec t59 = v_div_one(row1, t56);
-      const vec t60 = v_set(real(1e-05));
-      const vec t61 = v_add(t59, t60);
-      const vec t62 = v_rsqrt_one(t61);
-      const vec t63 = v_mul(t58, t62);
-      v_store(transformer_blocks_5_norm2_multiply + (i * 256 + d), t63);
-      const vec x64 = v_load(transformer_blocks_5_norm2_weight + d);
-      const vec x65 = v_load(transformer_blocks_5_norm2_bias + d);
-      const vec t66 = v_fma(t63, x64, x65);
-      v_store(transformer_blocks_5_norm2_add + (i * 256 + d), t66);
+      const vec x18 = v_load(transformer_blocks_carry_next + (i * 256 + d));
+      const vec x19 = v_load(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d));
+      const vec x20 = v_load(transformer_blocks_5_attention_out_proj_bias + d);
+      const vec t21 = v_add(x19, x20);
+      const vec t22 = v_add(x18, t21);
+      v_store(transformer_blocks_5_add + (i * 256 + d), t22);
+      const vec t23 = v_set(real(256.0));
+      const vec t24 = v_div_one(row0, t23);
+      const vec t25 = v_sub(t22, t24);
+      const vec t26 = v_div_one(row1, t23);
+      const vec t27 = v_set(real(1e-05));
+      const vec t28 = v_add(t26, t27);
+      const vec t29 = v_rsqrt_one(t28);
+      const vec t30 = v_mul(t25, t29);
+      v_store(transformer_blocks_5_norm2_multiply + (i * 256 + d), t30);
+      const vec x31 = v_load(transformer_blocks_5_norm2_weight + d);
+      const vec x32 = v_load(transformer_blocks_5_norm2_bias + d);
+      const vec t33 = v_fma(t30, x31, x32);
+      v_store(transformer_blocks_5_norm2_add + (i * 256 + d), t33);
     }
   }
 }
 
 // b < B, i < 1, m < M=512, d < D=256 (summed); lanes along m
 [[gnu::noinline]]
-static void transformer_blocks_5_ffn_linear1_backward(const Team& team, const std::int64_t image,
-                                                      real* transformer_blocks_5_ffn_gelu,
-                                                      real* d_transformer_blocks_5_ffn_gelu_gradient,
-                                                      const real* transformer_blocks_5_ffn_linear1_weight_packed,
-                                                      const real* transformer_blocks_5_norm2_add,
-                                                      const real* transformer_blocks_5_ffn_linear1_bias,
-                                                      const std::int32_t* random) {
-  const Tiles mine = team.tiles(1, 1, 512, 16, 524288 > tessera_second_cache());
+static void transformer_blocks_5_ffn_linear1_backward(
+    const Team& team, const std::int64_t image, real* transformer_blocks_5_ffn_gelu,
+    real* d_transformer_blocks_5_ffn_gelu_gradient, const real* transformer_blocks_5_ffn_linear1_weight_packed,
+    const real* transformer_blocks_5_norm2_add, const real* transformer_blocks_5_ffn_linear1_bias,
+    const std::int32_t* random) {
+  const Tiles mine = team.tiles(1, 1, 512, 16, 524288 > tessera_l2_bytes());
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t m = mine.left; m < mine.right; m += 16) {
-      for (std::int64_t column = 0; column < 16; column += 16) {
-        v_fetch_line(transformer_blocks_5_ffn_gelu, i * 512 + (m + column));
-        v_fetch_line(d_transformer_blocks_5_ffn_gelu_gradient, i * 512 + (m + column));
-      }
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
+      v_fetch_rows(transformer_blocks_5_ffn_gelu + (i * 512 + m), 1, 0, 16);
+      v_fetch_rows(d_transformer_blocks_5_ffn_gelu_gradient + (i * 512 + m), 1, 0, 16);
+      vec sum[2];
+      unroll<2>([&](auto column) { sum[column] = v_zero(); });
       for (std::int64_t d = 0; d < 256; ++d) {
         v_fetch_line(transformer_blocks_5_ffn_linear1_weight_packed, m * 256 + 4096 + i * 4096 + d * 16);
         const vec x0 = v_set(transformer_blocks_5_norm2_add[i * 256 + d]);
-        const vec x1 = v_load(transformer_blocks_5_ffn_linear1_weight_packed + (m * 256 + d * 16));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_5_ffn_linear1_weight_packed + (m * 256 + d * 16 + 8));
-        sum1 = v_fma(x0, x2, sum1);
+        unroll<2>([&](auto column) {
+          const vec x1 = v_load(transformer_blocks_5_ffn_linear1_weight_packed + (m * 256 + d * 16 + column * 8));
+          sum[column] = v_fma(x0, x1, sum[column]);
+        });
       }
-      alignas(64) real sums[16];
-      v_store(sums, sum0);
-      v_store(sums + 8, sum1);
-      for (std::int64_t column = 0; column < 16; column += 8) {
-        const vec sum = v_load(sums + column);
-        const vec x3 = v_load(transformer_blocks_5_ffn_linear1_bias + (m + column));
-        const vec t4 = v_add(sum, x3);
-        const vec t5 = v_keep(random, 5, image * 33280 + i * 512 + (m + column), 1, 858993459, real(1.25));
-        const vec t6 = v_mul(t4, t5);
-        const vec t7 = v_gelu(t6);
-        v_store(transformer_blocks_5_ffn_gelu + (i * 512 + (m + column)), t7);
-        const vec t8 = v_gelu_gradient(t6);
-        v_store(d_transformer_blocks_5_ffn_gelu_gradient + (i * 512 + (m + column)), t8);
-      }
+      alignas(64) real kept[16];
+      unroll<2>([&](auto column) { v_store(kept + column * 8, sum[column]); });
+      const auto epilogue = [=](const real* sums) __attribute__((noinline)) {
+        for (std::int64_t column = 0; column < 16; column += 8) {
+          const vec value = v_load(sums + column);
+          const vec x2 = v_load(transformer_blocks_5_ffn_linear1_bias + (m + column));
+          const vec t3 = v_add(value, x2);
+          const vec t4 = v_keep(random, 5, image * 33280 + i * 512 + (m + column), 1, 858993459, real(1.25));
+          const vec t5 = v_mul(t3, t4);
+          const vec t6 = v_gelu(t5);
+          v_store(transformer_blocks_5_ffn_gelu + (i * 512 + (m + column)), t6);
+          const vec t7 = v_gelu_gradient(t5);
+          v_store(d_transformer_blocks_5_ffn_gelu_gradient + (i * 512 + (m + column)), t7);
+        }
+      };
+      epilogue(kept);
     }
   }
 }
 
 // b < B, i < 1, d < D=256 (row); lanes along d
-static void transformer_blocks_5_ffn_linear2_add_forward_train(const std::int64_t image,
-                                                               const real* transformer_blocks_5_ffn_linear2_einsum,
-                                                               const real* transformer_blocks_5_ffn_linear2_bias,
-                                                               const std::int32_t* random,
-                                                               const real* transformer_blocks_5_add,
-                                                               real* norm_multiply, real* norm_add, real* norm_rsqrt,
-                                                               const real* norm_weight, const real* norm_bias) {
+static void transformer_blocks_5_ffn_linear2_add_forward_train(
+    const std::int64_t image, const real* transformer_blocks_5_ffn_linear2_einsum,
+    const real* transformer_blocks_5_ffn_linear2_bias, const std::int32_t* random, const real* transformer_blocks_5_add,
+    real* norm_multiply, real* norm_add, real* norm_rsqrt, const real* norm_weight, const real* norm_bias) {
   for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0 = v_zero();
-    vec sum0_1 = v_zero();
-    vec sum0_2 = v_zero();
-    vec sum0_3 = v_zero();
+    vec sum0[4];
+    unroll<4>([&](auto way) { sum0[way] = v_zero(); });
     for (std::int64_t d = 0; d < 256; d += 32) {
-      const vec x0 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d));
-      const vec x1 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
-      const vec t2 = v_add(x0, x1);
-      const vec t3 = v_keep(random, 6, image * 16640 + i * 256 + d, 1, 858993459, real(1.25));
-      const vec x4 = v_load(transformer_blocks_5_add + (i * 256 + d));
-      const vec t5 = v_fma(t2, t3, x4);
-      sum0 = v_add(sum0, t5);
-      const vec t6 = v_mul(t2, t3);
-      v_store(norm_multiply + (i * 256 + d), t6);
-      const vec x7 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 8));
-      const vec x8 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + 8));
-      const vec t9 = v_add(x7, x8);
-      const vec t10 = v_keep(random, 6, image * 16640 + i * 256 + (d + 8), 1, 858993459, real(1.25));
-      const vec x11 = v_load(transformer_blocks_5_add + (i * 256 + d + 8));
-      const vec t12 = v_fma(t9, t10, x11);
-      sum0_1 = v_add(sum0_1, t12);
-      const vec t13 = v_mul(t9, t10);
-      v_store(norm_multiply + (i * 256 + d + 8), t13);
-      const vec x14 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 16));
-      const vec x15 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + 16));
-      const vec t16 = v_add(x14, x15);
-      const vec t17 = v_keep(random, 6, image * 16640 + i * 256 + (d + 16), 1, 858993459, real(1.25));
-      const vec x18 = v_load(transformer_blocks_5_add + (i * 256 + d + 16));
-      const vec t19 = v_fma(t16, t17, x18);
-      sum0_2 = v_add(sum0_2, t19);
-      const vec t20 = v_mul(t16, t17);
-      v_store(norm_multiply + (i * 256 + d + 16), t20);
-      const vec x21 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 24));
-      const vec x22 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + 24));
-      const vec t23 = v_add(x21, x22);
-      const vec t24 = v_keep(random, 6, image * 16640 + i * 256 + (d + 24), 1, 858993459, real(1.25));
-      const vec x25 = v_load(transformer_blocks_5_add + (i * 256 + d + 24));
-      const vec t26 = v_fma(t23, t24, x25);
-      sum0_3 = v_add(sum0_3, t26);
-      const vec t27 = v_mul(t23, t24);
-      v_store(norm_multiply + (i * 256 + d + 24), t27);
+      unroll<4>([&](auto column) {
+        const vec x0 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + column * 8));
+        const vec x1 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + column * 8));
+        const vec t2 = v_add(x0, x1);
+        const vec t3 = v_keep(random, 6, image * 16640 + i * 256 + (d + column * 8), 1, 858993459, real(1.25));
+        const vec x4 = v_load(transformer_blocks_5_add + (i * 256 + d + column * 8));
+        const vec t5 = v_fma(t2, t3, x4);
+        sum0[column] = v_add(sum0[column], t5);
+        const vec t6 = v_mul(t2, t3);
+        v_store(norm_multiply + (i * 256 + d + column * 8), t6);
+      });
     }
-    const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
-    vec sum1 = v_zero();
-    vec sum1_1 = v_zero();
-    vec sum1_2 = v_zero();
-    vec sum1_3 = v_zero();
+    const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
+    vec sum1[4];
+    unroll<4>([&](auto way) { sum1[way] = v_zero(); });
     for (std::int64_t d = 0; d < 256; d += 32) {
-      const vec x28 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d));
-      const vec x29 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
-      const vec t30 = v_add(x28, x29);
-      const vec t31 = v_keep(random, 6, image * 16640 + i * 256 + d, 1, 858993459, real(1.25));
-      const vec x32 = v_load(transformer_blocks_5_add + (i * 256 + d));
-      const vec t33 = v_fma(t30, t31, x32);
-      const vec t34 = v_set(real(256.0));
-      const vec t35 = v_div_one(row0, t34);
-      const vec t36 = v_sub(t33, t35);
-      sum1 = v_fma(t36, t36, sum1);
-      const vec t37 = v_mul(t30, t31);
-      v_store(norm_add + (i * 256 + d), t37);
-      const vec x38 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 8));
-      const vec x39 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + 8));
-      const vec t40 = v_add(x38, x39);
-      const vec t41 = v_keep(random, 6, image * 16640 + i * 256 + (d + 8), 1, 858993459, real(1.25));
-      const vec x42 = v_load(transformer_blocks_5_add + (i * 256 + d + 8));
-      const vec t43 = v_fma(t40, t41, x42);
-      const vec t44 = v_sub(t43, t35);
-      sum1_1 = v_fma(t44, t44, sum1_1);
-      const vec t45 = v_mul(t40, t41);
-      v_store(norm_add + (i * 256 + d + 8), t45);
-      const vec x46 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 16));
-      const vec x47 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + 16));
-      const vec t48 = v_add(x46, x47);
-      const vec t49 = v_keep(random, 6, image * 16640 + i * 256 + (d + 16), 1, 858993459, real(1.25));
-      const vec x50 = v_load(transformer_blocks_5_add + (i * 256 + d + 16));
-      const vec t51 = v_fma(t48, t49, x50);
-      const vec t52 = v_sub(t51, t35);
-      sum1_2 = v_fma(t52, t52, sum1_2);
-      const vec t53 = v_mul(t48, t49);
-      v_store(norm_add + (i * 256 + d + 16), t53);
-      const vec x54 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 24));
-      const vec x55 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + 24));
-      const vec t56 = v_add(x54, x55);
-      const vec t57 = v_keep(random, 6, image * 16640 + i * 256 + (d + 24), 1, 858993459, real(1.25));
-      const vec x58 = v_load(transformer_blocks_5_add + (i * 256 + d + 24));
-      const vec t59 = v_fma(t56, t57, x58);
-      const vec t60 = v_sub(t59, t35);
-      sum1_3 = v_fma(t60, t60, sum1_3);
-      const vec t61 = v_mul(t56, t57);
-      v_store(norm_add + (i * 256 + d + 24), t61);
+      const vec t13 = v_set(real(256.0));
+      const vec t14 = v_div_one(row0, t13);
+      unroll<4>([&](auto column) {
+        const vec x7 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + column * 8));
+        const vec x8 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + column * 8));
+        const vec t9 = v_add(x7, x8);
+        const vec t10 = v_keep(random, 6, image * 16640 + i * 256 + (d + column * 8), 1, 858993459, real(1.25));
+        const vec x11 = v_load(transformer_blocks_5_add + (i * 256 + d + column * 8));
+        const vec t12 = v_fma(t9, t10, x11);
+        const vec t15 = v_sub(t12, t14);
+        sum1[column] = v_fma(t15, t15, sum1[column]);
+        const vec t16 = v_mul(t9, t10);
+        v_store(norm_add + (i * 256 + d + column * 8), t16);
+      });
     }
-    const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
-    const vec t62 = v_set(real(256.0));
-    const vec t63 = v_div_one(row1, t62);
-    const vec t64 = v_set(real(1e-05));
-    const vec t65 = v_add(t63, t64);
-    const vec t66 = v_rsqrt_one(t65);
-    v_store_n(norm_rsqrt + i, t66, 1);
+    const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
+    const vec t17 = v_set(real(256.0));
+    const vec t18 = v_div_one(row1, t17);
+    const vec t19 = v_set(real(1e-05));
+    const vec t20 = v_add(t18, t19);
+    const vec t21 = v_rsqrt_one(t20);
+    v_store_n(norm_rsqrt + i, t21, 1);
     for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec x67 = v_load(transformer_blocks_5_add + (i * 256 + d));
-      const vec x68 = v_load(norm_multiply + (i * 256 + d));
-      const vec t69 = v_add(x67, x68);
-      const vec t70 = v_set(real(256.0));
-      const vec t71 = v_div_one(row0, t70);
-      const vec t72 = v_sub(t69, t71);
-      const vec t73 = v_div_one(row1, t70);
-      const vec t74 = v_set(real(1e-05));
-      const vec t75 = v_add(t73, t74);
-      const vec t76 = v_rsqrt_one(t75);
-      const vec t77 = v_mul(t72, t76);
-      v_store(norm_multiply + (i * 256 + d), t77);
-      const vec x78 = v_load(norm_add + (i * 256 + d));
-      const vec t79 = v_add(x67, x78);
-      const vec t80 = v_sub(t79, t71);
-      const vec t81 = v_mul(t80, t76);
-      const vec x82 = v_load(norm_weight + d);
-      const vec x83 = v_load(norm_bias + d);
-      const vec t84 = v_fma(t81, x82, x83);
-      v_store(norm_add + (i * 256 + d), t84);
+      const vec x22 = v_load(transformer_blocks_5_add + (i * 256 + d));
+      const vec x23 = v_load(norm_multiply + (i * 256 + d));
+      const vec t24 = v_add(x22, x23);
+      const vec t25 = v_set(real(256.0));
+      const vec t26 = v_div_one(row0, t25);
+      const vec t27 = v_sub(t24, t26);
+      const vec t28 = v_div_one(row1, t25);
+      const vec t29 = v_set(real(1e-05));
+      const vec t30 = v_add(t28, t29);
+      const vec t31 = v_rsqrt_one(t30);
+      const vec t32 = v_mul(t27, t31);
+      v_store(norm_multiply + (i * 256 + d), t32);
+      const vec x33 = v_load(norm_add + (i * 256 + d));
+      const vec t34 = v_add(x22, x33);
+      const vec t35 = v_sub(t34, t26);
+      const vec t36 = v_mul(t35, t31);
+      const vec x37 = v_load(norm_weight + d);
+      const vec x38 = v_load(norm_bias + d);
+      const vec t39 = v_fma(t36, x37, x38);
+      v_store(norm_add + (i * 256 + d), t39);
     }
   }
 }
@@ -4132,41 +2440,16 @@ static void multiply_backward(const std::int64_t batch, const real* outputs, rea
 // b < B, d < D=256, classes < CLASSES=10 (summed); lanes along d
 static void head_backward(const real* d_multiply, const real* head_weight, real* d_head_einsum) {
   for (std::int64_t d = 0; d < 256; d += 64) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[8];
+    unroll<8>([&](auto column) { sum[column] = v_zero(); });
     for (std::int64_t classes = 0; classes < 10; ++classes) {
       const vec x0 = v_set(d_multiply[classes]);
-      const vec x1 = v_load(head_weight + (d + classes * 256));
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(head_weight + (d + classes * 256 + 8));
-      sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_load(head_weight + (d + classes * 256 + 16));
-      sum2 = v_fma(x0, x3, sum2);
-      const vec x4 = v_load(head_weight + (d + classes * 256 + 24));
-      sum3 = v_fma(x0, x4, sum3);
-      const vec x5 = v_load(head_weight + (d + classes * 256 + 32));
-      sum4 = v_fma(x0, x5, sum4);
-      const vec x6 = v_load(head_weight + (d + classes * 256 + 40));
-      sum5 = v_fma(x0, x6, sum5);
-      const vec x7 = v_load(head_weight + (d + classes * 256 + 48));
-      sum6 = v_fma(x0, x7, sum6);
-      const vec x8 = v_load(head_weight + (d + classes * 256 + 56));
-      sum7 = v_fma(x0, x8, sum7);
+      unroll<8>([&](auto column) {
+        const vec x1 = v_load(head_weight + (d + column * 8 + classes * 256));
+        sum[column] = v_fma(x0, x1, sum[column]);
+      });
     }
-    v_store(d_head_einsum + d, sum0);
-    v_store(d_head_einsum + (d + 8), sum1);
-    v_store(d_head_einsum + (d + 16), sum2);
-    v_store(d_head_einsum + (d + 24), sum3);
-    v_store(d_head_einsum + (d + 32), sum4);
-    v_store(d_head_einsum + (d + 40), sum5);
-    v_store(d_head_einsum + (d + 48), sum6);
-    v_store(d_head_einsum + (d + 56), sum7);
+    unroll<8>([&](auto column) { v_store(d_head_einsum + (d + column * 8), sum[column]); });
   }
 }
 
@@ -4175,158 +2458,116 @@ static void norm_backward(const std::int64_t image, const real* d_head_einsum, c
                           const real* norm_multiply, const real* norm_rsqrt, real* d_norm_multiply,
                           const std::int32_t* random, real* d_transformer_blocks_5_ffn_multiply) {
   for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0 = v_zero();
-    vec sum0_1 = v_zero();
-    vec sum0_2 = v_zero();
-    vec sum0_3 = v_zero();
-    vec sum1 = v_zero();
-    vec sum1_1 = v_zero();
-    vec sum1_2 = v_zero();
-    vec sum1_3 = v_zero();
+    vec sum0[4];
+    unroll<4>([&](auto way) { sum0[way] = v_zero(); });
+    vec sum1[4];
+    unroll<4>([&](auto way) { sum1[way] = v_zero(); });
     for (std::int64_t d = 0; d < 256; d += 32) {
-      const vec x0 = v_load(d_head_einsum + d);
-      const vec x1 = v_load(norm_weight + d);
-      const vec t2 = v_mul(x0, x1);
-      const vec x3 = v_load(norm_multiply + (i * 256 + d));
-      sum0 = v_fma(t2, x3, sum0);
-      sum1 = v_fma(x0, x1, sum1);
-      const vec x4 = v_load(d_head_einsum + (d + 8));
-      const vec x5 = v_load(norm_weight + (d + 8));
-      const vec t6 = v_mul(x4, x5);
-      const vec x7 = v_load(norm_multiply + (i * 256 + d + 8));
-      sum0_1 = v_fma(t6, x7, sum0_1);
-      sum1_1 = v_fma(x4, x5, sum1_1);
-      const vec x8 = v_load(d_head_einsum + (d + 16));
-      const vec x9 = v_load(norm_weight + (d + 16));
-      const vec t10 = v_mul(x8, x9);
-      const vec x11 = v_load(norm_multiply + (i * 256 + d + 16));
-      sum0_2 = v_fma(t10, x11, sum0_2);
-      sum1_2 = v_fma(x8, x9, sum1_2);
-      const vec x12 = v_load(d_head_einsum + (d + 24));
-      const vec x13 = v_load(norm_weight + (d + 24));
-      const vec t14 = v_mul(x12, x13);
-      const vec x15 = v_load(norm_multiply + (i * 256 + d + 24));
-      sum0_3 = v_fma(t14, x15, sum0_3);
-      sum1_3 = v_fma(x12, x13, sum1_3);
+      unroll<4>([&](auto column) {
+        const vec x0 = v_load(d_head_einsum + (d + column * 8));
+        const vec x1 = v_load(norm_weight + (d + column * 8));
+        const vec t2 = v_mul(x0, x1);
+        const vec x3 = v_load(norm_multiply + (i * 256 + d + column * 8));
+        sum0[column] = v_fma(t2, x3, sum0[column]);
+        sum1[column] = v_fma(x0, x1, sum1[column]);
+      });
     }
-    const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
-    const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
+    const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
+    const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
     for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec x16 = v_set(norm_rsqrt[i]);
-      const vec x17 = v_load(norm_multiply + (i * 256 + d));
-      const vec t18 = v_set(real(256.0));
-      const vec t19 = v_div_one(row0, t18);
-      const vec x20 = v_load(d_head_einsum + d);
-      const vec x21 = v_load(norm_weight + d);
-      const vec t22 = v_mul(x20, x21);
-      const vec t23 = v_div_one(row1, t18);
-      const vec t24 = v_sub(t22, t23);
-      const vec t25 = v_fnma(x17, t19, t24);
-      const vec t26 = v_mul(x16, t25);
-      v_store(d_norm_multiply + (i * 256 + d), t26);
-      const vec t27 = v_keep(random, 6, image * 16640 + i * 256 + d, 1, 858993459, real(1.25));
-      const vec t28 = v_mul(t26, t27);
-      v_store(d_transformer_blocks_5_ffn_multiply + (i * 256 + d), t28);
+      const vec x4 = v_set(norm_rsqrt[i]);
+      const vec x5 = v_load(norm_multiply + (i * 256 + d));
+      const vec t6 = v_set(real(256.0));
+      const vec t7 = v_div_one(row0, t6);
+      const vec x8 = v_load(d_head_einsum + d);
+      const vec x9 = v_load(norm_weight + d);
+      const vec t10 = v_mul(x8, x9);
+      const vec t11 = v_div_one(row1, t6);
+      const vec t12 = v_sub(t10, t11);
+      const vec t13 = v_fnma(x5, t7, t12);
+      const vec t14 = v_mul(x4, t13);
+      v_store(d_norm_multiply + (i * 256 + d), t14);
+      const vec t15 = v_keep(random, 6, image * 16640 + i * 256 + d, 1, 858993459, real(1.25));
+      const vec t16 = v_mul(t14, t15);
+      v_store(d_transformer_blocks_5_ffn_multiply + (i * 256 + d), t16);
     }
   }
 }
 
 // b < B, i < 1, m < M=512, d < D=256 (summed); lanes along m
 [[gnu::noinline]]
-static void transformer_blocks_5_ffn_linear2_backward(const Team& team, const std::int64_t image,
-                                                      real* d_transformer_blocks_5_ffn_multiply_2,
-                                                      const real* transformer_blocks_5_ffn_linear2_weight_packed_transposed,
-                                                      const real* d_transformer_blocks_5_ffn_multiply,
-                                                      const real* d_transformer_blocks_5_ffn_gelu_gradient,
-                                                      const std::int32_t* random) {
-  const Tiles mine = team.tiles(1, 1, 512, 16, 524288 > tessera_second_cache());
+static void transformer_blocks_5_ffn_linear2_backward(
+    const Team& team, const std::int64_t image, real* d_transformer_blocks_5_ffn_multiply_2,
+    const real* transformer_blocks_5_ffn_linear2_weight_packed_transposed,
+    const real* d_transformer_blocks_5_ffn_multiply, const real* d_transformer_blocks_5_ffn_gelu_gradient,
+    const std::int32_t* random) {
+  const Tiles mine = team.tiles(1, 1, 512, 16, 524288 > tessera_l2_bytes());
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t m = mine.left; m < mine.right; m += 16) {
-      for (std::int64_t column = 0; column < 16; column += 16) {
-        v_fetch_line(d_transformer_blocks_5_ffn_multiply_2, i * 512 + (m + column));
-      }
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
+      v_fetch_rows(d_transformer_blocks_5_ffn_multiply_2 + (i * 512 + m), 1, 0, 16);
+      vec sum[2];
+      unroll<2>([&](auto column) { sum[column] = v_zero(); });
       for (std::int64_t d = 0; d < 256; ++d) {
         v_fetch_line(transformer_blocks_5_ffn_linear2_weight_packed_transposed, m * 256 + 4096 + i * 4096 + d * 16);
         const vec x0 = v_set(d_transformer_blocks_5_ffn_multiply[i * 256 + d]);
-        const vec x1 = v_load(transformer_blocks_5_ffn_linear2_weight_packed_transposed + (m * 256 + d * 16));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_5_ffn_linear2_weight_packed_transposed + (m * 256 + d * 16 + 8));
-        sum1 = v_fma(x0, x2, sum1);
+        unroll<2>([&](auto column) {
+          const vec x1 = v_load(transformer_blocks_5_ffn_linear2_weight_packed_transposed + (m * 256 + d * 16 + column * 8));
+          sum[column] = v_fma(x0, x1, sum[column]);
+        });
       }
-      alignas(64) real sums[16];
-      v_store(sums, sum0);
-      v_store(sums + 8, sum1);
-      for (std::int64_t column = 0; column < 16; column += 8) {
-        const vec sum = v_load(sums + column);
-        const vec x3 = v_load(d_transformer_blocks_5_ffn_gelu_gradient + (i * 512 + (m + column)));
-        const vec t4 = v_mul(sum, x3);
-        const vec t5 = v_keep(random, 5, image * 33280 + i * 512 + (m + column), 1, 858993459, real(1.25));
-        const vec t6 = v_mul(t4, t5);
-        v_store(d_transformer_blocks_5_ffn_multiply_2 + (i * 512 + (m + column)), t6);
-      }
+      alignas(64) real kept[16];
+      unroll<2>([&](auto column) { v_store(kept + column * 8, sum[column]); });
+      const auto epilogue = [=](const real* sums) __attribute__((noinline)) {
+        for (std::int64_t column = 0; column < 16; column += 8) {
+          const vec value = v_load(sums + column);
+          const vec x2 = v_load(d_transformer_blocks_5_ffn_gelu_gradient + (i * 512 + (m + column)));
+          const vec t3 = v_mul(value, x2);
+          const vec t4 = v_keep(random, 5, image * 33280 + i * 512 + (m + column), 1, 858993459, real(1.25));
+          const vec t5 = v_mul(t3, t4);
+          v_store(d_transformer_blocks_5_ffn_multiply_2 + (i * 512 + (m + column)), t5);
+        }
+      };
+      epilogue(kept);
     }
   }
 }
 
 // b < B, i < 1, d < D=256 (row); lanes along d
-static void transformer_blocks_5_norm2_backward(const real* d_transformer_blocks_5_ffn_linear1_einsum,
-                                                const real* transformer_blocks_5_norm2_weight,
-                                                const real* transformer_blocks_5_norm2_multiply,
-                                                const real* transformer_blocks_5_norm2_rsqrt,
-                                                const real* d_norm_multiply, real* d_transformer_blocks_5_add) {
+static void transformer_blocks_5_norm2_backward(
+    const real* d_transformer_blocks_5_ffn_linear1_einsum, const real* transformer_blocks_5_norm2_weight,
+    const real* transformer_blocks_5_norm2_multiply, const real* transformer_blocks_5_norm2_rsqrt,
+    const real* d_norm_multiply, real* d_transformer_blocks_5_add) {
   for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0 = v_zero();
-    vec sum0_1 = v_zero();
-    vec sum0_2 = v_zero();
-    vec sum0_3 = v_zero();
-    vec sum1 = v_zero();
-    vec sum1_1 = v_zero();
-    vec sum1_2 = v_zero();
-    vec sum1_3 = v_zero();
+    vec sum0[4];
+    unroll<4>([&](auto way) { sum0[way] = v_zero(); });
+    vec sum1[4];
+    unroll<4>([&](auto way) { sum1[way] = v_zero(); });
     for (std::int64_t d = 0; d < 256; d += 32) {
-      const vec x0 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (i * 256 + d));
-      const vec x1 = v_load(transformer_blocks_5_norm2_weight + d);
-      const vec t2 = v_mul(x0, x1);
-      const vec x3 = v_load(transformer_blocks_5_norm2_multiply + (i * 256 + d));
-      sum0 = v_fma(t2, x3, sum0);
-      sum1 = v_fma(x0, x1, sum1);
-      const vec x4 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (i * 256 + d + 8));
-      const vec x5 = v_load(transformer_blocks_5_norm2_weight + (d + 8));
-      const vec t6 = v_mul(x4, x5);
-      const vec x7 = v_load(transformer_blocks_5_norm2_multiply + (i * 256 + d + 8));
-      sum0_1 = v_fma(t6, x7, sum0_1);
-      sum1_1 = v_fma(x4, x5, sum1_1);
-      const vec x8 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (i * 256 + d + 16));
-      const vec x9 = v_load(transformer_blocks_5_norm2_weight + (d + 16));
-      const vec t10 = v_mul(x8, x9);
-      const vec x11 = v_load(transformer_blocks_5_norm2_multiply + (i * 256 + d + 16));
-      sum0_2 = v_fma(t10, x11, sum0_2);
-      sum1_2 = v_fma(x8, x9, sum1_2);
-      const vec x12 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (i * 256 + d + 24));
-      const vec x13 = v_load(transformer_blocks_5_norm2_weight + (d + 24));
-      const vec t14 = v_mul(x12, x13);
-      const vec x15 = v_load(transformer_blocks_5_norm2_multiply + (i * 256 + d + 24));
-      sum0_3 = v_fma(t14, x15, sum0_3);
-      sum1_3 = v_fma(x12, x13, sum1_3);
+      unroll<4>([&](auto column) {
+        const vec x0 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (i * 256 + d + column * 8));
+        const vec x1 = v_load(transformer_blocks_5_norm2_weight + (d + column * 8));
+        const vec t2 = v_mul(x0, x1);
+        const vec x3 = v_load(transformer_blocks_5_norm2_multiply + (i * 256 + d + column * 8));
+        sum0[column] = v_fma(t2, x3, sum0[column]);
+        sum1[column] = v_fma(x0, x1, sum1[column]);
+      });
     }
-    const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
-    const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
+    const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
+    const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
     for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec x16 = v_set(transformer_blocks_5_norm2_rsqrt[i]);
-      const vec x17 = v_load(transformer_blocks_5_norm2_multiply + (i * 256 + d));
-      const vec t18 = v_set(real(256.0));
-      const vec t19 = v_div_one(row0, t18);
-      const vec x20 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (i * 256 + d));
-      const vec x21 = v_load(transformer_blocks_5_norm2_weight + d);
-      const vec t22 = v_mul(x20, x21);
-      const vec t23 = v_div_one(row1, t18);
-      const vec t24 = v_sub(t22, t23);
-      const vec t25 = v_fnma(x17, t19, t24);
-      const vec x26 = v_load(d_norm_multiply + (i * 256 + d));
-      const vec t27 = v_fma(x16, t25, x26);
-      v_store(d_transformer_blocks_5_add + (i * 256 + d), t27);
+      const vec x4 = v_set(transformer_blocks_5_norm2_rsqrt[i]);
+      const vec x5 = v_load(transformer_blocks_5_norm2_multiply + (i * 256 + d));
+      const vec t6 = v_set(real(256.0));
+      const vec t7 = v_div_one(row0, t6);
+      const vec x8 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (i * 256 + d));
+      const vec x9 = v_load(transformer_blocks_5_norm2_weight + d);
+      const vec t10 = v_mul(x8, x9);
+      const vec t11 = v_div_one(row1, t6);
+      const vec t12 = v_sub(t10, t11);
+      const vec t13 = v_fnma(x5, t7, t12);
+      const vec x14 = v_load(d_norm_multiply + (i * 256 + d));
+      const vec t15 = v_fma(x4, t13, x14);
+      v_store(d_transformer_blocks_5_add + (i * 256 + d), t15);
     }
   }
 }
@@ -4347,154 +2588,90 @@ static void transformer_blocks_5_attention_matmul_backward_2(const real* d_trans
                                                              real* d_transformer_blocks_5_attention_rearrange) {
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t n = 0; n < 63; n += 3) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
+      vec sum[3][4];
+      unroll<3, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t i = 0; i < 1; ++i) {
-        const vec x0 = v_load(d_transformer_blocks_5_attention_out_proj_einsum + h * 32);
-        const vec x1 = v_set(transformer_blocks_5_attention_multiply[h * 65 + n + i * 65]);
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(d_transformer_blocks_5_attention_out_proj_einsum + (h * 32 + 8));
-        sum1 = v_fma(x2, x1, sum1);
-        const vec x3 = v_load(d_transformer_blocks_5_attention_out_proj_einsum + (h * 32 + 16));
-        sum2 = v_fma(x3, x1, sum2);
-        const vec x4 = v_load(d_transformer_blocks_5_attention_out_proj_einsum + (h * 32 + 24));
-        sum3 = v_fma(x4, x1, sum3);
-        const vec x5 = v_set(transformer_blocks_5_attention_multiply[h * 65 + n + i * 65 + 1]);
-        sum4 = v_fma(x0, x5, sum4);
-        sum5 = v_fma(x2, x5, sum5);
-        sum6 = v_fma(x3, x5, sum6);
-        sum7 = v_fma(x4, x5, sum7);
-        const vec x6 = v_set(transformer_blocks_5_attention_multiply[h * 65 + n + i * 65 + 2]);
-        sum8 = v_fma(x0, x6, sum8);
-        sum9 = v_fma(x2, x6, sum9);
-        sum10 = v_fma(x3, x6, sum10);
-        sum11 = v_fma(x4, x6, sum11);
+        vec x0[4];
+        unroll<4>([&](auto column) {
+          x0[column] = v_load(d_transformer_blocks_5_attention_out_proj_einsum + (h * 32 + column * 8));
+        });
+        unroll<3>([&](auto row) {
+          const vec x1 = v_set(transformer_blocks_5_attention_multiply[h * 65 + n + row + i * 65]);
+          unroll<4>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+        });
       }
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 512), sum0);
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 520), sum1);
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 528), sum2);
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 536), sum3);
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 1280), sum4);
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 1288), sum5);
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 1296), sum6);
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 1304), sum7);
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 2048), sum8);
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 2056), sum9);
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 2064), sum10);
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 2072), sum11);
+      unroll<3, 4>([&](auto row, auto column) {
+        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + row * 768 + column * 8 + 512),
+                sum[row][column]);
+      });
     }
     {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
+      vec sum[2][4];
+      unroll<2, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t i = 0; i < 1; ++i) {
-        const vec x7 = v_load(d_transformer_blocks_5_attention_out_proj_einsum + h * 32);
-        const vec x8 = v_set(transformer_blocks_5_attention_multiply[h * 65 + i * 65 + 63]);
-        sum0 = v_fma(x7, x8, sum0);
-        const vec x9 = v_load(d_transformer_blocks_5_attention_out_proj_einsum + (h * 32 + 8));
-        sum1 = v_fma(x9, x8, sum1);
-        const vec x10 = v_load(d_transformer_blocks_5_attention_out_proj_einsum + (h * 32 + 16));
-        sum2 = v_fma(x10, x8, sum2);
-        const vec x11 = v_load(d_transformer_blocks_5_attention_out_proj_einsum + (h * 32 + 24));
-        sum3 = v_fma(x11, x8, sum3);
-        const vec x12 = v_set(transformer_blocks_5_attention_multiply[h * 65 + i * 65 + 64]);
-        sum4 = v_fma(x7, x12, sum4);
-        sum5 = v_fma(x9, x12, sum5);
-        sum6 = v_fma(x10, x12, sum6);
-        sum7 = v_fma(x11, x12, sum7);
+        vec x2[4];
+        unroll<4>([&](auto column) {
+          x2[column] = v_load(d_transformer_blocks_5_attention_out_proj_einsum + (h * 32 + column * 8));
+        });
+        unroll<2>([&](auto row) {
+          const vec x3 = v_set(transformer_blocks_5_attention_multiply[h * 65 + row + i * 65 + 63]);
+          unroll<4>([&](auto column) { sum[row][column] = v_fma(x2[column], x3, sum[row][column]); });
+        });
       }
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + 48896), sum0);
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + 48904), sum1);
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + 48912), sum2);
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + 48920), sum3);
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + 49664), sum4);
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + 49672), sum5);
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + 49680), sum6);
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + 49688), sum7);
+      unroll<2, 4>([&](auto row, auto column) {
+        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + row * 768 + column * 8 + 48896),
+                sum[row][column]);
+      });
     }
   }
 }
 
 // b < B, h < H=8, i < 1, n < N+1=65 (row); lanes along n
-static void transformer_blocks_5_attention_multiply_backward(const std::int64_t image,
-                                                             const real* d_transformer_blocks_5_attention_einsum,
-                                                             const std::int32_t* random,
-                                                             const real* transformer_blocks_5_attention_divide,
-                                                             real* d_transformer_blocks_5_attention_multiply) {
+static void transformer_blocks_5_attention_multiply_backward(
+    const std::int64_t image, const real* d_transformer_blocks_5_attention_einsum, const std::int32_t* random,
+    const real* transformer_blocks_5_attention_divide, real* d_transformer_blocks_5_attention_multiply) {
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t i = 0; i < 1; ++i) {
-      vec sum0 = v_zero();
-      vec sum0_1 = v_zero();
-      vec sum0_2 = v_zero();
-      vec sum0_3 = v_zero();
+      vec sum0[4];
+      unroll<4>([&](auto way) { sum0[way] = v_zero(); });
       for (std::int64_t n = 0; n < 64; n += 32) {
-        const vec x0 = v_load(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n));
-        const vec t1 = v_keep(random, 4, image * 35360 + h * 4420 + i * 68 + n, 1, 858993459, real(1.25));
-        const vec t2 = v_mul(x0, t1);
-        const vec x3 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n));
-        sum0 = v_fma(t2, x3, sum0);
-        v_store(d_transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + n), t2);
-        const vec x4 = v_load(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n + 8));
-        const vec t5 = v_keep(random, 4, image * 35360 + h * 4420 + i * 68 + (n + 8), 1, 858993459, real(1.25));
+        unroll<4>([&](auto column) {
+          const vec x0 = v_load(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n + column * 8));
+          const vec t1 = v_keep(random, 4, image * 35360 + h * 4420 + i * 68 + (n + column * 8), 1, 858993459,
+                                real(1.25));
+          const vec t2 = v_mul(x0, t1);
+          const vec x3 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n + column * 8));
+          sum0[column] = v_fma(t2, x3, sum0[column]);
+          v_store(d_transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + n + column * 8), t2);
+        });
+      }
+      {
+        const vec x4 = v_load_n(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
+        const vec t5 = v_keep(random, 4, image * 35360 + h * 4420 + i * 68 + 64, 1, 858993459, real(1.25));
         const vec t6 = v_mul(x4, t5);
-        const vec x7 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n + 8));
-        sum0_1 = v_fma(t6, x7, sum0_1);
-        v_store(d_transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + n + 8), t6);
-        const vec x8 = v_load(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n + 16));
-        const vec t9 = v_keep(random, 4, image * 35360 + h * 4420 + i * 68 + (n + 16), 1, 858993459, real(1.25));
-        const vec t10 = v_mul(x8, t9);
-        const vec x11 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n + 16));
-        sum0_2 = v_fma(t10, x11, sum0_2);
-        v_store(d_transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + n + 16), t10);
-        const vec x12 = v_load(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n + 24));
-        const vec t13 = v_keep(random, 4, image * 35360 + h * 4420 + i * 68 + (n + 24), 1, 858993459, real(1.25));
-        const vec t14 = v_mul(x12, t13);
-        const vec x15 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n + 24));
-        sum0_3 = v_fma(t14, x15, sum0_3);
-        v_store(d_transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + n + 24), t14);
+        const vec x7 = v_load_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), 1);
+        const vec t8 = v_mul(t6, x7);
+        sum0[0] = v_add(sum0[0], v_keep_n(t8, 1, real(0.0)));
+        v_store_n(d_transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + 64), t6, 1);
       }
-      {
-        const vec x16 = v_load_n(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
-        const vec t17 = v_keep(random, 4, image * 35360 + h * 4420 + i * 68 + 64, 1, 858993459, real(1.25));
-        const vec t18 = v_mul(x16, t17);
-        const vec x19 = v_load_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), 1);
-        const vec t20 = v_mul(t18, x19);
-        sum0 = v_add(sum0, v_keep_n(t20, 1, real(0.0)));
-        v_store_n(d_transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + 64), t18, 1);
-      }
-      const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
+      const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
       for (std::int64_t n = 0; n < 64; n += 8) {
-        const vec x21 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n));
-        const vec x22 = v_load(d_transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + n));
-        const vec t23 = v_sub(x22, row0);
-        const vec t24 = v_mul(x21, t23);
-        const vec t25 = v_set(real(0.17677669529663687));
-        const vec t26 = v_mul(t24, t25);
-        v_store(d_transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + n), t26);
+        const vec x9 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n));
+        const vec x10 = v_load(d_transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + n));
+        const vec t11 = v_sub(x10, row0);
+        const vec t12 = v_mul(x9, t11);
+        const vec t13 = v_set(real(0.17677669529663687));
+        const vec t14 = v_mul(t12, t13);
+        v_store(d_transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + n), t14);
       }
       {
-        const vec x27 = v_load_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), 1);
-        const vec x28 = v_load_n(d_transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + 64), 1);
-        const vec t29 = v_sub(x28, row0);
-        const vec t30 = v_mul(x27, t29);
-        const vec t31 = v_set(real(0.17677669529663687));
-        const vec t32 = v_mul(t30, t31);
-        v_store_n(d_transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + 64), t32, 1);
+        const vec x15 = v_load_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), 1);
+        const vec x16 = v_load_n(d_transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + 64), 1);
+        const vec t17 = v_sub(x16, row0);
+        const vec t18 = v_mul(x15, t17);
+        const vec t19 = v_set(real(0.17677669529663687));
+        const vec t20 = v_mul(t18, t19);
+        v_store_n(d_transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + 64), t20, 1);
       }
     }
   }
@@ -4508,20 +2685,19 @@ static void transformer_blocks_5_attention_matmul_backward_3(real* d_transformer
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t i = 0; i < 1; ++i) {
       for (std::int64_t k = 0; k < 32; k += 16) {
-        for (std::int64_t column = 0; column < 16; column += 16) {
-          v_fetch_line(d_transformer_blocks_5_attention_rearrange, h * 32 + (k + column));
-        }
-        vec sum0 = v_zero();
-        vec sum1 = v_zero();
+        v_fetch_rows(d_transformer_blocks_5_attention_rearrange + (h * 32 + k), 1, 0, 16);
+        vec sum[2];
+        unroll<2>([&](auto column) { sum[column] = v_zero(); });
         for (std::int64_t n = 0; n < 65; ++n) {
           const vec x0 = v_set(d_transformer_blocks_5_attention_multiply[h * 65 + i * 65 + n]);
-          const vec x1 = v_load(transformer_blocks_5_attention_add + (h * 32 + k + n * 768 + 256));
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(transformer_blocks_5_attention_add + (h * 32 + k + n * 768 + 264));
-          sum1 = v_fma(x0, x2, sum1);
+          unroll<2>([&](auto column) {
+            const vec x1 = v_load(transformer_blocks_5_attention_add + (h * 32 + k + column * 8 + n * 768 + 256));
+            sum[column] = v_fma(x0, x1, sum[column]);
+          });
         }
-        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + k), sum0);
-        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + k + 8), sum1);
+        unroll<2>([&](auto column) {
+          v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + k + column * 8), sum[column]);
+        });
       }
     }
   }
@@ -4533,85 +2709,40 @@ static void transformer_blocks_5_attention_matmul_backward_4(const real* d_trans
                                                              real* d_transformer_blocks_5_attention_rearrange) {
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t n = 0; n < 63; n += 3) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
+      vec sum[3][4];
+      unroll<3, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t i = 0; i < 1; ++i) {
-        const vec x0 = v_set(d_transformer_blocks_5_attention_multiply[h * 65 + n + i * 65]);
-        const vec x1 = v_load(transformer_blocks_5_attention_add + h * 32);
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_5_attention_add + (h * 32 + 8));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(transformer_blocks_5_attention_add + (h * 32 + 16));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(transformer_blocks_5_attention_add + (h * 32 + 24));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(d_transformer_blocks_5_attention_multiply[h * 65 + n + i * 65 + 1]);
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
-        const vec x6 = v_set(d_transformer_blocks_5_attention_multiply[h * 65 + n + i * 65 + 2]);
-        sum8 = v_fma(x6, x1, sum8);
-        sum9 = v_fma(x6, x2, sum9);
-        sum10 = v_fma(x6, x3, sum10);
-        sum11 = v_fma(x6, x4, sum11);
+        vec x1[4];
+        unroll<4>([&](auto column) {
+          x1[column] = v_load(transformer_blocks_5_attention_add + (h * 32 + column * 8));
+        });
+        unroll<3>([&](auto row) {
+          const vec x0 = v_set(d_transformer_blocks_5_attention_multiply[h * 65 + n + row + i * 65]);
+          unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+        });
       }
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 256), sum0);
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 264), sum1);
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 272), sum2);
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 280), sum3);
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 1024), sum4);
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 1032), sum5);
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 1040), sum6);
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 1048), sum7);
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 1792), sum8);
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 1800), sum9);
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 1808), sum10);
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + 1816), sum11);
+      unroll<3, 4>([&](auto row, auto column) {
+        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + row * 768 + column * 8 + 256),
+                sum[row][column]);
+      });
     }
     {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
+      vec sum[2][4];
+      unroll<2, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t i = 0; i < 1; ++i) {
-        const vec x7 = v_set(d_transformer_blocks_5_attention_multiply[h * 65 + i * 65 + 63]);
-        const vec x8 = v_load(transformer_blocks_5_attention_add + h * 32);
-        sum0 = v_fma(x7, x8, sum0);
-        const vec x9 = v_load(transformer_blocks_5_attention_add + (h * 32 + 8));
-        sum1 = v_fma(x7, x9, sum1);
-        const vec x10 = v_load(transformer_blocks_5_attention_add + (h * 32 + 16));
-        sum2 = v_fma(x7, x10, sum2);
-        const vec x11 = v_load(transformer_blocks_5_attention_add + (h * 32 + 24));
-        sum3 = v_fma(x7, x11, sum3);
-        const vec x12 = v_set(d_transformer_blocks_5_attention_multiply[h * 65 + i * 65 + 64]);
-        sum4 = v_fma(x12, x8, sum4);
-        sum5 = v_fma(x12, x9, sum5);
-        sum6 = v_fma(x12, x10, sum6);
-        sum7 = v_fma(x12, x11, sum7);
+        vec x3[4];
+        unroll<4>([&](auto column) {
+          x3[column] = v_load(transformer_blocks_5_attention_add + (h * 32 + column * 8));
+        });
+        unroll<2>([&](auto row) {
+          const vec x2 = v_set(d_transformer_blocks_5_attention_multiply[h * 65 + row + i * 65 + 63]);
+          unroll<4>([&](auto column) { sum[row][column] = v_fma(x2, x3[column], sum[row][column]); });
+        });
       }
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + 48640), sum0);
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + 48648), sum1);
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + 48656), sum2);
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + 48664), sum3);
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + 49408), sum4);
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + 49416), sum5);
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + 49424), sum6);
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + 49432), sum7);
+      unroll<2, 4>([&](auto row, auto column) {
+        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + row * 768 + column * 8 + 48640),
+                sum[row][column]);
+      });
     }
   }
 }
@@ -4623,230 +2754,94 @@ static void transformer_blocks_5_attention_matmul_backward_5(const Team& team,
                                                              real* d_transformer_blocks_5_attention_einsum_2,
                                                              const real* transformer_blocks_5_attention_in_proj_weight_packed_transposed,
                                                              const real* d_transformer_blocks_5_attention_rearrange) {
-  const Tiles mine = team.tiles(65, 6, 256, 16, 786432 > tessera_second_cache());
+  const Tiles mine = team.tiles(65, 6, 256, 16, 786432 > tessera_l2_bytes());
   for (std::int64_t d = mine.left; d < mine.right; d += 16) {
-    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
-      for (std::int64_t row = 0; row < 6; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 16) {
-          v_fetch_line(d_transformer_blocks_5_attention_einsum_2, (n + row) * 256 + (d + column));
-        }
-      }
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
+    const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
+      v_fetch_rows(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d), rows, 256, 16);
+      vec sum[rows][2];
+      unroll<rows, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t d2 = 0; d2 < 768; ++d2) {
         v_fetch_line(transformer_blocks_5_attention_in_proj_weight_packed_transposed,
                      d * 768 + 12288 + n * 256 + d2 * 2);
-        v_fetch_near(transformer_blocks_5_attention_in_proj_weight_packed_transposed, d * 768 + d2 * 16 + 128);
-        const vec x0 = v_set(d_transformer_blocks_5_attention_rearrange[n * 768 + d2]);
-        const vec x1 = v_load(transformer_blocks_5_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 16));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_5_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 16 + 8));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_set(d_transformer_blocks_5_attention_rearrange[n * 768 + d2 + 768]);
-        sum2 = v_fma(x3, x1, sum2);
-        sum3 = v_fma(x3, x2, sum3);
-        const vec x4 = v_set(d_transformer_blocks_5_attention_rearrange[n * 768 + d2 + 1536]);
-        sum4 = v_fma(x4, x1, sum4);
-        sum5 = v_fma(x4, x2, sum5);
-        const vec x5 = v_set(d_transformer_blocks_5_attention_rearrange[n * 768 + d2 + 2304]);
-        sum6 = v_fma(x5, x1, sum6);
-        sum7 = v_fma(x5, x2, sum7);
-        const vec x6 = v_set(d_transformer_blocks_5_attention_rearrange[n * 768 + d2 + 3072]);
-        sum8 = v_fma(x6, x1, sum8);
-        sum9 = v_fma(x6, x2, sum9);
-        const vec x7 = v_set(d_transformer_blocks_5_attention_rearrange[n * 768 + d2 + 3840]);
-        sum10 = v_fma(x7, x1, sum10);
-        sum11 = v_fma(x7, x2, sum11);
+        unroll<1>([&](auto line) {
+          v_fetch_near(transformer_blocks_5_attention_in_proj_weight_packed_transposed,
+                       d * 768 + d2 * 16 + 128 + line * 16);
+        });
+        vec x1[2];
+        unroll<2>([&](auto column) {
+          x1[column] = v_load(transformer_blocks_5_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 16 + column * 8));
+        });
+        unroll<rows>([&](auto row) {
+          const vec x0 = v_set(d_transformer_blocks_5_attention_rearrange[n * 768 + row * 768 + d2]);
+          unroll<2>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+        });
       }
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d), sum0);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d + 8), sum1);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d + 256), sum2);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d + 264), sum3);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d + 512), sum4);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d + 520), sum5);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d + 768), sum6);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d + 776), sum7);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d + 1024), sum8);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d + 1032), sum9);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d + 1280), sum10);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d + 1288), sum11);
-    }
-    if (mine.end > 60) {
-      for (std::int64_t row = 0; row < 5; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 16) {
-          v_fetch_line(d_transformer_blocks_5_attention_einsum_2, row * 256 + (d + column) + 15360);
-        }
-      }
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      for (std::int64_t d2 = 0; d2 < 768; ++d2) {
-        v_fetch_line(transformer_blocks_5_attention_in_proj_weight_packed_transposed, d * 768 + 12288 + 15360 + d2 * 2);
-        v_fetch_near(transformer_blocks_5_attention_in_proj_weight_packed_transposed, d * 768 + d2 * 16 + 128);
-        const vec x8 = v_set(d_transformer_blocks_5_attention_rearrange[d2 + 46080]);
-        const vec x9 = v_load(transformer_blocks_5_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 16));
-        sum0 = v_fma(x8, x9, sum0);
-        const vec x10 = v_load(transformer_blocks_5_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 16 + 8));
-        sum1 = v_fma(x8, x10, sum1);
-        const vec x11 = v_set(d_transformer_blocks_5_attention_rearrange[d2 + 46848]);
-        sum2 = v_fma(x11, x9, sum2);
-        sum3 = v_fma(x11, x10, sum3);
-        const vec x12 = v_set(d_transformer_blocks_5_attention_rearrange[d2 + 47616]);
-        sum4 = v_fma(x12, x9, sum4);
-        sum5 = v_fma(x12, x10, sum5);
-        const vec x13 = v_set(d_transformer_blocks_5_attention_rearrange[d2 + 48384]);
-        sum6 = v_fma(x13, x9, sum6);
-        sum7 = v_fma(x13, x10, sum7);
-        const vec x14 = v_set(d_transformer_blocks_5_attention_rearrange[d2 + 49152]);
-        sum8 = v_fma(x14, x9, sum8);
-        sum9 = v_fma(x14, x10, sum9);
-      }
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (d + 15360), sum0);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (d + 15368), sum1);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (d + 15616), sum2);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (d + 15624), sum3);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (d + 15872), sum4);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (d + 15880), sum5);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (d + 16128), sum6);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (d + 16136), sum7);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (d + 16384), sum8);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (d + 16392), sum9);
-    }
+      unroll<rows, 2>([&](auto row, auto column) {
+        v_store(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + row * 256 + d + column * 8), sum[row][column]);
+      });
+    };
+    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) tile(constant<6>, n);
+    if (mine.end > 60) tile(constant<5>, 60);
   }
 }
 
 // b < B, n < N+1=65, d < D=256 (row); lanes along d
-static void transformer_blocks_5_norm1_backward(const real* d_transformer_blocks_5_attention_einsum_2,
-                                                const real* transformer_blocks_5_norm1_weight,
-                                                const real* transformer_blocks_5_norm1_multiply,
-                                                const real* transformer_blocks_5_norm1_rsqrt,
-                                                real* d_transformer_blocks_5_norm1_multiply) {
+static void transformer_blocks_5_norm1_backward(
+    const real* d_transformer_blocks_5_attention_einsum_2, const real* transformer_blocks_5_norm1_weight,
+    const real* transformer_blocks_5_norm1_multiply, const real* transformer_blocks_5_norm1_rsqrt,
+    real* d_transformer_blocks_5_norm1_multiply) {
   for (std::int64_t top = 0; top < 65; top += 8) {
     const std::int64_t bottom = std::min<std::int64_t>(65, top + 8);
     real of_row9s[8];
     real of_row11s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
-      vec sum0 = v_zero();
-      vec sum0_1 = v_zero();
-      vec sum0_2 = v_zero();
-      vec sum0_3 = v_zero();
-      vec sum1 = v_zero();
-      vec sum1_1 = v_zero();
-      vec sum1_2 = v_zero();
-      vec sum1_3 = v_zero();
+      vec sum0[4];
+      unroll<4>([&](auto way) { sum0[way] = v_zero(); });
+      vec sum1[4];
+      unroll<4>([&](auto way) { sum1[way] = v_zero(); });
       for (std::int64_t d = 0; d < 256; d += 32) {
-        const vec x0 = v_load(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d));
-        const vec x1 = v_load(transformer_blocks_5_norm1_weight + d);
-        const vec t2 = v_mul(x0, x1);
-        const vec x3 = v_load(transformer_blocks_5_norm1_multiply + (n * 256 + d));
-        sum0 = v_fma(t2, x3, sum0);
-        sum1 = v_fma(x0, x1, sum1);
-        const vec x4 = v_load(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d + 8));
-        const vec x5 = v_load(transformer_blocks_5_norm1_weight + (d + 8));
-        const vec t6 = v_mul(x4, x5);
-        const vec x7 = v_load(transformer_blocks_5_norm1_multiply + (n * 256 + d + 8));
-        sum0_1 = v_fma(t6, x7, sum0_1);
-        sum1_1 = v_fma(x4, x5, sum1_1);
-        const vec x8 = v_load(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d + 16));
-        const vec x9 = v_load(transformer_blocks_5_norm1_weight + (d + 16));
-        const vec t10 = v_mul(x8, x9);
-        const vec x11 = v_load(transformer_blocks_5_norm1_multiply + (n * 256 + d + 16));
-        sum0_2 = v_fma(t10, x11, sum0_2);
-        sum1_2 = v_fma(x8, x9, sum1_2);
-        const vec x12 = v_load(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d + 24));
-        const vec x13 = v_load(transformer_blocks_5_norm1_weight + (d + 24));
-        const vec t14 = v_mul(x12, x13);
-        const vec x15 = v_load(transformer_blocks_5_norm1_multiply + (n * 256 + d + 24));
-        sum0_3 = v_fma(t14, x15, sum0_3);
-        sum1_3 = v_fma(x12, x13, sum1_3);
+        unroll<4>([&](auto column) {
+          const vec x0 = v_load(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d + column * 8));
+          const vec x1 = v_load(transformer_blocks_5_norm1_weight + (d + column * 8));
+          const vec t2 = v_mul(x0, x1);
+          const vec x3 = v_load(transformer_blocks_5_norm1_multiply + (n * 256 + d + column * 8));
+          sum0[column] = v_fma(t2, x3, sum0[column]);
+          sum1[column] = v_fma(x0, x1, sum1[column]);
+        });
       }
-      const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
-      const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
-      const vec t16 = v_set(real(256.0));
-      const vec t17 = v_div_one(row1, t16);
-      of_row9s[n - top] = v_one(t17);
-      const vec t18 = v_div_one(row0, t16);
-      of_row11s[n - top] = v_one(t18);
+      const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
+      const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
+      const vec t4 = v_set(real(256.0));
+      const vec t5 = v_div_one(row1, t4);
+      of_row9s[n - top] = v_one(t5);
+      const vec t6 = v_div_one(row0, t4);
+      of_row11s[n - top] = v_one(t6);
     }
-    for (std::int64_t n = top; n < bottom - 3; n += 4) {
-      const vec of_row9 = v_set(of_row9s[n - top]);
-      const vec of_row11 = v_set(of_row11s[n - top]);
-      const vec of_row9_1 = v_set(of_row9s[n - top + 1]);
-      const vec of_row11_1 = v_set(of_row11s[n - top + 1]);
-      const vec of_row9_2 = v_set(of_row9s[n - top + 2]);
-      const vec of_row11_2 = v_set(of_row11s[n - top + 2]);
-      const vec of_row9_3 = v_set(of_row9s[n - top + 3]);
-      const vec of_row11_3 = v_set(of_row11s[n - top + 3]);
+    const auto pass1 = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
+      vec of_row9[rows];
+      vec of_row11[rows];
+      unroll<rows>([&](auto row) {
+        of_row9[row] = v_set(of_row9s[n - top + row]);
+        of_row11[row] = v_set(of_row11s[n - top + row]);
+      });
       for (std::int64_t d = 0; d < 256; d += 8) {
-        const vec x19 = v_set(transformer_blocks_5_norm1_rsqrt[n]);
-        const vec x20 = v_load(transformer_blocks_5_norm1_multiply + (n * 256 + d));
-        const vec x21 = v_load(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d));
-        const vec x22 = v_load(transformer_blocks_5_norm1_weight + d);
-        const vec t23 = v_mul(x21, x22);
-        const vec t24 = v_sub(t23, of_row9);
-        const vec t25 = v_fnma(x20, of_row11, t24);
-        const vec t26 = v_mul(x19, t25);
-        v_store(d_transformer_blocks_5_norm1_multiply + (n * 256 + d), t26);
-        const vec x27 = v_set(transformer_blocks_5_norm1_rsqrt[n + 1]);
-        const vec x28 = v_load(transformer_blocks_5_norm1_multiply + (n * 256 + d + 256));
-        const vec x29 = v_load(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d + 256));
-        const vec t30 = v_mul(x29, x22);
-        const vec t31 = v_sub(t30, of_row9_1);
-        const vec t32 = v_fnma(x28, of_row11_1, t31);
-        const vec t33 = v_mul(x27, t32);
-        v_store(d_transformer_blocks_5_norm1_multiply + (n * 256 + d + 256), t33);
-        const vec x34 = v_set(transformer_blocks_5_norm1_rsqrt[n + 2]);
-        const vec x35 = v_load(transformer_blocks_5_norm1_multiply + (n * 256 + d + 512));
-        const vec x36 = v_load(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d + 512));
-        const vec t37 = v_mul(x36, x22);
-        const vec t38 = v_sub(t37, of_row9_2);
-        const vec t39 = v_fnma(x35, of_row11_2, t38);
-        const vec t40 = v_mul(x34, t39);
-        v_store(d_transformer_blocks_5_norm1_multiply + (n * 256 + d + 512), t40);
-        const vec x41 = v_set(transformer_blocks_5_norm1_rsqrt[n + 3]);
-        const vec x42 = v_load(transformer_blocks_5_norm1_multiply + (n * 256 + d + 768));
-        const vec x43 = v_load(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d + 768));
-        const vec t44 = v_mul(x43, x22);
-        const vec t45 = v_sub(t44, of_row9_3);
-        const vec t46 = v_fnma(x42, of_row11_3, t45);
-        const vec t47 = v_mul(x41, t46);
-        v_store(d_transformer_blocks_5_norm1_multiply + (n * 256 + d + 768), t47);
+        if (rows == 1) v_fetch_near(d_transformer_blocks_5_attention_einsum_2, n * 256 + d + 2048);
+        if (rows == 1) v_fetch_near(transformer_blocks_5_norm1_multiply, n * 256 + d + 2048);
+        const vec x10 = v_load(transformer_blocks_5_norm1_weight + d);
+        unroll<rows>([&](auto row) {
+          const vec x7 = v_set(transformer_blocks_5_norm1_rsqrt[n + row]);
+          const vec x8 = v_load(transformer_blocks_5_norm1_multiply + (n * 256 + row * 256 + d));
+          const vec x9 = v_load(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + row * 256 + d));
+          const vec t11 = v_mul(x9, x10);
+          const vec t12 = v_sub(t11, of_row9[row]);
+          const vec t13 = v_fnma(x8, of_row11[row], t12);
+          const vec t14 = v_mul(x7, t13);
+          v_store(d_transformer_blocks_5_norm1_multiply + (n * 256 + row * 256 + d), t14);
+        });
       }
-    }
-    for (std::int64_t n = bottom - (bottom - top) % 4; n < bottom; ++n) {
-      const vec of_row9 = v_set(of_row9s[n - top]);
-      const vec of_row11 = v_set(of_row11s[n - top]);
-      for (std::int64_t d = 0; d < 256; d += 8) {
-        v_fetch_near(d_transformer_blocks_5_attention_einsum_2, n * 256 + d + 2048);
-        v_fetch_near(transformer_blocks_5_norm1_multiply, n * 256 + d + 2048);
-        const vec x48 = v_set(transformer_blocks_5_norm1_rsqrt[n]);
-        const vec x49 = v_load(transformer_blocks_5_norm1_multiply + (n * 256 + d));
-        const vec x50 = v_load(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d));
-        const vec x51 = v_load(transformer_blocks_5_norm1_weight + d);
-        const vec t52 = v_mul(x50, x51);
-        const vec t53 = v_sub(t52, of_row9);
-        const vec t54 = v_fnma(x49, of_row11, t53);
-        const vec t55 = v_mul(x48, t54);
-        v_store(d_transformer_blocks_5_norm1_multiply + (n * 256 + d), t55);
-      }
-    }
+    };
+    for (std::int64_t n = top; n < bottom - 3; n += 4) pass1(constant<4>, n);
+    for (std::int64_t n = bottom - (bottom - top) % 4; n < bottom; ++n) pass1(constant<1>, n);
   }
 }
 
@@ -4877,15 +2872,15 @@ static void transformer_blocks_backward(const real* d_transformer_blocks_5_norm1
 // b < B (summed)
 static void divide_forward_sum_of_batch(const Group& group, real* divide_forward_sum, const real* add,
                                         const real* reduce_sum) {
-  vec sum0 = v_zero();
-  if (group.first > 0) sum0 = v_set(divide_forward_sum[0]);
+  vec sum = v_zero();
+  if (group.first > 0) sum = v_set(divide_forward_sum[0]);
   for (std::int64_t b = 0; b < group.images; ++b) {
     const vec x0 = v_set(add[b * 1324240]);
     const vec x1 = v_set(reduce_sum[b * 1324240]);
     const vec t2 = v_sub(x0, x1);
-    sum0 = v_add(sum0, t2);
+    sum = v_add(sum, t2);
   }
-  v_store_n(divide_forward_sum, sum0, 1);
+  v_store_n(divide_forward_sum, sum, 1);
 }
 
 static void divide_forward_train(const std::int64_t batch, const real* divide_forward_sum, real* loss) {
@@ -4900,16 +2895,17 @@ static void head_bias_gradient_partial(const std::int64_t chunk, const Group& gr
                                        real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
+  vec sum[2];
+  unroll<2>([&](auto column) { sum[column] = v_zero(); });
   for (std::int64_t b = begin; b < end; ++b) {
-    const vec x0 = v_load(d_multiply + b * 1324240);
-    sum0 = v_add(sum0, x0);
-    const vec x1 = v_load_n(d_multiply + (b * 1324240 + 8), 2);
-    sum1 = v_add(sum1, x1);
+    unroll<2>([&](auto column) {
+      const vec x0 = v_load_some(d_multiply + (b * 1324240 + column * 8), column < 1 ? lanes : 2);
+      sum[column] = v_add(sum[column], x0);
+    });
   }
-  v_store(partial + chunk * 10, sum0);
-  v_store_n(partial + (chunk * 10 + 8), sum1, 2);
+  unroll<2>([&](auto column) {
+    v_store_some(partial + (chunk * 10 + column * 8), sum[column], column < 1 ? lanes : 2);
+  });
 }
 
 // b < B (summed), classes < CLASSES=10; lanes along classes
@@ -4937,57 +2933,24 @@ static void head_weight_gradient(const std::int64_t begin, const std::int64_t en
                                  real* gradient_head_weight, const real* d_multiply, const real* norm_add) {
   for (std::int64_t d = 0; d < 256; d += 16) {
     for (std::int64_t classes = begin; classes < end; classes += 5) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
+      vec sum[5][2];
+      unroll<5, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       if (group.first > 0) {
-        sum0 = v_load(gradient_head_weight + (classes * 256 + d));
-        sum1 = v_load(gradient_head_weight + (classes * 256 + d + 8));
-        sum2 = v_load(gradient_head_weight + (classes * 256 + d + 256));
-        sum3 = v_load(gradient_head_weight + (classes * 256 + d + 264));
-        sum4 = v_load(gradient_head_weight + (classes * 256 + d + 512));
-        sum5 = v_load(gradient_head_weight + (classes * 256 + d + 520));
-        sum6 = v_load(gradient_head_weight + (classes * 256 + d + 768));
-        sum7 = v_load(gradient_head_weight + (classes * 256 + d + 776));
-        sum8 = v_load(gradient_head_weight + (classes * 256 + d + 1024));
-        sum9 = v_load(gradient_head_weight + (classes * 256 + d + 1032));
+        unroll<5, 2>([&](auto row, auto column) {
+          sum[row][column] = v_load(gradient_head_weight + (classes * 256 + row * 256 + d + column * 8));
+        });
       }
       for (std::int64_t b = 0; b < group.images; ++b) {
-        const vec x0 = v_set(d_multiply[classes + b * 1324240]);
-        const vec x1 = v_load(norm_add + (d + b * 1324240));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(norm_add + (d + b * 1324240 + 8));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_set(d_multiply[classes + b * 1324240 + 1]);
-        sum2 = v_fma(x3, x1, sum2);
-        sum3 = v_fma(x3, x2, sum3);
-        const vec x4 = v_set(d_multiply[classes + b * 1324240 + 2]);
-        sum4 = v_fma(x4, x1, sum4);
-        sum5 = v_fma(x4, x2, sum5);
-        const vec x5 = v_set(d_multiply[classes + b * 1324240 + 3]);
-        sum6 = v_fma(x5, x1, sum6);
-        sum7 = v_fma(x5, x2, sum7);
-        const vec x6 = v_set(d_multiply[classes + b * 1324240 + 4]);
-        sum8 = v_fma(x6, x1, sum8);
-        sum9 = v_fma(x6, x2, sum9);
+        vec x1[2];
+        unroll<2>([&](auto column) { x1[column] = v_load(norm_add + (d + column * 8 + b * 1324240)); });
+        unroll<5>([&](auto row) {
+          const vec x0 = v_set(d_multiply[classes + row + b * 1324240]);
+          unroll<2>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+        });
       }
-      v_store(gradient_head_weight + (classes * 256 + d), sum0);
-      v_store(gradient_head_weight + (classes * 256 + d + 8), sum1);
-      v_store(gradient_head_weight + (classes * 256 + d + 256), sum2);
-      v_store(gradient_head_weight + (classes * 256 + d + 264), sum3);
-      v_store(gradient_head_weight + (classes * 256 + d + 512), sum4);
-      v_store(gradient_head_weight + (classes * 256 + d + 520), sum5);
-      v_store(gradient_head_weight + (classes * 256 + d + 768), sum6);
-      v_store(gradient_head_weight + (classes * 256 + d + 776), sum7);
-      v_store(gradient_head_weight + (classes * 256 + d + 1024), sum8);
-      v_store(gradient_head_weight + (classes * 256 + d + 1032), sum9);
+      unroll<5, 2>([&](auto row, auto column) {
+        v_store(gradient_head_weight + (classes * 256 + row * 256 + d + column * 8), sum[row][column]);
+      });
     }
   }
 }
@@ -4998,50 +2961,18 @@ static void norm_weight_gradient_partial(const std::int64_t chunk, const Group& 
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t d = 0; d < 256; d += 64) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[8];
+    unroll<8>([&](auto column) { sum[column] = v_zero(); });
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t i = 0; i < 1; ++i) {
-        const vec x0 = v_load(d_head_einsum + (b * 1324240 + d));
-        const vec x1 = v_load(norm_multiply + (b * 1324240 + i * 256 + d));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(d_head_einsum + (b * 1324240 + d + 8));
-        const vec x3 = v_load(norm_multiply + (b * 1324240 + i * 256 + d + 8));
-        sum1 = v_fma(x2, x3, sum1);
-        const vec x4 = v_load(d_head_einsum + (b * 1324240 + d + 16));
-        const vec x5 = v_load(norm_multiply + (b * 1324240 + i * 256 + d + 16));
-        sum2 = v_fma(x4, x5, sum2);
-        const vec x6 = v_load(d_head_einsum + (b * 1324240 + d + 24));
-        const vec x7 = v_load(norm_multiply + (b * 1324240 + i * 256 + d + 24));
-        sum3 = v_fma(x6, x7, sum3);
-        const vec x8 = v_load(d_head_einsum + (b * 1324240 + d + 32));
-        const vec x9 = v_load(norm_multiply + (b * 1324240 + i * 256 + d + 32));
-        sum4 = v_fma(x8, x9, sum4);
-        const vec x10 = v_load(d_head_einsum + (b * 1324240 + d + 40));
-        const vec x11 = v_load(norm_multiply + (b * 1324240 + i * 256 + d + 40));
-        sum5 = v_fma(x10, x11, sum5);
-        const vec x12 = v_load(d_head_einsum + (b * 1324240 + d + 48));
-        const vec x13 = v_load(norm_multiply + (b * 1324240 + i * 256 + d + 48));
-        sum6 = v_fma(x12, x13, sum6);
-        const vec x14 = v_load(d_head_einsum + (b * 1324240 + d + 56));
-        const vec x15 = v_load(norm_multiply + (b * 1324240 + i * 256 + d + 56));
-        sum7 = v_fma(x14, x15, sum7);
+        unroll<8>([&](auto column) {
+          const vec x0 = v_load(d_head_einsum + (b * 1324240 + d + column * 8));
+          const vec x1 = v_load(norm_multiply + (b * 1324240 + i * 256 + d + column * 8));
+          sum[column] = v_fma(x0, x1, sum[column]);
+        });
       }
     }
-    v_store(partial + (chunk * 256 + d), sum0);
-    v_store(partial + (chunk * 256 + (d + 8)), sum1);
-    v_store(partial + (chunk * 256 + (d + 16)), sum2);
-    v_store(partial + (chunk * 256 + (d + 24)), sum3);
-    v_store(partial + (chunk * 256 + (d + 32)), sum4);
-    v_store(partial + (chunk * 256 + (d + 40)), sum5);
-    v_store(partial + (chunk * 256 + (d + 48)), sum6);
-    v_store(partial + (chunk * 256 + (d + 56)), sum7);
+    unroll<8>([&](auto column) { v_store(partial + (chunk * 256 + (d + column * 8)), sum[column]); });
   }
 }
 
@@ -5064,198 +2995,98 @@ static void norm_bias_gradient_partial(const std::int64_t chunk, const Group& gr
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t d = 0; d < 256; d += 64) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[8];
+    unroll<8>([&](auto column) { sum[column] = v_zero(); });
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t i = 0; i < 1; ++i) {
-        const vec x0 = v_load(d_head_einsum + (b * 1324240 + d));
-        sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_head_einsum + (b * 1324240 + d + 8));
-        sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_head_einsum + (b * 1324240 + d + 16));
-        sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_head_einsum + (b * 1324240 + d + 24));
-        sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_head_einsum + (b * 1324240 + d + 32));
-        sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_head_einsum + (b * 1324240 + d + 40));
-        sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_head_einsum + (b * 1324240 + d + 48));
-        sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_head_einsum + (b * 1324240 + d + 56));
-        sum7 = v_add(sum7, x7);
+        unroll<8>([&](auto column) {
+          const vec x0 = v_load(d_head_einsum + (b * 1324240 + d + column * 8));
+          sum[column] = v_add(sum[column], x0);
+        });
       }
     }
-    v_store(partial + (chunk * 256 + d), sum0);
-    v_store(partial + (chunk * 256 + (d + 8)), sum1);
-    v_store(partial + (chunk * 256 + (d + 16)), sum2);
-    v_store(partial + (chunk * 256 + (d + 24)), sum3);
-    v_store(partial + (chunk * 256 + (d + 32)), sum4);
-    v_store(partial + (chunk * 256 + (d + 40)), sum5);
-    v_store(partial + (chunk * 256 + (d + 48)), sum6);
-    v_store(partial + (chunk * 256 + (d + 56)), sum7);
+    unroll<8>([&](auto column) { v_store(partial + (chunk * 256 + (d + column * 8)), sum[column]); });
   }
 }
 
 // b < B (summed), i < 1 (summed), d < D=256; lanes along d
 // for 3 kernels of the plan, of which this is the first
-static void transformer_blocks_5_ffn_linear2_bias_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                                   const real* d_transformer_blocks_5_ffn_multiply,
-                                                                   real* partial) {
+static void transformer_blocks_5_ffn_linear2_bias_gradient_partial(
+    const std::int64_t chunk, const Group& group, const real* d_transformer_blocks_5_ffn_multiply, real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t d = 0; d < 256; d += 64) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[8];
+    unroll<8>([&](auto column) { sum[column] = v_zero(); });
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t i = 0; i < 1; ++i) {
-        const vec x0 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1324240 + i * 256 + d));
-        sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1324240 + i * 256 + d + 8));
-        sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1324240 + i * 256 + d + 16));
-        sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1324240 + i * 256 + d + 24));
-        sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1324240 + i * 256 + d + 32));
-        sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1324240 + i * 256 + d + 40));
-        sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1324240 + i * 256 + d + 48));
-        sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1324240 + i * 256 + d + 56));
-        sum7 = v_add(sum7, x7);
+        unroll<8>([&](auto column) {
+          const vec x0 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1324240 + i * 256 + d + column * 8));
+          sum[column] = v_add(sum[column], x0);
+        });
       }
     }
-    v_store(partial + (chunk * 256 + d), sum0);
-    v_store(partial + (chunk * 256 + (d + 8)), sum1);
-    v_store(partial + (chunk * 256 + (d + 16)), sum2);
-    v_store(partial + (chunk * 256 + (d + 24)), sum3);
-    v_store(partial + (chunk * 256 + (d + 32)), sum4);
-    v_store(partial + (chunk * 256 + (d + 40)), sum5);
-    v_store(partial + (chunk * 256 + (d + 48)), sum6);
-    v_store(partial + (chunk * 256 + (d + 56)), sum7);
+    unroll<8>([&](auto column) { v_store(partial + (chunk * 256 + (d + column * 8)), sum[column]); });
   }
 }
 
 // d < D=256, m < M=512, b < B (summed), i < 1 (summed); lanes along m
-static void transformer_blocks_5_ffn_linear2_weight_gradient(const std::int64_t begin, const std::int64_t end,
-                                                             const Group& group,
-                                                             real* gradient_transformer_blocks_5_ffn_linear2_weight,
-                                                             const real* d_transformer_blocks_5_ffn_multiply,
-                                                             const real* transformer_blocks_5_ffn_gelu) {
+static void transformer_blocks_5_ffn_linear2_weight_gradient(
+    const std::int64_t begin, const std::int64_t end, const Group& group,
+    real* gradient_transformer_blocks_5_ffn_linear2_weight, const real* d_transformer_blocks_5_ffn_multiply,
+    const real* transformer_blocks_5_ffn_gelu) {
   for (std::int64_t m = 0; m < 512; m += 16) {
     for (std::int64_t d = begin; d < end; d += 4) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
+      vec sum[4][2];
+      unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       if (group.first > 0) {
-        sum0 = v_load(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + m));
-        sum1 = v_load(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + m + 8));
-        sum2 = v_load(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + m + 512));
-        sum3 = v_load(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + m + 520));
-        sum4 = v_load(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + m + 1024));
-        sum5 = v_load(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + m + 1032));
-        sum6 = v_load(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + m + 1536));
-        sum7 = v_load(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + m + 1544));
+        unroll<4, 2>([&](auto row, auto column) {
+          sum[row][column] = v_load(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + row * 512 + m + column * 8));
+        });
       }
       for (std::int64_t b = 0; b < group.images; ++b) {
         for (std::int64_t i = 0; i < 1; ++i) {
-          const vec x0 = v_set(d_transformer_blocks_5_ffn_multiply[d + b * 1324240 + i * 256]);
-          const vec x1 = v_load(transformer_blocks_5_ffn_gelu + (m + b * 1324240 + i * 512));
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(transformer_blocks_5_ffn_gelu + (m + b * 1324240 + i * 512 + 8));
-          sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_set(d_transformer_blocks_5_ffn_multiply[d + b * 1324240 + i * 256 + 1]);
-          sum2 = v_fma(x3, x1, sum2);
-          sum3 = v_fma(x3, x2, sum3);
-          const vec x4 = v_set(d_transformer_blocks_5_ffn_multiply[d + b * 1324240 + i * 256 + 2]);
-          sum4 = v_fma(x4, x1, sum4);
-          sum5 = v_fma(x4, x2, sum5);
-          const vec x5 = v_set(d_transformer_blocks_5_ffn_multiply[d + b * 1324240 + i * 256 + 3]);
-          sum6 = v_fma(x5, x1, sum6);
-          sum7 = v_fma(x5, x2, sum7);
+          vec x1[2];
+          unroll<2>([&](auto column) {
+            x1[column] = v_load(transformer_blocks_5_ffn_gelu + (m + column * 8 + b * 1324240 + i * 512));
+          });
+          unroll<4>([&](auto row) {
+            const vec x0 = v_set(d_transformer_blocks_5_ffn_multiply[d + row + b * 1324240 + i * 256]);
+            unroll<2>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+          });
         }
       }
-      v_store(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + m), sum0);
-      v_store(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + m + 8), sum1);
-      v_store(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + m + 512), sum2);
-      v_store(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + m + 520), sum3);
-      v_store(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + m + 1024), sum4);
-      v_store(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + m + 1032), sum5);
-      v_store(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + m + 1536), sum6);
-      v_store(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + m + 1544), sum7);
+      unroll<4, 2>([&](auto row, auto column) {
+        v_store(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + row * 512 + m + column * 8),
+                sum[row][column]);
+      });
     }
   }
 }
 
 // b < B (summed), i < 1 (summed), m < M=512; lanes along m
-static void transformer_blocks_5_ffn_linear1_bias_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                                   const real* d_transformer_blocks_5_ffn_multiply_2,
-                                                                   real* partial) {
+static void transformer_blocks_5_ffn_linear1_bias_gradient_partial(
+    const std::int64_t chunk, const Group& group, const real* d_transformer_blocks_5_ffn_multiply_2, real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t m = 0; m < 512; m += 64) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[8];
+    unroll<8>([&](auto column) { sum[column] = v_zero(); });
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t i = 0; i < 1; ++i) {
-        const vec x0 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1324240 + i * 512 + m));
-        sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1324240 + i * 512 + m + 8));
-        sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1324240 + i * 512 + m + 16));
-        sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1324240 + i * 512 + m + 24));
-        sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1324240 + i * 512 + m + 32));
-        sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1324240 + i * 512 + m + 40));
-        sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1324240 + i * 512 + m + 48));
-        sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1324240 + i * 512 + m + 56));
-        sum7 = v_add(sum7, x7);
+        unroll<8>([&](auto column) {
+          const vec x0 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1324240 + i * 512 + m + column * 8));
+          sum[column] = v_add(sum[column], x0);
+        });
       }
     }
-    v_store(partial + (chunk * 512 + m), sum0);
-    v_store(partial + (chunk * 512 + (m + 8)), sum1);
-    v_store(partial + (chunk * 512 + (m + 16)), sum2);
-    v_store(partial + (chunk * 512 + (m + 24)), sum3);
-    v_store(partial + (chunk * 512 + (m + 32)), sum4);
-    v_store(partial + (chunk * 512 + (m + 40)), sum5);
-    v_store(partial + (chunk * 512 + (m + 48)), sum6);
-    v_store(partial + (chunk * 512 + (m + 56)), sum7);
+    unroll<8>([&](auto column) { v_store(partial + (chunk * 512 + (m + column * 8)), sum[column]); });
   }
 }
 
 // b < B (summed), i < 1 (summed), m < M=512; lanes along m
-static void transformer_blocks_5_ffn_linear1_bias_gradient_sum(const Group& group,
-                                                               real* gradient_transformer_blocks_5_ffn_linear1_bias,
-                                                               const real* partial) {
+static void transformer_blocks_5_ffn_linear1_bias_gradient_sum(
+    const Group& group, real* gradient_transformer_blocks_5_ffn_linear1_bias, const real* partial) {
   for (std::int64_t m = 0; m < 512; m += 8) {
     vec sum0 = v_zero();
     if (group.first > 0) sum0 = v_load(gradient_transformer_blocks_5_ffn_linear1_bias + m);
@@ -5267,180 +3098,102 @@ static void transformer_blocks_5_ffn_linear1_bias_gradient_sum(const Group& grou
 }
 
 // m < M=512, d < D=256, b < B (summed), i < 1 (summed); lanes along d
-static void transformer_blocks_5_ffn_linear1_weight_gradient(const std::int64_t begin, const std::int64_t end,
-                                                             const Group& group,
-                                                             real* gradient_transformer_blocks_5_ffn_linear1_weight,
-                                                             const real* d_transformer_blocks_5_ffn_multiply_2,
-                                                             const real* transformer_blocks_5_norm2_add) {
+static void transformer_blocks_5_ffn_linear1_weight_gradient(
+    const std::int64_t begin, const std::int64_t end, const Group& group,
+    real* gradient_transformer_blocks_5_ffn_linear1_weight, const real* d_transformer_blocks_5_ffn_multiply_2,
+    const real* transformer_blocks_5_norm2_add) {
   for (std::int64_t d = 0; d < 256; d += 16) {
     for (std::int64_t m = begin; m < end; m += 4) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
+      vec sum[4][2];
+      unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       if (group.first > 0) {
-        sum0 = v_load(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + d));
-        sum1 = v_load(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + d + 8));
-        sum2 = v_load(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + d + 256));
-        sum3 = v_load(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + d + 264));
-        sum4 = v_load(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + d + 512));
-        sum5 = v_load(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + d + 520));
-        sum6 = v_load(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + d + 768));
-        sum7 = v_load(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + d + 776));
+        unroll<4, 2>([&](auto row, auto column) {
+          sum[row][column] = v_load(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + row * 256 + d + column * 8));
+        });
       }
       for (std::int64_t b = 0; b < group.images; ++b) {
         for (std::int64_t i = 0; i < 1; ++i) {
-          const vec x0 = v_set(d_transformer_blocks_5_ffn_multiply_2[m + b * 1324240 + i * 512]);
-          const vec x1 = v_load(transformer_blocks_5_norm2_add + (d + b * 1324240 + i * 256));
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(transformer_blocks_5_norm2_add + (d + b * 1324240 + i * 256 + 8));
-          sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_set(d_transformer_blocks_5_ffn_multiply_2[m + b * 1324240 + i * 512 + 1]);
-          sum2 = v_fma(x3, x1, sum2);
-          sum3 = v_fma(x3, x2, sum3);
-          const vec x4 = v_set(d_transformer_blocks_5_ffn_multiply_2[m + b * 1324240 + i * 512 + 2]);
-          sum4 = v_fma(x4, x1, sum4);
-          sum5 = v_fma(x4, x2, sum5);
-          const vec x5 = v_set(d_transformer_blocks_5_ffn_multiply_2[m + b * 1324240 + i * 512 + 3]);
-          sum6 = v_fma(x5, x1, sum6);
-          sum7 = v_fma(x5, x2, sum7);
+          vec x1[2];
+          unroll<2>([&](auto column) {
+            x1[column] = v_load(transformer_blocks_5_norm2_add + (d + column * 8 + b * 1324240 + i * 256));
+          });
+          unroll<4>([&](auto row) {
+            const vec x0 = v_set(d_transformer_blocks_5_ffn_multiply_2[m + row + b * 1324240 + i * 512]);
+            unroll<2>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+          });
         }
       }
-      v_store(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + d), sum0);
-      v_store(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + d + 8), sum1);
-      v_store(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + d + 256), sum2);
-      v_store(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + d + 264), sum3);
-      v_store(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + d + 512), sum4);
-      v_store(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + d + 520), sum5);
-      v_store(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + d + 768), sum6);
-      v_store(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + d + 776), sum7);
+      unroll<4, 2>([&](auto row, auto column) {
+        v_store(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + row * 256 + d + column * 8),
+                sum[row][column]);
+      });
     }
   }
 }
 
 // b < B (summed), i < 1 (summed), d < D=256; lanes along d
-static void transformer_blocks_5_norm2_weight_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                               const real* d_transformer_blocks_5_ffn_linear1_einsum,
-                                                               const real* transformer_blocks_5_norm2_multiply,
-                                                               real* partial) {
+static void transformer_blocks_5_norm2_weight_gradient_partial(
+    const std::int64_t chunk, const Group& group, const real* d_transformer_blocks_5_ffn_linear1_einsum,
+    const real* transformer_blocks_5_norm2_multiply, real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t d = 0; d < 256; d += 64) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[8];
+    unroll<8>([&](auto column) { sum[column] = v_zero(); });
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t i = 0; i < 1; ++i) {
-        const vec x0 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324240 + i * 256 + d));
-        const vec x1 = v_load(transformer_blocks_5_norm2_multiply + (b * 1324240 + i * 256 + d));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324240 + i * 256 + d + 8));
-        const vec x3 = v_load(transformer_blocks_5_norm2_multiply + (b * 1324240 + i * 256 + d + 8));
-        sum1 = v_fma(x2, x3, sum1);
-        const vec x4 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324240 + i * 256 + d + 16));
-        const vec x5 = v_load(transformer_blocks_5_norm2_multiply + (b * 1324240 + i * 256 + d + 16));
-        sum2 = v_fma(x4, x5, sum2);
-        const vec x6 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324240 + i * 256 + d + 24));
-        const vec x7 = v_load(transformer_blocks_5_norm2_multiply + (b * 1324240 + i * 256 + d + 24));
-        sum3 = v_fma(x6, x7, sum3);
-        const vec x8 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324240 + i * 256 + d + 32));
-        const vec x9 = v_load(transformer_blocks_5_norm2_multiply + (b * 1324240 + i * 256 + d + 32));
-        sum4 = v_fma(x8, x9, sum4);
-        const vec x10 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324240 + i * 256 + d + 40));
-        const vec x11 = v_load(transformer_blocks_5_norm2_multiply + (b * 1324240 + i * 256 + d + 40));
-        sum5 = v_fma(x10, x11, sum5);
-        const vec x12 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324240 + i * 256 + d + 48));
-        const vec x13 = v_load(transformer_blocks_5_norm2_multiply + (b * 1324240 + i * 256 + d + 48));
-        sum6 = v_fma(x12, x13, sum6);
-        const vec x14 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324240 + i * 256 + d + 56));
-        const vec x15 = v_load(transformer_blocks_5_norm2_multiply + (b * 1324240 + i * 256 + d + 56));
-        sum7 = v_fma(x14, x15, sum7);
+        unroll<8>([&](auto column) {
+          const vec x0 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324240 + i * 256 + d + column * 8));
+          const vec x1 = v_load(transformer_blocks_5_norm2_multiply + (b * 1324240 + i * 256 + d + column * 8));
+          sum[column] = v_fma(x0, x1, sum[column]);
+        });
       }
     }
-    v_store(partial + (chunk * 256 + d), sum0);
-    v_store(partial + (chunk * 256 + (d + 8)), sum1);
-    v_store(partial + (chunk * 256 + (d + 16)), sum2);
-    v_store(partial + (chunk * 256 + (d + 24)), sum3);
-    v_store(partial + (chunk * 256 + (d + 32)), sum4);
-    v_store(partial + (chunk * 256 + (d + 40)), sum5);
-    v_store(partial + (chunk * 256 + (d + 48)), sum6);
-    v_store(partial + (chunk * 256 + (d + 56)), sum7);
+    unroll<8>([&](auto column) { v_store(partial + (chunk * 256 + (d + column * 8)), sum[column]); });
   }
 }
 
 // d < D=256, h < H*K=256, b < B (summed), i < 1 (summed); lanes along h
-static void transformer_blocks_5_attention_out_proj_weight_gradient(const std::int64_t begin, const std::int64_t end,
-                                                                    const Group& group,
-                                                                    real* gradient_transformer_blocks_5_attention_out_proj_weight,
-                                                                    const real* d_transformer_blocks_5_add,
-                                                                    const real* transformer_blocks_5_attention_rearrange) {
+static void transformer_blocks_5_attention_out_proj_weight_gradient(
+    const std::int64_t begin, const std::int64_t end, const Group& group,
+    real* gradient_transformer_blocks_5_attention_out_proj_weight, const real* d_transformer_blocks_5_add,
+    const real* transformer_blocks_5_attention_rearrange) {
   for (std::int64_t h = 0; h < 256; h += 16) {
     for (std::int64_t d = begin; d < end; d += 4) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
+      vec sum[4][2];
+      unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       if (group.first > 0) {
-        sum0 = v_load(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + h));
-        sum1 = v_load(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + h + 8));
-        sum2 = v_load(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + h + 256));
-        sum3 = v_load(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + h + 264));
-        sum4 = v_load(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + h + 512));
-        sum5 = v_load(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + h + 520));
-        sum6 = v_load(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + h + 768));
-        sum7 = v_load(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + h + 776));
+        unroll<4, 2>([&](auto row, auto column) {
+          sum[row][column] = v_load(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + row * 256 + h + column * 8));
+        });
       }
       for (std::int64_t b = 0; b < group.images; ++b) {
         for (std::int64_t i = 0; i < 1; ++i) {
-          const vec x0 = v_set(d_transformer_blocks_5_add[d + b * 1324240 + i * 256]);
-          const vec x1 = v_load(transformer_blocks_5_attention_rearrange + (h + b * 1324240 + i * 256));
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(transformer_blocks_5_attention_rearrange + (h + b * 1324240 + i * 256 + 8));
-          sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_set(d_transformer_blocks_5_add[d + b * 1324240 + i * 256 + 1]);
-          sum2 = v_fma(x3, x1, sum2);
-          sum3 = v_fma(x3, x2, sum3);
-          const vec x4 = v_set(d_transformer_blocks_5_add[d + b * 1324240 + i * 256 + 2]);
-          sum4 = v_fma(x4, x1, sum4);
-          sum5 = v_fma(x4, x2, sum5);
-          const vec x5 = v_set(d_transformer_blocks_5_add[d + b * 1324240 + i * 256 + 3]);
-          sum6 = v_fma(x5, x1, sum6);
-          sum7 = v_fma(x5, x2, sum7);
+          vec x1[2];
+          unroll<2>([&](auto column) {
+            x1[column] = v_load(transformer_blocks_5_attention_rearrange + (h + column * 8 + b * 1324240 + i * 256));
+          });
+          unroll<4>([&](auto row) {
+            const vec x0 = v_set(d_transformer_blocks_5_add[d + row + b * 1324240 + i * 256]);
+            unroll<2>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+          });
         }
       }
-      v_store(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + h), sum0);
-      v_store(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + h + 8), sum1);
-      v_store(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + h + 256), sum2);
-      v_store(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + h + 264), sum3);
-      v_store(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + h + 512), sum4);
-      v_store(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + h + 520), sum5);
-      v_store(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + h + 768), sum6);
-      v_store(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + h + 776), sum7);
+      unroll<4, 2>([&](auto row, auto column) {
+        v_store(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + row * 256 + h + column * 8),
+                sum[row][column]);
+      });
     }
   }
 }
 
 // d < 3*D=768, d2 < D=256, b < B (summed), n < N+1=65 (summed); lanes along d2
 // for 2 kernels of the plan, of which this is the first
-static void transformer_blocks_5_attention_in_proj_weight_gradient(const std::int64_t begin, const std::int64_t end,
-                                                                   const Group& group,
-                                                                   const real* d_transformer_blocks_5_attention_rearrange,
-                                                                   const real* transformer_blocks_5_norm1_add,
-                                                                   real* gradient_transformer_blocks_5_attention_in_proj_bias,
-                                                                   real* gradient_transformer_blocks_5_attention_in_proj_weight) {
+static void transformer_blocks_5_attention_in_proj_weight_gradient(
+    const std::int64_t begin, const std::int64_t end, const Group& group,
+    const real* d_transformer_blocks_5_attention_rearrange, const real* transformer_blocks_5_norm1_add,
+    real* gradient_transformer_blocks_5_attention_in_proj_bias,
+    real* gradient_transformer_blocks_5_attention_in_proj_weight) {
   for (std::int64_t b = 0; b < group.images; ++b) {
     v_fetch(d_transformer_blocks_5_attention_rearrange + b * 1324240, 49920);
     v_fetch(transformer_blocks_5_norm1_add + b * 1324240, 16640);
@@ -5453,57 +3206,24 @@ static void transformer_blocks_5_attention_in_proj_weight_gradient(const std::in
 
 // b < B (summed), n < N+1=65 (summed), d < D=256; lanes along d
 // for 3 kernels of the plan, of which this is the first
-static void transformer_blocks_5_norm1_weight_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                               const real* d_transformer_blocks_5_attention_einsum_2,
-                                                               const real* transformer_blocks_5_norm1_multiply,
-                                                               real* partial) {
+static void transformer_blocks_5_norm1_weight_gradient_partial(
+    const std::int64_t chunk, const Group& group, const real* d_transformer_blocks_5_attention_einsum_2,
+    const real* transformer_blocks_5_norm1_multiply, real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t d = 0; d < 256; d += 64) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[8];
+    unroll<8>([&](auto column) { sum[column] = v_zero(); });
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324240 + n * 256 + d));
-        const vec x1 = v_load(transformer_blocks_5_norm1_multiply + (b * 1324240 + n * 256 + d));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324240 + n * 256 + d + 8));
-        const vec x3 = v_load(transformer_blocks_5_norm1_multiply + (b * 1324240 + n * 256 + d + 8));
-        sum1 = v_fma(x2, x3, sum1);
-        const vec x4 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324240 + n * 256 + d + 16));
-        const vec x5 = v_load(transformer_blocks_5_norm1_multiply + (b * 1324240 + n * 256 + d + 16));
-        sum2 = v_fma(x4, x5, sum2);
-        const vec x6 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324240 + n * 256 + d + 24));
-        const vec x7 = v_load(transformer_blocks_5_norm1_multiply + (b * 1324240 + n * 256 + d + 24));
-        sum3 = v_fma(x6, x7, sum3);
-        const vec x8 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324240 + n * 256 + d + 32));
-        const vec x9 = v_load(transformer_blocks_5_norm1_multiply + (b * 1324240 + n * 256 + d + 32));
-        sum4 = v_fma(x8, x9, sum4);
-        const vec x10 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324240 + n * 256 + d + 40));
-        const vec x11 = v_load(transformer_blocks_5_norm1_multiply + (b * 1324240 + n * 256 + d + 40));
-        sum5 = v_fma(x10, x11, sum5);
-        const vec x12 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324240 + n * 256 + d + 48));
-        const vec x13 = v_load(transformer_blocks_5_norm1_multiply + (b * 1324240 + n * 256 + d + 48));
-        sum6 = v_fma(x12, x13, sum6);
-        const vec x14 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324240 + n * 256 + d + 56));
-        const vec x15 = v_load(transformer_blocks_5_norm1_multiply + (b * 1324240 + n * 256 + d + 56));
-        sum7 = v_fma(x14, x15, sum7);
+        unroll<8>([&](auto column) {
+          const vec x0 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324240 + n * 256 + d + column * 8));
+          const vec x1 = v_load(transformer_blocks_5_norm1_multiply + (b * 1324240 + n * 256 + d + column * 8));
+          sum[column] = v_fma(x0, x1, sum[column]);
+        });
       }
     }
-    v_store(partial + (chunk * 256 + d), sum0);
-    v_store(partial + (chunk * 256 + (d + 8)), sum1);
-    v_store(partial + (chunk * 256 + (d + 16)), sum2);
-    v_store(partial + (chunk * 256 + (d + 24)), sum3);
-    v_store(partial + (chunk * 256 + (d + 32)), sum4);
-    v_store(partial + (chunk * 256 + (d + 40)), sum5);
-    v_store(partial + (chunk * 256 + (d + 48)), sum6);
-    v_store(partial + (chunk * 256 + (d + 56)), sum7);
+    unroll<8>([&](auto column) { v_store(partial + (chunk * 256 + (d + column * 8)), sum[column]); });
   }
 }
 
@@ -5515,42 +3235,17 @@ static void transformer_blocks_5_norm1_bias_gradient_partial(const std::int64_t 
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t d = 0; d < 256; d += 64) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[8];
+    unroll<8>([&](auto column) { sum[column] = v_zero(); });
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324240 + n * 256 + d));
-        sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324240 + n * 256 + d + 8));
-        sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324240 + n * 256 + d + 16));
-        sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324240 + n * 256 + d + 24));
-        sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324240 + n * 256 + d + 32));
-        sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324240 + n * 256 + d + 40));
-        sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324240 + n * 256 + d + 48));
-        sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324240 + n * 256 + d + 56));
-        sum7 = v_add(sum7, x7);
+        unroll<8>([&](auto column) {
+          const vec x0 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324240 + n * 256 + d + column * 8));
+          sum[column] = v_add(sum[column], x0);
+        });
       }
     }
-    v_store(partial + (chunk * 256 + d), sum0);
-    v_store(partial + (chunk * 256 + (d + 8)), sum1);
-    v_store(partial + (chunk * 256 + (d + 16)), sum2);
-    v_store(partial + (chunk * 256 + (d + 24)), sum3);
-    v_store(partial + (chunk * 256 + (d + 32)), sum4);
-    v_store(partial + (chunk * 256 + (d + 40)), sum5);
-    v_store(partial + (chunk * 256 + (d + 48)), sum6);
-    v_store(partial + (chunk * 256 + (d + 56)), sum7);
+    unroll<8>([&](auto column) { v_store(partial + (chunk * 256 + (d + column * 8)), sum[column]); });
   }
 }
 
@@ -5570,151 +3265,52 @@ static void transformer_blocks_ffn_backward(const std::int64_t image, const std:
 
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
 [[gnu::noinline]]
-static void transformer_blocks_ffn_linear2_backward(const Team& team, const std::int64_t image,
-                                                    const std::int64_t layer,
-                                                    real* d_transformer_blocks_ffn_linear2_copy,
-                                                    real* d_transformer_blocks_ffn_multiply_2,
-                                                    const real* transformer_blocks_ffn_multiply,
-                                                    const real* transformer_blocks_ffn_linear2_weight_packed_transposed,
-                                                    const real* d_transformer_blocks_ffn_multiply,
-                                                    const std::int32_t* random) {
-  const Tiles mine = team.tiles(65, 6, 512, 16, 524288 > tessera_second_cache());
+static void transformer_blocks_ffn_linear2_backward(
+    const Team& team, const std::int64_t image, const std::int64_t layer, real* d_transformer_blocks_ffn_linear2_copy,
+    real* d_transformer_blocks_ffn_multiply_2, const real* transformer_blocks_ffn_multiply,
+    const real* transformer_blocks_ffn_linear2_weight_packed_transposed, const real* d_transformer_blocks_ffn_multiply,
+    const std::int32_t* random) {
+  const Tiles mine = team.tiles(65, 6, 512, 16, 524288 > tessera_l2_bytes());
   for (std::int64_t m = mine.left; m < mine.right; m += 16) {
-    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
-      for (std::int64_t row = 0; row < 6; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 16) {
-          v_fetch_line(d_transformer_blocks_ffn_linear2_copy, (n + row) * 512 + (m + column));
-          v_fetch_line(d_transformer_blocks_ffn_multiply_2, (n + row) * 512 + (m + column));
-          v_fetch_line(transformer_blocks_ffn_multiply, (n + row) * 512 + (m + column));
-        }
-      }
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
+    const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
+      v_fetch_rows(d_transformer_blocks_ffn_linear2_copy + (n * 512 + m), rows, 512, 16);
+      v_fetch_rows(d_transformer_blocks_ffn_multiply_2 + (n * 512 + m), rows, 512, 16);
+      v_fetch_rows(transformer_blocks_ffn_multiply + (n * 512 + m), rows, 512, 16);
+      vec sum[rows][2];
+      unroll<rows, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t d = 0; d < 256; ++d) {
         v_fetch_line(transformer_blocks_ffn_linear2_weight_packed_transposed, m * 256 + 4096 + n * 85 + d * 2);
-        const vec x0 = v_set(d_transformer_blocks_ffn_multiply[n * 256 + d]);
-        const vec x1 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 16));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 16 + 8));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_set(d_transformer_blocks_ffn_multiply[n * 256 + d + 256]);
-        sum2 = v_fma(x3, x1, sum2);
-        sum3 = v_fma(x3, x2, sum3);
-        const vec x4 = v_set(d_transformer_blocks_ffn_multiply[n * 256 + d + 512]);
-        sum4 = v_fma(x4, x1, sum4);
-        sum5 = v_fma(x4, x2, sum5);
-        const vec x5 = v_set(d_transformer_blocks_ffn_multiply[n * 256 + d + 768]);
-        sum6 = v_fma(x5, x1, sum6);
-        sum7 = v_fma(x5, x2, sum7);
-        const vec x6 = v_set(d_transformer_blocks_ffn_multiply[n * 256 + d + 1024]);
-        sum8 = v_fma(x6, x1, sum8);
-        sum9 = v_fma(x6, x2, sum9);
-        const vec x7 = v_set(d_transformer_blocks_ffn_multiply[n * 256 + d + 1280]);
-        sum10 = v_fma(x7, x1, sum10);
-        sum11 = v_fma(x7, x2, sum11);
+        vec x1[2];
+        unroll<2>([&](auto column) {
+          x1[column] = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 16 + column * 8));
+        });
+        unroll<rows>([&](auto row) {
+          const vec x0 = v_set(d_transformer_blocks_ffn_multiply[n * 256 + row * 256 + d]);
+          unroll<2>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+        });
       }
-      alignas(64) real sums[96];
-      v_store(sums, sum0);
-      v_store(sums + 8, sum1);
-      v_store(sums + 16, sum2);
-      v_store(sums + 24, sum3);
-      v_store(sums + 32, sum4);
-      v_store(sums + 40, sum5);
-      v_store(sums + 48, sum6);
-      v_store(sums + 56, sum7);
-      v_store(sums + 64, sum8);
-      v_store(sums + 72, sum9);
-      v_store(sums + 80, sum10);
-      v_store(sums + 88, sum11);
-      for (std::int64_t row = 0; row < 6; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 8) {
-          const vec sum = v_load(sums + (row * 16 + column));
-          const vec x8 = v_load(transformer_blocks_ffn_multiply + ((n + row) * 512 + (m + column)));
-          const vec t9 = v_gelu(x8);
-          v_store(d_transformer_blocks_ffn_linear2_copy + ((n + row) * 512 + (m + column)), t9);
-          const vec t10 = v_gelu_gradient(x8);
-          const vec t11 = v_mul(sum, t10);
-          const vec t12 = v_keep(random, layer * 65536 + 2, image * 33280 + (n + row) * 512 + (m + column), 1,
-                                 858993459, real(1.25));
-          const vec t13 = v_mul(t11, t12);
-          v_store(d_transformer_blocks_ffn_multiply_2 + ((n + row) * 512 + (m + column)), t13);
+      alignas(64) real kept[rows * 16];
+      unroll<rows, 2>([&](auto row, auto column) { v_store(kept + row * 16 + column * 8, sum[row][column]); });
+      const auto epilogue = [=](const real* sums) __attribute__((noinline)) {
+        for (std::int64_t row = 0; row < rows; ++row) {
+          for (std::int64_t column = 0; column < 16; column += 8) {
+            const vec value = v_load(sums + (row * 16 + column));
+            const vec x2 = v_load(transformer_blocks_ffn_multiply + ((n + row) * 512 + (m + column)));
+            const vec t3 = v_gelu(x2);
+            v_store(d_transformer_blocks_ffn_linear2_copy + ((n + row) * 512 + (m + column)), t3);
+            const vec t4 = v_gelu_gradient(x2);
+            const vec t5 = v_mul(value, t4);
+            const vec t6 = v_keep(random, layer * 65536 + 2, image * 33280 + (n + row) * 512 + (m + column), 1,
+                                  858993459, real(1.25));
+            const vec t7 = v_mul(t5, t6);
+            v_store(d_transformer_blocks_ffn_multiply_2 + ((n + row) * 512 + (m + column)), t7);
+          }
         }
-      }
-    }
-    if (mine.end > 60) {
-      for (std::int64_t row = 0; row < 5; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 16) {
-          v_fetch_line(d_transformer_blocks_ffn_linear2_copy, row * 512 + (m + column) + 30720);
-          v_fetch_line(d_transformer_blocks_ffn_multiply_2, row * 512 + (m + column) + 30720);
-          v_fetch_line(transformer_blocks_ffn_multiply, row * 512 + (m + column) + 30720);
-        }
-      }
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      for (std::int64_t d = 0; d < 256; ++d) {
-        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed_transposed, m * 256 + 4096 + 5100 + d * 2);
-        const vec x14 = v_set(d_transformer_blocks_ffn_multiply[d + 15360]);
-        const vec x15 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 16));
-        sum0 = v_fma(x14, x15, sum0);
-        const vec x16 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 16 + 8));
-        sum1 = v_fma(x14, x16, sum1);
-        const vec x17 = v_set(d_transformer_blocks_ffn_multiply[d + 15616]);
-        sum2 = v_fma(x17, x15, sum2);
-        sum3 = v_fma(x17, x16, sum3);
-        const vec x18 = v_set(d_transformer_blocks_ffn_multiply[d + 15872]);
-        sum4 = v_fma(x18, x15, sum4);
-        sum5 = v_fma(x18, x16, sum5);
-        const vec x19 = v_set(d_transformer_blocks_ffn_multiply[d + 16128]);
-        sum6 = v_fma(x19, x15, sum6);
-        sum7 = v_fma(x19, x16, sum7);
-        const vec x20 = v_set(d_transformer_blocks_ffn_multiply[d + 16384]);
-        sum8 = v_fma(x20, x15, sum8);
-        sum9 = v_fma(x20, x16, sum9);
-      }
-      alignas(64) real sums[80];
-      v_store(sums, sum0);
-      v_store(sums + 8, sum1);
-      v_store(sums + 16, sum2);
-      v_store(sums + 24, sum3);
-      v_store(sums + 32, sum4);
-      v_store(sums + 40, sum5);
-      v_store(sums + 48, sum6);
-      v_store(sums + 56, sum7);
-      v_store(sums + 64, sum8);
-      v_store(sums + 72, sum9);
-      for (std::int64_t row = 0; row < 5; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 8) {
-          const vec sum = v_load(sums + (row * 16 + column));
-          const vec x21 = v_load(transformer_blocks_ffn_multiply + (row * 512 + (m + column) + 30720));
-          const vec t22 = v_gelu(x21);
-          v_store(d_transformer_blocks_ffn_linear2_copy + (row * 512 + (m + column) + 30720), t22);
-          const vec t23 = v_gelu_gradient(x21);
-          const vec t24 = v_mul(sum, t23);
-          const vec t25 = v_keep(random, layer * 65536 + 2, image * 33280 + (row * 512 + 30720) + (m + column), 1,
-                                 858993459, real(1.25));
-          const vec t26 = v_mul(t24, t25);
-          v_store(d_transformer_blocks_ffn_multiply_2 + (row * 512 + (m + column) + 30720), t26);
-        }
-      }
-    }
+      };
+      epilogue(kept);
+    };
+    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) tile(constant<6>, n);
+    if (mine.end > 60) tile(constant<5>, 60);
   }
 }
 
@@ -5724,597 +3320,236 @@ static void transformer_blocks_ffn_linear2_backward(const Team& team, const std:
 static void transformer_blocks_ffn_linear1_backward(const Team& team, real* d_transformer_blocks_ffn_linear1_einsum,
                                                     const real* transformer_blocks_ffn_linear1_weight_packed_transposed,
                                                     const real* d_transformer_blocks_ffn_multiply_2) {
-  const Tiles mine = team.tiles(65, 6, 256, 16, 524288 > tessera_second_cache());
+  const Tiles mine = team.tiles(65, 6, 256, 16, 524288 > tessera_l2_bytes());
   for (std::int64_t d = mine.left; d < mine.right; d += 16) {
-    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
-      for (std::int64_t row = 0; row < 6; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 16) {
-          v_fetch_line(d_transformer_blocks_ffn_linear1_einsum, (n + row) * 256 + (d + column));
-        }
-      }
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
+    const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
+      v_fetch_rows(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d), rows, 256, 16);
+      vec sum[rows][2];
+      unroll<rows, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t m = 0; m < 512; ++m) {
         v_fetch_line(transformer_blocks_ffn_linear1_weight_packed_transposed, d * 512 + 8192 + n * 170 + m * 2);
-        const vec x0 = v_set(d_transformer_blocks_ffn_multiply_2[n * 512 + m]);
-        const vec x1 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 16));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 16 + 8));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_set(d_transformer_blocks_ffn_multiply_2[n * 512 + m + 512]);
-        sum2 = v_fma(x3, x1, sum2);
-        sum3 = v_fma(x3, x2, sum3);
-        const vec x4 = v_set(d_transformer_blocks_ffn_multiply_2[n * 512 + m + 1024]);
-        sum4 = v_fma(x4, x1, sum4);
-        sum5 = v_fma(x4, x2, sum5);
-        const vec x5 = v_set(d_transformer_blocks_ffn_multiply_2[n * 512 + m + 1536]);
-        sum6 = v_fma(x5, x1, sum6);
-        sum7 = v_fma(x5, x2, sum7);
-        const vec x6 = v_set(d_transformer_blocks_ffn_multiply_2[n * 512 + m + 2048]);
-        sum8 = v_fma(x6, x1, sum8);
-        sum9 = v_fma(x6, x2, sum9);
-        const vec x7 = v_set(d_transformer_blocks_ffn_multiply_2[n * 512 + m + 2560]);
-        sum10 = v_fma(x7, x1, sum10);
-        sum11 = v_fma(x7, x2, sum11);
+        vec x1[2];
+        unroll<2>([&](auto column) {
+          x1[column] = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 16 + column * 8));
+        });
+        unroll<rows>([&](auto row) {
+          const vec x0 = v_set(d_transformer_blocks_ffn_multiply_2[n * 512 + row * 512 + m]);
+          unroll<2>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+        });
       }
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d), sum0);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 8), sum1);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 256), sum2);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 264), sum3);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 512), sum4);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 520), sum5);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 768), sum6);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 776), sum7);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 1024), sum8);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 1032), sum9);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 1280), sum10);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 1288), sum11);
-    }
-    if (mine.end > 60) {
-      for (std::int64_t row = 0; row < 5; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 16) {
-          v_fetch_line(d_transformer_blocks_ffn_linear1_einsum, row * 256 + (d + column) + 15360);
-        }
-      }
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      for (std::int64_t m = 0; m < 512; ++m) {
-        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed_transposed, d * 512 + 8192 + 10200 + m * 2);
-        const vec x8 = v_set(d_transformer_blocks_ffn_multiply_2[m + 30720]);
-        const vec x9 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 16));
-        sum0 = v_fma(x8, x9, sum0);
-        const vec x10 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 16 + 8));
-        sum1 = v_fma(x8, x10, sum1);
-        const vec x11 = v_set(d_transformer_blocks_ffn_multiply_2[m + 31232]);
-        sum2 = v_fma(x11, x9, sum2);
-        sum3 = v_fma(x11, x10, sum3);
-        const vec x12 = v_set(d_transformer_blocks_ffn_multiply_2[m + 31744]);
-        sum4 = v_fma(x12, x9, sum4);
-        sum5 = v_fma(x12, x10, sum5);
-        const vec x13 = v_set(d_transformer_blocks_ffn_multiply_2[m + 32256]);
-        sum6 = v_fma(x13, x9, sum6);
-        sum7 = v_fma(x13, x10, sum7);
-        const vec x14 = v_set(d_transformer_blocks_ffn_multiply_2[m + 32768]);
-        sum8 = v_fma(x14, x9, sum8);
-        sum9 = v_fma(x14, x10, sum9);
-      }
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 15360), sum0);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 15368), sum1);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 15616), sum2);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 15624), sum3);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 15872), sum4);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 15880), sum5);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 16128), sum6);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 16136), sum7);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 16384), sum8);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 16392), sum9);
-    }
+      unroll<rows, 2>([&](auto row, auto column) {
+        v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + row * 256 + d + column * 8), sum[row][column]);
+      });
+    };
+    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) tile(constant<6>, n);
+    if (mine.end > 60) tile(constant<5>, 60);
   }
 }
 
 // b < B, n < N+1=65, d < D=256 (row); lanes along d
 // for 2 kernels of the plan, of which this is the first
-static void transformer_blocks_norm2_backward(const real* d_transformer_blocks_ffn_linear1_einsum,
-                                              const real* transformer_blocks_norm2_weight,
-                                              const real* transformer_blocks_norm2_multiply,
-                                              const real* transformer_blocks_norm2_bias,
-                                              real* d_transformer_blocks_ffn_linear1_copy,
-                                              const real* transformer_blocks_norm2_rsqrt,
-                                              const real* d_transformer_blocks_carry, real* d_transformer_blocks_add) {
+static void transformer_blocks_norm2_backward(
+    const real* d_transformer_blocks_ffn_linear1_einsum, const real* transformer_blocks_norm2_weight,
+    const real* transformer_blocks_norm2_multiply, const real* transformer_blocks_norm2_bias,
+    real* d_transformer_blocks_ffn_linear1_copy, const real* transformer_blocks_norm2_rsqrt,
+    const real* d_transformer_blocks_carry, real* d_transformer_blocks_add) {
   for (std::int64_t top = 0; top < 65; top += 8) {
     const std::int64_t bottom = std::min<std::int64_t>(65, top + 8);
     real of_row13s[8];
     real of_row15s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
-      vec sum0 = v_zero();
-      vec sum0_1 = v_zero();
-      vec sum0_2 = v_zero();
-      vec sum0_3 = v_zero();
-      vec sum1 = v_zero();
-      vec sum1_1 = v_zero();
-      vec sum1_2 = v_zero();
-      vec sum1_3 = v_zero();
+      vec sum0[4];
+      unroll<4>([&](auto way) { sum0[way] = v_zero(); });
+      vec sum1[4];
+      unroll<4>([&](auto way) { sum1[way] = v_zero(); });
       for (std::int64_t d = 0; d < 256; d += 32) {
-        const vec x0 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d));
-        const vec x1 = v_load(transformer_blocks_norm2_weight + d);
-        const vec t2 = v_mul(x0, x1);
-        const vec x3 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d));
-        sum0 = v_fma(t2, x3, sum0);
-        sum1 = v_fma(x0, x1, sum1);
-        const vec x4 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 8));
-        const vec x5 = v_load(transformer_blocks_norm2_weight + (d + 8));
-        const vec t6 = v_mul(x4, x5);
-        const vec x7 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d + 8));
-        sum0_1 = v_fma(t6, x7, sum0_1);
-        sum1_1 = v_fma(x4, x5, sum1_1);
-        const vec x8 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 16));
-        const vec x9 = v_load(transformer_blocks_norm2_weight + (d + 16));
-        const vec t10 = v_mul(x8, x9);
-        const vec x11 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d + 16));
-        sum0_2 = v_fma(t10, x11, sum0_2);
-        sum1_2 = v_fma(x8, x9, sum1_2);
-        const vec x12 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 24));
-        const vec x13 = v_load(transformer_blocks_norm2_weight + (d + 24));
-        const vec t14 = v_mul(x12, x13);
-        const vec x15 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d + 24));
-        sum0_3 = v_fma(t14, x15, sum0_3);
-        sum1_3 = v_fma(x12, x13, sum1_3);
+        unroll<4>([&](auto column) {
+          const vec x0 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + column * 8));
+          const vec x1 = v_load(transformer_blocks_norm2_weight + (d + column * 8));
+          const vec t2 = v_mul(x0, x1);
+          const vec x3 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d + column * 8));
+          sum0[column] = v_fma(t2, x3, sum0[column]);
+          sum1[column] = v_fma(x0, x1, sum1[column]);
+        });
       }
-      const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
-      const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
-      const vec t16 = v_set(real(256.0));
-      const vec t17 = v_div_one(row1, t16);
-      of_row13s[n - top] = v_one(t17);
-      const vec t18 = v_div_one(row0, t16);
-      of_row15s[n - top] = v_one(t18);
+      const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
+      const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
+      const vec t4 = v_set(real(256.0));
+      const vec t5 = v_div_one(row1, t4);
+      of_row13s[n - top] = v_one(t5);
+      const vec t6 = v_div_one(row0, t4);
+      of_row15s[n - top] = v_one(t6);
     }
-    for (std::int64_t n = top; n < bottom - 3; n += 4) {
-      const vec of_row13 = v_set(of_row13s[n - top]);
-      const vec of_row15 = v_set(of_row15s[n - top]);
-      const vec of_row13_1 = v_set(of_row13s[n - top + 1]);
-      const vec of_row15_1 = v_set(of_row15s[n - top + 1]);
-      const vec of_row13_2 = v_set(of_row13s[n - top + 2]);
-      const vec of_row15_2 = v_set(of_row15s[n - top + 2]);
-      const vec of_row13_3 = v_set(of_row13s[n - top + 3]);
-      const vec of_row15_3 = v_set(of_row15s[n - top + 3]);
+    const auto pass1 = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
+      vec of_row13[rows];
+      vec of_row15[rows];
+      unroll<rows>([&](auto row) {
+        of_row13[row] = v_set(of_row13s[n - top + row]);
+        of_row15[row] = v_set(of_row15s[n - top + row]);
+      });
       for (std::int64_t d = 0; d < 256; d += 8) {
-        const vec x19 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d));
-        const vec x20 = v_load(transformer_blocks_norm2_weight + d);
-        const vec x21 = v_load(transformer_blocks_norm2_bias + d);
-        const vec t22 = v_fma(x19, x20, x21);
-        v_store(d_transformer_blocks_ffn_linear1_copy + (n * 256 + d), t22);
-        const vec x23 = v_set(transformer_blocks_norm2_rsqrt[n]);
-        const vec x24 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d));
-        const vec t25 = v_mul(x24, x20);
-        const vec t26 = v_sub(t25, of_row13);
-        const vec t27 = v_fnma(x19, of_row15, t26);
-        const vec x28 = v_load(d_transformer_blocks_carry + (n * 256 + d));
-        const vec t29 = v_fma(x23, t27, x28);
-        v_store(d_transformer_blocks_add + (n * 256 + d), t29);
-        const vec x30 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d + 256));
-        const vec t31 = v_fma(x30, x20, x21);
-        v_store(d_transformer_blocks_ffn_linear1_copy + (n * 256 + d + 256), t31);
-        const vec x32 = v_set(transformer_blocks_norm2_rsqrt[n + 1]);
-        const vec x33 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 256));
-        const vec t34 = v_mul(x33, x20);
-        const vec t35 = v_sub(t34, of_row13_1);
-        const vec t36 = v_fnma(x30, of_row15_1, t35);
-        const vec x37 = v_load(d_transformer_blocks_carry + (n * 256 + d + 256));
-        const vec t38 = v_fma(x32, t36, x37);
-        v_store(d_transformer_blocks_add + (n * 256 + d + 256), t38);
-        const vec x39 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d + 512));
-        const vec t40 = v_fma(x39, x20, x21);
-        v_store(d_transformer_blocks_ffn_linear1_copy + (n * 256 + d + 512), t40);
-        const vec x41 = v_set(transformer_blocks_norm2_rsqrt[n + 2]);
-        const vec x42 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 512));
-        const vec t43 = v_mul(x42, x20);
-        const vec t44 = v_sub(t43, of_row13_2);
-        const vec t45 = v_fnma(x39, of_row15_2, t44);
-        const vec x46 = v_load(d_transformer_blocks_carry + (n * 256 + d + 512));
-        const vec t47 = v_fma(x41, t45, x46);
-        v_store(d_transformer_blocks_add + (n * 256 + d + 512), t47);
-        const vec x48 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d + 768));
-        const vec t49 = v_fma(x48, x20, x21);
-        v_store(d_transformer_blocks_ffn_linear1_copy + (n * 256 + d + 768), t49);
-        const vec x50 = v_set(transformer_blocks_norm2_rsqrt[n + 3]);
-        const vec x51 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 768));
-        const vec t52 = v_mul(x51, x20);
-        const vec t53 = v_sub(t52, of_row13_3);
-        const vec t54 = v_fnma(x48, of_row15_3, t53);
-        const vec x55 = v_load(d_transformer_blocks_carry + (n * 256 + d + 768));
-        const vec t56 = v_fma(x50, t54, x55);
-        v_store(d_transformer_blocks_add + (n * 256 + d + 768), t56);
+        if (rows == 1) v_fetch_near(d_transformer_blocks_ffn_linear1_einsum, n * 256 + d + 2048);
+        if (rows == 1) v_fetch_near(transformer_blocks_norm2_multiply, n * 256 + d + 2048);
+        const vec x8 = v_load(transformer_blocks_norm2_weight + d);
+        const vec x9 = v_load(transformer_blocks_norm2_bias + d);
+        unroll<rows>([&](auto row) {
+          const vec x7 = v_load(transformer_blocks_norm2_multiply + (n * 256 + row * 256 + d));
+          const vec t10 = v_fma(x7, x8, x9);
+          v_store(d_transformer_blocks_ffn_linear1_copy + (n * 256 + row * 256 + d), t10);
+          const vec x11 = v_set(transformer_blocks_norm2_rsqrt[n + row]);
+          const vec x12 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + row * 256 + d));
+          const vec t13 = v_mul(x12, x8);
+          const vec t14 = v_sub(t13, of_row13[row]);
+          const vec t15 = v_fnma(x7, of_row15[row], t14);
+          const vec x16 = v_load(d_transformer_blocks_carry + (n * 256 + row * 256 + d));
+          const vec t17 = v_fma(x11, t15, x16);
+          v_store(d_transformer_blocks_add + (n * 256 + row * 256 + d), t17);
+        });
       }
-    }
-    for (std::int64_t n = bottom - (bottom - top) % 4; n < bottom; ++n) {
-      const vec of_row13 = v_set(of_row13s[n - top]);
-      const vec of_row15 = v_set(of_row15s[n - top]);
-      for (std::int64_t d = 0; d < 256; d += 8) {
-        v_fetch_near(d_transformer_blocks_ffn_linear1_einsum, n * 256 + d + 2048);
-        v_fetch_near(transformer_blocks_norm2_multiply, n * 256 + d + 2048);
-        const vec x57 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d));
-        const vec x58 = v_load(transformer_blocks_norm2_weight + d);
-        const vec x59 = v_load(transformer_blocks_norm2_bias + d);
-        const vec t60 = v_fma(x57, x58, x59);
-        v_store(d_transformer_blocks_ffn_linear1_copy + (n * 256 + d), t60);
-        const vec x61 = v_set(transformer_blocks_norm2_rsqrt[n]);
-        const vec x62 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d));
-        const vec t63 = v_mul(x62, x58);
-        const vec t64 = v_sub(t63, of_row13);
-        const vec t65 = v_fnma(x57, of_row15, t64);
-        const vec x66 = v_load(d_transformer_blocks_carry + (n * 256 + d));
-        const vec t67 = v_fma(x61, t65, x66);
-        v_store(d_transformer_blocks_add + (n * 256 + d), t67);
-      }
-    }
+    };
+    for (std::int64_t n = top; n < bottom - 3; n += 4) pass1(constant<4>, n);
+    for (std::int64_t n = bottom - (bottom - top) % 4; n < bottom; ++n) pass1(constant<1>, n);
   }
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
 [[gnu::noinline]]
-static void transformer_blocks_attention_matmul_backward_2(const Team& team,
-                                                           real* d_transformer_blocks_attention_rearrange,
-                                                           const real* d_transformer_blocks_attention_out_proj_einsum,
-                                                           const real* transformer_blocks_attention_multiply) {
+static void transformer_blocks_attention_matmul_backward_2(
+    const Team& team, real* d_transformer_blocks_attention_rearrange,
+    const real* d_transformer_blocks_attention_out_proj_einsum, const real* transformer_blocks_attention_multiply) {
   const std::int64_t begin = team.begin(65, 6);
   const std::int64_t end = team.end(65, 6);
   v_fetch(transformer_blocks_attention_multiply, 33800);
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t k = 0; k < 32; k += 16) {
-      for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
-        for (std::int64_t row = 0; row < 6; ++row) {
-          for (std::int64_t column = 0; column < 16; column += 16) {
-            v_fetch_line(d_transformer_blocks_attention_rearrange, h * 32 + (n + row) * 768 + (k + column) + 512);
-          }
-        }
-        vec sum0 = v_zero();
-        vec sum1 = v_zero();
-        vec sum2 = v_zero();
-        vec sum3 = v_zero();
-        vec sum4 = v_zero();
-        vec sum5 = v_zero();
-        vec sum6 = v_zero();
-        vec sum7 = v_zero();
-        vec sum8 = v_zero();
-        vec sum9 = v_zero();
-        vec sum10 = v_zero();
-        vec sum11 = v_zero();
+      const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
+        v_fetch_rows(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 512), rows, 768, 16);
+        vec sum[rows][2];
+        unroll<rows, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
         for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-          const vec x0 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + k + n2 * 256));
-          const vec x1 = v_set(transformer_blocks_attention_multiply[h * 4225 + n + n2 * 65]);
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + k + n2 * 256 + 8));
-          sum1 = v_fma(x2, x1, sum1);
-          const vec x3 = v_set(transformer_blocks_attention_multiply[h * 4225 + n + n2 * 65 + 1]);
-          sum2 = v_fma(x0, x3, sum2);
-          sum3 = v_fma(x2, x3, sum3);
-          const vec x4 = v_set(transformer_blocks_attention_multiply[h * 4225 + n + n2 * 65 + 2]);
-          sum4 = v_fma(x0, x4, sum4);
-          sum5 = v_fma(x2, x4, sum5);
-          const vec x5 = v_set(transformer_blocks_attention_multiply[h * 4225 + n + n2 * 65 + 3]);
-          sum6 = v_fma(x0, x5, sum6);
-          sum7 = v_fma(x2, x5, sum7);
-          const vec x6 = v_set(transformer_blocks_attention_multiply[h * 4225 + n + n2 * 65 + 4]);
-          sum8 = v_fma(x0, x6, sum8);
-          sum9 = v_fma(x2, x6, sum9);
-          const vec x7 = v_set(transformer_blocks_attention_multiply[h * 4225 + n + n2 * 65 + 5]);
-          sum10 = v_fma(x0, x7, sum10);
-          sum11 = v_fma(x2, x7, sum11);
+          vec x0[2];
+          unroll<2>([&](auto column) {
+            x0[column] = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + k + column * 8 + n2 * 256));
+          });
+          unroll<rows>([&](auto row) {
+            const vec x1 = v_set(transformer_blocks_attention_multiply[h * 4225 + n + row + n2 * 65]);
+            unroll<2>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+          });
         }
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 512), sum0);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 520), sum1);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 1280), sum2);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 1288), sum3);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 2048), sum4);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 2056), sum5);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 2816), sum6);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 2824), sum7);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 3584), sum8);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 3592), sum9);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 4352), sum10);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 4360), sum11);
-      }
-      if (end > 60) {
-        for (std::int64_t row = 0; row < 5; ++row) {
-          for (std::int64_t column = 0; column < 16; column += 16) {
-            v_fetch_line(d_transformer_blocks_attention_rearrange, h * 32 + row * 768 + (k + column) + 46592);
-          }
-        }
-        vec sum0 = v_zero();
-        vec sum1 = v_zero();
-        vec sum2 = v_zero();
-        vec sum3 = v_zero();
-        vec sum4 = v_zero();
-        vec sum5 = v_zero();
-        vec sum6 = v_zero();
-        vec sum7 = v_zero();
-        vec sum8 = v_zero();
-        vec sum9 = v_zero();
-        for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-          const vec x8 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + k + n2 * 256));
-          const vec x9 = v_set(transformer_blocks_attention_multiply[h * 4225 + n2 * 65 + 60]);
-          sum0 = v_fma(x8, x9, sum0);
-          const vec x10 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + k + n2 * 256 + 8));
-          sum1 = v_fma(x10, x9, sum1);
-          const vec x11 = v_set(transformer_blocks_attention_multiply[h * 4225 + n2 * 65 + 61]);
-          sum2 = v_fma(x8, x11, sum2);
-          sum3 = v_fma(x10, x11, sum3);
-          const vec x12 = v_set(transformer_blocks_attention_multiply[h * 4225 + n2 * 65 + 62]);
-          sum4 = v_fma(x8, x12, sum4);
-          sum5 = v_fma(x10, x12, sum5);
-          const vec x13 = v_set(transformer_blocks_attention_multiply[h * 4225 + n2 * 65 + 63]);
-          sum6 = v_fma(x8, x13, sum6);
-          sum7 = v_fma(x10, x13, sum7);
-          const vec x14 = v_set(transformer_blocks_attention_multiply[h * 4225 + n2 * 65 + 64]);
-          sum8 = v_fma(x8, x14, sum8);
-          sum9 = v_fma(x10, x14, sum9);
-        }
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 46592), sum0);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 46600), sum1);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 47360), sum2);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 47368), sum3);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 48128), sum4);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 48136), sum5);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 48896), sum6);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 48904), sum7);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 49664), sum8);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 49672), sum9);
-      }
+        unroll<rows, 2>([&](auto row, auto column) {
+          v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + row * 768 + k + column * 8 + 512),
+                  sum[row][column]);
+        });
+      };
+      for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) tile(constant<6>, n);
+      if (end > 60) tile(constant<5>, 60);
     }
   }
 }
 
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65, k < K=32 (summed); lanes along n2
 [[gnu::noinline]]
-static void transformer_blocks_attention_matmul_backward_block(const std::int64_t h, const std::int64_t begin,
-                                                               const std::int64_t end,
-                                                               const real* d_transformer_blocks_attention_out_proj_einsum,
-                                                               const real* d_transformer_blocks_attention_copy,
-                                                               real* d_transformer_blocks_attention_einsum) {
+static void transformer_blocks_attention_matmul_backward_block(
+    const std::int64_t h, const std::int64_t begin, const std::int64_t end,
+    const real* d_transformer_blocks_attention_out_proj_einsum, const real* d_transformer_blocks_attention_copy,
+    real* d_transformer_blocks_attention_einsum) {
   for (std::int64_t n2 = 0; n2 < 64; n2 += 16) {
-    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
+    const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
+      vec sum[rows][2];
+      unroll<rows, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t k = 0; k < 32; ++k) {
-        const vec x0 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k]);
-        const vec x1 = v_load(d_transformer_blocks_attention_copy + (h * 2080 + n2 + k * 65));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(d_transformer_blocks_attention_copy + (h * 2080 + n2 + k * 65 + 8));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 256]);
-        sum2 = v_fma(x3, x1, sum2);
-        sum3 = v_fma(x3, x2, sum3);
-        const vec x4 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 512]);
-        sum4 = v_fma(x4, x1, sum4);
-        sum5 = v_fma(x4, x2, sum5);
-        const vec x5 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 768]);
-        sum6 = v_fma(x5, x1, sum6);
-        sum7 = v_fma(x5, x2, sum7);
-        const vec x6 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 1024]);
-        sum8 = v_fma(x6, x1, sum8);
-        sum9 = v_fma(x6, x2, sum9);
-        const vec x7 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 1280]);
-        sum10 = v_fma(x7, x1, sum10);
-        sum11 = v_fma(x7, x2, sum11);
+        vec x1[2];
+        unroll<2>([&](auto column) {
+          x1[column] = v_load(d_transformer_blocks_attention_copy + (h * 2080 + n2 + column * 8 + k * 65));
+        });
+        unroll<rows>([&](auto row) {
+          const vec x0 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + row * 256 + k]);
+          unroll<2>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+        });
       }
-      v_store(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + n2), sum0);
-      v_store(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 8), sum1);
-      v_store(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 65), sum2);
-      v_store(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 73), sum3);
-      v_store(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 130), sum4);
-      v_store(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 138), sum5);
-      v_store(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 195), sum6);
-      v_store(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 203), sum7);
-      v_store(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 260), sum8);
-      v_store(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 268), sum9);
-      v_store(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 325), sum10);
-      v_store(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 333), sum11);
-    }
-    if (end > 60) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
+      unroll<rows, 2>([&](auto row, auto column) {
+        v_store(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + row * 65 + n2 + column * 8),
+                sum[row][column]);
+      });
+    };
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) tile(constant<6>, n);
+    if (end > 60) tile(constant<5>, 60);
+  }
+  {
+    const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
+      vec sum[rows];
+      unroll<rows>([&](auto row) { sum[row] = v_zero(); });
       for (std::int64_t k = 0; k < 32; ++k) {
-        const vec x8 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + k + 15360]);
-        const vec x9 = v_load(d_transformer_blocks_attention_copy + (h * 2080 + n2 + k * 65));
-        sum0 = v_fma(x8, x9, sum0);
-        const vec x10 = v_load(d_transformer_blocks_attention_copy + (h * 2080 + n2 + k * 65 + 8));
-        sum1 = v_fma(x8, x10, sum1);
-        const vec x11 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + k + 15616]);
-        sum2 = v_fma(x11, x9, sum2);
-        sum3 = v_fma(x11, x10, sum3);
-        const vec x12 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + k + 15872]);
-        sum4 = v_fma(x12, x9, sum4);
-        sum5 = v_fma(x12, x10, sum5);
-        const vec x13 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + k + 16128]);
-        sum6 = v_fma(x13, x9, sum6);
-        sum7 = v_fma(x13, x10, sum7);
-        const vec x14 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + k + 16384]);
-        sum8 = v_fma(x14, x9, sum8);
-        sum9 = v_fma(x14, x10, sum9);
+        const vec x3 = v_load_n(d_transformer_blocks_attention_copy + (h * 2080 + k * 65 + 64), 1);
+        unroll<rows>([&](auto row) {
+          const vec x2 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + row * 256 + k]);
+          sum[row] = v_fma(x2, x3, sum[row]);
+        });
       }
-      v_store(d_transformer_blocks_attention_einsum + ((60 - begin) * 65 + n2), sum0);
-      v_store(d_transformer_blocks_attention_einsum + ((60 - begin) * 65 + n2 + 8), sum1);
-      v_store(d_transformer_blocks_attention_einsum + ((61 - begin) * 65 + n2), sum2);
-      v_store(d_transformer_blocks_attention_einsum + ((61 - begin) * 65 + n2 + 8), sum3);
-      v_store(d_transformer_blocks_attention_einsum + ((62 - begin) * 65 + n2), sum4);
-      v_store(d_transformer_blocks_attention_einsum + ((62 - begin) * 65 + n2 + 8), sum5);
-      v_store(d_transformer_blocks_attention_einsum + ((63 - begin) * 65 + n2), sum6);
-      v_store(d_transformer_blocks_attention_einsum + ((63 - begin) * 65 + n2 + 8), sum7);
-      v_store(d_transformer_blocks_attention_einsum + ((64 - begin) * 65 + n2), sum8);
-      v_store(d_transformer_blocks_attention_einsum + ((64 - begin) * 65 + n2 + 8), sum9);
-    }
-  }
-  for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    for (std::int64_t k = 0; k < 32; ++k) {
-      const vec x15 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k]);
-      const vec x16 = v_load_n(d_transformer_blocks_attention_copy + (h * 2080 + k * 65 + 64), 1);
-      sum0 = v_fma(x15, x16, sum0);
-      const vec x17 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 256]);
-      sum1 = v_fma(x17, x16, sum1);
-      const vec x18 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 512]);
-      sum2 = v_fma(x18, x16, sum2);
-      const vec x19 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 768]);
-      sum3 = v_fma(x19, x16, sum3);
-      const vec x20 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 1024]);
-      sum4 = v_fma(x20, x16, sum4);
-      const vec x21 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 1280]);
-      sum5 = v_fma(x21, x16, sum5);
-    }
-    v_store_n(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + 64), sum0, 1);
-    v_store_n(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + 129), sum1, 1);
-    v_store_n(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + 194), sum2, 1);
-    v_store_n(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + 259), sum3, 1);
-    v_store_n(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + 324), sum4, 1);
-    v_store_n(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + 389), sum5, 1);
-  }
-  if (end > 60) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    for (std::int64_t k = 0; k < 32; ++k) {
-      const vec x22 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + k + 15360]);
-      const vec x23 = v_load_n(d_transformer_blocks_attention_copy + (h * 2080 + k * 65 + 64), 1);
-      sum0 = v_fma(x22, x23, sum0);
-      const vec x24 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + k + 15616]);
-      sum1 = v_fma(x24, x23, sum1);
-      const vec x25 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + k + 15872]);
-      sum2 = v_fma(x25, x23, sum2);
-      const vec x26 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + k + 16128]);
-      sum3 = v_fma(x26, x23, sum3);
-      const vec x27 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + k + 16384]);
-      sum4 = v_fma(x27, x23, sum4);
-    }
-    v_store_n(d_transformer_blocks_attention_einsum + ((60 - begin) * 65 + 64), sum0, 1);
-    v_store_n(d_transformer_blocks_attention_einsum + ((61 - begin) * 65 + 64), sum1, 1);
-    v_store_n(d_transformer_blocks_attention_einsum + ((62 - begin) * 65 + 64), sum2, 1);
-    v_store_n(d_transformer_blocks_attention_einsum + ((63 - begin) * 65 + 64), sum3, 1);
-    v_store_n(d_transformer_blocks_attention_einsum + ((64 - begin) * 65 + 64), sum4, 1);
+      unroll<rows>([&](auto row) {
+        v_store_n(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + row * 65 + 64), sum[row], 1);
+      });
+    };
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) tile(constant<6>, n);
+    if (end > 60) tile(constant<5>, 60);
   }
 }
 
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row); lanes along n2
-static void transformer_blocks_attention_multiply_backward_block(const std::int64_t h, const std::int64_t begin,
-                                                                 const std::int64_t end, const std::int64_t image,
-                                                                 const std::int64_t layer,
-                                                                 const real* d_transformer_blocks_attention_einsum,
-                                                                 const std::int32_t* random,
-                                                                 const real* transformer_blocks_attention_divide,
-                                                                 real* d_transformer_blocks_attention_multiply) {
+static void transformer_blocks_attention_multiply_backward_block(
+    const std::int64_t h, const std::int64_t begin, const std::int64_t end, const std::int64_t image,
+    const std::int64_t layer, const real* d_transformer_blocks_attention_einsum, const std::int32_t* random,
+    const real* transformer_blocks_attention_divide, real* d_transformer_blocks_attention_multiply) {
   for (std::int64_t top = begin; top < end; top += 8) {
     const std::int64_t bottom = std::min<std::int64_t>(end, top + 8);
     real row0s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
-      vec sum0 = v_zero();
-      vec sum0_1 = v_zero();
-      vec sum0_2 = v_zero();
-      vec sum0_3 = v_zero();
+      vec sum0[4];
+      unroll<4>([&](auto way) { sum0[way] = v_zero(); });
       for (std::int64_t n2 = 0; n2 < 64; n2 += 32) {
-        const vec x0 = v_load(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + n2));
-        const vec t1 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + n2, 1, 858993459,
-                              real(1.25));
-        const vec t2 = v_mul(x0, t1);
-        const vec x3 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
-        sum0 = v_fma(t2, x3, sum0);
-        v_store(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), t2);
-        const vec x4 = v_load(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 8));
-        const vec t5 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + (n2 + 8), 1, 858993459,
-                              real(1.25));
-        const vec t6 = v_mul(x4, t5);
-        const vec x7 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2 + 8));
-        sum0_1 = v_fma(t6, x7, sum0_1);
-        v_store(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2 + 8), t6);
-        const vec x8 = v_load(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 16));
-        const vec t9 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + (n2 + 16), 1, 858993459,
-                              real(1.25));
-        const vec t10 = v_mul(x8, t9);
-        const vec x11 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2 + 16));
-        sum0_2 = v_fma(t10, x11, sum0_2);
-        v_store(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2 + 16), t10);
-        const vec x12 = v_load(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 24));
-        const vec t13 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + (n2 + 24), 1, 858993459,
-                               real(1.25));
-        const vec t14 = v_mul(x12, t13);
-        const vec x15 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2 + 24));
-        sum0_3 = v_fma(t14, x15, sum0_3);
-        v_store(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2 + 24), t14);
+        unroll<4>([&](auto column) {
+          const vec x0 = v_load(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + column * 8));
+          const vec t1 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + (n2 + column * 8), 1,
+                                858993459, real(1.25));
+          const vec t2 = v_mul(x0, t1);
+          const vec x3 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2 + column * 8));
+          sum0[column] = v_fma(t2, x3, sum0[column]);
+          v_store(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2 + column * 8), t2);
+        });
       }
       {
-        const vec x16 = v_load_n(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + 64), 1);
-        const vec t17 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + 64, 1, 858993459,
-                               real(1.25));
-        const vec t18 = v_mul(x16, t17);
-        const vec x19 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
-        const vec t20 = v_mul(t18, x19);
-        sum0 = v_add(sum0, v_keep_n(t20, 1, real(0.0)));
-        v_store_n(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + 64), t18, 1);
+        const vec x4 = v_load_n(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + 64), 1);
+        const vec t5 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + 64, 1, 858993459,
+                              real(1.25));
+        const vec t6 = v_mul(x4, t5);
+        const vec x7 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
+        const vec t8 = v_mul(t6, x7);
+        sum0[0] = v_add(sum0[0], v_keep_n(t8, 1, real(0.0)));
+        v_store_n(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + 64), t6, 1);
       }
-      const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
+      const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
       row0s[n - top] = v_one(row0);
     }
     for (std::int64_t n = top; n < bottom; ++n) {
       const vec row0 = v_set(row0s[n - top]);
       for (std::int64_t n2 = 0; n2 < 64; n2 += 8) {
         v_fetch_near(transformer_blocks_attention_divide, h * 4225 + n * 65 + n2 + 520);
-        const vec x21 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
-        const vec x22 = v_load(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2));
-        const vec t23 = v_sub(x22, row0);
-        const vec t24 = v_mul(x21, t23);
-        const vec t25 = v_set(real(0.17677669529663687));
-        const vec t26 = v_mul(t24, t25);
-        v_store(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), t26);
+        const vec x9 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
+        const vec x10 = v_load(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2));
+        const vec t11 = v_sub(x10, row0);
+        const vec t12 = v_mul(x9, t11);
+        const vec t13 = v_set(real(0.17677669529663687));
+        const vec t14 = v_mul(t12, t13);
+        v_store(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), t14);
       }
       {
-        const vec x27 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
-        const vec x28 = v_load_n(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + 64), 1);
-        const vec t29 = v_sub(x28, row0);
-        const vec t30 = v_mul(x27, t29);
-        const vec t31 = v_set(real(0.17677669529663687));
-        const vec t32 = v_mul(t30, t31);
-        v_store_n(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + 64), t32, 1);
+        const vec x15 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
+        const vec x16 = v_load_n(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + 64), 1);
+        const vec t17 = v_sub(x16, row0);
+        const vec t18 = v_mul(x15, t17);
+        const vec t19 = v_set(real(0.17677669529663687));
+        const vec t20 = v_mul(t18, t19);
+        v_store_n(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + 64), t20, 1);
       }
     }
   }
@@ -6322,124 +3557,42 @@ static void transformer_blocks_attention_multiply_backward_block(const std::int6
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
 [[gnu::noinline]]
-static void transformer_blocks_attention_matmul_backward_3_block(const std::int64_t h, const std::int64_t begin,
-                                                                 const std::int64_t end,
-                                                                 real* d_transformer_blocks_attention_rearrange,
-                                                                 const real* d_transformer_blocks_attention_multiply,
-                                                                 const real* transformer_blocks_attention_add) {
+static void transformer_blocks_attention_matmul_backward_3_block(
+    const std::int64_t h, const std::int64_t begin, const std::int64_t end,
+    real* d_transformer_blocks_attention_rearrange, const real* d_transformer_blocks_attention_multiply,
+    const real* transformer_blocks_attention_add) {
   for (std::int64_t k = 0; k < 32; k += 16) {
-    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
-      for (std::int64_t row = 0; row < 6; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 16) {
-          v_fetch_line(d_transformer_blocks_attention_rearrange, h * 32 + (n + row) * 768 + (k + column));
-        }
-      }
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
+    const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
+      v_fetch_rows(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k), rows, 768, 16);
+      vec sum[rows][2];
+      unroll<rows, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-        const vec x0 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2]);
-        const vec x1 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 256));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 264));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 65]);
-        sum2 = v_fma(x3, x1, sum2);
-        sum3 = v_fma(x3, x2, sum3);
-        const vec x4 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 130]);
-        sum4 = v_fma(x4, x1, sum4);
-        sum5 = v_fma(x4, x2, sum5);
-        const vec x5 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 195]);
-        sum6 = v_fma(x5, x1, sum6);
-        sum7 = v_fma(x5, x2, sum7);
-        const vec x6 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 260]);
-        sum8 = v_fma(x6, x1, sum8);
-        sum9 = v_fma(x6, x2, sum9);
-        const vec x7 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 325]);
-        sum10 = v_fma(x7, x1, sum10);
-        sum11 = v_fma(x7, x2, sum11);
+        vec x1[2];
+        unroll<2>([&](auto column) {
+          x1[column] = v_load(transformer_blocks_attention_add + (h * 32 + k + column * 8 + n2 * 768 + 256));
+        });
+        unroll<rows>([&](auto row) {
+          const vec x0 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n * 65 + row * 65 + n2]);
+          unroll<2>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+        });
       }
-      v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k), sum0);
-      v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 8), sum1);
-      v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 768), sum2);
-      v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 776), sum3);
-      v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 1536), sum4);
-      v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 1544), sum5);
-      v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 2304), sum6);
-      v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 2312), sum7);
-      v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 3072), sum8);
-      v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 3080), sum9);
-      v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 3840), sum10);
-      v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 3848), sum11);
-    }
-    if (end > 60) {
-      for (std::int64_t row = 0; row < 5; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 16) {
-          v_fetch_line(d_transformer_blocks_attention_rearrange, h * 32 + row * 768 + (k + column) + 46080);
-        }
-      }
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-        const vec x8 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n2 + 3900]);
-        const vec x9 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 256));
-        sum0 = v_fma(x8, x9, sum0);
-        const vec x10 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 264));
-        sum1 = v_fma(x8, x10, sum1);
-        const vec x11 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n2 + 3965]);
-        sum2 = v_fma(x11, x9, sum2);
-        sum3 = v_fma(x11, x10, sum3);
-        const vec x12 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n2 + 4030]);
-        sum4 = v_fma(x12, x9, sum4);
-        sum5 = v_fma(x12, x10, sum5);
-        const vec x13 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n2 + 4095]);
-        sum6 = v_fma(x13, x9, sum6);
-        sum7 = v_fma(x13, x10, sum7);
-        const vec x14 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n2 + 4160]);
-        sum8 = v_fma(x14, x9, sum8);
-        sum9 = v_fma(x14, x10, sum9);
-      }
-      v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 46080), sum0);
-      v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 46088), sum1);
-      v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 46848), sum2);
-      v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 46856), sum3);
-      v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 47616), sum4);
-      v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 47624), sum5);
-      v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 48384), sum6);
-      v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 48392), sum7);
-      v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 49152), sum8);
-      v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 49160), sum9);
-    }
+      unroll<rows, 2>([&](auto row, auto column) {
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + row * 768 + k + column * 8),
+                sum[row][column]);
+      });
+    };
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) tile(constant<6>, n);
+    if (end > 60) tile(constant<5>, 60);
   }
 }
 
 // 8 parts: all of n < 65, of one head
-static void transformer_blocks_attention_matmul_backward_3(const Team& team, const std::int64_t image,
-                                                           const std::int64_t layer,
-                                                           const real* d_transformer_blocks_attention_out_proj_einsum,
-                                                           const real* d_transformer_blocks_attention_copy,
-                                                           const std::int32_t* random,
-                                                           const real* transformer_blocks_attention_divide,
-                                                           real* d_transformer_blocks_attention_multiply,
-                                                           real* d_transformer_blocks_attention_rearrange,
-                                                           const real* transformer_blocks_attention_add) {
+static void transformer_blocks_attention_matmul_backward_3(
+    const Team& team, const std::int64_t image, const std::int64_t layer,
+    const real* d_transformer_blocks_attention_out_proj_einsum, const real* d_transformer_blocks_attention_copy,
+    const std::int32_t* random, const real* transformer_blocks_attention_divide,
+    real* d_transformer_blocks_attention_multiply, real* d_transformer_blocks_attention_rearrange,
+    const real* transformer_blocks_attention_add) {
   alignas(64) real d_transformer_blocks_attention_einsum[4225];
   const std::int64_t last = team.end(8, 1);
   for (std::int64_t part = team.begin(8, 1); part < last; ++part) {
@@ -6449,10 +3602,9 @@ static void transformer_blocks_attention_matmul_backward_3(const Team& team, con
     transformer_blocks_attention_matmul_backward_block(h, begin, end, d_transformer_blocks_attention_out_proj_einsum,
                                                        d_transformer_blocks_attention_copy,
                                                        d_transformer_blocks_attention_einsum);
-    transformer_blocks_attention_multiply_backward_block(h, begin, end, image, layer,
-                                                         d_transformer_blocks_attention_einsum, random,
-                                                         transformer_blocks_attention_divide,
-                                                         d_transformer_blocks_attention_multiply);
+    transformer_blocks_attention_multiply_backward_block(
+        h, begin, end, image, layer, d_transformer_blocks_attention_einsum, random, transformer_blocks_attention_divide,
+        d_transformer_blocks_attention_multiply);
     transformer_blocks_attention_matmul_backward_3_block(h, begin, end, d_transformer_blocks_attention_rearrange,
                                                          d_transformer_blocks_attention_multiply,
                                                          transformer_blocks_attention_add);
@@ -6461,125 +3613,44 @@ static void transformer_blocks_attention_matmul_backward_3(const Team& team, con
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
 [[gnu::noinline]]
-static void transformer_blocks_attention_matmul_backward_4(const Team& team,
-                                                           real* d_transformer_blocks_attention_rearrange,
-                                                           const real* d_transformer_blocks_attention_multiply,
-                                                           const real* transformer_blocks_attention_add) {
+static void transformer_blocks_attention_matmul_backward_4(
+    const Team& team, real* d_transformer_blocks_attention_rearrange,
+    const real* d_transformer_blocks_attention_multiply, const real* transformer_blocks_attention_add) {
   const std::int64_t begin = team.begin(65, 6);
   const std::int64_t end = team.end(65, 6);
   v_fetch(transformer_blocks_attention_add, 49920);
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t k = 0; k < 32; k += 16) {
-      for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) {
-        for (std::int64_t row = 0; row < 6; ++row) {
-          for (std::int64_t column = 0; column < 16; column += 16) {
-            v_fetch_line(d_transformer_blocks_attention_rearrange, h * 32 + (n + row) * 768 + (k + column) + 256);
-          }
-        }
-        vec sum0 = v_zero();
-        vec sum1 = v_zero();
-        vec sum2 = v_zero();
-        vec sum3 = v_zero();
-        vec sum4 = v_zero();
-        vec sum5 = v_zero();
-        vec sum6 = v_zero();
-        vec sum7 = v_zero();
-        vec sum8 = v_zero();
-        vec sum9 = v_zero();
-        vec sum10 = v_zero();
-        vec sum11 = v_zero();
+      const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
+        v_fetch_rows(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 256), rows, 768, 16);
+        vec sum[rows][2];
+        unroll<rows, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
         for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-          const vec x0 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n + n2 * 65]);
-          const vec x1 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768));
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 8));
-          sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n + n2 * 65 + 1]);
-          sum2 = v_fma(x3, x1, sum2);
-          sum3 = v_fma(x3, x2, sum3);
-          const vec x4 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n + n2 * 65 + 2]);
-          sum4 = v_fma(x4, x1, sum4);
-          sum5 = v_fma(x4, x2, sum5);
-          const vec x5 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n + n2 * 65 + 3]);
-          sum6 = v_fma(x5, x1, sum6);
-          sum7 = v_fma(x5, x2, sum7);
-          const vec x6 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n + n2 * 65 + 4]);
-          sum8 = v_fma(x6, x1, sum8);
-          sum9 = v_fma(x6, x2, sum9);
-          const vec x7 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n + n2 * 65 + 5]);
-          sum10 = v_fma(x7, x1, sum10);
-          sum11 = v_fma(x7, x2, sum11);
+          vec x1[2];
+          unroll<2>([&](auto column) {
+            x1[column] = v_load(transformer_blocks_attention_add + (h * 32 + k + column * 8 + n2 * 768));
+          });
+          unroll<rows>([&](auto row) {
+            const vec x0 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n + row + n2 * 65]);
+            unroll<2>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+          });
         }
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 256), sum0);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 264), sum1);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 1024), sum2);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 1032), sum3);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 1792), sum4);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 1800), sum5);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 2560), sum6);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 2568), sum7);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 3328), sum8);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 3336), sum9);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 4096), sum10);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 4104), sum11);
-      }
-      if (end > 60) {
-        for (std::int64_t row = 0; row < 5; ++row) {
-          for (std::int64_t column = 0; column < 16; column += 16) {
-            v_fetch_line(d_transformer_blocks_attention_rearrange, h * 32 + row * 768 + (k + column) + 46336);
-          }
-        }
-        vec sum0 = v_zero();
-        vec sum1 = v_zero();
-        vec sum2 = v_zero();
-        vec sum3 = v_zero();
-        vec sum4 = v_zero();
-        vec sum5 = v_zero();
-        vec sum6 = v_zero();
-        vec sum7 = v_zero();
-        vec sum8 = v_zero();
-        vec sum9 = v_zero();
-        for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-          const vec x8 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n2 * 65 + 60]);
-          const vec x9 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768));
-          sum0 = v_fma(x8, x9, sum0);
-          const vec x10 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 8));
-          sum1 = v_fma(x8, x10, sum1);
-          const vec x11 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n2 * 65 + 61]);
-          sum2 = v_fma(x11, x9, sum2);
-          sum3 = v_fma(x11, x10, sum3);
-          const vec x12 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n2 * 65 + 62]);
-          sum4 = v_fma(x12, x9, sum4);
-          sum5 = v_fma(x12, x10, sum5);
-          const vec x13 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n2 * 65 + 63]);
-          sum6 = v_fma(x13, x9, sum6);
-          sum7 = v_fma(x13, x10, sum7);
-          const vec x14 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n2 * 65 + 64]);
-          sum8 = v_fma(x14, x9, sum8);
-          sum9 = v_fma(x14, x10, sum9);
-        }
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 46336), sum0);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 46344), sum1);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 47104), sum2);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 47112), sum3);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 47872), sum4);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 47880), sum5);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 48640), sum6);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 48648), sum7);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 49408), sum8);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 49416), sum9);
-      }
+        unroll<rows, 2>([&](auto row, auto column) {
+          v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + row * 768 + k + column * 8 + 256),
+                  sum[row][column]);
+        });
+      };
+      for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 60); n += 6) tile(constant<6>, n);
+      if (end > 60) tile(constant<5>, 60);
     }
   }
 }
 
 // d < D=256, m < M=512, b < B (summed), n < N+1=65 (summed); lanes along m
-static void transformer_blocks_ffn_linear2_weight_gradient(const std::int64_t begin, const std::int64_t end,
-                                                           const Group& group,
-                                                           const real* d_transformer_blocks_ffn_multiply,
-                                                           const real* d_transformer_blocks_ffn_linear2_copy,
-                                                           real* gradient_transformer_blocks_ffn_linear2_bias,
-                                                           real* gradient_transformer_blocks_ffn_linear2_weight) {
+static void transformer_blocks_ffn_linear2_weight_gradient(
+    const std::int64_t begin, const std::int64_t end, const Group& group, const real* d_transformer_blocks_ffn_multiply,
+    const real* d_transformer_blocks_ffn_linear2_copy, real* gradient_transformer_blocks_ffn_linear2_bias,
+    real* gradient_transformer_blocks_ffn_linear2_weight) {
   for (std::int64_t b = 0; b < group.images; ++b) {
     v_fetch(d_transformer_blocks_ffn_multiply + b * 1324240, 16640);
     v_fetch(d_transformer_blocks_ffn_linear2_copy + b * 1324240, 33280);
@@ -6591,12 +3662,10 @@ static void transformer_blocks_ffn_linear2_weight_gradient(const std::int64_t be
 }
 
 // m < M=512, d < D=256, b < B (summed), n < N+1=65 (summed); lanes along d
-static void transformer_blocks_ffn_linear1_weight_gradient(const std::int64_t begin, const std::int64_t end,
-                                                           const Group& group,
-                                                           const real* d_transformer_blocks_ffn_multiply_2,
-                                                           const real* d_transformer_blocks_ffn_linear1_copy,
-                                                           real* gradient_transformer_blocks_ffn_linear1_bias,
-                                                           real* gradient_transformer_blocks_ffn_linear1_weight) {
+static void transformer_blocks_ffn_linear1_weight_gradient(
+    const std::int64_t begin, const std::int64_t end, const Group& group,
+    const real* d_transformer_blocks_ffn_multiply_2, const real* d_transformer_blocks_ffn_linear1_copy,
+    real* gradient_transformer_blocks_ffn_linear1_bias, real* gradient_transformer_blocks_ffn_linear1_weight) {
   for (std::int64_t b = 0; b < group.images; ++b) {
     v_fetch(d_transformer_blocks_ffn_multiply_2 + b * 1324240, 33280);
     v_fetch(d_transformer_blocks_ffn_linear1_copy + b * 1324240, 16640);
@@ -6608,12 +3677,10 @@ static void transformer_blocks_ffn_linear1_weight_gradient(const std::int64_t be
 }
 
 // d < D=256, h < H*K=256, b < B (summed), n < N+1=65 (summed); lanes along h
-static void transformer_blocks_attention_out_proj_weight_gradient(const std::int64_t begin, const std::int64_t end,
-                                                                  const Group& group,
-                                                                  const real* d_transformer_blocks_add,
-                                                                  const real* transformer_blocks_attention_rearrange,
-                                                                  real* gradient_transformer_blocks_attention_out_proj_bias,
-                                                                  real* gradient_transformer_blocks_attention_out_proj_weight) {
+static void transformer_blocks_attention_out_proj_weight_gradient(
+    const std::int64_t begin, const std::int64_t end, const Group& group, const real* d_transformer_blocks_add,
+    const real* transformer_blocks_attention_rearrange, real* gradient_transformer_blocks_attention_out_proj_bias,
+    real* gradient_transformer_blocks_attention_out_proj_weight) {
   for (std::int64_t b = 0; b < group.images; ++b) {
     v_fetch(d_transformer_blocks_add + b * 1324240, 16640);
     v_fetch(transformer_blocks_attention_rearrange + b * 1324240, 16640);
@@ -6643,40 +3710,15 @@ static void reduce_sum_backward_partial(const std::int64_t chunk, const Group& g
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t n = 0; n < 16640; n += 64) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[8];
+    unroll<8>([&](auto column) { sum[column] = v_zero(); });
     for (std::int64_t b = begin; b < end; ++b) {
-      const vec x0 = v_load(d_multiply_2 + (b * 1324240 + n));
-      sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_multiply_2 + (b * 1324240 + n + 8));
-      sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_multiply_2 + (b * 1324240 + n + 16));
-      sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_multiply_2 + (b * 1324240 + n + 24));
-      sum3 = v_add(sum3, x3);
-      const vec x4 = v_load(d_multiply_2 + (b * 1324240 + n + 32));
-      sum4 = v_add(sum4, x4);
-      const vec x5 = v_load(d_multiply_2 + (b * 1324240 + n + 40));
-      sum5 = v_add(sum5, x5);
-      const vec x6 = v_load(d_multiply_2 + (b * 1324240 + n + 48));
-      sum6 = v_add(sum6, x6);
-      const vec x7 = v_load(d_multiply_2 + (b * 1324240 + n + 56));
-      sum7 = v_add(sum7, x7);
+      unroll<8>([&](auto column) {
+        const vec x0 = v_load(d_multiply_2 + (b * 1324240 + n + column * 8));
+        sum[column] = v_add(sum[column], x0);
+      });
     }
-    v_store(partial + (chunk * 16640 + n), sum0);
-    v_store(partial + (chunk * 16640 + (n + 8)), sum1);
-    v_store(partial + (chunk * 16640 + (n + 16)), sum2);
-    v_store(partial + (chunk * 16640 + (n + 24)), sum3);
-    v_store(partial + (chunk * 16640 + (n + 32)), sum4);
-    v_store(partial + (chunk * 16640 + (n + 40)), sum5);
-    v_store(partial + (chunk * 16640 + (n + 48)), sum6);
-    v_store(partial + (chunk * 16640 + (n + 56)), sum7);
+    unroll<8>([&](auto column) { v_store(partial + (chunk * 16640 + (n + column * 8)), sum[column]); });
   }
 }
 
@@ -6721,40 +3763,15 @@ static void reduce_sum_backward_2_partial(const std::int64_t chunk, const Group&
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t d = 0; d < 256; d += 64) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[8];
+    unroll<8>([&](auto column) { sum[column] = v_zero(); });
     for (std::int64_t b = begin; b < end; ++b) {
-      const vec x0 = v_load(d_multiply_2 + (b * 1324240 + d));
-      sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_multiply_2 + (b * 1324240 + d + 8));
-      sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_multiply_2 + (b * 1324240 + d + 16));
-      sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_multiply_2 + (b * 1324240 + d + 24));
-      sum3 = v_add(sum3, x3);
-      const vec x4 = v_load(d_multiply_2 + (b * 1324240 + d + 32));
-      sum4 = v_add(sum4, x4);
-      const vec x5 = v_load(d_multiply_2 + (b * 1324240 + d + 40));
-      sum5 = v_add(sum5, x5);
-      const vec x6 = v_load(d_multiply_2 + (b * 1324240 + d + 48));
-      sum6 = v_add(sum6, x6);
-      const vec x7 = v_load(d_multiply_2 + (b * 1324240 + d + 56));
-      sum7 = v_add(sum7, x7);
+      unroll<8>([&](auto column) {
+        const vec x0 = v_load(d_multiply_2 + (b * 1324240 + d + column * 8));
+        sum[column] = v_add(sum[column], x0);
+      });
     }
-    v_store(partial + (chunk * 256 + d), sum0);
-    v_store(partial + (chunk * 256 + (d + 8)), sum1);
-    v_store(partial + (chunk * 256 + (d + 16)), sum2);
-    v_store(partial + (chunk * 256 + (d + 24)), sum3);
-    v_store(partial + (chunk * 256 + (d + 32)), sum4);
-    v_store(partial + (chunk * 256 + (d + 40)), sum5);
-    v_store(partial + (chunk * 256 + (d + 48)), sum6);
-    v_store(partial + (chunk * 256 + (d + 56)), sum7);
+    unroll<8>([&](auto column) { v_store(partial + (chunk * 256 + (d + column * 8)), sum[column]); });
   }
 }
 
@@ -6771,108 +3788,80 @@ static void cls_token_gradient(const real* d_reduce_sum_2, real* gradient_cls_to
 }
 
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row); lanes along n2
-static void transformer_blocks_attention_softmax_forward_block_input_gradient(const std::int64_t h,
-                                                                              const std::int64_t begin,
-                                                                              const std::int64_t end,
-                                                                              const real* transformer_blocks_attention_einsum,
-                                                                              real* transformer_blocks_attention_divide) {
+static void transformer_blocks_attention_softmax_forward_block_input_gradient(
+    const std::int64_t h, const std::int64_t begin, const std::int64_t end,
+    const real* transformer_blocks_attention_einsum, real* transformer_blocks_attention_divide) {
   for (std::int64_t top = begin; top < end; top += 8) {
     const std::int64_t bottom = std::min<std::int64_t>(end, top + 8);
     real row0s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
-      vec most0 = v_set(-INFINITY);
-      vec most0_1 = v_set(-INFINITY);
-      vec most0_2 = v_set(-INFINITY);
-      vec most0_3 = v_set(-INFINITY);
+      vec most0[4];
+      unroll<4>([&](auto way) { most0[way] = v_set(-INFINITY); });
       for (std::int64_t n2 = 0; n2 < 64; n2 += 32) {
-        const vec x0 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2));
         const vec t1 = v_set(real(0.17677669529663687));
-        const vec t2 = v_mul(x0, t1);
-        most0 = v_max(most0, t2);
-        const vec x3 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 8));
-        const vec t4 = v_mul(x3, t1);
-        most0_1 = v_max(most0_1, t4);
-        const vec x5 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 16));
-        const vec t6 = v_mul(x5, t1);
-        most0_2 = v_max(most0_2, t6);
-        const vec x7 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 24));
-        const vec t8 = v_mul(x7, t1);
-        most0_3 = v_max(most0_3, t8);
+        unroll<4>([&](auto column) {
+          const vec x0 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + column * 8));
+          const vec t2 = v_mul(x0, t1);
+          most0[column] = v_max(most0[column], t2);
+        });
       }
       {
-        const vec x9 = v_load_n(transformer_blocks_attention_einsum + ((n - begin) * 65 + 64), 1);
-        const vec t10 = v_set(real(0.17677669529663687));
-        const vec t11 = v_mul(x9, t10);
-        most0 = v_max(most0, v_keep_n(t11, 1, -INFINITY));
+        const vec x3 = v_load_n(transformer_blocks_attention_einsum + ((n - begin) * 65 + 64), 1);
+        const vec t4 = v_set(real(0.17677669529663687));
+        const vec t5 = v_mul(x3, t4);
+        most0[0] = v_max(most0[0], v_keep_n(t5, 1, -INFINITY));
       }
-      const vec row0 = v_set(v_max_lane(v_max(v_max(most0, most0_1), v_max(most0_2, most0_3))));
+      const vec row0 = v_set(v_max_lane(v_max(v_max(most0[0], most0[1]), v_max(most0[2], most0[3]))));
       row0s[n - top] = v_one(row0);
     }
     real row1s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
       const vec row0 = v_set(row0s[n - top]);
-      vec sum1 = v_zero();
-      vec sum1_1 = v_zero();
-      vec sum1_2 = v_zero();
-      vec sum1_3 = v_zero();
+      vec sum1[4];
+      unroll<4>([&](auto way) { sum1[way] = v_zero(); });
       for (std::int64_t n2 = 0; n2 < 64; n2 += 32) {
-        const vec x12 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2));
-        const vec t13 = v_set(real(0.17677669529663687));
-        const vec t14 = v_fms(x12, t13, row0);
-        const vec t15 = v_exp(t14);
-        sum1 = v_add(sum1, t15);
-        v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), t15);
-        const vec x16 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 8));
-        const vec t17 = v_fms(x16, t13, row0);
-        const vec t18 = v_exp(t17);
-        sum1_1 = v_add(sum1_1, t18);
-        v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2 + 8), t18);
-        const vec x19 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 16));
-        const vec t20 = v_fms(x19, t13, row0);
-        const vec t21 = v_exp(t20);
-        sum1_2 = v_add(sum1_2, t21);
-        v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2 + 16), t21);
-        const vec x22 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 24));
-        const vec t23 = v_fms(x22, t13, row0);
-        const vec t24 = v_exp(t23);
-        sum1_3 = v_add(sum1_3, t24);
-        v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2 + 24), t24);
+        const vec t7 = v_set(real(0.17677669529663687));
+        unroll<4>([&](auto column) {
+          const vec x6 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + column * 8));
+          const vec t8 = v_fms(x6, t7, row0);
+          const vec t9 = v_exp(t8);
+          sum1[column] = v_add(sum1[column], t9);
+          v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2 + column * 8), t9);
+        });
       }
       {
-        const vec x25 = v_load_n(transformer_blocks_attention_einsum + ((n - begin) * 65 + 64), 1);
-        const vec t26 = v_set(real(0.17677669529663687));
-        const vec t27 = v_fms(x25, t26, row0);
-        const vec t28 = v_exp(t27);
-        sum1 = v_add(sum1, v_keep_n(t28, 1, real(0.0)));
-        v_store_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), t28, 1);
+        const vec x10 = v_load_n(transformer_blocks_attention_einsum + ((n - begin) * 65 + 64), 1);
+        const vec t11 = v_set(real(0.17677669529663687));
+        const vec t12 = v_fms(x10, t11, row0);
+        const vec t13 = v_exp(t12);
+        sum1[0] = v_add(sum1[0], v_keep_n(t13, 1, real(0.0)));
+        v_store_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), t13, 1);
       }
-      const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
+      const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
       row1s[n - top] = v_one(row1);
     }
     for (std::int64_t n = top; n < bottom; ++n) {
       const vec row1 = v_set(row1s[n - top]);
       for (std::int64_t n2 = 0; n2 < 64; n2 += 8) {
-        const vec x29 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
-        const vec t30 = v_div_one(v_set(real(1.0)), row1);
-        const vec t31 = v_mul(x29, t30);
-        v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), t31);
+        const vec x14 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
+        const vec t15 = v_div_one(v_set(real(1.0)), row1);
+        const vec t16 = v_mul(x14, t15);
+        v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), t16);
       }
       {
-        const vec x32 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
-        const vec t33 = v_div_one(v_set(real(1.0)), row1);
-        const vec t34 = v_mul(x32, t33);
-        v_store_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), t34, 1);
+        const vec x17 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
+        const vec t18 = v_div_one(v_set(real(1.0)), row1);
+        const vec t19 = v_mul(x17, t18);
+        v_store_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), t19, 1);
       }
     }
   }
 }
 
 // 8 parts: all of n < 65, of one head
-static void transformer_blocks_attention_matmul_forward_2_input_gradient(const Team& team,
-                                                                         const real* transformer_blocks_attention_add,
-                                                                         const real* transformer_blocks_attention_copy,
-                                                                         real* transformer_blocks_attention_divide,
-                                                                         real* transformer_blocks_attention_rearrange) {
+static void transformer_blocks_attention_matmul_forward_2_input_gradient(
+    const Team& team, const real* transformer_blocks_attention_add, const real* transformer_blocks_attention_copy,
+    real* transformer_blocks_attention_divide, real* transformer_blocks_attention_rearrange) {
   alignas(64) real transformer_blocks_attention_einsum[4225];
   const std::int64_t last = team.end(8, 1);
   for (std::int64_t part = team.begin(8, 1); part < last; ++part) {
@@ -6882,9 +3871,8 @@ static void transformer_blocks_attention_matmul_forward_2_input_gradient(const T
     transformer_blocks_attention_matmul_forward_block(h, begin, end, transformer_blocks_attention_add,
                                                       transformer_blocks_attention_copy,
                                                       transformer_blocks_attention_einsum);
-    transformer_blocks_attention_softmax_forward_block_input_gradient(h, begin, end,
-                                                                      transformer_blocks_attention_einsum,
-                                                                      transformer_blocks_attention_divide);
+    transformer_blocks_attention_softmax_forward_block_input_gradient(
+        h, begin, end, transformer_blocks_attention_einsum, transformer_blocks_attention_divide);
     transformer_blocks_attention_matmul_forward_2_block_train(h, begin, end, transformer_blocks_attention_rearrange,
                                                               transformer_blocks_attention_divide,
                                                               transformer_blocks_attention_add);
@@ -6893,284 +3881,148 @@ static void transformer_blocks_attention_matmul_forward_2_input_gradient(const T
 
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
 [[gnu::noinline]]
-static void transformer_blocks_ffn_linear1_forward_input_gradient(const Team& team,
-                                                                  real* transformer_blocks_ffn_linear1_add,
-                                                                  real* transformer_blocks_ffn_gelu,
-                                                                  const real* transformer_blocks_ffn_linear1_weight_packed,
-                                                                  const real* transformer_blocks_norm2_add,
-                                                                  const real* transformer_blocks_ffn_linear1_bias) {
-  const Tiles mine = team.tiles(65, 6, 512, 16, 524288 > tessera_second_cache());
+static void transformer_blocks_ffn_linear1_forward_input_gradient(
+    const Team& team, real* transformer_blocks_ffn_linear1_add, real* transformer_blocks_ffn_gelu,
+    const real* transformer_blocks_ffn_linear1_weight_packed, const real* transformer_blocks_norm2_add,
+    const real* transformer_blocks_ffn_linear1_bias) {
+  const Tiles mine = team.tiles(65, 6, 512, 16, 524288 > tessera_l2_bytes());
   for (std::int64_t m = mine.left; m < mine.right; m += 16) {
-    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
-      for (std::int64_t row = 0; row < 6; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 16) {
-          v_fetch_line(transformer_blocks_ffn_linear1_add, (n + row) * 512 + (m + column));
-          v_fetch_line(transformer_blocks_ffn_gelu, (n + row) * 512 + (m + column));
-        }
-      }
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
+    const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
+      v_fetch_rows(transformer_blocks_ffn_linear1_add + (n * 512 + m), rows, 512, 16);
+      v_fetch_rows(transformer_blocks_ffn_gelu + (n * 512 + m), rows, 512, 16);
+      vec sum[rows][2];
+      unroll<rows, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t d = 0; d < 256; ++d) {
         v_fetch_line(transformer_blocks_ffn_linear1_weight_packed, m * 256 + 4096 + n * 85 + d * 2);
-        const vec x0 = v_set(transformer_blocks_norm2_add[n * 256 + d]);
-        const vec x1 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 16));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 16 + 8));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_set(transformer_blocks_norm2_add[n * 256 + d + 256]);
-        sum2 = v_fma(x3, x1, sum2);
-        sum3 = v_fma(x3, x2, sum3);
-        const vec x4 = v_set(transformer_blocks_norm2_add[n * 256 + d + 512]);
-        sum4 = v_fma(x4, x1, sum4);
-        sum5 = v_fma(x4, x2, sum5);
-        const vec x5 = v_set(transformer_blocks_norm2_add[n * 256 + d + 768]);
-        sum6 = v_fma(x5, x1, sum6);
-        sum7 = v_fma(x5, x2, sum7);
-        const vec x6 = v_set(transformer_blocks_norm2_add[n * 256 + d + 1024]);
-        sum8 = v_fma(x6, x1, sum8);
-        sum9 = v_fma(x6, x2, sum9);
-        const vec x7 = v_set(transformer_blocks_norm2_add[n * 256 + d + 1280]);
-        sum10 = v_fma(x7, x1, sum10);
-        sum11 = v_fma(x7, x2, sum11);
+        vec x1[2];
+        unroll<2>([&](auto column) {
+          x1[column] = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 16 + column * 8));
+        });
+        unroll<rows>([&](auto row) {
+          const vec x0 = v_set(transformer_blocks_norm2_add[n * 256 + row * 256 + d]);
+          unroll<2>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+        });
       }
-      alignas(64) real sums[96];
-      v_store(sums, sum0);
-      v_store(sums + 8, sum1);
-      v_store(sums + 16, sum2);
-      v_store(sums + 24, sum3);
-      v_store(sums + 32, sum4);
-      v_store(sums + 40, sum5);
-      v_store(sums + 48, sum6);
-      v_store(sums + 56, sum7);
-      v_store(sums + 64, sum8);
-      v_store(sums + 72, sum9);
-      v_store(sums + 80, sum10);
-      v_store(sums + 88, sum11);
-      for (std::int64_t row = 0; row < 6; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 8) {
-          const vec sum = v_load(sums + (row * 16 + column));
-          const vec x8 = v_load(transformer_blocks_ffn_linear1_bias + (m + column));
-          const vec t9 = v_add(sum, x8);
-          v_store(transformer_blocks_ffn_linear1_add + ((n + row) * 512 + (m + column)), t9);
-          const vec t10 = v_gelu(t9);
-          v_store(transformer_blocks_ffn_gelu + ((n + row) * 512 + (m + column)), t10);
+      alignas(64) real kept[rows * 16];
+      unroll<rows, 2>([&](auto row, auto column) { v_store(kept + row * 16 + column * 8, sum[row][column]); });
+      const auto epilogue = [=](const real* sums) __attribute__((noinline)) {
+        for (std::int64_t row = 0; row < rows; ++row) {
+          for (std::int64_t column = 0; column < 16; column += 8) {
+            const vec value = v_load(sums + (row * 16 + column));
+            const vec x2 = v_load(transformer_blocks_ffn_linear1_bias + (m + column));
+            const vec t3 = v_add(value, x2);
+            v_store(transformer_blocks_ffn_linear1_add + ((n + row) * 512 + (m + column)), t3);
+            const vec t4 = v_gelu(t3);
+            v_store(transformer_blocks_ffn_gelu + ((n + row) * 512 + (m + column)), t4);
+          }
         }
-      }
-    }
-    if (mine.end > 60) {
-      for (std::int64_t row = 0; row < 5; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 16) {
-          v_fetch_line(transformer_blocks_ffn_linear1_add, row * 512 + (m + column) + 30720);
-          v_fetch_line(transformer_blocks_ffn_gelu, row * 512 + (m + column) + 30720);
-        }
-      }
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      for (std::int64_t d = 0; d < 256; ++d) {
-        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed, m * 256 + 4096 + 5100 + d * 2);
-        const vec x11 = v_set(transformer_blocks_norm2_add[d + 15360]);
-        const vec x12 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 16));
-        sum0 = v_fma(x11, x12, sum0);
-        const vec x13 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 16 + 8));
-        sum1 = v_fma(x11, x13, sum1);
-        const vec x14 = v_set(transformer_blocks_norm2_add[d + 15616]);
-        sum2 = v_fma(x14, x12, sum2);
-        sum3 = v_fma(x14, x13, sum3);
-        const vec x15 = v_set(transformer_blocks_norm2_add[d + 15872]);
-        sum4 = v_fma(x15, x12, sum4);
-        sum5 = v_fma(x15, x13, sum5);
-        const vec x16 = v_set(transformer_blocks_norm2_add[d + 16128]);
-        sum6 = v_fma(x16, x12, sum6);
-        sum7 = v_fma(x16, x13, sum7);
-        const vec x17 = v_set(transformer_blocks_norm2_add[d + 16384]);
-        sum8 = v_fma(x17, x12, sum8);
-        sum9 = v_fma(x17, x13, sum9);
-      }
-      alignas(64) real sums[80];
-      v_store(sums, sum0);
-      v_store(sums + 8, sum1);
-      v_store(sums + 16, sum2);
-      v_store(sums + 24, sum3);
-      v_store(sums + 32, sum4);
-      v_store(sums + 40, sum5);
-      v_store(sums + 48, sum6);
-      v_store(sums + 56, sum7);
-      v_store(sums + 64, sum8);
-      v_store(sums + 72, sum9);
-      for (std::int64_t row = 0; row < 5; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 8) {
-          const vec sum = v_load(sums + (row * 16 + column));
-          const vec x18 = v_load(transformer_blocks_ffn_linear1_bias + (m + column));
-          const vec t19 = v_add(sum, x18);
-          v_store(transformer_blocks_ffn_linear1_add + (row * 512 + (m + column) + 30720), t19);
-          const vec t20 = v_gelu(t19);
-          v_store(transformer_blocks_ffn_gelu + (row * 512 + (m + column) + 30720), t20);
-        }
-      }
-    }
+      };
+      epilogue(kept);
+    };
+    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) tile(constant<6>, n);
+    if (mine.end > 60) tile(constant<5>, 60);
   }
 }
 
 // b < B, i < 1, m < M=512, d < D=256 (summed); lanes along m
 [[gnu::noinline]]
-static void transformer_blocks_5_ffn_linear1_backward_input_gradient(const Team& team,
-                                                                     real* transformer_blocks_5_ffn_gelu,
-                                                                     real* d_transformer_blocks_5_ffn_gelu_gradient,
-                                                                     const real* transformer_blocks_5_ffn_linear1_weight_packed,
-                                                                     const real* transformer_blocks_5_norm2_add,
-                                                                     const real* transformer_blocks_5_ffn_linear1_bias) {
-  const Tiles mine = team.tiles(1, 1, 512, 16, 524288 > tessera_second_cache());
+static void transformer_blocks_5_ffn_linear1_backward_input_gradient(
+    const Team& team, real* transformer_blocks_5_ffn_gelu, real* d_transformer_blocks_5_ffn_gelu_gradient,
+    const real* transformer_blocks_5_ffn_linear1_weight_packed, const real* transformer_blocks_5_norm2_add,
+    const real* transformer_blocks_5_ffn_linear1_bias) {
+  const Tiles mine = team.tiles(1, 1, 512, 16, 524288 > tessera_l2_bytes());
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t m = mine.left; m < mine.right; m += 16) {
-      for (std::int64_t column = 0; column < 16; column += 16) {
-        v_fetch_line(transformer_blocks_5_ffn_gelu, i * 512 + (m + column));
-        v_fetch_line(d_transformer_blocks_5_ffn_gelu_gradient, i * 512 + (m + column));
-      }
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
+      v_fetch_rows(transformer_blocks_5_ffn_gelu + (i * 512 + m), 1, 0, 16);
+      v_fetch_rows(d_transformer_blocks_5_ffn_gelu_gradient + (i * 512 + m), 1, 0, 16);
+      vec sum[2];
+      unroll<2>([&](auto column) { sum[column] = v_zero(); });
       for (std::int64_t d = 0; d < 256; ++d) {
         v_fetch_line(transformer_blocks_5_ffn_linear1_weight_packed, m * 256 + 4096 + i * 4096 + d * 16);
         const vec x0 = v_set(transformer_blocks_5_norm2_add[i * 256 + d]);
-        const vec x1 = v_load(transformer_blocks_5_ffn_linear1_weight_packed + (m * 256 + d * 16));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_5_ffn_linear1_weight_packed + (m * 256 + d * 16 + 8));
-        sum1 = v_fma(x0, x2, sum1);
+        unroll<2>([&](auto column) {
+          const vec x1 = v_load(transformer_blocks_5_ffn_linear1_weight_packed + (m * 256 + d * 16 + column * 8));
+          sum[column] = v_fma(x0, x1, sum[column]);
+        });
       }
-      alignas(64) real sums[16];
-      v_store(sums, sum0);
-      v_store(sums + 8, sum1);
-      for (std::int64_t column = 0; column < 16; column += 8) {
-        const vec sum = v_load(sums + column);
-        const vec x3 = v_load(transformer_blocks_5_ffn_linear1_bias + (m + column));
-        const vec t4 = v_add(sum, x3);
-        const vec t5 = v_gelu(t4);
-        v_store(transformer_blocks_5_ffn_gelu + (i * 512 + (m + column)), t5);
-        const vec t6 = v_gelu_gradient(t4);
-        v_store(d_transformer_blocks_5_ffn_gelu_gradient + (i * 512 + (m + column)), t6);
-      }
+      alignas(64) real kept[16];
+      unroll<2>([&](auto column) { v_store(kept + column * 8, sum[column]); });
+      const auto epilogue = [=](const real* sums) __attribute__((noinline)) {
+        for (std::int64_t column = 0; column < 16; column += 8) {
+          const vec value = v_load(sums + column);
+          const vec x2 = v_load(transformer_blocks_5_ffn_linear1_bias + (m + column));
+          const vec t3 = v_add(value, x2);
+          const vec t4 = v_gelu(t3);
+          v_store(transformer_blocks_5_ffn_gelu + (i * 512 + (m + column)), t4);
+          const vec t5 = v_gelu_gradient(t3);
+          v_store(d_transformer_blocks_5_ffn_gelu_gradient + (i * 512 + (m + column)), t5);
+        }
+      };
+      epilogue(kept);
     }
   }
 }
 
 // b < B, i < 1, d < D=256 (row); lanes along d
-static void transformer_blocks_5_ffn_linear2_add_forward_input_gradient(const real* transformer_blocks_5_add,
-                                                                        const real* transformer_blocks_5_ffn_linear2_einsum,
-                                                                        const real* transformer_blocks_5_ffn_linear2_bias,
-                                                                        real* norm_rsqrt, real* norm_multiply,
-                                                                        const real* norm_weight, const real* norm_bias,
-                                                                        real* norm_add) {
+static void transformer_blocks_5_ffn_linear2_add_forward_input_gradient(
+    const real* transformer_blocks_5_add, const real* transformer_blocks_5_ffn_linear2_einsum,
+    const real* transformer_blocks_5_ffn_linear2_bias, real* norm_rsqrt, real* norm_multiply, const real* norm_weight,
+    const real* norm_bias, real* norm_add) {
   for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0 = v_zero();
-    vec sum0_1 = v_zero();
-    vec sum0_2 = v_zero();
-    vec sum0_3 = v_zero();
+    vec sum0[4];
+    unroll<4>([&](auto way) { sum0[way] = v_zero(); });
     for (std::int64_t d = 0; d < 256; d += 32) {
-      const vec x0 = v_load(transformer_blocks_5_add + (i * 256 + d));
-      const vec x1 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d));
-      const vec x2 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
-      const vec t3 = v_add(x1, x2);
-      const vec t4 = v_add(x0, t3);
-      sum0 = v_add(sum0, t4);
-      const vec x5 = v_load(transformer_blocks_5_add + (i * 256 + d + 8));
-      const vec x6 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 8));
-      const vec x7 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + 8));
-      const vec t8 = v_add(x6, x7);
-      const vec t9 = v_add(x5, t8);
-      sum0_1 = v_add(sum0_1, t9);
-      const vec x10 = v_load(transformer_blocks_5_add + (i * 256 + d + 16));
-      const vec x11 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 16));
-      const vec x12 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + 16));
-      const vec t13 = v_add(x11, x12);
-      const vec t14 = v_add(x10, t13);
-      sum0_2 = v_add(sum0_2, t14);
-      const vec x15 = v_load(transformer_blocks_5_add + (i * 256 + d + 24));
-      const vec x16 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 24));
-      const vec x17 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + 24));
-      const vec t18 = v_add(x16, x17);
-      const vec t19 = v_add(x15, t18);
-      sum0_3 = v_add(sum0_3, t19);
+      unroll<4>([&](auto column) {
+        const vec x0 = v_load(transformer_blocks_5_add + (i * 256 + d + column * 8));
+        const vec x1 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + column * 8));
+        const vec x2 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + column * 8));
+        const vec t3 = v_add(x1, x2);
+        const vec t4 = v_add(x0, t3);
+        sum0[column] = v_add(sum0[column], t4);
+      });
     }
-    const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
-    vec sum1 = v_zero();
-    vec sum1_1 = v_zero();
-    vec sum1_2 = v_zero();
-    vec sum1_3 = v_zero();
+    const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
+    vec sum1[4];
+    unroll<4>([&](auto way) { sum1[way] = v_zero(); });
     for (std::int64_t d = 0; d < 256; d += 32) {
-      const vec x20 = v_load(transformer_blocks_5_add + (i * 256 + d));
-      const vec x21 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d));
-      const vec x22 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
-      const vec t23 = v_add(x21, x22);
-      const vec t24 = v_add(x20, t23);
-      const vec t25 = v_set(real(256.0));
-      const vec t26 = v_div_one(row0, t25);
-      const vec t27 = v_sub(t24, t26);
-      sum1 = v_fma(t27, t27, sum1);
-      const vec x28 = v_load(transformer_blocks_5_add + (i * 256 + d + 8));
-      const vec x29 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 8));
-      const vec x30 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + 8));
-      const vec t31 = v_add(x29, x30);
-      const vec t32 = v_add(x28, t31);
-      const vec t33 = v_sub(t32, t26);
-      sum1_1 = v_fma(t33, t33, sum1_1);
-      const vec x34 = v_load(transformer_blocks_5_add + (i * 256 + d + 16));
-      const vec x35 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 16));
-      const vec x36 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + 16));
-      const vec t37 = v_add(x35, x36);
-      const vec t38 = v_add(x34, t37);
-      const vec t39 = v_sub(t38, t26);
-      sum1_2 = v_fma(t39, t39, sum1_2);
-      const vec x40 = v_load(transformer_blocks_5_add + (i * 256 + d + 24));
-      const vec x41 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 24));
-      const vec x42 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + 24));
-      const vec t43 = v_add(x41, x42);
-      const vec t44 = v_add(x40, t43);
-      const vec t45 = v_sub(t44, t26);
-      sum1_3 = v_fma(t45, t45, sum1_3);
+      const vec t10 = v_set(real(256.0));
+      const vec t11 = v_div_one(row0, t10);
+      unroll<4>([&](auto column) {
+        const vec x5 = v_load(transformer_blocks_5_add + (i * 256 + d + column * 8));
+        const vec x6 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + column * 8));
+        const vec x7 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + column * 8));
+        const vec t8 = v_add(x6, x7);
+        const vec t9 = v_add(x5, t8);
+        const vec t12 = v_sub(t9, t11);
+        sum1[column] = v_fma(t12, t12, sum1[column]);
+      });
     }
-    const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
-    const vec t46 = v_set(real(256.0));
-    const vec t47 = v_div_one(row1, t46);
-    const vec t48 = v_set(real(1e-05));
-    const vec t49 = v_add(t47, t48);
-    const vec t50 = v_rsqrt_one(t49);
-    v_store_n(norm_rsqrt + i, t50, 1);
+    const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
+    const vec t13 = v_set(real(256.0));
+    const vec t14 = v_div_one(row1, t13);
+    const vec t15 = v_set(real(1e-05));
+    const vec t16 = v_add(t14, t15);
+    const vec t17 = v_rsqrt_one(t16);
+    v_store_n(norm_rsqrt + i, t17, 1);
     for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec x51 = v_load(transformer_blocks_5_add + (i * 256 + d));
-      const vec x52 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d));
-      const vec x53 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
-      const vec t54 = v_add(x52, x53);
-      const vec t55 = v_add(x51, t54);
-      const vec t56 = v_set(real(256.0));
-      const vec t57 = v_div_one(row0, t56);
-      const vec t58 = v_sub(t55, t57);
-      const vec t59 = v_div_one(row1, t56);
-      const vec t60 = v_set(real(1e-05));
-      const vec t61 = v_add(t59, t60);
-      const vec t62 = v_rsqrt_one(t61);
-      const vec t63 = v_mul(t58, t62);
-      v_store(norm_multiply + (i * 256 + d), t63);
-      const vec x64 = v_load(norm_weight + d);
-      const vec x65 = v_load(norm_bias + d);
-      const vec t66 = v_fma(t63, x64, x65);
-      v_store(norm_add + (i * 256 + d), t66);
+      const vec x18 = v_load(transformer_blocks_5_add + (i * 256 + d));
+      const vec x19 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d));
+      const vec x20 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
+      const vec t21 = v_add(x19, x20);
+      const vec t22 = v_add(x18, t21);
+      const vec t23 = v_set(real(256.0));
+      const vec t24 = v_div_one(row0, t23);
+      const vec t25 = v_sub(t22, t24);
+      const vec t26 = v_div_one(row1, t23);
+      const vec t27 = v_set(real(1e-05));
+      const vec t28 = v_add(t26, t27);
+      const vec t29 = v_rsqrt_one(t28);
+      const vec t30 = v_mul(t25, t29);
+      v_store(norm_multiply + (i * 256 + d), t30);
+      const vec x31 = v_load(norm_weight + d);
+      const vec x32 = v_load(norm_bias + d);
+      const vec t33 = v_fma(t30, x31, x32);
+      v_store(norm_add + (i * 256 + d), t33);
     }
   }
 }
@@ -7179,88 +4031,64 @@ static void transformer_blocks_5_ffn_linear2_add_forward_input_gradient(const re
 static void norm_backward_input_gradient(const real* d_head_einsum, const real* norm_weight, const real* norm_multiply,
                                          const real* norm_rsqrt, real* d_norm_multiply) {
   for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0 = v_zero();
-    vec sum0_1 = v_zero();
-    vec sum0_2 = v_zero();
-    vec sum0_3 = v_zero();
-    vec sum1 = v_zero();
-    vec sum1_1 = v_zero();
-    vec sum1_2 = v_zero();
-    vec sum1_3 = v_zero();
+    vec sum0[4];
+    unroll<4>([&](auto way) { sum0[way] = v_zero(); });
+    vec sum1[4];
+    unroll<4>([&](auto way) { sum1[way] = v_zero(); });
     for (std::int64_t d = 0; d < 256; d += 32) {
-      const vec x0 = v_load(d_head_einsum + d);
-      const vec x1 = v_load(norm_weight + d);
-      const vec t2 = v_mul(x0, x1);
-      const vec x3 = v_load(norm_multiply + (i * 256 + d));
-      sum0 = v_fma(t2, x3, sum0);
-      sum1 = v_fma(x0, x1, sum1);
-      const vec x4 = v_load(d_head_einsum + (d + 8));
-      const vec x5 = v_load(norm_weight + (d + 8));
-      const vec t6 = v_mul(x4, x5);
-      const vec x7 = v_load(norm_multiply + (i * 256 + d + 8));
-      sum0_1 = v_fma(t6, x7, sum0_1);
-      sum1_1 = v_fma(x4, x5, sum1_1);
-      const vec x8 = v_load(d_head_einsum + (d + 16));
-      const vec x9 = v_load(norm_weight + (d + 16));
-      const vec t10 = v_mul(x8, x9);
-      const vec x11 = v_load(norm_multiply + (i * 256 + d + 16));
-      sum0_2 = v_fma(t10, x11, sum0_2);
-      sum1_2 = v_fma(x8, x9, sum1_2);
-      const vec x12 = v_load(d_head_einsum + (d + 24));
-      const vec x13 = v_load(norm_weight + (d + 24));
-      const vec t14 = v_mul(x12, x13);
-      const vec x15 = v_load(norm_multiply + (i * 256 + d + 24));
-      sum0_3 = v_fma(t14, x15, sum0_3);
-      sum1_3 = v_fma(x12, x13, sum1_3);
+      unroll<4>([&](auto column) {
+        const vec x0 = v_load(d_head_einsum + (d + column * 8));
+        const vec x1 = v_load(norm_weight + (d + column * 8));
+        const vec t2 = v_mul(x0, x1);
+        const vec x3 = v_load(norm_multiply + (i * 256 + d + column * 8));
+        sum0[column] = v_fma(t2, x3, sum0[column]);
+        sum1[column] = v_fma(x0, x1, sum1[column]);
+      });
     }
-    const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
-    const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
+    const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
+    const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
     for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec x16 = v_set(norm_rsqrt[i]);
-      const vec x17 = v_load(norm_multiply + (i * 256 + d));
-      const vec t18 = v_set(real(256.0));
-      const vec t19 = v_div_one(row0, t18);
-      const vec x20 = v_load(d_head_einsum + d);
-      const vec x21 = v_load(norm_weight + d);
-      const vec t22 = v_mul(x20, x21);
-      const vec t23 = v_div_one(row1, t18);
-      const vec t24 = v_sub(t22, t23);
-      const vec t25 = v_fnma(x17, t19, t24);
-      const vec t26 = v_mul(x16, t25);
-      v_store(d_norm_multiply + (i * 256 + d), t26);
+      const vec x4 = v_set(norm_rsqrt[i]);
+      const vec x5 = v_load(norm_multiply + (i * 256 + d));
+      const vec t6 = v_set(real(256.0));
+      const vec t7 = v_div_one(row0, t6);
+      const vec x8 = v_load(d_head_einsum + d);
+      const vec x9 = v_load(norm_weight + d);
+      const vec t10 = v_mul(x8, x9);
+      const vec t11 = v_div_one(row1, t6);
+      const vec t12 = v_sub(t10, t11);
+      const vec t13 = v_fnma(x5, t7, t12);
+      const vec t14 = v_mul(x4, t13);
+      v_store(d_norm_multiply + (i * 256 + d), t14);
     }
   }
 }
 
 // b < B, i < 1, m < M=512, d < D=256 (summed); lanes along m
 [[gnu::noinline]]
-static void transformer_blocks_5_ffn_linear2_backward_input_gradient(const Team& team,
-                                                                     real* d_transformer_blocks_5_ffn_multiply,
-                                                                     const real* transformer_blocks_5_ffn_linear2_weight_packed_transposed,
-                                                                     const real* d_norm_multiply,
-                                                                     const real* d_transformer_blocks_5_ffn_gelu_gradient) {
-  const Tiles mine = team.tiles(1, 1, 512, 16, 524288 > tessera_second_cache());
+static void transformer_blocks_5_ffn_linear2_backward_input_gradient(
+    const Team& team, real* d_transformer_blocks_5_ffn_multiply,
+    const real* transformer_blocks_5_ffn_linear2_weight_packed_transposed, const real* d_norm_multiply,
+    const real* d_transformer_blocks_5_ffn_gelu_gradient) {
+  const Tiles mine = team.tiles(1, 1, 512, 16, 524288 > tessera_l2_bytes());
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t m = mine.left; m < mine.right; m += 16) {
-      for (std::int64_t column = 0; column < 16; column += 16) {
-        v_fetch_line(d_transformer_blocks_5_ffn_multiply, i * 512 + (m + column));
-      }
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
+      v_fetch_rows(d_transformer_blocks_5_ffn_multiply + (i * 512 + m), 1, 0, 16);
+      vec sum[2];
+      unroll<2>([&](auto column) { sum[column] = v_zero(); });
       for (std::int64_t d = 0; d < 256; ++d) {
         v_fetch_line(transformer_blocks_5_ffn_linear2_weight_packed_transposed, m * 256 + 4096 + i * 4096 + d * 16);
         const vec x0 = v_set(d_norm_multiply[i * 256 + d]);
-        const vec x1 = v_load(transformer_blocks_5_ffn_linear2_weight_packed_transposed + (m * 256 + d * 16));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_5_ffn_linear2_weight_packed_transposed + (m * 256 + d * 16 + 8));
-        sum1 = v_fma(x0, x2, sum1);
+        unroll<2>([&](auto column) {
+          const vec x1 = v_load(transformer_blocks_5_ffn_linear2_weight_packed_transposed + (m * 256 + d * 16 + column * 8));
+          sum[column] = v_fma(x0, x1, sum[column]);
+        });
       }
-      const vec x3 = v_load(d_transformer_blocks_5_ffn_gelu_gradient + (i * 512 + m));
-      const vec t4 = v_mul(sum0, x3);
-      v_store(d_transformer_blocks_5_ffn_multiply + (i * 512 + m), t4);
-      const vec x5 = v_load(d_transformer_blocks_5_ffn_gelu_gradient + (i * 512 + m + 8));
-      const vec t6 = v_mul(sum1, x5);
-      v_store(d_transformer_blocks_5_ffn_multiply + (i * 512 + m + 8), t6);
+      unroll<2>([&](auto column) {
+        const vec x2 = v_load(d_transformer_blocks_5_ffn_gelu_gradient + (i * 512 + m + column * 8));
+        const vec t3 = v_mul(sum[column], x2);
+        v_store(d_transformer_blocks_5_ffn_multiply + (i * 512 + m + column * 8), t3);
+      });
     }
   }
 }
@@ -7271,47 +4099,38 @@ static void transformer_blocks_5_attention_multiply_backward_input_gradient(cons
                                                                             real* d_transformer_blocks_5_attention_multiply) {
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t i = 0; i < 1; ++i) {
-      vec sum0 = v_zero();
-      vec sum0_1 = v_zero();
-      vec sum0_2 = v_zero();
-      vec sum0_3 = v_zero();
+      vec sum0[4];
+      unroll<4>([&](auto way) { sum0[way] = v_zero(); });
       for (std::int64_t n = 0; n < 64; n += 32) {
-        const vec x0 = v_load(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n));
-        const vec x1 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n + 8));
-        const vec x3 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n + 8));
-        sum0_1 = v_fma(x2, x3, sum0_1);
-        const vec x4 = v_load(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n + 16));
-        const vec x5 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n + 16));
-        sum0_2 = v_fma(x4, x5, sum0_2);
-        const vec x6 = v_load(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n + 24));
-        const vec x7 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n + 24));
-        sum0_3 = v_fma(x6, x7, sum0_3);
+        unroll<4>([&](auto column) {
+          const vec x0 = v_load(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n + column * 8));
+          const vec x1 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n + column * 8));
+          sum0[column] = v_fma(x0, x1, sum0[column]);
+        });
       }
       {
-        const vec x8 = v_load_n(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
-        const vec x9 = v_load_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), 1);
-        sum0 = v_fma(x8, x9, sum0);
+        const vec x2 = v_load_n(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
+        const vec x3 = v_load_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), 1);
+        sum0[0] = v_fma(x2, x3, sum0[0]);
       }
-      const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
+      const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
       for (std::int64_t n = 0; n < 64; n += 8) {
-        const vec x10 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n));
-        const vec x11 = v_load(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n));
+        const vec x4 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n));
+        const vec x5 = v_load(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n));
+        const vec t6 = v_sub(x5, row0);
+        const vec t7 = v_mul(x4, t6);
+        const vec t8 = v_set(real(0.17677669529663687));
+        const vec t9 = v_mul(t7, t8);
+        v_store(d_transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + n), t9);
+      }
+      {
+        const vec x10 = v_load_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), 1);
+        const vec x11 = v_load_n(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
         const vec t12 = v_sub(x11, row0);
         const vec t13 = v_mul(x10, t12);
         const vec t14 = v_set(real(0.17677669529663687));
         const vec t15 = v_mul(t13, t14);
-        v_store(d_transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + n), t15);
-      }
-      {
-        const vec x16 = v_load_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), 1);
-        const vec x17 = v_load_n(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
-        const vec t18 = v_sub(x17, row0);
-        const vec t19 = v_mul(x16, t18);
-        const vec t20 = v_set(real(0.17677669529663687));
-        const vec t21 = v_mul(t19, t20);
-        v_store_n(d_transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + 64), t21, 1);
+        v_store_n(d_transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + 64), t15, 1);
       }
     }
   }
@@ -7320,356 +4139,188 @@ static void transformer_blocks_5_attention_multiply_backward_input_gradient(cons
 // b < B (summed); lanes along b
 static void divide_forward_input_gradient(const std::int64_t batch, const real* add, const real* reduce_sum,
                                           real* loss) {
-  vec sum0 = v_zero();
+  vec sum = v_zero();
   for (std::int64_t b = 0; b + 8 <= batch; b += 8) {
     const vec x0 = v_load_strided(add + b * 952560, 952560, lanes);
     const vec x1 = v_load_strided(reduce_sum + b * 952560, 952560, lanes);
     const vec t2 = v_sub(x0, x1);
-    sum0 = v_add(sum0, t2);
+    sum = v_add(sum, t2);
   }
   const std::int64_t b_rest = (batch - 0) / 8 * 8;
   if (b_rest < batch) {
     const vec x3 = v_load_strided(add + b_rest * 952560, 952560, static_cast<int>(batch - b_rest));
     const vec x4 = v_load_strided(reduce_sum + b_rest * 952560, 952560, static_cast<int>(batch - b_rest));
     const vec t5 = v_sub(x3, x4);
-    sum0 = v_add(sum0, v_keep_n(t5, static_cast<int>(batch - b_rest), real(0.0)));
+    sum = v_add(sum, v_keep_n(t5, static_cast<int>(batch - b_rest), real(0.0)));
   }
-  const vec all0 = v_set(v_sum(sum0));
+  const vec all = v_set(v_sum(sum));
   const vec t6 = v_set(static_cast<real>(batch));
-  const vec t7 = v_div_one(all0, t6);
+  const vec t7 = v_div_one(all, t6);
   v_store_n(loss, t7, 1);
 }
 
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
 [[gnu::noinline]]
-static void transformer_blocks_ffn_linear2_backward_input_gradient(const Team& team,
-                                                                   real* d_transformer_blocks_ffn_multiply,
-                                                                   const real* transformer_blocks_ffn_linear1_add,
-                                                                   const real* transformer_blocks_ffn_linear2_weight_packed_transposed,
-                                                                   const real* d_transformer_blocks_carry) {
-  const Tiles mine = team.tiles(65, 6, 512, 16, 524288 > tessera_second_cache());
+static void transformer_blocks_ffn_linear2_backward_input_gradient(
+    const Team& team, real* d_transformer_blocks_ffn_multiply, const real* transformer_blocks_ffn_linear1_add,
+    const real* transformer_blocks_ffn_linear2_weight_packed_transposed, const real* d_transformer_blocks_carry) {
+  const Tiles mine = team.tiles(65, 6, 512, 16, 524288 > tessera_l2_bytes());
   for (std::int64_t m = mine.left; m < mine.right; m += 16) {
-    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
-      for (std::int64_t row = 0; row < 6; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 16) {
-          v_fetch_line(d_transformer_blocks_ffn_multiply, (n + row) * 512 + (m + column));
-          v_fetch_line(transformer_blocks_ffn_linear1_add, (n + row) * 512 + (m + column));
-        }
-      }
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
+    const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
+      v_fetch_rows(d_transformer_blocks_ffn_multiply + (n * 512 + m), rows, 512, 16);
+      v_fetch_rows(transformer_blocks_ffn_linear1_add + (n * 512 + m), rows, 512, 16);
+      vec sum[rows][2];
+      unroll<rows, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t d = 0; d < 256; ++d) {
         v_fetch_line(transformer_blocks_ffn_linear2_weight_packed_transposed, m * 256 + 4096 + n * 85 + d * 2);
-        const vec x0 = v_set(d_transformer_blocks_carry[n * 256 + d]);
-        const vec x1 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 16));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 16 + 8));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_set(d_transformer_blocks_carry[n * 256 + d + 256]);
-        sum2 = v_fma(x3, x1, sum2);
-        sum3 = v_fma(x3, x2, sum3);
-        const vec x4 = v_set(d_transformer_blocks_carry[n * 256 + d + 512]);
-        sum4 = v_fma(x4, x1, sum4);
-        sum5 = v_fma(x4, x2, sum5);
-        const vec x5 = v_set(d_transformer_blocks_carry[n * 256 + d + 768]);
-        sum6 = v_fma(x5, x1, sum6);
-        sum7 = v_fma(x5, x2, sum7);
-        const vec x6 = v_set(d_transformer_blocks_carry[n * 256 + d + 1024]);
-        sum8 = v_fma(x6, x1, sum8);
-        sum9 = v_fma(x6, x2, sum9);
-        const vec x7 = v_set(d_transformer_blocks_carry[n * 256 + d + 1280]);
-        sum10 = v_fma(x7, x1, sum10);
-        sum11 = v_fma(x7, x2, sum11);
+        vec x1[2];
+        unroll<2>([&](auto column) {
+          x1[column] = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 16 + column * 8));
+        });
+        unroll<rows>([&](auto row) {
+          const vec x0 = v_set(d_transformer_blocks_carry[n * 256 + row * 256 + d]);
+          unroll<2>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+        });
       }
-      alignas(64) real sums[96];
-      v_store(sums, sum0);
-      v_store(sums + 8, sum1);
-      v_store(sums + 16, sum2);
-      v_store(sums + 24, sum3);
-      v_store(sums + 32, sum4);
-      v_store(sums + 40, sum5);
-      v_store(sums + 48, sum6);
-      v_store(sums + 56, sum7);
-      v_store(sums + 64, sum8);
-      v_store(sums + 72, sum9);
-      v_store(sums + 80, sum10);
-      v_store(sums + 88, sum11);
-      for (std::int64_t row = 0; row < 6; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 8) {
-          const vec sum = v_load(sums + (row * 16 + column));
-          const vec x8 = v_load(transformer_blocks_ffn_linear1_add + ((n + row) * 512 + (m + column)));
-          const vec t9 = v_gelu_gradient(x8);
-          const vec t10 = v_mul(sum, t9);
-          v_store(d_transformer_blocks_ffn_multiply + ((n + row) * 512 + (m + column)), t10);
+      alignas(64) real kept[rows * 16];
+      unroll<rows, 2>([&](auto row, auto column) { v_store(kept + row * 16 + column * 8, sum[row][column]); });
+      const auto epilogue = [=](const real* sums) __attribute__((noinline)) {
+        for (std::int64_t row = 0; row < rows; ++row) {
+          for (std::int64_t column = 0; column < 16; column += 8) {
+            const vec value = v_load(sums + (row * 16 + column));
+            const vec x2 = v_load(transformer_blocks_ffn_linear1_add + ((n + row) * 512 + (m + column)));
+            const vec t3 = v_gelu_gradient(x2);
+            const vec t4 = v_mul(value, t3);
+            v_store(d_transformer_blocks_ffn_multiply + ((n + row) * 512 + (m + column)), t4);
+          }
         }
-      }
-    }
-    if (mine.end > 60) {
-      for (std::int64_t row = 0; row < 5; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 16) {
-          v_fetch_line(d_transformer_blocks_ffn_multiply, row * 512 + (m + column) + 30720);
-          v_fetch_line(transformer_blocks_ffn_linear1_add, row * 512 + (m + column) + 30720);
-        }
-      }
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      for (std::int64_t d = 0; d < 256; ++d) {
-        v_fetch_line(transformer_blocks_ffn_linear2_weight_packed_transposed, m * 256 + 4096 + 5100 + d * 2);
-        const vec x11 = v_set(d_transformer_blocks_carry[d + 15360]);
-        const vec x12 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 16));
-        sum0 = v_fma(x11, x12, sum0);
-        const vec x13 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 16 + 8));
-        sum1 = v_fma(x11, x13, sum1);
-        const vec x14 = v_set(d_transformer_blocks_carry[d + 15616]);
-        sum2 = v_fma(x14, x12, sum2);
-        sum3 = v_fma(x14, x13, sum3);
-        const vec x15 = v_set(d_transformer_blocks_carry[d + 15872]);
-        sum4 = v_fma(x15, x12, sum4);
-        sum5 = v_fma(x15, x13, sum5);
-        const vec x16 = v_set(d_transformer_blocks_carry[d + 16128]);
-        sum6 = v_fma(x16, x12, sum6);
-        sum7 = v_fma(x16, x13, sum7);
-        const vec x17 = v_set(d_transformer_blocks_carry[d + 16384]);
-        sum8 = v_fma(x17, x12, sum8);
-        sum9 = v_fma(x17, x13, sum9);
-      }
-      alignas(64) real sums[80];
-      v_store(sums, sum0);
-      v_store(sums + 8, sum1);
-      v_store(sums + 16, sum2);
-      v_store(sums + 24, sum3);
-      v_store(sums + 32, sum4);
-      v_store(sums + 40, sum5);
-      v_store(sums + 48, sum6);
-      v_store(sums + 56, sum7);
-      v_store(sums + 64, sum8);
-      v_store(sums + 72, sum9);
-      for (std::int64_t row = 0; row < 5; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 8) {
-          const vec sum = v_load(sums + (row * 16 + column));
-          const vec x18 = v_load(transformer_blocks_ffn_linear1_add + (row * 512 + (m + column) + 30720));
-          const vec t19 = v_gelu_gradient(x18);
-          const vec t20 = v_mul(sum, t19);
-          v_store(d_transformer_blocks_ffn_multiply + (row * 512 + (m + column) + 30720), t20);
-        }
-      }
-    }
+      };
+      epilogue(kept);
+    };
+    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) tile(constant<6>, n);
+    if (mine.end > 60) tile(constant<5>, 60);
   }
 }
 
 // b < B, n < N+1=65, d < D=256 (row); lanes along d
 // for 2 kernels of the plan, of which this is the first
-static void transformer_blocks_norm2_backward_input_gradient(const real* d_transformer_blocks_ffn_linear1_einsum,
-                                                             const real* transformer_blocks_norm2_weight,
-                                                             const real* transformer_blocks_norm2_multiply,
-                                                             const real* transformer_blocks_norm2_rsqrt,
-                                                             const real* d_transformer_blocks_carry,
-                                                             real* d_transformer_blocks_add) {
+static void transformer_blocks_norm2_backward_input_gradient(
+    const real* d_transformer_blocks_ffn_linear1_einsum, const real* transformer_blocks_norm2_weight,
+    const real* transformer_blocks_norm2_multiply, const real* transformer_blocks_norm2_rsqrt,
+    const real* d_transformer_blocks_carry, real* d_transformer_blocks_add) {
   for (std::int64_t top = 0; top < 65; top += 8) {
     const std::int64_t bottom = std::min<std::int64_t>(65, top + 8);
     real of_row10s[8];
     real of_row12s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
-      vec sum0 = v_zero();
-      vec sum0_1 = v_zero();
-      vec sum0_2 = v_zero();
-      vec sum0_3 = v_zero();
-      vec sum1 = v_zero();
-      vec sum1_1 = v_zero();
-      vec sum1_2 = v_zero();
-      vec sum1_3 = v_zero();
+      vec sum0[4];
+      unroll<4>([&](auto way) { sum0[way] = v_zero(); });
+      vec sum1[4];
+      unroll<4>([&](auto way) { sum1[way] = v_zero(); });
       for (std::int64_t d = 0; d < 256; d += 32) {
-        const vec x0 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d));
-        const vec x1 = v_load(transformer_blocks_norm2_weight + d);
-        const vec t2 = v_mul(x0, x1);
-        const vec x3 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d));
-        sum0 = v_fma(t2, x3, sum0);
-        sum1 = v_fma(x0, x1, sum1);
-        const vec x4 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 8));
-        const vec x5 = v_load(transformer_blocks_norm2_weight + (d + 8));
-        const vec t6 = v_mul(x4, x5);
-        const vec x7 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d + 8));
-        sum0_1 = v_fma(t6, x7, sum0_1);
-        sum1_1 = v_fma(x4, x5, sum1_1);
-        const vec x8 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 16));
-        const vec x9 = v_load(transformer_blocks_norm2_weight + (d + 16));
-        const vec t10 = v_mul(x8, x9);
-        const vec x11 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d + 16));
-        sum0_2 = v_fma(t10, x11, sum0_2);
-        sum1_2 = v_fma(x8, x9, sum1_2);
-        const vec x12 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 24));
-        const vec x13 = v_load(transformer_blocks_norm2_weight + (d + 24));
-        const vec t14 = v_mul(x12, x13);
-        const vec x15 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d + 24));
-        sum0_3 = v_fma(t14, x15, sum0_3);
-        sum1_3 = v_fma(x12, x13, sum1_3);
+        unroll<4>([&](auto column) {
+          const vec x0 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + column * 8));
+          const vec x1 = v_load(transformer_blocks_norm2_weight + (d + column * 8));
+          const vec t2 = v_mul(x0, x1);
+          const vec x3 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d + column * 8));
+          sum0[column] = v_fma(t2, x3, sum0[column]);
+          sum1[column] = v_fma(x0, x1, sum1[column]);
+        });
       }
-      const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
-      const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
-      const vec t16 = v_set(real(256.0));
-      const vec t17 = v_div_one(row1, t16);
-      of_row10s[n - top] = v_one(t17);
-      const vec t18 = v_div_one(row0, t16);
-      of_row12s[n - top] = v_one(t18);
+      const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
+      const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
+      const vec t4 = v_set(real(256.0));
+      const vec t5 = v_div_one(row1, t4);
+      of_row10s[n - top] = v_one(t5);
+      const vec t6 = v_div_one(row0, t4);
+      of_row12s[n - top] = v_one(t6);
     }
-    for (std::int64_t n = top; n < bottom - 3; n += 4) {
-      const vec of_row10 = v_set(of_row10s[n - top]);
-      const vec of_row12 = v_set(of_row12s[n - top]);
-      const vec of_row10_1 = v_set(of_row10s[n - top + 1]);
-      const vec of_row12_1 = v_set(of_row12s[n - top + 1]);
-      const vec of_row10_2 = v_set(of_row10s[n - top + 2]);
-      const vec of_row12_2 = v_set(of_row12s[n - top + 2]);
-      const vec of_row10_3 = v_set(of_row10s[n - top + 3]);
-      const vec of_row12_3 = v_set(of_row12s[n - top + 3]);
+    const auto pass1 = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
+      vec of_row10[rows];
+      vec of_row12[rows];
+      unroll<rows>([&](auto row) {
+        of_row10[row] = v_set(of_row10s[n - top + row]);
+        of_row12[row] = v_set(of_row12s[n - top + row]);
+      });
       for (std::int64_t d = 0; d < 256; d += 8) {
-        const vec x19 = v_set(transformer_blocks_norm2_rsqrt[n]);
-        const vec x20 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d));
-        const vec x21 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d));
-        const vec x22 = v_load(transformer_blocks_norm2_weight + d);
-        const vec t23 = v_mul(x21, x22);
-        const vec t24 = v_sub(t23, of_row10);
-        const vec t25 = v_fnma(x20, of_row12, t24);
-        const vec x26 = v_load(d_transformer_blocks_carry + (n * 256 + d));
-        const vec t27 = v_fma(x19, t25, x26);
-        v_store(d_transformer_blocks_add + (n * 256 + d), t27);
-        const vec x28 = v_set(transformer_blocks_norm2_rsqrt[n + 1]);
-        const vec x29 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d + 256));
-        const vec x30 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 256));
-        const vec t31 = v_mul(x30, x22);
-        const vec t32 = v_sub(t31, of_row10_1);
-        const vec t33 = v_fnma(x29, of_row12_1, t32);
-        const vec x34 = v_load(d_transformer_blocks_carry + (n * 256 + d + 256));
-        const vec t35 = v_fma(x28, t33, x34);
-        v_store(d_transformer_blocks_add + (n * 256 + d + 256), t35);
-        const vec x36 = v_set(transformer_blocks_norm2_rsqrt[n + 2]);
-        const vec x37 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d + 512));
-        const vec x38 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 512));
-        const vec t39 = v_mul(x38, x22);
-        const vec t40 = v_sub(t39, of_row10_2);
-        const vec t41 = v_fnma(x37, of_row12_2, t40);
-        const vec x42 = v_load(d_transformer_blocks_carry + (n * 256 + d + 512));
-        const vec t43 = v_fma(x36, t41, x42);
-        v_store(d_transformer_blocks_add + (n * 256 + d + 512), t43);
-        const vec x44 = v_set(transformer_blocks_norm2_rsqrt[n + 3]);
-        const vec x45 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d + 768));
-        const vec x46 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 768));
-        const vec t47 = v_mul(x46, x22);
-        const vec t48 = v_sub(t47, of_row10_3);
-        const vec t49 = v_fnma(x45, of_row12_3, t48);
-        const vec x50 = v_load(d_transformer_blocks_carry + (n * 256 + d + 768));
-        const vec t51 = v_fma(x44, t49, x50);
-        v_store(d_transformer_blocks_add + (n * 256 + d + 768), t51);
+        if (rows == 1) v_fetch_near(d_transformer_blocks_ffn_linear1_einsum, n * 256 + d + 2048);
+        if (rows == 1) v_fetch_near(transformer_blocks_norm2_multiply, n * 256 + d + 2048);
+        const vec x10 = v_load(transformer_blocks_norm2_weight + d);
+        unroll<rows>([&](auto row) {
+          const vec x7 = v_set(transformer_blocks_norm2_rsqrt[n + row]);
+          const vec x8 = v_load(transformer_blocks_norm2_multiply + (n * 256 + row * 256 + d));
+          const vec x9 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + row * 256 + d));
+          const vec t11 = v_mul(x9, x10);
+          const vec t12 = v_sub(t11, of_row10[row]);
+          const vec t13 = v_fnma(x8, of_row12[row], t12);
+          const vec x14 = v_load(d_transformer_blocks_carry + (n * 256 + row * 256 + d));
+          const vec t15 = v_fma(x7, t13, x14);
+          v_store(d_transformer_blocks_add + (n * 256 + row * 256 + d), t15);
+        });
       }
-    }
-    for (std::int64_t n = bottom - (bottom - top) % 4; n < bottom; ++n) {
-      const vec of_row10 = v_set(of_row10s[n - top]);
-      const vec of_row12 = v_set(of_row12s[n - top]);
-      for (std::int64_t d = 0; d < 256; d += 8) {
-        v_fetch_near(d_transformer_blocks_ffn_linear1_einsum, n * 256 + d + 2048);
-        v_fetch_near(transformer_blocks_norm2_multiply, n * 256 + d + 2048);
-        const vec x52 = v_set(transformer_blocks_norm2_rsqrt[n]);
-        const vec x53 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d));
-        const vec x54 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d));
-        const vec x55 = v_load(transformer_blocks_norm2_weight + d);
-        const vec t56 = v_mul(x54, x55);
-        const vec t57 = v_sub(t56, of_row10);
-        const vec t58 = v_fnma(x53, of_row12, t57);
-        const vec x59 = v_load(d_transformer_blocks_carry + (n * 256 + d));
-        const vec t60 = v_fma(x52, t58, x59);
-        v_store(d_transformer_blocks_add + (n * 256 + d), t60);
-      }
-    }
+    };
+    for (std::int64_t n = top; n < bottom - 3; n += 4) pass1(constant<4>, n);
+    for (std::int64_t n = bottom - (bottom - top) % 4; n < bottom; ++n) pass1(constant<1>, n);
   }
 }
 
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row); lanes along n2
-static void transformer_blocks_attention_multiply_backward_block_input_gradient(const std::int64_t h,
-                                                                                const std::int64_t begin,
-                                                                                const std::int64_t end,
-                                                                                const real* d_transformer_blocks_attention_einsum,
-                                                                                const real* transformer_blocks_attention_divide,
-                                                                                real* d_transformer_blocks_attention_multiply) {
+static void transformer_blocks_attention_multiply_backward_block_input_gradient(
+    const std::int64_t h, const std::int64_t begin, const std::int64_t end,
+    const real* d_transformer_blocks_attention_einsum, const real* transformer_blocks_attention_divide,
+    real* d_transformer_blocks_attention_multiply) {
   for (std::int64_t top = begin; top < end; top += 8) {
     const std::int64_t bottom = std::min<std::int64_t>(end, top + 8);
     real row0s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
-      vec sum0 = v_zero();
-      vec sum0_1 = v_zero();
-      vec sum0_2 = v_zero();
-      vec sum0_3 = v_zero();
+      vec sum0[4];
+      unroll<4>([&](auto way) { sum0[way] = v_zero(); });
       for (std::int64_t n2 = 0; n2 < 64; n2 += 32) {
-        const vec x0 = v_load(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + n2));
-        const vec x1 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 8));
-        const vec x3 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2 + 8));
-        sum0_1 = v_fma(x2, x3, sum0_1);
-        const vec x4 = v_load(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 16));
-        const vec x5 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2 + 16));
-        sum0_2 = v_fma(x4, x5, sum0_2);
-        const vec x6 = v_load(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 24));
-        const vec x7 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2 + 24));
-        sum0_3 = v_fma(x6, x7, sum0_3);
+        unroll<4>([&](auto column) {
+          const vec x0 = v_load(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + column * 8));
+          const vec x1 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2 + column * 8));
+          sum0[column] = v_fma(x0, x1, sum0[column]);
+        });
       }
       {
-        const vec x8 = v_load_n(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + 64), 1);
-        const vec x9 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
-        sum0 = v_fma(x8, x9, sum0);
+        const vec x2 = v_load_n(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + 64), 1);
+        const vec x3 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
+        sum0[0] = v_fma(x2, x3, sum0[0]);
       }
-      const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
+      const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
       row0s[n - top] = v_one(row0);
     }
     for (std::int64_t n = top; n < bottom; ++n) {
       const vec row0 = v_set(row0s[n - top]);
       for (std::int64_t n2 = 0; n2 < 64; n2 += 8) {
         v_fetch_near(transformer_blocks_attention_divide, h * 4225 + n * 65 + n2 + 520);
-        const vec x10 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
-        const vec x11 = v_load(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + n2));
+        const vec x4 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
+        const vec x5 = v_load(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + n2));
+        const vec t6 = v_sub(x5, row0);
+        const vec t7 = v_mul(x4, t6);
+        const vec t8 = v_set(real(0.17677669529663687));
+        const vec t9 = v_mul(t7, t8);
+        v_store(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), t9);
+      }
+      {
+        const vec x10 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
+        const vec x11 = v_load_n(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + 64), 1);
         const vec t12 = v_sub(x11, row0);
         const vec t13 = v_mul(x10, t12);
         const vec t14 = v_set(real(0.17677669529663687));
         const vec t15 = v_mul(t13, t14);
-        v_store(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), t15);
-      }
-      {
-        const vec x16 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
-        const vec x17 = v_load_n(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + 64), 1);
-        const vec t18 = v_sub(x17, row0);
-        const vec t19 = v_mul(x16, t18);
-        const vec t20 = v_set(real(0.17677669529663687));
-        const vec t21 = v_mul(t19, t20);
-        v_store_n(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + 64), t21, 1);
+        v_store_n(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + 64), t15, 1);
       }
     }
   }
 }
 
 // 8 parts: all of n < 65, of one head
-static void transformer_blocks_attention_matmul_backward_3_input_gradient(const Team& team,
-                                                                          const real* d_transformer_blocks_attention_out_proj_einsum,
-                                                                          const real* d_transformer_blocks_attention_copy,
-                                                                          const real* transformer_blocks_attention_divide,
-                                                                          real* d_transformer_blocks_attention_multiply,
-                                                                          real* d_transformer_blocks_attention_rearrange,
-                                                                          const real* transformer_blocks_attention_add) {
+static void transformer_blocks_attention_matmul_backward_3_input_gradient(
+    const Team& team, const real* d_transformer_blocks_attention_out_proj_einsum,
+    const real* d_transformer_blocks_attention_copy, const real* transformer_blocks_attention_divide,
+    real* d_transformer_blocks_attention_multiply, real* d_transformer_blocks_attention_rearrange,
+    const real* transformer_blocks_attention_add) {
   alignas(64) real d_transformer_blocks_attention_einsum[4225];
   const std::int64_t last = team.end(8, 1);
   for (std::int64_t part = team.begin(8, 1); part < last; ++part) {
@@ -7679,10 +4330,9 @@ static void transformer_blocks_attention_matmul_backward_3_input_gradient(const 
     transformer_blocks_attention_matmul_backward_block(h, begin, end, d_transformer_blocks_attention_out_proj_einsum,
                                                        d_transformer_blocks_attention_copy,
                                                        d_transformer_blocks_attention_einsum);
-    transformer_blocks_attention_multiply_backward_block_input_gradient(h, begin, end,
-                                                                        d_transformer_blocks_attention_einsum,
-                                                                        transformer_blocks_attention_divide,
-                                                                        d_transformer_blocks_attention_multiply);
+    transformer_blocks_attention_multiply_backward_block_input_gradient(
+        h, begin, end, d_transformer_blocks_attention_einsum, transformer_blocks_attention_divide,
+        d_transformer_blocks_attention_multiply);
     transformer_blocks_attention_matmul_backward_3_block(h, begin, end, d_transformer_blocks_attention_rearrange,
                                                          d_transformer_blocks_attention_multiply,
                                                          transformer_blocks_attention_add);
@@ -7695,100 +4345,27 @@ static void patch_embed_backward(real* d_patch_embed_einsum, const real* patch_e
                                  const real* d_transformer_blocks_carry_next) {
   v_fetch(d_transformer_blocks_carry_next, 16640);
   for (std::int64_t c = 0; c < 48; c += 16) {
-    for (std::int64_t n = 0; n < 60; n += 6) {
-      for (std::int64_t row = 0; row < 6; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 16) {
-          v_fetch_line(d_patch_embed_einsum, (n + row) * 48 + (c + column));
-        }
-      }
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
+    const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
+      v_fetch_rows(d_patch_embed_einsum + (n * 48 + c), rows, 48, 16);
+      vec sum[rows][2];
+      unroll<rows, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t d = 0; d < 256; ++d) {
         v_fetch_line(patch_embed_weight_packed_transposed, c * 256 + 4096 + n * 85 + d * 2);
-        const vec x0 = v_set(d_transformer_blocks_carry_next[n * 256 + d + 256]);
-        const vec x1 = v_load(patch_embed_weight_packed_transposed + (c * 256 + d * 16));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(patch_embed_weight_packed_transposed + (c * 256 + d * 16 + 8));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_set(d_transformer_blocks_carry_next[n * 256 + d + 512]);
-        sum2 = v_fma(x3, x1, sum2);
-        sum3 = v_fma(x3, x2, sum3);
-        const vec x4 = v_set(d_transformer_blocks_carry_next[n * 256 + d + 768]);
-        sum4 = v_fma(x4, x1, sum4);
-        sum5 = v_fma(x4, x2, sum5);
-        const vec x5 = v_set(d_transformer_blocks_carry_next[n * 256 + d + 1024]);
-        sum6 = v_fma(x5, x1, sum6);
-        sum7 = v_fma(x5, x2, sum7);
-        const vec x6 = v_set(d_transformer_blocks_carry_next[n * 256 + d + 1280]);
-        sum8 = v_fma(x6, x1, sum8);
-        sum9 = v_fma(x6, x2, sum9);
-        const vec x7 = v_set(d_transformer_blocks_carry_next[n * 256 + d + 1536]);
-        sum10 = v_fma(x7, x1, sum10);
-        sum11 = v_fma(x7, x2, sum11);
+        vec x1[2];
+        unroll<2>([&](auto column) {
+          x1[column] = v_load(patch_embed_weight_packed_transposed + (c * 256 + d * 16 + column * 8));
+        });
+        unroll<rows>([&](auto row) {
+          const vec x0 = v_set(d_transformer_blocks_carry_next[n * 256 + row * 256 + d + 256]);
+          unroll<2>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+        });
       }
-      v_store(d_patch_embed_einsum + (n * 48 + c), sum0);
-      v_store(d_patch_embed_einsum + (n * 48 + c + 8), sum1);
-      v_store(d_patch_embed_einsum + (n * 48 + c + 48), sum2);
-      v_store(d_patch_embed_einsum + (n * 48 + c + 56), sum3);
-      v_store(d_patch_embed_einsum + (n * 48 + c + 96), sum4);
-      v_store(d_patch_embed_einsum + (n * 48 + c + 104), sum5);
-      v_store(d_patch_embed_einsum + (n * 48 + c + 144), sum6);
-      v_store(d_patch_embed_einsum + (n * 48 + c + 152), sum7);
-      v_store(d_patch_embed_einsum + (n * 48 + c + 192), sum8);
-      v_store(d_patch_embed_einsum + (n * 48 + c + 200), sum9);
-      v_store(d_patch_embed_einsum + (n * 48 + c + 240), sum10);
-      v_store(d_patch_embed_einsum + (n * 48 + c + 248), sum11);
-    }
-    {
-      for (std::int64_t row = 0; row < 4; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 16) {
-          v_fetch_line(d_patch_embed_einsum, row * 48 + (c + column) + 2880);
-        }
-      }
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      for (std::int64_t d = 0; d < 256; ++d) {
-        v_fetch_line(patch_embed_weight_packed_transposed, c * 256 + 4096 + 5100 + d * 2);
-        const vec x8 = v_set(d_transformer_blocks_carry_next[d + 15616]);
-        const vec x9 = v_load(patch_embed_weight_packed_transposed + (c * 256 + d * 16));
-        sum0 = v_fma(x8, x9, sum0);
-        const vec x10 = v_load(patch_embed_weight_packed_transposed + (c * 256 + d * 16 + 8));
-        sum1 = v_fma(x8, x10, sum1);
-        const vec x11 = v_set(d_transformer_blocks_carry_next[d + 15872]);
-        sum2 = v_fma(x11, x9, sum2);
-        sum3 = v_fma(x11, x10, sum3);
-        const vec x12 = v_set(d_transformer_blocks_carry_next[d + 16128]);
-        sum4 = v_fma(x12, x9, sum4);
-        sum5 = v_fma(x12, x10, sum5);
-        const vec x13 = v_set(d_transformer_blocks_carry_next[d + 16384]);
-        sum6 = v_fma(x13, x9, sum6);
-        sum7 = v_fma(x13, x10, sum7);
-      }
-      v_store(d_patch_embed_einsum + (c + 2880), sum0);
-      v_store(d_patch_embed_einsum + (c + 2888), sum1);
-      v_store(d_patch_embed_einsum + (c + 2928), sum2);
-      v_store(d_patch_embed_einsum + (c + 2936), sum3);
-      v_store(d_patch_embed_einsum + (c + 2976), sum4);
-      v_store(d_patch_embed_einsum + (c + 2984), sum5);
-      v_store(d_patch_embed_einsum + (c + 3024), sum6);
-      v_store(d_patch_embed_einsum + (c + 3032), sum7);
-    }
+      unroll<rows, 2>([&](auto row, auto column) {
+        v_store(d_patch_embed_einsum + (n * 48 + row * 48 + c + column * 8), sum[row][column]);
+      });
+    };
+    for (std::int64_t n = 0; n < 60; n += 6) tile(constant<6>, n);
+    tile(constant<4>, 60);
   }
 }
 
@@ -7868,150 +4445,59 @@ static void update(const std::int64_t begin, const std::int64_t end, const real*
 static void patch_embed_forward_inspect(real* patch_embed_einsum, const real* patch_embed_weight_packed,
                                         const real* rearrange) {
   for (std::int64_t d = 0; d < 256; d += 16) {
-    for (std::int64_t n = 0; n < 60; n += 6) {
-      for (std::int64_t row = 0; row < 6; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 16) {
-          v_fetch_line(patch_embed_einsum, (n + row) * 256 + (d + column));
-        }
-      }
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
+    const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
+      v_fetch_rows(patch_embed_einsum + (n * 256 + d), rows, 256, 16);
+      vec sum[rows][2];
+      unroll<rows, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t c = 0; c < 48; ++c) {
         v_fetch_line(patch_embed_weight_packed, d * 48 + 768 + n * 16 + c * 2);
-        const vec x0 = v_set(rearrange[n * 48 + c]);
-        const vec x1 = v_load(patch_embed_weight_packed + (d * 48 + c * 16));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(patch_embed_weight_packed + (d * 48 + c * 16 + 8));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_set(rearrange[n * 48 + c + 48]);
-        sum2 = v_fma(x3, x1, sum2);
-        sum3 = v_fma(x3, x2, sum3);
-        const vec x4 = v_set(rearrange[n * 48 + c + 96]);
-        sum4 = v_fma(x4, x1, sum4);
-        sum5 = v_fma(x4, x2, sum5);
-        const vec x5 = v_set(rearrange[n * 48 + c + 144]);
-        sum6 = v_fma(x5, x1, sum6);
-        sum7 = v_fma(x5, x2, sum7);
-        const vec x6 = v_set(rearrange[n * 48 + c + 192]);
-        sum8 = v_fma(x6, x1, sum8);
-        sum9 = v_fma(x6, x2, sum9);
-        const vec x7 = v_set(rearrange[n * 48 + c + 240]);
-        sum10 = v_fma(x7, x1, sum10);
-        sum11 = v_fma(x7, x2, sum11);
+        vec x1[2];
+        unroll<2>([&](auto column) {
+          x1[column] = v_load(patch_embed_weight_packed + (d * 48 + c * 16 + column * 8));
+        });
+        unroll<rows>([&](auto row) {
+          const vec x0 = v_set(rearrange[n * 48 + row * 48 + c]);
+          unroll<2>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+        });
       }
-      v_store(patch_embed_einsum + (n * 256 + d), sum0);
-      v_store(patch_embed_einsum + (n * 256 + d + 8), sum1);
-      v_store(patch_embed_einsum + (n * 256 + d + 256), sum2);
-      v_store(patch_embed_einsum + (n * 256 + d + 264), sum3);
-      v_store(patch_embed_einsum + (n * 256 + d + 512), sum4);
-      v_store(patch_embed_einsum + (n * 256 + d + 520), sum5);
-      v_store(patch_embed_einsum + (n * 256 + d + 768), sum6);
-      v_store(patch_embed_einsum + (n * 256 + d + 776), sum7);
-      v_store(patch_embed_einsum + (n * 256 + d + 1024), sum8);
-      v_store(patch_embed_einsum + (n * 256 + d + 1032), sum9);
-      v_store(patch_embed_einsum + (n * 256 + d + 1280), sum10);
-      v_store(patch_embed_einsum + (n * 256 + d + 1288), sum11);
-    }
-    {
-      for (std::int64_t row = 0; row < 4; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 16) {
-          v_fetch_line(patch_embed_einsum, row * 256 + (d + column) + 15360);
-        }
-      }
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      for (std::int64_t c = 0; c < 48; ++c) {
-        v_fetch_line(patch_embed_weight_packed, d * 48 + 768 + 960 + c * 2);
-        const vec x8 = v_set(rearrange[c + 2880]);
-        const vec x9 = v_load(patch_embed_weight_packed + (d * 48 + c * 16));
-        sum0 = v_fma(x8, x9, sum0);
-        const vec x10 = v_load(patch_embed_weight_packed + (d * 48 + c * 16 + 8));
-        sum1 = v_fma(x8, x10, sum1);
-        const vec x11 = v_set(rearrange[c + 2928]);
-        sum2 = v_fma(x11, x9, sum2);
-        sum3 = v_fma(x11, x10, sum3);
-        const vec x12 = v_set(rearrange[c + 2976]);
-        sum4 = v_fma(x12, x9, sum4);
-        sum5 = v_fma(x12, x10, sum5);
-        const vec x13 = v_set(rearrange[c + 3024]);
-        sum6 = v_fma(x13, x9, sum6);
-        sum7 = v_fma(x13, x10, sum7);
-      }
-      v_store(patch_embed_einsum + (d + 15360), sum0);
-      v_store(patch_embed_einsum + (d + 15368), sum1);
-      v_store(patch_embed_einsum + (d + 15616), sum2);
-      v_store(patch_embed_einsum + (d + 15624), sum3);
-      v_store(patch_embed_einsum + (d + 15872), sum4);
-      v_store(patch_embed_einsum + (d + 15880), sum5);
-      v_store(patch_embed_einsum + (d + 16128), sum6);
-      v_store(patch_embed_einsum + (d + 16136), sum7);
-    }
+      unroll<rows, 2>([&](auto row, auto column) {
+        v_store(patch_embed_einsum + (n * 256 + row * 256 + d + column * 8), sum[row][column]);
+      });
+    };
+    for (std::int64_t n = 0; n < 60; n += 6) tile(constant<6>, n);
+    tile(constant<4>, 60);
   }
 }
 
 // b < B, n < N=64 (row), d < D=256 (row); lanes along d
 static void patch_embed_add_forward(const real* patch_embed_einsum, const real* patch_embed_bias, real* magnitude_0,
                                     const real* pos_embed, real* concat) {
-  vec sum0 = v_zero();
-  vec sum0_1 = v_zero();
-  vec sum0_2 = v_zero();
-  vec sum0_3 = v_zero();
+  vec sum0[4];
+  unroll<4>([&](auto way) { sum0[way] = v_zero(); });
   for (std::int64_t n = 0; n < 64; ++n) {
     for (std::int64_t d = 0; d < 256; d += 32) {
-      const vec x0 = v_load(patch_embed_einsum + (n * 256 + d));
-      const vec x1 = v_load(patch_embed_bias + d);
-      const vec t2 = v_add(x0, x1);
-      const vec t3 = v_neg(t2);
-      const vec t4 = v_max(t2, t3);
-      sum0 = v_add(sum0, t4);
-      const vec x5 = v_load(patch_embed_einsum + (n * 256 + d + 8));
-      const vec x6 = v_load(patch_embed_bias + (d + 8));
-      const vec t7 = v_add(x5, x6);
-      const vec t8 = v_neg(t7);
-      const vec t9 = v_max(t7, t8);
-      sum0_1 = v_add(sum0_1, t9);
-      const vec x10 = v_load(patch_embed_einsum + (n * 256 + d + 16));
-      const vec x11 = v_load(patch_embed_bias + (d + 16));
-      const vec t12 = v_add(x10, x11);
-      const vec t13 = v_neg(t12);
-      const vec t14 = v_max(t12, t13);
-      sum0_2 = v_add(sum0_2, t14);
-      const vec x15 = v_load(patch_embed_einsum + (n * 256 + d + 24));
-      const vec x16 = v_load(patch_embed_bias + (d + 24));
-      const vec t17 = v_add(x15, x16);
-      const vec t18 = v_neg(t17);
-      const vec t19 = v_max(t17, t18);
-      sum0_3 = v_add(sum0_3, t19);
+      unroll<4>([&](auto column) {
+        const vec x0 = v_load(patch_embed_einsum + (n * 256 + d + column * 8));
+        const vec x1 = v_load(patch_embed_bias + (d + column * 8));
+        const vec t2 = v_add(x0, x1);
+        const vec t3 = v_neg(t2);
+        const vec t4 = v_max(t2, t3);
+        sum0[column] = v_add(sum0[column], t4);
+      });
     }
   }
-  const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
-  const vec t20 = v_set(real(6.103515625e-05));
-  const vec t21 = v_mul(row0, t20);
-  v_store_n(magnitude_0, t21, 1);
+  const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
+  const vec t5 = v_set(real(6.103515625e-05));
+  const vec t6 = v_mul(row0, t5);
+  v_store_n(magnitude_0, t6, 1);
   for (std::int64_t n = 0; n < 64; ++n) {
     for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec x22 = v_load(patch_embed_einsum + (n * 256 + d));
-      const vec x23 = v_load(patch_embed_bias + d);
-      const vec t24 = v_add(x22, x23);
-      const vec x25 = v_load(pos_embed + (n * 256 + d + 256));
-      const vec t26 = v_add(t24, x25);
-      v_store(concat + (n * 256 + d + 256), t26);
+      const vec x7 = v_load(patch_embed_einsum + (n * 256 + d));
+      const vec x8 = v_load(patch_embed_bias + d);
+      const vec t9 = v_add(x7, x8);
+      const vec x10 = v_load(pos_embed + (n * 256 + d + 256));
+      const vec t11 = v_add(t9, x10);
+      v_store(concat + (n * 256 + d + 256), t11);
     }
   }
 }
@@ -8028,528 +4514,265 @@ static void inspect_3(const real* concat, real* transformer_blocks_carry) {
 
 // b < B, n < N+1=65, d < D=256 (row); lanes along d
 // for 3 kernels of the plan, of which this is the first
-static void transformer_blocks_norm1_forward_inspect(const real* transformer_blocks_carry,
-                                                     const real* transformer_blocks_norm1_weight,
-                                                     const real* transformer_blocks_norm1_bias,
-                                                     real* transformer_blocks_norm1_add,
-                                                     real* transformer_blocks_norm1_maximum) {
+static void transformer_blocks_norm1_forward_inspect(
+    const real* transformer_blocks_carry, const real* transformer_blocks_norm1_weight,
+    const real* transformer_blocks_norm1_bias, real* transformer_blocks_norm1_add,
+    real* transformer_blocks_norm1_maximum) {
   for (std::int64_t top = 0; top < 65; top += 8) {
     const std::int64_t bottom = std::min<std::int64_t>(65, top + 8);
     real of_row3s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
-      vec sum0 = v_zero();
-      vec sum0_1 = v_zero();
-      vec sum0_2 = v_zero();
-      vec sum0_3 = v_zero();
+      vec sum0[4];
+      unroll<4>([&](auto way) { sum0[way] = v_zero(); });
       for (std::int64_t d = 0; d < 256; d += 32) {
-        const vec x0 = v_load(transformer_blocks_carry + (n * 256 + d));
-        sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(transformer_blocks_carry + (n * 256 + d + 8));
-        sum0_1 = v_add(sum0_1, x1);
-        const vec x2 = v_load(transformer_blocks_carry + (n * 256 + d + 16));
-        sum0_2 = v_add(sum0_2, x2);
-        const vec x3 = v_load(transformer_blocks_carry + (n * 256 + d + 24));
-        sum0_3 = v_add(sum0_3, x3);
+        unroll<4>([&](auto column) {
+          const vec x0 = v_load(transformer_blocks_carry + (n * 256 + d + column * 8));
+          sum0[column] = v_add(sum0[column], x0);
+        });
       }
-      const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
-      const vec t4 = v_set(real(256.0));
-      const vec t5 = v_div_one(row0, t4);
-      of_row3s[n - top] = v_one(t5);
+      const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
+      const vec t1 = v_set(real(256.0));
+      const vec t2 = v_div_one(row0, t1);
+      of_row3s[n - top] = v_one(t2);
     }
     real of_row10s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
       const vec of_row3 = v_set(of_row3s[n - top]);
-      vec sum1 = v_zero();
-      vec sum1_1 = v_zero();
-      vec sum1_2 = v_zero();
-      vec sum1_3 = v_zero();
+      vec sum1[4];
+      unroll<4>([&](auto way) { sum1[way] = v_zero(); });
       for (std::int64_t d = 0; d < 256; d += 32) {
-        v_fetch_near(transformer_blocks_carry, n * 256 + d + 2048);
-        const vec x6 = v_load(transformer_blocks_carry + (n * 256 + d));
-        const vec t7 = v_sub(x6, of_row3);
-        sum1 = v_fma(t7, t7, sum1);
-        v_fetch_near(transformer_blocks_carry, n * 256 + d + 8 + 2048);
-        const vec x8 = v_load(transformer_blocks_carry + (n * 256 + d + 8));
-        const vec t9 = v_sub(x8, of_row3);
-        sum1_1 = v_fma(t9, t9, sum1_1);
-        v_fetch_near(transformer_blocks_carry, n * 256 + d + 16 + 2048);
-        const vec x10 = v_load(transformer_blocks_carry + (n * 256 + d + 16));
-        const vec t11 = v_sub(x10, of_row3);
-        sum1_2 = v_fma(t11, t11, sum1_2);
-        v_fetch_near(transformer_blocks_carry, n * 256 + d + 24 + 2048);
-        const vec x12 = v_load(transformer_blocks_carry + (n * 256 + d + 24));
-        const vec t13 = v_sub(x12, of_row3);
-        sum1_3 = v_fma(t13, t13, sum1_3);
+        unroll<4>([&](auto column) {
+          v_fetch_near(transformer_blocks_carry, n * 256 + d + column * 8 + 2048);
+          const vec x3 = v_load(transformer_blocks_carry + (n * 256 + d + column * 8));
+          const vec t4 = v_sub(x3, of_row3);
+          sum1[column] = v_fma(t4, t4, sum1[column]);
+        });
       }
-      const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
-      const vec t14 = v_set(real(256.0));
-      const vec t15 = v_div_one(row1, t14);
-      const vec t16 = v_set(real(1e-05));
-      const vec t17 = v_add(t15, t16);
-      const vec t18 = v_rsqrt_one(t17);
-      of_row10s[n - top] = v_one(t18);
+      const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
+      const vec t5 = v_set(real(256.0));
+      const vec t6 = v_div_one(row1, t5);
+      const vec t7 = v_set(real(1e-05));
+      const vec t8 = v_add(t6, t7);
+      const vec t9 = v_rsqrt_one(t8);
+      of_row10s[n - top] = v_one(t9);
     }
-    for (std::int64_t n = top; n < bottom - 3; n += 4) {
-      const vec of_row3 = v_set(of_row3s[n - top]);
-      const vec of_row10 = v_set(of_row10s[n - top]);
-      const vec of_row3_1 = v_set(of_row3s[n - top + 1]);
-      const vec of_row10_1 = v_set(of_row10s[n - top + 1]);
-      const vec of_row3_2 = v_set(of_row3s[n - top + 2]);
-      const vec of_row10_2 = v_set(of_row10s[n - top + 2]);
-      const vec of_row3_3 = v_set(of_row3s[n - top + 3]);
-      const vec of_row10_3 = v_set(of_row10s[n - top + 3]);
+    const auto pass2 = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
+      vec of_row3[rows];
+      vec of_row10[rows];
+      unroll<rows>([&](auto row) {
+        of_row3[row] = v_set(of_row3s[n - top + row]);
+        of_row10[row] = v_set(of_row10s[n - top + row]);
+      });
       for (std::int64_t d = 0; d < 256; d += 8) {
-        const vec x19 = v_load(transformer_blocks_carry + (n * 256 + d));
-        const vec t20 = v_sub(x19, of_row3);
-        const vec t21 = v_mul(t20, of_row10);
-        const vec x22 = v_load(transformer_blocks_norm1_weight + d);
-        const vec x23 = v_load(transformer_blocks_norm1_bias + d);
-        const vec t24 = v_fma(t21, x22, x23);
-        v_store(transformer_blocks_norm1_add + (n * 256 + d), t24);
-        const vec t25 = v_neg(t24);
-        const vec t26 = v_max(t24, t25);
-        v_store(transformer_blocks_norm1_maximum + (n * 256 + d), t26);
-        const vec x27 = v_load(transformer_blocks_carry + (n * 256 + d + 256));
-        const vec t28 = v_sub(x27, of_row3_1);
-        const vec t29 = v_mul(t28, of_row10_1);
-        const vec t30 = v_fma(t29, x22, x23);
-        v_store(transformer_blocks_norm1_add + (n * 256 + d + 256), t30);
-        const vec t31 = v_neg(t30);
-        const vec t32 = v_max(t30, t31);
-        v_store(transformer_blocks_norm1_maximum + (n * 256 + d + 256), t32);
-        const vec x33 = v_load(transformer_blocks_carry + (n * 256 + d + 512));
-        const vec t34 = v_sub(x33, of_row3_2);
-        const vec t35 = v_mul(t34, of_row10_2);
-        const vec t36 = v_fma(t35, x22, x23);
-        v_store(transformer_blocks_norm1_add + (n * 256 + d + 512), t36);
-        const vec t37 = v_neg(t36);
-        const vec t38 = v_max(t36, t37);
-        v_store(transformer_blocks_norm1_maximum + (n * 256 + d + 512), t38);
-        const vec x39 = v_load(transformer_blocks_carry + (n * 256 + d + 768));
-        const vec t40 = v_sub(x39, of_row3_3);
-        const vec t41 = v_mul(t40, of_row10_3);
-        const vec t42 = v_fma(t41, x22, x23);
-        v_store(transformer_blocks_norm1_add + (n * 256 + d + 768), t42);
-        const vec t43 = v_neg(t42);
-        const vec t44 = v_max(t42, t43);
-        v_store(transformer_blocks_norm1_maximum + (n * 256 + d + 768), t44);
+        const vec x13 = v_load(transformer_blocks_norm1_weight + d);
+        const vec x14 = v_load(transformer_blocks_norm1_bias + d);
+        unroll<rows>([&](auto row) {
+          const vec x10 = v_load(transformer_blocks_carry + (n * 256 + row * 256 + d));
+          const vec t11 = v_sub(x10, of_row3[row]);
+          const vec t12 = v_mul(t11, of_row10[row]);
+          const vec t15 = v_fma(t12, x13, x14);
+          v_store(transformer_blocks_norm1_add + (n * 256 + row * 256 + d), t15);
+          const vec t16 = v_neg(t15);
+          const vec t17 = v_max(t15, t16);
+          v_store(transformer_blocks_norm1_maximum + (n * 256 + row * 256 + d), t17);
+        });
       }
-    }
-    for (std::int64_t n = bottom - (bottom - top) % 4; n < bottom; ++n) {
-      const vec of_row3 = v_set(of_row3s[n - top]);
-      const vec of_row10 = v_set(of_row10s[n - top]);
-      for (std::int64_t d = 0; d < 256; d += 8) {
-        const vec x45 = v_load(transformer_blocks_carry + (n * 256 + d));
-        const vec t46 = v_sub(x45, of_row3);
-        const vec t47 = v_mul(t46, of_row10);
-        const vec x48 = v_load(transformer_blocks_norm1_weight + d);
-        const vec x49 = v_load(transformer_blocks_norm1_bias + d);
-        const vec t50 = v_fma(t47, x48, x49);
-        v_store(transformer_blocks_norm1_add + (n * 256 + d), t50);
-        const vec t51 = v_neg(t50);
-        const vec t52 = v_max(t50, t51);
-        v_store(transformer_blocks_norm1_maximum + (n * 256 + d), t52);
-      }
-    }
+    };
+    for (std::int64_t n = top; n < bottom - 3; n += 4) pass2(constant<4>, n);
+    for (std::int64_t n = bottom - (bottom - top) % 4; n < bottom; ++n) pass2(constant<1>, n);
   }
 }
 
 // b < B, h < H=8 (row), n < N+1=65 (row), k < K=32 (row); lanes along k
 static void transformer_blocks_attention_multiply_forward(const real* transformer_blocks_attention_rearrange,
                                                           real* magnitude_3) {
-  vec sum0 = v_zero();
-  vec sum0_1 = v_zero();
-  vec sum0_2 = v_zero();
-  vec sum0_3 = v_zero();
+  vec sum0[4];
+  unroll<4>([&](auto way) { sum0[way] = v_zero(); });
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t n = 0; n < 65; ++n) {
-      const vec x0 = v_load(transformer_blocks_attention_rearrange + (h * 32 + n * 256));
-      const vec t1 = v_neg(x0);
-      const vec t2 = v_max(x0, t1);
-      sum0 = v_add(sum0, t2);
-      const vec x3 = v_load(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 8));
-      const vec t4 = v_neg(x3);
-      const vec t5 = v_max(x3, t4);
-      sum0_1 = v_add(sum0_1, t5);
-      const vec x6 = v_load(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 16));
-      const vec t7 = v_neg(x6);
-      const vec t8 = v_max(x6, t7);
-      sum0_2 = v_add(sum0_2, t8);
-      const vec x9 = v_load(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + 24));
-      const vec t10 = v_neg(x9);
-      const vec t11 = v_max(x9, t10);
-      sum0_3 = v_add(sum0_3, t11);
+      unroll<4>([&](auto column) {
+        const vec x0 = v_load(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + column * 8));
+        const vec t1 = v_neg(x0);
+        const vec t2 = v_max(x0, t1);
+        sum0[column] = v_add(sum0[column], t2);
+      });
     }
   }
-  const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
-  const vec t12 = v_set(real(6.009615384615385e-05));
-  const vec t13 = v_mul(row0, t12);
-  v_store_n(magnitude_3, t13, 1);
+  const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
+  const vec t3 = v_set(real(6.009615384615385e-05));
+  const vec t4 = v_mul(row0, t3);
+  v_store_n(magnitude_3, t4, 1);
 }
 
 // b < B, n < N+1=65 (row), d < D=256 (row); lanes along d
 // for 2 kernels of the plan, of which this is the first
-static void transformer_blocks_norm1_multiply_forward(const real* transformer_blocks_norm1_maximum,
-                                                      const real* transformer_blocks_attention_out_proj_einsum,
-                                                      const real* transformer_blocks_attention_out_proj_bias,
-                                                      const real* transformer_blocks_carry, real* magnitude_2,
-                                                      real* magnitude_4, real* magnitude_5,
-                                                      real* transformer_blocks_add) {
-  vec sum0 = v_zero();
-  vec sum0_1 = v_zero();
-  vec sum0_2 = v_zero();
-  vec sum0_3 = v_zero();
-  vec sum1 = v_zero();
-  vec sum1_1 = v_zero();
-  vec sum1_2 = v_zero();
-  vec sum1_3 = v_zero();
-  vec sum2 = v_zero();
-  vec sum2_1 = v_zero();
-  vec sum2_2 = v_zero();
-  vec sum2_3 = v_zero();
+static void transformer_blocks_norm1_multiply_forward(
+    const real* transformer_blocks_norm1_maximum, const real* transformer_blocks_attention_out_proj_einsum,
+    const real* transformer_blocks_attention_out_proj_bias, const real* transformer_blocks_carry, real* magnitude_2,
+    real* magnitude_4, real* magnitude_5, real* transformer_blocks_add) {
+  vec sum0[4];
+  unroll<4>([&](auto way) { sum0[way] = v_zero(); });
+  vec sum1[4];
+  unroll<4>([&](auto way) { sum1[way] = v_zero(); });
+  vec sum2[4];
+  unroll<4>([&](auto way) { sum2[way] = v_zero(); });
   for (std::int64_t n = 0; n < 65; ++n) {
     for (std::int64_t d = 0; d < 256; d += 32) {
-      const vec x0 = v_load(transformer_blocks_norm1_maximum + (n * 256 + d));
-      sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
-      const vec x2 = v_load(transformer_blocks_attention_out_proj_bias + d);
-      const vec t3 = v_add(x1, x2);
-      const vec t4 = v_neg(t3);
-      const vec t5 = v_max(t3, t4);
-      sum1 = v_add(sum1, t5);
-      const vec x6 = v_load(transformer_blocks_carry + (n * 256 + d));
-      const vec t7 = v_add(x6, t3);
-      const vec t8 = v_neg(t7);
-      const vec t9 = v_max(t7, t8);
-      sum2 = v_add(sum2, t9);
-      const vec x10 = v_load(transformer_blocks_norm1_maximum + (n * 256 + d + 8));
-      sum0_1 = v_add(sum0_1, x10);
-      const vec x11 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 8));
-      const vec x12 = v_load(transformer_blocks_attention_out_proj_bias + (d + 8));
-      const vec t13 = v_add(x11, x12);
-      const vec t14 = v_neg(t13);
-      const vec t15 = v_max(t13, t14);
-      sum1_1 = v_add(sum1_1, t15);
-      const vec x16 = v_load(transformer_blocks_carry + (n * 256 + d + 8));
-      const vec t17 = v_add(x16, t13);
-      const vec t18 = v_neg(t17);
-      const vec t19 = v_max(t17, t18);
-      sum2_1 = v_add(sum2_1, t19);
-      const vec x20 = v_load(transformer_blocks_norm1_maximum + (n * 256 + d + 16));
-      sum0_2 = v_add(sum0_2, x20);
-      const vec x21 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 16));
-      const vec x22 = v_load(transformer_blocks_attention_out_proj_bias + (d + 16));
-      const vec t23 = v_add(x21, x22);
-      const vec t24 = v_neg(t23);
-      const vec t25 = v_max(t23, t24);
-      sum1_2 = v_add(sum1_2, t25);
-      const vec x26 = v_load(transformer_blocks_carry + (n * 256 + d + 16));
-      const vec t27 = v_add(x26, t23);
-      const vec t28 = v_neg(t27);
-      const vec t29 = v_max(t27, t28);
-      sum2_2 = v_add(sum2_2, t29);
-      const vec x30 = v_load(transformer_blocks_norm1_maximum + (n * 256 + d + 24));
-      sum0_3 = v_add(sum0_3, x30);
-      const vec x31 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 24));
-      const vec x32 = v_load(transformer_blocks_attention_out_proj_bias + (d + 24));
-      const vec t33 = v_add(x31, x32);
-      const vec t34 = v_neg(t33);
-      const vec t35 = v_max(t33, t34);
-      sum1_3 = v_add(sum1_3, t35);
-      const vec x36 = v_load(transformer_blocks_carry + (n * 256 + d + 24));
-      const vec t37 = v_add(x36, t33);
-      const vec t38 = v_neg(t37);
-      const vec t39 = v_max(t37, t38);
-      sum2_3 = v_add(sum2_3, t39);
+      unroll<4>([&](auto column) {
+        const vec x0 = v_load(transformer_blocks_norm1_maximum + (n * 256 + d + column * 8));
+        sum0[column] = v_add(sum0[column], x0);
+        const vec x1 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + column * 8));
+        const vec x2 = v_load(transformer_blocks_attention_out_proj_bias + (d + column * 8));
+        const vec t3 = v_add(x1, x2);
+        const vec t4 = v_neg(t3);
+        const vec t5 = v_max(t3, t4);
+        sum1[column] = v_add(sum1[column], t5);
+        const vec x6 = v_load(transformer_blocks_carry + (n * 256 + d + column * 8));
+        const vec t7 = v_add(x6, t3);
+        const vec t8 = v_neg(t7);
+        const vec t9 = v_max(t7, t8);
+        sum2[column] = v_add(sum2[column], t9);
+      });
     }
   }
-  const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
-  const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
-  const vec row2 = v_set(v_sum(v_add(v_add(sum2, sum2_1), v_add(sum2_2, sum2_3))));
-  const vec t40 = v_set(real(6.009615384615385e-05));
-  const vec t41 = v_mul(row0, t40);
-  v_store_n(magnitude_2, t41, 1);
-  const vec t42 = v_mul(row1, t40);
-  v_store_n(magnitude_4, t42, 1);
-  const vec t43 = v_mul(row2, t40);
-  v_store_n(magnitude_5, t43, 1);
+  const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
+  const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
+  const vec row2 = v_set(v_sum(v_add(v_add(sum2[0], sum2[1]), v_add(sum2[2], sum2[3]))));
+  const vec t10 = v_set(real(6.009615384615385e-05));
+  const vec t11 = v_mul(row0, t10);
+  v_store_n(magnitude_2, t11, 1);
+  const vec t12 = v_mul(row1, t10);
+  v_store_n(magnitude_4, t12, 1);
+  const vec t13 = v_mul(row2, t10);
+  v_store_n(magnitude_5, t13, 1);
   for (std::int64_t n = 0; n < 65; ++n) {
     for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec x44 = v_load(transformer_blocks_carry + (n * 256 + d));
-      const vec x45 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
-      const vec x46 = v_load(transformer_blocks_attention_out_proj_bias + d);
-      const vec t47 = v_add(x45, x46);
-      const vec t48 = v_add(x44, t47);
-      v_store(transformer_blocks_add + (n * 256 + d), t48);
+      const vec x14 = v_load(transformer_blocks_carry + (n * 256 + d));
+      const vec x15 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
+      const vec x16 = v_load(transformer_blocks_attention_out_proj_bias + d);
+      const vec t17 = v_add(x15, x16);
+      const vec t18 = v_add(x14, t17);
+      v_store(transformer_blocks_add + (n * 256 + d), t18);
     }
   }
 }
 
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
 [[gnu::noinline]]
-static void transformer_blocks_ffn_linear1_forward_inspect(const Team& team,
-                                                           real* transformer_blocks_ffn_linear1_einsum,
-                                                           const real* transformer_blocks_ffn_linear1_weight_packed,
-                                                           const real* transformer_blocks_norm2_add) {
-  const Tiles mine = team.tiles(65, 6, 512, 16, 524288 > tessera_second_cache());
+static void transformer_blocks_ffn_linear1_forward_inspect(
+    const Team& team, real* transformer_blocks_ffn_linear1_einsum,
+    const real* transformer_blocks_ffn_linear1_weight_packed, const real* transformer_blocks_norm2_add) {
+  const Tiles mine = team.tiles(65, 6, 512, 16, 524288 > tessera_l2_bytes());
   for (std::int64_t m = mine.left; m < mine.right; m += 16) {
-    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) {
-      for (std::int64_t row = 0; row < 6; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 16) {
-          v_fetch_line(transformer_blocks_ffn_linear1_einsum, (n + row) * 512 + (m + column));
-        }
-      }
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
+    const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
+      v_fetch_rows(transformer_blocks_ffn_linear1_einsum + (n * 512 + m), rows, 512, 16);
+      vec sum[rows][2];
+      unroll<rows, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t d = 0; d < 256; ++d) {
         v_fetch_line(transformer_blocks_ffn_linear1_weight_packed, m * 256 + 4096 + n * 85 + d * 2);
-        const vec x0 = v_set(transformer_blocks_norm2_add[n * 256 + d]);
-        const vec x1 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 16));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 16 + 8));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_set(transformer_blocks_norm2_add[n * 256 + d + 256]);
-        sum2 = v_fma(x3, x1, sum2);
-        sum3 = v_fma(x3, x2, sum3);
-        const vec x4 = v_set(transformer_blocks_norm2_add[n * 256 + d + 512]);
-        sum4 = v_fma(x4, x1, sum4);
-        sum5 = v_fma(x4, x2, sum5);
-        const vec x5 = v_set(transformer_blocks_norm2_add[n * 256 + d + 768]);
-        sum6 = v_fma(x5, x1, sum6);
-        sum7 = v_fma(x5, x2, sum7);
-        const vec x6 = v_set(transformer_blocks_norm2_add[n * 256 + d + 1024]);
-        sum8 = v_fma(x6, x1, sum8);
-        sum9 = v_fma(x6, x2, sum9);
-        const vec x7 = v_set(transformer_blocks_norm2_add[n * 256 + d + 1280]);
-        sum10 = v_fma(x7, x1, sum10);
-        sum11 = v_fma(x7, x2, sum11);
+        vec x1[2];
+        unroll<2>([&](auto column) {
+          x1[column] = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 16 + column * 8));
+        });
+        unroll<rows>([&](auto row) {
+          const vec x0 = v_set(transformer_blocks_norm2_add[n * 256 + row * 256 + d]);
+          unroll<2>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+        });
       }
-      v_store(transformer_blocks_ffn_linear1_einsum + (n * 512 + m), sum0);
-      v_store(transformer_blocks_ffn_linear1_einsum + (n * 512 + m + 8), sum1);
-      v_store(transformer_blocks_ffn_linear1_einsum + (n * 512 + m + 512), sum2);
-      v_store(transformer_blocks_ffn_linear1_einsum + (n * 512 + m + 520), sum3);
-      v_store(transformer_blocks_ffn_linear1_einsum + (n * 512 + m + 1024), sum4);
-      v_store(transformer_blocks_ffn_linear1_einsum + (n * 512 + m + 1032), sum5);
-      v_store(transformer_blocks_ffn_linear1_einsum + (n * 512 + m + 1536), sum6);
-      v_store(transformer_blocks_ffn_linear1_einsum + (n * 512 + m + 1544), sum7);
-      v_store(transformer_blocks_ffn_linear1_einsum + (n * 512 + m + 2048), sum8);
-      v_store(transformer_blocks_ffn_linear1_einsum + (n * 512 + m + 2056), sum9);
-      v_store(transformer_blocks_ffn_linear1_einsum + (n * 512 + m + 2560), sum10);
-      v_store(transformer_blocks_ffn_linear1_einsum + (n * 512 + m + 2568), sum11);
-    }
-    if (mine.end > 60) {
-      for (std::int64_t row = 0; row < 5; ++row) {
-        for (std::int64_t column = 0; column < 16; column += 16) {
-          v_fetch_line(transformer_blocks_ffn_linear1_einsum, row * 512 + (m + column) + 30720);
-        }
-      }
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      for (std::int64_t d = 0; d < 256; ++d) {
-        v_fetch_line(transformer_blocks_ffn_linear1_weight_packed, m * 256 + 4096 + 5100 + d * 2);
-        const vec x8 = v_set(transformer_blocks_norm2_add[d + 15360]);
-        const vec x9 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 16));
-        sum0 = v_fma(x8, x9, sum0);
-        const vec x10 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 16 + 8));
-        sum1 = v_fma(x8, x10, sum1);
-        const vec x11 = v_set(transformer_blocks_norm2_add[d + 15616]);
-        sum2 = v_fma(x11, x9, sum2);
-        sum3 = v_fma(x11, x10, sum3);
-        const vec x12 = v_set(transformer_blocks_norm2_add[d + 15872]);
-        sum4 = v_fma(x12, x9, sum4);
-        sum5 = v_fma(x12, x10, sum5);
-        const vec x13 = v_set(transformer_blocks_norm2_add[d + 16128]);
-        sum6 = v_fma(x13, x9, sum6);
-        sum7 = v_fma(x13, x10, sum7);
-        const vec x14 = v_set(transformer_blocks_norm2_add[d + 16384]);
-        sum8 = v_fma(x14, x9, sum8);
-        sum9 = v_fma(x14, x10, sum9);
-      }
-      v_store(transformer_blocks_ffn_linear1_einsum + (m + 30720), sum0);
-      v_store(transformer_blocks_ffn_linear1_einsum + (m + 30728), sum1);
-      v_store(transformer_blocks_ffn_linear1_einsum + (m + 31232), sum2);
-      v_store(transformer_blocks_ffn_linear1_einsum + (m + 31240), sum3);
-      v_store(transformer_blocks_ffn_linear1_einsum + (m + 31744), sum4);
-      v_store(transformer_blocks_ffn_linear1_einsum + (m + 31752), sum5);
-      v_store(transformer_blocks_ffn_linear1_einsum + (m + 32256), sum6);
-      v_store(transformer_blocks_ffn_linear1_einsum + (m + 32264), sum7);
-      v_store(transformer_blocks_ffn_linear1_einsum + (m + 32768), sum8);
-      v_store(transformer_blocks_ffn_linear1_einsum + (m + 32776), sum9);
-    }
+      unroll<rows, 2>([&](auto row, auto column) {
+        v_store(transformer_blocks_ffn_linear1_einsum + (n * 512 + row * 512 + m + column * 8), sum[row][column]);
+      });
+    };
+    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) tile(constant<6>, n);
+    if (mine.end > 60) tile(constant<5>, 60);
   }
 }
 
 // b < B, n < N+1=65 (row), m < M=512 (row); lanes along m
-static void transformer_blocks_ffn_linear1_multiply_forward(const real* transformer_blocks_ffn_linear1_einsum,
-                                                            const real* transformer_blocks_ffn_linear1_bias,
-                                                            real* magnitude_7, real* magnitude_8,
-                                                            real* transformer_blocks_ffn_gelu) {
-  vec sum0 = v_zero();
-  vec sum0_1 = v_zero();
-  vec sum0_2 = v_zero();
-  vec sum0_3 = v_zero();
-  vec sum1 = v_zero();
-  vec sum1_1 = v_zero();
-  vec sum1_2 = v_zero();
-  vec sum1_3 = v_zero();
+static void transformer_blocks_ffn_linear1_multiply_forward(
+    const real* transformer_blocks_ffn_linear1_einsum, const real* transformer_blocks_ffn_linear1_bias,
+    real* magnitude_7, real* magnitude_8, real* transformer_blocks_ffn_gelu) {
+  vec sum0[4];
+  unroll<4>([&](auto way) { sum0[way] = v_zero(); });
+  vec sum1[4];
+  unroll<4>([&](auto way) { sum1[way] = v_zero(); });
   for (std::int64_t n = 0; n < 65; ++n) {
     for (std::int64_t m = 0; m < 512; m += 32) {
-      const vec x0 = v_load(transformer_blocks_ffn_linear1_einsum + (n * 512 + m));
-      const vec x1 = v_load(transformer_blocks_ffn_linear1_bias + m);
-      const vec t2 = v_add(x0, x1);
-      const vec t3 = v_neg(t2);
-      const vec t4 = v_max(t2, t3);
-      sum0 = v_add(sum0, t4);
-      const vec t5 = v_gelu(t2);
-      const vec t6 = v_neg(t5);
-      const vec t7 = v_max(t5, t6);
-      sum1 = v_add(sum1, t7);
-      const vec x8 = v_load(transformer_blocks_ffn_linear1_einsum + (n * 512 + m + 8));
-      const vec x9 = v_load(transformer_blocks_ffn_linear1_bias + (m + 8));
-      const vec t10 = v_add(x8, x9);
-      const vec t11 = v_neg(t10);
-      const vec t12 = v_max(t10, t11);
-      sum0_1 = v_add(sum0_1, t12);
-      const vec t13 = v_gelu(t10);
-      const vec t14 = v_neg(t13);
-      const vec t15 = v_max(t13, t14);
-      sum1_1 = v_add(sum1_1, t15);
-      const vec x16 = v_load(transformer_blocks_ffn_linear1_einsum + (n * 512 + m + 16));
-      const vec x17 = v_load(transformer_blocks_ffn_linear1_bias + (m + 16));
-      const vec t18 = v_add(x16, x17);
-      const vec t19 = v_neg(t18);
-      const vec t20 = v_max(t18, t19);
-      sum0_2 = v_add(sum0_2, t20);
-      const vec t21 = v_gelu(t18);
-      const vec t22 = v_neg(t21);
-      const vec t23 = v_max(t21, t22);
-      sum1_2 = v_add(sum1_2, t23);
-      const vec x24 = v_load(transformer_blocks_ffn_linear1_einsum + (n * 512 + m + 24));
-      const vec x25 = v_load(transformer_blocks_ffn_linear1_bias + (m + 24));
-      const vec t26 = v_add(x24, x25);
-      const vec t27 = v_neg(t26);
-      const vec t28 = v_max(t26, t27);
-      sum0_3 = v_add(sum0_3, t28);
-      const vec t29 = v_gelu(t26);
-      const vec t30 = v_neg(t29);
-      const vec t31 = v_max(t29, t30);
-      sum1_3 = v_add(sum1_3, t31);
+      unroll<4>([&](auto column) {
+        const vec x0 = v_load(transformer_blocks_ffn_linear1_einsum + (n * 512 + m + column * 8));
+        const vec x1 = v_load(transformer_blocks_ffn_linear1_bias + (m + column * 8));
+        const vec t2 = v_add(x0, x1);
+        const vec t3 = v_neg(t2);
+        const vec t4 = v_max(t2, t3);
+        sum0[column] = v_add(sum0[column], t4);
+        const vec t5 = v_gelu(t2);
+        const vec t6 = v_neg(t5);
+        const vec t7 = v_max(t5, t6);
+        sum1[column] = v_add(sum1[column], t7);
+      });
     }
   }
-  const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
-  const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
-  const vec t32 = v_set(real(3.0048076923076925e-05));
-  const vec t33 = v_mul(row0, t32);
-  v_store_n(magnitude_7, t33, 1);
-  const vec t34 = v_mul(row1, t32);
-  v_store_n(magnitude_8, t34, 1);
+  const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
+  const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
+  const vec t8 = v_set(real(3.0048076923076925e-05));
+  const vec t9 = v_mul(row0, t8);
+  v_store_n(magnitude_7, t9, 1);
+  const vec t10 = v_mul(row1, t8);
+  v_store_n(magnitude_8, t10, 1);
   for (std::int64_t n = 0; n < 65; ++n) {
     for (std::int64_t m = 0; m < 512; m += 8) {
-      const vec x35 = v_load(transformer_blocks_ffn_linear1_einsum + (n * 512 + m));
-      const vec x36 = v_load(transformer_blocks_ffn_linear1_bias + m);
-      const vec t37 = v_add(x35, x36);
-      const vec t38 = v_gelu(t37);
-      v_store(transformer_blocks_ffn_gelu + (n * 512 + m), t38);
+      const vec x11 = v_load(transformer_blocks_ffn_linear1_einsum + (n * 512 + m));
+      const vec x12 = v_load(transformer_blocks_ffn_linear1_bias + m);
+      const vec t13 = v_add(x11, x12);
+      const vec t14 = v_gelu(t13);
+      v_store(transformer_blocks_ffn_gelu + (n * 512 + m), t14);
     }
   }
 }
 
 // b < B, n < N+1=65 (row), d < D=256 (row); lanes along d
 static void norm_forward(const real* concat, const real* norm_maximum, real* magnitude_1, real* magnitude_11) {
-  vec sum0 = v_zero();
-  vec sum0_1 = v_zero();
-  vec sum0_2 = v_zero();
-  vec sum0_3 = v_zero();
-  vec sum1 = v_zero();
-  vec sum1_1 = v_zero();
-  vec sum1_2 = v_zero();
-  vec sum1_3 = v_zero();
+  vec sum0[4];
+  unroll<4>([&](auto way) { sum0[way] = v_zero(); });
+  vec sum1[4];
+  unroll<4>([&](auto way) { sum1[way] = v_zero(); });
   for (std::int64_t n = 0; n < 65; ++n) {
     for (std::int64_t d = 0; d < 256; d += 32) {
-      const vec x0 = v_load(concat + (n * 256 + d));
-      const vec t1 = v_neg(x0);
-      const vec t2 = v_max(x0, t1);
-      sum0 = v_add(sum0, t2);
-      const vec x3 = v_load(norm_maximum + (n * 256 + d));
-      sum1 = v_add(sum1, x3);
-      const vec x4 = v_load(concat + (n * 256 + d + 8));
-      const vec t5 = v_neg(x4);
-      const vec t6 = v_max(x4, t5);
-      sum0_1 = v_add(sum0_1, t6);
-      const vec x7 = v_load(norm_maximum + (n * 256 + d + 8));
-      sum1_1 = v_add(sum1_1, x7);
-      const vec x8 = v_load(concat + (n * 256 + d + 16));
-      const vec t9 = v_neg(x8);
-      const vec t10 = v_max(x8, t9);
-      sum0_2 = v_add(sum0_2, t10);
-      const vec x11 = v_load(norm_maximum + (n * 256 + d + 16));
-      sum1_2 = v_add(sum1_2, x11);
-      const vec x12 = v_load(concat + (n * 256 + d + 24));
-      const vec t13 = v_neg(x12);
-      const vec t14 = v_max(x12, t13);
-      sum0_3 = v_add(sum0_3, t14);
-      const vec x15 = v_load(norm_maximum + (n * 256 + d + 24));
-      sum1_3 = v_add(sum1_3, x15);
+      unroll<4>([&](auto column) {
+        const vec x0 = v_load(concat + (n * 256 + d + column * 8));
+        const vec t1 = v_neg(x0);
+        const vec t2 = v_max(x0, t1);
+        sum0[column] = v_add(sum0[column], t2);
+        const vec x3 = v_load(norm_maximum + (n * 256 + d + column * 8));
+        sum1[column] = v_add(sum1[column], x3);
+      });
     }
   }
-  const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
-  const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
-  const vec t16 = v_set(real(6.009615384615385e-05));
-  const vec t17 = v_mul(row0, t16);
-  v_store_n(magnitude_1, t17, 1);
-  const vec t18 = v_mul(row1, t16);
-  v_store_n(magnitude_11, t18, 1);
+  const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
+  const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
+  const vec t4 = v_set(real(6.009615384615385e-05));
+  const vec t5 = v_mul(row0, t4);
+  v_store_n(magnitude_1, t5, 1);
+  const vec t6 = v_mul(row1, t4);
+  v_store_n(magnitude_11, t6, 1);
 }
 
 // b < B, classes < CLASSES=10, d < D=256 (summed); lanes along d
 static void head_forward_inspect(const real* norm_add, const real* head_weight, real* head_einsum) {
   for (std::int64_t classes = 0; classes < 10; classes += 5) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
+    vec sum[5];
+    unroll<5>([&](auto row) { sum[row] = v_zero(); });
     for (std::int64_t d = 0; d < 256; d += 8) {
       const vec x0 = v_load(norm_add + d);
-      const vec x1 = v_load(head_weight + (classes * 256 + d));
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(head_weight + (classes * 256 + d + 256));
-      sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_load(head_weight + (classes * 256 + d + 512));
-      sum2 = v_fma(x0, x3, sum2);
-      const vec x4 = v_load(head_weight + (classes * 256 + d + 768));
-      sum3 = v_fma(x0, x4, sum3);
-      const vec x5 = v_load(head_weight + (classes * 256 + d + 1024));
-      sum4 = v_fma(x0, x5, sum4);
+      unroll<5>([&](auto row) {
+        const vec x1 = v_load(head_weight + (classes * 256 + row * 256 + d));
+        sum[row] = v_fma(x0, x1, sum[row]);
+      });
     }
-    const vec all0 = v_set(v_sum(sum0));
-    const vec all1 = v_set(v_sum(sum1));
-    const vec all2 = v_set(v_sum(sum2));
-    const vec all3 = v_set(v_sum(sum3));
-    const vec all4 = v_set(v_sum(sum4));
-    v_store_n(head_einsum + classes, all0, 1);
-    v_store_n(head_einsum + (classes + 1), all1, 1);
-    v_store_n(head_einsum + (classes + 2), all2, 1);
-    v_store_n(head_einsum + (classes + 3), all3, 1);
-    v_store_n(head_einsum + (classes + 4), all4, 1);
+    unroll<5>([&](auto row) {
+      const vec all = v_set(v_sum(sum[row]));
+      v_store_n(head_einsum + (classes + row), all, 1);
+    });
   }
 }
 
@@ -8746,12 +4969,11 @@ void vit_cifar_forward_avx2(const float* packed, const float* images, const std:
                                                  transformer_blocks_norm2_add + team.first * 116480,
                                                  packed + packed_at::transformer_blocks_ffn_linear1_bias + layer * 512);
           team.wait();
-          transformer_blocks_ffn_linear2_forward(team,
-                                                 transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 116480,
-                                                 packed + packed_at::transformer_blocks_ffn_linear2_weight + layer * 131072,
-                                                 transformer_blocks_ffn_gelu + team.first * 116480,
-                                                 transformer_blocks_add + team.first * 116480,
-                                                 packed + packed_at::transformer_blocks_ffn_linear2_bias + layer * 256);
+          transformer_blocks_ffn_linear2_forward(
+              team, transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 116480,
+              packed + packed_at::transformer_blocks_ffn_linear2_weight + layer * 131072,
+              transformer_blocks_ffn_gelu + team.first * 116480, transformer_blocks_add + team.first * 116480,
+              packed + packed_at::transformer_blocks_ffn_linear2_bias + layer * 256);
           team.wait();
         }
       }
@@ -8935,12 +5157,11 @@ void vit_cifar_evaluate_avx2(const float* packed, const float* images, const std
                                                  transformer_blocks_norm2_add + team.first * 116480,
                                                  packed + packed_at::transformer_blocks_ffn_linear1_bias + layer * 512);
           team.wait();
-          transformer_blocks_ffn_linear2_forward(team,
-                                                 transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 116480,
-                                                 packed + packed_at::transformer_blocks_ffn_linear2_weight + layer * 131072,
-                                                 transformer_blocks_ffn_gelu + team.first * 116480,
-                                                 transformer_blocks_add + team.first * 116480,
-                                                 packed + packed_at::transformer_blocks_ffn_linear2_bias + layer * 256);
+          transformer_blocks_ffn_linear2_forward(
+              team, transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 116480,
+              packed + packed_at::transformer_blocks_ffn_linear2_weight + layer * 131072,
+              transformer_blocks_ffn_gelu + team.first * 116480, transformer_blocks_add + team.first * 116480,
+              packed + packed_at::transformer_blocks_ffn_linear2_bias + layer * 256);
           team.wait();
         }
       }
@@ -9203,13 +5424,12 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
                                                         transformer_blocks_attention_copy + team.first * 1324240);
             }
             team.wait();
-            transformer_blocks_attention_matmul_forward_2_train(team, group.first + image, layer,
-                                                                transformer_blocks_attention_add + layer * 49920 + image * 1324240,
-                                                                transformer_blocks_attention_copy + team.first * 1324240,
-                                                                transformer_blocks_attention_divide + layer * 33808 + image * 1324240,
-                                                                random,
-                                                                transformer_blocks_attention_multiply + layer * 33808 + image * 1324240,
-                                                                transformer_blocks_attention_rearrange + layer * 16640 + image * 1324240);
+            transformer_blocks_attention_matmul_forward_2_train(
+                team, group.first + image, layer, transformer_blocks_attention_add + layer * 49920 + image * 1324240,
+                transformer_blocks_attention_copy + team.first * 1324240,
+                transformer_blocks_attention_divide + layer * 33808 + image * 1324240, random,
+                transformer_blocks_attention_multiply + layer * 33808 + image * 1324240,
+                transformer_blocks_attention_rearrange + layer * 16640 + image * 1324240);
             team.wait();
             transformer_blocks_attention_out_proj_forward(team,
                                                           transformer_blocks_attention_out_proj_einsum + team.first * 1324240,
@@ -9228,13 +5448,12 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
                                                                       transformer_blocks_norm2_add + team.first * 1324240);
             }
             team.wait();
-            transformer_blocks_ffn_linear1_forward_train(team, group.first + image, layer,
-                                                         transformer_blocks_ffn_multiply + layer * 33280 + image * 1324240,
-                                                         transformer_blocks_ffn_gelu + team.first * 1324240,
-                                                         packed + packed_at::transformer_blocks_ffn_linear1_weight + layer * 131072,
-                                                         transformer_blocks_norm2_add + team.first * 1324240,
-                                                         parameters + at::transformer_blocks_ffn_linear1_bias - layer * 527104,
-                                                         random);
+            transformer_blocks_ffn_linear1_forward_train(
+                team, group.first + image, layer, transformer_blocks_ffn_multiply + layer * 33280 + image * 1324240,
+                transformer_blocks_ffn_gelu + team.first * 1324240,
+                packed + packed_at::transformer_blocks_ffn_linear1_weight + layer * 131072,
+                transformer_blocks_norm2_add + team.first * 1324240,
+                parameters + at::transformer_blocks_ffn_linear1_bias - layer * 527104, random);
             team.wait();
             transformer_blocks_ffn_linear2_forward_train(team, group.first + image, layer,
                                                          transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 1324240,
@@ -9272,11 +5491,10 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
             transformer_blocks_5_attention_matmul_forward(transformer_blocks_5_attention_einsum + team.first * 1324240,
                                                           transformer_blocks_5_attention_add + team.first * 1324240,
                                                           transformer_blocks_5_attention_copy + team.first * 1324240);
-            transformer_blocks_5_attention_softmax_forward_train(group.first + image,
-                                                                 transformer_blocks_5_attention_einsum + team.first * 1324240,
-                                                                 transformer_blocks_5_attention_divide + team.first * 1324240,
-                                                                 random,
-                                                                 transformer_blocks_5_attention_multiply + team.first * 1324240);
+            transformer_blocks_5_attention_softmax_forward_train(
+                group.first + image, transformer_blocks_5_attention_einsum + team.first * 1324240,
+                transformer_blocks_5_attention_divide + team.first * 1324240, random,
+                transformer_blocks_5_attention_multiply + team.first * 1324240);
             transformer_blocks_5_attention_matmul_forward_2(transformer_blocks_5_attention_rearrange + image * 1324240,
                                                             transformer_blocks_5_attention_multiply + team.first * 1324240,
                                                             transformer_blocks_5_attention_add + team.first * 1324240);
@@ -9299,28 +5517,24 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
                                                                       transformer_blocks_5_norm2_add + image * 1324240);
           }
           team.wait();
-          transformer_blocks_5_ffn_linear1_backward(team, group.first + image,
-                                                    transformer_blocks_5_ffn_gelu + image * 1324240,
-                                                    d_transformer_blocks_5_ffn_gelu_gradient + team.first * 1324240,
-                                                    packed + packed_at::transformer_blocks_ffn_linear1_weight + 655360,
-                                                    transformer_blocks_5_norm2_add + image * 1324240,
-                                                    parameters + at::transformer_blocks_ffn_linear1_bias - 2635520,
-                                                    random);
+          transformer_blocks_5_ffn_linear1_backward(
+              team, group.first + image, transformer_blocks_5_ffn_gelu + image * 1324240,
+              d_transformer_blocks_5_ffn_gelu_gradient + team.first * 1324240,
+              packed + packed_at::transformer_blocks_ffn_linear1_weight + 655360,
+              transformer_blocks_5_norm2_add + image * 1324240,
+              parameters + at::transformer_blocks_ffn_linear1_bias - 2635520, random);
           team.wait();
           transformer_blocks_5_ffn_linear2_forward(team, transformer_blocks_5_ffn_linear2_einsum + team.first * 1324240,
                                                    packed + packed_at::transformer_blocks_ffn_linear2_weight + 655360,
                                                    transformer_blocks_5_ffn_gelu + image * 1324240);
           team.wait();
           if (team.part == 0) {
-            transformer_blocks_5_ffn_linear2_add_forward_train(group.first + image,
-                                                               transformer_blocks_5_ffn_linear2_einsum + team.first * 1324240,
-                                                               parameters + at::transformer_blocks_ffn_linear2_bias - 2635520,
-                                                               random, transformer_blocks_5_add + team.first * 1324240,
-                                                               norm_multiply + image * 1324240,
-                                                               norm_add + image * 1324240,
-                                                               norm_rsqrt + team.first * 1324240,
-                                                               parameters + at::norm_weight,
-                                                               parameters + at::norm_bias);
+            transformer_blocks_5_ffn_linear2_add_forward_train(
+                group.first + image, transformer_blocks_5_ffn_linear2_einsum + team.first * 1324240,
+                parameters + at::transformer_blocks_ffn_linear2_bias - 2635520, random,
+                transformer_blocks_5_add + team.first * 1324240, norm_multiply + image * 1324240,
+                norm_add + image * 1324240, norm_rsqrt + team.first * 1324240, parameters + at::norm_weight,
+                parameters + at::norm_bias);
             head_forward(norm_add + image * 1324240, parameters + at::head_weight, parameters + at::head_bias,
                          outputs + group.first * 10 + image * 10);
             multiply_backward(batch, outputs + group.first * 10 + image * 10, d_multiply + image * 1324240,
@@ -9332,12 +5546,11 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
                           d_transformer_blocks_5_ffn_multiply + image * 1324240);
           }
           team.wait();
-          transformer_blocks_5_ffn_linear2_backward(team, group.first + image,
-                                                    d_transformer_blocks_5_ffn_multiply_2 + image * 1324240,
-                                                    packed + packed_at::transformer_blocks_ffn_linear2_weight_ + 655360,
-                                                    d_transformer_blocks_5_ffn_multiply + image * 1324240,
-                                                    d_transformer_blocks_5_ffn_gelu_gradient + team.first * 1324240,
-                                                    random);
+          transformer_blocks_5_ffn_linear2_backward(
+              team, group.first + image, d_transformer_blocks_5_ffn_multiply_2 + image * 1324240,
+              packed + packed_at::transformer_blocks_ffn_linear2_weight_ + 655360,
+              d_transformer_blocks_5_ffn_multiply + image * 1324240,
+              d_transformer_blocks_5_ffn_gelu_gradient + team.first * 1324240, random);
           team.wait();
           transformer_blocks_5_ffn_linear2_forward(team, d_transformer_blocks_5_ffn_linear1_einsum + image * 1324240,
                                                    packed + packed_at::transformer_blocks_ffn_linear1_weight_ + 655360,
@@ -9366,11 +5579,10 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
             transformer_blocks_5_attention_matmul_backward_2(d_transformer_blocks_5_attention_out_proj_einsum + team.first * 1324240,
                                                              transformer_blocks_5_attention_multiply + team.first * 1324240,
                                                              d_transformer_blocks_5_attention_rearrange + image * 1324240);
-            transformer_blocks_5_attention_multiply_backward(group.first + image,
-                                                             d_transformer_blocks_5_attention_einsum + team.first * 1324240,
-                                                             random,
-                                                             transformer_blocks_5_attention_divide + team.first * 1324240,
-                                                             d_transformer_blocks_5_attention_multiply + team.first * 1324240);
+            transformer_blocks_5_attention_multiply_backward(
+                group.first + image, d_transformer_blocks_5_attention_einsum + team.first * 1324240, random,
+                transformer_blocks_5_attention_divide + team.first * 1324240,
+                d_transformer_blocks_5_attention_multiply + team.first * 1324240);
             transformer_blocks_5_attention_matmul_backward_3(d_transformer_blocks_5_attention_rearrange + image * 1324240,
                                                              d_transformer_blocks_5_attention_multiply + team.first * 1324240,
                                                              transformer_blocks_5_attention_add + team.first * 1324240);
@@ -9424,27 +5636,24 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
     norm_weight_gradient_sum(group, gradients + at::transformer_blocks_ffn_linear2_bias - 2635520, scratch + 8192);
 #pragma omp parallel for schedule(static)
     for (std::int64_t part = 0; part < parts; ++part) {
-      transformer_blocks_5_ffn_linear2_weight_gradient(share(256, 4, part, parts), share(256, 4, part + 1, parts),
-                                                       group,
-                                                       gradients + at::transformer_blocks_ffn_linear2_weight - 2635520,
-                                                       d_transformer_blocks_5_ffn_multiply,
-                                                       transformer_blocks_5_ffn_gelu);
+      transformer_blocks_5_ffn_linear2_weight_gradient(
+          share(256, 4, part, parts), share(256, 4, part + 1, parts), group,
+          gradients + at::transformer_blocks_ffn_linear2_weight - 2635520, d_transformer_blocks_5_ffn_multiply,
+          transformer_blocks_5_ffn_gelu);
     }
 #pragma omp parallel for schedule(static)
     for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
       transformer_blocks_5_ffn_linear1_bias_gradient_partial(chunk, group, d_transformer_blocks_5_ffn_multiply_2,
                                                              scratch);
     }
-    transformer_blocks_5_ffn_linear1_bias_gradient_sum(group,
-                                                       gradients + at::transformer_blocks_ffn_linear1_bias - 2635520,
-                                                       scratch);
+    transformer_blocks_5_ffn_linear1_bias_gradient_sum(
+        group, gradients + at::transformer_blocks_ffn_linear1_bias - 2635520, scratch);
 #pragma omp parallel for schedule(static)
     for (std::int64_t part = 0; part < parts; ++part) {
-      transformer_blocks_5_ffn_linear1_weight_gradient(share(512, 4, part, parts), share(512, 4, part + 1, parts),
-                                                       group,
-                                                       gradients + at::transformer_blocks_ffn_linear1_weight - 2635520,
-                                                       d_transformer_blocks_5_ffn_multiply_2,
-                                                       transformer_blocks_5_norm2_add);
+      transformer_blocks_5_ffn_linear1_weight_gradient(
+          share(512, 4, part, parts), share(512, 4, part + 1, parts), group,
+          gradients + at::transformer_blocks_ffn_linear1_weight - 2635520, d_transformer_blocks_5_ffn_multiply_2,
+          transformer_blocks_5_norm2_add);
     }
 #pragma omp parallel for schedule(static)
     for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
@@ -9460,19 +5669,17 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
                              scratch + 8192);
 #pragma omp parallel for schedule(static)
     for (std::int64_t part = 0; part < parts; ++part) {
-      transformer_blocks_5_attention_out_proj_weight_gradient(share(256, 4, part, parts),
-                                                              share(256, 4, part + 1, parts), group,
-                                                              gradients + at::transformer_blocks_attention_out_proj_weight - 2635520,
-                                                              d_transformer_blocks_5_add,
-                                                              transformer_blocks_5_attention_rearrange);
+      transformer_blocks_5_attention_out_proj_weight_gradient(
+          share(256, 4, part, parts), share(256, 4, part + 1, parts), group,
+          gradients + at::transformer_blocks_attention_out_proj_weight - 2635520, d_transformer_blocks_5_add,
+          transformer_blocks_5_attention_rearrange);
     }
 #pragma omp parallel for schedule(static)
     for (std::int64_t part = 0; part < parts; ++part) {
-      transformer_blocks_5_attention_in_proj_weight_gradient(share(768, 6, part, parts), share(768, 6, part + 1, parts),
-                                                             group, d_transformer_blocks_5_attention_rearrange,
-                                                             transformer_blocks_5_norm1_add,
-                                                             gradients + at::transformer_blocks_attention_in_proj_bias - 2635520,
-                                                             gradients + at::transformer_blocks_attention_in_proj_weight - 2635520);
+      transformer_blocks_5_attention_in_proj_weight_gradient(
+          share(768, 6, part, parts), share(768, 6, part + 1, parts), group, d_transformer_blocks_5_attention_rearrange,
+          transformer_blocks_5_norm1_add, gradients + at::transformer_blocks_attention_in_proj_bias - 2635520,
+          gradients + at::transformer_blocks_attention_in_proj_weight - 2635520);
     }
 #pragma omp parallel for schedule(static)
     for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
@@ -9534,14 +5741,13 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
                                                            d_transformer_blocks_attention_out_proj_einsum + team.first * 1324240,
                                                            transformer_blocks_attention_multiply + layer * 33808 + image * 1324240);
             team.wait();
-            transformer_blocks_attention_matmul_backward_3(team, group.first + image, layer,
-                                                           d_transformer_blocks_attention_out_proj_einsum + team.first * 1324240,
-                                                           d_transformer_blocks_attention_copy + team.first * 1324240,
-                                                           random,
-                                                           transformer_blocks_attention_divide + layer * 33808 + image * 1324240,
-                                                           d_transformer_blocks_attention_multiply + team.first * 1324240,
-                                                           d_transformer_blocks_attention_rearrange + image * 1324240,
-                                                           transformer_blocks_attention_add + layer * 49920 + image * 1324240);
+            transformer_blocks_attention_matmul_backward_3(
+                team, group.first + image, layer, d_transformer_blocks_attention_out_proj_einsum + team.first * 1324240,
+                d_transformer_blocks_attention_copy + team.first * 1324240, random,
+                transformer_blocks_attention_divide + layer * 33808 + image * 1324240,
+                d_transformer_blocks_attention_multiply + team.first * 1324240,
+                d_transformer_blocks_attention_rearrange + image * 1324240,
+                transformer_blocks_attention_add + layer * 49920 + image * 1324240);
             team.wait();
             transformer_blocks_attention_matmul_backward_4(team,
                                                            d_transformer_blocks_attention_rearrange + image * 1324240,
@@ -9569,19 +5775,17 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
       }
 #pragma omp parallel for schedule(static)
       for (std::int64_t part = 0; part < parts; ++part) {
-        transformer_blocks_ffn_linear2_weight_gradient(share(256, 4, part, parts), share(256, 4, part + 1, parts),
-                                                       group, d_transformer_blocks_ffn_multiply,
-                                                       d_transformer_blocks_ffn_linear2_copy,
-                                                       gradients + at::transformer_blocks_ffn_linear2_bias - layer * 527104,
-                                                       gradients + at::transformer_blocks_ffn_linear2_weight - layer * 527104);
+        transformer_blocks_ffn_linear2_weight_gradient(
+            share(256, 4, part, parts), share(256, 4, part + 1, parts), group, d_transformer_blocks_ffn_multiply,
+            d_transformer_blocks_ffn_linear2_copy, gradients + at::transformer_blocks_ffn_linear2_bias - layer * 527104,
+            gradients + at::transformer_blocks_ffn_linear2_weight - layer * 527104);
       }
 #pragma omp parallel for schedule(static)
       for (std::int64_t part = 0; part < parts; ++part) {
-        transformer_blocks_ffn_linear1_weight_gradient(share(512, 4, part, parts), share(512, 4, part + 1, parts),
-                                                       group, d_transformer_blocks_ffn_multiply_2,
-                                                       d_transformer_blocks_ffn_linear1_copy,
-                                                       gradients + at::transformer_blocks_ffn_linear1_bias - layer * 527104,
-                                                       gradients + at::transformer_blocks_ffn_linear1_weight - layer * 527104);
+        transformer_blocks_ffn_linear1_weight_gradient(
+            share(512, 4, part, parts), share(512, 4, part + 1, parts), group, d_transformer_blocks_ffn_multiply_2,
+            d_transformer_blocks_ffn_linear1_copy, gradients + at::transformer_blocks_ffn_linear1_bias - layer * 527104,
+            gradients + at::transformer_blocks_ffn_linear1_weight - layer * 527104);
       }
 #pragma omp parallel for schedule(static)
       for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
@@ -9594,21 +5798,19 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
       norm_weight_gradient_sum(group, gradients + at::transformer_blocks_norm2_bias - layer * 527104, scratch + 4096);
 #pragma omp parallel for schedule(static)
       for (std::int64_t part = 0; part < parts; ++part) {
-        transformer_blocks_attention_out_proj_weight_gradient(share(256, 4, part, parts),
-                                                              share(256, 4, part + 1, parts), group,
-                                                              d_transformer_blocks_add,
-                                                              transformer_blocks_attention_rearrange + layer * 16640,
-                                                              gradients + at::transformer_blocks_attention_out_proj_bias - layer * 527104,
-                                                              gradients + at::transformer_blocks_attention_out_proj_weight - layer * 527104);
+        transformer_blocks_attention_out_proj_weight_gradient(
+            share(256, 4, part, parts), share(256, 4, part + 1, parts), group, d_transformer_blocks_add,
+            transformer_blocks_attention_rearrange + layer * 16640,
+            gradients + at::transformer_blocks_attention_out_proj_bias - layer * 527104,
+            gradients + at::transformer_blocks_attention_out_proj_weight - layer * 527104);
       }
 #pragma omp parallel for schedule(static)
       for (std::int64_t part = 0; part < parts; ++part) {
-        transformer_blocks_5_attention_in_proj_weight_gradient(share(768, 6, part, parts),
-                                                               share(768, 6, part + 1, parts), group,
-                                                               d_transformer_blocks_attention_rearrange,
-                                                               d_transformer_blocks_attention_copy_2,
-                                                               gradients + at::transformer_blocks_attention_in_proj_bias - layer * 527104,
-                                                               gradients + at::transformer_blocks_attention_in_proj_weight - layer * 527104);
+        transformer_blocks_5_attention_in_proj_weight_gradient(
+            share(768, 6, part, parts), share(768, 6, part + 1, parts), group, d_transformer_blocks_attention_rearrange,
+            d_transformer_blocks_attention_copy_2,
+            gradients + at::transformer_blocks_attention_in_proj_bias - layer * 527104,
+            gradients + at::transformer_blocks_attention_in_proj_weight - layer * 527104);
       }
 #pragma omp parallel for schedule(static)
       for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
@@ -9834,12 +6036,11 @@ void vit_cifar_input_gradient_avx2(const float* parameters, const float* packed,
                                                                 transformer_blocks_norm2_add + team.first * 952560,
                                                                 parameters + at::transformer_blocks_ffn_linear1_bias - layer * 527104);
           team.wait();
-          transformer_blocks_ffn_linear2_forward(team,
-                                                 transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 952560,
-                                                 packed + packed_at::transformer_blocks_ffn_linear2_weight + layer * 131072,
-                                                 transformer_blocks_ffn_gelu + team.first * 952560,
-                                                 transformer_blocks_add + team.first * 952560,
-                                                 parameters + at::transformer_blocks_ffn_linear2_bias - layer * 527104);
+          transformer_blocks_ffn_linear2_forward(
+              team, transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 952560,
+              packed + packed_at::transformer_blocks_ffn_linear2_weight + layer * 131072,
+              transformer_blocks_ffn_gelu + team.first * 952560, transformer_blocks_add + team.first * 952560,
+              parameters + at::transformer_blocks_ffn_linear2_bias - layer * 527104);
           team.wait();
         }
       }
@@ -9906,14 +6107,12 @@ void vit_cifar_input_gradient_avx2(const float* parameters, const float* packed,
                                                  transformer_blocks_5_ffn_gelu + team.first * 952560);
         team.wait();
         if (team.part == 0) {
-          transformer_blocks_5_ffn_linear2_add_forward_input_gradient(transformer_blocks_5_add + team.first * 952560,
-                                                                      transformer_blocks_5_ffn_linear2_einsum + team.first * 952560,
-                                                                      parameters + at::transformer_blocks_ffn_linear2_bias - 2635520,
-                                                                      norm_rsqrt + team.first * 952560,
-                                                                      norm_multiply + team.first * 952560,
-                                                                      parameters + at::norm_weight,
-                                                                      parameters + at::norm_bias,
-                                                                      norm_add + team.first * 952560);
+          transformer_blocks_5_ffn_linear2_add_forward_input_gradient(
+              transformer_blocks_5_add + team.first * 952560,
+              transformer_blocks_5_ffn_linear2_einsum + team.first * 952560,
+              parameters + at::transformer_blocks_ffn_linear2_bias - 2635520, norm_rsqrt + team.first * 952560,
+              norm_multiply + team.first * 952560, parameters + at::norm_weight, parameters + at::norm_bias,
+              norm_add + team.first * 952560);
           head_forward(norm_add + team.first * 952560, parameters + at::head_weight, parameters + at::head_bias,
                        outputs + image * 10);
           multiply_backward(batch, outputs + image * 10, d_multiply + team.first * 952560, labels + image,
@@ -9925,11 +6124,10 @@ void vit_cifar_input_gradient_avx2(const float* parameters, const float* packed,
                                        d_norm_multiply + team.first * 952560);
         }
         team.wait();
-        transformer_blocks_5_ffn_linear2_backward_input_gradient(team,
-                                                                 d_transformer_blocks_5_ffn_multiply + team.first * 952560,
-                                                                 packed + packed_at::transformer_blocks_ffn_linear2_weight_ + 655360,
-                                                                 d_norm_multiply + team.first * 952560,
-                                                                 d_transformer_blocks_5_ffn_gelu_gradient + team.first * 952560);
+        transformer_blocks_5_ffn_linear2_backward_input_gradient(
+            team, d_transformer_blocks_5_ffn_multiply + team.first * 952560,
+            packed + packed_at::transformer_blocks_ffn_linear2_weight_ + 655360, d_norm_multiply + team.first * 952560,
+            d_transformer_blocks_5_ffn_gelu_gradient + team.first * 952560);
         team.wait();
         transformer_blocks_5_ffn_linear2_forward(team, d_transformer_blocks_5_ffn_linear1_einsum + team.first * 952560,
                                                  packed + packed_at::transformer_blocks_ffn_linear1_weight_ + 655360,
@@ -10160,11 +6358,10 @@ void vit_cifar_inspect_avx2(const float* packed, const float* images, const std:
                                                       transformer_blocks_attention_copy + team.first * 149760);
           }
           team.wait();
-          transformer_blocks_attention_matmul_forward_2_input_gradient(team,
-                                                                       transformer_blocks_attention_add + team.first * 149760,
-                                                                       transformer_blocks_attention_copy + team.first * 149760,
-                                                                       maps + layer * 33800 + image * 202800,
-                                                                       transformer_blocks_attention_rearrange + team.first * 149760);
+          transformer_blocks_attention_matmul_forward_2_input_gradient(
+              team, transformer_blocks_attention_add + team.first * 149760,
+              transformer_blocks_attention_copy + team.first * 149760, maps + layer * 33800 + image * 202800,
+              transformer_blocks_attention_rearrange + team.first * 149760);
           team.wait();
           if (team.part == 0) {
             transformer_blocks_attention_multiply_forward(transformer_blocks_attention_rearrange + team.first * 149760,
@@ -10177,14 +6374,13 @@ void vit_cifar_inspect_avx2(const float* packed, const float* images, const std:
                                                         transformer_blocks_attention_rearrange + team.first * 149760);
           team.wait();
           if (team.part == 0) {
-            transformer_blocks_norm1_multiply_forward(transformer_blocks_norm1_maximum + team.first * 149760,
-                                                      transformer_blocks_attention_out_proj_einsum + team.first * 149760,
-                                                      packed + packed_at::transformer_blocks_attention_out_proj_bias + layer * 256,
-                                                      transformer_blocks_carry + layer % 2 * 16640 + image * 149760,
-                                                      magnitudes + 2 + layer * 9 + image * 58,
-                                                      magnitudes + 4 + layer * 9 + image * 58,
-                                                      magnitudes + 5 + layer * 9 + image * 58,
-                                                      transformer_blocks_add + team.first * 149760);
+            transformer_blocks_norm1_multiply_forward(
+                transformer_blocks_norm1_maximum + team.first * 149760,
+                transformer_blocks_attention_out_proj_einsum + team.first * 149760,
+                packed + packed_at::transformer_blocks_attention_out_proj_bias + layer * 256,
+                transformer_blocks_carry + layer % 2 * 16640 + image * 149760, magnitudes + 2 + layer * 9 + image * 58,
+                magnitudes + 4 + layer * 9 + image * 58, magnitudes + 5 + layer * 9 + image * 58,
+                transformer_blocks_add + team.first * 149760);
             transformer_blocks_norm1_forward_inspect(transformer_blocks_add + team.first * 149760,
                                                      packed + packed_at::transformer_blocks_norm2_weight + layer * 256,
                                                      packed + packed_at::transformer_blocks_norm2_bias + layer * 256,
@@ -10210,14 +6406,13 @@ void vit_cifar_inspect_avx2(const float* packed, const float* images, const std:
                                                   transformer_blocks_ffn_gelu + team.first * 149760);
           team.wait();
           if (team.part == 0) {
-            transformer_blocks_norm1_multiply_forward(transformer_blocks_norm2_maximum + team.first * 149760,
-                                                      transformer_blocks_ffn_linear2_einsum + team.first * 149760,
-                                                      packed + packed_at::transformer_blocks_ffn_linear2_bias + layer * 256,
-                                                      transformer_blocks_add + team.first * 149760,
-                                                      magnitudes + 6 + layer * 9 + image * 58,
-                                                      magnitudes + 9 + layer * 9 + image * 58,
-                                                      magnitudes + 10 + layer * 9 + image * 58,
-                                                      transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 149760);
+            transformer_blocks_norm1_multiply_forward(
+                transformer_blocks_norm2_maximum + team.first * 149760,
+                transformer_blocks_ffn_linear2_einsum + team.first * 149760,
+                packed + packed_at::transformer_blocks_ffn_linear2_bias + layer * 256,
+                transformer_blocks_add + team.first * 149760, magnitudes + 6 + layer * 9 + image * 58,
+                magnitudes + 9 + layer * 9 + image * 58, magnitudes + 10 + layer * 9 + image * 58,
+                transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 149760);
           }
           team.wait();
         }
@@ -10318,12 +6513,11 @@ void vit_cifar_embed_avx2(const float* packed, const float* images, const std::i
                                                  transformer_blocks_norm2_add + team.first * 116480,
                                                  packed + packed_at::transformer_blocks_ffn_linear1_bias + layer * 512);
           team.wait();
-          transformer_blocks_ffn_linear2_forward(team,
-                                                 transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 116480,
-                                                 packed + packed_at::transformer_blocks_ffn_linear2_weight + layer * 131072,
-                                                 transformer_blocks_ffn_gelu + team.first * 116480,
-                                                 transformer_blocks_add + team.first * 116480,
-                                                 packed + packed_at::transformer_blocks_ffn_linear2_bias + layer * 256);
+          transformer_blocks_ffn_linear2_forward(
+              team, transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 116480,
+              packed + packed_at::transformer_blocks_ffn_linear2_weight + layer * 131072,
+              transformer_blocks_ffn_gelu + team.first * 116480, transformer_blocks_add + team.first * 116480,
+              packed + packed_at::transformer_blocks_ffn_linear2_bias + layer * 256);
           team.wait();
         }
       }

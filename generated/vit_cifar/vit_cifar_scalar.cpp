@@ -117,6 +117,29 @@ typedef real vec;
   return words[element & 3] < static_cast<std::uint64_t>(threshold) ? real(0) : scale;
 }
 
+/// A number as a type, for lambdas of a constant.
+template <int n>
+struct Constant {};
+template <int n>
+inline constexpr Constant<n> constant{};
+
+/// Calls f with 0, 1, ... n - 1. Compilers unroll the loop, so that arrays which f indexes become registers.
+template <int n, class F>
+[[gnu::always_inline]] static inline void unroll(const F& f) {
+#pragma GCC unroll 64
+  for (std::int64_t i = 0; i < n; ++i) f(i);
+}
+/// Calls f with all pairs of one of the first m and one of the first n.
+template <int m, int n, class F>
+[[gnu::always_inline]] static inline void unroll(const F& f) {
+  unroll<m>([&](std::int64_t i) { unroll<n>([&](std::int64_t j) { f(i, j); }); });
+}
+// Of a tile's vectors, where the last one may have fewer lanes: n is a constant once the loop is unrolled.
+[[maybe_unused]] static inline vec v_load_some(const real* p, int n) { return n == lanes ? v_load(p) : v_load_n(p, n); }
+[[maybe_unused]] static inline void v_store_some(real* p, vec x, int n) {
+  n == lanes ? v_store(p, x) : v_store_n(p, x, n);
+}
+
 // Elementary functions over the v_ names: one text for every instruction set. The single-precision polynomials are
 // minimax fits (Remez exchange) of the function named beside them; not-a-number goes in and comes out. Long ones are
 // summed up in two parts, of even and of odd powers, which do not wait for each other; the last, largest terms one by
@@ -321,7 +344,7 @@ static void v_copy_transposed(const real* from, std::int64_t from_row, real* to,
   }
 }
 
-// What lies in far memory is asked for before it is read.
+// Prefetch of what lies in DRAM.
 /// The line that holds element `at`, which may lie behind the array: then it is asked for in vain.
 template <int nearness = 2, class T>
 [[maybe_unused]] static inline void v_fetch_line(const T* first, std::int64_t at) {
@@ -337,12 +360,20 @@ template <class T>
 [[maybe_unused]] static inline void v_fetch_near(const T* first, std::int64_t at) {
   v_fetch_line<3>(first, at);
 }
+/// The lines of a tile's rows, so many values wide.
+template <class T>
+[[maybe_unused]] static inline void v_fetch_rows(const T* first, std::int64_t rows, std::int64_t stride,
+                                                 std::int64_t width) {
+  constexpr std::int64_t line = 64 / sizeof(T);
+  for (std::int64_t row = 0; row < rows; ++row)
+    for (std::int64_t column = 0; column < width; column += line) v_fetch_line(first, row * stride + column);
+}
 /// Lines in order, which a matrix product is going to go through in strides; none of what would take up more than half
-/// of a second cache.
+/// of the L2.
 template <class T>
 [[maybe_unused]] static inline void v_fetch(const T* first, std::int64_t count) {
   constexpr std::int64_t line = 64 / sizeof(T);
-  if (count * static_cast<std::int64_t>(sizeof(T)) > tessera_second_cache() / 2) return;
+  if (count * static_cast<std::int64_t>(sizeof(T)) > tessera_l2_bytes() / 2) return;
   for (std::int64_t i = 0; i < count; i += line) v_fetch_line(first, i);
 }
 
@@ -403,7 +434,7 @@ struct Team {
     return std::min(rows, share(rows, tile, part + 1, parts));
   }
   /// Partitions tiles of `high` rows and `wide` columns so that the largest share is as small as can be. Among such
-  /// ways the one with the fewest columns for a thread where weights are `far`, more than its near memory holds; else
+  /// ways the one with the fewest columns for a thread where weights are `far`, more than its L1 holds; else
   /// with the fewest rows, which other threads have made.
   Tiles tiles(std::int64_t rows, std::int64_t high, std::int64_t columns, std::int64_t wide, bool far) const {
     const auto largest = [](std::int64_t points, std::int64_t tile, std::int64_t among) {
@@ -536,8 +567,8 @@ static void g_gradient(std::int64_t begin, std::int64_t end, bool add, const Lef
   constexpr std::int64_t blocks = (depth + g_deepest - 1) / g_deepest, block = (depth + blocks - 1) / blocks;
   alignas(64) real right_tiles[std::min(g_fit(g_near, block, wide), tiles * wide) * block];
   alignas(64) real left_tiles[g_fit(g_near / 4, block, high) * block];
-  // What is copied of the right factor lies in a second cache beside other things.
-  const std::int64_t part = tessera_second_cache() / 16 * 3 / static_cast<std::int64_t>(sizeof(real));
+  // What is packed of the B operand lies in L2 beside other things.
+  const std::int64_t part = tessera_l2_bytes() / 16 * 3 / static_cast<std::int64_t>(sizeof(real));
   const std::int64_t near = std::min(g_near, part);
   const std::int64_t across = std::min(g_fit(near, block, wide), tiles * wide), down = g_fit(near / 4, block, high);
   constexpr int rest = columns % wide;
@@ -595,66 +626,24 @@ static void patch_embed_forward(const real* rearrange, const real* patch_embed_w
                                 const real* patch_embed_bias, const real* pos_embed, real* transformer_blocks_carry) {
   for (std::int64_t d = 0; d < 256; d += 4) {
     for (std::int64_t n = 0; n < 64; n += 2) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
+      vec sum[2][4];
+      unroll<2, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t c = 0; c < 48; ++c) {
-        const vec x0 = v_set(rearrange[n * 48 + c]);
-        const vec x1 = v_load(patch_embed_weight_packed + (d * 48 + c * 4));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(patch_embed_weight_packed + (d * 48 + c * 4 + 1));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(patch_embed_weight_packed + (d * 48 + c * 4 + 2));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(patch_embed_weight_packed + (d * 48 + c * 4 + 3));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(rearrange[n * 48 + c + 48]);
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
+        vec x1[4];
+        unroll<4>([&](auto column) { x1[column] = v_load(patch_embed_weight_packed + (d * 48 + c * 4 + column)); });
+        unroll<2>([&](auto row) {
+          const vec x0 = v_set(rearrange[n * 48 + row * 48 + c]);
+          unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+        });
       }
-      const vec x6 = v_load(patch_embed_bias + d);
-      const vec t7 = v_add(sum0, x6);
-      const vec x8 = v_load(pos_embed + (n * 256 + d + 256));
-      const vec t9 = v_add(t7, x8);
-      v_store(transformer_blocks_carry + (n * 256 + d + 256), t9);
-      const vec x10 = v_load(patch_embed_bias + (d + 1));
-      const vec t11 = v_add(sum1, x10);
-      const vec x12 = v_load(pos_embed + (n * 256 + d + 257));
-      const vec t13 = v_add(t11, x12);
-      v_store(transformer_blocks_carry + (n * 256 + d + 257), t13);
-      const vec x14 = v_load(patch_embed_bias + (d + 2));
-      const vec t15 = v_add(sum2, x14);
-      const vec x16 = v_load(pos_embed + (n * 256 + d + 258));
-      const vec t17 = v_add(t15, x16);
-      v_store(transformer_blocks_carry + (n * 256 + d + 258), t17);
-      const vec x18 = v_load(patch_embed_bias + (d + 3));
-      const vec t19 = v_add(sum3, x18);
-      const vec x20 = v_load(pos_embed + (n * 256 + d + 259));
-      const vec t21 = v_add(t19, x20);
-      v_store(transformer_blocks_carry + (n * 256 + d + 259), t21);
-      const vec t22 = v_add(sum4, x6);
-      const vec x23 = v_load(pos_embed + (n * 256 + d + 512));
-      const vec t24 = v_add(t22, x23);
-      v_store(transformer_blocks_carry + (n * 256 + d + 512), t24);
-      const vec t25 = v_add(sum5, x10);
-      const vec x26 = v_load(pos_embed + (n * 256 + d + 513));
-      const vec t27 = v_add(t25, x26);
-      v_store(transformer_blocks_carry + (n * 256 + d + 513), t27);
-      const vec t28 = v_add(sum6, x14);
-      const vec x29 = v_load(pos_embed + (n * 256 + d + 514));
-      const vec t30 = v_add(t28, x29);
-      v_store(transformer_blocks_carry + (n * 256 + d + 514), t30);
-      const vec t31 = v_add(sum7, x18);
-      const vec x32 = v_load(pos_embed + (n * 256 + d + 515));
-      const vec t33 = v_add(t31, x32);
-      v_store(transformer_blocks_carry + (n * 256 + d + 515), t33);
+      vec x2[4];
+      unroll<4>([&](auto column) { x2[column] = v_load(patch_embed_bias + (d + column)); });
+      unroll<2, 4>([&](auto row, auto column) {
+        const vec t3 = v_add(sum[row][column], x2[column]);
+        const vec x4 = v_load(pos_embed + (n * 256 + row * 256 + d + column + 256));
+        const vec t5 = v_add(t3, x4);
+        v_store(transformer_blocks_carry + (n * 256 + row * 256 + d + column + 256), t5);
+      });
     }
   }
 }
@@ -672,10 +661,9 @@ static void add_forward(const real* cls_token, const real* pos_embed, real* tran
 
 // b < B, n < N+1=65, d < D=256 (row)
 // for 3 kernels of the plan, of which this is the first
-static void transformer_blocks_norm1_forward(const real* transformer_blocks_carry,
-                                             const real* transformer_blocks_norm1_weight,
-                                             const real* transformer_blocks_norm1_bias,
-                                             real* transformer_blocks_norm1_add) {
+static void transformer_blocks_norm1_forward(
+    const real* transformer_blocks_carry, const real* transformer_blocks_norm1_weight,
+    const real* transformer_blocks_norm1_bias, real* transformer_blocks_norm1_add) {
   for (std::int64_t n = 0; n < 65; ++n) {
     vec sum0 = v_zero();
     for (std::int64_t d = 0; d < 256; ++d) {
@@ -714,83 +702,30 @@ static void transformer_blocks_attention_forward(const Team& team, const real* t
                                                  const real* transformer_blocks_attention_in_proj_weight_packed,
                                                  const real* transformer_blocks_attention_in_proj_bias,
                                                  real* transformer_blocks_attention_add) {
-  const Tiles mine = team.tiles(65, 2, 768, 4, 786432 > tessera_second_cache());
+  const Tiles mine = team.tiles(65, 2, 768, 4, 786432 > tessera_l2_bytes());
   for (std::int64_t d = mine.left; d < mine.right; d += 4) {
-    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 64); n += 2) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
+    const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
+      vec sum[rows][4];
+      unroll<rows, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t d2 = 0; d2 < 256; ++d2) {
-        const vec x0 = v_set(transformer_blocks_norm1_add[n * 256 + d2]);
-        const vec x1 = v_load(transformer_blocks_attention_in_proj_weight_packed + (d * 256 + d2 * 4));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_attention_in_proj_weight_packed + (d * 256 + d2 * 4 + 1));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(transformer_blocks_attention_in_proj_weight_packed + (d * 256 + d2 * 4 + 2));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(transformer_blocks_attention_in_proj_weight_packed + (d * 256 + d2 * 4 + 3));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(transformer_blocks_norm1_add[n * 256 + d2 + 256]);
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
+        vec x1[4];
+        unroll<4>([&](auto column) {
+          x1[column] = v_load(transformer_blocks_attention_in_proj_weight_packed + (d * 256 + d2 * 4 + column));
+        });
+        unroll<rows>([&](auto row) {
+          const vec x0 = v_set(transformer_blocks_norm1_add[n * 256 + row * 256 + d2]);
+          unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+        });
       }
-      const vec x6 = v_load(transformer_blocks_attention_in_proj_bias + d);
-      const vec t7 = v_add(sum0, x6);
-      v_store(transformer_blocks_attention_add + (n * 768 + d), t7);
-      const vec x8 = v_load(transformer_blocks_attention_in_proj_bias + (d + 1));
-      const vec t9 = v_add(sum1, x8);
-      v_store(transformer_blocks_attention_add + (n * 768 + d + 1), t9);
-      const vec x10 = v_load(transformer_blocks_attention_in_proj_bias + (d + 2));
-      const vec t11 = v_add(sum2, x10);
-      v_store(transformer_blocks_attention_add + (n * 768 + d + 2), t11);
-      const vec x12 = v_load(transformer_blocks_attention_in_proj_bias + (d + 3));
-      const vec t13 = v_add(sum3, x12);
-      v_store(transformer_blocks_attention_add + (n * 768 + d + 3), t13);
-      const vec t14 = v_add(sum4, x6);
-      v_store(transformer_blocks_attention_add + (n * 768 + d + 768), t14);
-      const vec t15 = v_add(sum5, x8);
-      v_store(transformer_blocks_attention_add + (n * 768 + d + 769), t15);
-      const vec t16 = v_add(sum6, x10);
-      v_store(transformer_blocks_attention_add + (n * 768 + d + 770), t16);
-      const vec t17 = v_add(sum7, x12);
-      v_store(transformer_blocks_attention_add + (n * 768 + d + 771), t17);
-    }
-    if (mine.end > 64) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      for (std::int64_t d2 = 0; d2 < 256; ++d2) {
-        const vec x18 = v_set(transformer_blocks_norm1_add[d2 + 16384]);
-        const vec x19 = v_load(transformer_blocks_attention_in_proj_weight_packed + (d * 256 + d2 * 4));
-        sum0 = v_fma(x18, x19, sum0);
-        const vec x20 = v_load(transformer_blocks_attention_in_proj_weight_packed + (d * 256 + d2 * 4 + 1));
-        sum1 = v_fma(x18, x20, sum1);
-        const vec x21 = v_load(transformer_blocks_attention_in_proj_weight_packed + (d * 256 + d2 * 4 + 2));
-        sum2 = v_fma(x18, x21, sum2);
-        const vec x22 = v_load(transformer_blocks_attention_in_proj_weight_packed + (d * 256 + d2 * 4 + 3));
-        sum3 = v_fma(x18, x22, sum3);
-      }
-      const vec x23 = v_load(transformer_blocks_attention_in_proj_bias + d);
-      const vec t24 = v_add(sum0, x23);
-      v_store(transformer_blocks_attention_add + (d + 49152), t24);
-      const vec x25 = v_load(transformer_blocks_attention_in_proj_bias + (d + 1));
-      const vec t26 = v_add(sum1, x25);
-      v_store(transformer_blocks_attention_add + (d + 49153), t26);
-      const vec x27 = v_load(transformer_blocks_attention_in_proj_bias + (d + 2));
-      const vec t28 = v_add(sum2, x27);
-      v_store(transformer_blocks_attention_add + (d + 49154), t28);
-      const vec x29 = v_load(transformer_blocks_attention_in_proj_bias + (d + 3));
-      const vec t30 = v_add(sum3, x29);
-      v_store(transformer_blocks_attention_add + (d + 49155), t30);
-    }
+      vec x2[4];
+      unroll<4>([&](auto column) { x2[column] = v_load(transformer_blocks_attention_in_proj_bias + (d + column)); });
+      unroll<rows, 4>([&](auto row, auto column) {
+        const vec t3 = v_add(sum[row][column], x2[column]);
+        v_store(transformer_blocks_attention_add + (n * 768 + row * 768 + d + column), t3);
+      });
+    };
+    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 64); n += 2) tile(constant<2>, n);
+    if (mine.end > 64) tile(constant<1>, 64);
   }
 }
 
@@ -809,89 +744,48 @@ static void transformer_blocks_attention_copy_forward(const real* transformer_bl
 }
 
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65, k < K=32 (summed)
-static void transformer_blocks_attention_matmul_forward_block(const std::int64_t h, const std::int64_t begin,
-                                                              const std::int64_t end,
-                                                              const real* transformer_blocks_attention_add,
-                                                              const real* transformer_blocks_attention_copy,
-                                                              real* transformer_blocks_attention_einsum) {
+static void transformer_blocks_attention_matmul_forward_block(
+    const std::int64_t h, const std::int64_t begin, const std::int64_t end,
+    const real* transformer_blocks_attention_add, const real* transformer_blocks_attention_copy,
+    real* transformer_blocks_attention_einsum) {
   for (std::int64_t n2 = 0; n2 < 64; n2 += 4) {
-    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 64); n += 2) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
+    const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
+      vec sum[rows][4];
+      unroll<rows, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t k = 0; k < 32; ++k) {
-        const vec x0 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k]);
-        const vec x1 = v_load(transformer_blocks_attention_copy + (h * 2080 + n2 + k * 65));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_attention_copy + (h * 2080 + n2 + k * 65 + 1));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(transformer_blocks_attention_copy + (h * 2080 + n2 + k * 65 + 2));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(transformer_blocks_attention_copy + (h * 2080 + n2 + k * 65 + 3));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k + 768]);
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
+        vec x1[4];
+        unroll<4>([&](auto column) {
+          x1[column] = v_load(transformer_blocks_attention_copy + (h * 2080 + n2 + column + k * 65));
+        });
+        unroll<rows>([&](auto row) {
+          const vec x0 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + row * 768 + k]);
+          unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+        });
       }
-      v_store(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2), sum0);
-      v_store(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 1), sum1);
-      v_store(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 2), sum2);
-      v_store(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 3), sum3);
-      v_store(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 65), sum4);
-      v_store(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 66), sum5);
-      v_store(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 67), sum6);
-      v_store(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 68), sum7);
-    }
-    if (end > 64) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
+      unroll<rows, 4>([&](auto row, auto column) {
+        v_store(transformer_blocks_attention_einsum + ((n - begin) * 65 + row * 65 + n2 + column), sum[row][column]);
+      });
+    };
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 64); n += 2) tile(constant<2>, n);
+    if (end > 64) tile(constant<1>, 64);
+  }
+  {
+    const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
+      vec sum[rows];
+      unroll<rows>([&](auto row) { sum[row] = v_zero(); });
       for (std::int64_t k = 0; k < 32; ++k) {
-        const vec x6 = v_set(transformer_blocks_attention_add[h * 32 + k + 49152]);
-        const vec x7 = v_load(transformer_blocks_attention_copy + (h * 2080 + n2 + k * 65));
-        sum0 = v_fma(x6, x7, sum0);
-        const vec x8 = v_load(transformer_blocks_attention_copy + (h * 2080 + n2 + k * 65 + 1));
-        sum1 = v_fma(x6, x8, sum1);
-        const vec x9 = v_load(transformer_blocks_attention_copy + (h * 2080 + n2 + k * 65 + 2));
-        sum2 = v_fma(x6, x9, sum2);
-        const vec x10 = v_load(transformer_blocks_attention_copy + (h * 2080 + n2 + k * 65 + 3));
-        sum3 = v_fma(x6, x10, sum3);
+        const vec x3 = v_load(transformer_blocks_attention_copy + (h * 2080 + k * 65 + 64));
+        unroll<rows>([&](auto row) {
+          const vec x2 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + row * 768 + k]);
+          sum[row] = v_fma(x2, x3, sum[row]);
+        });
       }
-      v_store(transformer_blocks_attention_einsum + ((64 - begin) * 65 + n2), sum0);
-      v_store(transformer_blocks_attention_einsum + ((64 - begin) * 65 + n2 + 1), sum1);
-      v_store(transformer_blocks_attention_einsum + ((64 - begin) * 65 + n2 + 2), sum2);
-      v_store(transformer_blocks_attention_einsum + ((64 - begin) * 65 + n2 + 3), sum3);
-    }
-  }
-  for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 64); n += 2) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    for (std::int64_t k = 0; k < 32; ++k) {
-      const vec x11 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k]);
-      const vec x12 = v_load(transformer_blocks_attention_copy + (h * 2080 + k * 65 + 64));
-      sum0 = v_fma(x11, x12, sum0);
-      const vec x13 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + k + 768]);
-      sum1 = v_fma(x13, x12, sum1);
-    }
-    v_store(transformer_blocks_attention_einsum + ((n - begin) * 65 + 64), sum0);
-    v_store(transformer_blocks_attention_einsum + ((n - begin) * 65 + 129), sum1);
-  }
-  if (end > 64) {
-    vec sum0 = v_zero();
-    for (std::int64_t k = 0; k < 32; ++k) {
-      const vec x14 = v_set(transformer_blocks_attention_add[h * 32 + k + 49152]);
-      const vec x15 = v_load(transformer_blocks_attention_copy + (h * 2080 + k * 65 + 64));
-      sum0 = v_fma(x14, x15, sum0);
-    }
-    v_store(transformer_blocks_attention_einsum + ((64 - begin) * 65 + 64), sum0);
+      unroll<rows>([&](auto row) {
+        v_store(transformer_blocks_attention_einsum + ((n - begin) * 65 + row * 65 + 64), sum[row]);
+      });
+    };
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 64); n += 2) tile(constant<2>, n);
+    if (end > 64) tile(constant<1>, 64);
   }
 }
 
@@ -925,91 +819,41 @@ static void transformer_blocks_attention_softmax_forward_block(const std::int64_
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed)
-static void transformer_blocks_attention_matmul_forward_2_block(const std::int64_t h, const std::int64_t begin,
-                                                                const std::int64_t end,
-                                                                const real* transformer_blocks_attention_einsum,
-                                                                const real* transformer_blocks_attention_add,
-                                                                const real* transformer_blocks_attention_divide_scale,
-                                                                real* transformer_blocks_attention_rearrange) {
+static void transformer_blocks_attention_matmul_forward_2_block(
+    const std::int64_t h, const std::int64_t begin, const std::int64_t end,
+    const real* transformer_blocks_attention_einsum, const real* transformer_blocks_attention_add,
+    const real* transformer_blocks_attention_divide_scale, real* transformer_blocks_attention_rearrange) {
   for (std::int64_t k = 0; k < 32; k += 4) {
-    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 64); n += 2) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
+    const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
+      vec sum[rows][4];
+      unroll<rows, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-        const vec x0 = v_set(transformer_blocks_attention_einsum[(n - begin) * 65 + n2]);
-        const vec x1 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 512));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 513));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 514));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 515));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(transformer_blocks_attention_einsum[(n - begin) * 65 + n2 + 65]);
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
+        vec x1[4];
+        unroll<4>([&](auto column) {
+          x1[column] = v_load(transformer_blocks_attention_add + (h * 32 + k + column + n2 * 768 + 512));
+        });
+        unroll<rows>([&](auto row) {
+          const vec x0 = v_set(transformer_blocks_attention_einsum[(n - begin) * 65 + row * 65 + n2]);
+          unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+        });
       }
-      const vec x6 = v_set(transformer_blocks_attention_divide_scale[n - begin]);
-      const vec t7 = v_mul(sum0, x6);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k), t7);
-      const vec t8 = v_mul(sum1, x6);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1), t8);
-      const vec t9 = v_mul(sum2, x6);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 2), t9);
-      const vec t10 = v_mul(sum3, x6);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 3), t10);
-      const vec x11 = v_set(transformer_blocks_attention_divide_scale[n - begin + 1]);
-      const vec t12 = v_mul(sum4, x11);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 256), t12);
-      const vec t13 = v_mul(sum5, x11);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 257), t13);
-      const vec t14 = v_mul(sum6, x11);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 258), t14);
-      const vec t15 = v_mul(sum7, x11);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 259), t15);
-    }
-    if (end > 64) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-        const vec x16 = v_set(transformer_blocks_attention_einsum[(64 - begin) * 65 + n2]);
-        const vec x17 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 512));
-        sum0 = v_fma(x16, x17, sum0);
-        const vec x18 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 513));
-        sum1 = v_fma(x16, x18, sum1);
-        const vec x19 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 514));
-        sum2 = v_fma(x16, x19, sum2);
-        const vec x20 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 515));
-        sum3 = v_fma(x16, x20, sum3);
-      }
-      const vec x21 = v_set(transformer_blocks_attention_divide_scale[64 - begin]);
-      const vec t22 = v_mul(sum0, x21);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16384), t22);
-      const vec t23 = v_mul(sum1, x21);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16385), t23);
-      const vec t24 = v_mul(sum2, x21);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16386), t24);
-      const vec t25 = v_mul(sum3, x21);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16387), t25);
-    }
+      unroll<rows>([&](auto row) {
+        const vec x2 = v_set(transformer_blocks_attention_divide_scale[n - begin + row]);
+        unroll<4>([&](auto column) {
+          const vec t3 = v_mul(sum[row][column], x2);
+          v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + row * 256 + k + column), t3);
+        });
+      });
+    };
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 64); n += 2) tile(constant<2>, n);
+    if (end > 64) tile(constant<1>, 64);
   }
 }
 
 // 8 parts: all of n < 65, of one head
-static void transformer_blocks_attention_matmul_forward_2(const Team& team,
-                                                          const real* transformer_blocks_attention_add,
-                                                          const real* transformer_blocks_attention_copy,
-                                                          real* transformer_blocks_attention_rearrange) {
+static void transformer_blocks_attention_matmul_forward_2(
+    const Team& team, const real* transformer_blocks_attention_add, const real* transformer_blocks_attention_copy,
+    real* transformer_blocks_attention_rearrange) {
   alignas(64) real transformer_blocks_attention_einsum[4225];
   alignas(64) real transformer_blocks_attention_divide_scale[65];
   const std::int64_t last = team.end(8, 1);
@@ -1022,10 +866,9 @@ static void transformer_blocks_attention_matmul_forward_2(const Team& team,
                                                       transformer_blocks_attention_einsum);
     transformer_blocks_attention_softmax_forward_block(begin, end, transformer_blocks_attention_einsum,
                                                        transformer_blocks_attention_divide_scale);
-    transformer_blocks_attention_matmul_forward_2_block(h, begin, end, transformer_blocks_attention_einsum,
-                                                        transformer_blocks_attention_add,
-                                                        transformer_blocks_attention_divide_scale,
-                                                        transformer_blocks_attention_rearrange);
+    transformer_blocks_attention_matmul_forward_2_block(
+        h, begin, end, transformer_blocks_attention_einsum, transformer_blocks_attention_add,
+        transformer_blocks_attention_divide_scale, transformer_blocks_attention_rearrange);
   }
 }
 
@@ -1035,74 +878,36 @@ static void transformer_blocks_attention_out_proj_forward(const Team& team,
                                                           const real* transformer_blocks_attention_rearrange,
                                                           const real* transformer_blocks_attention_out_proj_weight_packed,
                                                           real* transformer_blocks_attention_out_proj_einsum) {
-  const Tiles mine = team.tiles(65, 2, 256, 4, 262144 > tessera_second_cache());
+  const Tiles mine = team.tiles(65, 2, 256, 4, 262144 > tessera_l2_bytes());
   for (std::int64_t d = mine.left; d < mine.right; d += 4) {
-    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 64); n += 2) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
+    const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
+      vec sum[rows][4];
+      unroll<rows, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t h = 0; h < 256; ++h) {
-        const vec x0 = v_set(transformer_blocks_attention_rearrange[n * 256 + h]);
-        const vec x1 = v_load(transformer_blocks_attention_out_proj_weight_packed + (d * 256 + h * 4));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_attention_out_proj_weight_packed + (d * 256 + h * 4 + 1));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(transformer_blocks_attention_out_proj_weight_packed + (d * 256 + h * 4 + 2));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(transformer_blocks_attention_out_proj_weight_packed + (d * 256 + h * 4 + 3));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(transformer_blocks_attention_rearrange[n * 256 + h + 256]);
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
+        vec x1[4];
+        unroll<4>([&](auto column) {
+          x1[column] = v_load(transformer_blocks_attention_out_proj_weight_packed + (d * 256 + h * 4 + column));
+        });
+        unroll<rows>([&](auto row) {
+          const vec x0 = v_set(transformer_blocks_attention_rearrange[n * 256 + row * 256 + h]);
+          unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+        });
       }
-      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d), sum0);
-      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 1), sum1);
-      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 2), sum2);
-      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 3), sum3);
-      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 256), sum4);
-      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 257), sum5);
-      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 258), sum6);
-      v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + 259), sum7);
-    }
-    if (mine.end > 64) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      for (std::int64_t h = 0; h < 256; ++h) {
-        const vec x6 = v_set(transformer_blocks_attention_rearrange[h + 16384]);
-        const vec x7 = v_load(transformer_blocks_attention_out_proj_weight_packed + (d * 256 + h * 4));
-        sum0 = v_fma(x6, x7, sum0);
-        const vec x8 = v_load(transformer_blocks_attention_out_proj_weight_packed + (d * 256 + h * 4 + 1));
-        sum1 = v_fma(x6, x8, sum1);
-        const vec x9 = v_load(transformer_blocks_attention_out_proj_weight_packed + (d * 256 + h * 4 + 2));
-        sum2 = v_fma(x6, x9, sum2);
-        const vec x10 = v_load(transformer_blocks_attention_out_proj_weight_packed + (d * 256 + h * 4 + 3));
-        sum3 = v_fma(x6, x10, sum3);
-      }
-      v_store(transformer_blocks_attention_out_proj_einsum + (d + 16384), sum0);
-      v_store(transformer_blocks_attention_out_proj_einsum + (d + 16385), sum1);
-      v_store(transformer_blocks_attention_out_proj_einsum + (d + 16386), sum2);
-      v_store(transformer_blocks_attention_out_proj_einsum + (d + 16387), sum3);
-    }
+      unroll<rows, 4>([&](auto row, auto column) {
+        v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + row * 256 + d + column), sum[row][column]);
+      });
+    };
+    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 64); n += 2) tile(constant<2>, n);
+    if (mine.end > 64) tile(constant<1>, 64);
   }
 }
 
 // b < B, n < N+1=65, d < D=256 (row)
-static void transformer_blocks_attention_out_proj_add_forward(const real* transformer_blocks_carry,
-                                                              const real* transformer_blocks_attention_out_proj_einsum,
-                                                              const real* transformer_blocks_attention_out_proj_bias,
-                                                              real* transformer_blocks_add,
-                                                              const real* transformer_blocks_norm2_weight,
-                                                              const real* transformer_blocks_norm2_bias,
-                                                              real* transformer_blocks_norm2_add) {
+static void transformer_blocks_attention_out_proj_add_forward(
+    const real* transformer_blocks_carry, const real* transformer_blocks_attention_out_proj_einsum,
+    const real* transformer_blocks_attention_out_proj_bias, real* transformer_blocks_add,
+    const real* transformer_blocks_norm2_weight, const real* transformer_blocks_norm2_bias,
+    real* transformer_blocks_norm2_add) {
   for (std::int64_t n = 0; n < 65; ++n) {
     vec sum0 = v_zero();
     for (std::int64_t d = 0; d < 256; ++d) {
@@ -1153,191 +958,69 @@ static void transformer_blocks_ffn_linear1_forward(const Team& team, const real*
                                                    const real* transformer_blocks_ffn_linear1_weight_packed,
                                                    const real* transformer_blocks_ffn_linear1_bias,
                                                    real* transformer_blocks_ffn_gelu) {
-  const Tiles mine = team.tiles(65, 2, 512, 4, 524288 > tessera_second_cache());
+  const Tiles mine = team.tiles(65, 2, 512, 4, 524288 > tessera_l2_bytes());
   for (std::int64_t m = mine.left; m < mine.right; m += 4) {
-    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 64); n += 2) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
+    const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
+      vec sum[rows][4];
+      unroll<rows, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t d = 0; d < 256; ++d) {
-        const vec x0 = v_set(transformer_blocks_norm2_add[n * 256 + d]);
-        const vec x1 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 4));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 4 + 1));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 4 + 2));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 4 + 3));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(transformer_blocks_norm2_add[n * 256 + d + 256]);
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
+        vec x1[4];
+        unroll<4>([&](auto column) {
+          x1[column] = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 4 + column));
+        });
+        unroll<rows>([&](auto row) {
+          const vec x0 = v_set(transformer_blocks_norm2_add[n * 256 + row * 256 + d]);
+          unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+        });
       }
-      alignas(64) real sums[8];
-      v_store(sums, sum0);
-      v_store(sums + 1, sum1);
-      v_store(sums + 2, sum2);
-      v_store(sums + 3, sum3);
-      v_store(sums + 4, sum4);
-      v_store(sums + 5, sum5);
-      v_store(sums + 6, sum6);
-      v_store(sums + 7, sum7);
-      for (std::int64_t row = 0; row < 2; ++row) {
+      alignas(64) real sums[rows * 4];
+      unroll<rows, 4>([&](auto row, auto column) { v_store(sums + row * 4 + column, sum[row][column]); });
+      for (std::int64_t row = 0; row < rows; ++row) {
         for (std::int64_t column = 0; column < 4; ++column) {
-          const vec sum = v_load(sums + (row * 4 + column));
-          const vec x6 = v_load(transformer_blocks_ffn_linear1_bias + (m + column));
-          const vec t7 = v_add(sum, x6);
-          const vec t8 = v_gelu(t7);
-          v_store(transformer_blocks_ffn_gelu + ((n + row) * 512 + (m + column)), t8);
+          const vec value = v_load(sums + (row * 4 + column));
+          const vec x2 = v_load(transformer_blocks_ffn_linear1_bias + (m + column));
+          const vec t3 = v_add(value, x2);
+          const vec t4 = v_gelu(t3);
+          v_store(transformer_blocks_ffn_gelu + ((n + row) * 512 + (m + column)), t4);
         }
       }
-    }
-    if (mine.end > 64) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      for (std::int64_t d = 0; d < 256; ++d) {
-        const vec x9 = v_set(transformer_blocks_norm2_add[d + 16384]);
-        const vec x10 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 4));
-        sum0 = v_fma(x9, x10, sum0);
-        const vec x11 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 4 + 1));
-        sum1 = v_fma(x9, x11, sum1);
-        const vec x12 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 4 + 2));
-        sum2 = v_fma(x9, x12, sum2);
-        const vec x13 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 4 + 3));
-        sum3 = v_fma(x9, x13, sum3);
-      }
-      alignas(64) real sums[4];
-      v_store(sums, sum0);
-      v_store(sums + 1, sum1);
-      v_store(sums + 2, sum2);
-      v_store(sums + 3, sum3);
-      for (std::int64_t column = 0; column < 4; ++column) {
-        const vec sum = v_load(sums + column);
-        const vec x14 = v_load(transformer_blocks_ffn_linear1_bias + (m + column));
-        const vec t15 = v_add(sum, x14);
-        const vec t16 = v_gelu(t15);
-        v_store(transformer_blocks_ffn_gelu + (m + column + 32768), t16);
-      }
-    }
+    };
+    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 64); n += 2) tile(constant<2>, n);
+    if (mine.end > 64) tile(constant<1>, 64);
   }
 }
 
 // b < B, n < N+1=65, d < D=256, m < M=512 (summed)
-static void transformer_blocks_ffn_linear2_forward(const Team& team, const real* transformer_blocks_ffn_gelu,
-                                                   const real* transformer_blocks_ffn_linear2_weight_packed,
-                                                   const real* transformer_blocks_add,
-                                                   const real* transformer_blocks_ffn_linear2_bias,
-                                                   real* transformer_blocks_carry_next) {
-  const Tiles mine = team.tiles(65, 2, 256, 4, 524288 > tessera_second_cache());
+static void transformer_blocks_ffn_linear2_forward(
+    const Team& team, const real* transformer_blocks_ffn_gelu, const real* transformer_blocks_ffn_linear2_weight_packed,
+    const real* transformer_blocks_add, const real* transformer_blocks_ffn_linear2_bias,
+    real* transformer_blocks_carry_next) {
+  const Tiles mine = team.tiles(65, 2, 256, 4, 524288 > tessera_l2_bytes());
   for (std::int64_t d = mine.left; d < mine.right; d += 4) {
-    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 64); n += 2) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
+    const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
+      vec sum[rows][4];
+      unroll<rows, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t m = 0; m < 512; ++m) {
-        const vec x0 = v_set(transformer_blocks_ffn_gelu[n * 512 + m]);
-        const vec x1 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 4));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 4 + 1));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 4 + 2));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 4 + 3));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(transformer_blocks_ffn_gelu[n * 512 + m + 512]);
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
+        vec x1[4];
+        unroll<4>([&](auto column) {
+          x1[column] = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 4 + column));
+        });
+        unroll<rows>([&](auto row) {
+          const vec x0 = v_set(transformer_blocks_ffn_gelu[n * 512 + row * 512 + m]);
+          unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+        });
       }
-      const vec x6 = v_load(transformer_blocks_add + (n * 256 + d));
-      const vec x7 = v_load(transformer_blocks_ffn_linear2_bias + d);
-      const vec t8 = v_add(sum0, x7);
-      const vec t9 = v_add(x6, t8);
-      v_store(transformer_blocks_carry_next + (n * 256 + d), t9);
-      const vec x10 = v_load(transformer_blocks_add + (n * 256 + d + 1));
-      const vec x11 = v_load(transformer_blocks_ffn_linear2_bias + (d + 1));
-      const vec t12 = v_add(sum1, x11);
-      const vec t13 = v_add(x10, t12);
-      v_store(transformer_blocks_carry_next + (n * 256 + d + 1), t13);
-      const vec x14 = v_load(transformer_blocks_add + (n * 256 + d + 2));
-      const vec x15 = v_load(transformer_blocks_ffn_linear2_bias + (d + 2));
-      const vec t16 = v_add(sum2, x15);
-      const vec t17 = v_add(x14, t16);
-      v_store(transformer_blocks_carry_next + (n * 256 + d + 2), t17);
-      const vec x18 = v_load(transformer_blocks_add + (n * 256 + d + 3));
-      const vec x19 = v_load(transformer_blocks_ffn_linear2_bias + (d + 3));
-      const vec t20 = v_add(sum3, x19);
-      const vec t21 = v_add(x18, t20);
-      v_store(transformer_blocks_carry_next + (n * 256 + d + 3), t21);
-      const vec x22 = v_load(transformer_blocks_add + (n * 256 + d + 256));
-      const vec t23 = v_add(sum4, x7);
-      const vec t24 = v_add(x22, t23);
-      v_store(transformer_blocks_carry_next + (n * 256 + d + 256), t24);
-      const vec x25 = v_load(transformer_blocks_add + (n * 256 + d + 257));
-      const vec t26 = v_add(sum5, x11);
-      const vec t27 = v_add(x25, t26);
-      v_store(transformer_blocks_carry_next + (n * 256 + d + 257), t27);
-      const vec x28 = v_load(transformer_blocks_add + (n * 256 + d + 258));
-      const vec t29 = v_add(sum6, x15);
-      const vec t30 = v_add(x28, t29);
-      v_store(transformer_blocks_carry_next + (n * 256 + d + 258), t30);
-      const vec x31 = v_load(transformer_blocks_add + (n * 256 + d + 259));
-      const vec t32 = v_add(sum7, x19);
-      const vec t33 = v_add(x31, t32);
-      v_store(transformer_blocks_carry_next + (n * 256 + d + 259), t33);
-    }
-    if (mine.end > 64) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      for (std::int64_t m = 0; m < 512; ++m) {
-        const vec x34 = v_set(transformer_blocks_ffn_gelu[m + 32768]);
-        const vec x35 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 4));
-        sum0 = v_fma(x34, x35, sum0);
-        const vec x36 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 4 + 1));
-        sum1 = v_fma(x34, x36, sum1);
-        const vec x37 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 4 + 2));
-        sum2 = v_fma(x34, x37, sum2);
-        const vec x38 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 4 + 3));
-        sum3 = v_fma(x34, x38, sum3);
-      }
-      const vec x39 = v_load(transformer_blocks_add + (d + 16384));
-      const vec x40 = v_load(transformer_blocks_ffn_linear2_bias + d);
-      const vec t41 = v_add(sum0, x40);
-      const vec t42 = v_add(x39, t41);
-      v_store(transformer_blocks_carry_next + (d + 16384), t42);
-      const vec x43 = v_load(transformer_blocks_add + (d + 16385));
-      const vec x44 = v_load(transformer_blocks_ffn_linear2_bias + (d + 1));
-      const vec t45 = v_add(sum1, x44);
-      const vec t46 = v_add(x43, t45);
-      v_store(transformer_blocks_carry_next + (d + 16385), t46);
-      const vec x47 = v_load(transformer_blocks_add + (d + 16386));
-      const vec x48 = v_load(transformer_blocks_ffn_linear2_bias + (d + 2));
-      const vec t49 = v_add(sum2, x48);
-      const vec t50 = v_add(x47, t49);
-      v_store(transformer_blocks_carry_next + (d + 16386), t50);
-      const vec x51 = v_load(transformer_blocks_add + (d + 16387));
-      const vec x52 = v_load(transformer_blocks_ffn_linear2_bias + (d + 3));
-      const vec t53 = v_add(sum3, x52);
-      const vec t54 = v_add(x51, t53);
-      v_store(transformer_blocks_carry_next + (d + 16387), t54);
-    }
+      vec x3[4];
+      unroll<4>([&](auto column) { x3[column] = v_load(transformer_blocks_ffn_linear2_bias + (d + column)); });
+      unroll<rows, 4>([&](auto row, auto column) {
+        const vec x2 = v_load(transformer_blocks_add + (n * 256 + row * 256 + d + column));
+        const vec t4 = v_add(sum[row][column], x3[column]);
+        const vec t5 = v_add(x2, t4);
+        v_store(transformer_blocks_carry_next + (n * 256 + row * 256 + d + column), t5);
+      });
+    };
+    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 64); n += 2) tile(constant<2>, n);
+    if (mine.end > 64) tile(constant<1>, 64);
   }
 }
 
@@ -1349,34 +1032,27 @@ static void transformer_blocks_5_attention_matmul_forward(const real* transforme
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t i = 0; i < 1; ++i) {
       for (std::int64_t n = 0; n < 64; n += 4) {
-        vec sum0 = v_zero();
-        vec sum1 = v_zero();
-        vec sum2 = v_zero();
-        vec sum3 = v_zero();
+        vec sum[4];
+        unroll<4>([&](auto column) { sum[column] = v_zero(); });
         for (std::int64_t k = 0; k < 32; ++k) {
           const vec x0 = v_set(transformer_blocks_5_attention_add[h * 32 + k]);
-          const vec x1 = v_load(transformer_blocks_5_attention_copy + (h * 2080 + n + k * 65));
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(transformer_blocks_5_attention_copy + (h * 2080 + n + k * 65 + 1));
-          sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(transformer_blocks_5_attention_copy + (h * 2080 + n + k * 65 + 2));
-          sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(transformer_blocks_5_attention_copy + (h * 2080 + n + k * 65 + 3));
-          sum3 = v_fma(x0, x4, sum3);
+          unroll<4>([&](auto column) {
+            const vec x1 = v_load(transformer_blocks_5_attention_copy + (h * 2080 + n + column + k * 65));
+            sum[column] = v_fma(x0, x1, sum[column]);
+          });
         }
-        v_store(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n), sum0);
-        v_store(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n + 1), sum1);
-        v_store(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n + 2), sum2);
-        v_store(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n + 3), sum3);
+        unroll<4>([&](auto column) {
+          v_store(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n + column), sum[column]);
+        });
       }
       {
-        vec sum0 = v_zero();
+        vec sum = v_zero();
         for (std::int64_t k = 0; k < 32; ++k) {
-          const vec x5 = v_set(transformer_blocks_5_attention_add[h * 32 + k]);
-          const vec x6 = v_load(transformer_blocks_5_attention_copy + (h * 2080 + k * 65 + 64));
-          sum0 = v_fma(x5, x6, sum0);
+          const vec x2 = v_set(transformer_blocks_5_attention_add[h * 32 + k]);
+          const vec x3 = v_load(transformer_blocks_5_attention_copy + (h * 2080 + k * 65 + 64));
+          sum = v_fma(x2, x3, sum);
         }
-        v_store(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), sum0);
+        v_store(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), sum);
       }
     }
   }
@@ -1422,25 +1098,18 @@ static void transformer_blocks_5_attention_matmul_forward_2(const real* transfor
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t i = 0; i < 1; ++i) {
       for (std::int64_t k = 0; k < 32; k += 4) {
-        vec sum0 = v_zero();
-        vec sum1 = v_zero();
-        vec sum2 = v_zero();
-        vec sum3 = v_zero();
+        vec sum[4];
+        unroll<4>([&](auto column) { sum[column] = v_zero(); });
         for (std::int64_t n = 0; n < 65; ++n) {
           const vec x0 = v_set(transformer_blocks_5_attention_divide[h * 65 + i * 65 + n]);
-          const vec x1 = v_load(transformer_blocks_5_attention_add + (h * 32 + k + n * 768 + 512));
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(transformer_blocks_5_attention_add + (h * 32 + k + n * 768 + 513));
-          sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(transformer_blocks_5_attention_add + (h * 32 + k + n * 768 + 514));
-          sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(transformer_blocks_5_attention_add + (h * 32 + k + n * 768 + 515));
-          sum3 = v_fma(x0, x4, sum3);
+          unroll<4>([&](auto column) {
+            const vec x1 = v_load(transformer_blocks_5_attention_add + (h * 32 + k + column + n * 768 + 512));
+            sum[column] = v_fma(x0, x1, sum[column]);
+          });
         }
-        v_store(transformer_blocks_5_attention_rearrange + (h * 32 + k), sum0);
-        v_store(transformer_blocks_5_attention_rearrange + (h * 32 + k + 1), sum1);
-        v_store(transformer_blocks_5_attention_rearrange + (h * 32 + k + 2), sum2);
-        v_store(transformer_blocks_5_attention_rearrange + (h * 32 + k + 3), sum3);
+        unroll<4>([&](auto column) {
+          v_store(transformer_blocks_5_attention_rearrange + (h * 32 + k + column), sum[column]);
+        });
       }
     }
   }
@@ -1452,40 +1121,31 @@ static void transformer_blocks_5_attention_out_proj_forward(const Team& team,
                                                             const real* transformer_blocks_5_attention_rearrange,
                                                             const real* transformer_blocks_5_attention_out_proj_weight_packed,
                                                             real* transformer_blocks_5_attention_out_proj_einsum) {
-  const Tiles mine = team.tiles(1, 1, 256, 4, 262144 > tessera_second_cache());
+  const Tiles mine = team.tiles(1, 1, 256, 4, 262144 > tessera_l2_bytes());
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t d = mine.left; d < mine.right; d += 4) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
+      vec sum[4];
+      unroll<4>([&](auto column) { sum[column] = v_zero(); });
       for (std::int64_t h = 0; h < 256; ++h) {
         const vec x0 = v_set(transformer_blocks_5_attention_rearrange[i * 256 + h]);
-        const vec x1 = v_load(transformer_blocks_5_attention_out_proj_weight_packed + (d * 256 + h * 4));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_5_attention_out_proj_weight_packed + (d * 256 + h * 4 + 1));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(transformer_blocks_5_attention_out_proj_weight_packed + (d * 256 + h * 4 + 2));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(transformer_blocks_5_attention_out_proj_weight_packed + (d * 256 + h * 4 + 3));
-        sum3 = v_fma(x0, x4, sum3);
+        unroll<4>([&](auto column) {
+          const vec x1 = v_load(transformer_blocks_5_attention_out_proj_weight_packed + (d * 256 + h * 4 + column));
+          sum[column] = v_fma(x0, x1, sum[column]);
+        });
       }
-      v_store(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d), sum0);
-      v_store(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d + 1), sum1);
-      v_store(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d + 2), sum2);
-      v_store(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d + 3), sum3);
+      unroll<4>([&](auto column) {
+        v_store(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d + column), sum[column]);
+      });
     }
   }
 }
 
 // b < B, i < 1, d < D=256 (row)
-static void transformer_blocks_5_attention_out_proj_add_forward(const real* transformer_blocks_carry_next,
-                                                                const real* transformer_blocks_5_attention_out_proj_einsum,
-                                                                const real* transformer_blocks_5_attention_out_proj_bias,
-                                                                real* transformer_blocks_5_add,
-                                                                const real* transformer_blocks_5_norm2_weight,
-                                                                const real* transformer_blocks_5_norm2_bias,
-                                                                real* transformer_blocks_5_norm2_add) {
+static void transformer_blocks_5_attention_out_proj_add_forward(
+    const real* transformer_blocks_carry_next, const real* transformer_blocks_5_attention_out_proj_einsum,
+    const real* transformer_blocks_5_attention_out_proj_bias, real* transformer_blocks_5_add,
+    const real* transformer_blocks_5_norm2_weight, const real* transformer_blocks_5_norm2_bias,
+    real* transformer_blocks_5_norm2_add) {
   vec sum0 = v_zero();
   for (std::int64_t d = 0; d < 256; ++d) {
     const vec x0 = v_load_strided(transformer_blocks_carry_next + d, 256, lanes);
@@ -1534,35 +1194,26 @@ static void transformer_blocks_5_ffn_linear1_forward(const Team& team, const rea
                                                      const real* transformer_blocks_5_ffn_linear1_weight_packed,
                                                      const real* transformer_blocks_5_ffn_linear1_bias,
                                                      real* transformer_blocks_5_ffn_gelu) {
-  const Tiles mine = team.tiles(1, 1, 512, 4, 524288 > tessera_second_cache());
+  const Tiles mine = team.tiles(1, 1, 512, 4, 524288 > tessera_l2_bytes());
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t m = mine.left; m < mine.right; m += 4) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
+      vec sum[4];
+      unroll<4>([&](auto column) { sum[column] = v_zero(); });
       for (std::int64_t d = 0; d < 256; ++d) {
         const vec x0 = v_set(transformer_blocks_5_norm2_add[i * 256 + d]);
-        const vec x1 = v_load(transformer_blocks_5_ffn_linear1_weight_packed + (m * 256 + d * 4));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_5_ffn_linear1_weight_packed + (m * 256 + d * 4 + 1));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(transformer_blocks_5_ffn_linear1_weight_packed + (m * 256 + d * 4 + 2));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(transformer_blocks_5_ffn_linear1_weight_packed + (m * 256 + d * 4 + 3));
-        sum3 = v_fma(x0, x4, sum3);
+        unroll<4>([&](auto column) {
+          const vec x1 = v_load(transformer_blocks_5_ffn_linear1_weight_packed + (m * 256 + d * 4 + column));
+          sum[column] = v_fma(x0, x1, sum[column]);
+        });
       }
       alignas(64) real sums[4];
-      v_store(sums, sum0);
-      v_store(sums + 1, sum1);
-      v_store(sums + 2, sum2);
-      v_store(sums + 3, sum3);
+      unroll<4>([&](auto column) { v_store(sums + column, sum[column]); });
       for (std::int64_t column = 0; column < 4; ++column) {
-        const vec sum = v_load(sums + column);
-        const vec x5 = v_load(transformer_blocks_5_ffn_linear1_bias + (m + column));
-        const vec t6 = v_add(sum, x5);
-        const vec t7 = v_gelu(t6);
-        v_store(transformer_blocks_5_ffn_gelu + (i * 512 + (m + column)), t7);
+        const vec value = v_load(sums + column);
+        const vec x2 = v_load(transformer_blocks_5_ffn_linear1_bias + (m + column));
+        const vec t3 = v_add(value, x2);
+        const vec t4 = v_gelu(t3);
+        v_store(transformer_blocks_5_ffn_gelu + (i * 512 + (m + column)), t4);
       }
     }
   }
@@ -1573,38 +1224,29 @@ static void transformer_blocks_5_ffn_linear1_forward(const Team& team, const rea
 static void transformer_blocks_5_ffn_linear2_forward(const Team& team, const real* transformer_blocks_5_ffn_gelu,
                                                      const real* transformer_blocks_5_ffn_linear2_weight_packed,
                                                      real* transformer_blocks_5_ffn_linear2_einsum) {
-  const Tiles mine = team.tiles(1, 1, 256, 4, 524288 > tessera_second_cache());
+  const Tiles mine = team.tiles(1, 1, 256, 4, 524288 > tessera_l2_bytes());
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t d = mine.left; d < mine.right; d += 4) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
+      vec sum[4];
+      unroll<4>([&](auto column) { sum[column] = v_zero(); });
       for (std::int64_t m = 0; m < 512; ++m) {
         const vec x0 = v_set(transformer_blocks_5_ffn_gelu[i * 512 + m]);
-        const vec x1 = v_load(transformer_blocks_5_ffn_linear2_weight_packed + (d * 512 + m * 4));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_5_ffn_linear2_weight_packed + (d * 512 + m * 4 + 1));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(transformer_blocks_5_ffn_linear2_weight_packed + (d * 512 + m * 4 + 2));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(transformer_blocks_5_ffn_linear2_weight_packed + (d * 512 + m * 4 + 3));
-        sum3 = v_fma(x0, x4, sum3);
+        unroll<4>([&](auto column) {
+          const vec x1 = v_load(transformer_blocks_5_ffn_linear2_weight_packed + (d * 512 + m * 4 + column));
+          sum[column] = v_fma(x0, x1, sum[column]);
+        });
       }
-      v_store(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d), sum0);
-      v_store(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 1), sum1);
-      v_store(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 2), sum2);
-      v_store(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + 3), sum3);
+      unroll<4>([&](auto column) {
+        v_store(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + column), sum[column]);
+      });
     }
   }
 }
 
 // b < B, i < 1, d < D=256 (row)
-static void transformer_blocks_5_ffn_linear2_add_forward(const real* transformer_blocks_5_add,
-                                                         const real* transformer_blocks_5_ffn_linear2_einsum,
-                                                         const real* transformer_blocks_5_ffn_linear2_bias,
-                                                         const real* norm_weight, const real* norm_bias,
-                                                         real* norm_add) {
+static void transformer_blocks_5_ffn_linear2_add_forward(
+    const real* transformer_blocks_5_add, const real* transformer_blocks_5_ffn_linear2_einsum,
+    const real* transformer_blocks_5_ffn_linear2_bias, const real* norm_weight, const real* norm_bias, real* norm_add) {
   vec sum0 = v_zero();
   for (std::int64_t d = 0; d < 256; ++d) {
     const vec x0 = v_load_strided(transformer_blocks_5_add + d, 256, lanes);
@@ -1650,39 +1292,20 @@ static void transformer_blocks_5_ffn_linear2_add_forward(const real* transformer
 // b < B, classes < CLASSES=10, d < D=256 (summed)
 static void head_forward(const real* norm_add, const real* head_weight, const real* head_bias, real* outputs) {
   for (std::int64_t classes = 0; classes < 10; classes += 5) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
+    vec sum[5];
+    unroll<5>([&](auto column) { sum[column] = v_zero(); });
     for (std::int64_t d = 0; d < 256; ++d) {
       const vec x0 = v_set(norm_add[d]);
-      const vec x1 = v_load_strided(head_weight + (classes * 256 + d), 256, lanes);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load_strided(head_weight + (classes * 256 + d + 256), 256, lanes);
-      sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_load_strided(head_weight + (classes * 256 + d + 512), 256, lanes);
-      sum2 = v_fma(x0, x3, sum2);
-      const vec x4 = v_load_strided(head_weight + (classes * 256 + d + 768), 256, lanes);
-      sum3 = v_fma(x0, x4, sum3);
-      const vec x5 = v_load_strided(head_weight + (classes * 256 + d + 1024), 256, lanes);
-      sum4 = v_fma(x0, x5, sum4);
+      unroll<5>([&](auto column) {
+        const vec x1 = v_load_strided(head_weight + (classes * 256 + column * 256 + d), 256, lanes);
+        sum[column] = v_fma(x0, x1, sum[column]);
+      });
     }
-    const vec x6 = v_load(head_bias + classes);
-    const vec t7 = v_add(sum0, x6);
-    v_store(outputs + classes, t7);
-    const vec x8 = v_load(head_bias + (classes + 1));
-    const vec t9 = v_add(sum1, x8);
-    v_store(outputs + (classes + 1), t9);
-    const vec x10 = v_load(head_bias + (classes + 2));
-    const vec t11 = v_add(sum2, x10);
-    v_store(outputs + (classes + 2), t11);
-    const vec x12 = v_load(head_bias + (classes + 3));
-    const vec t13 = v_add(sum3, x12);
-    v_store(outputs + (classes + 3), t13);
-    const vec x14 = v_load(head_bias + (classes + 4));
-    const vec t15 = v_add(sum4, x14);
-    v_store(outputs + (classes + 4), t15);
+    unroll<5>([&](auto column) {
+      const vec x2 = v_load(head_bias + (classes + column));
+      const vec t3 = v_add(sum[column], x2);
+      v_store(outputs + (classes + column), t3);
+    });
   }
 }
 
@@ -1714,70 +1337,48 @@ static void reduce_sum_forward(const real* outputs, const std::int32_t* labels, 
 
 // b < B (summed)
 static void divide_forward(const std::int64_t batch, const real* add, const real* reduce_sum, real* loss) {
-  vec sum0 = v_zero();
+  vec sum = v_zero();
   for (std::int64_t b = 0; b < batch; ++b) {
     const vec x0 = v_load_strided(add + b * 116480, 116480, lanes);
     const vec x1 = v_load_strided(reduce_sum + b * 116480, 116480, lanes);
     const vec t2 = v_sub(x0, x1);
-    sum0 = v_add(sum0, t2);
+    sum = v_add(sum, t2);
   }
-  const vec all0 = v_set(v_sum(sum0));
+  const vec all = v_set(v_sum(sum));
   const vec t3 = v_set(static_cast<real>(batch));
-  const vec t4 = v_div_one(all0, t3);
+  const vec t4 = v_div_one(all, t3);
   v_store_n(loss, t4, 1);
 }
 
 // b < B, n < N=64, d < D=256, c < C*P*P=48 (summed)
-static void patch_embed_forward_train(const std::int64_t image, const real* rearrange,
-                                      const real* patch_embed_weight_packed, const real* patch_embed_bias,
-                                      const real* pos_embed, const std::int32_t* random,
-                                      real* transformer_blocks_carry) {
+static void patch_embed_forward_train(
+    const std::int64_t image, const real* rearrange, const real* patch_embed_weight_packed,
+    const real* patch_embed_bias, const real* pos_embed, const std::int32_t* random, real* transformer_blocks_carry) {
   for (std::int64_t d = 0; d < 256; d += 4) {
     for (std::int64_t n = 0; n < 64; n += 2) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
+      vec sum[2][4];
+      unroll<2, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t c = 0; c < 48; ++c) {
-        const vec x0 = v_set(rearrange[n * 48 + c]);
-        const vec x1 = v_load(patch_embed_weight_packed + (d * 48 + c * 4));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(patch_embed_weight_packed + (d * 48 + c * 4 + 1));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(patch_embed_weight_packed + (d * 48 + c * 4 + 2));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(patch_embed_weight_packed + (d * 48 + c * 4 + 3));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(rearrange[n * 48 + c + 48]);
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
+        vec x1[4];
+        unroll<4>([&](auto column) { x1[column] = v_load(patch_embed_weight_packed + (d * 48 + c * 4 + column)); });
+        unroll<2>([&](auto row) {
+          const vec x0 = v_set(rearrange[n * 48 + row * 48 + c]);
+          unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+        });
       }
       alignas(64) real sums[8];
-      v_store(sums, sum0);
-      v_store(sums + 1, sum1);
-      v_store(sums + 2, sum2);
-      v_store(sums + 3, sum3);
-      v_store(sums + 4, sum4);
-      v_store(sums + 5, sum5);
-      v_store(sums + 6, sum6);
-      v_store(sums + 7, sum7);
+      unroll<2, 4>([&](auto row, auto column) { v_store(sums + row * 4 + column, sum[row][column]); });
       for (std::int64_t row = 0; row < 2; ++row) {
         for (std::int64_t column = 0; column < 4; ++column) {
-          const vec sum = v_load(sums + (row * 4 + column));
-          const vec x6 = v_load(patch_embed_bias + (d + column));
-          const vec t7 = v_add(sum, x6);
-          const vec x8 = v_load(pos_embed + ((n + row) * 256 + (d + column) + 256));
-          const vec t9 = v_add(t7, x8);
-          const vec t10 = v_keep(random, 0, 256 + image * 16640 + (n + row) * 256 + (d + column), 1, 858993459,
-                                 real(1.25));
-          const vec t11 = v_mul(t9, t10);
-          v_store(transformer_blocks_carry + ((n + row) * 256 + (d + column) + 256), t11);
+          const vec value = v_load(sums + (row * 4 + column));
+          const vec x2 = v_load(patch_embed_bias + (d + column));
+          const vec t3 = v_add(value, x2);
+          const vec x4 = v_load(pos_embed + ((n + row) * 256 + (d + column) + 256));
+          const vec t5 = v_add(t3, x4);
+          const vec t6 = v_keep(random, 0, 256 + image * 16640 + (n + row) * 256 + (d + column), 1, 858993459,
+                                real(1.25));
+          const vec t7 = v_mul(t5, t6);
+          v_store(transformer_blocks_carry + ((n + row) * 256 + (d + column) + 256), t7);
         }
       }
     }
@@ -1813,12 +1414,10 @@ static void transformer_blocks_5_attention_copy_backward(real* d_transformer_blo
 
 // b < B, n < N+1=65, d < D=256 (row)
 // for 2 kernels of the plan, of which this is the first
-static void transformer_blocks_norm1_forward_train(const real* transformer_blocks_carry,
-                                                   real* transformer_blocks_norm1_rsqrt,
-                                                   real* transformer_blocks_norm1_multiply,
-                                                   const real* transformer_blocks_norm1_weight,
-                                                   const real* transformer_blocks_norm1_bias,
-                                                   real* transformer_blocks_norm1_add) {
+static void transformer_blocks_norm1_forward_train(
+    const real* transformer_blocks_carry, real* transformer_blocks_norm1_rsqrt, real* transformer_blocks_norm1_multiply,
+    const real* transformer_blocks_norm1_weight, const real* transformer_blocks_norm1_bias,
+    real* transformer_blocks_norm1_add) {
   for (std::int64_t n = 0; n < 65; ++n) {
     vec sum0 = v_zero();
     for (std::int64_t d = 0; d < 256; ++d) {
@@ -1859,13 +1458,11 @@ static void transformer_blocks_norm1_forward_train(const real* transformer_block
 }
 
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row)
-static void transformer_blocks_attention_softmax_forward_block_train(const std::int64_t h, const std::int64_t begin,
-                                                                     const std::int64_t end, const std::int64_t image,
-                                                                     const std::int64_t layer,
-                                                                     const real* transformer_blocks_attention_einsum,
-                                                                     real* transformer_blocks_attention_divide,
-                                                                     const std::int32_t* random,
-                                                                     real* transformer_blocks_attention_multiply) {
+static void transformer_blocks_attention_softmax_forward_block_train(
+    const std::int64_t h, const std::int64_t begin, const std::int64_t end, const std::int64_t image,
+    const std::int64_t layer, const real* transformer_blocks_attention_einsum,
+    real* transformer_blocks_attention_divide, const std::int32_t* random,
+    real* transformer_blocks_attention_multiply) {
   for (std::int64_t n = begin; n < end; ++n) {
     vec most0 = v_set(-INFINITY);
     for (std::int64_t n2 = 0; n2 < 65; ++n2) {
@@ -1905,79 +1502,39 @@ static void transformer_blocks_attention_softmax_forward_block_train(const std::
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed)
-static void transformer_blocks_attention_matmul_forward_2_block_train(const std::int64_t h, const std::int64_t begin,
-                                                                      const std::int64_t end,
-                                                                      const real* transformer_blocks_attention_multiply,
-                                                                      const real* transformer_blocks_attention_add,
-                                                                      real* transformer_blocks_attention_rearrange) {
+static void transformer_blocks_attention_matmul_forward_2_block_train(
+    const std::int64_t h, const std::int64_t begin, const std::int64_t end,
+    const real* transformer_blocks_attention_multiply, const real* transformer_blocks_attention_add,
+    real* transformer_blocks_attention_rearrange) {
   for (std::int64_t k = 0; k < 32; k += 4) {
-    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 64); n += 2) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
+    const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
+      vec sum[rows][4];
+      unroll<rows, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-        const vec x0 = v_set(transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2]);
-        const vec x1 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 512));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 513));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 514));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 515));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 65]);
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
+        vec x1[4];
+        unroll<4>([&](auto column) {
+          x1[column] = v_load(transformer_blocks_attention_add + (h * 32 + k + column + n2 * 768 + 512));
+        });
+        unroll<rows>([&](auto row) {
+          const vec x0 = v_set(transformer_blocks_attention_multiply[h * 4225 + n * 65 + row * 65 + n2]);
+          unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+        });
       }
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k), sum0);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 1), sum1);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 2), sum2);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 3), sum3);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 256), sum4);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 257), sum5);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 258), sum6);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k + 259), sum7);
-    }
-    if (end > 64) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-        const vec x6 = v_set(transformer_blocks_attention_multiply[h * 4225 + n2 + 4160]);
-        const vec x7 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 512));
-        sum0 = v_fma(x6, x7, sum0);
-        const vec x8 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 513));
-        sum1 = v_fma(x6, x8, sum1);
-        const vec x9 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 514));
-        sum2 = v_fma(x6, x9, sum2);
-        const vec x10 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 515));
-        sum3 = v_fma(x6, x10, sum3);
-      }
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16384), sum0);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16385), sum1);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16386), sum2);
-      v_store(transformer_blocks_attention_rearrange + (h * 32 + k + 16387), sum3);
-    }
+      unroll<rows, 4>([&](auto row, auto column) {
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + row * 256 + k + column), sum[row][column]);
+      });
+    };
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 64); n += 2) tile(constant<2>, n);
+    if (end > 64) tile(constant<1>, 64);
   }
 }
 
 // 8 parts: all of n < 65, of one head
-static void transformer_blocks_attention_matmul_forward_2_train(const Team& team, const std::int64_t image,
-                                                                const std::int64_t layer,
-                                                                const real* transformer_blocks_attention_add,
-                                                                const real* transformer_blocks_attention_copy,
-                                                                real* transformer_blocks_attention_divide,
-                                                                const std::int32_t* random,
-                                                                real* transformer_blocks_attention_multiply,
-                                                                real* transformer_blocks_attention_rearrange) {
+static void transformer_blocks_attention_matmul_forward_2_train(
+    const Team& team, const std::int64_t image, const std::int64_t layer, const real* transformer_blocks_attention_add,
+    const real* transformer_blocks_attention_copy, real* transformer_blocks_attention_divide,
+    const std::int32_t* random, real* transformer_blocks_attention_multiply,
+    real* transformer_blocks_attention_rearrange) {
   alignas(64) real transformer_blocks_attention_einsum[4225];
   const std::int64_t last = team.end(8, 1);
   for (std::int64_t part = team.begin(8, 1); part < last; ++part) {
@@ -1987,10 +1544,9 @@ static void transformer_blocks_attention_matmul_forward_2_train(const Team& team
     transformer_blocks_attention_matmul_forward_block(h, begin, end, transformer_blocks_attention_add,
                                                       transformer_blocks_attention_copy,
                                                       transformer_blocks_attention_einsum);
-    transformer_blocks_attention_softmax_forward_block_train(h, begin, end, image, layer,
-                                                             transformer_blocks_attention_einsum,
-                                                             transformer_blocks_attention_divide, random,
-                                                             transformer_blocks_attention_multiply);
+    transformer_blocks_attention_softmax_forward_block_train(
+        h, begin, end, image, layer, transformer_blocks_attention_einsum, transformer_blocks_attention_divide, random,
+        transformer_blocks_attention_multiply);
     transformer_blocks_attention_matmul_forward_2_block_train(h, begin, end, transformer_blocks_attention_multiply,
                                                               transformer_blocks_attention_add,
                                                               transformer_blocks_attention_rearrange);
@@ -1998,15 +1554,11 @@ static void transformer_blocks_attention_matmul_forward_2_train(const Team& team
 }
 
 // b < B, n < N+1=65, d < D=256 (row)
-static void transformer_blocks_attention_out_proj_add_forward_train(const real* transformer_blocks_carry,
-                                                                    const real* transformer_blocks_attention_out_proj_einsum,
-                                                                    const real* transformer_blocks_attention_out_proj_bias,
-                                                                    real* transformer_blocks_norm2_rsqrt,
-                                                                    real* transformer_blocks_add,
-                                                                    real* transformer_blocks_norm2_multiply,
-                                                                    const real* transformer_blocks_norm2_weight,
-                                                                    const real* transformer_blocks_norm2_bias,
-                                                                    real* transformer_blocks_norm2_add) {
+static void transformer_blocks_attention_out_proj_add_forward_train(
+    const real* transformer_blocks_carry, const real* transformer_blocks_attention_out_proj_einsum,
+    const real* transformer_blocks_attention_out_proj_bias, real* transformer_blocks_norm2_rsqrt,
+    real* transformer_blocks_add, real* transformer_blocks_norm2_multiply, const real* transformer_blocks_norm2_weight,
+    const real* transformer_blocks_norm2_bias, real* transformer_blocks_norm2_add) {
   for (std::int64_t n = 0; n < 65; ++n) {
     vec sum0 = v_zero();
     for (std::int64_t d = 0; d < 256; ++d) {
@@ -2060,198 +1612,91 @@ static void transformer_blocks_attention_out_proj_add_forward_train(const real* 
 }
 
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed)
-static void transformer_blocks_ffn_linear1_forward_train(const Team& team, const std::int64_t image,
-                                                         const std::int64_t layer,
-                                                         const real* transformer_blocks_norm2_add,
-                                                         const real* transformer_blocks_ffn_linear1_weight_packed,
-                                                         const real* transformer_blocks_ffn_linear1_bias,
-                                                         const std::int32_t* random,
-                                                         real* transformer_blocks_ffn_multiply,
-                                                         real* transformer_blocks_ffn_gelu) {
-  const Tiles mine = team.tiles(65, 2, 512, 4, 524288 > tessera_second_cache());
+static void transformer_blocks_ffn_linear1_forward_train(
+    const Team& team, const std::int64_t image, const std::int64_t layer, const real* transformer_blocks_norm2_add,
+    const real* transformer_blocks_ffn_linear1_weight_packed, const real* transformer_blocks_ffn_linear1_bias,
+    const std::int32_t* random, real* transformer_blocks_ffn_multiply, real* transformer_blocks_ffn_gelu) {
+  const Tiles mine = team.tiles(65, 2, 512, 4, 524288 > tessera_l2_bytes());
   for (std::int64_t m = mine.left; m < mine.right; m += 4) {
-    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 64); n += 2) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
+    const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
+      vec sum[rows][4];
+      unroll<rows, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t d = 0; d < 256; ++d) {
-        const vec x0 = v_set(transformer_blocks_norm2_add[n * 256 + d]);
-        const vec x1 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 4));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 4 + 1));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 4 + 2));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 4 + 3));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(transformer_blocks_norm2_add[n * 256 + d + 256]);
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
+        vec x1[4];
+        unroll<4>([&](auto column) {
+          x1[column] = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 4 + column));
+        });
+        unroll<rows>([&](auto row) {
+          const vec x0 = v_set(transformer_blocks_norm2_add[n * 256 + row * 256 + d]);
+          unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+        });
       }
-      alignas(64) real sums[8];
-      v_store(sums, sum0);
-      v_store(sums + 1, sum1);
-      v_store(sums + 2, sum2);
-      v_store(sums + 3, sum3);
-      v_store(sums + 4, sum4);
-      v_store(sums + 5, sum5);
-      v_store(sums + 6, sum6);
-      v_store(sums + 7, sum7);
-      for (std::int64_t row = 0; row < 2; ++row) {
+      alignas(64) real sums[rows * 4];
+      unroll<rows, 4>([&](auto row, auto column) { v_store(sums + row * 4 + column, sum[row][column]); });
+      for (std::int64_t row = 0; row < rows; ++row) {
         for (std::int64_t column = 0; column < 4; ++column) {
-          const vec sum = v_load(sums + (row * 4 + column));
-          const vec x6 = v_load(transformer_blocks_ffn_linear1_bias + (m + column));
-          const vec t7 = v_add(sum, x6);
-          const vec t8 = v_keep(random, layer * 65536 + 2, image * 33280 + (n + row) * 512 + (m + column), 1, 858993459,
+          const vec value = v_load(sums + (row * 4 + column));
+          const vec x2 = v_load(transformer_blocks_ffn_linear1_bias + (m + column));
+          const vec t3 = v_add(value, x2);
+          const vec t4 = v_keep(random, layer * 65536 + 2, image * 33280 + (n + row) * 512 + (m + column), 1, 858993459,
                                 real(1.25));
-          const vec t9 = v_mul(t7, t8);
-          v_store(transformer_blocks_ffn_multiply + ((n + row) * 512 + (m + column)), t9);
-          const vec t10 = v_gelu(t9);
-          v_store(transformer_blocks_ffn_gelu + ((n + row) * 512 + (m + column)), t10);
+          const vec t5 = v_mul(t3, t4);
+          v_store(transformer_blocks_ffn_multiply + ((n + row) * 512 + (m + column)), t5);
+          const vec t6 = v_gelu(t5);
+          v_store(transformer_blocks_ffn_gelu + ((n + row) * 512 + (m + column)), t6);
         }
       }
-    }
-    if (mine.end > 64) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      for (std::int64_t d = 0; d < 256; ++d) {
-        const vec x11 = v_set(transformer_blocks_norm2_add[d + 16384]);
-        const vec x12 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 4));
-        sum0 = v_fma(x11, x12, sum0);
-        const vec x13 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 4 + 1));
-        sum1 = v_fma(x11, x13, sum1);
-        const vec x14 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 4 + 2));
-        sum2 = v_fma(x11, x14, sum2);
-        const vec x15 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 4 + 3));
-        sum3 = v_fma(x11, x15, sum3);
-      }
-      alignas(64) real sums[4];
-      v_store(sums, sum0);
-      v_store(sums + 1, sum1);
-      v_store(sums + 2, sum2);
-      v_store(sums + 3, sum3);
-      for (std::int64_t column = 0; column < 4; ++column) {
-        const vec sum = v_load(sums + column);
-        const vec x16 = v_load(transformer_blocks_ffn_linear1_bias + (m + column));
-        const vec t17 = v_add(sum, x16);
-        const vec t18 = v_keep(random, layer * 65536 + 2, image * 33280 + 32768 + (m + column), 1, 858993459,
-                               real(1.25));
-        const vec t19 = v_mul(t17, t18);
-        v_store(transformer_blocks_ffn_multiply + (m + column + 32768), t19);
-        const vec t20 = v_gelu(t19);
-        v_store(transformer_blocks_ffn_gelu + (m + column + 32768), t20);
-      }
-    }
+    };
+    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 64); n += 2) tile(constant<2>, n);
+    if (mine.end > 64) tile(constant<1>, 64);
   }
 }
 
 // b < B, n < N+1=65, d < D=256, m < M=512 (summed)
-static void transformer_blocks_ffn_linear2_forward_train(const Team& team, const std::int64_t image,
-                                                         const std::int64_t layer,
-                                                         const real* transformer_blocks_ffn_gelu,
-                                                         const real* transformer_blocks_ffn_linear2_weight_packed,
-                                                         const real* transformer_blocks_ffn_linear2_bias,
-                                                         const std::int32_t* random, const real* transformer_blocks_add,
-                                                         real* transformer_blocks_carry_next) {
-  const Tiles mine = team.tiles(65, 2, 256, 4, 524288 > tessera_second_cache());
+static void transformer_blocks_ffn_linear2_forward_train(
+    const Team& team, const std::int64_t image, const std::int64_t layer, const real* transformer_blocks_ffn_gelu,
+    const real* transformer_blocks_ffn_linear2_weight_packed, const real* transformer_blocks_ffn_linear2_bias,
+    const std::int32_t* random, const real* transformer_blocks_add, real* transformer_blocks_carry_next) {
+  const Tiles mine = team.tiles(65, 2, 256, 4, 524288 > tessera_l2_bytes());
   for (std::int64_t d = mine.left; d < mine.right; d += 4) {
-    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 64); n += 2) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
+    const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
+      vec sum[rows][4];
+      unroll<rows, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t m = 0; m < 512; ++m) {
-        const vec x0 = v_set(transformer_blocks_ffn_gelu[n * 512 + m]);
-        const vec x1 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 4));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 4 + 1));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 4 + 2));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 4 + 3));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(transformer_blocks_ffn_gelu[n * 512 + m + 512]);
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
+        vec x1[4];
+        unroll<4>([&](auto column) {
+          x1[column] = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 4 + column));
+        });
+        unroll<rows>([&](auto row) {
+          const vec x0 = v_set(transformer_blocks_ffn_gelu[n * 512 + row * 512 + m]);
+          unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+        });
       }
-      alignas(64) real sums[8];
-      v_store(sums, sum0);
-      v_store(sums + 1, sum1);
-      v_store(sums + 2, sum2);
-      v_store(sums + 3, sum3);
-      v_store(sums + 4, sum4);
-      v_store(sums + 5, sum5);
-      v_store(sums + 6, sum6);
-      v_store(sums + 7, sum7);
-      for (std::int64_t row = 0; row < 2; ++row) {
+      alignas(64) real sums[rows * 4];
+      unroll<rows, 4>([&](auto row, auto column) { v_store(sums + row * 4 + column, sum[row][column]); });
+      for (std::int64_t row = 0; row < rows; ++row) {
         for (std::int64_t column = 0; column < 4; ++column) {
-          const vec sum = v_load(sums + (row * 4 + column));
-          const vec x6 = v_load(transformer_blocks_ffn_linear2_bias + (d + column));
-          const vec t7 = v_add(sum, x6);
-          const vec t8 = v_keep(random, layer * 65536 + 3, image * 16640 + (n + row) * 256 + (d + column), 1, 858993459,
+          const vec value = v_load(sums + (row * 4 + column));
+          const vec x2 = v_load(transformer_blocks_ffn_linear2_bias + (d + column));
+          const vec t3 = v_add(value, x2);
+          const vec t4 = v_keep(random, layer * 65536 + 3, image * 16640 + (n + row) * 256 + (d + column), 1, 858993459,
                                 real(1.25));
-          const vec x9 = v_load(transformer_blocks_add + ((n + row) * 256 + (d + column)));
-          const vec t10 = v_fma(t7, t8, x9);
-          v_store(transformer_blocks_carry_next + ((n + row) * 256 + (d + column)), t10);
+          const vec x5 = v_load(transformer_blocks_add + ((n + row) * 256 + (d + column)));
+          const vec t6 = v_fma(t3, t4, x5);
+          v_store(transformer_blocks_carry_next + ((n + row) * 256 + (d + column)), t6);
         }
       }
-    }
-    if (mine.end > 64) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      for (std::int64_t m = 0; m < 512; ++m) {
-        const vec x11 = v_set(transformer_blocks_ffn_gelu[m + 32768]);
-        const vec x12 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 4));
-        sum0 = v_fma(x11, x12, sum0);
-        const vec x13 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 4 + 1));
-        sum1 = v_fma(x11, x13, sum1);
-        const vec x14 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 4 + 2));
-        sum2 = v_fma(x11, x14, sum2);
-        const vec x15 = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 4 + 3));
-        sum3 = v_fma(x11, x15, sum3);
-      }
-      alignas(64) real sums[4];
-      v_store(sums, sum0);
-      v_store(sums + 1, sum1);
-      v_store(sums + 2, sum2);
-      v_store(sums + 3, sum3);
-      for (std::int64_t column = 0; column < 4; ++column) {
-        const vec sum = v_load(sums + column);
-        const vec x16 = v_load(transformer_blocks_ffn_linear2_bias + (d + column));
-        const vec t17 = v_add(sum, x16);
-        const vec t18 = v_keep(random, layer * 65536 + 3, image * 16640 + 16384 + (d + column), 1, 858993459,
-                               real(1.25));
-        const vec x19 = v_load(transformer_blocks_add + (d + column + 16384));
-        const vec t20 = v_fma(t17, t18, x19);
-        v_store(transformer_blocks_carry_next + (d + column + 16384), t20);
-      }
-    }
+    };
+    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 64); n += 2) tile(constant<2>, n);
+    if (mine.end > 64) tile(constant<1>, 64);
   }
 }
 
 // b < B, h < H=8, i < 1, n < N+1=65 (row)
-static void transformer_blocks_5_attention_softmax_forward_train(const std::int64_t image,
-                                                                 const real* transformer_blocks_5_attention_einsum,
-                                                                 real* transformer_blocks_5_attention_divide,
-                                                                 const std::int32_t* random,
-                                                                 real* transformer_blocks_5_attention_multiply) {
+static void transformer_blocks_5_attention_softmax_forward_train(
+    const std::int64_t image, const real* transformer_blocks_5_attention_einsum,
+    real* transformer_blocks_5_attention_divide, const std::int32_t* random,
+    real* transformer_blocks_5_attention_multiply) {
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t i = 0; i < 1; ++i) {
       vec most0 = v_set(-INFINITY);
@@ -2292,15 +1737,12 @@ static void transformer_blocks_5_attention_softmax_forward_train(const std::int6
 }
 
 // b < B, i < 1, d < D=256 (row)
-static void transformer_blocks_5_attention_out_proj_add_forward_train(const real* transformer_blocks_carry_next,
-                                                                      const real* transformer_blocks_5_attention_out_proj_einsum,
-                                                                      const real* transformer_blocks_5_attention_out_proj_bias,
-                                                                      real* transformer_blocks_5_norm2_rsqrt,
-                                                                      real* transformer_blocks_5_add,
-                                                                      real* transformer_blocks_5_norm2_multiply,
-                                                                      const real* transformer_blocks_5_norm2_weight,
-                                                                      const real* transformer_blocks_5_norm2_bias,
-                                                                      real* transformer_blocks_5_norm2_add) {
+static void transformer_blocks_5_attention_out_proj_add_forward_train(
+    const real* transformer_blocks_carry_next, const real* transformer_blocks_5_attention_out_proj_einsum,
+    const real* transformer_blocks_5_attention_out_proj_bias, real* transformer_blocks_5_norm2_rsqrt,
+    real* transformer_blocks_5_add, real* transformer_blocks_5_norm2_multiply,
+    const real* transformer_blocks_5_norm2_weight, const real* transformer_blocks_5_norm2_bias,
+    real* transformer_blocks_5_norm2_add) {
   vec sum0 = v_zero();
   for (std::int64_t d = 0; d < 256; ++d) {
     const vec x0 = v_load_strided(transformer_blocks_carry_next + d, 256, lanes);
@@ -2352,58 +1794,44 @@ static void transformer_blocks_5_attention_out_proj_add_forward_train(const real
 }
 
 // b < B, i < 1, m < M=512, d < D=256 (summed)
-static void transformer_blocks_5_ffn_linear1_backward(const Team& team, const std::int64_t image,
-                                                      const real* transformer_blocks_5_norm2_add,
-                                                      const real* transformer_blocks_5_ffn_linear1_weight_packed,
-                                                      const real* transformer_blocks_5_ffn_linear1_bias,
-                                                      const std::int32_t* random, real* transformer_blocks_5_ffn_gelu,
-                                                      real* d_transformer_blocks_5_ffn_gelu_gradient) {
-  const Tiles mine = team.tiles(1, 1, 512, 4, 524288 > tessera_second_cache());
+static void transformer_blocks_5_ffn_linear1_backward(
+    const Team& team, const std::int64_t image, const real* transformer_blocks_5_norm2_add,
+    const real* transformer_blocks_5_ffn_linear1_weight_packed, const real* transformer_blocks_5_ffn_linear1_bias,
+    const std::int32_t* random, real* transformer_blocks_5_ffn_gelu, real* d_transformer_blocks_5_ffn_gelu_gradient) {
+  const Tiles mine = team.tiles(1, 1, 512, 4, 524288 > tessera_l2_bytes());
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t m = mine.left; m < mine.right; m += 4) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
+      vec sum[4];
+      unroll<4>([&](auto column) { sum[column] = v_zero(); });
       for (std::int64_t d = 0; d < 256; ++d) {
         const vec x0 = v_set(transformer_blocks_5_norm2_add[i * 256 + d]);
-        const vec x1 = v_load(transformer_blocks_5_ffn_linear1_weight_packed + (m * 256 + d * 4));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_5_ffn_linear1_weight_packed + (m * 256 + d * 4 + 1));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(transformer_blocks_5_ffn_linear1_weight_packed + (m * 256 + d * 4 + 2));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(transformer_blocks_5_ffn_linear1_weight_packed + (m * 256 + d * 4 + 3));
-        sum3 = v_fma(x0, x4, sum3);
+        unroll<4>([&](auto column) {
+          const vec x1 = v_load(transformer_blocks_5_ffn_linear1_weight_packed + (m * 256 + d * 4 + column));
+          sum[column] = v_fma(x0, x1, sum[column]);
+        });
       }
       alignas(64) real sums[4];
-      v_store(sums, sum0);
-      v_store(sums + 1, sum1);
-      v_store(sums + 2, sum2);
-      v_store(sums + 3, sum3);
+      unroll<4>([&](auto column) { v_store(sums + column, sum[column]); });
       for (std::int64_t column = 0; column < 4; ++column) {
-        const vec sum = v_load(sums + column);
-        const vec x5 = v_load(transformer_blocks_5_ffn_linear1_bias + (m + column));
-        const vec t6 = v_add(sum, x5);
-        const vec t7 = v_keep(random, 5, image * 33280 + i * 512 + (m + column), 1, 858993459, real(1.25));
-        const vec t8 = v_mul(t6, t7);
-        const vec t9 = v_gelu(t8);
-        v_store(transformer_blocks_5_ffn_gelu + (i * 512 + (m + column)), t9);
-        const vec t10 = v_gelu_gradient(t8);
-        v_store(d_transformer_blocks_5_ffn_gelu_gradient + (i * 512 + (m + column)), t10);
+        const vec value = v_load(sums + column);
+        const vec x2 = v_load(transformer_blocks_5_ffn_linear1_bias + (m + column));
+        const vec t3 = v_add(value, x2);
+        const vec t4 = v_keep(random, 5, image * 33280 + i * 512 + (m + column), 1, 858993459, real(1.25));
+        const vec t5 = v_mul(t3, t4);
+        const vec t6 = v_gelu(t5);
+        v_store(transformer_blocks_5_ffn_gelu + (i * 512 + (m + column)), t6);
+        const vec t7 = v_gelu_gradient(t5);
+        v_store(d_transformer_blocks_5_ffn_gelu_gradient + (i * 512 + (m + column)), t7);
       }
     }
   }
 }
 
 // b < B, i < 1, d < D=256 (row)
-static void transformer_blocks_5_ffn_linear2_add_forward_train(const std::int64_t image,
-                                                               const real* transformer_blocks_5_ffn_linear2_einsum,
-                                                               const real* transformer_blocks_5_ffn_linear2_bias,
-                                                               const std::int32_t* random,
-                                                               const real* transformer_blocks_5_add,
-                                                               real* norm_multiply, real* norm_add, real* norm_rsqrt,
-                                                               const real* norm_weight, const real* norm_bias) {
+static void transformer_blocks_5_ffn_linear2_add_forward_train(
+    const std::int64_t image, const real* transformer_blocks_5_ffn_linear2_einsum,
+    const real* transformer_blocks_5_ffn_linear2_bias, const std::int32_t* random, const real* transformer_blocks_5_add,
+    real* norm_multiply, real* norm_add, real* norm_rsqrt, const real* norm_weight, const real* norm_bias) {
   vec sum0 = v_zero();
   for (std::int64_t d = 0; d < 256; ++d) {
     const vec x0 = v_load_strided(transformer_blocks_5_ffn_linear2_einsum + d, 256, lanes);
@@ -2504,41 +1932,16 @@ static void multiply_backward(const std::int64_t batch, const real* outputs, rea
 // b < B, d < D=256, classes < CLASSES=10 (summed)
 static void head_backward(const real* d_multiply, const real* head_weight, real* d_head_einsum) {
   for (std::int64_t d = 0; d < 256; d += 8) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[8];
+    unroll<8>([&](auto column) { sum[column] = v_zero(); });
     for (std::int64_t classes = 0; classes < 10; ++classes) {
       const vec x0 = v_set(d_multiply[classes]);
-      const vec x1 = v_load(head_weight + (d + classes * 256));
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(head_weight + (d + classes * 256 + 1));
-      sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_load(head_weight + (d + classes * 256 + 2));
-      sum2 = v_fma(x0, x3, sum2);
-      const vec x4 = v_load(head_weight + (d + classes * 256 + 3));
-      sum3 = v_fma(x0, x4, sum3);
-      const vec x5 = v_load(head_weight + (d + classes * 256 + 4));
-      sum4 = v_fma(x0, x5, sum4);
-      const vec x6 = v_load(head_weight + (d + classes * 256 + 5));
-      sum5 = v_fma(x0, x6, sum5);
-      const vec x7 = v_load(head_weight + (d + classes * 256 + 6));
-      sum6 = v_fma(x0, x7, sum6);
-      const vec x8 = v_load(head_weight + (d + classes * 256 + 7));
-      sum7 = v_fma(x0, x8, sum7);
+      unroll<8>([&](auto column) {
+        const vec x1 = v_load(head_weight + (d + column + classes * 256));
+        sum[column] = v_fma(x0, x1, sum[column]);
+      });
     }
-    v_store(d_head_einsum + d, sum0);
-    v_store(d_head_einsum + (d + 1), sum1);
-    v_store(d_head_einsum + (d + 2), sum2);
-    v_store(d_head_einsum + (d + 3), sum3);
-    v_store(d_head_einsum + (d + 4), sum4);
-    v_store(d_head_einsum + (d + 5), sum5);
-    v_store(d_head_einsum + (d + 6), sum6);
-    v_store(d_head_einsum + (d + 7), sum7);
+    unroll<8>([&](auto column) { v_store(d_head_einsum + (d + column), sum[column]); });
   }
 }
 
@@ -2576,53 +1979,42 @@ static void norm_backward(const std::int64_t image, const real* d_head_einsum, c
 }
 
 // b < B, i < 1, m < M=512, d < D=256 (summed)
-static void transformer_blocks_5_ffn_linear2_backward(const Team& team, const std::int64_t image,
-                                                      const real* d_transformer_blocks_5_ffn_multiply,
-                                                      const real* transformer_blocks_5_ffn_linear2_weight_packed_transposed,
-                                                      const real* d_transformer_blocks_5_ffn_gelu_gradient,
-                                                      const std::int32_t* random,
-                                                      real* d_transformer_blocks_5_ffn_multiply_2) {
-  const Tiles mine = team.tiles(1, 1, 512, 4, 524288 > tessera_second_cache());
+static void transformer_blocks_5_ffn_linear2_backward(
+    const Team& team, const std::int64_t image, const real* d_transformer_blocks_5_ffn_multiply,
+    const real* transformer_blocks_5_ffn_linear2_weight_packed_transposed,
+    const real* d_transformer_blocks_5_ffn_gelu_gradient, const std::int32_t* random,
+    real* d_transformer_blocks_5_ffn_multiply_2) {
+  const Tiles mine = team.tiles(1, 1, 512, 4, 524288 > tessera_l2_bytes());
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t m = mine.left; m < mine.right; m += 4) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
+      vec sum[4];
+      unroll<4>([&](auto column) { sum[column] = v_zero(); });
       for (std::int64_t d = 0; d < 256; ++d) {
         const vec x0 = v_set(d_transformer_blocks_5_ffn_multiply[i * 256 + d]);
-        const vec x1 = v_load(transformer_blocks_5_ffn_linear2_weight_packed_transposed + (m * 256 + d * 4));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_5_ffn_linear2_weight_packed_transposed + (m * 256 + d * 4 + 1));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(transformer_blocks_5_ffn_linear2_weight_packed_transposed + (m * 256 + d * 4 + 2));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(transformer_blocks_5_ffn_linear2_weight_packed_transposed + (m * 256 + d * 4 + 3));
-        sum3 = v_fma(x0, x4, sum3);
+        unroll<4>([&](auto column) {
+          const vec x1 = v_load(transformer_blocks_5_ffn_linear2_weight_packed_transposed + (m * 256 + d * 4 + column));
+          sum[column] = v_fma(x0, x1, sum[column]);
+        });
       }
       alignas(64) real sums[4];
-      v_store(sums, sum0);
-      v_store(sums + 1, sum1);
-      v_store(sums + 2, sum2);
-      v_store(sums + 3, sum3);
+      unroll<4>([&](auto column) { v_store(sums + column, sum[column]); });
       for (std::int64_t column = 0; column < 4; ++column) {
-        const vec sum = v_load(sums + column);
-        const vec x5 = v_load(d_transformer_blocks_5_ffn_gelu_gradient + (i * 512 + (m + column)));
-        const vec t6 = v_mul(sum, x5);
-        const vec t7 = v_keep(random, 5, image * 33280 + i * 512 + (m + column), 1, 858993459, real(1.25));
-        const vec t8 = v_mul(t6, t7);
-        v_store(d_transformer_blocks_5_ffn_multiply_2 + (i * 512 + (m + column)), t8);
+        const vec value = v_load(sums + column);
+        const vec x2 = v_load(d_transformer_blocks_5_ffn_gelu_gradient + (i * 512 + (m + column)));
+        const vec t3 = v_mul(value, x2);
+        const vec t4 = v_keep(random, 5, image * 33280 + i * 512 + (m + column), 1, 858993459, real(1.25));
+        const vec t5 = v_mul(t3, t4);
+        v_store(d_transformer_blocks_5_ffn_multiply_2 + (i * 512 + (m + column)), t5);
       }
     }
   }
 }
 
 // b < B, i < 1, d < D=256 (row)
-static void transformer_blocks_5_norm2_backward(const real* d_transformer_blocks_5_ffn_linear1_einsum,
-                                                const real* transformer_blocks_5_norm2_weight,
-                                                const real* transformer_blocks_5_norm2_multiply,
-                                                const real* transformer_blocks_5_norm2_rsqrt,
-                                                const real* d_norm_multiply, real* d_transformer_blocks_5_add) {
+static void transformer_blocks_5_norm2_backward(
+    const real* d_transformer_blocks_5_ffn_linear1_einsum, const real* transformer_blocks_5_norm2_weight,
+    const real* transformer_blocks_5_norm2_multiply, const real* transformer_blocks_5_norm2_rsqrt,
+    const real* d_norm_multiply, real* d_transformer_blocks_5_add) {
   vec sum0 = v_zero();
   vec sum1 = v_zero();
   for (std::int64_t d = 0; d < 256; ++d) {
@@ -2671,70 +2063,45 @@ static void transformer_blocks_5_attention_matmul_backward_2(const real* d_trans
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t n = 0; n < 64; n += 2) {
       for (std::int64_t k = 0; k < 32; k += 4) {
-        vec sum0 = v_zero();
-        vec sum1 = v_zero();
-        vec sum2 = v_zero();
-        vec sum3 = v_zero();
-        vec sum4 = v_zero();
-        vec sum5 = v_zero();
-        vec sum6 = v_zero();
-        vec sum7 = v_zero();
+        vec sum[2][4];
+        unroll<2, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
         for (std::int64_t i = 0; i < 1; ++i) {
-          const vec x0 = v_load(d_transformer_blocks_5_attention_out_proj_einsum + (h * 32 + k));
-          const vec x1 = v_set(transformer_blocks_5_attention_multiply[h * 65 + n + i * 65]);
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(d_transformer_blocks_5_attention_out_proj_einsum + (h * 32 + k + 1));
-          sum1 = v_fma(x2, x1, sum1);
-          const vec x3 = v_load(d_transformer_blocks_5_attention_out_proj_einsum + (h * 32 + k + 2));
-          sum2 = v_fma(x3, x1, sum2);
-          const vec x4 = v_load(d_transformer_blocks_5_attention_out_proj_einsum + (h * 32 + k + 3));
-          sum3 = v_fma(x4, x1, sum3);
-          const vec x5 = v_set(transformer_blocks_5_attention_multiply[h * 65 + n + i * 65 + 1]);
-          sum4 = v_fma(x0, x5, sum4);
-          sum5 = v_fma(x2, x5, sum5);
-          sum6 = v_fma(x3, x5, sum6);
-          sum7 = v_fma(x4, x5, sum7);
+          vec x0[4];
+          unroll<4>([&](auto column) {
+            x0[column] = v_load(d_transformer_blocks_5_attention_out_proj_einsum + (h * 32 + k + column));
+          });
+          unroll<2>([&](auto row) {
+            const vec x1 = v_set(transformer_blocks_5_attention_multiply[h * 65 + n + row + i * 65]);
+            unroll<4>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+          });
         }
-        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + k + 512), sum0);
-        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + k + 513), sum1);
-        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + k + 514), sum2);
-        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + k + 515), sum3);
-        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + k + 1280), sum4);
-        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + k + 1281), sum5);
-        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + k + 1282), sum6);
-        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + k + 1283), sum7);
+        unroll<2, 4>([&](auto row, auto column) {
+          v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + row * 768 + k + column + 512),
+                  sum[row][column]);
+        });
       }
     }
     for (std::int64_t k = 0; k < 32; k += 4) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
+      vec sum[4];
+      unroll<4>([&](auto column) { sum[column] = v_zero(); });
       for (std::int64_t i = 0; i < 1; ++i) {
-        const vec x6 = v_load(d_transformer_blocks_5_attention_out_proj_einsum + (h * 32 + k));
-        const vec x7 = v_set(transformer_blocks_5_attention_multiply[h * 65 + i * 65 + 64]);
-        sum0 = v_fma(x6, x7, sum0);
-        const vec x8 = v_load(d_transformer_blocks_5_attention_out_proj_einsum + (h * 32 + k + 1));
-        sum1 = v_fma(x8, x7, sum1);
-        const vec x9 = v_load(d_transformer_blocks_5_attention_out_proj_einsum + (h * 32 + k + 2));
-        sum2 = v_fma(x9, x7, sum2);
-        const vec x10 = v_load(d_transformer_blocks_5_attention_out_proj_einsum + (h * 32 + k + 3));
-        sum3 = v_fma(x10, x7, sum3);
+        const vec x3 = v_set(transformer_blocks_5_attention_multiply[h * 65 + i * 65 + 64]);
+        unroll<4>([&](auto column) {
+          const vec x2 = v_load(d_transformer_blocks_5_attention_out_proj_einsum + (h * 32 + k + column));
+          sum[column] = v_fma(x2, x3, sum[column]);
+        });
       }
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + k + 49664), sum0);
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + k + 49665), sum1);
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + k + 49666), sum2);
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + k + 49667), sum3);
+      unroll<4>([&](auto column) {
+        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + k + column + 49664), sum[column]);
+      });
     }
   }
 }
 
 // b < B, h < H=8, i < 1, n < N+1=65 (row)
-static void transformer_blocks_5_attention_multiply_backward(const std::int64_t image,
-                                                             const real* d_transformer_blocks_5_attention_einsum,
-                                                             const std::int32_t* random,
-                                                             const real* transformer_blocks_5_attention_divide,
-                                                             real* d_transformer_blocks_5_attention_multiply) {
+static void transformer_blocks_5_attention_multiply_backward(
+    const std::int64_t image, const real* d_transformer_blocks_5_attention_einsum, const std::int32_t* random,
+    const real* transformer_blocks_5_attention_divide, real* d_transformer_blocks_5_attention_multiply) {
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t i = 0; i < 1; ++i) {
       vec sum0 = v_zero();
@@ -2767,25 +2134,18 @@ static void transformer_blocks_5_attention_matmul_backward_3(const real* d_trans
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t i = 0; i < 1; ++i) {
       for (std::int64_t k = 0; k < 32; k += 4) {
-        vec sum0 = v_zero();
-        vec sum1 = v_zero();
-        vec sum2 = v_zero();
-        vec sum3 = v_zero();
+        vec sum[4];
+        unroll<4>([&](auto column) { sum[column] = v_zero(); });
         for (std::int64_t n = 0; n < 65; ++n) {
           const vec x0 = v_set(d_transformer_blocks_5_attention_multiply[h * 65 + i * 65 + n]);
-          const vec x1 = v_load(transformer_blocks_5_attention_add + (h * 32 + k + n * 768 + 256));
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(transformer_blocks_5_attention_add + (h * 32 + k + n * 768 + 257));
-          sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(transformer_blocks_5_attention_add + (h * 32 + k + n * 768 + 258));
-          sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(transformer_blocks_5_attention_add + (h * 32 + k + n * 768 + 259));
-          sum3 = v_fma(x0, x4, sum3);
+          unroll<4>([&](auto column) {
+            const vec x1 = v_load(transformer_blocks_5_attention_add + (h * 32 + k + column + n * 768 + 256));
+            sum[column] = v_fma(x0, x1, sum[column]);
+          });
         }
-        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + k), sum0);
-        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + k + 1), sum1);
-        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + k + 2), sum2);
-        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + k + 3), sum3);
+        unroll<4>([&](auto column) {
+          v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + k + column), sum[column]);
+        });
       }
     }
   }
@@ -2798,60 +2158,37 @@ static void transformer_blocks_5_attention_matmul_backward_4(const real* d_trans
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t n = 0; n < 64; n += 2) {
       for (std::int64_t k = 0; k < 32; k += 4) {
-        vec sum0 = v_zero();
-        vec sum1 = v_zero();
-        vec sum2 = v_zero();
-        vec sum3 = v_zero();
-        vec sum4 = v_zero();
-        vec sum5 = v_zero();
-        vec sum6 = v_zero();
-        vec sum7 = v_zero();
+        vec sum[2][4];
+        unroll<2, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
         for (std::int64_t i = 0; i < 1; ++i) {
-          const vec x0 = v_set(d_transformer_blocks_5_attention_multiply[h * 65 + n + i * 65]);
-          const vec x1 = v_load(transformer_blocks_5_attention_add + (h * 32 + k));
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(transformer_blocks_5_attention_add + (h * 32 + k + 1));
-          sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(transformer_blocks_5_attention_add + (h * 32 + k + 2));
-          sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(transformer_blocks_5_attention_add + (h * 32 + k + 3));
-          sum3 = v_fma(x0, x4, sum3);
-          const vec x5 = v_set(d_transformer_blocks_5_attention_multiply[h * 65 + n + i * 65 + 1]);
-          sum4 = v_fma(x5, x1, sum4);
-          sum5 = v_fma(x5, x2, sum5);
-          sum6 = v_fma(x5, x3, sum6);
-          sum7 = v_fma(x5, x4, sum7);
+          vec x1[4];
+          unroll<4>([&](auto column) {
+            x1[column] = v_load(transformer_blocks_5_attention_add + (h * 32 + k + column));
+          });
+          unroll<2>([&](auto row) {
+            const vec x0 = v_set(d_transformer_blocks_5_attention_multiply[h * 65 + n + row + i * 65]);
+            unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+          });
         }
-        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + k + 256), sum0);
-        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + k + 257), sum1);
-        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + k + 258), sum2);
-        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + k + 259), sum3);
-        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + k + 1024), sum4);
-        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + k + 1025), sum5);
-        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + k + 1026), sum6);
-        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + k + 1027), sum7);
+        unroll<2, 4>([&](auto row, auto column) {
+          v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + row * 768 + k + column + 256),
+                  sum[row][column]);
+        });
       }
     }
     for (std::int64_t k = 0; k < 32; k += 4) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
+      vec sum[4];
+      unroll<4>([&](auto column) { sum[column] = v_zero(); });
       for (std::int64_t i = 0; i < 1; ++i) {
-        const vec x6 = v_set(d_transformer_blocks_5_attention_multiply[h * 65 + i * 65 + 64]);
-        const vec x7 = v_load(transformer_blocks_5_attention_add + (h * 32 + k));
-        sum0 = v_fma(x6, x7, sum0);
-        const vec x8 = v_load(transformer_blocks_5_attention_add + (h * 32 + k + 1));
-        sum1 = v_fma(x6, x8, sum1);
-        const vec x9 = v_load(transformer_blocks_5_attention_add + (h * 32 + k + 2));
-        sum2 = v_fma(x6, x9, sum2);
-        const vec x10 = v_load(transformer_blocks_5_attention_add + (h * 32 + k + 3));
-        sum3 = v_fma(x6, x10, sum3);
+        const vec x2 = v_set(d_transformer_blocks_5_attention_multiply[h * 65 + i * 65 + 64]);
+        unroll<4>([&](auto column) {
+          const vec x3 = v_load(transformer_blocks_5_attention_add + (h * 32 + k + column));
+          sum[column] = v_fma(x2, x3, sum[column]);
+        });
       }
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + k + 49408), sum0);
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + k + 49409), sum1);
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + k + 49410), sum2);
-      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + k + 49411), sum3);
+      unroll<4>([&](auto column) {
+        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + k + column + 49408), sum[column]);
+      });
     }
   }
 }
@@ -2862,72 +2199,35 @@ static void transformer_blocks_5_attention_matmul_backward_5(const Team& team,
                                                              const real* d_transformer_blocks_5_attention_rearrange,
                                                              const real* transformer_blocks_5_attention_in_proj_weight_packed_transposed,
                                                              real* d_transformer_blocks_5_attention_einsum_2) {
-  const Tiles mine = team.tiles(65, 2, 256, 4, 786432 > tessera_second_cache());
+  const Tiles mine = team.tiles(65, 2, 256, 4, 786432 > tessera_l2_bytes());
   for (std::int64_t d = mine.left; d < mine.right; d += 4) {
-    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 64); n += 2) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
+    const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
+      vec sum[rows][4];
+      unroll<rows, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t d2 = 0; d2 < 768; ++d2) {
-        const vec x0 = v_set(d_transformer_blocks_5_attention_rearrange[n * 768 + d2]);
-        const vec x1 = v_load(transformer_blocks_5_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 4));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_5_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 4 + 1));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(transformer_blocks_5_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 4 + 2));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(transformer_blocks_5_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 4 + 3));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(d_transformer_blocks_5_attention_rearrange[n * 768 + d2 + 768]);
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
+        vec x1[4];
+        unroll<4>([&](auto column) {
+          x1[column] = v_load(transformer_blocks_5_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 4 + column));
+        });
+        unroll<rows>([&](auto row) {
+          const vec x0 = v_set(d_transformer_blocks_5_attention_rearrange[n * 768 + row * 768 + d2]);
+          unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+        });
       }
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d), sum0);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d + 1), sum1);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d + 2), sum2);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d + 3), sum3);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d + 256), sum4);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d + 257), sum5);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d + 258), sum6);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d + 259), sum7);
-    }
-    if (mine.end > 64) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      for (std::int64_t d2 = 0; d2 < 768; ++d2) {
-        const vec x6 = v_set(d_transformer_blocks_5_attention_rearrange[d2 + 49152]);
-        const vec x7 = v_load(transformer_blocks_5_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 4));
-        sum0 = v_fma(x6, x7, sum0);
-        const vec x8 = v_load(transformer_blocks_5_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 4 + 1));
-        sum1 = v_fma(x6, x8, sum1);
-        const vec x9 = v_load(transformer_blocks_5_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 4 + 2));
-        sum2 = v_fma(x6, x9, sum2);
-        const vec x10 = v_load(transformer_blocks_5_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 4 + 3));
-        sum3 = v_fma(x6, x10, sum3);
-      }
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (d + 16384), sum0);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (d + 16385), sum1);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (d + 16386), sum2);
-      v_store(d_transformer_blocks_5_attention_einsum_2 + (d + 16387), sum3);
-    }
+      unroll<rows, 4>([&](auto row, auto column) {
+        v_store(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + row * 256 + d + column), sum[row][column]);
+      });
+    };
+    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 64); n += 2) tile(constant<2>, n);
+    if (mine.end > 64) tile(constant<1>, 64);
   }
 }
 
 // b < B, n < N+1=65, d < D=256 (row)
-static void transformer_blocks_5_norm1_backward(const real* d_transformer_blocks_5_attention_einsum_2,
-                                                const real* transformer_blocks_5_norm1_weight,
-                                                const real* transformer_blocks_5_norm1_multiply,
-                                                const real* transformer_blocks_5_norm1_rsqrt,
-                                                real* d_transformer_blocks_5_norm1_multiply) {
+static void transformer_blocks_5_norm1_backward(
+    const real* d_transformer_blocks_5_attention_einsum_2, const real* transformer_blocks_5_norm1_weight,
+    const real* transformer_blocks_5_norm1_multiply, const real* transformer_blocks_5_norm1_rsqrt,
+    real* d_transformer_blocks_5_norm1_multiply) {
   for (std::int64_t n = 0; n < 65; ++n) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
@@ -2983,15 +2283,15 @@ static void transformer_blocks_backward(const real* d_transformer_blocks_5_norm1
 // b < B (summed)
 static void divide_forward_sum_of_batch(const Group& group, real* divide_forward_sum, const real* add,
                                         const real* reduce_sum) {
-  vec sum0 = v_zero();
-  if (group.first > 0) sum0 = v_set(divide_forward_sum[0]);
+  vec sum = v_zero();
+  if (group.first > 0) sum = v_set(divide_forward_sum[0]);
   for (std::int64_t b = 0; b < group.images; ++b) {
     const vec x0 = v_set(add[b * 1324240]);
     const vec x1 = v_set(reduce_sum[b * 1324240]);
     const vec t2 = v_sub(x0, x1);
-    sum0 = v_add(sum0, t2);
+    sum = v_add(sum, t2);
   }
-  v_store_n(divide_forward_sum, sum0, 1);
+  v_store_n(divide_forward_sum, sum, 1);
 }
 
 static void divide_forward_train(const std::int64_t batch, const real* divide_forward_sum, real* loss) {
@@ -3007,28 +2307,15 @@ static void head_bias_gradient_partial(const std::int64_t chunk, const Group& gr
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t classes = 0; classes < 10; classes += 5) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
+    vec sum[5];
+    unroll<5>([&](auto column) { sum[column] = v_zero(); });
     for (std::int64_t b = begin; b < end; ++b) {
-      const vec x0 = v_load(d_multiply + (b * 1324240 + classes));
-      sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_multiply + (b * 1324240 + classes + 1));
-      sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_multiply + (b * 1324240 + classes + 2));
-      sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_multiply + (b * 1324240 + classes + 3));
-      sum3 = v_add(sum3, x3);
-      const vec x4 = v_load(d_multiply + (b * 1324240 + classes + 4));
-      sum4 = v_add(sum4, x4);
+      unroll<5>([&](auto column) {
+        const vec x0 = v_load(d_multiply + (b * 1324240 + classes + column));
+        sum[column] = v_add(sum[column], x0);
+      });
     }
-    v_store(partial + (chunk * 10 + classes), sum0);
-    v_store(partial + (chunk * 10 + (classes + 1)), sum1);
-    v_store(partial + (chunk * 10 + (classes + 2)), sum2);
-    v_store(partial + (chunk * 10 + (classes + 3)), sum3);
-    v_store(partial + (chunk * 10 + (classes + 4)), sum4);
+    unroll<5>([&](auto column) { v_store(partial + (chunk * 10 + (classes + column)), sum[column]); });
   }
 }
 
@@ -3049,48 +2336,24 @@ static void head_weight_gradient(const std::int64_t begin, const std::int64_t en
                                  real* gradient_head_weight, const real* d_multiply, const real* norm_add) {
   for (std::int64_t d = 0; d < 256; d += 4) {
     for (std::int64_t classes = begin; classes < end; classes += 2) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
+      vec sum[2][4];
+      unroll<2, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       if (group.first > 0) {
-        sum0 = v_load(gradient_head_weight + (classes * 256 + d));
-        sum1 = v_load(gradient_head_weight + (classes * 256 + d + 1));
-        sum2 = v_load(gradient_head_weight + (classes * 256 + d + 2));
-        sum3 = v_load(gradient_head_weight + (classes * 256 + d + 3));
-        sum4 = v_load(gradient_head_weight + (classes * 256 + d + 256));
-        sum5 = v_load(gradient_head_weight + (classes * 256 + d + 257));
-        sum6 = v_load(gradient_head_weight + (classes * 256 + d + 258));
-        sum7 = v_load(gradient_head_weight + (classes * 256 + d + 259));
+        unroll<2, 4>([&](auto row, auto column) {
+          sum[row][column] = v_load(gradient_head_weight + (classes * 256 + row * 256 + d + column));
+        });
       }
       for (std::int64_t b = 0; b < group.images; ++b) {
-        const vec x0 = v_set(d_multiply[classes + b * 1324240]);
-        const vec x1 = v_load(norm_add + (d + b * 1324240));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(norm_add + (d + b * 1324240 + 1));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(norm_add + (d + b * 1324240 + 2));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(norm_add + (d + b * 1324240 + 3));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(d_multiply[classes + b * 1324240 + 1]);
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
+        vec x1[4];
+        unroll<4>([&](auto column) { x1[column] = v_load(norm_add + (d + column + b * 1324240)); });
+        unroll<2>([&](auto row) {
+          const vec x0 = v_set(d_multiply[classes + row + b * 1324240]);
+          unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+        });
       }
-      v_store(gradient_head_weight + (classes * 256 + d), sum0);
-      v_store(gradient_head_weight + (classes * 256 + d + 1), sum1);
-      v_store(gradient_head_weight + (classes * 256 + d + 2), sum2);
-      v_store(gradient_head_weight + (classes * 256 + d + 3), sum3);
-      v_store(gradient_head_weight + (classes * 256 + d + 256), sum4);
-      v_store(gradient_head_weight + (classes * 256 + d + 257), sum5);
-      v_store(gradient_head_weight + (classes * 256 + d + 258), sum6);
-      v_store(gradient_head_weight + (classes * 256 + d + 259), sum7);
+      unroll<2, 4>([&](auto row, auto column) {
+        v_store(gradient_head_weight + (classes * 256 + row * 256 + d + column), sum[row][column]);
+      });
     }
   }
 }
@@ -3101,50 +2364,18 @@ static void norm_weight_gradient_partial(const std::int64_t chunk, const Group& 
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t d = 0; d < 256; d += 8) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[8];
+    unroll<8>([&](auto column) { sum[column] = v_zero(); });
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t i = 0; i < 1; ++i) {
-        const vec x0 = v_load(d_head_einsum + (b * 1324240 + d));
-        const vec x1 = v_load(norm_multiply + (b * 1324240 + i * 256 + d));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(d_head_einsum + (b * 1324240 + d + 1));
-        const vec x3 = v_load(norm_multiply + (b * 1324240 + i * 256 + d + 1));
-        sum1 = v_fma(x2, x3, sum1);
-        const vec x4 = v_load(d_head_einsum + (b * 1324240 + d + 2));
-        const vec x5 = v_load(norm_multiply + (b * 1324240 + i * 256 + d + 2));
-        sum2 = v_fma(x4, x5, sum2);
-        const vec x6 = v_load(d_head_einsum + (b * 1324240 + d + 3));
-        const vec x7 = v_load(norm_multiply + (b * 1324240 + i * 256 + d + 3));
-        sum3 = v_fma(x6, x7, sum3);
-        const vec x8 = v_load(d_head_einsum + (b * 1324240 + d + 4));
-        const vec x9 = v_load(norm_multiply + (b * 1324240 + i * 256 + d + 4));
-        sum4 = v_fma(x8, x9, sum4);
-        const vec x10 = v_load(d_head_einsum + (b * 1324240 + d + 5));
-        const vec x11 = v_load(norm_multiply + (b * 1324240 + i * 256 + d + 5));
-        sum5 = v_fma(x10, x11, sum5);
-        const vec x12 = v_load(d_head_einsum + (b * 1324240 + d + 6));
-        const vec x13 = v_load(norm_multiply + (b * 1324240 + i * 256 + d + 6));
-        sum6 = v_fma(x12, x13, sum6);
-        const vec x14 = v_load(d_head_einsum + (b * 1324240 + d + 7));
-        const vec x15 = v_load(norm_multiply + (b * 1324240 + i * 256 + d + 7));
-        sum7 = v_fma(x14, x15, sum7);
+        unroll<8>([&](auto column) {
+          const vec x0 = v_load(d_head_einsum + (b * 1324240 + d + column));
+          const vec x1 = v_load(norm_multiply + (b * 1324240 + i * 256 + d + column));
+          sum[column] = v_fma(x0, x1, sum[column]);
+        });
       }
     }
-    v_store(partial + (chunk * 256 + d), sum0);
-    v_store(partial + (chunk * 256 + (d + 1)), sum1);
-    v_store(partial + (chunk * 256 + (d + 2)), sum2);
-    v_store(partial + (chunk * 256 + (d + 3)), sum3);
-    v_store(partial + (chunk * 256 + (d + 4)), sum4);
-    v_store(partial + (chunk * 256 + (d + 5)), sum5);
-    v_store(partial + (chunk * 256 + (d + 6)), sum6);
-    v_store(partial + (chunk * 256 + (d + 7)), sum7);
+    unroll<8>([&](auto column) { v_store(partial + (chunk * 256 + (d + column)), sum[column]); });
   }
 }
 
@@ -3167,198 +2398,98 @@ static void norm_bias_gradient_partial(const std::int64_t chunk, const Group& gr
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t d = 0; d < 256; d += 8) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[8];
+    unroll<8>([&](auto column) { sum[column] = v_zero(); });
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t i = 0; i < 1; ++i) {
-        const vec x0 = v_load(d_head_einsum + (b * 1324240 + d));
-        sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_head_einsum + (b * 1324240 + d + 1));
-        sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_head_einsum + (b * 1324240 + d + 2));
-        sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_head_einsum + (b * 1324240 + d + 3));
-        sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_head_einsum + (b * 1324240 + d + 4));
-        sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_head_einsum + (b * 1324240 + d + 5));
-        sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_head_einsum + (b * 1324240 + d + 6));
-        sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_head_einsum + (b * 1324240 + d + 7));
-        sum7 = v_add(sum7, x7);
+        unroll<8>([&](auto column) {
+          const vec x0 = v_load(d_head_einsum + (b * 1324240 + d + column));
+          sum[column] = v_add(sum[column], x0);
+        });
       }
     }
-    v_store(partial + (chunk * 256 + d), sum0);
-    v_store(partial + (chunk * 256 + (d + 1)), sum1);
-    v_store(partial + (chunk * 256 + (d + 2)), sum2);
-    v_store(partial + (chunk * 256 + (d + 3)), sum3);
-    v_store(partial + (chunk * 256 + (d + 4)), sum4);
-    v_store(partial + (chunk * 256 + (d + 5)), sum5);
-    v_store(partial + (chunk * 256 + (d + 6)), sum6);
-    v_store(partial + (chunk * 256 + (d + 7)), sum7);
+    unroll<8>([&](auto column) { v_store(partial + (chunk * 256 + (d + column)), sum[column]); });
   }
 }
 
 // b < B (summed), i < 1 (summed), d < D=256
 // for 3 kernels of the plan, of which this is the first
-static void transformer_blocks_5_ffn_linear2_bias_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                                   const real* d_transformer_blocks_5_ffn_multiply,
-                                                                   real* partial) {
+static void transformer_blocks_5_ffn_linear2_bias_gradient_partial(
+    const std::int64_t chunk, const Group& group, const real* d_transformer_blocks_5_ffn_multiply, real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t d = 0; d < 256; d += 8) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[8];
+    unroll<8>([&](auto column) { sum[column] = v_zero(); });
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t i = 0; i < 1; ++i) {
-        const vec x0 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1324240 + i * 256 + d));
-        sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1324240 + i * 256 + d + 1));
-        sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1324240 + i * 256 + d + 2));
-        sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1324240 + i * 256 + d + 3));
-        sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1324240 + i * 256 + d + 4));
-        sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1324240 + i * 256 + d + 5));
-        sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1324240 + i * 256 + d + 6));
-        sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1324240 + i * 256 + d + 7));
-        sum7 = v_add(sum7, x7);
+        unroll<8>([&](auto column) {
+          const vec x0 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1324240 + i * 256 + d + column));
+          sum[column] = v_add(sum[column], x0);
+        });
       }
     }
-    v_store(partial + (chunk * 256 + d), sum0);
-    v_store(partial + (chunk * 256 + (d + 1)), sum1);
-    v_store(partial + (chunk * 256 + (d + 2)), sum2);
-    v_store(partial + (chunk * 256 + (d + 3)), sum3);
-    v_store(partial + (chunk * 256 + (d + 4)), sum4);
-    v_store(partial + (chunk * 256 + (d + 5)), sum5);
-    v_store(partial + (chunk * 256 + (d + 6)), sum6);
-    v_store(partial + (chunk * 256 + (d + 7)), sum7);
+    unroll<8>([&](auto column) { v_store(partial + (chunk * 256 + (d + column)), sum[column]); });
   }
 }
 
 // d < D=256, m < M=512, b < B (summed), i < 1 (summed)
-static void transformer_blocks_5_ffn_linear2_weight_gradient(const std::int64_t begin, const std::int64_t end,
-                                                             const Group& group,
-                                                             real* gradient_transformer_blocks_5_ffn_linear2_weight,
-                                                             const real* d_transformer_blocks_5_ffn_multiply,
-                                                             const real* transformer_blocks_5_ffn_gelu) {
+static void transformer_blocks_5_ffn_linear2_weight_gradient(
+    const std::int64_t begin, const std::int64_t end, const Group& group,
+    real* gradient_transformer_blocks_5_ffn_linear2_weight, const real* d_transformer_blocks_5_ffn_multiply,
+    const real* transformer_blocks_5_ffn_gelu) {
   for (std::int64_t m = 0; m < 512; m += 4) {
     for (std::int64_t d = begin; d < end; d += 2) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
+      vec sum[2][4];
+      unroll<2, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       if (group.first > 0) {
-        sum0 = v_load(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + m));
-        sum1 = v_load(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + m + 1));
-        sum2 = v_load(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + m + 2));
-        sum3 = v_load(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + m + 3));
-        sum4 = v_load(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + m + 512));
-        sum5 = v_load(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + m + 513));
-        sum6 = v_load(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + m + 514));
-        sum7 = v_load(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + m + 515));
+        unroll<2, 4>([&](auto row, auto column) {
+          sum[row][column] = v_load(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + row * 512 + m + column));
+        });
       }
       for (std::int64_t b = 0; b < group.images; ++b) {
         for (std::int64_t i = 0; i < 1; ++i) {
-          const vec x0 = v_set(d_transformer_blocks_5_ffn_multiply[d + b * 1324240 + i * 256]);
-          const vec x1 = v_load(transformer_blocks_5_ffn_gelu + (m + b * 1324240 + i * 512));
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(transformer_blocks_5_ffn_gelu + (m + b * 1324240 + i * 512 + 1));
-          sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(transformer_blocks_5_ffn_gelu + (m + b * 1324240 + i * 512 + 2));
-          sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(transformer_blocks_5_ffn_gelu + (m + b * 1324240 + i * 512 + 3));
-          sum3 = v_fma(x0, x4, sum3);
-          const vec x5 = v_set(d_transformer_blocks_5_ffn_multiply[d + b * 1324240 + i * 256 + 1]);
-          sum4 = v_fma(x5, x1, sum4);
-          sum5 = v_fma(x5, x2, sum5);
-          sum6 = v_fma(x5, x3, sum6);
-          sum7 = v_fma(x5, x4, sum7);
+          vec x1[4];
+          unroll<4>([&](auto column) {
+            x1[column] = v_load(transformer_blocks_5_ffn_gelu + (m + column + b * 1324240 + i * 512));
+          });
+          unroll<2>([&](auto row) {
+            const vec x0 = v_set(d_transformer_blocks_5_ffn_multiply[d + row + b * 1324240 + i * 256]);
+            unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+          });
         }
       }
-      v_store(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + m), sum0);
-      v_store(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + m + 1), sum1);
-      v_store(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + m + 2), sum2);
-      v_store(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + m + 3), sum3);
-      v_store(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + m + 512), sum4);
-      v_store(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + m + 513), sum5);
-      v_store(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + m + 514), sum6);
-      v_store(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + m + 515), sum7);
+      unroll<2, 4>([&](auto row, auto column) {
+        v_store(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + row * 512 + m + column),
+                sum[row][column]);
+      });
     }
   }
 }
 
 // b < B (summed), i < 1 (summed), m < M=512
-static void transformer_blocks_5_ffn_linear1_bias_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                                   const real* d_transformer_blocks_5_ffn_multiply_2,
-                                                                   real* partial) {
+static void transformer_blocks_5_ffn_linear1_bias_gradient_partial(
+    const std::int64_t chunk, const Group& group, const real* d_transformer_blocks_5_ffn_multiply_2, real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t m = 0; m < 512; m += 8) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[8];
+    unroll<8>([&](auto column) { sum[column] = v_zero(); });
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t i = 0; i < 1; ++i) {
-        const vec x0 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1324240 + i * 512 + m));
-        sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1324240 + i * 512 + m + 1));
-        sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1324240 + i * 512 + m + 2));
-        sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1324240 + i * 512 + m + 3));
-        sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1324240 + i * 512 + m + 4));
-        sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1324240 + i * 512 + m + 5));
-        sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1324240 + i * 512 + m + 6));
-        sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1324240 + i * 512 + m + 7));
-        sum7 = v_add(sum7, x7);
+        unroll<8>([&](auto column) {
+          const vec x0 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1324240 + i * 512 + m + column));
+          sum[column] = v_add(sum[column], x0);
+        });
       }
     }
-    v_store(partial + (chunk * 512 + m), sum0);
-    v_store(partial + (chunk * 512 + (m + 1)), sum1);
-    v_store(partial + (chunk * 512 + (m + 2)), sum2);
-    v_store(partial + (chunk * 512 + (m + 3)), sum3);
-    v_store(partial + (chunk * 512 + (m + 4)), sum4);
-    v_store(partial + (chunk * 512 + (m + 5)), sum5);
-    v_store(partial + (chunk * 512 + (m + 6)), sum6);
-    v_store(partial + (chunk * 512 + (m + 7)), sum7);
+    unroll<8>([&](auto column) { v_store(partial + (chunk * 512 + (m + column)), sum[column]); });
   }
 }
 
 // b < B (summed), i < 1 (summed), m < M=512
-static void transformer_blocks_5_ffn_linear1_bias_gradient_sum(const Group& group,
-                                                               real* gradient_transformer_blocks_5_ffn_linear1_bias,
-                                                               const real* partial) {
+static void transformer_blocks_5_ffn_linear1_bias_gradient_sum(
+    const Group& group, real* gradient_transformer_blocks_5_ffn_linear1_bias, const real* partial) {
   for (std::int64_t m = 0; m < 512; ++m) {
     vec sum0 = v_zero();
     if (group.first > 0) sum0 = v_load(gradient_transformer_blocks_5_ffn_linear1_bias + m);
@@ -3370,180 +2501,102 @@ static void transformer_blocks_5_ffn_linear1_bias_gradient_sum(const Group& grou
 }
 
 // m < M=512, d < D=256, b < B (summed), i < 1 (summed)
-static void transformer_blocks_5_ffn_linear1_weight_gradient(const std::int64_t begin, const std::int64_t end,
-                                                             const Group& group,
-                                                             real* gradient_transformer_blocks_5_ffn_linear1_weight,
-                                                             const real* d_transformer_blocks_5_ffn_multiply_2,
-                                                             const real* transformer_blocks_5_norm2_add) {
+static void transformer_blocks_5_ffn_linear1_weight_gradient(
+    const std::int64_t begin, const std::int64_t end, const Group& group,
+    real* gradient_transformer_blocks_5_ffn_linear1_weight, const real* d_transformer_blocks_5_ffn_multiply_2,
+    const real* transformer_blocks_5_norm2_add) {
   for (std::int64_t d = 0; d < 256; d += 4) {
     for (std::int64_t m = begin; m < end; m += 2) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
+      vec sum[2][4];
+      unroll<2, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       if (group.first > 0) {
-        sum0 = v_load(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + d));
-        sum1 = v_load(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + d + 1));
-        sum2 = v_load(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + d + 2));
-        sum3 = v_load(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + d + 3));
-        sum4 = v_load(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + d + 256));
-        sum5 = v_load(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + d + 257));
-        sum6 = v_load(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + d + 258));
-        sum7 = v_load(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + d + 259));
+        unroll<2, 4>([&](auto row, auto column) {
+          sum[row][column] = v_load(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + row * 256 + d + column));
+        });
       }
       for (std::int64_t b = 0; b < group.images; ++b) {
         for (std::int64_t i = 0; i < 1; ++i) {
-          const vec x0 = v_set(d_transformer_blocks_5_ffn_multiply_2[m + b * 1324240 + i * 512]);
-          const vec x1 = v_load(transformer_blocks_5_norm2_add + (d + b * 1324240 + i * 256));
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(transformer_blocks_5_norm2_add + (d + b * 1324240 + i * 256 + 1));
-          sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(transformer_blocks_5_norm2_add + (d + b * 1324240 + i * 256 + 2));
-          sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(transformer_blocks_5_norm2_add + (d + b * 1324240 + i * 256 + 3));
-          sum3 = v_fma(x0, x4, sum3);
-          const vec x5 = v_set(d_transformer_blocks_5_ffn_multiply_2[m + b * 1324240 + i * 512 + 1]);
-          sum4 = v_fma(x5, x1, sum4);
-          sum5 = v_fma(x5, x2, sum5);
-          sum6 = v_fma(x5, x3, sum6);
-          sum7 = v_fma(x5, x4, sum7);
+          vec x1[4];
+          unroll<4>([&](auto column) {
+            x1[column] = v_load(transformer_blocks_5_norm2_add + (d + column + b * 1324240 + i * 256));
+          });
+          unroll<2>([&](auto row) {
+            const vec x0 = v_set(d_transformer_blocks_5_ffn_multiply_2[m + row + b * 1324240 + i * 512]);
+            unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+          });
         }
       }
-      v_store(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + d), sum0);
-      v_store(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + d + 1), sum1);
-      v_store(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + d + 2), sum2);
-      v_store(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + d + 3), sum3);
-      v_store(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + d + 256), sum4);
-      v_store(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + d + 257), sum5);
-      v_store(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + d + 258), sum6);
-      v_store(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + d + 259), sum7);
+      unroll<2, 4>([&](auto row, auto column) {
+        v_store(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + row * 256 + d + column),
+                sum[row][column]);
+      });
     }
   }
 }
 
 // b < B (summed), i < 1 (summed), d < D=256
-static void transformer_blocks_5_norm2_weight_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                               const real* d_transformer_blocks_5_ffn_linear1_einsum,
-                                                               const real* transformer_blocks_5_norm2_multiply,
-                                                               real* partial) {
+static void transformer_blocks_5_norm2_weight_gradient_partial(
+    const std::int64_t chunk, const Group& group, const real* d_transformer_blocks_5_ffn_linear1_einsum,
+    const real* transformer_blocks_5_norm2_multiply, real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t d = 0; d < 256; d += 8) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[8];
+    unroll<8>([&](auto column) { sum[column] = v_zero(); });
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t i = 0; i < 1; ++i) {
-        const vec x0 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324240 + i * 256 + d));
-        const vec x1 = v_load(transformer_blocks_5_norm2_multiply + (b * 1324240 + i * 256 + d));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324240 + i * 256 + d + 1));
-        const vec x3 = v_load(transformer_blocks_5_norm2_multiply + (b * 1324240 + i * 256 + d + 1));
-        sum1 = v_fma(x2, x3, sum1);
-        const vec x4 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324240 + i * 256 + d + 2));
-        const vec x5 = v_load(transformer_blocks_5_norm2_multiply + (b * 1324240 + i * 256 + d + 2));
-        sum2 = v_fma(x4, x5, sum2);
-        const vec x6 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324240 + i * 256 + d + 3));
-        const vec x7 = v_load(transformer_blocks_5_norm2_multiply + (b * 1324240 + i * 256 + d + 3));
-        sum3 = v_fma(x6, x7, sum3);
-        const vec x8 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324240 + i * 256 + d + 4));
-        const vec x9 = v_load(transformer_blocks_5_norm2_multiply + (b * 1324240 + i * 256 + d + 4));
-        sum4 = v_fma(x8, x9, sum4);
-        const vec x10 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324240 + i * 256 + d + 5));
-        const vec x11 = v_load(transformer_blocks_5_norm2_multiply + (b * 1324240 + i * 256 + d + 5));
-        sum5 = v_fma(x10, x11, sum5);
-        const vec x12 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324240 + i * 256 + d + 6));
-        const vec x13 = v_load(transformer_blocks_5_norm2_multiply + (b * 1324240 + i * 256 + d + 6));
-        sum6 = v_fma(x12, x13, sum6);
-        const vec x14 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324240 + i * 256 + d + 7));
-        const vec x15 = v_load(transformer_blocks_5_norm2_multiply + (b * 1324240 + i * 256 + d + 7));
-        sum7 = v_fma(x14, x15, sum7);
+        unroll<8>([&](auto column) {
+          const vec x0 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324240 + i * 256 + d + column));
+          const vec x1 = v_load(transformer_blocks_5_norm2_multiply + (b * 1324240 + i * 256 + d + column));
+          sum[column] = v_fma(x0, x1, sum[column]);
+        });
       }
     }
-    v_store(partial + (chunk * 256 + d), sum0);
-    v_store(partial + (chunk * 256 + (d + 1)), sum1);
-    v_store(partial + (chunk * 256 + (d + 2)), sum2);
-    v_store(partial + (chunk * 256 + (d + 3)), sum3);
-    v_store(partial + (chunk * 256 + (d + 4)), sum4);
-    v_store(partial + (chunk * 256 + (d + 5)), sum5);
-    v_store(partial + (chunk * 256 + (d + 6)), sum6);
-    v_store(partial + (chunk * 256 + (d + 7)), sum7);
+    unroll<8>([&](auto column) { v_store(partial + (chunk * 256 + (d + column)), sum[column]); });
   }
 }
 
 // d < D=256, h < H*K=256, b < B (summed), i < 1 (summed)
-static void transformer_blocks_5_attention_out_proj_weight_gradient(const std::int64_t begin, const std::int64_t end,
-                                                                    const Group& group,
-                                                                    real* gradient_transformer_blocks_5_attention_out_proj_weight,
-                                                                    const real* d_transformer_blocks_5_add,
-                                                                    const real* transformer_blocks_5_attention_rearrange) {
+static void transformer_blocks_5_attention_out_proj_weight_gradient(
+    const std::int64_t begin, const std::int64_t end, const Group& group,
+    real* gradient_transformer_blocks_5_attention_out_proj_weight, const real* d_transformer_blocks_5_add,
+    const real* transformer_blocks_5_attention_rearrange) {
   for (std::int64_t h = 0; h < 256; h += 4) {
     for (std::int64_t d = begin; d < end; d += 2) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
+      vec sum[2][4];
+      unroll<2, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       if (group.first > 0) {
-        sum0 = v_load(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + h));
-        sum1 = v_load(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + h + 1));
-        sum2 = v_load(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + h + 2));
-        sum3 = v_load(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + h + 3));
-        sum4 = v_load(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + h + 256));
-        sum5 = v_load(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + h + 257));
-        sum6 = v_load(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + h + 258));
-        sum7 = v_load(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + h + 259));
+        unroll<2, 4>([&](auto row, auto column) {
+          sum[row][column] = v_load(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + row * 256 + h + column));
+        });
       }
       for (std::int64_t b = 0; b < group.images; ++b) {
         for (std::int64_t i = 0; i < 1; ++i) {
-          const vec x0 = v_set(d_transformer_blocks_5_add[d + b * 1324240 + i * 256]);
-          const vec x1 = v_load(transformer_blocks_5_attention_rearrange + (h + b * 1324240 + i * 256));
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(transformer_blocks_5_attention_rearrange + (h + b * 1324240 + i * 256 + 1));
-          sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(transformer_blocks_5_attention_rearrange + (h + b * 1324240 + i * 256 + 2));
-          sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(transformer_blocks_5_attention_rearrange + (h + b * 1324240 + i * 256 + 3));
-          sum3 = v_fma(x0, x4, sum3);
-          const vec x5 = v_set(d_transformer_blocks_5_add[d + b * 1324240 + i * 256 + 1]);
-          sum4 = v_fma(x5, x1, sum4);
-          sum5 = v_fma(x5, x2, sum5);
-          sum6 = v_fma(x5, x3, sum6);
-          sum7 = v_fma(x5, x4, sum7);
+          vec x1[4];
+          unroll<4>([&](auto column) {
+            x1[column] = v_load(transformer_blocks_5_attention_rearrange + (h + column + b * 1324240 + i * 256));
+          });
+          unroll<2>([&](auto row) {
+            const vec x0 = v_set(d_transformer_blocks_5_add[d + row + b * 1324240 + i * 256]);
+            unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+          });
         }
       }
-      v_store(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + h), sum0);
-      v_store(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + h + 1), sum1);
-      v_store(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + h + 2), sum2);
-      v_store(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + h + 3), sum3);
-      v_store(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + h + 256), sum4);
-      v_store(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + h + 257), sum5);
-      v_store(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + h + 258), sum6);
-      v_store(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + h + 259), sum7);
+      unroll<2, 4>([&](auto row, auto column) {
+        v_store(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + row * 256 + h + column),
+                sum[row][column]);
+      });
     }
   }
 }
 
 // d < 3*D=768, d2 < D=256, b < B (summed), n < N+1=65 (summed)
 // for 2 kernels of the plan, of which this is the first
-static void transformer_blocks_5_attention_in_proj_weight_gradient(const std::int64_t begin, const std::int64_t end,
-                                                                   const Group& group,
-                                                                   const real* d_transformer_blocks_5_attention_rearrange,
-                                                                   const real* transformer_blocks_5_norm1_add,
-                                                                   real* gradient_transformer_blocks_5_attention_in_proj_bias,
-                                                                   real* gradient_transformer_blocks_5_attention_in_proj_weight) {
+static void transformer_blocks_5_attention_in_proj_weight_gradient(
+    const std::int64_t begin, const std::int64_t end, const Group& group,
+    const real* d_transformer_blocks_5_attention_rearrange, const real* transformer_blocks_5_norm1_add,
+    real* gradient_transformer_blocks_5_attention_in_proj_bias,
+    real* gradient_transformer_blocks_5_attention_in_proj_weight) {
   for (std::int64_t b = 0; b < group.images; ++b) {
     v_fetch(d_transformer_blocks_5_attention_rearrange + b * 1324240, 49920);
     v_fetch(transformer_blocks_5_norm1_add + b * 1324240, 16640);
@@ -3556,57 +2609,24 @@ static void transformer_blocks_5_attention_in_proj_weight_gradient(const std::in
 
 // b < B (summed), n < N+1=65 (summed), d < D=256
 // for 3 kernels of the plan, of which this is the first
-static void transformer_blocks_5_norm1_weight_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                               const real* d_transformer_blocks_5_attention_einsum_2,
-                                                               const real* transformer_blocks_5_norm1_multiply,
-                                                               real* partial) {
+static void transformer_blocks_5_norm1_weight_gradient_partial(
+    const std::int64_t chunk, const Group& group, const real* d_transformer_blocks_5_attention_einsum_2,
+    const real* transformer_blocks_5_norm1_multiply, real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t d = 0; d < 256; d += 8) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[8];
+    unroll<8>([&](auto column) { sum[column] = v_zero(); });
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324240 + n * 256 + d));
-        const vec x1 = v_load(transformer_blocks_5_norm1_multiply + (b * 1324240 + n * 256 + d));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324240 + n * 256 + d + 1));
-        const vec x3 = v_load(transformer_blocks_5_norm1_multiply + (b * 1324240 + n * 256 + d + 1));
-        sum1 = v_fma(x2, x3, sum1);
-        const vec x4 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324240 + n * 256 + d + 2));
-        const vec x5 = v_load(transformer_blocks_5_norm1_multiply + (b * 1324240 + n * 256 + d + 2));
-        sum2 = v_fma(x4, x5, sum2);
-        const vec x6 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324240 + n * 256 + d + 3));
-        const vec x7 = v_load(transformer_blocks_5_norm1_multiply + (b * 1324240 + n * 256 + d + 3));
-        sum3 = v_fma(x6, x7, sum3);
-        const vec x8 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324240 + n * 256 + d + 4));
-        const vec x9 = v_load(transformer_blocks_5_norm1_multiply + (b * 1324240 + n * 256 + d + 4));
-        sum4 = v_fma(x8, x9, sum4);
-        const vec x10 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324240 + n * 256 + d + 5));
-        const vec x11 = v_load(transformer_blocks_5_norm1_multiply + (b * 1324240 + n * 256 + d + 5));
-        sum5 = v_fma(x10, x11, sum5);
-        const vec x12 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324240 + n * 256 + d + 6));
-        const vec x13 = v_load(transformer_blocks_5_norm1_multiply + (b * 1324240 + n * 256 + d + 6));
-        sum6 = v_fma(x12, x13, sum6);
-        const vec x14 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324240 + n * 256 + d + 7));
-        const vec x15 = v_load(transformer_blocks_5_norm1_multiply + (b * 1324240 + n * 256 + d + 7));
-        sum7 = v_fma(x14, x15, sum7);
+        unroll<8>([&](auto column) {
+          const vec x0 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324240 + n * 256 + d + column));
+          const vec x1 = v_load(transformer_blocks_5_norm1_multiply + (b * 1324240 + n * 256 + d + column));
+          sum[column] = v_fma(x0, x1, sum[column]);
+        });
       }
     }
-    v_store(partial + (chunk * 256 + d), sum0);
-    v_store(partial + (chunk * 256 + (d + 1)), sum1);
-    v_store(partial + (chunk * 256 + (d + 2)), sum2);
-    v_store(partial + (chunk * 256 + (d + 3)), sum3);
-    v_store(partial + (chunk * 256 + (d + 4)), sum4);
-    v_store(partial + (chunk * 256 + (d + 5)), sum5);
-    v_store(partial + (chunk * 256 + (d + 6)), sum6);
-    v_store(partial + (chunk * 256 + (d + 7)), sum7);
+    unroll<8>([&](auto column) { v_store(partial + (chunk * 256 + (d + column)), sum[column]); });
   }
 }
 
@@ -3618,42 +2638,17 @@ static void transformer_blocks_5_norm1_bias_gradient_partial(const std::int64_t 
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t d = 0; d < 256; d += 8) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[8];
+    unroll<8>([&](auto column) { sum[column] = v_zero(); });
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324240 + n * 256 + d));
-        sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324240 + n * 256 + d + 1));
-        sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324240 + n * 256 + d + 2));
-        sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324240 + n * 256 + d + 3));
-        sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324240 + n * 256 + d + 4));
-        sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324240 + n * 256 + d + 5));
-        sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324240 + n * 256 + d + 6));
-        sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324240 + n * 256 + d + 7));
-        sum7 = v_add(sum7, x7);
+        unroll<8>([&](auto column) {
+          const vec x0 = v_load(d_transformer_blocks_5_attention_einsum_2 + (b * 1324240 + n * 256 + d + column));
+          sum[column] = v_add(sum[column], x0);
+        });
       }
     }
-    v_store(partial + (chunk * 256 + d), sum0);
-    v_store(partial + (chunk * 256 + (d + 1)), sum1);
-    v_store(partial + (chunk * 256 + (d + 2)), sum2);
-    v_store(partial + (chunk * 256 + (d + 3)), sum3);
-    v_store(partial + (chunk * 256 + (d + 4)), sum4);
-    v_store(partial + (chunk * 256 + (d + 5)), sum5);
-    v_store(partial + (chunk * 256 + (d + 6)), sum6);
-    v_store(partial + (chunk * 256 + (d + 7)), sum7);
+    unroll<8>([&](auto column) { v_store(partial + (chunk * 256 + (d + column)), sum[column]); });
   }
 }
 
@@ -3672,100 +2667,46 @@ static void transformer_blocks_ffn_backward(const std::int64_t image, const std:
 }
 
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed)
-static void transformer_blocks_ffn_linear2_backward(const Team& team, const std::int64_t image,
-                                                    const std::int64_t layer,
-                                                    const real* d_transformer_blocks_ffn_multiply,
-                                                    const real* transformer_blocks_ffn_linear2_weight_packed_transposed,
-                                                    const real* transformer_blocks_ffn_multiply,
-                                                    real* d_transformer_blocks_ffn_linear2_copy,
-                                                    const std::int32_t* random,
-                                                    real* d_transformer_blocks_ffn_multiply_2) {
-  const Tiles mine = team.tiles(65, 2, 512, 4, 524288 > tessera_second_cache());
+static void transformer_blocks_ffn_linear2_backward(
+    const Team& team, const std::int64_t image, const std::int64_t layer, const real* d_transformer_blocks_ffn_multiply,
+    const real* transformer_blocks_ffn_linear2_weight_packed_transposed, const real* transformer_blocks_ffn_multiply,
+    real* d_transformer_blocks_ffn_linear2_copy, const std::int32_t* random,
+    real* d_transformer_blocks_ffn_multiply_2) {
+  const Tiles mine = team.tiles(65, 2, 512, 4, 524288 > tessera_l2_bytes());
   v_fetch(transformer_blocks_ffn_multiply, 33280);
   for (std::int64_t m = mine.left; m < mine.right; m += 4) {
-    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 64); n += 2) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
+    const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
+      vec sum[rows][4];
+      unroll<rows, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t d = 0; d < 256; ++d) {
-        const vec x0 = v_set(d_transformer_blocks_ffn_multiply[n * 256 + d]);
-        const vec x1 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 4));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 4 + 1));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 4 + 2));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 4 + 3));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(d_transformer_blocks_ffn_multiply[n * 256 + d + 256]);
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
+        vec x1[4];
+        unroll<4>([&](auto column) {
+          x1[column] = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 4 + column));
+        });
+        unroll<rows>([&](auto row) {
+          const vec x0 = v_set(d_transformer_blocks_ffn_multiply[n * 256 + row * 256 + d]);
+          unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+        });
       }
-      alignas(64) real sums[8];
-      v_store(sums, sum0);
-      v_store(sums + 1, sum1);
-      v_store(sums + 2, sum2);
-      v_store(sums + 3, sum3);
-      v_store(sums + 4, sum4);
-      v_store(sums + 5, sum5);
-      v_store(sums + 6, sum6);
-      v_store(sums + 7, sum7);
-      for (std::int64_t row = 0; row < 2; ++row) {
+      alignas(64) real sums[rows * 4];
+      unroll<rows, 4>([&](auto row, auto column) { v_store(sums + row * 4 + column, sum[row][column]); });
+      for (std::int64_t row = 0; row < rows; ++row) {
         for (std::int64_t column = 0; column < 4; ++column) {
-          const vec sum = v_load(sums + (row * 4 + column));
-          const vec x6 = v_load(transformer_blocks_ffn_multiply + ((n + row) * 512 + (m + column)));
-          const vec t7 = v_gelu(x6);
-          v_store(d_transformer_blocks_ffn_linear2_copy + ((n + row) * 512 + (m + column)), t7);
-          const vec t8 = v_gelu_gradient(x6);
-          const vec t9 = v_mul(sum, t8);
-          const vec t10 = v_keep(random, layer * 65536 + 2, image * 33280 + (n + row) * 512 + (m + column), 1,
-                                 858993459, real(1.25));
-          const vec t11 = v_mul(t9, t10);
-          v_store(d_transformer_blocks_ffn_multiply_2 + ((n + row) * 512 + (m + column)), t11);
+          const vec value = v_load(sums + (row * 4 + column));
+          const vec x2 = v_load(transformer_blocks_ffn_multiply + ((n + row) * 512 + (m + column)));
+          const vec t3 = v_gelu(x2);
+          v_store(d_transformer_blocks_ffn_linear2_copy + ((n + row) * 512 + (m + column)), t3);
+          const vec t4 = v_gelu_gradient(x2);
+          const vec t5 = v_mul(value, t4);
+          const vec t6 = v_keep(random, layer * 65536 + 2, image * 33280 + (n + row) * 512 + (m + column), 1, 858993459,
+                                real(1.25));
+          const vec t7 = v_mul(t5, t6);
+          v_store(d_transformer_blocks_ffn_multiply_2 + ((n + row) * 512 + (m + column)), t7);
         }
       }
-    }
-    if (mine.end > 64) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      for (std::int64_t d = 0; d < 256; ++d) {
-        const vec x12 = v_set(d_transformer_blocks_ffn_multiply[d + 16384]);
-        const vec x13 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 4));
-        sum0 = v_fma(x12, x13, sum0);
-        const vec x14 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 4 + 1));
-        sum1 = v_fma(x12, x14, sum1);
-        const vec x15 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 4 + 2));
-        sum2 = v_fma(x12, x15, sum2);
-        const vec x16 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 4 + 3));
-        sum3 = v_fma(x12, x16, sum3);
-      }
-      alignas(64) real sums[4];
-      v_store(sums, sum0);
-      v_store(sums + 1, sum1);
-      v_store(sums + 2, sum2);
-      v_store(sums + 3, sum3);
-      for (std::int64_t column = 0; column < 4; ++column) {
-        const vec sum = v_load(sums + column);
-        const vec x17 = v_load(transformer_blocks_ffn_multiply + (m + column + 32768));
-        const vec t18 = v_gelu(x17);
-        v_store(d_transformer_blocks_ffn_linear2_copy + (m + column + 32768), t18);
-        const vec t19 = v_gelu_gradient(x17);
-        const vec t20 = v_mul(sum, t19);
-        const vec t21 = v_keep(random, layer * 65536 + 2, image * 33280 + 32768 + (m + column), 1, 858993459,
-                               real(1.25));
-        const vec t22 = v_mul(t20, t21);
-        v_store(d_transformer_blocks_ffn_multiply_2 + (m + column + 32768), t22);
-      }
-    }
+    };
+    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 64); n += 2) tile(constant<2>, n);
+    if (mine.end > 64) tile(constant<1>, 64);
   }
 }
 
@@ -3774,75 +2715,37 @@ static void transformer_blocks_ffn_linear2_backward(const Team& team, const std:
 static void transformer_blocks_ffn_linear1_backward(const Team& team, const real* d_transformer_blocks_ffn_multiply_2,
                                                     const real* transformer_blocks_ffn_linear1_weight_packed_transposed,
                                                     real* d_transformer_blocks_ffn_linear1_einsum) {
-  const Tiles mine = team.tiles(65, 2, 256, 4, 524288 > tessera_second_cache());
+  const Tiles mine = team.tiles(65, 2, 256, 4, 524288 > tessera_l2_bytes());
   for (std::int64_t d = mine.left; d < mine.right; d += 4) {
-    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 64); n += 2) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
+    const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
+      vec sum[rows][4];
+      unroll<rows, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t m = 0; m < 512; ++m) {
-        const vec x0 = v_set(d_transformer_blocks_ffn_multiply_2[n * 512 + m]);
-        const vec x1 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 4));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 4 + 1));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 4 + 2));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 4 + 3));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(d_transformer_blocks_ffn_multiply_2[n * 512 + m + 512]);
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
+        vec x1[4];
+        unroll<4>([&](auto column) {
+          x1[column] = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 4 + column));
+        });
+        unroll<rows>([&](auto row) {
+          const vec x0 = v_set(d_transformer_blocks_ffn_multiply_2[n * 512 + row * 512 + m]);
+          unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+        });
       }
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d), sum0);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 1), sum1);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 2), sum2);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 3), sum3);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 256), sum4);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 257), sum5);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 258), sum6);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + 259), sum7);
-    }
-    if (mine.end > 64) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      for (std::int64_t m = 0; m < 512; ++m) {
-        const vec x6 = v_set(d_transformer_blocks_ffn_multiply_2[m + 32768]);
-        const vec x7 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 4));
-        sum0 = v_fma(x6, x7, sum0);
-        const vec x8 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 4 + 1));
-        sum1 = v_fma(x6, x8, sum1);
-        const vec x9 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 4 + 2));
-        sum2 = v_fma(x6, x9, sum2);
-        const vec x10 = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 4 + 3));
-        sum3 = v_fma(x6, x10, sum3);
-      }
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 16384), sum0);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 16385), sum1);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 16386), sum2);
-      v_store(d_transformer_blocks_ffn_linear1_einsum + (d + 16387), sum3);
-    }
+      unroll<rows, 4>([&](auto row, auto column) {
+        v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + row * 256 + d + column), sum[row][column]);
+      });
+    };
+    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 64); n += 2) tile(constant<2>, n);
+    if (mine.end > 64) tile(constant<1>, 64);
   }
 }
 
 // b < B, n < N+1=65, d < D=256 (row)
 // for 2 kernels of the plan, of which this is the first
-static void transformer_blocks_norm2_backward(const real* d_transformer_blocks_ffn_linear1_einsum,
-                                              const real* transformer_blocks_norm2_weight,
-                                              const real* transformer_blocks_norm2_multiply,
-                                              const real* transformer_blocks_norm2_bias,
-                                              real* d_transformer_blocks_ffn_linear1_copy,
-                                              const real* transformer_blocks_norm2_rsqrt,
-                                              const real* d_transformer_blocks_carry, real* d_transformer_blocks_add) {
+static void transformer_blocks_norm2_backward(
+    const real* d_transformer_blocks_ffn_linear1_einsum, const real* transformer_blocks_norm2_weight,
+    const real* transformer_blocks_norm2_multiply, const real* transformer_blocks_norm2_bias,
+    real* d_transformer_blocks_ffn_linear1_copy, const real* transformer_blocks_norm2_rsqrt,
+    const real* d_transformer_blocks_carry, real* d_transformer_blocks_add) {
   for (std::int64_t n = 0; n < 65; ++n) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
@@ -3876,169 +2779,89 @@ static void transformer_blocks_norm2_backward(const real* d_transformer_blocks_f
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed)
-static void transformer_blocks_attention_matmul_backward_2(const Team& team,
-                                                           const real* d_transformer_blocks_attention_out_proj_einsum,
-                                                           const real* transformer_blocks_attention_multiply,
-                                                           real* d_transformer_blocks_attention_rearrange) {
+static void transformer_blocks_attention_matmul_backward_2(
+    const Team& team, const real* d_transformer_blocks_attention_out_proj_einsum,
+    const real* transformer_blocks_attention_multiply, real* d_transformer_blocks_attention_rearrange) {
   const std::int64_t begin = team.begin(65, 2);
   const std::int64_t end = team.end(65, 2);
   v_fetch(transformer_blocks_attention_multiply, 33800);
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t k = 0; k < 32; k += 4) {
-      for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 64); n += 2) {
-        vec sum0 = v_zero();
-        vec sum1 = v_zero();
-        vec sum2 = v_zero();
-        vec sum3 = v_zero();
-        vec sum4 = v_zero();
-        vec sum5 = v_zero();
-        vec sum6 = v_zero();
-        vec sum7 = v_zero();
+      const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
+        vec sum[rows][4];
+        unroll<rows, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
         for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-          const vec x0 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + k + n2 * 256));
-          const vec x1 = v_set(transformer_blocks_attention_multiply[h * 4225 + n + n2 * 65]);
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + k + n2 * 256 + 1));
-          sum1 = v_fma(x2, x1, sum1);
-          const vec x3 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + k + n2 * 256 + 2));
-          sum2 = v_fma(x3, x1, sum2);
-          const vec x4 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + k + n2 * 256 + 3));
-          sum3 = v_fma(x4, x1, sum3);
-          const vec x5 = v_set(transformer_blocks_attention_multiply[h * 4225 + n + n2 * 65 + 1]);
-          sum4 = v_fma(x0, x5, sum4);
-          sum5 = v_fma(x2, x5, sum5);
-          sum6 = v_fma(x3, x5, sum6);
-          sum7 = v_fma(x4, x5, sum7);
+          vec x0[4];
+          unroll<4>([&](auto column) {
+            x0[column] = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + k + column + n2 * 256));
+          });
+          unroll<rows>([&](auto row) {
+            const vec x1 = v_set(transformer_blocks_attention_multiply[h * 4225 + n + row + n2 * 65]);
+            unroll<4>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+          });
         }
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 512), sum0);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 513), sum1);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 514), sum2);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 515), sum3);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 1280), sum4);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 1281), sum5);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 1282), sum6);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 1283), sum7);
-      }
-      if (end > 64) {
-        vec sum0 = v_zero();
-        vec sum1 = v_zero();
-        vec sum2 = v_zero();
-        vec sum3 = v_zero();
-        for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-          const vec x6 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + k + n2 * 256));
-          const vec x7 = v_set(transformer_blocks_attention_multiply[h * 4225 + n2 * 65 + 64]);
-          sum0 = v_fma(x6, x7, sum0);
-          const vec x8 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + k + n2 * 256 + 1));
-          sum1 = v_fma(x8, x7, sum1);
-          const vec x9 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + k + n2 * 256 + 2));
-          sum2 = v_fma(x9, x7, sum2);
-          const vec x10 = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + k + n2 * 256 + 3));
-          sum3 = v_fma(x10, x7, sum3);
-        }
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 49664), sum0);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 49665), sum1);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 49666), sum2);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 49667), sum3);
-      }
+        unroll<rows, 4>([&](auto row, auto column) {
+          v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + row * 768 + k + column + 512),
+                  sum[row][column]);
+        });
+      };
+      for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 64); n += 2) tile(constant<2>, n);
+      if (end > 64) tile(constant<1>, 64);
     }
   }
 }
 
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65, k < K=32 (summed)
-static void transformer_blocks_attention_matmul_backward_block(const std::int64_t h, const std::int64_t begin,
-                                                               const std::int64_t end,
-                                                               const real* d_transformer_blocks_attention_out_proj_einsum,
-                                                               const real* d_transformer_blocks_attention_copy,
-                                                               real* d_transformer_blocks_attention_einsum) {
+static void transformer_blocks_attention_matmul_backward_block(
+    const std::int64_t h, const std::int64_t begin, const std::int64_t end,
+    const real* d_transformer_blocks_attention_out_proj_einsum, const real* d_transformer_blocks_attention_copy,
+    real* d_transformer_blocks_attention_einsum) {
   for (std::int64_t n2 = 0; n2 < 64; n2 += 4) {
-    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 64); n += 2) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
+    const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
+      vec sum[rows][4];
+      unroll<rows, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t k = 0; k < 32; ++k) {
-        const vec x0 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k]);
-        const vec x1 = v_load(d_transformer_blocks_attention_copy + (h * 2080 + n2 + k * 65));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(d_transformer_blocks_attention_copy + (h * 2080 + n2 + k * 65 + 1));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(d_transformer_blocks_attention_copy + (h * 2080 + n2 + k * 65 + 2));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(d_transformer_blocks_attention_copy + (h * 2080 + n2 + k * 65 + 3));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 256]);
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
+        vec x1[4];
+        unroll<4>([&](auto column) {
+          x1[column] = v_load(d_transformer_blocks_attention_copy + (h * 2080 + n2 + column + k * 65));
+        });
+        unroll<rows>([&](auto row) {
+          const vec x0 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + row * 256 + k]);
+          unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+        });
       }
-      v_store(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + n2), sum0);
-      v_store(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 1), sum1);
-      v_store(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 2), sum2);
-      v_store(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 3), sum3);
-      v_store(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 65), sum4);
-      v_store(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 66), sum5);
-      v_store(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 67), sum6);
-      v_store(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + n2 + 68), sum7);
-    }
-    if (end > 64) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
+      unroll<rows, 4>([&](auto row, auto column) {
+        v_store(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + row * 65 + n2 + column), sum[row][column]);
+      });
+    };
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 64); n += 2) tile(constant<2>, n);
+    if (end > 64) tile(constant<1>, 64);
+  }
+  {
+    const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
+      vec sum[rows];
+      unroll<rows>([&](auto row) { sum[row] = v_zero(); });
       for (std::int64_t k = 0; k < 32; ++k) {
-        const vec x6 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + k + 16384]);
-        const vec x7 = v_load(d_transformer_blocks_attention_copy + (h * 2080 + n2 + k * 65));
-        sum0 = v_fma(x6, x7, sum0);
-        const vec x8 = v_load(d_transformer_blocks_attention_copy + (h * 2080 + n2 + k * 65 + 1));
-        sum1 = v_fma(x6, x8, sum1);
-        const vec x9 = v_load(d_transformer_blocks_attention_copy + (h * 2080 + n2 + k * 65 + 2));
-        sum2 = v_fma(x6, x9, sum2);
-        const vec x10 = v_load(d_transformer_blocks_attention_copy + (h * 2080 + n2 + k * 65 + 3));
-        sum3 = v_fma(x6, x10, sum3);
+        const vec x3 = v_load(d_transformer_blocks_attention_copy + (h * 2080 + k * 65 + 64));
+        unroll<rows>([&](auto row) {
+          const vec x2 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + row * 256 + k]);
+          sum[row] = v_fma(x2, x3, sum[row]);
+        });
       }
-      v_store(d_transformer_blocks_attention_einsum + ((64 - begin) * 65 + n2), sum0);
-      v_store(d_transformer_blocks_attention_einsum + ((64 - begin) * 65 + n2 + 1), sum1);
-      v_store(d_transformer_blocks_attention_einsum + ((64 - begin) * 65 + n2 + 2), sum2);
-      v_store(d_transformer_blocks_attention_einsum + ((64 - begin) * 65 + n2 + 3), sum3);
-    }
-  }
-  for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 64); n += 2) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    for (std::int64_t k = 0; k < 32; ++k) {
-      const vec x11 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k]);
-      const vec x12 = v_load(d_transformer_blocks_attention_copy + (h * 2080 + k * 65 + 64));
-      sum0 = v_fma(x11, x12, sum0);
-      const vec x13 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + k + 256]);
-      sum1 = v_fma(x13, x12, sum1);
-    }
-    v_store(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + 64), sum0);
-    v_store(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + 129), sum1);
-  }
-  if (end > 64) {
-    vec sum0 = v_zero();
-    for (std::int64_t k = 0; k < 32; ++k) {
-      const vec x14 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + k + 16384]);
-      const vec x15 = v_load(d_transformer_blocks_attention_copy + (h * 2080 + k * 65 + 64));
-      sum0 = v_fma(x14, x15, sum0);
-    }
-    v_store(d_transformer_blocks_attention_einsum + ((64 - begin) * 65 + 64), sum0);
+      unroll<rows>([&](auto row) {
+        v_store(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + row * 65 + 64), sum[row]);
+      });
+    };
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 64); n += 2) tile(constant<2>, n);
+    if (end > 64) tile(constant<1>, 64);
   }
 }
 
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row)
-static void transformer_blocks_attention_multiply_backward_block(const std::int64_t h, const std::int64_t begin,
-                                                                 const std::int64_t end, const std::int64_t image,
-                                                                 const std::int64_t layer,
-                                                                 const real* d_transformer_blocks_attention_einsum,
-                                                                 const std::int32_t* random,
-                                                                 const real* transformer_blocks_attention_divide,
-                                                                 real* d_transformer_blocks_attention_multiply) {
+static void transformer_blocks_attention_multiply_backward_block(
+    const std::int64_t h, const std::int64_t begin, const std::int64_t end, const std::int64_t image,
+    const std::int64_t layer, const real* d_transformer_blocks_attention_einsum, const std::int32_t* random,
+    const real* transformer_blocks_attention_divide, real* d_transformer_blocks_attention_multiply) {
   for (std::int64_t n = begin; n < end; ++n) {
     vec sum0 = v_zero();
     for (std::int64_t n2 = 0; n2 < 65; ++n2) {
@@ -4064,80 +2887,41 @@ static void transformer_blocks_attention_multiply_backward_block(const std::int6
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed)
-static void transformer_blocks_attention_matmul_backward_3_block(const std::int64_t h, const std::int64_t begin,
-                                                                 const std::int64_t end,
-                                                                 const real* d_transformer_blocks_attention_multiply,
-                                                                 const real* transformer_blocks_attention_add,
-                                                                 real* d_transformer_blocks_attention_rearrange) {
+static void transformer_blocks_attention_matmul_backward_3_block(
+    const std::int64_t h, const std::int64_t begin, const std::int64_t end,
+    const real* d_transformer_blocks_attention_multiply, const real* transformer_blocks_attention_add,
+    real* d_transformer_blocks_attention_rearrange) {
   for (std::int64_t k = 0; k < 32; k += 4) {
-    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 64); n += 2) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
+    const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
+      vec sum[rows][4];
+      unroll<rows, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-        const vec x0 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2]);
-        const vec x1 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 256));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 257));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 258));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 259));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n * 65 + n2 + 65]);
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
+        vec x1[4];
+        unroll<4>([&](auto column) {
+          x1[column] = v_load(transformer_blocks_attention_add + (h * 32 + k + column + n2 * 768 + 256));
+        });
+        unroll<rows>([&](auto row) {
+          const vec x0 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n * 65 + row * 65 + n2]);
+          unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+        });
       }
-      v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k), sum0);
-      v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 1), sum1);
-      v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 2), sum2);
-      v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 3), sum3);
-      v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 768), sum4);
-      v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 769), sum5);
-      v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 770), sum6);
-      v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 771), sum7);
-    }
-    if (end > 64) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-        const vec x6 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n2 + 4160]);
-        const vec x7 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 256));
-        sum0 = v_fma(x6, x7, sum0);
-        const vec x8 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 257));
-        sum1 = v_fma(x6, x8, sum1);
-        const vec x9 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 258));
-        sum2 = v_fma(x6, x9, sum2);
-        const vec x10 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 259));
-        sum3 = v_fma(x6, x10, sum3);
-      }
-      v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 49152), sum0);
-      v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 49153), sum1);
-      v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 49154), sum2);
-      v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 49155), sum3);
-    }
+      unroll<rows, 4>([&](auto row, auto column) {
+        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + row * 768 + k + column),
+                sum[row][column]);
+      });
+    };
+    for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 64); n += 2) tile(constant<2>, n);
+    if (end > 64) tile(constant<1>, 64);
   }
 }
 
 // 8 parts: all of n < 65, of one head
-static void transformer_blocks_attention_matmul_backward_3(const Team& team, const std::int64_t image,
-                                                           const std::int64_t layer,
-                                                           const real* d_transformer_blocks_attention_out_proj_einsum,
-                                                           const real* d_transformer_blocks_attention_copy,
-                                                           const std::int32_t* random,
-                                                           const real* transformer_blocks_attention_divide,
-                                                           real* d_transformer_blocks_attention_multiply,
-                                                           const real* transformer_blocks_attention_add,
-                                                           real* d_transformer_blocks_attention_rearrange) {
+static void transformer_blocks_attention_matmul_backward_3(
+    const Team& team, const std::int64_t image, const std::int64_t layer,
+    const real* d_transformer_blocks_attention_out_proj_einsum, const real* d_transformer_blocks_attention_copy,
+    const std::int32_t* random, const real* transformer_blocks_attention_divide,
+    real* d_transformer_blocks_attention_multiply, const real* transformer_blocks_attention_add,
+    real* d_transformer_blocks_attention_rearrange) {
   alignas(64) real d_transformer_blocks_attention_einsum[4225];
   const std::int64_t last = team.end(8, 1);
   for (std::int64_t part = team.begin(8, 1); part < last; ++part) {
@@ -4147,10 +2931,9 @@ static void transformer_blocks_attention_matmul_backward_3(const Team& team, con
     transformer_blocks_attention_matmul_backward_block(h, begin, end, d_transformer_blocks_attention_out_proj_einsum,
                                                        d_transformer_blocks_attention_copy,
                                                        d_transformer_blocks_attention_einsum);
-    transformer_blocks_attention_multiply_backward_block(h, begin, end, image, layer,
-                                                         d_transformer_blocks_attention_einsum, random,
-                                                         transformer_blocks_attention_divide,
-                                                         d_transformer_blocks_attention_multiply);
+    transformer_blocks_attention_multiply_backward_block(
+        h, begin, end, image, layer, d_transformer_blocks_attention_einsum, random, transformer_blocks_attention_divide,
+        d_transformer_blocks_attention_multiply);
     transformer_blocks_attention_matmul_backward_3_block(h, begin, end, d_transformer_blocks_attention_multiply,
                                                          transformer_blocks_attention_add,
                                                          d_transformer_blocks_attention_rearrange);
@@ -4158,81 +2941,43 @@ static void transformer_blocks_attention_matmul_backward_3(const Team& team, con
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed)
-static void transformer_blocks_attention_matmul_backward_4(const Team& team,
-                                                           const real* d_transformer_blocks_attention_multiply,
-                                                           const real* transformer_blocks_attention_add,
-                                                           real* d_transformer_blocks_attention_rearrange) {
+static void transformer_blocks_attention_matmul_backward_4(
+    const Team& team, const real* d_transformer_blocks_attention_multiply, const real* transformer_blocks_attention_add,
+    real* d_transformer_blocks_attention_rearrange) {
   const std::int64_t begin = team.begin(65, 2);
   const std::int64_t end = team.end(65, 2);
   v_fetch(transformer_blocks_attention_add, 49920);
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t k = 0; k < 32; k += 4) {
-      for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 64); n += 2) {
-        vec sum0 = v_zero();
-        vec sum1 = v_zero();
-        vec sum2 = v_zero();
-        vec sum3 = v_zero();
-        vec sum4 = v_zero();
-        vec sum5 = v_zero();
-        vec sum6 = v_zero();
-        vec sum7 = v_zero();
+      const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
+        vec sum[rows][4];
+        unroll<rows, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
         for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-          const vec x0 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n + n2 * 65]);
-          const vec x1 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768));
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 1));
-          sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 2));
-          sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 3));
-          sum3 = v_fma(x0, x4, sum3);
-          const vec x5 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n + n2 * 65 + 1]);
-          sum4 = v_fma(x5, x1, sum4);
-          sum5 = v_fma(x5, x2, sum5);
-          sum6 = v_fma(x5, x3, sum6);
-          sum7 = v_fma(x5, x4, sum7);
+          vec x1[4];
+          unroll<4>([&](auto column) {
+            x1[column] = v_load(transformer_blocks_attention_add + (h * 32 + k + column + n2 * 768));
+          });
+          unroll<rows>([&](auto row) {
+            const vec x0 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n + row + n2 * 65]);
+            unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+          });
         }
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 256), sum0);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 257), sum1);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 258), sum2);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 259), sum3);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 1024), sum4);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 1025), sum5);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 1026), sum6);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + k + 1027), sum7);
-      }
-      if (end > 64) {
-        vec sum0 = v_zero();
-        vec sum1 = v_zero();
-        vec sum2 = v_zero();
-        vec sum3 = v_zero();
-        for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-          const vec x6 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n2 * 65 + 64]);
-          const vec x7 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768));
-          sum0 = v_fma(x6, x7, sum0);
-          const vec x8 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 1));
-          sum1 = v_fma(x6, x8, sum1);
-          const vec x9 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 2));
-          sum2 = v_fma(x6, x9, sum2);
-          const vec x10 = v_load(transformer_blocks_attention_add + (h * 32 + k + n2 * 768 + 3));
-          sum3 = v_fma(x6, x10, sum3);
-        }
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 49408), sum0);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 49409), sum1);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 49410), sum2);
-        v_store(d_transformer_blocks_attention_rearrange + (h * 32 + k + 49411), sum3);
-      }
+        unroll<rows, 4>([&](auto row, auto column) {
+          v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + row * 768 + k + column + 256),
+                  sum[row][column]);
+        });
+      };
+      for (std::int64_t n = begin; n < std::min<std::int64_t>(end, 64); n += 2) tile(constant<2>, n);
+      if (end > 64) tile(constant<1>, 64);
     }
   }
 }
 
 // d < D=256, m < M=512, b < B (summed), n < N+1=65 (summed)
-static void transformer_blocks_ffn_linear2_weight_gradient(const std::int64_t begin, const std::int64_t end,
-                                                           const Group& group,
-                                                           const real* d_transformer_blocks_ffn_multiply,
-                                                           const real* d_transformer_blocks_ffn_linear2_copy,
-                                                           real* gradient_transformer_blocks_ffn_linear2_bias,
-                                                           real* gradient_transformer_blocks_ffn_linear2_weight) {
+static void transformer_blocks_ffn_linear2_weight_gradient(
+    const std::int64_t begin, const std::int64_t end, const Group& group, const real* d_transformer_blocks_ffn_multiply,
+    const real* d_transformer_blocks_ffn_linear2_copy, real* gradient_transformer_blocks_ffn_linear2_bias,
+    real* gradient_transformer_blocks_ffn_linear2_weight) {
   for (std::int64_t b = 0; b < group.images; ++b) {
     v_fetch(d_transformer_blocks_ffn_multiply + b * 1324240, 16640);
     v_fetch(d_transformer_blocks_ffn_linear2_copy + b * 1324240, 33280);
@@ -4244,12 +2989,10 @@ static void transformer_blocks_ffn_linear2_weight_gradient(const std::int64_t be
 }
 
 // m < M=512, d < D=256, b < B (summed), n < N+1=65 (summed)
-static void transformer_blocks_ffn_linear1_weight_gradient(const std::int64_t begin, const std::int64_t end,
-                                                           const Group& group,
-                                                           const real* d_transformer_blocks_ffn_multiply_2,
-                                                           const real* d_transformer_blocks_ffn_linear1_copy,
-                                                           real* gradient_transformer_blocks_ffn_linear1_bias,
-                                                           real* gradient_transformer_blocks_ffn_linear1_weight) {
+static void transformer_blocks_ffn_linear1_weight_gradient(
+    const std::int64_t begin, const std::int64_t end, const Group& group,
+    const real* d_transformer_blocks_ffn_multiply_2, const real* d_transformer_blocks_ffn_linear1_copy,
+    real* gradient_transformer_blocks_ffn_linear1_bias, real* gradient_transformer_blocks_ffn_linear1_weight) {
   for (std::int64_t b = 0; b < group.images; ++b) {
     v_fetch(d_transformer_blocks_ffn_multiply_2 + b * 1324240, 33280);
     v_fetch(d_transformer_blocks_ffn_linear1_copy + b * 1324240, 16640);
@@ -4261,12 +3004,10 @@ static void transformer_blocks_ffn_linear1_weight_gradient(const std::int64_t be
 }
 
 // d < D=256, h < H*K=256, b < B (summed), n < N+1=65 (summed)
-static void transformer_blocks_attention_out_proj_weight_gradient(const std::int64_t begin, const std::int64_t end,
-                                                                  const Group& group,
-                                                                  const real* d_transformer_blocks_add,
-                                                                  const real* transformer_blocks_attention_rearrange,
-                                                                  real* gradient_transformer_blocks_attention_out_proj_bias,
-                                                                  real* gradient_transformer_blocks_attention_out_proj_weight) {
+static void transformer_blocks_attention_out_proj_weight_gradient(
+    const std::int64_t begin, const std::int64_t end, const Group& group, const real* d_transformer_blocks_add,
+    const real* transformer_blocks_attention_rearrange, real* gradient_transformer_blocks_attention_out_proj_bias,
+    real* gradient_transformer_blocks_attention_out_proj_weight) {
   for (std::int64_t b = 0; b < group.images; ++b) {
     v_fetch(d_transformer_blocks_add + b * 1324240, 16640);
     v_fetch(transformer_blocks_attention_rearrange + b * 1324240, 16640);
@@ -4296,40 +3037,15 @@ static void reduce_sum_backward_partial(const std::int64_t chunk, const Group& g
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t n = 0; n < 16640; n += 8) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[8];
+    unroll<8>([&](auto column) { sum[column] = v_zero(); });
     for (std::int64_t b = begin; b < end; ++b) {
-      const vec x0 = v_load(d_multiply_2 + (b * 1324240 + n));
-      sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_multiply_2 + (b * 1324240 + n + 1));
-      sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_multiply_2 + (b * 1324240 + n + 2));
-      sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_multiply_2 + (b * 1324240 + n + 3));
-      sum3 = v_add(sum3, x3);
-      const vec x4 = v_load(d_multiply_2 + (b * 1324240 + n + 4));
-      sum4 = v_add(sum4, x4);
-      const vec x5 = v_load(d_multiply_2 + (b * 1324240 + n + 5));
-      sum5 = v_add(sum5, x5);
-      const vec x6 = v_load(d_multiply_2 + (b * 1324240 + n + 6));
-      sum6 = v_add(sum6, x6);
-      const vec x7 = v_load(d_multiply_2 + (b * 1324240 + n + 7));
-      sum7 = v_add(sum7, x7);
+      unroll<8>([&](auto column) {
+        const vec x0 = v_load(d_multiply_2 + (b * 1324240 + n + column));
+        sum[column] = v_add(sum[column], x0);
+      });
     }
-    v_store(partial + (chunk * 16640 + n), sum0);
-    v_store(partial + (chunk * 16640 + (n + 1)), sum1);
-    v_store(partial + (chunk * 16640 + (n + 2)), sum2);
-    v_store(partial + (chunk * 16640 + (n + 3)), sum3);
-    v_store(partial + (chunk * 16640 + (n + 4)), sum4);
-    v_store(partial + (chunk * 16640 + (n + 5)), sum5);
-    v_store(partial + (chunk * 16640 + (n + 6)), sum6);
-    v_store(partial + (chunk * 16640 + (n + 7)), sum7);
+    unroll<8>([&](auto column) { v_store(partial + (chunk * 16640 + (n + column)), sum[column]); });
   }
 }
 
@@ -4372,40 +3088,15 @@ static void reduce_sum_backward_2_partial(const std::int64_t chunk, const Group&
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t d = 0; d < 256; d += 8) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[8];
+    unroll<8>([&](auto column) { sum[column] = v_zero(); });
     for (std::int64_t b = begin; b < end; ++b) {
-      const vec x0 = v_load(d_multiply_2 + (b * 1324240 + d));
-      sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_multiply_2 + (b * 1324240 + d + 1));
-      sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_multiply_2 + (b * 1324240 + d + 2));
-      sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_multiply_2 + (b * 1324240 + d + 3));
-      sum3 = v_add(sum3, x3);
-      const vec x4 = v_load(d_multiply_2 + (b * 1324240 + d + 4));
-      sum4 = v_add(sum4, x4);
-      const vec x5 = v_load(d_multiply_2 + (b * 1324240 + d + 5));
-      sum5 = v_add(sum5, x5);
-      const vec x6 = v_load(d_multiply_2 + (b * 1324240 + d + 6));
-      sum6 = v_add(sum6, x6);
-      const vec x7 = v_load(d_multiply_2 + (b * 1324240 + d + 7));
-      sum7 = v_add(sum7, x7);
+      unroll<8>([&](auto column) {
+        const vec x0 = v_load(d_multiply_2 + (b * 1324240 + d + column));
+        sum[column] = v_add(sum[column], x0);
+      });
     }
-    v_store(partial + (chunk * 256 + d), sum0);
-    v_store(partial + (chunk * 256 + (d + 1)), sum1);
-    v_store(partial + (chunk * 256 + (d + 2)), sum2);
-    v_store(partial + (chunk * 256 + (d + 3)), sum3);
-    v_store(partial + (chunk * 256 + (d + 4)), sum4);
-    v_store(partial + (chunk * 256 + (d + 5)), sum5);
-    v_store(partial + (chunk * 256 + (d + 6)), sum6);
-    v_store(partial + (chunk * 256 + (d + 7)), sum7);
+    unroll<8>([&](auto column) { v_store(partial + (chunk * 256 + (d + column)), sum[column]); });
   }
 }
 
@@ -4420,11 +3111,9 @@ static void cls_token_gradient(const real* d_reduce_sum_2, real* gradient_cls_to
 }
 
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row)
-static void transformer_blocks_attention_softmax_forward_block_input_gradient(const std::int64_t h,
-                                                                              const std::int64_t begin,
-                                                                              const std::int64_t end,
-                                                                              const real* transformer_blocks_attention_einsum,
-                                                                              real* transformer_blocks_attention_divide) {
+static void transformer_blocks_attention_softmax_forward_block_input_gradient(
+    const std::int64_t h, const std::int64_t begin, const std::int64_t end,
+    const real* transformer_blocks_attention_einsum, real* transformer_blocks_attention_divide) {
   for (std::int64_t n = begin; n < end; ++n) {
     vec most0 = v_set(-INFINITY);
     for (std::int64_t n2 = 0; n2 < 65; ++n2) {
@@ -4454,11 +3143,9 @@ static void transformer_blocks_attention_softmax_forward_block_input_gradient(co
 }
 
 // 8 parts: all of n < 65, of one head
-static void transformer_blocks_attention_matmul_forward_2_input_gradient(const Team& team,
-                                                                         const real* transformer_blocks_attention_add,
-                                                                         const real* transformer_blocks_attention_copy,
-                                                                         real* transformer_blocks_attention_divide,
-                                                                         real* transformer_blocks_attention_rearrange) {
+static void transformer_blocks_attention_matmul_forward_2_input_gradient(
+    const Team& team, const real* transformer_blocks_attention_add, const real* transformer_blocks_attention_copy,
+    real* transformer_blocks_attention_divide, real* transformer_blocks_attention_rearrange) {
   alignas(64) real transformer_blocks_attention_einsum[4225];
   const std::int64_t last = team.end(8, 1);
   for (std::int64_t part = team.begin(8, 1); part < last; ++part) {
@@ -4468,9 +3155,8 @@ static void transformer_blocks_attention_matmul_forward_2_input_gradient(const T
     transformer_blocks_attention_matmul_forward_block(h, begin, end, transformer_blocks_attention_add,
                                                       transformer_blocks_attention_copy,
                                                       transformer_blocks_attention_einsum);
-    transformer_blocks_attention_softmax_forward_block_input_gradient(h, begin, end,
-                                                                      transformer_blocks_attention_einsum,
-                                                                      transformer_blocks_attention_divide);
+    transformer_blocks_attention_softmax_forward_block_input_gradient(
+        h, begin, end, transformer_blocks_attention_einsum, transformer_blocks_attention_divide);
     transformer_blocks_attention_matmul_forward_2_block_train(h, begin, end, transformer_blocks_attention_divide,
                                                               transformer_blocks_attention_add,
                                                               transformer_blocks_attention_rearrange);
@@ -4478,142 +3164,80 @@ static void transformer_blocks_attention_matmul_forward_2_input_gradient(const T
 }
 
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed)
-static void transformer_blocks_ffn_linear1_forward_input_gradient(const Team& team,
-                                                                  const real* transformer_blocks_norm2_add,
-                                                                  const real* transformer_blocks_ffn_linear1_weight_packed,
-                                                                  const real* transformer_blocks_ffn_linear1_bias,
-                                                                  real* transformer_blocks_ffn_linear1_add,
-                                                                  real* transformer_blocks_ffn_gelu) {
-  const Tiles mine = team.tiles(65, 2, 512, 4, 524288 > tessera_second_cache());
+static void transformer_blocks_ffn_linear1_forward_input_gradient(
+    const Team& team, const real* transformer_blocks_norm2_add,
+    const real* transformer_blocks_ffn_linear1_weight_packed, const real* transformer_blocks_ffn_linear1_bias,
+    real* transformer_blocks_ffn_linear1_add, real* transformer_blocks_ffn_gelu) {
+  const Tiles mine = team.tiles(65, 2, 512, 4, 524288 > tessera_l2_bytes());
   for (std::int64_t m = mine.left; m < mine.right; m += 4) {
-    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 64); n += 2) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
+    const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
+      vec sum[rows][4];
+      unroll<rows, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t d = 0; d < 256; ++d) {
-        const vec x0 = v_set(transformer_blocks_norm2_add[n * 256 + d]);
-        const vec x1 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 4));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 4 + 1));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 4 + 2));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 4 + 3));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(transformer_blocks_norm2_add[n * 256 + d + 256]);
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
+        vec x1[4];
+        unroll<4>([&](auto column) {
+          x1[column] = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 4 + column));
+        });
+        unroll<rows>([&](auto row) {
+          const vec x0 = v_set(transformer_blocks_norm2_add[n * 256 + row * 256 + d]);
+          unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+        });
       }
-      alignas(64) real sums[8];
-      v_store(sums, sum0);
-      v_store(sums + 1, sum1);
-      v_store(sums + 2, sum2);
-      v_store(sums + 3, sum3);
-      v_store(sums + 4, sum4);
-      v_store(sums + 5, sum5);
-      v_store(sums + 6, sum6);
-      v_store(sums + 7, sum7);
-      for (std::int64_t row = 0; row < 2; ++row) {
+      alignas(64) real sums[rows * 4];
+      unroll<rows, 4>([&](auto row, auto column) { v_store(sums + row * 4 + column, sum[row][column]); });
+      for (std::int64_t row = 0; row < rows; ++row) {
         for (std::int64_t column = 0; column < 4; ++column) {
-          const vec sum = v_load(sums + (row * 4 + column));
-          const vec x6 = v_load(transformer_blocks_ffn_linear1_bias + (m + column));
-          const vec t7 = v_add(sum, x6);
-          v_store(transformer_blocks_ffn_linear1_add + ((n + row) * 512 + (m + column)), t7);
-          const vec t8 = v_gelu(t7);
-          v_store(transformer_blocks_ffn_gelu + ((n + row) * 512 + (m + column)), t8);
+          const vec value = v_load(sums + (row * 4 + column));
+          const vec x2 = v_load(transformer_blocks_ffn_linear1_bias + (m + column));
+          const vec t3 = v_add(value, x2);
+          v_store(transformer_blocks_ffn_linear1_add + ((n + row) * 512 + (m + column)), t3);
+          const vec t4 = v_gelu(t3);
+          v_store(transformer_blocks_ffn_gelu + ((n + row) * 512 + (m + column)), t4);
         }
       }
-    }
-    if (mine.end > 64) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      for (std::int64_t d = 0; d < 256; ++d) {
-        const vec x9 = v_set(transformer_blocks_norm2_add[d + 16384]);
-        const vec x10 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 4));
-        sum0 = v_fma(x9, x10, sum0);
-        const vec x11 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 4 + 1));
-        sum1 = v_fma(x9, x11, sum1);
-        const vec x12 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 4 + 2));
-        sum2 = v_fma(x9, x12, sum2);
-        const vec x13 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 4 + 3));
-        sum3 = v_fma(x9, x13, sum3);
-      }
-      alignas(64) real sums[4];
-      v_store(sums, sum0);
-      v_store(sums + 1, sum1);
-      v_store(sums + 2, sum2);
-      v_store(sums + 3, sum3);
-      for (std::int64_t column = 0; column < 4; ++column) {
-        const vec sum = v_load(sums + column);
-        const vec x14 = v_load(transformer_blocks_ffn_linear1_bias + (m + column));
-        const vec t15 = v_add(sum, x14);
-        v_store(transformer_blocks_ffn_linear1_add + (m + column + 32768), t15);
-        const vec t16 = v_gelu(t15);
-        v_store(transformer_blocks_ffn_gelu + (m + column + 32768), t16);
-      }
-    }
+    };
+    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 64); n += 2) tile(constant<2>, n);
+    if (mine.end > 64) tile(constant<1>, 64);
   }
 }
 
 // b < B, i < 1, m < M=512, d < D=256 (summed)
-static void transformer_blocks_5_ffn_linear1_backward_input_gradient(const Team& team,
-                                                                     const real* transformer_blocks_5_norm2_add,
-                                                                     const real* transformer_blocks_5_ffn_linear1_weight_packed,
-                                                                     const real* transformer_blocks_5_ffn_linear1_bias,
-                                                                     real* transformer_blocks_5_ffn_gelu,
-                                                                     real* d_transformer_blocks_5_ffn_gelu_gradient) {
-  const Tiles mine = team.tiles(1, 1, 512, 4, 524288 > tessera_second_cache());
+static void transformer_blocks_5_ffn_linear1_backward_input_gradient(
+    const Team& team, const real* transformer_blocks_5_norm2_add,
+    const real* transformer_blocks_5_ffn_linear1_weight_packed, const real* transformer_blocks_5_ffn_linear1_bias,
+    real* transformer_blocks_5_ffn_gelu, real* d_transformer_blocks_5_ffn_gelu_gradient) {
+  const Tiles mine = team.tiles(1, 1, 512, 4, 524288 > tessera_l2_bytes());
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t m = mine.left; m < mine.right; m += 4) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
+      vec sum[4];
+      unroll<4>([&](auto column) { sum[column] = v_zero(); });
       for (std::int64_t d = 0; d < 256; ++d) {
         const vec x0 = v_set(transformer_blocks_5_norm2_add[i * 256 + d]);
-        const vec x1 = v_load(transformer_blocks_5_ffn_linear1_weight_packed + (m * 256 + d * 4));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_5_ffn_linear1_weight_packed + (m * 256 + d * 4 + 1));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(transformer_blocks_5_ffn_linear1_weight_packed + (m * 256 + d * 4 + 2));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(transformer_blocks_5_ffn_linear1_weight_packed + (m * 256 + d * 4 + 3));
-        sum3 = v_fma(x0, x4, sum3);
+        unroll<4>([&](auto column) {
+          const vec x1 = v_load(transformer_blocks_5_ffn_linear1_weight_packed + (m * 256 + d * 4 + column));
+          sum[column] = v_fma(x0, x1, sum[column]);
+        });
       }
       alignas(64) real sums[4];
-      v_store(sums, sum0);
-      v_store(sums + 1, sum1);
-      v_store(sums + 2, sum2);
-      v_store(sums + 3, sum3);
+      unroll<4>([&](auto column) { v_store(sums + column, sum[column]); });
       for (std::int64_t column = 0; column < 4; ++column) {
-        const vec sum = v_load(sums + column);
-        const vec x5 = v_load(transformer_blocks_5_ffn_linear1_bias + (m + column));
-        const vec t6 = v_add(sum, x5);
-        const vec t7 = v_gelu(t6);
-        v_store(transformer_blocks_5_ffn_gelu + (i * 512 + (m + column)), t7);
-        const vec t8 = v_gelu_gradient(t6);
-        v_store(d_transformer_blocks_5_ffn_gelu_gradient + (i * 512 + (m + column)), t8);
+        const vec value = v_load(sums + column);
+        const vec x2 = v_load(transformer_blocks_5_ffn_linear1_bias + (m + column));
+        const vec t3 = v_add(value, x2);
+        const vec t4 = v_gelu(t3);
+        v_store(transformer_blocks_5_ffn_gelu + (i * 512 + (m + column)), t4);
+        const vec t5 = v_gelu_gradient(t3);
+        v_store(d_transformer_blocks_5_ffn_gelu_gradient + (i * 512 + (m + column)), t5);
       }
     }
   }
 }
 
 // b < B, i < 1, d < D=256 (row)
-static void transformer_blocks_5_ffn_linear2_add_forward_input_gradient(const real* transformer_blocks_5_add,
-                                                                        const real* transformer_blocks_5_ffn_linear2_einsum,
-                                                                        const real* transformer_blocks_5_ffn_linear2_bias,
-                                                                        real* norm_rsqrt, real* norm_multiply,
-                                                                        const real* norm_weight, const real* norm_bias,
-                                                                        real* norm_add) {
+static void transformer_blocks_5_ffn_linear2_add_forward_input_gradient(
+    const real* transformer_blocks_5_add, const real* transformer_blocks_5_ffn_linear2_einsum,
+    const real* transformer_blocks_5_ffn_linear2_bias, real* norm_rsqrt, real* norm_multiply, const real* norm_weight,
+    const real* norm_bias, real* norm_add) {
   vec sum0 = v_zero();
   for (std::int64_t d = 0; d < 256; ++d) {
     const vec x0 = v_load_strided(transformer_blocks_5_add + d, 256, lanes);
@@ -4697,36 +3321,23 @@ static void transformer_blocks_5_ffn_linear2_backward_input_gradient(const Team&
                                                                      const real* transformer_blocks_5_ffn_linear2_weight_packed_transposed,
                                                                      const real* d_transformer_blocks_5_ffn_gelu_gradient,
                                                                      real* d_transformer_blocks_5_ffn_multiply) {
-  const Tiles mine = team.tiles(1, 1, 512, 4, 524288 > tessera_second_cache());
+  const Tiles mine = team.tiles(1, 1, 512, 4, 524288 > tessera_l2_bytes());
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t m = mine.left; m < mine.right; m += 4) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
+      vec sum[4];
+      unroll<4>([&](auto column) { sum[column] = v_zero(); });
       for (std::int64_t d = 0; d < 256; ++d) {
         const vec x0 = v_set(d_norm_multiply[i * 256 + d]);
-        const vec x1 = v_load(transformer_blocks_5_ffn_linear2_weight_packed_transposed + (m * 256 + d * 4));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_5_ffn_linear2_weight_packed_transposed + (m * 256 + d * 4 + 1));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(transformer_blocks_5_ffn_linear2_weight_packed_transposed + (m * 256 + d * 4 + 2));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(transformer_blocks_5_ffn_linear2_weight_packed_transposed + (m * 256 + d * 4 + 3));
-        sum3 = v_fma(x0, x4, sum3);
+        unroll<4>([&](auto column) {
+          const vec x1 = v_load(transformer_blocks_5_ffn_linear2_weight_packed_transposed + (m * 256 + d * 4 + column));
+          sum[column] = v_fma(x0, x1, sum[column]);
+        });
       }
-      const vec x5 = v_load(d_transformer_blocks_5_ffn_gelu_gradient + (i * 512 + m));
-      const vec t6 = v_mul(sum0, x5);
-      v_store(d_transformer_blocks_5_ffn_multiply + (i * 512 + m), t6);
-      const vec x7 = v_load(d_transformer_blocks_5_ffn_gelu_gradient + (i * 512 + m + 1));
-      const vec t8 = v_mul(sum1, x7);
-      v_store(d_transformer_blocks_5_ffn_multiply + (i * 512 + m + 1), t8);
-      const vec x9 = v_load(d_transformer_blocks_5_ffn_gelu_gradient + (i * 512 + m + 2));
-      const vec t10 = v_mul(sum2, x9);
-      v_store(d_transformer_blocks_5_ffn_multiply + (i * 512 + m + 2), t10);
-      const vec x11 = v_load(d_transformer_blocks_5_ffn_gelu_gradient + (i * 512 + m + 3));
-      const vec t12 = v_mul(sum3, x11);
-      v_store(d_transformer_blocks_5_ffn_multiply + (i * 512 + m + 3), t12);
+      unroll<4>([&](auto column) {
+        const vec x2 = v_load(d_transformer_blocks_5_ffn_gelu_gradient + (i * 512 + m + column));
+        const vec t3 = v_mul(sum[column], x2);
+        v_store(d_transformer_blocks_5_ffn_multiply + (i * 512 + m + column), t3);
+      });
     }
   }
 }
@@ -4760,112 +3371,63 @@ static void transformer_blocks_5_attention_multiply_backward_input_gradient(cons
 // b < B (summed)
 static void divide_forward_input_gradient(const std::int64_t batch, const real* add, const real* reduce_sum,
                                           real* loss) {
-  vec sum0 = v_zero();
+  vec sum = v_zero();
   for (std::int64_t b = 0; b < batch; ++b) {
     const vec x0 = v_load_strided(add + b * 952560, 952560, lanes);
     const vec x1 = v_load_strided(reduce_sum + b * 952560, 952560, lanes);
     const vec t2 = v_sub(x0, x1);
-    sum0 = v_add(sum0, t2);
+    sum = v_add(sum, t2);
   }
-  const vec all0 = v_set(v_sum(sum0));
+  const vec all = v_set(v_sum(sum));
   const vec t3 = v_set(static_cast<real>(batch));
-  const vec t4 = v_div_one(all0, t3);
+  const vec t4 = v_div_one(all, t3);
   v_store_n(loss, t4, 1);
 }
 
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed)
-static void transformer_blocks_ffn_linear2_backward_input_gradient(const Team& team,
-                                                                   const real* d_transformer_blocks_carry,
-                                                                   const real* transformer_blocks_ffn_linear2_weight_packed_transposed,
-                                                                   const real* transformer_blocks_ffn_linear1_add,
-                                                                   real* d_transformer_blocks_ffn_multiply) {
-  const Tiles mine = team.tiles(65, 2, 512, 4, 524288 > tessera_second_cache());
+static void transformer_blocks_ffn_linear2_backward_input_gradient(
+    const Team& team, const real* d_transformer_blocks_carry,
+    const real* transformer_blocks_ffn_linear2_weight_packed_transposed, const real* transformer_blocks_ffn_linear1_add,
+    real* d_transformer_blocks_ffn_multiply) {
+  const Tiles mine = team.tiles(65, 2, 512, 4, 524288 > tessera_l2_bytes());
   v_fetch(transformer_blocks_ffn_linear1_add, 33280);
   for (std::int64_t m = mine.left; m < mine.right; m += 4) {
-    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 64); n += 2) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
+    const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
+      vec sum[rows][4];
+      unroll<rows, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t d = 0; d < 256; ++d) {
-        const vec x0 = v_set(d_transformer_blocks_carry[n * 256 + d]);
-        const vec x1 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 4));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 4 + 1));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 4 + 2));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 4 + 3));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(d_transformer_blocks_carry[n * 256 + d + 256]);
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
+        vec x1[4];
+        unroll<4>([&](auto column) {
+          x1[column] = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 4 + column));
+        });
+        unroll<rows>([&](auto row) {
+          const vec x0 = v_set(d_transformer_blocks_carry[n * 256 + row * 256 + d]);
+          unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+        });
       }
-      alignas(64) real sums[8];
-      v_store(sums, sum0);
-      v_store(sums + 1, sum1);
-      v_store(sums + 2, sum2);
-      v_store(sums + 3, sum3);
-      v_store(sums + 4, sum4);
-      v_store(sums + 5, sum5);
-      v_store(sums + 6, sum6);
-      v_store(sums + 7, sum7);
-      for (std::int64_t row = 0; row < 2; ++row) {
+      alignas(64) real sums[rows * 4];
+      unroll<rows, 4>([&](auto row, auto column) { v_store(sums + row * 4 + column, sum[row][column]); });
+      for (std::int64_t row = 0; row < rows; ++row) {
         for (std::int64_t column = 0; column < 4; ++column) {
-          const vec sum = v_load(sums + (row * 4 + column));
-          const vec x6 = v_load(transformer_blocks_ffn_linear1_add + ((n + row) * 512 + (m + column)));
-          const vec t7 = v_gelu_gradient(x6);
-          const vec t8 = v_mul(sum, t7);
-          v_store(d_transformer_blocks_ffn_multiply + ((n + row) * 512 + (m + column)), t8);
+          const vec value = v_load(sums + (row * 4 + column));
+          const vec x2 = v_load(transformer_blocks_ffn_linear1_add + ((n + row) * 512 + (m + column)));
+          const vec t3 = v_gelu_gradient(x2);
+          const vec t4 = v_mul(value, t3);
+          v_store(d_transformer_blocks_ffn_multiply + ((n + row) * 512 + (m + column)), t4);
         }
       }
-    }
-    if (mine.end > 64) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      for (std::int64_t d = 0; d < 256; ++d) {
-        const vec x9 = v_set(d_transformer_blocks_carry[d + 16384]);
-        const vec x10 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 4));
-        sum0 = v_fma(x9, x10, sum0);
-        const vec x11 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 4 + 1));
-        sum1 = v_fma(x9, x11, sum1);
-        const vec x12 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 4 + 2));
-        sum2 = v_fma(x9, x12, sum2);
-        const vec x13 = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 4 + 3));
-        sum3 = v_fma(x9, x13, sum3);
-      }
-      alignas(64) real sums[4];
-      v_store(sums, sum0);
-      v_store(sums + 1, sum1);
-      v_store(sums + 2, sum2);
-      v_store(sums + 3, sum3);
-      for (std::int64_t column = 0; column < 4; ++column) {
-        const vec sum = v_load(sums + column);
-        const vec x14 = v_load(transformer_blocks_ffn_linear1_add + (m + column + 32768));
-        const vec t15 = v_gelu_gradient(x14);
-        const vec t16 = v_mul(sum, t15);
-        v_store(d_transformer_blocks_ffn_multiply + (m + column + 32768), t16);
-      }
-    }
+    };
+    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 64); n += 2) tile(constant<2>, n);
+    if (mine.end > 64) tile(constant<1>, 64);
   }
 }
 
 // b < B, n < N+1=65, d < D=256 (row)
 // for 2 kernels of the plan, of which this is the first
-static void transformer_blocks_norm2_backward_input_gradient(const real* d_transformer_blocks_ffn_linear1_einsum,
-                                                             const real* transformer_blocks_norm2_weight,
-                                                             const real* transformer_blocks_norm2_multiply,
-                                                             const real* transformer_blocks_norm2_rsqrt,
-                                                             const real* d_transformer_blocks_carry,
-                                                             real* d_transformer_blocks_add) {
+static void transformer_blocks_norm2_backward_input_gradient(
+    const real* d_transformer_blocks_ffn_linear1_einsum, const real* transformer_blocks_norm2_weight,
+    const real* transformer_blocks_norm2_multiply, const real* transformer_blocks_norm2_rsqrt,
+    const real* d_transformer_blocks_carry, real* d_transformer_blocks_add) {
   for (std::int64_t n = 0; n < 65; ++n) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
@@ -4896,12 +3458,10 @@ static void transformer_blocks_norm2_backward_input_gradient(const real* d_trans
 }
 
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row)
-static void transformer_blocks_attention_multiply_backward_block_input_gradient(const std::int64_t h,
-                                                                                const std::int64_t begin,
-                                                                                const std::int64_t end,
-                                                                                const real* d_transformer_blocks_attention_einsum,
-                                                                                const real* transformer_blocks_attention_divide,
-                                                                                real* d_transformer_blocks_attention_multiply) {
+static void transformer_blocks_attention_multiply_backward_block_input_gradient(
+    const std::int64_t h, const std::int64_t begin, const std::int64_t end,
+    const real* d_transformer_blocks_attention_einsum, const real* transformer_blocks_attention_divide,
+    real* d_transformer_blocks_attention_multiply) {
   for (std::int64_t n = begin; n < end; ++n) {
     vec sum0 = v_zero();
     for (std::int64_t n2 = 0; n2 < 65; ++n2) {
@@ -4923,13 +3483,11 @@ static void transformer_blocks_attention_multiply_backward_block_input_gradient(
 }
 
 // 8 parts: all of n < 65, of one head
-static void transformer_blocks_attention_matmul_backward_3_input_gradient(const Team& team,
-                                                                          const real* d_transformer_blocks_attention_out_proj_einsum,
-                                                                          const real* d_transformer_blocks_attention_copy,
-                                                                          const real* transformer_blocks_attention_divide,
-                                                                          real* d_transformer_blocks_attention_multiply,
-                                                                          const real* transformer_blocks_attention_add,
-                                                                          real* d_transformer_blocks_attention_rearrange) {
+static void transformer_blocks_attention_matmul_backward_3_input_gradient(
+    const Team& team, const real* d_transformer_blocks_attention_out_proj_einsum,
+    const real* d_transformer_blocks_attention_copy, const real* transformer_blocks_attention_divide,
+    real* d_transformer_blocks_attention_multiply, const real* transformer_blocks_attention_add,
+    real* d_transformer_blocks_attention_rearrange) {
   alignas(64) real d_transformer_blocks_attention_einsum[4225];
   const std::int64_t last = team.end(8, 1);
   for (std::int64_t part = team.begin(8, 1); part < last; ++part) {
@@ -4939,10 +3497,9 @@ static void transformer_blocks_attention_matmul_backward_3_input_gradient(const 
     transformer_blocks_attention_matmul_backward_block(h, begin, end, d_transformer_blocks_attention_out_proj_einsum,
                                                        d_transformer_blocks_attention_copy,
                                                        d_transformer_blocks_attention_einsum);
-    transformer_blocks_attention_multiply_backward_block_input_gradient(h, begin, end,
-                                                                        d_transformer_blocks_attention_einsum,
-                                                                        transformer_blocks_attention_divide,
-                                                                        d_transformer_blocks_attention_multiply);
+    transformer_blocks_attention_multiply_backward_block_input_gradient(
+        h, begin, end, d_transformer_blocks_attention_einsum, transformer_blocks_attention_divide,
+        d_transformer_blocks_attention_multiply);
     transformer_blocks_attention_matmul_backward_3_block(h, begin, end, d_transformer_blocks_attention_multiply,
                                                          transformer_blocks_attention_add,
                                                          d_transformer_blocks_attention_rearrange);
@@ -4955,38 +3512,21 @@ static void patch_embed_backward(const real* d_transformer_blocks_carry_next,
   v_fetch(d_transformer_blocks_carry_next, 16640);
   for (std::int64_t c = 0; c < 48; c += 4) {
     for (std::int64_t n = 0; n < 64; n += 2) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
+      vec sum[2][4];
+      unroll<2, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t d = 0; d < 256; ++d) {
-        const vec x0 = v_set(d_transformer_blocks_carry_next[n * 256 + d + 256]);
-        const vec x1 = v_load(patch_embed_weight_packed_transposed + (c * 256 + d * 4));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(patch_embed_weight_packed_transposed + (c * 256 + d * 4 + 1));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(patch_embed_weight_packed_transposed + (c * 256 + d * 4 + 2));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(patch_embed_weight_packed_transposed + (c * 256 + d * 4 + 3));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(d_transformer_blocks_carry_next[n * 256 + d + 512]);
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
+        vec x1[4];
+        unroll<4>([&](auto column) {
+          x1[column] = v_load(patch_embed_weight_packed_transposed + (c * 256 + d * 4 + column));
+        });
+        unroll<2>([&](auto row) {
+          const vec x0 = v_set(d_transformer_blocks_carry_next[n * 256 + row * 256 + d + 256]);
+          unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+        });
       }
-      v_store(d_patch_embed_einsum + (n * 48 + c), sum0);
-      v_store(d_patch_embed_einsum + (n * 48 + c + 1), sum1);
-      v_store(d_patch_embed_einsum + (n * 48 + c + 2), sum2);
-      v_store(d_patch_embed_einsum + (n * 48 + c + 3), sum3);
-      v_store(d_patch_embed_einsum + (n * 48 + c + 48), sum4);
-      v_store(d_patch_embed_einsum + (n * 48 + c + 49), sum5);
-      v_store(d_patch_embed_einsum + (n * 48 + c + 50), sum6);
-      v_store(d_patch_embed_einsum + (n * 48 + c + 51), sum7);
+      unroll<2, 4>([&](auto row, auto column) {
+        v_store(d_patch_embed_einsum + (n * 48 + row * 48 + c + column), sum[row][column]);
+      });
     }
   }
 }
@@ -5043,38 +3583,19 @@ static void patch_embed_forward_inspect(const real* rearrange, const real* patch
                                         real* patch_embed_einsum) {
   for (std::int64_t d = 0; d < 256; d += 4) {
     for (std::int64_t n = 0; n < 64; n += 2) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
+      vec sum[2][4];
+      unroll<2, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t c = 0; c < 48; ++c) {
-        const vec x0 = v_set(rearrange[n * 48 + c]);
-        const vec x1 = v_load(patch_embed_weight_packed + (d * 48 + c * 4));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(patch_embed_weight_packed + (d * 48 + c * 4 + 1));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(patch_embed_weight_packed + (d * 48 + c * 4 + 2));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(patch_embed_weight_packed + (d * 48 + c * 4 + 3));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(rearrange[n * 48 + c + 48]);
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
+        vec x1[4];
+        unroll<4>([&](auto column) { x1[column] = v_load(patch_embed_weight_packed + (d * 48 + c * 4 + column)); });
+        unroll<2>([&](auto row) {
+          const vec x0 = v_set(rearrange[n * 48 + row * 48 + c]);
+          unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+        });
       }
-      v_store(patch_embed_einsum + (n * 256 + d), sum0);
-      v_store(patch_embed_einsum + (n * 256 + d + 1), sum1);
-      v_store(patch_embed_einsum + (n * 256 + d + 2), sum2);
-      v_store(patch_embed_einsum + (n * 256 + d + 3), sum3);
-      v_store(patch_embed_einsum + (n * 256 + d + 256), sum4);
-      v_store(patch_embed_einsum + (n * 256 + d + 257), sum5);
-      v_store(patch_embed_einsum + (n * 256 + d + 258), sum6);
-      v_store(patch_embed_einsum + (n * 256 + d + 259), sum7);
+      unroll<2, 4>([&](auto row, auto column) {
+        v_store(patch_embed_einsum + (n * 256 + row * 256 + d + column), sum[row][column]);
+      });
     }
   }
 }
@@ -5121,11 +3642,10 @@ static void inspect_3(const real* concat, real* transformer_blocks_carry) {
 
 // b < B, n < N+1=65, d < D=256 (row)
 // for 3 kernels of the plan, of which this is the first
-static void transformer_blocks_norm1_forward_inspect(const real* transformer_blocks_carry,
-                                                     const real* transformer_blocks_norm1_weight,
-                                                     const real* transformer_blocks_norm1_bias,
-                                                     real* transformer_blocks_norm1_add,
-                                                     real* transformer_blocks_norm1_maximum) {
+static void transformer_blocks_norm1_forward_inspect(
+    const real* transformer_blocks_carry, const real* transformer_blocks_norm1_weight,
+    const real* transformer_blocks_norm1_bias, real* transformer_blocks_norm1_add,
+    real* transformer_blocks_norm1_maximum) {
   for (std::int64_t n = 0; n < 65; ++n) {
     vec sum0 = v_zero();
     for (std::int64_t d = 0; d < 256; ++d) {
@@ -5183,12 +3703,10 @@ static void transformer_blocks_attention_multiply_forward(const real* transforme
 
 // b < B, n < N+1=65 (row), d < D=256 (row)
 // for 2 kernels of the plan, of which this is the first
-static void transformer_blocks_norm1_multiply_forward(const real* transformer_blocks_norm1_maximum,
-                                                      const real* transformer_blocks_attention_out_proj_einsum,
-                                                      const real* transformer_blocks_attention_out_proj_bias,
-                                                      const real* transformer_blocks_carry, real* magnitude_2,
-                                                      real* magnitude_4, real* magnitude_5,
-                                                      real* transformer_blocks_add) {
+static void transformer_blocks_norm1_multiply_forward(
+    const real* transformer_blocks_norm1_maximum, const real* transformer_blocks_attention_out_proj_einsum,
+    const real* transformer_blocks_attention_out_proj_bias, const real* transformer_blocks_carry, real* magnitude_2,
+    real* magnitude_4, real* magnitude_5, real* transformer_blocks_add) {
   vec sum0 = v_zero();
   vec sum1 = v_zero();
   vec sum2 = v_zero();
@@ -5235,71 +3753,34 @@ static void transformer_blocks_norm1_multiply_forward(const real* transformer_bl
 static void transformer_blocks_ffn_linear1_forward_inspect(const Team& team, const real* transformer_blocks_norm2_add,
                                                            const real* transformer_blocks_ffn_linear1_weight_packed,
                                                            real* transformer_blocks_ffn_linear1_einsum) {
-  const Tiles mine = team.tiles(65, 2, 512, 4, 524288 > tessera_second_cache());
+  const Tiles mine = team.tiles(65, 2, 512, 4, 524288 > tessera_l2_bytes());
   for (std::int64_t m = mine.left; m < mine.right; m += 4) {
-    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 64); n += 2) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
+    const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
+      vec sum[rows][4];
+      unroll<rows, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t d = 0; d < 256; ++d) {
-        const vec x0 = v_set(transformer_blocks_norm2_add[n * 256 + d]);
-        const vec x1 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 4));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 4 + 1));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 4 + 2));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 4 + 3));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(transformer_blocks_norm2_add[n * 256 + d + 256]);
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
+        vec x1[4];
+        unroll<4>([&](auto column) {
+          x1[column] = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 4 + column));
+        });
+        unroll<rows>([&](auto row) {
+          const vec x0 = v_set(transformer_blocks_norm2_add[n * 256 + row * 256 + d]);
+          unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+        });
       }
-      v_store(transformer_blocks_ffn_linear1_einsum + (n * 512 + m), sum0);
-      v_store(transformer_blocks_ffn_linear1_einsum + (n * 512 + m + 1), sum1);
-      v_store(transformer_blocks_ffn_linear1_einsum + (n * 512 + m + 2), sum2);
-      v_store(transformer_blocks_ffn_linear1_einsum + (n * 512 + m + 3), sum3);
-      v_store(transformer_blocks_ffn_linear1_einsum + (n * 512 + m + 512), sum4);
-      v_store(transformer_blocks_ffn_linear1_einsum + (n * 512 + m + 513), sum5);
-      v_store(transformer_blocks_ffn_linear1_einsum + (n * 512 + m + 514), sum6);
-      v_store(transformer_blocks_ffn_linear1_einsum + (n * 512 + m + 515), sum7);
-    }
-    if (mine.end > 64) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      for (std::int64_t d = 0; d < 256; ++d) {
-        const vec x6 = v_set(transformer_blocks_norm2_add[d + 16384]);
-        const vec x7 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 4));
-        sum0 = v_fma(x6, x7, sum0);
-        const vec x8 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 4 + 1));
-        sum1 = v_fma(x6, x8, sum1);
-        const vec x9 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 4 + 2));
-        sum2 = v_fma(x6, x9, sum2);
-        const vec x10 = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 4 + 3));
-        sum3 = v_fma(x6, x10, sum3);
-      }
-      v_store(transformer_blocks_ffn_linear1_einsum + (m + 32768), sum0);
-      v_store(transformer_blocks_ffn_linear1_einsum + (m + 32769), sum1);
-      v_store(transformer_blocks_ffn_linear1_einsum + (m + 32770), sum2);
-      v_store(transformer_blocks_ffn_linear1_einsum + (m + 32771), sum3);
-    }
+      unroll<rows, 4>([&](auto row, auto column) {
+        v_store(transformer_blocks_ffn_linear1_einsum + (n * 512 + row * 512 + m + column), sum[row][column]);
+      });
+    };
+    for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 64); n += 2) tile(constant<2>, n);
+    if (mine.end > 64) tile(constant<1>, 64);
   }
 }
 
 // b < B, n < N+1=65 (row), m < M=512 (row)
-static void transformer_blocks_ffn_linear1_multiply_forward(const real* transformer_blocks_ffn_linear1_einsum,
-                                                            const real* transformer_blocks_ffn_linear1_bias,
-                                                            real* magnitude_7, real* magnitude_8,
-                                                            real* transformer_blocks_ffn_gelu) {
+static void transformer_blocks_ffn_linear1_multiply_forward(
+    const real* transformer_blocks_ffn_linear1_einsum, const real* transformer_blocks_ffn_linear1_bias,
+    real* magnitude_7, real* magnitude_8, real* transformer_blocks_ffn_gelu) {
   vec sum0 = v_zero();
   vec sum1 = v_zero();
   for (std::int64_t m = 0; m < 512; ++m) {
@@ -5360,29 +3841,16 @@ static void norm_forward(const real* concat, const real* norm_maximum, real* mag
 // b < B, classes < CLASSES=10, d < D=256 (summed)
 static void head_forward_inspect(const real* norm_add, const real* head_weight, real* head_einsum) {
   for (std::int64_t classes = 0; classes < 10; classes += 5) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
+    vec sum[5];
+    unroll<5>([&](auto column) { sum[column] = v_zero(); });
     for (std::int64_t d = 0; d < 256; ++d) {
       const vec x0 = v_set(norm_add[d]);
-      const vec x1 = v_load_strided(head_weight + (classes * 256 + d), 256, lanes);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load_strided(head_weight + (classes * 256 + d + 256), 256, lanes);
-      sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_load_strided(head_weight + (classes * 256 + d + 512), 256, lanes);
-      sum2 = v_fma(x0, x3, sum2);
-      const vec x4 = v_load_strided(head_weight + (classes * 256 + d + 768), 256, lanes);
-      sum3 = v_fma(x0, x4, sum3);
-      const vec x5 = v_load_strided(head_weight + (classes * 256 + d + 1024), 256, lanes);
-      sum4 = v_fma(x0, x5, sum4);
+      unroll<5>([&](auto column) {
+        const vec x1 = v_load_strided(head_weight + (classes * 256 + column * 256 + d), 256, lanes);
+        sum[column] = v_fma(x0, x1, sum[column]);
+      });
     }
-    v_store(head_einsum + classes, sum0);
-    v_store(head_einsum + (classes + 1), sum1);
-    v_store(head_einsum + (classes + 2), sum2);
-    v_store(head_einsum + (classes + 3), sum3);
-    v_store(head_einsum + (classes + 4), sum4);
+    unroll<5>([&](auto column) { v_store(head_einsum + (classes + column), sum[column]); });
   }
 }
 
@@ -6025,13 +4493,12 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
                                                         transformer_blocks_attention_copy + team.first * 1324240);
             }
             team.wait();
-            transformer_blocks_attention_matmul_forward_2_train(team, group.first + image, layer,
-                                                                transformer_blocks_attention_add + layer * 49920 + image * 1324240,
-                                                                transformer_blocks_attention_copy + team.first * 1324240,
-                                                                transformer_blocks_attention_divide + layer * 33808 + image * 1324240,
-                                                                random,
-                                                                transformer_blocks_attention_multiply + layer * 33808 + image * 1324240,
-                                                                transformer_blocks_attention_rearrange + layer * 16640 + image * 1324240);
+            transformer_blocks_attention_matmul_forward_2_train(
+                team, group.first + image, layer, transformer_blocks_attention_add + layer * 49920 + image * 1324240,
+                transformer_blocks_attention_copy + team.first * 1324240,
+                transformer_blocks_attention_divide + layer * 33808 + image * 1324240, random,
+                transformer_blocks_attention_multiply + layer * 33808 + image * 1324240,
+                transformer_blocks_attention_rearrange + layer * 16640 + image * 1324240);
             team.wait();
             transformer_blocks_attention_out_proj_forward(team,
                                                           transformer_blocks_attention_rearrange + layer * 16640 + image * 1324240,
@@ -6050,13 +4517,12 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
                                                                       transformer_blocks_norm2_add + team.first * 1324240);
             }
             team.wait();
-            transformer_blocks_ffn_linear1_forward_train(team, group.first + image, layer,
-                                                         transformer_blocks_norm2_add + team.first * 1324240,
-                                                         packed + packed_at::transformer_blocks_ffn_linear1_weight + layer * 131072,
-                                                         parameters + at::transformer_blocks_ffn_linear1_bias - layer * 527104,
-                                                         random,
-                                                         transformer_blocks_ffn_multiply + layer * 33280 + image * 1324240,
-                                                         transformer_blocks_ffn_gelu + team.first * 1324240);
+            transformer_blocks_ffn_linear1_forward_train(
+                team, group.first + image, layer, transformer_blocks_norm2_add + team.first * 1324240,
+                packed + packed_at::transformer_blocks_ffn_linear1_weight + layer * 131072,
+                parameters + at::transformer_blocks_ffn_linear1_bias - layer * 527104, random,
+                transformer_blocks_ffn_multiply + layer * 33280 + image * 1324240,
+                transformer_blocks_ffn_gelu + team.first * 1324240);
             team.wait();
             transformer_blocks_ffn_linear2_forward_train(team, group.first + image, layer,
                                                          transformer_blocks_ffn_gelu + team.first * 1324240,
@@ -6094,11 +4560,10 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
             transformer_blocks_5_attention_matmul_forward(transformer_blocks_5_attention_add + team.first * 1324240,
                                                           transformer_blocks_5_attention_copy + team.first * 1324240,
                                                           transformer_blocks_5_attention_einsum + team.first * 1324240);
-            transformer_blocks_5_attention_softmax_forward_train(group.first + image,
-                                                                 transformer_blocks_5_attention_einsum + team.first * 1324240,
-                                                                 transformer_blocks_5_attention_divide + team.first * 1324240,
-                                                                 random,
-                                                                 transformer_blocks_5_attention_multiply + team.first * 1324240);
+            transformer_blocks_5_attention_softmax_forward_train(
+                group.first + image, transformer_blocks_5_attention_einsum + team.first * 1324240,
+                transformer_blocks_5_attention_divide + team.first * 1324240, random,
+                transformer_blocks_5_attention_multiply + team.first * 1324240);
             transformer_blocks_5_attention_matmul_forward_2(transformer_blocks_5_attention_multiply + team.first * 1324240,
                                                             transformer_blocks_5_attention_add + team.first * 1324240,
                                                             transformer_blocks_5_attention_rearrange + image * 1324240);
@@ -6133,15 +4598,12 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
                                                    transformer_blocks_5_ffn_linear2_einsum + team.first * 1324240);
           team.wait();
           if (team.part == 0) {
-            transformer_blocks_5_ffn_linear2_add_forward_train(group.first + image,
-                                                               transformer_blocks_5_ffn_linear2_einsum + team.first * 1324240,
-                                                               parameters + at::transformer_blocks_ffn_linear2_bias - 2635520,
-                                                               random, transformer_blocks_5_add + team.first * 1324240,
-                                                               norm_multiply + image * 1324240,
-                                                               norm_add + image * 1324240,
-                                                               norm_rsqrt + team.first * 1324240,
-                                                               parameters + at::norm_weight,
-                                                               parameters + at::norm_bias);
+            transformer_blocks_5_ffn_linear2_add_forward_train(
+                group.first + image, transformer_blocks_5_ffn_linear2_einsum + team.first * 1324240,
+                parameters + at::transformer_blocks_ffn_linear2_bias - 2635520, random,
+                transformer_blocks_5_add + team.first * 1324240, norm_multiply + image * 1324240,
+                norm_add + image * 1324240, norm_rsqrt + team.first * 1324240, parameters + at::norm_weight,
+                parameters + at::norm_bias);
             head_forward(norm_add + image * 1324240, parameters + at::head_weight, parameters + at::head_bias,
                          outputs + group.first * 10 + image * 10);
             multiply_backward(batch, outputs + group.first * 10 + image * 10, d_multiply + image * 1324240,
@@ -6185,11 +4647,10 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
             transformer_blocks_5_attention_matmul_backward_2(d_transformer_blocks_5_attention_out_proj_einsum + team.first * 1324240,
                                                              transformer_blocks_5_attention_multiply + team.first * 1324240,
                                                              d_transformer_blocks_5_attention_rearrange + image * 1324240);
-            transformer_blocks_5_attention_multiply_backward(group.first + image,
-                                                             d_transformer_blocks_5_attention_einsum + team.first * 1324240,
-                                                             random,
-                                                             transformer_blocks_5_attention_divide + team.first * 1324240,
-                                                             d_transformer_blocks_5_attention_multiply + team.first * 1324240);
+            transformer_blocks_5_attention_multiply_backward(
+                group.first + image, d_transformer_blocks_5_attention_einsum + team.first * 1324240, random,
+                transformer_blocks_5_attention_divide + team.first * 1324240,
+                d_transformer_blocks_5_attention_multiply + team.first * 1324240);
             transformer_blocks_5_attention_matmul_backward_3(d_transformer_blocks_5_attention_multiply + team.first * 1324240,
                                                              transformer_blocks_5_attention_add + team.first * 1324240,
                                                              d_transformer_blocks_5_attention_rearrange + image * 1324240);
@@ -6243,27 +4704,24 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
     norm_weight_gradient_sum(group, gradients + at::transformer_blocks_ffn_linear2_bias - 2635520, scratch + 8192);
 #pragma omp parallel for schedule(static)
     for (std::int64_t part = 0; part < parts; ++part) {
-      transformer_blocks_5_ffn_linear2_weight_gradient(share(256, 2, part, parts), share(256, 2, part + 1, parts),
-                                                       group,
-                                                       gradients + at::transformer_blocks_ffn_linear2_weight - 2635520,
-                                                       d_transformer_blocks_5_ffn_multiply,
-                                                       transformer_blocks_5_ffn_gelu);
+      transformer_blocks_5_ffn_linear2_weight_gradient(
+          share(256, 2, part, parts), share(256, 2, part + 1, parts), group,
+          gradients + at::transformer_blocks_ffn_linear2_weight - 2635520, d_transformer_blocks_5_ffn_multiply,
+          transformer_blocks_5_ffn_gelu);
     }
 #pragma omp parallel for schedule(static)
     for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
       transformer_blocks_5_ffn_linear1_bias_gradient_partial(chunk, group, d_transformer_blocks_5_ffn_multiply_2,
                                                              scratch);
     }
-    transformer_blocks_5_ffn_linear1_bias_gradient_sum(group,
-                                                       gradients + at::transformer_blocks_ffn_linear1_bias - 2635520,
-                                                       scratch);
+    transformer_blocks_5_ffn_linear1_bias_gradient_sum(
+        group, gradients + at::transformer_blocks_ffn_linear1_bias - 2635520, scratch);
 #pragma omp parallel for schedule(static)
     for (std::int64_t part = 0; part < parts; ++part) {
-      transformer_blocks_5_ffn_linear1_weight_gradient(share(512, 2, part, parts), share(512, 2, part + 1, parts),
-                                                       group,
-                                                       gradients + at::transformer_blocks_ffn_linear1_weight - 2635520,
-                                                       d_transformer_blocks_5_ffn_multiply_2,
-                                                       transformer_blocks_5_norm2_add);
+      transformer_blocks_5_ffn_linear1_weight_gradient(
+          share(512, 2, part, parts), share(512, 2, part + 1, parts), group,
+          gradients + at::transformer_blocks_ffn_linear1_weight - 2635520, d_transformer_blocks_5_ffn_multiply_2,
+          transformer_blocks_5_norm2_add);
     }
 #pragma omp parallel for schedule(static)
     for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
@@ -6279,19 +4737,17 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
                              scratch + 8192);
 #pragma omp parallel for schedule(static)
     for (std::int64_t part = 0; part < parts; ++part) {
-      transformer_blocks_5_attention_out_proj_weight_gradient(share(256, 2, part, parts),
-                                                              share(256, 2, part + 1, parts), group,
-                                                              gradients + at::transformer_blocks_attention_out_proj_weight - 2635520,
-                                                              d_transformer_blocks_5_add,
-                                                              transformer_blocks_5_attention_rearrange);
+      transformer_blocks_5_attention_out_proj_weight_gradient(
+          share(256, 2, part, parts), share(256, 2, part + 1, parts), group,
+          gradients + at::transformer_blocks_attention_out_proj_weight - 2635520, d_transformer_blocks_5_add,
+          transformer_blocks_5_attention_rearrange);
     }
 #pragma omp parallel for schedule(static)
     for (std::int64_t part = 0; part < parts; ++part) {
-      transformer_blocks_5_attention_in_proj_weight_gradient(share(768, 2, part, parts), share(768, 2, part + 1, parts),
-                                                             group, d_transformer_blocks_5_attention_rearrange,
-                                                             transformer_blocks_5_norm1_add,
-                                                             gradients + at::transformer_blocks_attention_in_proj_bias - 2635520,
-                                                             gradients + at::transformer_blocks_attention_in_proj_weight - 2635520);
+      transformer_blocks_5_attention_in_proj_weight_gradient(
+          share(768, 2, part, parts), share(768, 2, part + 1, parts), group, d_transformer_blocks_5_attention_rearrange,
+          transformer_blocks_5_norm1_add, gradients + at::transformer_blocks_attention_in_proj_bias - 2635520,
+          gradients + at::transformer_blocks_attention_in_proj_weight - 2635520);
     }
 #pragma omp parallel for schedule(static)
     for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
@@ -6352,14 +4808,13 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
                                                            transformer_blocks_attention_multiply + layer * 33808 + image * 1324240,
                                                            d_transformer_blocks_attention_rearrange + image * 1324240);
             team.wait();
-            transformer_blocks_attention_matmul_backward_3(team, group.first + image, layer,
-                                                           d_transformer_blocks_attention_out_proj_einsum + team.first * 1324240,
-                                                           d_transformer_blocks_attention_copy + team.first * 1324240,
-                                                           random,
-                                                           transformer_blocks_attention_divide + layer * 33808 + image * 1324240,
-                                                           d_transformer_blocks_attention_multiply + team.first * 1324240,
-                                                           transformer_blocks_attention_add + layer * 49920 + image * 1324240,
-                                                           d_transformer_blocks_attention_rearrange + image * 1324240);
+            transformer_blocks_attention_matmul_backward_3(
+                team, group.first + image, layer, d_transformer_blocks_attention_out_proj_einsum + team.first * 1324240,
+                d_transformer_blocks_attention_copy + team.first * 1324240, random,
+                transformer_blocks_attention_divide + layer * 33808 + image * 1324240,
+                d_transformer_blocks_attention_multiply + team.first * 1324240,
+                transformer_blocks_attention_add + layer * 49920 + image * 1324240,
+                d_transformer_blocks_attention_rearrange + image * 1324240);
             team.wait();
             transformer_blocks_attention_matmul_backward_4(team,
                                                            d_transformer_blocks_attention_multiply + team.first * 1324240,
@@ -6387,19 +4842,17 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
       }
 #pragma omp parallel for schedule(static)
       for (std::int64_t part = 0; part < parts; ++part) {
-        transformer_blocks_ffn_linear2_weight_gradient(share(256, 2, part, parts), share(256, 2, part + 1, parts),
-                                                       group, d_transformer_blocks_ffn_multiply,
-                                                       d_transformer_blocks_ffn_linear2_copy,
-                                                       gradients + at::transformer_blocks_ffn_linear2_bias - layer * 527104,
-                                                       gradients + at::transformer_blocks_ffn_linear2_weight - layer * 527104);
+        transformer_blocks_ffn_linear2_weight_gradient(
+            share(256, 2, part, parts), share(256, 2, part + 1, parts), group, d_transformer_blocks_ffn_multiply,
+            d_transformer_blocks_ffn_linear2_copy, gradients + at::transformer_blocks_ffn_linear2_bias - layer * 527104,
+            gradients + at::transformer_blocks_ffn_linear2_weight - layer * 527104);
       }
 #pragma omp parallel for schedule(static)
       for (std::int64_t part = 0; part < parts; ++part) {
-        transformer_blocks_ffn_linear1_weight_gradient(share(512, 2, part, parts), share(512, 2, part + 1, parts),
-                                                       group, d_transformer_blocks_ffn_multiply_2,
-                                                       d_transformer_blocks_ffn_linear1_copy,
-                                                       gradients + at::transformer_blocks_ffn_linear1_bias - layer * 527104,
-                                                       gradients + at::transformer_blocks_ffn_linear1_weight - layer * 527104);
+        transformer_blocks_ffn_linear1_weight_gradient(
+            share(512, 2, part, parts), share(512, 2, part + 1, parts), group, d_transformer_blocks_ffn_multiply_2,
+            d_transformer_blocks_ffn_linear1_copy, gradients + at::transformer_blocks_ffn_linear1_bias - layer * 527104,
+            gradients + at::transformer_blocks_ffn_linear1_weight - layer * 527104);
       }
 #pragma omp parallel for schedule(static)
       for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
@@ -6412,21 +4865,19 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
       norm_weight_gradient_sum(group, gradients + at::transformer_blocks_norm2_bias - layer * 527104, scratch + 4096);
 #pragma omp parallel for schedule(static)
       for (std::int64_t part = 0; part < parts; ++part) {
-        transformer_blocks_attention_out_proj_weight_gradient(share(256, 2, part, parts),
-                                                              share(256, 2, part + 1, parts), group,
-                                                              d_transformer_blocks_add,
-                                                              transformer_blocks_attention_rearrange + layer * 16640,
-                                                              gradients + at::transformer_blocks_attention_out_proj_bias - layer * 527104,
-                                                              gradients + at::transformer_blocks_attention_out_proj_weight - layer * 527104);
+        transformer_blocks_attention_out_proj_weight_gradient(
+            share(256, 2, part, parts), share(256, 2, part + 1, parts), group, d_transformer_blocks_add,
+            transformer_blocks_attention_rearrange + layer * 16640,
+            gradients + at::transformer_blocks_attention_out_proj_bias - layer * 527104,
+            gradients + at::transformer_blocks_attention_out_proj_weight - layer * 527104);
       }
 #pragma omp parallel for schedule(static)
       for (std::int64_t part = 0; part < parts; ++part) {
-        transformer_blocks_5_attention_in_proj_weight_gradient(share(768, 2, part, parts),
-                                                               share(768, 2, part + 1, parts), group,
-                                                               d_transformer_blocks_attention_rearrange,
-                                                               d_transformer_blocks_attention_copy_2,
-                                                               gradients + at::transformer_blocks_attention_in_proj_bias - layer * 527104,
-                                                               gradients + at::transformer_blocks_attention_in_proj_weight - layer * 527104);
+        transformer_blocks_5_attention_in_proj_weight_gradient(
+            share(768, 2, part, parts), share(768, 2, part + 1, parts), group, d_transformer_blocks_attention_rearrange,
+            d_transformer_blocks_attention_copy_2,
+            gradients + at::transformer_blocks_attention_in_proj_bias - layer * 527104,
+            gradients + at::transformer_blocks_attention_in_proj_weight - layer * 527104);
       }
 #pragma omp parallel for schedule(static)
       for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
@@ -6724,14 +5175,12 @@ void vit_cifar_input_gradient_scalar(const float* parameters, const float* packe
                                                  transformer_blocks_5_ffn_linear2_einsum + team.first * 952560);
         team.wait();
         if (team.part == 0) {
-          transformer_blocks_5_ffn_linear2_add_forward_input_gradient(transformer_blocks_5_add + team.first * 952560,
-                                                                      transformer_blocks_5_ffn_linear2_einsum + team.first * 952560,
-                                                                      parameters + at::transformer_blocks_ffn_linear2_bias - 2635520,
-                                                                      norm_rsqrt + team.first * 952560,
-                                                                      norm_multiply + team.first * 952560,
-                                                                      parameters + at::norm_weight,
-                                                                      parameters + at::norm_bias,
-                                                                      norm_add + team.first * 952560);
+          transformer_blocks_5_ffn_linear2_add_forward_input_gradient(
+              transformer_blocks_5_add + team.first * 952560,
+              transformer_blocks_5_ffn_linear2_einsum + team.first * 952560,
+              parameters + at::transformer_blocks_ffn_linear2_bias - 2635520, norm_rsqrt + team.first * 952560,
+              norm_multiply + team.first * 952560, parameters + at::norm_weight, parameters + at::norm_bias,
+              norm_add + team.first * 952560);
           head_forward(norm_add + team.first * 952560, parameters + at::head_weight, parameters + at::head_bias,
                        outputs + image * 10);
           multiply_backward(batch, outputs + image * 10, d_multiply + team.first * 952560, labels + image,
@@ -6975,11 +5424,10 @@ void vit_cifar_inspect_scalar(const float* packed, const float* images, const st
                                                       transformer_blocks_attention_copy + team.first * 149760);
           }
           team.wait();
-          transformer_blocks_attention_matmul_forward_2_input_gradient(team,
-                                                                       transformer_blocks_attention_add + team.first * 149760,
-                                                                       transformer_blocks_attention_copy + team.first * 149760,
-                                                                       maps + layer * 33800 + image * 202800,
-                                                                       transformer_blocks_attention_rearrange + team.first * 149760);
+          transformer_blocks_attention_matmul_forward_2_input_gradient(
+              team, transformer_blocks_attention_add + team.first * 149760,
+              transformer_blocks_attention_copy + team.first * 149760, maps + layer * 33800 + image * 202800,
+              transformer_blocks_attention_rearrange + team.first * 149760);
           team.wait();
           if (team.part == 0) {
             transformer_blocks_attention_multiply_forward(transformer_blocks_attention_rearrange + team.first * 149760,
@@ -6992,14 +5440,13 @@ void vit_cifar_inspect_scalar(const float* packed, const float* images, const st
                                                         transformer_blocks_attention_out_proj_einsum + team.first * 149760);
           team.wait();
           if (team.part == 0) {
-            transformer_blocks_norm1_multiply_forward(transformer_blocks_norm1_maximum + team.first * 149760,
-                                                      transformer_blocks_attention_out_proj_einsum + team.first * 149760,
-                                                      packed + packed_at::transformer_blocks_attention_out_proj_bias + layer * 256,
-                                                      transformer_blocks_carry + layer % 2 * 16640 + image * 149760,
-                                                      magnitudes + 2 + layer * 9 + image * 58,
-                                                      magnitudes + 4 + layer * 9 + image * 58,
-                                                      magnitudes + 5 + layer * 9 + image * 58,
-                                                      transformer_blocks_add + team.first * 149760);
+            transformer_blocks_norm1_multiply_forward(
+                transformer_blocks_norm1_maximum + team.first * 149760,
+                transformer_blocks_attention_out_proj_einsum + team.first * 149760,
+                packed + packed_at::transformer_blocks_attention_out_proj_bias + layer * 256,
+                transformer_blocks_carry + layer % 2 * 16640 + image * 149760, magnitudes + 2 + layer * 9 + image * 58,
+                magnitudes + 4 + layer * 9 + image * 58, magnitudes + 5 + layer * 9 + image * 58,
+                transformer_blocks_add + team.first * 149760);
             transformer_blocks_norm1_forward_inspect(transformer_blocks_add + team.first * 149760,
                                                      packed + packed_at::transformer_blocks_norm2_weight + layer * 256,
                                                      packed + packed_at::transformer_blocks_norm2_bias + layer * 256,
@@ -7024,14 +5471,13 @@ void vit_cifar_inspect_scalar(const float* packed, const float* images, const st
                                                   transformer_blocks_ffn_linear2_einsum + team.first * 149760);
           team.wait();
           if (team.part == 0) {
-            transformer_blocks_norm1_multiply_forward(transformer_blocks_norm2_maximum + team.first * 149760,
-                                                      transformer_blocks_ffn_linear2_einsum + team.first * 149760,
-                                                      packed + packed_at::transformer_blocks_ffn_linear2_bias + layer * 256,
-                                                      transformer_blocks_add + team.first * 149760,
-                                                      magnitudes + 6 + layer * 9 + image * 58,
-                                                      magnitudes + 9 + layer * 9 + image * 58,
-                                                      magnitudes + 10 + layer * 9 + image * 58,
-                                                      transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 149760);
+            transformer_blocks_norm1_multiply_forward(
+                transformer_blocks_norm2_maximum + team.first * 149760,
+                transformer_blocks_ffn_linear2_einsum + team.first * 149760,
+                packed + packed_at::transformer_blocks_ffn_linear2_bias + layer * 256,
+                transformer_blocks_add + team.first * 149760, magnitudes + 6 + layer * 9 + image * 58,
+                magnitudes + 9 + layer * 9 + image * 58, magnitudes + 10 + layer * 9 + image * 58,
+                transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 149760);
           }
           team.wait();
         }

@@ -198,6 +198,29 @@ typedef __m256 vec;
   return _mm256_andnot_ps(_mm256_castsi256_ps(dropped), _mm256_set1_ps(scale));
 }
 
+/// A number as a type, for lambdas of a constant.
+template <int n>
+struct Constant {};
+template <int n>
+inline constexpr Constant<n> constant{};
+
+/// Calls f with 0, 1, ... n - 1. Compilers unroll the loop, so that arrays which f indexes become registers.
+template <int n, class F>
+[[gnu::always_inline]] static inline void unroll(const F& f) {
+#pragma GCC unroll 64
+  for (std::int64_t i = 0; i < n; ++i) f(i);
+}
+/// Calls f with all pairs of one of the first m and one of the first n.
+template <int m, int n, class F>
+[[gnu::always_inline]] static inline void unroll(const F& f) {
+  unroll<m>([&](std::int64_t i) { unroll<n>([&](std::int64_t j) { f(i, j); }); });
+}
+// Of a tile's vectors, where the last one may have fewer lanes: n is a constant once the loop is unrolled.
+[[maybe_unused]] static inline vec v_load_some(const real* p, int n) { return n == lanes ? v_load(p) : v_load_n(p, n); }
+[[maybe_unused]] static inline void v_store_some(real* p, vec x, int n) {
+  n == lanes ? v_store(p, x) : v_store_n(p, x, n);
+}
+
 // Elementary functions over the v_ names: one text for every instruction set. The single-precision polynomials are
 // minimax fits (Remez exchange) of the function named beside them; not-a-number goes in and comes out. Long ones are
 // summed up in two parts, of even and of odd powers, which do not wait for each other; the last, largest terms one by
@@ -358,7 +381,7 @@ struct Group {
   return std::min(images, batch) * 16 / batch;
 }
 
-// What lies in far memory is asked for before it is read.
+// Prefetch of what lies in DRAM.
 /// The line that holds element `at`, which may lie behind the array: then it is asked for in vain.
 template <int nearness = 2, class T>
 [[maybe_unused]] static inline void v_fetch_line(const T* first, std::int64_t at) {
@@ -374,12 +397,20 @@ template <class T>
 [[maybe_unused]] static inline void v_fetch_near(const T* first, std::int64_t at) {
   v_fetch_line<3>(first, at);
 }
+/// The lines of a tile's rows, so many values wide.
+template <class T>
+[[maybe_unused]] static inline void v_fetch_rows(const T* first, std::int64_t rows, std::int64_t stride,
+                                                 std::int64_t width) {
+  constexpr std::int64_t line = 64 / sizeof(T);
+  for (std::int64_t row = 0; row < rows; ++row)
+    for (std::int64_t column = 0; column < width; column += line) v_fetch_line(first, row * stride + column);
+}
 /// Lines in order, which a matrix product is going to go through in strides; none of what would take up more than half
-/// of a second cache.
+/// of the L2.
 template <class T>
 [[maybe_unused]] static inline void v_fetch(const T* first, std::int64_t count) {
   constexpr std::int64_t line = 64 / sizeof(T);
-  if (count * static_cast<std::int64_t>(sizeof(T)) > tessera_second_cache() / 2) return;
+  if (count * static_cast<std::int64_t>(sizeof(T)) > tessera_l2_bytes() / 2) return;
   for (std::int64_t i = 0; i < count; i += line) v_fetch_line(first, i);
 }
 
@@ -471,128 +502,43 @@ static void linear_mapper_forward(const real* rearrange, const real* linear_mapp
                                   const real* linear_mapper_bias, const real* sinusoidal_50x8, real* blocks_carry) {
   for (std::int64_t d = 0; d < 8; d += 4) {
     for (std::int64_t n = 0; n < 48; n += 24) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
+      vec sum[4][3];
+      unroll<4, 3>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t c = 0; c < 16; ++c) {
-        const vec x0 = v_load(rearrange + (n + c * 49));
-        const vec x1 = v_set(linear_mapper_weight[d * 16 + c]);
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(rearrange + (n + c * 49 + 8));
-        sum1 = v_fma(x2, x1, sum1);
-        const vec x3 = v_load(rearrange + (n + c * 49 + 16));
-        sum2 = v_fma(x3, x1, sum2);
-        const vec x4 = v_set(linear_mapper_weight[d * 16 + c + 16]);
-        sum3 = v_fma(x0, x4, sum3);
-        sum4 = v_fma(x2, x4, sum4);
-        sum5 = v_fma(x3, x4, sum5);
-        const vec x5 = v_set(linear_mapper_weight[d * 16 + c + 32]);
-        sum6 = v_fma(x0, x5, sum6);
-        sum7 = v_fma(x2, x5, sum7);
-        sum8 = v_fma(x3, x5, sum8);
-        const vec x6 = v_set(linear_mapper_weight[d * 16 + c + 48]);
-        sum9 = v_fma(x0, x6, sum9);
-        sum10 = v_fma(x2, x6, sum10);
-        sum11 = v_fma(x3, x6, sum11);
+        vec x0[3];
+        unroll<3>([&](auto column) { x0[column] = v_load(rearrange + (n + column * 8 + c * 49)); });
+        unroll<4>([&](auto row) {
+          const vec x1 = v_set(linear_mapper_weight[d * 16 + row * 16 + c]);
+          unroll<3>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+        });
       }
-      const vec x7 = v_set(linear_mapper_bias[d]);
-      const vec t8 = v_add(sum0, x7);
-      const vec x9 = v_load(sinusoidal_50x8 + (n + d * 50 + 1));
-      const vec t10 = v_add(t8, x9);
-      v_store(blocks_carry + (n + d * 50 + 1), t10);
-      const vec t11 = v_add(sum1, x7);
-      const vec x12 = v_load(sinusoidal_50x8 + (n + d * 50 + 9));
-      const vec t13 = v_add(t11, x12);
-      v_store(blocks_carry + (n + d * 50 + 9), t13);
-      const vec t14 = v_add(sum2, x7);
-      const vec x15 = v_load(sinusoidal_50x8 + (n + d * 50 + 17));
-      const vec t16 = v_add(t14, x15);
-      v_store(blocks_carry + (n + d * 50 + 17), t16);
-      const vec x17 = v_set(linear_mapper_bias[d + 1]);
-      const vec t18 = v_add(sum3, x17);
-      const vec x19 = v_load(sinusoidal_50x8 + (n + d * 50 + 51));
-      const vec t20 = v_add(t18, x19);
-      v_store(blocks_carry + (n + d * 50 + 51), t20);
-      const vec t21 = v_add(sum4, x17);
-      const vec x22 = v_load(sinusoidal_50x8 + (n + d * 50 + 59));
-      const vec t23 = v_add(t21, x22);
-      v_store(blocks_carry + (n + d * 50 + 59), t23);
-      const vec t24 = v_add(sum5, x17);
-      const vec x25 = v_load(sinusoidal_50x8 + (n + d * 50 + 67));
-      const vec t26 = v_add(t24, x25);
-      v_store(blocks_carry + (n + d * 50 + 67), t26);
-      const vec x27 = v_set(linear_mapper_bias[d + 2]);
-      const vec t28 = v_add(sum6, x27);
-      const vec x29 = v_load(sinusoidal_50x8 + (n + d * 50 + 101));
-      const vec t30 = v_add(t28, x29);
-      v_store(blocks_carry + (n + d * 50 + 101), t30);
-      const vec t31 = v_add(sum7, x27);
-      const vec x32 = v_load(sinusoidal_50x8 + (n + d * 50 + 109));
-      const vec t33 = v_add(t31, x32);
-      v_store(blocks_carry + (n + d * 50 + 109), t33);
-      const vec t34 = v_add(sum8, x27);
-      const vec x35 = v_load(sinusoidal_50x8 + (n + d * 50 + 117));
-      const vec t36 = v_add(t34, x35);
-      v_store(blocks_carry + (n + d * 50 + 117), t36);
-      const vec x37 = v_set(linear_mapper_bias[d + 3]);
-      const vec t38 = v_add(sum9, x37);
-      const vec x39 = v_load(sinusoidal_50x8 + (n + d * 50 + 151));
-      const vec t40 = v_add(t38, x39);
-      v_store(blocks_carry + (n + d * 50 + 151), t40);
-      const vec t41 = v_add(sum10, x37);
-      const vec x42 = v_load(sinusoidal_50x8 + (n + d * 50 + 159));
-      const vec t43 = v_add(t41, x42);
-      v_store(blocks_carry + (n + d * 50 + 159), t43);
-      const vec t44 = v_add(sum11, x37);
-      const vec x45 = v_load(sinusoidal_50x8 + (n + d * 50 + 167));
-      const vec t46 = v_add(t44, x45);
-      v_store(blocks_carry + (n + d * 50 + 167), t46);
+      unroll<4>([&](auto row) {
+        const vec x2 = v_set(linear_mapper_bias[d + row]);
+        unroll<3>([&](auto column) {
+          const vec t3 = v_add(sum[row][column], x2);
+          const vec x4 = v_load(sinusoidal_50x8 + (n + column * 8 + d * 50 + row * 50 + 1));
+          const vec t5 = v_add(t3, x4);
+          v_store(blocks_carry + (n + column * 8 + d * 50 + row * 50 + 1), t5);
+        });
+      });
     }
     {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
+      vec sum[4];
+      unroll<4>([&](auto row) { sum[row] = v_zero(); });
       for (std::int64_t c = 0; c < 16; ++c) {
-        const vec x47 = v_load_n(rearrange + (c * 49 + 48), 1);
-        const vec x48 = v_set(linear_mapper_weight[d * 16 + c]);
-        sum0 = v_fma(x47, x48, sum0);
-        const vec x49 = v_set(linear_mapper_weight[d * 16 + c + 16]);
-        sum1 = v_fma(x47, x49, sum1);
-        const vec x50 = v_set(linear_mapper_weight[d * 16 + c + 32]);
-        sum2 = v_fma(x47, x50, sum2);
-        const vec x51 = v_set(linear_mapper_weight[d * 16 + c + 48]);
-        sum3 = v_fma(x47, x51, sum3);
+        const vec x6 = v_load_n(rearrange + (c * 49 + 48), 1);
+        unroll<4>([&](auto row) {
+          const vec x7 = v_set(linear_mapper_weight[d * 16 + row * 16 + c]);
+          sum[row] = v_fma(x6, x7, sum[row]);
+        });
       }
-      const vec x52 = v_set(linear_mapper_bias[d]);
-      const vec t53 = v_add(sum0, x52);
-      const vec x54 = v_load_n(sinusoidal_50x8 + (d * 50 + 49), 1);
-      const vec t55 = v_add(t53, x54);
-      v_store_n(blocks_carry + (d * 50 + 49), t55, 1);
-      const vec x56 = v_set(linear_mapper_bias[d + 1]);
-      const vec t57 = v_add(sum1, x56);
-      const vec x58 = v_load_n(sinusoidal_50x8 + (d * 50 + 99), 1);
-      const vec t59 = v_add(t57, x58);
-      v_store_n(blocks_carry + (d * 50 + 99), t59, 1);
-      const vec x60 = v_set(linear_mapper_bias[d + 2]);
-      const vec t61 = v_add(sum2, x60);
-      const vec x62 = v_load_n(sinusoidal_50x8 + (d * 50 + 149), 1);
-      const vec t63 = v_add(t61, x62);
-      v_store_n(blocks_carry + (d * 50 + 149), t63, 1);
-      const vec x64 = v_set(linear_mapper_bias[d + 3]);
-      const vec t65 = v_add(sum3, x64);
-      const vec x66 = v_load_n(sinusoidal_50x8 + (d * 50 + 199), 1);
-      const vec t67 = v_add(t65, x66);
-      v_store_n(blocks_carry + (d * 50 + 199), t67, 1);
+      unroll<4>([&](auto row) {
+        const vec x8 = v_set(linear_mapper_bias[d + row]);
+        const vec t9 = v_add(sum[row], x8);
+        const vec x10 = v_load_n(sinusoidal_50x8 + (d * 50 + row * 50 + 49), 1);
+        const vec t11 = v_add(t9, x10);
+        v_store_n(blocks_carry + (d * 50 + row * 50 + 49), t11, 1);
+      });
     }
   }
 }
@@ -678,96 +624,39 @@ static void blocks_mhsa_q_mappings_0_forward(const real* blocks_norm1_add, const
                                              const real* blocks_mhsa_q_mappings_0_bias,
                                              real* blocks_mhsa_q_mappings_0_add) {
   for (std::int64_t n = 0; n < 48; n += 24) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
+    vec sum[4][3];
+    unroll<4, 3>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x0 = v_load(blocks_norm1_add + (n + k2 * 50));
-      const vec x1 = v_set(blocks_mhsa_q_mappings_0_weight[k2]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_norm1_add + (n + k2 * 50 + 8));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_load(blocks_norm1_add + (n + k2 * 50 + 16));
-      sum2 = v_fma(x3, x1, sum2);
-      const vec x4 = v_set(blocks_mhsa_q_mappings_0_weight[k2 + 4]);
-      sum3 = v_fma(x0, x4, sum3);
-      sum4 = v_fma(x2, x4, sum4);
-      sum5 = v_fma(x3, x4, sum5);
-      const vec x5 = v_set(blocks_mhsa_q_mappings_0_weight[k2 + 8]);
-      sum6 = v_fma(x0, x5, sum6);
-      sum7 = v_fma(x2, x5, sum7);
-      sum8 = v_fma(x3, x5, sum8);
-      const vec x6 = v_set(blocks_mhsa_q_mappings_0_weight[k2 + 12]);
-      sum9 = v_fma(x0, x6, sum9);
-      sum10 = v_fma(x2, x6, sum10);
-      sum11 = v_fma(x3, x6, sum11);
+      vec x0[3];
+      unroll<3>([&](auto column) { x0[column] = v_load(blocks_norm1_add + (n + column * 8 + k2 * 50)); });
+      unroll<4>([&](auto row) {
+        const vec x1 = v_set(blocks_mhsa_q_mappings_0_weight[row * 4 + k2]);
+        unroll<3>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+      });
     }
-    const vec x7 = v_set(blocks_mhsa_q_mappings_0_bias[0]);
-    const vec t8 = v_add(sum0, x7);
-    v_store(blocks_mhsa_q_mappings_0_add + n, t8);
-    const vec t9 = v_add(sum1, x7);
-    v_store(blocks_mhsa_q_mappings_0_add + (n + 8), t9);
-    const vec t10 = v_add(sum2, x7);
-    v_store(blocks_mhsa_q_mappings_0_add + (n + 16), t10);
-    const vec x11 = v_set(blocks_mhsa_q_mappings_0_bias[1]);
-    const vec t12 = v_add(sum3, x11);
-    v_store(blocks_mhsa_q_mappings_0_add + (n + 50), t12);
-    const vec t13 = v_add(sum4, x11);
-    v_store(blocks_mhsa_q_mappings_0_add + (n + 58), t13);
-    const vec t14 = v_add(sum5, x11);
-    v_store(blocks_mhsa_q_mappings_0_add + (n + 66), t14);
-    const vec x15 = v_set(blocks_mhsa_q_mappings_0_bias[2]);
-    const vec t16 = v_add(sum6, x15);
-    v_store(blocks_mhsa_q_mappings_0_add + (n + 100), t16);
-    const vec t17 = v_add(sum7, x15);
-    v_store(blocks_mhsa_q_mappings_0_add + (n + 108), t17);
-    const vec t18 = v_add(sum8, x15);
-    v_store(blocks_mhsa_q_mappings_0_add + (n + 116), t18);
-    const vec x19 = v_set(blocks_mhsa_q_mappings_0_bias[3]);
-    const vec t20 = v_add(sum9, x19);
-    v_store(blocks_mhsa_q_mappings_0_add + (n + 150), t20);
-    const vec t21 = v_add(sum10, x19);
-    v_store(blocks_mhsa_q_mappings_0_add + (n + 158), t21);
-    const vec t22 = v_add(sum11, x19);
-    v_store(blocks_mhsa_q_mappings_0_add + (n + 166), t22);
+    unroll<4>([&](auto row) {
+      const vec x2 = v_set(blocks_mhsa_q_mappings_0_bias[row]);
+      unroll<3>([&](auto column) {
+        const vec t3 = v_add(sum[row][column], x2);
+        v_store(blocks_mhsa_q_mappings_0_add + (n + column * 8 + row * 50), t3);
+      });
+    });
   }
   {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
+    vec sum[4];
+    unroll<4>([&](auto row) { sum[row] = v_zero(); });
     for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x23 = v_load_n(blocks_norm1_add + (k2 * 50 + 48), 2);
-      const vec x24 = v_set(blocks_mhsa_q_mappings_0_weight[k2]);
-      sum0 = v_fma(x23, x24, sum0);
-      const vec x25 = v_set(blocks_mhsa_q_mappings_0_weight[k2 + 4]);
-      sum1 = v_fma(x23, x25, sum1);
-      const vec x26 = v_set(blocks_mhsa_q_mappings_0_weight[k2 + 8]);
-      sum2 = v_fma(x23, x26, sum2);
-      const vec x27 = v_set(blocks_mhsa_q_mappings_0_weight[k2 + 12]);
-      sum3 = v_fma(x23, x27, sum3);
+      const vec x4 = v_load_n(blocks_norm1_add + (k2 * 50 + 48), 2);
+      unroll<4>([&](auto row) {
+        const vec x5 = v_set(blocks_mhsa_q_mappings_0_weight[row * 4 + k2]);
+        sum[row] = v_fma(x4, x5, sum[row]);
+      });
     }
-    const vec x28 = v_set(blocks_mhsa_q_mappings_0_bias[0]);
-    const vec t29 = v_add(sum0, x28);
-    v_store_n(blocks_mhsa_q_mappings_0_add + 48, t29, 2);
-    const vec x30 = v_set(blocks_mhsa_q_mappings_0_bias[1]);
-    const vec t31 = v_add(sum1, x30);
-    v_store_n(blocks_mhsa_q_mappings_0_add + 98, t31, 2);
-    const vec x32 = v_set(blocks_mhsa_q_mappings_0_bias[2]);
-    const vec t33 = v_add(sum2, x32);
-    v_store_n(blocks_mhsa_q_mappings_0_add + 148, t33, 2);
-    const vec x34 = v_set(blocks_mhsa_q_mappings_0_bias[3]);
-    const vec t35 = v_add(sum3, x34);
-    v_store_n(blocks_mhsa_q_mappings_0_add + 198, t35, 2);
+    unroll<4>([&](auto row) {
+      const vec x6 = v_set(blocks_mhsa_q_mappings_0_bias[row]);
+      const vec t7 = v_add(sum[row], x6);
+      v_store_n(blocks_mhsa_q_mappings_0_add + (row * 50 + 48), t7, 2);
+    });
   }
 }
 
@@ -777,65 +666,31 @@ static void blocks_mhsa_forward(const real* blocks_mhsa_q_mappings_0_add, const 
                                 real* blocks_mhsa_einsum) {
   for (std::int64_t n2 = 0; n2 < 50; n2 += 2) {
     {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
+      vec sum[2][6];
+      unroll<2, 6>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t k = 0; k < 4; ++k) {
-        const vec x0 = v_load(blocks_mhsa_q_mappings_0_add + k * 50);
-        const vec x1 = v_set(blocks_mhsa_k_mappings_0_add[n2 + k * 50]);
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(blocks_mhsa_q_mappings_0_add + (k * 50 + 8));
-        sum1 = v_fma(x2, x1, sum1);
-        const vec x3 = v_load(blocks_mhsa_q_mappings_0_add + (k * 50 + 16));
-        sum2 = v_fma(x3, x1, sum2);
-        const vec x4 = v_load(blocks_mhsa_q_mappings_0_add + (k * 50 + 24));
-        sum3 = v_fma(x4, x1, sum3);
-        const vec x5 = v_load(blocks_mhsa_q_mappings_0_add + (k * 50 + 32));
-        sum4 = v_fma(x5, x1, sum4);
-        const vec x6 = v_load(blocks_mhsa_q_mappings_0_add + (k * 50 + 40));
-        sum5 = v_fma(x6, x1, sum5);
-        const vec x7 = v_set(blocks_mhsa_k_mappings_0_add[n2 + k * 50 + 1]);
-        sum6 = v_fma(x0, x7, sum6);
-        sum7 = v_fma(x2, x7, sum7);
-        sum8 = v_fma(x3, x7, sum8);
-        sum9 = v_fma(x4, x7, sum9);
-        sum10 = v_fma(x5, x7, sum10);
-        sum11 = v_fma(x6, x7, sum11);
+        vec x0[6];
+        unroll<6>([&](auto column) { x0[column] = v_load(blocks_mhsa_q_mappings_0_add + (column * 8 + k * 50)); });
+        unroll<2>([&](auto row) {
+          const vec x1 = v_set(blocks_mhsa_k_mappings_0_add[n2 + row + k * 50]);
+          unroll<6>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+        });
       }
-      v_store(blocks_mhsa_einsum + n2 * 50, sum0);
-      v_store(blocks_mhsa_einsum + (n2 * 50 + 8), sum1);
-      v_store(blocks_mhsa_einsum + (n2 * 50 + 16), sum2);
-      v_store(blocks_mhsa_einsum + (n2 * 50 + 24), sum3);
-      v_store(blocks_mhsa_einsum + (n2 * 50 + 32), sum4);
-      v_store(blocks_mhsa_einsum + (n2 * 50 + 40), sum5);
-      v_store(blocks_mhsa_einsum + (n2 * 50 + 50), sum6);
-      v_store(blocks_mhsa_einsum + (n2 * 50 + 58), sum7);
-      v_store(blocks_mhsa_einsum + (n2 * 50 + 66), sum8);
-      v_store(blocks_mhsa_einsum + (n2 * 50 + 74), sum9);
-      v_store(blocks_mhsa_einsum + (n2 * 50 + 82), sum10);
-      v_store(blocks_mhsa_einsum + (n2 * 50 + 90), sum11);
+      unroll<2, 6>([&](auto row, auto column) {
+        v_store(blocks_mhsa_einsum + (column * 8 + n2 * 50 + row * 50), sum[row][column]);
+      });
     }
     {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
+      vec sum[2];
+      unroll<2>([&](auto row) { sum[row] = v_zero(); });
       for (std::int64_t k = 0; k < 4; ++k) {
-        const vec x8 = v_load_n(blocks_mhsa_q_mappings_0_add + (k * 50 + 48), 2);
-        const vec x9 = v_set(blocks_mhsa_k_mappings_0_add[n2 + k * 50]);
-        sum0 = v_fma(x8, x9, sum0);
-        const vec x10 = v_set(blocks_mhsa_k_mappings_0_add[n2 + k * 50 + 1]);
-        sum1 = v_fma(x8, x10, sum1);
+        const vec x2 = v_load_n(blocks_mhsa_q_mappings_0_add + (k * 50 + 48), 2);
+        unroll<2>([&](auto row) {
+          const vec x3 = v_set(blocks_mhsa_k_mappings_0_add[n2 + row + k * 50]);
+          sum[row] = v_fma(x2, x3, sum[row]);
+        });
       }
-      v_store_n(blocks_mhsa_einsum + (n2 * 50 + 48), sum0, 2);
-      v_store_n(blocks_mhsa_einsum + (n2 * 50 + 98), sum1, 2);
+      unroll<2>([&](auto row) { v_store_n(blocks_mhsa_einsum + (n2 * 50 + row * 50 + 48), sum[row], 2); });
     }
   }
 }
@@ -846,96 +701,39 @@ static void blocks_mhsa_q_mappings_1_forward(const real* blocks_norm1_add, const
                                              const real* blocks_mhsa_q_mappings_1_bias,
                                              real* blocks_mhsa_q_mappings_1_add) {
   for (std::int64_t n = 0; n < 48; n += 24) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
+    vec sum[4][3];
+    unroll<4, 3>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x0 = v_load(blocks_norm1_add + (n + k2 * 50 + 200));
-      const vec x1 = v_set(blocks_mhsa_q_mappings_1_weight[k2]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_norm1_add + (n + k2 * 50 + 208));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_load(blocks_norm1_add + (n + k2 * 50 + 216));
-      sum2 = v_fma(x3, x1, sum2);
-      const vec x4 = v_set(blocks_mhsa_q_mappings_1_weight[k2 + 4]);
-      sum3 = v_fma(x0, x4, sum3);
-      sum4 = v_fma(x2, x4, sum4);
-      sum5 = v_fma(x3, x4, sum5);
-      const vec x5 = v_set(blocks_mhsa_q_mappings_1_weight[k2 + 8]);
-      sum6 = v_fma(x0, x5, sum6);
-      sum7 = v_fma(x2, x5, sum7);
-      sum8 = v_fma(x3, x5, sum8);
-      const vec x6 = v_set(blocks_mhsa_q_mappings_1_weight[k2 + 12]);
-      sum9 = v_fma(x0, x6, sum9);
-      sum10 = v_fma(x2, x6, sum10);
-      sum11 = v_fma(x3, x6, sum11);
+      vec x0[3];
+      unroll<3>([&](auto column) { x0[column] = v_load(blocks_norm1_add + (n + column * 8 + k2 * 50 + 200)); });
+      unroll<4>([&](auto row) {
+        const vec x1 = v_set(blocks_mhsa_q_mappings_1_weight[row * 4 + k2]);
+        unroll<3>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+      });
     }
-    const vec x7 = v_set(blocks_mhsa_q_mappings_1_bias[0]);
-    const vec t8 = v_add(sum0, x7);
-    v_store(blocks_mhsa_q_mappings_1_add + n, t8);
-    const vec t9 = v_add(sum1, x7);
-    v_store(blocks_mhsa_q_mappings_1_add + (n + 8), t9);
-    const vec t10 = v_add(sum2, x7);
-    v_store(blocks_mhsa_q_mappings_1_add + (n + 16), t10);
-    const vec x11 = v_set(blocks_mhsa_q_mappings_1_bias[1]);
-    const vec t12 = v_add(sum3, x11);
-    v_store(blocks_mhsa_q_mappings_1_add + (n + 50), t12);
-    const vec t13 = v_add(sum4, x11);
-    v_store(blocks_mhsa_q_mappings_1_add + (n + 58), t13);
-    const vec t14 = v_add(sum5, x11);
-    v_store(blocks_mhsa_q_mappings_1_add + (n + 66), t14);
-    const vec x15 = v_set(blocks_mhsa_q_mappings_1_bias[2]);
-    const vec t16 = v_add(sum6, x15);
-    v_store(blocks_mhsa_q_mappings_1_add + (n + 100), t16);
-    const vec t17 = v_add(sum7, x15);
-    v_store(blocks_mhsa_q_mappings_1_add + (n + 108), t17);
-    const vec t18 = v_add(sum8, x15);
-    v_store(blocks_mhsa_q_mappings_1_add + (n + 116), t18);
-    const vec x19 = v_set(blocks_mhsa_q_mappings_1_bias[3]);
-    const vec t20 = v_add(sum9, x19);
-    v_store(blocks_mhsa_q_mappings_1_add + (n + 150), t20);
-    const vec t21 = v_add(sum10, x19);
-    v_store(blocks_mhsa_q_mappings_1_add + (n + 158), t21);
-    const vec t22 = v_add(sum11, x19);
-    v_store(blocks_mhsa_q_mappings_1_add + (n + 166), t22);
+    unroll<4>([&](auto row) {
+      const vec x2 = v_set(blocks_mhsa_q_mappings_1_bias[row]);
+      unroll<3>([&](auto column) {
+        const vec t3 = v_add(sum[row][column], x2);
+        v_store(blocks_mhsa_q_mappings_1_add + (n + column * 8 + row * 50), t3);
+      });
+    });
   }
   {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
+    vec sum[4];
+    unroll<4>([&](auto row) { sum[row] = v_zero(); });
     for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x23 = v_load_n(blocks_norm1_add + (k2 * 50 + 248), 2);
-      const vec x24 = v_set(blocks_mhsa_q_mappings_1_weight[k2]);
-      sum0 = v_fma(x23, x24, sum0);
-      const vec x25 = v_set(blocks_mhsa_q_mappings_1_weight[k2 + 4]);
-      sum1 = v_fma(x23, x25, sum1);
-      const vec x26 = v_set(blocks_mhsa_q_mappings_1_weight[k2 + 8]);
-      sum2 = v_fma(x23, x26, sum2);
-      const vec x27 = v_set(blocks_mhsa_q_mappings_1_weight[k2 + 12]);
-      sum3 = v_fma(x23, x27, sum3);
+      const vec x4 = v_load_n(blocks_norm1_add + (k2 * 50 + 248), 2);
+      unroll<4>([&](auto row) {
+        const vec x5 = v_set(blocks_mhsa_q_mappings_1_weight[row * 4 + k2]);
+        sum[row] = v_fma(x4, x5, sum[row]);
+      });
     }
-    const vec x28 = v_set(blocks_mhsa_q_mappings_1_bias[0]);
-    const vec t29 = v_add(sum0, x28);
-    v_store_n(blocks_mhsa_q_mappings_1_add + 48, t29, 2);
-    const vec x30 = v_set(blocks_mhsa_q_mappings_1_bias[1]);
-    const vec t31 = v_add(sum1, x30);
-    v_store_n(blocks_mhsa_q_mappings_1_add + 98, t31, 2);
-    const vec x32 = v_set(blocks_mhsa_q_mappings_1_bias[2]);
-    const vec t33 = v_add(sum2, x32);
-    v_store_n(blocks_mhsa_q_mappings_1_add + 148, t33, 2);
-    const vec x34 = v_set(blocks_mhsa_q_mappings_1_bias[3]);
-    const vec t35 = v_add(sum3, x34);
-    v_store_n(blocks_mhsa_q_mappings_1_add + 198, t35, 2);
+    unroll<4>([&](auto row) {
+      const vec x6 = v_set(blocks_mhsa_q_mappings_1_bias[row]);
+      const vec t7 = v_add(sum[row], x6);
+      v_store_n(blocks_mhsa_q_mappings_1_add + (row * 50 + 48), t7, 2);
+    });
   }
 }
 
@@ -1030,104 +828,37 @@ static void blocks_mhsa_softmax_forward(const real* blocks_mhsa_einsum, real* bl
 static void blocks_mhsa_matmul_forward(const real* blocks_mhsa_divide, const real* blocks_mhsa_v_mappings_0_add,
                                        const real* blocks_carry, real* blocks_concat) {
   for (std::int64_t n = 0; n < 48; n += 24) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
+    vec sum[4][3];
+    unroll<4, 3>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x0 = v_load(blocks_mhsa_divide + (n + n2 * 50));
-      const vec x1 = v_set(blocks_mhsa_v_mappings_0_add[n2]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_mhsa_divide + (n + n2 * 50 + 8));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_load(blocks_mhsa_divide + (n + n2 * 50 + 16));
-      sum2 = v_fma(x3, x1, sum2);
-      const vec x4 = v_set(blocks_mhsa_v_mappings_0_add[n2 + 50]);
-      sum3 = v_fma(x0, x4, sum3);
-      sum4 = v_fma(x2, x4, sum4);
-      sum5 = v_fma(x3, x4, sum5);
-      const vec x5 = v_set(blocks_mhsa_v_mappings_0_add[n2 + 100]);
-      sum6 = v_fma(x0, x5, sum6);
-      sum7 = v_fma(x2, x5, sum7);
-      sum8 = v_fma(x3, x5, sum8);
-      const vec x6 = v_set(blocks_mhsa_v_mappings_0_add[n2 + 150]);
-      sum9 = v_fma(x0, x6, sum9);
-      sum10 = v_fma(x2, x6, sum10);
-      sum11 = v_fma(x3, x6, sum11);
+      vec x0[3];
+      unroll<3>([&](auto column) { x0[column] = v_load(blocks_mhsa_divide + (n + column * 8 + n2 * 50)); });
+      unroll<4>([&](auto row) {
+        const vec x1 = v_set(blocks_mhsa_v_mappings_0_add[row * 50 + n2]);
+        unroll<3>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+      });
     }
-    const vec x7 = v_load(blocks_carry + n);
-    const vec t8 = v_add(x7, sum0);
-    v_store(blocks_concat + n, t8);
-    const vec x9 = v_load(blocks_carry + (n + 8));
-    const vec t10 = v_add(x9, sum1);
-    v_store(blocks_concat + (n + 8), t10);
-    const vec x11 = v_load(blocks_carry + (n + 16));
-    const vec t12 = v_add(x11, sum2);
-    v_store(blocks_concat + (n + 16), t12);
-    const vec x13 = v_load(blocks_carry + (n + 50));
-    const vec t14 = v_add(x13, sum3);
-    v_store(blocks_concat + (n + 50), t14);
-    const vec x15 = v_load(blocks_carry + (n + 58));
-    const vec t16 = v_add(x15, sum4);
-    v_store(blocks_concat + (n + 58), t16);
-    const vec x17 = v_load(blocks_carry + (n + 66));
-    const vec t18 = v_add(x17, sum5);
-    v_store(blocks_concat + (n + 66), t18);
-    const vec x19 = v_load(blocks_carry + (n + 100));
-    const vec t20 = v_add(x19, sum6);
-    v_store(blocks_concat + (n + 100), t20);
-    const vec x21 = v_load(blocks_carry + (n + 108));
-    const vec t22 = v_add(x21, sum7);
-    v_store(blocks_concat + (n + 108), t22);
-    const vec x23 = v_load(blocks_carry + (n + 116));
-    const vec t24 = v_add(x23, sum8);
-    v_store(blocks_concat + (n + 116), t24);
-    const vec x25 = v_load(blocks_carry + (n + 150));
-    const vec t26 = v_add(x25, sum9);
-    v_store(blocks_concat + (n + 150), t26);
-    const vec x27 = v_load(blocks_carry + (n + 158));
-    const vec t28 = v_add(x27, sum10);
-    v_store(blocks_concat + (n + 158), t28);
-    const vec x29 = v_load(blocks_carry + (n + 166));
-    const vec t30 = v_add(x29, sum11);
-    v_store(blocks_concat + (n + 166), t30);
+    unroll<4, 3>([&](auto row, auto column) {
+      const vec x2 = v_load(blocks_carry + (n + column * 8 + row * 50));
+      const vec t3 = v_add(x2, sum[row][column]);
+      v_store(blocks_concat + (n + column * 8 + row * 50), t3);
+    });
   }
   {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
+    vec sum[4];
+    unroll<4>([&](auto row) { sum[row] = v_zero(); });
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x31 = v_load_n(blocks_mhsa_divide + (n2 * 50 + 48), 2);
-      const vec x32 = v_set(blocks_mhsa_v_mappings_0_add[n2]);
-      sum0 = v_fma(x31, x32, sum0);
-      const vec x33 = v_set(blocks_mhsa_v_mappings_0_add[n2 + 50]);
-      sum1 = v_fma(x31, x33, sum1);
-      const vec x34 = v_set(blocks_mhsa_v_mappings_0_add[n2 + 100]);
-      sum2 = v_fma(x31, x34, sum2);
-      const vec x35 = v_set(blocks_mhsa_v_mappings_0_add[n2 + 150]);
-      sum3 = v_fma(x31, x35, sum3);
+      const vec x4 = v_load_n(blocks_mhsa_divide + (n2 * 50 + 48), 2);
+      unroll<4>([&](auto row) {
+        const vec x5 = v_set(blocks_mhsa_v_mappings_0_add[row * 50 + n2]);
+        sum[row] = v_fma(x4, x5, sum[row]);
+      });
     }
-    const vec x36 = v_load_n(blocks_carry + 48, 2);
-    const vec t37 = v_add(x36, sum0);
-    v_store_n(blocks_concat + 48, t37, 2);
-    const vec x38 = v_load_n(blocks_carry + 98, 2);
-    const vec t39 = v_add(x38, sum1);
-    v_store_n(blocks_concat + 98, t39, 2);
-    const vec x40 = v_load_n(blocks_carry + 148, 2);
-    const vec t41 = v_add(x40, sum2);
-    v_store_n(blocks_concat + 148, t41, 2);
-    const vec x42 = v_load_n(blocks_carry + 198, 2);
-    const vec t43 = v_add(x42, sum3);
-    v_store_n(blocks_concat + 198, t43, 2);
+    unroll<4>([&](auto row) {
+      const vec x6 = v_load_n(blocks_carry + (row * 50 + 48), 2);
+      const vec t7 = v_add(x6, sum[row]);
+      v_store_n(blocks_concat + (row * 50 + 48), t7, 2);
+    });
   }
 }
 
@@ -1135,104 +866,37 @@ static void blocks_mhsa_matmul_forward(const real* blocks_mhsa_divide, const rea
 static void blocks_mhsa_matmul_forward_3(const real* blocks_mhsa_divide_2, const real* blocks_mhsa_v_mappings_1_add,
                                          const real* blocks_carry, real* blocks_concat) {
   for (std::int64_t n = 0; n < 48; n += 24) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
+    vec sum[4][3];
+    unroll<4, 3>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x0 = v_load(blocks_mhsa_divide_2 + (n + n2 * 50));
-      const vec x1 = v_set(blocks_mhsa_v_mappings_1_add[n2]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_mhsa_divide_2 + (n + n2 * 50 + 8));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_load(blocks_mhsa_divide_2 + (n + n2 * 50 + 16));
-      sum2 = v_fma(x3, x1, sum2);
-      const vec x4 = v_set(blocks_mhsa_v_mappings_1_add[n2 + 50]);
-      sum3 = v_fma(x0, x4, sum3);
-      sum4 = v_fma(x2, x4, sum4);
-      sum5 = v_fma(x3, x4, sum5);
-      const vec x5 = v_set(blocks_mhsa_v_mappings_1_add[n2 + 100]);
-      sum6 = v_fma(x0, x5, sum6);
-      sum7 = v_fma(x2, x5, sum7);
-      sum8 = v_fma(x3, x5, sum8);
-      const vec x6 = v_set(blocks_mhsa_v_mappings_1_add[n2 + 150]);
-      sum9 = v_fma(x0, x6, sum9);
-      sum10 = v_fma(x2, x6, sum10);
-      sum11 = v_fma(x3, x6, sum11);
+      vec x0[3];
+      unroll<3>([&](auto column) { x0[column] = v_load(blocks_mhsa_divide_2 + (n + column * 8 + n2 * 50)); });
+      unroll<4>([&](auto row) {
+        const vec x1 = v_set(blocks_mhsa_v_mappings_1_add[row * 50 + n2]);
+        unroll<3>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+      });
     }
-    const vec x7 = v_load(blocks_carry + (n + 200));
-    const vec t8 = v_add(x7, sum0);
-    v_store(blocks_concat + (n + 200), t8);
-    const vec x9 = v_load(blocks_carry + (n + 208));
-    const vec t10 = v_add(x9, sum1);
-    v_store(blocks_concat + (n + 208), t10);
-    const vec x11 = v_load(blocks_carry + (n + 216));
-    const vec t12 = v_add(x11, sum2);
-    v_store(blocks_concat + (n + 216), t12);
-    const vec x13 = v_load(blocks_carry + (n + 250));
-    const vec t14 = v_add(x13, sum3);
-    v_store(blocks_concat + (n + 250), t14);
-    const vec x15 = v_load(blocks_carry + (n + 258));
-    const vec t16 = v_add(x15, sum4);
-    v_store(blocks_concat + (n + 258), t16);
-    const vec x17 = v_load(blocks_carry + (n + 266));
-    const vec t18 = v_add(x17, sum5);
-    v_store(blocks_concat + (n + 266), t18);
-    const vec x19 = v_load(blocks_carry + (n + 300));
-    const vec t20 = v_add(x19, sum6);
-    v_store(blocks_concat + (n + 300), t20);
-    const vec x21 = v_load(blocks_carry + (n + 308));
-    const vec t22 = v_add(x21, sum7);
-    v_store(blocks_concat + (n + 308), t22);
-    const vec x23 = v_load(blocks_carry + (n + 316));
-    const vec t24 = v_add(x23, sum8);
-    v_store(blocks_concat + (n + 316), t24);
-    const vec x25 = v_load(blocks_carry + (n + 350));
-    const vec t26 = v_add(x25, sum9);
-    v_store(blocks_concat + (n + 350), t26);
-    const vec x27 = v_load(blocks_carry + (n + 358));
-    const vec t28 = v_add(x27, sum10);
-    v_store(blocks_concat + (n + 358), t28);
-    const vec x29 = v_load(blocks_carry + (n + 366));
-    const vec t30 = v_add(x29, sum11);
-    v_store(blocks_concat + (n + 366), t30);
+    unroll<4, 3>([&](auto row, auto column) {
+      const vec x2 = v_load(blocks_carry + (n + column * 8 + row * 50 + 200));
+      const vec t3 = v_add(x2, sum[row][column]);
+      v_store(blocks_concat + (n + column * 8 + row * 50 + 200), t3);
+    });
   }
   {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
+    vec sum[4];
+    unroll<4>([&](auto row) { sum[row] = v_zero(); });
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x31 = v_load_n(blocks_mhsa_divide_2 + (n2 * 50 + 48), 2);
-      const vec x32 = v_set(blocks_mhsa_v_mappings_1_add[n2]);
-      sum0 = v_fma(x31, x32, sum0);
-      const vec x33 = v_set(blocks_mhsa_v_mappings_1_add[n2 + 50]);
-      sum1 = v_fma(x31, x33, sum1);
-      const vec x34 = v_set(blocks_mhsa_v_mappings_1_add[n2 + 100]);
-      sum2 = v_fma(x31, x34, sum2);
-      const vec x35 = v_set(blocks_mhsa_v_mappings_1_add[n2 + 150]);
-      sum3 = v_fma(x31, x35, sum3);
+      const vec x4 = v_load_n(blocks_mhsa_divide_2 + (n2 * 50 + 48), 2);
+      unroll<4>([&](auto row) {
+        const vec x5 = v_set(blocks_mhsa_v_mappings_1_add[row * 50 + n2]);
+        sum[row] = v_fma(x4, x5, sum[row]);
+      });
     }
-    const vec x36 = v_load_n(blocks_carry + 248, 2);
-    const vec t37 = v_add(x36, sum0);
-    v_store_n(blocks_concat + 248, t37, 2);
-    const vec x38 = v_load_n(blocks_carry + 298, 2);
-    const vec t39 = v_add(x38, sum1);
-    v_store_n(blocks_concat + 298, t39, 2);
-    const vec x40 = v_load_n(blocks_carry + 348, 2);
-    const vec t41 = v_add(x40, sum2);
-    v_store_n(blocks_concat + 348, t41, 2);
-    const vec x42 = v_load_n(blocks_carry + 398, 2);
-    const vec t43 = v_add(x42, sum3);
-    v_store_n(blocks_concat + 398, t43, 2);
+    unroll<4>([&](auto row) {
+      const vec x6 = v_load_n(blocks_carry + (row * 50 + 248), 2);
+      const vec t7 = v_add(x6, sum[row]);
+      v_store_n(blocks_concat + (row * 50 + 248), t7, 2);
+    });
   }
 }
 
@@ -1241,112 +905,41 @@ static void blocks_mlp_0_forward(const real* blocks_norm2_add, const real* block
                                  const real* blocks_mlp_0_bias, real* blocks_mlp_1_gelu) {
   for (std::int64_t m = 0; m < 32; m += 4) {
     for (std::int64_t n = 0; n < 48; n += 24) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
+      vec sum[4][3];
+      unroll<4, 3>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t d = 0; d < 8; ++d) {
-        const vec x0 = v_load(blocks_norm2_add + (n + d * 50));
-        const vec x1 = v_set(blocks_mlp_0_weight[m * 8 + d]);
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(blocks_norm2_add + (n + d * 50 + 8));
-        sum1 = v_fma(x2, x1, sum1);
-        const vec x3 = v_load(blocks_norm2_add + (n + d * 50 + 16));
-        sum2 = v_fma(x3, x1, sum2);
-        const vec x4 = v_set(blocks_mlp_0_weight[m * 8 + d + 8]);
-        sum3 = v_fma(x0, x4, sum3);
-        sum4 = v_fma(x2, x4, sum4);
-        sum5 = v_fma(x3, x4, sum5);
-        const vec x5 = v_set(blocks_mlp_0_weight[m * 8 + d + 16]);
-        sum6 = v_fma(x0, x5, sum6);
-        sum7 = v_fma(x2, x5, sum7);
-        sum8 = v_fma(x3, x5, sum8);
-        const vec x6 = v_set(blocks_mlp_0_weight[m * 8 + d + 24]);
-        sum9 = v_fma(x0, x6, sum9);
-        sum10 = v_fma(x2, x6, sum10);
-        sum11 = v_fma(x3, x6, sum11);
+        vec x0[3];
+        unroll<3>([&](auto column) { x0[column] = v_load(blocks_norm2_add + (n + column * 8 + d * 50)); });
+        unroll<4>([&](auto row) {
+          const vec x1 = v_set(blocks_mlp_0_weight[m * 8 + row * 8 + d]);
+          unroll<3>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+        });
       }
-      const vec x7 = v_set(blocks_mlp_0_bias[m]);
-      const vec t8 = v_add(sum0, x7);
-      const vec t9 = v_gelu(t8);
-      v_store(blocks_mlp_1_gelu + (n + m * 50), t9);
-      const vec t10 = v_add(sum1, x7);
-      const vec t11 = v_gelu(t10);
-      v_store(blocks_mlp_1_gelu + (n + m * 50 + 8), t11);
-      const vec t12 = v_add(sum2, x7);
-      const vec t13 = v_gelu(t12);
-      v_store(blocks_mlp_1_gelu + (n + m * 50 + 16), t13);
-      const vec x14 = v_set(blocks_mlp_0_bias[m + 1]);
-      const vec t15 = v_add(sum3, x14);
-      const vec t16 = v_gelu(t15);
-      v_store(blocks_mlp_1_gelu + (n + m * 50 + 50), t16);
-      const vec t17 = v_add(sum4, x14);
-      const vec t18 = v_gelu(t17);
-      v_store(blocks_mlp_1_gelu + (n + m * 50 + 58), t18);
-      const vec t19 = v_add(sum5, x14);
-      const vec t20 = v_gelu(t19);
-      v_store(blocks_mlp_1_gelu + (n + m * 50 + 66), t20);
-      const vec x21 = v_set(blocks_mlp_0_bias[m + 2]);
-      const vec t22 = v_add(sum6, x21);
-      const vec t23 = v_gelu(t22);
-      v_store(blocks_mlp_1_gelu + (n + m * 50 + 100), t23);
-      const vec t24 = v_add(sum7, x21);
-      const vec t25 = v_gelu(t24);
-      v_store(blocks_mlp_1_gelu + (n + m * 50 + 108), t25);
-      const vec t26 = v_add(sum8, x21);
-      const vec t27 = v_gelu(t26);
-      v_store(blocks_mlp_1_gelu + (n + m * 50 + 116), t27);
-      const vec x28 = v_set(blocks_mlp_0_bias[m + 3]);
-      const vec t29 = v_add(sum9, x28);
-      const vec t30 = v_gelu(t29);
-      v_store(blocks_mlp_1_gelu + (n + m * 50 + 150), t30);
-      const vec t31 = v_add(sum10, x28);
-      const vec t32 = v_gelu(t31);
-      v_store(blocks_mlp_1_gelu + (n + m * 50 + 158), t32);
-      const vec t33 = v_add(sum11, x28);
-      const vec t34 = v_gelu(t33);
-      v_store(blocks_mlp_1_gelu + (n + m * 50 + 166), t34);
+      unroll<4>([&](auto row) {
+        const vec x2 = v_set(blocks_mlp_0_bias[m + row]);
+        unroll<3>([&](auto column) {
+          const vec t3 = v_add(sum[row][column], x2);
+          const vec t4 = v_gelu(t3);
+          v_store(blocks_mlp_1_gelu + (n + column * 8 + m * 50 + row * 50), t4);
+        });
+      });
     }
     {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
+      vec sum[4];
+      unroll<4>([&](auto row) { sum[row] = v_zero(); });
       for (std::int64_t d = 0; d < 8; ++d) {
-        const vec x35 = v_load_n(blocks_norm2_add + (d * 50 + 48), 2);
-        const vec x36 = v_set(blocks_mlp_0_weight[m * 8 + d]);
-        sum0 = v_fma(x35, x36, sum0);
-        const vec x37 = v_set(blocks_mlp_0_weight[m * 8 + d + 8]);
-        sum1 = v_fma(x35, x37, sum1);
-        const vec x38 = v_set(blocks_mlp_0_weight[m * 8 + d + 16]);
-        sum2 = v_fma(x35, x38, sum2);
-        const vec x39 = v_set(blocks_mlp_0_weight[m * 8 + d + 24]);
-        sum3 = v_fma(x35, x39, sum3);
+        const vec x5 = v_load_n(blocks_norm2_add + (d * 50 + 48), 2);
+        unroll<4>([&](auto row) {
+          const vec x6 = v_set(blocks_mlp_0_weight[m * 8 + row * 8 + d]);
+          sum[row] = v_fma(x5, x6, sum[row]);
+        });
       }
-      const vec x40 = v_set(blocks_mlp_0_bias[m]);
-      const vec t41 = v_add(sum0, x40);
-      const vec t42 = v_gelu(t41);
-      v_store_n(blocks_mlp_1_gelu + (m * 50 + 48), t42, 2);
-      const vec x43 = v_set(blocks_mlp_0_bias[m + 1]);
-      const vec t44 = v_add(sum1, x43);
-      const vec t45 = v_gelu(t44);
-      v_store_n(blocks_mlp_1_gelu + (m * 50 + 98), t45, 2);
-      const vec x46 = v_set(blocks_mlp_0_bias[m + 2]);
-      const vec t47 = v_add(sum2, x46);
-      const vec t48 = v_gelu(t47);
-      v_store_n(blocks_mlp_1_gelu + (m * 50 + 148), t48, 2);
-      const vec x49 = v_set(blocks_mlp_0_bias[m + 3]);
-      const vec t50 = v_add(sum3, x49);
-      const vec t51 = v_gelu(t50);
-      v_store_n(blocks_mlp_1_gelu + (m * 50 + 198), t51, 2);
+      unroll<4>([&](auto row) {
+        const vec x7 = v_set(blocks_mlp_0_bias[m + row]);
+        const vec t8 = v_add(sum[row], x7);
+        const vec t9 = v_gelu(t8);
+        v_store_n(blocks_mlp_1_gelu + (m * 50 + row * 50 + 48), t9, 2);
+      });
     }
   }
 }
@@ -1356,146 +949,60 @@ static void blocks_mlp_2_forward(const real* blocks_mlp_1_gelu, const real* bloc
                                  const real* blocks_concat, const real* blocks_mlp_2_bias, real* blocks_carry_next) {
   for (std::int64_t d = 0; d < 8; d += 4) {
     for (std::int64_t n = 0; n < 48; n += 24) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
+      vec sum[4][3];
+      unroll<4, 3>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t m = 0; m < 32; ++m) {
-        const vec x0 = v_load(blocks_mlp_1_gelu + (n + m * 50));
-        const vec x1 = v_set(blocks_mlp_2_weight[d * 32 + m]);
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(blocks_mlp_1_gelu + (n + m * 50 + 8));
-        sum1 = v_fma(x2, x1, sum1);
-        const vec x3 = v_load(blocks_mlp_1_gelu + (n + m * 50 + 16));
-        sum2 = v_fma(x3, x1, sum2);
-        const vec x4 = v_set(blocks_mlp_2_weight[d * 32 + m + 32]);
-        sum3 = v_fma(x0, x4, sum3);
-        sum4 = v_fma(x2, x4, sum4);
-        sum5 = v_fma(x3, x4, sum5);
-        const vec x5 = v_set(blocks_mlp_2_weight[d * 32 + m + 64]);
-        sum6 = v_fma(x0, x5, sum6);
-        sum7 = v_fma(x2, x5, sum7);
-        sum8 = v_fma(x3, x5, sum8);
-        const vec x6 = v_set(blocks_mlp_2_weight[d * 32 + m + 96]);
-        sum9 = v_fma(x0, x6, sum9);
-        sum10 = v_fma(x2, x6, sum10);
-        sum11 = v_fma(x3, x6, sum11);
+        vec x0[3];
+        unroll<3>([&](auto column) { x0[column] = v_load(blocks_mlp_1_gelu + (n + column * 8 + m * 50)); });
+        unroll<4>([&](auto row) {
+          const vec x1 = v_set(blocks_mlp_2_weight[d * 32 + row * 32 + m]);
+          unroll<3>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+        });
       }
-      const vec x7 = v_load(blocks_concat + (n + d * 50));
-      const vec x8 = v_set(blocks_mlp_2_bias[d]);
-      const vec t9 = v_add(sum0, x8);
-      const vec t10 = v_add(x7, t9);
-      v_store(blocks_carry_next + (n + d * 50), t10);
-      const vec x11 = v_load(blocks_concat + (n + d * 50 + 8));
-      const vec t12 = v_add(sum1, x8);
-      const vec t13 = v_add(x11, t12);
-      v_store(blocks_carry_next + (n + d * 50 + 8), t13);
-      const vec x14 = v_load(blocks_concat + (n + d * 50 + 16));
-      const vec t15 = v_add(sum2, x8);
-      const vec t16 = v_add(x14, t15);
-      v_store(blocks_carry_next + (n + d * 50 + 16), t16);
-      const vec x17 = v_load(blocks_concat + (n + d * 50 + 50));
-      const vec x18 = v_set(blocks_mlp_2_bias[d + 1]);
-      const vec t19 = v_add(sum3, x18);
-      const vec t20 = v_add(x17, t19);
-      v_store(blocks_carry_next + (n + d * 50 + 50), t20);
-      const vec x21 = v_load(blocks_concat + (n + d * 50 + 58));
-      const vec t22 = v_add(sum4, x18);
-      const vec t23 = v_add(x21, t22);
-      v_store(blocks_carry_next + (n + d * 50 + 58), t23);
-      const vec x24 = v_load(blocks_concat + (n + d * 50 + 66));
-      const vec t25 = v_add(sum5, x18);
-      const vec t26 = v_add(x24, t25);
-      v_store(blocks_carry_next + (n + d * 50 + 66), t26);
-      const vec x27 = v_load(blocks_concat + (n + d * 50 + 100));
-      const vec x28 = v_set(blocks_mlp_2_bias[d + 2]);
-      const vec t29 = v_add(sum6, x28);
-      const vec t30 = v_add(x27, t29);
-      v_store(blocks_carry_next + (n + d * 50 + 100), t30);
-      const vec x31 = v_load(blocks_concat + (n + d * 50 + 108));
-      const vec t32 = v_add(sum7, x28);
-      const vec t33 = v_add(x31, t32);
-      v_store(blocks_carry_next + (n + d * 50 + 108), t33);
-      const vec x34 = v_load(blocks_concat + (n + d * 50 + 116));
-      const vec t35 = v_add(sum8, x28);
-      const vec t36 = v_add(x34, t35);
-      v_store(blocks_carry_next + (n + d * 50 + 116), t36);
-      const vec x37 = v_load(blocks_concat + (n + d * 50 + 150));
-      const vec x38 = v_set(blocks_mlp_2_bias[d + 3]);
-      const vec t39 = v_add(sum9, x38);
-      const vec t40 = v_add(x37, t39);
-      v_store(blocks_carry_next + (n + d * 50 + 150), t40);
-      const vec x41 = v_load(blocks_concat + (n + d * 50 + 158));
-      const vec t42 = v_add(sum10, x38);
-      const vec t43 = v_add(x41, t42);
-      v_store(blocks_carry_next + (n + d * 50 + 158), t43);
-      const vec x44 = v_load(blocks_concat + (n + d * 50 + 166));
-      const vec t45 = v_add(sum11, x38);
-      const vec t46 = v_add(x44, t45);
-      v_store(blocks_carry_next + (n + d * 50 + 166), t46);
+      unroll<4>([&](auto row) {
+        const vec x3 = v_set(blocks_mlp_2_bias[d + row]);
+        unroll<3>([&](auto column) {
+          const vec x2 = v_load(blocks_concat + (n + column * 8 + d * 50 + row * 50));
+          const vec t4 = v_add(sum[row][column], x3);
+          const vec t5 = v_add(x2, t4);
+          v_store(blocks_carry_next + (n + column * 8 + d * 50 + row * 50), t5);
+        });
+      });
     }
     {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
+      vec sum[4];
+      unroll<4>([&](auto row) { sum[row] = v_zero(); });
       for (std::int64_t m = 0; m < 32; ++m) {
-        const vec x47 = v_load_n(blocks_mlp_1_gelu + (m * 50 + 48), 2);
-        const vec x48 = v_set(blocks_mlp_2_weight[d * 32 + m]);
-        sum0 = v_fma(x47, x48, sum0);
-        const vec x49 = v_set(blocks_mlp_2_weight[d * 32 + m + 32]);
-        sum1 = v_fma(x47, x49, sum1);
-        const vec x50 = v_set(blocks_mlp_2_weight[d * 32 + m + 64]);
-        sum2 = v_fma(x47, x50, sum2);
-        const vec x51 = v_set(blocks_mlp_2_weight[d * 32 + m + 96]);
-        sum3 = v_fma(x47, x51, sum3);
+        const vec x6 = v_load_n(blocks_mlp_1_gelu + (m * 50 + 48), 2);
+        unroll<4>([&](auto row) {
+          const vec x7 = v_set(blocks_mlp_2_weight[d * 32 + row * 32 + m]);
+          sum[row] = v_fma(x6, x7, sum[row]);
+        });
       }
-      const vec x52 = v_load_n(blocks_concat + (d * 50 + 48), 2);
-      const vec x53 = v_set(blocks_mlp_2_bias[d]);
-      const vec t54 = v_add(sum0, x53);
-      const vec t55 = v_add(x52, t54);
-      v_store_n(blocks_carry_next + (d * 50 + 48), t55, 2);
-      const vec x56 = v_load_n(blocks_concat + (d * 50 + 98), 2);
-      const vec x57 = v_set(blocks_mlp_2_bias[d + 1]);
-      const vec t58 = v_add(sum1, x57);
-      const vec t59 = v_add(x56, t58);
-      v_store_n(blocks_carry_next + (d * 50 + 98), t59, 2);
-      const vec x60 = v_load_n(blocks_concat + (d * 50 + 148), 2);
-      const vec x61 = v_set(blocks_mlp_2_bias[d + 2]);
-      const vec t62 = v_add(sum2, x61);
-      const vec t63 = v_add(x60, t62);
-      v_store_n(blocks_carry_next + (d * 50 + 148), t63, 2);
-      const vec x64 = v_load_n(blocks_concat + (d * 50 + 198), 2);
-      const vec x65 = v_set(blocks_mlp_2_bias[d + 3]);
-      const vec t66 = v_add(sum3, x65);
-      const vec t67 = v_add(x64, t66);
-      v_store_n(blocks_carry_next + (d * 50 + 198), t67, 2);
+      unroll<4>([&](auto row) {
+        const vec x8 = v_load_n(blocks_concat + (d * 50 + row * 50 + 48), 2);
+        const vec x9 = v_set(blocks_mlp_2_bias[d + row]);
+        const vec t10 = v_add(sum[row], x9);
+        const vec t11 = v_add(x8, t10);
+        v_store_n(blocks_carry_next + (d * 50 + row * 50 + 48), t11, 2);
+      });
     }
   }
 }
 
 // b < B, i < 1, k < K=4, k2 < K=4 (summed); lanes along k
-static void blocks_1_mhsa_q_mappings_0_forward(const real* blocks_1_norm1_add,
-                                               const real* blocks_1_mhsa_q_mappings_0_weight,
-                                               const real* blocks_1_mhsa_q_mappings_0_bias,
-                                               real* blocks_1_mhsa_q_mappings_0_add) {
+static void blocks_1_mhsa_q_mappings_0_forward(
+    const real* blocks_1_norm1_add, const real* blocks_1_mhsa_q_mappings_0_weight,
+    const real* blocks_1_mhsa_q_mappings_0_bias, real* blocks_1_mhsa_q_mappings_0_add) {
   for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0 = v_zero();
+    vec sum = v_zero();
     for (std::int64_t k2 = 0; k2 < 4; ++k2) {
       const vec x0 = v_set(blocks_1_norm1_add[i + k2 * 50]);
       const vec x1 = v_load_strided(blocks_1_mhsa_q_mappings_0_weight + k2, 4, 4);
-      sum0 = v_fma(x0, x1, sum0);
+      sum = v_fma(x0, x1, sum);
     }
     const vec x2 = v_load_n(blocks_1_mhsa_q_mappings_0_bias, 4);
-    const vec t3 = v_add(sum0, x2);
+    const vec t3 = v_add(sum, x2);
     v_store_n(blocks_1_mhsa_q_mappings_0_add + i * 4, t3, 4);
   }
 }
@@ -1505,54 +1012,34 @@ static void blocks_1_mhsa_q_mappings_0_forward(const real* blocks_1_norm1_add,
 static void blocks_1_mhsa_forward(const real* blocks_1_mhsa_q_mappings_0_add,
                                   const real* blocks_1_mhsa_k_mappings_0_add, real* blocks_1_mhsa_einsum) {
   for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
+    vec sum[7];
+    unroll<7>([&](auto column) { sum[column] = v_zero(); });
     for (std::int64_t k = 0; k < 4; ++k) {
       const vec x0 = v_set(blocks_1_mhsa_q_mappings_0_add[i * 4 + k]);
-      const vec x1 = v_load(blocks_1_mhsa_k_mappings_0_add + k * 50);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_1_mhsa_k_mappings_0_add + (k * 50 + 8));
-      sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_load(blocks_1_mhsa_k_mappings_0_add + (k * 50 + 16));
-      sum2 = v_fma(x0, x3, sum2);
-      const vec x4 = v_load(blocks_1_mhsa_k_mappings_0_add + (k * 50 + 24));
-      sum3 = v_fma(x0, x4, sum3);
-      const vec x5 = v_load(blocks_1_mhsa_k_mappings_0_add + (k * 50 + 32));
-      sum4 = v_fma(x0, x5, sum4);
-      const vec x6 = v_load(blocks_1_mhsa_k_mappings_0_add + (k * 50 + 40));
-      sum5 = v_fma(x0, x6, sum5);
-      const vec x7 = v_load_n(blocks_1_mhsa_k_mappings_0_add + (k * 50 + 48), 2);
-      sum6 = v_fma(x0, x7, sum6);
+      unroll<7>([&](auto column) {
+        const vec x1 = v_load_some(blocks_1_mhsa_k_mappings_0_add + (column * 8 + k * 50), column < 6 ? lanes : 2);
+        sum[column] = v_fma(x0, x1, sum[column]);
+      });
     }
-    v_store(blocks_1_mhsa_einsum + i * 50, sum0);
-    v_store(blocks_1_mhsa_einsum + (i * 50 + 8), sum1);
-    v_store(blocks_1_mhsa_einsum + (i * 50 + 16), sum2);
-    v_store(blocks_1_mhsa_einsum + (i * 50 + 24), sum3);
-    v_store(blocks_1_mhsa_einsum + (i * 50 + 32), sum4);
-    v_store(blocks_1_mhsa_einsum + (i * 50 + 40), sum5);
-    v_store_n(blocks_1_mhsa_einsum + (i * 50 + 48), sum6, 2);
+    unroll<7>([&](auto column) {
+      v_store_some(blocks_1_mhsa_einsum + (i * 50 + column * 8), sum[column], column < 6 ? lanes : 2);
+    });
   }
 }
 
 // b < B, i < 1, k < K=4, k2 < K=4 (summed); lanes along k
-static void blocks_1_mhsa_q_mappings_1_forward(const real* blocks_1_norm1_add,
-                                               const real* blocks_1_mhsa_q_mappings_1_weight,
-                                               const real* blocks_1_mhsa_q_mappings_1_bias,
-                                               real* blocks_1_mhsa_q_mappings_1_add) {
+static void blocks_1_mhsa_q_mappings_1_forward(
+    const real* blocks_1_norm1_add, const real* blocks_1_mhsa_q_mappings_1_weight,
+    const real* blocks_1_mhsa_q_mappings_1_bias, real* blocks_1_mhsa_q_mappings_1_add) {
   for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0 = v_zero();
+    vec sum = v_zero();
     for (std::int64_t k2 = 0; k2 < 4; ++k2) {
       const vec x0 = v_set(blocks_1_norm1_add[i + k2 * 50 + 200]);
       const vec x1 = v_load_strided(blocks_1_mhsa_q_mappings_1_weight + k2, 4, 4);
-      sum0 = v_fma(x0, x1, sum0);
+      sum = v_fma(x0, x1, sum);
     }
     const vec x2 = v_load_n(blocks_1_mhsa_q_mappings_1_bias, 4);
-    const vec t3 = v_add(sum0, x2);
+    const vec t3 = v_add(sum, x2);
     v_store_n(blocks_1_mhsa_q_mappings_1_add + i * 4, t3, 4);
   }
 }
@@ -1561,178 +1048,93 @@ static void blocks_1_mhsa_q_mappings_1_forward(const real* blocks_1_norm1_add,
 static void blocks_1_mhsa_softmax_forward(const real* blocks_1_mhsa_einsum, real* blocks_1_mhsa_divide,
                                           const real* blocks_1_mhsa_einsum_2, real* blocks_1_mhsa_divide_2) {
   for (std::int64_t i = 0; i < 1; ++i) {
-    vec most0 = v_set(-INFINITY);
-    vec most0_1 = v_set(-INFINITY);
-    vec most0_2 = v_set(-INFINITY);
-    vec most0_3 = v_set(-INFINITY);
+    vec most0[4];
+    unroll<4>([&](auto way) { most0[way] = v_set(-INFINITY); });
     {
-      const vec x0 = v_load(blocks_1_mhsa_einsum + i * 50);
       const vec t1 = v_set(real(0.5));
-      const vec t2 = v_mul(x0, t1);
-      most0 = v_max(most0, t2);
-      const vec x3 = v_load(blocks_1_mhsa_einsum + (i * 50 + 8));
-      const vec t4 = v_mul(x3, t1);
-      most0_1 = v_max(most0_1, t4);
-      const vec x5 = v_load(blocks_1_mhsa_einsum + (i * 50 + 16));
-      const vec t6 = v_mul(x5, t1);
-      most0_2 = v_max(most0_2, t6);
-      const vec x7 = v_load(blocks_1_mhsa_einsum + (i * 50 + 24));
-      const vec t8 = v_mul(x7, t1);
-      most0_3 = v_max(most0_3, t8);
-      const vec x9 = v_load(blocks_1_mhsa_einsum + (i * 50 + 32));
-      const vec t10 = v_set(real(0.5));
-      const vec t11 = v_mul(x9, t10);
-      most0 = v_max(most0, t11);
-      const vec x12 = v_load(blocks_1_mhsa_einsum + (i * 50 + 40));
-      const vec t13 = v_mul(x12, t10);
-      most0_1 = v_max(most0_1, t13);
+      unroll<6>([&](auto column) {
+        const vec x0 = v_load(blocks_1_mhsa_einsum + (i * 50 + column * 8));
+        const vec t2 = v_mul(x0, t1);
+        most0[column % 4] = v_max(most0[column % 4], t2);
+      });
     }
     {
-      const vec x14 = v_load_n(blocks_1_mhsa_einsum + (i * 50 + 48), 2);
-      const vec t15 = v_set(real(0.5));
-      const vec t16 = v_mul(x14, t15);
-      most0 = v_max(most0, v_keep_n(t16, 2, -INFINITY));
+      const vec x3 = v_load_n(blocks_1_mhsa_einsum + (i * 50 + 48), 2);
+      const vec t4 = v_set(real(0.5));
+      const vec t5 = v_mul(x3, t4);
+      most0[0] = v_max(most0[0], v_keep_n(t5, 2, -INFINITY));
     }
-    const vec row0 = v_set(v_max_lane(v_max(v_max(most0, most0_1), v_max(most0_2, most0_3))));
-    vec sum1 = v_zero();
-    vec sum1_1 = v_zero();
-    vec sum1_2 = v_zero();
-    vec sum1_3 = v_zero();
-    vec most2 = v_set(-INFINITY);
-    vec most2_1 = v_set(-INFINITY);
-    vec most2_2 = v_set(-INFINITY);
-    vec most2_3 = v_set(-INFINITY);
+    const vec row0 = v_set(v_max_lane(v_max(v_max(most0[0], most0[1]), v_max(most0[2], most0[3]))));
+    vec sum1[4];
+    unroll<4>([&](auto way) { sum1[way] = v_zero(); });
+    vec most2[4];
+    unroll<4>([&](auto way) { most2[way] = v_set(-INFINITY); });
     {
-      const vec x17 = v_load(blocks_1_mhsa_einsum + i * 50);
-      const vec t18 = v_set(real(0.5));
-      const vec t19 = v_fms(x17, t18, row0);
-      const vec t20 = v_exp(t19);
-      sum1 = v_add(sum1, t20);
-      v_store(blocks_1_mhsa_divide + i * 50, t20);
-      const vec x21 = v_load(blocks_1_mhsa_einsum_2 + i * 50);
-      const vec t22 = v_mul(x21, t18);
-      most2 = v_max(most2, t22);
-      const vec x23 = v_load(blocks_1_mhsa_einsum + (i * 50 + 8));
-      const vec t24 = v_fms(x23, t18, row0);
+      const vec t7 = v_set(real(0.5));
+      unroll<6>([&](auto column) {
+        const vec x6 = v_load(blocks_1_mhsa_einsum + (i * 50 + column * 8));
+        const vec t8 = v_fms(x6, t7, row0);
+        const vec t9 = v_exp(t8);
+        sum1[column % 4] = v_add(sum1[column % 4], t9);
+        v_store(blocks_1_mhsa_divide + (i * 50 + column * 8), t9);
+        const vec x10 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + column * 8));
+        const vec t11 = v_mul(x10, t7);
+        most2[column % 4] = v_max(most2[column % 4], t11);
+      });
+    }
+    {
+      const vec x12 = v_load_n(blocks_1_mhsa_einsum + (i * 50 + 48), 2);
+      const vec t13 = v_set(real(0.5));
+      const vec t14 = v_fms(x12, t13, row0);
+      const vec t15 = v_exp(t14);
+      sum1[0] = v_add(sum1[0], v_keep_n(t15, 2, real(0.0)));
+      v_store_n(blocks_1_mhsa_divide + (i * 50 + 48), t15, 2);
+      const vec x16 = v_load_n(blocks_1_mhsa_einsum_2 + (i * 50 + 48), 2);
+      const vec t17 = v_mul(x16, t13);
+      most2[0] = v_max(most2[0], v_keep_n(t17, 2, -INFINITY));
+    }
+    const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
+    const vec row2 = v_set(v_max_lane(v_max(v_max(most2[0], most2[1]), v_max(most2[2], most2[3]))));
+    vec sum3[4];
+    unroll<4>([&](auto way) { sum3[way] = v_zero(); });
+    {
+      const vec t19 = v_set(real(0.5));
+      unroll<6>([&](auto column) {
+        const vec x18 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + column * 8));
+        const vec t20 = v_fms(x18, t19, row2);
+        const vec t21 = v_exp(t20);
+        sum3[column % 4] = v_add(sum3[column % 4], t21);
+        v_store(blocks_1_mhsa_divide_2 + (i * 50 + column * 8), t21);
+      });
+    }
+    {
+      const vec x22 = v_load_n(blocks_1_mhsa_einsum_2 + (i * 50 + 48), 2);
+      const vec t23 = v_set(real(0.5));
+      const vec t24 = v_fms(x22, t23, row2);
       const vec t25 = v_exp(t24);
-      sum1_1 = v_add(sum1_1, t25);
-      v_store(blocks_1_mhsa_divide + (i * 50 + 8), t25);
-      const vec x26 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + 8));
-      const vec t27 = v_mul(x26, t18);
-      most2_1 = v_max(most2_1, t27);
-      const vec x28 = v_load(blocks_1_mhsa_einsum + (i * 50 + 16));
-      const vec t29 = v_fms(x28, t18, row0);
-      const vec t30 = v_exp(t29);
-      sum1_2 = v_add(sum1_2, t30);
-      v_store(blocks_1_mhsa_divide + (i * 50 + 16), t30);
-      const vec x31 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + 16));
-      const vec t32 = v_mul(x31, t18);
-      most2_2 = v_max(most2_2, t32);
-      const vec x33 = v_load(blocks_1_mhsa_einsum + (i * 50 + 24));
-      const vec t34 = v_fms(x33, t18, row0);
-      const vec t35 = v_exp(t34);
-      sum1_3 = v_add(sum1_3, t35);
-      v_store(blocks_1_mhsa_divide + (i * 50 + 24), t35);
-      const vec x36 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + 24));
-      const vec t37 = v_mul(x36, t18);
-      most2_3 = v_max(most2_3, t37);
-      const vec x38 = v_load(blocks_1_mhsa_einsum + (i * 50 + 32));
-      const vec t39 = v_set(real(0.5));
-      const vec t40 = v_fms(x38, t39, row0);
-      const vec t41 = v_exp(t40);
-      sum1 = v_add(sum1, t41);
-      v_store(blocks_1_mhsa_divide + (i * 50 + 32), t41);
-      const vec x42 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + 32));
-      const vec t43 = v_mul(x42, t39);
-      most2 = v_max(most2, t43);
-      const vec x44 = v_load(blocks_1_mhsa_einsum + (i * 50 + 40));
-      const vec t45 = v_fms(x44, t39, row0);
-      const vec t46 = v_exp(t45);
-      sum1_1 = v_add(sum1_1, t46);
-      v_store(blocks_1_mhsa_divide + (i * 50 + 40), t46);
-      const vec x47 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + 40));
-      const vec t48 = v_mul(x47, t39);
-      most2_1 = v_max(most2_1, t48);
+      sum3[0] = v_add(sum3[0], v_keep_n(t25, 2, real(0.0)));
+      v_store_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), t25, 2);
     }
-    {
-      const vec x49 = v_load_n(blocks_1_mhsa_einsum + (i * 50 + 48), 2);
-      const vec t50 = v_set(real(0.5));
-      const vec t51 = v_fms(x49, t50, row0);
-      const vec t52 = v_exp(t51);
-      sum1 = v_add(sum1, v_keep_n(t52, 2, real(0.0)));
-      v_store_n(blocks_1_mhsa_divide + (i * 50 + 48), t52, 2);
-      const vec x53 = v_load_n(blocks_1_mhsa_einsum_2 + (i * 50 + 48), 2);
-      const vec t54 = v_mul(x53, t50);
-      most2 = v_max(most2, v_keep_n(t54, 2, -INFINITY));
-    }
-    const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
-    const vec row2 = v_set(v_max_lane(v_max(v_max(most2, most2_1), v_max(most2_2, most2_3))));
-    vec sum3 = v_zero();
-    vec sum3_1 = v_zero();
-    vec sum3_2 = v_zero();
-    vec sum3_3 = v_zero();
-    {
-      const vec x55 = v_load(blocks_1_mhsa_einsum_2 + i * 50);
-      const vec t56 = v_set(real(0.5));
-      const vec t57 = v_fms(x55, t56, row2);
-      const vec t58 = v_exp(t57);
-      sum3 = v_add(sum3, t58);
-      v_store(blocks_1_mhsa_divide_2 + i * 50, t58);
-      const vec x59 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + 8));
-      const vec t60 = v_fms(x59, t56, row2);
-      const vec t61 = v_exp(t60);
-      sum3_1 = v_add(sum3_1, t61);
-      v_store(blocks_1_mhsa_divide_2 + (i * 50 + 8), t61);
-      const vec x62 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + 16));
-      const vec t63 = v_fms(x62, t56, row2);
-      const vec t64 = v_exp(t63);
-      sum3_2 = v_add(sum3_2, t64);
-      v_store(blocks_1_mhsa_divide_2 + (i * 50 + 16), t64);
-      const vec x65 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + 24));
-      const vec t66 = v_fms(x65, t56, row2);
-      const vec t67 = v_exp(t66);
-      sum3_3 = v_add(sum3_3, t67);
-      v_store(blocks_1_mhsa_divide_2 + (i * 50 + 24), t67);
-      const vec x68 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + 32));
-      const vec t69 = v_set(real(0.5));
-      const vec t70 = v_fms(x68, t69, row2);
-      const vec t71 = v_exp(t70);
-      sum3 = v_add(sum3, t71);
-      v_store(blocks_1_mhsa_divide_2 + (i * 50 + 32), t71);
-      const vec x72 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + 40));
-      const vec t73 = v_fms(x72, t69, row2);
-      const vec t74 = v_exp(t73);
-      sum3_1 = v_add(sum3_1, t74);
-      v_store(blocks_1_mhsa_divide_2 + (i * 50 + 40), t74);
-    }
-    {
-      const vec x75 = v_load_n(blocks_1_mhsa_einsum_2 + (i * 50 + 48), 2);
-      const vec t76 = v_set(real(0.5));
-      const vec t77 = v_fms(x75, t76, row2);
-      const vec t78 = v_exp(t77);
-      sum3 = v_add(sum3, v_keep_n(t78, 2, real(0.0)));
-      v_store_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), t78, 2);
-    }
-    const vec row3 = v_set(v_sum(v_add(v_add(sum3, sum3_1), v_add(sum3_2, sum3_3))));
+    const vec row3 = v_set(v_sum(v_add(v_add(sum3[0], sum3[1]), v_add(sum3[2], sum3[3]))));
     for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x79 = v_load(blocks_1_mhsa_divide + (i * 50 + n));
-      const vec t80 = v_div_one(v_set(real(1.0)), row1);
-      const vec t81 = v_mul(x79, t80);
-      v_store(blocks_1_mhsa_divide + (i * 50 + n), t81);
-      const vec x82 = v_load(blocks_1_mhsa_divide_2 + (i * 50 + n));
-      const vec t83 = v_div_one(v_set(real(1.0)), row3);
-      const vec t84 = v_mul(x82, t83);
-      v_store(blocks_1_mhsa_divide_2 + (i * 50 + n), t84);
+      const vec x26 = v_load(blocks_1_mhsa_divide + (i * 50 + n));
+      const vec t27 = v_div_one(v_set(real(1.0)), row1);
+      const vec t28 = v_mul(x26, t27);
+      v_store(blocks_1_mhsa_divide + (i * 50 + n), t28);
+      const vec x29 = v_load(blocks_1_mhsa_divide_2 + (i * 50 + n));
+      const vec t30 = v_div_one(v_set(real(1.0)), row3);
+      const vec t31 = v_mul(x29, t30);
+      v_store(blocks_1_mhsa_divide_2 + (i * 50 + n), t31);
     }
     {
-      const vec x85 = v_load_n(blocks_1_mhsa_divide + (i * 50 + 48), 2);
-      const vec t86 = v_div_one(v_set(real(1.0)), row1);
-      const vec t87 = v_mul(x85, t86);
-      v_store_n(blocks_1_mhsa_divide + (i * 50 + 48), t87, 2);
-      const vec x88 = v_load_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), 2);
-      const vec t89 = v_div_one(v_set(real(1.0)), row3);
-      const vec t90 = v_mul(x88, t89);
-      v_store_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), t90, 2);
+      const vec x32 = v_load_n(blocks_1_mhsa_divide + (i * 50 + 48), 2);
+      const vec t33 = v_div_one(v_set(real(1.0)), row1);
+      const vec t34 = v_mul(x32, t33);
+      v_store_n(blocks_1_mhsa_divide + (i * 50 + 48), t34, 2);
+      const vec x35 = v_load_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), 2);
+      const vec t36 = v_div_one(v_set(real(1.0)), row3);
+      const vec t37 = v_mul(x35, t36);
+      v_store_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), t37, 2);
     }
   }
 }
@@ -1741,48 +1143,28 @@ static void blocks_1_mhsa_softmax_forward(const real* blocks_1_mhsa_einsum, real
 static void blocks_1_mhsa_matmul_forward(const real* blocks_1_mhsa_divide, const real* blocks_1_mhsa_v_mappings_0_add,
                                          const real* blocks_carry_next, real* blocks_1_concat) {
   for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
+    vec sum[4];
+    unroll<4>([&](auto row) { sum[row] = v_zero(); });
     for (std::int64_t n = 0; n < 48; n += 8) {
       const vec x0 = v_load(blocks_1_mhsa_divide + (i * 50 + n));
-      const vec x1 = v_load(blocks_1_mhsa_v_mappings_0_add + n);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_1_mhsa_v_mappings_0_add + (n + 50));
-      sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_load(blocks_1_mhsa_v_mappings_0_add + (n + 100));
-      sum2 = v_fma(x0, x3, sum2);
-      const vec x4 = v_load(blocks_1_mhsa_v_mappings_0_add + (n + 150));
-      sum3 = v_fma(x0, x4, sum3);
+      unroll<4>([&](auto row) {
+        const vec x1 = v_load(blocks_1_mhsa_v_mappings_0_add + (row * 50 + n));
+        sum[row] = v_fma(x0, x1, sum[row]);
+      });
     }
     {
-      const vec x5 = v_load_n(blocks_1_mhsa_divide + (i * 50 + 48), 2);
-      const vec x6 = v_load_n(blocks_1_mhsa_v_mappings_0_add + 48, 2);
-      sum0 = v_fma(x5, x6, sum0);
-      const vec x7 = v_load_n(blocks_1_mhsa_v_mappings_0_add + 98, 2);
-      sum1 = v_fma(x5, x7, sum1);
-      const vec x8 = v_load_n(blocks_1_mhsa_v_mappings_0_add + 148, 2);
-      sum2 = v_fma(x5, x8, sum2);
-      const vec x9 = v_load_n(blocks_1_mhsa_v_mappings_0_add + 198, 2);
-      sum3 = v_fma(x5, x9, sum3);
+      const vec x2 = v_load_n(blocks_1_mhsa_divide + (i * 50 + 48), 2);
+      unroll<4>([&](auto row) {
+        const vec x3 = v_load_n(blocks_1_mhsa_v_mappings_0_add + (row * 50 + 48), 2);
+        sum[row] = v_fma(x2, x3, sum[row]);
+      });
     }
-    const vec all0 = v_set(v_sum(sum0));
-    const vec all1 = v_set(v_sum(sum1));
-    const vec all2 = v_set(v_sum(sum2));
-    const vec all3 = v_set(v_sum(sum3));
-    const vec x10 = v_set(blocks_carry_next[i]);
-    const vec t11 = v_add(x10, all0);
-    v_store_n(blocks_1_concat + i * 8, t11, 1);
-    const vec x12 = v_set(blocks_carry_next[i + 50]);
-    const vec t13 = v_add(x12, all1);
-    v_store_n(blocks_1_concat + (i * 8 + 1), t13, 1);
-    const vec x14 = v_set(blocks_carry_next[i + 100]);
-    const vec t15 = v_add(x14, all2);
-    v_store_n(blocks_1_concat + (i * 8 + 2), t15, 1);
-    const vec x16 = v_set(blocks_carry_next[i + 150]);
-    const vec t17 = v_add(x16, all3);
-    v_store_n(blocks_1_concat + (i * 8 + 3), t17, 1);
+    unroll<4>([&](auto row) {
+      const vec all = v_set(v_sum(sum[row]));
+      const vec x4 = v_set(blocks_carry_next[i + row * 50]);
+      const vec t5 = v_add(x4, all);
+      v_store_n(blocks_1_concat + (i * 8 + row), t5, 1);
+    });
   }
 }
 
@@ -1791,48 +1173,28 @@ static void blocks_1_mhsa_matmul_forward_3(const real* blocks_1_mhsa_divide_2,
                                            const real* blocks_1_mhsa_v_mappings_1_add, const real* blocks_carry_next,
                                            real* blocks_1_concat) {
   for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
+    vec sum[4];
+    unroll<4>([&](auto row) { sum[row] = v_zero(); });
     for (std::int64_t n = 0; n < 48; n += 8) {
       const vec x0 = v_load(blocks_1_mhsa_divide_2 + (i * 50 + n));
-      const vec x1 = v_load(blocks_1_mhsa_v_mappings_1_add + n);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_1_mhsa_v_mappings_1_add + (n + 50));
-      sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_load(blocks_1_mhsa_v_mappings_1_add + (n + 100));
-      sum2 = v_fma(x0, x3, sum2);
-      const vec x4 = v_load(blocks_1_mhsa_v_mappings_1_add + (n + 150));
-      sum3 = v_fma(x0, x4, sum3);
+      unroll<4>([&](auto row) {
+        const vec x1 = v_load(blocks_1_mhsa_v_mappings_1_add + (row * 50 + n));
+        sum[row] = v_fma(x0, x1, sum[row]);
+      });
     }
     {
-      const vec x5 = v_load_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), 2);
-      const vec x6 = v_load_n(blocks_1_mhsa_v_mappings_1_add + 48, 2);
-      sum0 = v_fma(x5, x6, sum0);
-      const vec x7 = v_load_n(blocks_1_mhsa_v_mappings_1_add + 98, 2);
-      sum1 = v_fma(x5, x7, sum1);
-      const vec x8 = v_load_n(blocks_1_mhsa_v_mappings_1_add + 148, 2);
-      sum2 = v_fma(x5, x8, sum2);
-      const vec x9 = v_load_n(blocks_1_mhsa_v_mappings_1_add + 198, 2);
-      sum3 = v_fma(x5, x9, sum3);
+      const vec x2 = v_load_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), 2);
+      unroll<4>([&](auto row) {
+        const vec x3 = v_load_n(blocks_1_mhsa_v_mappings_1_add + (row * 50 + 48), 2);
+        sum[row] = v_fma(x2, x3, sum[row]);
+      });
     }
-    const vec all0 = v_set(v_sum(sum0));
-    const vec all1 = v_set(v_sum(sum1));
-    const vec all2 = v_set(v_sum(sum2));
-    const vec all3 = v_set(v_sum(sum3));
-    const vec x10 = v_set(blocks_carry_next[i + 200]);
-    const vec t11 = v_add(x10, all0);
-    v_store_n(blocks_1_concat + (i * 8 + 4), t11, 1);
-    const vec x12 = v_set(blocks_carry_next[i + 250]);
-    const vec t13 = v_add(x12, all1);
-    v_store_n(blocks_1_concat + (i * 8 + 5), t13, 1);
-    const vec x14 = v_set(blocks_carry_next[i + 300]);
-    const vec t15 = v_add(x14, all2);
-    v_store_n(blocks_1_concat + (i * 8 + 6), t15, 1);
-    const vec x16 = v_set(blocks_carry_next[i + 350]);
-    const vec t17 = v_add(x16, all3);
-    v_store_n(blocks_1_concat + (i * 8 + 7), t17, 1);
+    unroll<4>([&](auto row) {
+      const vec all = v_set(v_sum(sum[row]));
+      const vec x4 = v_set(blocks_carry_next[i + row * 50 + 200]);
+      const vec t5 = v_add(x4, all);
+      v_store_n(blocks_1_concat + (i * 8 + row + 4), t5, 1);
+    });
   }
 }
 
@@ -1871,37 +1233,21 @@ static void blocks_1_norm2_forward(const real* blocks_1_concat, const real* bloc
 static void blocks_1_mlp_0_forward(const real* blocks_1_norm2_add, const real* blocks_1_mlp_0_weight,
                                    const real* blocks_1_mlp_0_bias, real* blocks_1_mlp_1_gelu) {
   for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
+    vec sum[4];
+    unroll<4>([&](auto column) { sum[column] = v_zero(); });
     for (std::int64_t d = 0; d < 8; ++d) {
       const vec x0 = v_set(blocks_1_norm2_add[i * 8 + d]);
-      const vec x1 = v_load_strided(blocks_1_mlp_0_weight + d, 8, lanes);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load_strided(blocks_1_mlp_0_weight + (d + 64), 8, lanes);
-      sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_load_strided(blocks_1_mlp_0_weight + (d + 128), 8, lanes);
-      sum2 = v_fma(x0, x3, sum2);
-      const vec x4 = v_load_strided(blocks_1_mlp_0_weight + (d + 192), 8, lanes);
-      sum3 = v_fma(x0, x4, sum3);
+      unroll<4>([&](auto column) {
+        const vec x1 = v_load_strided(blocks_1_mlp_0_weight + (column * 8 * 8 + d), 8, lanes);
+        sum[column] = v_fma(x0, x1, sum[column]);
+      });
     }
-    const vec x5 = v_load(blocks_1_mlp_0_bias);
-    const vec t6 = v_add(sum0, x5);
-    const vec t7 = v_gelu(t6);
-    v_store(blocks_1_mlp_1_gelu + i * 32, t7);
-    const vec x8 = v_load(blocks_1_mlp_0_bias + 8);
-    const vec t9 = v_add(sum1, x8);
-    const vec t10 = v_gelu(t9);
-    v_store(blocks_1_mlp_1_gelu + (i * 32 + 8), t10);
-    const vec x11 = v_load(blocks_1_mlp_0_bias + 16);
-    const vec t12 = v_add(sum2, x11);
-    const vec t13 = v_gelu(t12);
-    v_store(blocks_1_mlp_1_gelu + (i * 32 + 16), t13);
-    const vec x14 = v_load(blocks_1_mlp_0_bias + 24);
-    const vec t15 = v_add(sum3, x14);
-    const vec t16 = v_gelu(t15);
-    v_store(blocks_1_mlp_1_gelu + (i * 32 + 24), t16);
+    unroll<4>([&](auto column) {
+      const vec x2 = v_load(blocks_1_mlp_0_bias + column * 8);
+      const vec t3 = v_add(sum[column], x2);
+      const vec t4 = v_gelu(t3);
+      v_store(blocks_1_mlp_1_gelu + (i * 32 + column * 8), t4);
+    });
   }
 }
 
@@ -1909,15 +1255,15 @@ static void blocks_1_mlp_0_forward(const real* blocks_1_norm2_add, const real* b
 static void blocks_1_mlp_2_forward(const real* blocks_1_mlp_1_gelu, const real* blocks_1_mlp_2_weight,
                                    const real* blocks_1_concat, const real* blocks_1_mlp_2_bias, real* blocks_1_add) {
   for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0 = v_zero();
+    vec sum = v_zero();
     for (std::int64_t m = 0; m < 32; ++m) {
       const vec x0 = v_set(blocks_1_mlp_1_gelu[i * 32 + m]);
       const vec x1 = v_load_strided(blocks_1_mlp_2_weight + m, 32, lanes);
-      sum0 = v_fma(x0, x1, sum0);
+      sum = v_fma(x0, x1, sum);
     }
     const vec x2 = v_load(blocks_1_concat + i * 8);
     const vec x3 = v_load(blocks_1_mlp_2_bias);
-    const vec t4 = v_add(sum0, x3);
+    const vec t4 = v_add(sum, x3);
     const vec t5 = v_add(x2, t4);
     v_store(blocks_1_add + i * 8, t5);
   }
@@ -1925,17 +1271,16 @@ static void blocks_1_mlp_2_forward(const real* blocks_1_mlp_1_gelu, const real* 
 
 // b < B, classes < CLASSES=10, d < D=8 (summed); lanes along classes
 static void mlp_0_forward(const real* blocks_1_add, const real* mlp_0_weight, real* mlp_0_einsum) {
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
+  vec sum[2];
+  unroll<2>([&](auto column) { sum[column] = v_zero(); });
   for (std::int64_t d = 0; d < 8; ++d) {
     const vec x0 = v_set(blocks_1_add[d]);
-    const vec x1 = v_load_strided(mlp_0_weight + d, 8, lanes);
-    sum0 = v_fma(x0, x1, sum0);
-    const vec x2 = v_load_strided(mlp_0_weight + (d + 64), 8, 2);
-    sum1 = v_fma(x0, x2, sum1);
+    unroll<2>([&](auto column) {
+      const vec x1 = v_load_strided(mlp_0_weight + (column * 8 * 8 + d), 8, column < 1 ? lanes : 2);
+      sum[column] = v_fma(x0, x1, sum[column]);
+    });
   }
-  v_store(mlp_0_einsum, sum0);
-  v_store_n(mlp_0_einsum + 8, sum1, 2);
+  unroll<2>([&](auto column) { v_store_some(mlp_0_einsum + column * 8, sum[column], column < 1 ? lanes : 2); });
 }
 
 // b < B, classes < CLASSES=10 (row); lanes along classes
@@ -2100,23 +1445,23 @@ static void mlp_0_softmax_forward_evaluate(const real* mlp_0_einsum, const real*
 
 // b < B (summed); lanes along b
 static void divide_forward(const std::int64_t batch, const real* add, const real* reduce_sum, real* loss) {
-  vec sum0 = v_zero();
+  vec sum = v_zero();
   for (std::int64_t b = 0; b + 8 <= batch; b += 8) {
     const vec x0 = v_load_strided(add + b * 11456, 11456, lanes);
     const vec x1 = v_load_strided(reduce_sum + b * 11456, 11456, lanes);
     const vec t2 = v_sub(x0, x1);
-    sum0 = v_add(sum0, t2);
+    sum = v_add(sum, t2);
   }
   const std::int64_t b_rest = (batch - 0) / 8 * 8;
   if (b_rest < batch) {
     const vec x3 = v_load_strided(add + b_rest * 11456, 11456, static_cast<int>(batch - b_rest));
     const vec x4 = v_load_strided(reduce_sum + b_rest * 11456, 11456, static_cast<int>(batch - b_rest));
     const vec t5 = v_sub(x3, x4);
-    sum0 = v_add(sum0, v_keep_n(t5, static_cast<int>(batch - b_rest), real(0.0)));
+    sum = v_add(sum, v_keep_n(t5, static_cast<int>(batch - b_rest), real(0.0)));
   }
-  const vec all0 = v_set(v_sum(sum0));
+  const vec all = v_set(v_sum(sum));
   const vec t6 = v_set(static_cast<real>(batch));
-  const vec t7 = v_div_one(all0, t6);
+  const vec t7 = v_div_one(all, t6);
   v_store_n(loss, t7, 1);
 }
 
@@ -2206,128 +1551,43 @@ static void blocks_mlp_0_forward_train(const real* blocks_norm2_add, const real*
                                        const real* blocks_mlp_0_bias, real* blocks_mlp_0_add, real* blocks_mlp_1_gelu) {
   for (std::int64_t m = 0; m < 32; m += 4) {
     for (std::int64_t n = 0; n < 48; n += 24) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
+      vec sum[4][3];
+      unroll<4, 3>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t d = 0; d < 8; ++d) {
-        const vec x0 = v_load(blocks_norm2_add + (n + d * 50));
-        const vec x1 = v_set(blocks_mlp_0_weight[m * 8 + d]);
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(blocks_norm2_add + (n + d * 50 + 8));
-        sum1 = v_fma(x2, x1, sum1);
-        const vec x3 = v_load(blocks_norm2_add + (n + d * 50 + 16));
-        sum2 = v_fma(x3, x1, sum2);
-        const vec x4 = v_set(blocks_mlp_0_weight[m * 8 + d + 8]);
-        sum3 = v_fma(x0, x4, sum3);
-        sum4 = v_fma(x2, x4, sum4);
-        sum5 = v_fma(x3, x4, sum5);
-        const vec x5 = v_set(blocks_mlp_0_weight[m * 8 + d + 16]);
-        sum6 = v_fma(x0, x5, sum6);
-        sum7 = v_fma(x2, x5, sum7);
-        sum8 = v_fma(x3, x5, sum8);
-        const vec x6 = v_set(blocks_mlp_0_weight[m * 8 + d + 24]);
-        sum9 = v_fma(x0, x6, sum9);
-        sum10 = v_fma(x2, x6, sum10);
-        sum11 = v_fma(x3, x6, sum11);
+        vec x0[3];
+        unroll<3>([&](auto column) { x0[column] = v_load(blocks_norm2_add + (n + column * 8 + d * 50)); });
+        unroll<4>([&](auto row) {
+          const vec x1 = v_set(blocks_mlp_0_weight[m * 8 + row * 8 + d]);
+          unroll<3>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+        });
       }
-      const vec x7 = v_set(blocks_mlp_0_bias[m]);
-      const vec t8 = v_add(sum0, x7);
-      v_store(blocks_mlp_0_add + (n + m * 50), t8);
-      const vec t9 = v_gelu(t8);
-      v_store(blocks_mlp_1_gelu + (n + m * 50), t9);
-      const vec t10 = v_add(sum1, x7);
-      v_store(blocks_mlp_0_add + (n + m * 50 + 8), t10);
-      const vec t11 = v_gelu(t10);
-      v_store(blocks_mlp_1_gelu + (n + m * 50 + 8), t11);
-      const vec t12 = v_add(sum2, x7);
-      v_store(blocks_mlp_0_add + (n + m * 50 + 16), t12);
-      const vec t13 = v_gelu(t12);
-      v_store(blocks_mlp_1_gelu + (n + m * 50 + 16), t13);
-      const vec x14 = v_set(blocks_mlp_0_bias[m + 1]);
-      const vec t15 = v_add(sum3, x14);
-      v_store(blocks_mlp_0_add + (n + m * 50 + 50), t15);
-      const vec t16 = v_gelu(t15);
-      v_store(blocks_mlp_1_gelu + (n + m * 50 + 50), t16);
-      const vec t17 = v_add(sum4, x14);
-      v_store(blocks_mlp_0_add + (n + m * 50 + 58), t17);
-      const vec t18 = v_gelu(t17);
-      v_store(blocks_mlp_1_gelu + (n + m * 50 + 58), t18);
-      const vec t19 = v_add(sum5, x14);
-      v_store(blocks_mlp_0_add + (n + m * 50 + 66), t19);
-      const vec t20 = v_gelu(t19);
-      v_store(blocks_mlp_1_gelu + (n + m * 50 + 66), t20);
-      const vec x21 = v_set(blocks_mlp_0_bias[m + 2]);
-      const vec t22 = v_add(sum6, x21);
-      v_store(blocks_mlp_0_add + (n + m * 50 + 100), t22);
-      const vec t23 = v_gelu(t22);
-      v_store(blocks_mlp_1_gelu + (n + m * 50 + 100), t23);
-      const vec t24 = v_add(sum7, x21);
-      v_store(blocks_mlp_0_add + (n + m * 50 + 108), t24);
-      const vec t25 = v_gelu(t24);
-      v_store(blocks_mlp_1_gelu + (n + m * 50 + 108), t25);
-      const vec t26 = v_add(sum8, x21);
-      v_store(blocks_mlp_0_add + (n + m * 50 + 116), t26);
-      const vec t27 = v_gelu(t26);
-      v_store(blocks_mlp_1_gelu + (n + m * 50 + 116), t27);
-      const vec x28 = v_set(blocks_mlp_0_bias[m + 3]);
-      const vec t29 = v_add(sum9, x28);
-      v_store(blocks_mlp_0_add + (n + m * 50 + 150), t29);
-      const vec t30 = v_gelu(t29);
-      v_store(blocks_mlp_1_gelu + (n + m * 50 + 150), t30);
-      const vec t31 = v_add(sum10, x28);
-      v_store(blocks_mlp_0_add + (n + m * 50 + 158), t31);
-      const vec t32 = v_gelu(t31);
-      v_store(blocks_mlp_1_gelu + (n + m * 50 + 158), t32);
-      const vec t33 = v_add(sum11, x28);
-      v_store(blocks_mlp_0_add + (n + m * 50 + 166), t33);
-      const vec t34 = v_gelu(t33);
-      v_store(blocks_mlp_1_gelu + (n + m * 50 + 166), t34);
+      unroll<4>([&](auto row) {
+        const vec x2 = v_set(blocks_mlp_0_bias[m + row]);
+        unroll<3>([&](auto column) {
+          const vec t3 = v_add(sum[row][column], x2);
+          v_store(blocks_mlp_0_add + (n + column * 8 + m * 50 + row * 50), t3);
+          const vec t4 = v_gelu(t3);
+          v_store(blocks_mlp_1_gelu + (n + column * 8 + m * 50 + row * 50), t4);
+        });
+      });
     }
     {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
+      vec sum[4];
+      unroll<4>([&](auto row) { sum[row] = v_zero(); });
       for (std::int64_t d = 0; d < 8; ++d) {
-        const vec x35 = v_load_n(blocks_norm2_add + (d * 50 + 48), 2);
-        const vec x36 = v_set(blocks_mlp_0_weight[m * 8 + d]);
-        sum0 = v_fma(x35, x36, sum0);
-        const vec x37 = v_set(blocks_mlp_0_weight[m * 8 + d + 8]);
-        sum1 = v_fma(x35, x37, sum1);
-        const vec x38 = v_set(blocks_mlp_0_weight[m * 8 + d + 16]);
-        sum2 = v_fma(x35, x38, sum2);
-        const vec x39 = v_set(blocks_mlp_0_weight[m * 8 + d + 24]);
-        sum3 = v_fma(x35, x39, sum3);
+        const vec x5 = v_load_n(blocks_norm2_add + (d * 50 + 48), 2);
+        unroll<4>([&](auto row) {
+          const vec x6 = v_set(blocks_mlp_0_weight[m * 8 + row * 8 + d]);
+          sum[row] = v_fma(x5, x6, sum[row]);
+        });
       }
-      const vec x40 = v_set(blocks_mlp_0_bias[m]);
-      const vec t41 = v_add(sum0, x40);
-      v_store_n(blocks_mlp_0_add + (m * 50 + 48), t41, 2);
-      const vec t42 = v_gelu(t41);
-      v_store_n(blocks_mlp_1_gelu + (m * 50 + 48), t42, 2);
-      const vec x43 = v_set(blocks_mlp_0_bias[m + 1]);
-      const vec t44 = v_add(sum1, x43);
-      v_store_n(blocks_mlp_0_add + (m * 50 + 98), t44, 2);
-      const vec t45 = v_gelu(t44);
-      v_store_n(blocks_mlp_1_gelu + (m * 50 + 98), t45, 2);
-      const vec x46 = v_set(blocks_mlp_0_bias[m + 2]);
-      const vec t47 = v_add(sum2, x46);
-      v_store_n(blocks_mlp_0_add + (m * 50 + 148), t47, 2);
-      const vec t48 = v_gelu(t47);
-      v_store_n(blocks_mlp_1_gelu + (m * 50 + 148), t48, 2);
-      const vec x49 = v_set(blocks_mlp_0_bias[m + 3]);
-      const vec t50 = v_add(sum3, x49);
-      v_store_n(blocks_mlp_0_add + (m * 50 + 198), t50, 2);
-      const vec t51 = v_gelu(t50);
-      v_store_n(blocks_mlp_1_gelu + (m * 50 + 198), t51, 2);
+      unroll<4>([&](auto row) {
+        const vec x7 = v_set(blocks_mlp_0_bias[m + row]);
+        const vec t8 = v_add(sum[row], x7);
+        v_store_n(blocks_mlp_0_add + (m * 50 + row * 50 + 48), t8, 2);
+        const vec t9 = v_gelu(t8);
+        v_store_n(blocks_mlp_1_gelu + (m * 50 + row * 50 + 48), t9, 2);
+      });
     }
   }
 }
@@ -2376,45 +1636,23 @@ static void blocks_1_mlp_0_backward(const real* blocks_1_norm2_add, const real* 
                                     const real* blocks_1_mlp_0_bias, real* blocks_1_mlp_1_gelu,
                                     real* d_blocks_1_mlp_1_gelu_gradient) {
   for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
+    vec sum[4];
+    unroll<4>([&](auto column) { sum[column] = v_zero(); });
     for (std::int64_t d = 0; d < 8; ++d) {
       const vec x0 = v_set(blocks_1_norm2_add[i * 8 + d]);
-      const vec x1 = v_load_strided(blocks_1_mlp_0_weight + d, 8, lanes);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load_strided(blocks_1_mlp_0_weight + (d + 64), 8, lanes);
-      sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_load_strided(blocks_1_mlp_0_weight + (d + 128), 8, lanes);
-      sum2 = v_fma(x0, x3, sum2);
-      const vec x4 = v_load_strided(blocks_1_mlp_0_weight + (d + 192), 8, lanes);
-      sum3 = v_fma(x0, x4, sum3);
+      unroll<4>([&](auto column) {
+        const vec x1 = v_load_strided(blocks_1_mlp_0_weight + (column * 8 * 8 + d), 8, lanes);
+        sum[column] = v_fma(x0, x1, sum[column]);
+      });
     }
-    const vec x5 = v_load(blocks_1_mlp_0_bias);
-    const vec t6 = v_add(sum0, x5);
-    const vec t7 = v_gelu(t6);
-    v_store(blocks_1_mlp_1_gelu + i * 32, t7);
-    const vec t8 = v_gelu_gradient(t6);
-    v_store(d_blocks_1_mlp_1_gelu_gradient + i * 32, t8);
-    const vec x9 = v_load(blocks_1_mlp_0_bias + 8);
-    const vec t10 = v_add(sum1, x9);
-    const vec t11 = v_gelu(t10);
-    v_store(blocks_1_mlp_1_gelu + (i * 32 + 8), t11);
-    const vec t12 = v_gelu_gradient(t10);
-    v_store(d_blocks_1_mlp_1_gelu_gradient + (i * 32 + 8), t12);
-    const vec x13 = v_load(blocks_1_mlp_0_bias + 16);
-    const vec t14 = v_add(sum2, x13);
-    const vec t15 = v_gelu(t14);
-    v_store(blocks_1_mlp_1_gelu + (i * 32 + 16), t15);
-    const vec t16 = v_gelu_gradient(t14);
-    v_store(d_blocks_1_mlp_1_gelu_gradient + (i * 32 + 16), t16);
-    const vec x17 = v_load(blocks_1_mlp_0_bias + 24);
-    const vec t18 = v_add(sum3, x17);
-    const vec t19 = v_gelu(t18);
-    v_store(blocks_1_mlp_1_gelu + (i * 32 + 24), t19);
-    const vec t20 = v_gelu_gradient(t18);
-    v_store(d_blocks_1_mlp_1_gelu_gradient + (i * 32 + 24), t20);
+    unroll<4>([&](auto column) {
+      const vec x2 = v_load(blocks_1_mlp_0_bias + column * 8);
+      const vec t3 = v_add(sum[column], x2);
+      const vec t4 = v_gelu(t3);
+      v_store(blocks_1_mlp_1_gelu + (i * 32 + column * 8), t4);
+      const vec t5 = v_gelu_gradient(t3);
+      v_store(d_blocks_1_mlp_1_gelu_gradient + (i * 32 + column * 8), t5);
+    });
   }
 }
 
@@ -2611,46 +1849,33 @@ static void mlp_0_backward(const std::int64_t batch, const real* mlp_0_einsum, c
 
 // b < B, d < D=8, classes < CLASSES=10 (summed); lanes along d
 static void mlp_0_matmul_backward(const real* d_mlp_1_multiply, const real* mlp_0_weight, real* d_mlp_0_einsum) {
-  vec sum0 = v_zero();
+  vec sum = v_zero();
   for (std::int64_t classes = 0; classes < 10; ++classes) {
     const vec x0 = v_set(d_mlp_1_multiply[classes]);
     const vec x1 = v_load(mlp_0_weight + classes * 8);
-    sum0 = v_fma(x0, x1, sum0);
+    sum = v_fma(x0, x1, sum);
   }
-  v_store(d_mlp_0_einsum, sum0);
+  v_store(d_mlp_0_einsum, sum);
 }
 
 // b < B, i < 1, m < M=32, d < D=8 (summed); lanes along m
 static void blocks_1_mlp_2_backward(const real* d_mlp_0_einsum, const real* blocks_1_mlp_2_weight,
                                     const real* d_blocks_1_mlp_1_gelu_gradient, real* d_blocks_1_mlp_1_multiply) {
   for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
+    vec sum[4];
+    unroll<4>([&](auto column) { sum[column] = v_zero(); });
     for (std::int64_t d = 0; d < 8; ++d) {
       const vec x0 = v_set(d_mlp_0_einsum[d]);
-      const vec x1 = v_load(blocks_1_mlp_2_weight + d * 32);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_1_mlp_2_weight + (d * 32 + 8));
-      sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_load(blocks_1_mlp_2_weight + (d * 32 + 16));
-      sum2 = v_fma(x0, x3, sum2);
-      const vec x4 = v_load(blocks_1_mlp_2_weight + (d * 32 + 24));
-      sum3 = v_fma(x0, x4, sum3);
+      unroll<4>([&](auto column) {
+        const vec x1 = v_load(blocks_1_mlp_2_weight + (column * 8 + d * 32));
+        sum[column] = v_fma(x0, x1, sum[column]);
+      });
     }
-    const vec x5 = v_load(d_blocks_1_mlp_1_gelu_gradient + i * 32);
-    const vec t6 = v_mul(sum0, x5);
-    v_store(d_blocks_1_mlp_1_multiply + i * 32, t6);
-    const vec x7 = v_load(d_blocks_1_mlp_1_gelu_gradient + (i * 32 + 8));
-    const vec t8 = v_mul(sum1, x7);
-    v_store(d_blocks_1_mlp_1_multiply + (i * 32 + 8), t8);
-    const vec x9 = v_load(d_blocks_1_mlp_1_gelu_gradient + (i * 32 + 16));
-    const vec t10 = v_mul(sum2, x9);
-    v_store(d_blocks_1_mlp_1_multiply + (i * 32 + 16), t10);
-    const vec x11 = v_load(d_blocks_1_mlp_1_gelu_gradient + (i * 32 + 24));
-    const vec t12 = v_mul(sum3, x11);
-    v_store(d_blocks_1_mlp_1_multiply + (i * 32 + 24), t12);
+    unroll<4>([&](auto column) {
+      const vec x2 = v_load(d_blocks_1_mlp_1_gelu_gradient + (i * 32 + column * 8));
+      const vec t3 = v_mul(sum[column], x2);
+      v_store(d_blocks_1_mlp_1_multiply + (i * 32 + column * 8), t3);
+    });
   }
 }
 
@@ -2658,13 +1883,13 @@ static void blocks_1_mlp_2_backward(const real* d_mlp_0_einsum, const real* bloc
 static void blocks_1_mlp_0_matmul_backward(const real* d_blocks_1_mlp_1_multiply, const real* blocks_1_mlp_0_weight,
                                            real* d_blocks_1_mlp_0_einsum) {
   for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0 = v_zero();
+    vec sum = v_zero();
     for (std::int64_t m = 0; m < 32; ++m) {
       const vec x0 = v_set(d_blocks_1_mlp_1_multiply[i * 32 + m]);
       const vec x1 = v_load(blocks_1_mlp_0_weight + m * 8);
-      sum0 = v_fma(x0, x1, sum0);
+      sum = v_fma(x0, x1, sum);
     }
-    v_store(d_blocks_1_mlp_0_einsum + i * 8, sum0);
+    v_store(d_blocks_1_mlp_0_einsum + i * 8, sum);
   }
 }
 
@@ -2703,37 +1928,18 @@ static void blocks_1_norm2_backward(const real* d_blocks_1_mlp_0_einsum, const r
 static void blocks_1_mhsa_backward(const real* d_blocks_1_add, const real* blocks_1_mhsa_v_mappings_1_add,
                                    real* d_blocks_1_mhsa_einsum) {
   for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
+    vec sum[7];
+    unroll<7>([&](auto column) { sum[column] = v_zero(); });
     for (std::int64_t k = 0; k < 4; ++k) {
       const vec x0 = v_set(d_blocks_1_add[i + k + 4]);
-      const vec x1 = v_load(blocks_1_mhsa_v_mappings_1_add + k * 50);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_1_mhsa_v_mappings_1_add + (k * 50 + 8));
-      sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_load(blocks_1_mhsa_v_mappings_1_add + (k * 50 + 16));
-      sum2 = v_fma(x0, x3, sum2);
-      const vec x4 = v_load(blocks_1_mhsa_v_mappings_1_add + (k * 50 + 24));
-      sum3 = v_fma(x0, x4, sum3);
-      const vec x5 = v_load(blocks_1_mhsa_v_mappings_1_add + (k * 50 + 32));
-      sum4 = v_fma(x0, x5, sum4);
-      const vec x6 = v_load(blocks_1_mhsa_v_mappings_1_add + (k * 50 + 40));
-      sum5 = v_fma(x0, x6, sum5);
-      const vec x7 = v_load_n(blocks_1_mhsa_v_mappings_1_add + (k * 50 + 48), 2);
-      sum6 = v_fma(x0, x7, sum6);
+      unroll<7>([&](auto column) {
+        const vec x1 = v_load_some(blocks_1_mhsa_v_mappings_1_add + (column * 8 + k * 50), column < 6 ? lanes : 2);
+        sum[column] = v_fma(x0, x1, sum[column]);
+      });
     }
-    v_store(d_blocks_1_mhsa_einsum + i * 50, sum0);
-    v_store(d_blocks_1_mhsa_einsum + (i * 50 + 8), sum1);
-    v_store(d_blocks_1_mhsa_einsum + (i * 50 + 16), sum2);
-    v_store(d_blocks_1_mhsa_einsum + (i * 50 + 24), sum3);
-    v_store(d_blocks_1_mhsa_einsum + (i * 50 + 32), sum4);
-    v_store(d_blocks_1_mhsa_einsum + (i * 50 + 40), sum5);
-    v_store_n(d_blocks_1_mhsa_einsum + (i * 50 + 48), sum6, 2);
+    unroll<7>([&](auto column) {
+      v_store_some(d_blocks_1_mhsa_einsum + (i * 50 + column * 8), sum[column], column < 6 ? lanes : 2);
+    });
   }
 }
 
@@ -2741,72 +1947,31 @@ static void blocks_1_mhsa_backward(const real* d_blocks_1_add, const real* block
 static void blocks_1_mhsa_matmul_backward(const real* d_blocks_1_add, const real* blocks_1_mhsa_divide_2,
                                           real* d_blocks_1_mhsa_einsum_2) {
   for (std::int64_t n = 0; n < 48; n += 24) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
+    vec sum[4][3];
+    unroll<4, 3>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t i = 0; i < 1; ++i) {
-      const vec x0 = v_set(d_blocks_1_add[i + 4]);
-      const vec x1 = v_load(blocks_1_mhsa_divide_2 + (n + i * 50));
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_1_mhsa_divide_2 + (n + i * 50 + 8));
-      sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_load(blocks_1_mhsa_divide_2 + (n + i * 50 + 16));
-      sum2 = v_fma(x0, x3, sum2);
-      const vec x4 = v_set(d_blocks_1_add[i + 5]);
-      sum3 = v_fma(x4, x1, sum3);
-      sum4 = v_fma(x4, x2, sum4);
-      sum5 = v_fma(x4, x3, sum5);
-      const vec x5 = v_set(d_blocks_1_add[i + 6]);
-      sum6 = v_fma(x5, x1, sum6);
-      sum7 = v_fma(x5, x2, sum7);
-      sum8 = v_fma(x5, x3, sum8);
-      const vec x6 = v_set(d_blocks_1_add[i + 7]);
-      sum9 = v_fma(x6, x1, sum9);
-      sum10 = v_fma(x6, x2, sum10);
-      sum11 = v_fma(x6, x3, sum11);
+      vec x1[3];
+      unroll<3>([&](auto column) { x1[column] = v_load(blocks_1_mhsa_divide_2 + (n + column * 8 + i * 50)); });
+      unroll<4>([&](auto row) {
+        const vec x0 = v_set(d_blocks_1_add[row + i + 4]);
+        unroll<3>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+      });
     }
-    v_store(d_blocks_1_mhsa_einsum_2 + n, sum0);
-    v_store(d_blocks_1_mhsa_einsum_2 + (n + 8), sum1);
-    v_store(d_blocks_1_mhsa_einsum_2 + (n + 16), sum2);
-    v_store(d_blocks_1_mhsa_einsum_2 + (n + 50), sum3);
-    v_store(d_blocks_1_mhsa_einsum_2 + (n + 58), sum4);
-    v_store(d_blocks_1_mhsa_einsum_2 + (n + 66), sum5);
-    v_store(d_blocks_1_mhsa_einsum_2 + (n + 100), sum6);
-    v_store(d_blocks_1_mhsa_einsum_2 + (n + 108), sum7);
-    v_store(d_blocks_1_mhsa_einsum_2 + (n + 116), sum8);
-    v_store(d_blocks_1_mhsa_einsum_2 + (n + 150), sum9);
-    v_store(d_blocks_1_mhsa_einsum_2 + (n + 158), sum10);
-    v_store(d_blocks_1_mhsa_einsum_2 + (n + 166), sum11);
+    unroll<4, 3>([&](auto row, auto column) {
+      v_store(d_blocks_1_mhsa_einsum_2 + (n + column * 8 + row * 50), sum[row][column]);
+    });
   }
   {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
+    vec sum[4];
+    unroll<4>([&](auto row) { sum[row] = v_zero(); });
     for (std::int64_t i = 0; i < 1; ++i) {
-      const vec x7 = v_set(d_blocks_1_add[i + 4]);
-      const vec x8 = v_load_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), 2);
-      sum0 = v_fma(x7, x8, sum0);
-      const vec x9 = v_set(d_blocks_1_add[i + 5]);
-      sum1 = v_fma(x9, x8, sum1);
-      const vec x10 = v_set(d_blocks_1_add[i + 6]);
-      sum2 = v_fma(x10, x8, sum2);
-      const vec x11 = v_set(d_blocks_1_add[i + 7]);
-      sum3 = v_fma(x11, x8, sum3);
+      const vec x3 = v_load_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), 2);
+      unroll<4>([&](auto row) {
+        const vec x2 = v_set(d_blocks_1_add[row + i + 4]);
+        sum[row] = v_fma(x2, x3, sum[row]);
+      });
     }
-    v_store_n(d_blocks_1_mhsa_einsum_2 + 48, sum0, 2);
-    v_store_n(d_blocks_1_mhsa_einsum_2 + 98, sum1, 2);
-    v_store_n(d_blocks_1_mhsa_einsum_2 + 148, sum2, 2);
-    v_store_n(d_blocks_1_mhsa_einsum_2 + 198, sum3, 2);
+    unroll<4>([&](auto row) { v_store_n(d_blocks_1_mhsa_einsum_2 + (row * 50 + 48), sum[row], 2); });
   }
 }
 
@@ -2814,37 +1979,18 @@ static void blocks_1_mhsa_matmul_backward(const real* d_blocks_1_add, const real
 static void blocks_1_mhsa_matmul_backward_4(const real* d_blocks_1_add, const real* blocks_1_mhsa_v_mappings_0_add,
                                             real* d_blocks_1_mhsa_einsum_3) {
   for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
+    vec sum[7];
+    unroll<7>([&](auto column) { sum[column] = v_zero(); });
     for (std::int64_t k = 0; k < 4; ++k) {
       const vec x0 = v_set(d_blocks_1_add[i + k]);
-      const vec x1 = v_load(blocks_1_mhsa_v_mappings_0_add + k * 50);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_1_mhsa_v_mappings_0_add + (k * 50 + 8));
-      sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_load(blocks_1_mhsa_v_mappings_0_add + (k * 50 + 16));
-      sum2 = v_fma(x0, x3, sum2);
-      const vec x4 = v_load(blocks_1_mhsa_v_mappings_0_add + (k * 50 + 24));
-      sum3 = v_fma(x0, x4, sum3);
-      const vec x5 = v_load(blocks_1_mhsa_v_mappings_0_add + (k * 50 + 32));
-      sum4 = v_fma(x0, x5, sum4);
-      const vec x6 = v_load(blocks_1_mhsa_v_mappings_0_add + (k * 50 + 40));
-      sum5 = v_fma(x0, x6, sum5);
-      const vec x7 = v_load_n(blocks_1_mhsa_v_mappings_0_add + (k * 50 + 48), 2);
-      sum6 = v_fma(x0, x7, sum6);
+      unroll<7>([&](auto column) {
+        const vec x1 = v_load_some(blocks_1_mhsa_v_mappings_0_add + (column * 8 + k * 50), column < 6 ? lanes : 2);
+        sum[column] = v_fma(x0, x1, sum[column]);
+      });
     }
-    v_store(d_blocks_1_mhsa_einsum_3 + i * 50, sum0);
-    v_store(d_blocks_1_mhsa_einsum_3 + (i * 50 + 8), sum1);
-    v_store(d_blocks_1_mhsa_einsum_3 + (i * 50 + 16), sum2);
-    v_store(d_blocks_1_mhsa_einsum_3 + (i * 50 + 24), sum3);
-    v_store(d_blocks_1_mhsa_einsum_3 + (i * 50 + 32), sum4);
-    v_store(d_blocks_1_mhsa_einsum_3 + (i * 50 + 40), sum5);
-    v_store_n(d_blocks_1_mhsa_einsum_3 + (i * 50 + 48), sum6, 2);
+    unroll<7>([&](auto column) {
+      v_store_some(d_blocks_1_mhsa_einsum_3 + (i * 50 + column * 8), sum[column], column < 6 ? lanes : 2);
+    });
   }
 }
 
@@ -2853,210 +1999,119 @@ static void blocks_1_mhsa_multiply_backward(const real* d_blocks_1_mhsa_einsum, 
                                             const real* d_blocks_1_mhsa_einsum_3, const real* blocks_1_mhsa_divide,
                                             real* d_blocks_1_mhsa_multiply, real* d_blocks_1_mhsa_multiply_2) {
   for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0 = v_zero();
-    vec sum0_1 = v_zero();
-    vec sum0_2 = v_zero();
-    vec sum0_3 = v_zero();
-    vec sum1 = v_zero();
-    vec sum1_1 = v_zero();
-    vec sum1_2 = v_zero();
-    vec sum1_3 = v_zero();
+    vec sum0[4];
+    unroll<4>([&](auto way) { sum0[way] = v_zero(); });
+    vec sum1[4];
+    unroll<4>([&](auto way) { sum1[way] = v_zero(); });
+    unroll<6>([&](auto column) {
+      const vec x0 = v_load(d_blocks_1_mhsa_einsum + (i * 50 + column * 8));
+      const vec x1 = v_load(blocks_1_mhsa_divide_2 + (i * 50 + column * 8));
+      sum0[column % 4] = v_fma(x0, x1, sum0[column % 4]);
+      const vec x2 = v_load(d_blocks_1_mhsa_einsum_3 + (i * 50 + column * 8));
+      const vec x3 = v_load(blocks_1_mhsa_divide + (i * 50 + column * 8));
+      sum1[column % 4] = v_fma(x2, x3, sum1[column % 4]);
+    });
     {
-      const vec x0 = v_load(d_blocks_1_mhsa_einsum + i * 50);
-      const vec x1 = v_load(blocks_1_mhsa_divide_2 + i * 50);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(d_blocks_1_mhsa_einsum_3 + i * 50);
-      const vec x3 = v_load(blocks_1_mhsa_divide + i * 50);
-      sum1 = v_fma(x2, x3, sum1);
-      const vec x4 = v_load(d_blocks_1_mhsa_einsum + (i * 50 + 8));
-      const vec x5 = v_load(blocks_1_mhsa_divide_2 + (i * 50 + 8));
-      sum0_1 = v_fma(x4, x5, sum0_1);
-      const vec x6 = v_load(d_blocks_1_mhsa_einsum_3 + (i * 50 + 8));
-      const vec x7 = v_load(blocks_1_mhsa_divide + (i * 50 + 8));
-      sum1_1 = v_fma(x6, x7, sum1_1);
-      const vec x8 = v_load(d_blocks_1_mhsa_einsum + (i * 50 + 16));
-      const vec x9 = v_load(blocks_1_mhsa_divide_2 + (i * 50 + 16));
-      sum0_2 = v_fma(x8, x9, sum0_2);
-      const vec x10 = v_load(d_blocks_1_mhsa_einsum_3 + (i * 50 + 16));
-      const vec x11 = v_load(blocks_1_mhsa_divide + (i * 50 + 16));
-      sum1_2 = v_fma(x10, x11, sum1_2);
-      const vec x12 = v_load(d_blocks_1_mhsa_einsum + (i * 50 + 24));
-      const vec x13 = v_load(blocks_1_mhsa_divide_2 + (i * 50 + 24));
-      sum0_3 = v_fma(x12, x13, sum0_3);
-      const vec x14 = v_load(d_blocks_1_mhsa_einsum_3 + (i * 50 + 24));
-      const vec x15 = v_load(blocks_1_mhsa_divide + (i * 50 + 24));
-      sum1_3 = v_fma(x14, x15, sum1_3);
-      const vec x16 = v_load(d_blocks_1_mhsa_einsum + (i * 50 + 32));
-      const vec x17 = v_load(blocks_1_mhsa_divide_2 + (i * 50 + 32));
-      sum0 = v_fma(x16, x17, sum0);
-      const vec x18 = v_load(d_blocks_1_mhsa_einsum_3 + (i * 50 + 32));
-      const vec x19 = v_load(blocks_1_mhsa_divide + (i * 50 + 32));
-      sum1 = v_fma(x18, x19, sum1);
-      const vec x20 = v_load(d_blocks_1_mhsa_einsum + (i * 50 + 40));
-      const vec x21 = v_load(blocks_1_mhsa_divide_2 + (i * 50 + 40));
-      sum0_1 = v_fma(x20, x21, sum0_1);
-      const vec x22 = v_load(d_blocks_1_mhsa_einsum_3 + (i * 50 + 40));
-      const vec x23 = v_load(blocks_1_mhsa_divide + (i * 50 + 40));
-      sum1_1 = v_fma(x22, x23, sum1_1);
+      const vec x4 = v_load_n(d_blocks_1_mhsa_einsum + (i * 50 + 48), 2);
+      const vec x5 = v_load_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), 2);
+      sum0[0] = v_fma(x4, x5, sum0[0]);
+      const vec x6 = v_load_n(d_blocks_1_mhsa_einsum_3 + (i * 50 + 48), 2);
+      const vec x7 = v_load_n(blocks_1_mhsa_divide + (i * 50 + 48), 2);
+      sum1[0] = v_fma(x6, x7, sum1[0]);
     }
-    {
-      const vec x24 = v_load_n(d_blocks_1_mhsa_einsum + (i * 50 + 48), 2);
-      const vec x25 = v_load_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), 2);
-      sum0 = v_fma(x24, x25, sum0);
-      const vec x26 = v_load_n(d_blocks_1_mhsa_einsum_3 + (i * 50 + 48), 2);
-      const vec x27 = v_load_n(blocks_1_mhsa_divide + (i * 50 + 48), 2);
-      sum1 = v_fma(x26, x27, sum1);
-    }
-    const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
-    const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
+    const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
+    const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
     for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x28 = v_load(blocks_1_mhsa_divide_2 + (i * 50 + n));
-      const vec x29 = v_load(d_blocks_1_mhsa_einsum + (i * 50 + n));
-      const vec t30 = v_sub(x29, row0);
-      const vec t31 = v_mul(x28, t30);
-      const vec t32 = v_set(real(0.5));
-      const vec t33 = v_mul(t31, t32);
-      v_store(d_blocks_1_mhsa_multiply + (i * 50 + n), t33);
-      const vec x34 = v_load(blocks_1_mhsa_divide + (i * 50 + n));
-      const vec x35 = v_load(d_blocks_1_mhsa_einsum_3 + (i * 50 + n));
-      const vec t36 = v_sub(x35, row1);
-      const vec t37 = v_mul(x34, t36);
-      const vec t38 = v_mul(t37, t32);
-      v_store(d_blocks_1_mhsa_multiply_2 + (i * 50 + n), t38);
+      const vec x8 = v_load(blocks_1_mhsa_divide_2 + (i * 50 + n));
+      const vec x9 = v_load(d_blocks_1_mhsa_einsum + (i * 50 + n));
+      const vec t10 = v_sub(x9, row0);
+      const vec t11 = v_mul(x8, t10);
+      const vec t12 = v_set(real(0.5));
+      const vec t13 = v_mul(t11, t12);
+      v_store(d_blocks_1_mhsa_multiply + (i * 50 + n), t13);
+      const vec x14 = v_load(blocks_1_mhsa_divide + (i * 50 + n));
+      const vec x15 = v_load(d_blocks_1_mhsa_einsum_3 + (i * 50 + n));
+      const vec t16 = v_sub(x15, row1);
+      const vec t17 = v_mul(x14, t16);
+      const vec t18 = v_mul(t17, t12);
+      v_store(d_blocks_1_mhsa_multiply_2 + (i * 50 + n), t18);
     }
     {
-      const vec x39 = v_load_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), 2);
-      const vec x40 = v_load_n(d_blocks_1_mhsa_einsum + (i * 50 + 48), 2);
-      const vec t41 = v_sub(x40, row0);
-      const vec t42 = v_mul(x39, t41);
-      const vec t43 = v_set(real(0.5));
-      const vec t44 = v_mul(t42, t43);
-      v_store_n(d_blocks_1_mhsa_multiply + (i * 50 + 48), t44, 2);
-      const vec x45 = v_load_n(blocks_1_mhsa_divide + (i * 50 + 48), 2);
-      const vec x46 = v_load_n(d_blocks_1_mhsa_einsum_3 + (i * 50 + 48), 2);
-      const vec t47 = v_sub(x46, row1);
-      const vec t48 = v_mul(x45, t47);
-      const vec t49 = v_mul(t48, t43);
-      v_store_n(d_blocks_1_mhsa_multiply_2 + (i * 50 + 48), t49, 2);
+      const vec x19 = v_load_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), 2);
+      const vec x20 = v_load_n(d_blocks_1_mhsa_einsum + (i * 50 + 48), 2);
+      const vec t21 = v_sub(x20, row0);
+      const vec t22 = v_mul(x19, t21);
+      const vec t23 = v_set(real(0.5));
+      const vec t24 = v_mul(t22, t23);
+      v_store_n(d_blocks_1_mhsa_multiply + (i * 50 + 48), t24, 2);
+      const vec x25 = v_load_n(blocks_1_mhsa_divide + (i * 50 + 48), 2);
+      const vec x26 = v_load_n(d_blocks_1_mhsa_einsum_3 + (i * 50 + 48), 2);
+      const vec t27 = v_sub(x26, row1);
+      const vec t28 = v_mul(x25, t27);
+      const vec t29 = v_mul(t28, t23);
+      v_store_n(d_blocks_1_mhsa_multiply_2 + (i * 50 + 48), t29, 2);
     }
   }
 }
 
 // b < B, i < 1, k < K=4, n < N+1=50 (summed); lanes along n
 // for 2 kernels of the plan, of which this is the first
-static void blocks_1_mhsa_matmul_backward_2(const real* d_blocks_1_mhsa_multiply,
-                                            const real* blocks_1_mhsa_k_mappings_1_add,
-                                            real* d_blocks_1_mhsa_einsum_4) {
+static void blocks_1_mhsa_matmul_backward_2(
+    const real* d_blocks_1_mhsa_multiply, const real* blocks_1_mhsa_k_mappings_1_add, real* d_blocks_1_mhsa_einsum_4) {
   for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
+    vec sum[4];
+    unroll<4>([&](auto row) { sum[row] = v_zero(); });
     for (std::int64_t n = 0; n < 48; n += 8) {
       const vec x0 = v_load(d_blocks_1_mhsa_multiply + (i * 50 + n));
-      const vec x1 = v_load(blocks_1_mhsa_k_mappings_1_add + n);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_1_mhsa_k_mappings_1_add + (n + 50));
-      sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_load(blocks_1_mhsa_k_mappings_1_add + (n + 100));
-      sum2 = v_fma(x0, x3, sum2);
-      const vec x4 = v_load(blocks_1_mhsa_k_mappings_1_add + (n + 150));
-      sum3 = v_fma(x0, x4, sum3);
+      unroll<4>([&](auto row) {
+        const vec x1 = v_load(blocks_1_mhsa_k_mappings_1_add + (row * 50 + n));
+        sum[row] = v_fma(x0, x1, sum[row]);
+      });
     }
     {
-      const vec x5 = v_load_n(d_blocks_1_mhsa_multiply + (i * 50 + 48), 2);
-      const vec x6 = v_load_n(blocks_1_mhsa_k_mappings_1_add + 48, 2);
-      sum0 = v_fma(x5, x6, sum0);
-      const vec x7 = v_load_n(blocks_1_mhsa_k_mappings_1_add + 98, 2);
-      sum1 = v_fma(x5, x7, sum1);
-      const vec x8 = v_load_n(blocks_1_mhsa_k_mappings_1_add + 148, 2);
-      sum2 = v_fma(x5, x8, sum2);
-      const vec x9 = v_load_n(blocks_1_mhsa_k_mappings_1_add + 198, 2);
-      sum3 = v_fma(x5, x9, sum3);
+      const vec x2 = v_load_n(d_blocks_1_mhsa_multiply + (i * 50 + 48), 2);
+      unroll<4>([&](auto row) {
+        const vec x3 = v_load_n(blocks_1_mhsa_k_mappings_1_add + (row * 50 + 48), 2);
+        sum[row] = v_fma(x2, x3, sum[row]);
+      });
     }
-    const vec all0 = v_set(v_sum(sum0));
-    const vec all1 = v_set(v_sum(sum1));
-    const vec all2 = v_set(v_sum(sum2));
-    const vec all3 = v_set(v_sum(sum3));
-    v_store_n(d_blocks_1_mhsa_einsum_4 + i * 4, all0, 1);
-    v_store_n(d_blocks_1_mhsa_einsum_4 + (i * 4 + 1), all1, 1);
-    v_store_n(d_blocks_1_mhsa_einsum_4 + (i * 4 + 2), all2, 1);
-    v_store_n(d_blocks_1_mhsa_einsum_4 + (i * 4 + 3), all3, 1);
+    unroll<4>([&](auto row) {
+      const vec all = v_set(v_sum(sum[row]));
+      v_store_n(d_blocks_1_mhsa_einsum_4 + (i * 4 + row), all, 1);
+    });
   }
 }
 
 // b < B, n < N+1=50, k < K=4, i < 1 (summed); lanes along n
 // for 2 kernels of the plan, of which this is the first
-static void blocks_1_mhsa_matmul_backward_3(const real* d_blocks_1_mhsa_multiply,
-                                            const real* blocks_1_mhsa_q_mappings_1_add,
-                                            real* d_blocks_1_mhsa_einsum_5) {
+static void blocks_1_mhsa_matmul_backward_3(
+    const real* d_blocks_1_mhsa_multiply, const real* blocks_1_mhsa_q_mappings_1_add, real* d_blocks_1_mhsa_einsum_5) {
   for (std::int64_t n = 0; n < 48; n += 24) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
+    vec sum[4][3];
+    unroll<4, 3>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t i = 0; i < 1; ++i) {
-      const vec x0 = v_load(d_blocks_1_mhsa_multiply + (n + i * 50));
-      const vec x1 = v_set(blocks_1_mhsa_q_mappings_1_add[i * 4]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(d_blocks_1_mhsa_multiply + (n + i * 50 + 8));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_load(d_blocks_1_mhsa_multiply + (n + i * 50 + 16));
-      sum2 = v_fma(x3, x1, sum2);
-      const vec x4 = v_set(blocks_1_mhsa_q_mappings_1_add[i * 4 + 1]);
-      sum3 = v_fma(x0, x4, sum3);
-      sum4 = v_fma(x2, x4, sum4);
-      sum5 = v_fma(x3, x4, sum5);
-      const vec x5 = v_set(blocks_1_mhsa_q_mappings_1_add[i * 4 + 2]);
-      sum6 = v_fma(x0, x5, sum6);
-      sum7 = v_fma(x2, x5, sum7);
-      sum8 = v_fma(x3, x5, sum8);
-      const vec x6 = v_set(blocks_1_mhsa_q_mappings_1_add[i * 4 + 3]);
-      sum9 = v_fma(x0, x6, sum9);
-      sum10 = v_fma(x2, x6, sum10);
-      sum11 = v_fma(x3, x6, sum11);
+      vec x0[3];
+      unroll<3>([&](auto column) { x0[column] = v_load(d_blocks_1_mhsa_multiply + (n + column * 8 + i * 50)); });
+      unroll<4>([&](auto row) {
+        const vec x1 = v_set(blocks_1_mhsa_q_mappings_1_add[row + i * 4]);
+        unroll<3>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+      });
     }
-    v_store(d_blocks_1_mhsa_einsum_5 + n, sum0);
-    v_store(d_blocks_1_mhsa_einsum_5 + (n + 8), sum1);
-    v_store(d_blocks_1_mhsa_einsum_5 + (n + 16), sum2);
-    v_store(d_blocks_1_mhsa_einsum_5 + (n + 50), sum3);
-    v_store(d_blocks_1_mhsa_einsum_5 + (n + 58), sum4);
-    v_store(d_blocks_1_mhsa_einsum_5 + (n + 66), sum5);
-    v_store(d_blocks_1_mhsa_einsum_5 + (n + 100), sum6);
-    v_store(d_blocks_1_mhsa_einsum_5 + (n + 108), sum7);
-    v_store(d_blocks_1_mhsa_einsum_5 + (n + 116), sum8);
-    v_store(d_blocks_1_mhsa_einsum_5 + (n + 150), sum9);
-    v_store(d_blocks_1_mhsa_einsum_5 + (n + 158), sum10);
-    v_store(d_blocks_1_mhsa_einsum_5 + (n + 166), sum11);
+    unroll<4, 3>([&](auto row, auto column) {
+      v_store(d_blocks_1_mhsa_einsum_5 + (n + column * 8 + row * 50), sum[row][column]);
+    });
   }
   {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
+    vec sum[4];
+    unroll<4>([&](auto row) { sum[row] = v_zero(); });
     for (std::int64_t i = 0; i < 1; ++i) {
-      const vec x7 = v_load_n(d_blocks_1_mhsa_multiply + (i * 50 + 48), 2);
-      const vec x8 = v_set(blocks_1_mhsa_q_mappings_1_add[i * 4]);
-      sum0 = v_fma(x7, x8, sum0);
-      const vec x9 = v_set(blocks_1_mhsa_q_mappings_1_add[i * 4 + 1]);
-      sum1 = v_fma(x7, x9, sum1);
-      const vec x10 = v_set(blocks_1_mhsa_q_mappings_1_add[i * 4 + 2]);
-      sum2 = v_fma(x7, x10, sum2);
-      const vec x11 = v_set(blocks_1_mhsa_q_mappings_1_add[i * 4 + 3]);
-      sum3 = v_fma(x7, x11, sum3);
+      const vec x2 = v_load_n(d_blocks_1_mhsa_multiply + (i * 50 + 48), 2);
+      unroll<4>([&](auto row) {
+        const vec x3 = v_set(blocks_1_mhsa_q_mappings_1_add[row + i * 4]);
+        sum[row] = v_fma(x2, x3, sum[row]);
+      });
     }
-    v_store_n(d_blocks_1_mhsa_einsum_5 + 48, sum0, 2);
-    v_store_n(d_blocks_1_mhsa_einsum_5 + 98, sum1, 2);
-    v_store_n(d_blocks_1_mhsa_einsum_5 + 148, sum2, 2);
-    v_store_n(d_blocks_1_mhsa_einsum_5 + 198, sum3, 2);
+    unroll<4>([&](auto row) { v_store_n(d_blocks_1_mhsa_einsum_5 + (row * 50 + 48), sum[row], 2); });
   }
 }
 
@@ -3064,72 +2119,31 @@ static void blocks_1_mhsa_matmul_backward_3(const real* d_blocks_1_mhsa_multiply
 static void blocks_1_mhsa_matmul_backward_5(const real* d_blocks_1_add, const real* blocks_1_mhsa_divide,
                                             real* d_blocks_1_mhsa_einsum_6) {
   for (std::int64_t n = 0; n < 48; n += 24) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
+    vec sum[4][3];
+    unroll<4, 3>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t i = 0; i < 1; ++i) {
-      const vec x0 = v_set(d_blocks_1_add[i]);
-      const vec x1 = v_load(blocks_1_mhsa_divide + (n + i * 50));
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_1_mhsa_divide + (n + i * 50 + 8));
-      sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_load(blocks_1_mhsa_divide + (n + i * 50 + 16));
-      sum2 = v_fma(x0, x3, sum2);
-      const vec x4 = v_set(d_blocks_1_add[i + 1]);
-      sum3 = v_fma(x4, x1, sum3);
-      sum4 = v_fma(x4, x2, sum4);
-      sum5 = v_fma(x4, x3, sum5);
-      const vec x5 = v_set(d_blocks_1_add[i + 2]);
-      sum6 = v_fma(x5, x1, sum6);
-      sum7 = v_fma(x5, x2, sum7);
-      sum8 = v_fma(x5, x3, sum8);
-      const vec x6 = v_set(d_blocks_1_add[i + 3]);
-      sum9 = v_fma(x6, x1, sum9);
-      sum10 = v_fma(x6, x2, sum10);
-      sum11 = v_fma(x6, x3, sum11);
+      vec x1[3];
+      unroll<3>([&](auto column) { x1[column] = v_load(blocks_1_mhsa_divide + (n + column * 8 + i * 50)); });
+      unroll<4>([&](auto row) {
+        const vec x0 = v_set(d_blocks_1_add[row + i]);
+        unroll<3>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+      });
     }
-    v_store(d_blocks_1_mhsa_einsum_6 + n, sum0);
-    v_store(d_blocks_1_mhsa_einsum_6 + (n + 8), sum1);
-    v_store(d_blocks_1_mhsa_einsum_6 + (n + 16), sum2);
-    v_store(d_blocks_1_mhsa_einsum_6 + (n + 50), sum3);
-    v_store(d_blocks_1_mhsa_einsum_6 + (n + 58), sum4);
-    v_store(d_blocks_1_mhsa_einsum_6 + (n + 66), sum5);
-    v_store(d_blocks_1_mhsa_einsum_6 + (n + 100), sum6);
-    v_store(d_blocks_1_mhsa_einsum_6 + (n + 108), sum7);
-    v_store(d_blocks_1_mhsa_einsum_6 + (n + 116), sum8);
-    v_store(d_blocks_1_mhsa_einsum_6 + (n + 150), sum9);
-    v_store(d_blocks_1_mhsa_einsum_6 + (n + 158), sum10);
-    v_store(d_blocks_1_mhsa_einsum_6 + (n + 166), sum11);
+    unroll<4, 3>([&](auto row, auto column) {
+      v_store(d_blocks_1_mhsa_einsum_6 + (n + column * 8 + row * 50), sum[row][column]);
+    });
   }
   {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
+    vec sum[4];
+    unroll<4>([&](auto row) { sum[row] = v_zero(); });
     for (std::int64_t i = 0; i < 1; ++i) {
-      const vec x7 = v_set(d_blocks_1_add[i]);
-      const vec x8 = v_load_n(blocks_1_mhsa_divide + (i * 50 + 48), 2);
-      sum0 = v_fma(x7, x8, sum0);
-      const vec x9 = v_set(d_blocks_1_add[i + 1]);
-      sum1 = v_fma(x9, x8, sum1);
-      const vec x10 = v_set(d_blocks_1_add[i + 2]);
-      sum2 = v_fma(x10, x8, sum2);
-      const vec x11 = v_set(d_blocks_1_add[i + 3]);
-      sum3 = v_fma(x11, x8, sum3);
+      const vec x3 = v_load_n(blocks_1_mhsa_divide + (i * 50 + 48), 2);
+      unroll<4>([&](auto row) {
+        const vec x2 = v_set(d_blocks_1_add[row + i]);
+        sum[row] = v_fma(x2, x3, sum[row]);
+      });
     }
-    v_store_n(d_blocks_1_mhsa_einsum_6 + 48, sum0, 2);
-    v_store_n(d_blocks_1_mhsa_einsum_6 + 98, sum1, 2);
-    v_store_n(d_blocks_1_mhsa_einsum_6 + 148, sum2, 2);
-    v_store_n(d_blocks_1_mhsa_einsum_6 + 198, sum3, 2);
+    unroll<4>([&](auto row) { v_store_n(d_blocks_1_mhsa_einsum_6 + (row * 50 + 48), sum[row], 2); });
   }
 }
 
@@ -3139,180 +2153,71 @@ static void blocks_1_mhsa_v_mappings_1_backward(const real* d_blocks_1_mhsa_eins
                                                 const real* blocks_1_mhsa_v_mappings_1_weight,
                                                 real* d_blocks_1_mhsa_v_mappings_1_einsum) {
   for (std::int64_t n = 0; n < 48; n += 24) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
+    vec sum[4][3];
+    unroll<4, 3>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x0 = v_load(d_blocks_1_mhsa_einsum_2 + (n + k2 * 50));
-      const vec x1 = v_set(blocks_1_mhsa_v_mappings_1_weight[k2 * 4]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(d_blocks_1_mhsa_einsum_2 + (n + k2 * 50 + 8));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_load(d_blocks_1_mhsa_einsum_2 + (n + k2 * 50 + 16));
-      sum2 = v_fma(x3, x1, sum2);
-      const vec x4 = v_set(blocks_1_mhsa_v_mappings_1_weight[k2 * 4 + 1]);
-      sum3 = v_fma(x0, x4, sum3);
-      sum4 = v_fma(x2, x4, sum4);
-      sum5 = v_fma(x3, x4, sum5);
-      const vec x5 = v_set(blocks_1_mhsa_v_mappings_1_weight[k2 * 4 + 2]);
-      sum6 = v_fma(x0, x5, sum6);
-      sum7 = v_fma(x2, x5, sum7);
-      sum8 = v_fma(x3, x5, sum8);
-      const vec x6 = v_set(blocks_1_mhsa_v_mappings_1_weight[k2 * 4 + 3]);
-      sum9 = v_fma(x0, x6, sum9);
-      sum10 = v_fma(x2, x6, sum10);
-      sum11 = v_fma(x3, x6, sum11);
+      vec x0[3];
+      unroll<3>([&](auto column) { x0[column] = v_load(d_blocks_1_mhsa_einsum_2 + (n + column * 8 + k2 * 50)); });
+      unroll<4>([&](auto row) {
+        const vec x1 = v_set(blocks_1_mhsa_v_mappings_1_weight[row + k2 * 4]);
+        unroll<3>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+      });
     }
-    v_store(d_blocks_1_mhsa_v_mappings_1_einsum + n, sum0);
-    v_store(d_blocks_1_mhsa_v_mappings_1_einsum + (n + 8), sum1);
-    v_store(d_blocks_1_mhsa_v_mappings_1_einsum + (n + 16), sum2);
-    v_store(d_blocks_1_mhsa_v_mappings_1_einsum + (n + 50), sum3);
-    v_store(d_blocks_1_mhsa_v_mappings_1_einsum + (n + 58), sum4);
-    v_store(d_blocks_1_mhsa_v_mappings_1_einsum + (n + 66), sum5);
-    v_store(d_blocks_1_mhsa_v_mappings_1_einsum + (n + 100), sum6);
-    v_store(d_blocks_1_mhsa_v_mappings_1_einsum + (n + 108), sum7);
-    v_store(d_blocks_1_mhsa_v_mappings_1_einsum + (n + 116), sum8);
-    v_store(d_blocks_1_mhsa_v_mappings_1_einsum + (n + 150), sum9);
-    v_store(d_blocks_1_mhsa_v_mappings_1_einsum + (n + 158), sum10);
-    v_store(d_blocks_1_mhsa_v_mappings_1_einsum + (n + 166), sum11);
+    unroll<4, 3>([&](auto row, auto column) {
+      v_store(d_blocks_1_mhsa_v_mappings_1_einsum + (n + column * 8 + row * 50), sum[row][column]);
+    });
   }
   {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
+    vec sum[4];
+    unroll<4>([&](auto row) { sum[row] = v_zero(); });
     for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x7 = v_load_n(d_blocks_1_mhsa_einsum_2 + (k2 * 50 + 48), 2);
-      const vec x8 = v_set(blocks_1_mhsa_v_mappings_1_weight[k2 * 4]);
-      sum0 = v_fma(x7, x8, sum0);
-      const vec x9 = v_set(blocks_1_mhsa_v_mappings_1_weight[k2 * 4 + 1]);
-      sum1 = v_fma(x7, x9, sum1);
-      const vec x10 = v_set(blocks_1_mhsa_v_mappings_1_weight[k2 * 4 + 2]);
-      sum2 = v_fma(x7, x10, sum2);
-      const vec x11 = v_set(blocks_1_mhsa_v_mappings_1_weight[k2 * 4 + 3]);
-      sum3 = v_fma(x7, x11, sum3);
+      const vec x2 = v_load_n(d_blocks_1_mhsa_einsum_2 + (k2 * 50 + 48), 2);
+      unroll<4>([&](auto row) {
+        const vec x3 = v_set(blocks_1_mhsa_v_mappings_1_weight[row + k2 * 4]);
+        sum[row] = v_fma(x2, x3, sum[row]);
+      });
     }
-    v_store_n(d_blocks_1_mhsa_v_mappings_1_einsum + 48, sum0, 2);
-    v_store_n(d_blocks_1_mhsa_v_mappings_1_einsum + 98, sum1, 2);
-    v_store_n(d_blocks_1_mhsa_v_mappings_1_einsum + 148, sum2, 2);
-    v_store_n(d_blocks_1_mhsa_v_mappings_1_einsum + 198, sum3, 2);
+    unroll<4>([&](auto row) { v_store_n(d_blocks_1_mhsa_v_mappings_1_einsum + (row * 50 + 48), sum[row], 2); });
   }
 }
 
 // b < B, n < N+1=50, k < K=4, k2 < K=4 (summed); lanes along n
 // for 5 kernels of the plan, of which this is the first
-static void blocks_1_mhsa_k_mappings_1_backward(const real* d_blocks_1_mhsa_einsum_5,
-                                                const real* blocks_1_mhsa_k_mappings_1_weight,
-                                                const real* d_blocks_1_mhsa_v_mappings_1_einsum,
-                                                real* d_blocks_1_mhsa_add) {
+static void blocks_1_mhsa_k_mappings_1_backward(
+    const real* d_blocks_1_mhsa_einsum_5, const real* blocks_1_mhsa_k_mappings_1_weight,
+    const real* d_blocks_1_mhsa_v_mappings_1_einsum, real* d_blocks_1_mhsa_add) {
   for (std::int64_t n = 0; n < 48; n += 24) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
+    vec sum[4][3];
+    unroll<4, 3>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x0 = v_load(d_blocks_1_mhsa_einsum_5 + (n + k2 * 50));
-      const vec x1 = v_set(blocks_1_mhsa_k_mappings_1_weight[k2 * 4]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(d_blocks_1_mhsa_einsum_5 + (n + k2 * 50 + 8));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_load(d_blocks_1_mhsa_einsum_5 + (n + k2 * 50 + 16));
-      sum2 = v_fma(x3, x1, sum2);
-      const vec x4 = v_set(blocks_1_mhsa_k_mappings_1_weight[k2 * 4 + 1]);
-      sum3 = v_fma(x0, x4, sum3);
-      sum4 = v_fma(x2, x4, sum4);
-      sum5 = v_fma(x3, x4, sum5);
-      const vec x5 = v_set(blocks_1_mhsa_k_mappings_1_weight[k2 * 4 + 2]);
-      sum6 = v_fma(x0, x5, sum6);
-      sum7 = v_fma(x2, x5, sum7);
-      sum8 = v_fma(x3, x5, sum8);
-      const vec x6 = v_set(blocks_1_mhsa_k_mappings_1_weight[k2 * 4 + 3]);
-      sum9 = v_fma(x0, x6, sum9);
-      sum10 = v_fma(x2, x6, sum10);
-      sum11 = v_fma(x3, x6, sum11);
+      vec x0[3];
+      unroll<3>([&](auto column) { x0[column] = v_load(d_blocks_1_mhsa_einsum_5 + (n + column * 8 + k2 * 50)); });
+      unroll<4>([&](auto row) {
+        const vec x1 = v_set(blocks_1_mhsa_k_mappings_1_weight[row + k2 * 4]);
+        unroll<3>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+      });
     }
-    const vec x7 = v_load(d_blocks_1_mhsa_v_mappings_1_einsum + n);
-    const vec t8 = v_add(x7, sum0);
-    v_store(d_blocks_1_mhsa_add + n, t8);
-    const vec x9 = v_load(d_blocks_1_mhsa_v_mappings_1_einsum + (n + 8));
-    const vec t10 = v_add(x9, sum1);
-    v_store(d_blocks_1_mhsa_add + (n + 8), t10);
-    const vec x11 = v_load(d_blocks_1_mhsa_v_mappings_1_einsum + (n + 16));
-    const vec t12 = v_add(x11, sum2);
-    v_store(d_blocks_1_mhsa_add + (n + 16), t12);
-    const vec x13 = v_load(d_blocks_1_mhsa_v_mappings_1_einsum + (n + 50));
-    const vec t14 = v_add(x13, sum3);
-    v_store(d_blocks_1_mhsa_add + (n + 50), t14);
-    const vec x15 = v_load(d_blocks_1_mhsa_v_mappings_1_einsum + (n + 58));
-    const vec t16 = v_add(x15, sum4);
-    v_store(d_blocks_1_mhsa_add + (n + 58), t16);
-    const vec x17 = v_load(d_blocks_1_mhsa_v_mappings_1_einsum + (n + 66));
-    const vec t18 = v_add(x17, sum5);
-    v_store(d_blocks_1_mhsa_add + (n + 66), t18);
-    const vec x19 = v_load(d_blocks_1_mhsa_v_mappings_1_einsum + (n + 100));
-    const vec t20 = v_add(x19, sum6);
-    v_store(d_blocks_1_mhsa_add + (n + 100), t20);
-    const vec x21 = v_load(d_blocks_1_mhsa_v_mappings_1_einsum + (n + 108));
-    const vec t22 = v_add(x21, sum7);
-    v_store(d_blocks_1_mhsa_add + (n + 108), t22);
-    const vec x23 = v_load(d_blocks_1_mhsa_v_mappings_1_einsum + (n + 116));
-    const vec t24 = v_add(x23, sum8);
-    v_store(d_blocks_1_mhsa_add + (n + 116), t24);
-    const vec x25 = v_load(d_blocks_1_mhsa_v_mappings_1_einsum + (n + 150));
-    const vec t26 = v_add(x25, sum9);
-    v_store(d_blocks_1_mhsa_add + (n + 150), t26);
-    const vec x27 = v_load(d_blocks_1_mhsa_v_mappings_1_einsum + (n + 158));
-    const vec t28 = v_add(x27, sum10);
-    v_store(d_blocks_1_mhsa_add + (n + 158), t28);
-    const vec x29 = v_load(d_blocks_1_mhsa_v_mappings_1_einsum + (n + 166));
-    const vec t30 = v_add(x29, sum11);
-    v_store(d_blocks_1_mhsa_add + (n + 166), t30);
+    unroll<4, 3>([&](auto row, auto column) {
+      const vec x2 = v_load(d_blocks_1_mhsa_v_mappings_1_einsum + (n + column * 8 + row * 50));
+      const vec t3 = v_add(x2, sum[row][column]);
+      v_store(d_blocks_1_mhsa_add + (n + column * 8 + row * 50), t3);
+    });
   }
   {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
+    vec sum[4];
+    unroll<4>([&](auto row) { sum[row] = v_zero(); });
     for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x31 = v_load_n(d_blocks_1_mhsa_einsum_5 + (k2 * 50 + 48), 2);
-      const vec x32 = v_set(blocks_1_mhsa_k_mappings_1_weight[k2 * 4]);
-      sum0 = v_fma(x31, x32, sum0);
-      const vec x33 = v_set(blocks_1_mhsa_k_mappings_1_weight[k2 * 4 + 1]);
-      sum1 = v_fma(x31, x33, sum1);
-      const vec x34 = v_set(blocks_1_mhsa_k_mappings_1_weight[k2 * 4 + 2]);
-      sum2 = v_fma(x31, x34, sum2);
-      const vec x35 = v_set(blocks_1_mhsa_k_mappings_1_weight[k2 * 4 + 3]);
-      sum3 = v_fma(x31, x35, sum3);
+      const vec x4 = v_load_n(d_blocks_1_mhsa_einsum_5 + (k2 * 50 + 48), 2);
+      unroll<4>([&](auto row) {
+        const vec x5 = v_set(blocks_1_mhsa_k_mappings_1_weight[row + k2 * 4]);
+        sum[row] = v_fma(x4, x5, sum[row]);
+      });
     }
-    const vec x36 = v_load_n(d_blocks_1_mhsa_v_mappings_1_einsum + 48, 2);
-    const vec t37 = v_add(x36, sum0);
-    v_store_n(d_blocks_1_mhsa_add + 48, t37, 2);
-    const vec x38 = v_load_n(d_blocks_1_mhsa_v_mappings_1_einsum + 98, 2);
-    const vec t39 = v_add(x38, sum1);
-    v_store_n(d_blocks_1_mhsa_add + 98, t39, 2);
-    const vec x40 = v_load_n(d_blocks_1_mhsa_v_mappings_1_einsum + 148, 2);
-    const vec t41 = v_add(x40, sum2);
-    v_store_n(d_blocks_1_mhsa_add + 148, t41, 2);
-    const vec x42 = v_load_n(d_blocks_1_mhsa_v_mappings_1_einsum + 198, 2);
-    const vec t43 = v_add(x42, sum3);
-    v_store_n(d_blocks_1_mhsa_add + 198, t43, 2);
+    unroll<4>([&](auto row) {
+      const vec x6 = v_load_n(d_blocks_1_mhsa_v_mappings_1_einsum + (row * 50 + 48), 2);
+      const vec t7 = v_add(x6, sum[row]);
+      v_store_n(d_blocks_1_mhsa_add + (row * 50 + 48), t7, 2);
+    });
   }
 }
 
@@ -3321,14 +2226,14 @@ static void blocks_1_mhsa_q_mappings_1_backward(const real* d_blocks_1_mhsa_eins
                                                 const real* blocks_1_mhsa_q_mappings_1_weight,
                                                 const real* d_blocks_1_mhsa_add, real* d_blocks_1_norm1_concat) {
   for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0 = v_zero();
+    vec sum = v_zero();
     for (std::int64_t k2 = 0; k2 < 4; ++k2) {
       const vec x0 = v_set(d_blocks_1_mhsa_einsum_4[i * 4 + k2]);
       const vec x1 = v_load_n(blocks_1_mhsa_q_mappings_1_weight + k2 * 4, 4);
-      sum0 = v_fma(x0, x1, sum0);
+      sum = v_fma(x0, x1, sum);
     }
     const vec x2 = v_load_strided(d_blocks_1_mhsa_add + i, 50, 4);
-    const vec t3 = v_add(x2, sum0);
+    const vec t3 = v_add(x2, sum);
     v_store_strided(d_blocks_1_norm1_concat + (i + 200), 50, t3, 4);
   }
 }
@@ -3352,14 +2257,14 @@ static void blocks_1_mhsa_q_mappings_0_backward(const real* d_blocks_1_mhsa_eins
                                                 const real* blocks_1_mhsa_q_mappings_0_weight,
                                                 const real* d_blocks_1_mhsa_add_2, real* d_blocks_1_norm1_concat) {
   for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0 = v_zero();
+    vec sum = v_zero();
     for (std::int64_t k2 = 0; k2 < 4; ++k2) {
       const vec x0 = v_set(d_blocks_1_mhsa_einsum_7[i * 4 + k2]);
       const vec x1 = v_load_n(blocks_1_mhsa_q_mappings_0_weight + k2 * 4, 4);
-      sum0 = v_fma(x0, x1, sum0);
+      sum = v_fma(x0, x1, sum);
     }
     const vec x2 = v_load_strided(d_blocks_1_mhsa_add_2 + i, 50, 4);
-    const vec t3 = v_add(x2, sum0);
+    const vec t3 = v_add(x2, sum);
     v_store_strided(d_blocks_1_norm1_concat + i, 50, t3, 4);
   }
 }
@@ -3464,15 +2369,15 @@ static void blocks_backward(const real* d_blocks_1_norm1_multiply, real* d_block
 // b < B (summed)
 static void divide_forward_sum_of_batch(const Group& group, real* divide_forward_sum, const real* add,
                                         const real* reduce_sum) {
-  vec sum0 = v_zero();
-  if (group.first > 0) sum0 = v_set(divide_forward_sum[0]);
+  vec sum = v_zero();
+  if (group.first > 0) sum = v_set(divide_forward_sum[0]);
   for (std::int64_t b = 0; b < group.images; ++b) {
     const vec x0 = v_set(add[b * 27088]);
     const vec x1 = v_set(reduce_sum[b * 27088]);
     const vec t2 = v_sub(x0, x1);
-    sum0 = v_add(sum0, t2);
+    sum = v_add(sum, t2);
   }
-  v_store_n(divide_forward_sum, sum0, 1);
+  v_store_n(divide_forward_sum, sum, 1);
 }
 
 static void divide_forward_train(const std::int64_t batch, const real* divide_forward_sum, real* loss) {
@@ -3487,16 +2392,17 @@ static void mlp_0_bias_gradient_partial(const std::int64_t chunk, const Group& g
                                         real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
+  vec sum[2];
+  unroll<2>([&](auto column) { sum[column] = v_zero(); });
   for (std::int64_t b = begin; b < end; ++b) {
-    const vec x0 = v_load(d_mlp_1_multiply + b * 27088);
-    sum0 = v_add(sum0, x0);
-    const vec x1 = v_load_n(d_mlp_1_multiply + (b * 27088 + 8), 2);
-    sum1 = v_add(sum1, x1);
+    unroll<2>([&](auto column) {
+      const vec x0 = v_load_some(d_mlp_1_multiply + (b * 27088 + column * 8), column < 1 ? lanes : 2);
+      sum[column] = v_add(sum[column], x0);
+    });
   }
-  v_store(partial + chunk * 10, sum0);
-  v_store_n(partial + (chunk * 10 + 8), sum1, 2);
+  unroll<2>([&](auto column) {
+    v_store_some(partial + (chunk * 10 + column * 8), sum[column], column < 1 ? lanes : 2);
+  });
 }
 
 // b < B (summed), classes < CLASSES=10; lanes along classes
@@ -3525,29 +2431,16 @@ static void mlp_0_weight_gradient_partial(const std::int64_t chunk, const Group&
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t classes = 0; classes < 10; classes += 5) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
+    vec sum[5];
+    unroll<5>([&](auto row) { sum[row] = v_zero(); });
     for (std::int64_t b = begin; b < end; ++b) {
-      const vec x0 = v_set(d_mlp_1_multiply[classes + b * 27088]);
       const vec x1 = v_load(blocks_1_add + b * 27088);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_set(d_mlp_1_multiply[classes + b * 27088 + 1]);
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_set(d_mlp_1_multiply[classes + b * 27088 + 2]);
-      sum2 = v_fma(x3, x1, sum2);
-      const vec x4 = v_set(d_mlp_1_multiply[classes + b * 27088 + 3]);
-      sum3 = v_fma(x4, x1, sum3);
-      const vec x5 = v_set(d_mlp_1_multiply[classes + b * 27088 + 4]);
-      sum4 = v_fma(x5, x1, sum4);
+      unroll<5>([&](auto row) {
+        const vec x0 = v_set(d_mlp_1_multiply[classes + row + b * 27088]);
+        sum[row] = v_fma(x0, x1, sum[row]);
+      });
     }
-    v_store(partial + (chunk * 80 + classes * 8), sum0);
-    v_store(partial + (chunk * 80 + (classes * 8 + 8)), sum1);
-    v_store(partial + (chunk * 80 + (classes * 8 + 16)), sum2);
-    v_store(partial + (chunk * 80 + (classes * 8 + 24)), sum3);
-    v_store(partial + (chunk * 80 + (classes * 8 + 32)), sum4);
+    unroll<5>([&](auto row) { v_store(partial + (chunk * 80 + (classes * 8 + row * 8)), sum[row]); });
   }
 }
 
@@ -3568,14 +2461,14 @@ static void blocks_1_mlp_2_bias_gradient_partial(const std::int64_t chunk, const
                                                  const real* d_mlp_0_einsum, real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
+  vec sum = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t i = 0; i < 1; ++i) {
       const vec x0 = v_load(d_mlp_0_einsum + b * 27088);
-      sum0 = v_add(sum0, x0);
+      sum = v_add(sum, x0);
     }
   }
-  v_store(partial + chunk * 8, sum0);
+  v_store(partial + chunk * 8, sum);
 }
 
 // b < B (summed), i < 1 (summed), d < D=8; lanes along d
@@ -3595,89 +2488,38 @@ static void blocks_1_mlp_2_weight_gradient_partial(const std::int64_t chunk, con
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t d = 0; d < 6; d += 3) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
+    vec sum[3][4];
+    unroll<3, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t i = 0; i < 1; ++i) {
-        const vec x0 = v_set(d_mlp_0_einsum[d + b * 27088]);
-        const vec x1 = v_load(blocks_1_mlp_1_gelu + (b * 27088 + i * 32));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(blocks_1_mlp_1_gelu + (b * 27088 + i * 32 + 8));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(blocks_1_mlp_1_gelu + (b * 27088 + i * 32 + 16));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(blocks_1_mlp_1_gelu + (b * 27088 + i * 32 + 24));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(d_mlp_0_einsum[d + b * 27088 + 1]);
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
-        const vec x6 = v_set(d_mlp_0_einsum[d + b * 27088 + 2]);
-        sum8 = v_fma(x6, x1, sum8);
-        sum9 = v_fma(x6, x2, sum9);
-        sum10 = v_fma(x6, x3, sum10);
-        sum11 = v_fma(x6, x4, sum11);
+        vec x1[4];
+        unroll<4>([&](auto column) { x1[column] = v_load(blocks_1_mlp_1_gelu + (column * 8 + b * 27088 + i * 32)); });
+        unroll<3>([&](auto row) {
+          const vec x0 = v_set(d_mlp_0_einsum[d + row + b * 27088]);
+          unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+        });
       }
     }
-    v_store(partial + (chunk * 256 + d * 32), sum0);
-    v_store(partial + (chunk * 256 + (d * 32 + 8)), sum1);
-    v_store(partial + (chunk * 256 + (d * 32 + 16)), sum2);
-    v_store(partial + (chunk * 256 + (d * 32 + 24)), sum3);
-    v_store(partial + (chunk * 256 + (d * 32 + 32)), sum4);
-    v_store(partial + (chunk * 256 + (d * 32 + 32 + 8)), sum5);
-    v_store(partial + (chunk * 256 + (d * 32 + 32 + 16)), sum6);
-    v_store(partial + (chunk * 256 + (d * 32 + 32 + 24)), sum7);
-    v_store(partial + (chunk * 256 + (d * 32 + 64)), sum8);
-    v_store(partial + (chunk * 256 + (d * 32 + 64 + 8)), sum9);
-    v_store(partial + (chunk * 256 + (d * 32 + 64 + 16)), sum10);
-    v_store(partial + (chunk * 256 + (d * 32 + 64 + 24)), sum11);
+    unroll<3, 4>([&](auto row, auto column) {
+      v_store(partial + (chunk * 256 + (d * 32 + row * 32 + column * 8)), sum[row][column]);
+    });
   }
   {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[2][4];
+    unroll<2, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t i = 0; i < 1; ++i) {
-        const vec x7 = v_set(d_mlp_0_einsum[b * 27088 + 6]);
-        const vec x8 = v_load(blocks_1_mlp_1_gelu + (b * 27088 + i * 32));
-        sum0 = v_fma(x7, x8, sum0);
-        const vec x9 = v_load(blocks_1_mlp_1_gelu + (b * 27088 + i * 32 + 8));
-        sum1 = v_fma(x7, x9, sum1);
-        const vec x10 = v_load(blocks_1_mlp_1_gelu + (b * 27088 + i * 32 + 16));
-        sum2 = v_fma(x7, x10, sum2);
-        const vec x11 = v_load(blocks_1_mlp_1_gelu + (b * 27088 + i * 32 + 24));
-        sum3 = v_fma(x7, x11, sum3);
-        const vec x12 = v_set(d_mlp_0_einsum[b * 27088 + 7]);
-        sum4 = v_fma(x12, x8, sum4);
-        sum5 = v_fma(x12, x9, sum5);
-        sum6 = v_fma(x12, x10, sum6);
-        sum7 = v_fma(x12, x11, sum7);
+        vec x3[4];
+        unroll<4>([&](auto column) { x3[column] = v_load(blocks_1_mlp_1_gelu + (column * 8 + b * 27088 + i * 32)); });
+        unroll<2>([&](auto row) {
+          const vec x2 = v_set(d_mlp_0_einsum[row + b * 27088 + 6]);
+          unroll<4>([&](auto column) { sum[row][column] = v_fma(x2, x3[column], sum[row][column]); });
+        });
       }
     }
-    v_store(partial + (chunk * 256 + 192), sum0);
-    v_store(partial + (chunk * 256 + 200), sum1);
-    v_store(partial + (chunk * 256 + 208), sum2);
-    v_store(partial + (chunk * 256 + 216), sum3);
-    v_store(partial + (chunk * 256 + 224), sum4);
-    v_store(partial + (chunk * 256 + 232), sum5);
-    v_store(partial + (chunk * 256 + 240), sum6);
-    v_store(partial + (chunk * 256 + 248), sum7);
+    unroll<2, 4>([&](auto row, auto column) {
+      v_store(partial + (chunk * 256 + (row * 32 + 192 + column * 8)), sum[row][column]);
+    });
   }
 }
 
@@ -3702,26 +2544,17 @@ static void blocks_1_mlp_0_bias_gradient_partial(const std::int64_t chunk, const
                                                  const real* d_blocks_1_mlp_1_multiply, real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
+  vec sum[4];
+  unroll<4>([&](auto column) { sum[column] = v_zero(); });
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t i = 0; i < 1; ++i) {
-      const vec x0 = v_load(d_blocks_1_mlp_1_multiply + (b * 27088 + i * 32));
-      sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_blocks_1_mlp_1_multiply + (b * 27088 + i * 32 + 8));
-      sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_blocks_1_mlp_1_multiply + (b * 27088 + i * 32 + 16));
-      sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_blocks_1_mlp_1_multiply + (b * 27088 + i * 32 + 24));
-      sum3 = v_add(sum3, x3);
+      unroll<4>([&](auto column) {
+        const vec x0 = v_load(d_blocks_1_mlp_1_multiply + (b * 27088 + i * 32 + column * 8));
+        sum[column] = v_add(sum[column], x0);
+      });
     }
   }
-  v_store(partial + chunk * 32, sum0);
-  v_store(partial + (chunk * 32 + 8), sum1);
-  v_store(partial + (chunk * 32 + 16), sum2);
-  v_store(partial + (chunk * 32 + 24), sum3);
+  unroll<4>([&](auto column) { v_store(partial + (chunk * 32 + column * 8), sum[column]); });
 }
 
 // b < B (summed), i < 1 (summed), m < M=32; lanes along m
@@ -3745,43 +2578,18 @@ static void blocks_1_mlp_0_weight_gradient_partial(const std::int64_t chunk, con
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t m = 0; m < 32; m += 8) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[8];
+    unroll<8>([&](auto row) { sum[row] = v_zero(); });
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t i = 0; i < 1; ++i) {
-        const vec x0 = v_set(d_blocks_1_mlp_1_multiply[m + b * 27088 + i * 32]);
         const vec x1 = v_load(blocks_1_norm2_add + (b * 27088 + i * 8));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_set(d_blocks_1_mlp_1_multiply[m + b * 27088 + i * 32 + 1]);
-        sum1 = v_fma(x2, x1, sum1);
-        const vec x3 = v_set(d_blocks_1_mlp_1_multiply[m + b * 27088 + i * 32 + 2]);
-        sum2 = v_fma(x3, x1, sum2);
-        const vec x4 = v_set(d_blocks_1_mlp_1_multiply[m + b * 27088 + i * 32 + 3]);
-        sum3 = v_fma(x4, x1, sum3);
-        const vec x5 = v_set(d_blocks_1_mlp_1_multiply[m + b * 27088 + i * 32 + 4]);
-        sum4 = v_fma(x5, x1, sum4);
-        const vec x6 = v_set(d_blocks_1_mlp_1_multiply[m + b * 27088 + i * 32 + 5]);
-        sum5 = v_fma(x6, x1, sum5);
-        const vec x7 = v_set(d_blocks_1_mlp_1_multiply[m + b * 27088 + i * 32 + 6]);
-        sum6 = v_fma(x7, x1, sum6);
-        const vec x8 = v_set(d_blocks_1_mlp_1_multiply[m + b * 27088 + i * 32 + 7]);
-        sum7 = v_fma(x8, x1, sum7);
+        unroll<8>([&](auto row) {
+          const vec x0 = v_set(d_blocks_1_mlp_1_multiply[m + row + b * 27088 + i * 32]);
+          sum[row] = v_fma(x0, x1, sum[row]);
+        });
       }
     }
-    v_store(partial + (chunk * 256 + m * 8), sum0);
-    v_store(partial + (chunk * 256 + (m * 8 + 8)), sum1);
-    v_store(partial + (chunk * 256 + (m * 8 + 16)), sum2);
-    v_store(partial + (chunk * 256 + (m * 8 + 24)), sum3);
-    v_store(partial + (chunk * 256 + (m * 8 + 32)), sum4);
-    v_store(partial + (chunk * 256 + (m * 8 + 40)), sum5);
-    v_store(partial + (chunk * 256 + (m * 8 + 48)), sum6);
-    v_store(partial + (chunk * 256 + (m * 8 + 56)), sum7);
+    unroll<8>([&](auto row) { v_store(partial + (chunk * 256 + (m * 8 + row * 8)), sum[row]); });
   }
 }
 
@@ -3805,15 +2613,15 @@ static void blocks_1_norm2_weight_gradient_partial(const std::int64_t chunk, con
                                                    const real* blocks_1_norm2_multiply, real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
+  vec sum = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t i = 0; i < 1; ++i) {
       const vec x0 = v_load(d_blocks_1_mlp_0_einsum + (b * 27088 + i * 8));
       const vec x1 = v_load(blocks_1_norm2_multiply + (b * 27088 + i * 8));
-      sum0 = v_fma(x0, x1, sum0);
+      sum = v_fma(x0, x1, sum);
     }
   }
-  v_store(partial + chunk * 8, sum0);
+  v_store(partial + chunk * 8, sum);
 }
 
 // b < B (summed), i < 1 (summed), d < D=8; lanes along d
@@ -3821,14 +2629,14 @@ static void blocks_1_norm2_bias_gradient_partial(const std::int64_t chunk, const
                                                  const real* d_blocks_1_mlp_0_einsum, real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
+  vec sum = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t i = 0; i < 1; ++i) {
       const vec x0 = v_load(d_blocks_1_mlp_0_einsum + (b * 27088 + i * 8));
-      sum0 = v_add(sum0, x0);
+      sum = v_add(sum, x0);
     }
   }
-  v_store(partial + chunk * 8, sum0);
+  v_store(partial + chunk * 8, sum);
 }
 
 // b < B (summed), i < 1 (summed), k < K=4; lanes along k
@@ -3837,21 +2645,20 @@ static void blocks_1_mhsa_q_mappings_1_bias_gradient_partial(const std::int64_t 
                                                              const real* d_blocks_1_mhsa_einsum_4, real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
+  vec sum = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t i = 0; i < 1; ++i) {
       const vec x0 = v_load_n(d_blocks_1_mhsa_einsum_4 + (b * 27088 + i * 4), 4);
-      sum0 = v_add(sum0, x0);
+      sum = v_add(sum, x0);
     }
   }
-  v_store_n(partial + chunk * 4, sum0, 4);
+  v_store_n(partial + chunk * 4, sum, 4);
 }
 
 // b < B (summed), i < 1 (summed), k < K=4; lanes along k
 // for 12 kernels of the plan, of which this is the first
-static void blocks_1_mhsa_q_mappings_1_bias_gradient_sum(const Group& group,
-                                                         real* gradient_blocks_1_mhsa_q_mappings_1_bias,
-                                                         const real* partial) {
+static void blocks_1_mhsa_q_mappings_1_bias_gradient_sum(
+    const Group& group, real* gradient_blocks_1_mhsa_q_mappings_1_bias, const real* partial) {
   vec sum0 = v_zero();
   if (group.first > 0) sum0 = v_load_n(gradient_blocks_1_mhsa_q_mappings_1_bias, 4);
   for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
@@ -3866,34 +2673,24 @@ static void blocks_1_mhsa_q_mappings_1_weight_gradient_partial(const std::int64_
                                                                const real* blocks_1_norm1_add, real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
+  vec sum[4];
+  unroll<4>([&](auto row) { sum[row] = v_zero(); });
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t i = 0; i < 1; ++i) {
       const vec x0 = v_load_n(d_blocks_1_mhsa_einsum_4 + (b * 27088 + i * 4), 4);
-      const vec x1 = v_set(blocks_1_norm1_add[b * 27088 + i + 200]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_set(blocks_1_norm1_add[b * 27088 + i + 250]);
-      sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_set(blocks_1_norm1_add[b * 27088 + i + 300]);
-      sum2 = v_fma(x0, x3, sum2);
-      const vec x4 = v_set(blocks_1_norm1_add[b * 27088 + i + 350]);
-      sum3 = v_fma(x0, x4, sum3);
+      unroll<4>([&](auto row) {
+        const vec x1 = v_set(blocks_1_norm1_add[row * 50 + b * 27088 + i + 200]);
+        sum[row] = v_fma(x0, x1, sum[row]);
+      });
     }
   }
-  v_store_n(partial + chunk * 16, sum0, 4);
-  v_store_n(partial + (chunk * 16 + 4), sum1, 4);
-  v_store_n(partial + (chunk * 16 + 8), sum2, 4);
-  v_store_n(partial + (chunk * 16 + 12), sum3, 4);
+  unroll<4>([&](auto row) { v_store_n(partial + (chunk * 16 + row * 4), sum[row], 4); });
 }
 
 // k < K=4, k2 < K=4, b < B (summed), i < 1 (summed); lanes along k
 // for 2 kernels of the plan, of which this is the first
-static void blocks_1_mhsa_q_mappings_1_weight_gradient_sum(const Group& group,
-                                                           real* gradient_blocks_1_mhsa_q_mappings_1_weight,
-                                                           const real* partial) {
+static void blocks_1_mhsa_q_mappings_1_weight_gradient_sum(
+    const Group& group, real* gradient_blocks_1_mhsa_q_mappings_1_weight, const real* partial) {
   for (std::int64_t k2 = 0; k2 < 4; ++k2) {
     vec sum0 = v_zero();
     if (group.first > 0) sum0 = v_load_strided(gradient_blocks_1_mhsa_q_mappings_1_weight + k2, 4, 4);
@@ -3910,27 +2707,18 @@ static void blocks_1_mhsa_q_mappings_0_weight_gradient_partial(const std::int64_
                                                                const real* blocks_1_norm1_add, real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
+  vec sum[4];
+  unroll<4>([&](auto row) { sum[row] = v_zero(); });
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t i = 0; i < 1; ++i) {
       const vec x0 = v_load_n(d_blocks_1_mhsa_einsum_7 + (b * 27088 + i * 4), 4);
-      const vec x1 = v_set(blocks_1_norm1_add[b * 27088 + i]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_set(blocks_1_norm1_add[b * 27088 + i + 50]);
-      sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_set(blocks_1_norm1_add[b * 27088 + i + 100]);
-      sum2 = v_fma(x0, x3, sum2);
-      const vec x4 = v_set(blocks_1_norm1_add[b * 27088 + i + 150]);
-      sum3 = v_fma(x0, x4, sum3);
+      unroll<4>([&](auto row) {
+        const vec x1 = v_set(blocks_1_norm1_add[row * 50 + b * 27088 + i]);
+        sum[row] = v_fma(x0, x1, sum[row]);
+      });
     }
   }
-  v_store_n(partial + chunk * 16, sum0, 4);
-  v_store_n(partial + (chunk * 16 + 4), sum1, 4);
-  v_store_n(partial + (chunk * 16 + 8), sum2, 4);
-  v_store_n(partial + (chunk * 16 + 12), sum3, 4);
+  unroll<4>([&](auto row) { v_store_n(partial + (chunk * 16 + row * 4), sum[row], 4); });
 }
 
 // b < B (summed), n < N+1=50 (summed), k < K=4; lanes along n
@@ -3939,40 +2727,24 @@ static void blocks_1_mhsa_v_mappings_1_bias_gradient_partial(const std::int64_t 
                                                              const real* d_blocks_1_mhsa_einsum_2, real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
+  vec sum[4];
+  unroll<4>([&](auto row) { sum[row] = v_zero(); });
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x0 = v_load(d_blocks_1_mhsa_einsum_2 + (b * 27088 + n));
-      sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_blocks_1_mhsa_einsum_2 + (b * 27088 + n + 50));
-      sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_blocks_1_mhsa_einsum_2 + (b * 27088 + n + 100));
-      sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_blocks_1_mhsa_einsum_2 + (b * 27088 + n + 150));
-      sum3 = v_add(sum3, x3);
+      unroll<4>([&](auto row) {
+        const vec x0 = v_load(d_blocks_1_mhsa_einsum_2 + (b * 27088 + n + row * 50));
+        sum[row] = v_add(sum[row], x0);
+      });
     }
-    {
-      const vec x4 = v_load_n(d_blocks_1_mhsa_einsum_2 + (b * 27088 + 48), 2);
-      sum0 = v_add(sum0, v_keep_n(x4, 2, real(0.0)));
-      const vec x5 = v_load_n(d_blocks_1_mhsa_einsum_2 + (b * 27088 + 98), 2);
-      sum1 = v_add(sum1, v_keep_n(x5, 2, real(0.0)));
-      const vec x6 = v_load_n(d_blocks_1_mhsa_einsum_2 + (b * 27088 + 148), 2);
-      sum2 = v_add(sum2, v_keep_n(x6, 2, real(0.0)));
-      const vec x7 = v_load_n(d_blocks_1_mhsa_einsum_2 + (b * 27088 + 198), 2);
-      sum3 = v_add(sum3, v_keep_n(x7, 2, real(0.0)));
-    }
+    unroll<4>([&](auto row) {
+      const vec x1 = v_load_n(d_blocks_1_mhsa_einsum_2 + (b * 27088 + row * 50 + 48), 2);
+      sum[row] = v_add(sum[row], v_keep_n(x1, 2, real(0.0)));
+    });
   }
-  const vec all0 = v_set(v_sum(sum0));
-  v_store_n(partial + chunk * 4, all0, 1);
-  const vec all1 = v_set(v_sum(sum1));
-  v_store_n(partial + (chunk * 4 + 1), all1, 1);
-  const vec all2 = v_set(v_sum(sum2));
-  v_store_n(partial + (chunk * 4 + 2), all2, 1);
-  const vec all3 = v_set(v_sum(sum3));
-  v_store_n(partial + (chunk * 4 + 3), all3, 1);
+  unroll<4>([&](auto row) {
+    const vec all = v_set(v_sum(sum[row]));
+    v_store_n(partial + (chunk * 4 + row), all, 1);
+  });
 }
 
 // k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed); lanes along n
@@ -3983,132 +2755,61 @@ static void blocks_1_mhsa_v_mappings_1_weight_gradient_partial(const std::int64_
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
   {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
+    vec sum[3][4];
+    unroll<3, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x0 = v_load(d_blocks_1_mhsa_einsum_2 + (b * 27088 + n));
-        const vec x1 = v_load(blocks_1_norm1_add + (b * 27088 + n + 200));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(blocks_1_norm1_add + (b * 27088 + n + 250));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(blocks_1_norm1_add + (b * 27088 + n + 300));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(blocks_1_norm1_add + (b * 27088 + n + 350));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_load(d_blocks_1_mhsa_einsum_2 + (b * 27088 + n + 50));
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
-        const vec x6 = v_load(d_blocks_1_mhsa_einsum_2 + (b * 27088 + n + 100));
-        sum8 = v_fma(x6, x1, sum8);
-        sum9 = v_fma(x6, x2, sum9);
-        sum10 = v_fma(x6, x3, sum10);
-        sum11 = v_fma(x6, x4, sum11);
+        vec x1[4];
+        unroll<4>([&](auto column) { x1[column] = v_load(blocks_1_norm1_add + (column * 50 + b * 27088 + n + 200)); });
+        unroll<3>([&](auto row) {
+          const vec x0 = v_load(d_blocks_1_mhsa_einsum_2 + (row * 50 + b * 27088 + n));
+          unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+        });
       }
       {
-        const vec x7 = v_load_n(d_blocks_1_mhsa_einsum_2 + (b * 27088 + 48), 2);
-        const vec x8 = v_load_n(blocks_1_norm1_add + (b * 27088 + 248), 2);
-        sum0 = v_fma(x7, x8, sum0);
-        const vec x9 = v_load_n(blocks_1_norm1_add + (b * 27088 + 298), 2);
-        sum1 = v_fma(x7, x9, sum1);
-        const vec x10 = v_load_n(blocks_1_norm1_add + (b * 27088 + 348), 2);
-        sum2 = v_fma(x7, x10, sum2);
-        const vec x11 = v_load_n(blocks_1_norm1_add + (b * 27088 + 398), 2);
-        sum3 = v_fma(x7, x11, sum3);
-        const vec x12 = v_load_n(d_blocks_1_mhsa_einsum_2 + (b * 27088 + 98), 2);
-        sum4 = v_fma(x12, x8, sum4);
-        sum5 = v_fma(x12, x9, sum5);
-        sum6 = v_fma(x12, x10, sum6);
-        sum7 = v_fma(x12, x11, sum7);
-        const vec x13 = v_load_n(d_blocks_1_mhsa_einsum_2 + (b * 27088 + 148), 2);
-        sum8 = v_fma(x13, x8, sum8);
-        sum9 = v_fma(x13, x9, sum9);
-        sum10 = v_fma(x13, x10, sum10);
-        sum11 = v_fma(x13, x11, sum11);
+        vec x3[4];
+        unroll<4>([&](auto column) { x3[column] = v_load_n(blocks_1_norm1_add + (column * 50 + b * 27088 + 248), 2); });
+        unroll<3>([&](auto row) {
+          const vec x2 = v_load_n(d_blocks_1_mhsa_einsum_2 + (row * 50 + b * 27088 + 48), 2);
+          unroll<4>([&](auto column) { sum[row][column] = v_fma(x2, x3[column], sum[row][column]); });
+        });
       }
     }
-    const vec all0 = v_set(v_sum(sum0));
-    v_store_n(partial + chunk * 16, all0, 1);
-    const vec all1 = v_set(v_sum(sum1));
-    v_store_n(partial + (chunk * 16 + 1), all1, 1);
-    const vec all2 = v_set(v_sum(sum2));
-    v_store_n(partial + (chunk * 16 + 2), all2, 1);
-    const vec all3 = v_set(v_sum(sum3));
-    v_store_n(partial + (chunk * 16 + 3), all3, 1);
-    const vec all4 = v_set(v_sum(sum4));
-    v_store_n(partial + (chunk * 16 + 4), all4, 1);
-    const vec all5 = v_set(v_sum(sum5));
-    v_store_n(partial + (chunk * 16 + 5), all5, 1);
-    const vec all6 = v_set(v_sum(sum6));
-    v_store_n(partial + (chunk * 16 + 6), all6, 1);
-    const vec all7 = v_set(v_sum(sum7));
-    v_store_n(partial + (chunk * 16 + 7), all7, 1);
-    const vec all8 = v_set(v_sum(sum8));
-    v_store_n(partial + (chunk * 16 + 8), all8, 1);
-    const vec all9 = v_set(v_sum(sum9));
-    v_store_n(partial + (chunk * 16 + 9), all9, 1);
-    const vec all10 = v_set(v_sum(sum10));
-    v_store_n(partial + (chunk * 16 + 10), all10, 1);
-    const vec all11 = v_set(v_sum(sum11));
-    v_store_n(partial + (chunk * 16 + 11), all11, 1);
+    unroll<3, 4>([&](auto row, auto column) {
+      const vec all = v_set(v_sum(sum[row][column]));
+      v_store_n(partial + (chunk * 16 + (row * 4 + column)), all, 1);
+    });
   }
   {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
+    vec sum[4];
+    unroll<4>([&](auto row) { sum[row] = v_zero(); });
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x14 = v_load(d_blocks_1_mhsa_einsum_2 + (b * 27088 + n + 150));
-        const vec x15 = v_load(blocks_1_norm1_add + (b * 27088 + n + 200));
-        sum0 = v_fma(x14, x15, sum0);
-        const vec x16 = v_load(blocks_1_norm1_add + (b * 27088 + n + 250));
-        sum1 = v_fma(x14, x16, sum1);
-        const vec x17 = v_load(blocks_1_norm1_add + (b * 27088 + n + 300));
-        sum2 = v_fma(x14, x17, sum2);
-        const vec x18 = v_load(blocks_1_norm1_add + (b * 27088 + n + 350));
-        sum3 = v_fma(x14, x18, sum3);
+        const vec x4 = v_load(d_blocks_1_mhsa_einsum_2 + (b * 27088 + n + 150));
+        unroll<4>([&](auto row) {
+          const vec x5 = v_load(blocks_1_norm1_add + (row * 50 + b * 27088 + n + 200));
+          sum[row] = v_fma(x4, x5, sum[row]);
+        });
       }
       {
-        const vec x19 = v_load_n(d_blocks_1_mhsa_einsum_2 + (b * 27088 + 198), 2);
-        const vec x20 = v_load_n(blocks_1_norm1_add + (b * 27088 + 248), 2);
-        sum0 = v_fma(x19, x20, sum0);
-        const vec x21 = v_load_n(blocks_1_norm1_add + (b * 27088 + 298), 2);
-        sum1 = v_fma(x19, x21, sum1);
-        const vec x22 = v_load_n(blocks_1_norm1_add + (b * 27088 + 348), 2);
-        sum2 = v_fma(x19, x22, sum2);
-        const vec x23 = v_load_n(blocks_1_norm1_add + (b * 27088 + 398), 2);
-        sum3 = v_fma(x19, x23, sum3);
+        const vec x6 = v_load_n(d_blocks_1_mhsa_einsum_2 + (b * 27088 + 198), 2);
+        unroll<4>([&](auto row) {
+          const vec x7 = v_load_n(blocks_1_norm1_add + (row * 50 + b * 27088 + 248), 2);
+          sum[row] = v_fma(x6, x7, sum[row]);
+        });
       }
     }
-    const vec all0 = v_set(v_sum(sum0));
-    v_store_n(partial + (chunk * 16 + 12), all0, 1);
-    const vec all1 = v_set(v_sum(sum1));
-    v_store_n(partial + (chunk * 16 + 13), all1, 1);
-    const vec all2 = v_set(v_sum(sum2));
-    v_store_n(partial + (chunk * 16 + 14), all2, 1);
-    const vec all3 = v_set(v_sum(sum3));
-    v_store_n(partial + (chunk * 16 + 15), all3, 1);
+    unroll<4>([&](auto row) {
+      const vec all = v_set(v_sum(sum[row]));
+      v_store_n(partial + (chunk * 16 + (12 + row)), all, 1);
+    });
   }
 }
 
 // k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed); lanes along n
 // for 10 kernels of the plan, of which this is the first
-static void blocks_1_mhsa_v_mappings_1_weight_gradient_sum(const Group& group,
-                                                           real* gradient_blocks_1_mhsa_v_mappings_1_weight,
-                                                           const real* partial) {
+static void blocks_1_mhsa_v_mappings_1_weight_gradient_sum(
+    const Group& group, real* gradient_blocks_1_mhsa_v_mappings_1_weight, const real* partial) {
   for (std::int64_t k = 0; k < 4; ++k) {
     vec sum0 = v_zero();
     if (group.first > 0) sum0 = v_load_n(gradient_blocks_1_mhsa_v_mappings_1_weight + k * 4, 4);
@@ -4127,124 +2828,54 @@ static void blocks_1_mhsa_v_mappings_0_weight_gradient_partial(const std::int64_
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
   {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
+    vec sum[3][4];
+    unroll<3, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x0 = v_load(d_blocks_1_mhsa_einsum_6 + (b * 27088 + n));
-        const vec x1 = v_load(blocks_1_norm1_add + (b * 27088 + n));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(blocks_1_norm1_add + (b * 27088 + n + 50));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(blocks_1_norm1_add + (b * 27088 + n + 100));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(blocks_1_norm1_add + (b * 27088 + n + 150));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_load(d_blocks_1_mhsa_einsum_6 + (b * 27088 + n + 50));
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
-        const vec x6 = v_load(d_blocks_1_mhsa_einsum_6 + (b * 27088 + n + 100));
-        sum8 = v_fma(x6, x1, sum8);
-        sum9 = v_fma(x6, x2, sum9);
-        sum10 = v_fma(x6, x3, sum10);
-        sum11 = v_fma(x6, x4, sum11);
+        vec x1[4];
+        unroll<4>([&](auto column) { x1[column] = v_load(blocks_1_norm1_add + (column * 50 + b * 27088 + n)); });
+        unroll<3>([&](auto row) {
+          const vec x0 = v_load(d_blocks_1_mhsa_einsum_6 + (row * 50 + b * 27088 + n));
+          unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+        });
       }
       {
-        const vec x7 = v_load_n(d_blocks_1_mhsa_einsum_6 + (b * 27088 + 48), 2);
-        const vec x8 = v_load_n(blocks_1_norm1_add + (b * 27088 + 48), 2);
-        sum0 = v_fma(x7, x8, sum0);
-        const vec x9 = v_load_n(blocks_1_norm1_add + (b * 27088 + 98), 2);
-        sum1 = v_fma(x7, x9, sum1);
-        const vec x10 = v_load_n(blocks_1_norm1_add + (b * 27088 + 148), 2);
-        sum2 = v_fma(x7, x10, sum2);
-        const vec x11 = v_load_n(blocks_1_norm1_add + (b * 27088 + 198), 2);
-        sum3 = v_fma(x7, x11, sum3);
-        const vec x12 = v_load_n(d_blocks_1_mhsa_einsum_6 + (b * 27088 + 98), 2);
-        sum4 = v_fma(x12, x8, sum4);
-        sum5 = v_fma(x12, x9, sum5);
-        sum6 = v_fma(x12, x10, sum6);
-        sum7 = v_fma(x12, x11, sum7);
-        const vec x13 = v_load_n(d_blocks_1_mhsa_einsum_6 + (b * 27088 + 148), 2);
-        sum8 = v_fma(x13, x8, sum8);
-        sum9 = v_fma(x13, x9, sum9);
-        sum10 = v_fma(x13, x10, sum10);
-        sum11 = v_fma(x13, x11, sum11);
+        vec x3[4];
+        unroll<4>([&](auto column) { x3[column] = v_load_n(blocks_1_norm1_add + (column * 50 + b * 27088 + 48), 2); });
+        unroll<3>([&](auto row) {
+          const vec x2 = v_load_n(d_blocks_1_mhsa_einsum_6 + (row * 50 + b * 27088 + 48), 2);
+          unroll<4>([&](auto column) { sum[row][column] = v_fma(x2, x3[column], sum[row][column]); });
+        });
       }
     }
-    const vec all0 = v_set(v_sum(sum0));
-    v_store_n(partial + chunk * 16, all0, 1);
-    const vec all1 = v_set(v_sum(sum1));
-    v_store_n(partial + (chunk * 16 + 1), all1, 1);
-    const vec all2 = v_set(v_sum(sum2));
-    v_store_n(partial + (chunk * 16 + 2), all2, 1);
-    const vec all3 = v_set(v_sum(sum3));
-    v_store_n(partial + (chunk * 16 + 3), all3, 1);
-    const vec all4 = v_set(v_sum(sum4));
-    v_store_n(partial + (chunk * 16 + 4), all4, 1);
-    const vec all5 = v_set(v_sum(sum5));
-    v_store_n(partial + (chunk * 16 + 5), all5, 1);
-    const vec all6 = v_set(v_sum(sum6));
-    v_store_n(partial + (chunk * 16 + 6), all6, 1);
-    const vec all7 = v_set(v_sum(sum7));
-    v_store_n(partial + (chunk * 16 + 7), all7, 1);
-    const vec all8 = v_set(v_sum(sum8));
-    v_store_n(partial + (chunk * 16 + 8), all8, 1);
-    const vec all9 = v_set(v_sum(sum9));
-    v_store_n(partial + (chunk * 16 + 9), all9, 1);
-    const vec all10 = v_set(v_sum(sum10));
-    v_store_n(partial + (chunk * 16 + 10), all10, 1);
-    const vec all11 = v_set(v_sum(sum11));
-    v_store_n(partial + (chunk * 16 + 11), all11, 1);
+    unroll<3, 4>([&](auto row, auto column) {
+      const vec all = v_set(v_sum(sum[row][column]));
+      v_store_n(partial + (chunk * 16 + (row * 4 + column)), all, 1);
+    });
   }
   {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
+    vec sum[4];
+    unroll<4>([&](auto row) { sum[row] = v_zero(); });
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x14 = v_load(d_blocks_1_mhsa_einsum_6 + (b * 27088 + n + 150));
-        const vec x15 = v_load(blocks_1_norm1_add + (b * 27088 + n));
-        sum0 = v_fma(x14, x15, sum0);
-        const vec x16 = v_load(blocks_1_norm1_add + (b * 27088 + n + 50));
-        sum1 = v_fma(x14, x16, sum1);
-        const vec x17 = v_load(blocks_1_norm1_add + (b * 27088 + n + 100));
-        sum2 = v_fma(x14, x17, sum2);
-        const vec x18 = v_load(blocks_1_norm1_add + (b * 27088 + n + 150));
-        sum3 = v_fma(x14, x18, sum3);
+        const vec x4 = v_load(d_blocks_1_mhsa_einsum_6 + (b * 27088 + n + 150));
+        unroll<4>([&](auto row) {
+          const vec x5 = v_load(blocks_1_norm1_add + (row * 50 + b * 27088 + n));
+          sum[row] = v_fma(x4, x5, sum[row]);
+        });
       }
       {
-        const vec x19 = v_load_n(d_blocks_1_mhsa_einsum_6 + (b * 27088 + 198), 2);
-        const vec x20 = v_load_n(blocks_1_norm1_add + (b * 27088 + 48), 2);
-        sum0 = v_fma(x19, x20, sum0);
-        const vec x21 = v_load_n(blocks_1_norm1_add + (b * 27088 + 98), 2);
-        sum1 = v_fma(x19, x21, sum1);
-        const vec x22 = v_load_n(blocks_1_norm1_add + (b * 27088 + 148), 2);
-        sum2 = v_fma(x19, x22, sum2);
-        const vec x23 = v_load_n(blocks_1_norm1_add + (b * 27088 + 198), 2);
-        sum3 = v_fma(x19, x23, sum3);
+        const vec x6 = v_load_n(d_blocks_1_mhsa_einsum_6 + (b * 27088 + 198), 2);
+        unroll<4>([&](auto row) {
+          const vec x7 = v_load_n(blocks_1_norm1_add + (row * 50 + b * 27088 + 48), 2);
+          sum[row] = v_fma(x6, x7, sum[row]);
+        });
       }
     }
-    const vec all0 = v_set(v_sum(sum0));
-    v_store_n(partial + (chunk * 16 + 12), all0, 1);
-    const vec all1 = v_set(v_sum(sum1));
-    v_store_n(partial + (chunk * 16 + 13), all1, 1);
-    const vec all2 = v_set(v_sum(sum2));
-    v_store_n(partial + (chunk * 16 + 14), all2, 1);
-    const vec all3 = v_set(v_sum(sum3));
-    v_store_n(partial + (chunk * 16 + 15), all3, 1);
+    unroll<4>([&](auto row) {
+      const vec all = v_set(v_sum(sum[row]));
+      v_store_n(partial + (chunk * 16 + (12 + row)), all, 1);
+    });
   }
 }
 
@@ -4255,84 +2886,26 @@ static void blocks_1_norm1_weight_gradient_partial(const std::int64_t chunk, con
                                                    const real* blocks_1_norm1_multiply, real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
-  vec sum4 = v_zero();
-  vec sum5 = v_zero();
-  vec sum6 = v_zero();
-  vec sum7 = v_zero();
+  vec sum[8];
+  unroll<8>([&](auto row) { sum[row] = v_zero(); });
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x0 = v_load(d_blocks_1_norm1_concat + (b * 27088 + n));
-      const vec x1 = v_load(blocks_1_norm1_multiply + (b * 27088 + n));
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(d_blocks_1_norm1_concat + (b * 27088 + n + 50));
-      const vec x3 = v_load(blocks_1_norm1_multiply + (b * 27088 + n + 50));
-      sum1 = v_fma(x2, x3, sum1);
-      const vec x4 = v_load(d_blocks_1_norm1_concat + (b * 27088 + n + 100));
-      const vec x5 = v_load(blocks_1_norm1_multiply + (b * 27088 + n + 100));
-      sum2 = v_fma(x4, x5, sum2);
-      const vec x6 = v_load(d_blocks_1_norm1_concat + (b * 27088 + n + 150));
-      const vec x7 = v_load(blocks_1_norm1_multiply + (b * 27088 + n + 150));
-      sum3 = v_fma(x6, x7, sum3);
-      const vec x8 = v_load(d_blocks_1_norm1_concat + (b * 27088 + n + 200));
-      const vec x9 = v_load(blocks_1_norm1_multiply + (b * 27088 + n + 200));
-      sum4 = v_fma(x8, x9, sum4);
-      const vec x10 = v_load(d_blocks_1_norm1_concat + (b * 27088 + n + 250));
-      const vec x11 = v_load(blocks_1_norm1_multiply + (b * 27088 + n + 250));
-      sum5 = v_fma(x10, x11, sum5);
-      const vec x12 = v_load(d_blocks_1_norm1_concat + (b * 27088 + n + 300));
-      const vec x13 = v_load(blocks_1_norm1_multiply + (b * 27088 + n + 300));
-      sum6 = v_fma(x12, x13, sum6);
-      const vec x14 = v_load(d_blocks_1_norm1_concat + (b * 27088 + n + 350));
-      const vec x15 = v_load(blocks_1_norm1_multiply + (b * 27088 + n + 350));
-      sum7 = v_fma(x14, x15, sum7);
+      unroll<8>([&](auto row) {
+        const vec x0 = v_load(d_blocks_1_norm1_concat + (b * 27088 + n + row * 50));
+        const vec x1 = v_load(blocks_1_norm1_multiply + (b * 27088 + n + row * 50));
+        sum[row] = v_fma(x0, x1, sum[row]);
+      });
     }
-    {
-      const vec x16 = v_load_n(d_blocks_1_norm1_concat + (b * 27088 + 48), 2);
-      const vec x17 = v_load_n(blocks_1_norm1_multiply + (b * 27088 + 48), 2);
-      sum0 = v_fma(x16, x17, sum0);
-      const vec x18 = v_load_n(d_blocks_1_norm1_concat + (b * 27088 + 98), 2);
-      const vec x19 = v_load_n(blocks_1_norm1_multiply + (b * 27088 + 98), 2);
-      sum1 = v_fma(x18, x19, sum1);
-      const vec x20 = v_load_n(d_blocks_1_norm1_concat + (b * 27088 + 148), 2);
-      const vec x21 = v_load_n(blocks_1_norm1_multiply + (b * 27088 + 148), 2);
-      sum2 = v_fma(x20, x21, sum2);
-      const vec x22 = v_load_n(d_blocks_1_norm1_concat + (b * 27088 + 198), 2);
-      const vec x23 = v_load_n(blocks_1_norm1_multiply + (b * 27088 + 198), 2);
-      sum3 = v_fma(x22, x23, sum3);
-      const vec x24 = v_load_n(d_blocks_1_norm1_concat + (b * 27088 + 248), 2);
-      const vec x25 = v_load_n(blocks_1_norm1_multiply + (b * 27088 + 248), 2);
-      sum4 = v_fma(x24, x25, sum4);
-      const vec x26 = v_load_n(d_blocks_1_norm1_concat + (b * 27088 + 298), 2);
-      const vec x27 = v_load_n(blocks_1_norm1_multiply + (b * 27088 + 298), 2);
-      sum5 = v_fma(x26, x27, sum5);
-      const vec x28 = v_load_n(d_blocks_1_norm1_concat + (b * 27088 + 348), 2);
-      const vec x29 = v_load_n(blocks_1_norm1_multiply + (b * 27088 + 348), 2);
-      sum6 = v_fma(x28, x29, sum6);
-      const vec x30 = v_load_n(d_blocks_1_norm1_concat + (b * 27088 + 398), 2);
-      const vec x31 = v_load_n(blocks_1_norm1_multiply + (b * 27088 + 398), 2);
-      sum7 = v_fma(x30, x31, sum7);
-    }
+    unroll<8>([&](auto row) {
+      const vec x2 = v_load_n(d_blocks_1_norm1_concat + (b * 27088 + row * 50 + 48), 2);
+      const vec x3 = v_load_n(blocks_1_norm1_multiply + (b * 27088 + row * 50 + 48), 2);
+      sum[row] = v_fma(x2, x3, sum[row]);
+    });
   }
-  const vec all0 = v_set(v_sum(sum0));
-  v_store_n(partial + chunk * 8, all0, 1);
-  const vec all1 = v_set(v_sum(sum1));
-  v_store_n(partial + (chunk * 8 + 1), all1, 1);
-  const vec all2 = v_set(v_sum(sum2));
-  v_store_n(partial + (chunk * 8 + 2), all2, 1);
-  const vec all3 = v_set(v_sum(sum3));
-  v_store_n(partial + (chunk * 8 + 3), all3, 1);
-  const vec all4 = v_set(v_sum(sum4));
-  v_store_n(partial + (chunk * 8 + 4), all4, 1);
-  const vec all5 = v_set(v_sum(sum5));
-  v_store_n(partial + (chunk * 8 + 5), all5, 1);
-  const vec all6 = v_set(v_sum(sum6));
-  v_store_n(partial + (chunk * 8 + 6), all6, 1);
-  const vec all7 = v_set(v_sum(sum7));
-  v_store_n(partial + (chunk * 8 + 7), all7, 1);
+  unroll<8>([&](auto row) {
+    const vec all = v_set(v_sum(sum[row]));
+    v_store_n(partial + (chunk * 8 + row), all, 1);
+  });
 }
 
 // b < B (summed), n < N+1=50 (summed), d < D=8; lanes along n
@@ -4341,68 +2914,24 @@ static void blocks_1_norm1_bias_gradient_partial(const std::int64_t chunk, const
                                                  const real* d_blocks_1_norm1_concat, real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
-  vec sum4 = v_zero();
-  vec sum5 = v_zero();
-  vec sum6 = v_zero();
-  vec sum7 = v_zero();
+  vec sum[8];
+  unroll<8>([&](auto row) { sum[row] = v_zero(); });
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x0 = v_load(d_blocks_1_norm1_concat + (b * 27088 + n));
-      sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_blocks_1_norm1_concat + (b * 27088 + n + 50));
-      sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_blocks_1_norm1_concat + (b * 27088 + n + 100));
-      sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_blocks_1_norm1_concat + (b * 27088 + n + 150));
-      sum3 = v_add(sum3, x3);
-      const vec x4 = v_load(d_blocks_1_norm1_concat + (b * 27088 + n + 200));
-      sum4 = v_add(sum4, x4);
-      const vec x5 = v_load(d_blocks_1_norm1_concat + (b * 27088 + n + 250));
-      sum5 = v_add(sum5, x5);
-      const vec x6 = v_load(d_blocks_1_norm1_concat + (b * 27088 + n + 300));
-      sum6 = v_add(sum6, x6);
-      const vec x7 = v_load(d_blocks_1_norm1_concat + (b * 27088 + n + 350));
-      sum7 = v_add(sum7, x7);
+      unroll<8>([&](auto row) {
+        const vec x0 = v_load(d_blocks_1_norm1_concat + (b * 27088 + n + row * 50));
+        sum[row] = v_add(sum[row], x0);
+      });
     }
-    {
-      const vec x8 = v_load_n(d_blocks_1_norm1_concat + (b * 27088 + 48), 2);
-      sum0 = v_add(sum0, v_keep_n(x8, 2, real(0.0)));
-      const vec x9 = v_load_n(d_blocks_1_norm1_concat + (b * 27088 + 98), 2);
-      sum1 = v_add(sum1, v_keep_n(x9, 2, real(0.0)));
-      const vec x10 = v_load_n(d_blocks_1_norm1_concat + (b * 27088 + 148), 2);
-      sum2 = v_add(sum2, v_keep_n(x10, 2, real(0.0)));
-      const vec x11 = v_load_n(d_blocks_1_norm1_concat + (b * 27088 + 198), 2);
-      sum3 = v_add(sum3, v_keep_n(x11, 2, real(0.0)));
-      const vec x12 = v_load_n(d_blocks_1_norm1_concat + (b * 27088 + 248), 2);
-      sum4 = v_add(sum4, v_keep_n(x12, 2, real(0.0)));
-      const vec x13 = v_load_n(d_blocks_1_norm1_concat + (b * 27088 + 298), 2);
-      sum5 = v_add(sum5, v_keep_n(x13, 2, real(0.0)));
-      const vec x14 = v_load_n(d_blocks_1_norm1_concat + (b * 27088 + 348), 2);
-      sum6 = v_add(sum6, v_keep_n(x14, 2, real(0.0)));
-      const vec x15 = v_load_n(d_blocks_1_norm1_concat + (b * 27088 + 398), 2);
-      sum7 = v_add(sum7, v_keep_n(x15, 2, real(0.0)));
-    }
+    unroll<8>([&](auto row) {
+      const vec x1 = v_load_n(d_blocks_1_norm1_concat + (b * 27088 + row * 50 + 48), 2);
+      sum[row] = v_add(sum[row], v_keep_n(x1, 2, real(0.0)));
+    });
   }
-  const vec all0 = v_set(v_sum(sum0));
-  v_store_n(partial + chunk * 8, all0, 1);
-  const vec all1 = v_set(v_sum(sum1));
-  v_store_n(partial + (chunk * 8 + 1), all1, 1);
-  const vec all2 = v_set(v_sum(sum2));
-  v_store_n(partial + (chunk * 8 + 2), all2, 1);
-  const vec all3 = v_set(v_sum(sum3));
-  v_store_n(partial + (chunk * 8 + 3), all3, 1);
-  const vec all4 = v_set(v_sum(sum4));
-  v_store_n(partial + (chunk * 8 + 4), all4, 1);
-  const vec all5 = v_set(v_sum(sum5));
-  v_store_n(partial + (chunk * 8 + 5), all5, 1);
-  const vec all6 = v_set(v_sum(sum6));
-  v_store_n(partial + (chunk * 8 + 6), all6, 1);
-  const vec all7 = v_set(v_sum(sum7));
-  v_store_n(partial + (chunk * 8 + 7), all7, 1);
+  unroll<8>([&](auto row) {
+    const vec all = v_set(v_sum(sum[row]));
+    v_store_n(partial + (chunk * 8 + row), all, 1);
+  });
 }
 
 // b < B, n < N+1=50, m < M=32, d < D=8 (summed); lanes along n
@@ -4411,152 +2940,43 @@ static void blocks_mlp_2_backward(const real* d_blocks_carry, const real* blocks
                                   real* d_blocks_mlp_1_multiply) {
   for (std::int64_t m = 0; m < 32; m += 4) {
     for (std::int64_t n = 0; n < 48; n += 24) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
+      vec sum[4][3];
+      unroll<4, 3>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t d = 0; d < 8; ++d) {
-        const vec x0 = v_load(d_blocks_carry + (n + d * 50));
-        const vec x1 = v_set(blocks_mlp_2_weight[m + d * 32]);
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(d_blocks_carry + (n + d * 50 + 8));
-        sum1 = v_fma(x2, x1, sum1);
-        const vec x3 = v_load(d_blocks_carry + (n + d * 50 + 16));
-        sum2 = v_fma(x3, x1, sum2);
-        const vec x4 = v_set(blocks_mlp_2_weight[m + d * 32 + 1]);
-        sum3 = v_fma(x0, x4, sum3);
-        sum4 = v_fma(x2, x4, sum4);
-        sum5 = v_fma(x3, x4, sum5);
-        const vec x5 = v_set(blocks_mlp_2_weight[m + d * 32 + 2]);
-        sum6 = v_fma(x0, x5, sum6);
-        sum7 = v_fma(x2, x5, sum7);
-        sum8 = v_fma(x3, x5, sum8);
-        const vec x6 = v_set(blocks_mlp_2_weight[m + d * 32 + 3]);
-        sum9 = v_fma(x0, x6, sum9);
-        sum10 = v_fma(x2, x6, sum10);
-        sum11 = v_fma(x3, x6, sum11);
+        vec x0[3];
+        unroll<3>([&](auto column) { x0[column] = v_load(d_blocks_carry + (n + column * 8 + d * 50)); });
+        unroll<4>([&](auto row) {
+          const vec x1 = v_set(blocks_mlp_2_weight[m + row + d * 32]);
+          unroll<3>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+        });
       }
-      const vec x7 = v_load(blocks_mlp_0_add + (n + m * 50));
-      const vec t8 = v_gelu(x7);
-      v_store(d_blocks_mlp_2_copy + (n + m * 50), t8);
-      const vec t9 = v_gelu_gradient(x7);
-      const vec t10 = v_mul(sum0, t9);
-      v_store(d_blocks_mlp_1_multiply + (n + m * 50), t10);
-      const vec x11 = v_load(blocks_mlp_0_add + (n + m * 50 + 8));
-      const vec t12 = v_gelu(x11);
-      v_store(d_blocks_mlp_2_copy + (n + m * 50 + 8), t12);
-      const vec t13 = v_gelu_gradient(x11);
-      const vec t14 = v_mul(sum1, t13);
-      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 8), t14);
-      const vec x15 = v_load(blocks_mlp_0_add + (n + m * 50 + 16));
-      const vec t16 = v_gelu(x15);
-      v_store(d_blocks_mlp_2_copy + (n + m * 50 + 16), t16);
-      const vec t17 = v_gelu_gradient(x15);
-      const vec t18 = v_mul(sum2, t17);
-      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 16), t18);
-      const vec x19 = v_load(blocks_mlp_0_add + (n + m * 50 + 50));
-      const vec t20 = v_gelu(x19);
-      v_store(d_blocks_mlp_2_copy + (n + m * 50 + 50), t20);
-      const vec t21 = v_gelu_gradient(x19);
-      const vec t22 = v_mul(sum3, t21);
-      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 50), t22);
-      const vec x23 = v_load(blocks_mlp_0_add + (n + m * 50 + 58));
-      const vec t24 = v_gelu(x23);
-      v_store(d_blocks_mlp_2_copy + (n + m * 50 + 58), t24);
-      const vec t25 = v_gelu_gradient(x23);
-      const vec t26 = v_mul(sum4, t25);
-      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 58), t26);
-      const vec x27 = v_load(blocks_mlp_0_add + (n + m * 50 + 66));
-      const vec t28 = v_gelu(x27);
-      v_store(d_blocks_mlp_2_copy + (n + m * 50 + 66), t28);
-      const vec t29 = v_gelu_gradient(x27);
-      const vec t30 = v_mul(sum5, t29);
-      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 66), t30);
-      const vec x31 = v_load(blocks_mlp_0_add + (n + m * 50 + 100));
-      const vec t32 = v_gelu(x31);
-      v_store(d_blocks_mlp_2_copy + (n + m * 50 + 100), t32);
-      const vec t33 = v_gelu_gradient(x31);
-      const vec t34 = v_mul(sum6, t33);
-      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 100), t34);
-      const vec x35 = v_load(blocks_mlp_0_add + (n + m * 50 + 108));
-      const vec t36 = v_gelu(x35);
-      v_store(d_blocks_mlp_2_copy + (n + m * 50 + 108), t36);
-      const vec t37 = v_gelu_gradient(x35);
-      const vec t38 = v_mul(sum7, t37);
-      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 108), t38);
-      const vec x39 = v_load(blocks_mlp_0_add + (n + m * 50 + 116));
-      const vec t40 = v_gelu(x39);
-      v_store(d_blocks_mlp_2_copy + (n + m * 50 + 116), t40);
-      const vec t41 = v_gelu_gradient(x39);
-      const vec t42 = v_mul(sum8, t41);
-      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 116), t42);
-      const vec x43 = v_load(blocks_mlp_0_add + (n + m * 50 + 150));
-      const vec t44 = v_gelu(x43);
-      v_store(d_blocks_mlp_2_copy + (n + m * 50 + 150), t44);
-      const vec t45 = v_gelu_gradient(x43);
-      const vec t46 = v_mul(sum9, t45);
-      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 150), t46);
-      const vec x47 = v_load(blocks_mlp_0_add + (n + m * 50 + 158));
-      const vec t48 = v_gelu(x47);
-      v_store(d_blocks_mlp_2_copy + (n + m * 50 + 158), t48);
-      const vec t49 = v_gelu_gradient(x47);
-      const vec t50 = v_mul(sum10, t49);
-      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 158), t50);
-      const vec x51 = v_load(blocks_mlp_0_add + (n + m * 50 + 166));
-      const vec t52 = v_gelu(x51);
-      v_store(d_blocks_mlp_2_copy + (n + m * 50 + 166), t52);
-      const vec t53 = v_gelu_gradient(x51);
-      const vec t54 = v_mul(sum11, t53);
-      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 166), t54);
+      unroll<4, 3>([&](auto row, auto column) {
+        const vec x2 = v_load(blocks_mlp_0_add + (n + column * 8 + m * 50 + row * 50));
+        const vec t3 = v_gelu(x2);
+        v_store(d_blocks_mlp_2_copy + (n + column * 8 + m * 50 + row * 50), t3);
+        const vec t4 = v_gelu_gradient(x2);
+        const vec t5 = v_mul(sum[row][column], t4);
+        v_store(d_blocks_mlp_1_multiply + (n + column * 8 + m * 50 + row * 50), t5);
+      });
     }
     {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
+      vec sum[4];
+      unroll<4>([&](auto row) { sum[row] = v_zero(); });
       for (std::int64_t d = 0; d < 8; ++d) {
-        const vec x55 = v_load_n(d_blocks_carry + (d * 50 + 48), 2);
-        const vec x56 = v_set(blocks_mlp_2_weight[m + d * 32]);
-        sum0 = v_fma(x55, x56, sum0);
-        const vec x57 = v_set(blocks_mlp_2_weight[m + d * 32 + 1]);
-        sum1 = v_fma(x55, x57, sum1);
-        const vec x58 = v_set(blocks_mlp_2_weight[m + d * 32 + 2]);
-        sum2 = v_fma(x55, x58, sum2);
-        const vec x59 = v_set(blocks_mlp_2_weight[m + d * 32 + 3]);
-        sum3 = v_fma(x55, x59, sum3);
+        const vec x6 = v_load_n(d_blocks_carry + (d * 50 + 48), 2);
+        unroll<4>([&](auto row) {
+          const vec x7 = v_set(blocks_mlp_2_weight[m + row + d * 32]);
+          sum[row] = v_fma(x6, x7, sum[row]);
+        });
       }
-      const vec x60 = v_load_n(blocks_mlp_0_add + (m * 50 + 48), 2);
-      const vec t61 = v_gelu(x60);
-      v_store_n(d_blocks_mlp_2_copy + (m * 50 + 48), t61, 2);
-      const vec t62 = v_gelu_gradient(x60);
-      const vec t63 = v_mul(sum0, t62);
-      v_store_n(d_blocks_mlp_1_multiply + (m * 50 + 48), t63, 2);
-      const vec x64 = v_load_n(blocks_mlp_0_add + (m * 50 + 98), 2);
-      const vec t65 = v_gelu(x64);
-      v_store_n(d_blocks_mlp_2_copy + (m * 50 + 98), t65, 2);
-      const vec t66 = v_gelu_gradient(x64);
-      const vec t67 = v_mul(sum1, t66);
-      v_store_n(d_blocks_mlp_1_multiply + (m * 50 + 98), t67, 2);
-      const vec x68 = v_load_n(blocks_mlp_0_add + (m * 50 + 148), 2);
-      const vec t69 = v_gelu(x68);
-      v_store_n(d_blocks_mlp_2_copy + (m * 50 + 148), t69, 2);
-      const vec t70 = v_gelu_gradient(x68);
-      const vec t71 = v_mul(sum2, t70);
-      v_store_n(d_blocks_mlp_1_multiply + (m * 50 + 148), t71, 2);
-      const vec x72 = v_load_n(blocks_mlp_0_add + (m * 50 + 198), 2);
-      const vec t73 = v_gelu(x72);
-      v_store_n(d_blocks_mlp_2_copy + (m * 50 + 198), t73, 2);
-      const vec t74 = v_gelu_gradient(x72);
-      const vec t75 = v_mul(sum3, t74);
-      v_store_n(d_blocks_mlp_1_multiply + (m * 50 + 198), t75, 2);
+      unroll<4>([&](auto row) {
+        const vec x8 = v_load_n(blocks_mlp_0_add + (m * 50 + row * 50 + 48), 2);
+        const vec t9 = v_gelu(x8);
+        v_store_n(d_blocks_mlp_2_copy + (m * 50 + row * 50 + 48), t9, 2);
+        const vec t10 = v_gelu_gradient(x8);
+        const vec t11 = v_mul(sum[row], t10);
+        v_store_n(d_blocks_mlp_1_multiply + (m * 50 + row * 50 + 48), t11, 2);
+      });
     }
   }
 }
@@ -4566,72 +2986,31 @@ static void blocks_mlp_0_backward(const real* d_blocks_mlp_1_multiply, const rea
                                   real* d_blocks_mlp_0_einsum) {
   for (std::int64_t d = 0; d < 8; d += 4) {
     for (std::int64_t n = 0; n < 48; n += 24) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
+      vec sum[4][3];
+      unroll<4, 3>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t m = 0; m < 32; ++m) {
-        const vec x0 = v_load(d_blocks_mlp_1_multiply + (n + m * 50));
-        const vec x1 = v_set(blocks_mlp_0_weight[d + m * 8]);
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(d_blocks_mlp_1_multiply + (n + m * 50 + 8));
-        sum1 = v_fma(x2, x1, sum1);
-        const vec x3 = v_load(d_blocks_mlp_1_multiply + (n + m * 50 + 16));
-        sum2 = v_fma(x3, x1, sum2);
-        const vec x4 = v_set(blocks_mlp_0_weight[d + m * 8 + 1]);
-        sum3 = v_fma(x0, x4, sum3);
-        sum4 = v_fma(x2, x4, sum4);
-        sum5 = v_fma(x3, x4, sum5);
-        const vec x5 = v_set(blocks_mlp_0_weight[d + m * 8 + 2]);
-        sum6 = v_fma(x0, x5, sum6);
-        sum7 = v_fma(x2, x5, sum7);
-        sum8 = v_fma(x3, x5, sum8);
-        const vec x6 = v_set(blocks_mlp_0_weight[d + m * 8 + 3]);
-        sum9 = v_fma(x0, x6, sum9);
-        sum10 = v_fma(x2, x6, sum10);
-        sum11 = v_fma(x3, x6, sum11);
+        vec x0[3];
+        unroll<3>([&](auto column) { x0[column] = v_load(d_blocks_mlp_1_multiply + (n + column * 8 + m * 50)); });
+        unroll<4>([&](auto row) {
+          const vec x1 = v_set(blocks_mlp_0_weight[d + row + m * 8]);
+          unroll<3>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+        });
       }
-      v_store(d_blocks_mlp_0_einsum + (n + d * 50), sum0);
-      v_store(d_blocks_mlp_0_einsum + (n + d * 50 + 8), sum1);
-      v_store(d_blocks_mlp_0_einsum + (n + d * 50 + 16), sum2);
-      v_store(d_blocks_mlp_0_einsum + (n + d * 50 + 50), sum3);
-      v_store(d_blocks_mlp_0_einsum + (n + d * 50 + 58), sum4);
-      v_store(d_blocks_mlp_0_einsum + (n + d * 50 + 66), sum5);
-      v_store(d_blocks_mlp_0_einsum + (n + d * 50 + 100), sum6);
-      v_store(d_blocks_mlp_0_einsum + (n + d * 50 + 108), sum7);
-      v_store(d_blocks_mlp_0_einsum + (n + d * 50 + 116), sum8);
-      v_store(d_blocks_mlp_0_einsum + (n + d * 50 + 150), sum9);
-      v_store(d_blocks_mlp_0_einsum + (n + d * 50 + 158), sum10);
-      v_store(d_blocks_mlp_0_einsum + (n + d * 50 + 166), sum11);
+      unroll<4, 3>([&](auto row, auto column) {
+        v_store(d_blocks_mlp_0_einsum + (n + column * 8 + d * 50 + row * 50), sum[row][column]);
+      });
     }
     {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
+      vec sum[4];
+      unroll<4>([&](auto row) { sum[row] = v_zero(); });
       for (std::int64_t m = 0; m < 32; ++m) {
-        const vec x7 = v_load_n(d_blocks_mlp_1_multiply + (m * 50 + 48), 2);
-        const vec x8 = v_set(blocks_mlp_0_weight[d + m * 8]);
-        sum0 = v_fma(x7, x8, sum0);
-        const vec x9 = v_set(blocks_mlp_0_weight[d + m * 8 + 1]);
-        sum1 = v_fma(x7, x9, sum1);
-        const vec x10 = v_set(blocks_mlp_0_weight[d + m * 8 + 2]);
-        sum2 = v_fma(x7, x10, sum2);
-        const vec x11 = v_set(blocks_mlp_0_weight[d + m * 8 + 3]);
-        sum3 = v_fma(x7, x11, sum3);
+        const vec x2 = v_load_n(d_blocks_mlp_1_multiply + (m * 50 + 48), 2);
+        unroll<4>([&](auto row) {
+          const vec x3 = v_set(blocks_mlp_0_weight[d + row + m * 8]);
+          sum[row] = v_fma(x2, x3, sum[row]);
+        });
       }
-      v_store_n(d_blocks_mlp_0_einsum + (d * 50 + 48), sum0, 2);
-      v_store_n(d_blocks_mlp_0_einsum + (d * 50 + 98), sum1, 2);
-      v_store_n(d_blocks_mlp_0_einsum + (d * 50 + 148), sum2, 2);
-      v_store_n(d_blocks_mlp_0_einsum + (d * 50 + 198), sum3, 2);
+      unroll<4>([&](auto row) { v_store_n(d_blocks_mlp_0_einsum + (d * 50 + row * 50 + 48), sum[row], 2); });
     }
   }
 }
@@ -4708,65 +3087,31 @@ static void blocks_mhsa_backward(const real* d_blocks_add, const real* blocks_mh
                                  real* d_blocks_mhsa_einsum) {
   for (std::int64_t n2 = 0; n2 < 50; n2 += 2) {
     {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
+      vec sum[2][6];
+      unroll<2, 6>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t k = 0; k < 4; ++k) {
-        const vec x0 = v_load(d_blocks_add + (k * 50 + 200));
-        const vec x1 = v_set(blocks_mhsa_v_mappings_1_add[n2 + k * 50]);
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(d_blocks_add + (k * 50 + 208));
-        sum1 = v_fma(x2, x1, sum1);
-        const vec x3 = v_load(d_blocks_add + (k * 50 + 216));
-        sum2 = v_fma(x3, x1, sum2);
-        const vec x4 = v_load(d_blocks_add + (k * 50 + 224));
-        sum3 = v_fma(x4, x1, sum3);
-        const vec x5 = v_load(d_blocks_add + (k * 50 + 232));
-        sum4 = v_fma(x5, x1, sum4);
-        const vec x6 = v_load(d_blocks_add + (k * 50 + 240));
-        sum5 = v_fma(x6, x1, sum5);
-        const vec x7 = v_set(blocks_mhsa_v_mappings_1_add[n2 + k * 50 + 1]);
-        sum6 = v_fma(x0, x7, sum6);
-        sum7 = v_fma(x2, x7, sum7);
-        sum8 = v_fma(x3, x7, sum8);
-        sum9 = v_fma(x4, x7, sum9);
-        sum10 = v_fma(x5, x7, sum10);
-        sum11 = v_fma(x6, x7, sum11);
+        vec x0[6];
+        unroll<6>([&](auto column) { x0[column] = v_load(d_blocks_add + (column * 8 + k * 50 + 200)); });
+        unroll<2>([&](auto row) {
+          const vec x1 = v_set(blocks_mhsa_v_mappings_1_add[n2 + row + k * 50]);
+          unroll<6>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+        });
       }
-      v_store(d_blocks_mhsa_einsum + n2 * 50, sum0);
-      v_store(d_blocks_mhsa_einsum + (n2 * 50 + 8), sum1);
-      v_store(d_blocks_mhsa_einsum + (n2 * 50 + 16), sum2);
-      v_store(d_blocks_mhsa_einsum + (n2 * 50 + 24), sum3);
-      v_store(d_blocks_mhsa_einsum + (n2 * 50 + 32), sum4);
-      v_store(d_blocks_mhsa_einsum + (n2 * 50 + 40), sum5);
-      v_store(d_blocks_mhsa_einsum + (n2 * 50 + 50), sum6);
-      v_store(d_blocks_mhsa_einsum + (n2 * 50 + 58), sum7);
-      v_store(d_blocks_mhsa_einsum + (n2 * 50 + 66), sum8);
-      v_store(d_blocks_mhsa_einsum + (n2 * 50 + 74), sum9);
-      v_store(d_blocks_mhsa_einsum + (n2 * 50 + 82), sum10);
-      v_store(d_blocks_mhsa_einsum + (n2 * 50 + 90), sum11);
+      unroll<2, 6>([&](auto row, auto column) {
+        v_store(d_blocks_mhsa_einsum + (column * 8 + n2 * 50 + row * 50), sum[row][column]);
+      });
     }
     {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
+      vec sum[2];
+      unroll<2>([&](auto row) { sum[row] = v_zero(); });
       for (std::int64_t k = 0; k < 4; ++k) {
-        const vec x8 = v_load_n(d_blocks_add + (k * 50 + 248), 2);
-        const vec x9 = v_set(blocks_mhsa_v_mappings_1_add[n2 + k * 50]);
-        sum0 = v_fma(x8, x9, sum0);
-        const vec x10 = v_set(blocks_mhsa_v_mappings_1_add[n2 + k * 50 + 1]);
-        sum1 = v_fma(x8, x10, sum1);
+        const vec x2 = v_load_n(d_blocks_add + (k * 50 + 248), 2);
+        unroll<2>([&](auto row) {
+          const vec x3 = v_set(blocks_mhsa_v_mappings_1_add[n2 + row + k * 50]);
+          sum[row] = v_fma(x2, x3, sum[row]);
+        });
       }
-      v_store_n(d_blocks_mhsa_einsum + (n2 * 50 + 48), sum0, 2);
-      v_store_n(d_blocks_mhsa_einsum + (n2 * 50 + 98), sum1, 2);
+      unroll<2>([&](auto row) { v_store_n(d_blocks_mhsa_einsum + (n2 * 50 + row * 50 + 48), sum[row], 2); });
     }
   }
 }
@@ -4775,142 +3120,52 @@ static void blocks_mhsa_backward(const real* d_blocks_add, const real* blocks_mh
 static void blocks_mhsa_matmul_backward(const real* d_blocks_add, const real* blocks_mhsa_divide_2,
                                         real* d_blocks_mhsa_einsum_2) {
   for (std::int64_t n = 0; n < 48; n += 3) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
+    vec sum[3][4];
+    unroll<3, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t n2 = 0; n2 < 48; n2 += 8) {
-      const vec x0 = v_load(d_blocks_add + (n2 + 200));
-      const vec x1 = v_load(blocks_mhsa_divide_2 + (n * 50 + n2));
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(d_blocks_add + (n2 + 250));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_load(d_blocks_add + (n2 + 300));
-      sum2 = v_fma(x3, x1, sum2);
-      const vec x4 = v_load(d_blocks_add + (n2 + 350));
-      sum3 = v_fma(x4, x1, sum3);
-      const vec x5 = v_load(blocks_mhsa_divide_2 + (n * 50 + n2 + 50));
-      sum4 = v_fma(x0, x5, sum4);
-      sum5 = v_fma(x2, x5, sum5);
-      sum6 = v_fma(x3, x5, sum6);
-      sum7 = v_fma(x4, x5, sum7);
-      const vec x6 = v_load(blocks_mhsa_divide_2 + (n * 50 + n2 + 100));
-      sum8 = v_fma(x0, x6, sum8);
-      sum9 = v_fma(x2, x6, sum9);
-      sum10 = v_fma(x3, x6, sum10);
-      sum11 = v_fma(x4, x6, sum11);
+      vec x0[4];
+      unroll<4>([&](auto column) { x0[column] = v_load(d_blocks_add + (column * 50 + n2 + 200)); });
+      unroll<3>([&](auto row) {
+        const vec x1 = v_load(blocks_mhsa_divide_2 + (n * 50 + row * 50 + n2));
+        unroll<4>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+      });
     }
     {
-      const vec x7 = v_load_n(d_blocks_add + 248, 2);
-      const vec x8 = v_load_n(blocks_mhsa_divide_2 + (n * 50 + 48), 2);
-      sum0 = v_fma(x7, x8, sum0);
-      const vec x9 = v_load_n(d_blocks_add + 298, 2);
-      sum1 = v_fma(x9, x8, sum1);
-      const vec x10 = v_load_n(d_blocks_add + 348, 2);
-      sum2 = v_fma(x10, x8, sum2);
-      const vec x11 = v_load_n(d_blocks_add + 398, 2);
-      sum3 = v_fma(x11, x8, sum3);
-      const vec x12 = v_load_n(blocks_mhsa_divide_2 + (n * 50 + 98), 2);
-      sum4 = v_fma(x7, x12, sum4);
-      sum5 = v_fma(x9, x12, sum5);
-      sum6 = v_fma(x10, x12, sum6);
-      sum7 = v_fma(x11, x12, sum7);
-      const vec x13 = v_load_n(blocks_mhsa_divide_2 + (n * 50 + 148), 2);
-      sum8 = v_fma(x7, x13, sum8);
-      sum9 = v_fma(x9, x13, sum9);
-      sum10 = v_fma(x10, x13, sum10);
-      sum11 = v_fma(x11, x13, sum11);
+      vec x2[4];
+      unroll<4>([&](auto column) { x2[column] = v_load_n(d_blocks_add + (column * 50 + 248), 2); });
+      unroll<3>([&](auto row) {
+        const vec x3 = v_load_n(blocks_mhsa_divide_2 + (n * 50 + row * 50 + 48), 2);
+        unroll<4>([&](auto column) { sum[row][column] = v_fma(x2[column], x3, sum[row][column]); });
+      });
     }
-    const vec all0 = v_set(v_sum(sum0));
-    const vec all1 = v_set(v_sum(sum1));
-    const vec all2 = v_set(v_sum(sum2));
-    const vec all3 = v_set(v_sum(sum3));
-    const vec all4 = v_set(v_sum(sum4));
-    const vec all5 = v_set(v_sum(sum5));
-    const vec all6 = v_set(v_sum(sum6));
-    const vec all7 = v_set(v_sum(sum7));
-    const vec all8 = v_set(v_sum(sum8));
-    const vec all9 = v_set(v_sum(sum9));
-    const vec all10 = v_set(v_sum(sum10));
-    const vec all11 = v_set(v_sum(sum11));
-    v_store_n(d_blocks_mhsa_einsum_2 + n, all0, 1);
-    v_store_n(d_blocks_mhsa_einsum_2 + (n + 50), all1, 1);
-    v_store_n(d_blocks_mhsa_einsum_2 + (n + 100), all2, 1);
-    v_store_n(d_blocks_mhsa_einsum_2 + (n + 150), all3, 1);
-    v_store_n(d_blocks_mhsa_einsum_2 + (n + 1), all4, 1);
-    v_store_n(d_blocks_mhsa_einsum_2 + (n + 51), all5, 1);
-    v_store_n(d_blocks_mhsa_einsum_2 + (n + 101), all6, 1);
-    v_store_n(d_blocks_mhsa_einsum_2 + (n + 151), all7, 1);
-    v_store_n(d_blocks_mhsa_einsum_2 + (n + 2), all8, 1);
-    v_store_n(d_blocks_mhsa_einsum_2 + (n + 52), all9, 1);
-    v_store_n(d_blocks_mhsa_einsum_2 + (n + 102), all10, 1);
-    v_store_n(d_blocks_mhsa_einsum_2 + (n + 152), all11, 1);
+    unroll<3, 4>([&](auto row, auto column) {
+      const vec all = v_set(v_sum(sum[row][column]));
+      v_store_n(d_blocks_mhsa_einsum_2 + (n + row + column * 50), all, 1);
+    });
   }
   {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[2][4];
+    unroll<2, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t n2 = 0; n2 < 48; n2 += 8) {
-      const vec x14 = v_load(d_blocks_add + (n2 + 200));
-      const vec x15 = v_load(blocks_mhsa_divide_2 + (n2 + 2400));
-      sum0 = v_fma(x14, x15, sum0);
-      const vec x16 = v_load(d_blocks_add + (n2 + 250));
-      sum1 = v_fma(x16, x15, sum1);
-      const vec x17 = v_load(d_blocks_add + (n2 + 300));
-      sum2 = v_fma(x17, x15, sum2);
-      const vec x18 = v_load(d_blocks_add + (n2 + 350));
-      sum3 = v_fma(x18, x15, sum3);
-      const vec x19 = v_load(blocks_mhsa_divide_2 + (n2 + 2450));
-      sum4 = v_fma(x14, x19, sum4);
-      sum5 = v_fma(x16, x19, sum5);
-      sum6 = v_fma(x17, x19, sum6);
-      sum7 = v_fma(x18, x19, sum7);
+      vec x4[4];
+      unroll<4>([&](auto column) { x4[column] = v_load(d_blocks_add + (column * 50 + n2 + 200)); });
+      unroll<2>([&](auto row) {
+        const vec x5 = v_load(blocks_mhsa_divide_2 + (row * 50 + n2 + 2400));
+        unroll<4>([&](auto column) { sum[row][column] = v_fma(x4[column], x5, sum[row][column]); });
+      });
     }
     {
-      const vec x20 = v_load_n(d_blocks_add + 248, 2);
-      const vec x21 = v_load_n(blocks_mhsa_divide_2 + 2448, 2);
-      sum0 = v_fma(x20, x21, sum0);
-      const vec x22 = v_load_n(d_blocks_add + 298, 2);
-      sum1 = v_fma(x22, x21, sum1);
-      const vec x23 = v_load_n(d_blocks_add + 348, 2);
-      sum2 = v_fma(x23, x21, sum2);
-      const vec x24 = v_load_n(d_blocks_add + 398, 2);
-      sum3 = v_fma(x24, x21, sum3);
-      const vec x25 = v_load_n(blocks_mhsa_divide_2 + 2498, 2);
-      sum4 = v_fma(x20, x25, sum4);
-      sum5 = v_fma(x22, x25, sum5);
-      sum6 = v_fma(x23, x25, sum6);
-      sum7 = v_fma(x24, x25, sum7);
+      vec x6[4];
+      unroll<4>([&](auto column) { x6[column] = v_load_n(d_blocks_add + (column * 50 + 248), 2); });
+      unroll<2>([&](auto row) {
+        const vec x7 = v_load_n(blocks_mhsa_divide_2 + (row * 50 + 2448), 2);
+        unroll<4>([&](auto column) { sum[row][column] = v_fma(x6[column], x7, sum[row][column]); });
+      });
     }
-    const vec all0 = v_set(v_sum(sum0));
-    const vec all1 = v_set(v_sum(sum1));
-    const vec all2 = v_set(v_sum(sum2));
-    const vec all3 = v_set(v_sum(sum3));
-    const vec all4 = v_set(v_sum(sum4));
-    const vec all5 = v_set(v_sum(sum5));
-    const vec all6 = v_set(v_sum(sum6));
-    const vec all7 = v_set(v_sum(sum7));
-    v_store_n(d_blocks_mhsa_einsum_2 + 48, all0, 1);
-    v_store_n(d_blocks_mhsa_einsum_2 + 98, all1, 1);
-    v_store_n(d_blocks_mhsa_einsum_2 + 148, all2, 1);
-    v_store_n(d_blocks_mhsa_einsum_2 + 198, all3, 1);
-    v_store_n(d_blocks_mhsa_einsum_2 + 49, all4, 1);
-    v_store_n(d_blocks_mhsa_einsum_2 + 99, all5, 1);
-    v_store_n(d_blocks_mhsa_einsum_2 + 149, all6, 1);
-    v_store_n(d_blocks_mhsa_einsum_2 + 199, all7, 1);
+    unroll<2, 4>([&](auto row, auto column) {
+      const vec all = v_set(v_sum(sum[row][column]));
+      v_store_n(d_blocks_mhsa_einsum_2 + (row + column * 50 + 48), all, 1);
+    });
   }
 }
 
@@ -4979,72 +3234,31 @@ static void blocks_mhsa_multiply_backward(const real* d_blocks_mhsa_einsum, cons
 static void blocks_mhsa_matmul_backward_2(const real* d_blocks_mhsa_multiply, const real* blocks_mhsa_k_mappings_1_add,
                                           real* d_blocks_mhsa_einsum_4) {
   for (std::int64_t n = 0; n < 48; n += 24) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
+    vec sum[4][3];
+    unroll<4, 3>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x0 = v_load(d_blocks_mhsa_multiply + (n + n2 * 50));
-      const vec x1 = v_set(blocks_mhsa_k_mappings_1_add[n2]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(d_blocks_mhsa_multiply + (n + n2 * 50 + 8));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_load(d_blocks_mhsa_multiply + (n + n2 * 50 + 16));
-      sum2 = v_fma(x3, x1, sum2);
-      const vec x4 = v_set(blocks_mhsa_k_mappings_1_add[n2 + 50]);
-      sum3 = v_fma(x0, x4, sum3);
-      sum4 = v_fma(x2, x4, sum4);
-      sum5 = v_fma(x3, x4, sum5);
-      const vec x5 = v_set(blocks_mhsa_k_mappings_1_add[n2 + 100]);
-      sum6 = v_fma(x0, x5, sum6);
-      sum7 = v_fma(x2, x5, sum7);
-      sum8 = v_fma(x3, x5, sum8);
-      const vec x6 = v_set(blocks_mhsa_k_mappings_1_add[n2 + 150]);
-      sum9 = v_fma(x0, x6, sum9);
-      sum10 = v_fma(x2, x6, sum10);
-      sum11 = v_fma(x3, x6, sum11);
+      vec x0[3];
+      unroll<3>([&](auto column) { x0[column] = v_load(d_blocks_mhsa_multiply + (n + column * 8 + n2 * 50)); });
+      unroll<4>([&](auto row) {
+        const vec x1 = v_set(blocks_mhsa_k_mappings_1_add[row * 50 + n2]);
+        unroll<3>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+      });
     }
-    v_store(d_blocks_mhsa_einsum_4 + n, sum0);
-    v_store(d_blocks_mhsa_einsum_4 + (n + 8), sum1);
-    v_store(d_blocks_mhsa_einsum_4 + (n + 16), sum2);
-    v_store(d_blocks_mhsa_einsum_4 + (n + 50), sum3);
-    v_store(d_blocks_mhsa_einsum_4 + (n + 58), sum4);
-    v_store(d_blocks_mhsa_einsum_4 + (n + 66), sum5);
-    v_store(d_blocks_mhsa_einsum_4 + (n + 100), sum6);
-    v_store(d_blocks_mhsa_einsum_4 + (n + 108), sum7);
-    v_store(d_blocks_mhsa_einsum_4 + (n + 116), sum8);
-    v_store(d_blocks_mhsa_einsum_4 + (n + 150), sum9);
-    v_store(d_blocks_mhsa_einsum_4 + (n + 158), sum10);
-    v_store(d_blocks_mhsa_einsum_4 + (n + 166), sum11);
+    unroll<4, 3>([&](auto row, auto column) {
+      v_store(d_blocks_mhsa_einsum_4 + (n + column * 8 + row * 50), sum[row][column]);
+    });
   }
   {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
+    vec sum[4];
+    unroll<4>([&](auto row) { sum[row] = v_zero(); });
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x7 = v_load_n(d_blocks_mhsa_multiply + (n2 * 50 + 48), 2);
-      const vec x8 = v_set(blocks_mhsa_k_mappings_1_add[n2]);
-      sum0 = v_fma(x7, x8, sum0);
-      const vec x9 = v_set(blocks_mhsa_k_mappings_1_add[n2 + 50]);
-      sum1 = v_fma(x7, x9, sum1);
-      const vec x10 = v_set(blocks_mhsa_k_mappings_1_add[n2 + 100]);
-      sum2 = v_fma(x7, x10, sum2);
-      const vec x11 = v_set(blocks_mhsa_k_mappings_1_add[n2 + 150]);
-      sum3 = v_fma(x7, x11, sum3);
+      const vec x2 = v_load_n(d_blocks_mhsa_multiply + (n2 * 50 + 48), 2);
+      unroll<4>([&](auto row) {
+        const vec x3 = v_set(blocks_mhsa_k_mappings_1_add[row * 50 + n2]);
+        sum[row] = v_fma(x2, x3, sum[row]);
+      });
     }
-    v_store_n(d_blocks_mhsa_einsum_4 + 48, sum0, 2);
-    v_store_n(d_blocks_mhsa_einsum_4 + 98, sum1, 2);
-    v_store_n(d_blocks_mhsa_einsum_4 + 148, sum2, 2);
-    v_store_n(d_blocks_mhsa_einsum_4 + 198, sum3, 2);
+    unroll<4>([&](auto row) { v_store_n(d_blocks_mhsa_einsum_4 + (row * 50 + 48), sum[row], 2); });
   }
 }
 
@@ -5053,142 +3267,52 @@ static void blocks_mhsa_matmul_backward_2(const real* d_blocks_mhsa_multiply, co
 static void blocks_mhsa_matmul_backward_3(const real* d_blocks_mhsa_multiply, const real* blocks_mhsa_q_mappings_1_add,
                                           real* d_blocks_mhsa_einsum_5) {
   for (std::int64_t n = 0; n < 48; n += 3) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
+    vec sum[3][4];
+    unroll<3, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t n2 = 0; n2 < 48; n2 += 8) {
-      const vec x0 = v_load(d_blocks_mhsa_multiply + (n * 50 + n2));
-      const vec x1 = v_load(blocks_mhsa_q_mappings_1_add + n2);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_mhsa_q_mappings_1_add + (n2 + 50));
-      sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_load(blocks_mhsa_q_mappings_1_add + (n2 + 100));
-      sum2 = v_fma(x0, x3, sum2);
-      const vec x4 = v_load(blocks_mhsa_q_mappings_1_add + (n2 + 150));
-      sum3 = v_fma(x0, x4, sum3);
-      const vec x5 = v_load(d_blocks_mhsa_multiply + (n * 50 + n2 + 50));
-      sum4 = v_fma(x5, x1, sum4);
-      sum5 = v_fma(x5, x2, sum5);
-      sum6 = v_fma(x5, x3, sum6);
-      sum7 = v_fma(x5, x4, sum7);
-      const vec x6 = v_load(d_blocks_mhsa_multiply + (n * 50 + n2 + 100));
-      sum8 = v_fma(x6, x1, sum8);
-      sum9 = v_fma(x6, x2, sum9);
-      sum10 = v_fma(x6, x3, sum10);
-      sum11 = v_fma(x6, x4, sum11);
+      vec x1[4];
+      unroll<4>([&](auto column) { x1[column] = v_load(blocks_mhsa_q_mappings_1_add + (column * 50 + n2)); });
+      unroll<3>([&](auto row) {
+        const vec x0 = v_load(d_blocks_mhsa_multiply + (n * 50 + row * 50 + n2));
+        unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+      });
     }
     {
-      const vec x7 = v_load_n(d_blocks_mhsa_multiply + (n * 50 + 48), 2);
-      const vec x8 = v_load_n(blocks_mhsa_q_mappings_1_add + 48, 2);
-      sum0 = v_fma(x7, x8, sum0);
-      const vec x9 = v_load_n(blocks_mhsa_q_mappings_1_add + 98, 2);
-      sum1 = v_fma(x7, x9, sum1);
-      const vec x10 = v_load_n(blocks_mhsa_q_mappings_1_add + 148, 2);
-      sum2 = v_fma(x7, x10, sum2);
-      const vec x11 = v_load_n(blocks_mhsa_q_mappings_1_add + 198, 2);
-      sum3 = v_fma(x7, x11, sum3);
-      const vec x12 = v_load_n(d_blocks_mhsa_multiply + (n * 50 + 98), 2);
-      sum4 = v_fma(x12, x8, sum4);
-      sum5 = v_fma(x12, x9, sum5);
-      sum6 = v_fma(x12, x10, sum6);
-      sum7 = v_fma(x12, x11, sum7);
-      const vec x13 = v_load_n(d_blocks_mhsa_multiply + (n * 50 + 148), 2);
-      sum8 = v_fma(x13, x8, sum8);
-      sum9 = v_fma(x13, x9, sum9);
-      sum10 = v_fma(x13, x10, sum10);
-      sum11 = v_fma(x13, x11, sum11);
+      vec x3[4];
+      unroll<4>([&](auto column) { x3[column] = v_load_n(blocks_mhsa_q_mappings_1_add + (column * 50 + 48), 2); });
+      unroll<3>([&](auto row) {
+        const vec x2 = v_load_n(d_blocks_mhsa_multiply + (n * 50 + row * 50 + 48), 2);
+        unroll<4>([&](auto column) { sum[row][column] = v_fma(x2, x3[column], sum[row][column]); });
+      });
     }
-    const vec all0 = v_set(v_sum(sum0));
-    const vec all1 = v_set(v_sum(sum1));
-    const vec all2 = v_set(v_sum(sum2));
-    const vec all3 = v_set(v_sum(sum3));
-    const vec all4 = v_set(v_sum(sum4));
-    const vec all5 = v_set(v_sum(sum5));
-    const vec all6 = v_set(v_sum(sum6));
-    const vec all7 = v_set(v_sum(sum7));
-    const vec all8 = v_set(v_sum(sum8));
-    const vec all9 = v_set(v_sum(sum9));
-    const vec all10 = v_set(v_sum(sum10));
-    const vec all11 = v_set(v_sum(sum11));
-    v_store_n(d_blocks_mhsa_einsum_5 + n, all0, 1);
-    v_store_n(d_blocks_mhsa_einsum_5 + (n + 50), all1, 1);
-    v_store_n(d_blocks_mhsa_einsum_5 + (n + 100), all2, 1);
-    v_store_n(d_blocks_mhsa_einsum_5 + (n + 150), all3, 1);
-    v_store_n(d_blocks_mhsa_einsum_5 + (n + 1), all4, 1);
-    v_store_n(d_blocks_mhsa_einsum_5 + (n + 51), all5, 1);
-    v_store_n(d_blocks_mhsa_einsum_5 + (n + 101), all6, 1);
-    v_store_n(d_blocks_mhsa_einsum_5 + (n + 151), all7, 1);
-    v_store_n(d_blocks_mhsa_einsum_5 + (n + 2), all8, 1);
-    v_store_n(d_blocks_mhsa_einsum_5 + (n + 52), all9, 1);
-    v_store_n(d_blocks_mhsa_einsum_5 + (n + 102), all10, 1);
-    v_store_n(d_blocks_mhsa_einsum_5 + (n + 152), all11, 1);
+    unroll<3, 4>([&](auto row, auto column) {
+      const vec all = v_set(v_sum(sum[row][column]));
+      v_store_n(d_blocks_mhsa_einsum_5 + (n + row + column * 50), all, 1);
+    });
   }
   {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[2][4];
+    unroll<2, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t n2 = 0; n2 < 48; n2 += 8) {
-      const vec x14 = v_load(d_blocks_mhsa_multiply + (n2 + 2400));
-      const vec x15 = v_load(blocks_mhsa_q_mappings_1_add + n2);
-      sum0 = v_fma(x14, x15, sum0);
-      const vec x16 = v_load(blocks_mhsa_q_mappings_1_add + (n2 + 50));
-      sum1 = v_fma(x14, x16, sum1);
-      const vec x17 = v_load(blocks_mhsa_q_mappings_1_add + (n2 + 100));
-      sum2 = v_fma(x14, x17, sum2);
-      const vec x18 = v_load(blocks_mhsa_q_mappings_1_add + (n2 + 150));
-      sum3 = v_fma(x14, x18, sum3);
-      const vec x19 = v_load(d_blocks_mhsa_multiply + (n2 + 2450));
-      sum4 = v_fma(x19, x15, sum4);
-      sum5 = v_fma(x19, x16, sum5);
-      sum6 = v_fma(x19, x17, sum6);
-      sum7 = v_fma(x19, x18, sum7);
+      vec x5[4];
+      unroll<4>([&](auto column) { x5[column] = v_load(blocks_mhsa_q_mappings_1_add + (column * 50 + n2)); });
+      unroll<2>([&](auto row) {
+        const vec x4 = v_load(d_blocks_mhsa_multiply + (row * 50 + n2 + 2400));
+        unroll<4>([&](auto column) { sum[row][column] = v_fma(x4, x5[column], sum[row][column]); });
+      });
     }
     {
-      const vec x20 = v_load_n(d_blocks_mhsa_multiply + 2448, 2);
-      const vec x21 = v_load_n(blocks_mhsa_q_mappings_1_add + 48, 2);
-      sum0 = v_fma(x20, x21, sum0);
-      const vec x22 = v_load_n(blocks_mhsa_q_mappings_1_add + 98, 2);
-      sum1 = v_fma(x20, x22, sum1);
-      const vec x23 = v_load_n(blocks_mhsa_q_mappings_1_add + 148, 2);
-      sum2 = v_fma(x20, x23, sum2);
-      const vec x24 = v_load_n(blocks_mhsa_q_mappings_1_add + 198, 2);
-      sum3 = v_fma(x20, x24, sum3);
-      const vec x25 = v_load_n(d_blocks_mhsa_multiply + 2498, 2);
-      sum4 = v_fma(x25, x21, sum4);
-      sum5 = v_fma(x25, x22, sum5);
-      sum6 = v_fma(x25, x23, sum6);
-      sum7 = v_fma(x25, x24, sum7);
+      vec x7[4];
+      unroll<4>([&](auto column) { x7[column] = v_load_n(blocks_mhsa_q_mappings_1_add + (column * 50 + 48), 2); });
+      unroll<2>([&](auto row) {
+        const vec x6 = v_load_n(d_blocks_mhsa_multiply + (row * 50 + 2448), 2);
+        unroll<4>([&](auto column) { sum[row][column] = v_fma(x6, x7[column], sum[row][column]); });
+      });
     }
-    const vec all0 = v_set(v_sum(sum0));
-    const vec all1 = v_set(v_sum(sum1));
-    const vec all2 = v_set(v_sum(sum2));
-    const vec all3 = v_set(v_sum(sum3));
-    const vec all4 = v_set(v_sum(sum4));
-    const vec all5 = v_set(v_sum(sum5));
-    const vec all6 = v_set(v_sum(sum6));
-    const vec all7 = v_set(v_sum(sum7));
-    v_store_n(d_blocks_mhsa_einsum_5 + 48, all0, 1);
-    v_store_n(d_blocks_mhsa_einsum_5 + 98, all1, 1);
-    v_store_n(d_blocks_mhsa_einsum_5 + 148, all2, 1);
-    v_store_n(d_blocks_mhsa_einsum_5 + 198, all3, 1);
-    v_store_n(d_blocks_mhsa_einsum_5 + 49, all4, 1);
-    v_store_n(d_blocks_mhsa_einsum_5 + 99, all5, 1);
-    v_store_n(d_blocks_mhsa_einsum_5 + 149, all6, 1);
-    v_store_n(d_blocks_mhsa_einsum_5 + 199, all7, 1);
+    unroll<2, 4>([&](auto row, auto column) {
+      const vec all = v_set(v_sum(sum[row][column]));
+      v_store_n(d_blocks_mhsa_einsum_5 + (row + column * 50 + 48), all, 1);
+    });
   }
 }
 
@@ -5197,104 +3321,37 @@ static void blocks_mhsa_q_mappings_1_backward(const real* d_blocks_mhsa_einsum_4
                                               const real* blocks_mhsa_q_mappings_1_weight,
                                               const real* d_blocks_mhsa_add, real* d_blocks_norm1_concat) {
   for (std::int64_t n = 0; n < 48; n += 24) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
+    vec sum[4][3];
+    unroll<4, 3>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x0 = v_load(d_blocks_mhsa_einsum_4 + (n + k2 * 50));
-      const vec x1 = v_set(blocks_mhsa_q_mappings_1_weight[k2 * 4]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(d_blocks_mhsa_einsum_4 + (n + k2 * 50 + 8));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_load(d_blocks_mhsa_einsum_4 + (n + k2 * 50 + 16));
-      sum2 = v_fma(x3, x1, sum2);
-      const vec x4 = v_set(blocks_mhsa_q_mappings_1_weight[k2 * 4 + 1]);
-      sum3 = v_fma(x0, x4, sum3);
-      sum4 = v_fma(x2, x4, sum4);
-      sum5 = v_fma(x3, x4, sum5);
-      const vec x5 = v_set(blocks_mhsa_q_mappings_1_weight[k2 * 4 + 2]);
-      sum6 = v_fma(x0, x5, sum6);
-      sum7 = v_fma(x2, x5, sum7);
-      sum8 = v_fma(x3, x5, sum8);
-      const vec x6 = v_set(blocks_mhsa_q_mappings_1_weight[k2 * 4 + 3]);
-      sum9 = v_fma(x0, x6, sum9);
-      sum10 = v_fma(x2, x6, sum10);
-      sum11 = v_fma(x3, x6, sum11);
+      vec x0[3];
+      unroll<3>([&](auto column) { x0[column] = v_load(d_blocks_mhsa_einsum_4 + (n + column * 8 + k2 * 50)); });
+      unroll<4>([&](auto row) {
+        const vec x1 = v_set(blocks_mhsa_q_mappings_1_weight[row + k2 * 4]);
+        unroll<3>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+      });
     }
-    const vec x7 = v_load(d_blocks_mhsa_add + n);
-    const vec t8 = v_add(x7, sum0);
-    v_store(d_blocks_norm1_concat + (n + 200), t8);
-    const vec x9 = v_load(d_blocks_mhsa_add + (n + 8));
-    const vec t10 = v_add(x9, sum1);
-    v_store(d_blocks_norm1_concat + (n + 208), t10);
-    const vec x11 = v_load(d_blocks_mhsa_add + (n + 16));
-    const vec t12 = v_add(x11, sum2);
-    v_store(d_blocks_norm1_concat + (n + 216), t12);
-    const vec x13 = v_load(d_blocks_mhsa_add + (n + 50));
-    const vec t14 = v_add(x13, sum3);
-    v_store(d_blocks_norm1_concat + (n + 250), t14);
-    const vec x15 = v_load(d_blocks_mhsa_add + (n + 58));
-    const vec t16 = v_add(x15, sum4);
-    v_store(d_blocks_norm1_concat + (n + 258), t16);
-    const vec x17 = v_load(d_blocks_mhsa_add + (n + 66));
-    const vec t18 = v_add(x17, sum5);
-    v_store(d_blocks_norm1_concat + (n + 266), t18);
-    const vec x19 = v_load(d_blocks_mhsa_add + (n + 100));
-    const vec t20 = v_add(x19, sum6);
-    v_store(d_blocks_norm1_concat + (n + 300), t20);
-    const vec x21 = v_load(d_blocks_mhsa_add + (n + 108));
-    const vec t22 = v_add(x21, sum7);
-    v_store(d_blocks_norm1_concat + (n + 308), t22);
-    const vec x23 = v_load(d_blocks_mhsa_add + (n + 116));
-    const vec t24 = v_add(x23, sum8);
-    v_store(d_blocks_norm1_concat + (n + 316), t24);
-    const vec x25 = v_load(d_blocks_mhsa_add + (n + 150));
-    const vec t26 = v_add(x25, sum9);
-    v_store(d_blocks_norm1_concat + (n + 350), t26);
-    const vec x27 = v_load(d_blocks_mhsa_add + (n + 158));
-    const vec t28 = v_add(x27, sum10);
-    v_store(d_blocks_norm1_concat + (n + 358), t28);
-    const vec x29 = v_load(d_blocks_mhsa_add + (n + 166));
-    const vec t30 = v_add(x29, sum11);
-    v_store(d_blocks_norm1_concat + (n + 366), t30);
+    unroll<4, 3>([&](auto row, auto column) {
+      const vec x2 = v_load(d_blocks_mhsa_add + (n + column * 8 + row * 50));
+      const vec t3 = v_add(x2, sum[row][column]);
+      v_store(d_blocks_norm1_concat + (n + column * 8 + row * 50 + 200), t3);
+    });
   }
   {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
+    vec sum[4];
+    unroll<4>([&](auto row) { sum[row] = v_zero(); });
     for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x31 = v_load_n(d_blocks_mhsa_einsum_4 + (k2 * 50 + 48), 2);
-      const vec x32 = v_set(blocks_mhsa_q_mappings_1_weight[k2 * 4]);
-      sum0 = v_fma(x31, x32, sum0);
-      const vec x33 = v_set(blocks_mhsa_q_mappings_1_weight[k2 * 4 + 1]);
-      sum1 = v_fma(x31, x33, sum1);
-      const vec x34 = v_set(blocks_mhsa_q_mappings_1_weight[k2 * 4 + 2]);
-      sum2 = v_fma(x31, x34, sum2);
-      const vec x35 = v_set(blocks_mhsa_q_mappings_1_weight[k2 * 4 + 3]);
-      sum3 = v_fma(x31, x35, sum3);
+      const vec x4 = v_load_n(d_blocks_mhsa_einsum_4 + (k2 * 50 + 48), 2);
+      unroll<4>([&](auto row) {
+        const vec x5 = v_set(blocks_mhsa_q_mappings_1_weight[row + k2 * 4]);
+        sum[row] = v_fma(x4, x5, sum[row]);
+      });
     }
-    const vec x36 = v_load_n(d_blocks_mhsa_add + 48, 2);
-    const vec t37 = v_add(x36, sum0);
-    v_store_n(d_blocks_norm1_concat + 248, t37, 2);
-    const vec x38 = v_load_n(d_blocks_mhsa_add + 98, 2);
-    const vec t39 = v_add(x38, sum1);
-    v_store_n(d_blocks_norm1_concat + 298, t39, 2);
-    const vec x40 = v_load_n(d_blocks_mhsa_add + 148, 2);
-    const vec t41 = v_add(x40, sum2);
-    v_store_n(d_blocks_norm1_concat + 348, t41, 2);
-    const vec x42 = v_load_n(d_blocks_mhsa_add + 198, 2);
-    const vec t43 = v_add(x42, sum3);
-    v_store_n(d_blocks_norm1_concat + 398, t43, 2);
+    unroll<4>([&](auto row) {
+      const vec x6 = v_load_n(d_blocks_mhsa_add + (row * 50 + 48), 2);
+      const vec t7 = v_add(x6, sum[row]);
+      v_store_n(d_blocks_norm1_concat + (row * 50 + 248), t7, 2);
+    });
   }
 }
 
@@ -5302,142 +3359,52 @@ static void blocks_mhsa_q_mappings_1_backward(const real* d_blocks_mhsa_einsum_4
 static void blocks_mhsa_matmul_backward_5(const real* d_blocks_add, const real* blocks_mhsa_divide,
                                           real* d_blocks_mhsa_einsum_6) {
   for (std::int64_t n = 0; n < 48; n += 3) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
+    vec sum[3][4];
+    unroll<3, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t n2 = 0; n2 < 48; n2 += 8) {
-      const vec x0 = v_load(d_blocks_add + n2);
-      const vec x1 = v_load(blocks_mhsa_divide + (n * 50 + n2));
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(d_blocks_add + (n2 + 50));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_load(d_blocks_add + (n2 + 100));
-      sum2 = v_fma(x3, x1, sum2);
-      const vec x4 = v_load(d_blocks_add + (n2 + 150));
-      sum3 = v_fma(x4, x1, sum3);
-      const vec x5 = v_load(blocks_mhsa_divide + (n * 50 + n2 + 50));
-      sum4 = v_fma(x0, x5, sum4);
-      sum5 = v_fma(x2, x5, sum5);
-      sum6 = v_fma(x3, x5, sum6);
-      sum7 = v_fma(x4, x5, sum7);
-      const vec x6 = v_load(blocks_mhsa_divide + (n * 50 + n2 + 100));
-      sum8 = v_fma(x0, x6, sum8);
-      sum9 = v_fma(x2, x6, sum9);
-      sum10 = v_fma(x3, x6, sum10);
-      sum11 = v_fma(x4, x6, sum11);
+      vec x0[4];
+      unroll<4>([&](auto column) { x0[column] = v_load(d_blocks_add + (column * 50 + n2)); });
+      unroll<3>([&](auto row) {
+        const vec x1 = v_load(blocks_mhsa_divide + (n * 50 + row * 50 + n2));
+        unroll<4>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+      });
     }
     {
-      const vec x7 = v_load_n(d_blocks_add + 48, 2);
-      const vec x8 = v_load_n(blocks_mhsa_divide + (n * 50 + 48), 2);
-      sum0 = v_fma(x7, x8, sum0);
-      const vec x9 = v_load_n(d_blocks_add + 98, 2);
-      sum1 = v_fma(x9, x8, sum1);
-      const vec x10 = v_load_n(d_blocks_add + 148, 2);
-      sum2 = v_fma(x10, x8, sum2);
-      const vec x11 = v_load_n(d_blocks_add + 198, 2);
-      sum3 = v_fma(x11, x8, sum3);
-      const vec x12 = v_load_n(blocks_mhsa_divide + (n * 50 + 98), 2);
-      sum4 = v_fma(x7, x12, sum4);
-      sum5 = v_fma(x9, x12, sum5);
-      sum6 = v_fma(x10, x12, sum6);
-      sum7 = v_fma(x11, x12, sum7);
-      const vec x13 = v_load_n(blocks_mhsa_divide + (n * 50 + 148), 2);
-      sum8 = v_fma(x7, x13, sum8);
-      sum9 = v_fma(x9, x13, sum9);
-      sum10 = v_fma(x10, x13, sum10);
-      sum11 = v_fma(x11, x13, sum11);
+      vec x2[4];
+      unroll<4>([&](auto column) { x2[column] = v_load_n(d_blocks_add + (column * 50 + 48), 2); });
+      unroll<3>([&](auto row) {
+        const vec x3 = v_load_n(blocks_mhsa_divide + (n * 50 + row * 50 + 48), 2);
+        unroll<4>([&](auto column) { sum[row][column] = v_fma(x2[column], x3, sum[row][column]); });
+      });
     }
-    const vec all0 = v_set(v_sum(sum0));
-    const vec all1 = v_set(v_sum(sum1));
-    const vec all2 = v_set(v_sum(sum2));
-    const vec all3 = v_set(v_sum(sum3));
-    const vec all4 = v_set(v_sum(sum4));
-    const vec all5 = v_set(v_sum(sum5));
-    const vec all6 = v_set(v_sum(sum6));
-    const vec all7 = v_set(v_sum(sum7));
-    const vec all8 = v_set(v_sum(sum8));
-    const vec all9 = v_set(v_sum(sum9));
-    const vec all10 = v_set(v_sum(sum10));
-    const vec all11 = v_set(v_sum(sum11));
-    v_store_n(d_blocks_mhsa_einsum_6 + n, all0, 1);
-    v_store_n(d_blocks_mhsa_einsum_6 + (n + 50), all1, 1);
-    v_store_n(d_blocks_mhsa_einsum_6 + (n + 100), all2, 1);
-    v_store_n(d_blocks_mhsa_einsum_6 + (n + 150), all3, 1);
-    v_store_n(d_blocks_mhsa_einsum_6 + (n + 1), all4, 1);
-    v_store_n(d_blocks_mhsa_einsum_6 + (n + 51), all5, 1);
-    v_store_n(d_blocks_mhsa_einsum_6 + (n + 101), all6, 1);
-    v_store_n(d_blocks_mhsa_einsum_6 + (n + 151), all7, 1);
-    v_store_n(d_blocks_mhsa_einsum_6 + (n + 2), all8, 1);
-    v_store_n(d_blocks_mhsa_einsum_6 + (n + 52), all9, 1);
-    v_store_n(d_blocks_mhsa_einsum_6 + (n + 102), all10, 1);
-    v_store_n(d_blocks_mhsa_einsum_6 + (n + 152), all11, 1);
+    unroll<3, 4>([&](auto row, auto column) {
+      const vec all = v_set(v_sum(sum[row][column]));
+      v_store_n(d_blocks_mhsa_einsum_6 + (n + row + column * 50), all, 1);
+    });
   }
   {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[2][4];
+    unroll<2, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t n2 = 0; n2 < 48; n2 += 8) {
-      const vec x14 = v_load(d_blocks_add + n2);
-      const vec x15 = v_load(blocks_mhsa_divide + (n2 + 2400));
-      sum0 = v_fma(x14, x15, sum0);
-      const vec x16 = v_load(d_blocks_add + (n2 + 50));
-      sum1 = v_fma(x16, x15, sum1);
-      const vec x17 = v_load(d_blocks_add + (n2 + 100));
-      sum2 = v_fma(x17, x15, sum2);
-      const vec x18 = v_load(d_blocks_add + (n2 + 150));
-      sum3 = v_fma(x18, x15, sum3);
-      const vec x19 = v_load(blocks_mhsa_divide + (n2 + 2450));
-      sum4 = v_fma(x14, x19, sum4);
-      sum5 = v_fma(x16, x19, sum5);
-      sum6 = v_fma(x17, x19, sum6);
-      sum7 = v_fma(x18, x19, sum7);
+      vec x4[4];
+      unroll<4>([&](auto column) { x4[column] = v_load(d_blocks_add + (column * 50 + n2)); });
+      unroll<2>([&](auto row) {
+        const vec x5 = v_load(blocks_mhsa_divide + (row * 50 + n2 + 2400));
+        unroll<4>([&](auto column) { sum[row][column] = v_fma(x4[column], x5, sum[row][column]); });
+      });
     }
     {
-      const vec x20 = v_load_n(d_blocks_add + 48, 2);
-      const vec x21 = v_load_n(blocks_mhsa_divide + 2448, 2);
-      sum0 = v_fma(x20, x21, sum0);
-      const vec x22 = v_load_n(d_blocks_add + 98, 2);
-      sum1 = v_fma(x22, x21, sum1);
-      const vec x23 = v_load_n(d_blocks_add + 148, 2);
-      sum2 = v_fma(x23, x21, sum2);
-      const vec x24 = v_load_n(d_blocks_add + 198, 2);
-      sum3 = v_fma(x24, x21, sum3);
-      const vec x25 = v_load_n(blocks_mhsa_divide + 2498, 2);
-      sum4 = v_fma(x20, x25, sum4);
-      sum5 = v_fma(x22, x25, sum5);
-      sum6 = v_fma(x23, x25, sum6);
-      sum7 = v_fma(x24, x25, sum7);
+      vec x6[4];
+      unroll<4>([&](auto column) { x6[column] = v_load_n(d_blocks_add + (column * 50 + 48), 2); });
+      unroll<2>([&](auto row) {
+        const vec x7 = v_load_n(blocks_mhsa_divide + (row * 50 + 2448), 2);
+        unroll<4>([&](auto column) { sum[row][column] = v_fma(x6[column], x7, sum[row][column]); });
+      });
     }
-    const vec all0 = v_set(v_sum(sum0));
-    const vec all1 = v_set(v_sum(sum1));
-    const vec all2 = v_set(v_sum(sum2));
-    const vec all3 = v_set(v_sum(sum3));
-    const vec all4 = v_set(v_sum(sum4));
-    const vec all5 = v_set(v_sum(sum5));
-    const vec all6 = v_set(v_sum(sum6));
-    const vec all7 = v_set(v_sum(sum7));
-    v_store_n(d_blocks_mhsa_einsum_6 + 48, all0, 1);
-    v_store_n(d_blocks_mhsa_einsum_6 + 98, all1, 1);
-    v_store_n(d_blocks_mhsa_einsum_6 + 148, all2, 1);
-    v_store_n(d_blocks_mhsa_einsum_6 + 198, all3, 1);
-    v_store_n(d_blocks_mhsa_einsum_6 + 49, all4, 1);
-    v_store_n(d_blocks_mhsa_einsum_6 + 99, all5, 1);
-    v_store_n(d_blocks_mhsa_einsum_6 + 149, all6, 1);
-    v_store_n(d_blocks_mhsa_einsum_6 + 199, all7, 1);
+    unroll<2, 4>([&](auto row, auto column) {
+      const vec all = v_set(v_sum(sum[row][column]));
+      v_store_n(d_blocks_mhsa_einsum_6 + (row + column * 50 + 48), all, 1);
+    });
   }
 }
 
@@ -5510,147 +3477,65 @@ static void blocks_mlp_2_weight_gradient_partial(const std::int64_t chunk, const
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t d = 0; d < 6; d += 3) {
     for (std::int64_t m = 0; m < 32; m += 4) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
+      vec sum[3][4];
+      unroll<3, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t b = begin; b < end; ++b) {
         for (std::int64_t n = 0; n < 48; n += 8) {
-          const vec x0 = v_load(d_blocks_carry + (d * 50 + b * 27088 + n));
-          const vec x1 = v_load(d_blocks_mlp_2_copy + (m * 50 + b * 27088 + n));
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(d_blocks_mlp_2_copy + (m * 50 + b * 27088 + n + 50));
-          sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(d_blocks_mlp_2_copy + (m * 50 + b * 27088 + n + 100));
-          sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(d_blocks_mlp_2_copy + (m * 50 + b * 27088 + n + 150));
-          sum3 = v_fma(x0, x4, sum3);
-          const vec x5 = v_load(d_blocks_carry + (d * 50 + b * 27088 + n + 50));
-          sum4 = v_fma(x5, x1, sum4);
-          sum5 = v_fma(x5, x2, sum5);
-          sum6 = v_fma(x5, x3, sum6);
-          sum7 = v_fma(x5, x4, sum7);
-          const vec x6 = v_load(d_blocks_carry + (d * 50 + b * 27088 + n + 100));
-          sum8 = v_fma(x6, x1, sum8);
-          sum9 = v_fma(x6, x2, sum9);
-          sum10 = v_fma(x6, x3, sum10);
-          sum11 = v_fma(x6, x4, sum11);
+          vec x1[4];
+          unroll<4>([&](auto column) {
+            x1[column] = v_load(d_blocks_mlp_2_copy + (m * 50 + column * 50 + b * 27088 + n));
+          });
+          unroll<3>([&](auto row) {
+            const vec x0 = v_load(d_blocks_carry + (d * 50 + row * 50 + b * 27088 + n));
+            unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+          });
         }
         {
-          const vec x7 = v_load_n(d_blocks_carry + (d * 50 + b * 27088 + 48), 2);
-          const vec x8 = v_load_n(d_blocks_mlp_2_copy + (m * 50 + b * 27088 + 48), 2);
-          sum0 = v_fma(x7, x8, sum0);
-          const vec x9 = v_load_n(d_blocks_mlp_2_copy + (m * 50 + b * 27088 + 98), 2);
-          sum1 = v_fma(x7, x9, sum1);
-          const vec x10 = v_load_n(d_blocks_mlp_2_copy + (m * 50 + b * 27088 + 148), 2);
-          sum2 = v_fma(x7, x10, sum2);
-          const vec x11 = v_load_n(d_blocks_mlp_2_copy + (m * 50 + b * 27088 + 198), 2);
-          sum3 = v_fma(x7, x11, sum3);
-          const vec x12 = v_load_n(d_blocks_carry + (d * 50 + b * 27088 + 98), 2);
-          sum4 = v_fma(x12, x8, sum4);
-          sum5 = v_fma(x12, x9, sum5);
-          sum6 = v_fma(x12, x10, sum6);
-          sum7 = v_fma(x12, x11, sum7);
-          const vec x13 = v_load_n(d_blocks_carry + (d * 50 + b * 27088 + 148), 2);
-          sum8 = v_fma(x13, x8, sum8);
-          sum9 = v_fma(x13, x9, sum9);
-          sum10 = v_fma(x13, x10, sum10);
-          sum11 = v_fma(x13, x11, sum11);
+          vec x3[4];
+          unroll<4>([&](auto column) {
+            x3[column] = v_load_n(d_blocks_mlp_2_copy + (m * 50 + column * 50 + b * 27088 + 48), 2);
+          });
+          unroll<3>([&](auto row) {
+            const vec x2 = v_load_n(d_blocks_carry + (d * 50 + row * 50 + b * 27088 + 48), 2);
+            unroll<4>([&](auto column) { sum[row][column] = v_fma(x2, x3[column], sum[row][column]); });
+          });
         }
       }
-      const vec all0 = v_set(v_sum(sum0));
-      v_store_n(partial + (chunk * 256 + (d * 32 + m)), all0, 1);
-      const vec all1 = v_set(v_sum(sum1));
-      v_store_n(partial + (chunk * 256 + (d * 32 + (m + 1))), all1, 1);
-      const vec all2 = v_set(v_sum(sum2));
-      v_store_n(partial + (chunk * 256 + (d * 32 + (m + 2))), all2, 1);
-      const vec all3 = v_set(v_sum(sum3));
-      v_store_n(partial + (chunk * 256 + (d * 32 + (m + 3))), all3, 1);
-      const vec all4 = v_set(v_sum(sum4));
-      v_store_n(partial + (chunk * 256 + (d * 32 + 32 + m)), all4, 1);
-      const vec all5 = v_set(v_sum(sum5));
-      v_store_n(partial + (chunk * 256 + (d * 32 + 32 + (m + 1))), all5, 1);
-      const vec all6 = v_set(v_sum(sum6));
-      v_store_n(partial + (chunk * 256 + (d * 32 + 32 + (m + 2))), all6, 1);
-      const vec all7 = v_set(v_sum(sum7));
-      v_store_n(partial + (chunk * 256 + (d * 32 + 32 + (m + 3))), all7, 1);
-      const vec all8 = v_set(v_sum(sum8));
-      v_store_n(partial + (chunk * 256 + (d * 32 + 64 + m)), all8, 1);
-      const vec all9 = v_set(v_sum(sum9));
-      v_store_n(partial + (chunk * 256 + (d * 32 + 64 + (m + 1))), all9, 1);
-      const vec all10 = v_set(v_sum(sum10));
-      v_store_n(partial + (chunk * 256 + (d * 32 + 64 + (m + 2))), all10, 1);
-      const vec all11 = v_set(v_sum(sum11));
-      v_store_n(partial + (chunk * 256 + (d * 32 + 64 + (m + 3))), all11, 1);
+      unroll<3, 4>([&](auto row, auto column) {
+        const vec all = v_set(v_sum(sum[row][column]));
+        v_store_n(partial + (chunk * 256 + (d * 32 + row * 32 + (m + column))), all, 1);
+      });
     }
   }
   for (std::int64_t m = 0; m < 32; m += 4) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[2][4];
+    unroll<2, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x14 = v_load(d_blocks_carry + (b * 27088 + n + 300));
-        const vec x15 = v_load(d_blocks_mlp_2_copy + (m * 50 + b * 27088 + n));
-        sum0 = v_fma(x14, x15, sum0);
-        const vec x16 = v_load(d_blocks_mlp_2_copy + (m * 50 + b * 27088 + n + 50));
-        sum1 = v_fma(x14, x16, sum1);
-        const vec x17 = v_load(d_blocks_mlp_2_copy + (m * 50 + b * 27088 + n + 100));
-        sum2 = v_fma(x14, x17, sum2);
-        const vec x18 = v_load(d_blocks_mlp_2_copy + (m * 50 + b * 27088 + n + 150));
-        sum3 = v_fma(x14, x18, sum3);
-        const vec x19 = v_load(d_blocks_carry + (b * 27088 + n + 350));
-        sum4 = v_fma(x19, x15, sum4);
-        sum5 = v_fma(x19, x16, sum5);
-        sum6 = v_fma(x19, x17, sum6);
-        sum7 = v_fma(x19, x18, sum7);
+        vec x5[4];
+        unroll<4>([&](auto column) {
+          x5[column] = v_load(d_blocks_mlp_2_copy + (m * 50 + column * 50 + b * 27088 + n));
+        });
+        unroll<2>([&](auto row) {
+          const vec x4 = v_load(d_blocks_carry + (row * 50 + b * 27088 + n + 300));
+          unroll<4>([&](auto column) { sum[row][column] = v_fma(x4, x5[column], sum[row][column]); });
+        });
       }
       {
-        const vec x20 = v_load_n(d_blocks_carry + (b * 27088 + 348), 2);
-        const vec x21 = v_load_n(d_blocks_mlp_2_copy + (m * 50 + b * 27088 + 48), 2);
-        sum0 = v_fma(x20, x21, sum0);
-        const vec x22 = v_load_n(d_blocks_mlp_2_copy + (m * 50 + b * 27088 + 98), 2);
-        sum1 = v_fma(x20, x22, sum1);
-        const vec x23 = v_load_n(d_blocks_mlp_2_copy + (m * 50 + b * 27088 + 148), 2);
-        sum2 = v_fma(x20, x23, sum2);
-        const vec x24 = v_load_n(d_blocks_mlp_2_copy + (m * 50 + b * 27088 + 198), 2);
-        sum3 = v_fma(x20, x24, sum3);
-        const vec x25 = v_load_n(d_blocks_carry + (b * 27088 + 398), 2);
-        sum4 = v_fma(x25, x21, sum4);
-        sum5 = v_fma(x25, x22, sum5);
-        sum6 = v_fma(x25, x23, sum6);
-        sum7 = v_fma(x25, x24, sum7);
+        vec x7[4];
+        unroll<4>([&](auto column) {
+          x7[column] = v_load_n(d_blocks_mlp_2_copy + (m * 50 + column * 50 + b * 27088 + 48), 2);
+        });
+        unroll<2>([&](auto row) {
+          const vec x6 = v_load_n(d_blocks_carry + (row * 50 + b * 27088 + 348), 2);
+          unroll<4>([&](auto column) { sum[row][column] = v_fma(x6, x7[column], sum[row][column]); });
+        });
       }
     }
-    const vec all0 = v_set(v_sum(sum0));
-    v_store_n(partial + (chunk * 256 + (192 + m)), all0, 1);
-    const vec all1 = v_set(v_sum(sum1));
-    v_store_n(partial + (chunk * 256 + (192 + (m + 1))), all1, 1);
-    const vec all2 = v_set(v_sum(sum2));
-    v_store_n(partial + (chunk * 256 + (192 + (m + 2))), all2, 1);
-    const vec all3 = v_set(v_sum(sum3));
-    v_store_n(partial + (chunk * 256 + (192 + (m + 3))), all3, 1);
-    const vec all4 = v_set(v_sum(sum4));
-    v_store_n(partial + (chunk * 256 + (224 + m)), all4, 1);
-    const vec all5 = v_set(v_sum(sum5));
-    v_store_n(partial + (chunk * 256 + (224 + (m + 1))), all5, 1);
-    const vec all6 = v_set(v_sum(sum6));
-    v_store_n(partial + (chunk * 256 + (224 + (m + 2))), all6, 1);
-    const vec all7 = v_set(v_sum(sum7));
-    v_store_n(partial + (chunk * 256 + (224 + (m + 3))), all7, 1);
+    unroll<2, 4>([&](auto row, auto column) {
+      const vec all = v_set(v_sum(sum[row][column]));
+      v_store_n(partial + (chunk * 256 + (row * 32 + 192 + (m + column))), all, 1);
+    });
   }
 }
 
@@ -5660,68 +3545,24 @@ static void blocks_mlp_0_bias_gradient_partial(const std::int64_t chunk, const G
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t m = 0; m < 32; m += 8) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[8];
+    unroll<8>([&](auto row) { sum[row] = v_zero(); });
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x0 = v_load(d_blocks_mlp_1_multiply + (b * 27088 + n + m * 50));
-        sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_blocks_mlp_1_multiply + (b * 27088 + n + m * 50 + 50));
-        sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_blocks_mlp_1_multiply + (b * 27088 + n + m * 50 + 100));
-        sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_blocks_mlp_1_multiply + (b * 27088 + n + m * 50 + 150));
-        sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_blocks_mlp_1_multiply + (b * 27088 + n + m * 50 + 200));
-        sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_blocks_mlp_1_multiply + (b * 27088 + n + m * 50 + 250));
-        sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_blocks_mlp_1_multiply + (b * 27088 + n + m * 50 + 300));
-        sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_blocks_mlp_1_multiply + (b * 27088 + n + m * 50 + 350));
-        sum7 = v_add(sum7, x7);
+        unroll<8>([&](auto row) {
+          const vec x0 = v_load(d_blocks_mlp_1_multiply + (b * 27088 + n + m * 50 + row * 50));
+          sum[row] = v_add(sum[row], x0);
+        });
       }
-      {
-        const vec x8 = v_load_n(d_blocks_mlp_1_multiply + (b * 27088 + m * 50 + 48), 2);
-        sum0 = v_add(sum0, v_keep_n(x8, 2, real(0.0)));
-        const vec x9 = v_load_n(d_blocks_mlp_1_multiply + (b * 27088 + m * 50 + 98), 2);
-        sum1 = v_add(sum1, v_keep_n(x9, 2, real(0.0)));
-        const vec x10 = v_load_n(d_blocks_mlp_1_multiply + (b * 27088 + m * 50 + 148), 2);
-        sum2 = v_add(sum2, v_keep_n(x10, 2, real(0.0)));
-        const vec x11 = v_load_n(d_blocks_mlp_1_multiply + (b * 27088 + m * 50 + 198), 2);
-        sum3 = v_add(sum3, v_keep_n(x11, 2, real(0.0)));
-        const vec x12 = v_load_n(d_blocks_mlp_1_multiply + (b * 27088 + m * 50 + 248), 2);
-        sum4 = v_add(sum4, v_keep_n(x12, 2, real(0.0)));
-        const vec x13 = v_load_n(d_blocks_mlp_1_multiply + (b * 27088 + m * 50 + 298), 2);
-        sum5 = v_add(sum5, v_keep_n(x13, 2, real(0.0)));
-        const vec x14 = v_load_n(d_blocks_mlp_1_multiply + (b * 27088 + m * 50 + 348), 2);
-        sum6 = v_add(sum6, v_keep_n(x14, 2, real(0.0)));
-        const vec x15 = v_load_n(d_blocks_mlp_1_multiply + (b * 27088 + m * 50 + 398), 2);
-        sum7 = v_add(sum7, v_keep_n(x15, 2, real(0.0)));
-      }
+      unroll<8>([&](auto row) {
+        const vec x1 = v_load_n(d_blocks_mlp_1_multiply + (b * 27088 + m * 50 + row * 50 + 48), 2);
+        sum[row] = v_add(sum[row], v_keep_n(x1, 2, real(0.0)));
+      });
     }
-    const vec all0 = v_set(v_sum(sum0));
-    v_store_n(partial + (chunk * 32 + m), all0, 1);
-    const vec all1 = v_set(v_sum(sum1));
-    v_store_n(partial + (chunk * 32 + (m + 1)), all1, 1);
-    const vec all2 = v_set(v_sum(sum2));
-    v_store_n(partial + (chunk * 32 + (m + 2)), all2, 1);
-    const vec all3 = v_set(v_sum(sum3));
-    v_store_n(partial + (chunk * 32 + (m + 3)), all3, 1);
-    const vec all4 = v_set(v_sum(sum4));
-    v_store_n(partial + (chunk * 32 + (m + 4)), all4, 1);
-    const vec all5 = v_set(v_sum(sum5));
-    v_store_n(partial + (chunk * 32 + (m + 5)), all5, 1);
-    const vec all6 = v_set(v_sum(sum6));
-    v_store_n(partial + (chunk * 32 + (m + 6)), all6, 1);
-    const vec all7 = v_set(v_sum(sum7));
-    v_store_n(partial + (chunk * 32 + (m + 7)), all7, 1);
+    unroll<8>([&](auto row) {
+      const vec all = v_set(v_sum(sum[row]));
+      v_store_n(partial + (chunk * 32 + (m + row)), all, 1);
+    });
   }
 }
 
@@ -5733,147 +3574,65 @@ static void blocks_mlp_0_weight_gradient_partial(const std::int64_t chunk, const
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t m = 0; m < 30; m += 3) {
     for (std::int64_t d = 0; d < 8; d += 4) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
+      vec sum[3][4];
+      unroll<3, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t b = begin; b < end; ++b) {
         for (std::int64_t n = 0; n < 48; n += 8) {
-          const vec x0 = v_load(d_blocks_mlp_1_multiply + (m * 50 + b * 27088 + n));
-          const vec x1 = v_load(d_blocks_mlp_0_copy + (d * 50 + b * 27088 + n));
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(d_blocks_mlp_0_copy + (d * 50 + b * 27088 + n + 50));
-          sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(d_blocks_mlp_0_copy + (d * 50 + b * 27088 + n + 100));
-          sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(d_blocks_mlp_0_copy + (d * 50 + b * 27088 + n + 150));
-          sum3 = v_fma(x0, x4, sum3);
-          const vec x5 = v_load(d_blocks_mlp_1_multiply + (m * 50 + b * 27088 + n + 50));
-          sum4 = v_fma(x5, x1, sum4);
-          sum5 = v_fma(x5, x2, sum5);
-          sum6 = v_fma(x5, x3, sum6);
-          sum7 = v_fma(x5, x4, sum7);
-          const vec x6 = v_load(d_blocks_mlp_1_multiply + (m * 50 + b * 27088 + n + 100));
-          sum8 = v_fma(x6, x1, sum8);
-          sum9 = v_fma(x6, x2, sum9);
-          sum10 = v_fma(x6, x3, sum10);
-          sum11 = v_fma(x6, x4, sum11);
+          vec x1[4];
+          unroll<4>([&](auto column) {
+            x1[column] = v_load(d_blocks_mlp_0_copy + (d * 50 + column * 50 + b * 27088 + n));
+          });
+          unroll<3>([&](auto row) {
+            const vec x0 = v_load(d_blocks_mlp_1_multiply + (m * 50 + row * 50 + b * 27088 + n));
+            unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+          });
         }
         {
-          const vec x7 = v_load_n(d_blocks_mlp_1_multiply + (m * 50 + b * 27088 + 48), 2);
-          const vec x8 = v_load_n(d_blocks_mlp_0_copy + (d * 50 + b * 27088 + 48), 2);
-          sum0 = v_fma(x7, x8, sum0);
-          const vec x9 = v_load_n(d_blocks_mlp_0_copy + (d * 50 + b * 27088 + 98), 2);
-          sum1 = v_fma(x7, x9, sum1);
-          const vec x10 = v_load_n(d_blocks_mlp_0_copy + (d * 50 + b * 27088 + 148), 2);
-          sum2 = v_fma(x7, x10, sum2);
-          const vec x11 = v_load_n(d_blocks_mlp_0_copy + (d * 50 + b * 27088 + 198), 2);
-          sum3 = v_fma(x7, x11, sum3);
-          const vec x12 = v_load_n(d_blocks_mlp_1_multiply + (m * 50 + b * 27088 + 98), 2);
-          sum4 = v_fma(x12, x8, sum4);
-          sum5 = v_fma(x12, x9, sum5);
-          sum6 = v_fma(x12, x10, sum6);
-          sum7 = v_fma(x12, x11, sum7);
-          const vec x13 = v_load_n(d_blocks_mlp_1_multiply + (m * 50 + b * 27088 + 148), 2);
-          sum8 = v_fma(x13, x8, sum8);
-          sum9 = v_fma(x13, x9, sum9);
-          sum10 = v_fma(x13, x10, sum10);
-          sum11 = v_fma(x13, x11, sum11);
+          vec x3[4];
+          unroll<4>([&](auto column) {
+            x3[column] = v_load_n(d_blocks_mlp_0_copy + (d * 50 + column * 50 + b * 27088 + 48), 2);
+          });
+          unroll<3>([&](auto row) {
+            const vec x2 = v_load_n(d_blocks_mlp_1_multiply + (m * 50 + row * 50 + b * 27088 + 48), 2);
+            unroll<4>([&](auto column) { sum[row][column] = v_fma(x2, x3[column], sum[row][column]); });
+          });
         }
       }
-      const vec all0 = v_set(v_sum(sum0));
-      v_store_n(partial + (chunk * 256 + (m * 8 + d)), all0, 1);
-      const vec all1 = v_set(v_sum(sum1));
-      v_store_n(partial + (chunk * 256 + (m * 8 + (d + 1))), all1, 1);
-      const vec all2 = v_set(v_sum(sum2));
-      v_store_n(partial + (chunk * 256 + (m * 8 + (d + 2))), all2, 1);
-      const vec all3 = v_set(v_sum(sum3));
-      v_store_n(partial + (chunk * 256 + (m * 8 + (d + 3))), all3, 1);
-      const vec all4 = v_set(v_sum(sum4));
-      v_store_n(partial + (chunk * 256 + (m * 8 + 8 + d)), all4, 1);
-      const vec all5 = v_set(v_sum(sum5));
-      v_store_n(partial + (chunk * 256 + (m * 8 + 8 + (d + 1))), all5, 1);
-      const vec all6 = v_set(v_sum(sum6));
-      v_store_n(partial + (chunk * 256 + (m * 8 + 8 + (d + 2))), all6, 1);
-      const vec all7 = v_set(v_sum(sum7));
-      v_store_n(partial + (chunk * 256 + (m * 8 + 8 + (d + 3))), all7, 1);
-      const vec all8 = v_set(v_sum(sum8));
-      v_store_n(partial + (chunk * 256 + (m * 8 + 16 + d)), all8, 1);
-      const vec all9 = v_set(v_sum(sum9));
-      v_store_n(partial + (chunk * 256 + (m * 8 + 16 + (d + 1))), all9, 1);
-      const vec all10 = v_set(v_sum(sum10));
-      v_store_n(partial + (chunk * 256 + (m * 8 + 16 + (d + 2))), all10, 1);
-      const vec all11 = v_set(v_sum(sum11));
-      v_store_n(partial + (chunk * 256 + (m * 8 + 16 + (d + 3))), all11, 1);
+      unroll<3, 4>([&](auto row, auto column) {
+        const vec all = v_set(v_sum(sum[row][column]));
+        v_store_n(partial + (chunk * 256 + (m * 8 + row * 8 + (d + column))), all, 1);
+      });
     }
   }
   for (std::int64_t d = 0; d < 8; d += 4) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[2][4];
+    unroll<2, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x14 = v_load(d_blocks_mlp_1_multiply + (b * 27088 + n + 1500));
-        const vec x15 = v_load(d_blocks_mlp_0_copy + (d * 50 + b * 27088 + n));
-        sum0 = v_fma(x14, x15, sum0);
-        const vec x16 = v_load(d_blocks_mlp_0_copy + (d * 50 + b * 27088 + n + 50));
-        sum1 = v_fma(x14, x16, sum1);
-        const vec x17 = v_load(d_blocks_mlp_0_copy + (d * 50 + b * 27088 + n + 100));
-        sum2 = v_fma(x14, x17, sum2);
-        const vec x18 = v_load(d_blocks_mlp_0_copy + (d * 50 + b * 27088 + n + 150));
-        sum3 = v_fma(x14, x18, sum3);
-        const vec x19 = v_load(d_blocks_mlp_1_multiply + (b * 27088 + n + 1550));
-        sum4 = v_fma(x19, x15, sum4);
-        sum5 = v_fma(x19, x16, sum5);
-        sum6 = v_fma(x19, x17, sum6);
-        sum7 = v_fma(x19, x18, sum7);
+        vec x5[4];
+        unroll<4>([&](auto column) {
+          x5[column] = v_load(d_blocks_mlp_0_copy + (d * 50 + column * 50 + b * 27088 + n));
+        });
+        unroll<2>([&](auto row) {
+          const vec x4 = v_load(d_blocks_mlp_1_multiply + (row * 50 + b * 27088 + n + 1500));
+          unroll<4>([&](auto column) { sum[row][column] = v_fma(x4, x5[column], sum[row][column]); });
+        });
       }
       {
-        const vec x20 = v_load_n(d_blocks_mlp_1_multiply + (b * 27088 + 1548), 2);
-        const vec x21 = v_load_n(d_blocks_mlp_0_copy + (d * 50 + b * 27088 + 48), 2);
-        sum0 = v_fma(x20, x21, sum0);
-        const vec x22 = v_load_n(d_blocks_mlp_0_copy + (d * 50 + b * 27088 + 98), 2);
-        sum1 = v_fma(x20, x22, sum1);
-        const vec x23 = v_load_n(d_blocks_mlp_0_copy + (d * 50 + b * 27088 + 148), 2);
-        sum2 = v_fma(x20, x23, sum2);
-        const vec x24 = v_load_n(d_blocks_mlp_0_copy + (d * 50 + b * 27088 + 198), 2);
-        sum3 = v_fma(x20, x24, sum3);
-        const vec x25 = v_load_n(d_blocks_mlp_1_multiply + (b * 27088 + 1598), 2);
-        sum4 = v_fma(x25, x21, sum4);
-        sum5 = v_fma(x25, x22, sum5);
-        sum6 = v_fma(x25, x23, sum6);
-        sum7 = v_fma(x25, x24, sum7);
+        vec x7[4];
+        unroll<4>([&](auto column) {
+          x7[column] = v_load_n(d_blocks_mlp_0_copy + (d * 50 + column * 50 + b * 27088 + 48), 2);
+        });
+        unroll<2>([&](auto row) {
+          const vec x6 = v_load_n(d_blocks_mlp_1_multiply + (row * 50 + b * 27088 + 1548), 2);
+          unroll<4>([&](auto column) { sum[row][column] = v_fma(x6, x7[column], sum[row][column]); });
+        });
       }
     }
-    const vec all0 = v_set(v_sum(sum0));
-    v_store_n(partial + (chunk * 256 + (240 + d)), all0, 1);
-    const vec all1 = v_set(v_sum(sum1));
-    v_store_n(partial + (chunk * 256 + (240 + (d + 1))), all1, 1);
-    const vec all2 = v_set(v_sum(sum2));
-    v_store_n(partial + (chunk * 256 + (240 + (d + 2))), all2, 1);
-    const vec all3 = v_set(v_sum(sum3));
-    v_store_n(partial + (chunk * 256 + (240 + (d + 3))), all3, 1);
-    const vec all4 = v_set(v_sum(sum4));
-    v_store_n(partial + (chunk * 256 + (248 + d)), all4, 1);
-    const vec all5 = v_set(v_sum(sum5));
-    v_store_n(partial + (chunk * 256 + (248 + (d + 1))), all5, 1);
-    const vec all6 = v_set(v_sum(sum6));
-    v_store_n(partial + (chunk * 256 + (248 + (d + 2))), all6, 1);
-    const vec all7 = v_set(v_sum(sum7));
-    v_store_n(partial + (chunk * 256 + (248 + (d + 3))), all7, 1);
+    unroll<2, 4>([&](auto row, auto column) {
+      const vec all = v_set(v_sum(sum[row][column]));
+      v_store_n(partial + (chunk * 256 + (row * 8 + 240 + (d + column))), all, 1);
+    });
   }
 }
 
@@ -5882,68 +3641,24 @@ static void linear_mapper_bias_gradient_partial(const std::int64_t chunk, const 
                                                 const real* d_blocks_carry_next, real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
-  vec sum4 = v_zero();
-  vec sum5 = v_zero();
-  vec sum6 = v_zero();
-  vec sum7 = v_zero();
+  vec sum[8];
+  unroll<8>([&](auto row) { sum[row] = v_zero(); });
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x0 = v_load(d_blocks_carry_next + (b * 27088 + n + 1));
-      sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_blocks_carry_next + (b * 27088 + n + 51));
-      sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_blocks_carry_next + (b * 27088 + n + 101));
-      sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_blocks_carry_next + (b * 27088 + n + 151));
-      sum3 = v_add(sum3, x3);
-      const vec x4 = v_load(d_blocks_carry_next + (b * 27088 + n + 201));
-      sum4 = v_add(sum4, x4);
-      const vec x5 = v_load(d_blocks_carry_next + (b * 27088 + n + 251));
-      sum5 = v_add(sum5, x5);
-      const vec x6 = v_load(d_blocks_carry_next + (b * 27088 + n + 301));
-      sum6 = v_add(sum6, x6);
-      const vec x7 = v_load(d_blocks_carry_next + (b * 27088 + n + 351));
-      sum7 = v_add(sum7, x7);
+      unroll<8>([&](auto row) {
+        const vec x0 = v_load(d_blocks_carry_next + (b * 27088 + n + row * 50 + 1));
+        sum[row] = v_add(sum[row], x0);
+      });
     }
-    {
-      const vec x8 = v_load_n(d_blocks_carry_next + (b * 27088 + 49), 1);
-      sum0 = v_add(sum0, v_keep_n(x8, 1, real(0.0)));
-      const vec x9 = v_load_n(d_blocks_carry_next + (b * 27088 + 99), 1);
-      sum1 = v_add(sum1, v_keep_n(x9, 1, real(0.0)));
-      const vec x10 = v_load_n(d_blocks_carry_next + (b * 27088 + 149), 1);
-      sum2 = v_add(sum2, v_keep_n(x10, 1, real(0.0)));
-      const vec x11 = v_load_n(d_blocks_carry_next + (b * 27088 + 199), 1);
-      sum3 = v_add(sum3, v_keep_n(x11, 1, real(0.0)));
-      const vec x12 = v_load_n(d_blocks_carry_next + (b * 27088 + 249), 1);
-      sum4 = v_add(sum4, v_keep_n(x12, 1, real(0.0)));
-      const vec x13 = v_load_n(d_blocks_carry_next + (b * 27088 + 299), 1);
-      sum5 = v_add(sum5, v_keep_n(x13, 1, real(0.0)));
-      const vec x14 = v_load_n(d_blocks_carry_next + (b * 27088 + 349), 1);
-      sum6 = v_add(sum6, v_keep_n(x14, 1, real(0.0)));
-      const vec x15 = v_load_n(d_blocks_carry_next + (b * 27088 + 399), 1);
-      sum7 = v_add(sum7, v_keep_n(x15, 1, real(0.0)));
-    }
+    unroll<8>([&](auto row) {
+      const vec x1 = v_load_n(d_blocks_carry_next + (b * 27088 + row * 50 + 49), 1);
+      sum[row] = v_add(sum[row], v_keep_n(x1, 1, real(0.0)));
+    });
   }
-  const vec all0 = v_set(v_sum(sum0));
-  v_store_n(partial + chunk * 8, all0, 1);
-  const vec all1 = v_set(v_sum(sum1));
-  v_store_n(partial + (chunk * 8 + 1), all1, 1);
-  const vec all2 = v_set(v_sum(sum2));
-  v_store_n(partial + (chunk * 8 + 2), all2, 1);
-  const vec all3 = v_set(v_sum(sum3));
-  v_store_n(partial + (chunk * 8 + 3), all3, 1);
-  const vec all4 = v_set(v_sum(sum4));
-  v_store_n(partial + (chunk * 8 + 4), all4, 1);
-  const vec all5 = v_set(v_sum(sum5));
-  v_store_n(partial + (chunk * 8 + 5), all5, 1);
-  const vec all6 = v_set(v_sum(sum6));
-  v_store_n(partial + (chunk * 8 + 6), all6, 1);
-  const vec all7 = v_set(v_sum(sum7));
-  v_store_n(partial + (chunk * 8 + 7), all7, 1);
+  unroll<8>([&](auto row) {
+    const vec all = v_set(v_sum(sum[row]));
+    v_store_n(partial + (chunk * 8 + row), all, 1);
+  });
 }
 
 // d < D=8, c < C*P*P=16, b < B (summed), n < N=49 (summed); lanes along n
@@ -5954,147 +3669,59 @@ static void linear_mapper_weight_gradient_partial(const std::int64_t chunk, cons
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t d = 0; d < 6; d += 3) {
     for (std::int64_t c = 0; c < 16; c += 4) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
+      vec sum[3][4];
+      unroll<3, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t b = begin; b < end; ++b) {
         for (std::int64_t n = 0; n < 48; n += 8) {
-          const vec x0 = v_load(d_blocks_carry_next + (d * 50 + b * 27088 + n + 1));
-          const vec x1 = v_load(rearrange + (c * 49 + b * 27088 + n));
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(rearrange + (c * 49 + b * 27088 + n + 49));
-          sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(rearrange + (c * 49 + b * 27088 + n + 98));
-          sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(rearrange + (c * 49 + b * 27088 + n + 147));
-          sum3 = v_fma(x0, x4, sum3);
-          const vec x5 = v_load(d_blocks_carry_next + (d * 50 + b * 27088 + n + 51));
-          sum4 = v_fma(x5, x1, sum4);
-          sum5 = v_fma(x5, x2, sum5);
-          sum6 = v_fma(x5, x3, sum6);
-          sum7 = v_fma(x5, x4, sum7);
-          const vec x6 = v_load(d_blocks_carry_next + (d * 50 + b * 27088 + n + 101));
-          sum8 = v_fma(x6, x1, sum8);
-          sum9 = v_fma(x6, x2, sum9);
-          sum10 = v_fma(x6, x3, sum10);
-          sum11 = v_fma(x6, x4, sum11);
+          vec x1[4];
+          unroll<4>([&](auto column) { x1[column] = v_load(rearrange + (c * 49 + column * 49 + b * 27088 + n)); });
+          unroll<3>([&](auto row) {
+            const vec x0 = v_load(d_blocks_carry_next + (d * 50 + row * 50 + b * 27088 + n + 1));
+            unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+          });
         }
         {
-          const vec x7 = v_load_n(d_blocks_carry_next + (d * 50 + b * 27088 + 49), 1);
-          const vec x8 = v_load_n(rearrange + (c * 49 + b * 27088 + 48), 1);
-          sum0 = v_fma(x7, x8, sum0);
-          const vec x9 = v_load_n(rearrange + (c * 49 + b * 27088 + 97), 1);
-          sum1 = v_fma(x7, x9, sum1);
-          const vec x10 = v_load_n(rearrange + (c * 49 + b * 27088 + 146), 1);
-          sum2 = v_fma(x7, x10, sum2);
-          const vec x11 = v_load_n(rearrange + (c * 49 + b * 27088 + 195), 1);
-          sum3 = v_fma(x7, x11, sum3);
-          const vec x12 = v_load_n(d_blocks_carry_next + (d * 50 + b * 27088 + 99), 1);
-          sum4 = v_fma(x12, x8, sum4);
-          sum5 = v_fma(x12, x9, sum5);
-          sum6 = v_fma(x12, x10, sum6);
-          sum7 = v_fma(x12, x11, sum7);
-          const vec x13 = v_load_n(d_blocks_carry_next + (d * 50 + b * 27088 + 149), 1);
-          sum8 = v_fma(x13, x8, sum8);
-          sum9 = v_fma(x13, x9, sum9);
-          sum10 = v_fma(x13, x10, sum10);
-          sum11 = v_fma(x13, x11, sum11);
+          vec x3[4];
+          unroll<4>([&](auto column) {
+            x3[column] = v_load_n(rearrange + (c * 49 + column * 49 + b * 27088 + 48), 1);
+          });
+          unroll<3>([&](auto row) {
+            const vec x2 = v_load_n(d_blocks_carry_next + (d * 50 + row * 50 + b * 27088 + 49), 1);
+            unroll<4>([&](auto column) { sum[row][column] = v_fma(x2, x3[column], sum[row][column]); });
+          });
         }
       }
-      const vec all0 = v_set(v_sum(sum0));
-      v_store_n(partial + (chunk * 128 + (d * 16 + c)), all0, 1);
-      const vec all1 = v_set(v_sum(sum1));
-      v_store_n(partial + (chunk * 128 + (d * 16 + (c + 1))), all1, 1);
-      const vec all2 = v_set(v_sum(sum2));
-      v_store_n(partial + (chunk * 128 + (d * 16 + (c + 2))), all2, 1);
-      const vec all3 = v_set(v_sum(sum3));
-      v_store_n(partial + (chunk * 128 + (d * 16 + (c + 3))), all3, 1);
-      const vec all4 = v_set(v_sum(sum4));
-      v_store_n(partial + (chunk * 128 + (d * 16 + 16 + c)), all4, 1);
-      const vec all5 = v_set(v_sum(sum5));
-      v_store_n(partial + (chunk * 128 + (d * 16 + 16 + (c + 1))), all5, 1);
-      const vec all6 = v_set(v_sum(sum6));
-      v_store_n(partial + (chunk * 128 + (d * 16 + 16 + (c + 2))), all6, 1);
-      const vec all7 = v_set(v_sum(sum7));
-      v_store_n(partial + (chunk * 128 + (d * 16 + 16 + (c + 3))), all7, 1);
-      const vec all8 = v_set(v_sum(sum8));
-      v_store_n(partial + (chunk * 128 + (d * 16 + 32 + c)), all8, 1);
-      const vec all9 = v_set(v_sum(sum9));
-      v_store_n(partial + (chunk * 128 + (d * 16 + 32 + (c + 1))), all9, 1);
-      const vec all10 = v_set(v_sum(sum10));
-      v_store_n(partial + (chunk * 128 + (d * 16 + 32 + (c + 2))), all10, 1);
-      const vec all11 = v_set(v_sum(sum11));
-      v_store_n(partial + (chunk * 128 + (d * 16 + 32 + (c + 3))), all11, 1);
+      unroll<3, 4>([&](auto row, auto column) {
+        const vec all = v_set(v_sum(sum[row][column]));
+        v_store_n(partial + (chunk * 128 + (d * 16 + row * 16 + (c + column))), all, 1);
+      });
     }
   }
   for (std::int64_t c = 0; c < 16; c += 4) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[2][4];
+    unroll<2, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 48; n += 8) {
-        const vec x14 = v_load(d_blocks_carry_next + (b * 27088 + n + 301));
-        const vec x15 = v_load(rearrange + (c * 49 + b * 27088 + n));
-        sum0 = v_fma(x14, x15, sum0);
-        const vec x16 = v_load(rearrange + (c * 49 + b * 27088 + n + 49));
-        sum1 = v_fma(x14, x16, sum1);
-        const vec x17 = v_load(rearrange + (c * 49 + b * 27088 + n + 98));
-        sum2 = v_fma(x14, x17, sum2);
-        const vec x18 = v_load(rearrange + (c * 49 + b * 27088 + n + 147));
-        sum3 = v_fma(x14, x18, sum3);
-        const vec x19 = v_load(d_blocks_carry_next + (b * 27088 + n + 351));
-        sum4 = v_fma(x19, x15, sum4);
-        sum5 = v_fma(x19, x16, sum5);
-        sum6 = v_fma(x19, x17, sum6);
-        sum7 = v_fma(x19, x18, sum7);
+        vec x5[4];
+        unroll<4>([&](auto column) { x5[column] = v_load(rearrange + (c * 49 + column * 49 + b * 27088 + n)); });
+        unroll<2>([&](auto row) {
+          const vec x4 = v_load(d_blocks_carry_next + (row * 50 + b * 27088 + n + 301));
+          unroll<4>([&](auto column) { sum[row][column] = v_fma(x4, x5[column], sum[row][column]); });
+        });
       }
       {
-        const vec x20 = v_load_n(d_blocks_carry_next + (b * 27088 + 349), 1);
-        const vec x21 = v_load_n(rearrange + (c * 49 + b * 27088 + 48), 1);
-        sum0 = v_fma(x20, x21, sum0);
-        const vec x22 = v_load_n(rearrange + (c * 49 + b * 27088 + 97), 1);
-        sum1 = v_fma(x20, x22, sum1);
-        const vec x23 = v_load_n(rearrange + (c * 49 + b * 27088 + 146), 1);
-        sum2 = v_fma(x20, x23, sum2);
-        const vec x24 = v_load_n(rearrange + (c * 49 + b * 27088 + 195), 1);
-        sum3 = v_fma(x20, x24, sum3);
-        const vec x25 = v_load_n(d_blocks_carry_next + (b * 27088 + 399), 1);
-        sum4 = v_fma(x25, x21, sum4);
-        sum5 = v_fma(x25, x22, sum5);
-        sum6 = v_fma(x25, x23, sum6);
-        sum7 = v_fma(x25, x24, sum7);
+        vec x7[4];
+        unroll<4>([&](auto column) { x7[column] = v_load_n(rearrange + (c * 49 + column * 49 + b * 27088 + 48), 1); });
+        unroll<2>([&](auto row) {
+          const vec x6 = v_load_n(d_blocks_carry_next + (row * 50 + b * 27088 + 349), 1);
+          unroll<4>([&](auto column) { sum[row][column] = v_fma(x6, x7[column], sum[row][column]); });
+        });
       }
     }
-    const vec all0 = v_set(v_sum(sum0));
-    v_store_n(partial + (chunk * 128 + (96 + c)), all0, 1);
-    const vec all1 = v_set(v_sum(sum1));
-    v_store_n(partial + (chunk * 128 + (96 + (c + 1))), all1, 1);
-    const vec all2 = v_set(v_sum(sum2));
-    v_store_n(partial + (chunk * 128 + (96 + (c + 2))), all2, 1);
-    const vec all3 = v_set(v_sum(sum3));
-    v_store_n(partial + (chunk * 128 + (96 + (c + 3))), all3, 1);
-    const vec all4 = v_set(v_sum(sum4));
-    v_store_n(partial + (chunk * 128 + (112 + c)), all4, 1);
-    const vec all5 = v_set(v_sum(sum5));
-    v_store_n(partial + (chunk * 128 + (112 + (c + 1))), all5, 1);
-    const vec all6 = v_set(v_sum(sum6));
-    v_store_n(partial + (chunk * 128 + (112 + (c + 2))), all6, 1);
-    const vec all7 = v_set(v_sum(sum7));
-    v_store_n(partial + (chunk * 128 + (112 + (c + 3))), all7, 1);
+    unroll<2, 4>([&](auto row, auto column) {
+      const vec all = v_set(v_sum(sum[row][column]));
+      v_store_n(partial + (chunk * 128 + (row * 16 + 96 + (c + column))), all, 1);
+    });
   }
 }
 
@@ -6119,12 +3746,12 @@ static void class_token_gradient_partial(const std::int64_t chunk, const Group& 
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0 = v_zero();
+    vec sum = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       const vec x0 = v_load_strided(d_blocks_carry_next + (b * 27088 + i), 50, lanes);
-      sum0 = v_add(sum0, x0);
+      sum = v_add(sum, x0);
     }
-    v_store(partial + (chunk * 8 + i * 8), sum0);
+    v_store(partial + (chunk * 8 + i * 8), sum);
   }
 }
 
@@ -6141,20 +3768,18 @@ static void class_token_gradient_sum(const Group& group, real* gradient_class_to
 }
 
 // b < B, i < 1, k < K=4, k2 < K=4 (summed); lanes along k
-static void blocks_1_mhsa_q_mappings_1_backward_input_gradient(const real* d_blocks_1_mhsa_einsum_4,
-                                                               const real* blocks_1_mhsa_q_mappings_1_weight,
-                                                               const real* d_blocks_1_mhsa_add,
-                                                               const real* blocks_1_norm1_weight,
-                                                               real* d_blocks_1_norm1_concat) {
+static void blocks_1_mhsa_q_mappings_1_backward_input_gradient(
+    const real* d_blocks_1_mhsa_einsum_4, const real* blocks_1_mhsa_q_mappings_1_weight,
+    const real* d_blocks_1_mhsa_add, const real* blocks_1_norm1_weight, real* d_blocks_1_norm1_concat) {
   for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0 = v_zero();
+    vec sum = v_zero();
     for (std::int64_t k2 = 0; k2 < 4; ++k2) {
       const vec x0 = v_set(d_blocks_1_mhsa_einsum_4[i * 4 + k2]);
       const vec x1 = v_load_n(blocks_1_mhsa_q_mappings_1_weight + k2 * 4, 4);
-      sum0 = v_fma(x0, x1, sum0);
+      sum = v_fma(x0, x1, sum);
     }
     const vec x2 = v_load_strided(d_blocks_1_mhsa_add + i, 50, 4);
-    const vec t3 = v_add(x2, sum0);
+    const vec t3 = v_add(x2, sum);
     const vec x4 = v_load_n(blocks_1_norm1_weight + 4, 4);
     const vec t5 = v_mul(t3, x4);
     v_store_strided(d_blocks_1_norm1_concat + (i + 200), 50, t5, 4);
@@ -6162,20 +3787,18 @@ static void blocks_1_mhsa_q_mappings_1_backward_input_gradient(const real* d_blo
 }
 
 // b < B, i < 1, k < K=4, k2 < K=4 (summed); lanes along k
-static void blocks_1_mhsa_q_mappings_0_backward_input_gradient(const real* d_blocks_1_mhsa_einsum_7,
-                                                               const real* blocks_1_mhsa_q_mappings_0_weight,
-                                                               const real* d_blocks_1_mhsa_add_2,
-                                                               const real* blocks_1_norm1_weight,
-                                                               real* d_blocks_1_norm1_concat) {
+static void blocks_1_mhsa_q_mappings_0_backward_input_gradient(
+    const real* d_blocks_1_mhsa_einsum_7, const real* blocks_1_mhsa_q_mappings_0_weight,
+    const real* d_blocks_1_mhsa_add_2, const real* blocks_1_norm1_weight, real* d_blocks_1_norm1_concat) {
   for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0 = v_zero();
+    vec sum = v_zero();
     for (std::int64_t k2 = 0; k2 < 4; ++k2) {
       const vec x0 = v_set(d_blocks_1_mhsa_einsum_7[i * 4 + k2]);
       const vec x1 = v_load_n(blocks_1_mhsa_q_mappings_0_weight + k2 * 4, 4);
-      sum0 = v_fma(x0, x1, sum0);
+      sum = v_fma(x0, x1, sum);
     }
     const vec x2 = v_load_strided(d_blocks_1_mhsa_add_2 + i, 50, 4);
-    const vec t3 = v_add(x2, sum0);
+    const vec t3 = v_add(x2, sum);
     const vec x4 = v_load_n(blocks_1_norm1_weight, 4);
     const vec t5 = v_mul(t3, x4);
     v_store_strided(d_blocks_1_norm1_concat + i, 50, t5, 4);
@@ -6273,23 +3896,23 @@ static void blocks_1_norm1_backward_input_gradient(const real* d_blocks_1_norm1_
 // b < B (summed); lanes along b
 static void divide_forward_input_gradient(const std::int64_t batch, const real* add, const real* reduce_sum,
                                           real* loss) {
-  vec sum0 = v_zero();
+  vec sum = v_zero();
   for (std::int64_t b = 0; b + 8 <= batch; b += 8) {
     const vec x0 = v_load_strided(add + b * 20256, 20256, lanes);
     const vec x1 = v_load_strided(reduce_sum + b * 20256, 20256, lanes);
     const vec t2 = v_sub(x0, x1);
-    sum0 = v_add(sum0, t2);
+    sum = v_add(sum, t2);
   }
   const std::int64_t b_rest = (batch - 0) / 8 * 8;
   if (b_rest < batch) {
     const vec x3 = v_load_strided(add + b_rest * 20256, 20256, static_cast<int>(batch - b_rest));
     const vec x4 = v_load_strided(reduce_sum + b_rest * 20256, 20256, static_cast<int>(batch - b_rest));
     const vec t5 = v_sub(x3, x4);
-    sum0 = v_add(sum0, v_keep_n(t5, static_cast<int>(batch - b_rest), real(0.0)));
+    sum = v_add(sum, v_keep_n(t5, static_cast<int>(batch - b_rest), real(0.0)));
   }
-  const vec all0 = v_set(v_sum(sum0));
+  const vec all = v_set(v_sum(sum));
   const vec t6 = v_set(static_cast<real>(batch));
-  const vec t7 = v_div_one(all0, t6);
+  const vec t7 = v_div_one(all, t6);
   v_store_n(loss, t7, 1);
 }
 
@@ -6298,384 +3921,130 @@ static void blocks_mlp_2_backward_input_gradient(const real* d_blocks_carry, con
                                                  const real* blocks_mlp_0_add, real* d_blocks_mlp_1_multiply) {
   for (std::int64_t m = 0; m < 32; m += 4) {
     for (std::int64_t n = 0; n < 48; n += 24) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
+      vec sum[4][3];
+      unroll<4, 3>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t d = 0; d < 8; ++d) {
-        const vec x0 = v_load(d_blocks_carry + (n + d * 50));
-        const vec x1 = v_set(blocks_mlp_2_weight[m + d * 32]);
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(d_blocks_carry + (n + d * 50 + 8));
-        sum1 = v_fma(x2, x1, sum1);
-        const vec x3 = v_load(d_blocks_carry + (n + d * 50 + 16));
-        sum2 = v_fma(x3, x1, sum2);
-        const vec x4 = v_set(blocks_mlp_2_weight[m + d * 32 + 1]);
-        sum3 = v_fma(x0, x4, sum3);
-        sum4 = v_fma(x2, x4, sum4);
-        sum5 = v_fma(x3, x4, sum5);
-        const vec x5 = v_set(blocks_mlp_2_weight[m + d * 32 + 2]);
-        sum6 = v_fma(x0, x5, sum6);
-        sum7 = v_fma(x2, x5, sum7);
-        sum8 = v_fma(x3, x5, sum8);
-        const vec x6 = v_set(blocks_mlp_2_weight[m + d * 32 + 3]);
-        sum9 = v_fma(x0, x6, sum9);
-        sum10 = v_fma(x2, x6, sum10);
-        sum11 = v_fma(x3, x6, sum11);
+        vec x0[3];
+        unroll<3>([&](auto column) { x0[column] = v_load(d_blocks_carry + (n + column * 8 + d * 50)); });
+        unroll<4>([&](auto row) {
+          const vec x1 = v_set(blocks_mlp_2_weight[m + row + d * 32]);
+          unroll<3>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+        });
       }
-      const vec x7 = v_load(blocks_mlp_0_add + (n + m * 50));
-      const vec t8 = v_gelu_gradient(x7);
-      const vec t9 = v_mul(sum0, t8);
-      v_store(d_blocks_mlp_1_multiply + (n + m * 50), t9);
-      const vec x10 = v_load(blocks_mlp_0_add + (n + m * 50 + 8));
-      const vec t11 = v_gelu_gradient(x10);
-      const vec t12 = v_mul(sum1, t11);
-      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 8), t12);
-      const vec x13 = v_load(blocks_mlp_0_add + (n + m * 50 + 16));
-      const vec t14 = v_gelu_gradient(x13);
-      const vec t15 = v_mul(sum2, t14);
-      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 16), t15);
-      const vec x16 = v_load(blocks_mlp_0_add + (n + m * 50 + 50));
-      const vec t17 = v_gelu_gradient(x16);
-      const vec t18 = v_mul(sum3, t17);
-      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 50), t18);
-      const vec x19 = v_load(blocks_mlp_0_add + (n + m * 50 + 58));
-      const vec t20 = v_gelu_gradient(x19);
-      const vec t21 = v_mul(sum4, t20);
-      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 58), t21);
-      const vec x22 = v_load(blocks_mlp_0_add + (n + m * 50 + 66));
-      const vec t23 = v_gelu_gradient(x22);
-      const vec t24 = v_mul(sum5, t23);
-      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 66), t24);
-      const vec x25 = v_load(blocks_mlp_0_add + (n + m * 50 + 100));
-      const vec t26 = v_gelu_gradient(x25);
-      const vec t27 = v_mul(sum6, t26);
-      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 100), t27);
-      const vec x28 = v_load(blocks_mlp_0_add + (n + m * 50 + 108));
-      const vec t29 = v_gelu_gradient(x28);
-      const vec t30 = v_mul(sum7, t29);
-      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 108), t30);
-      const vec x31 = v_load(blocks_mlp_0_add + (n + m * 50 + 116));
-      const vec t32 = v_gelu_gradient(x31);
-      const vec t33 = v_mul(sum8, t32);
-      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 116), t33);
-      const vec x34 = v_load(blocks_mlp_0_add + (n + m * 50 + 150));
-      const vec t35 = v_gelu_gradient(x34);
-      const vec t36 = v_mul(sum9, t35);
-      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 150), t36);
-      const vec x37 = v_load(blocks_mlp_0_add + (n + m * 50 + 158));
-      const vec t38 = v_gelu_gradient(x37);
-      const vec t39 = v_mul(sum10, t38);
-      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 158), t39);
-      const vec x40 = v_load(blocks_mlp_0_add + (n + m * 50 + 166));
-      const vec t41 = v_gelu_gradient(x40);
-      const vec t42 = v_mul(sum11, t41);
-      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 166), t42);
+      unroll<4, 3>([&](auto row, auto column) {
+        const vec x2 = v_load(blocks_mlp_0_add + (n + column * 8 + m * 50 + row * 50));
+        const vec t3 = v_gelu_gradient(x2);
+        const vec t4 = v_mul(sum[row][column], t3);
+        v_store(d_blocks_mlp_1_multiply + (n + column * 8 + m * 50 + row * 50), t4);
+      });
     }
     {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
+      vec sum[4];
+      unroll<4>([&](auto row) { sum[row] = v_zero(); });
       for (std::int64_t d = 0; d < 8; ++d) {
-        const vec x43 = v_load_n(d_blocks_carry + (d * 50 + 48), 2);
-        const vec x44 = v_set(blocks_mlp_2_weight[m + d * 32]);
-        sum0 = v_fma(x43, x44, sum0);
-        const vec x45 = v_set(blocks_mlp_2_weight[m + d * 32 + 1]);
-        sum1 = v_fma(x43, x45, sum1);
-        const vec x46 = v_set(blocks_mlp_2_weight[m + d * 32 + 2]);
-        sum2 = v_fma(x43, x46, sum2);
-        const vec x47 = v_set(blocks_mlp_2_weight[m + d * 32 + 3]);
-        sum3 = v_fma(x43, x47, sum3);
+        const vec x5 = v_load_n(d_blocks_carry + (d * 50 + 48), 2);
+        unroll<4>([&](auto row) {
+          const vec x6 = v_set(blocks_mlp_2_weight[m + row + d * 32]);
+          sum[row] = v_fma(x5, x6, sum[row]);
+        });
       }
-      const vec x48 = v_load_n(blocks_mlp_0_add + (m * 50 + 48), 2);
-      const vec t49 = v_gelu_gradient(x48);
-      const vec t50 = v_mul(sum0, t49);
-      v_store_n(d_blocks_mlp_1_multiply + (m * 50 + 48), t50, 2);
-      const vec x51 = v_load_n(blocks_mlp_0_add + (m * 50 + 98), 2);
-      const vec t52 = v_gelu_gradient(x51);
-      const vec t53 = v_mul(sum1, t52);
-      v_store_n(d_blocks_mlp_1_multiply + (m * 50 + 98), t53, 2);
-      const vec x54 = v_load_n(blocks_mlp_0_add + (m * 50 + 148), 2);
-      const vec t55 = v_gelu_gradient(x54);
-      const vec t56 = v_mul(sum2, t55);
-      v_store_n(d_blocks_mlp_1_multiply + (m * 50 + 148), t56, 2);
-      const vec x57 = v_load_n(blocks_mlp_0_add + (m * 50 + 198), 2);
-      const vec t58 = v_gelu_gradient(x57);
-      const vec t59 = v_mul(sum3, t58);
-      v_store_n(d_blocks_mlp_1_multiply + (m * 50 + 198), t59, 2);
+      unroll<4>([&](auto row) {
+        const vec x7 = v_load_n(blocks_mlp_0_add + (m * 50 + row * 50 + 48), 2);
+        const vec t8 = v_gelu_gradient(x7);
+        const vec t9 = v_mul(sum[row], t8);
+        v_store_n(d_blocks_mlp_1_multiply + (m * 50 + row * 50 + 48), t9, 2);
+      });
     }
   }
 }
 
 // b < B, n < N+1=50, k < K=4, k2 < K=4 (summed); lanes along n
-static void blocks_mhsa_q_mappings_1_backward_input_gradient(const real* d_blocks_mhsa_einsum_4,
-                                                             const real* blocks_mhsa_q_mappings_1_weight,
-                                                             const real* d_blocks_mhsa_add,
-                                                             const real* blocks_norm1_weight,
-                                                             real* d_blocks_norm1_concat) {
+static void blocks_mhsa_q_mappings_1_backward_input_gradient(
+    const real* d_blocks_mhsa_einsum_4, const real* blocks_mhsa_q_mappings_1_weight, const real* d_blocks_mhsa_add,
+    const real* blocks_norm1_weight, real* d_blocks_norm1_concat) {
   for (std::int64_t n = 0; n < 48; n += 24) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
+    vec sum[4][3];
+    unroll<4, 3>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x0 = v_load(d_blocks_mhsa_einsum_4 + (n + k2 * 50));
-      const vec x1 = v_set(blocks_mhsa_q_mappings_1_weight[k2 * 4]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(d_blocks_mhsa_einsum_4 + (n + k2 * 50 + 8));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_load(d_blocks_mhsa_einsum_4 + (n + k2 * 50 + 16));
-      sum2 = v_fma(x3, x1, sum2);
-      const vec x4 = v_set(blocks_mhsa_q_mappings_1_weight[k2 * 4 + 1]);
-      sum3 = v_fma(x0, x4, sum3);
-      sum4 = v_fma(x2, x4, sum4);
-      sum5 = v_fma(x3, x4, sum5);
-      const vec x5 = v_set(blocks_mhsa_q_mappings_1_weight[k2 * 4 + 2]);
-      sum6 = v_fma(x0, x5, sum6);
-      sum7 = v_fma(x2, x5, sum7);
-      sum8 = v_fma(x3, x5, sum8);
-      const vec x6 = v_set(blocks_mhsa_q_mappings_1_weight[k2 * 4 + 3]);
-      sum9 = v_fma(x0, x6, sum9);
-      sum10 = v_fma(x2, x6, sum10);
-      sum11 = v_fma(x3, x6, sum11);
+      vec x0[3];
+      unroll<3>([&](auto column) { x0[column] = v_load(d_blocks_mhsa_einsum_4 + (n + column * 8 + k2 * 50)); });
+      unroll<4>([&](auto row) {
+        const vec x1 = v_set(blocks_mhsa_q_mappings_1_weight[row + k2 * 4]);
+        unroll<3>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+      });
     }
-    const vec x7 = v_load(d_blocks_mhsa_add + n);
-    const vec t8 = v_add(x7, sum0);
-    const vec x9 = v_set(blocks_norm1_weight[4]);
-    const vec t10 = v_mul(t8, x9);
-    v_store(d_blocks_norm1_concat + (n + 200), t10);
-    const vec x11 = v_load(d_blocks_mhsa_add + (n + 8));
-    const vec t12 = v_add(x11, sum1);
-    const vec t13 = v_mul(t12, x9);
-    v_store(d_blocks_norm1_concat + (n + 208), t13);
-    const vec x14 = v_load(d_blocks_mhsa_add + (n + 16));
-    const vec t15 = v_add(x14, sum2);
-    const vec t16 = v_mul(t15, x9);
-    v_store(d_blocks_norm1_concat + (n + 216), t16);
-    const vec x17 = v_load(d_blocks_mhsa_add + (n + 50));
-    const vec t18 = v_add(x17, sum3);
-    const vec x19 = v_set(blocks_norm1_weight[5]);
-    const vec t20 = v_mul(t18, x19);
-    v_store(d_blocks_norm1_concat + (n + 250), t20);
-    const vec x21 = v_load(d_blocks_mhsa_add + (n + 58));
-    const vec t22 = v_add(x21, sum4);
-    const vec t23 = v_mul(t22, x19);
-    v_store(d_blocks_norm1_concat + (n + 258), t23);
-    const vec x24 = v_load(d_blocks_mhsa_add + (n + 66));
-    const vec t25 = v_add(x24, sum5);
-    const vec t26 = v_mul(t25, x19);
-    v_store(d_blocks_norm1_concat + (n + 266), t26);
-    const vec x27 = v_load(d_blocks_mhsa_add + (n + 100));
-    const vec t28 = v_add(x27, sum6);
-    const vec x29 = v_set(blocks_norm1_weight[6]);
-    const vec t30 = v_mul(t28, x29);
-    v_store(d_blocks_norm1_concat + (n + 300), t30);
-    const vec x31 = v_load(d_blocks_mhsa_add + (n + 108));
-    const vec t32 = v_add(x31, sum7);
-    const vec t33 = v_mul(t32, x29);
-    v_store(d_blocks_norm1_concat + (n + 308), t33);
-    const vec x34 = v_load(d_blocks_mhsa_add + (n + 116));
-    const vec t35 = v_add(x34, sum8);
-    const vec t36 = v_mul(t35, x29);
-    v_store(d_blocks_norm1_concat + (n + 316), t36);
-    const vec x37 = v_load(d_blocks_mhsa_add + (n + 150));
-    const vec t38 = v_add(x37, sum9);
-    const vec x39 = v_set(blocks_norm1_weight[7]);
-    const vec t40 = v_mul(t38, x39);
-    v_store(d_blocks_norm1_concat + (n + 350), t40);
-    const vec x41 = v_load(d_blocks_mhsa_add + (n + 158));
-    const vec t42 = v_add(x41, sum10);
-    const vec t43 = v_mul(t42, x39);
-    v_store(d_blocks_norm1_concat + (n + 358), t43);
-    const vec x44 = v_load(d_blocks_mhsa_add + (n + 166));
-    const vec t45 = v_add(x44, sum11);
-    const vec t46 = v_mul(t45, x39);
-    v_store(d_blocks_norm1_concat + (n + 366), t46);
+    unroll<4>([&](auto row) {
+      const vec x4 = v_set(blocks_norm1_weight[row + 4]);
+      unroll<3>([&](auto column) {
+        const vec x2 = v_load(d_blocks_mhsa_add + (n + column * 8 + row * 50));
+        const vec t3 = v_add(x2, sum[row][column]);
+        const vec t5 = v_mul(t3, x4);
+        v_store(d_blocks_norm1_concat + (n + column * 8 + row * 50 + 200), t5);
+      });
+    });
   }
   {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
+    vec sum[4];
+    unroll<4>([&](auto row) { sum[row] = v_zero(); });
     for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x47 = v_load_n(d_blocks_mhsa_einsum_4 + (k2 * 50 + 48), 2);
-      const vec x48 = v_set(blocks_mhsa_q_mappings_1_weight[k2 * 4]);
-      sum0 = v_fma(x47, x48, sum0);
-      const vec x49 = v_set(blocks_mhsa_q_mappings_1_weight[k2 * 4 + 1]);
-      sum1 = v_fma(x47, x49, sum1);
-      const vec x50 = v_set(blocks_mhsa_q_mappings_1_weight[k2 * 4 + 2]);
-      sum2 = v_fma(x47, x50, sum2);
-      const vec x51 = v_set(blocks_mhsa_q_mappings_1_weight[k2 * 4 + 3]);
-      sum3 = v_fma(x47, x51, sum3);
+      const vec x6 = v_load_n(d_blocks_mhsa_einsum_4 + (k2 * 50 + 48), 2);
+      unroll<4>([&](auto row) {
+        const vec x7 = v_set(blocks_mhsa_q_mappings_1_weight[row + k2 * 4]);
+        sum[row] = v_fma(x6, x7, sum[row]);
+      });
     }
-    const vec x52 = v_load_n(d_blocks_mhsa_add + 48, 2);
-    const vec t53 = v_add(x52, sum0);
-    const vec x54 = v_set(blocks_norm1_weight[4]);
-    const vec t55 = v_mul(t53, x54);
-    v_store_n(d_blocks_norm1_concat + 248, t55, 2);
-    const vec x56 = v_load_n(d_blocks_mhsa_add + 98, 2);
-    const vec t57 = v_add(x56, sum1);
-    const vec x58 = v_set(blocks_norm1_weight[5]);
-    const vec t59 = v_mul(t57, x58);
-    v_store_n(d_blocks_norm1_concat + 298, t59, 2);
-    const vec x60 = v_load_n(d_blocks_mhsa_add + 148, 2);
-    const vec t61 = v_add(x60, sum2);
-    const vec x62 = v_set(blocks_norm1_weight[6]);
-    const vec t63 = v_mul(t61, x62);
-    v_store_n(d_blocks_norm1_concat + 348, t63, 2);
-    const vec x64 = v_load_n(d_blocks_mhsa_add + 198, 2);
-    const vec t65 = v_add(x64, sum3);
-    const vec x66 = v_set(blocks_norm1_weight[7]);
-    const vec t67 = v_mul(t65, x66);
-    v_store_n(d_blocks_norm1_concat + 398, t67, 2);
+    unroll<4>([&](auto row) {
+      const vec x8 = v_load_n(d_blocks_mhsa_add + (row * 50 + 48), 2);
+      const vec t9 = v_add(x8, sum[row]);
+      const vec x10 = v_set(blocks_norm1_weight[row + 4]);
+      const vec t11 = v_mul(t9, x10);
+      v_store_n(d_blocks_norm1_concat + (row * 50 + 248), t11, 2);
+    });
   }
 }
 
 // b < B, n < N+1=50, k < K=4, k2 < K=4 (summed); lanes along n
-static void blocks_mhsa_q_mappings_0_backward(const real* d_blocks_mhsa_einsum_7,
-                                              const real* blocks_mhsa_q_mappings_0_weight,
-                                              const real* d_blocks_mhsa_add_2, const real* blocks_norm1_weight,
-                                              real* d_blocks_norm1_concat) {
+static void blocks_mhsa_q_mappings_0_backward(
+    const real* d_blocks_mhsa_einsum_7, const real* blocks_mhsa_q_mappings_0_weight, const real* d_blocks_mhsa_add_2,
+    const real* blocks_norm1_weight, real* d_blocks_norm1_concat) {
   for (std::int64_t n = 0; n < 48; n += 24) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
+    vec sum[4][3];
+    unroll<4, 3>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x0 = v_load(d_blocks_mhsa_einsum_7 + (n + k2 * 50));
-      const vec x1 = v_set(blocks_mhsa_q_mappings_0_weight[k2 * 4]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(d_blocks_mhsa_einsum_7 + (n + k2 * 50 + 8));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_load(d_blocks_mhsa_einsum_7 + (n + k2 * 50 + 16));
-      sum2 = v_fma(x3, x1, sum2);
-      const vec x4 = v_set(blocks_mhsa_q_mappings_0_weight[k2 * 4 + 1]);
-      sum3 = v_fma(x0, x4, sum3);
-      sum4 = v_fma(x2, x4, sum4);
-      sum5 = v_fma(x3, x4, sum5);
-      const vec x5 = v_set(blocks_mhsa_q_mappings_0_weight[k2 * 4 + 2]);
-      sum6 = v_fma(x0, x5, sum6);
-      sum7 = v_fma(x2, x5, sum7);
-      sum8 = v_fma(x3, x5, sum8);
-      const vec x6 = v_set(blocks_mhsa_q_mappings_0_weight[k2 * 4 + 3]);
-      sum9 = v_fma(x0, x6, sum9);
-      sum10 = v_fma(x2, x6, sum10);
-      sum11 = v_fma(x3, x6, sum11);
+      vec x0[3];
+      unroll<3>([&](auto column) { x0[column] = v_load(d_blocks_mhsa_einsum_7 + (n + column * 8 + k2 * 50)); });
+      unroll<4>([&](auto row) {
+        const vec x1 = v_set(blocks_mhsa_q_mappings_0_weight[row + k2 * 4]);
+        unroll<3>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+      });
     }
-    const vec x7 = v_load(d_blocks_mhsa_add_2 + n);
-    const vec t8 = v_add(x7, sum0);
-    const vec x9 = v_set(blocks_norm1_weight[0]);
-    const vec t10 = v_mul(t8, x9);
-    v_store(d_blocks_norm1_concat + n, t10);
-    const vec x11 = v_load(d_blocks_mhsa_add_2 + (n + 8));
-    const vec t12 = v_add(x11, sum1);
-    const vec t13 = v_mul(t12, x9);
-    v_store(d_blocks_norm1_concat + (n + 8), t13);
-    const vec x14 = v_load(d_blocks_mhsa_add_2 + (n + 16));
-    const vec t15 = v_add(x14, sum2);
-    const vec t16 = v_mul(t15, x9);
-    v_store(d_blocks_norm1_concat + (n + 16), t16);
-    const vec x17 = v_load(d_blocks_mhsa_add_2 + (n + 50));
-    const vec t18 = v_add(x17, sum3);
-    const vec x19 = v_set(blocks_norm1_weight[1]);
-    const vec t20 = v_mul(t18, x19);
-    v_store(d_blocks_norm1_concat + (n + 50), t20);
-    const vec x21 = v_load(d_blocks_mhsa_add_2 + (n + 58));
-    const vec t22 = v_add(x21, sum4);
-    const vec t23 = v_mul(t22, x19);
-    v_store(d_blocks_norm1_concat + (n + 58), t23);
-    const vec x24 = v_load(d_blocks_mhsa_add_2 + (n + 66));
-    const vec t25 = v_add(x24, sum5);
-    const vec t26 = v_mul(t25, x19);
-    v_store(d_blocks_norm1_concat + (n + 66), t26);
-    const vec x27 = v_load(d_blocks_mhsa_add_2 + (n + 100));
-    const vec t28 = v_add(x27, sum6);
-    const vec x29 = v_set(blocks_norm1_weight[2]);
-    const vec t30 = v_mul(t28, x29);
-    v_store(d_blocks_norm1_concat + (n + 100), t30);
-    const vec x31 = v_load(d_blocks_mhsa_add_2 + (n + 108));
-    const vec t32 = v_add(x31, sum7);
-    const vec t33 = v_mul(t32, x29);
-    v_store(d_blocks_norm1_concat + (n + 108), t33);
-    const vec x34 = v_load(d_blocks_mhsa_add_2 + (n + 116));
-    const vec t35 = v_add(x34, sum8);
-    const vec t36 = v_mul(t35, x29);
-    v_store(d_blocks_norm1_concat + (n + 116), t36);
-    const vec x37 = v_load(d_blocks_mhsa_add_2 + (n + 150));
-    const vec t38 = v_add(x37, sum9);
-    const vec x39 = v_set(blocks_norm1_weight[3]);
-    const vec t40 = v_mul(t38, x39);
-    v_store(d_blocks_norm1_concat + (n + 150), t40);
-    const vec x41 = v_load(d_blocks_mhsa_add_2 + (n + 158));
-    const vec t42 = v_add(x41, sum10);
-    const vec t43 = v_mul(t42, x39);
-    v_store(d_blocks_norm1_concat + (n + 158), t43);
-    const vec x44 = v_load(d_blocks_mhsa_add_2 + (n + 166));
-    const vec t45 = v_add(x44, sum11);
-    const vec t46 = v_mul(t45, x39);
-    v_store(d_blocks_norm1_concat + (n + 166), t46);
+    unroll<4>([&](auto row) {
+      const vec x4 = v_set(blocks_norm1_weight[row]);
+      unroll<3>([&](auto column) {
+        const vec x2 = v_load(d_blocks_mhsa_add_2 + (n + column * 8 + row * 50));
+        const vec t3 = v_add(x2, sum[row][column]);
+        const vec t5 = v_mul(t3, x4);
+        v_store(d_blocks_norm1_concat + (n + column * 8 + row * 50), t5);
+      });
+    });
   }
   {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
+    vec sum[4];
+    unroll<4>([&](auto row) { sum[row] = v_zero(); });
     for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x47 = v_load_n(d_blocks_mhsa_einsum_7 + (k2 * 50 + 48), 2);
-      const vec x48 = v_set(blocks_mhsa_q_mappings_0_weight[k2 * 4]);
-      sum0 = v_fma(x47, x48, sum0);
-      const vec x49 = v_set(blocks_mhsa_q_mappings_0_weight[k2 * 4 + 1]);
-      sum1 = v_fma(x47, x49, sum1);
-      const vec x50 = v_set(blocks_mhsa_q_mappings_0_weight[k2 * 4 + 2]);
-      sum2 = v_fma(x47, x50, sum2);
-      const vec x51 = v_set(blocks_mhsa_q_mappings_0_weight[k2 * 4 + 3]);
-      sum3 = v_fma(x47, x51, sum3);
+      const vec x6 = v_load_n(d_blocks_mhsa_einsum_7 + (k2 * 50 + 48), 2);
+      unroll<4>([&](auto row) {
+        const vec x7 = v_set(blocks_mhsa_q_mappings_0_weight[row + k2 * 4]);
+        sum[row] = v_fma(x6, x7, sum[row]);
+      });
     }
-    const vec x52 = v_load_n(d_blocks_mhsa_add_2 + 48, 2);
-    const vec t53 = v_add(x52, sum0);
-    const vec x54 = v_set(blocks_norm1_weight[0]);
-    const vec t55 = v_mul(t53, x54);
-    v_store_n(d_blocks_norm1_concat + 48, t55, 2);
-    const vec x56 = v_load_n(d_blocks_mhsa_add_2 + 98, 2);
-    const vec t57 = v_add(x56, sum1);
-    const vec x58 = v_set(blocks_norm1_weight[1]);
-    const vec t59 = v_mul(t57, x58);
-    v_store_n(d_blocks_norm1_concat + 98, t59, 2);
-    const vec x60 = v_load_n(d_blocks_mhsa_add_2 + 148, 2);
-    const vec t61 = v_add(x60, sum2);
-    const vec x62 = v_set(blocks_norm1_weight[2]);
-    const vec t63 = v_mul(t61, x62);
-    v_store_n(d_blocks_norm1_concat + 148, t63, 2);
-    const vec x64 = v_load_n(d_blocks_mhsa_add_2 + 198, 2);
-    const vec t65 = v_add(x64, sum3);
-    const vec x66 = v_set(blocks_norm1_weight[3]);
-    const vec t67 = v_mul(t65, x66);
-    v_store_n(d_blocks_norm1_concat + 198, t67, 2);
+    unroll<4>([&](auto row) {
+      const vec x8 = v_load_n(d_blocks_mhsa_add_2 + (row * 50 + 48), 2);
+      const vec t9 = v_add(x8, sum[row]);
+      const vec x10 = v_set(blocks_norm1_weight[row]);
+      const vec t11 = v_mul(t9, x10);
+      v_store_n(d_blocks_norm1_concat + (row * 50 + 48), t11, 2);
+    });
   }
 }
 
@@ -6735,65 +4104,31 @@ static void blocks_norm1_backward_input_gradient(const real* d_blocks_norm1_conc
 static void linear_mapper_backward(const real* d_blocks_carry_next, const real* linear_mapper_weight,
                                    real* d_linear_mapper_einsum) {
   for (std::int64_t n = 0; n < 48; n += 6) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
+    vec sum[6][2];
+    unroll<6, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x0 = v_set(d_blocks_carry_next[n + d * 50 + 1]);
-      const vec x1 = v_load(linear_mapper_weight + d * 16);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(linear_mapper_weight + (d * 16 + 8));
-      sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_set(d_blocks_carry_next[n + d * 50 + 2]);
-      sum2 = v_fma(x3, x1, sum2);
-      sum3 = v_fma(x3, x2, sum3);
-      const vec x4 = v_set(d_blocks_carry_next[n + d * 50 + 3]);
-      sum4 = v_fma(x4, x1, sum4);
-      sum5 = v_fma(x4, x2, sum5);
-      const vec x5 = v_set(d_blocks_carry_next[n + d * 50 + 4]);
-      sum6 = v_fma(x5, x1, sum6);
-      sum7 = v_fma(x5, x2, sum7);
-      const vec x6 = v_set(d_blocks_carry_next[n + d * 50 + 5]);
-      sum8 = v_fma(x6, x1, sum8);
-      sum9 = v_fma(x6, x2, sum9);
-      const vec x7 = v_set(d_blocks_carry_next[n + d * 50 + 6]);
-      sum10 = v_fma(x7, x1, sum10);
-      sum11 = v_fma(x7, x2, sum11);
+      vec x1[2];
+      unroll<2>([&](auto column) { x1[column] = v_load(linear_mapper_weight + (column * 8 + d * 16)); });
+      unroll<6>([&](auto row) {
+        const vec x0 = v_set(d_blocks_carry_next[n + row + d * 50 + 1]);
+        unroll<2>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+      });
     }
-    v_store(d_linear_mapper_einsum + n * 16, sum0);
-    v_store(d_linear_mapper_einsum + (n * 16 + 8), sum1);
-    v_store(d_linear_mapper_einsum + (n * 16 + 16), sum2);
-    v_store(d_linear_mapper_einsum + (n * 16 + 24), sum3);
-    v_store(d_linear_mapper_einsum + (n * 16 + 32), sum4);
-    v_store(d_linear_mapper_einsum + (n * 16 + 40), sum5);
-    v_store(d_linear_mapper_einsum + (n * 16 + 48), sum6);
-    v_store(d_linear_mapper_einsum + (n * 16 + 56), sum7);
-    v_store(d_linear_mapper_einsum + (n * 16 + 64), sum8);
-    v_store(d_linear_mapper_einsum + (n * 16 + 72), sum9);
-    v_store(d_linear_mapper_einsum + (n * 16 + 80), sum10);
-    v_store(d_linear_mapper_einsum + (n * 16 + 88), sum11);
+    unroll<6, 2>([&](auto row, auto column) {
+      v_store(d_linear_mapper_einsum + (n * 16 + row * 16 + column * 8), sum[row][column]);
+    });
   }
   {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
+    vec sum[2];
+    unroll<2>([&](auto column) { sum[column] = v_zero(); });
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x8 = v_set(d_blocks_carry_next[d * 50 + 49]);
-      const vec x9 = v_load(linear_mapper_weight + d * 16);
-      sum0 = v_fma(x8, x9, sum0);
-      const vec x10 = v_load(linear_mapper_weight + (d * 16 + 8));
-      sum1 = v_fma(x8, x10, sum1);
+      const vec x2 = v_set(d_blocks_carry_next[d * 50 + 49]);
+      unroll<2>([&](auto column) {
+        const vec x3 = v_load(linear_mapper_weight + (column * 8 + d * 16));
+        sum[column] = v_fma(x2, x3, sum[column]);
+      });
     }
-    v_store(d_linear_mapper_einsum + 768, sum0);
-    v_store(d_linear_mapper_einsum + 776, sum1);
+    unroll<2>([&](auto column) { v_store(d_linear_mapper_einsum + (column * 8 + 768), sum[column]); });
   }
 }
 
@@ -6873,72 +4208,31 @@ static void linear_mapper_forward_inspect(const real* rearrange, const real* lin
                                           real* linear_mapper_einsum) {
   for (std::int64_t d = 0; d < 8; d += 4) {
     for (std::int64_t n = 0; n < 48; n += 24) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
+      vec sum[4][3];
+      unroll<4, 3>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t c = 0; c < 16; ++c) {
-        const vec x0 = v_load(rearrange + (n + c * 49));
-        const vec x1 = v_set(linear_mapper_weight[d * 16 + c]);
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(rearrange + (n + c * 49 + 8));
-        sum1 = v_fma(x2, x1, sum1);
-        const vec x3 = v_load(rearrange + (n + c * 49 + 16));
-        sum2 = v_fma(x3, x1, sum2);
-        const vec x4 = v_set(linear_mapper_weight[d * 16 + c + 16]);
-        sum3 = v_fma(x0, x4, sum3);
-        sum4 = v_fma(x2, x4, sum4);
-        sum5 = v_fma(x3, x4, sum5);
-        const vec x5 = v_set(linear_mapper_weight[d * 16 + c + 32]);
-        sum6 = v_fma(x0, x5, sum6);
-        sum7 = v_fma(x2, x5, sum7);
-        sum8 = v_fma(x3, x5, sum8);
-        const vec x6 = v_set(linear_mapper_weight[d * 16 + c + 48]);
-        sum9 = v_fma(x0, x6, sum9);
-        sum10 = v_fma(x2, x6, sum10);
-        sum11 = v_fma(x3, x6, sum11);
+        vec x0[3];
+        unroll<3>([&](auto column) { x0[column] = v_load(rearrange + (n + column * 8 + c * 49)); });
+        unroll<4>([&](auto row) {
+          const vec x1 = v_set(linear_mapper_weight[d * 16 + row * 16 + c]);
+          unroll<3>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+        });
       }
-      v_store(linear_mapper_einsum + (n + d * 49), sum0);
-      v_store(linear_mapper_einsum + (n + d * 49 + 8), sum1);
-      v_store(linear_mapper_einsum + (n + d * 49 + 16), sum2);
-      v_store(linear_mapper_einsum + (n + d * 49 + 49), sum3);
-      v_store(linear_mapper_einsum + (n + d * 49 + 57), sum4);
-      v_store(linear_mapper_einsum + (n + d * 49 + 65), sum5);
-      v_store(linear_mapper_einsum + (n + d * 49 + 98), sum6);
-      v_store(linear_mapper_einsum + (n + d * 49 + 106), sum7);
-      v_store(linear_mapper_einsum + (n + d * 49 + 114), sum8);
-      v_store(linear_mapper_einsum + (n + d * 49 + 147), sum9);
-      v_store(linear_mapper_einsum + (n + d * 49 + 155), sum10);
-      v_store(linear_mapper_einsum + (n + d * 49 + 163), sum11);
+      unroll<4, 3>([&](auto row, auto column) {
+        v_store(linear_mapper_einsum + (n + column * 8 + d * 49 + row * 49), sum[row][column]);
+      });
     }
     {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
+      vec sum[4];
+      unroll<4>([&](auto row) { sum[row] = v_zero(); });
       for (std::int64_t c = 0; c < 16; ++c) {
-        const vec x7 = v_load_n(rearrange + (c * 49 + 48), 1);
-        const vec x8 = v_set(linear_mapper_weight[d * 16 + c]);
-        sum0 = v_fma(x7, x8, sum0);
-        const vec x9 = v_set(linear_mapper_weight[d * 16 + c + 16]);
-        sum1 = v_fma(x7, x9, sum1);
-        const vec x10 = v_set(linear_mapper_weight[d * 16 + c + 32]);
-        sum2 = v_fma(x7, x10, sum2);
-        const vec x11 = v_set(linear_mapper_weight[d * 16 + c + 48]);
-        sum3 = v_fma(x7, x11, sum3);
+        const vec x2 = v_load_n(rearrange + (c * 49 + 48), 1);
+        unroll<4>([&](auto row) {
+          const vec x3 = v_set(linear_mapper_weight[d * 16 + row * 16 + c]);
+          sum[row] = v_fma(x2, x3, sum[row]);
+        });
       }
-      v_store_n(linear_mapper_einsum + (d * 49 + 48), sum0, 1);
-      v_store_n(linear_mapper_einsum + (d * 49 + 97), sum1, 1);
-      v_store_n(linear_mapper_einsum + (d * 49 + 146), sum2, 1);
-      v_store_n(linear_mapper_einsum + (d * 49 + 195), sum3, 1);
+      unroll<4>([&](auto row) { v_store_n(linear_mapper_einsum + (d * 49 + row * 49 + 48), sum[row], 1); });
     }
   }
 }
@@ -6946,122 +4240,74 @@ static void linear_mapper_forward_inspect(const real* rearrange, const real* lin
 // b < B, n < N=49 (row), d < D=8 (row); lanes along n
 static void linear_mapper_add_forward(const real* linear_mapper_einsum, const real* linear_mapper_bias,
                                       real* magnitude_0, const real* sinusoidal_50x8, real* concat) {
-  vec sum0 = v_zero();
-  vec sum0_1 = v_zero();
-  vec sum0_2 = v_zero();
-  vec sum0_3 = v_zero();
+  vec sum0[4];
+  unroll<4>([&](auto way) { sum0[way] = v_zero(); });
   for (std::int64_t d = 0; d < 8; ++d) {
     {
-      const vec x0 = v_load(linear_mapper_einsum + d * 49);
       const vec x1 = v_set(linear_mapper_bias[d]);
-      const vec t2 = v_add(x0, x1);
-      const vec t3 = v_neg(t2);
-      const vec t4 = v_max(t2, t3);
-      sum0 = v_add(sum0, t4);
-      const vec x5 = v_load(linear_mapper_einsum + (d * 49 + 8));
-      const vec t6 = v_add(x5, x1);
-      const vec t7 = v_neg(t6);
-      const vec t8 = v_max(t6, t7);
-      sum0_1 = v_add(sum0_1, t8);
-      const vec x9 = v_load(linear_mapper_einsum + (d * 49 + 16));
-      const vec t10 = v_add(x9, x1);
-      const vec t11 = v_neg(t10);
-      const vec t12 = v_max(t10, t11);
-      sum0_2 = v_add(sum0_2, t12);
-      const vec x13 = v_load(linear_mapper_einsum + (d * 49 + 24));
-      const vec t14 = v_add(x13, x1);
-      const vec t15 = v_neg(t14);
-      const vec t16 = v_max(t14, t15);
-      sum0_3 = v_add(sum0_3, t16);
-      const vec x17 = v_load(linear_mapper_einsum + (d * 49 + 32));
-      const vec x18 = v_set(linear_mapper_bias[d]);
-      const vec t19 = v_add(x17, x18);
-      const vec t20 = v_neg(t19);
-      const vec t21 = v_max(t19, t20);
-      sum0 = v_add(sum0, t21);
-      const vec x22 = v_load(linear_mapper_einsum + (d * 49 + 40));
-      const vec t23 = v_add(x22, x18);
-      const vec t24 = v_neg(t23);
-      const vec t25 = v_max(t23, t24);
-      sum0_1 = v_add(sum0_1, t25);
+      unroll<6>([&](auto column) {
+        const vec x0 = v_load(linear_mapper_einsum + (column * 8 + d * 49));
+        const vec t2 = v_add(x0, x1);
+        const vec t3 = v_neg(t2);
+        const vec t4 = v_max(t2, t3);
+        sum0[column % 4] = v_add(sum0[column % 4], t4);
+      });
     }
     {
-      const vec x26 = v_load_n(linear_mapper_einsum + (d * 49 + 48), 1);
-      const vec x27 = v_set(linear_mapper_bias[d]);
-      const vec t28 = v_add(x26, x27);
-      const vec t29 = v_neg(t28);
-      const vec t30 = v_max(t28, t29);
-      sum0 = v_add(sum0, v_keep_n(t30, 1, real(0.0)));
+      const vec x5 = v_load_n(linear_mapper_einsum + (d * 49 + 48), 1);
+      const vec x6 = v_set(linear_mapper_bias[d]);
+      const vec t7 = v_add(x5, x6);
+      const vec t8 = v_neg(t7);
+      const vec t9 = v_max(t7, t8);
+      sum0[0] = v_add(sum0[0], v_keep_n(t9, 1, real(0.0)));
     }
   }
-  const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
-  const vec t31 = v_set(real(0.002551020408163265));
-  const vec t32 = v_mul(row0, t31);
-  v_store_n(magnitude_0, t32, 1);
+  const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
+  const vec t10 = v_set(real(0.002551020408163265));
+  const vec t11 = v_mul(row0, t10);
+  v_store_n(magnitude_0, t11, 1);
   for (std::int64_t d = 0; d < 8; ++d) {
     for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x33 = v_load(linear_mapper_einsum + (n + d * 49));
-      const vec x34 = v_set(linear_mapper_bias[d]);
-      const vec t35 = v_add(x33, x34);
-      const vec x36 = v_load(sinusoidal_50x8 + (n + d * 50 + 1));
-      const vec t37 = v_add(t35, x36);
-      v_store(concat + (n + d * 50 + 1), t37);
+      const vec x12 = v_load(linear_mapper_einsum + (n + d * 49));
+      const vec x13 = v_set(linear_mapper_bias[d]);
+      const vec t14 = v_add(x12, x13);
+      const vec x15 = v_load(sinusoidal_50x8 + (n + d * 50 + 1));
+      const vec t16 = v_add(t14, x15);
+      v_store(concat + (n + d * 50 + 1), t16);
     }
     {
-      const vec x38 = v_load_n(linear_mapper_einsum + (d * 49 + 48), 1);
-      const vec x39 = v_set(linear_mapper_bias[d]);
-      const vec t40 = v_add(x38, x39);
-      const vec x41 = v_load_n(sinusoidal_50x8 + (d * 50 + 49), 1);
-      const vec t42 = v_add(t40, x41);
-      v_store_n(concat + (d * 50 + 49), t42, 1);
+      const vec x17 = v_load_n(linear_mapper_einsum + (d * 49 + 48), 1);
+      const vec x18 = v_set(linear_mapper_bias[d]);
+      const vec t19 = v_add(x17, x18);
+      const vec x20 = v_load_n(sinusoidal_50x8 + (d * 50 + 49), 1);
+      const vec t21 = v_add(t19, x20);
+      v_store_n(concat + (d * 50 + 49), t21, 1);
     }
   }
 }
 
 // b < B, n < N+1=50 (row), d < D=8 (row); lanes along n
 static void inspect_2(const real* concat, real* magnitude_1) {
-  vec sum0 = v_zero();
-  vec sum0_1 = v_zero();
-  vec sum0_2 = v_zero();
-  vec sum0_3 = v_zero();
+  vec sum0[4];
+  unroll<4>([&](auto way) { sum0[way] = v_zero(); });
   for (std::int64_t d = 0; d < 8; ++d) {
-    {
-      const vec x0 = v_load(concat + d * 50);
+    unroll<6>([&](auto column) {
+      const vec x0 = v_load(concat + (column * 8 + d * 50));
       const vec t1 = v_neg(x0);
       const vec t2 = v_max(x0, t1);
-      sum0 = v_add(sum0, t2);
-      const vec x3 = v_load(concat + (d * 50 + 8));
+      sum0[column % 4] = v_add(sum0[column % 4], t2);
+    });
+    {
+      const vec x3 = v_load_n(concat + (d * 50 + 48), 2);
       const vec t4 = v_neg(x3);
       const vec t5 = v_max(x3, t4);
-      sum0_1 = v_add(sum0_1, t5);
-      const vec x6 = v_load(concat + (d * 50 + 16));
-      const vec t7 = v_neg(x6);
-      const vec t8 = v_max(x6, t7);
-      sum0_2 = v_add(sum0_2, t8);
-      const vec x9 = v_load(concat + (d * 50 + 24));
-      const vec t10 = v_neg(x9);
-      const vec t11 = v_max(x9, t10);
-      sum0_3 = v_add(sum0_3, t11);
-      const vec x12 = v_load(concat + (d * 50 + 32));
-      const vec t13 = v_neg(x12);
-      const vec t14 = v_max(x12, t13);
-      sum0 = v_add(sum0, t14);
-      const vec x15 = v_load(concat + (d * 50 + 40));
-      const vec t16 = v_neg(x15);
-      const vec t17 = v_max(x15, t16);
-      sum0_1 = v_add(sum0_1, t17);
-    }
-    {
-      const vec x18 = v_load_n(concat + (d * 50 + 48), 2);
-      const vec t19 = v_neg(x18);
-      const vec t20 = v_max(x18, t19);
-      sum0 = v_add(sum0, v_keep_n(t20, 2, real(0.0)));
+      sum0[0] = v_add(sum0[0], v_keep_n(t5, 2, real(0.0)));
     }
   }
-  const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
-  const vec t21 = v_set(real(0.0025));
-  const vec t22 = v_mul(row0, t21);
-  v_store_n(magnitude_1, t22, 1);
+  const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
+  const vec t6 = v_set(real(0.0025));
+  const vec t7 = v_mul(row0, t6);
+  v_store_n(magnitude_1, t7, 1);
 }
 
 // b < B, n < N+1=50, d < D=8; lanes along n
@@ -7157,65 +4403,31 @@ static void blocks_mhsa_forward_inspect(const real* blocks_mhsa_q_mappings_0_add
                                         const real* blocks_mhsa_k_mappings_0_add, real* blocks_mhsa_einsum_3) {
   for (std::int64_t n = 0; n < 50; n += 2) {
     {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
+      vec sum[2][6];
+      unroll<2, 6>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t k = 0; k < 4; ++k) {
-        const vec x0 = v_set(blocks_mhsa_q_mappings_0_add[n + k * 50]);
-        const vec x1 = v_load(blocks_mhsa_k_mappings_0_add + k * 50);
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(blocks_mhsa_k_mappings_0_add + (k * 50 + 8));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(blocks_mhsa_k_mappings_0_add + (k * 50 + 16));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(blocks_mhsa_k_mappings_0_add + (k * 50 + 24));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_load(blocks_mhsa_k_mappings_0_add + (k * 50 + 32));
-        sum4 = v_fma(x0, x5, sum4);
-        const vec x6 = v_load(blocks_mhsa_k_mappings_0_add + (k * 50 + 40));
-        sum5 = v_fma(x0, x6, sum5);
-        const vec x7 = v_set(blocks_mhsa_q_mappings_0_add[n + k * 50 + 1]);
-        sum6 = v_fma(x7, x1, sum6);
-        sum7 = v_fma(x7, x2, sum7);
-        sum8 = v_fma(x7, x3, sum8);
-        sum9 = v_fma(x7, x4, sum9);
-        sum10 = v_fma(x7, x5, sum10);
-        sum11 = v_fma(x7, x6, sum11);
+        vec x1[6];
+        unroll<6>([&](auto column) { x1[column] = v_load(blocks_mhsa_k_mappings_0_add + (column * 8 + k * 50)); });
+        unroll<2>([&](auto row) {
+          const vec x0 = v_set(blocks_mhsa_q_mappings_0_add[n + row + k * 50]);
+          unroll<6>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+        });
       }
-      v_store(blocks_mhsa_einsum_3 + n * 50, sum0);
-      v_store(blocks_mhsa_einsum_3 + (n * 50 + 8), sum1);
-      v_store(blocks_mhsa_einsum_3 + (n * 50 + 16), sum2);
-      v_store(blocks_mhsa_einsum_3 + (n * 50 + 24), sum3);
-      v_store(blocks_mhsa_einsum_3 + (n * 50 + 32), sum4);
-      v_store(blocks_mhsa_einsum_3 + (n * 50 + 40), sum5);
-      v_store(blocks_mhsa_einsum_3 + (n * 50 + 50), sum6);
-      v_store(blocks_mhsa_einsum_3 + (n * 50 + 58), sum7);
-      v_store(blocks_mhsa_einsum_3 + (n * 50 + 66), sum8);
-      v_store(blocks_mhsa_einsum_3 + (n * 50 + 74), sum9);
-      v_store(blocks_mhsa_einsum_3 + (n * 50 + 82), sum10);
-      v_store(blocks_mhsa_einsum_3 + (n * 50 + 90), sum11);
+      unroll<2, 6>([&](auto row, auto column) {
+        v_store(blocks_mhsa_einsum_3 + (n * 50 + row * 50 + column * 8), sum[row][column]);
+      });
     }
     {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
+      vec sum[2];
+      unroll<2>([&](auto row) { sum[row] = v_zero(); });
       for (std::int64_t k = 0; k < 4; ++k) {
-        const vec x8 = v_set(blocks_mhsa_q_mappings_0_add[n + k * 50]);
-        const vec x9 = v_load_n(blocks_mhsa_k_mappings_0_add + (k * 50 + 48), 2);
-        sum0 = v_fma(x8, x9, sum0);
-        const vec x10 = v_set(blocks_mhsa_q_mappings_0_add[n + k * 50 + 1]);
-        sum1 = v_fma(x10, x9, sum1);
+        const vec x3 = v_load_n(blocks_mhsa_k_mappings_0_add + (k * 50 + 48), 2);
+        unroll<2>([&](auto row) {
+          const vec x2 = v_set(blocks_mhsa_q_mappings_0_add[n + row + k * 50]);
+          sum[row] = v_fma(x2, x3, sum[row]);
+        });
       }
-      v_store_n(blocks_mhsa_einsum_3 + (n * 50 + 48), sum0, 2);
-      v_store_n(blocks_mhsa_einsum_3 + (n * 50 + 98), sum1, 2);
+      unroll<2>([&](auto row) { v_store_n(blocks_mhsa_einsum_3 + (n * 50 + row * 50 + 48), sum[row], 2); });
     }
   }
 }
@@ -7228,177 +4440,87 @@ static void blocks_mhsa_softmax_forward_inspect(const real* blocks_mhsa_einsum_3
     const std::int64_t bottom = std::min<std::int64_t>(50, top + 8);
     real row0s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
-      vec most0 = v_set(-INFINITY);
-      vec most0_1 = v_set(-INFINITY);
-      vec most0_2 = v_set(-INFINITY);
-      vec most0_3 = v_set(-INFINITY);
+      vec most0[4];
+      unroll<4>([&](auto way) { most0[way] = v_set(-INFINITY); });
       {
-        const vec x0 = v_load(blocks_mhsa_einsum_3 + n * 50);
         const vec t1 = v_set(real(0.5));
-        const vec t2 = v_mul(x0, t1);
-        most0 = v_max(most0, t2);
-        const vec x3 = v_load(blocks_mhsa_einsum_3 + (n * 50 + 8));
-        const vec t4 = v_mul(x3, t1);
-        most0_1 = v_max(most0_1, t4);
-        const vec x5 = v_load(blocks_mhsa_einsum_3 + (n * 50 + 16));
-        const vec t6 = v_mul(x5, t1);
-        most0_2 = v_max(most0_2, t6);
-        const vec x7 = v_load(blocks_mhsa_einsum_3 + (n * 50 + 24));
-        const vec t8 = v_mul(x7, t1);
-        most0_3 = v_max(most0_3, t8);
-        const vec x9 = v_load(blocks_mhsa_einsum_3 + (n * 50 + 32));
-        const vec t10 = v_set(real(0.5));
-        const vec t11 = v_mul(x9, t10);
-        most0 = v_max(most0, t11);
-        const vec x12 = v_load(blocks_mhsa_einsum_3 + (n * 50 + 40));
-        const vec t13 = v_mul(x12, t10);
-        most0_1 = v_max(most0_1, t13);
+        unroll<6>([&](auto column) {
+          const vec x0 = v_load(blocks_mhsa_einsum_3 + (n * 50 + column * 8));
+          const vec t2 = v_mul(x0, t1);
+          most0[column % 4] = v_max(most0[column % 4], t2);
+        });
       }
       {
-        const vec x14 = v_load_n(blocks_mhsa_einsum_3 + (n * 50 + 48), 2);
-        const vec t15 = v_set(real(0.5));
-        const vec t16 = v_mul(x14, t15);
-        most0 = v_max(most0, v_keep_n(t16, 2, -INFINITY));
+        const vec x3 = v_load_n(blocks_mhsa_einsum_3 + (n * 50 + 48), 2);
+        const vec t4 = v_set(real(0.5));
+        const vec t5 = v_mul(x3, t4);
+        most0[0] = v_max(most0[0], v_keep_n(t5, 2, -INFINITY));
       }
-      const vec row0 = v_set(v_max_lane(v_max(v_max(most0, most0_1), v_max(most0_2, most0_3))));
+      const vec row0 = v_set(v_max_lane(v_max(v_max(most0[0], most0[1]), v_max(most0[2], most0[3]))));
       row0s[n - top] = v_one(row0);
     }
     real row1s[8];
     real row2s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
       const vec row0 = v_set(row0s[n - top]);
-      vec sum1 = v_zero();
-      vec sum1_1 = v_zero();
-      vec sum1_2 = v_zero();
-      vec sum1_3 = v_zero();
-      vec most2 = v_set(-INFINITY);
-      vec most2_1 = v_set(-INFINITY);
-      vec most2_2 = v_set(-INFINITY);
-      vec most2_3 = v_set(-INFINITY);
+      vec sum1[4];
+      unroll<4>([&](auto way) { sum1[way] = v_zero(); });
+      vec most2[4];
+      unroll<4>([&](auto way) { most2[way] = v_set(-INFINITY); });
       {
-        v_fetch_near(blocks_mhsa_einsum_3, n * 50 + 400);
-        const vec x17 = v_load(blocks_mhsa_einsum_3 + n * 50);
-        const vec t18 = v_set(real(0.5));
-        const vec t19 = v_fms(x17, t18, row0);
-        const vec t20 = v_exp(t19);
-        sum1 = v_add(sum1, t20);
-        v_store(attention_0 + n * 50, t20);
-        const vec x21 = v_load(blocks_mhsa_einsum_4 + n * 50);
-        const vec t22 = v_mul(x21, t18);
-        most2 = v_max(most2, t22);
-        v_fetch_near(blocks_mhsa_einsum_3, n * 50 + 8 + 400);
-        const vec x23 = v_load(blocks_mhsa_einsum_3 + (n * 50 + 8));
-        const vec t24 = v_fms(x23, t18, row0);
-        const vec t25 = v_exp(t24);
-        sum1_1 = v_add(sum1_1, t25);
-        v_store(attention_0 + (n * 50 + 8), t25);
-        const vec x26 = v_load(blocks_mhsa_einsum_4 + (n * 50 + 8));
-        const vec t27 = v_mul(x26, t18);
-        most2_1 = v_max(most2_1, t27);
-        v_fetch_near(blocks_mhsa_einsum_3, n * 50 + 16 + 400);
-        const vec x28 = v_load(blocks_mhsa_einsum_3 + (n * 50 + 16));
-        const vec t29 = v_fms(x28, t18, row0);
-        const vec t30 = v_exp(t29);
-        sum1_2 = v_add(sum1_2, t30);
-        v_store(attention_0 + (n * 50 + 16), t30);
-        const vec x31 = v_load(blocks_mhsa_einsum_4 + (n * 50 + 16));
-        const vec t32 = v_mul(x31, t18);
-        most2_2 = v_max(most2_2, t32);
-        v_fetch_near(blocks_mhsa_einsum_3, n * 50 + 24 + 400);
-        const vec x33 = v_load(blocks_mhsa_einsum_3 + (n * 50 + 24));
-        const vec t34 = v_fms(x33, t18, row0);
-        const vec t35 = v_exp(t34);
-        sum1_3 = v_add(sum1_3, t35);
-        v_store(attention_0 + (n * 50 + 24), t35);
-        const vec x36 = v_load(blocks_mhsa_einsum_4 + (n * 50 + 24));
-        const vec t37 = v_mul(x36, t18);
-        most2_3 = v_max(most2_3, t37);
-        v_fetch_near(blocks_mhsa_einsum_3, n * 50 + 32 + 400);
-        const vec x38 = v_load(blocks_mhsa_einsum_3 + (n * 50 + 32));
-        const vec t39 = v_set(real(0.5));
-        const vec t40 = v_fms(x38, t39, row0);
-        const vec t41 = v_exp(t40);
-        sum1 = v_add(sum1, t41);
-        v_store(attention_0 + (n * 50 + 32), t41);
-        const vec x42 = v_load(blocks_mhsa_einsum_4 + (n * 50 + 32));
-        const vec t43 = v_mul(x42, t39);
-        most2 = v_max(most2, t43);
-        v_fetch_near(blocks_mhsa_einsum_3, n * 50 + 40 + 400);
-        const vec x44 = v_load(blocks_mhsa_einsum_3 + (n * 50 + 40));
-        const vec t45 = v_fms(x44, t39, row0);
-        const vec t46 = v_exp(t45);
-        sum1_1 = v_add(sum1_1, t46);
-        v_store(attention_0 + (n * 50 + 40), t46);
-        const vec x47 = v_load(blocks_mhsa_einsum_4 + (n * 50 + 40));
-        const vec t48 = v_mul(x47, t39);
-        most2_1 = v_max(most2_1, t48);
+        const vec t7 = v_set(real(0.5));
+        unroll<6>([&](auto column) {
+          v_fetch_near(blocks_mhsa_einsum_3, n * 50 + column * 8 + 400);
+          const vec x6 = v_load(blocks_mhsa_einsum_3 + (n * 50 + column * 8));
+          const vec t8 = v_fms(x6, t7, row0);
+          const vec t9 = v_exp(t8);
+          sum1[column % 4] = v_add(sum1[column % 4], t9);
+          v_store(attention_0 + (n * 50 + column * 8), t9);
+          const vec x10 = v_load(blocks_mhsa_einsum_4 + (n * 50 + column * 8));
+          const vec t11 = v_mul(x10, t7);
+          most2[column % 4] = v_max(most2[column % 4], t11);
+        });
       }
       {
-        const vec x49 = v_load_n(blocks_mhsa_einsum_3 + (n * 50 + 48), 2);
-        const vec t50 = v_set(real(0.5));
-        const vec t51 = v_fms(x49, t50, row0);
-        const vec t52 = v_exp(t51);
-        sum1 = v_add(sum1, v_keep_n(t52, 2, real(0.0)));
-        v_store_n(attention_0 + (n * 50 + 48), t52, 2);
-        const vec x53 = v_load_n(blocks_mhsa_einsum_4 + (n * 50 + 48), 2);
-        const vec t54 = v_mul(x53, t50);
-        most2 = v_max(most2, v_keep_n(t54, 2, -INFINITY));
+        const vec x12 = v_load_n(blocks_mhsa_einsum_3 + (n * 50 + 48), 2);
+        const vec t13 = v_set(real(0.5));
+        const vec t14 = v_fms(x12, t13, row0);
+        const vec t15 = v_exp(t14);
+        sum1[0] = v_add(sum1[0], v_keep_n(t15, 2, real(0.0)));
+        v_store_n(attention_0 + (n * 50 + 48), t15, 2);
+        const vec x16 = v_load_n(blocks_mhsa_einsum_4 + (n * 50 + 48), 2);
+        const vec t17 = v_mul(x16, t13);
+        most2[0] = v_max(most2[0], v_keep_n(t17, 2, -INFINITY));
       }
-      const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
-      const vec row2 = v_set(v_max_lane(v_max(v_max(most2, most2_1), v_max(most2_2, most2_3))));
+      const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
+      const vec row2 = v_set(v_max_lane(v_max(v_max(most2[0], most2[1]), v_max(most2[2], most2[3]))));
       row1s[n - top] = v_one(row1);
       row2s[n - top] = v_one(row2);
     }
     real row3s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
       const vec row2 = v_set(row2s[n - top]);
-      vec sum3 = v_zero();
-      vec sum3_1 = v_zero();
-      vec sum3_2 = v_zero();
-      vec sum3_3 = v_zero();
+      vec sum3[4];
+      unroll<4>([&](auto way) { sum3[way] = v_zero(); });
       {
-        const vec x55 = v_load(blocks_mhsa_einsum_4 + n * 50);
-        const vec t56 = v_set(real(0.5));
-        const vec t57 = v_fms(x55, t56, row2);
-        const vec t58 = v_exp(t57);
-        sum3 = v_add(sum3, t58);
-        v_store(attention_1 + n * 50, t58);
-        const vec x59 = v_load(blocks_mhsa_einsum_4 + (n * 50 + 8));
-        const vec t60 = v_fms(x59, t56, row2);
-        const vec t61 = v_exp(t60);
-        sum3_1 = v_add(sum3_1, t61);
-        v_store(attention_1 + (n * 50 + 8), t61);
-        const vec x62 = v_load(blocks_mhsa_einsum_4 + (n * 50 + 16));
-        const vec t63 = v_fms(x62, t56, row2);
-        const vec t64 = v_exp(t63);
-        sum3_2 = v_add(sum3_2, t64);
-        v_store(attention_1 + (n * 50 + 16), t64);
-        const vec x65 = v_load(blocks_mhsa_einsum_4 + (n * 50 + 24));
-        const vec t66 = v_fms(x65, t56, row2);
-        const vec t67 = v_exp(t66);
-        sum3_3 = v_add(sum3_3, t67);
-        v_store(attention_1 + (n * 50 + 24), t67);
-        const vec x68 = v_load(blocks_mhsa_einsum_4 + (n * 50 + 32));
-        const vec t69 = v_set(real(0.5));
-        const vec t70 = v_fms(x68, t69, row2);
-        const vec t71 = v_exp(t70);
-        sum3 = v_add(sum3, t71);
-        v_store(attention_1 + (n * 50 + 32), t71);
-        const vec x72 = v_load(blocks_mhsa_einsum_4 + (n * 50 + 40));
-        const vec t73 = v_fms(x72, t69, row2);
-        const vec t74 = v_exp(t73);
-        sum3_1 = v_add(sum3_1, t74);
-        v_store(attention_1 + (n * 50 + 40), t74);
+        const vec t19 = v_set(real(0.5));
+        unroll<6>([&](auto column) {
+          const vec x18 = v_load(blocks_mhsa_einsum_4 + (n * 50 + column * 8));
+          const vec t20 = v_fms(x18, t19, row2);
+          const vec t21 = v_exp(t20);
+          sum3[column % 4] = v_add(sum3[column % 4], t21);
+          v_store(attention_1 + (n * 50 + column * 8), t21);
+        });
       }
       {
-        const vec x75 = v_load_n(blocks_mhsa_einsum_4 + (n * 50 + 48), 2);
-        const vec t76 = v_set(real(0.5));
-        const vec t77 = v_fms(x75, t76, row2);
-        const vec t78 = v_exp(t77);
-        sum3 = v_add(sum3, v_keep_n(t78, 2, real(0.0)));
-        v_store_n(attention_1 + (n * 50 + 48), t78, 2);
+        const vec x22 = v_load_n(blocks_mhsa_einsum_4 + (n * 50 + 48), 2);
+        const vec t23 = v_set(real(0.5));
+        const vec t24 = v_fms(x22, t23, row2);
+        const vec t25 = v_exp(t24);
+        sum3[0] = v_add(sum3[0], v_keep_n(t25, 2, real(0.0)));
+        v_store_n(attention_1 + (n * 50 + 48), t25, 2);
       }
-      const vec row3 = v_set(v_sum(v_add(v_add(sum3, sum3_1), v_add(sum3_2, sum3_3))));
+      const vec row3 = v_set(v_sum(v_add(v_add(sum3[0], sum3[1]), v_add(sum3[2], sum3[3]))));
       row3s[n - top] = v_one(row3);
     }
     for (std::int64_t n = top; n < bottom; ++n) {
@@ -7407,58 +4529,58 @@ static void blocks_mhsa_softmax_forward_inspect(const real* blocks_mhsa_einsum_3
       const vec row2 = v_set(row2s[n - top]);
       const vec row3 = v_set(row3s[n - top]);
       for (std::int64_t n2 = 0; n2 < 48; n2 += 8) {
-        const vec x79 = v_load(attention_0 + (n * 50 + n2));
-        const vec t80 = v_div_one(v_set(real(1.0)), row1);
-        const vec t81 = v_mul(x79, t80);
-        v_store(attention_0 + (n * 50 + n2), t81);
-        const vec x82 = v_load(blocks_mhsa_einsum_3 + (n * 50 + n2));
-        const vec t83 = v_set(real(0.5));
-        const vec t84 = v_fms(x82, t83, row0);
-        const vec t85 = v_exp(t84);
-        const vec t86 = v_div_one(v_set(real(1.0)), row1);
-        const vec t87 = v_mul(t85, t86);
-        const vec t88 = v_neg(t87);
-        const vec t89 = v_max(t87, t88);
-        v_store(blocks_mhsa_maximum + (n * 50 + n2), t89);
-        const vec x90 = v_load(attention_1 + (n * 50 + n2));
-        const vec t91 = v_div_one(v_set(real(1.0)), row3);
-        const vec t92 = v_mul(x90, t91);
-        v_store(attention_1 + (n * 50 + n2), t92);
-        const vec x93 = v_load(blocks_mhsa_einsum_4 + (n * 50 + n2));
-        const vec t94 = v_fms(x93, t83, row2);
-        const vec t95 = v_exp(t94);
-        const vec t96 = v_div_one(v_set(real(1.0)), row3);
-        const vec t97 = v_mul(t95, t96);
-        const vec t98 = v_neg(t97);
-        const vec t99 = v_max(t97, t98);
-        v_store(blocks_mhsa_maximum_2 + (n * 50 + n2), t99);
+        const vec x26 = v_load(attention_0 + (n * 50 + n2));
+        const vec t27 = v_div_one(v_set(real(1.0)), row1);
+        const vec t28 = v_mul(x26, t27);
+        v_store(attention_0 + (n * 50 + n2), t28);
+        const vec x29 = v_load(blocks_mhsa_einsum_3 + (n * 50 + n2));
+        const vec t30 = v_set(real(0.5));
+        const vec t31 = v_fms(x29, t30, row0);
+        const vec t32 = v_exp(t31);
+        const vec t33 = v_div_one(v_set(real(1.0)), row1);
+        const vec t34 = v_mul(t32, t33);
+        const vec t35 = v_neg(t34);
+        const vec t36 = v_max(t34, t35);
+        v_store(blocks_mhsa_maximum + (n * 50 + n2), t36);
+        const vec x37 = v_load(attention_1 + (n * 50 + n2));
+        const vec t38 = v_div_one(v_set(real(1.0)), row3);
+        const vec t39 = v_mul(x37, t38);
+        v_store(attention_1 + (n * 50 + n2), t39);
+        const vec x40 = v_load(blocks_mhsa_einsum_4 + (n * 50 + n2));
+        const vec t41 = v_fms(x40, t30, row2);
+        const vec t42 = v_exp(t41);
+        const vec t43 = v_div_one(v_set(real(1.0)), row3);
+        const vec t44 = v_mul(t42, t43);
+        const vec t45 = v_neg(t44);
+        const vec t46 = v_max(t44, t45);
+        v_store(blocks_mhsa_maximum_2 + (n * 50 + n2), t46);
       }
       {
-        const vec x100 = v_load_n(attention_0 + (n * 50 + 48), 2);
-        const vec t101 = v_div_one(v_set(real(1.0)), row1);
-        const vec t102 = v_mul(x100, t101);
-        v_store_n(attention_0 + (n * 50 + 48), t102, 2);
-        const vec x103 = v_load_n(blocks_mhsa_einsum_3 + (n * 50 + 48), 2);
-        const vec t104 = v_set(real(0.5));
-        const vec t105 = v_fms(x103, t104, row0);
-        const vec t106 = v_exp(t105);
-        const vec t107 = v_div_one(v_set(real(1.0)), row1);
-        const vec t108 = v_mul(t106, t107);
-        const vec t109 = v_neg(t108);
-        const vec t110 = v_max(t108, t109);
-        v_store_n(blocks_mhsa_maximum + (n * 50 + 48), t110, 2);
-        const vec x111 = v_load_n(attention_1 + (n * 50 + 48), 2);
-        const vec t112 = v_div_one(v_set(real(1.0)), row3);
-        const vec t113 = v_mul(x111, t112);
-        v_store_n(attention_1 + (n * 50 + 48), t113, 2);
-        const vec x114 = v_load_n(blocks_mhsa_einsum_4 + (n * 50 + 48), 2);
-        const vec t115 = v_fms(x114, t104, row2);
-        const vec t116 = v_exp(t115);
-        const vec t117 = v_div_one(v_set(real(1.0)), row3);
-        const vec t118 = v_mul(t116, t117);
-        const vec t119 = v_neg(t118);
-        const vec t120 = v_max(t118, t119);
-        v_store_n(blocks_mhsa_maximum_2 + (n * 50 + 48), t120, 2);
+        const vec x47 = v_load_n(attention_0 + (n * 50 + 48), 2);
+        const vec t48 = v_div_one(v_set(real(1.0)), row1);
+        const vec t49 = v_mul(x47, t48);
+        v_store_n(attention_0 + (n * 50 + 48), t49, 2);
+        const vec x50 = v_load_n(blocks_mhsa_einsum_3 + (n * 50 + 48), 2);
+        const vec t51 = v_set(real(0.5));
+        const vec t52 = v_fms(x50, t51, row0);
+        const vec t53 = v_exp(t52);
+        const vec t54 = v_div_one(v_set(real(1.0)), row1);
+        const vec t55 = v_mul(t53, t54);
+        const vec t56 = v_neg(t55);
+        const vec t57 = v_max(t55, t56);
+        v_store_n(blocks_mhsa_maximum + (n * 50 + 48), t57, 2);
+        const vec x58 = v_load_n(attention_1 + (n * 50 + 48), 2);
+        const vec t59 = v_div_one(v_set(real(1.0)), row3);
+        const vec t60 = v_mul(x58, t59);
+        v_store_n(attention_1 + (n * 50 + 48), t60, 2);
+        const vec x61 = v_load_n(blocks_mhsa_einsum_4 + (n * 50 + 48), 2);
+        const vec t62 = v_fms(x61, t51, row2);
+        const vec t63 = v_exp(t62);
+        const vec t64 = v_div_one(v_set(real(1.0)), row3);
+        const vec t65 = v_mul(t63, t64);
+        const vec t66 = v_neg(t65);
+        const vec t67 = v_max(t65, t66);
+        v_store_n(blocks_mhsa_maximum_2 + (n * 50 + 48), t67, 2);
       }
     }
   }
@@ -7467,55 +4589,31 @@ static void blocks_mhsa_softmax_forward_inspect(const real* blocks_mhsa_einsum_3
 // b < B, n < N+1=50 (row), n2 < N+1=50 (row); lanes along n2
 static void blocks_mhsa_multiply_forward(const real* blocks_mhsa_maximum, const real* blocks_mhsa_maximum_2,
                                          real* magnitude_5, real* magnitude_10) {
-  vec sum0 = v_zero();
-  vec sum0_1 = v_zero();
-  vec sum0_2 = v_zero();
-  vec sum0_3 = v_zero();
-  vec sum1 = v_zero();
-  vec sum1_1 = v_zero();
-  vec sum1_2 = v_zero();
-  vec sum1_3 = v_zero();
+  vec sum0[4];
+  unroll<4>([&](auto way) { sum0[way] = v_zero(); });
+  vec sum1[4];
+  unroll<4>([&](auto way) { sum1[way] = v_zero(); });
   for (std::int64_t n = 0; n < 50; ++n) {
+    unroll<6>([&](auto column) {
+      const vec x0 = v_load(blocks_mhsa_maximum + (n * 50 + column * 8));
+      sum0[column % 4] = v_add(sum0[column % 4], x0);
+      const vec x1 = v_load(blocks_mhsa_maximum_2 + (n * 50 + column * 8));
+      sum1[column % 4] = v_add(sum1[column % 4], x1);
+    });
     {
-      const vec x0 = v_load(blocks_mhsa_maximum + n * 50);
-      sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(blocks_mhsa_maximum_2 + n * 50);
-      sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(blocks_mhsa_maximum + (n * 50 + 8));
-      sum0_1 = v_add(sum0_1, x2);
-      const vec x3 = v_load(blocks_mhsa_maximum_2 + (n * 50 + 8));
-      sum1_1 = v_add(sum1_1, x3);
-      const vec x4 = v_load(blocks_mhsa_maximum + (n * 50 + 16));
-      sum0_2 = v_add(sum0_2, x4);
-      const vec x5 = v_load(blocks_mhsa_maximum_2 + (n * 50 + 16));
-      sum1_2 = v_add(sum1_2, x5);
-      const vec x6 = v_load(blocks_mhsa_maximum + (n * 50 + 24));
-      sum0_3 = v_add(sum0_3, x6);
-      const vec x7 = v_load(blocks_mhsa_maximum_2 + (n * 50 + 24));
-      sum1_3 = v_add(sum1_3, x7);
-      const vec x8 = v_load(blocks_mhsa_maximum + (n * 50 + 32));
-      sum0 = v_add(sum0, x8);
-      const vec x9 = v_load(blocks_mhsa_maximum_2 + (n * 50 + 32));
-      sum1 = v_add(sum1, x9);
-      const vec x10 = v_load(blocks_mhsa_maximum + (n * 50 + 40));
-      sum0_1 = v_add(sum0_1, x10);
-      const vec x11 = v_load(blocks_mhsa_maximum_2 + (n * 50 + 40));
-      sum1_1 = v_add(sum1_1, x11);
-    }
-    {
-      const vec x12 = v_load_n(blocks_mhsa_maximum + (n * 50 + 48), 2);
-      sum0 = v_add(sum0, v_keep_n(x12, 2, real(0.0)));
-      const vec x13 = v_load_n(blocks_mhsa_maximum_2 + (n * 50 + 48), 2);
-      sum1 = v_add(sum1, v_keep_n(x13, 2, real(0.0)));
+      const vec x2 = v_load_n(blocks_mhsa_maximum + (n * 50 + 48), 2);
+      sum0[0] = v_add(sum0[0], v_keep_n(x2, 2, real(0.0)));
+      const vec x3 = v_load_n(blocks_mhsa_maximum_2 + (n * 50 + 48), 2);
+      sum1[0] = v_add(sum1[0], v_keep_n(x3, 2, real(0.0)));
     }
   }
-  const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
-  const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
-  const vec t14 = v_set(real(0.0004));
-  const vec t15 = v_mul(row0, t14);
-  v_store_n(magnitude_5, t15, 1);
-  const vec t16 = v_mul(row1, t14);
-  v_store_n(magnitude_10, t16, 1);
+  const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
+  const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
+  const vec t4 = v_set(real(0.0004));
+  const vec t5 = v_mul(row0, t4);
+  v_store_n(magnitude_5, t5, 1);
+  const vec t6 = v_mul(row1, t4);
+  v_store_n(magnitude_10, t6, 1);
 }
 
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed); lanes along n2
@@ -7523,202 +4621,58 @@ static void blocks_mhsa_matmul_forward_inspect(const real* attention_0, const re
                                                real* blocks_mhsa_einsum, const real* blocks_carry,
                                                real* blocks_concat) {
   for (std::int64_t n = 0; n < 48; n += 3) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
+    vec sum[3][4];
+    unroll<3, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t n2 = 0; n2 < 48; n2 += 8) {
-      const vec x0 = v_load(attention_0 + (n * 50 + n2));
-      const vec x1 = v_load(blocks_mhsa_v_mappings_0_add + n2);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_mhsa_v_mappings_0_add + (n2 + 50));
-      sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_load(blocks_mhsa_v_mappings_0_add + (n2 + 100));
-      sum2 = v_fma(x0, x3, sum2);
-      const vec x4 = v_load(blocks_mhsa_v_mappings_0_add + (n2 + 150));
-      sum3 = v_fma(x0, x4, sum3);
-      const vec x5 = v_load(attention_0 + (n * 50 + n2 + 50));
-      sum4 = v_fma(x5, x1, sum4);
-      sum5 = v_fma(x5, x2, sum5);
-      sum6 = v_fma(x5, x3, sum6);
-      sum7 = v_fma(x5, x4, sum7);
-      const vec x6 = v_load(attention_0 + (n * 50 + n2 + 100));
-      sum8 = v_fma(x6, x1, sum8);
-      sum9 = v_fma(x6, x2, sum9);
-      sum10 = v_fma(x6, x3, sum10);
-      sum11 = v_fma(x6, x4, sum11);
+      vec x1[4];
+      unroll<4>([&](auto column) { x1[column] = v_load(blocks_mhsa_v_mappings_0_add + (column * 50 + n2)); });
+      unroll<3>([&](auto row) {
+        const vec x0 = v_load(attention_0 + (n * 50 + row * 50 + n2));
+        unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+      });
     }
     {
-      const vec x7 = v_load_n(attention_0 + (n * 50 + 48), 2);
-      const vec x8 = v_load_n(blocks_mhsa_v_mappings_0_add + 48, 2);
-      sum0 = v_fma(x7, x8, sum0);
-      const vec x9 = v_load_n(blocks_mhsa_v_mappings_0_add + 98, 2);
-      sum1 = v_fma(x7, x9, sum1);
-      const vec x10 = v_load_n(blocks_mhsa_v_mappings_0_add + 148, 2);
-      sum2 = v_fma(x7, x10, sum2);
-      const vec x11 = v_load_n(blocks_mhsa_v_mappings_0_add + 198, 2);
-      sum3 = v_fma(x7, x11, sum3);
-      const vec x12 = v_load_n(attention_0 + (n * 50 + 98), 2);
-      sum4 = v_fma(x12, x8, sum4);
-      sum5 = v_fma(x12, x9, sum5);
-      sum6 = v_fma(x12, x10, sum6);
-      sum7 = v_fma(x12, x11, sum7);
-      const vec x13 = v_load_n(attention_0 + (n * 50 + 148), 2);
-      sum8 = v_fma(x13, x8, sum8);
-      sum9 = v_fma(x13, x9, sum9);
-      sum10 = v_fma(x13, x10, sum10);
-      sum11 = v_fma(x13, x11, sum11);
+      vec x3[4];
+      unroll<4>([&](auto column) { x3[column] = v_load_n(blocks_mhsa_v_mappings_0_add + (column * 50 + 48), 2); });
+      unroll<3>([&](auto row) {
+        const vec x2 = v_load_n(attention_0 + (n * 50 + row * 50 + 48), 2);
+        unroll<4>([&](auto column) { sum[row][column] = v_fma(x2, x3[column], sum[row][column]); });
+      });
     }
-    const vec all0 = v_set(v_sum(sum0));
-    const vec all1 = v_set(v_sum(sum1));
-    const vec all2 = v_set(v_sum(sum2));
-    const vec all3 = v_set(v_sum(sum3));
-    const vec all4 = v_set(v_sum(sum4));
-    const vec all5 = v_set(v_sum(sum5));
-    const vec all6 = v_set(v_sum(sum6));
-    const vec all7 = v_set(v_sum(sum7));
-    const vec all8 = v_set(v_sum(sum8));
-    const vec all9 = v_set(v_sum(sum9));
-    const vec all10 = v_set(v_sum(sum10));
-    const vec all11 = v_set(v_sum(sum11));
-    v_store_n(blocks_mhsa_einsum + n, all0, 1);
-    const vec x14 = v_set(blocks_carry[n]);
-    const vec t15 = v_add(x14, all0);
-    v_store_n(blocks_concat + n, t15, 1);
-    v_store_n(blocks_mhsa_einsum + (n + 50), all1, 1);
-    const vec x16 = v_set(blocks_carry[n + 50]);
-    const vec t17 = v_add(x16, all1);
-    v_store_n(blocks_concat + (n + 50), t17, 1);
-    v_store_n(blocks_mhsa_einsum + (n + 100), all2, 1);
-    const vec x18 = v_set(blocks_carry[n + 100]);
-    const vec t19 = v_add(x18, all2);
-    v_store_n(blocks_concat + (n + 100), t19, 1);
-    v_store_n(blocks_mhsa_einsum + (n + 150), all3, 1);
-    const vec x20 = v_set(blocks_carry[n + 150]);
-    const vec t21 = v_add(x20, all3);
-    v_store_n(blocks_concat + (n + 150), t21, 1);
-    v_store_n(blocks_mhsa_einsum + (n + 1), all4, 1);
-    const vec x22 = v_set(blocks_carry[n + 1]);
-    const vec t23 = v_add(x22, all4);
-    v_store_n(blocks_concat + (n + 1), t23, 1);
-    v_store_n(blocks_mhsa_einsum + (n + 51), all5, 1);
-    const vec x24 = v_set(blocks_carry[n + 51]);
-    const vec t25 = v_add(x24, all5);
-    v_store_n(blocks_concat + (n + 51), t25, 1);
-    v_store_n(blocks_mhsa_einsum + (n + 101), all6, 1);
-    const vec x26 = v_set(blocks_carry[n + 101]);
-    const vec t27 = v_add(x26, all6);
-    v_store_n(blocks_concat + (n + 101), t27, 1);
-    v_store_n(blocks_mhsa_einsum + (n + 151), all7, 1);
-    const vec x28 = v_set(blocks_carry[n + 151]);
-    const vec t29 = v_add(x28, all7);
-    v_store_n(blocks_concat + (n + 151), t29, 1);
-    v_store_n(blocks_mhsa_einsum + (n + 2), all8, 1);
-    const vec x30 = v_set(blocks_carry[n + 2]);
-    const vec t31 = v_add(x30, all8);
-    v_store_n(blocks_concat + (n + 2), t31, 1);
-    v_store_n(blocks_mhsa_einsum + (n + 52), all9, 1);
-    const vec x32 = v_set(blocks_carry[n + 52]);
-    const vec t33 = v_add(x32, all9);
-    v_store_n(blocks_concat + (n + 52), t33, 1);
-    v_store_n(blocks_mhsa_einsum + (n + 102), all10, 1);
-    const vec x34 = v_set(blocks_carry[n + 102]);
-    const vec t35 = v_add(x34, all10);
-    v_store_n(blocks_concat + (n + 102), t35, 1);
-    v_store_n(blocks_mhsa_einsum + (n + 152), all11, 1);
-    const vec x36 = v_set(blocks_carry[n + 152]);
-    const vec t37 = v_add(x36, all11);
-    v_store_n(blocks_concat + (n + 152), t37, 1);
+    unroll<3, 4>([&](auto row, auto column) {
+      const vec all = v_set(v_sum(sum[row][column]));
+      v_store_n(blocks_mhsa_einsum + (n + row + column * 50), all, 1);
+      const vec x4 = v_set(blocks_carry[n + row + column * 50]);
+      const vec t5 = v_add(x4, all);
+      v_store_n(blocks_concat + (n + row + column * 50), t5, 1);
+    });
   }
   {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[2][4];
+    unroll<2, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t n2 = 0; n2 < 48; n2 += 8) {
-      const vec x38 = v_load(attention_0 + (n2 + 2400));
-      const vec x39 = v_load(blocks_mhsa_v_mappings_0_add + n2);
-      sum0 = v_fma(x38, x39, sum0);
-      const vec x40 = v_load(blocks_mhsa_v_mappings_0_add + (n2 + 50));
-      sum1 = v_fma(x38, x40, sum1);
-      const vec x41 = v_load(blocks_mhsa_v_mappings_0_add + (n2 + 100));
-      sum2 = v_fma(x38, x41, sum2);
-      const vec x42 = v_load(blocks_mhsa_v_mappings_0_add + (n2 + 150));
-      sum3 = v_fma(x38, x42, sum3);
-      const vec x43 = v_load(attention_0 + (n2 + 2450));
-      sum4 = v_fma(x43, x39, sum4);
-      sum5 = v_fma(x43, x40, sum5);
-      sum6 = v_fma(x43, x41, sum6);
-      sum7 = v_fma(x43, x42, sum7);
+      vec x7[4];
+      unroll<4>([&](auto column) { x7[column] = v_load(blocks_mhsa_v_mappings_0_add + (column * 50 + n2)); });
+      unroll<2>([&](auto row) {
+        const vec x6 = v_load(attention_0 + (row * 50 + n2 + 2400));
+        unroll<4>([&](auto column) { sum[row][column] = v_fma(x6, x7[column], sum[row][column]); });
+      });
     }
     {
-      const vec x44 = v_load_n(attention_0 + 2448, 2);
-      const vec x45 = v_load_n(blocks_mhsa_v_mappings_0_add + 48, 2);
-      sum0 = v_fma(x44, x45, sum0);
-      const vec x46 = v_load_n(blocks_mhsa_v_mappings_0_add + 98, 2);
-      sum1 = v_fma(x44, x46, sum1);
-      const vec x47 = v_load_n(blocks_mhsa_v_mappings_0_add + 148, 2);
-      sum2 = v_fma(x44, x47, sum2);
-      const vec x48 = v_load_n(blocks_mhsa_v_mappings_0_add + 198, 2);
-      sum3 = v_fma(x44, x48, sum3);
-      const vec x49 = v_load_n(attention_0 + 2498, 2);
-      sum4 = v_fma(x49, x45, sum4);
-      sum5 = v_fma(x49, x46, sum5);
-      sum6 = v_fma(x49, x47, sum6);
-      sum7 = v_fma(x49, x48, sum7);
+      vec x9[4];
+      unroll<4>([&](auto column) { x9[column] = v_load_n(blocks_mhsa_v_mappings_0_add + (column * 50 + 48), 2); });
+      unroll<2>([&](auto row) {
+        const vec x8 = v_load_n(attention_0 + (row * 50 + 2448), 2);
+        unroll<4>([&](auto column) { sum[row][column] = v_fma(x8, x9[column], sum[row][column]); });
+      });
     }
-    const vec all0 = v_set(v_sum(sum0));
-    const vec all1 = v_set(v_sum(sum1));
-    const vec all2 = v_set(v_sum(sum2));
-    const vec all3 = v_set(v_sum(sum3));
-    const vec all4 = v_set(v_sum(sum4));
-    const vec all5 = v_set(v_sum(sum5));
-    const vec all6 = v_set(v_sum(sum6));
-    const vec all7 = v_set(v_sum(sum7));
-    v_store_n(blocks_mhsa_einsum + 48, all0, 1);
-    const vec x50 = v_set(blocks_carry[48]);
-    const vec t51 = v_add(x50, all0);
-    v_store_n(blocks_concat + 48, t51, 1);
-    v_store_n(blocks_mhsa_einsum + 98, all1, 1);
-    const vec x52 = v_set(blocks_carry[98]);
-    const vec t53 = v_add(x52, all1);
-    v_store_n(blocks_concat + 98, t53, 1);
-    v_store_n(blocks_mhsa_einsum + 148, all2, 1);
-    const vec x54 = v_set(blocks_carry[148]);
-    const vec t55 = v_add(x54, all2);
-    v_store_n(blocks_concat + 148, t55, 1);
-    v_store_n(blocks_mhsa_einsum + 198, all3, 1);
-    const vec x56 = v_set(blocks_carry[198]);
-    const vec t57 = v_add(x56, all3);
-    v_store_n(blocks_concat + 198, t57, 1);
-    v_store_n(blocks_mhsa_einsum + 49, all4, 1);
-    const vec x58 = v_set(blocks_carry[49]);
-    const vec t59 = v_add(x58, all4);
-    v_store_n(blocks_concat + 49, t59, 1);
-    v_store_n(blocks_mhsa_einsum + 99, all5, 1);
-    const vec x60 = v_set(blocks_carry[99]);
-    const vec t61 = v_add(x60, all5);
-    v_store_n(blocks_concat + 99, t61, 1);
-    v_store_n(blocks_mhsa_einsum + 149, all6, 1);
-    const vec x62 = v_set(blocks_carry[149]);
-    const vec t63 = v_add(x62, all6);
-    v_store_n(blocks_concat + 149, t63, 1);
-    v_store_n(blocks_mhsa_einsum + 199, all7, 1);
-    const vec x64 = v_set(blocks_carry[199]);
-    const vec t65 = v_add(x64, all7);
-    v_store_n(blocks_concat + 199, t65, 1);
+    unroll<2, 4>([&](auto row, auto column) {
+      const vec all = v_set(v_sum(sum[row][column]));
+      v_store_n(blocks_mhsa_einsum + (row + column * 50 + 48), all, 1);
+      const vec x10 = v_set(blocks_carry[row + column * 50 + 48]);
+      const vec t11 = v_add(x10, all);
+      v_store_n(blocks_concat + (row + column * 50 + 48), t11, 1);
+    });
   }
 }
 
@@ -7727,504 +4681,179 @@ static void blocks_mhsa_matmul_forward_3_inspect(const real* attention_1, const 
                                                  real* blocks_mhsa_einsum_2, const real* blocks_carry,
                                                  real* blocks_concat) {
   for (std::int64_t n = 0; n < 48; n += 3) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
+    vec sum[3][4];
+    unroll<3, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t n2 = 0; n2 < 48; n2 += 8) {
-      const vec x0 = v_load(attention_1 + (n * 50 + n2));
-      const vec x1 = v_load(blocks_mhsa_v_mappings_1_add + n2);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_mhsa_v_mappings_1_add + (n2 + 50));
-      sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_load(blocks_mhsa_v_mappings_1_add + (n2 + 100));
-      sum2 = v_fma(x0, x3, sum2);
-      const vec x4 = v_load(blocks_mhsa_v_mappings_1_add + (n2 + 150));
-      sum3 = v_fma(x0, x4, sum3);
-      const vec x5 = v_load(attention_1 + (n * 50 + n2 + 50));
-      sum4 = v_fma(x5, x1, sum4);
-      sum5 = v_fma(x5, x2, sum5);
-      sum6 = v_fma(x5, x3, sum6);
-      sum7 = v_fma(x5, x4, sum7);
-      const vec x6 = v_load(attention_1 + (n * 50 + n2 + 100));
-      sum8 = v_fma(x6, x1, sum8);
-      sum9 = v_fma(x6, x2, sum9);
-      sum10 = v_fma(x6, x3, sum10);
-      sum11 = v_fma(x6, x4, sum11);
+      vec x1[4];
+      unroll<4>([&](auto column) { x1[column] = v_load(blocks_mhsa_v_mappings_1_add + (column * 50 + n2)); });
+      unroll<3>([&](auto row) {
+        const vec x0 = v_load(attention_1 + (n * 50 + row * 50 + n2));
+        unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+      });
     }
     {
-      const vec x7 = v_load_n(attention_1 + (n * 50 + 48), 2);
-      const vec x8 = v_load_n(blocks_mhsa_v_mappings_1_add + 48, 2);
-      sum0 = v_fma(x7, x8, sum0);
-      const vec x9 = v_load_n(blocks_mhsa_v_mappings_1_add + 98, 2);
-      sum1 = v_fma(x7, x9, sum1);
-      const vec x10 = v_load_n(blocks_mhsa_v_mappings_1_add + 148, 2);
-      sum2 = v_fma(x7, x10, sum2);
-      const vec x11 = v_load_n(blocks_mhsa_v_mappings_1_add + 198, 2);
-      sum3 = v_fma(x7, x11, sum3);
-      const vec x12 = v_load_n(attention_1 + (n * 50 + 98), 2);
-      sum4 = v_fma(x12, x8, sum4);
-      sum5 = v_fma(x12, x9, sum5);
-      sum6 = v_fma(x12, x10, sum6);
-      sum7 = v_fma(x12, x11, sum7);
-      const vec x13 = v_load_n(attention_1 + (n * 50 + 148), 2);
-      sum8 = v_fma(x13, x8, sum8);
-      sum9 = v_fma(x13, x9, sum9);
-      sum10 = v_fma(x13, x10, sum10);
-      sum11 = v_fma(x13, x11, sum11);
+      vec x3[4];
+      unroll<4>([&](auto column) { x3[column] = v_load_n(blocks_mhsa_v_mappings_1_add + (column * 50 + 48), 2); });
+      unroll<3>([&](auto row) {
+        const vec x2 = v_load_n(attention_1 + (n * 50 + row * 50 + 48), 2);
+        unroll<4>([&](auto column) { sum[row][column] = v_fma(x2, x3[column], sum[row][column]); });
+      });
     }
-    const vec all0 = v_set(v_sum(sum0));
-    const vec all1 = v_set(v_sum(sum1));
-    const vec all2 = v_set(v_sum(sum2));
-    const vec all3 = v_set(v_sum(sum3));
-    const vec all4 = v_set(v_sum(sum4));
-    const vec all5 = v_set(v_sum(sum5));
-    const vec all6 = v_set(v_sum(sum6));
-    const vec all7 = v_set(v_sum(sum7));
-    const vec all8 = v_set(v_sum(sum8));
-    const vec all9 = v_set(v_sum(sum9));
-    const vec all10 = v_set(v_sum(sum10));
-    const vec all11 = v_set(v_sum(sum11));
-    v_store_n(blocks_mhsa_einsum_2 + n, all0, 1);
-    const vec x14 = v_set(blocks_carry[n + 200]);
-    const vec t15 = v_add(x14, all0);
-    v_store_n(blocks_concat + (n + 200), t15, 1);
-    v_store_n(blocks_mhsa_einsum_2 + (n + 50), all1, 1);
-    const vec x16 = v_set(blocks_carry[n + 250]);
-    const vec t17 = v_add(x16, all1);
-    v_store_n(blocks_concat + (n + 250), t17, 1);
-    v_store_n(blocks_mhsa_einsum_2 + (n + 100), all2, 1);
-    const vec x18 = v_set(blocks_carry[n + 300]);
-    const vec t19 = v_add(x18, all2);
-    v_store_n(blocks_concat + (n + 300), t19, 1);
-    v_store_n(blocks_mhsa_einsum_2 + (n + 150), all3, 1);
-    const vec x20 = v_set(blocks_carry[n + 350]);
-    const vec t21 = v_add(x20, all3);
-    v_store_n(blocks_concat + (n + 350), t21, 1);
-    v_store_n(blocks_mhsa_einsum_2 + (n + 1), all4, 1);
-    const vec x22 = v_set(blocks_carry[n + 201]);
-    const vec t23 = v_add(x22, all4);
-    v_store_n(blocks_concat + (n + 201), t23, 1);
-    v_store_n(blocks_mhsa_einsum_2 + (n + 51), all5, 1);
-    const vec x24 = v_set(blocks_carry[n + 251]);
-    const vec t25 = v_add(x24, all5);
-    v_store_n(blocks_concat + (n + 251), t25, 1);
-    v_store_n(blocks_mhsa_einsum_2 + (n + 101), all6, 1);
-    const vec x26 = v_set(blocks_carry[n + 301]);
-    const vec t27 = v_add(x26, all6);
-    v_store_n(blocks_concat + (n + 301), t27, 1);
-    v_store_n(blocks_mhsa_einsum_2 + (n + 151), all7, 1);
-    const vec x28 = v_set(blocks_carry[n + 351]);
-    const vec t29 = v_add(x28, all7);
-    v_store_n(blocks_concat + (n + 351), t29, 1);
-    v_store_n(blocks_mhsa_einsum_2 + (n + 2), all8, 1);
-    const vec x30 = v_set(blocks_carry[n + 202]);
-    const vec t31 = v_add(x30, all8);
-    v_store_n(blocks_concat + (n + 202), t31, 1);
-    v_store_n(blocks_mhsa_einsum_2 + (n + 52), all9, 1);
-    const vec x32 = v_set(blocks_carry[n + 252]);
-    const vec t33 = v_add(x32, all9);
-    v_store_n(blocks_concat + (n + 252), t33, 1);
-    v_store_n(blocks_mhsa_einsum_2 + (n + 102), all10, 1);
-    const vec x34 = v_set(blocks_carry[n + 302]);
-    const vec t35 = v_add(x34, all10);
-    v_store_n(blocks_concat + (n + 302), t35, 1);
-    v_store_n(blocks_mhsa_einsum_2 + (n + 152), all11, 1);
-    const vec x36 = v_set(blocks_carry[n + 352]);
-    const vec t37 = v_add(x36, all11);
-    v_store_n(blocks_concat + (n + 352), t37, 1);
+    unroll<3, 4>([&](auto row, auto column) {
+      const vec all = v_set(v_sum(sum[row][column]));
+      v_store_n(blocks_mhsa_einsum_2 + (n + row + column * 50), all, 1);
+      const vec x4 = v_set(blocks_carry[n + row + column * 50 + 200]);
+      const vec t5 = v_add(x4, all);
+      v_store_n(blocks_concat + (n + row + column * 50 + 200), t5, 1);
+    });
   }
   {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[2][4];
+    unroll<2, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t n2 = 0; n2 < 48; n2 += 8) {
-      const vec x38 = v_load(attention_1 + (n2 + 2400));
-      const vec x39 = v_load(blocks_mhsa_v_mappings_1_add + n2);
-      sum0 = v_fma(x38, x39, sum0);
-      const vec x40 = v_load(blocks_mhsa_v_mappings_1_add + (n2 + 50));
-      sum1 = v_fma(x38, x40, sum1);
-      const vec x41 = v_load(blocks_mhsa_v_mappings_1_add + (n2 + 100));
-      sum2 = v_fma(x38, x41, sum2);
-      const vec x42 = v_load(blocks_mhsa_v_mappings_1_add + (n2 + 150));
-      sum3 = v_fma(x38, x42, sum3);
-      const vec x43 = v_load(attention_1 + (n2 + 2450));
-      sum4 = v_fma(x43, x39, sum4);
-      sum5 = v_fma(x43, x40, sum5);
-      sum6 = v_fma(x43, x41, sum6);
-      sum7 = v_fma(x43, x42, sum7);
+      vec x7[4];
+      unroll<4>([&](auto column) { x7[column] = v_load(blocks_mhsa_v_mappings_1_add + (column * 50 + n2)); });
+      unroll<2>([&](auto row) {
+        const vec x6 = v_load(attention_1 + (row * 50 + n2 + 2400));
+        unroll<4>([&](auto column) { sum[row][column] = v_fma(x6, x7[column], sum[row][column]); });
+      });
     }
     {
-      const vec x44 = v_load_n(attention_1 + 2448, 2);
-      const vec x45 = v_load_n(blocks_mhsa_v_mappings_1_add + 48, 2);
-      sum0 = v_fma(x44, x45, sum0);
-      const vec x46 = v_load_n(blocks_mhsa_v_mappings_1_add + 98, 2);
-      sum1 = v_fma(x44, x46, sum1);
-      const vec x47 = v_load_n(blocks_mhsa_v_mappings_1_add + 148, 2);
-      sum2 = v_fma(x44, x47, sum2);
-      const vec x48 = v_load_n(blocks_mhsa_v_mappings_1_add + 198, 2);
-      sum3 = v_fma(x44, x48, sum3);
-      const vec x49 = v_load_n(attention_1 + 2498, 2);
-      sum4 = v_fma(x49, x45, sum4);
-      sum5 = v_fma(x49, x46, sum5);
-      sum6 = v_fma(x49, x47, sum6);
-      sum7 = v_fma(x49, x48, sum7);
+      vec x9[4];
+      unroll<4>([&](auto column) { x9[column] = v_load_n(blocks_mhsa_v_mappings_1_add + (column * 50 + 48), 2); });
+      unroll<2>([&](auto row) {
+        const vec x8 = v_load_n(attention_1 + (row * 50 + 2448), 2);
+        unroll<4>([&](auto column) { sum[row][column] = v_fma(x8, x9[column], sum[row][column]); });
+      });
     }
-    const vec all0 = v_set(v_sum(sum0));
-    const vec all1 = v_set(v_sum(sum1));
-    const vec all2 = v_set(v_sum(sum2));
-    const vec all3 = v_set(v_sum(sum3));
-    const vec all4 = v_set(v_sum(sum4));
-    const vec all5 = v_set(v_sum(sum5));
-    const vec all6 = v_set(v_sum(sum6));
-    const vec all7 = v_set(v_sum(sum7));
-    v_store_n(blocks_mhsa_einsum_2 + 48, all0, 1);
-    const vec x50 = v_set(blocks_carry[248]);
-    const vec t51 = v_add(x50, all0);
-    v_store_n(blocks_concat + 248, t51, 1);
-    v_store_n(blocks_mhsa_einsum_2 + 98, all1, 1);
-    const vec x52 = v_set(blocks_carry[298]);
-    const vec t53 = v_add(x52, all1);
-    v_store_n(blocks_concat + 298, t53, 1);
-    v_store_n(blocks_mhsa_einsum_2 + 148, all2, 1);
-    const vec x54 = v_set(blocks_carry[348]);
-    const vec t55 = v_add(x54, all2);
-    v_store_n(blocks_concat + 348, t55, 1);
-    v_store_n(blocks_mhsa_einsum_2 + 198, all3, 1);
-    const vec x56 = v_set(blocks_carry[398]);
-    const vec t57 = v_add(x56, all3);
-    v_store_n(blocks_concat + 398, t57, 1);
-    v_store_n(blocks_mhsa_einsum_2 + 49, all4, 1);
-    const vec x58 = v_set(blocks_carry[249]);
-    const vec t59 = v_add(x58, all4);
-    v_store_n(blocks_concat + 249, t59, 1);
-    v_store_n(blocks_mhsa_einsum_2 + 99, all5, 1);
-    const vec x60 = v_set(blocks_carry[299]);
-    const vec t61 = v_add(x60, all5);
-    v_store_n(blocks_concat + 299, t61, 1);
-    v_store_n(blocks_mhsa_einsum_2 + 149, all6, 1);
-    const vec x62 = v_set(blocks_carry[349]);
-    const vec t63 = v_add(x62, all6);
-    v_store_n(blocks_concat + 349, t63, 1);
-    v_store_n(blocks_mhsa_einsum_2 + 199, all7, 1);
-    const vec x64 = v_set(blocks_carry[399]);
-    const vec t65 = v_add(x64, all7);
-    v_store_n(blocks_concat + 399, t65, 1);
+    unroll<2, 4>([&](auto row, auto column) {
+      const vec all = v_set(v_sum(sum[row][column]));
+      v_store_n(blocks_mhsa_einsum_2 + (row + column * 50 + 48), all, 1);
+      const vec x10 = v_set(blocks_carry[row + column * 50 + 248]);
+      const vec t11 = v_add(x10, all);
+      v_store_n(blocks_concat + (row + column * 50 + 248), t11, 1);
+    });
   }
 }
 
 // b < B, n < N+1=50 (row), k < K=4 (row); lanes along n
-static void blocks_mhsa_q_mappings_0_multiply_forward(const real* blocks_mhsa_q_mappings_0_add,
-                                                      const real* blocks_mhsa_k_mappings_0_add,
-                                                      const real* blocks_mhsa_v_mappings_0_add,
-                                                      const real* blocks_mhsa_einsum,
-                                                      const real* blocks_mhsa_q_mappings_1_add,
-                                                      const real* blocks_mhsa_k_mappings_1_add,
-                                                      const real* blocks_mhsa_v_mappings_1_add,
-                                                      const real* blocks_mhsa_einsum_2, real* magnitude_3,
-                                                      real* magnitude_4, real* magnitude_6, real* magnitude_7,
-                                                      real* magnitude_8, real* magnitude_9, real* magnitude_11,
-                                                      real* magnitude_12) {
-  vec sum0 = v_zero();
-  vec sum0_1 = v_zero();
-  vec sum0_2 = v_zero();
-  vec sum0_3 = v_zero();
-  vec sum1 = v_zero();
-  vec sum1_1 = v_zero();
-  vec sum1_2 = v_zero();
-  vec sum1_3 = v_zero();
-  vec sum2 = v_zero();
-  vec sum2_1 = v_zero();
-  vec sum2_2 = v_zero();
-  vec sum2_3 = v_zero();
-  vec sum3 = v_zero();
-  vec sum3_1 = v_zero();
-  vec sum3_2 = v_zero();
-  vec sum3_3 = v_zero();
-  vec sum4 = v_zero();
-  vec sum4_1 = v_zero();
-  vec sum4_2 = v_zero();
-  vec sum4_3 = v_zero();
-  vec sum5 = v_zero();
-  vec sum5_1 = v_zero();
-  vec sum5_2 = v_zero();
-  vec sum5_3 = v_zero();
-  vec sum6 = v_zero();
-  vec sum6_1 = v_zero();
-  vec sum6_2 = v_zero();
-  vec sum6_3 = v_zero();
-  vec sum7 = v_zero();
-  vec sum7_1 = v_zero();
-  vec sum7_2 = v_zero();
-  vec sum7_3 = v_zero();
+static void blocks_mhsa_q_mappings_0_multiply_forward(
+    const real* blocks_mhsa_q_mappings_0_add, const real* blocks_mhsa_k_mappings_0_add,
+    const real* blocks_mhsa_v_mappings_0_add, const real* blocks_mhsa_einsum, const real* blocks_mhsa_q_mappings_1_add,
+    const real* blocks_mhsa_k_mappings_1_add, const real* blocks_mhsa_v_mappings_1_add,
+    const real* blocks_mhsa_einsum_2, real* magnitude_3, real* magnitude_4, real* magnitude_6, real* magnitude_7,
+    real* magnitude_8, real* magnitude_9, real* magnitude_11, real* magnitude_12) {
+  vec sum0[4];
+  unroll<4>([&](auto way) { sum0[way] = v_zero(); });
+  vec sum1[4];
+  unroll<4>([&](auto way) { sum1[way] = v_zero(); });
+  vec sum2[4];
+  unroll<4>([&](auto way) { sum2[way] = v_zero(); });
+  vec sum3[4];
+  unroll<4>([&](auto way) { sum3[way] = v_zero(); });
+  vec sum4[4];
+  unroll<4>([&](auto way) { sum4[way] = v_zero(); });
+  vec sum5[4];
+  unroll<4>([&](auto way) { sum5[way] = v_zero(); });
+  vec sum6[4];
+  unroll<4>([&](auto way) { sum6[way] = v_zero(); });
+  vec sum7[4];
+  unroll<4>([&](auto way) { sum7[way] = v_zero(); });
   for (std::int64_t k = 0; k < 4; ++k) {
-    {
-      const vec x0 = v_load(blocks_mhsa_q_mappings_0_add + k * 50);
+    unroll<6>([&](auto column) {
+      const vec x0 = v_load(blocks_mhsa_q_mappings_0_add + (column * 8 + k * 50));
       const vec t1 = v_neg(x0);
       const vec t2 = v_max(x0, t1);
-      sum0 = v_add(sum0, t2);
-      const vec x3 = v_load(blocks_mhsa_k_mappings_0_add + k * 50);
+      sum0[column % 4] = v_add(sum0[column % 4], t2);
+      const vec x3 = v_load(blocks_mhsa_k_mappings_0_add + (column * 8 + k * 50));
       const vec t4 = v_neg(x3);
       const vec t5 = v_max(x3, t4);
-      sum1 = v_add(sum1, t5);
-      const vec x6 = v_load(blocks_mhsa_v_mappings_0_add + k * 50);
+      sum1[column % 4] = v_add(sum1[column % 4], t5);
+      const vec x6 = v_load(blocks_mhsa_v_mappings_0_add + (column * 8 + k * 50));
       const vec t7 = v_neg(x6);
       const vec t8 = v_max(x6, t7);
-      sum2 = v_add(sum2, t8);
-      const vec x9 = v_load(blocks_mhsa_einsum + k * 50);
+      sum2[column % 4] = v_add(sum2[column % 4], t8);
+      const vec x9 = v_load(blocks_mhsa_einsum + (column * 8 + k * 50));
       const vec t10 = v_neg(x9);
       const vec t11 = v_max(x9, t10);
-      sum3 = v_add(sum3, t11);
-      const vec x12 = v_load(blocks_mhsa_q_mappings_1_add + k * 50);
+      sum3[column % 4] = v_add(sum3[column % 4], t11);
+      const vec x12 = v_load(blocks_mhsa_q_mappings_1_add + (column * 8 + k * 50));
       const vec t13 = v_neg(x12);
       const vec t14 = v_max(x12, t13);
-      sum4 = v_add(sum4, t14);
-      const vec x15 = v_load(blocks_mhsa_k_mappings_1_add + k * 50);
+      sum4[column % 4] = v_add(sum4[column % 4], t14);
+      const vec x15 = v_load(blocks_mhsa_k_mappings_1_add + (column * 8 + k * 50));
       const vec t16 = v_neg(x15);
       const vec t17 = v_max(x15, t16);
-      sum5 = v_add(sum5, t17);
-      const vec x18 = v_load(blocks_mhsa_v_mappings_1_add + k * 50);
+      sum5[column % 4] = v_add(sum5[column % 4], t17);
+      const vec x18 = v_load(blocks_mhsa_v_mappings_1_add + (column * 8 + k * 50));
       const vec t19 = v_neg(x18);
       const vec t20 = v_max(x18, t19);
-      sum6 = v_add(sum6, t20);
-      const vec x21 = v_load(blocks_mhsa_einsum_2 + k * 50);
+      sum6[column % 4] = v_add(sum6[column % 4], t20);
+      const vec x21 = v_load(blocks_mhsa_einsum_2 + (column * 8 + k * 50));
       const vec t22 = v_neg(x21);
       const vec t23 = v_max(x21, t22);
-      sum7 = v_add(sum7, t23);
-      const vec x24 = v_load(blocks_mhsa_q_mappings_0_add + (k * 50 + 8));
+      sum7[column % 4] = v_add(sum7[column % 4], t23);
+    });
+    {
+      const vec x24 = v_load_n(blocks_mhsa_q_mappings_0_add + (k * 50 + 48), 2);
       const vec t25 = v_neg(x24);
       const vec t26 = v_max(x24, t25);
-      sum0_1 = v_add(sum0_1, t26);
-      const vec x27 = v_load(blocks_mhsa_k_mappings_0_add + (k * 50 + 8));
+      sum0[0] = v_add(sum0[0], v_keep_n(t26, 2, real(0.0)));
+      const vec x27 = v_load_n(blocks_mhsa_k_mappings_0_add + (k * 50 + 48), 2);
       const vec t28 = v_neg(x27);
       const vec t29 = v_max(x27, t28);
-      sum1_1 = v_add(sum1_1, t29);
-      const vec x30 = v_load(blocks_mhsa_v_mappings_0_add + (k * 50 + 8));
+      sum1[0] = v_add(sum1[0], v_keep_n(t29, 2, real(0.0)));
+      const vec x30 = v_load_n(blocks_mhsa_v_mappings_0_add + (k * 50 + 48), 2);
       const vec t31 = v_neg(x30);
       const vec t32 = v_max(x30, t31);
-      sum2_1 = v_add(sum2_1, t32);
-      const vec x33 = v_load(blocks_mhsa_einsum + (k * 50 + 8));
+      sum2[0] = v_add(sum2[0], v_keep_n(t32, 2, real(0.0)));
+      const vec x33 = v_load_n(blocks_mhsa_einsum + (k * 50 + 48), 2);
       const vec t34 = v_neg(x33);
       const vec t35 = v_max(x33, t34);
-      sum3_1 = v_add(sum3_1, t35);
-      const vec x36 = v_load(blocks_mhsa_q_mappings_1_add + (k * 50 + 8));
+      sum3[0] = v_add(sum3[0], v_keep_n(t35, 2, real(0.0)));
+      const vec x36 = v_load_n(blocks_mhsa_q_mappings_1_add + (k * 50 + 48), 2);
       const vec t37 = v_neg(x36);
       const vec t38 = v_max(x36, t37);
-      sum4_1 = v_add(sum4_1, t38);
-      const vec x39 = v_load(blocks_mhsa_k_mappings_1_add + (k * 50 + 8));
+      sum4[0] = v_add(sum4[0], v_keep_n(t38, 2, real(0.0)));
+      const vec x39 = v_load_n(blocks_mhsa_k_mappings_1_add + (k * 50 + 48), 2);
       const vec t40 = v_neg(x39);
       const vec t41 = v_max(x39, t40);
-      sum5_1 = v_add(sum5_1, t41);
-      const vec x42 = v_load(blocks_mhsa_v_mappings_1_add + (k * 50 + 8));
+      sum5[0] = v_add(sum5[0], v_keep_n(t41, 2, real(0.0)));
+      const vec x42 = v_load_n(blocks_mhsa_v_mappings_1_add + (k * 50 + 48), 2);
       const vec t43 = v_neg(x42);
       const vec t44 = v_max(x42, t43);
-      sum6_1 = v_add(sum6_1, t44);
-      const vec x45 = v_load(blocks_mhsa_einsum_2 + (k * 50 + 8));
+      sum6[0] = v_add(sum6[0], v_keep_n(t44, 2, real(0.0)));
+      const vec x45 = v_load_n(blocks_mhsa_einsum_2 + (k * 50 + 48), 2);
       const vec t46 = v_neg(x45);
       const vec t47 = v_max(x45, t46);
-      sum7_1 = v_add(sum7_1, t47);
-      const vec x48 = v_load(blocks_mhsa_q_mappings_0_add + (k * 50 + 16));
-      const vec t49 = v_neg(x48);
-      const vec t50 = v_max(x48, t49);
-      sum0_2 = v_add(sum0_2, t50);
-      const vec x51 = v_load(blocks_mhsa_k_mappings_0_add + (k * 50 + 16));
-      const vec t52 = v_neg(x51);
-      const vec t53 = v_max(x51, t52);
-      sum1_2 = v_add(sum1_2, t53);
-      const vec x54 = v_load(blocks_mhsa_v_mappings_0_add + (k * 50 + 16));
-      const vec t55 = v_neg(x54);
-      const vec t56 = v_max(x54, t55);
-      sum2_2 = v_add(sum2_2, t56);
-      const vec x57 = v_load(blocks_mhsa_einsum + (k * 50 + 16));
-      const vec t58 = v_neg(x57);
-      const vec t59 = v_max(x57, t58);
-      sum3_2 = v_add(sum3_2, t59);
-      const vec x60 = v_load(blocks_mhsa_q_mappings_1_add + (k * 50 + 16));
-      const vec t61 = v_neg(x60);
-      const vec t62 = v_max(x60, t61);
-      sum4_2 = v_add(sum4_2, t62);
-      const vec x63 = v_load(blocks_mhsa_k_mappings_1_add + (k * 50 + 16));
-      const vec t64 = v_neg(x63);
-      const vec t65 = v_max(x63, t64);
-      sum5_2 = v_add(sum5_2, t65);
-      const vec x66 = v_load(blocks_mhsa_v_mappings_1_add + (k * 50 + 16));
-      const vec t67 = v_neg(x66);
-      const vec t68 = v_max(x66, t67);
-      sum6_2 = v_add(sum6_2, t68);
-      const vec x69 = v_load(blocks_mhsa_einsum_2 + (k * 50 + 16));
-      const vec t70 = v_neg(x69);
-      const vec t71 = v_max(x69, t70);
-      sum7_2 = v_add(sum7_2, t71);
-      const vec x72 = v_load(blocks_mhsa_q_mappings_0_add + (k * 50 + 24));
-      const vec t73 = v_neg(x72);
-      const vec t74 = v_max(x72, t73);
-      sum0_3 = v_add(sum0_3, t74);
-      const vec x75 = v_load(blocks_mhsa_k_mappings_0_add + (k * 50 + 24));
-      const vec t76 = v_neg(x75);
-      const vec t77 = v_max(x75, t76);
-      sum1_3 = v_add(sum1_3, t77);
-      const vec x78 = v_load(blocks_mhsa_v_mappings_0_add + (k * 50 + 24));
-      const vec t79 = v_neg(x78);
-      const vec t80 = v_max(x78, t79);
-      sum2_3 = v_add(sum2_3, t80);
-      const vec x81 = v_load(blocks_mhsa_einsum + (k * 50 + 24));
-      const vec t82 = v_neg(x81);
-      const vec t83 = v_max(x81, t82);
-      sum3_3 = v_add(sum3_3, t83);
-      const vec x84 = v_load(blocks_mhsa_q_mappings_1_add + (k * 50 + 24));
-      const vec t85 = v_neg(x84);
-      const vec t86 = v_max(x84, t85);
-      sum4_3 = v_add(sum4_3, t86);
-      const vec x87 = v_load(blocks_mhsa_k_mappings_1_add + (k * 50 + 24));
-      const vec t88 = v_neg(x87);
-      const vec t89 = v_max(x87, t88);
-      sum5_3 = v_add(sum5_3, t89);
-      const vec x90 = v_load(blocks_mhsa_v_mappings_1_add + (k * 50 + 24));
-      const vec t91 = v_neg(x90);
-      const vec t92 = v_max(x90, t91);
-      sum6_3 = v_add(sum6_3, t92);
-      const vec x93 = v_load(blocks_mhsa_einsum_2 + (k * 50 + 24));
-      const vec t94 = v_neg(x93);
-      const vec t95 = v_max(x93, t94);
-      sum7_3 = v_add(sum7_3, t95);
-      const vec x96 = v_load(blocks_mhsa_q_mappings_0_add + (k * 50 + 32));
-      const vec t97 = v_neg(x96);
-      const vec t98 = v_max(x96, t97);
-      sum0 = v_add(sum0, t98);
-      const vec x99 = v_load(blocks_mhsa_k_mappings_0_add + (k * 50 + 32));
-      const vec t100 = v_neg(x99);
-      const vec t101 = v_max(x99, t100);
-      sum1 = v_add(sum1, t101);
-      const vec x102 = v_load(blocks_mhsa_v_mappings_0_add + (k * 50 + 32));
-      const vec t103 = v_neg(x102);
-      const vec t104 = v_max(x102, t103);
-      sum2 = v_add(sum2, t104);
-      const vec x105 = v_load(blocks_mhsa_einsum + (k * 50 + 32));
-      const vec t106 = v_neg(x105);
-      const vec t107 = v_max(x105, t106);
-      sum3 = v_add(sum3, t107);
-      const vec x108 = v_load(blocks_mhsa_q_mappings_1_add + (k * 50 + 32));
-      const vec t109 = v_neg(x108);
-      const vec t110 = v_max(x108, t109);
-      sum4 = v_add(sum4, t110);
-      const vec x111 = v_load(blocks_mhsa_k_mappings_1_add + (k * 50 + 32));
-      const vec t112 = v_neg(x111);
-      const vec t113 = v_max(x111, t112);
-      sum5 = v_add(sum5, t113);
-      const vec x114 = v_load(blocks_mhsa_v_mappings_1_add + (k * 50 + 32));
-      const vec t115 = v_neg(x114);
-      const vec t116 = v_max(x114, t115);
-      sum6 = v_add(sum6, t116);
-      const vec x117 = v_load(blocks_mhsa_einsum_2 + (k * 50 + 32));
-      const vec t118 = v_neg(x117);
-      const vec t119 = v_max(x117, t118);
-      sum7 = v_add(sum7, t119);
-      const vec x120 = v_load(blocks_mhsa_q_mappings_0_add + (k * 50 + 40));
-      const vec t121 = v_neg(x120);
-      const vec t122 = v_max(x120, t121);
-      sum0_1 = v_add(sum0_1, t122);
-      const vec x123 = v_load(blocks_mhsa_k_mappings_0_add + (k * 50 + 40));
-      const vec t124 = v_neg(x123);
-      const vec t125 = v_max(x123, t124);
-      sum1_1 = v_add(sum1_1, t125);
-      const vec x126 = v_load(blocks_mhsa_v_mappings_0_add + (k * 50 + 40));
-      const vec t127 = v_neg(x126);
-      const vec t128 = v_max(x126, t127);
-      sum2_1 = v_add(sum2_1, t128);
-      const vec x129 = v_load(blocks_mhsa_einsum + (k * 50 + 40));
-      const vec t130 = v_neg(x129);
-      const vec t131 = v_max(x129, t130);
-      sum3_1 = v_add(sum3_1, t131);
-      const vec x132 = v_load(blocks_mhsa_q_mappings_1_add + (k * 50 + 40));
-      const vec t133 = v_neg(x132);
-      const vec t134 = v_max(x132, t133);
-      sum4_1 = v_add(sum4_1, t134);
-      const vec x135 = v_load(blocks_mhsa_k_mappings_1_add + (k * 50 + 40));
-      const vec t136 = v_neg(x135);
-      const vec t137 = v_max(x135, t136);
-      sum5_1 = v_add(sum5_1, t137);
-      const vec x138 = v_load(blocks_mhsa_v_mappings_1_add + (k * 50 + 40));
-      const vec t139 = v_neg(x138);
-      const vec t140 = v_max(x138, t139);
-      sum6_1 = v_add(sum6_1, t140);
-      const vec x141 = v_load(blocks_mhsa_einsum_2 + (k * 50 + 40));
-      const vec t142 = v_neg(x141);
-      const vec t143 = v_max(x141, t142);
-      sum7_1 = v_add(sum7_1, t143);
-    }
-    {
-      const vec x144 = v_load_n(blocks_mhsa_q_mappings_0_add + (k * 50 + 48), 2);
-      const vec t145 = v_neg(x144);
-      const vec t146 = v_max(x144, t145);
-      sum0 = v_add(sum0, v_keep_n(t146, 2, real(0.0)));
-      const vec x147 = v_load_n(blocks_mhsa_k_mappings_0_add + (k * 50 + 48), 2);
-      const vec t148 = v_neg(x147);
-      const vec t149 = v_max(x147, t148);
-      sum1 = v_add(sum1, v_keep_n(t149, 2, real(0.0)));
-      const vec x150 = v_load_n(blocks_mhsa_v_mappings_0_add + (k * 50 + 48), 2);
-      const vec t151 = v_neg(x150);
-      const vec t152 = v_max(x150, t151);
-      sum2 = v_add(sum2, v_keep_n(t152, 2, real(0.0)));
-      const vec x153 = v_load_n(blocks_mhsa_einsum + (k * 50 + 48), 2);
-      const vec t154 = v_neg(x153);
-      const vec t155 = v_max(x153, t154);
-      sum3 = v_add(sum3, v_keep_n(t155, 2, real(0.0)));
-      const vec x156 = v_load_n(blocks_mhsa_q_mappings_1_add + (k * 50 + 48), 2);
-      const vec t157 = v_neg(x156);
-      const vec t158 = v_max(x156, t157);
-      sum4 = v_add(sum4, v_keep_n(t158, 2, real(0.0)));
-      const vec x159 = v_load_n(blocks_mhsa_k_mappings_1_add + (k * 50 + 48), 2);
-      const vec t160 = v_neg(x159);
-      const vec t161 = v_max(x159, t160);
-      sum5 = v_add(sum5, v_keep_n(t161, 2, real(0.0)));
-      const vec x162 = v_load_n(blocks_mhsa_v_mappings_1_add + (k * 50 + 48), 2);
-      const vec t163 = v_neg(x162);
-      const vec t164 = v_max(x162, t163);
-      sum6 = v_add(sum6, v_keep_n(t164, 2, real(0.0)));
-      const vec x165 = v_load_n(blocks_mhsa_einsum_2 + (k * 50 + 48), 2);
-      const vec t166 = v_neg(x165);
-      const vec t167 = v_max(x165, t166);
-      sum7 = v_add(sum7, v_keep_n(t167, 2, real(0.0)));
+      sum7[0] = v_add(sum7[0], v_keep_n(t47, 2, real(0.0)));
     }
   }
-  const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
-  const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
-  const vec row2 = v_set(v_sum(v_add(v_add(sum2, sum2_1), v_add(sum2_2, sum2_3))));
-  const vec row3 = v_set(v_sum(v_add(v_add(sum3, sum3_1), v_add(sum3_2, sum3_3))));
-  const vec row4 = v_set(v_sum(v_add(v_add(sum4, sum4_1), v_add(sum4_2, sum4_3))));
-  const vec row5 = v_set(v_sum(v_add(v_add(sum5, sum5_1), v_add(sum5_2, sum5_3))));
-  const vec row6 = v_set(v_sum(v_add(v_add(sum6, sum6_1), v_add(sum6_2, sum6_3))));
-  const vec row7 = v_set(v_sum(v_add(v_add(sum7, sum7_1), v_add(sum7_2, sum7_3))));
-  const vec t168 = v_set(real(0.005));
-  const vec t169 = v_mul(row0, t168);
-  v_store_n(magnitude_3, t169, 1);
-  const vec t170 = v_mul(row1, t168);
-  v_store_n(magnitude_4, t170, 1);
-  const vec t171 = v_mul(row2, t168);
-  v_store_n(magnitude_6, t171, 1);
-  const vec t172 = v_mul(row3, t168);
-  v_store_n(magnitude_7, t172, 1);
-  const vec t173 = v_mul(row4, t168);
-  v_store_n(magnitude_8, t173, 1);
-  const vec t174 = v_mul(row5, t168);
-  v_store_n(magnitude_9, t174, 1);
-  const vec t175 = v_mul(row6, t168);
-  v_store_n(magnitude_11, t175, 1);
-  const vec t176 = v_mul(row7, t168);
-  v_store_n(magnitude_12, t176, 1);
+  const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
+  const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
+  const vec row2 = v_set(v_sum(v_add(v_add(sum2[0], sum2[1]), v_add(sum2[2], sum2[3]))));
+  const vec row3 = v_set(v_sum(v_add(v_add(sum3[0], sum3[1]), v_add(sum3[2], sum3[3]))));
+  const vec row4 = v_set(v_sum(v_add(v_add(sum4[0], sum4[1]), v_add(sum4[2], sum4[3]))));
+  const vec row5 = v_set(v_sum(v_add(v_add(sum5[0], sum5[1]), v_add(sum5[2], sum5[3]))));
+  const vec row6 = v_set(v_sum(v_add(v_add(sum6[0], sum6[1]), v_add(sum6[2], sum6[3]))));
+  const vec row7 = v_set(v_sum(v_add(v_add(sum7[0], sum7[1]), v_add(sum7[2], sum7[3]))));
+  const vec t48 = v_set(real(0.005));
+  const vec t49 = v_mul(row0, t48);
+  v_store_n(magnitude_3, t49, 1);
+  const vec t50 = v_mul(row1, t48);
+  v_store_n(magnitude_4, t50, 1);
+  const vec t51 = v_mul(row2, t48);
+  v_store_n(magnitude_6, t51, 1);
+  const vec t52 = v_mul(row3, t48);
+  v_store_n(magnitude_7, t52, 1);
+  const vec t53 = v_mul(row4, t48);
+  v_store_n(magnitude_8, t53, 1);
+  const vec t54 = v_mul(row5, t48);
+  v_store_n(magnitude_9, t54, 1);
+  const vec t55 = v_mul(row6, t48);
+  v_store_n(magnitude_11, t55, 1);
+  const vec t56 = v_mul(row7, t48);
+  v_store_n(magnitude_12, t56, 1);
 }
 
 // b < B, n < N+1=50, m < M=32, d < D=8 (summed); lanes along n
@@ -8232,72 +4861,31 @@ static void blocks_mlp_0_forward_inspect(const real* blocks_norm2_add, const rea
                                          real* blocks_mlp_0_einsum) {
   for (std::int64_t m = 0; m < 32; m += 4) {
     for (std::int64_t n = 0; n < 48; n += 24) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
+      vec sum[4][3];
+      unroll<4, 3>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t d = 0; d < 8; ++d) {
-        const vec x0 = v_load(blocks_norm2_add + (n + d * 50));
-        const vec x1 = v_set(blocks_mlp_0_weight[m * 8 + d]);
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(blocks_norm2_add + (n + d * 50 + 8));
-        sum1 = v_fma(x2, x1, sum1);
-        const vec x3 = v_load(blocks_norm2_add + (n + d * 50 + 16));
-        sum2 = v_fma(x3, x1, sum2);
-        const vec x4 = v_set(blocks_mlp_0_weight[m * 8 + d + 8]);
-        sum3 = v_fma(x0, x4, sum3);
-        sum4 = v_fma(x2, x4, sum4);
-        sum5 = v_fma(x3, x4, sum5);
-        const vec x5 = v_set(blocks_mlp_0_weight[m * 8 + d + 16]);
-        sum6 = v_fma(x0, x5, sum6);
-        sum7 = v_fma(x2, x5, sum7);
-        sum8 = v_fma(x3, x5, sum8);
-        const vec x6 = v_set(blocks_mlp_0_weight[m * 8 + d + 24]);
-        sum9 = v_fma(x0, x6, sum9);
-        sum10 = v_fma(x2, x6, sum10);
-        sum11 = v_fma(x3, x6, sum11);
+        vec x0[3];
+        unroll<3>([&](auto column) { x0[column] = v_load(blocks_norm2_add + (n + column * 8 + d * 50)); });
+        unroll<4>([&](auto row) {
+          const vec x1 = v_set(blocks_mlp_0_weight[m * 8 + row * 8 + d]);
+          unroll<3>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+        });
       }
-      v_store(blocks_mlp_0_einsum + (n + m * 50), sum0);
-      v_store(blocks_mlp_0_einsum + (n + m * 50 + 8), sum1);
-      v_store(blocks_mlp_0_einsum + (n + m * 50 + 16), sum2);
-      v_store(blocks_mlp_0_einsum + (n + m * 50 + 50), sum3);
-      v_store(blocks_mlp_0_einsum + (n + m * 50 + 58), sum4);
-      v_store(blocks_mlp_0_einsum + (n + m * 50 + 66), sum5);
-      v_store(blocks_mlp_0_einsum + (n + m * 50 + 100), sum6);
-      v_store(blocks_mlp_0_einsum + (n + m * 50 + 108), sum7);
-      v_store(blocks_mlp_0_einsum + (n + m * 50 + 116), sum8);
-      v_store(blocks_mlp_0_einsum + (n + m * 50 + 150), sum9);
-      v_store(blocks_mlp_0_einsum + (n + m * 50 + 158), sum10);
-      v_store(blocks_mlp_0_einsum + (n + m * 50 + 166), sum11);
+      unroll<4, 3>([&](auto row, auto column) {
+        v_store(blocks_mlp_0_einsum + (n + column * 8 + m * 50 + row * 50), sum[row][column]);
+      });
     }
     {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
+      vec sum[4];
+      unroll<4>([&](auto row) { sum[row] = v_zero(); });
       for (std::int64_t d = 0; d < 8; ++d) {
-        const vec x7 = v_load_n(blocks_norm2_add + (d * 50 + 48), 2);
-        const vec x8 = v_set(blocks_mlp_0_weight[m * 8 + d]);
-        sum0 = v_fma(x7, x8, sum0);
-        const vec x9 = v_set(blocks_mlp_0_weight[m * 8 + d + 8]);
-        sum1 = v_fma(x7, x9, sum1);
-        const vec x10 = v_set(blocks_mlp_0_weight[m * 8 + d + 16]);
-        sum2 = v_fma(x7, x10, sum2);
-        const vec x11 = v_set(blocks_mlp_0_weight[m * 8 + d + 24]);
-        sum3 = v_fma(x7, x11, sum3);
+        const vec x2 = v_load_n(blocks_norm2_add + (d * 50 + 48), 2);
+        unroll<4>([&](auto row) {
+          const vec x3 = v_set(blocks_mlp_0_weight[m * 8 + row * 8 + d]);
+          sum[row] = v_fma(x2, x3, sum[row]);
+        });
       }
-      v_store_n(blocks_mlp_0_einsum + (m * 50 + 48), sum0, 2);
-      v_store_n(blocks_mlp_0_einsum + (m * 50 + 98), sum1, 2);
-      v_store_n(blocks_mlp_0_einsum + (m * 50 + 148), sum2, 2);
-      v_store_n(blocks_mlp_0_einsum + (m * 50 + 198), sum3, 2);
+      unroll<4>([&](auto row) { v_store_n(blocks_mlp_0_einsum + (m * 50 + row * 50 + 48), sum[row], 2); });
     }
   }
 }
@@ -8305,107 +4893,59 @@ static void blocks_mlp_0_forward_inspect(const real* blocks_norm2_add, const rea
 // b < B, n < N+1=50 (row), m < M=32 (row); lanes along n
 static void blocks_mlp_0_multiply_forward(const real* blocks_mlp_0_einsum, const real* blocks_mlp_0_bias,
                                           real* magnitude_15, real* magnitude_16, real* blocks_mlp_1_gelu) {
-  vec sum0 = v_zero();
-  vec sum0_1 = v_zero();
-  vec sum0_2 = v_zero();
-  vec sum0_3 = v_zero();
-  vec sum1 = v_zero();
-  vec sum1_1 = v_zero();
-  vec sum1_2 = v_zero();
-  vec sum1_3 = v_zero();
+  vec sum0[4];
+  unroll<4>([&](auto way) { sum0[way] = v_zero(); });
+  vec sum1[4];
+  unroll<4>([&](auto way) { sum1[way] = v_zero(); });
   for (std::int64_t m = 0; m < 32; ++m) {
     {
-      const vec x0 = v_load(blocks_mlp_0_einsum + m * 50);
       const vec x1 = v_set(blocks_mlp_0_bias[m]);
-      const vec t2 = v_add(x0, x1);
-      const vec t3 = v_neg(t2);
-      const vec t4 = v_max(t2, t3);
-      sum0 = v_add(sum0, t4);
-      const vec t5 = v_gelu(t2);
-      const vec t6 = v_neg(t5);
-      const vec t7 = v_max(t5, t6);
-      sum1 = v_add(sum1, t7);
-      const vec x8 = v_load(blocks_mlp_0_einsum + (m * 50 + 8));
-      const vec t9 = v_add(x8, x1);
-      const vec t10 = v_neg(t9);
-      const vec t11 = v_max(t9, t10);
-      sum0_1 = v_add(sum0_1, t11);
-      const vec t12 = v_gelu(t9);
-      const vec t13 = v_neg(t12);
-      const vec t14 = v_max(t12, t13);
-      sum1_1 = v_add(sum1_1, t14);
-      const vec x15 = v_load(blocks_mlp_0_einsum + (m * 50 + 16));
-      const vec t16 = v_add(x15, x1);
-      const vec t17 = v_neg(t16);
-      const vec t18 = v_max(t16, t17);
-      sum0_2 = v_add(sum0_2, t18);
-      const vec t19 = v_gelu(t16);
-      const vec t20 = v_neg(t19);
-      const vec t21 = v_max(t19, t20);
-      sum1_2 = v_add(sum1_2, t21);
-      const vec x22 = v_load(blocks_mlp_0_einsum + (m * 50 + 24));
-      const vec t23 = v_add(x22, x1);
-      const vec t24 = v_neg(t23);
-      const vec t25 = v_max(t23, t24);
-      sum0_3 = v_add(sum0_3, t25);
-      const vec t26 = v_gelu(t23);
-      const vec t27 = v_neg(t26);
-      const vec t28 = v_max(t26, t27);
-      sum1_3 = v_add(sum1_3, t28);
-      const vec x29 = v_load(blocks_mlp_0_einsum + (m * 50 + 32));
-      const vec x30 = v_set(blocks_mlp_0_bias[m]);
-      const vec t31 = v_add(x29, x30);
-      const vec t32 = v_neg(t31);
-      const vec t33 = v_max(t31, t32);
-      sum0 = v_add(sum0, t33);
-      const vec t34 = v_gelu(t31);
-      const vec t35 = v_neg(t34);
-      const vec t36 = v_max(t34, t35);
-      sum1 = v_add(sum1, t36);
-      const vec x37 = v_load(blocks_mlp_0_einsum + (m * 50 + 40));
-      const vec t38 = v_add(x37, x30);
-      const vec t39 = v_neg(t38);
-      const vec t40 = v_max(t38, t39);
-      sum0_1 = v_add(sum0_1, t40);
-      const vec t41 = v_gelu(t38);
-      const vec t42 = v_neg(t41);
-      const vec t43 = v_max(t41, t42);
-      sum1_1 = v_add(sum1_1, t43);
+      unroll<6>([&](auto column) {
+        const vec x0 = v_load(blocks_mlp_0_einsum + (column * 8 + m * 50));
+        const vec t2 = v_add(x0, x1);
+        const vec t3 = v_neg(t2);
+        const vec t4 = v_max(t2, t3);
+        sum0[column % 4] = v_add(sum0[column % 4], t4);
+        const vec t5 = v_gelu(t2);
+        const vec t6 = v_neg(t5);
+        const vec t7 = v_max(t5, t6);
+        sum1[column % 4] = v_add(sum1[column % 4], t7);
+      });
     }
     {
-      const vec x44 = v_load_n(blocks_mlp_0_einsum + (m * 50 + 48), 2);
-      const vec x45 = v_set(blocks_mlp_0_bias[m]);
-      const vec t46 = v_add(x44, x45);
-      const vec t47 = v_neg(t46);
-      const vec t48 = v_max(t46, t47);
-      sum0 = v_add(sum0, v_keep_n(t48, 2, real(0.0)));
-      const vec t49 = v_gelu(t46);
-      const vec t50 = v_neg(t49);
-      const vec t51 = v_max(t49, t50);
-      sum1 = v_add(sum1, v_keep_n(t51, 2, real(0.0)));
+      const vec x8 = v_load_n(blocks_mlp_0_einsum + (m * 50 + 48), 2);
+      const vec x9 = v_set(blocks_mlp_0_bias[m]);
+      const vec t10 = v_add(x8, x9);
+      const vec t11 = v_neg(t10);
+      const vec t12 = v_max(t10, t11);
+      sum0[0] = v_add(sum0[0], v_keep_n(t12, 2, real(0.0)));
+      const vec t13 = v_gelu(t10);
+      const vec t14 = v_neg(t13);
+      const vec t15 = v_max(t13, t14);
+      sum1[0] = v_add(sum1[0], v_keep_n(t15, 2, real(0.0)));
     }
   }
-  const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
-  const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
-  const vec t52 = v_set(real(0.000625));
-  const vec t53 = v_mul(row0, t52);
-  v_store_n(magnitude_15, t53, 1);
-  const vec t54 = v_mul(row1, t52);
-  v_store_n(magnitude_16, t54, 1);
+  const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
+  const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
+  const vec t16 = v_set(real(0.000625));
+  const vec t17 = v_mul(row0, t16);
+  v_store_n(magnitude_15, t17, 1);
+  const vec t18 = v_mul(row1, t16);
+  v_store_n(magnitude_16, t18, 1);
   for (std::int64_t m = 0; m < 32; ++m) {
     for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x55 = v_load(blocks_mlp_0_einsum + (n + m * 50));
-      const vec x56 = v_set(blocks_mlp_0_bias[m]);
-      const vec t57 = v_add(x55, x56);
-      const vec t58 = v_gelu(t57);
-      v_store(blocks_mlp_1_gelu + (n + m * 50), t58);
+      const vec x19 = v_load(blocks_mlp_0_einsum + (n + m * 50));
+      const vec x20 = v_set(blocks_mlp_0_bias[m]);
+      const vec t21 = v_add(x19, x20);
+      const vec t22 = v_gelu(t21);
+      v_store(blocks_mlp_1_gelu + (n + m * 50), t22);
     }
     {
-      const vec x59 = v_load_n(blocks_mlp_0_einsum + (m * 50 + 48), 2);
-      const vec x60 = v_set(blocks_mlp_0_bias[m]);
-      const vec t61 = v_add(x59, x60);
-      const vec t62 = v_gelu(t61);
-      v_store_n(blocks_mlp_1_gelu + (m * 50 + 48), t62, 2);
+      const vec x23 = v_load_n(blocks_mlp_0_einsum + (m * 50 + 48), 2);
+      const vec x24 = v_set(blocks_mlp_0_bias[m]);
+      const vec t25 = v_add(x23, x24);
+      const vec t26 = v_gelu(t25);
+      v_store_n(blocks_mlp_1_gelu + (m * 50 + 48), t26, 2);
     }
   }
 }
@@ -8415,279 +4955,142 @@ static void blocks_mlp_2_forward_inspect(const real* blocks_mlp_1_gelu, const re
                                          real* blocks_mlp_2_einsum) {
   for (std::int64_t d = 0; d < 8; d += 4) {
     for (std::int64_t n = 0; n < 48; n += 24) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
+      vec sum[4][3];
+      unroll<4, 3>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t m = 0; m < 32; ++m) {
-        const vec x0 = v_load(blocks_mlp_1_gelu + (n + m * 50));
-        const vec x1 = v_set(blocks_mlp_2_weight[d * 32 + m]);
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(blocks_mlp_1_gelu + (n + m * 50 + 8));
-        sum1 = v_fma(x2, x1, sum1);
-        const vec x3 = v_load(blocks_mlp_1_gelu + (n + m * 50 + 16));
-        sum2 = v_fma(x3, x1, sum2);
-        const vec x4 = v_set(blocks_mlp_2_weight[d * 32 + m + 32]);
-        sum3 = v_fma(x0, x4, sum3);
-        sum4 = v_fma(x2, x4, sum4);
-        sum5 = v_fma(x3, x4, sum5);
-        const vec x5 = v_set(blocks_mlp_2_weight[d * 32 + m + 64]);
-        sum6 = v_fma(x0, x5, sum6);
-        sum7 = v_fma(x2, x5, sum7);
-        sum8 = v_fma(x3, x5, sum8);
-        const vec x6 = v_set(blocks_mlp_2_weight[d * 32 + m + 96]);
-        sum9 = v_fma(x0, x6, sum9);
-        sum10 = v_fma(x2, x6, sum10);
-        sum11 = v_fma(x3, x6, sum11);
+        vec x0[3];
+        unroll<3>([&](auto column) { x0[column] = v_load(blocks_mlp_1_gelu + (n + column * 8 + m * 50)); });
+        unroll<4>([&](auto row) {
+          const vec x1 = v_set(blocks_mlp_2_weight[d * 32 + row * 32 + m]);
+          unroll<3>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+        });
       }
-      v_store(blocks_mlp_2_einsum + (n + d * 50), sum0);
-      v_store(blocks_mlp_2_einsum + (n + d * 50 + 8), sum1);
-      v_store(blocks_mlp_2_einsum + (n + d * 50 + 16), sum2);
-      v_store(blocks_mlp_2_einsum + (n + d * 50 + 50), sum3);
-      v_store(blocks_mlp_2_einsum + (n + d * 50 + 58), sum4);
-      v_store(blocks_mlp_2_einsum + (n + d * 50 + 66), sum5);
-      v_store(blocks_mlp_2_einsum + (n + d * 50 + 100), sum6);
-      v_store(blocks_mlp_2_einsum + (n + d * 50 + 108), sum7);
-      v_store(blocks_mlp_2_einsum + (n + d * 50 + 116), sum8);
-      v_store(blocks_mlp_2_einsum + (n + d * 50 + 150), sum9);
-      v_store(blocks_mlp_2_einsum + (n + d * 50 + 158), sum10);
-      v_store(blocks_mlp_2_einsum + (n + d * 50 + 166), sum11);
+      unroll<4, 3>([&](auto row, auto column) {
+        v_store(blocks_mlp_2_einsum + (n + column * 8 + d * 50 + row * 50), sum[row][column]);
+      });
     }
     {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
+      vec sum[4];
+      unroll<4>([&](auto row) { sum[row] = v_zero(); });
       for (std::int64_t m = 0; m < 32; ++m) {
-        const vec x7 = v_load_n(blocks_mlp_1_gelu + (m * 50 + 48), 2);
-        const vec x8 = v_set(blocks_mlp_2_weight[d * 32 + m]);
-        sum0 = v_fma(x7, x8, sum0);
-        const vec x9 = v_set(blocks_mlp_2_weight[d * 32 + m + 32]);
-        sum1 = v_fma(x7, x9, sum1);
-        const vec x10 = v_set(blocks_mlp_2_weight[d * 32 + m + 64]);
-        sum2 = v_fma(x7, x10, sum2);
-        const vec x11 = v_set(blocks_mlp_2_weight[d * 32 + m + 96]);
-        sum3 = v_fma(x7, x11, sum3);
+        const vec x2 = v_load_n(blocks_mlp_1_gelu + (m * 50 + 48), 2);
+        unroll<4>([&](auto row) {
+          const vec x3 = v_set(blocks_mlp_2_weight[d * 32 + row * 32 + m]);
+          sum[row] = v_fma(x2, x3, sum[row]);
+        });
       }
-      v_store_n(blocks_mlp_2_einsum + (d * 50 + 48), sum0, 2);
-      v_store_n(blocks_mlp_2_einsum + (d * 50 + 98), sum1, 2);
-      v_store_n(blocks_mlp_2_einsum + (d * 50 + 148), sum2, 2);
-      v_store_n(blocks_mlp_2_einsum + (d * 50 + 198), sum3, 2);
+      unroll<4>([&](auto row) { v_store_n(blocks_mlp_2_einsum + (d * 50 + row * 50 + 48), sum[row], 2); });
     }
   }
 }
 
 // b < B, n < N+1=50 (row), d < D=8 (row); lanes along n
-static void blocks_norm1_multiply_forward(const real* blocks_norm1_maximum, const real* blocks_concat,
-                                          const real* blocks_norm2_maximum, const real* blocks_mlp_2_einsum,
-                                          const real* blocks_mlp_2_bias, real* magnitude_2, real* magnitude_13,
-                                          real* magnitude_14, real* magnitude_17, real* magnitude_18,
-                                          real* blocks_carry_next) {
-  vec sum0 = v_zero();
-  vec sum0_1 = v_zero();
-  vec sum0_2 = v_zero();
-  vec sum0_3 = v_zero();
-  vec sum1 = v_zero();
-  vec sum1_1 = v_zero();
-  vec sum1_2 = v_zero();
-  vec sum1_3 = v_zero();
-  vec sum2 = v_zero();
-  vec sum2_1 = v_zero();
-  vec sum2_2 = v_zero();
-  vec sum2_3 = v_zero();
-  vec sum3 = v_zero();
-  vec sum3_1 = v_zero();
-  vec sum3_2 = v_zero();
-  vec sum3_3 = v_zero();
-  vec sum4 = v_zero();
-  vec sum4_1 = v_zero();
-  vec sum4_2 = v_zero();
-  vec sum4_3 = v_zero();
+static void blocks_norm1_multiply_forward(
+    const real* blocks_norm1_maximum, const real* blocks_concat, const real* blocks_norm2_maximum,
+    const real* blocks_mlp_2_einsum, const real* blocks_mlp_2_bias, real* magnitude_2, real* magnitude_13,
+    real* magnitude_14, real* magnitude_17, real* magnitude_18, real* blocks_carry_next) {
+  vec sum0[4];
+  unroll<4>([&](auto way) { sum0[way] = v_zero(); });
+  vec sum1[4];
+  unroll<4>([&](auto way) { sum1[way] = v_zero(); });
+  vec sum2[4];
+  unroll<4>([&](auto way) { sum2[way] = v_zero(); });
+  vec sum3[4];
+  unroll<4>([&](auto way) { sum3[way] = v_zero(); });
+  vec sum4[4];
+  unroll<4>([&](auto way) { sum4[way] = v_zero(); });
   for (std::int64_t d = 0; d < 8; ++d) {
     {
-      const vec x0 = v_load(blocks_norm1_maximum + d * 50);
-      sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(blocks_concat + d * 50);
-      const vec t2 = v_neg(x1);
-      const vec t3 = v_max(x1, t2);
-      sum1 = v_add(sum1, t3);
-      const vec x4 = v_load(blocks_norm2_maximum + d * 50);
-      sum2 = v_add(sum2, x4);
-      const vec x5 = v_load(blocks_mlp_2_einsum + d * 50);
       const vec x6 = v_set(blocks_mlp_2_bias[d]);
-      const vec t7 = v_add(x5, x6);
-      const vec t8 = v_neg(t7);
-      const vec t9 = v_max(t7, t8);
-      sum3 = v_add(sum3, t9);
-      const vec t10 = v_add(x1, t7);
-      const vec t11 = v_neg(t10);
-      const vec t12 = v_max(t10, t11);
-      sum4 = v_add(sum4, t12);
-      const vec x13 = v_load(blocks_norm1_maximum + (d * 50 + 8));
-      sum0_1 = v_add(sum0_1, x13);
-      const vec x14 = v_load(blocks_concat + (d * 50 + 8));
+      unroll<6>([&](auto column) {
+        const vec x0 = v_load(blocks_norm1_maximum + (column * 8 + d * 50));
+        sum0[column % 4] = v_add(sum0[column % 4], x0);
+        const vec x1 = v_load(blocks_concat + (column * 8 + d * 50));
+        const vec t2 = v_neg(x1);
+        const vec t3 = v_max(x1, t2);
+        sum1[column % 4] = v_add(sum1[column % 4], t3);
+        const vec x4 = v_load(blocks_norm2_maximum + (column * 8 + d * 50));
+        sum2[column % 4] = v_add(sum2[column % 4], x4);
+        const vec x5 = v_load(blocks_mlp_2_einsum + (column * 8 + d * 50));
+        const vec t7 = v_add(x5, x6);
+        const vec t8 = v_neg(t7);
+        const vec t9 = v_max(t7, t8);
+        sum3[column % 4] = v_add(sum3[column % 4], t9);
+        const vec t10 = v_add(x1, t7);
+        const vec t11 = v_neg(t10);
+        const vec t12 = v_max(t10, t11);
+        sum4[column % 4] = v_add(sum4[column % 4], t12);
+      });
+    }
+    {
+      const vec x13 = v_load_n(blocks_norm1_maximum + (d * 50 + 48), 2);
+      sum0[0] = v_add(sum0[0], v_keep_n(x13, 2, real(0.0)));
+      const vec x14 = v_load_n(blocks_concat + (d * 50 + 48), 2);
       const vec t15 = v_neg(x14);
       const vec t16 = v_max(x14, t15);
-      sum1_1 = v_add(sum1_1, t16);
-      const vec x17 = v_load(blocks_norm2_maximum + (d * 50 + 8));
-      sum2_1 = v_add(sum2_1, x17);
-      const vec x18 = v_load(blocks_mlp_2_einsum + (d * 50 + 8));
-      const vec t19 = v_add(x18, x6);
-      const vec t20 = v_neg(t19);
-      const vec t21 = v_max(t19, t20);
-      sum3_1 = v_add(sum3_1, t21);
-      const vec t22 = v_add(x14, t19);
-      const vec t23 = v_neg(t22);
-      const vec t24 = v_max(t22, t23);
-      sum4_1 = v_add(sum4_1, t24);
-      const vec x25 = v_load(blocks_norm1_maximum + (d * 50 + 16));
-      sum0_2 = v_add(sum0_2, x25);
-      const vec x26 = v_load(blocks_concat + (d * 50 + 16));
-      const vec t27 = v_neg(x26);
-      const vec t28 = v_max(x26, t27);
-      sum1_2 = v_add(sum1_2, t28);
-      const vec x29 = v_load(blocks_norm2_maximum + (d * 50 + 16));
-      sum2_2 = v_add(sum2_2, x29);
-      const vec x30 = v_load(blocks_mlp_2_einsum + (d * 50 + 16));
-      const vec t31 = v_add(x30, x6);
-      const vec t32 = v_neg(t31);
-      const vec t33 = v_max(t31, t32);
-      sum3_2 = v_add(sum3_2, t33);
-      const vec t34 = v_add(x26, t31);
-      const vec t35 = v_neg(t34);
-      const vec t36 = v_max(t34, t35);
-      sum4_2 = v_add(sum4_2, t36);
-      const vec x37 = v_load(blocks_norm1_maximum + (d * 50 + 24));
-      sum0_3 = v_add(sum0_3, x37);
-      const vec x38 = v_load(blocks_concat + (d * 50 + 24));
-      const vec t39 = v_neg(x38);
-      const vec t40 = v_max(x38, t39);
-      sum1_3 = v_add(sum1_3, t40);
-      const vec x41 = v_load(blocks_norm2_maximum + (d * 50 + 24));
-      sum2_3 = v_add(sum2_3, x41);
-      const vec x42 = v_load(blocks_mlp_2_einsum + (d * 50 + 24));
-      const vec t43 = v_add(x42, x6);
-      const vec t44 = v_neg(t43);
-      const vec t45 = v_max(t43, t44);
-      sum3_3 = v_add(sum3_3, t45);
-      const vec t46 = v_add(x38, t43);
-      const vec t47 = v_neg(t46);
-      const vec t48 = v_max(t46, t47);
-      sum4_3 = v_add(sum4_3, t48);
-      const vec x49 = v_load(blocks_norm1_maximum + (d * 50 + 32));
-      sum0 = v_add(sum0, x49);
-      const vec x50 = v_load(blocks_concat + (d * 50 + 32));
-      const vec t51 = v_neg(x50);
-      const vec t52 = v_max(x50, t51);
-      sum1 = v_add(sum1, t52);
-      const vec x53 = v_load(blocks_norm2_maximum + (d * 50 + 32));
-      sum2 = v_add(sum2, x53);
-      const vec x54 = v_load(blocks_mlp_2_einsum + (d * 50 + 32));
-      const vec x55 = v_set(blocks_mlp_2_bias[d]);
-      const vec t56 = v_add(x54, x55);
-      const vec t57 = v_neg(t56);
-      const vec t58 = v_max(t56, t57);
-      sum3 = v_add(sum3, t58);
-      const vec t59 = v_add(x50, t56);
-      const vec t60 = v_neg(t59);
-      const vec t61 = v_max(t59, t60);
-      sum4 = v_add(sum4, t61);
-      const vec x62 = v_load(blocks_norm1_maximum + (d * 50 + 40));
-      sum0_1 = v_add(sum0_1, x62);
-      const vec x63 = v_load(blocks_concat + (d * 50 + 40));
-      const vec t64 = v_neg(x63);
-      const vec t65 = v_max(x63, t64);
-      sum1_1 = v_add(sum1_1, t65);
-      const vec x66 = v_load(blocks_norm2_maximum + (d * 50 + 40));
-      sum2_1 = v_add(sum2_1, x66);
-      const vec x67 = v_load(blocks_mlp_2_einsum + (d * 50 + 40));
-      const vec t68 = v_add(x67, x55);
-      const vec t69 = v_neg(t68);
-      const vec t70 = v_max(t68, t69);
-      sum3_1 = v_add(sum3_1, t70);
-      const vec t71 = v_add(x63, t68);
-      const vec t72 = v_neg(t71);
-      const vec t73 = v_max(t71, t72);
-      sum4_1 = v_add(sum4_1, t73);
-    }
-    {
-      const vec x74 = v_load_n(blocks_norm1_maximum + (d * 50 + 48), 2);
-      sum0 = v_add(sum0, v_keep_n(x74, 2, real(0.0)));
-      const vec x75 = v_load_n(blocks_concat + (d * 50 + 48), 2);
-      const vec t76 = v_neg(x75);
-      const vec t77 = v_max(x75, t76);
-      sum1 = v_add(sum1, v_keep_n(t77, 2, real(0.0)));
-      const vec x78 = v_load_n(blocks_norm2_maximum + (d * 50 + 48), 2);
-      sum2 = v_add(sum2, v_keep_n(x78, 2, real(0.0)));
-      const vec x79 = v_load_n(blocks_mlp_2_einsum + (d * 50 + 48), 2);
-      const vec x80 = v_set(blocks_mlp_2_bias[d]);
-      const vec t81 = v_add(x79, x80);
-      const vec t82 = v_neg(t81);
-      const vec t83 = v_max(t81, t82);
-      sum3 = v_add(sum3, v_keep_n(t83, 2, real(0.0)));
-      const vec t84 = v_add(x75, t81);
-      const vec t85 = v_neg(t84);
-      const vec t86 = v_max(t84, t85);
-      sum4 = v_add(sum4, v_keep_n(t86, 2, real(0.0)));
+      sum1[0] = v_add(sum1[0], v_keep_n(t16, 2, real(0.0)));
+      const vec x17 = v_load_n(blocks_norm2_maximum + (d * 50 + 48), 2);
+      sum2[0] = v_add(sum2[0], v_keep_n(x17, 2, real(0.0)));
+      const vec x18 = v_load_n(blocks_mlp_2_einsum + (d * 50 + 48), 2);
+      const vec x19 = v_set(blocks_mlp_2_bias[d]);
+      const vec t20 = v_add(x18, x19);
+      const vec t21 = v_neg(t20);
+      const vec t22 = v_max(t20, t21);
+      sum3[0] = v_add(sum3[0], v_keep_n(t22, 2, real(0.0)));
+      const vec t23 = v_add(x14, t20);
+      const vec t24 = v_neg(t23);
+      const vec t25 = v_max(t23, t24);
+      sum4[0] = v_add(sum4[0], v_keep_n(t25, 2, real(0.0)));
     }
   }
-  const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), v_add(sum0_2, sum0_3))));
-  const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), v_add(sum1_2, sum1_3))));
-  const vec row2 = v_set(v_sum(v_add(v_add(sum2, sum2_1), v_add(sum2_2, sum2_3))));
-  const vec row3 = v_set(v_sum(v_add(v_add(sum3, sum3_1), v_add(sum3_2, sum3_3))));
-  const vec row4 = v_set(v_sum(v_add(v_add(sum4, sum4_1), v_add(sum4_2, sum4_3))));
-  const vec t87 = v_set(real(0.0025));
-  const vec t88 = v_mul(row0, t87);
-  v_store_n(magnitude_2, t88, 1);
-  const vec t89 = v_mul(row1, t87);
-  v_store_n(magnitude_13, t89, 1);
-  const vec t90 = v_mul(row2, t87);
-  v_store_n(magnitude_14, t90, 1);
-  const vec t91 = v_mul(row3, t87);
-  v_store_n(magnitude_17, t91, 1);
-  const vec t92 = v_mul(row4, t87);
-  v_store_n(magnitude_18, t92, 1);
+  const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
+  const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
+  const vec row2 = v_set(v_sum(v_add(v_add(sum2[0], sum2[1]), v_add(sum2[2], sum2[3]))));
+  const vec row3 = v_set(v_sum(v_add(v_add(sum3[0], sum3[1]), v_add(sum3[2], sum3[3]))));
+  const vec row4 = v_set(v_sum(v_add(v_add(sum4[0], sum4[1]), v_add(sum4[2], sum4[3]))));
+  const vec t26 = v_set(real(0.0025));
+  const vec t27 = v_mul(row0, t26);
+  v_store_n(magnitude_2, t27, 1);
+  const vec t28 = v_mul(row1, t26);
+  v_store_n(magnitude_13, t28, 1);
+  const vec t29 = v_mul(row2, t26);
+  v_store_n(magnitude_14, t29, 1);
+  const vec t30 = v_mul(row3, t26);
+  v_store_n(magnitude_17, t30, 1);
+  const vec t31 = v_mul(row4, t26);
+  v_store_n(magnitude_18, t31, 1);
   for (std::int64_t d = 0; d < 8; ++d) {
     for (std::int64_t n = 0; n < 48; n += 8) {
-      const vec x93 = v_load(blocks_concat + (n + d * 50));
-      const vec x94 = v_load(blocks_mlp_2_einsum + (n + d * 50));
-      const vec x95 = v_set(blocks_mlp_2_bias[d]);
-      const vec t96 = v_add(x94, x95);
-      const vec t97 = v_add(x93, t96);
-      v_store(blocks_carry_next + (n + d * 50), t97);
+      const vec x32 = v_load(blocks_concat + (n + d * 50));
+      const vec x33 = v_load(blocks_mlp_2_einsum + (n + d * 50));
+      const vec x34 = v_set(blocks_mlp_2_bias[d]);
+      const vec t35 = v_add(x33, x34);
+      const vec t36 = v_add(x32, t35);
+      v_store(blocks_carry_next + (n + d * 50), t36);
     }
     {
-      const vec x98 = v_load_n(blocks_concat + (d * 50 + 48), 2);
-      const vec x99 = v_load_n(blocks_mlp_2_einsum + (d * 50 + 48), 2);
-      const vec x100 = v_set(blocks_mlp_2_bias[d]);
-      const vec t101 = v_add(x99, x100);
-      const vec t102 = v_add(x98, t101);
-      v_store_n(blocks_carry_next + (d * 50 + 48), t102, 2);
+      const vec x37 = v_load_n(blocks_concat + (d * 50 + 48), 2);
+      const vec x38 = v_load_n(blocks_mlp_2_einsum + (d * 50 + 48), 2);
+      const vec x39 = v_set(blocks_mlp_2_bias[d]);
+      const vec t40 = v_add(x38, x39);
+      const vec t41 = v_add(x37, t40);
+      v_store_n(blocks_carry_next + (d * 50 + 48), t41, 2);
     }
   }
 }
 
 // b < B, classes < CLASSES=10, d < D=8 (summed); lanes along classes
 static void mlp_0_forward_inspect(const real* blocks_carry_next, const real* mlp_0_weight, real* mlp_0_einsum) {
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
+  vec sum[2];
+  unroll<2>([&](auto column) { sum[column] = v_zero(); });
   for (std::int64_t d = 0; d < 8; ++d) {
     const vec x0 = v_set(blocks_carry_next[d * 50]);
-    const vec x1 = v_load_strided(mlp_0_weight + d, 8, lanes);
-    sum0 = v_fma(x0, x1, sum0);
-    const vec x2 = v_load_strided(mlp_0_weight + (d + 64), 8, 2);
-    sum1 = v_fma(x0, x2, sum1);
+    unroll<2>([&](auto column) {
+      const vec x1 = v_load_strided(mlp_0_weight + (column * 8 * 8 + d), 8, column < 1 ? lanes : 2);
+      sum[column] = v_fma(x0, x1, sum[column]);
+    });
   }
-  v_store(mlp_0_einsum, sum0);
-  v_store_n(mlp_0_einsum + 8, sum1, 2);
+  unroll<2>([&](auto column) { v_store_some(mlp_0_einsum + column * 8, sum[column], column < 1 ? lanes : 2); });
 }
 
 // b < B, classes < CLASSES=10 (row); lanes along classes
@@ -8898,38 +5301,32 @@ void vit_mnist_forward_avx2(const float* parameters, const float* images, const 
       blocks_norm1_forward(blocks_carry + layer * 400 + image * 11456,
                            parameters + at::blocks_norm1_weight - layer * 816,
                            parameters + at::blocks_norm1_bias - layer * 816, blocks_norm1_add + place * 11456);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816,
-                                       blocks_mhsa_q_mappings_0_add + place * 11456);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816,
-                                       blocks_mhsa_k_mappings_0_add + place * 11456);
+      blocks_mhsa_q_mappings_0_forward(
+          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816, blocks_mhsa_q_mappings_0_add + place * 11456);
+      blocks_mhsa_q_mappings_0_forward(
+          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816, blocks_mhsa_k_mappings_0_add + place * 11456);
       blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + place * 11456, blocks_mhsa_k_mappings_0_add + place * 11456,
                           blocks_mhsa_einsum + place * 11456);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816,
-                                       blocks_mhsa_v_mappings_0_add + place * 11456);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816,
-                                       blocks_mhsa_q_mappings_1_add + place * 11456);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816,
-                                       blocks_mhsa_k_mappings_1_add + place * 11456);
+      blocks_mhsa_q_mappings_0_forward(
+          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816, blocks_mhsa_v_mappings_0_add + place * 11456);
+      blocks_mhsa_q_mappings_1_forward(
+          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816, blocks_mhsa_q_mappings_1_add + place * 11456);
+      blocks_mhsa_q_mappings_1_forward(
+          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816, blocks_mhsa_k_mappings_1_add + place * 11456);
       blocks_mhsa_forward(blocks_mhsa_q_mappings_1_add + place * 11456, blocks_mhsa_k_mappings_1_add + place * 11456,
                           blocks_mhsa_einsum_2 + place * 11456);
       blocks_mhsa_softmax_forward(blocks_mhsa_einsum + place * 11456, blocks_mhsa_divide + place * 11456,
                                   blocks_mhsa_einsum_2 + place * 11456, blocks_mhsa_divide_2 + place * 11456);
       blocks_mhsa_matmul_forward(blocks_mhsa_divide + place * 11456, blocks_mhsa_v_mappings_0_add + place * 11456,
                                  blocks_carry + layer * 400 + image * 11456, blocks_concat + place * 11456);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816,
-                                       blocks_mhsa_v_mappings_1_add + place * 11456);
+      blocks_mhsa_q_mappings_1_forward(
+          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816, blocks_mhsa_v_mappings_1_add + place * 11456);
       blocks_mhsa_matmul_forward_3(blocks_mhsa_divide_2 + place * 11456, blocks_mhsa_v_mappings_1_add + place * 11456,
                                    blocks_carry + layer * 400 + image * 11456, blocks_concat + place * 11456);
       blocks_norm1_forward(blocks_concat + place * 11456, parameters + at::blocks_norm2_weight - layer * 816,
@@ -8946,32 +5343,26 @@ void vit_mnist_forward_avx2(const float* parameters, const float* images, const 
     if (place < 0) place = image;
     blocks_norm1_forward(blocks_carry + 400 + image * 11456, parameters + at::blocks_norm1_weight - 816,
                          parameters + at::blocks_norm1_bias - 816, blocks_1_norm1_add + place * 11456);
-    blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 11456,
-                                     parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
-                                     parameters + at::blocks_mhsa_k_mappings_0_bias - 816,
-                                     blocks_1_mhsa_k_mappings_0_add + place * 11456);
-    blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 11456,
-                                     parameters + at::blocks_mhsa_v_mappings_0_weight - 816,
-                                     parameters + at::blocks_mhsa_v_mappings_0_bias - 816,
-                                     blocks_1_mhsa_v_mappings_0_add + place * 11456);
-    blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 11456,
-                                     parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
-                                     parameters + at::blocks_mhsa_k_mappings_1_bias - 816,
-                                     blocks_1_mhsa_k_mappings_1_add + place * 11456);
-    blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 11456,
-                                     parameters + at::blocks_mhsa_v_mappings_1_weight - 816,
-                                     parameters + at::blocks_mhsa_v_mappings_1_bias - 816,
-                                     blocks_1_mhsa_v_mappings_1_add + place * 11456);
-    blocks_1_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
-                                       parameters + at::blocks_mhsa_q_mappings_0_bias - 816,
-                                       blocks_1_mhsa_q_mappings_0_add + place * 11456);
+    blocks_mhsa_q_mappings_0_forward(
+        blocks_1_norm1_add + place * 11456, parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
+        parameters + at::blocks_mhsa_k_mappings_0_bias - 816, blocks_1_mhsa_k_mappings_0_add + place * 11456);
+    blocks_mhsa_q_mappings_0_forward(
+        blocks_1_norm1_add + place * 11456, parameters + at::blocks_mhsa_v_mappings_0_weight - 816,
+        parameters + at::blocks_mhsa_v_mappings_0_bias - 816, blocks_1_mhsa_v_mappings_0_add + place * 11456);
+    blocks_mhsa_q_mappings_1_forward(
+        blocks_1_norm1_add + place * 11456, parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
+        parameters + at::blocks_mhsa_k_mappings_1_bias - 816, blocks_1_mhsa_k_mappings_1_add + place * 11456);
+    blocks_mhsa_q_mappings_1_forward(
+        blocks_1_norm1_add + place * 11456, parameters + at::blocks_mhsa_v_mappings_1_weight - 816,
+        parameters + at::blocks_mhsa_v_mappings_1_bias - 816, blocks_1_mhsa_v_mappings_1_add + place * 11456);
+    blocks_1_mhsa_q_mappings_0_forward(
+        blocks_1_norm1_add + place * 11456, parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
+        parameters + at::blocks_mhsa_q_mappings_0_bias - 816, blocks_1_mhsa_q_mappings_0_add + place * 11456);
     blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_0_add + place * 11456,
                           blocks_1_mhsa_k_mappings_0_add + place * 11456, blocks_1_mhsa_einsum + place * 11456);
-    blocks_1_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_q_mappings_1_weight - 816,
-                                       parameters + at::blocks_mhsa_q_mappings_1_bias - 816,
-                                       blocks_1_mhsa_q_mappings_1_add + place * 11456);
+    blocks_1_mhsa_q_mappings_1_forward(
+        blocks_1_norm1_add + place * 11456, parameters + at::blocks_mhsa_q_mappings_1_weight - 816,
+        parameters + at::blocks_mhsa_q_mappings_1_bias - 816, blocks_1_mhsa_q_mappings_1_add + place * 11456);
     blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_1_add + place * 11456,
                           blocks_1_mhsa_k_mappings_1_add + place * 11456, blocks_1_mhsa_einsum_2 + place * 11456);
     blocks_1_mhsa_softmax_forward(blocks_1_mhsa_einsum + place * 11456, blocks_1_mhsa_divide + place * 11456,
@@ -9083,38 +5474,32 @@ void vit_mnist_evaluate_avx2(const float* parameters, const float* images, const
       blocks_norm1_forward(blocks_carry + layer * 400 + image * 11456,
                            parameters + at::blocks_norm1_weight - layer * 816,
                            parameters + at::blocks_norm1_bias - layer * 816, blocks_norm1_add + place * 11456);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816,
-                                       blocks_mhsa_q_mappings_0_add + place * 11456);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816,
-                                       blocks_mhsa_k_mappings_0_add + place * 11456);
+      blocks_mhsa_q_mappings_0_forward(
+          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816, blocks_mhsa_q_mappings_0_add + place * 11456);
+      blocks_mhsa_q_mappings_0_forward(
+          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816, blocks_mhsa_k_mappings_0_add + place * 11456);
       blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + place * 11456, blocks_mhsa_k_mappings_0_add + place * 11456,
                           blocks_mhsa_einsum + place * 11456);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816,
-                                       blocks_mhsa_v_mappings_0_add + place * 11456);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816,
-                                       blocks_mhsa_q_mappings_1_add + place * 11456);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816,
-                                       blocks_mhsa_k_mappings_1_add + place * 11456);
+      blocks_mhsa_q_mappings_0_forward(
+          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816, blocks_mhsa_v_mappings_0_add + place * 11456);
+      blocks_mhsa_q_mappings_1_forward(
+          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816, blocks_mhsa_q_mappings_1_add + place * 11456);
+      blocks_mhsa_q_mappings_1_forward(
+          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816, blocks_mhsa_k_mappings_1_add + place * 11456);
       blocks_mhsa_forward(blocks_mhsa_q_mappings_1_add + place * 11456, blocks_mhsa_k_mappings_1_add + place * 11456,
                           blocks_mhsa_einsum_2 + place * 11456);
       blocks_mhsa_softmax_forward(blocks_mhsa_einsum + place * 11456, blocks_mhsa_divide + place * 11456,
                                   blocks_mhsa_einsum_2 + place * 11456, blocks_mhsa_divide_2 + place * 11456);
       blocks_mhsa_matmul_forward(blocks_mhsa_divide + place * 11456, blocks_mhsa_v_mappings_0_add + place * 11456,
                                  blocks_carry + layer * 400 + image * 11456, blocks_concat + place * 11456);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816,
-                                       blocks_mhsa_v_mappings_1_add + place * 11456);
+      blocks_mhsa_q_mappings_1_forward(
+          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816, blocks_mhsa_v_mappings_1_add + place * 11456);
       blocks_mhsa_matmul_forward_3(blocks_mhsa_divide_2 + place * 11456, blocks_mhsa_v_mappings_1_add + place * 11456,
                                    blocks_carry + layer * 400 + image * 11456, blocks_concat + place * 11456);
       blocks_norm1_forward(blocks_concat + place * 11456, parameters + at::blocks_norm2_weight - layer * 816,
@@ -9131,32 +5516,26 @@ void vit_mnist_evaluate_avx2(const float* parameters, const float* images, const
     if (place < 0) place = image;
     blocks_norm1_forward(blocks_carry + 400 + image * 11456, parameters + at::blocks_norm1_weight - 816,
                          parameters + at::blocks_norm1_bias - 816, blocks_1_norm1_add + place * 11456);
-    blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 11456,
-                                     parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
-                                     parameters + at::blocks_mhsa_k_mappings_0_bias - 816,
-                                     blocks_1_mhsa_k_mappings_0_add + place * 11456);
-    blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 11456,
-                                     parameters + at::blocks_mhsa_v_mappings_0_weight - 816,
-                                     parameters + at::blocks_mhsa_v_mappings_0_bias - 816,
-                                     blocks_1_mhsa_v_mappings_0_add + place * 11456);
-    blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 11456,
-                                     parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
-                                     parameters + at::blocks_mhsa_k_mappings_1_bias - 816,
-                                     blocks_1_mhsa_k_mappings_1_add + place * 11456);
-    blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 11456,
-                                     parameters + at::blocks_mhsa_v_mappings_1_weight - 816,
-                                     parameters + at::blocks_mhsa_v_mappings_1_bias - 816,
-                                     blocks_1_mhsa_v_mappings_1_add + place * 11456);
-    blocks_1_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
-                                       parameters + at::blocks_mhsa_q_mappings_0_bias - 816,
-                                       blocks_1_mhsa_q_mappings_0_add + place * 11456);
+    blocks_mhsa_q_mappings_0_forward(
+        blocks_1_norm1_add + place * 11456, parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
+        parameters + at::blocks_mhsa_k_mappings_0_bias - 816, blocks_1_mhsa_k_mappings_0_add + place * 11456);
+    blocks_mhsa_q_mappings_0_forward(
+        blocks_1_norm1_add + place * 11456, parameters + at::blocks_mhsa_v_mappings_0_weight - 816,
+        parameters + at::blocks_mhsa_v_mappings_0_bias - 816, blocks_1_mhsa_v_mappings_0_add + place * 11456);
+    blocks_mhsa_q_mappings_1_forward(
+        blocks_1_norm1_add + place * 11456, parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
+        parameters + at::blocks_mhsa_k_mappings_1_bias - 816, blocks_1_mhsa_k_mappings_1_add + place * 11456);
+    blocks_mhsa_q_mappings_1_forward(
+        blocks_1_norm1_add + place * 11456, parameters + at::blocks_mhsa_v_mappings_1_weight - 816,
+        parameters + at::blocks_mhsa_v_mappings_1_bias - 816, blocks_1_mhsa_v_mappings_1_add + place * 11456);
+    blocks_1_mhsa_q_mappings_0_forward(
+        blocks_1_norm1_add + place * 11456, parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
+        parameters + at::blocks_mhsa_q_mappings_0_bias - 816, blocks_1_mhsa_q_mappings_0_add + place * 11456);
     blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_0_add + place * 11456,
                           blocks_1_mhsa_k_mappings_0_add + place * 11456, blocks_1_mhsa_einsum + place * 11456);
-    blocks_1_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_q_mappings_1_weight - 816,
-                                       parameters + at::blocks_mhsa_q_mappings_1_bias - 816,
-                                       blocks_1_mhsa_q_mappings_1_add + place * 11456);
+    blocks_1_mhsa_q_mappings_1_forward(
+        blocks_1_norm1_add + place * 11456, parameters + at::blocks_mhsa_q_mappings_1_weight - 816,
+        parameters + at::blocks_mhsa_q_mappings_1_bias - 816, blocks_1_mhsa_q_mappings_1_add + place * 11456);
     blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_1_add + place * 11456,
                           blocks_1_mhsa_k_mappings_1_add + place * 11456, blocks_1_mhsa_einsum_2 + place * 11456);
     blocks_1_mhsa_softmax_forward(blocks_1_mhsa_einsum + place * 11456, blocks_1_mhsa_divide + place * 11456,
@@ -9381,38 +5760,32 @@ void vit_mnist_loss_and_gradients_avx2(const float* parameters, const float* ima
                                    blocks_norm1_multiply + image * 27088,
                                    parameters + at::blocks_norm1_weight - layer * 816,
                                    parameters + at::blocks_norm1_bias - layer * 816, blocks_norm1_add + image * 27088);
-        blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + image * 27088,
-                                         parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
-                                         parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816,
-                                         blocks_mhsa_q_mappings_0_add + image * 27088);
-        blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + image * 27088,
-                                         parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
-                                         parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816,
-                                         blocks_mhsa_k_mappings_0_add + image * 27088);
+        blocks_mhsa_q_mappings_0_forward(
+            blocks_norm1_add + image * 27088, parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
+            parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816, blocks_mhsa_q_mappings_0_add + image * 27088);
+        blocks_mhsa_q_mappings_0_forward(
+            blocks_norm1_add + image * 27088, parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
+            parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816, blocks_mhsa_k_mappings_0_add + image * 27088);
         blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + image * 27088, blocks_mhsa_k_mappings_0_add + image * 27088,
                             blocks_mhsa_einsum + place * 27088);
-        blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + image * 27088,
-                                         parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
-                                         parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816,
-                                         blocks_mhsa_v_mappings_0_add + image * 27088);
-        blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + image * 27088,
-                                         parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
-                                         parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816,
-                                         blocks_mhsa_q_mappings_1_add + image * 27088);
-        blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + image * 27088,
-                                         parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
-                                         parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816,
-                                         blocks_mhsa_k_mappings_1_add + image * 27088);
+        blocks_mhsa_q_mappings_0_forward(
+            blocks_norm1_add + image * 27088, parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
+            parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816, blocks_mhsa_v_mappings_0_add + image * 27088);
+        blocks_mhsa_q_mappings_1_forward(
+            blocks_norm1_add + image * 27088, parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
+            parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816, blocks_mhsa_q_mappings_1_add + image * 27088);
+        blocks_mhsa_q_mappings_1_forward(
+            blocks_norm1_add + image * 27088, parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
+            parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816, blocks_mhsa_k_mappings_1_add + image * 27088);
         blocks_mhsa_forward(blocks_mhsa_q_mappings_1_add + image * 27088, blocks_mhsa_k_mappings_1_add + image * 27088,
                             blocks_mhsa_einsum_2 + place * 27088);
         blocks_mhsa_softmax_forward(blocks_mhsa_einsum + place * 27088, blocks_mhsa_divide + image * 27088,
                                     blocks_mhsa_einsum_2 + place * 27088, blocks_mhsa_divide_2 + image * 27088);
         blocks_mhsa_matmul_forward(blocks_mhsa_divide + image * 27088, blocks_mhsa_v_mappings_0_add + image * 27088,
                                    blocks_carry + layer * 400 + image * 27088, blocks_concat + place * 27088);
-        blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + image * 27088,
-                                         parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
-                                         parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816,
-                                         blocks_mhsa_v_mappings_1_add + image * 27088);
+        blocks_mhsa_q_mappings_1_forward(
+            blocks_norm1_add + image * 27088, parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
+            parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816, blocks_mhsa_v_mappings_1_add + image * 27088);
         blocks_mhsa_matmul_forward_3(blocks_mhsa_divide_2 + image * 27088, blocks_mhsa_v_mappings_1_add + image * 27088,
                                      blocks_carry + layer * 400 + image * 27088, blocks_concat + place * 27088);
         blocks_norm1_forward_train(blocks_concat + place * 27088, blocks_norm2_rsqrt + image * 27088,
@@ -9433,32 +5806,26 @@ void vit_mnist_loss_and_gradients_avx2(const float* parameters, const float* ima
       blocks_norm1_forward_train(blocks_carry + 400 + image * 27088, blocks_1_norm1_rsqrt + place * 27088,
                                  blocks_1_norm1_multiply + image * 27088, parameters + at::blocks_norm1_weight - 816,
                                  parameters + at::blocks_norm1_bias - 816, blocks_1_norm1_add + image * 27088);
-      blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + image * 27088,
-                                       parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
-                                       parameters + at::blocks_mhsa_k_mappings_0_bias - 816,
-                                       blocks_1_mhsa_k_mappings_0_add + place * 27088);
-      blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + image * 27088,
-                                       parameters + at::blocks_mhsa_v_mappings_0_weight - 816,
-                                       parameters + at::blocks_mhsa_v_mappings_0_bias - 816,
-                                       blocks_1_mhsa_v_mappings_0_add + place * 27088);
-      blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + image * 27088,
-                                       parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
-                                       parameters + at::blocks_mhsa_k_mappings_1_bias - 816,
-                                       blocks_1_mhsa_k_mappings_1_add + place * 27088);
-      blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + image * 27088,
-                                       parameters + at::blocks_mhsa_v_mappings_1_weight - 816,
-                                       parameters + at::blocks_mhsa_v_mappings_1_bias - 816,
-                                       blocks_1_mhsa_v_mappings_1_add + place * 27088);
-      blocks_1_mhsa_q_mappings_0_forward(blocks_1_norm1_add + image * 27088,
-                                         parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
-                                         parameters + at::blocks_mhsa_q_mappings_0_bias - 816,
-                                         blocks_1_mhsa_q_mappings_0_add + place * 27088);
+      blocks_mhsa_q_mappings_0_forward(
+          blocks_1_norm1_add + image * 27088, parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
+          parameters + at::blocks_mhsa_k_mappings_0_bias - 816, blocks_1_mhsa_k_mappings_0_add + place * 27088);
+      blocks_mhsa_q_mappings_0_forward(
+          blocks_1_norm1_add + image * 27088, parameters + at::blocks_mhsa_v_mappings_0_weight - 816,
+          parameters + at::blocks_mhsa_v_mappings_0_bias - 816, blocks_1_mhsa_v_mappings_0_add + place * 27088);
+      blocks_mhsa_q_mappings_1_forward(
+          blocks_1_norm1_add + image * 27088, parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
+          parameters + at::blocks_mhsa_k_mappings_1_bias - 816, blocks_1_mhsa_k_mappings_1_add + place * 27088);
+      blocks_mhsa_q_mappings_1_forward(
+          blocks_1_norm1_add + image * 27088, parameters + at::blocks_mhsa_v_mappings_1_weight - 816,
+          parameters + at::blocks_mhsa_v_mappings_1_bias - 816, blocks_1_mhsa_v_mappings_1_add + place * 27088);
+      blocks_1_mhsa_q_mappings_0_forward(
+          blocks_1_norm1_add + image * 27088, parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
+          parameters + at::blocks_mhsa_q_mappings_0_bias - 816, blocks_1_mhsa_q_mappings_0_add + place * 27088);
       blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_0_add + place * 27088,
                             blocks_1_mhsa_k_mappings_0_add + place * 27088, blocks_1_mhsa_einsum + place * 27088);
-      blocks_1_mhsa_q_mappings_1_forward(blocks_1_norm1_add + image * 27088,
-                                         parameters + at::blocks_mhsa_q_mappings_1_weight - 816,
-                                         parameters + at::blocks_mhsa_q_mappings_1_bias - 816,
-                                         blocks_1_mhsa_q_mappings_1_add + place * 27088);
+      blocks_1_mhsa_q_mappings_1_forward(
+          blocks_1_norm1_add + image * 27088, parameters + at::blocks_mhsa_q_mappings_1_weight - 816,
+          parameters + at::blocks_mhsa_q_mappings_1_bias - 816, blocks_1_mhsa_q_mappings_1_add + place * 27088);
       blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_1_add + place * 27088,
                             blocks_1_mhsa_k_mappings_1_add + place * 27088, blocks_1_mhsa_einsum_2 + place * 27088);
       blocks_1_mhsa_softmax_forward(blocks_1_mhsa_einsum + place * 27088, blocks_1_mhsa_divide + place * 27088,
@@ -9519,10 +5886,9 @@ void vit_mnist_loss_and_gradients_avx2(const float* parameters, const float* ima
       blocks_1_mhsa_v_mappings_1_backward(d_blocks_1_mhsa_einsum_2 + image * 27088,
                                           parameters + at::blocks_mhsa_v_mappings_1_weight - 816,
                                           d_blocks_1_mhsa_v_mappings_1_einsum + place * 27088);
-      blocks_1_mhsa_k_mappings_1_backward(d_blocks_1_mhsa_einsum_5 + image * 27088,
-                                          parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
-                                          d_blocks_1_mhsa_v_mappings_1_einsum + place * 27088,
-                                          d_blocks_1_mhsa_add + place * 27088);
+      blocks_1_mhsa_k_mappings_1_backward(
+          d_blocks_1_mhsa_einsum_5 + image * 27088, parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
+          d_blocks_1_mhsa_v_mappings_1_einsum + place * 27088, d_blocks_1_mhsa_add + place * 27088);
       blocks_1_mhsa_q_mappings_1_backward(d_blocks_1_mhsa_einsum_4 + image * 27088,
                                           parameters + at::blocks_mhsa_q_mappings_1_weight - 816,
                                           d_blocks_1_mhsa_add + place * 27088, d_blocks_1_norm1_concat + image * 27088);
@@ -9530,14 +5896,12 @@ void vit_mnist_loss_and_gradients_avx2(const float* parameters, const float* ima
       blocks_1_mhsa_v_mappings_1_backward(d_blocks_1_mhsa_einsum_6 + image * 27088,
                                           parameters + at::blocks_mhsa_v_mappings_0_weight - 816,
                                           d_blocks_1_mhsa_v_mappings_0_einsum + place * 27088);
-      blocks_1_mhsa_k_mappings_1_backward(d_blocks_1_mhsa_einsum_8 + image * 27088,
-                                          parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
-                                          d_blocks_1_mhsa_v_mappings_0_einsum + place * 27088,
-                                          d_blocks_1_mhsa_add_2 + place * 27088);
-      blocks_1_mhsa_q_mappings_0_backward(d_blocks_1_mhsa_einsum_7 + image * 27088,
-                                          parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
-                                          d_blocks_1_mhsa_add_2 + place * 27088,
-                                          d_blocks_1_norm1_concat + image * 27088);
+      blocks_1_mhsa_k_mappings_1_backward(
+          d_blocks_1_mhsa_einsum_8 + image * 27088, parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
+          d_blocks_1_mhsa_v_mappings_0_einsum + place * 27088, d_blocks_1_mhsa_add_2 + place * 27088);
+      blocks_1_mhsa_q_mappings_0_backward(
+          d_blocks_1_mhsa_einsum_7 + image * 27088, parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
+          d_blocks_1_mhsa_add_2 + place * 27088, d_blocks_1_norm1_concat + image * 27088);
       blocks_1_mhsa_copy_backward(d_blocks_1_mhsa_add_2 + place * 27088, d_blocks_1_norm1_concat + image * 27088);
       blocks_1_norm1_backward(d_blocks_1_norm1_concat + image * 27088, parameters + at::blocks_norm1_weight - 816,
                               blocks_1_norm1_multiply + image * 27088, blocks_1_norm1_rsqrt + place * 27088,
@@ -9650,10 +6014,9 @@ void vit_mnist_loss_and_gradients_avx2(const float* parameters, const float* ima
         blocks_mhsa_matmul_backward_3(d_blocks_mhsa_multiply + place * 27088,
                                       blocks_mhsa_q_mappings_1_add + image * 27088,
                                       d_blocks_mhsa_einsum_5 + image * 27088);
-        blocks_1_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_5 + image * 27088,
-                                            parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
-                                            d_blocks_mhsa_v_mappings_1_einsum + place * 27088,
-                                            d_blocks_mhsa_add + place * 27088);
+        blocks_1_mhsa_k_mappings_1_backward(
+            d_blocks_mhsa_einsum_5 + image * 27088, parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
+            d_blocks_mhsa_v_mappings_1_einsum + place * 27088, d_blocks_mhsa_add + place * 27088);
         blocks_mhsa_q_mappings_1_backward(d_blocks_mhsa_einsum_4 + image * 27088,
                                           parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
                                           d_blocks_mhsa_add + place * 27088, d_blocks_norm1_concat + image * 27088);
@@ -9668,10 +6031,9 @@ void vit_mnist_loss_and_gradients_avx2(const float* parameters, const float* ima
         blocks_mhsa_matmul_backward_3(d_blocks_mhsa_multiply_2 + place * 27088,
                                       blocks_mhsa_q_mappings_0_add + image * 27088,
                                       d_blocks_mhsa_einsum_8 + image * 27088);
-        blocks_1_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_8 + image * 27088,
-                                            parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
-                                            d_blocks_mhsa_v_mappings_0_einsum + place * 27088,
-                                            d_blocks_mhsa_add_2 + place * 27088);
+        blocks_1_mhsa_k_mappings_1_backward(
+            d_blocks_mhsa_einsum_8 + image * 27088, parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
+            d_blocks_mhsa_v_mappings_0_einsum + place * 27088, d_blocks_mhsa_add_2 + place * 27088);
         blocks_1_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_7 + image * 27088,
                                             parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
                                             d_blocks_mhsa_add_2 + place * 27088, d_blocks_norm1_concat + image * 27088);
@@ -9719,34 +6081,28 @@ void vit_mnist_loss_and_gradients_avx2(const float* parameters, const float* ima
       blocks_1_mlp_2_bias_gradient_sum(group, gradients + at::blocks_norm2_bias - layer * 816, scratch + 10496);
       blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + at::blocks_mhsa_v_mappings_1_bias - layer * 816,
                                                    scratch + 10880);
-      blocks_1_mhsa_v_mappings_1_weight_gradient_sum(group,
-                                                     gradients + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
-                                                     scratch + 8704);
+      blocks_1_mhsa_v_mappings_1_weight_gradient_sum(
+          group, gradients + at::blocks_mhsa_v_mappings_1_weight - layer * 816, scratch + 8704);
       blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + at::blocks_mhsa_k_mappings_1_bias - layer * 816,
                                                    scratch + 10944);
-      blocks_1_mhsa_v_mappings_1_weight_gradient_sum(group,
-                                                     gradients + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
-                                                     scratch + 8960);
+      blocks_1_mhsa_v_mappings_1_weight_gradient_sum(
+          group, gradients + at::blocks_mhsa_k_mappings_1_weight - layer * 816, scratch + 8960);
       blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + at::blocks_mhsa_q_mappings_1_bias - layer * 816,
                                                    scratch + 11008);
-      blocks_1_mhsa_v_mappings_1_weight_gradient_sum(group,
-                                                     gradients + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
-                                                     scratch + 9216);
+      blocks_1_mhsa_v_mappings_1_weight_gradient_sum(
+          group, gradients + at::blocks_mhsa_q_mappings_1_weight - layer * 816, scratch + 9216);
       blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + at::blocks_mhsa_v_mappings_0_bias - layer * 816,
                                                    scratch + 11072);
-      blocks_1_mhsa_v_mappings_1_weight_gradient_sum(group,
-                                                     gradients + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
-                                                     scratch + 9472);
+      blocks_1_mhsa_v_mappings_1_weight_gradient_sum(
+          group, gradients + at::blocks_mhsa_v_mappings_0_weight - layer * 816, scratch + 9472);
       blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + at::blocks_mhsa_k_mappings_0_bias - layer * 816,
                                                    scratch + 11136);
-      blocks_1_mhsa_v_mappings_1_weight_gradient_sum(group,
-                                                     gradients + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
-                                                     scratch + 9728);
+      blocks_1_mhsa_v_mappings_1_weight_gradient_sum(
+          group, gradients + at::blocks_mhsa_k_mappings_0_weight - layer * 816, scratch + 9728);
       blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + at::blocks_mhsa_q_mappings_0_bias - layer * 816,
                                                    scratch + 11200);
-      blocks_1_mhsa_v_mappings_1_weight_gradient_sum(group,
-                                                     gradients + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
-                                                     scratch + 9984);
+      blocks_1_mhsa_v_mappings_1_weight_gradient_sum(
+          group, gradients + at::blocks_mhsa_q_mappings_0_weight - layer * 816, scratch + 9984);
       blocks_1_mlp_2_bias_gradient_sum(group, gradients + at::blocks_norm1_weight - layer * 816, scratch + 10624);
       blocks_1_mlp_2_bias_gradient_sum(group, gradients + at::blocks_norm1_bias - layer * 816, scratch + 10752);
     }
@@ -9956,38 +6312,32 @@ void vit_mnist_input_gradient_avx2(const float* parameters, const float* images,
                                  blocks_norm1_multiply + image * 20256,
                                  parameters + at::blocks_norm1_weight - layer * 816,
                                  parameters + at::blocks_norm1_bias - layer * 816, blocks_norm1_add + place * 20256);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 20256,
-                                       parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816,
-                                       blocks_mhsa_q_mappings_0_add + image * 20256);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 20256,
-                                       parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816,
-                                       blocks_mhsa_k_mappings_0_add + image * 20256);
+      blocks_mhsa_q_mappings_0_forward(
+          blocks_norm1_add + place * 20256, parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816, blocks_mhsa_q_mappings_0_add + image * 20256);
+      blocks_mhsa_q_mappings_0_forward(
+          blocks_norm1_add + place * 20256, parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816, blocks_mhsa_k_mappings_0_add + image * 20256);
       blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + image * 20256, blocks_mhsa_k_mappings_0_add + image * 20256,
                           blocks_mhsa_einsum + place * 20256);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 20256,
-                                       parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816,
-                                       blocks_mhsa_v_mappings_0_add + image * 20256);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 20256,
-                                       parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816,
-                                       blocks_mhsa_q_mappings_1_add + image * 20256);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 20256,
-                                       parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816,
-                                       blocks_mhsa_k_mappings_1_add + image * 20256);
+      blocks_mhsa_q_mappings_0_forward(
+          blocks_norm1_add + place * 20256, parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816, blocks_mhsa_v_mappings_0_add + image * 20256);
+      blocks_mhsa_q_mappings_1_forward(
+          blocks_norm1_add + place * 20256, parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816, blocks_mhsa_q_mappings_1_add + image * 20256);
+      blocks_mhsa_q_mappings_1_forward(
+          blocks_norm1_add + place * 20256, parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816, blocks_mhsa_k_mappings_1_add + image * 20256);
       blocks_mhsa_forward(blocks_mhsa_q_mappings_1_add + image * 20256, blocks_mhsa_k_mappings_1_add + image * 20256,
                           blocks_mhsa_einsum_2 + place * 20256);
       blocks_mhsa_softmax_forward(blocks_mhsa_einsum + place * 20256, blocks_mhsa_divide + image * 20256,
                                   blocks_mhsa_einsum_2 + place * 20256, blocks_mhsa_divide_2 + image * 20256);
       blocks_mhsa_matmul_forward(blocks_mhsa_divide + image * 20256, blocks_mhsa_v_mappings_0_add + image * 20256,
                                  blocks_carry + layer * 400 + image * 20256, blocks_concat + place * 20256);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 20256,
-                                       parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816,
-                                       blocks_mhsa_v_mappings_1_add + image * 20256);
+      blocks_mhsa_q_mappings_1_forward(
+          blocks_norm1_add + place * 20256, parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816, blocks_mhsa_v_mappings_1_add + image * 20256);
       blocks_mhsa_matmul_forward_3(blocks_mhsa_divide_2 + image * 20256, blocks_mhsa_v_mappings_1_add + image * 20256,
                                    blocks_carry + layer * 400 + image * 20256, blocks_concat + place * 20256);
       blocks_norm1_forward_train(blocks_concat + place * 20256, blocks_norm2_rsqrt + image * 20256,
@@ -10008,32 +6358,26 @@ void vit_mnist_input_gradient_avx2(const float* parameters, const float* images,
     blocks_norm1_forward_train(blocks_carry + 400 + image * 20256, blocks_1_norm1_rsqrt + place * 20256,
                                blocks_1_norm1_multiply + place * 20256, parameters + at::blocks_norm1_weight - 816,
                                parameters + at::blocks_norm1_bias - 816, blocks_1_norm1_add + place * 20256);
-    blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 20256,
-                                     parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
-                                     parameters + at::blocks_mhsa_k_mappings_0_bias - 816,
-                                     blocks_1_mhsa_k_mappings_0_add + place * 20256);
-    blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 20256,
-                                     parameters + at::blocks_mhsa_v_mappings_0_weight - 816,
-                                     parameters + at::blocks_mhsa_v_mappings_0_bias - 816,
-                                     blocks_1_mhsa_v_mappings_0_add + place * 20256);
-    blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 20256,
-                                     parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
-                                     parameters + at::blocks_mhsa_k_mappings_1_bias - 816,
-                                     blocks_1_mhsa_k_mappings_1_add + place * 20256);
-    blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 20256,
-                                     parameters + at::blocks_mhsa_v_mappings_1_weight - 816,
-                                     parameters + at::blocks_mhsa_v_mappings_1_bias - 816,
-                                     blocks_1_mhsa_v_mappings_1_add + place * 20256);
-    blocks_1_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 20256,
-                                       parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
-                                       parameters + at::blocks_mhsa_q_mappings_0_bias - 816,
-                                       blocks_1_mhsa_q_mappings_0_add + place * 20256);
+    blocks_mhsa_q_mappings_0_forward(
+        blocks_1_norm1_add + place * 20256, parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
+        parameters + at::blocks_mhsa_k_mappings_0_bias - 816, blocks_1_mhsa_k_mappings_0_add + place * 20256);
+    blocks_mhsa_q_mappings_0_forward(
+        blocks_1_norm1_add + place * 20256, parameters + at::blocks_mhsa_v_mappings_0_weight - 816,
+        parameters + at::blocks_mhsa_v_mappings_0_bias - 816, blocks_1_mhsa_v_mappings_0_add + place * 20256);
+    blocks_mhsa_q_mappings_1_forward(
+        blocks_1_norm1_add + place * 20256, parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
+        parameters + at::blocks_mhsa_k_mappings_1_bias - 816, blocks_1_mhsa_k_mappings_1_add + place * 20256);
+    blocks_mhsa_q_mappings_1_forward(
+        blocks_1_norm1_add + place * 20256, parameters + at::blocks_mhsa_v_mappings_1_weight - 816,
+        parameters + at::blocks_mhsa_v_mappings_1_bias - 816, blocks_1_mhsa_v_mappings_1_add + place * 20256);
+    blocks_1_mhsa_q_mappings_0_forward(
+        blocks_1_norm1_add + place * 20256, parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
+        parameters + at::blocks_mhsa_q_mappings_0_bias - 816, blocks_1_mhsa_q_mappings_0_add + place * 20256);
     blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_0_add + place * 20256,
                           blocks_1_mhsa_k_mappings_0_add + place * 20256, blocks_1_mhsa_einsum + place * 20256);
-    blocks_1_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 20256,
-                                       parameters + at::blocks_mhsa_q_mappings_1_weight - 816,
-                                       parameters + at::blocks_mhsa_q_mappings_1_bias - 816,
-                                       blocks_1_mhsa_q_mappings_1_add + place * 20256);
+    blocks_1_mhsa_q_mappings_1_forward(
+        blocks_1_norm1_add + place * 20256, parameters + at::blocks_mhsa_q_mappings_1_weight - 816,
+        parameters + at::blocks_mhsa_q_mappings_1_bias - 816, blocks_1_mhsa_q_mappings_1_add + place * 20256);
     blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_1_add + place * 20256,
                           blocks_1_mhsa_k_mappings_1_add + place * 20256, blocks_1_mhsa_einsum_2 + place * 20256);
     blocks_1_mhsa_softmax_forward(blocks_1_mhsa_einsum + place * 20256, blocks_1_mhsa_divide + place * 20256,
@@ -10091,36 +6435,31 @@ void vit_mnist_input_gradient_avx2(const float* parameters, const float* images,
     blocks_1_mhsa_v_mappings_1_backward(d_blocks_1_mhsa_einsum_2 + place * 20256,
                                         parameters + at::blocks_mhsa_v_mappings_1_weight - 816,
                                         d_blocks_1_mhsa_v_mappings_1_einsum + place * 20256);
-    blocks_1_mhsa_k_mappings_1_backward(d_blocks_1_mhsa_einsum_5 + place * 20256,
-                                        parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
-                                        d_blocks_1_mhsa_v_mappings_1_einsum + place * 20256,
-                                        d_blocks_1_mhsa_add + place * 20256);
-    blocks_1_mhsa_q_mappings_1_backward_input_gradient(d_blocks_1_mhsa_einsum_4 + place * 20256,
-                                                       parameters + at::blocks_mhsa_q_mappings_1_weight - 816,
-                                                       d_blocks_1_mhsa_add + place * 20256,
-                                                       parameters + at::blocks_norm1_weight - 816,
-                                                       d_blocks_1_norm1_concat + place * 20256);
+    blocks_1_mhsa_k_mappings_1_backward(
+        d_blocks_1_mhsa_einsum_5 + place * 20256, parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
+        d_blocks_1_mhsa_v_mappings_1_einsum + place * 20256, d_blocks_1_mhsa_add + place * 20256);
+    blocks_1_mhsa_q_mappings_1_backward_input_gradient(
+        d_blocks_1_mhsa_einsum_4 + place * 20256, parameters + at::blocks_mhsa_q_mappings_1_weight - 816,
+        d_blocks_1_mhsa_add + place * 20256, parameters + at::blocks_norm1_weight - 816,
+        d_blocks_1_norm1_concat + place * 20256);
     blocks_1_mhsa_v_mappings_1_backward(d_blocks_1_mhsa_einsum_6 + place * 20256,
                                         parameters + at::blocks_mhsa_v_mappings_0_weight - 816,
                                         d_blocks_1_mhsa_v_mappings_0_einsum + place * 20256);
-    blocks_1_mhsa_k_mappings_1_backward(d_blocks_1_mhsa_einsum_8 + place * 20256,
-                                        parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
-                                        d_blocks_1_mhsa_v_mappings_0_einsum + place * 20256,
-                                        d_blocks_1_mhsa_add_2 + place * 20256);
-    blocks_1_mhsa_q_mappings_0_backward_input_gradient(d_blocks_1_mhsa_einsum_7 + place * 20256,
-                                                       parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
-                                                       d_blocks_1_mhsa_add_2 + place * 20256,
-                                                       parameters + at::blocks_norm1_weight - 816,
-                                                       d_blocks_1_norm1_concat + place * 20256);
+    blocks_1_mhsa_k_mappings_1_backward(
+        d_blocks_1_mhsa_einsum_8 + place * 20256, parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
+        d_blocks_1_mhsa_v_mappings_0_einsum + place * 20256, d_blocks_1_mhsa_add_2 + place * 20256);
+    blocks_1_mhsa_q_mappings_0_backward_input_gradient(
+        d_blocks_1_mhsa_einsum_7 + place * 20256, parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
+        d_blocks_1_mhsa_add_2 + place * 20256, parameters + at::blocks_norm1_weight - 816,
+        d_blocks_1_norm1_concat + place * 20256);
     blocks_1_norm1_multiply_backward_2(d_blocks_1_mhsa_add_2 + place * 20256,
                                        parameters + at::blocks_norm1_weight - 816,
                                        d_blocks_1_norm1_concat + place * 20256);
     blocks_1_norm1_multiply_backward(d_blocks_1_mhsa_add + place * 20256, parameters + at::blocks_norm1_weight - 816,
                                      d_blocks_1_norm1_concat + place * 20256);
-    blocks_1_norm1_backward_input_gradient(d_blocks_1_norm1_concat + place * 20256,
-                                           blocks_1_norm1_multiply + place * 20256,
-                                           blocks_1_norm1_rsqrt + place * 20256,
-                                           d_blocks_1_norm1_multiply + place * 20256);
+    blocks_1_norm1_backward_input_gradient(
+        d_blocks_1_norm1_concat + place * 20256, blocks_1_norm1_multiply + place * 20256,
+        blocks_1_norm1_rsqrt + place * 20256, d_blocks_1_norm1_multiply + place * 20256);
     blocks_add_backward(d_blocks_1_norm1_multiply + place * 20256, d_blocks_1_add + place * 20256,
                         d_blocks_carry + image * 20256);
     blocks_backward(d_blocks_1_norm1_multiply + place * 20256, d_blocks_carry + image * 20256);
@@ -10158,15 +6497,13 @@ void vit_mnist_input_gradient_avx2(const float* parameters, const float* images,
       blocks_mhsa_matmul_backward_3(d_blocks_mhsa_multiply + place * 20256,
                                     blocks_mhsa_q_mappings_1_add + image * 20256,
                                     d_blocks_mhsa_einsum_5 + place * 20256);
-      blocks_1_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_5 + place * 20256,
-                                          parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
-                                          d_blocks_mhsa_v_mappings_1_einsum + place * 20256,
-                                          d_blocks_mhsa_add + place * 20256);
-      blocks_mhsa_q_mappings_1_backward_input_gradient(d_blocks_mhsa_einsum_4 + place * 20256,
-                                                       parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
-                                                       d_blocks_mhsa_add + place * 20256,
-                                                       parameters + at::blocks_norm1_weight - layer * 816,
-                                                       d_blocks_norm1_concat + place * 20256);
+      blocks_1_mhsa_k_mappings_1_backward(
+          d_blocks_mhsa_einsum_5 + place * 20256, parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
+          d_blocks_mhsa_v_mappings_1_einsum + place * 20256, d_blocks_mhsa_add + place * 20256);
+      blocks_mhsa_q_mappings_1_backward_input_gradient(
+          d_blocks_mhsa_einsum_4 + place * 20256, parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
+          d_blocks_mhsa_add + place * 20256, parameters + at::blocks_norm1_weight - layer * 816,
+          d_blocks_norm1_concat + place * 20256);
       blocks_mhsa_matmul_backward_5(d_blocks_add + place * 20256, blocks_mhsa_divide + image * 20256,
                                     d_blocks_mhsa_einsum_6 + place * 20256);
       blocks_1_mhsa_v_mappings_1_backward(d_blocks_mhsa_einsum_6 + place * 20256,
@@ -10178,15 +6515,13 @@ void vit_mnist_input_gradient_avx2(const float* parameters, const float* images,
       blocks_mhsa_matmul_backward_3(d_blocks_mhsa_multiply_2 + place * 20256,
                                     blocks_mhsa_q_mappings_0_add + image * 20256,
                                     d_blocks_mhsa_einsum_8 + place * 20256);
-      blocks_1_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_8 + place * 20256,
-                                          parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
-                                          d_blocks_mhsa_v_mappings_0_einsum + place * 20256,
-                                          d_blocks_mhsa_add_2 + place * 20256);
-      blocks_mhsa_q_mappings_0_backward(d_blocks_mhsa_einsum_7 + place * 20256,
-                                        parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
-                                        d_blocks_mhsa_add_2 + place * 20256,
-                                        parameters + at::blocks_norm1_weight - layer * 816,
-                                        d_blocks_norm1_concat + place * 20256);
+      blocks_1_mhsa_k_mappings_1_backward(
+          d_blocks_mhsa_einsum_8 + place * 20256, parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
+          d_blocks_mhsa_v_mappings_0_einsum + place * 20256, d_blocks_mhsa_add_2 + place * 20256);
+      blocks_mhsa_q_mappings_0_backward(
+          d_blocks_mhsa_einsum_7 + place * 20256, parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
+          d_blocks_mhsa_add_2 + place * 20256, parameters + at::blocks_norm1_weight - layer * 816,
+          d_blocks_norm1_concat + place * 20256);
       blocks_norm1_backward_input_gradient(d_blocks_norm1_concat + place * 20256, blocks_norm1_multiply + image * 20256,
                                            blocks_norm1_rsqrt + image * 20256, d_blocks_add + place * 20256,
                                            d_blocks_carry + (pass + 1) * 400 + image * 20256);
@@ -10288,28 +6623,23 @@ void vit_mnist_inspect_avx2(const float* parameters, const float* images, const 
                                    parameters + at::blocks_norm1_weight - layer * 816,
                                    parameters + at::blocks_norm1_bias - layer * 816, blocks_norm1_add + place * 12688,
                                    blocks_norm1_maximum + place * 12688);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 12688,
-                                       parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816,
-                                       blocks_mhsa_q_mappings_0_add + place * 12688);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 12688,
-                                       parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816,
-                                       blocks_mhsa_k_mappings_0_add + place * 12688);
+      blocks_mhsa_q_mappings_0_forward(
+          blocks_norm1_add + place * 12688, parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816, blocks_mhsa_q_mappings_0_add + place * 12688);
+      blocks_mhsa_q_mappings_0_forward(
+          blocks_norm1_add + place * 12688, parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816, blocks_mhsa_k_mappings_0_add + place * 12688);
       blocks_mhsa_forward_inspect(blocks_mhsa_q_mappings_0_add + place * 12688,
                                   blocks_mhsa_k_mappings_0_add + place * 12688, blocks_mhsa_einsum_3 + place * 12688);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 12688,
-                                       parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816,
-                                       blocks_mhsa_v_mappings_0_add + place * 12688);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 12688,
-                                       parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816,
-                                       blocks_mhsa_q_mappings_1_add + place * 12688);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 12688,
-                                       parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816,
-                                       blocks_mhsa_k_mappings_1_add + place * 12688);
+      blocks_mhsa_q_mappings_0_forward(
+          blocks_norm1_add + place * 12688, parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816, blocks_mhsa_v_mappings_0_add + place * 12688);
+      blocks_mhsa_q_mappings_1_forward(
+          blocks_norm1_add + place * 12688, parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816, blocks_mhsa_q_mappings_1_add + place * 12688);
+      blocks_mhsa_q_mappings_1_forward(
+          blocks_norm1_add + place * 12688, parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816, blocks_mhsa_k_mappings_1_add + place * 12688);
       blocks_mhsa_forward_inspect(blocks_mhsa_q_mappings_1_add + place * 12688,
                                   blocks_mhsa_k_mappings_1_add + place * 12688, blocks_mhsa_einsum_4 + place * 12688);
       blocks_mhsa_softmax_forward_inspect(blocks_mhsa_einsum_3 + place * 12688, maps + layer * 5000 + image * 10000,
@@ -10322,31 +6652,22 @@ void vit_mnist_inspect_avx2(const float* parameters, const float* images, const 
                                          blocks_mhsa_v_mappings_0_add + place * 12688,
                                          blocks_mhsa_einsum + place * 12688,
                                          blocks_carry + layer % 2 * 400 + image * 12688, blocks_concat + place * 12688);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 12688,
-                                       parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816,
-                                       blocks_mhsa_v_mappings_1_add + place * 12688);
-      blocks_mhsa_matmul_forward_3_inspect(maps + 2500 + layer * 5000 + image * 10000,
-                                           blocks_mhsa_v_mappings_1_add + place * 12688,
-                                           blocks_mhsa_einsum_2 + place * 12688,
-                                           blocks_carry + layer % 2 * 400 + image * 12688,
-                                           blocks_concat + place * 12688);
-      blocks_mhsa_q_mappings_0_multiply_forward(blocks_mhsa_q_mappings_0_add + place * 12688,
-                                                blocks_mhsa_k_mappings_0_add + place * 12688,
-                                                blocks_mhsa_v_mappings_0_add + place * 12688,
-                                                blocks_mhsa_einsum + place * 12688,
-                                                blocks_mhsa_q_mappings_1_add + place * 12688,
-                                                blocks_mhsa_k_mappings_1_add + place * 12688,
-                                                blocks_mhsa_v_mappings_1_add + place * 12688,
-                                                blocks_mhsa_einsum_2 + place * 12688,
-                                                magnitudes + 3 + layer * 17 + image * 38,
-                                                magnitudes + 4 + layer * 17 + image * 38,
-                                                magnitudes + 6 + layer * 17 + image * 38,
-                                                magnitudes + 7 + layer * 17 + image * 38,
-                                                magnitudes + 8 + layer * 17 + image * 38,
-                                                magnitudes + 9 + layer * 17 + image * 38,
-                                                magnitudes + 11 + layer * 17 + image * 38,
-                                                magnitudes + 12 + layer * 17 + image * 38);
+      blocks_mhsa_q_mappings_1_forward(
+          blocks_norm1_add + place * 12688, parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816, blocks_mhsa_v_mappings_1_add + place * 12688);
+      blocks_mhsa_matmul_forward_3_inspect(
+          maps + 2500 + layer * 5000 + image * 10000, blocks_mhsa_v_mappings_1_add + place * 12688,
+          blocks_mhsa_einsum_2 + place * 12688, blocks_carry + layer % 2 * 400 + image * 12688,
+          blocks_concat + place * 12688);
+      blocks_mhsa_q_mappings_0_multiply_forward(
+          blocks_mhsa_q_mappings_0_add + place * 12688, blocks_mhsa_k_mappings_0_add + place * 12688,
+          blocks_mhsa_v_mappings_0_add + place * 12688, blocks_mhsa_einsum + place * 12688,
+          blocks_mhsa_q_mappings_1_add + place * 12688, blocks_mhsa_k_mappings_1_add + place * 12688,
+          blocks_mhsa_v_mappings_1_add + place * 12688, blocks_mhsa_einsum_2 + place * 12688,
+          magnitudes + 3 + layer * 17 + image * 38, magnitudes + 4 + layer * 17 + image * 38,
+          magnitudes + 6 + layer * 17 + image * 38, magnitudes + 7 + layer * 17 + image * 38,
+          magnitudes + 8 + layer * 17 + image * 38, magnitudes + 9 + layer * 17 + image * 38,
+          magnitudes + 11 + layer * 17 + image * 38, magnitudes + 12 + layer * 17 + image * 38);
       blocks_norm1_forward_inspect(blocks_concat + place * 12688, parameters + at::blocks_norm2_weight - layer * 816,
                                    parameters + at::blocks_norm2_bias - layer * 816, blocks_norm2_add + place * 12688,
                                    blocks_norm2_maximum + place * 12688);
@@ -10359,14 +6680,12 @@ void vit_mnist_inspect_avx2(const float* parameters, const float* images, const 
       blocks_mlp_2_forward_inspect(blocks_mlp_1_gelu + place * 12688,
                                    parameters + at::blocks_mlp_2_weight - layer * 816,
                                    blocks_mlp_2_einsum + place * 12688);
-      blocks_norm1_multiply_forward(blocks_norm1_maximum + place * 12688, blocks_concat + place * 12688,
-                                    blocks_norm2_maximum + place * 12688, blocks_mlp_2_einsum + place * 12688,
-                                    parameters + at::blocks_mlp_2_bias - layer * 816,
-                                    magnitudes + 2 + layer * 17 + image * 38, magnitudes + 13 + layer * 17 + image * 38,
-                                    magnitudes + 14 + layer * 17 + image * 38,
-                                    magnitudes + 17 + layer * 17 + image * 38,
-                                    magnitudes + 18 + layer * 17 + image * 38,
-                                    blocks_carry + (layer + 1) % 2 * 400 + image * 12688);
+      blocks_norm1_multiply_forward(
+          blocks_norm1_maximum + place * 12688, blocks_concat + place * 12688, blocks_norm2_maximum + place * 12688,
+          blocks_mlp_2_einsum + place * 12688, parameters + at::blocks_mlp_2_bias - layer * 816,
+          magnitudes + 2 + layer * 17 + image * 38, magnitudes + 13 + layer * 17 + image * 38,
+          magnitudes + 14 + layer * 17 + image * 38, magnitudes + 17 + layer * 17 + image * 38,
+          magnitudes + 18 + layer * 17 + image * 38, blocks_carry + (layer + 1) % 2 * 400 + image * 12688);
     }
   }
 #pragma omp parallel for schedule(static) firstprivate(place)
@@ -10432,38 +6751,32 @@ void vit_mnist_embed_avx2(const float* parameters, const float* images, const st
       blocks_norm1_forward(blocks_carry + layer % 2 * 400 + image * 11456,
                            parameters + at::blocks_norm1_weight - layer * 816,
                            parameters + at::blocks_norm1_bias - layer * 816, blocks_norm1_add + place * 11456);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816,
-                                       blocks_mhsa_q_mappings_0_add + place * 11456);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816,
-                                       blocks_mhsa_k_mappings_0_add + place * 11456);
+      blocks_mhsa_q_mappings_0_forward(
+          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816, blocks_mhsa_q_mappings_0_add + place * 11456);
+      blocks_mhsa_q_mappings_0_forward(
+          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816, blocks_mhsa_k_mappings_0_add + place * 11456);
       blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + place * 11456, blocks_mhsa_k_mappings_0_add + place * 11456,
                           blocks_mhsa_einsum + place * 11456);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816,
-                                       blocks_mhsa_v_mappings_0_add + place * 11456);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816,
-                                       blocks_mhsa_q_mappings_1_add + place * 11456);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816,
-                                       blocks_mhsa_k_mappings_1_add + place * 11456);
+      blocks_mhsa_q_mappings_0_forward(
+          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816, blocks_mhsa_v_mappings_0_add + place * 11456);
+      blocks_mhsa_q_mappings_1_forward(
+          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816, blocks_mhsa_q_mappings_1_add + place * 11456);
+      blocks_mhsa_q_mappings_1_forward(
+          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816, blocks_mhsa_k_mappings_1_add + place * 11456);
       blocks_mhsa_forward(blocks_mhsa_q_mappings_1_add + place * 11456, blocks_mhsa_k_mappings_1_add + place * 11456,
                           blocks_mhsa_einsum_2 + place * 11456);
       blocks_mhsa_softmax_forward(blocks_mhsa_einsum + place * 11456, blocks_mhsa_divide + place * 11456,
                                   blocks_mhsa_einsum_2 + place * 11456, blocks_mhsa_divide_2 + place * 11456);
       blocks_mhsa_matmul_forward(blocks_mhsa_divide + place * 11456, blocks_mhsa_v_mappings_0_add + place * 11456,
                                  blocks_carry + layer % 2 * 400 + image * 11456, blocks_concat + place * 11456);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816,
-                                       blocks_mhsa_v_mappings_1_add + place * 11456);
+      blocks_mhsa_q_mappings_1_forward(
+          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816, blocks_mhsa_v_mappings_1_add + place * 11456);
       blocks_mhsa_matmul_forward_3(blocks_mhsa_divide_2 + place * 11456, blocks_mhsa_v_mappings_1_add + place * 11456,
                                    blocks_carry + layer % 2 * 400 + image * 11456, blocks_concat + place * 11456);
       blocks_norm1_forward(blocks_concat + place * 11456, parameters + at::blocks_norm2_weight - layer * 816,

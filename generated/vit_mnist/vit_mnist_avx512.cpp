@@ -199,6 +199,29 @@ typedef __m512 vec;
   return _mm512_maskz_mov_ps(kept, _mm512_set1_ps(scale));
 }
 
+/// A number as a type, for lambdas of a constant.
+template <int n>
+struct Constant {};
+template <int n>
+inline constexpr Constant<n> constant{};
+
+/// Calls f with 0, 1, ... n - 1. Compilers unroll the loop, so that arrays which f indexes become registers.
+template <int n, class F>
+[[gnu::always_inline]] static inline void unroll(const F& f) {
+#pragma GCC unroll 64
+  for (std::int64_t i = 0; i < n; ++i) f(i);
+}
+/// Calls f with all pairs of one of the first m and one of the first n.
+template <int m, int n, class F>
+[[gnu::always_inline]] static inline void unroll(const F& f) {
+  unroll<m>([&](std::int64_t i) { unroll<n>([&](std::int64_t j) { f(i, j); }); });
+}
+// Of a tile's vectors, where the last one may have fewer lanes: n is a constant once the loop is unrolled.
+[[maybe_unused]] static inline vec v_load_some(const real* p, int n) { return n == lanes ? v_load(p) : v_load_n(p, n); }
+[[maybe_unused]] static inline void v_store_some(real* p, vec x, int n) {
+  n == lanes ? v_store(p, x) : v_store_n(p, x, n);
+}
+
 // Elementary functions over the v_ names: one text for every instruction set. The single-precision polynomials are
 // minimax fits (Remez exchange) of the function named beside them; not-a-number goes in and comes out. Long ones are
 // summed up in two parts, of even and of odd powers, which do not wait for each other; the last, largest terms one by
@@ -359,7 +382,7 @@ struct Group {
   return std::min(images, batch) * 16 / batch;
 }
 
-// What lies in far memory is asked for before it is read.
+// Prefetch of what lies in DRAM.
 /// The line that holds element `at`, which may lie behind the array: then it is asked for in vain.
 template <int nearness = 2, class T>
 [[maybe_unused]] static inline void v_fetch_line(const T* first, std::int64_t at) {
@@ -375,12 +398,20 @@ template <class T>
 [[maybe_unused]] static inline void v_fetch_near(const T* first, std::int64_t at) {
   v_fetch_line<3>(first, at);
 }
+/// The lines of a tile's rows, so many values wide.
+template <class T>
+[[maybe_unused]] static inline void v_fetch_rows(const T* first, std::int64_t rows, std::int64_t stride,
+                                                 std::int64_t width) {
+  constexpr std::int64_t line = 64 / sizeof(T);
+  for (std::int64_t row = 0; row < rows; ++row)
+    for (std::int64_t column = 0; column < width; column += line) v_fetch_line(first, row * stride + column);
+}
 /// Lines in order, which a matrix product is going to go through in strides; none of what would take up more than half
-/// of a second cache.
+/// of the L2.
 template <class T>
 [[maybe_unused]] static inline void v_fetch(const T* first, std::int64_t count) {
   constexpr std::int64_t line = 64 / sizeof(T);
-  if (count * static_cast<std::int64_t>(sizeof(T)) > tessera_second_cache() / 2) return;
+  if (count * static_cast<std::int64_t>(sizeof(T)) > tessera_l2_bytes() / 2) return;
   for (std::int64_t i = 0; i < count; i += line) v_fetch_line(first, i);
 }
 
@@ -471,228 +502,50 @@ static void rearrange_forward(const real* images, real* rearrange) {
 static void linear_mapper_forward(const real* rearrange, const real* linear_mapper_weight,
                                   const real* linear_mapper_bias, const real* sinusoidal_50x8, real* blocks_carry) {
   {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
-    vec sum12 = v_zero();
-    vec sum13 = v_zero();
-    vec sum14 = v_zero();
-    vec sum15 = v_zero();
-    vec sum16 = v_zero();
-    vec sum17 = v_zero();
-    vec sum18 = v_zero();
-    vec sum19 = v_zero();
-    vec sum20 = v_zero();
-    vec sum21 = v_zero();
-    vec sum22 = v_zero();
-    vec sum23 = v_zero();
+    vec sum[6][4];
+    unroll<6, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t c = 0; c < 16; ++c) {
-      const vec x0 = v_load(rearrange + c * 49);
-      const vec x1 = v_set(linear_mapper_weight[c]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(rearrange + (c * 49 + 16));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_load(rearrange + (c * 49 + 32));
-      sum2 = v_fma(x3, x1, sum2);
-      const vec x4 = v_load_n(rearrange + (c * 49 + 48), 1);
-      sum3 = v_fma(x4, x1, sum3);
-      const vec x5 = v_set(linear_mapper_weight[c + 16]);
-      sum4 = v_fma(x0, x5, sum4);
-      sum5 = v_fma(x2, x5, sum5);
-      sum6 = v_fma(x3, x5, sum6);
-      sum7 = v_fma(x4, x5, sum7);
-      const vec x6 = v_set(linear_mapper_weight[c + 32]);
-      sum8 = v_fma(x0, x6, sum8);
-      sum9 = v_fma(x2, x6, sum9);
-      sum10 = v_fma(x3, x6, sum10);
-      sum11 = v_fma(x4, x6, sum11);
-      const vec x7 = v_set(linear_mapper_weight[c + 48]);
-      sum12 = v_fma(x0, x7, sum12);
-      sum13 = v_fma(x2, x7, sum13);
-      sum14 = v_fma(x3, x7, sum14);
-      sum15 = v_fma(x4, x7, sum15);
-      const vec x8 = v_set(linear_mapper_weight[c + 64]);
-      sum16 = v_fma(x0, x8, sum16);
-      sum17 = v_fma(x2, x8, sum17);
-      sum18 = v_fma(x3, x8, sum18);
-      sum19 = v_fma(x4, x8, sum19);
-      const vec x9 = v_set(linear_mapper_weight[c + 80]);
-      sum20 = v_fma(x0, x9, sum20);
-      sum21 = v_fma(x2, x9, sum21);
-      sum22 = v_fma(x3, x9, sum22);
-      sum23 = v_fma(x4, x9, sum23);
+      vec x0[4];
+      unroll<4>([&](auto column) {
+        x0[column] = v_load_some(rearrange + (column * 16 + c * 49), column < 3 ? lanes : 1);
+      });
+      unroll<6>([&](auto row) {
+        const vec x1 = v_set(linear_mapper_weight[row * 16 + c]);
+        unroll<4>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+      });
     }
-    const vec x10 = v_set(linear_mapper_bias[0]);
-    const vec t11 = v_add(sum0, x10);
-    const vec x12 = v_load(sinusoidal_50x8 + 1);
-    const vec t13 = v_add(t11, x12);
-    v_store(blocks_carry + 1, t13);
-    const vec t14 = v_add(sum1, x10);
-    const vec x15 = v_load(sinusoidal_50x8 + 17);
-    const vec t16 = v_add(t14, x15);
-    v_store(blocks_carry + 17, t16);
-    const vec t17 = v_add(sum2, x10);
-    const vec x18 = v_load(sinusoidal_50x8 + 33);
-    const vec t19 = v_add(t17, x18);
-    v_store(blocks_carry + 33, t19);
-    const vec t20 = v_add(sum3, x10);
-    const vec x21 = v_load_n(sinusoidal_50x8 + 49, 1);
-    const vec t22 = v_add(t20, x21);
-    v_store_n(blocks_carry + 49, t22, 1);
-    const vec x23 = v_set(linear_mapper_bias[1]);
-    const vec t24 = v_add(sum4, x23);
-    const vec x25 = v_load(sinusoidal_50x8 + 51);
-    const vec t26 = v_add(t24, x25);
-    v_store(blocks_carry + 51, t26);
-    const vec t27 = v_add(sum5, x23);
-    const vec x28 = v_load(sinusoidal_50x8 + 67);
-    const vec t29 = v_add(t27, x28);
-    v_store(blocks_carry + 67, t29);
-    const vec t30 = v_add(sum6, x23);
-    const vec x31 = v_load(sinusoidal_50x8 + 83);
-    const vec t32 = v_add(t30, x31);
-    v_store(blocks_carry + 83, t32);
-    const vec t33 = v_add(sum7, x23);
-    const vec x34 = v_load_n(sinusoidal_50x8 + 99, 1);
-    const vec t35 = v_add(t33, x34);
-    v_store_n(blocks_carry + 99, t35, 1);
-    const vec x36 = v_set(linear_mapper_bias[2]);
-    const vec t37 = v_add(sum8, x36);
-    const vec x38 = v_load(sinusoidal_50x8 + 101);
-    const vec t39 = v_add(t37, x38);
-    v_store(blocks_carry + 101, t39);
-    const vec t40 = v_add(sum9, x36);
-    const vec x41 = v_load(sinusoidal_50x8 + 117);
-    const vec t42 = v_add(t40, x41);
-    v_store(blocks_carry + 117, t42);
-    const vec t43 = v_add(sum10, x36);
-    const vec x44 = v_load(sinusoidal_50x8 + 133);
-    const vec t45 = v_add(t43, x44);
-    v_store(blocks_carry + 133, t45);
-    const vec t46 = v_add(sum11, x36);
-    const vec x47 = v_load_n(sinusoidal_50x8 + 149, 1);
-    const vec t48 = v_add(t46, x47);
-    v_store_n(blocks_carry + 149, t48, 1);
-    const vec x49 = v_set(linear_mapper_bias[3]);
-    const vec t50 = v_add(sum12, x49);
-    const vec x51 = v_load(sinusoidal_50x8 + 151);
-    const vec t52 = v_add(t50, x51);
-    v_store(blocks_carry + 151, t52);
-    const vec t53 = v_add(sum13, x49);
-    const vec x54 = v_load(sinusoidal_50x8 + 167);
-    const vec t55 = v_add(t53, x54);
-    v_store(blocks_carry + 167, t55);
-    const vec t56 = v_add(sum14, x49);
-    const vec x57 = v_load(sinusoidal_50x8 + 183);
-    const vec t58 = v_add(t56, x57);
-    v_store(blocks_carry + 183, t58);
-    const vec t59 = v_add(sum15, x49);
-    const vec x60 = v_load_n(sinusoidal_50x8 + 199, 1);
-    const vec t61 = v_add(t59, x60);
-    v_store_n(blocks_carry + 199, t61, 1);
-    const vec x62 = v_set(linear_mapper_bias[4]);
-    const vec t63 = v_add(sum16, x62);
-    const vec x64 = v_load(sinusoidal_50x8 + 201);
-    const vec t65 = v_add(t63, x64);
-    v_store(blocks_carry + 201, t65);
-    const vec t66 = v_add(sum17, x62);
-    const vec x67 = v_load(sinusoidal_50x8 + 217);
-    const vec t68 = v_add(t66, x67);
-    v_store(blocks_carry + 217, t68);
-    const vec t69 = v_add(sum18, x62);
-    const vec x70 = v_load(sinusoidal_50x8 + 233);
-    const vec t71 = v_add(t69, x70);
-    v_store(blocks_carry + 233, t71);
-    const vec t72 = v_add(sum19, x62);
-    const vec x73 = v_load_n(sinusoidal_50x8 + 249, 1);
-    const vec t74 = v_add(t72, x73);
-    v_store_n(blocks_carry + 249, t74, 1);
-    const vec x75 = v_set(linear_mapper_bias[5]);
-    const vec t76 = v_add(sum20, x75);
-    const vec x77 = v_load(sinusoidal_50x8 + 251);
-    const vec t78 = v_add(t76, x77);
-    v_store(blocks_carry + 251, t78);
-    const vec t79 = v_add(sum21, x75);
-    const vec x80 = v_load(sinusoidal_50x8 + 267);
-    const vec t81 = v_add(t79, x80);
-    v_store(blocks_carry + 267, t81);
-    const vec t82 = v_add(sum22, x75);
-    const vec x83 = v_load(sinusoidal_50x8 + 283);
-    const vec t84 = v_add(t82, x83);
-    v_store(blocks_carry + 283, t84);
-    const vec t85 = v_add(sum23, x75);
-    const vec x86 = v_load_n(sinusoidal_50x8 + 299, 1);
-    const vec t87 = v_add(t85, x86);
-    v_store_n(blocks_carry + 299, t87, 1);
+    unroll<6>([&](auto row) {
+      const vec x2 = v_set(linear_mapper_bias[row]);
+      unroll<4>([&](auto column) {
+        const vec t3 = v_add(sum[row][column], x2);
+        const vec x4 = v_load_some(sinusoidal_50x8 + (column * 16 + row * 50 + 1), column < 3 ? lanes : 1);
+        const vec t5 = v_add(t3, x4);
+        v_store_some(blocks_carry + (column * 16 + row * 50 + 1), t5, column < 3 ? lanes : 1);
+      });
+    });
   }
   {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[2][4];
+    unroll<2, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t c = 0; c < 16; ++c) {
-      const vec x88 = v_load(rearrange + c * 49);
-      const vec x89 = v_set(linear_mapper_weight[c + 96]);
-      sum0 = v_fma(x88, x89, sum0);
-      const vec x90 = v_load(rearrange + (c * 49 + 16));
-      sum1 = v_fma(x90, x89, sum1);
-      const vec x91 = v_load(rearrange + (c * 49 + 32));
-      sum2 = v_fma(x91, x89, sum2);
-      const vec x92 = v_load_n(rearrange + (c * 49 + 48), 1);
-      sum3 = v_fma(x92, x89, sum3);
-      const vec x93 = v_set(linear_mapper_weight[c + 112]);
-      sum4 = v_fma(x88, x93, sum4);
-      sum5 = v_fma(x90, x93, sum5);
-      sum6 = v_fma(x91, x93, sum6);
-      sum7 = v_fma(x92, x93, sum7);
+      vec x6[4];
+      unroll<4>([&](auto column) {
+        x6[column] = v_load_some(rearrange + (column * 16 + c * 49), column < 3 ? lanes : 1);
+      });
+      unroll<2>([&](auto row) {
+        const vec x7 = v_set(linear_mapper_weight[row * 16 + c + 96]);
+        unroll<4>([&](auto column) { sum[row][column] = v_fma(x6[column], x7, sum[row][column]); });
+      });
     }
-    const vec x94 = v_set(linear_mapper_bias[6]);
-    const vec t95 = v_add(sum0, x94);
-    const vec x96 = v_load(sinusoidal_50x8 + 301);
-    const vec t97 = v_add(t95, x96);
-    v_store(blocks_carry + 301, t97);
-    const vec t98 = v_add(sum1, x94);
-    const vec x99 = v_load(sinusoidal_50x8 + 317);
-    const vec t100 = v_add(t98, x99);
-    v_store(blocks_carry + 317, t100);
-    const vec t101 = v_add(sum2, x94);
-    const vec x102 = v_load(sinusoidal_50x8 + 333);
-    const vec t103 = v_add(t101, x102);
-    v_store(blocks_carry + 333, t103);
-    const vec t104 = v_add(sum3, x94);
-    const vec x105 = v_load_n(sinusoidal_50x8 + 349, 1);
-    const vec t106 = v_add(t104, x105);
-    v_store_n(blocks_carry + 349, t106, 1);
-    const vec x107 = v_set(linear_mapper_bias[7]);
-    const vec t108 = v_add(sum4, x107);
-    const vec x109 = v_load(sinusoidal_50x8 + 351);
-    const vec t110 = v_add(t108, x109);
-    v_store(blocks_carry + 351, t110);
-    const vec t111 = v_add(sum5, x107);
-    const vec x112 = v_load(sinusoidal_50x8 + 367);
-    const vec t113 = v_add(t111, x112);
-    v_store(blocks_carry + 367, t113);
-    const vec t114 = v_add(sum6, x107);
-    const vec x115 = v_load(sinusoidal_50x8 + 383);
-    const vec t116 = v_add(t114, x115);
-    v_store(blocks_carry + 383, t116);
-    const vec t117 = v_add(sum7, x107);
-    const vec x118 = v_load_n(sinusoidal_50x8 + 399, 1);
-    const vec t119 = v_add(t117, x118);
-    v_store_n(blocks_carry + 399, t119, 1);
+    unroll<2>([&](auto row) {
+      const vec x8 = v_set(linear_mapper_bias[row + 6]);
+      unroll<4>([&](auto column) {
+        const vec t9 = v_add(sum[row][column], x8);
+        const vec x10 = v_load_some(sinusoidal_50x8 + (column * 16 + row * 50 + 301), column < 3 ? lanes : 1);
+        const vec t11 = v_add(t9, x10);
+        v_store_some(blocks_carry + (column * 16 + row * 50 + 301), t11, column < 3 ? lanes : 1);
+      });
+    });
   }
 }
 
@@ -776,84 +629,25 @@ static void blocks_norm1_forward(const real* blocks_carry, const real* blocks_no
 static void blocks_mhsa_q_mappings_0_forward(const real* blocks_norm1_add, const real* blocks_mhsa_q_mappings_0_weight,
                                              const real* blocks_mhsa_q_mappings_0_bias,
                                              real* blocks_mhsa_q_mappings_0_add) {
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
-  vec sum4 = v_zero();
-  vec sum5 = v_zero();
-  vec sum6 = v_zero();
-  vec sum7 = v_zero();
-  vec sum8 = v_zero();
-  vec sum9 = v_zero();
-  vec sum10 = v_zero();
-  vec sum11 = v_zero();
-  vec sum12 = v_zero();
-  vec sum13 = v_zero();
-  vec sum14 = v_zero();
-  vec sum15 = v_zero();
+  vec sum[4][4];
+  unroll<4, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
   for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-    const vec x0 = v_load(blocks_norm1_add + k2 * 50);
-    const vec x1 = v_set(blocks_mhsa_q_mappings_0_weight[k2]);
-    sum0 = v_fma(x0, x1, sum0);
-    const vec x2 = v_load(blocks_norm1_add + (k2 * 50 + 16));
-    sum1 = v_fma(x2, x1, sum1);
-    const vec x3 = v_load(blocks_norm1_add + (k2 * 50 + 32));
-    sum2 = v_fma(x3, x1, sum2);
-    const vec x4 = v_load_n(blocks_norm1_add + (k2 * 50 + 48), 2);
-    sum3 = v_fma(x4, x1, sum3);
-    const vec x5 = v_set(blocks_mhsa_q_mappings_0_weight[k2 + 4]);
-    sum4 = v_fma(x0, x5, sum4);
-    sum5 = v_fma(x2, x5, sum5);
-    sum6 = v_fma(x3, x5, sum6);
-    sum7 = v_fma(x4, x5, sum7);
-    const vec x6 = v_set(blocks_mhsa_q_mappings_0_weight[k2 + 8]);
-    sum8 = v_fma(x0, x6, sum8);
-    sum9 = v_fma(x2, x6, sum9);
-    sum10 = v_fma(x3, x6, sum10);
-    sum11 = v_fma(x4, x6, sum11);
-    const vec x7 = v_set(blocks_mhsa_q_mappings_0_weight[k2 + 12]);
-    sum12 = v_fma(x0, x7, sum12);
-    sum13 = v_fma(x2, x7, sum13);
-    sum14 = v_fma(x3, x7, sum14);
-    sum15 = v_fma(x4, x7, sum15);
+    vec x0[4];
+    unroll<4>([&](auto column) {
+      x0[column] = v_load_some(blocks_norm1_add + (column * 16 + k2 * 50), column < 3 ? lanes : 2);
+    });
+    unroll<4>([&](auto row) {
+      const vec x1 = v_set(blocks_mhsa_q_mappings_0_weight[row * 4 + k2]);
+      unroll<4>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+    });
   }
-  const vec x8 = v_set(blocks_mhsa_q_mappings_0_bias[0]);
-  const vec t9 = v_add(sum0, x8);
-  v_store(blocks_mhsa_q_mappings_0_add, t9);
-  const vec t10 = v_add(sum1, x8);
-  v_store(blocks_mhsa_q_mappings_0_add + 16, t10);
-  const vec t11 = v_add(sum2, x8);
-  v_store(blocks_mhsa_q_mappings_0_add + 32, t11);
-  const vec t12 = v_add(sum3, x8);
-  v_store_n(blocks_mhsa_q_mappings_0_add + 48, t12, 2);
-  const vec x13 = v_set(blocks_mhsa_q_mappings_0_bias[1]);
-  const vec t14 = v_add(sum4, x13);
-  v_store(blocks_mhsa_q_mappings_0_add + 50, t14);
-  const vec t15 = v_add(sum5, x13);
-  v_store(blocks_mhsa_q_mappings_0_add + 66, t15);
-  const vec t16 = v_add(sum6, x13);
-  v_store(blocks_mhsa_q_mappings_0_add + 82, t16);
-  const vec t17 = v_add(sum7, x13);
-  v_store_n(blocks_mhsa_q_mappings_0_add + 98, t17, 2);
-  const vec x18 = v_set(blocks_mhsa_q_mappings_0_bias[2]);
-  const vec t19 = v_add(sum8, x18);
-  v_store(blocks_mhsa_q_mappings_0_add + 100, t19);
-  const vec t20 = v_add(sum9, x18);
-  v_store(blocks_mhsa_q_mappings_0_add + 116, t20);
-  const vec t21 = v_add(sum10, x18);
-  v_store(blocks_mhsa_q_mappings_0_add + 132, t21);
-  const vec t22 = v_add(sum11, x18);
-  v_store_n(blocks_mhsa_q_mappings_0_add + 148, t22, 2);
-  const vec x23 = v_set(blocks_mhsa_q_mappings_0_bias[3]);
-  const vec t24 = v_add(sum12, x23);
-  v_store(blocks_mhsa_q_mappings_0_add + 150, t24);
-  const vec t25 = v_add(sum13, x23);
-  v_store(blocks_mhsa_q_mappings_0_add + 166, t25);
-  const vec t26 = v_add(sum14, x23);
-  v_store(blocks_mhsa_q_mappings_0_add + 182, t26);
-  const vec t27 = v_add(sum15, x23);
-  v_store_n(blocks_mhsa_q_mappings_0_add + 198, t27, 2);
+  unroll<4>([&](auto row) {
+    const vec x2 = v_set(blocks_mhsa_q_mappings_0_bias[row]);
+    unroll<4>([&](auto column) {
+      const vec t3 = v_add(sum[row][column], x2);
+      v_store_some(blocks_mhsa_q_mappings_0_add + (column * 16 + row * 50), t3, column < 3 ? lanes : 2);
+    });
+  });
 }
 
 // b < B, n < N+1=50, n2 < N+1=50, k < K=4 (summed); lanes along n
@@ -861,77 +655,21 @@ static void blocks_mhsa_q_mappings_0_forward(const real* blocks_norm1_add, const
 static void blocks_mhsa_forward(const real* blocks_mhsa_q_mappings_0_add, const real* blocks_mhsa_k_mappings_0_add,
                                 real* blocks_mhsa_einsum) {
   for (std::int64_t n2 = 0; n2 < 50; n2 += 5) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
-    vec sum12 = v_zero();
-    vec sum13 = v_zero();
-    vec sum14 = v_zero();
-    vec sum15 = v_zero();
-    vec sum16 = v_zero();
-    vec sum17 = v_zero();
-    vec sum18 = v_zero();
-    vec sum19 = v_zero();
+    vec sum[5][4];
+    unroll<5, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t k = 0; k < 4; ++k) {
-      const vec x0 = v_load(blocks_mhsa_q_mappings_0_add + k * 50);
-      const vec x1 = v_set(blocks_mhsa_k_mappings_0_add[n2 + k * 50]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_mhsa_q_mappings_0_add + (k * 50 + 16));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_load(blocks_mhsa_q_mappings_0_add + (k * 50 + 32));
-      sum2 = v_fma(x3, x1, sum2);
-      const vec x4 = v_load_n(blocks_mhsa_q_mappings_0_add + (k * 50 + 48), 2);
-      sum3 = v_fma(x4, x1, sum3);
-      const vec x5 = v_set(blocks_mhsa_k_mappings_0_add[n2 + k * 50 + 1]);
-      sum4 = v_fma(x0, x5, sum4);
-      sum5 = v_fma(x2, x5, sum5);
-      sum6 = v_fma(x3, x5, sum6);
-      sum7 = v_fma(x4, x5, sum7);
-      const vec x6 = v_set(blocks_mhsa_k_mappings_0_add[n2 + k * 50 + 2]);
-      sum8 = v_fma(x0, x6, sum8);
-      sum9 = v_fma(x2, x6, sum9);
-      sum10 = v_fma(x3, x6, sum10);
-      sum11 = v_fma(x4, x6, sum11);
-      const vec x7 = v_set(blocks_mhsa_k_mappings_0_add[n2 + k * 50 + 3]);
-      sum12 = v_fma(x0, x7, sum12);
-      sum13 = v_fma(x2, x7, sum13);
-      sum14 = v_fma(x3, x7, sum14);
-      sum15 = v_fma(x4, x7, sum15);
-      const vec x8 = v_set(blocks_mhsa_k_mappings_0_add[n2 + k * 50 + 4]);
-      sum16 = v_fma(x0, x8, sum16);
-      sum17 = v_fma(x2, x8, sum17);
-      sum18 = v_fma(x3, x8, sum18);
-      sum19 = v_fma(x4, x8, sum19);
+      vec x0[4];
+      unroll<4>([&](auto column) {
+        x0[column] = v_load_some(blocks_mhsa_q_mappings_0_add + (column * 16 + k * 50), column < 3 ? lanes : 2);
+      });
+      unroll<5>([&](auto row) {
+        const vec x1 = v_set(blocks_mhsa_k_mappings_0_add[n2 + row + k * 50]);
+        unroll<4>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+      });
     }
-    v_store(blocks_mhsa_einsum + n2 * 50, sum0);
-    v_store(blocks_mhsa_einsum + (n2 * 50 + 16), sum1);
-    v_store(blocks_mhsa_einsum + (n2 * 50 + 32), sum2);
-    v_store_n(blocks_mhsa_einsum + (n2 * 50 + 48), sum3, 2);
-    v_store(blocks_mhsa_einsum + (n2 * 50 + 50), sum4);
-    v_store(blocks_mhsa_einsum + (n2 * 50 + 66), sum5);
-    v_store(blocks_mhsa_einsum + (n2 * 50 + 82), sum6);
-    v_store_n(blocks_mhsa_einsum + (n2 * 50 + 98), sum7, 2);
-    v_store(blocks_mhsa_einsum + (n2 * 50 + 100), sum8);
-    v_store(blocks_mhsa_einsum + (n2 * 50 + 116), sum9);
-    v_store(blocks_mhsa_einsum + (n2 * 50 + 132), sum10);
-    v_store_n(blocks_mhsa_einsum + (n2 * 50 + 148), sum11, 2);
-    v_store(blocks_mhsa_einsum + (n2 * 50 + 150), sum12);
-    v_store(blocks_mhsa_einsum + (n2 * 50 + 166), sum13);
-    v_store(blocks_mhsa_einsum + (n2 * 50 + 182), sum14);
-    v_store_n(blocks_mhsa_einsum + (n2 * 50 + 198), sum15, 2);
-    v_store(blocks_mhsa_einsum + (n2 * 50 + 200), sum16);
-    v_store(blocks_mhsa_einsum + (n2 * 50 + 216), sum17);
-    v_store(blocks_mhsa_einsum + (n2 * 50 + 232), sum18);
-    v_store_n(blocks_mhsa_einsum + (n2 * 50 + 248), sum19, 2);
+    unroll<5, 4>([&](auto row, auto column) {
+      v_store_some(blocks_mhsa_einsum + (column * 16 + n2 * 50 + row * 50), sum[row][column], column < 3 ? lanes : 2);
+    });
   }
 }
 
@@ -940,84 +678,25 @@ static void blocks_mhsa_forward(const real* blocks_mhsa_q_mappings_0_add, const 
 static void blocks_mhsa_q_mappings_1_forward(const real* blocks_norm1_add, const real* blocks_mhsa_q_mappings_1_weight,
                                              const real* blocks_mhsa_q_mappings_1_bias,
                                              real* blocks_mhsa_q_mappings_1_add) {
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
-  vec sum4 = v_zero();
-  vec sum5 = v_zero();
-  vec sum6 = v_zero();
-  vec sum7 = v_zero();
-  vec sum8 = v_zero();
-  vec sum9 = v_zero();
-  vec sum10 = v_zero();
-  vec sum11 = v_zero();
-  vec sum12 = v_zero();
-  vec sum13 = v_zero();
-  vec sum14 = v_zero();
-  vec sum15 = v_zero();
+  vec sum[4][4];
+  unroll<4, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
   for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-    const vec x0 = v_load(blocks_norm1_add + (k2 * 50 + 200));
-    const vec x1 = v_set(blocks_mhsa_q_mappings_1_weight[k2]);
-    sum0 = v_fma(x0, x1, sum0);
-    const vec x2 = v_load(blocks_norm1_add + (k2 * 50 + 216));
-    sum1 = v_fma(x2, x1, sum1);
-    const vec x3 = v_load(blocks_norm1_add + (k2 * 50 + 232));
-    sum2 = v_fma(x3, x1, sum2);
-    const vec x4 = v_load_n(blocks_norm1_add + (k2 * 50 + 248), 2);
-    sum3 = v_fma(x4, x1, sum3);
-    const vec x5 = v_set(blocks_mhsa_q_mappings_1_weight[k2 + 4]);
-    sum4 = v_fma(x0, x5, sum4);
-    sum5 = v_fma(x2, x5, sum5);
-    sum6 = v_fma(x3, x5, sum6);
-    sum7 = v_fma(x4, x5, sum7);
-    const vec x6 = v_set(blocks_mhsa_q_mappings_1_weight[k2 + 8]);
-    sum8 = v_fma(x0, x6, sum8);
-    sum9 = v_fma(x2, x6, sum9);
-    sum10 = v_fma(x3, x6, sum10);
-    sum11 = v_fma(x4, x6, sum11);
-    const vec x7 = v_set(blocks_mhsa_q_mappings_1_weight[k2 + 12]);
-    sum12 = v_fma(x0, x7, sum12);
-    sum13 = v_fma(x2, x7, sum13);
-    sum14 = v_fma(x3, x7, sum14);
-    sum15 = v_fma(x4, x7, sum15);
+    vec x0[4];
+    unroll<4>([&](auto column) {
+      x0[column] = v_load_some(blocks_norm1_add + (column * 16 + k2 * 50 + 200), column < 3 ? lanes : 2);
+    });
+    unroll<4>([&](auto row) {
+      const vec x1 = v_set(blocks_mhsa_q_mappings_1_weight[row * 4 + k2]);
+      unroll<4>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+    });
   }
-  const vec x8 = v_set(blocks_mhsa_q_mappings_1_bias[0]);
-  const vec t9 = v_add(sum0, x8);
-  v_store(blocks_mhsa_q_mappings_1_add, t9);
-  const vec t10 = v_add(sum1, x8);
-  v_store(blocks_mhsa_q_mappings_1_add + 16, t10);
-  const vec t11 = v_add(sum2, x8);
-  v_store(blocks_mhsa_q_mappings_1_add + 32, t11);
-  const vec t12 = v_add(sum3, x8);
-  v_store_n(blocks_mhsa_q_mappings_1_add + 48, t12, 2);
-  const vec x13 = v_set(blocks_mhsa_q_mappings_1_bias[1]);
-  const vec t14 = v_add(sum4, x13);
-  v_store(blocks_mhsa_q_mappings_1_add + 50, t14);
-  const vec t15 = v_add(sum5, x13);
-  v_store(blocks_mhsa_q_mappings_1_add + 66, t15);
-  const vec t16 = v_add(sum6, x13);
-  v_store(blocks_mhsa_q_mappings_1_add + 82, t16);
-  const vec t17 = v_add(sum7, x13);
-  v_store_n(blocks_mhsa_q_mappings_1_add + 98, t17, 2);
-  const vec x18 = v_set(blocks_mhsa_q_mappings_1_bias[2]);
-  const vec t19 = v_add(sum8, x18);
-  v_store(blocks_mhsa_q_mappings_1_add + 100, t19);
-  const vec t20 = v_add(sum9, x18);
-  v_store(blocks_mhsa_q_mappings_1_add + 116, t20);
-  const vec t21 = v_add(sum10, x18);
-  v_store(blocks_mhsa_q_mappings_1_add + 132, t21);
-  const vec t22 = v_add(sum11, x18);
-  v_store_n(blocks_mhsa_q_mappings_1_add + 148, t22, 2);
-  const vec x23 = v_set(blocks_mhsa_q_mappings_1_bias[3]);
-  const vec t24 = v_add(sum12, x23);
-  v_store(blocks_mhsa_q_mappings_1_add + 150, t24);
-  const vec t25 = v_add(sum13, x23);
-  v_store(blocks_mhsa_q_mappings_1_add + 166, t25);
-  const vec t26 = v_add(sum14, x23);
-  v_store(blocks_mhsa_q_mappings_1_add + 182, t26);
-  const vec t27 = v_add(sum15, x23);
-  v_store_n(blocks_mhsa_q_mappings_1_add + 198, t27, 2);
+  unroll<4>([&](auto row) {
+    const vec x2 = v_set(blocks_mhsa_q_mappings_1_bias[row]);
+    unroll<4>([&](auto column) {
+      const vec t3 = v_add(sum[row][column], x2);
+      v_store_some(blocks_mhsa_q_mappings_1_add + (column * 16 + row * 50), t3, column < 3 ? lanes : 2);
+    });
+  });
 }
 
 // b < B, n < N+1=50, n2 < N+1=50 (row); lanes along n
@@ -1110,387 +789,93 @@ static void blocks_mhsa_softmax_forward(const real* blocks_mhsa_einsum, real* bl
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed); lanes along n
 static void blocks_mhsa_matmul_forward(const real* blocks_mhsa_divide, const real* blocks_mhsa_v_mappings_0_add,
                                        const real* blocks_carry, real* blocks_concat) {
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
-  vec sum4 = v_zero();
-  vec sum5 = v_zero();
-  vec sum6 = v_zero();
-  vec sum7 = v_zero();
-  vec sum8 = v_zero();
-  vec sum9 = v_zero();
-  vec sum10 = v_zero();
-  vec sum11 = v_zero();
-  vec sum12 = v_zero();
-  vec sum13 = v_zero();
-  vec sum14 = v_zero();
-  vec sum15 = v_zero();
+  vec sum[4][4];
+  unroll<4, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
   for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-    const vec x0 = v_load(blocks_mhsa_divide + n2 * 50);
-    const vec x1 = v_set(blocks_mhsa_v_mappings_0_add[n2]);
-    sum0 = v_fma(x0, x1, sum0);
-    const vec x2 = v_load(blocks_mhsa_divide + (n2 * 50 + 16));
-    sum1 = v_fma(x2, x1, sum1);
-    const vec x3 = v_load(blocks_mhsa_divide + (n2 * 50 + 32));
-    sum2 = v_fma(x3, x1, sum2);
-    const vec x4 = v_load_n(blocks_mhsa_divide + (n2 * 50 + 48), 2);
-    sum3 = v_fma(x4, x1, sum3);
-    const vec x5 = v_set(blocks_mhsa_v_mappings_0_add[n2 + 50]);
-    sum4 = v_fma(x0, x5, sum4);
-    sum5 = v_fma(x2, x5, sum5);
-    sum6 = v_fma(x3, x5, sum6);
-    sum7 = v_fma(x4, x5, sum7);
-    const vec x6 = v_set(blocks_mhsa_v_mappings_0_add[n2 + 100]);
-    sum8 = v_fma(x0, x6, sum8);
-    sum9 = v_fma(x2, x6, sum9);
-    sum10 = v_fma(x3, x6, sum10);
-    sum11 = v_fma(x4, x6, sum11);
-    const vec x7 = v_set(blocks_mhsa_v_mappings_0_add[n2 + 150]);
-    sum12 = v_fma(x0, x7, sum12);
-    sum13 = v_fma(x2, x7, sum13);
-    sum14 = v_fma(x3, x7, sum14);
-    sum15 = v_fma(x4, x7, sum15);
+    vec x0[4];
+    unroll<4>([&](auto column) {
+      x0[column] = v_load_some(blocks_mhsa_divide + (column * 16 + n2 * 50), column < 3 ? lanes : 2);
+    });
+    unroll<4>([&](auto row) {
+      const vec x1 = v_set(blocks_mhsa_v_mappings_0_add[row * 50 + n2]);
+      unroll<4>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+    });
   }
-  const vec x8 = v_load(blocks_carry);
-  const vec t9 = v_add(x8, sum0);
-  v_store(blocks_concat, t9);
-  const vec x10 = v_load(blocks_carry + 16);
-  const vec t11 = v_add(x10, sum1);
-  v_store(blocks_concat + 16, t11);
-  const vec x12 = v_load(blocks_carry + 32);
-  const vec t13 = v_add(x12, sum2);
-  v_store(blocks_concat + 32, t13);
-  const vec x14 = v_load_n(blocks_carry + 48, 2);
-  const vec t15 = v_add(x14, sum3);
-  v_store_n(blocks_concat + 48, t15, 2);
-  const vec x16 = v_load(blocks_carry + 50);
-  const vec t17 = v_add(x16, sum4);
-  v_store(blocks_concat + 50, t17);
-  const vec x18 = v_load(blocks_carry + 66);
-  const vec t19 = v_add(x18, sum5);
-  v_store(blocks_concat + 66, t19);
-  const vec x20 = v_load(blocks_carry + 82);
-  const vec t21 = v_add(x20, sum6);
-  v_store(blocks_concat + 82, t21);
-  const vec x22 = v_load_n(blocks_carry + 98, 2);
-  const vec t23 = v_add(x22, sum7);
-  v_store_n(blocks_concat + 98, t23, 2);
-  const vec x24 = v_load(blocks_carry + 100);
-  const vec t25 = v_add(x24, sum8);
-  v_store(blocks_concat + 100, t25);
-  const vec x26 = v_load(blocks_carry + 116);
-  const vec t27 = v_add(x26, sum9);
-  v_store(blocks_concat + 116, t27);
-  const vec x28 = v_load(blocks_carry + 132);
-  const vec t29 = v_add(x28, sum10);
-  v_store(blocks_concat + 132, t29);
-  const vec x30 = v_load_n(blocks_carry + 148, 2);
-  const vec t31 = v_add(x30, sum11);
-  v_store_n(blocks_concat + 148, t31, 2);
-  const vec x32 = v_load(blocks_carry + 150);
-  const vec t33 = v_add(x32, sum12);
-  v_store(blocks_concat + 150, t33);
-  const vec x34 = v_load(blocks_carry + 166);
-  const vec t35 = v_add(x34, sum13);
-  v_store(blocks_concat + 166, t35);
-  const vec x36 = v_load(blocks_carry + 182);
-  const vec t37 = v_add(x36, sum14);
-  v_store(blocks_concat + 182, t37);
-  const vec x38 = v_load_n(blocks_carry + 198, 2);
-  const vec t39 = v_add(x38, sum15);
-  v_store_n(blocks_concat + 198, t39, 2);
+  unroll<4, 4>([&](auto row, auto column) {
+    const vec x2 = v_load_some(blocks_carry + (column * 16 + row * 50), column < 3 ? lanes : 2);
+    const vec t3 = v_add(x2, sum[row][column]);
+    v_store_some(blocks_concat + (column * 16 + row * 50), t3, column < 3 ? lanes : 2);
+  });
 }
 
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed); lanes along n
 static void blocks_mhsa_matmul_forward_3(const real* blocks_mhsa_divide_2, const real* blocks_mhsa_v_mappings_1_add,
                                          const real* blocks_carry, real* blocks_concat) {
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
-  vec sum4 = v_zero();
-  vec sum5 = v_zero();
-  vec sum6 = v_zero();
-  vec sum7 = v_zero();
-  vec sum8 = v_zero();
-  vec sum9 = v_zero();
-  vec sum10 = v_zero();
-  vec sum11 = v_zero();
-  vec sum12 = v_zero();
-  vec sum13 = v_zero();
-  vec sum14 = v_zero();
-  vec sum15 = v_zero();
+  vec sum[4][4];
+  unroll<4, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
   for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-    const vec x0 = v_load(blocks_mhsa_divide_2 + n2 * 50);
-    const vec x1 = v_set(blocks_mhsa_v_mappings_1_add[n2]);
-    sum0 = v_fma(x0, x1, sum0);
-    const vec x2 = v_load(blocks_mhsa_divide_2 + (n2 * 50 + 16));
-    sum1 = v_fma(x2, x1, sum1);
-    const vec x3 = v_load(blocks_mhsa_divide_2 + (n2 * 50 + 32));
-    sum2 = v_fma(x3, x1, sum2);
-    const vec x4 = v_load_n(blocks_mhsa_divide_2 + (n2 * 50 + 48), 2);
-    sum3 = v_fma(x4, x1, sum3);
-    const vec x5 = v_set(blocks_mhsa_v_mappings_1_add[n2 + 50]);
-    sum4 = v_fma(x0, x5, sum4);
-    sum5 = v_fma(x2, x5, sum5);
-    sum6 = v_fma(x3, x5, sum6);
-    sum7 = v_fma(x4, x5, sum7);
-    const vec x6 = v_set(blocks_mhsa_v_mappings_1_add[n2 + 100]);
-    sum8 = v_fma(x0, x6, sum8);
-    sum9 = v_fma(x2, x6, sum9);
-    sum10 = v_fma(x3, x6, sum10);
-    sum11 = v_fma(x4, x6, sum11);
-    const vec x7 = v_set(blocks_mhsa_v_mappings_1_add[n2 + 150]);
-    sum12 = v_fma(x0, x7, sum12);
-    sum13 = v_fma(x2, x7, sum13);
-    sum14 = v_fma(x3, x7, sum14);
-    sum15 = v_fma(x4, x7, sum15);
+    vec x0[4];
+    unroll<4>([&](auto column) {
+      x0[column] = v_load_some(blocks_mhsa_divide_2 + (column * 16 + n2 * 50), column < 3 ? lanes : 2);
+    });
+    unroll<4>([&](auto row) {
+      const vec x1 = v_set(blocks_mhsa_v_mappings_1_add[row * 50 + n2]);
+      unroll<4>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+    });
   }
-  const vec x8 = v_load(blocks_carry + 200);
-  const vec t9 = v_add(x8, sum0);
-  v_store(blocks_concat + 200, t9);
-  const vec x10 = v_load(blocks_carry + 216);
-  const vec t11 = v_add(x10, sum1);
-  v_store(blocks_concat + 216, t11);
-  const vec x12 = v_load(blocks_carry + 232);
-  const vec t13 = v_add(x12, sum2);
-  v_store(blocks_concat + 232, t13);
-  const vec x14 = v_load_n(blocks_carry + 248, 2);
-  const vec t15 = v_add(x14, sum3);
-  v_store_n(blocks_concat + 248, t15, 2);
-  const vec x16 = v_load(blocks_carry + 250);
-  const vec t17 = v_add(x16, sum4);
-  v_store(blocks_concat + 250, t17);
-  const vec x18 = v_load(blocks_carry + 266);
-  const vec t19 = v_add(x18, sum5);
-  v_store(blocks_concat + 266, t19);
-  const vec x20 = v_load(blocks_carry + 282);
-  const vec t21 = v_add(x20, sum6);
-  v_store(blocks_concat + 282, t21);
-  const vec x22 = v_load_n(blocks_carry + 298, 2);
-  const vec t23 = v_add(x22, sum7);
-  v_store_n(blocks_concat + 298, t23, 2);
-  const vec x24 = v_load(blocks_carry + 300);
-  const vec t25 = v_add(x24, sum8);
-  v_store(blocks_concat + 300, t25);
-  const vec x26 = v_load(blocks_carry + 316);
-  const vec t27 = v_add(x26, sum9);
-  v_store(blocks_concat + 316, t27);
-  const vec x28 = v_load(blocks_carry + 332);
-  const vec t29 = v_add(x28, sum10);
-  v_store(blocks_concat + 332, t29);
-  const vec x30 = v_load_n(blocks_carry + 348, 2);
-  const vec t31 = v_add(x30, sum11);
-  v_store_n(blocks_concat + 348, t31, 2);
-  const vec x32 = v_load(blocks_carry + 350);
-  const vec t33 = v_add(x32, sum12);
-  v_store(blocks_concat + 350, t33);
-  const vec x34 = v_load(blocks_carry + 366);
-  const vec t35 = v_add(x34, sum13);
-  v_store(blocks_concat + 366, t35);
-  const vec x36 = v_load(blocks_carry + 382);
-  const vec t37 = v_add(x36, sum14);
-  v_store(blocks_concat + 382, t37);
-  const vec x38 = v_load_n(blocks_carry + 398, 2);
-  const vec t39 = v_add(x38, sum15);
-  v_store_n(blocks_concat + 398, t39, 2);
+  unroll<4, 4>([&](auto row, auto column) {
+    const vec x2 = v_load_some(blocks_carry + (column * 16 + row * 50 + 200), column < 3 ? lanes : 2);
+    const vec t3 = v_add(x2, sum[row][column]);
+    v_store_some(blocks_concat + (column * 16 + row * 50 + 200), t3, column < 3 ? lanes : 2);
+  });
 }
 
 // b < B, n < N+1=50, m < M=32, d < D=8 (summed); lanes along n
 static void blocks_mlp_0_forward(const real* blocks_norm2_add, const real* blocks_mlp_0_weight,
                                  const real* blocks_mlp_0_bias, real* blocks_mlp_1_gelu) {
   for (std::int64_t m = 0; m < 30; m += 6) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
-    vec sum12 = v_zero();
-    vec sum13 = v_zero();
-    vec sum14 = v_zero();
-    vec sum15 = v_zero();
-    vec sum16 = v_zero();
-    vec sum17 = v_zero();
-    vec sum18 = v_zero();
-    vec sum19 = v_zero();
-    vec sum20 = v_zero();
-    vec sum21 = v_zero();
-    vec sum22 = v_zero();
-    vec sum23 = v_zero();
+    vec sum[6][4];
+    unroll<6, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x0 = v_load(blocks_norm2_add + d * 50);
-      const vec x1 = v_set(blocks_mlp_0_weight[m * 8 + d]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_norm2_add + (d * 50 + 16));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_load(blocks_norm2_add + (d * 50 + 32));
-      sum2 = v_fma(x3, x1, sum2);
-      const vec x4 = v_load_n(blocks_norm2_add + (d * 50 + 48), 2);
-      sum3 = v_fma(x4, x1, sum3);
-      const vec x5 = v_set(blocks_mlp_0_weight[m * 8 + d + 8]);
-      sum4 = v_fma(x0, x5, sum4);
-      sum5 = v_fma(x2, x5, sum5);
-      sum6 = v_fma(x3, x5, sum6);
-      sum7 = v_fma(x4, x5, sum7);
-      const vec x6 = v_set(blocks_mlp_0_weight[m * 8 + d + 16]);
-      sum8 = v_fma(x0, x6, sum8);
-      sum9 = v_fma(x2, x6, sum9);
-      sum10 = v_fma(x3, x6, sum10);
-      sum11 = v_fma(x4, x6, sum11);
-      const vec x7 = v_set(blocks_mlp_0_weight[m * 8 + d + 24]);
-      sum12 = v_fma(x0, x7, sum12);
-      sum13 = v_fma(x2, x7, sum13);
-      sum14 = v_fma(x3, x7, sum14);
-      sum15 = v_fma(x4, x7, sum15);
-      const vec x8 = v_set(blocks_mlp_0_weight[m * 8 + d + 32]);
-      sum16 = v_fma(x0, x8, sum16);
-      sum17 = v_fma(x2, x8, sum17);
-      sum18 = v_fma(x3, x8, sum18);
-      sum19 = v_fma(x4, x8, sum19);
-      const vec x9 = v_set(blocks_mlp_0_weight[m * 8 + d + 40]);
-      sum20 = v_fma(x0, x9, sum20);
-      sum21 = v_fma(x2, x9, sum21);
-      sum22 = v_fma(x3, x9, sum22);
-      sum23 = v_fma(x4, x9, sum23);
+      vec x0[4];
+      unroll<4>([&](auto column) {
+        x0[column] = v_load_some(blocks_norm2_add + (column * 16 + d * 50), column < 3 ? lanes : 2);
+      });
+      unroll<6>([&](auto row) {
+        const vec x1 = v_set(blocks_mlp_0_weight[m * 8 + row * 8 + d]);
+        unroll<4>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+      });
     }
-    const vec x10 = v_set(blocks_mlp_0_bias[m]);
-    const vec t11 = v_add(sum0, x10);
-    const vec t12 = v_gelu(t11);
-    v_store(blocks_mlp_1_gelu + m * 50, t12);
-    const vec t13 = v_add(sum1, x10);
-    const vec t14 = v_gelu(t13);
-    v_store(blocks_mlp_1_gelu + (m * 50 + 16), t14);
-    const vec t15 = v_add(sum2, x10);
-    const vec t16 = v_gelu(t15);
-    v_store(blocks_mlp_1_gelu + (m * 50 + 32), t16);
-    const vec t17 = v_add(sum3, x10);
-    const vec t18 = v_gelu(t17);
-    v_store_n(blocks_mlp_1_gelu + (m * 50 + 48), t18, 2);
-    const vec x19 = v_set(blocks_mlp_0_bias[m + 1]);
-    const vec t20 = v_add(sum4, x19);
-    const vec t21 = v_gelu(t20);
-    v_store(blocks_mlp_1_gelu + (m * 50 + 50), t21);
-    const vec t22 = v_add(sum5, x19);
-    const vec t23 = v_gelu(t22);
-    v_store(blocks_mlp_1_gelu + (m * 50 + 66), t23);
-    const vec t24 = v_add(sum6, x19);
-    const vec t25 = v_gelu(t24);
-    v_store(blocks_mlp_1_gelu + (m * 50 + 82), t25);
-    const vec t26 = v_add(sum7, x19);
-    const vec t27 = v_gelu(t26);
-    v_store_n(blocks_mlp_1_gelu + (m * 50 + 98), t27, 2);
-    const vec x28 = v_set(blocks_mlp_0_bias[m + 2]);
-    const vec t29 = v_add(sum8, x28);
-    const vec t30 = v_gelu(t29);
-    v_store(blocks_mlp_1_gelu + (m * 50 + 100), t30);
-    const vec t31 = v_add(sum9, x28);
-    const vec t32 = v_gelu(t31);
-    v_store(blocks_mlp_1_gelu + (m * 50 + 116), t32);
-    const vec t33 = v_add(sum10, x28);
-    const vec t34 = v_gelu(t33);
-    v_store(blocks_mlp_1_gelu + (m * 50 + 132), t34);
-    const vec t35 = v_add(sum11, x28);
-    const vec t36 = v_gelu(t35);
-    v_store_n(blocks_mlp_1_gelu + (m * 50 + 148), t36, 2);
-    const vec x37 = v_set(blocks_mlp_0_bias[m + 3]);
-    const vec t38 = v_add(sum12, x37);
-    const vec t39 = v_gelu(t38);
-    v_store(blocks_mlp_1_gelu + (m * 50 + 150), t39);
-    const vec t40 = v_add(sum13, x37);
-    const vec t41 = v_gelu(t40);
-    v_store(blocks_mlp_1_gelu + (m * 50 + 166), t41);
-    const vec t42 = v_add(sum14, x37);
-    const vec t43 = v_gelu(t42);
-    v_store(blocks_mlp_1_gelu + (m * 50 + 182), t43);
-    const vec t44 = v_add(sum15, x37);
-    const vec t45 = v_gelu(t44);
-    v_store_n(blocks_mlp_1_gelu + (m * 50 + 198), t45, 2);
-    const vec x46 = v_set(blocks_mlp_0_bias[m + 4]);
-    const vec t47 = v_add(sum16, x46);
-    const vec t48 = v_gelu(t47);
-    v_store(blocks_mlp_1_gelu + (m * 50 + 200), t48);
-    const vec t49 = v_add(sum17, x46);
-    const vec t50 = v_gelu(t49);
-    v_store(blocks_mlp_1_gelu + (m * 50 + 216), t50);
-    const vec t51 = v_add(sum18, x46);
-    const vec t52 = v_gelu(t51);
-    v_store(blocks_mlp_1_gelu + (m * 50 + 232), t52);
-    const vec t53 = v_add(sum19, x46);
-    const vec t54 = v_gelu(t53);
-    v_store_n(blocks_mlp_1_gelu + (m * 50 + 248), t54, 2);
-    const vec x55 = v_set(blocks_mlp_0_bias[m + 5]);
-    const vec t56 = v_add(sum20, x55);
-    const vec t57 = v_gelu(t56);
-    v_store(blocks_mlp_1_gelu + (m * 50 + 250), t57);
-    const vec t58 = v_add(sum21, x55);
-    const vec t59 = v_gelu(t58);
-    v_store(blocks_mlp_1_gelu + (m * 50 + 266), t59);
-    const vec t60 = v_add(sum22, x55);
-    const vec t61 = v_gelu(t60);
-    v_store(blocks_mlp_1_gelu + (m * 50 + 282), t61);
-    const vec t62 = v_add(sum23, x55);
-    const vec t63 = v_gelu(t62);
-    v_store_n(blocks_mlp_1_gelu + (m * 50 + 298), t63, 2);
+    unroll<6>([&](auto row) {
+      const vec x2 = v_set(blocks_mlp_0_bias[m + row]);
+      unroll<4>([&](auto column) {
+        const vec t3 = v_add(sum[row][column], x2);
+        const vec t4 = v_gelu(t3);
+        v_store_some(blocks_mlp_1_gelu + (column * 16 + m * 50 + row * 50), t4, column < 3 ? lanes : 2);
+      });
+    });
   }
   {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[2][4];
+    unroll<2, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x64 = v_load(blocks_norm2_add + d * 50);
-      const vec x65 = v_set(blocks_mlp_0_weight[d + 240]);
-      sum0 = v_fma(x64, x65, sum0);
-      const vec x66 = v_load(blocks_norm2_add + (d * 50 + 16));
-      sum1 = v_fma(x66, x65, sum1);
-      const vec x67 = v_load(blocks_norm2_add + (d * 50 + 32));
-      sum2 = v_fma(x67, x65, sum2);
-      const vec x68 = v_load_n(blocks_norm2_add + (d * 50 + 48), 2);
-      sum3 = v_fma(x68, x65, sum3);
-      const vec x69 = v_set(blocks_mlp_0_weight[d + 248]);
-      sum4 = v_fma(x64, x69, sum4);
-      sum5 = v_fma(x66, x69, sum5);
-      sum6 = v_fma(x67, x69, sum6);
-      sum7 = v_fma(x68, x69, sum7);
+      vec x5[4];
+      unroll<4>([&](auto column) {
+        x5[column] = v_load_some(blocks_norm2_add + (column * 16 + d * 50), column < 3 ? lanes : 2);
+      });
+      unroll<2>([&](auto row) {
+        const vec x6 = v_set(blocks_mlp_0_weight[row * 8 + d + 240]);
+        unroll<4>([&](auto column) { sum[row][column] = v_fma(x5[column], x6, sum[row][column]); });
+      });
     }
-    const vec x70 = v_set(blocks_mlp_0_bias[30]);
-    const vec t71 = v_add(sum0, x70);
-    const vec t72 = v_gelu(t71);
-    v_store(blocks_mlp_1_gelu + 1500, t72);
-    const vec t73 = v_add(sum1, x70);
-    const vec t74 = v_gelu(t73);
-    v_store(blocks_mlp_1_gelu + 1516, t74);
-    const vec t75 = v_add(sum2, x70);
-    const vec t76 = v_gelu(t75);
-    v_store(blocks_mlp_1_gelu + 1532, t76);
-    const vec t77 = v_add(sum3, x70);
-    const vec t78 = v_gelu(t77);
-    v_store_n(blocks_mlp_1_gelu + 1548, t78, 2);
-    const vec x79 = v_set(blocks_mlp_0_bias[31]);
-    const vec t80 = v_add(sum4, x79);
-    const vec t81 = v_gelu(t80);
-    v_store(blocks_mlp_1_gelu + 1550, t81);
-    const vec t82 = v_add(sum5, x79);
-    const vec t83 = v_gelu(t82);
-    v_store(blocks_mlp_1_gelu + 1566, t83);
-    const vec t84 = v_add(sum6, x79);
-    const vec t85 = v_gelu(t84);
-    v_store(blocks_mlp_1_gelu + 1582, t85);
-    const vec t86 = v_add(sum7, x79);
-    const vec t87 = v_gelu(t86);
-    v_store_n(blocks_mlp_1_gelu + 1598, t87, 2);
+    unroll<2>([&](auto row) {
+      const vec x7 = v_set(blocks_mlp_0_bias[row + 30]);
+      unroll<4>([&](auto column) {
+        const vec t8 = v_add(sum[row][column], x7);
+        const vec t9 = v_gelu(t8);
+        v_store_some(blocks_mlp_1_gelu + (column * 16 + row * 50 + 1500), t9, column < 3 ? lanes : 2);
+      });
+    });
   }
 }
 
@@ -1498,245 +883,66 @@ static void blocks_mlp_0_forward(const real* blocks_norm2_add, const real* block
 static void blocks_mlp_2_forward(const real* blocks_mlp_1_gelu, const real* blocks_mlp_2_weight,
                                  const real* blocks_concat, const real* blocks_mlp_2_bias, real* blocks_carry_next) {
   {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
-    vec sum12 = v_zero();
-    vec sum13 = v_zero();
-    vec sum14 = v_zero();
-    vec sum15 = v_zero();
-    vec sum16 = v_zero();
-    vec sum17 = v_zero();
-    vec sum18 = v_zero();
-    vec sum19 = v_zero();
-    vec sum20 = v_zero();
-    vec sum21 = v_zero();
-    vec sum22 = v_zero();
-    vec sum23 = v_zero();
+    vec sum[6][4];
+    unroll<6, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t m = 0; m < 32; ++m) {
-      const vec x0 = v_load(blocks_mlp_1_gelu + m * 50);
-      const vec x1 = v_set(blocks_mlp_2_weight[m]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_mlp_1_gelu + (m * 50 + 16));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_load(blocks_mlp_1_gelu + (m * 50 + 32));
-      sum2 = v_fma(x3, x1, sum2);
-      const vec x4 = v_load_n(blocks_mlp_1_gelu + (m * 50 + 48), 2);
-      sum3 = v_fma(x4, x1, sum3);
-      const vec x5 = v_set(blocks_mlp_2_weight[m + 32]);
-      sum4 = v_fma(x0, x5, sum4);
-      sum5 = v_fma(x2, x5, sum5);
-      sum6 = v_fma(x3, x5, sum6);
-      sum7 = v_fma(x4, x5, sum7);
-      const vec x6 = v_set(blocks_mlp_2_weight[m + 64]);
-      sum8 = v_fma(x0, x6, sum8);
-      sum9 = v_fma(x2, x6, sum9);
-      sum10 = v_fma(x3, x6, sum10);
-      sum11 = v_fma(x4, x6, sum11);
-      const vec x7 = v_set(blocks_mlp_2_weight[m + 96]);
-      sum12 = v_fma(x0, x7, sum12);
-      sum13 = v_fma(x2, x7, sum13);
-      sum14 = v_fma(x3, x7, sum14);
-      sum15 = v_fma(x4, x7, sum15);
-      const vec x8 = v_set(blocks_mlp_2_weight[m + 128]);
-      sum16 = v_fma(x0, x8, sum16);
-      sum17 = v_fma(x2, x8, sum17);
-      sum18 = v_fma(x3, x8, sum18);
-      sum19 = v_fma(x4, x8, sum19);
-      const vec x9 = v_set(blocks_mlp_2_weight[m + 160]);
-      sum20 = v_fma(x0, x9, sum20);
-      sum21 = v_fma(x2, x9, sum21);
-      sum22 = v_fma(x3, x9, sum22);
-      sum23 = v_fma(x4, x9, sum23);
+      vec x0[4];
+      unroll<4>([&](auto column) {
+        x0[column] = v_load_some(blocks_mlp_1_gelu + (column * 16 + m * 50), column < 3 ? lanes : 2);
+      });
+      unroll<6>([&](auto row) {
+        const vec x1 = v_set(blocks_mlp_2_weight[row * 32 + m]);
+        unroll<4>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+      });
     }
-    const vec x10 = v_load(blocks_concat);
-    const vec x11 = v_set(blocks_mlp_2_bias[0]);
-    const vec t12 = v_add(sum0, x11);
-    const vec t13 = v_add(x10, t12);
-    v_store(blocks_carry_next, t13);
-    const vec x14 = v_load(blocks_concat + 16);
-    const vec t15 = v_add(sum1, x11);
-    const vec t16 = v_add(x14, t15);
-    v_store(blocks_carry_next + 16, t16);
-    const vec x17 = v_load(blocks_concat + 32);
-    const vec t18 = v_add(sum2, x11);
-    const vec t19 = v_add(x17, t18);
-    v_store(blocks_carry_next + 32, t19);
-    const vec x20 = v_load_n(blocks_concat + 48, 2);
-    const vec t21 = v_add(sum3, x11);
-    const vec t22 = v_add(x20, t21);
-    v_store_n(blocks_carry_next + 48, t22, 2);
-    const vec x23 = v_load(blocks_concat + 50);
-    const vec x24 = v_set(blocks_mlp_2_bias[1]);
-    const vec t25 = v_add(sum4, x24);
-    const vec t26 = v_add(x23, t25);
-    v_store(blocks_carry_next + 50, t26);
-    const vec x27 = v_load(blocks_concat + 66);
-    const vec t28 = v_add(sum5, x24);
-    const vec t29 = v_add(x27, t28);
-    v_store(blocks_carry_next + 66, t29);
-    const vec x30 = v_load(blocks_concat + 82);
-    const vec t31 = v_add(sum6, x24);
-    const vec t32 = v_add(x30, t31);
-    v_store(blocks_carry_next + 82, t32);
-    const vec x33 = v_load_n(blocks_concat + 98, 2);
-    const vec t34 = v_add(sum7, x24);
-    const vec t35 = v_add(x33, t34);
-    v_store_n(blocks_carry_next + 98, t35, 2);
-    const vec x36 = v_load(blocks_concat + 100);
-    const vec x37 = v_set(blocks_mlp_2_bias[2]);
-    const vec t38 = v_add(sum8, x37);
-    const vec t39 = v_add(x36, t38);
-    v_store(blocks_carry_next + 100, t39);
-    const vec x40 = v_load(blocks_concat + 116);
-    const vec t41 = v_add(sum9, x37);
-    const vec t42 = v_add(x40, t41);
-    v_store(blocks_carry_next + 116, t42);
-    const vec x43 = v_load(blocks_concat + 132);
-    const vec t44 = v_add(sum10, x37);
-    const vec t45 = v_add(x43, t44);
-    v_store(blocks_carry_next + 132, t45);
-    const vec x46 = v_load_n(blocks_concat + 148, 2);
-    const vec t47 = v_add(sum11, x37);
-    const vec t48 = v_add(x46, t47);
-    v_store_n(blocks_carry_next + 148, t48, 2);
-    const vec x49 = v_load(blocks_concat + 150);
-    const vec x50 = v_set(blocks_mlp_2_bias[3]);
-    const vec t51 = v_add(sum12, x50);
-    const vec t52 = v_add(x49, t51);
-    v_store(blocks_carry_next + 150, t52);
-    const vec x53 = v_load(blocks_concat + 166);
-    const vec t54 = v_add(sum13, x50);
-    const vec t55 = v_add(x53, t54);
-    v_store(blocks_carry_next + 166, t55);
-    const vec x56 = v_load(blocks_concat + 182);
-    const vec t57 = v_add(sum14, x50);
-    const vec t58 = v_add(x56, t57);
-    v_store(blocks_carry_next + 182, t58);
-    const vec x59 = v_load_n(blocks_concat + 198, 2);
-    const vec t60 = v_add(sum15, x50);
-    const vec t61 = v_add(x59, t60);
-    v_store_n(blocks_carry_next + 198, t61, 2);
-    const vec x62 = v_load(blocks_concat + 200);
-    const vec x63 = v_set(blocks_mlp_2_bias[4]);
-    const vec t64 = v_add(sum16, x63);
-    const vec t65 = v_add(x62, t64);
-    v_store(blocks_carry_next + 200, t65);
-    const vec x66 = v_load(blocks_concat + 216);
-    const vec t67 = v_add(sum17, x63);
-    const vec t68 = v_add(x66, t67);
-    v_store(blocks_carry_next + 216, t68);
-    const vec x69 = v_load(blocks_concat + 232);
-    const vec t70 = v_add(sum18, x63);
-    const vec t71 = v_add(x69, t70);
-    v_store(blocks_carry_next + 232, t71);
-    const vec x72 = v_load_n(blocks_concat + 248, 2);
-    const vec t73 = v_add(sum19, x63);
-    const vec t74 = v_add(x72, t73);
-    v_store_n(blocks_carry_next + 248, t74, 2);
-    const vec x75 = v_load(blocks_concat + 250);
-    const vec x76 = v_set(blocks_mlp_2_bias[5]);
-    const vec t77 = v_add(sum20, x76);
-    const vec t78 = v_add(x75, t77);
-    v_store(blocks_carry_next + 250, t78);
-    const vec x79 = v_load(blocks_concat + 266);
-    const vec t80 = v_add(sum21, x76);
-    const vec t81 = v_add(x79, t80);
-    v_store(blocks_carry_next + 266, t81);
-    const vec x82 = v_load(blocks_concat + 282);
-    const vec t83 = v_add(sum22, x76);
-    const vec t84 = v_add(x82, t83);
-    v_store(blocks_carry_next + 282, t84);
-    const vec x85 = v_load_n(blocks_concat + 298, 2);
-    const vec t86 = v_add(sum23, x76);
-    const vec t87 = v_add(x85, t86);
-    v_store_n(blocks_carry_next + 298, t87, 2);
+    unroll<6>([&](auto row) {
+      const vec x3 = v_set(blocks_mlp_2_bias[row]);
+      unroll<4>([&](auto column) {
+        const vec x2 = v_load_some(blocks_concat + (column * 16 + row * 50), column < 3 ? lanes : 2);
+        const vec t4 = v_add(sum[row][column], x3);
+        const vec t5 = v_add(x2, t4);
+        v_store_some(blocks_carry_next + (column * 16 + row * 50), t5, column < 3 ? lanes : 2);
+      });
+    });
   }
   {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[2][4];
+    unroll<2, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t m = 0; m < 32; ++m) {
-      const vec x88 = v_load(blocks_mlp_1_gelu + m * 50);
-      const vec x89 = v_set(blocks_mlp_2_weight[m + 192]);
-      sum0 = v_fma(x88, x89, sum0);
-      const vec x90 = v_load(blocks_mlp_1_gelu + (m * 50 + 16));
-      sum1 = v_fma(x90, x89, sum1);
-      const vec x91 = v_load(blocks_mlp_1_gelu + (m * 50 + 32));
-      sum2 = v_fma(x91, x89, sum2);
-      const vec x92 = v_load_n(blocks_mlp_1_gelu + (m * 50 + 48), 2);
-      sum3 = v_fma(x92, x89, sum3);
-      const vec x93 = v_set(blocks_mlp_2_weight[m + 224]);
-      sum4 = v_fma(x88, x93, sum4);
-      sum5 = v_fma(x90, x93, sum5);
-      sum6 = v_fma(x91, x93, sum6);
-      sum7 = v_fma(x92, x93, sum7);
+      vec x6[4];
+      unroll<4>([&](auto column) {
+        x6[column] = v_load_some(blocks_mlp_1_gelu + (column * 16 + m * 50), column < 3 ? lanes : 2);
+      });
+      unroll<2>([&](auto row) {
+        const vec x7 = v_set(blocks_mlp_2_weight[row * 32 + m + 192]);
+        unroll<4>([&](auto column) { sum[row][column] = v_fma(x6[column], x7, sum[row][column]); });
+      });
     }
-    const vec x94 = v_load(blocks_concat + 300);
-    const vec x95 = v_set(blocks_mlp_2_bias[6]);
-    const vec t96 = v_add(sum0, x95);
-    const vec t97 = v_add(x94, t96);
-    v_store(blocks_carry_next + 300, t97);
-    const vec x98 = v_load(blocks_concat + 316);
-    const vec t99 = v_add(sum1, x95);
-    const vec t100 = v_add(x98, t99);
-    v_store(blocks_carry_next + 316, t100);
-    const vec x101 = v_load(blocks_concat + 332);
-    const vec t102 = v_add(sum2, x95);
-    const vec t103 = v_add(x101, t102);
-    v_store(blocks_carry_next + 332, t103);
-    const vec x104 = v_load_n(blocks_concat + 348, 2);
-    const vec t105 = v_add(sum3, x95);
-    const vec t106 = v_add(x104, t105);
-    v_store_n(blocks_carry_next + 348, t106, 2);
-    const vec x107 = v_load(blocks_concat + 350);
-    const vec x108 = v_set(blocks_mlp_2_bias[7]);
-    const vec t109 = v_add(sum4, x108);
-    const vec t110 = v_add(x107, t109);
-    v_store(blocks_carry_next + 350, t110);
-    const vec x111 = v_load(blocks_concat + 366);
-    const vec t112 = v_add(sum5, x108);
-    const vec t113 = v_add(x111, t112);
-    v_store(blocks_carry_next + 366, t113);
-    const vec x114 = v_load(blocks_concat + 382);
-    const vec t115 = v_add(sum6, x108);
-    const vec t116 = v_add(x114, t115);
-    v_store(blocks_carry_next + 382, t116);
-    const vec x117 = v_load_n(blocks_concat + 398, 2);
-    const vec t118 = v_add(sum7, x108);
-    const vec t119 = v_add(x117, t118);
-    v_store_n(blocks_carry_next + 398, t119, 2);
+    unroll<2>([&](auto row) {
+      const vec x9 = v_set(blocks_mlp_2_bias[row + 6]);
+      unroll<4>([&](auto column) {
+        const vec x8 = v_load_some(blocks_concat + (column * 16 + row * 50 + 300), column < 3 ? lanes : 2);
+        const vec t10 = v_add(sum[row][column], x9);
+        const vec t11 = v_add(x8, t10);
+        v_store_some(blocks_carry_next + (column * 16 + row * 50 + 300), t11, column < 3 ? lanes : 2);
+      });
+    });
   }
 }
 
 // b < B, i < 1, k < K=4, k2 < K=4 (summed); lanes along k
-static void blocks_1_mhsa_q_mappings_0_forward(const real* blocks_1_norm1_add,
-                                               const real* blocks_1_mhsa_q_mappings_0_weight,
-                                               const real* blocks_1_mhsa_q_mappings_0_bias,
-                                               real* blocks_1_mhsa_q_mappings_0_add) {
+static void blocks_1_mhsa_q_mappings_0_forward(
+    const real* blocks_1_norm1_add, const real* blocks_1_mhsa_q_mappings_0_weight,
+    const real* blocks_1_mhsa_q_mappings_0_bias, real* blocks_1_mhsa_q_mappings_0_add) {
   for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0 = v_zero();
+    vec sum = v_zero();
     for (std::int64_t k2 = 0; k2 < 4; ++k2) {
       const vec x0 = v_set(blocks_1_norm1_add[i + k2 * 50]);
       const vec x1 = v_load_strided(blocks_1_mhsa_q_mappings_0_weight + k2, 4, 4);
-      sum0 = v_fma(x0, x1, sum0);
+      sum = v_fma(x0, x1, sum);
     }
     const vec x2 = v_load_n(blocks_1_mhsa_q_mappings_0_bias, 4);
-    const vec t3 = v_add(sum0, x2);
+    const vec t3 = v_add(sum, x2);
     v_store_n(blocks_1_mhsa_q_mappings_0_add + i * 4, t3, 4);
   }
 }
@@ -1746,42 +952,34 @@ static void blocks_1_mhsa_q_mappings_0_forward(const real* blocks_1_norm1_add,
 static void blocks_1_mhsa_forward(const real* blocks_1_mhsa_q_mappings_0_add,
                                   const real* blocks_1_mhsa_k_mappings_0_add, real* blocks_1_mhsa_einsum) {
   for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
+    vec sum[4];
+    unroll<4>([&](auto column) { sum[column] = v_zero(); });
     for (std::int64_t k = 0; k < 4; ++k) {
       const vec x0 = v_set(blocks_1_mhsa_q_mappings_0_add[i * 4 + k]);
-      const vec x1 = v_load(blocks_1_mhsa_k_mappings_0_add + k * 50);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_1_mhsa_k_mappings_0_add + (k * 50 + 16));
-      sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_load(blocks_1_mhsa_k_mappings_0_add + (k * 50 + 32));
-      sum2 = v_fma(x0, x3, sum2);
-      const vec x4 = v_load_n(blocks_1_mhsa_k_mappings_0_add + (k * 50 + 48), 2);
-      sum3 = v_fma(x0, x4, sum3);
+      unroll<4>([&](auto column) {
+        const vec x1 = v_load_some(blocks_1_mhsa_k_mappings_0_add + (column * 16 + k * 50), column < 3 ? lanes : 2);
+        sum[column] = v_fma(x0, x1, sum[column]);
+      });
     }
-    v_store(blocks_1_mhsa_einsum + i * 50, sum0);
-    v_store(blocks_1_mhsa_einsum + (i * 50 + 16), sum1);
-    v_store(blocks_1_mhsa_einsum + (i * 50 + 32), sum2);
-    v_store_n(blocks_1_mhsa_einsum + (i * 50 + 48), sum3, 2);
+    unroll<4>([&](auto column) {
+      v_store_some(blocks_1_mhsa_einsum + (i * 50 + column * 16), sum[column], column < 3 ? lanes : 2);
+    });
   }
 }
 
 // b < B, i < 1, k < K=4, k2 < K=4 (summed); lanes along k
-static void blocks_1_mhsa_q_mappings_1_forward(const real* blocks_1_norm1_add,
-                                               const real* blocks_1_mhsa_q_mappings_1_weight,
-                                               const real* blocks_1_mhsa_q_mappings_1_bias,
-                                               real* blocks_1_mhsa_q_mappings_1_add) {
+static void blocks_1_mhsa_q_mappings_1_forward(
+    const real* blocks_1_norm1_add, const real* blocks_1_mhsa_q_mappings_1_weight,
+    const real* blocks_1_mhsa_q_mappings_1_bias, real* blocks_1_mhsa_q_mappings_1_add) {
   for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0 = v_zero();
+    vec sum = v_zero();
     for (std::int64_t k2 = 0; k2 < 4; ++k2) {
       const vec x0 = v_set(blocks_1_norm1_add[i + k2 * 50 + 200]);
       const vec x1 = v_load_strided(blocks_1_mhsa_q_mappings_1_weight + k2, 4, 4);
-      sum0 = v_fma(x0, x1, sum0);
+      sum = v_fma(x0, x1, sum);
     }
     const vec x2 = v_load_n(blocks_1_mhsa_q_mappings_1_bias, 4);
-    const vec t3 = v_add(sum0, x2);
+    const vec t3 = v_add(sum, x2);
     v_store_n(blocks_1_mhsa_q_mappings_1_add + i * 4, t3, 4);
   }
 }
@@ -1790,123 +988,93 @@ static void blocks_1_mhsa_q_mappings_1_forward(const real* blocks_1_norm1_add,
 static void blocks_1_mhsa_softmax_forward(const real* blocks_1_mhsa_einsum, real* blocks_1_mhsa_divide,
                                           const real* blocks_1_mhsa_einsum_2, real* blocks_1_mhsa_divide_2) {
   for (std::int64_t i = 0; i < 1; ++i) {
-    vec most0 = v_set(-INFINITY);
-    vec most0_1 = v_set(-INFINITY);
-    vec most0_2 = v_set(-INFINITY);
+    vec most0[3];
+    unroll<3>([&](auto way) { most0[way] = v_set(-INFINITY); });
     {
-      const vec x0 = v_load(blocks_1_mhsa_einsum + i * 50);
       const vec t1 = v_set(real(0.5));
-      const vec t2 = v_mul(x0, t1);
-      most0 = v_max(most0, t2);
-      const vec x3 = v_load(blocks_1_mhsa_einsum + (i * 50 + 16));
-      const vec t4 = v_mul(x3, t1);
-      most0_1 = v_max(most0_1, t4);
-      const vec x5 = v_load(blocks_1_mhsa_einsum + (i * 50 + 32));
-      const vec t6 = v_mul(x5, t1);
-      most0_2 = v_max(most0_2, t6);
+      unroll<3>([&](auto column) {
+        const vec x0 = v_load(blocks_1_mhsa_einsum + (i * 50 + column * 16));
+        const vec t2 = v_mul(x0, t1);
+        most0[column] = v_max(most0[column], t2);
+      });
     }
     {
-      const vec x7 = v_load_n(blocks_1_mhsa_einsum + (i * 50 + 48), 2);
-      const vec t8 = v_set(real(0.5));
-      const vec t9 = v_mul(x7, t8);
-      most0 = v_max(most0, v_keep_n(t9, 2, -INFINITY));
+      const vec x3 = v_load_n(blocks_1_mhsa_einsum + (i * 50 + 48), 2);
+      const vec t4 = v_set(real(0.5));
+      const vec t5 = v_mul(x3, t4);
+      most0[0] = v_max(most0[0], v_keep_n(t5, 2, -INFINITY));
     }
-    const vec row0 = v_set(v_max_lane(v_max(v_max(most0, most0_1), most0_2)));
-    vec sum1 = v_zero();
-    vec sum1_1 = v_zero();
-    vec sum1_2 = v_zero();
-    vec most2 = v_set(-INFINITY);
-    vec most2_1 = v_set(-INFINITY);
-    vec most2_2 = v_set(-INFINITY);
+    const vec row0 = v_set(v_max_lane(v_max(v_max(most0[0], most0[1]), most0[2])));
+    vec sum1[3];
+    unroll<3>([&](auto way) { sum1[way] = v_zero(); });
+    vec most2[3];
+    unroll<3>([&](auto way) { most2[way] = v_set(-INFINITY); });
     {
-      const vec x10 = v_load(blocks_1_mhsa_einsum + i * 50);
-      const vec t11 = v_set(real(0.5));
-      const vec t12 = v_fms(x10, t11, row0);
-      const vec t13 = v_exp(t12);
-      sum1 = v_add(sum1, t13);
-      v_store(blocks_1_mhsa_divide + i * 50, t13);
-      const vec x14 = v_load(blocks_1_mhsa_einsum_2 + i * 50);
-      const vec t15 = v_mul(x14, t11);
-      most2 = v_max(most2, t15);
-      const vec x16 = v_load(blocks_1_mhsa_einsum + (i * 50 + 16));
-      const vec t17 = v_fms(x16, t11, row0);
-      const vec t18 = v_exp(t17);
-      sum1_1 = v_add(sum1_1, t18);
-      v_store(blocks_1_mhsa_divide + (i * 50 + 16), t18);
-      const vec x19 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + 16));
-      const vec t20 = v_mul(x19, t11);
-      most2_1 = v_max(most2_1, t20);
-      const vec x21 = v_load(blocks_1_mhsa_einsum + (i * 50 + 32));
-      const vec t22 = v_fms(x21, t11, row0);
-      const vec t23 = v_exp(t22);
-      sum1_2 = v_add(sum1_2, t23);
-      v_store(blocks_1_mhsa_divide + (i * 50 + 32), t23);
-      const vec x24 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + 32));
-      const vec t25 = v_mul(x24, t11);
-      most2_2 = v_max(most2_2, t25);
+      const vec t7 = v_set(real(0.5));
+      unroll<3>([&](auto column) {
+        const vec x6 = v_load(blocks_1_mhsa_einsum + (i * 50 + column * 16));
+        const vec t8 = v_fms(x6, t7, row0);
+        const vec t9 = v_exp(t8);
+        sum1[column] = v_add(sum1[column], t9);
+        v_store(blocks_1_mhsa_divide + (i * 50 + column * 16), t9);
+        const vec x10 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + column * 16));
+        const vec t11 = v_mul(x10, t7);
+        most2[column] = v_max(most2[column], t11);
+      });
     }
     {
-      const vec x26 = v_load_n(blocks_1_mhsa_einsum + (i * 50 + 48), 2);
-      const vec t27 = v_set(real(0.5));
-      const vec t28 = v_fms(x26, t27, row0);
-      const vec t29 = v_exp(t28);
-      sum1 = v_add(sum1, v_keep_n(t29, 2, real(0.0)));
-      v_store_n(blocks_1_mhsa_divide + (i * 50 + 48), t29, 2);
-      const vec x30 = v_load_n(blocks_1_mhsa_einsum_2 + (i * 50 + 48), 2);
-      const vec t31 = v_mul(x30, t27);
-      most2 = v_max(most2, v_keep_n(t31, 2, -INFINITY));
+      const vec x12 = v_load_n(blocks_1_mhsa_einsum + (i * 50 + 48), 2);
+      const vec t13 = v_set(real(0.5));
+      const vec t14 = v_fms(x12, t13, row0);
+      const vec t15 = v_exp(t14);
+      sum1[0] = v_add(sum1[0], v_keep_n(t15, 2, real(0.0)));
+      v_store_n(blocks_1_mhsa_divide + (i * 50 + 48), t15, 2);
+      const vec x16 = v_load_n(blocks_1_mhsa_einsum_2 + (i * 50 + 48), 2);
+      const vec t17 = v_mul(x16, t13);
+      most2[0] = v_max(most2[0], v_keep_n(t17, 2, -INFINITY));
     }
-    const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), sum1_2)));
-    const vec row2 = v_set(v_max_lane(v_max(v_max(most2, most2_1), most2_2)));
-    vec sum3 = v_zero();
-    vec sum3_1 = v_zero();
-    vec sum3_2 = v_zero();
+    const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), sum1[2])));
+    const vec row2 = v_set(v_max_lane(v_max(v_max(most2[0], most2[1]), most2[2])));
+    vec sum3[3];
+    unroll<3>([&](auto way) { sum3[way] = v_zero(); });
     {
-      const vec x32 = v_load(blocks_1_mhsa_einsum_2 + i * 50);
-      const vec t33 = v_set(real(0.5));
-      const vec t34 = v_fms(x32, t33, row2);
-      const vec t35 = v_exp(t34);
-      sum3 = v_add(sum3, t35);
-      v_store(blocks_1_mhsa_divide_2 + i * 50, t35);
-      const vec x36 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + 16));
-      const vec t37 = v_fms(x36, t33, row2);
-      const vec t38 = v_exp(t37);
-      sum3_1 = v_add(sum3_1, t38);
-      v_store(blocks_1_mhsa_divide_2 + (i * 50 + 16), t38);
-      const vec x39 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + 32));
-      const vec t40 = v_fms(x39, t33, row2);
-      const vec t41 = v_exp(t40);
-      sum3_2 = v_add(sum3_2, t41);
-      v_store(blocks_1_mhsa_divide_2 + (i * 50 + 32), t41);
+      const vec t19 = v_set(real(0.5));
+      unroll<3>([&](auto column) {
+        const vec x18 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + column * 16));
+        const vec t20 = v_fms(x18, t19, row2);
+        const vec t21 = v_exp(t20);
+        sum3[column] = v_add(sum3[column], t21);
+        v_store(blocks_1_mhsa_divide_2 + (i * 50 + column * 16), t21);
+      });
     }
     {
-      const vec x42 = v_load_n(blocks_1_mhsa_einsum_2 + (i * 50 + 48), 2);
-      const vec t43 = v_set(real(0.5));
-      const vec t44 = v_fms(x42, t43, row2);
-      const vec t45 = v_exp(t44);
-      sum3 = v_add(sum3, v_keep_n(t45, 2, real(0.0)));
-      v_store_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), t45, 2);
+      const vec x22 = v_load_n(blocks_1_mhsa_einsum_2 + (i * 50 + 48), 2);
+      const vec t23 = v_set(real(0.5));
+      const vec t24 = v_fms(x22, t23, row2);
+      const vec t25 = v_exp(t24);
+      sum3[0] = v_add(sum3[0], v_keep_n(t25, 2, real(0.0)));
+      v_store_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), t25, 2);
     }
-    const vec row3 = v_set(v_sum(v_add(v_add(sum3, sum3_1), sum3_2)));
+    const vec row3 = v_set(v_sum(v_add(v_add(sum3[0], sum3[1]), sum3[2])));
     for (std::int64_t n = 0; n < 48; n += 16) {
-      const vec x46 = v_load(blocks_1_mhsa_divide + (i * 50 + n));
-      const vec t47 = v_div_one(v_set(real(1.0)), row1);
-      const vec t48 = v_mul(x46, t47);
-      v_store(blocks_1_mhsa_divide + (i * 50 + n), t48);
-      const vec x49 = v_load(blocks_1_mhsa_divide_2 + (i * 50 + n));
-      const vec t50 = v_div_one(v_set(real(1.0)), row3);
-      const vec t51 = v_mul(x49, t50);
-      v_store(blocks_1_mhsa_divide_2 + (i * 50 + n), t51);
+      const vec x26 = v_load(blocks_1_mhsa_divide + (i * 50 + n));
+      const vec t27 = v_div_one(v_set(real(1.0)), row1);
+      const vec t28 = v_mul(x26, t27);
+      v_store(blocks_1_mhsa_divide + (i * 50 + n), t28);
+      const vec x29 = v_load(blocks_1_mhsa_divide_2 + (i * 50 + n));
+      const vec t30 = v_div_one(v_set(real(1.0)), row3);
+      const vec t31 = v_mul(x29, t30);
+      v_store(blocks_1_mhsa_divide_2 + (i * 50 + n), t31);
     }
     {
-      const vec x52 = v_load_n(blocks_1_mhsa_divide + (i * 50 + 48), 2);
-      const vec t53 = v_div_one(v_set(real(1.0)), row1);
-      const vec t54 = v_mul(x52, t53);
-      v_store_n(blocks_1_mhsa_divide + (i * 50 + 48), t54, 2);
-      const vec x55 = v_load_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), 2);
-      const vec t56 = v_div_one(v_set(real(1.0)), row3);
-      const vec t57 = v_mul(x55, t56);
-      v_store_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), t57, 2);
+      const vec x32 = v_load_n(blocks_1_mhsa_divide + (i * 50 + 48), 2);
+      const vec t33 = v_div_one(v_set(real(1.0)), row1);
+      const vec t34 = v_mul(x32, t33);
+      v_store_n(blocks_1_mhsa_divide + (i * 50 + 48), t34, 2);
+      const vec x35 = v_load_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), 2);
+      const vec t36 = v_div_one(v_set(real(1.0)), row3);
+      const vec t37 = v_mul(x35, t36);
+      v_store_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), t37, 2);
     }
   }
 }
@@ -1915,48 +1083,28 @@ static void blocks_1_mhsa_softmax_forward(const real* blocks_1_mhsa_einsum, real
 static void blocks_1_mhsa_matmul_forward(const real* blocks_1_mhsa_divide, const real* blocks_1_mhsa_v_mappings_0_add,
                                          const real* blocks_carry_next, real* blocks_1_concat) {
   for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
+    vec sum[4];
+    unroll<4>([&](auto row) { sum[row] = v_zero(); });
     for (std::int64_t n = 0; n < 48; n += 16) {
       const vec x0 = v_load(blocks_1_mhsa_divide + (i * 50 + n));
-      const vec x1 = v_load(blocks_1_mhsa_v_mappings_0_add + n);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_1_mhsa_v_mappings_0_add + (n + 50));
-      sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_load(blocks_1_mhsa_v_mappings_0_add + (n + 100));
-      sum2 = v_fma(x0, x3, sum2);
-      const vec x4 = v_load(blocks_1_mhsa_v_mappings_0_add + (n + 150));
-      sum3 = v_fma(x0, x4, sum3);
+      unroll<4>([&](auto row) {
+        const vec x1 = v_load(blocks_1_mhsa_v_mappings_0_add + (row * 50 + n));
+        sum[row] = v_fma(x0, x1, sum[row]);
+      });
     }
     {
-      const vec x5 = v_load_n(blocks_1_mhsa_divide + (i * 50 + 48), 2);
-      const vec x6 = v_load_n(blocks_1_mhsa_v_mappings_0_add + 48, 2);
-      sum0 = v_fma(x5, x6, sum0);
-      const vec x7 = v_load_n(blocks_1_mhsa_v_mappings_0_add + 98, 2);
-      sum1 = v_fma(x5, x7, sum1);
-      const vec x8 = v_load_n(blocks_1_mhsa_v_mappings_0_add + 148, 2);
-      sum2 = v_fma(x5, x8, sum2);
-      const vec x9 = v_load_n(blocks_1_mhsa_v_mappings_0_add + 198, 2);
-      sum3 = v_fma(x5, x9, sum3);
+      const vec x2 = v_load_n(blocks_1_mhsa_divide + (i * 50 + 48), 2);
+      unroll<4>([&](auto row) {
+        const vec x3 = v_load_n(blocks_1_mhsa_v_mappings_0_add + (row * 50 + 48), 2);
+        sum[row] = v_fma(x2, x3, sum[row]);
+      });
     }
-    const vec all0 = v_set(v_sum(sum0));
-    const vec all1 = v_set(v_sum(sum1));
-    const vec all2 = v_set(v_sum(sum2));
-    const vec all3 = v_set(v_sum(sum3));
-    const vec x10 = v_set(blocks_carry_next[i]);
-    const vec t11 = v_add(x10, all0);
-    v_store_n(blocks_1_concat + i * 8, t11, 1);
-    const vec x12 = v_set(blocks_carry_next[i + 50]);
-    const vec t13 = v_add(x12, all1);
-    v_store_n(blocks_1_concat + (i * 8 + 1), t13, 1);
-    const vec x14 = v_set(blocks_carry_next[i + 100]);
-    const vec t15 = v_add(x14, all2);
-    v_store_n(blocks_1_concat + (i * 8 + 2), t15, 1);
-    const vec x16 = v_set(blocks_carry_next[i + 150]);
-    const vec t17 = v_add(x16, all3);
-    v_store_n(blocks_1_concat + (i * 8 + 3), t17, 1);
+    unroll<4>([&](auto row) {
+      const vec all = v_set(v_sum(sum[row]));
+      const vec x4 = v_set(blocks_carry_next[i + row * 50]);
+      const vec t5 = v_add(x4, all);
+      v_store_n(blocks_1_concat + (i * 8 + row), t5, 1);
+    });
   }
 }
 
@@ -1965,48 +1113,28 @@ static void blocks_1_mhsa_matmul_forward_3(const real* blocks_1_mhsa_divide_2,
                                            const real* blocks_1_mhsa_v_mappings_1_add, const real* blocks_carry_next,
                                            real* blocks_1_concat) {
   for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
+    vec sum[4];
+    unroll<4>([&](auto row) { sum[row] = v_zero(); });
     for (std::int64_t n = 0; n < 48; n += 16) {
       const vec x0 = v_load(blocks_1_mhsa_divide_2 + (i * 50 + n));
-      const vec x1 = v_load(blocks_1_mhsa_v_mappings_1_add + n);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_1_mhsa_v_mappings_1_add + (n + 50));
-      sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_load(blocks_1_mhsa_v_mappings_1_add + (n + 100));
-      sum2 = v_fma(x0, x3, sum2);
-      const vec x4 = v_load(blocks_1_mhsa_v_mappings_1_add + (n + 150));
-      sum3 = v_fma(x0, x4, sum3);
+      unroll<4>([&](auto row) {
+        const vec x1 = v_load(blocks_1_mhsa_v_mappings_1_add + (row * 50 + n));
+        sum[row] = v_fma(x0, x1, sum[row]);
+      });
     }
     {
-      const vec x5 = v_load_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), 2);
-      const vec x6 = v_load_n(blocks_1_mhsa_v_mappings_1_add + 48, 2);
-      sum0 = v_fma(x5, x6, sum0);
-      const vec x7 = v_load_n(blocks_1_mhsa_v_mappings_1_add + 98, 2);
-      sum1 = v_fma(x5, x7, sum1);
-      const vec x8 = v_load_n(blocks_1_mhsa_v_mappings_1_add + 148, 2);
-      sum2 = v_fma(x5, x8, sum2);
-      const vec x9 = v_load_n(blocks_1_mhsa_v_mappings_1_add + 198, 2);
-      sum3 = v_fma(x5, x9, sum3);
+      const vec x2 = v_load_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), 2);
+      unroll<4>([&](auto row) {
+        const vec x3 = v_load_n(blocks_1_mhsa_v_mappings_1_add + (row * 50 + 48), 2);
+        sum[row] = v_fma(x2, x3, sum[row]);
+      });
     }
-    const vec all0 = v_set(v_sum(sum0));
-    const vec all1 = v_set(v_sum(sum1));
-    const vec all2 = v_set(v_sum(sum2));
-    const vec all3 = v_set(v_sum(sum3));
-    const vec x10 = v_set(blocks_carry_next[i + 200]);
-    const vec t11 = v_add(x10, all0);
-    v_store_n(blocks_1_concat + (i * 8 + 4), t11, 1);
-    const vec x12 = v_set(blocks_carry_next[i + 250]);
-    const vec t13 = v_add(x12, all1);
-    v_store_n(blocks_1_concat + (i * 8 + 5), t13, 1);
-    const vec x14 = v_set(blocks_carry_next[i + 300]);
-    const vec t15 = v_add(x14, all2);
-    v_store_n(blocks_1_concat + (i * 8 + 6), t15, 1);
-    const vec x16 = v_set(blocks_carry_next[i + 350]);
-    const vec t17 = v_add(x16, all3);
-    v_store_n(blocks_1_concat + (i * 8 + 7), t17, 1);
+    unroll<4>([&](auto row) {
+      const vec all = v_set(v_sum(sum[row]));
+      const vec x4 = v_set(blocks_carry_next[i + row * 50 + 200]);
+      const vec t5 = v_add(x4, all);
+      v_store_n(blocks_1_concat + (i * 8 + row + 4), t5, 1);
+    });
   }
 }
 
@@ -2046,23 +1174,21 @@ static void blocks_1_norm2_forward(const real* blocks_1_concat, const real* bloc
 static void blocks_1_mlp_0_forward(const real* blocks_1_norm2_add, const real* blocks_1_mlp_0_weight,
                                    const real* blocks_1_mlp_0_bias, real* blocks_1_mlp_1_gelu) {
   for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
+    vec sum[2];
+    unroll<2>([&](auto column) { sum[column] = v_zero(); });
     for (std::int64_t d = 0; d < 8; ++d) {
       const vec x0 = v_set(blocks_1_norm2_add[i * 8 + d]);
-      const vec x1 = v_load_strided(blocks_1_mlp_0_weight + d, 8, lanes);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load_strided(blocks_1_mlp_0_weight + (d + 128), 8, lanes);
-      sum1 = v_fma(x0, x2, sum1);
+      unroll<2>([&](auto column) {
+        const vec x1 = v_load_strided(blocks_1_mlp_0_weight + (column * 16 * 8 + d), 8, lanes);
+        sum[column] = v_fma(x0, x1, sum[column]);
+      });
     }
-    const vec x3 = v_load(blocks_1_mlp_0_bias);
-    const vec t4 = v_add(sum0, x3);
-    const vec t5 = v_gelu(t4);
-    v_store(blocks_1_mlp_1_gelu + i * 32, t5);
-    const vec x6 = v_load(blocks_1_mlp_0_bias + 16);
-    const vec t7 = v_add(sum1, x6);
-    const vec t8 = v_gelu(t7);
-    v_store(blocks_1_mlp_1_gelu + (i * 32 + 16), t8);
+    unroll<2>([&](auto column) {
+      const vec x2 = v_load(blocks_1_mlp_0_bias + column * 16);
+      const vec t3 = v_add(sum[column], x2);
+      const vec t4 = v_gelu(t3);
+      v_store(blocks_1_mlp_1_gelu + (i * 32 + column * 16), t4);
+    });
   }
 }
 
@@ -2070,93 +1196,35 @@ static void blocks_1_mlp_0_forward(const real* blocks_1_norm2_add, const real* b
 static void blocks_1_mlp_2_forward(const real* blocks_1_mlp_1_gelu, const real* blocks_1_mlp_2_weight,
                                    const real* blocks_1_concat, const real* blocks_1_mlp_2_bias, real* blocks_1_add) {
   for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[8];
+    unroll<8>([&](auto row) { sum[row] = v_zero(); });
     for (std::int64_t m = 0; m < 32; m += 16) {
       const vec x0 = v_load(blocks_1_mlp_1_gelu + (i * 32 + m));
-      const vec x1 = v_load(blocks_1_mlp_2_weight + m);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_1_mlp_2_weight + (m + 32));
-      sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_load(blocks_1_mlp_2_weight + (m + 64));
-      sum2 = v_fma(x0, x3, sum2);
-      const vec x4 = v_load(blocks_1_mlp_2_weight + (m + 96));
-      sum3 = v_fma(x0, x4, sum3);
-      const vec x5 = v_load(blocks_1_mlp_2_weight + (m + 128));
-      sum4 = v_fma(x0, x5, sum4);
-      const vec x6 = v_load(blocks_1_mlp_2_weight + (m + 160));
-      sum5 = v_fma(x0, x6, sum5);
-      const vec x7 = v_load(blocks_1_mlp_2_weight + (m + 192));
-      sum6 = v_fma(x0, x7, sum6);
-      const vec x8 = v_load(blocks_1_mlp_2_weight + (m + 224));
-      sum7 = v_fma(x0, x8, sum7);
+      unroll<8>([&](auto row) {
+        const vec x1 = v_load(blocks_1_mlp_2_weight + (row * 32 + m));
+        sum[row] = v_fma(x0, x1, sum[row]);
+      });
     }
-    const vec all0 = v_set(v_sum(sum0));
-    const vec all1 = v_set(v_sum(sum1));
-    const vec all2 = v_set(v_sum(sum2));
-    const vec all3 = v_set(v_sum(sum3));
-    const vec all4 = v_set(v_sum(sum4));
-    const vec all5 = v_set(v_sum(sum5));
-    const vec all6 = v_set(v_sum(sum6));
-    const vec all7 = v_set(v_sum(sum7));
-    const vec x9 = v_set(blocks_1_concat[i * 8]);
-    const vec x10 = v_set(blocks_1_mlp_2_bias[0]);
-    const vec t11 = v_add(all0, x10);
-    const vec t12 = v_add(x9, t11);
-    v_store_n(blocks_1_add + i * 8, t12, 1);
-    const vec x13 = v_set(blocks_1_concat[i * 8 + 1]);
-    const vec x14 = v_set(blocks_1_mlp_2_bias[1]);
-    const vec t15 = v_add(all1, x14);
-    const vec t16 = v_add(x13, t15);
-    v_store_n(blocks_1_add + (i * 8 + 1), t16, 1);
-    const vec x17 = v_set(blocks_1_concat[i * 8 + 2]);
-    const vec x18 = v_set(blocks_1_mlp_2_bias[2]);
-    const vec t19 = v_add(all2, x18);
-    const vec t20 = v_add(x17, t19);
-    v_store_n(blocks_1_add + (i * 8 + 2), t20, 1);
-    const vec x21 = v_set(blocks_1_concat[i * 8 + 3]);
-    const vec x22 = v_set(blocks_1_mlp_2_bias[3]);
-    const vec t23 = v_add(all3, x22);
-    const vec t24 = v_add(x21, t23);
-    v_store_n(blocks_1_add + (i * 8 + 3), t24, 1);
-    const vec x25 = v_set(blocks_1_concat[i * 8 + 4]);
-    const vec x26 = v_set(blocks_1_mlp_2_bias[4]);
-    const vec t27 = v_add(all4, x26);
-    const vec t28 = v_add(x25, t27);
-    v_store_n(blocks_1_add + (i * 8 + 4), t28, 1);
-    const vec x29 = v_set(blocks_1_concat[i * 8 + 5]);
-    const vec x30 = v_set(blocks_1_mlp_2_bias[5]);
-    const vec t31 = v_add(all5, x30);
-    const vec t32 = v_add(x29, t31);
-    v_store_n(blocks_1_add + (i * 8 + 5), t32, 1);
-    const vec x33 = v_set(blocks_1_concat[i * 8 + 6]);
-    const vec x34 = v_set(blocks_1_mlp_2_bias[6]);
-    const vec t35 = v_add(all6, x34);
-    const vec t36 = v_add(x33, t35);
-    v_store_n(blocks_1_add + (i * 8 + 6), t36, 1);
-    const vec x37 = v_set(blocks_1_concat[i * 8 + 7]);
-    const vec x38 = v_set(blocks_1_mlp_2_bias[7]);
-    const vec t39 = v_add(all7, x38);
-    const vec t40 = v_add(x37, t39);
-    v_store_n(blocks_1_add + (i * 8 + 7), t40, 1);
+    unroll<8>([&](auto row) {
+      const vec all = v_set(v_sum(sum[row]));
+      const vec x2 = v_set(blocks_1_concat[i * 8 + row]);
+      const vec x3 = v_set(blocks_1_mlp_2_bias[row]);
+      const vec t4 = v_add(all, x3);
+      const vec t5 = v_add(x2, t4);
+      v_store_n(blocks_1_add + (i * 8 + row), t5, 1);
+    });
   }
 }
 
 // b < B, classes < CLASSES=10, d < D=8 (summed); lanes along classes
 static void mlp_0_forward(const real* blocks_1_add, const real* mlp_0_weight, real* mlp_0_einsum) {
-  vec sum0 = v_zero();
+  vec sum = v_zero();
   for (std::int64_t d = 0; d < 8; ++d) {
     const vec x0 = v_set(blocks_1_add[d]);
     const vec x1 = v_load_strided(mlp_0_weight + d, 8, 10);
-    sum0 = v_fma(x0, x1, sum0);
+    sum = v_fma(x0, x1, sum);
   }
-  v_store_n(mlp_0_einsum, sum0, 10);
+  v_store_n(mlp_0_einsum, sum, 10);
 }
 
 // b < B, classes < CLASSES=10 (row); lanes along classes
@@ -2239,23 +1307,23 @@ static void mlp_0_softmax_forward_evaluate(const real* mlp_0_einsum, const real*
 
 // b < B (summed); lanes along b
 static void divide_forward(const std::int64_t batch, const real* add, const real* reduce_sum, real* loss) {
-  vec sum0 = v_zero();
+  vec sum = v_zero();
   for (std::int64_t b = 0; b + 16 <= batch; b += 16) {
     const vec x0 = v_load_strided(add + b * 11456, 11456, lanes);
     const vec x1 = v_load_strided(reduce_sum + b * 11456, 11456, lanes);
     const vec t2 = v_sub(x0, x1);
-    sum0 = v_add(sum0, t2);
+    sum = v_add(sum, t2);
   }
   const std::int64_t b_rest = (batch - 0) / 16 * 16;
   if (b_rest < batch) {
     const vec x3 = v_load_strided(add + b_rest * 11456, 11456, static_cast<int>(batch - b_rest));
     const vec x4 = v_load_strided(reduce_sum + b_rest * 11456, 11456, static_cast<int>(batch - b_rest));
     const vec t5 = v_sub(x3, x4);
-    sum0 = v_add(sum0, v_keep_n(t5, static_cast<int>(batch - b_rest), real(0.0)));
+    sum = v_add(sum, v_keep_n(t5, static_cast<int>(batch - b_rest), real(0.0)));
   }
-  const vec all0 = v_set(v_sum(sum0));
+  const vec all = v_set(v_sum(sum));
   const vec t6 = v_set(static_cast<real>(batch));
-  const vec t7 = v_div_one(all0, t6);
+  const vec t7 = v_div_one(all, t6);
   v_store_n(loss, t7, 1);
 }
 
@@ -2344,228 +1412,50 @@ static void blocks_norm1_forward_train(const real* blocks_carry, real* blocks_no
 static void blocks_mlp_0_forward_train(const real* blocks_norm2_add, const real* blocks_mlp_0_weight,
                                        const real* blocks_mlp_0_bias, real* blocks_mlp_0_add, real* blocks_mlp_1_gelu) {
   for (std::int64_t m = 0; m < 30; m += 6) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
-    vec sum12 = v_zero();
-    vec sum13 = v_zero();
-    vec sum14 = v_zero();
-    vec sum15 = v_zero();
-    vec sum16 = v_zero();
-    vec sum17 = v_zero();
-    vec sum18 = v_zero();
-    vec sum19 = v_zero();
-    vec sum20 = v_zero();
-    vec sum21 = v_zero();
-    vec sum22 = v_zero();
-    vec sum23 = v_zero();
+    vec sum[6][4];
+    unroll<6, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x0 = v_load(blocks_norm2_add + d * 50);
-      const vec x1 = v_set(blocks_mlp_0_weight[m * 8 + d]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_norm2_add + (d * 50 + 16));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_load(blocks_norm2_add + (d * 50 + 32));
-      sum2 = v_fma(x3, x1, sum2);
-      const vec x4 = v_load_n(blocks_norm2_add + (d * 50 + 48), 2);
-      sum3 = v_fma(x4, x1, sum3);
-      const vec x5 = v_set(blocks_mlp_0_weight[m * 8 + d + 8]);
-      sum4 = v_fma(x0, x5, sum4);
-      sum5 = v_fma(x2, x5, sum5);
-      sum6 = v_fma(x3, x5, sum6);
-      sum7 = v_fma(x4, x5, sum7);
-      const vec x6 = v_set(blocks_mlp_0_weight[m * 8 + d + 16]);
-      sum8 = v_fma(x0, x6, sum8);
-      sum9 = v_fma(x2, x6, sum9);
-      sum10 = v_fma(x3, x6, sum10);
-      sum11 = v_fma(x4, x6, sum11);
-      const vec x7 = v_set(blocks_mlp_0_weight[m * 8 + d + 24]);
-      sum12 = v_fma(x0, x7, sum12);
-      sum13 = v_fma(x2, x7, sum13);
-      sum14 = v_fma(x3, x7, sum14);
-      sum15 = v_fma(x4, x7, sum15);
-      const vec x8 = v_set(blocks_mlp_0_weight[m * 8 + d + 32]);
-      sum16 = v_fma(x0, x8, sum16);
-      sum17 = v_fma(x2, x8, sum17);
-      sum18 = v_fma(x3, x8, sum18);
-      sum19 = v_fma(x4, x8, sum19);
-      const vec x9 = v_set(blocks_mlp_0_weight[m * 8 + d + 40]);
-      sum20 = v_fma(x0, x9, sum20);
-      sum21 = v_fma(x2, x9, sum21);
-      sum22 = v_fma(x3, x9, sum22);
-      sum23 = v_fma(x4, x9, sum23);
+      vec x0[4];
+      unroll<4>([&](auto column) {
+        x0[column] = v_load_some(blocks_norm2_add + (column * 16 + d * 50), column < 3 ? lanes : 2);
+      });
+      unroll<6>([&](auto row) {
+        const vec x1 = v_set(blocks_mlp_0_weight[m * 8 + row * 8 + d]);
+        unroll<4>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+      });
     }
-    const vec x10 = v_set(blocks_mlp_0_bias[m]);
-    const vec t11 = v_add(sum0, x10);
-    v_store(blocks_mlp_0_add + m * 50, t11);
-    const vec t12 = v_gelu(t11);
-    v_store(blocks_mlp_1_gelu + m * 50, t12);
-    const vec t13 = v_add(sum1, x10);
-    v_store(blocks_mlp_0_add + (m * 50 + 16), t13);
-    const vec t14 = v_gelu(t13);
-    v_store(blocks_mlp_1_gelu + (m * 50 + 16), t14);
-    const vec t15 = v_add(sum2, x10);
-    v_store(blocks_mlp_0_add + (m * 50 + 32), t15);
-    const vec t16 = v_gelu(t15);
-    v_store(blocks_mlp_1_gelu + (m * 50 + 32), t16);
-    const vec t17 = v_add(sum3, x10);
-    v_store_n(blocks_mlp_0_add + (m * 50 + 48), t17, 2);
-    const vec t18 = v_gelu(t17);
-    v_store_n(blocks_mlp_1_gelu + (m * 50 + 48), t18, 2);
-    const vec x19 = v_set(blocks_mlp_0_bias[m + 1]);
-    const vec t20 = v_add(sum4, x19);
-    v_store(blocks_mlp_0_add + (m * 50 + 50), t20);
-    const vec t21 = v_gelu(t20);
-    v_store(blocks_mlp_1_gelu + (m * 50 + 50), t21);
-    const vec t22 = v_add(sum5, x19);
-    v_store(blocks_mlp_0_add + (m * 50 + 66), t22);
-    const vec t23 = v_gelu(t22);
-    v_store(blocks_mlp_1_gelu + (m * 50 + 66), t23);
-    const vec t24 = v_add(sum6, x19);
-    v_store(blocks_mlp_0_add + (m * 50 + 82), t24);
-    const vec t25 = v_gelu(t24);
-    v_store(blocks_mlp_1_gelu + (m * 50 + 82), t25);
-    const vec t26 = v_add(sum7, x19);
-    v_store_n(blocks_mlp_0_add + (m * 50 + 98), t26, 2);
-    const vec t27 = v_gelu(t26);
-    v_store_n(blocks_mlp_1_gelu + (m * 50 + 98), t27, 2);
-    const vec x28 = v_set(blocks_mlp_0_bias[m + 2]);
-    const vec t29 = v_add(sum8, x28);
-    v_store(blocks_mlp_0_add + (m * 50 + 100), t29);
-    const vec t30 = v_gelu(t29);
-    v_store(blocks_mlp_1_gelu + (m * 50 + 100), t30);
-    const vec t31 = v_add(sum9, x28);
-    v_store(blocks_mlp_0_add + (m * 50 + 116), t31);
-    const vec t32 = v_gelu(t31);
-    v_store(blocks_mlp_1_gelu + (m * 50 + 116), t32);
-    const vec t33 = v_add(sum10, x28);
-    v_store(blocks_mlp_0_add + (m * 50 + 132), t33);
-    const vec t34 = v_gelu(t33);
-    v_store(blocks_mlp_1_gelu + (m * 50 + 132), t34);
-    const vec t35 = v_add(sum11, x28);
-    v_store_n(blocks_mlp_0_add + (m * 50 + 148), t35, 2);
-    const vec t36 = v_gelu(t35);
-    v_store_n(blocks_mlp_1_gelu + (m * 50 + 148), t36, 2);
-    const vec x37 = v_set(blocks_mlp_0_bias[m + 3]);
-    const vec t38 = v_add(sum12, x37);
-    v_store(blocks_mlp_0_add + (m * 50 + 150), t38);
-    const vec t39 = v_gelu(t38);
-    v_store(blocks_mlp_1_gelu + (m * 50 + 150), t39);
-    const vec t40 = v_add(sum13, x37);
-    v_store(blocks_mlp_0_add + (m * 50 + 166), t40);
-    const vec t41 = v_gelu(t40);
-    v_store(blocks_mlp_1_gelu + (m * 50 + 166), t41);
-    const vec t42 = v_add(sum14, x37);
-    v_store(blocks_mlp_0_add + (m * 50 + 182), t42);
-    const vec t43 = v_gelu(t42);
-    v_store(blocks_mlp_1_gelu + (m * 50 + 182), t43);
-    const vec t44 = v_add(sum15, x37);
-    v_store_n(blocks_mlp_0_add + (m * 50 + 198), t44, 2);
-    const vec t45 = v_gelu(t44);
-    v_store_n(blocks_mlp_1_gelu + (m * 50 + 198), t45, 2);
-    const vec x46 = v_set(blocks_mlp_0_bias[m + 4]);
-    const vec t47 = v_add(sum16, x46);
-    v_store(blocks_mlp_0_add + (m * 50 + 200), t47);
-    const vec t48 = v_gelu(t47);
-    v_store(blocks_mlp_1_gelu + (m * 50 + 200), t48);
-    const vec t49 = v_add(sum17, x46);
-    v_store(blocks_mlp_0_add + (m * 50 + 216), t49);
-    const vec t50 = v_gelu(t49);
-    v_store(blocks_mlp_1_gelu + (m * 50 + 216), t50);
-    const vec t51 = v_add(sum18, x46);
-    v_store(blocks_mlp_0_add + (m * 50 + 232), t51);
-    const vec t52 = v_gelu(t51);
-    v_store(blocks_mlp_1_gelu + (m * 50 + 232), t52);
-    const vec t53 = v_add(sum19, x46);
-    v_store_n(blocks_mlp_0_add + (m * 50 + 248), t53, 2);
-    const vec t54 = v_gelu(t53);
-    v_store_n(blocks_mlp_1_gelu + (m * 50 + 248), t54, 2);
-    const vec x55 = v_set(blocks_mlp_0_bias[m + 5]);
-    const vec t56 = v_add(sum20, x55);
-    v_store(blocks_mlp_0_add + (m * 50 + 250), t56);
-    const vec t57 = v_gelu(t56);
-    v_store(blocks_mlp_1_gelu + (m * 50 + 250), t57);
-    const vec t58 = v_add(sum21, x55);
-    v_store(blocks_mlp_0_add + (m * 50 + 266), t58);
-    const vec t59 = v_gelu(t58);
-    v_store(blocks_mlp_1_gelu + (m * 50 + 266), t59);
-    const vec t60 = v_add(sum22, x55);
-    v_store(blocks_mlp_0_add + (m * 50 + 282), t60);
-    const vec t61 = v_gelu(t60);
-    v_store(blocks_mlp_1_gelu + (m * 50 + 282), t61);
-    const vec t62 = v_add(sum23, x55);
-    v_store_n(blocks_mlp_0_add + (m * 50 + 298), t62, 2);
-    const vec t63 = v_gelu(t62);
-    v_store_n(blocks_mlp_1_gelu + (m * 50 + 298), t63, 2);
+    unroll<6>([&](auto row) {
+      const vec x2 = v_set(blocks_mlp_0_bias[m + row]);
+      unroll<4>([&](auto column) {
+        const vec t3 = v_add(sum[row][column], x2);
+        v_store_some(blocks_mlp_0_add + (column * 16 + m * 50 + row * 50), t3, column < 3 ? lanes : 2);
+        const vec t4 = v_gelu(t3);
+        v_store_some(blocks_mlp_1_gelu + (column * 16 + m * 50 + row * 50), t4, column < 3 ? lanes : 2);
+      });
+    });
   }
   {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[2][4];
+    unroll<2, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x64 = v_load(blocks_norm2_add + d * 50);
-      const vec x65 = v_set(blocks_mlp_0_weight[d + 240]);
-      sum0 = v_fma(x64, x65, sum0);
-      const vec x66 = v_load(blocks_norm2_add + (d * 50 + 16));
-      sum1 = v_fma(x66, x65, sum1);
-      const vec x67 = v_load(blocks_norm2_add + (d * 50 + 32));
-      sum2 = v_fma(x67, x65, sum2);
-      const vec x68 = v_load_n(blocks_norm2_add + (d * 50 + 48), 2);
-      sum3 = v_fma(x68, x65, sum3);
-      const vec x69 = v_set(blocks_mlp_0_weight[d + 248]);
-      sum4 = v_fma(x64, x69, sum4);
-      sum5 = v_fma(x66, x69, sum5);
-      sum6 = v_fma(x67, x69, sum6);
-      sum7 = v_fma(x68, x69, sum7);
+      vec x5[4];
+      unroll<4>([&](auto column) {
+        x5[column] = v_load_some(blocks_norm2_add + (column * 16 + d * 50), column < 3 ? lanes : 2);
+      });
+      unroll<2>([&](auto row) {
+        const vec x6 = v_set(blocks_mlp_0_weight[row * 8 + d + 240]);
+        unroll<4>([&](auto column) { sum[row][column] = v_fma(x5[column], x6, sum[row][column]); });
+      });
     }
-    const vec x70 = v_set(blocks_mlp_0_bias[30]);
-    const vec t71 = v_add(sum0, x70);
-    v_store(blocks_mlp_0_add + 1500, t71);
-    const vec t72 = v_gelu(t71);
-    v_store(blocks_mlp_1_gelu + 1500, t72);
-    const vec t73 = v_add(sum1, x70);
-    v_store(blocks_mlp_0_add + 1516, t73);
-    const vec t74 = v_gelu(t73);
-    v_store(blocks_mlp_1_gelu + 1516, t74);
-    const vec t75 = v_add(sum2, x70);
-    v_store(blocks_mlp_0_add + 1532, t75);
-    const vec t76 = v_gelu(t75);
-    v_store(blocks_mlp_1_gelu + 1532, t76);
-    const vec t77 = v_add(sum3, x70);
-    v_store_n(blocks_mlp_0_add + 1548, t77, 2);
-    const vec t78 = v_gelu(t77);
-    v_store_n(blocks_mlp_1_gelu + 1548, t78, 2);
-    const vec x79 = v_set(blocks_mlp_0_bias[31]);
-    const vec t80 = v_add(sum4, x79);
-    v_store(blocks_mlp_0_add + 1550, t80);
-    const vec t81 = v_gelu(t80);
-    v_store(blocks_mlp_1_gelu + 1550, t81);
-    const vec t82 = v_add(sum5, x79);
-    v_store(blocks_mlp_0_add + 1566, t82);
-    const vec t83 = v_gelu(t82);
-    v_store(blocks_mlp_1_gelu + 1566, t83);
-    const vec t84 = v_add(sum6, x79);
-    v_store(blocks_mlp_0_add + 1582, t84);
-    const vec t85 = v_gelu(t84);
-    v_store(blocks_mlp_1_gelu + 1582, t85);
-    const vec t86 = v_add(sum7, x79);
-    v_store_n(blocks_mlp_0_add + 1598, t86, 2);
-    const vec t87 = v_gelu(t86);
-    v_store_n(blocks_mlp_1_gelu + 1598, t87, 2);
+    unroll<2>([&](auto row) {
+      const vec x7 = v_set(blocks_mlp_0_bias[row + 30]);
+      unroll<4>([&](auto column) {
+        const vec t8 = v_add(sum[row][column], x7);
+        v_store_some(blocks_mlp_0_add + (column * 16 + row * 50 + 1500), t8, column < 3 ? lanes : 2);
+        const vec t9 = v_gelu(t8);
+        v_store_some(blocks_mlp_1_gelu + (column * 16 + row * 50 + 1500), t9, column < 3 ? lanes : 2);
+      });
+    });
   }
 }
 
@@ -2614,27 +1504,23 @@ static void blocks_1_mlp_0_backward(const real* blocks_1_norm2_add, const real* 
                                     const real* blocks_1_mlp_0_bias, real* blocks_1_mlp_1_gelu,
                                     real* d_blocks_1_mlp_1_gelu_gradient) {
   for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
+    vec sum[2];
+    unroll<2>([&](auto column) { sum[column] = v_zero(); });
     for (std::int64_t d = 0; d < 8; ++d) {
       const vec x0 = v_set(blocks_1_norm2_add[i * 8 + d]);
-      const vec x1 = v_load_strided(blocks_1_mlp_0_weight + d, 8, lanes);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load_strided(blocks_1_mlp_0_weight + (d + 128), 8, lanes);
-      sum1 = v_fma(x0, x2, sum1);
+      unroll<2>([&](auto column) {
+        const vec x1 = v_load_strided(blocks_1_mlp_0_weight + (column * 16 * 8 + d), 8, lanes);
+        sum[column] = v_fma(x0, x1, sum[column]);
+      });
     }
-    const vec x3 = v_load(blocks_1_mlp_0_bias);
-    const vec t4 = v_add(sum0, x3);
-    const vec t5 = v_gelu(t4);
-    v_store(blocks_1_mlp_1_gelu + i * 32, t5);
-    const vec t6 = v_gelu_gradient(t4);
-    v_store(d_blocks_1_mlp_1_gelu_gradient + i * 32, t6);
-    const vec x7 = v_load(blocks_1_mlp_0_bias + 16);
-    const vec t8 = v_add(sum1, x7);
-    const vec t9 = v_gelu(t8);
-    v_store(blocks_1_mlp_1_gelu + (i * 32 + 16), t9);
-    const vec t10 = v_gelu_gradient(t8);
-    v_store(d_blocks_1_mlp_1_gelu_gradient + (i * 32 + 16), t10);
+    unroll<2>([&](auto column) {
+      const vec x2 = v_load(blocks_1_mlp_0_bias + column * 16);
+      const vec t3 = v_add(sum[column], x2);
+      const vec t4 = v_gelu(t3);
+      v_store(blocks_1_mlp_1_gelu + (i * 32 + column * 16), t4);
+      const vec t5 = v_gelu_gradient(t3);
+      v_store(d_blocks_1_mlp_1_gelu_gradient + (i * 32 + column * 16), t5);
+    });
   }
 }
 
@@ -2735,34 +1621,33 @@ static void mlp_0_backward(const std::int64_t batch, const real* mlp_0_einsum, c
 
 // b < B, d < D=8, classes < CLASSES=10 (summed); lanes along d
 static void mlp_0_matmul_backward(const real* d_mlp_1_multiply, const real* mlp_0_weight, real* d_mlp_0_einsum) {
-  vec sum0 = v_zero();
+  vec sum = v_zero();
   for (std::int64_t classes = 0; classes < 10; ++classes) {
     const vec x0 = v_set(d_mlp_1_multiply[classes]);
     const vec x1 = v_load_n(mlp_0_weight + classes * 8, 8);
-    sum0 = v_fma(x0, x1, sum0);
+    sum = v_fma(x0, x1, sum);
   }
-  v_store_n(d_mlp_0_einsum, sum0, 8);
+  v_store_n(d_mlp_0_einsum, sum, 8);
 }
 
 // b < B, i < 1, m < M=32, d < D=8 (summed); lanes along m
 static void blocks_1_mlp_2_backward(const real* d_mlp_0_einsum, const real* blocks_1_mlp_2_weight,
                                     const real* d_blocks_1_mlp_1_gelu_gradient, real* d_blocks_1_mlp_1_multiply) {
   for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
+    vec sum[2];
+    unroll<2>([&](auto column) { sum[column] = v_zero(); });
     for (std::int64_t d = 0; d < 8; ++d) {
       const vec x0 = v_set(d_mlp_0_einsum[d]);
-      const vec x1 = v_load(blocks_1_mlp_2_weight + d * 32);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_1_mlp_2_weight + (d * 32 + 16));
-      sum1 = v_fma(x0, x2, sum1);
+      unroll<2>([&](auto column) {
+        const vec x1 = v_load(blocks_1_mlp_2_weight + (column * 16 + d * 32));
+        sum[column] = v_fma(x0, x1, sum[column]);
+      });
     }
-    const vec x3 = v_load(d_blocks_1_mlp_1_gelu_gradient + i * 32);
-    const vec t4 = v_mul(sum0, x3);
-    v_store(d_blocks_1_mlp_1_multiply + i * 32, t4);
-    const vec x5 = v_load(d_blocks_1_mlp_1_gelu_gradient + (i * 32 + 16));
-    const vec t6 = v_mul(sum1, x5);
-    v_store(d_blocks_1_mlp_1_multiply + (i * 32 + 16), t6);
+    unroll<2>([&](auto column) {
+      const vec x2 = v_load(d_blocks_1_mlp_1_gelu_gradient + (i * 32 + column * 16));
+      const vec t3 = v_mul(sum[column], x2);
+      v_store(d_blocks_1_mlp_1_multiply + (i * 32 + column * 16), t3);
+    });
   }
 }
 
@@ -2770,13 +1655,13 @@ static void blocks_1_mlp_2_backward(const real* d_mlp_0_einsum, const real* bloc
 static void blocks_1_mlp_0_matmul_backward(const real* d_blocks_1_mlp_1_multiply, const real* blocks_1_mlp_0_weight,
                                            real* d_blocks_1_mlp_0_einsum) {
   for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0 = v_zero();
+    vec sum = v_zero();
     for (std::int64_t m = 0; m < 32; ++m) {
       const vec x0 = v_set(d_blocks_1_mlp_1_multiply[i * 32 + m]);
       const vec x1 = v_load_n(blocks_1_mlp_0_weight + m * 8, 8);
-      sum0 = v_fma(x0, x1, sum0);
+      sum = v_fma(x0, x1, sum);
     }
-    v_store_n(d_blocks_1_mlp_0_einsum + i * 8, sum0, 8);
+    v_store_n(d_blocks_1_mlp_0_einsum + i * 8, sum, 8);
   }
 }
 
@@ -2816,114 +1701,57 @@ static void blocks_1_norm2_backward(const real* d_blocks_1_mlp_0_einsum, const r
 static void blocks_1_mhsa_backward(const real* d_blocks_1_add, const real* blocks_1_mhsa_v_mappings_1_add,
                                    real* d_blocks_1_mhsa_einsum) {
   for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
+    vec sum[4];
+    unroll<4>([&](auto column) { sum[column] = v_zero(); });
     for (std::int64_t k = 0; k < 4; ++k) {
       const vec x0 = v_set(d_blocks_1_add[i + k + 4]);
-      const vec x1 = v_load(blocks_1_mhsa_v_mappings_1_add + k * 50);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_1_mhsa_v_mappings_1_add + (k * 50 + 16));
-      sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_load(blocks_1_mhsa_v_mappings_1_add + (k * 50 + 32));
-      sum2 = v_fma(x0, x3, sum2);
-      const vec x4 = v_load_n(blocks_1_mhsa_v_mappings_1_add + (k * 50 + 48), 2);
-      sum3 = v_fma(x0, x4, sum3);
+      unroll<4>([&](auto column) {
+        const vec x1 = v_load_some(blocks_1_mhsa_v_mappings_1_add + (column * 16 + k * 50), column < 3 ? lanes : 2);
+        sum[column] = v_fma(x0, x1, sum[column]);
+      });
     }
-    v_store(d_blocks_1_mhsa_einsum + i * 50, sum0);
-    v_store(d_blocks_1_mhsa_einsum + (i * 50 + 16), sum1);
-    v_store(d_blocks_1_mhsa_einsum + (i * 50 + 32), sum2);
-    v_store_n(d_blocks_1_mhsa_einsum + (i * 50 + 48), sum3, 2);
+    unroll<4>([&](auto column) {
+      v_store_some(d_blocks_1_mhsa_einsum + (i * 50 + column * 16), sum[column], column < 3 ? lanes : 2);
+    });
   }
 }
 
 // b < B, n < N+1=50, k < K=4, i < 1 (summed); lanes along n
 static void blocks_1_mhsa_matmul_backward(const real* d_blocks_1_add, const real* blocks_1_mhsa_divide_2,
                                           real* d_blocks_1_mhsa_einsum_2) {
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
-  vec sum4 = v_zero();
-  vec sum5 = v_zero();
-  vec sum6 = v_zero();
-  vec sum7 = v_zero();
-  vec sum8 = v_zero();
-  vec sum9 = v_zero();
-  vec sum10 = v_zero();
-  vec sum11 = v_zero();
-  vec sum12 = v_zero();
-  vec sum13 = v_zero();
-  vec sum14 = v_zero();
-  vec sum15 = v_zero();
+  vec sum[4][4];
+  unroll<4, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
   for (std::int64_t i = 0; i < 1; ++i) {
-    const vec x0 = v_set(d_blocks_1_add[i + 4]);
-    const vec x1 = v_load(blocks_1_mhsa_divide_2 + i * 50);
-    sum0 = v_fma(x0, x1, sum0);
-    const vec x2 = v_load(blocks_1_mhsa_divide_2 + (i * 50 + 16));
-    sum1 = v_fma(x0, x2, sum1);
-    const vec x3 = v_load(blocks_1_mhsa_divide_2 + (i * 50 + 32));
-    sum2 = v_fma(x0, x3, sum2);
-    const vec x4 = v_load_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), 2);
-    sum3 = v_fma(x0, x4, sum3);
-    const vec x5 = v_set(d_blocks_1_add[i + 5]);
-    sum4 = v_fma(x5, x1, sum4);
-    sum5 = v_fma(x5, x2, sum5);
-    sum6 = v_fma(x5, x3, sum6);
-    sum7 = v_fma(x5, x4, sum7);
-    const vec x6 = v_set(d_blocks_1_add[i + 6]);
-    sum8 = v_fma(x6, x1, sum8);
-    sum9 = v_fma(x6, x2, sum9);
-    sum10 = v_fma(x6, x3, sum10);
-    sum11 = v_fma(x6, x4, sum11);
-    const vec x7 = v_set(d_blocks_1_add[i + 7]);
-    sum12 = v_fma(x7, x1, sum12);
-    sum13 = v_fma(x7, x2, sum13);
-    sum14 = v_fma(x7, x3, sum14);
-    sum15 = v_fma(x7, x4, sum15);
+    vec x1[4];
+    unroll<4>([&](auto column) {
+      x1[column] = v_load_some(blocks_1_mhsa_divide_2 + (column * 16 + i * 50), column < 3 ? lanes : 2);
+    });
+    unroll<4>([&](auto row) {
+      const vec x0 = v_set(d_blocks_1_add[row + i + 4]);
+      unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+    });
   }
-  v_store(d_blocks_1_mhsa_einsum_2, sum0);
-  v_store(d_blocks_1_mhsa_einsum_2 + 16, sum1);
-  v_store(d_blocks_1_mhsa_einsum_2 + 32, sum2);
-  v_store_n(d_blocks_1_mhsa_einsum_2 + 48, sum3, 2);
-  v_store(d_blocks_1_mhsa_einsum_2 + 50, sum4);
-  v_store(d_blocks_1_mhsa_einsum_2 + 66, sum5);
-  v_store(d_blocks_1_mhsa_einsum_2 + 82, sum6);
-  v_store_n(d_blocks_1_mhsa_einsum_2 + 98, sum7, 2);
-  v_store(d_blocks_1_mhsa_einsum_2 + 100, sum8);
-  v_store(d_blocks_1_mhsa_einsum_2 + 116, sum9);
-  v_store(d_blocks_1_mhsa_einsum_2 + 132, sum10);
-  v_store_n(d_blocks_1_mhsa_einsum_2 + 148, sum11, 2);
-  v_store(d_blocks_1_mhsa_einsum_2 + 150, sum12);
-  v_store(d_blocks_1_mhsa_einsum_2 + 166, sum13);
-  v_store(d_blocks_1_mhsa_einsum_2 + 182, sum14);
-  v_store_n(d_blocks_1_mhsa_einsum_2 + 198, sum15, 2);
+  unroll<4, 4>([&](auto row, auto column) {
+    v_store_some(d_blocks_1_mhsa_einsum_2 + (column * 16 + row * 50), sum[row][column], column < 3 ? lanes : 2);
+  });
 }
 
 // b < B, i < 1, n < N+1=50, k < K=4 (summed); lanes along n
 static void blocks_1_mhsa_matmul_backward_4(const real* d_blocks_1_add, const real* blocks_1_mhsa_v_mappings_0_add,
                                             real* d_blocks_1_mhsa_einsum_3) {
   for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
+    vec sum[4];
+    unroll<4>([&](auto column) { sum[column] = v_zero(); });
     for (std::int64_t k = 0; k < 4; ++k) {
       const vec x0 = v_set(d_blocks_1_add[i + k]);
-      const vec x1 = v_load(blocks_1_mhsa_v_mappings_0_add + k * 50);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_1_mhsa_v_mappings_0_add + (k * 50 + 16));
-      sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_load(blocks_1_mhsa_v_mappings_0_add + (k * 50 + 32));
-      sum2 = v_fma(x0, x3, sum2);
-      const vec x4 = v_load_n(blocks_1_mhsa_v_mappings_0_add + (k * 50 + 48), 2);
-      sum3 = v_fma(x0, x4, sum3);
+      unroll<4>([&](auto column) {
+        const vec x1 = v_load_some(blocks_1_mhsa_v_mappings_0_add + (column * 16 + k * 50), column < 3 ? lanes : 2);
+        sum[column] = v_fma(x0, x1, sum[column]);
+      });
     }
-    v_store(d_blocks_1_mhsa_einsum_3 + i * 50, sum0);
-    v_store(d_blocks_1_mhsa_einsum_3 + (i * 50 + 16), sum1);
-    v_store(d_blocks_1_mhsa_einsum_3 + (i * 50 + 32), sum2);
-    v_store_n(d_blocks_1_mhsa_einsum_3 + (i * 50 + 48), sum3, 2);
+    unroll<4>([&](auto column) {
+      v_store_some(d_blocks_1_mhsa_einsum_3 + (i * 50 + column * 16), sum[column], column < 3 ? lanes : 2);
+    });
   }
 }
 
@@ -2932,244 +1760,128 @@ static void blocks_1_mhsa_multiply_backward(const real* d_blocks_1_mhsa_einsum, 
                                             const real* d_blocks_1_mhsa_einsum_3, const real* blocks_1_mhsa_divide,
                                             real* d_blocks_1_mhsa_multiply, real* d_blocks_1_mhsa_multiply_2) {
   for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0 = v_zero();
-    vec sum0_1 = v_zero();
-    vec sum0_2 = v_zero();
-    vec sum1 = v_zero();
-    vec sum1_1 = v_zero();
-    vec sum1_2 = v_zero();
+    vec sum0[3];
+    unroll<3>([&](auto way) { sum0[way] = v_zero(); });
+    vec sum1[3];
+    unroll<3>([&](auto way) { sum1[way] = v_zero(); });
+    unroll<3>([&](auto column) {
+      const vec x0 = v_load(d_blocks_1_mhsa_einsum + (i * 50 + column * 16));
+      const vec x1 = v_load(blocks_1_mhsa_divide_2 + (i * 50 + column * 16));
+      sum0[column] = v_fma(x0, x1, sum0[column]);
+      const vec x2 = v_load(d_blocks_1_mhsa_einsum_3 + (i * 50 + column * 16));
+      const vec x3 = v_load(blocks_1_mhsa_divide + (i * 50 + column * 16));
+      sum1[column] = v_fma(x2, x3, sum1[column]);
+    });
     {
-      const vec x0 = v_load(d_blocks_1_mhsa_einsum + i * 50);
-      const vec x1 = v_load(blocks_1_mhsa_divide_2 + i * 50);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(d_blocks_1_mhsa_einsum_3 + i * 50);
-      const vec x3 = v_load(blocks_1_mhsa_divide + i * 50);
-      sum1 = v_fma(x2, x3, sum1);
-      const vec x4 = v_load(d_blocks_1_mhsa_einsum + (i * 50 + 16));
-      const vec x5 = v_load(blocks_1_mhsa_divide_2 + (i * 50 + 16));
-      sum0_1 = v_fma(x4, x5, sum0_1);
-      const vec x6 = v_load(d_blocks_1_mhsa_einsum_3 + (i * 50 + 16));
-      const vec x7 = v_load(blocks_1_mhsa_divide + (i * 50 + 16));
-      sum1_1 = v_fma(x6, x7, sum1_1);
-      const vec x8 = v_load(d_blocks_1_mhsa_einsum + (i * 50 + 32));
-      const vec x9 = v_load(blocks_1_mhsa_divide_2 + (i * 50 + 32));
-      sum0_2 = v_fma(x8, x9, sum0_2);
-      const vec x10 = v_load(d_blocks_1_mhsa_einsum_3 + (i * 50 + 32));
-      const vec x11 = v_load(blocks_1_mhsa_divide + (i * 50 + 32));
-      sum1_2 = v_fma(x10, x11, sum1_2);
+      const vec x4 = v_load_n(d_blocks_1_mhsa_einsum + (i * 50 + 48), 2);
+      const vec x5 = v_load_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), 2);
+      sum0[0] = v_fma(x4, x5, sum0[0]);
+      const vec x6 = v_load_n(d_blocks_1_mhsa_einsum_3 + (i * 50 + 48), 2);
+      const vec x7 = v_load_n(blocks_1_mhsa_divide + (i * 50 + 48), 2);
+      sum1[0] = v_fma(x6, x7, sum1[0]);
     }
-    {
-      const vec x12 = v_load_n(d_blocks_1_mhsa_einsum + (i * 50 + 48), 2);
-      const vec x13 = v_load_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), 2);
-      sum0 = v_fma(x12, x13, sum0);
-      const vec x14 = v_load_n(d_blocks_1_mhsa_einsum_3 + (i * 50 + 48), 2);
-      const vec x15 = v_load_n(blocks_1_mhsa_divide + (i * 50 + 48), 2);
-      sum1 = v_fma(x14, x15, sum1);
-    }
-    const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), sum0_2)));
-    const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), sum1_2)));
+    const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), sum0[2])));
+    const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), sum1[2])));
     for (std::int64_t n = 0; n < 48; n += 16) {
-      const vec x16 = v_load(blocks_1_mhsa_divide_2 + (i * 50 + n));
-      const vec x17 = v_load(d_blocks_1_mhsa_einsum + (i * 50 + n));
-      const vec t18 = v_sub(x17, row0);
-      const vec t19 = v_mul(x16, t18);
-      const vec t20 = v_set(real(0.5));
-      const vec t21 = v_mul(t19, t20);
-      v_store(d_blocks_1_mhsa_multiply + (i * 50 + n), t21);
-      const vec x22 = v_load(blocks_1_mhsa_divide + (i * 50 + n));
-      const vec x23 = v_load(d_blocks_1_mhsa_einsum_3 + (i * 50 + n));
-      const vec t24 = v_sub(x23, row1);
-      const vec t25 = v_mul(x22, t24);
-      const vec t26 = v_mul(t25, t20);
-      v_store(d_blocks_1_mhsa_multiply_2 + (i * 50 + n), t26);
+      const vec x8 = v_load(blocks_1_mhsa_divide_2 + (i * 50 + n));
+      const vec x9 = v_load(d_blocks_1_mhsa_einsum + (i * 50 + n));
+      const vec t10 = v_sub(x9, row0);
+      const vec t11 = v_mul(x8, t10);
+      const vec t12 = v_set(real(0.5));
+      const vec t13 = v_mul(t11, t12);
+      v_store(d_blocks_1_mhsa_multiply + (i * 50 + n), t13);
+      const vec x14 = v_load(blocks_1_mhsa_divide + (i * 50 + n));
+      const vec x15 = v_load(d_blocks_1_mhsa_einsum_3 + (i * 50 + n));
+      const vec t16 = v_sub(x15, row1);
+      const vec t17 = v_mul(x14, t16);
+      const vec t18 = v_mul(t17, t12);
+      v_store(d_blocks_1_mhsa_multiply_2 + (i * 50 + n), t18);
     }
     {
-      const vec x27 = v_load_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), 2);
-      const vec x28 = v_load_n(d_blocks_1_mhsa_einsum + (i * 50 + 48), 2);
-      const vec t29 = v_sub(x28, row0);
-      const vec t30 = v_mul(x27, t29);
-      const vec t31 = v_set(real(0.5));
-      const vec t32 = v_mul(t30, t31);
-      v_store_n(d_blocks_1_mhsa_multiply + (i * 50 + 48), t32, 2);
-      const vec x33 = v_load_n(blocks_1_mhsa_divide + (i * 50 + 48), 2);
-      const vec x34 = v_load_n(d_blocks_1_mhsa_einsum_3 + (i * 50 + 48), 2);
-      const vec t35 = v_sub(x34, row1);
-      const vec t36 = v_mul(x33, t35);
-      const vec t37 = v_mul(t36, t31);
-      v_store_n(d_blocks_1_mhsa_multiply_2 + (i * 50 + 48), t37, 2);
+      const vec x19 = v_load_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), 2);
+      const vec x20 = v_load_n(d_blocks_1_mhsa_einsum + (i * 50 + 48), 2);
+      const vec t21 = v_sub(x20, row0);
+      const vec t22 = v_mul(x19, t21);
+      const vec t23 = v_set(real(0.5));
+      const vec t24 = v_mul(t22, t23);
+      v_store_n(d_blocks_1_mhsa_multiply + (i * 50 + 48), t24, 2);
+      const vec x25 = v_load_n(blocks_1_mhsa_divide + (i * 50 + 48), 2);
+      const vec x26 = v_load_n(d_blocks_1_mhsa_einsum_3 + (i * 50 + 48), 2);
+      const vec t27 = v_sub(x26, row1);
+      const vec t28 = v_mul(x25, t27);
+      const vec t29 = v_mul(t28, t23);
+      v_store_n(d_blocks_1_mhsa_multiply_2 + (i * 50 + 48), t29, 2);
     }
   }
 }
 
 // b < B, i < 1, k < K=4, n < N+1=50 (summed); lanes along n
 // for 2 kernels of the plan, of which this is the first
-static void blocks_1_mhsa_matmul_backward_2(const real* d_blocks_1_mhsa_multiply,
-                                            const real* blocks_1_mhsa_k_mappings_1_add,
-                                            real* d_blocks_1_mhsa_einsum_4) {
+static void blocks_1_mhsa_matmul_backward_2(
+    const real* d_blocks_1_mhsa_multiply, const real* blocks_1_mhsa_k_mappings_1_add, real* d_blocks_1_mhsa_einsum_4) {
   for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
+    vec sum[4];
+    unroll<4>([&](auto row) { sum[row] = v_zero(); });
     for (std::int64_t n = 0; n < 48; n += 16) {
       const vec x0 = v_load(d_blocks_1_mhsa_multiply + (i * 50 + n));
-      const vec x1 = v_load(blocks_1_mhsa_k_mappings_1_add + n);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_1_mhsa_k_mappings_1_add + (n + 50));
-      sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_load(blocks_1_mhsa_k_mappings_1_add + (n + 100));
-      sum2 = v_fma(x0, x3, sum2);
-      const vec x4 = v_load(blocks_1_mhsa_k_mappings_1_add + (n + 150));
-      sum3 = v_fma(x0, x4, sum3);
+      unroll<4>([&](auto row) {
+        const vec x1 = v_load(blocks_1_mhsa_k_mappings_1_add + (row * 50 + n));
+        sum[row] = v_fma(x0, x1, sum[row]);
+      });
     }
     {
-      const vec x5 = v_load_n(d_blocks_1_mhsa_multiply + (i * 50 + 48), 2);
-      const vec x6 = v_load_n(blocks_1_mhsa_k_mappings_1_add + 48, 2);
-      sum0 = v_fma(x5, x6, sum0);
-      const vec x7 = v_load_n(blocks_1_mhsa_k_mappings_1_add + 98, 2);
-      sum1 = v_fma(x5, x7, sum1);
-      const vec x8 = v_load_n(blocks_1_mhsa_k_mappings_1_add + 148, 2);
-      sum2 = v_fma(x5, x8, sum2);
-      const vec x9 = v_load_n(blocks_1_mhsa_k_mappings_1_add + 198, 2);
-      sum3 = v_fma(x5, x9, sum3);
+      const vec x2 = v_load_n(d_blocks_1_mhsa_multiply + (i * 50 + 48), 2);
+      unroll<4>([&](auto row) {
+        const vec x3 = v_load_n(blocks_1_mhsa_k_mappings_1_add + (row * 50 + 48), 2);
+        sum[row] = v_fma(x2, x3, sum[row]);
+      });
     }
-    const vec all0 = v_set(v_sum(sum0));
-    const vec all1 = v_set(v_sum(sum1));
-    const vec all2 = v_set(v_sum(sum2));
-    const vec all3 = v_set(v_sum(sum3));
-    v_store_n(d_blocks_1_mhsa_einsum_4 + i * 4, all0, 1);
-    v_store_n(d_blocks_1_mhsa_einsum_4 + (i * 4 + 1), all1, 1);
-    v_store_n(d_blocks_1_mhsa_einsum_4 + (i * 4 + 2), all2, 1);
-    v_store_n(d_blocks_1_mhsa_einsum_4 + (i * 4 + 3), all3, 1);
+    unroll<4>([&](auto row) {
+      const vec all = v_set(v_sum(sum[row]));
+      v_store_n(d_blocks_1_mhsa_einsum_4 + (i * 4 + row), all, 1);
+    });
   }
 }
 
 // b < B, n < N+1=50, k < K=4, i < 1 (summed); lanes along n
 // for 2 kernels of the plan, of which this is the first
-static void blocks_1_mhsa_matmul_backward_3(const real* d_blocks_1_mhsa_multiply,
-                                            const real* blocks_1_mhsa_q_mappings_1_add,
-                                            real* d_blocks_1_mhsa_einsum_5) {
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
-  vec sum4 = v_zero();
-  vec sum5 = v_zero();
-  vec sum6 = v_zero();
-  vec sum7 = v_zero();
-  vec sum8 = v_zero();
-  vec sum9 = v_zero();
-  vec sum10 = v_zero();
-  vec sum11 = v_zero();
-  vec sum12 = v_zero();
-  vec sum13 = v_zero();
-  vec sum14 = v_zero();
-  vec sum15 = v_zero();
+static void blocks_1_mhsa_matmul_backward_3(
+    const real* d_blocks_1_mhsa_multiply, const real* blocks_1_mhsa_q_mappings_1_add, real* d_blocks_1_mhsa_einsum_5) {
+  vec sum[4][4];
+  unroll<4, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
   for (std::int64_t i = 0; i < 1; ++i) {
-    const vec x0 = v_load(d_blocks_1_mhsa_multiply + i * 50);
-    const vec x1 = v_set(blocks_1_mhsa_q_mappings_1_add[i * 4]);
-    sum0 = v_fma(x0, x1, sum0);
-    const vec x2 = v_load(d_blocks_1_mhsa_multiply + (i * 50 + 16));
-    sum1 = v_fma(x2, x1, sum1);
-    const vec x3 = v_load(d_blocks_1_mhsa_multiply + (i * 50 + 32));
-    sum2 = v_fma(x3, x1, sum2);
-    const vec x4 = v_load_n(d_blocks_1_mhsa_multiply + (i * 50 + 48), 2);
-    sum3 = v_fma(x4, x1, sum3);
-    const vec x5 = v_set(blocks_1_mhsa_q_mappings_1_add[i * 4 + 1]);
-    sum4 = v_fma(x0, x5, sum4);
-    sum5 = v_fma(x2, x5, sum5);
-    sum6 = v_fma(x3, x5, sum6);
-    sum7 = v_fma(x4, x5, sum7);
-    const vec x6 = v_set(blocks_1_mhsa_q_mappings_1_add[i * 4 + 2]);
-    sum8 = v_fma(x0, x6, sum8);
-    sum9 = v_fma(x2, x6, sum9);
-    sum10 = v_fma(x3, x6, sum10);
-    sum11 = v_fma(x4, x6, sum11);
-    const vec x7 = v_set(blocks_1_mhsa_q_mappings_1_add[i * 4 + 3]);
-    sum12 = v_fma(x0, x7, sum12);
-    sum13 = v_fma(x2, x7, sum13);
-    sum14 = v_fma(x3, x7, sum14);
-    sum15 = v_fma(x4, x7, sum15);
+    vec x0[4];
+    unroll<4>([&](auto column) {
+      x0[column] = v_load_some(d_blocks_1_mhsa_multiply + (column * 16 + i * 50), column < 3 ? lanes : 2);
+    });
+    unroll<4>([&](auto row) {
+      const vec x1 = v_set(blocks_1_mhsa_q_mappings_1_add[row + i * 4]);
+      unroll<4>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+    });
   }
-  v_store(d_blocks_1_mhsa_einsum_5, sum0);
-  v_store(d_blocks_1_mhsa_einsum_5 + 16, sum1);
-  v_store(d_blocks_1_mhsa_einsum_5 + 32, sum2);
-  v_store_n(d_blocks_1_mhsa_einsum_5 + 48, sum3, 2);
-  v_store(d_blocks_1_mhsa_einsum_5 + 50, sum4);
-  v_store(d_blocks_1_mhsa_einsum_5 + 66, sum5);
-  v_store(d_blocks_1_mhsa_einsum_5 + 82, sum6);
-  v_store_n(d_blocks_1_mhsa_einsum_5 + 98, sum7, 2);
-  v_store(d_blocks_1_mhsa_einsum_5 + 100, sum8);
-  v_store(d_blocks_1_mhsa_einsum_5 + 116, sum9);
-  v_store(d_blocks_1_mhsa_einsum_5 + 132, sum10);
-  v_store_n(d_blocks_1_mhsa_einsum_5 + 148, sum11, 2);
-  v_store(d_blocks_1_mhsa_einsum_5 + 150, sum12);
-  v_store(d_blocks_1_mhsa_einsum_5 + 166, sum13);
-  v_store(d_blocks_1_mhsa_einsum_5 + 182, sum14);
-  v_store_n(d_blocks_1_mhsa_einsum_5 + 198, sum15, 2);
+  unroll<4, 4>([&](auto row, auto column) {
+    v_store_some(d_blocks_1_mhsa_einsum_5 + (column * 16 + row * 50), sum[row][column], column < 3 ? lanes : 2);
+  });
 }
 
 // b < B, n < N+1=50, k < K=4, i < 1 (summed); lanes along n
 static void blocks_1_mhsa_matmul_backward_5(const real* d_blocks_1_add, const real* blocks_1_mhsa_divide,
                                             real* d_blocks_1_mhsa_einsum_6) {
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
-  vec sum4 = v_zero();
-  vec sum5 = v_zero();
-  vec sum6 = v_zero();
-  vec sum7 = v_zero();
-  vec sum8 = v_zero();
-  vec sum9 = v_zero();
-  vec sum10 = v_zero();
-  vec sum11 = v_zero();
-  vec sum12 = v_zero();
-  vec sum13 = v_zero();
-  vec sum14 = v_zero();
-  vec sum15 = v_zero();
+  vec sum[4][4];
+  unroll<4, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
   for (std::int64_t i = 0; i < 1; ++i) {
-    const vec x0 = v_set(d_blocks_1_add[i]);
-    const vec x1 = v_load(blocks_1_mhsa_divide + i * 50);
-    sum0 = v_fma(x0, x1, sum0);
-    const vec x2 = v_load(blocks_1_mhsa_divide + (i * 50 + 16));
-    sum1 = v_fma(x0, x2, sum1);
-    const vec x3 = v_load(blocks_1_mhsa_divide + (i * 50 + 32));
-    sum2 = v_fma(x0, x3, sum2);
-    const vec x4 = v_load_n(blocks_1_mhsa_divide + (i * 50 + 48), 2);
-    sum3 = v_fma(x0, x4, sum3);
-    const vec x5 = v_set(d_blocks_1_add[i + 1]);
-    sum4 = v_fma(x5, x1, sum4);
-    sum5 = v_fma(x5, x2, sum5);
-    sum6 = v_fma(x5, x3, sum6);
-    sum7 = v_fma(x5, x4, sum7);
-    const vec x6 = v_set(d_blocks_1_add[i + 2]);
-    sum8 = v_fma(x6, x1, sum8);
-    sum9 = v_fma(x6, x2, sum9);
-    sum10 = v_fma(x6, x3, sum10);
-    sum11 = v_fma(x6, x4, sum11);
-    const vec x7 = v_set(d_blocks_1_add[i + 3]);
-    sum12 = v_fma(x7, x1, sum12);
-    sum13 = v_fma(x7, x2, sum13);
-    sum14 = v_fma(x7, x3, sum14);
-    sum15 = v_fma(x7, x4, sum15);
+    vec x1[4];
+    unroll<4>([&](auto column) {
+      x1[column] = v_load_some(blocks_1_mhsa_divide + (column * 16 + i * 50), column < 3 ? lanes : 2);
+    });
+    unroll<4>([&](auto row) {
+      const vec x0 = v_set(d_blocks_1_add[row + i]);
+      unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+    });
   }
-  v_store(d_blocks_1_mhsa_einsum_6, sum0);
-  v_store(d_blocks_1_mhsa_einsum_6 + 16, sum1);
-  v_store(d_blocks_1_mhsa_einsum_6 + 32, sum2);
-  v_store_n(d_blocks_1_mhsa_einsum_6 + 48, sum3, 2);
-  v_store(d_blocks_1_mhsa_einsum_6 + 50, sum4);
-  v_store(d_blocks_1_mhsa_einsum_6 + 66, sum5);
-  v_store(d_blocks_1_mhsa_einsum_6 + 82, sum6);
-  v_store_n(d_blocks_1_mhsa_einsum_6 + 98, sum7, 2);
-  v_store(d_blocks_1_mhsa_einsum_6 + 100, sum8);
-  v_store(d_blocks_1_mhsa_einsum_6 + 116, sum9);
-  v_store(d_blocks_1_mhsa_einsum_6 + 132, sum10);
-  v_store_n(d_blocks_1_mhsa_einsum_6 + 148, sum11, 2);
-  v_store(d_blocks_1_mhsa_einsum_6 + 150, sum12);
-  v_store(d_blocks_1_mhsa_einsum_6 + 166, sum13);
-  v_store(d_blocks_1_mhsa_einsum_6 + 182, sum14);
-  v_store_n(d_blocks_1_mhsa_einsum_6 + 198, sum15, 2);
+  unroll<4, 4>([&](auto row, auto column) {
+    v_store_some(d_blocks_1_mhsa_einsum_6 + (column * 16 + row * 50), sum[row][column], column < 3 ? lanes : 2);
+  });
 }
 
 // b < B, n < N+1=50, k < K=4, k2 < K=4 (summed); lanes along n
@@ -3177,162 +1889,46 @@ static void blocks_1_mhsa_matmul_backward_5(const real* d_blocks_1_add, const re
 static void blocks_1_mhsa_v_mappings_1_backward(const real* d_blocks_1_mhsa_einsum_2,
                                                 const real* blocks_1_mhsa_v_mappings_1_weight,
                                                 real* d_blocks_1_mhsa_v_mappings_1_einsum) {
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
-  vec sum4 = v_zero();
-  vec sum5 = v_zero();
-  vec sum6 = v_zero();
-  vec sum7 = v_zero();
-  vec sum8 = v_zero();
-  vec sum9 = v_zero();
-  vec sum10 = v_zero();
-  vec sum11 = v_zero();
-  vec sum12 = v_zero();
-  vec sum13 = v_zero();
-  vec sum14 = v_zero();
-  vec sum15 = v_zero();
+  vec sum[4][4];
+  unroll<4, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
   for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-    const vec x0 = v_load(d_blocks_1_mhsa_einsum_2 + k2 * 50);
-    const vec x1 = v_set(blocks_1_mhsa_v_mappings_1_weight[k2 * 4]);
-    sum0 = v_fma(x0, x1, sum0);
-    const vec x2 = v_load(d_blocks_1_mhsa_einsum_2 + (k2 * 50 + 16));
-    sum1 = v_fma(x2, x1, sum1);
-    const vec x3 = v_load(d_blocks_1_mhsa_einsum_2 + (k2 * 50 + 32));
-    sum2 = v_fma(x3, x1, sum2);
-    const vec x4 = v_load_n(d_blocks_1_mhsa_einsum_2 + (k2 * 50 + 48), 2);
-    sum3 = v_fma(x4, x1, sum3);
-    const vec x5 = v_set(blocks_1_mhsa_v_mappings_1_weight[k2 * 4 + 1]);
-    sum4 = v_fma(x0, x5, sum4);
-    sum5 = v_fma(x2, x5, sum5);
-    sum6 = v_fma(x3, x5, sum6);
-    sum7 = v_fma(x4, x5, sum7);
-    const vec x6 = v_set(blocks_1_mhsa_v_mappings_1_weight[k2 * 4 + 2]);
-    sum8 = v_fma(x0, x6, sum8);
-    sum9 = v_fma(x2, x6, sum9);
-    sum10 = v_fma(x3, x6, sum10);
-    sum11 = v_fma(x4, x6, sum11);
-    const vec x7 = v_set(blocks_1_mhsa_v_mappings_1_weight[k2 * 4 + 3]);
-    sum12 = v_fma(x0, x7, sum12);
-    sum13 = v_fma(x2, x7, sum13);
-    sum14 = v_fma(x3, x7, sum14);
-    sum15 = v_fma(x4, x7, sum15);
+    vec x0[4];
+    unroll<4>([&](auto column) {
+      x0[column] = v_load_some(d_blocks_1_mhsa_einsum_2 + (column * 16 + k2 * 50), column < 3 ? lanes : 2);
+    });
+    unroll<4>([&](auto row) {
+      const vec x1 = v_set(blocks_1_mhsa_v_mappings_1_weight[row + k2 * 4]);
+      unroll<4>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+    });
   }
-  v_store(d_blocks_1_mhsa_v_mappings_1_einsum, sum0);
-  v_store(d_blocks_1_mhsa_v_mappings_1_einsum + 16, sum1);
-  v_store(d_blocks_1_mhsa_v_mappings_1_einsum + 32, sum2);
-  v_store_n(d_blocks_1_mhsa_v_mappings_1_einsum + 48, sum3, 2);
-  v_store(d_blocks_1_mhsa_v_mappings_1_einsum + 50, sum4);
-  v_store(d_blocks_1_mhsa_v_mappings_1_einsum + 66, sum5);
-  v_store(d_blocks_1_mhsa_v_mappings_1_einsum + 82, sum6);
-  v_store_n(d_blocks_1_mhsa_v_mappings_1_einsum + 98, sum7, 2);
-  v_store(d_blocks_1_mhsa_v_mappings_1_einsum + 100, sum8);
-  v_store(d_blocks_1_mhsa_v_mappings_1_einsum + 116, sum9);
-  v_store(d_blocks_1_mhsa_v_mappings_1_einsum + 132, sum10);
-  v_store_n(d_blocks_1_mhsa_v_mappings_1_einsum + 148, sum11, 2);
-  v_store(d_blocks_1_mhsa_v_mappings_1_einsum + 150, sum12);
-  v_store(d_blocks_1_mhsa_v_mappings_1_einsum + 166, sum13);
-  v_store(d_blocks_1_mhsa_v_mappings_1_einsum + 182, sum14);
-  v_store_n(d_blocks_1_mhsa_v_mappings_1_einsum + 198, sum15, 2);
+  unroll<4, 4>([&](auto row, auto column) {
+    v_store_some(d_blocks_1_mhsa_v_mappings_1_einsum + (column * 16 + row * 50), sum[row][column],
+                 column < 3 ? lanes : 2);
+  });
 }
 
 // b < B, n < N+1=50, k < K=4, k2 < K=4 (summed); lanes along n
 // for 5 kernels of the plan, of which this is the first
-static void blocks_1_mhsa_k_mappings_1_backward(const real* d_blocks_1_mhsa_einsum_5,
-                                                const real* blocks_1_mhsa_k_mappings_1_weight,
-                                                const real* d_blocks_1_mhsa_v_mappings_1_einsum,
-                                                real* d_blocks_1_mhsa_add) {
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
-  vec sum4 = v_zero();
-  vec sum5 = v_zero();
-  vec sum6 = v_zero();
-  vec sum7 = v_zero();
-  vec sum8 = v_zero();
-  vec sum9 = v_zero();
-  vec sum10 = v_zero();
-  vec sum11 = v_zero();
-  vec sum12 = v_zero();
-  vec sum13 = v_zero();
-  vec sum14 = v_zero();
-  vec sum15 = v_zero();
+static void blocks_1_mhsa_k_mappings_1_backward(
+    const real* d_blocks_1_mhsa_einsum_5, const real* blocks_1_mhsa_k_mappings_1_weight,
+    const real* d_blocks_1_mhsa_v_mappings_1_einsum, real* d_blocks_1_mhsa_add) {
+  vec sum[4][4];
+  unroll<4, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
   for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-    const vec x0 = v_load(d_blocks_1_mhsa_einsum_5 + k2 * 50);
-    const vec x1 = v_set(blocks_1_mhsa_k_mappings_1_weight[k2 * 4]);
-    sum0 = v_fma(x0, x1, sum0);
-    const vec x2 = v_load(d_blocks_1_mhsa_einsum_5 + (k2 * 50 + 16));
-    sum1 = v_fma(x2, x1, sum1);
-    const vec x3 = v_load(d_blocks_1_mhsa_einsum_5 + (k2 * 50 + 32));
-    sum2 = v_fma(x3, x1, sum2);
-    const vec x4 = v_load_n(d_blocks_1_mhsa_einsum_5 + (k2 * 50 + 48), 2);
-    sum3 = v_fma(x4, x1, sum3);
-    const vec x5 = v_set(blocks_1_mhsa_k_mappings_1_weight[k2 * 4 + 1]);
-    sum4 = v_fma(x0, x5, sum4);
-    sum5 = v_fma(x2, x5, sum5);
-    sum6 = v_fma(x3, x5, sum6);
-    sum7 = v_fma(x4, x5, sum7);
-    const vec x6 = v_set(blocks_1_mhsa_k_mappings_1_weight[k2 * 4 + 2]);
-    sum8 = v_fma(x0, x6, sum8);
-    sum9 = v_fma(x2, x6, sum9);
-    sum10 = v_fma(x3, x6, sum10);
-    sum11 = v_fma(x4, x6, sum11);
-    const vec x7 = v_set(blocks_1_mhsa_k_mappings_1_weight[k2 * 4 + 3]);
-    sum12 = v_fma(x0, x7, sum12);
-    sum13 = v_fma(x2, x7, sum13);
-    sum14 = v_fma(x3, x7, sum14);
-    sum15 = v_fma(x4, x7, sum15);
+    vec x0[4];
+    unroll<4>([&](auto column) {
+      x0[column] = v_load_some(d_blocks_1_mhsa_einsum_5 + (column * 16 + k2 * 50), column < 3 ? lanes : 2);
+    });
+    unroll<4>([&](auto row) {
+      const vec x1 = v_set(blocks_1_mhsa_k_mappings_1_weight[row + k2 * 4]);
+      unroll<4>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+    });
   }
-  const vec x8 = v_load(d_blocks_1_mhsa_v_mappings_1_einsum);
-  const vec t9 = v_add(x8, sum0);
-  v_store(d_blocks_1_mhsa_add, t9);
-  const vec x10 = v_load(d_blocks_1_mhsa_v_mappings_1_einsum + 16);
-  const vec t11 = v_add(x10, sum1);
-  v_store(d_blocks_1_mhsa_add + 16, t11);
-  const vec x12 = v_load(d_blocks_1_mhsa_v_mappings_1_einsum + 32);
-  const vec t13 = v_add(x12, sum2);
-  v_store(d_blocks_1_mhsa_add + 32, t13);
-  const vec x14 = v_load_n(d_blocks_1_mhsa_v_mappings_1_einsum + 48, 2);
-  const vec t15 = v_add(x14, sum3);
-  v_store_n(d_blocks_1_mhsa_add + 48, t15, 2);
-  const vec x16 = v_load(d_blocks_1_mhsa_v_mappings_1_einsum + 50);
-  const vec t17 = v_add(x16, sum4);
-  v_store(d_blocks_1_mhsa_add + 50, t17);
-  const vec x18 = v_load(d_blocks_1_mhsa_v_mappings_1_einsum + 66);
-  const vec t19 = v_add(x18, sum5);
-  v_store(d_blocks_1_mhsa_add + 66, t19);
-  const vec x20 = v_load(d_blocks_1_mhsa_v_mappings_1_einsum + 82);
-  const vec t21 = v_add(x20, sum6);
-  v_store(d_blocks_1_mhsa_add + 82, t21);
-  const vec x22 = v_load_n(d_blocks_1_mhsa_v_mappings_1_einsum + 98, 2);
-  const vec t23 = v_add(x22, sum7);
-  v_store_n(d_blocks_1_mhsa_add + 98, t23, 2);
-  const vec x24 = v_load(d_blocks_1_mhsa_v_mappings_1_einsum + 100);
-  const vec t25 = v_add(x24, sum8);
-  v_store(d_blocks_1_mhsa_add + 100, t25);
-  const vec x26 = v_load(d_blocks_1_mhsa_v_mappings_1_einsum + 116);
-  const vec t27 = v_add(x26, sum9);
-  v_store(d_blocks_1_mhsa_add + 116, t27);
-  const vec x28 = v_load(d_blocks_1_mhsa_v_mappings_1_einsum + 132);
-  const vec t29 = v_add(x28, sum10);
-  v_store(d_blocks_1_mhsa_add + 132, t29);
-  const vec x30 = v_load_n(d_blocks_1_mhsa_v_mappings_1_einsum + 148, 2);
-  const vec t31 = v_add(x30, sum11);
-  v_store_n(d_blocks_1_mhsa_add + 148, t31, 2);
-  const vec x32 = v_load(d_blocks_1_mhsa_v_mappings_1_einsum + 150);
-  const vec t33 = v_add(x32, sum12);
-  v_store(d_blocks_1_mhsa_add + 150, t33);
-  const vec x34 = v_load(d_blocks_1_mhsa_v_mappings_1_einsum + 166);
-  const vec t35 = v_add(x34, sum13);
-  v_store(d_blocks_1_mhsa_add + 166, t35);
-  const vec x36 = v_load(d_blocks_1_mhsa_v_mappings_1_einsum + 182);
-  const vec t37 = v_add(x36, sum14);
-  v_store(d_blocks_1_mhsa_add + 182, t37);
-  const vec x38 = v_load_n(d_blocks_1_mhsa_v_mappings_1_einsum + 198, 2);
-  const vec t39 = v_add(x38, sum15);
-  v_store_n(d_blocks_1_mhsa_add + 198, t39, 2);
+  unroll<4, 4>([&](auto row, auto column) {
+    const vec x2 = v_load_some(d_blocks_1_mhsa_v_mappings_1_einsum + (column * 16 + row * 50), column < 3 ? lanes : 2);
+    const vec t3 = v_add(x2, sum[row][column]);
+    v_store_some(d_blocks_1_mhsa_add + (column * 16 + row * 50), t3, column < 3 ? lanes : 2);
+  });
 }
 
 // b < B, i < 1, k < K=4, k2 < K=4 (summed); lanes along k
@@ -3340,14 +1936,14 @@ static void blocks_1_mhsa_q_mappings_1_backward(const real* d_blocks_1_mhsa_eins
                                                 const real* blocks_1_mhsa_q_mappings_1_weight,
                                                 const real* d_blocks_1_mhsa_add, real* d_blocks_1_norm1_concat) {
   for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0 = v_zero();
+    vec sum = v_zero();
     for (std::int64_t k2 = 0; k2 < 4; ++k2) {
       const vec x0 = v_set(d_blocks_1_mhsa_einsum_4[i * 4 + k2]);
       const vec x1 = v_load_n(blocks_1_mhsa_q_mappings_1_weight + k2 * 4, 4);
-      sum0 = v_fma(x0, x1, sum0);
+      sum = v_fma(x0, x1, sum);
     }
     const vec x2 = v_load_strided(d_blocks_1_mhsa_add + i, 50, 4);
-    const vec t3 = v_add(x2, sum0);
+    const vec t3 = v_add(x2, sum);
     v_store_strided(d_blocks_1_norm1_concat + (i + 200), 50, t3, 4);
   }
 }
@@ -3371,14 +1967,14 @@ static void blocks_1_mhsa_q_mappings_0_backward(const real* d_blocks_1_mhsa_eins
                                                 const real* blocks_1_mhsa_q_mappings_0_weight,
                                                 const real* d_blocks_1_mhsa_add_2, real* d_blocks_1_norm1_concat) {
   for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0 = v_zero();
+    vec sum = v_zero();
     for (std::int64_t k2 = 0; k2 < 4; ++k2) {
       const vec x0 = v_set(d_blocks_1_mhsa_einsum_7[i * 4 + k2]);
       const vec x1 = v_load_n(blocks_1_mhsa_q_mappings_0_weight + k2 * 4, 4);
-      sum0 = v_fma(x0, x1, sum0);
+      sum = v_fma(x0, x1, sum);
     }
     const vec x2 = v_load_strided(d_blocks_1_mhsa_add_2 + i, 50, 4);
-    const vec t3 = v_add(x2, sum0);
+    const vec t3 = v_add(x2, sum);
     v_store_strided(d_blocks_1_norm1_concat + i, 50, t3, 4);
   }
 }
@@ -3483,15 +2079,15 @@ static void blocks_backward(const real* d_blocks_1_norm1_multiply, real* d_block
 // b < B (summed)
 static void divide_forward_sum_of_batch(const Group& group, real* divide_forward_sum, const real* add,
                                         const real* reduce_sum) {
-  vec sum0 = v_zero();
-  if (group.first > 0) sum0 = v_set(divide_forward_sum[0]);
+  vec sum = v_zero();
+  if (group.first > 0) sum = v_set(divide_forward_sum[0]);
   for (std::int64_t b = 0; b < group.images; ++b) {
     const vec x0 = v_set(add[b * 27088]);
     const vec x1 = v_set(reduce_sum[b * 27088]);
     const vec t2 = v_sub(x0, x1);
-    sum0 = v_add(sum0, t2);
+    sum = v_add(sum, t2);
   }
-  v_store_n(divide_forward_sum, sum0, 1);
+  v_store_n(divide_forward_sum, sum, 1);
 }
 
 static void divide_forward_train(const std::int64_t batch, const real* divide_forward_sum, real* loss) {
@@ -3506,12 +2102,12 @@ static void mlp_0_bias_gradient_partial(const std::int64_t chunk, const Group& g
                                         real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
+  vec sum = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     const vec x0 = v_load_n(d_mlp_1_multiply + b * 27088, 10);
-    sum0 = v_add(sum0, x0);
+    sum = v_add(sum, x0);
   }
-  v_store_n(partial + chunk * 10, sum0, 10);
+  v_store_n(partial + chunk * 10, sum, 10);
 }
 
 // b < B (summed), classes < CLASSES=10; lanes along classes
@@ -3530,29 +2126,16 @@ static void mlp_0_weight_gradient_partial(const std::int64_t chunk, const Group&
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t classes = 0; classes < 10; classes += 5) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
+    vec sum[5];
+    unroll<5>([&](auto row) { sum[row] = v_zero(); });
     for (std::int64_t b = begin; b < end; ++b) {
-      const vec x0 = v_set(d_mlp_1_multiply[classes + b * 27088]);
       const vec x1 = v_load_n(blocks_1_add + b * 27088, 8);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_set(d_mlp_1_multiply[classes + b * 27088 + 1]);
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_set(d_mlp_1_multiply[classes + b * 27088 + 2]);
-      sum2 = v_fma(x3, x1, sum2);
-      const vec x4 = v_set(d_mlp_1_multiply[classes + b * 27088 + 3]);
-      sum3 = v_fma(x4, x1, sum3);
-      const vec x5 = v_set(d_mlp_1_multiply[classes + b * 27088 + 4]);
-      sum4 = v_fma(x5, x1, sum4);
+      unroll<5>([&](auto row) {
+        const vec x0 = v_set(d_mlp_1_multiply[classes + row + b * 27088]);
+        sum[row] = v_fma(x0, x1, sum[row]);
+      });
     }
-    v_store_n(partial + (chunk * 80 + classes * 8), sum0, 8);
-    v_store_n(partial + (chunk * 80 + (classes * 8 + 8)), sum1, 8);
-    v_store_n(partial + (chunk * 80 + (classes * 8 + 16)), sum2, 8);
-    v_store_n(partial + (chunk * 80 + (classes * 8 + 24)), sum3, 8);
-    v_store_n(partial + (chunk * 80 + (classes * 8 + 32)), sum4, 8);
+    unroll<5>([&](auto row) { v_store_n(partial + (chunk * 80 + (classes * 8 + row * 8)), sum[row], 8); });
   }
 }
 
@@ -3573,14 +2156,14 @@ static void blocks_1_mlp_2_bias_gradient_partial(const std::int64_t chunk, const
                                                  const real* d_mlp_0_einsum, real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
+  vec sum = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t i = 0; i < 1; ++i) {
       const vec x0 = v_load_n(d_mlp_0_einsum + b * 27088, 8);
-      sum0 = v_add(sum0, x0);
+      sum = v_add(sum, x0);
     }
   }
-  v_store_n(partial + chunk * 8, sum0, 8);
+  v_store_n(partial + chunk * 8, sum, 8);
 }
 
 // b < B (summed), i < 1 (summed), d < D=8; lanes along d
@@ -3601,68 +2184,21 @@ static void blocks_1_mlp_2_weight_gradient_partial(const std::int64_t chunk, con
                                                    real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
-  vec sum4 = v_zero();
-  vec sum5 = v_zero();
-  vec sum6 = v_zero();
-  vec sum7 = v_zero();
-  vec sum8 = v_zero();
-  vec sum9 = v_zero();
-  vec sum10 = v_zero();
-  vec sum11 = v_zero();
-  vec sum12 = v_zero();
-  vec sum13 = v_zero();
-  vec sum14 = v_zero();
-  vec sum15 = v_zero();
+  vec sum[8][2];
+  unroll<8, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t i = 0; i < 1; ++i) {
-      const vec x0 = v_set(d_mlp_0_einsum[b * 27088]);
-      const vec x1 = v_load(blocks_1_mlp_1_gelu + (b * 27088 + i * 32));
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_1_mlp_1_gelu + (b * 27088 + i * 32 + 16));
-      sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_set(d_mlp_0_einsum[b * 27088 + 1]);
-      sum2 = v_fma(x3, x1, sum2);
-      sum3 = v_fma(x3, x2, sum3);
-      const vec x4 = v_set(d_mlp_0_einsum[b * 27088 + 2]);
-      sum4 = v_fma(x4, x1, sum4);
-      sum5 = v_fma(x4, x2, sum5);
-      const vec x5 = v_set(d_mlp_0_einsum[b * 27088 + 3]);
-      sum6 = v_fma(x5, x1, sum6);
-      sum7 = v_fma(x5, x2, sum7);
-      const vec x6 = v_set(d_mlp_0_einsum[b * 27088 + 4]);
-      sum8 = v_fma(x6, x1, sum8);
-      sum9 = v_fma(x6, x2, sum9);
-      const vec x7 = v_set(d_mlp_0_einsum[b * 27088 + 5]);
-      sum10 = v_fma(x7, x1, sum10);
-      sum11 = v_fma(x7, x2, sum11);
-      const vec x8 = v_set(d_mlp_0_einsum[b * 27088 + 6]);
-      sum12 = v_fma(x8, x1, sum12);
-      sum13 = v_fma(x8, x2, sum13);
-      const vec x9 = v_set(d_mlp_0_einsum[b * 27088 + 7]);
-      sum14 = v_fma(x9, x1, sum14);
-      sum15 = v_fma(x9, x2, sum15);
+      vec x1[2];
+      unroll<2>([&](auto column) { x1[column] = v_load(blocks_1_mlp_1_gelu + (column * 16 + b * 27088 + i * 32)); });
+      unroll<8>([&](auto row) {
+        const vec x0 = v_set(d_mlp_0_einsum[row + b * 27088]);
+        unroll<2>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+      });
     }
   }
-  v_store(partial + chunk * 256, sum0);
-  v_store(partial + (chunk * 256 + 16), sum1);
-  v_store(partial + (chunk * 256 + 32), sum2);
-  v_store(partial + (chunk * 256 + 48), sum3);
-  v_store(partial + (chunk * 256 + 64), sum4);
-  v_store(partial + (chunk * 256 + 80), sum5);
-  v_store(partial + (chunk * 256 + 96), sum6);
-  v_store(partial + (chunk * 256 + 112), sum7);
-  v_store(partial + (chunk * 256 + 128), sum8);
-  v_store(partial + (chunk * 256 + 144), sum9);
-  v_store(partial + (chunk * 256 + 160), sum10);
-  v_store(partial + (chunk * 256 + 176), sum11);
-  v_store(partial + (chunk * 256 + 192), sum12);
-  v_store(partial + (chunk * 256 + 208), sum13);
-  v_store(partial + (chunk * 256 + 224), sum14);
-  v_store(partial + (chunk * 256 + 240), sum15);
+  unroll<8, 2>([&](auto row, auto column) {
+    v_store(partial + (chunk * 256 + (row * 32 + column * 16)), sum[row][column]);
+  });
 }
 
 // d < D=8, m < M=32, b < B (summed), i < 1 (summed); lanes along m
@@ -3686,18 +2222,17 @@ static void blocks_1_mlp_0_bias_gradient_partial(const std::int64_t chunk, const
                                                  const real* d_blocks_1_mlp_1_multiply, real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
+  vec sum[2];
+  unroll<2>([&](auto column) { sum[column] = v_zero(); });
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t i = 0; i < 1; ++i) {
-      const vec x0 = v_load(d_blocks_1_mlp_1_multiply + (b * 27088 + i * 32));
-      sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_blocks_1_mlp_1_multiply + (b * 27088 + i * 32 + 16));
-      sum1 = v_add(sum1, x1);
+      unroll<2>([&](auto column) {
+        const vec x0 = v_load(d_blocks_1_mlp_1_multiply + (b * 27088 + i * 32 + column * 16));
+        sum[column] = v_add(sum[column], x0);
+      });
     }
   }
-  v_store(partial + chunk * 32, sum0);
-  v_store(partial + (chunk * 32 + 16), sum1);
+  unroll<2>([&](auto column) { v_store(partial + (chunk * 32 + column * 16), sum[column]); });
 }
 
 // b < B (summed), i < 1 (summed), m < M=32; lanes along m
@@ -3720,68 +2255,23 @@ static void blocks_1_mlp_0_weight_gradient_partial(const std::int64_t chunk, con
                                                    const real* blocks_1_norm2_add, real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
-  vec sum4 = v_zero();
-  vec sum5 = v_zero();
-  vec sum6 = v_zero();
-  vec sum7 = v_zero();
-  vec sum8 = v_zero();
-  vec sum9 = v_zero();
-  vec sum10 = v_zero();
-  vec sum11 = v_zero();
-  vec sum12 = v_zero();
-  vec sum13 = v_zero();
-  vec sum14 = v_zero();
-  vec sum15 = v_zero();
+  vec sum[8][2];
+  unroll<8, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t i = 0; i < 1; ++i) {
-      const vec x0 = v_load(d_blocks_1_mlp_1_multiply + (b * 27088 + i * 32));
-      const vec x1 = v_set(blocks_1_norm2_add[b * 27088 + i * 8]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(d_blocks_1_mlp_1_multiply + (b * 27088 + i * 32 + 16));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_set(blocks_1_norm2_add[b * 27088 + i * 8 + 1]);
-      sum2 = v_fma(x0, x3, sum2);
-      sum3 = v_fma(x2, x3, sum3);
-      const vec x4 = v_set(blocks_1_norm2_add[b * 27088 + i * 8 + 2]);
-      sum4 = v_fma(x0, x4, sum4);
-      sum5 = v_fma(x2, x4, sum5);
-      const vec x5 = v_set(blocks_1_norm2_add[b * 27088 + i * 8 + 3]);
-      sum6 = v_fma(x0, x5, sum6);
-      sum7 = v_fma(x2, x5, sum7);
-      const vec x6 = v_set(blocks_1_norm2_add[b * 27088 + i * 8 + 4]);
-      sum8 = v_fma(x0, x6, sum8);
-      sum9 = v_fma(x2, x6, sum9);
-      const vec x7 = v_set(blocks_1_norm2_add[b * 27088 + i * 8 + 5]);
-      sum10 = v_fma(x0, x7, sum10);
-      sum11 = v_fma(x2, x7, sum11);
-      const vec x8 = v_set(blocks_1_norm2_add[b * 27088 + i * 8 + 6]);
-      sum12 = v_fma(x0, x8, sum12);
-      sum13 = v_fma(x2, x8, sum13);
-      const vec x9 = v_set(blocks_1_norm2_add[b * 27088 + i * 8 + 7]);
-      sum14 = v_fma(x0, x9, sum14);
-      sum15 = v_fma(x2, x9, sum15);
+      vec x0[2];
+      unroll<2>([&](auto column) {
+        x0[column] = v_load(d_blocks_1_mlp_1_multiply + (column * 16 + b * 27088 + i * 32));
+      });
+      unroll<8>([&](auto row) {
+        const vec x1 = v_set(blocks_1_norm2_add[row + b * 27088 + i * 8]);
+        unroll<2>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+      });
     }
   }
-  v_store(partial + chunk * 256, sum0);
-  v_store(partial + (chunk * 256 + 16), sum1);
-  v_store(partial + (chunk * 256 + 32), sum2);
-  v_store(partial + (chunk * 256 + 48), sum3);
-  v_store(partial + (chunk * 256 + 64), sum4);
-  v_store(partial + (chunk * 256 + 80), sum5);
-  v_store(partial + (chunk * 256 + 96), sum6);
-  v_store(partial + (chunk * 256 + 112), sum7);
-  v_store(partial + (chunk * 256 + 128), sum8);
-  v_store(partial + (chunk * 256 + 144), sum9);
-  v_store(partial + (chunk * 256 + 160), sum10);
-  v_store(partial + (chunk * 256 + 176), sum11);
-  v_store(partial + (chunk * 256 + 192), sum12);
-  v_store(partial + (chunk * 256 + 208), sum13);
-  v_store(partial + (chunk * 256 + 224), sum14);
-  v_store(partial + (chunk * 256 + 240), sum15);
+  unroll<8, 2>([&](auto row, auto column) {
+    v_store(partial + (chunk * 256 + (row * 32 + column * 16)), sum[row][column]);
+  });
 }
 
 // m < M=32, d < D=8, b < B (summed), i < 1 (summed); lanes along m
@@ -3805,15 +2295,15 @@ static void blocks_1_norm2_weight_gradient_partial(const std::int64_t chunk, con
                                                    const real* blocks_1_norm2_multiply, real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
+  vec sum = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t i = 0; i < 1; ++i) {
       const vec x0 = v_load_n(d_blocks_1_mlp_0_einsum + (b * 27088 + i * 8), 8);
       const vec x1 = v_load_n(blocks_1_norm2_multiply + (b * 27088 + i * 8), 8);
-      sum0 = v_fma(x0, x1, sum0);
+      sum = v_fma(x0, x1, sum);
     }
   }
-  v_store_n(partial + chunk * 8, sum0, 8);
+  v_store_n(partial + chunk * 8, sum, 8);
 }
 
 // b < B (summed), i < 1 (summed), d < D=8; lanes along d
@@ -3821,14 +2311,14 @@ static void blocks_1_norm2_bias_gradient_partial(const std::int64_t chunk, const
                                                  const real* d_blocks_1_mlp_0_einsum, real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
+  vec sum = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t i = 0; i < 1; ++i) {
       const vec x0 = v_load_n(d_blocks_1_mlp_0_einsum + (b * 27088 + i * 8), 8);
-      sum0 = v_add(sum0, x0);
+      sum = v_add(sum, x0);
     }
   }
-  v_store_n(partial + chunk * 8, sum0, 8);
+  v_store_n(partial + chunk * 8, sum, 8);
 }
 
 // b < B (summed), i < 1 (summed), k < K=4; lanes along k
@@ -3837,21 +2327,20 @@ static void blocks_1_mhsa_q_mappings_1_bias_gradient_partial(const std::int64_t 
                                                              const real* d_blocks_1_mhsa_einsum_4, real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
+  vec sum = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t i = 0; i < 1; ++i) {
       const vec x0 = v_load_n(d_blocks_1_mhsa_einsum_4 + (b * 27088 + i * 4), 4);
-      sum0 = v_add(sum0, x0);
+      sum = v_add(sum, x0);
     }
   }
-  v_store_n(partial + chunk * 4, sum0, 4);
+  v_store_n(partial + chunk * 4, sum, 4);
 }
 
 // b < B (summed), i < 1 (summed), k < K=4; lanes along k
 // for 12 kernels of the plan, of which this is the first
-static void blocks_1_mhsa_q_mappings_1_bias_gradient_sum(const Group& group,
-                                                         real* gradient_blocks_1_mhsa_q_mappings_1_bias,
-                                                         const real* partial) {
+static void blocks_1_mhsa_q_mappings_1_bias_gradient_sum(
+    const Group& group, real* gradient_blocks_1_mhsa_q_mappings_1_bias, const real* partial) {
   vec sum0 = v_zero();
   if (group.first > 0) sum0 = v_load_n(gradient_blocks_1_mhsa_q_mappings_1_bias, 4);
   for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
@@ -3866,34 +2355,24 @@ static void blocks_1_mhsa_q_mappings_1_weight_gradient_partial(const std::int64_
                                                                const real* blocks_1_norm1_add, real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
+  vec sum[4];
+  unroll<4>([&](auto row) { sum[row] = v_zero(); });
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t i = 0; i < 1; ++i) {
       const vec x0 = v_load_n(d_blocks_1_mhsa_einsum_4 + (b * 27088 + i * 4), 4);
-      const vec x1 = v_set(blocks_1_norm1_add[b * 27088 + i + 200]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_set(blocks_1_norm1_add[b * 27088 + i + 250]);
-      sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_set(blocks_1_norm1_add[b * 27088 + i + 300]);
-      sum2 = v_fma(x0, x3, sum2);
-      const vec x4 = v_set(blocks_1_norm1_add[b * 27088 + i + 350]);
-      sum3 = v_fma(x0, x4, sum3);
+      unroll<4>([&](auto row) {
+        const vec x1 = v_set(blocks_1_norm1_add[row * 50 + b * 27088 + i + 200]);
+        sum[row] = v_fma(x0, x1, sum[row]);
+      });
     }
   }
-  v_store_n(partial + chunk * 16, sum0, 4);
-  v_store_n(partial + (chunk * 16 + 4), sum1, 4);
-  v_store_n(partial + (chunk * 16 + 8), sum2, 4);
-  v_store_n(partial + (chunk * 16 + 12), sum3, 4);
+  unroll<4>([&](auto row) { v_store_n(partial + (chunk * 16 + row * 4), sum[row], 4); });
 }
 
 // k < K=4, k2 < K=4, b < B (summed), i < 1 (summed); lanes along k
 // for 2 kernels of the plan, of which this is the first
-static void blocks_1_mhsa_q_mappings_1_weight_gradient_sum(const Group& group,
-                                                           real* gradient_blocks_1_mhsa_q_mappings_1_weight,
-                                                           const real* partial) {
+static void blocks_1_mhsa_q_mappings_1_weight_gradient_sum(
+    const Group& group, real* gradient_blocks_1_mhsa_q_mappings_1_weight, const real* partial) {
   for (std::int64_t k2 = 0; k2 < 4; ++k2) {
     vec sum0 = v_zero();
     if (group.first > 0) sum0 = v_load_strided(gradient_blocks_1_mhsa_q_mappings_1_weight + k2, 4, 4);
@@ -3910,27 +2389,18 @@ static void blocks_1_mhsa_q_mappings_0_weight_gradient_partial(const std::int64_
                                                                const real* blocks_1_norm1_add, real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
+  vec sum[4];
+  unroll<4>([&](auto row) { sum[row] = v_zero(); });
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t i = 0; i < 1; ++i) {
       const vec x0 = v_load_n(d_blocks_1_mhsa_einsum_7 + (b * 27088 + i * 4), 4);
-      const vec x1 = v_set(blocks_1_norm1_add[b * 27088 + i]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_set(blocks_1_norm1_add[b * 27088 + i + 50]);
-      sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_set(blocks_1_norm1_add[b * 27088 + i + 100]);
-      sum2 = v_fma(x0, x3, sum2);
-      const vec x4 = v_set(blocks_1_norm1_add[b * 27088 + i + 150]);
-      sum3 = v_fma(x0, x4, sum3);
+      unroll<4>([&](auto row) {
+        const vec x1 = v_set(blocks_1_norm1_add[row * 50 + b * 27088 + i]);
+        sum[row] = v_fma(x0, x1, sum[row]);
+      });
     }
   }
-  v_store_n(partial + chunk * 16, sum0, 4);
-  v_store_n(partial + (chunk * 16 + 4), sum1, 4);
-  v_store_n(partial + (chunk * 16 + 8), sum2, 4);
-  v_store_n(partial + (chunk * 16 + 12), sum3, 4);
+  unroll<4>([&](auto row) { v_store_n(partial + (chunk * 16 + row * 4), sum[row], 4); });
 }
 
 // b < B (summed), n < N+1=50 (summed), k < K=4; lanes along n
@@ -3939,40 +2409,24 @@ static void blocks_1_mhsa_v_mappings_1_bias_gradient_partial(const std::int64_t 
                                                              const real* d_blocks_1_mhsa_einsum_2, real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
+  vec sum[4];
+  unroll<4>([&](auto row) { sum[row] = v_zero(); });
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 48; n += 16) {
-      const vec x0 = v_load(d_blocks_1_mhsa_einsum_2 + (b * 27088 + n));
-      sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_blocks_1_mhsa_einsum_2 + (b * 27088 + n + 50));
-      sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_blocks_1_mhsa_einsum_2 + (b * 27088 + n + 100));
-      sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_blocks_1_mhsa_einsum_2 + (b * 27088 + n + 150));
-      sum3 = v_add(sum3, x3);
+      unroll<4>([&](auto row) {
+        const vec x0 = v_load(d_blocks_1_mhsa_einsum_2 + (b * 27088 + n + row * 50));
+        sum[row] = v_add(sum[row], x0);
+      });
     }
-    {
-      const vec x4 = v_load_n(d_blocks_1_mhsa_einsum_2 + (b * 27088 + 48), 2);
-      sum0 = v_add(sum0, v_keep_n(x4, 2, real(0.0)));
-      const vec x5 = v_load_n(d_blocks_1_mhsa_einsum_2 + (b * 27088 + 98), 2);
-      sum1 = v_add(sum1, v_keep_n(x5, 2, real(0.0)));
-      const vec x6 = v_load_n(d_blocks_1_mhsa_einsum_2 + (b * 27088 + 148), 2);
-      sum2 = v_add(sum2, v_keep_n(x6, 2, real(0.0)));
-      const vec x7 = v_load_n(d_blocks_1_mhsa_einsum_2 + (b * 27088 + 198), 2);
-      sum3 = v_add(sum3, v_keep_n(x7, 2, real(0.0)));
-    }
+    unroll<4>([&](auto row) {
+      const vec x1 = v_load_n(d_blocks_1_mhsa_einsum_2 + (b * 27088 + row * 50 + 48), 2);
+      sum[row] = v_add(sum[row], v_keep_n(x1, 2, real(0.0)));
+    });
   }
-  const vec all0 = v_set(v_sum(sum0));
-  v_store_n(partial + chunk * 4, all0, 1);
-  const vec all1 = v_set(v_sum(sum1));
-  v_store_n(partial + (chunk * 4 + 1), all1, 1);
-  const vec all2 = v_set(v_sum(sum2));
-  v_store_n(partial + (chunk * 4 + 2), all2, 1);
-  const vec all3 = v_set(v_sum(sum3));
-  v_store_n(partial + (chunk * 4 + 3), all3, 1);
+  unroll<4>([&](auto row) {
+    const vec all = v_set(v_sum(sum[row]));
+    v_store_n(partial + (chunk * 4 + row), all, 1);
+  });
 }
 
 // k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed); lanes along n
@@ -3982,115 +2436,36 @@ static void blocks_1_mhsa_v_mappings_1_weight_gradient_partial(const std::int64_
                                                                const real* blocks_1_norm1_add, real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
-  vec sum4 = v_zero();
-  vec sum5 = v_zero();
-  vec sum6 = v_zero();
-  vec sum7 = v_zero();
-  vec sum8 = v_zero();
-  vec sum9 = v_zero();
-  vec sum10 = v_zero();
-  vec sum11 = v_zero();
-  vec sum12 = v_zero();
-  vec sum13 = v_zero();
-  vec sum14 = v_zero();
-  vec sum15 = v_zero();
+  vec sum[4][4];
+  unroll<4, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 48; n += 16) {
-      const vec x0 = v_load(d_blocks_1_mhsa_einsum_2 + (b * 27088 + n));
-      const vec x1 = v_load(blocks_1_norm1_add + (b * 27088 + n + 200));
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_1_norm1_add + (b * 27088 + n + 250));
-      sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_load(blocks_1_norm1_add + (b * 27088 + n + 300));
-      sum2 = v_fma(x0, x3, sum2);
-      const vec x4 = v_load(blocks_1_norm1_add + (b * 27088 + n + 350));
-      sum3 = v_fma(x0, x4, sum3);
-      const vec x5 = v_load(d_blocks_1_mhsa_einsum_2 + (b * 27088 + n + 50));
-      sum4 = v_fma(x5, x1, sum4);
-      sum5 = v_fma(x5, x2, sum5);
-      sum6 = v_fma(x5, x3, sum6);
-      sum7 = v_fma(x5, x4, sum7);
-      const vec x6 = v_load(d_blocks_1_mhsa_einsum_2 + (b * 27088 + n + 100));
-      sum8 = v_fma(x6, x1, sum8);
-      sum9 = v_fma(x6, x2, sum9);
-      sum10 = v_fma(x6, x3, sum10);
-      sum11 = v_fma(x6, x4, sum11);
-      const vec x7 = v_load(d_blocks_1_mhsa_einsum_2 + (b * 27088 + n + 150));
-      sum12 = v_fma(x7, x1, sum12);
-      sum13 = v_fma(x7, x2, sum13);
-      sum14 = v_fma(x7, x3, sum14);
-      sum15 = v_fma(x7, x4, sum15);
+      vec x1[4];
+      unroll<4>([&](auto column) { x1[column] = v_load(blocks_1_norm1_add + (column * 50 + b * 27088 + n + 200)); });
+      unroll<4>([&](auto row) {
+        const vec x0 = v_load(d_blocks_1_mhsa_einsum_2 + (row * 50 + b * 27088 + n));
+        unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+      });
     }
     {
-      const vec x8 = v_load_n(d_blocks_1_mhsa_einsum_2 + (b * 27088 + 48), 2);
-      const vec x9 = v_load_n(blocks_1_norm1_add + (b * 27088 + 248), 2);
-      sum0 = v_fma(x8, x9, sum0);
-      const vec x10 = v_load_n(blocks_1_norm1_add + (b * 27088 + 298), 2);
-      sum1 = v_fma(x8, x10, sum1);
-      const vec x11 = v_load_n(blocks_1_norm1_add + (b * 27088 + 348), 2);
-      sum2 = v_fma(x8, x11, sum2);
-      const vec x12 = v_load_n(blocks_1_norm1_add + (b * 27088 + 398), 2);
-      sum3 = v_fma(x8, x12, sum3);
-      const vec x13 = v_load_n(d_blocks_1_mhsa_einsum_2 + (b * 27088 + 98), 2);
-      sum4 = v_fma(x13, x9, sum4);
-      sum5 = v_fma(x13, x10, sum5);
-      sum6 = v_fma(x13, x11, sum6);
-      sum7 = v_fma(x13, x12, sum7);
-      const vec x14 = v_load_n(d_blocks_1_mhsa_einsum_2 + (b * 27088 + 148), 2);
-      sum8 = v_fma(x14, x9, sum8);
-      sum9 = v_fma(x14, x10, sum9);
-      sum10 = v_fma(x14, x11, sum10);
-      sum11 = v_fma(x14, x12, sum11);
-      const vec x15 = v_load_n(d_blocks_1_mhsa_einsum_2 + (b * 27088 + 198), 2);
-      sum12 = v_fma(x15, x9, sum12);
-      sum13 = v_fma(x15, x10, sum13);
-      sum14 = v_fma(x15, x11, sum14);
-      sum15 = v_fma(x15, x12, sum15);
+      vec x3[4];
+      unroll<4>([&](auto column) { x3[column] = v_load_n(blocks_1_norm1_add + (column * 50 + b * 27088 + 248), 2); });
+      unroll<4>([&](auto row) {
+        const vec x2 = v_load_n(d_blocks_1_mhsa_einsum_2 + (row * 50 + b * 27088 + 48), 2);
+        unroll<4>([&](auto column) { sum[row][column] = v_fma(x2, x3[column], sum[row][column]); });
+      });
     }
   }
-  const vec all0 = v_set(v_sum(sum0));
-  v_store_n(partial + chunk * 16, all0, 1);
-  const vec all1 = v_set(v_sum(sum1));
-  v_store_n(partial + (chunk * 16 + 1), all1, 1);
-  const vec all2 = v_set(v_sum(sum2));
-  v_store_n(partial + (chunk * 16 + 2), all2, 1);
-  const vec all3 = v_set(v_sum(sum3));
-  v_store_n(partial + (chunk * 16 + 3), all3, 1);
-  const vec all4 = v_set(v_sum(sum4));
-  v_store_n(partial + (chunk * 16 + 4), all4, 1);
-  const vec all5 = v_set(v_sum(sum5));
-  v_store_n(partial + (chunk * 16 + 5), all5, 1);
-  const vec all6 = v_set(v_sum(sum6));
-  v_store_n(partial + (chunk * 16 + 6), all6, 1);
-  const vec all7 = v_set(v_sum(sum7));
-  v_store_n(partial + (chunk * 16 + 7), all7, 1);
-  const vec all8 = v_set(v_sum(sum8));
-  v_store_n(partial + (chunk * 16 + 8), all8, 1);
-  const vec all9 = v_set(v_sum(sum9));
-  v_store_n(partial + (chunk * 16 + 9), all9, 1);
-  const vec all10 = v_set(v_sum(sum10));
-  v_store_n(partial + (chunk * 16 + 10), all10, 1);
-  const vec all11 = v_set(v_sum(sum11));
-  v_store_n(partial + (chunk * 16 + 11), all11, 1);
-  const vec all12 = v_set(v_sum(sum12));
-  v_store_n(partial + (chunk * 16 + 12), all12, 1);
-  const vec all13 = v_set(v_sum(sum13));
-  v_store_n(partial + (chunk * 16 + 13), all13, 1);
-  const vec all14 = v_set(v_sum(sum14));
-  v_store_n(partial + (chunk * 16 + 14), all14, 1);
-  const vec all15 = v_set(v_sum(sum15));
-  v_store_n(partial + (chunk * 16 + 15), all15, 1);
+  unroll<4, 4>([&](auto row, auto column) {
+    const vec all = v_set(v_sum(sum[row][column]));
+    v_store_n(partial + (chunk * 16 + (row * 4 + column)), all, 1);
+  });
 }
 
 // k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed); lanes along n
 // for 10 kernels of the plan, of which this is the first
-static void blocks_1_mhsa_v_mappings_1_weight_gradient_sum(const Group& group,
-                                                           real* gradient_blocks_1_mhsa_v_mappings_1_weight,
-                                                           const real* partial) {
+static void blocks_1_mhsa_v_mappings_1_weight_gradient_sum(
+    const Group& group, real* gradient_blocks_1_mhsa_v_mappings_1_weight, const real* partial) {
   for (std::int64_t k = 0; k < 4; ++k) {
     vec sum0 = v_zero();
     if (group.first > 0) sum0 = v_load_n(gradient_blocks_1_mhsa_v_mappings_1_weight + k * 4, 4);
@@ -4108,108 +2483,30 @@ static void blocks_1_mhsa_v_mappings_0_weight_gradient_partial(const std::int64_
                                                                const real* blocks_1_norm1_add, real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
-  vec sum4 = v_zero();
-  vec sum5 = v_zero();
-  vec sum6 = v_zero();
-  vec sum7 = v_zero();
-  vec sum8 = v_zero();
-  vec sum9 = v_zero();
-  vec sum10 = v_zero();
-  vec sum11 = v_zero();
-  vec sum12 = v_zero();
-  vec sum13 = v_zero();
-  vec sum14 = v_zero();
-  vec sum15 = v_zero();
+  vec sum[4][4];
+  unroll<4, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 48; n += 16) {
-      const vec x0 = v_load(d_blocks_1_mhsa_einsum_6 + (b * 27088 + n));
-      const vec x1 = v_load(blocks_1_norm1_add + (b * 27088 + n));
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_1_norm1_add + (b * 27088 + n + 50));
-      sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_load(blocks_1_norm1_add + (b * 27088 + n + 100));
-      sum2 = v_fma(x0, x3, sum2);
-      const vec x4 = v_load(blocks_1_norm1_add + (b * 27088 + n + 150));
-      sum3 = v_fma(x0, x4, sum3);
-      const vec x5 = v_load(d_blocks_1_mhsa_einsum_6 + (b * 27088 + n + 50));
-      sum4 = v_fma(x5, x1, sum4);
-      sum5 = v_fma(x5, x2, sum5);
-      sum6 = v_fma(x5, x3, sum6);
-      sum7 = v_fma(x5, x4, sum7);
-      const vec x6 = v_load(d_blocks_1_mhsa_einsum_6 + (b * 27088 + n + 100));
-      sum8 = v_fma(x6, x1, sum8);
-      sum9 = v_fma(x6, x2, sum9);
-      sum10 = v_fma(x6, x3, sum10);
-      sum11 = v_fma(x6, x4, sum11);
-      const vec x7 = v_load(d_blocks_1_mhsa_einsum_6 + (b * 27088 + n + 150));
-      sum12 = v_fma(x7, x1, sum12);
-      sum13 = v_fma(x7, x2, sum13);
-      sum14 = v_fma(x7, x3, sum14);
-      sum15 = v_fma(x7, x4, sum15);
+      vec x1[4];
+      unroll<4>([&](auto column) { x1[column] = v_load(blocks_1_norm1_add + (column * 50 + b * 27088 + n)); });
+      unroll<4>([&](auto row) {
+        const vec x0 = v_load(d_blocks_1_mhsa_einsum_6 + (row * 50 + b * 27088 + n));
+        unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+      });
     }
     {
-      const vec x8 = v_load_n(d_blocks_1_mhsa_einsum_6 + (b * 27088 + 48), 2);
-      const vec x9 = v_load_n(blocks_1_norm1_add + (b * 27088 + 48), 2);
-      sum0 = v_fma(x8, x9, sum0);
-      const vec x10 = v_load_n(blocks_1_norm1_add + (b * 27088 + 98), 2);
-      sum1 = v_fma(x8, x10, sum1);
-      const vec x11 = v_load_n(blocks_1_norm1_add + (b * 27088 + 148), 2);
-      sum2 = v_fma(x8, x11, sum2);
-      const vec x12 = v_load_n(blocks_1_norm1_add + (b * 27088 + 198), 2);
-      sum3 = v_fma(x8, x12, sum3);
-      const vec x13 = v_load_n(d_blocks_1_mhsa_einsum_6 + (b * 27088 + 98), 2);
-      sum4 = v_fma(x13, x9, sum4);
-      sum5 = v_fma(x13, x10, sum5);
-      sum6 = v_fma(x13, x11, sum6);
-      sum7 = v_fma(x13, x12, sum7);
-      const vec x14 = v_load_n(d_blocks_1_mhsa_einsum_6 + (b * 27088 + 148), 2);
-      sum8 = v_fma(x14, x9, sum8);
-      sum9 = v_fma(x14, x10, sum9);
-      sum10 = v_fma(x14, x11, sum10);
-      sum11 = v_fma(x14, x12, sum11);
-      const vec x15 = v_load_n(d_blocks_1_mhsa_einsum_6 + (b * 27088 + 198), 2);
-      sum12 = v_fma(x15, x9, sum12);
-      sum13 = v_fma(x15, x10, sum13);
-      sum14 = v_fma(x15, x11, sum14);
-      sum15 = v_fma(x15, x12, sum15);
+      vec x3[4];
+      unroll<4>([&](auto column) { x3[column] = v_load_n(blocks_1_norm1_add + (column * 50 + b * 27088 + 48), 2); });
+      unroll<4>([&](auto row) {
+        const vec x2 = v_load_n(d_blocks_1_mhsa_einsum_6 + (row * 50 + b * 27088 + 48), 2);
+        unroll<4>([&](auto column) { sum[row][column] = v_fma(x2, x3[column], sum[row][column]); });
+      });
     }
   }
-  const vec all0 = v_set(v_sum(sum0));
-  v_store_n(partial + chunk * 16, all0, 1);
-  const vec all1 = v_set(v_sum(sum1));
-  v_store_n(partial + (chunk * 16 + 1), all1, 1);
-  const vec all2 = v_set(v_sum(sum2));
-  v_store_n(partial + (chunk * 16 + 2), all2, 1);
-  const vec all3 = v_set(v_sum(sum3));
-  v_store_n(partial + (chunk * 16 + 3), all3, 1);
-  const vec all4 = v_set(v_sum(sum4));
-  v_store_n(partial + (chunk * 16 + 4), all4, 1);
-  const vec all5 = v_set(v_sum(sum5));
-  v_store_n(partial + (chunk * 16 + 5), all5, 1);
-  const vec all6 = v_set(v_sum(sum6));
-  v_store_n(partial + (chunk * 16 + 6), all6, 1);
-  const vec all7 = v_set(v_sum(sum7));
-  v_store_n(partial + (chunk * 16 + 7), all7, 1);
-  const vec all8 = v_set(v_sum(sum8));
-  v_store_n(partial + (chunk * 16 + 8), all8, 1);
-  const vec all9 = v_set(v_sum(sum9));
-  v_store_n(partial + (chunk * 16 + 9), all9, 1);
-  const vec all10 = v_set(v_sum(sum10));
-  v_store_n(partial + (chunk * 16 + 10), all10, 1);
-  const vec all11 = v_set(v_sum(sum11));
-  v_store_n(partial + (chunk * 16 + 11), all11, 1);
-  const vec all12 = v_set(v_sum(sum12));
-  v_store_n(partial + (chunk * 16 + 12), all12, 1);
-  const vec all13 = v_set(v_sum(sum13));
-  v_store_n(partial + (chunk * 16 + 13), all13, 1);
-  const vec all14 = v_set(v_sum(sum14));
-  v_store_n(partial + (chunk * 16 + 14), all14, 1);
-  const vec all15 = v_set(v_sum(sum15));
-  v_store_n(partial + (chunk * 16 + 15), all15, 1);
+  unroll<4, 4>([&](auto row, auto column) {
+    const vec all = v_set(v_sum(sum[row][column]));
+    v_store_n(partial + (chunk * 16 + (row * 4 + column)), all, 1);
+  });
 }
 
 // b < B (summed), n < N+1=50 (summed), d < D=8; lanes along n
@@ -4219,84 +2516,26 @@ static void blocks_1_norm1_weight_gradient_partial(const std::int64_t chunk, con
                                                    const real* blocks_1_norm1_multiply, real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
-  vec sum4 = v_zero();
-  vec sum5 = v_zero();
-  vec sum6 = v_zero();
-  vec sum7 = v_zero();
+  vec sum[8];
+  unroll<8>([&](auto row) { sum[row] = v_zero(); });
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 48; n += 16) {
-      const vec x0 = v_load(d_blocks_1_norm1_concat + (b * 27088 + n));
-      const vec x1 = v_load(blocks_1_norm1_multiply + (b * 27088 + n));
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(d_blocks_1_norm1_concat + (b * 27088 + n + 50));
-      const vec x3 = v_load(blocks_1_norm1_multiply + (b * 27088 + n + 50));
-      sum1 = v_fma(x2, x3, sum1);
-      const vec x4 = v_load(d_blocks_1_norm1_concat + (b * 27088 + n + 100));
-      const vec x5 = v_load(blocks_1_norm1_multiply + (b * 27088 + n + 100));
-      sum2 = v_fma(x4, x5, sum2);
-      const vec x6 = v_load(d_blocks_1_norm1_concat + (b * 27088 + n + 150));
-      const vec x7 = v_load(blocks_1_norm1_multiply + (b * 27088 + n + 150));
-      sum3 = v_fma(x6, x7, sum3);
-      const vec x8 = v_load(d_blocks_1_norm1_concat + (b * 27088 + n + 200));
-      const vec x9 = v_load(blocks_1_norm1_multiply + (b * 27088 + n + 200));
-      sum4 = v_fma(x8, x9, sum4);
-      const vec x10 = v_load(d_blocks_1_norm1_concat + (b * 27088 + n + 250));
-      const vec x11 = v_load(blocks_1_norm1_multiply + (b * 27088 + n + 250));
-      sum5 = v_fma(x10, x11, sum5);
-      const vec x12 = v_load(d_blocks_1_norm1_concat + (b * 27088 + n + 300));
-      const vec x13 = v_load(blocks_1_norm1_multiply + (b * 27088 + n + 300));
-      sum6 = v_fma(x12, x13, sum6);
-      const vec x14 = v_load(d_blocks_1_norm1_concat + (b * 27088 + n + 350));
-      const vec x15 = v_load(blocks_1_norm1_multiply + (b * 27088 + n + 350));
-      sum7 = v_fma(x14, x15, sum7);
+      unroll<8>([&](auto row) {
+        const vec x0 = v_load(d_blocks_1_norm1_concat + (b * 27088 + n + row * 50));
+        const vec x1 = v_load(blocks_1_norm1_multiply + (b * 27088 + n + row * 50));
+        sum[row] = v_fma(x0, x1, sum[row]);
+      });
     }
-    {
-      const vec x16 = v_load_n(d_blocks_1_norm1_concat + (b * 27088 + 48), 2);
-      const vec x17 = v_load_n(blocks_1_norm1_multiply + (b * 27088 + 48), 2);
-      sum0 = v_fma(x16, x17, sum0);
-      const vec x18 = v_load_n(d_blocks_1_norm1_concat + (b * 27088 + 98), 2);
-      const vec x19 = v_load_n(blocks_1_norm1_multiply + (b * 27088 + 98), 2);
-      sum1 = v_fma(x18, x19, sum1);
-      const vec x20 = v_load_n(d_blocks_1_norm1_concat + (b * 27088 + 148), 2);
-      const vec x21 = v_load_n(blocks_1_norm1_multiply + (b * 27088 + 148), 2);
-      sum2 = v_fma(x20, x21, sum2);
-      const vec x22 = v_load_n(d_blocks_1_norm1_concat + (b * 27088 + 198), 2);
-      const vec x23 = v_load_n(blocks_1_norm1_multiply + (b * 27088 + 198), 2);
-      sum3 = v_fma(x22, x23, sum3);
-      const vec x24 = v_load_n(d_blocks_1_norm1_concat + (b * 27088 + 248), 2);
-      const vec x25 = v_load_n(blocks_1_norm1_multiply + (b * 27088 + 248), 2);
-      sum4 = v_fma(x24, x25, sum4);
-      const vec x26 = v_load_n(d_blocks_1_norm1_concat + (b * 27088 + 298), 2);
-      const vec x27 = v_load_n(blocks_1_norm1_multiply + (b * 27088 + 298), 2);
-      sum5 = v_fma(x26, x27, sum5);
-      const vec x28 = v_load_n(d_blocks_1_norm1_concat + (b * 27088 + 348), 2);
-      const vec x29 = v_load_n(blocks_1_norm1_multiply + (b * 27088 + 348), 2);
-      sum6 = v_fma(x28, x29, sum6);
-      const vec x30 = v_load_n(d_blocks_1_norm1_concat + (b * 27088 + 398), 2);
-      const vec x31 = v_load_n(blocks_1_norm1_multiply + (b * 27088 + 398), 2);
-      sum7 = v_fma(x30, x31, sum7);
-    }
+    unroll<8>([&](auto row) {
+      const vec x2 = v_load_n(d_blocks_1_norm1_concat + (b * 27088 + row * 50 + 48), 2);
+      const vec x3 = v_load_n(blocks_1_norm1_multiply + (b * 27088 + row * 50 + 48), 2);
+      sum[row] = v_fma(x2, x3, sum[row]);
+    });
   }
-  const vec all0 = v_set(v_sum(sum0));
-  v_store_n(partial + chunk * 8, all0, 1);
-  const vec all1 = v_set(v_sum(sum1));
-  v_store_n(partial + (chunk * 8 + 1), all1, 1);
-  const vec all2 = v_set(v_sum(sum2));
-  v_store_n(partial + (chunk * 8 + 2), all2, 1);
-  const vec all3 = v_set(v_sum(sum3));
-  v_store_n(partial + (chunk * 8 + 3), all3, 1);
-  const vec all4 = v_set(v_sum(sum4));
-  v_store_n(partial + (chunk * 8 + 4), all4, 1);
-  const vec all5 = v_set(v_sum(sum5));
-  v_store_n(partial + (chunk * 8 + 5), all5, 1);
-  const vec all6 = v_set(v_sum(sum6));
-  v_store_n(partial + (chunk * 8 + 6), all6, 1);
-  const vec all7 = v_set(v_sum(sum7));
-  v_store_n(partial + (chunk * 8 + 7), all7, 1);
+  unroll<8>([&](auto row) {
+    const vec all = v_set(v_sum(sum[row]));
+    v_store_n(partial + (chunk * 8 + row), all, 1);
+  });
 }
 
 // b < B (summed), n < N+1=50 (summed), d < D=8; lanes along n
@@ -4305,68 +2544,24 @@ static void blocks_1_norm1_bias_gradient_partial(const std::int64_t chunk, const
                                                  const real* d_blocks_1_norm1_concat, real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
-  vec sum4 = v_zero();
-  vec sum5 = v_zero();
-  vec sum6 = v_zero();
-  vec sum7 = v_zero();
+  vec sum[8];
+  unroll<8>([&](auto row) { sum[row] = v_zero(); });
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 48; n += 16) {
-      const vec x0 = v_load(d_blocks_1_norm1_concat + (b * 27088 + n));
-      sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_blocks_1_norm1_concat + (b * 27088 + n + 50));
-      sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_blocks_1_norm1_concat + (b * 27088 + n + 100));
-      sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_blocks_1_norm1_concat + (b * 27088 + n + 150));
-      sum3 = v_add(sum3, x3);
-      const vec x4 = v_load(d_blocks_1_norm1_concat + (b * 27088 + n + 200));
-      sum4 = v_add(sum4, x4);
-      const vec x5 = v_load(d_blocks_1_norm1_concat + (b * 27088 + n + 250));
-      sum5 = v_add(sum5, x5);
-      const vec x6 = v_load(d_blocks_1_norm1_concat + (b * 27088 + n + 300));
-      sum6 = v_add(sum6, x6);
-      const vec x7 = v_load(d_blocks_1_norm1_concat + (b * 27088 + n + 350));
-      sum7 = v_add(sum7, x7);
+      unroll<8>([&](auto row) {
+        const vec x0 = v_load(d_blocks_1_norm1_concat + (b * 27088 + n + row * 50));
+        sum[row] = v_add(sum[row], x0);
+      });
     }
-    {
-      const vec x8 = v_load_n(d_blocks_1_norm1_concat + (b * 27088 + 48), 2);
-      sum0 = v_add(sum0, v_keep_n(x8, 2, real(0.0)));
-      const vec x9 = v_load_n(d_blocks_1_norm1_concat + (b * 27088 + 98), 2);
-      sum1 = v_add(sum1, v_keep_n(x9, 2, real(0.0)));
-      const vec x10 = v_load_n(d_blocks_1_norm1_concat + (b * 27088 + 148), 2);
-      sum2 = v_add(sum2, v_keep_n(x10, 2, real(0.0)));
-      const vec x11 = v_load_n(d_blocks_1_norm1_concat + (b * 27088 + 198), 2);
-      sum3 = v_add(sum3, v_keep_n(x11, 2, real(0.0)));
-      const vec x12 = v_load_n(d_blocks_1_norm1_concat + (b * 27088 + 248), 2);
-      sum4 = v_add(sum4, v_keep_n(x12, 2, real(0.0)));
-      const vec x13 = v_load_n(d_blocks_1_norm1_concat + (b * 27088 + 298), 2);
-      sum5 = v_add(sum5, v_keep_n(x13, 2, real(0.0)));
-      const vec x14 = v_load_n(d_blocks_1_norm1_concat + (b * 27088 + 348), 2);
-      sum6 = v_add(sum6, v_keep_n(x14, 2, real(0.0)));
-      const vec x15 = v_load_n(d_blocks_1_norm1_concat + (b * 27088 + 398), 2);
-      sum7 = v_add(sum7, v_keep_n(x15, 2, real(0.0)));
-    }
+    unroll<8>([&](auto row) {
+      const vec x1 = v_load_n(d_blocks_1_norm1_concat + (b * 27088 + row * 50 + 48), 2);
+      sum[row] = v_add(sum[row], v_keep_n(x1, 2, real(0.0)));
+    });
   }
-  const vec all0 = v_set(v_sum(sum0));
-  v_store_n(partial + chunk * 8, all0, 1);
-  const vec all1 = v_set(v_sum(sum1));
-  v_store_n(partial + (chunk * 8 + 1), all1, 1);
-  const vec all2 = v_set(v_sum(sum2));
-  v_store_n(partial + (chunk * 8 + 2), all2, 1);
-  const vec all3 = v_set(v_sum(sum3));
-  v_store_n(partial + (chunk * 8 + 3), all3, 1);
-  const vec all4 = v_set(v_sum(sum4));
-  v_store_n(partial + (chunk * 8 + 4), all4, 1);
-  const vec all5 = v_set(v_sum(sum5));
-  v_store_n(partial + (chunk * 8 + 5), all5, 1);
-  const vec all6 = v_set(v_sum(sum6));
-  v_store_n(partial + (chunk * 8 + 6), all6, 1);
-  const vec all7 = v_set(v_sum(sum7));
-  v_store_n(partial + (chunk * 8 + 7), all7, 1);
+  unroll<8>([&](auto row) {
+    const vec all = v_set(v_sum(sum[row]));
+    v_store_n(partial + (chunk * 8 + row), all, 1);
+  });
 }
 
 // b < B, n < N+1=50, m < M=32, d < D=8 (summed); lanes along n
@@ -4374,284 +2569,48 @@ static void blocks_mlp_2_backward(const real* d_blocks_carry, const real* blocks
                                   const real* blocks_mlp_0_add, real* d_blocks_mlp_2_copy,
                                   real* d_blocks_mlp_1_multiply) {
   for (std::int64_t m = 0; m < 30; m += 6) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
-    vec sum12 = v_zero();
-    vec sum13 = v_zero();
-    vec sum14 = v_zero();
-    vec sum15 = v_zero();
-    vec sum16 = v_zero();
-    vec sum17 = v_zero();
-    vec sum18 = v_zero();
-    vec sum19 = v_zero();
-    vec sum20 = v_zero();
-    vec sum21 = v_zero();
-    vec sum22 = v_zero();
-    vec sum23 = v_zero();
+    vec sum[6][4];
+    unroll<6, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x0 = v_load(d_blocks_carry + d * 50);
-      const vec x1 = v_set(blocks_mlp_2_weight[m + d * 32]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(d_blocks_carry + (d * 50 + 16));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_load(d_blocks_carry + (d * 50 + 32));
-      sum2 = v_fma(x3, x1, sum2);
-      const vec x4 = v_load_n(d_blocks_carry + (d * 50 + 48), 2);
-      sum3 = v_fma(x4, x1, sum3);
-      const vec x5 = v_set(blocks_mlp_2_weight[m + d * 32 + 1]);
-      sum4 = v_fma(x0, x5, sum4);
-      sum5 = v_fma(x2, x5, sum5);
-      sum6 = v_fma(x3, x5, sum6);
-      sum7 = v_fma(x4, x5, sum7);
-      const vec x6 = v_set(blocks_mlp_2_weight[m + d * 32 + 2]);
-      sum8 = v_fma(x0, x6, sum8);
-      sum9 = v_fma(x2, x6, sum9);
-      sum10 = v_fma(x3, x6, sum10);
-      sum11 = v_fma(x4, x6, sum11);
-      const vec x7 = v_set(blocks_mlp_2_weight[m + d * 32 + 3]);
-      sum12 = v_fma(x0, x7, sum12);
-      sum13 = v_fma(x2, x7, sum13);
-      sum14 = v_fma(x3, x7, sum14);
-      sum15 = v_fma(x4, x7, sum15);
-      const vec x8 = v_set(blocks_mlp_2_weight[m + d * 32 + 4]);
-      sum16 = v_fma(x0, x8, sum16);
-      sum17 = v_fma(x2, x8, sum17);
-      sum18 = v_fma(x3, x8, sum18);
-      sum19 = v_fma(x4, x8, sum19);
-      const vec x9 = v_set(blocks_mlp_2_weight[m + d * 32 + 5]);
-      sum20 = v_fma(x0, x9, sum20);
-      sum21 = v_fma(x2, x9, sum21);
-      sum22 = v_fma(x3, x9, sum22);
-      sum23 = v_fma(x4, x9, sum23);
+      vec x0[4];
+      unroll<4>([&](auto column) {
+        x0[column] = v_load_some(d_blocks_carry + (column * 16 + d * 50), column < 3 ? lanes : 2);
+      });
+      unroll<6>([&](auto row) {
+        const vec x1 = v_set(blocks_mlp_2_weight[m + row + d * 32]);
+        unroll<4>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+      });
     }
-    const vec x10 = v_load(blocks_mlp_0_add + m * 50);
-    const vec t11 = v_gelu(x10);
-    v_store(d_blocks_mlp_2_copy + m * 50, t11);
-    const vec t12 = v_gelu_gradient(x10);
-    const vec t13 = v_mul(sum0, t12);
-    v_store(d_blocks_mlp_1_multiply + m * 50, t13);
-    const vec x14 = v_load(blocks_mlp_0_add + (m * 50 + 16));
-    const vec t15 = v_gelu(x14);
-    v_store(d_blocks_mlp_2_copy + (m * 50 + 16), t15);
-    const vec t16 = v_gelu_gradient(x14);
-    const vec t17 = v_mul(sum1, t16);
-    v_store(d_blocks_mlp_1_multiply + (m * 50 + 16), t17);
-    const vec x18 = v_load(blocks_mlp_0_add + (m * 50 + 32));
-    const vec t19 = v_gelu(x18);
-    v_store(d_blocks_mlp_2_copy + (m * 50 + 32), t19);
-    const vec t20 = v_gelu_gradient(x18);
-    const vec t21 = v_mul(sum2, t20);
-    v_store(d_blocks_mlp_1_multiply + (m * 50 + 32), t21);
-    const vec x22 = v_load_n(blocks_mlp_0_add + (m * 50 + 48), 2);
-    const vec t23 = v_gelu(x22);
-    v_store_n(d_blocks_mlp_2_copy + (m * 50 + 48), t23, 2);
-    const vec t24 = v_gelu_gradient(x22);
-    const vec t25 = v_mul(sum3, t24);
-    v_store_n(d_blocks_mlp_1_multiply + (m * 50 + 48), t25, 2);
-    const vec x26 = v_load(blocks_mlp_0_add + (m * 50 + 50));
-    const vec t27 = v_gelu(x26);
-    v_store(d_blocks_mlp_2_copy + (m * 50 + 50), t27);
-    const vec t28 = v_gelu_gradient(x26);
-    const vec t29 = v_mul(sum4, t28);
-    v_store(d_blocks_mlp_1_multiply + (m * 50 + 50), t29);
-    const vec x30 = v_load(blocks_mlp_0_add + (m * 50 + 66));
-    const vec t31 = v_gelu(x30);
-    v_store(d_blocks_mlp_2_copy + (m * 50 + 66), t31);
-    const vec t32 = v_gelu_gradient(x30);
-    const vec t33 = v_mul(sum5, t32);
-    v_store(d_blocks_mlp_1_multiply + (m * 50 + 66), t33);
-    const vec x34 = v_load(blocks_mlp_0_add + (m * 50 + 82));
-    const vec t35 = v_gelu(x34);
-    v_store(d_blocks_mlp_2_copy + (m * 50 + 82), t35);
-    const vec t36 = v_gelu_gradient(x34);
-    const vec t37 = v_mul(sum6, t36);
-    v_store(d_blocks_mlp_1_multiply + (m * 50 + 82), t37);
-    const vec x38 = v_load_n(blocks_mlp_0_add + (m * 50 + 98), 2);
-    const vec t39 = v_gelu(x38);
-    v_store_n(d_blocks_mlp_2_copy + (m * 50 + 98), t39, 2);
-    const vec t40 = v_gelu_gradient(x38);
-    const vec t41 = v_mul(sum7, t40);
-    v_store_n(d_blocks_mlp_1_multiply + (m * 50 + 98), t41, 2);
-    const vec x42 = v_load(blocks_mlp_0_add + (m * 50 + 100));
-    const vec t43 = v_gelu(x42);
-    v_store(d_blocks_mlp_2_copy + (m * 50 + 100), t43);
-    const vec t44 = v_gelu_gradient(x42);
-    const vec t45 = v_mul(sum8, t44);
-    v_store(d_blocks_mlp_1_multiply + (m * 50 + 100), t45);
-    const vec x46 = v_load(blocks_mlp_0_add + (m * 50 + 116));
-    const vec t47 = v_gelu(x46);
-    v_store(d_blocks_mlp_2_copy + (m * 50 + 116), t47);
-    const vec t48 = v_gelu_gradient(x46);
-    const vec t49 = v_mul(sum9, t48);
-    v_store(d_blocks_mlp_1_multiply + (m * 50 + 116), t49);
-    const vec x50 = v_load(blocks_mlp_0_add + (m * 50 + 132));
-    const vec t51 = v_gelu(x50);
-    v_store(d_blocks_mlp_2_copy + (m * 50 + 132), t51);
-    const vec t52 = v_gelu_gradient(x50);
-    const vec t53 = v_mul(sum10, t52);
-    v_store(d_blocks_mlp_1_multiply + (m * 50 + 132), t53);
-    const vec x54 = v_load_n(blocks_mlp_0_add + (m * 50 + 148), 2);
-    const vec t55 = v_gelu(x54);
-    v_store_n(d_blocks_mlp_2_copy + (m * 50 + 148), t55, 2);
-    const vec t56 = v_gelu_gradient(x54);
-    const vec t57 = v_mul(sum11, t56);
-    v_store_n(d_blocks_mlp_1_multiply + (m * 50 + 148), t57, 2);
-    const vec x58 = v_load(blocks_mlp_0_add + (m * 50 + 150));
-    const vec t59 = v_gelu(x58);
-    v_store(d_blocks_mlp_2_copy + (m * 50 + 150), t59);
-    const vec t60 = v_gelu_gradient(x58);
-    const vec t61 = v_mul(sum12, t60);
-    v_store(d_blocks_mlp_1_multiply + (m * 50 + 150), t61);
-    const vec x62 = v_load(blocks_mlp_0_add + (m * 50 + 166));
-    const vec t63 = v_gelu(x62);
-    v_store(d_blocks_mlp_2_copy + (m * 50 + 166), t63);
-    const vec t64 = v_gelu_gradient(x62);
-    const vec t65 = v_mul(sum13, t64);
-    v_store(d_blocks_mlp_1_multiply + (m * 50 + 166), t65);
-    const vec x66 = v_load(blocks_mlp_0_add + (m * 50 + 182));
-    const vec t67 = v_gelu(x66);
-    v_store(d_blocks_mlp_2_copy + (m * 50 + 182), t67);
-    const vec t68 = v_gelu_gradient(x66);
-    const vec t69 = v_mul(sum14, t68);
-    v_store(d_blocks_mlp_1_multiply + (m * 50 + 182), t69);
-    const vec x70 = v_load_n(blocks_mlp_0_add + (m * 50 + 198), 2);
-    const vec t71 = v_gelu(x70);
-    v_store_n(d_blocks_mlp_2_copy + (m * 50 + 198), t71, 2);
-    const vec t72 = v_gelu_gradient(x70);
-    const vec t73 = v_mul(sum15, t72);
-    v_store_n(d_blocks_mlp_1_multiply + (m * 50 + 198), t73, 2);
-    const vec x74 = v_load(blocks_mlp_0_add + (m * 50 + 200));
-    const vec t75 = v_gelu(x74);
-    v_store(d_blocks_mlp_2_copy + (m * 50 + 200), t75);
-    const vec t76 = v_gelu_gradient(x74);
-    const vec t77 = v_mul(sum16, t76);
-    v_store(d_blocks_mlp_1_multiply + (m * 50 + 200), t77);
-    const vec x78 = v_load(blocks_mlp_0_add + (m * 50 + 216));
-    const vec t79 = v_gelu(x78);
-    v_store(d_blocks_mlp_2_copy + (m * 50 + 216), t79);
-    const vec t80 = v_gelu_gradient(x78);
-    const vec t81 = v_mul(sum17, t80);
-    v_store(d_blocks_mlp_1_multiply + (m * 50 + 216), t81);
-    const vec x82 = v_load(blocks_mlp_0_add + (m * 50 + 232));
-    const vec t83 = v_gelu(x82);
-    v_store(d_blocks_mlp_2_copy + (m * 50 + 232), t83);
-    const vec t84 = v_gelu_gradient(x82);
-    const vec t85 = v_mul(sum18, t84);
-    v_store(d_blocks_mlp_1_multiply + (m * 50 + 232), t85);
-    const vec x86 = v_load_n(blocks_mlp_0_add + (m * 50 + 248), 2);
-    const vec t87 = v_gelu(x86);
-    v_store_n(d_blocks_mlp_2_copy + (m * 50 + 248), t87, 2);
-    const vec t88 = v_gelu_gradient(x86);
-    const vec t89 = v_mul(sum19, t88);
-    v_store_n(d_blocks_mlp_1_multiply + (m * 50 + 248), t89, 2);
-    const vec x90 = v_load(blocks_mlp_0_add + (m * 50 + 250));
-    const vec t91 = v_gelu(x90);
-    v_store(d_blocks_mlp_2_copy + (m * 50 + 250), t91);
-    const vec t92 = v_gelu_gradient(x90);
-    const vec t93 = v_mul(sum20, t92);
-    v_store(d_blocks_mlp_1_multiply + (m * 50 + 250), t93);
-    const vec x94 = v_load(blocks_mlp_0_add + (m * 50 + 266));
-    const vec t95 = v_gelu(x94);
-    v_store(d_blocks_mlp_2_copy + (m * 50 + 266), t95);
-    const vec t96 = v_gelu_gradient(x94);
-    const vec t97 = v_mul(sum21, t96);
-    v_store(d_blocks_mlp_1_multiply + (m * 50 + 266), t97);
-    const vec x98 = v_load(blocks_mlp_0_add + (m * 50 + 282));
-    const vec t99 = v_gelu(x98);
-    v_store(d_blocks_mlp_2_copy + (m * 50 + 282), t99);
-    const vec t100 = v_gelu_gradient(x98);
-    const vec t101 = v_mul(sum22, t100);
-    v_store(d_blocks_mlp_1_multiply + (m * 50 + 282), t101);
-    const vec x102 = v_load_n(blocks_mlp_0_add + (m * 50 + 298), 2);
-    const vec t103 = v_gelu(x102);
-    v_store_n(d_blocks_mlp_2_copy + (m * 50 + 298), t103, 2);
-    const vec t104 = v_gelu_gradient(x102);
-    const vec t105 = v_mul(sum23, t104);
-    v_store_n(d_blocks_mlp_1_multiply + (m * 50 + 298), t105, 2);
+    unroll<6, 4>([&](auto row, auto column) {
+      const vec x2 = v_load_some(blocks_mlp_0_add + (column * 16 + m * 50 + row * 50), column < 3 ? lanes : 2);
+      const vec t3 = v_gelu(x2);
+      v_store_some(d_blocks_mlp_2_copy + (column * 16 + m * 50 + row * 50), t3, column < 3 ? lanes : 2);
+      const vec t4 = v_gelu_gradient(x2);
+      const vec t5 = v_mul(sum[row][column], t4);
+      v_store_some(d_blocks_mlp_1_multiply + (column * 16 + m * 50 + row * 50), t5, column < 3 ? lanes : 2);
+    });
   }
   {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[2][4];
+    unroll<2, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x106 = v_load(d_blocks_carry + d * 50);
-      const vec x107 = v_set(blocks_mlp_2_weight[d * 32 + 30]);
-      sum0 = v_fma(x106, x107, sum0);
-      const vec x108 = v_load(d_blocks_carry + (d * 50 + 16));
-      sum1 = v_fma(x108, x107, sum1);
-      const vec x109 = v_load(d_blocks_carry + (d * 50 + 32));
-      sum2 = v_fma(x109, x107, sum2);
-      const vec x110 = v_load_n(d_blocks_carry + (d * 50 + 48), 2);
-      sum3 = v_fma(x110, x107, sum3);
-      const vec x111 = v_set(blocks_mlp_2_weight[d * 32 + 31]);
-      sum4 = v_fma(x106, x111, sum4);
-      sum5 = v_fma(x108, x111, sum5);
-      sum6 = v_fma(x109, x111, sum6);
-      sum7 = v_fma(x110, x111, sum7);
+      vec x6[4];
+      unroll<4>([&](auto column) {
+        x6[column] = v_load_some(d_blocks_carry + (column * 16 + d * 50), column < 3 ? lanes : 2);
+      });
+      unroll<2>([&](auto row) {
+        const vec x7 = v_set(blocks_mlp_2_weight[row + d * 32 + 30]);
+        unroll<4>([&](auto column) { sum[row][column] = v_fma(x6[column], x7, sum[row][column]); });
+      });
     }
-    const vec x112 = v_load(blocks_mlp_0_add + 1500);
-    const vec t113 = v_gelu(x112);
-    v_store(d_blocks_mlp_2_copy + 1500, t113);
-    const vec t114 = v_gelu_gradient(x112);
-    const vec t115 = v_mul(sum0, t114);
-    v_store(d_blocks_mlp_1_multiply + 1500, t115);
-    const vec x116 = v_load(blocks_mlp_0_add + 1516);
-    const vec t117 = v_gelu(x116);
-    v_store(d_blocks_mlp_2_copy + 1516, t117);
-    const vec t118 = v_gelu_gradient(x116);
-    const vec t119 = v_mul(sum1, t118);
-    v_store(d_blocks_mlp_1_multiply + 1516, t119);
-    const vec x120 = v_load(blocks_mlp_0_add + 1532);
-    const vec t121 = v_gelu(x120);
-    v_store(d_blocks_mlp_2_copy + 1532, t121);
-    const vec t122 = v_gelu_gradient(x120);
-    const vec t123 = v_mul(sum2, t122);
-    v_store(d_blocks_mlp_1_multiply + 1532, t123);
-    const vec x124 = v_load_n(blocks_mlp_0_add + 1548, 2);
-    const vec t125 = v_gelu(x124);
-    v_store_n(d_blocks_mlp_2_copy + 1548, t125, 2);
-    const vec t126 = v_gelu_gradient(x124);
-    const vec t127 = v_mul(sum3, t126);
-    v_store_n(d_blocks_mlp_1_multiply + 1548, t127, 2);
-    const vec x128 = v_load(blocks_mlp_0_add + 1550);
-    const vec t129 = v_gelu(x128);
-    v_store(d_blocks_mlp_2_copy + 1550, t129);
-    const vec t130 = v_gelu_gradient(x128);
-    const vec t131 = v_mul(sum4, t130);
-    v_store(d_blocks_mlp_1_multiply + 1550, t131);
-    const vec x132 = v_load(blocks_mlp_0_add + 1566);
-    const vec t133 = v_gelu(x132);
-    v_store(d_blocks_mlp_2_copy + 1566, t133);
-    const vec t134 = v_gelu_gradient(x132);
-    const vec t135 = v_mul(sum5, t134);
-    v_store(d_blocks_mlp_1_multiply + 1566, t135);
-    const vec x136 = v_load(blocks_mlp_0_add + 1582);
-    const vec t137 = v_gelu(x136);
-    v_store(d_blocks_mlp_2_copy + 1582, t137);
-    const vec t138 = v_gelu_gradient(x136);
-    const vec t139 = v_mul(sum6, t138);
-    v_store(d_blocks_mlp_1_multiply + 1582, t139);
-    const vec x140 = v_load_n(blocks_mlp_0_add + 1598, 2);
-    const vec t141 = v_gelu(x140);
-    v_store_n(d_blocks_mlp_2_copy + 1598, t141, 2);
-    const vec t142 = v_gelu_gradient(x140);
-    const vec t143 = v_mul(sum7, t142);
-    v_store_n(d_blocks_mlp_1_multiply + 1598, t143, 2);
+    unroll<2, 4>([&](auto row, auto column) {
+      const vec x8 = v_load_some(blocks_mlp_0_add + (column * 16 + row * 50 + 1500), column < 3 ? lanes : 2);
+      const vec t9 = v_gelu(x8);
+      v_store_some(d_blocks_mlp_2_copy + (column * 16 + row * 50 + 1500), t9, column < 3 ? lanes : 2);
+      const vec t10 = v_gelu_gradient(x8);
+      const vec t11 = v_mul(sum[row][column], t10);
+      v_store_some(d_blocks_mlp_1_multiply + (column * 16 + row * 50 + 1500), t11, column < 3 ? lanes : 2);
+    });
   }
 }
 
@@ -4659,124 +2618,38 @@ static void blocks_mlp_2_backward(const real* d_blocks_carry, const real* blocks
 static void blocks_mlp_0_backward(const real* d_blocks_mlp_1_multiply, const real* blocks_mlp_0_weight,
                                   real* d_blocks_mlp_0_einsum) {
   {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
-    vec sum12 = v_zero();
-    vec sum13 = v_zero();
-    vec sum14 = v_zero();
-    vec sum15 = v_zero();
-    vec sum16 = v_zero();
-    vec sum17 = v_zero();
-    vec sum18 = v_zero();
-    vec sum19 = v_zero();
-    vec sum20 = v_zero();
-    vec sum21 = v_zero();
-    vec sum22 = v_zero();
-    vec sum23 = v_zero();
+    vec sum[6][4];
+    unroll<6, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t m = 0; m < 32; ++m) {
-      const vec x0 = v_load(d_blocks_mlp_1_multiply + m * 50);
-      const vec x1 = v_set(blocks_mlp_0_weight[m * 8]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(d_blocks_mlp_1_multiply + (m * 50 + 16));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_load(d_blocks_mlp_1_multiply + (m * 50 + 32));
-      sum2 = v_fma(x3, x1, sum2);
-      const vec x4 = v_load_n(d_blocks_mlp_1_multiply + (m * 50 + 48), 2);
-      sum3 = v_fma(x4, x1, sum3);
-      const vec x5 = v_set(blocks_mlp_0_weight[m * 8 + 1]);
-      sum4 = v_fma(x0, x5, sum4);
-      sum5 = v_fma(x2, x5, sum5);
-      sum6 = v_fma(x3, x5, sum6);
-      sum7 = v_fma(x4, x5, sum7);
-      const vec x6 = v_set(blocks_mlp_0_weight[m * 8 + 2]);
-      sum8 = v_fma(x0, x6, sum8);
-      sum9 = v_fma(x2, x6, sum9);
-      sum10 = v_fma(x3, x6, sum10);
-      sum11 = v_fma(x4, x6, sum11);
-      const vec x7 = v_set(blocks_mlp_0_weight[m * 8 + 3]);
-      sum12 = v_fma(x0, x7, sum12);
-      sum13 = v_fma(x2, x7, sum13);
-      sum14 = v_fma(x3, x7, sum14);
-      sum15 = v_fma(x4, x7, sum15);
-      const vec x8 = v_set(blocks_mlp_0_weight[m * 8 + 4]);
-      sum16 = v_fma(x0, x8, sum16);
-      sum17 = v_fma(x2, x8, sum17);
-      sum18 = v_fma(x3, x8, sum18);
-      sum19 = v_fma(x4, x8, sum19);
-      const vec x9 = v_set(blocks_mlp_0_weight[m * 8 + 5]);
-      sum20 = v_fma(x0, x9, sum20);
-      sum21 = v_fma(x2, x9, sum21);
-      sum22 = v_fma(x3, x9, sum22);
-      sum23 = v_fma(x4, x9, sum23);
+      vec x0[4];
+      unroll<4>([&](auto column) {
+        x0[column] = v_load_some(d_blocks_mlp_1_multiply + (column * 16 + m * 50), column < 3 ? lanes : 2);
+      });
+      unroll<6>([&](auto row) {
+        const vec x1 = v_set(blocks_mlp_0_weight[row + m * 8]);
+        unroll<4>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+      });
     }
-    v_store(d_blocks_mlp_0_einsum, sum0);
-    v_store(d_blocks_mlp_0_einsum + 16, sum1);
-    v_store(d_blocks_mlp_0_einsum + 32, sum2);
-    v_store_n(d_blocks_mlp_0_einsum + 48, sum3, 2);
-    v_store(d_blocks_mlp_0_einsum + 50, sum4);
-    v_store(d_blocks_mlp_0_einsum + 66, sum5);
-    v_store(d_blocks_mlp_0_einsum + 82, sum6);
-    v_store_n(d_blocks_mlp_0_einsum + 98, sum7, 2);
-    v_store(d_blocks_mlp_0_einsum + 100, sum8);
-    v_store(d_blocks_mlp_0_einsum + 116, sum9);
-    v_store(d_blocks_mlp_0_einsum + 132, sum10);
-    v_store_n(d_blocks_mlp_0_einsum + 148, sum11, 2);
-    v_store(d_blocks_mlp_0_einsum + 150, sum12);
-    v_store(d_blocks_mlp_0_einsum + 166, sum13);
-    v_store(d_blocks_mlp_0_einsum + 182, sum14);
-    v_store_n(d_blocks_mlp_0_einsum + 198, sum15, 2);
-    v_store(d_blocks_mlp_0_einsum + 200, sum16);
-    v_store(d_blocks_mlp_0_einsum + 216, sum17);
-    v_store(d_blocks_mlp_0_einsum + 232, sum18);
-    v_store_n(d_blocks_mlp_0_einsum + 248, sum19, 2);
-    v_store(d_blocks_mlp_0_einsum + 250, sum20);
-    v_store(d_blocks_mlp_0_einsum + 266, sum21);
-    v_store(d_blocks_mlp_0_einsum + 282, sum22);
-    v_store_n(d_blocks_mlp_0_einsum + 298, sum23, 2);
+    unroll<6, 4>([&](auto row, auto column) {
+      v_store_some(d_blocks_mlp_0_einsum + (column * 16 + row * 50), sum[row][column], column < 3 ? lanes : 2);
+    });
   }
   {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[2][4];
+    unroll<2, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t m = 0; m < 32; ++m) {
-      const vec x10 = v_load(d_blocks_mlp_1_multiply + m * 50);
-      const vec x11 = v_set(blocks_mlp_0_weight[m * 8 + 6]);
-      sum0 = v_fma(x10, x11, sum0);
-      const vec x12 = v_load(d_blocks_mlp_1_multiply + (m * 50 + 16));
-      sum1 = v_fma(x12, x11, sum1);
-      const vec x13 = v_load(d_blocks_mlp_1_multiply + (m * 50 + 32));
-      sum2 = v_fma(x13, x11, sum2);
-      const vec x14 = v_load_n(d_blocks_mlp_1_multiply + (m * 50 + 48), 2);
-      sum3 = v_fma(x14, x11, sum3);
-      const vec x15 = v_set(blocks_mlp_0_weight[m * 8 + 7]);
-      sum4 = v_fma(x10, x15, sum4);
-      sum5 = v_fma(x12, x15, sum5);
-      sum6 = v_fma(x13, x15, sum6);
-      sum7 = v_fma(x14, x15, sum7);
+      vec x2[4];
+      unroll<4>([&](auto column) {
+        x2[column] = v_load_some(d_blocks_mlp_1_multiply + (column * 16 + m * 50), column < 3 ? lanes : 2);
+      });
+      unroll<2>([&](auto row) {
+        const vec x3 = v_set(blocks_mlp_0_weight[row + m * 8 + 6]);
+        unroll<4>([&](auto column) { sum[row][column] = v_fma(x2[column], x3, sum[row][column]); });
+      });
     }
-    v_store(d_blocks_mlp_0_einsum + 300, sum0);
-    v_store(d_blocks_mlp_0_einsum + 316, sum1);
-    v_store(d_blocks_mlp_0_einsum + 332, sum2);
-    v_store_n(d_blocks_mlp_0_einsum + 348, sum3, 2);
-    v_store(d_blocks_mlp_0_einsum + 350, sum4);
-    v_store(d_blocks_mlp_0_einsum + 366, sum5);
-    v_store(d_blocks_mlp_0_einsum + 382, sum6);
-    v_store_n(d_blocks_mlp_0_einsum + 398, sum7, 2);
+    unroll<2, 4>([&](auto row, auto column) {
+      v_store_some(d_blocks_mlp_0_einsum + (column * 16 + row * 50 + 300), sum[row][column], column < 3 ? lanes : 2);
+    });
   }
 }
 
@@ -4851,77 +2724,21 @@ static void blocks_norm2_backward(const real* d_blocks_mlp_0_einsum, const real*
 static void blocks_mhsa_backward(const real* d_blocks_add, const real* blocks_mhsa_v_mappings_1_add,
                                  real* d_blocks_mhsa_einsum) {
   for (std::int64_t n2 = 0; n2 < 50; n2 += 5) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
-    vec sum12 = v_zero();
-    vec sum13 = v_zero();
-    vec sum14 = v_zero();
-    vec sum15 = v_zero();
-    vec sum16 = v_zero();
-    vec sum17 = v_zero();
-    vec sum18 = v_zero();
-    vec sum19 = v_zero();
+    vec sum[5][4];
+    unroll<5, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t k = 0; k < 4; ++k) {
-      const vec x0 = v_load(d_blocks_add + (k * 50 + 200));
-      const vec x1 = v_set(blocks_mhsa_v_mappings_1_add[n2 + k * 50]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(d_blocks_add + (k * 50 + 216));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_load(d_blocks_add + (k * 50 + 232));
-      sum2 = v_fma(x3, x1, sum2);
-      const vec x4 = v_load_n(d_blocks_add + (k * 50 + 248), 2);
-      sum3 = v_fma(x4, x1, sum3);
-      const vec x5 = v_set(blocks_mhsa_v_mappings_1_add[n2 + k * 50 + 1]);
-      sum4 = v_fma(x0, x5, sum4);
-      sum5 = v_fma(x2, x5, sum5);
-      sum6 = v_fma(x3, x5, sum6);
-      sum7 = v_fma(x4, x5, sum7);
-      const vec x6 = v_set(blocks_mhsa_v_mappings_1_add[n2 + k * 50 + 2]);
-      sum8 = v_fma(x0, x6, sum8);
-      sum9 = v_fma(x2, x6, sum9);
-      sum10 = v_fma(x3, x6, sum10);
-      sum11 = v_fma(x4, x6, sum11);
-      const vec x7 = v_set(blocks_mhsa_v_mappings_1_add[n2 + k * 50 + 3]);
-      sum12 = v_fma(x0, x7, sum12);
-      sum13 = v_fma(x2, x7, sum13);
-      sum14 = v_fma(x3, x7, sum14);
-      sum15 = v_fma(x4, x7, sum15);
-      const vec x8 = v_set(blocks_mhsa_v_mappings_1_add[n2 + k * 50 + 4]);
-      sum16 = v_fma(x0, x8, sum16);
-      sum17 = v_fma(x2, x8, sum17);
-      sum18 = v_fma(x3, x8, sum18);
-      sum19 = v_fma(x4, x8, sum19);
+      vec x0[4];
+      unroll<4>([&](auto column) {
+        x0[column] = v_load_some(d_blocks_add + (column * 16 + k * 50 + 200), column < 3 ? lanes : 2);
+      });
+      unroll<5>([&](auto row) {
+        const vec x1 = v_set(blocks_mhsa_v_mappings_1_add[n2 + row + k * 50]);
+        unroll<4>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+      });
     }
-    v_store(d_blocks_mhsa_einsum + n2 * 50, sum0);
-    v_store(d_blocks_mhsa_einsum + (n2 * 50 + 16), sum1);
-    v_store(d_blocks_mhsa_einsum + (n2 * 50 + 32), sum2);
-    v_store_n(d_blocks_mhsa_einsum + (n2 * 50 + 48), sum3, 2);
-    v_store(d_blocks_mhsa_einsum + (n2 * 50 + 50), sum4);
-    v_store(d_blocks_mhsa_einsum + (n2 * 50 + 66), sum5);
-    v_store(d_blocks_mhsa_einsum + (n2 * 50 + 82), sum6);
-    v_store_n(d_blocks_mhsa_einsum + (n2 * 50 + 98), sum7, 2);
-    v_store(d_blocks_mhsa_einsum + (n2 * 50 + 100), sum8);
-    v_store(d_blocks_mhsa_einsum + (n2 * 50 + 116), sum9);
-    v_store(d_blocks_mhsa_einsum + (n2 * 50 + 132), sum10);
-    v_store_n(d_blocks_mhsa_einsum + (n2 * 50 + 148), sum11, 2);
-    v_store(d_blocks_mhsa_einsum + (n2 * 50 + 150), sum12);
-    v_store(d_blocks_mhsa_einsum + (n2 * 50 + 166), sum13);
-    v_store(d_blocks_mhsa_einsum + (n2 * 50 + 182), sum14);
-    v_store_n(d_blocks_mhsa_einsum + (n2 * 50 + 198), sum15, 2);
-    v_store(d_blocks_mhsa_einsum + (n2 * 50 + 200), sum16);
-    v_store(d_blocks_mhsa_einsum + (n2 * 50 + 216), sum17);
-    v_store(d_blocks_mhsa_einsum + (n2 * 50 + 232), sum18);
-    v_store_n(d_blocks_mhsa_einsum + (n2 * 50 + 248), sum19, 2);
+    unroll<5, 4>([&](auto row, auto column) {
+      v_store_some(d_blocks_mhsa_einsum + (column * 16 + n2 * 50 + row * 50), sum[row][column], column < 3 ? lanes : 2);
+    });
   }
 }
 
@@ -4929,128 +2746,28 @@ static void blocks_mhsa_backward(const real* d_blocks_add, const real* blocks_mh
 static void blocks_mhsa_matmul_backward(const real* d_blocks_add, const real* blocks_mhsa_divide_2,
                                         real* d_blocks_mhsa_einsum_2) {
   for (std::int64_t n = 0; n < 50; n += 5) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
-    vec sum12 = v_zero();
-    vec sum13 = v_zero();
-    vec sum14 = v_zero();
-    vec sum15 = v_zero();
-    vec sum16 = v_zero();
-    vec sum17 = v_zero();
-    vec sum18 = v_zero();
-    vec sum19 = v_zero();
+    vec sum[5][4];
+    unroll<5, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t n2 = 0; n2 < 48; n2 += 16) {
-      const vec x0 = v_load(d_blocks_add + (n2 + 200));
-      const vec x1 = v_load(blocks_mhsa_divide_2 + (n * 50 + n2));
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(d_blocks_add + (n2 + 250));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_load(d_blocks_add + (n2 + 300));
-      sum2 = v_fma(x3, x1, sum2);
-      const vec x4 = v_load(d_blocks_add + (n2 + 350));
-      sum3 = v_fma(x4, x1, sum3);
-      const vec x5 = v_load(blocks_mhsa_divide_2 + (n * 50 + n2 + 50));
-      sum4 = v_fma(x0, x5, sum4);
-      sum5 = v_fma(x2, x5, sum5);
-      sum6 = v_fma(x3, x5, sum6);
-      sum7 = v_fma(x4, x5, sum7);
-      const vec x6 = v_load(blocks_mhsa_divide_2 + (n * 50 + n2 + 100));
-      sum8 = v_fma(x0, x6, sum8);
-      sum9 = v_fma(x2, x6, sum9);
-      sum10 = v_fma(x3, x6, sum10);
-      sum11 = v_fma(x4, x6, sum11);
-      const vec x7 = v_load(blocks_mhsa_divide_2 + (n * 50 + n2 + 150));
-      sum12 = v_fma(x0, x7, sum12);
-      sum13 = v_fma(x2, x7, sum13);
-      sum14 = v_fma(x3, x7, sum14);
-      sum15 = v_fma(x4, x7, sum15);
-      const vec x8 = v_load(blocks_mhsa_divide_2 + (n * 50 + n2 + 200));
-      sum16 = v_fma(x0, x8, sum16);
-      sum17 = v_fma(x2, x8, sum17);
-      sum18 = v_fma(x3, x8, sum18);
-      sum19 = v_fma(x4, x8, sum19);
+      vec x0[4];
+      unroll<4>([&](auto column) { x0[column] = v_load(d_blocks_add + (column * 50 + n2 + 200)); });
+      unroll<5>([&](auto row) {
+        const vec x1 = v_load(blocks_mhsa_divide_2 + (n * 50 + row * 50 + n2));
+        unroll<4>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+      });
     }
     {
-      const vec x9 = v_load_n(d_blocks_add + 248, 2);
-      const vec x10 = v_load_n(blocks_mhsa_divide_2 + (n * 50 + 48), 2);
-      sum0 = v_fma(x9, x10, sum0);
-      const vec x11 = v_load_n(d_blocks_add + 298, 2);
-      sum1 = v_fma(x11, x10, sum1);
-      const vec x12 = v_load_n(d_blocks_add + 348, 2);
-      sum2 = v_fma(x12, x10, sum2);
-      const vec x13 = v_load_n(d_blocks_add + 398, 2);
-      sum3 = v_fma(x13, x10, sum3);
-      const vec x14 = v_load_n(blocks_mhsa_divide_2 + (n * 50 + 98), 2);
-      sum4 = v_fma(x9, x14, sum4);
-      sum5 = v_fma(x11, x14, sum5);
-      sum6 = v_fma(x12, x14, sum6);
-      sum7 = v_fma(x13, x14, sum7);
-      const vec x15 = v_load_n(blocks_mhsa_divide_2 + (n * 50 + 148), 2);
-      sum8 = v_fma(x9, x15, sum8);
-      sum9 = v_fma(x11, x15, sum9);
-      sum10 = v_fma(x12, x15, sum10);
-      sum11 = v_fma(x13, x15, sum11);
-      const vec x16 = v_load_n(blocks_mhsa_divide_2 + (n * 50 + 198), 2);
-      sum12 = v_fma(x9, x16, sum12);
-      sum13 = v_fma(x11, x16, sum13);
-      sum14 = v_fma(x12, x16, sum14);
-      sum15 = v_fma(x13, x16, sum15);
-      const vec x17 = v_load_n(blocks_mhsa_divide_2 + (n * 50 + 248), 2);
-      sum16 = v_fma(x9, x17, sum16);
-      sum17 = v_fma(x11, x17, sum17);
-      sum18 = v_fma(x12, x17, sum18);
-      sum19 = v_fma(x13, x17, sum19);
+      vec x2[4];
+      unroll<4>([&](auto column) { x2[column] = v_load_n(d_blocks_add + (column * 50 + 248), 2); });
+      unroll<5>([&](auto row) {
+        const vec x3 = v_load_n(blocks_mhsa_divide_2 + (n * 50 + row * 50 + 48), 2);
+        unroll<4>([&](auto column) { sum[row][column] = v_fma(x2[column], x3, sum[row][column]); });
+      });
     }
-    const vec all0 = v_set(v_sum(sum0));
-    const vec all1 = v_set(v_sum(sum1));
-    const vec all2 = v_set(v_sum(sum2));
-    const vec all3 = v_set(v_sum(sum3));
-    const vec all4 = v_set(v_sum(sum4));
-    const vec all5 = v_set(v_sum(sum5));
-    const vec all6 = v_set(v_sum(sum6));
-    const vec all7 = v_set(v_sum(sum7));
-    const vec all8 = v_set(v_sum(sum8));
-    const vec all9 = v_set(v_sum(sum9));
-    const vec all10 = v_set(v_sum(sum10));
-    const vec all11 = v_set(v_sum(sum11));
-    const vec all12 = v_set(v_sum(sum12));
-    const vec all13 = v_set(v_sum(sum13));
-    const vec all14 = v_set(v_sum(sum14));
-    const vec all15 = v_set(v_sum(sum15));
-    const vec all16 = v_set(v_sum(sum16));
-    const vec all17 = v_set(v_sum(sum17));
-    const vec all18 = v_set(v_sum(sum18));
-    const vec all19 = v_set(v_sum(sum19));
-    v_store_n(d_blocks_mhsa_einsum_2 + n, all0, 1);
-    v_store_n(d_blocks_mhsa_einsum_2 + (n + 50), all1, 1);
-    v_store_n(d_blocks_mhsa_einsum_2 + (n + 100), all2, 1);
-    v_store_n(d_blocks_mhsa_einsum_2 + (n + 150), all3, 1);
-    v_store_n(d_blocks_mhsa_einsum_2 + (n + 1), all4, 1);
-    v_store_n(d_blocks_mhsa_einsum_2 + (n + 51), all5, 1);
-    v_store_n(d_blocks_mhsa_einsum_2 + (n + 101), all6, 1);
-    v_store_n(d_blocks_mhsa_einsum_2 + (n + 151), all7, 1);
-    v_store_n(d_blocks_mhsa_einsum_2 + (n + 2), all8, 1);
-    v_store_n(d_blocks_mhsa_einsum_2 + (n + 52), all9, 1);
-    v_store_n(d_blocks_mhsa_einsum_2 + (n + 102), all10, 1);
-    v_store_n(d_blocks_mhsa_einsum_2 + (n + 152), all11, 1);
-    v_store_n(d_blocks_mhsa_einsum_2 + (n + 3), all12, 1);
-    v_store_n(d_blocks_mhsa_einsum_2 + (n + 53), all13, 1);
-    v_store_n(d_blocks_mhsa_einsum_2 + (n + 103), all14, 1);
-    v_store_n(d_blocks_mhsa_einsum_2 + (n + 153), all15, 1);
-    v_store_n(d_blocks_mhsa_einsum_2 + (n + 4), all16, 1);
-    v_store_n(d_blocks_mhsa_einsum_2 + (n + 54), all17, 1);
-    v_store_n(d_blocks_mhsa_einsum_2 + (n + 104), all18, 1);
-    v_store_n(d_blocks_mhsa_einsum_2 + (n + 154), all19, 1);
+    unroll<5, 4>([&](auto row, auto column) {
+      const vec all = v_set(v_sum(sum[row][column]));
+      v_store_n(d_blocks_mhsa_einsum_2 + (n + row + column * 50), all, 1);
+    });
   }
 }
 
@@ -5118,64 +2835,21 @@ static void blocks_mhsa_multiply_backward(const real* d_blocks_mhsa_einsum, cons
 // for 2 kernels of the plan, of which this is the first
 static void blocks_mhsa_matmul_backward_2(const real* d_blocks_mhsa_multiply, const real* blocks_mhsa_k_mappings_1_add,
                                           real* d_blocks_mhsa_einsum_4) {
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
-  vec sum4 = v_zero();
-  vec sum5 = v_zero();
-  vec sum6 = v_zero();
-  vec sum7 = v_zero();
-  vec sum8 = v_zero();
-  vec sum9 = v_zero();
-  vec sum10 = v_zero();
-  vec sum11 = v_zero();
-  vec sum12 = v_zero();
-  vec sum13 = v_zero();
-  vec sum14 = v_zero();
-  vec sum15 = v_zero();
+  vec sum[4][4];
+  unroll<4, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
   for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-    const vec x0 = v_load(d_blocks_mhsa_multiply + n2 * 50);
-    const vec x1 = v_set(blocks_mhsa_k_mappings_1_add[n2]);
-    sum0 = v_fma(x0, x1, sum0);
-    const vec x2 = v_load(d_blocks_mhsa_multiply + (n2 * 50 + 16));
-    sum1 = v_fma(x2, x1, sum1);
-    const vec x3 = v_load(d_blocks_mhsa_multiply + (n2 * 50 + 32));
-    sum2 = v_fma(x3, x1, sum2);
-    const vec x4 = v_load_n(d_blocks_mhsa_multiply + (n2 * 50 + 48), 2);
-    sum3 = v_fma(x4, x1, sum3);
-    const vec x5 = v_set(blocks_mhsa_k_mappings_1_add[n2 + 50]);
-    sum4 = v_fma(x0, x5, sum4);
-    sum5 = v_fma(x2, x5, sum5);
-    sum6 = v_fma(x3, x5, sum6);
-    sum7 = v_fma(x4, x5, sum7);
-    const vec x6 = v_set(blocks_mhsa_k_mappings_1_add[n2 + 100]);
-    sum8 = v_fma(x0, x6, sum8);
-    sum9 = v_fma(x2, x6, sum9);
-    sum10 = v_fma(x3, x6, sum10);
-    sum11 = v_fma(x4, x6, sum11);
-    const vec x7 = v_set(blocks_mhsa_k_mappings_1_add[n2 + 150]);
-    sum12 = v_fma(x0, x7, sum12);
-    sum13 = v_fma(x2, x7, sum13);
-    sum14 = v_fma(x3, x7, sum14);
-    sum15 = v_fma(x4, x7, sum15);
+    vec x0[4];
+    unroll<4>([&](auto column) {
+      x0[column] = v_load_some(d_blocks_mhsa_multiply + (column * 16 + n2 * 50), column < 3 ? lanes : 2);
+    });
+    unroll<4>([&](auto row) {
+      const vec x1 = v_set(blocks_mhsa_k_mappings_1_add[row * 50 + n2]);
+      unroll<4>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+    });
   }
-  v_store(d_blocks_mhsa_einsum_4, sum0);
-  v_store(d_blocks_mhsa_einsum_4 + 16, sum1);
-  v_store(d_blocks_mhsa_einsum_4 + 32, sum2);
-  v_store_n(d_blocks_mhsa_einsum_4 + 48, sum3, 2);
-  v_store(d_blocks_mhsa_einsum_4 + 50, sum4);
-  v_store(d_blocks_mhsa_einsum_4 + 66, sum5);
-  v_store(d_blocks_mhsa_einsum_4 + 82, sum6);
-  v_store_n(d_blocks_mhsa_einsum_4 + 98, sum7, 2);
-  v_store(d_blocks_mhsa_einsum_4 + 100, sum8);
-  v_store(d_blocks_mhsa_einsum_4 + 116, sum9);
-  v_store(d_blocks_mhsa_einsum_4 + 132, sum10);
-  v_store_n(d_blocks_mhsa_einsum_4 + 148, sum11, 2);
-  v_store(d_blocks_mhsa_einsum_4 + 150, sum12);
-  v_store(d_blocks_mhsa_einsum_4 + 166, sum13);
-  v_store(d_blocks_mhsa_einsum_4 + 182, sum14);
-  v_store_n(d_blocks_mhsa_einsum_4 + 198, sum15, 2);
+  unroll<4, 4>([&](auto row, auto column) {
+    v_store_some(d_blocks_mhsa_einsum_4 + (column * 16 + row * 50), sum[row][column], column < 3 ? lanes : 2);
+  });
 }
 
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed); lanes along n2
@@ -5183,128 +2857,28 @@ static void blocks_mhsa_matmul_backward_2(const real* d_blocks_mhsa_multiply, co
 static void blocks_mhsa_matmul_backward_3(const real* d_blocks_mhsa_multiply, const real* blocks_mhsa_q_mappings_1_add,
                                           real* d_blocks_mhsa_einsum_5) {
   for (std::int64_t n = 0; n < 50; n += 5) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
-    vec sum12 = v_zero();
-    vec sum13 = v_zero();
-    vec sum14 = v_zero();
-    vec sum15 = v_zero();
-    vec sum16 = v_zero();
-    vec sum17 = v_zero();
-    vec sum18 = v_zero();
-    vec sum19 = v_zero();
+    vec sum[5][4];
+    unroll<5, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t n2 = 0; n2 < 48; n2 += 16) {
-      const vec x0 = v_load(d_blocks_mhsa_multiply + (n * 50 + n2));
-      const vec x1 = v_load(blocks_mhsa_q_mappings_1_add + n2);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_mhsa_q_mappings_1_add + (n2 + 50));
-      sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_load(blocks_mhsa_q_mappings_1_add + (n2 + 100));
-      sum2 = v_fma(x0, x3, sum2);
-      const vec x4 = v_load(blocks_mhsa_q_mappings_1_add + (n2 + 150));
-      sum3 = v_fma(x0, x4, sum3);
-      const vec x5 = v_load(d_blocks_mhsa_multiply + (n * 50 + n2 + 50));
-      sum4 = v_fma(x5, x1, sum4);
-      sum5 = v_fma(x5, x2, sum5);
-      sum6 = v_fma(x5, x3, sum6);
-      sum7 = v_fma(x5, x4, sum7);
-      const vec x6 = v_load(d_blocks_mhsa_multiply + (n * 50 + n2 + 100));
-      sum8 = v_fma(x6, x1, sum8);
-      sum9 = v_fma(x6, x2, sum9);
-      sum10 = v_fma(x6, x3, sum10);
-      sum11 = v_fma(x6, x4, sum11);
-      const vec x7 = v_load(d_blocks_mhsa_multiply + (n * 50 + n2 + 150));
-      sum12 = v_fma(x7, x1, sum12);
-      sum13 = v_fma(x7, x2, sum13);
-      sum14 = v_fma(x7, x3, sum14);
-      sum15 = v_fma(x7, x4, sum15);
-      const vec x8 = v_load(d_blocks_mhsa_multiply + (n * 50 + n2 + 200));
-      sum16 = v_fma(x8, x1, sum16);
-      sum17 = v_fma(x8, x2, sum17);
-      sum18 = v_fma(x8, x3, sum18);
-      sum19 = v_fma(x8, x4, sum19);
+      vec x1[4];
+      unroll<4>([&](auto column) { x1[column] = v_load(blocks_mhsa_q_mappings_1_add + (column * 50 + n2)); });
+      unroll<5>([&](auto row) {
+        const vec x0 = v_load(d_blocks_mhsa_multiply + (n * 50 + row * 50 + n2));
+        unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+      });
     }
     {
-      const vec x9 = v_load_n(d_blocks_mhsa_multiply + (n * 50 + 48), 2);
-      const vec x10 = v_load_n(blocks_mhsa_q_mappings_1_add + 48, 2);
-      sum0 = v_fma(x9, x10, sum0);
-      const vec x11 = v_load_n(blocks_mhsa_q_mappings_1_add + 98, 2);
-      sum1 = v_fma(x9, x11, sum1);
-      const vec x12 = v_load_n(blocks_mhsa_q_mappings_1_add + 148, 2);
-      sum2 = v_fma(x9, x12, sum2);
-      const vec x13 = v_load_n(blocks_mhsa_q_mappings_1_add + 198, 2);
-      sum3 = v_fma(x9, x13, sum3);
-      const vec x14 = v_load_n(d_blocks_mhsa_multiply + (n * 50 + 98), 2);
-      sum4 = v_fma(x14, x10, sum4);
-      sum5 = v_fma(x14, x11, sum5);
-      sum6 = v_fma(x14, x12, sum6);
-      sum7 = v_fma(x14, x13, sum7);
-      const vec x15 = v_load_n(d_blocks_mhsa_multiply + (n * 50 + 148), 2);
-      sum8 = v_fma(x15, x10, sum8);
-      sum9 = v_fma(x15, x11, sum9);
-      sum10 = v_fma(x15, x12, sum10);
-      sum11 = v_fma(x15, x13, sum11);
-      const vec x16 = v_load_n(d_blocks_mhsa_multiply + (n * 50 + 198), 2);
-      sum12 = v_fma(x16, x10, sum12);
-      sum13 = v_fma(x16, x11, sum13);
-      sum14 = v_fma(x16, x12, sum14);
-      sum15 = v_fma(x16, x13, sum15);
-      const vec x17 = v_load_n(d_blocks_mhsa_multiply + (n * 50 + 248), 2);
-      sum16 = v_fma(x17, x10, sum16);
-      sum17 = v_fma(x17, x11, sum17);
-      sum18 = v_fma(x17, x12, sum18);
-      sum19 = v_fma(x17, x13, sum19);
+      vec x3[4];
+      unroll<4>([&](auto column) { x3[column] = v_load_n(blocks_mhsa_q_mappings_1_add + (column * 50 + 48), 2); });
+      unroll<5>([&](auto row) {
+        const vec x2 = v_load_n(d_blocks_mhsa_multiply + (n * 50 + row * 50 + 48), 2);
+        unroll<4>([&](auto column) { sum[row][column] = v_fma(x2, x3[column], sum[row][column]); });
+      });
     }
-    const vec all0 = v_set(v_sum(sum0));
-    const vec all1 = v_set(v_sum(sum1));
-    const vec all2 = v_set(v_sum(sum2));
-    const vec all3 = v_set(v_sum(sum3));
-    const vec all4 = v_set(v_sum(sum4));
-    const vec all5 = v_set(v_sum(sum5));
-    const vec all6 = v_set(v_sum(sum6));
-    const vec all7 = v_set(v_sum(sum7));
-    const vec all8 = v_set(v_sum(sum8));
-    const vec all9 = v_set(v_sum(sum9));
-    const vec all10 = v_set(v_sum(sum10));
-    const vec all11 = v_set(v_sum(sum11));
-    const vec all12 = v_set(v_sum(sum12));
-    const vec all13 = v_set(v_sum(sum13));
-    const vec all14 = v_set(v_sum(sum14));
-    const vec all15 = v_set(v_sum(sum15));
-    const vec all16 = v_set(v_sum(sum16));
-    const vec all17 = v_set(v_sum(sum17));
-    const vec all18 = v_set(v_sum(sum18));
-    const vec all19 = v_set(v_sum(sum19));
-    v_store_n(d_blocks_mhsa_einsum_5 + n, all0, 1);
-    v_store_n(d_blocks_mhsa_einsum_5 + (n + 50), all1, 1);
-    v_store_n(d_blocks_mhsa_einsum_5 + (n + 100), all2, 1);
-    v_store_n(d_blocks_mhsa_einsum_5 + (n + 150), all3, 1);
-    v_store_n(d_blocks_mhsa_einsum_5 + (n + 1), all4, 1);
-    v_store_n(d_blocks_mhsa_einsum_5 + (n + 51), all5, 1);
-    v_store_n(d_blocks_mhsa_einsum_5 + (n + 101), all6, 1);
-    v_store_n(d_blocks_mhsa_einsum_5 + (n + 151), all7, 1);
-    v_store_n(d_blocks_mhsa_einsum_5 + (n + 2), all8, 1);
-    v_store_n(d_blocks_mhsa_einsum_5 + (n + 52), all9, 1);
-    v_store_n(d_blocks_mhsa_einsum_5 + (n + 102), all10, 1);
-    v_store_n(d_blocks_mhsa_einsum_5 + (n + 152), all11, 1);
-    v_store_n(d_blocks_mhsa_einsum_5 + (n + 3), all12, 1);
-    v_store_n(d_blocks_mhsa_einsum_5 + (n + 53), all13, 1);
-    v_store_n(d_blocks_mhsa_einsum_5 + (n + 103), all14, 1);
-    v_store_n(d_blocks_mhsa_einsum_5 + (n + 153), all15, 1);
-    v_store_n(d_blocks_mhsa_einsum_5 + (n + 4), all16, 1);
-    v_store_n(d_blocks_mhsa_einsum_5 + (n + 54), all17, 1);
-    v_store_n(d_blocks_mhsa_einsum_5 + (n + 104), all18, 1);
-    v_store_n(d_blocks_mhsa_einsum_5 + (n + 154), all19, 1);
+    unroll<5, 4>([&](auto row, auto column) {
+      const vec all = v_set(v_sum(sum[row][column]));
+      v_store_n(d_blocks_mhsa_einsum_5 + (n + row + column * 50), all, 1);
+    });
   }
 }
 
@@ -5312,224 +2886,51 @@ static void blocks_mhsa_matmul_backward_3(const real* d_blocks_mhsa_multiply, co
 static void blocks_mhsa_q_mappings_1_backward(const real* d_blocks_mhsa_einsum_4,
                                               const real* blocks_mhsa_q_mappings_1_weight,
                                               const real* d_blocks_mhsa_add, real* d_blocks_norm1_concat) {
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
-  vec sum4 = v_zero();
-  vec sum5 = v_zero();
-  vec sum6 = v_zero();
-  vec sum7 = v_zero();
-  vec sum8 = v_zero();
-  vec sum9 = v_zero();
-  vec sum10 = v_zero();
-  vec sum11 = v_zero();
-  vec sum12 = v_zero();
-  vec sum13 = v_zero();
-  vec sum14 = v_zero();
-  vec sum15 = v_zero();
+  vec sum[4][4];
+  unroll<4, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
   for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-    const vec x0 = v_load(d_blocks_mhsa_einsum_4 + k2 * 50);
-    const vec x1 = v_set(blocks_mhsa_q_mappings_1_weight[k2 * 4]);
-    sum0 = v_fma(x0, x1, sum0);
-    const vec x2 = v_load(d_blocks_mhsa_einsum_4 + (k2 * 50 + 16));
-    sum1 = v_fma(x2, x1, sum1);
-    const vec x3 = v_load(d_blocks_mhsa_einsum_4 + (k2 * 50 + 32));
-    sum2 = v_fma(x3, x1, sum2);
-    const vec x4 = v_load_n(d_blocks_mhsa_einsum_4 + (k2 * 50 + 48), 2);
-    sum3 = v_fma(x4, x1, sum3);
-    const vec x5 = v_set(blocks_mhsa_q_mappings_1_weight[k2 * 4 + 1]);
-    sum4 = v_fma(x0, x5, sum4);
-    sum5 = v_fma(x2, x5, sum5);
-    sum6 = v_fma(x3, x5, sum6);
-    sum7 = v_fma(x4, x5, sum7);
-    const vec x6 = v_set(blocks_mhsa_q_mappings_1_weight[k2 * 4 + 2]);
-    sum8 = v_fma(x0, x6, sum8);
-    sum9 = v_fma(x2, x6, sum9);
-    sum10 = v_fma(x3, x6, sum10);
-    sum11 = v_fma(x4, x6, sum11);
-    const vec x7 = v_set(blocks_mhsa_q_mappings_1_weight[k2 * 4 + 3]);
-    sum12 = v_fma(x0, x7, sum12);
-    sum13 = v_fma(x2, x7, sum13);
-    sum14 = v_fma(x3, x7, sum14);
-    sum15 = v_fma(x4, x7, sum15);
+    vec x0[4];
+    unroll<4>([&](auto column) {
+      x0[column] = v_load_some(d_blocks_mhsa_einsum_4 + (column * 16 + k2 * 50), column < 3 ? lanes : 2);
+    });
+    unroll<4>([&](auto row) {
+      const vec x1 = v_set(blocks_mhsa_q_mappings_1_weight[row + k2 * 4]);
+      unroll<4>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+    });
   }
-  const vec x8 = v_load(d_blocks_mhsa_add);
-  const vec t9 = v_add(x8, sum0);
-  v_store(d_blocks_norm1_concat + 200, t9);
-  const vec x10 = v_load(d_blocks_mhsa_add + 16);
-  const vec t11 = v_add(x10, sum1);
-  v_store(d_blocks_norm1_concat + 216, t11);
-  const vec x12 = v_load(d_blocks_mhsa_add + 32);
-  const vec t13 = v_add(x12, sum2);
-  v_store(d_blocks_norm1_concat + 232, t13);
-  const vec x14 = v_load_n(d_blocks_mhsa_add + 48, 2);
-  const vec t15 = v_add(x14, sum3);
-  v_store_n(d_blocks_norm1_concat + 248, t15, 2);
-  const vec x16 = v_load(d_blocks_mhsa_add + 50);
-  const vec t17 = v_add(x16, sum4);
-  v_store(d_blocks_norm1_concat + 250, t17);
-  const vec x18 = v_load(d_blocks_mhsa_add + 66);
-  const vec t19 = v_add(x18, sum5);
-  v_store(d_blocks_norm1_concat + 266, t19);
-  const vec x20 = v_load(d_blocks_mhsa_add + 82);
-  const vec t21 = v_add(x20, sum6);
-  v_store(d_blocks_norm1_concat + 282, t21);
-  const vec x22 = v_load_n(d_blocks_mhsa_add + 98, 2);
-  const vec t23 = v_add(x22, sum7);
-  v_store_n(d_blocks_norm1_concat + 298, t23, 2);
-  const vec x24 = v_load(d_blocks_mhsa_add + 100);
-  const vec t25 = v_add(x24, sum8);
-  v_store(d_blocks_norm1_concat + 300, t25);
-  const vec x26 = v_load(d_blocks_mhsa_add + 116);
-  const vec t27 = v_add(x26, sum9);
-  v_store(d_blocks_norm1_concat + 316, t27);
-  const vec x28 = v_load(d_blocks_mhsa_add + 132);
-  const vec t29 = v_add(x28, sum10);
-  v_store(d_blocks_norm1_concat + 332, t29);
-  const vec x30 = v_load_n(d_blocks_mhsa_add + 148, 2);
-  const vec t31 = v_add(x30, sum11);
-  v_store_n(d_blocks_norm1_concat + 348, t31, 2);
-  const vec x32 = v_load(d_blocks_mhsa_add + 150);
-  const vec t33 = v_add(x32, sum12);
-  v_store(d_blocks_norm1_concat + 350, t33);
-  const vec x34 = v_load(d_blocks_mhsa_add + 166);
-  const vec t35 = v_add(x34, sum13);
-  v_store(d_blocks_norm1_concat + 366, t35);
-  const vec x36 = v_load(d_blocks_mhsa_add + 182);
-  const vec t37 = v_add(x36, sum14);
-  v_store(d_blocks_norm1_concat + 382, t37);
-  const vec x38 = v_load_n(d_blocks_mhsa_add + 198, 2);
-  const vec t39 = v_add(x38, sum15);
-  v_store_n(d_blocks_norm1_concat + 398, t39, 2);
+  unroll<4, 4>([&](auto row, auto column) {
+    const vec x2 = v_load_some(d_blocks_mhsa_add + (column * 16 + row * 50), column < 3 ? lanes : 2);
+    const vec t3 = v_add(x2, sum[row][column]);
+    v_store_some(d_blocks_norm1_concat + (column * 16 + row * 50 + 200), t3, column < 3 ? lanes : 2);
+  });
 }
 
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed); lanes along n2
 static void blocks_mhsa_matmul_backward_5(const real* d_blocks_add, const real* blocks_mhsa_divide,
                                           real* d_blocks_mhsa_einsum_6) {
   for (std::int64_t n = 0; n < 50; n += 5) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
-    vec sum12 = v_zero();
-    vec sum13 = v_zero();
-    vec sum14 = v_zero();
-    vec sum15 = v_zero();
-    vec sum16 = v_zero();
-    vec sum17 = v_zero();
-    vec sum18 = v_zero();
-    vec sum19 = v_zero();
+    vec sum[5][4];
+    unroll<5, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t n2 = 0; n2 < 48; n2 += 16) {
-      const vec x0 = v_load(d_blocks_add + n2);
-      const vec x1 = v_load(blocks_mhsa_divide + (n * 50 + n2));
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(d_blocks_add + (n2 + 50));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_load(d_blocks_add + (n2 + 100));
-      sum2 = v_fma(x3, x1, sum2);
-      const vec x4 = v_load(d_blocks_add + (n2 + 150));
-      sum3 = v_fma(x4, x1, sum3);
-      const vec x5 = v_load(blocks_mhsa_divide + (n * 50 + n2 + 50));
-      sum4 = v_fma(x0, x5, sum4);
-      sum5 = v_fma(x2, x5, sum5);
-      sum6 = v_fma(x3, x5, sum6);
-      sum7 = v_fma(x4, x5, sum7);
-      const vec x6 = v_load(blocks_mhsa_divide + (n * 50 + n2 + 100));
-      sum8 = v_fma(x0, x6, sum8);
-      sum9 = v_fma(x2, x6, sum9);
-      sum10 = v_fma(x3, x6, sum10);
-      sum11 = v_fma(x4, x6, sum11);
-      const vec x7 = v_load(blocks_mhsa_divide + (n * 50 + n2 + 150));
-      sum12 = v_fma(x0, x7, sum12);
-      sum13 = v_fma(x2, x7, sum13);
-      sum14 = v_fma(x3, x7, sum14);
-      sum15 = v_fma(x4, x7, sum15);
-      const vec x8 = v_load(blocks_mhsa_divide + (n * 50 + n2 + 200));
-      sum16 = v_fma(x0, x8, sum16);
-      sum17 = v_fma(x2, x8, sum17);
-      sum18 = v_fma(x3, x8, sum18);
-      sum19 = v_fma(x4, x8, sum19);
+      vec x0[4];
+      unroll<4>([&](auto column) { x0[column] = v_load(d_blocks_add + (column * 50 + n2)); });
+      unroll<5>([&](auto row) {
+        const vec x1 = v_load(blocks_mhsa_divide + (n * 50 + row * 50 + n2));
+        unroll<4>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+      });
     }
     {
-      const vec x9 = v_load_n(d_blocks_add + 48, 2);
-      const vec x10 = v_load_n(blocks_mhsa_divide + (n * 50 + 48), 2);
-      sum0 = v_fma(x9, x10, sum0);
-      const vec x11 = v_load_n(d_blocks_add + 98, 2);
-      sum1 = v_fma(x11, x10, sum1);
-      const vec x12 = v_load_n(d_blocks_add + 148, 2);
-      sum2 = v_fma(x12, x10, sum2);
-      const vec x13 = v_load_n(d_blocks_add + 198, 2);
-      sum3 = v_fma(x13, x10, sum3);
-      const vec x14 = v_load_n(blocks_mhsa_divide + (n * 50 + 98), 2);
-      sum4 = v_fma(x9, x14, sum4);
-      sum5 = v_fma(x11, x14, sum5);
-      sum6 = v_fma(x12, x14, sum6);
-      sum7 = v_fma(x13, x14, sum7);
-      const vec x15 = v_load_n(blocks_mhsa_divide + (n * 50 + 148), 2);
-      sum8 = v_fma(x9, x15, sum8);
-      sum9 = v_fma(x11, x15, sum9);
-      sum10 = v_fma(x12, x15, sum10);
-      sum11 = v_fma(x13, x15, sum11);
-      const vec x16 = v_load_n(blocks_mhsa_divide + (n * 50 + 198), 2);
-      sum12 = v_fma(x9, x16, sum12);
-      sum13 = v_fma(x11, x16, sum13);
-      sum14 = v_fma(x12, x16, sum14);
-      sum15 = v_fma(x13, x16, sum15);
-      const vec x17 = v_load_n(blocks_mhsa_divide + (n * 50 + 248), 2);
-      sum16 = v_fma(x9, x17, sum16);
-      sum17 = v_fma(x11, x17, sum17);
-      sum18 = v_fma(x12, x17, sum18);
-      sum19 = v_fma(x13, x17, sum19);
+      vec x2[4];
+      unroll<4>([&](auto column) { x2[column] = v_load_n(d_blocks_add + (column * 50 + 48), 2); });
+      unroll<5>([&](auto row) {
+        const vec x3 = v_load_n(blocks_mhsa_divide + (n * 50 + row * 50 + 48), 2);
+        unroll<4>([&](auto column) { sum[row][column] = v_fma(x2[column], x3, sum[row][column]); });
+      });
     }
-    const vec all0 = v_set(v_sum(sum0));
-    const vec all1 = v_set(v_sum(sum1));
-    const vec all2 = v_set(v_sum(sum2));
-    const vec all3 = v_set(v_sum(sum3));
-    const vec all4 = v_set(v_sum(sum4));
-    const vec all5 = v_set(v_sum(sum5));
-    const vec all6 = v_set(v_sum(sum6));
-    const vec all7 = v_set(v_sum(sum7));
-    const vec all8 = v_set(v_sum(sum8));
-    const vec all9 = v_set(v_sum(sum9));
-    const vec all10 = v_set(v_sum(sum10));
-    const vec all11 = v_set(v_sum(sum11));
-    const vec all12 = v_set(v_sum(sum12));
-    const vec all13 = v_set(v_sum(sum13));
-    const vec all14 = v_set(v_sum(sum14));
-    const vec all15 = v_set(v_sum(sum15));
-    const vec all16 = v_set(v_sum(sum16));
-    const vec all17 = v_set(v_sum(sum17));
-    const vec all18 = v_set(v_sum(sum18));
-    const vec all19 = v_set(v_sum(sum19));
-    v_store_n(d_blocks_mhsa_einsum_6 + n, all0, 1);
-    v_store_n(d_blocks_mhsa_einsum_6 + (n + 50), all1, 1);
-    v_store_n(d_blocks_mhsa_einsum_6 + (n + 100), all2, 1);
-    v_store_n(d_blocks_mhsa_einsum_6 + (n + 150), all3, 1);
-    v_store_n(d_blocks_mhsa_einsum_6 + (n + 1), all4, 1);
-    v_store_n(d_blocks_mhsa_einsum_6 + (n + 51), all5, 1);
-    v_store_n(d_blocks_mhsa_einsum_6 + (n + 101), all6, 1);
-    v_store_n(d_blocks_mhsa_einsum_6 + (n + 151), all7, 1);
-    v_store_n(d_blocks_mhsa_einsum_6 + (n + 2), all8, 1);
-    v_store_n(d_blocks_mhsa_einsum_6 + (n + 52), all9, 1);
-    v_store_n(d_blocks_mhsa_einsum_6 + (n + 102), all10, 1);
-    v_store_n(d_blocks_mhsa_einsum_6 + (n + 152), all11, 1);
-    v_store_n(d_blocks_mhsa_einsum_6 + (n + 3), all12, 1);
-    v_store_n(d_blocks_mhsa_einsum_6 + (n + 53), all13, 1);
-    v_store_n(d_blocks_mhsa_einsum_6 + (n + 103), all14, 1);
-    v_store_n(d_blocks_mhsa_einsum_6 + (n + 153), all15, 1);
-    v_store_n(d_blocks_mhsa_einsum_6 + (n + 4), all16, 1);
-    v_store_n(d_blocks_mhsa_einsum_6 + (n + 54), all17, 1);
-    v_store_n(d_blocks_mhsa_einsum_6 + (n + 104), all18, 1);
-    v_store_n(d_blocks_mhsa_einsum_6 + (n + 154), all19, 1);
+    unroll<5, 4>([&](auto row, auto column) {
+      const vec all = v_set(v_sum(sum[row][column]));
+      v_store_n(d_blocks_mhsa_einsum_6 + (n + row + column * 50), all, 1);
+    });
   }
 }
 
@@ -5602,212 +3003,64 @@ static void blocks_mlp_2_weight_gradient_partial(const std::int64_t chunk, const
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t d = 0; d < 8; d += 4) {
     for (std::int64_t m = 0; m < 30; m += 6) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
-      vec sum12 = v_zero();
-      vec sum13 = v_zero();
-      vec sum14 = v_zero();
-      vec sum15 = v_zero();
-      vec sum16 = v_zero();
-      vec sum17 = v_zero();
-      vec sum18 = v_zero();
-      vec sum19 = v_zero();
-      vec sum20 = v_zero();
-      vec sum21 = v_zero();
-      vec sum22 = v_zero();
-      vec sum23 = v_zero();
+      vec sum[4][6];
+      unroll<4, 6>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t b = begin; b < end; ++b) {
         for (std::int64_t n = 0; n < 48; n += 16) {
-          const vec x0 = v_load(d_blocks_carry + (d * 50 + b * 27088 + n));
-          const vec x1 = v_load(d_blocks_mlp_2_copy + (m * 50 + b * 27088 + n));
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(d_blocks_mlp_2_copy + (m * 50 + b * 27088 + n + 50));
-          sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(d_blocks_mlp_2_copy + (m * 50 + b * 27088 + n + 100));
-          sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(d_blocks_mlp_2_copy + (m * 50 + b * 27088 + n + 150));
-          sum3 = v_fma(x0, x4, sum3);
-          const vec x5 = v_load(d_blocks_mlp_2_copy + (m * 50 + b * 27088 + n + 200));
-          sum4 = v_fma(x0, x5, sum4);
-          const vec x6 = v_load(d_blocks_mlp_2_copy + (m * 50 + b * 27088 + n + 250));
-          sum5 = v_fma(x0, x6, sum5);
-          const vec x7 = v_load(d_blocks_carry + (d * 50 + b * 27088 + n + 50));
-          sum6 = v_fma(x7, x1, sum6);
-          sum7 = v_fma(x7, x2, sum7);
-          sum8 = v_fma(x7, x3, sum8);
-          sum9 = v_fma(x7, x4, sum9);
-          sum10 = v_fma(x7, x5, sum10);
-          sum11 = v_fma(x7, x6, sum11);
-          const vec x8 = v_load(d_blocks_carry + (d * 50 + b * 27088 + n + 100));
-          sum12 = v_fma(x8, x1, sum12);
-          sum13 = v_fma(x8, x2, sum13);
-          sum14 = v_fma(x8, x3, sum14);
-          sum15 = v_fma(x8, x4, sum15);
-          sum16 = v_fma(x8, x5, sum16);
-          sum17 = v_fma(x8, x6, sum17);
-          const vec x9 = v_load(d_blocks_carry + (d * 50 + b * 27088 + n + 150));
-          sum18 = v_fma(x9, x1, sum18);
-          sum19 = v_fma(x9, x2, sum19);
-          sum20 = v_fma(x9, x3, sum20);
-          sum21 = v_fma(x9, x4, sum21);
-          sum22 = v_fma(x9, x5, sum22);
-          sum23 = v_fma(x9, x6, sum23);
+          vec x1[6];
+          unroll<6>([&](auto column) {
+            x1[column] = v_load(d_blocks_mlp_2_copy + (m * 50 + column * 50 + b * 27088 + n));
+          });
+          unroll<4>([&](auto row) {
+            const vec x0 = v_load(d_blocks_carry + (d * 50 + row * 50 + b * 27088 + n));
+            unroll<6>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+          });
         }
         {
-          const vec x10 = v_load_n(d_blocks_carry + (d * 50 + b * 27088 + 48), 2);
-          const vec x11 = v_load_n(d_blocks_mlp_2_copy + (m * 50 + b * 27088 + 48), 2);
-          sum0 = v_fma(x10, x11, sum0);
-          const vec x12 = v_load_n(d_blocks_mlp_2_copy + (m * 50 + b * 27088 + 98), 2);
-          sum1 = v_fma(x10, x12, sum1);
-          const vec x13 = v_load_n(d_blocks_mlp_2_copy + (m * 50 + b * 27088 + 148), 2);
-          sum2 = v_fma(x10, x13, sum2);
-          const vec x14 = v_load_n(d_blocks_mlp_2_copy + (m * 50 + b * 27088 + 198), 2);
-          sum3 = v_fma(x10, x14, sum3);
-          const vec x15 = v_load_n(d_blocks_mlp_2_copy + (m * 50 + b * 27088 + 248), 2);
-          sum4 = v_fma(x10, x15, sum4);
-          const vec x16 = v_load_n(d_blocks_mlp_2_copy + (m * 50 + b * 27088 + 298), 2);
-          sum5 = v_fma(x10, x16, sum5);
-          const vec x17 = v_load_n(d_blocks_carry + (d * 50 + b * 27088 + 98), 2);
-          sum6 = v_fma(x17, x11, sum6);
-          sum7 = v_fma(x17, x12, sum7);
-          sum8 = v_fma(x17, x13, sum8);
-          sum9 = v_fma(x17, x14, sum9);
-          sum10 = v_fma(x17, x15, sum10);
-          sum11 = v_fma(x17, x16, sum11);
-          const vec x18 = v_load_n(d_blocks_carry + (d * 50 + b * 27088 + 148), 2);
-          sum12 = v_fma(x18, x11, sum12);
-          sum13 = v_fma(x18, x12, sum13);
-          sum14 = v_fma(x18, x13, sum14);
-          sum15 = v_fma(x18, x14, sum15);
-          sum16 = v_fma(x18, x15, sum16);
-          sum17 = v_fma(x18, x16, sum17);
-          const vec x19 = v_load_n(d_blocks_carry + (d * 50 + b * 27088 + 198), 2);
-          sum18 = v_fma(x19, x11, sum18);
-          sum19 = v_fma(x19, x12, sum19);
-          sum20 = v_fma(x19, x13, sum20);
-          sum21 = v_fma(x19, x14, sum21);
-          sum22 = v_fma(x19, x15, sum22);
-          sum23 = v_fma(x19, x16, sum23);
+          vec x3[6];
+          unroll<6>([&](auto column) {
+            x3[column] = v_load_n(d_blocks_mlp_2_copy + (m * 50 + column * 50 + b * 27088 + 48), 2);
+          });
+          unroll<4>([&](auto row) {
+            const vec x2 = v_load_n(d_blocks_carry + (d * 50 + row * 50 + b * 27088 + 48), 2);
+            unroll<6>([&](auto column) { sum[row][column] = v_fma(x2, x3[column], sum[row][column]); });
+          });
         }
       }
-      const vec all0 = v_set(v_sum(sum0));
-      v_store_n(partial + (chunk * 256 + (d * 32 + m)), all0, 1);
-      const vec all1 = v_set(v_sum(sum1));
-      v_store_n(partial + (chunk * 256 + (d * 32 + (m + 1))), all1, 1);
-      const vec all2 = v_set(v_sum(sum2));
-      v_store_n(partial + (chunk * 256 + (d * 32 + (m + 2))), all2, 1);
-      const vec all3 = v_set(v_sum(sum3));
-      v_store_n(partial + (chunk * 256 + (d * 32 + (m + 3))), all3, 1);
-      const vec all4 = v_set(v_sum(sum4));
-      v_store_n(partial + (chunk * 256 + (d * 32 + (m + 4))), all4, 1);
-      const vec all5 = v_set(v_sum(sum5));
-      v_store_n(partial + (chunk * 256 + (d * 32 + (m + 5))), all5, 1);
-      const vec all6 = v_set(v_sum(sum6));
-      v_store_n(partial + (chunk * 256 + (d * 32 + 32 + m)), all6, 1);
-      const vec all7 = v_set(v_sum(sum7));
-      v_store_n(partial + (chunk * 256 + (d * 32 + 32 + (m + 1))), all7, 1);
-      const vec all8 = v_set(v_sum(sum8));
-      v_store_n(partial + (chunk * 256 + (d * 32 + 32 + (m + 2))), all8, 1);
-      const vec all9 = v_set(v_sum(sum9));
-      v_store_n(partial + (chunk * 256 + (d * 32 + 32 + (m + 3))), all9, 1);
-      const vec all10 = v_set(v_sum(sum10));
-      v_store_n(partial + (chunk * 256 + (d * 32 + 32 + (m + 4))), all10, 1);
-      const vec all11 = v_set(v_sum(sum11));
-      v_store_n(partial + (chunk * 256 + (d * 32 + 32 + (m + 5))), all11, 1);
-      const vec all12 = v_set(v_sum(sum12));
-      v_store_n(partial + (chunk * 256 + (d * 32 + 64 + m)), all12, 1);
-      const vec all13 = v_set(v_sum(sum13));
-      v_store_n(partial + (chunk * 256 + (d * 32 + 64 + (m + 1))), all13, 1);
-      const vec all14 = v_set(v_sum(sum14));
-      v_store_n(partial + (chunk * 256 + (d * 32 + 64 + (m + 2))), all14, 1);
-      const vec all15 = v_set(v_sum(sum15));
-      v_store_n(partial + (chunk * 256 + (d * 32 + 64 + (m + 3))), all15, 1);
-      const vec all16 = v_set(v_sum(sum16));
-      v_store_n(partial + (chunk * 256 + (d * 32 + 64 + (m + 4))), all16, 1);
-      const vec all17 = v_set(v_sum(sum17));
-      v_store_n(partial + (chunk * 256 + (d * 32 + 64 + (m + 5))), all17, 1);
-      const vec all18 = v_set(v_sum(sum18));
-      v_store_n(partial + (chunk * 256 + (d * 32 + 96 + m)), all18, 1);
-      const vec all19 = v_set(v_sum(sum19));
-      v_store_n(partial + (chunk * 256 + (d * 32 + 96 + (m + 1))), all19, 1);
-      const vec all20 = v_set(v_sum(sum20));
-      v_store_n(partial + (chunk * 256 + (d * 32 + 96 + (m + 2))), all20, 1);
-      const vec all21 = v_set(v_sum(sum21));
-      v_store_n(partial + (chunk * 256 + (d * 32 + 96 + (m + 3))), all21, 1);
-      const vec all22 = v_set(v_sum(sum22));
-      v_store_n(partial + (chunk * 256 + (d * 32 + 96 + (m + 4))), all22, 1);
-      const vec all23 = v_set(v_sum(sum23));
-      v_store_n(partial + (chunk * 256 + (d * 32 + 96 + (m + 5))), all23, 1);
+      unroll<4, 6>([&](auto row, auto column) {
+        const vec all = v_set(v_sum(sum[row][column]));
+        v_store_n(partial + (chunk * 256 + (d * 32 + row * 32 + (m + column))), all, 1);
+      });
     }
     {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
+      vec sum[4][2];
+      unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t b = begin; b < end; ++b) {
         for (std::int64_t n = 0; n < 48; n += 16) {
-          const vec x20 = v_load(d_blocks_carry + (d * 50 + b * 27088 + n));
-          const vec x21 = v_load(d_blocks_mlp_2_copy + (b * 27088 + n + 1500));
-          sum0 = v_fma(x20, x21, sum0);
-          const vec x22 = v_load(d_blocks_mlp_2_copy + (b * 27088 + n + 1550));
-          sum1 = v_fma(x20, x22, sum1);
-          const vec x23 = v_load(d_blocks_carry + (d * 50 + b * 27088 + n + 50));
-          sum2 = v_fma(x23, x21, sum2);
-          sum3 = v_fma(x23, x22, sum3);
-          const vec x24 = v_load(d_blocks_carry + (d * 50 + b * 27088 + n + 100));
-          sum4 = v_fma(x24, x21, sum4);
-          sum5 = v_fma(x24, x22, sum5);
-          const vec x25 = v_load(d_blocks_carry + (d * 50 + b * 27088 + n + 150));
-          sum6 = v_fma(x25, x21, sum6);
-          sum7 = v_fma(x25, x22, sum7);
+          vec x5[2];
+          unroll<2>([&](auto column) {
+            x5[column] = v_load(d_blocks_mlp_2_copy + (column * 50 + b * 27088 + n + 1500));
+          });
+          unroll<4>([&](auto row) {
+            const vec x4 = v_load(d_blocks_carry + (d * 50 + row * 50 + b * 27088 + n));
+            unroll<2>([&](auto column) { sum[row][column] = v_fma(x4, x5[column], sum[row][column]); });
+          });
         }
         {
-          const vec x26 = v_load_n(d_blocks_carry + (d * 50 + b * 27088 + 48), 2);
-          const vec x27 = v_load_n(d_blocks_mlp_2_copy + (b * 27088 + 1548), 2);
-          sum0 = v_fma(x26, x27, sum0);
-          const vec x28 = v_load_n(d_blocks_mlp_2_copy + (b * 27088 + 1598), 2);
-          sum1 = v_fma(x26, x28, sum1);
-          const vec x29 = v_load_n(d_blocks_carry + (d * 50 + b * 27088 + 98), 2);
-          sum2 = v_fma(x29, x27, sum2);
-          sum3 = v_fma(x29, x28, sum3);
-          const vec x30 = v_load_n(d_blocks_carry + (d * 50 + b * 27088 + 148), 2);
-          sum4 = v_fma(x30, x27, sum4);
-          sum5 = v_fma(x30, x28, sum5);
-          const vec x31 = v_load_n(d_blocks_carry + (d * 50 + b * 27088 + 198), 2);
-          sum6 = v_fma(x31, x27, sum6);
-          sum7 = v_fma(x31, x28, sum7);
+          vec x7[2];
+          unroll<2>([&](auto column) {
+            x7[column] = v_load_n(d_blocks_mlp_2_copy + (column * 50 + b * 27088 + 1548), 2);
+          });
+          unroll<4>([&](auto row) {
+            const vec x6 = v_load_n(d_blocks_carry + (d * 50 + row * 50 + b * 27088 + 48), 2);
+            unroll<2>([&](auto column) { sum[row][column] = v_fma(x6, x7[column], sum[row][column]); });
+          });
         }
       }
-      const vec all0 = v_set(v_sum(sum0));
-      v_store_n(partial + (chunk * 256 + (d * 32 + 30)), all0, 1);
-      const vec all1 = v_set(v_sum(sum1));
-      v_store_n(partial + (chunk * 256 + (d * 32 + 31)), all1, 1);
-      const vec all2 = v_set(v_sum(sum2));
-      v_store_n(partial + (chunk * 256 + (d * 32 + 32 + 30)), all2, 1);
-      const vec all3 = v_set(v_sum(sum3));
-      v_store_n(partial + (chunk * 256 + (d * 32 + 32 + 31)), all3, 1);
-      const vec all4 = v_set(v_sum(sum4));
-      v_store_n(partial + (chunk * 256 + (d * 32 + 64 + 30)), all4, 1);
-      const vec all5 = v_set(v_sum(sum5));
-      v_store_n(partial + (chunk * 256 + (d * 32 + 64 + 31)), all5, 1);
-      const vec all6 = v_set(v_sum(sum6));
-      v_store_n(partial + (chunk * 256 + (d * 32 + 96 + 30)), all6, 1);
-      const vec all7 = v_set(v_sum(sum7));
-      v_store_n(partial + (chunk * 256 + (d * 32 + 96 + 31)), all7, 1);
+      unroll<4, 2>([&](auto row, auto column) {
+        const vec all = v_set(v_sum(sum[row][column]));
+        v_store_n(partial + (chunk * 256 + (d * 32 + row * 32 + (column + 30))), all, 1);
+      });
     }
   }
 }
@@ -5818,68 +3071,24 @@ static void blocks_mlp_0_bias_gradient_partial(const std::int64_t chunk, const G
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t m = 0; m < 32; m += 8) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[8];
+    unroll<8>([&](auto row) { sum[row] = v_zero(); });
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 48; n += 16) {
-        const vec x0 = v_load(d_blocks_mlp_1_multiply + (b * 27088 + n + m * 50));
-        sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_blocks_mlp_1_multiply + (b * 27088 + n + m * 50 + 50));
-        sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_blocks_mlp_1_multiply + (b * 27088 + n + m * 50 + 100));
-        sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_blocks_mlp_1_multiply + (b * 27088 + n + m * 50 + 150));
-        sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_blocks_mlp_1_multiply + (b * 27088 + n + m * 50 + 200));
-        sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_blocks_mlp_1_multiply + (b * 27088 + n + m * 50 + 250));
-        sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_blocks_mlp_1_multiply + (b * 27088 + n + m * 50 + 300));
-        sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_blocks_mlp_1_multiply + (b * 27088 + n + m * 50 + 350));
-        sum7 = v_add(sum7, x7);
+        unroll<8>([&](auto row) {
+          const vec x0 = v_load(d_blocks_mlp_1_multiply + (b * 27088 + n + m * 50 + row * 50));
+          sum[row] = v_add(sum[row], x0);
+        });
       }
-      {
-        const vec x8 = v_load_n(d_blocks_mlp_1_multiply + (b * 27088 + m * 50 + 48), 2);
-        sum0 = v_add(sum0, v_keep_n(x8, 2, real(0.0)));
-        const vec x9 = v_load_n(d_blocks_mlp_1_multiply + (b * 27088 + m * 50 + 98), 2);
-        sum1 = v_add(sum1, v_keep_n(x9, 2, real(0.0)));
-        const vec x10 = v_load_n(d_blocks_mlp_1_multiply + (b * 27088 + m * 50 + 148), 2);
-        sum2 = v_add(sum2, v_keep_n(x10, 2, real(0.0)));
-        const vec x11 = v_load_n(d_blocks_mlp_1_multiply + (b * 27088 + m * 50 + 198), 2);
-        sum3 = v_add(sum3, v_keep_n(x11, 2, real(0.0)));
-        const vec x12 = v_load_n(d_blocks_mlp_1_multiply + (b * 27088 + m * 50 + 248), 2);
-        sum4 = v_add(sum4, v_keep_n(x12, 2, real(0.0)));
-        const vec x13 = v_load_n(d_blocks_mlp_1_multiply + (b * 27088 + m * 50 + 298), 2);
-        sum5 = v_add(sum5, v_keep_n(x13, 2, real(0.0)));
-        const vec x14 = v_load_n(d_blocks_mlp_1_multiply + (b * 27088 + m * 50 + 348), 2);
-        sum6 = v_add(sum6, v_keep_n(x14, 2, real(0.0)));
-        const vec x15 = v_load_n(d_blocks_mlp_1_multiply + (b * 27088 + m * 50 + 398), 2);
-        sum7 = v_add(sum7, v_keep_n(x15, 2, real(0.0)));
-      }
+      unroll<8>([&](auto row) {
+        const vec x1 = v_load_n(d_blocks_mlp_1_multiply + (b * 27088 + m * 50 + row * 50 + 48), 2);
+        sum[row] = v_add(sum[row], v_keep_n(x1, 2, real(0.0)));
+      });
     }
-    const vec all0 = v_set(v_sum(sum0));
-    v_store_n(partial + (chunk * 32 + m), all0, 1);
-    const vec all1 = v_set(v_sum(sum1));
-    v_store_n(partial + (chunk * 32 + (m + 1)), all1, 1);
-    const vec all2 = v_set(v_sum(sum2));
-    v_store_n(partial + (chunk * 32 + (m + 2)), all2, 1);
-    const vec all3 = v_set(v_sum(sum3));
-    v_store_n(partial + (chunk * 32 + (m + 3)), all3, 1);
-    const vec all4 = v_set(v_sum(sum4));
-    v_store_n(partial + (chunk * 32 + (m + 4)), all4, 1);
-    const vec all5 = v_set(v_sum(sum5));
-    v_store_n(partial + (chunk * 32 + (m + 5)), all5, 1);
-    const vec all6 = v_set(v_sum(sum6));
-    v_store_n(partial + (chunk * 32 + (m + 6)), all6, 1);
-    const vec all7 = v_set(v_sum(sum7));
-    v_store_n(partial + (chunk * 32 + (m + 7)), all7, 1);
+    unroll<8>([&](auto row) {
+      const vec all = v_set(v_sum(sum[row]));
+      v_store_n(partial + (chunk * 32 + (m + row)), all, 1);
+    });
   }
 }
 
@@ -5891,212 +3100,62 @@ static void blocks_mlp_0_weight_gradient_partial(const std::int64_t chunk, const
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t m = 0; m < 32; m += 4) {
     {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
-      vec sum12 = v_zero();
-      vec sum13 = v_zero();
-      vec sum14 = v_zero();
-      vec sum15 = v_zero();
-      vec sum16 = v_zero();
-      vec sum17 = v_zero();
-      vec sum18 = v_zero();
-      vec sum19 = v_zero();
-      vec sum20 = v_zero();
-      vec sum21 = v_zero();
-      vec sum22 = v_zero();
-      vec sum23 = v_zero();
+      vec sum[4][6];
+      unroll<4, 6>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t b = begin; b < end; ++b) {
         for (std::int64_t n = 0; n < 48; n += 16) {
-          const vec x0 = v_load(d_blocks_mlp_1_multiply + (m * 50 + b * 27088 + n));
-          const vec x1 = v_load(d_blocks_mlp_0_copy + (b * 27088 + n));
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(d_blocks_mlp_0_copy + (b * 27088 + n + 50));
-          sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(d_blocks_mlp_0_copy + (b * 27088 + n + 100));
-          sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(d_blocks_mlp_0_copy + (b * 27088 + n + 150));
-          sum3 = v_fma(x0, x4, sum3);
-          const vec x5 = v_load(d_blocks_mlp_0_copy + (b * 27088 + n + 200));
-          sum4 = v_fma(x0, x5, sum4);
-          const vec x6 = v_load(d_blocks_mlp_0_copy + (b * 27088 + n + 250));
-          sum5 = v_fma(x0, x6, sum5);
-          const vec x7 = v_load(d_blocks_mlp_1_multiply + (m * 50 + b * 27088 + n + 50));
-          sum6 = v_fma(x7, x1, sum6);
-          sum7 = v_fma(x7, x2, sum7);
-          sum8 = v_fma(x7, x3, sum8);
-          sum9 = v_fma(x7, x4, sum9);
-          sum10 = v_fma(x7, x5, sum10);
-          sum11 = v_fma(x7, x6, sum11);
-          const vec x8 = v_load(d_blocks_mlp_1_multiply + (m * 50 + b * 27088 + n + 100));
-          sum12 = v_fma(x8, x1, sum12);
-          sum13 = v_fma(x8, x2, sum13);
-          sum14 = v_fma(x8, x3, sum14);
-          sum15 = v_fma(x8, x4, sum15);
-          sum16 = v_fma(x8, x5, sum16);
-          sum17 = v_fma(x8, x6, sum17);
-          const vec x9 = v_load(d_blocks_mlp_1_multiply + (m * 50 + b * 27088 + n + 150));
-          sum18 = v_fma(x9, x1, sum18);
-          sum19 = v_fma(x9, x2, sum19);
-          sum20 = v_fma(x9, x3, sum20);
-          sum21 = v_fma(x9, x4, sum21);
-          sum22 = v_fma(x9, x5, sum22);
-          sum23 = v_fma(x9, x6, sum23);
+          vec x1[6];
+          unroll<6>([&](auto column) { x1[column] = v_load(d_blocks_mlp_0_copy + (column * 50 + b * 27088 + n)); });
+          unroll<4>([&](auto row) {
+            const vec x0 = v_load(d_blocks_mlp_1_multiply + (m * 50 + row * 50 + b * 27088 + n));
+            unroll<6>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+          });
         }
         {
-          const vec x10 = v_load_n(d_blocks_mlp_1_multiply + (m * 50 + b * 27088 + 48), 2);
-          const vec x11 = v_load_n(d_blocks_mlp_0_copy + (b * 27088 + 48), 2);
-          sum0 = v_fma(x10, x11, sum0);
-          const vec x12 = v_load_n(d_blocks_mlp_0_copy + (b * 27088 + 98), 2);
-          sum1 = v_fma(x10, x12, sum1);
-          const vec x13 = v_load_n(d_blocks_mlp_0_copy + (b * 27088 + 148), 2);
-          sum2 = v_fma(x10, x13, sum2);
-          const vec x14 = v_load_n(d_blocks_mlp_0_copy + (b * 27088 + 198), 2);
-          sum3 = v_fma(x10, x14, sum3);
-          const vec x15 = v_load_n(d_blocks_mlp_0_copy + (b * 27088 + 248), 2);
-          sum4 = v_fma(x10, x15, sum4);
-          const vec x16 = v_load_n(d_blocks_mlp_0_copy + (b * 27088 + 298), 2);
-          sum5 = v_fma(x10, x16, sum5);
-          const vec x17 = v_load_n(d_blocks_mlp_1_multiply + (m * 50 + b * 27088 + 98), 2);
-          sum6 = v_fma(x17, x11, sum6);
-          sum7 = v_fma(x17, x12, sum7);
-          sum8 = v_fma(x17, x13, sum8);
-          sum9 = v_fma(x17, x14, sum9);
-          sum10 = v_fma(x17, x15, sum10);
-          sum11 = v_fma(x17, x16, sum11);
-          const vec x18 = v_load_n(d_blocks_mlp_1_multiply + (m * 50 + b * 27088 + 148), 2);
-          sum12 = v_fma(x18, x11, sum12);
-          sum13 = v_fma(x18, x12, sum13);
-          sum14 = v_fma(x18, x13, sum14);
-          sum15 = v_fma(x18, x14, sum15);
-          sum16 = v_fma(x18, x15, sum16);
-          sum17 = v_fma(x18, x16, sum17);
-          const vec x19 = v_load_n(d_blocks_mlp_1_multiply + (m * 50 + b * 27088 + 198), 2);
-          sum18 = v_fma(x19, x11, sum18);
-          sum19 = v_fma(x19, x12, sum19);
-          sum20 = v_fma(x19, x13, sum20);
-          sum21 = v_fma(x19, x14, sum21);
-          sum22 = v_fma(x19, x15, sum22);
-          sum23 = v_fma(x19, x16, sum23);
+          vec x3[6];
+          unroll<6>([&](auto column) {
+            x3[column] = v_load_n(d_blocks_mlp_0_copy + (column * 50 + b * 27088 + 48), 2);
+          });
+          unroll<4>([&](auto row) {
+            const vec x2 = v_load_n(d_blocks_mlp_1_multiply + (m * 50 + row * 50 + b * 27088 + 48), 2);
+            unroll<6>([&](auto column) { sum[row][column] = v_fma(x2, x3[column], sum[row][column]); });
+          });
         }
       }
-      const vec all0 = v_set(v_sum(sum0));
-      v_store_n(partial + (chunk * 256 + m * 8), all0, 1);
-      const vec all1 = v_set(v_sum(sum1));
-      v_store_n(partial + (chunk * 256 + (m * 8 + 1)), all1, 1);
-      const vec all2 = v_set(v_sum(sum2));
-      v_store_n(partial + (chunk * 256 + (m * 8 + 2)), all2, 1);
-      const vec all3 = v_set(v_sum(sum3));
-      v_store_n(partial + (chunk * 256 + (m * 8 + 3)), all3, 1);
-      const vec all4 = v_set(v_sum(sum4));
-      v_store_n(partial + (chunk * 256 + (m * 8 + 4)), all4, 1);
-      const vec all5 = v_set(v_sum(sum5));
-      v_store_n(partial + (chunk * 256 + (m * 8 + 5)), all5, 1);
-      const vec all6 = v_set(v_sum(sum6));
-      v_store_n(partial + (chunk * 256 + (m * 8 + 8)), all6, 1);
-      const vec all7 = v_set(v_sum(sum7));
-      v_store_n(partial + (chunk * 256 + (m * 8 + 8 + 1)), all7, 1);
-      const vec all8 = v_set(v_sum(sum8));
-      v_store_n(partial + (chunk * 256 + (m * 8 + 8 + 2)), all8, 1);
-      const vec all9 = v_set(v_sum(sum9));
-      v_store_n(partial + (chunk * 256 + (m * 8 + 8 + 3)), all9, 1);
-      const vec all10 = v_set(v_sum(sum10));
-      v_store_n(partial + (chunk * 256 + (m * 8 + 8 + 4)), all10, 1);
-      const vec all11 = v_set(v_sum(sum11));
-      v_store_n(partial + (chunk * 256 + (m * 8 + 8 + 5)), all11, 1);
-      const vec all12 = v_set(v_sum(sum12));
-      v_store_n(partial + (chunk * 256 + (m * 8 + 16)), all12, 1);
-      const vec all13 = v_set(v_sum(sum13));
-      v_store_n(partial + (chunk * 256 + (m * 8 + 16 + 1)), all13, 1);
-      const vec all14 = v_set(v_sum(sum14));
-      v_store_n(partial + (chunk * 256 + (m * 8 + 16 + 2)), all14, 1);
-      const vec all15 = v_set(v_sum(sum15));
-      v_store_n(partial + (chunk * 256 + (m * 8 + 16 + 3)), all15, 1);
-      const vec all16 = v_set(v_sum(sum16));
-      v_store_n(partial + (chunk * 256 + (m * 8 + 16 + 4)), all16, 1);
-      const vec all17 = v_set(v_sum(sum17));
-      v_store_n(partial + (chunk * 256 + (m * 8 + 16 + 5)), all17, 1);
-      const vec all18 = v_set(v_sum(sum18));
-      v_store_n(partial + (chunk * 256 + (m * 8 + 24)), all18, 1);
-      const vec all19 = v_set(v_sum(sum19));
-      v_store_n(partial + (chunk * 256 + (m * 8 + 24 + 1)), all19, 1);
-      const vec all20 = v_set(v_sum(sum20));
-      v_store_n(partial + (chunk * 256 + (m * 8 + 24 + 2)), all20, 1);
-      const vec all21 = v_set(v_sum(sum21));
-      v_store_n(partial + (chunk * 256 + (m * 8 + 24 + 3)), all21, 1);
-      const vec all22 = v_set(v_sum(sum22));
-      v_store_n(partial + (chunk * 256 + (m * 8 + 24 + 4)), all22, 1);
-      const vec all23 = v_set(v_sum(sum23));
-      v_store_n(partial + (chunk * 256 + (m * 8 + 24 + 5)), all23, 1);
+      unroll<4, 6>([&](auto row, auto column) {
+        const vec all = v_set(v_sum(sum[row][column]));
+        v_store_n(partial + (chunk * 256 + (m * 8 + row * 8 + column)), all, 1);
+      });
     }
     {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
+      vec sum[4][2];
+      unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t b = begin; b < end; ++b) {
         for (std::int64_t n = 0; n < 48; n += 16) {
-          const vec x20 = v_load(d_blocks_mlp_1_multiply + (m * 50 + b * 27088 + n));
-          const vec x21 = v_load(d_blocks_mlp_0_copy + (b * 27088 + n + 300));
-          sum0 = v_fma(x20, x21, sum0);
-          const vec x22 = v_load(d_blocks_mlp_0_copy + (b * 27088 + n + 350));
-          sum1 = v_fma(x20, x22, sum1);
-          const vec x23 = v_load(d_blocks_mlp_1_multiply + (m * 50 + b * 27088 + n + 50));
-          sum2 = v_fma(x23, x21, sum2);
-          sum3 = v_fma(x23, x22, sum3);
-          const vec x24 = v_load(d_blocks_mlp_1_multiply + (m * 50 + b * 27088 + n + 100));
-          sum4 = v_fma(x24, x21, sum4);
-          sum5 = v_fma(x24, x22, sum5);
-          const vec x25 = v_load(d_blocks_mlp_1_multiply + (m * 50 + b * 27088 + n + 150));
-          sum6 = v_fma(x25, x21, sum6);
-          sum7 = v_fma(x25, x22, sum7);
+          vec x5[2];
+          unroll<2>([&](auto column) {
+            x5[column] = v_load(d_blocks_mlp_0_copy + (column * 50 + b * 27088 + n + 300));
+          });
+          unroll<4>([&](auto row) {
+            const vec x4 = v_load(d_blocks_mlp_1_multiply + (m * 50 + row * 50 + b * 27088 + n));
+            unroll<2>([&](auto column) { sum[row][column] = v_fma(x4, x5[column], sum[row][column]); });
+          });
         }
         {
-          const vec x26 = v_load_n(d_blocks_mlp_1_multiply + (m * 50 + b * 27088 + 48), 2);
-          const vec x27 = v_load_n(d_blocks_mlp_0_copy + (b * 27088 + 348), 2);
-          sum0 = v_fma(x26, x27, sum0);
-          const vec x28 = v_load_n(d_blocks_mlp_0_copy + (b * 27088 + 398), 2);
-          sum1 = v_fma(x26, x28, sum1);
-          const vec x29 = v_load_n(d_blocks_mlp_1_multiply + (m * 50 + b * 27088 + 98), 2);
-          sum2 = v_fma(x29, x27, sum2);
-          sum3 = v_fma(x29, x28, sum3);
-          const vec x30 = v_load_n(d_blocks_mlp_1_multiply + (m * 50 + b * 27088 + 148), 2);
-          sum4 = v_fma(x30, x27, sum4);
-          sum5 = v_fma(x30, x28, sum5);
-          const vec x31 = v_load_n(d_blocks_mlp_1_multiply + (m * 50 + b * 27088 + 198), 2);
-          sum6 = v_fma(x31, x27, sum6);
-          sum7 = v_fma(x31, x28, sum7);
+          vec x7[2];
+          unroll<2>([&](auto column) {
+            x7[column] = v_load_n(d_blocks_mlp_0_copy + (column * 50 + b * 27088 + 348), 2);
+          });
+          unroll<4>([&](auto row) {
+            const vec x6 = v_load_n(d_blocks_mlp_1_multiply + (m * 50 + row * 50 + b * 27088 + 48), 2);
+            unroll<2>([&](auto column) { sum[row][column] = v_fma(x6, x7[column], sum[row][column]); });
+          });
         }
       }
-      const vec all0 = v_set(v_sum(sum0));
-      v_store_n(partial + (chunk * 256 + (m * 8 + 6)), all0, 1);
-      const vec all1 = v_set(v_sum(sum1));
-      v_store_n(partial + (chunk * 256 + (m * 8 + 7)), all1, 1);
-      const vec all2 = v_set(v_sum(sum2));
-      v_store_n(partial + (chunk * 256 + (m * 8 + 8 + 6)), all2, 1);
-      const vec all3 = v_set(v_sum(sum3));
-      v_store_n(partial + (chunk * 256 + (m * 8 + 8 + 7)), all3, 1);
-      const vec all4 = v_set(v_sum(sum4));
-      v_store_n(partial + (chunk * 256 + (m * 8 + 16 + 6)), all4, 1);
-      const vec all5 = v_set(v_sum(sum5));
-      v_store_n(partial + (chunk * 256 + (m * 8 + 16 + 7)), all5, 1);
-      const vec all6 = v_set(v_sum(sum6));
-      v_store_n(partial + (chunk * 256 + (m * 8 + 24 + 6)), all6, 1);
-      const vec all7 = v_set(v_sum(sum7));
-      v_store_n(partial + (chunk * 256 + (m * 8 + 24 + 7)), all7, 1);
+      unroll<4, 2>([&](auto row, auto column) {
+        const vec all = v_set(v_sum(sum[row][column]));
+        v_store_n(partial + (chunk * 256 + (m * 8 + row * 8 + (column + 6))), all, 1);
+      });
     }
   }
 }
@@ -6119,68 +3178,24 @@ static void linear_mapper_bias_gradient_partial(const std::int64_t chunk, const 
                                                 const real* d_blocks_carry_next, real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
-  vec sum4 = v_zero();
-  vec sum5 = v_zero();
-  vec sum6 = v_zero();
-  vec sum7 = v_zero();
+  vec sum[8];
+  unroll<8>([&](auto row) { sum[row] = v_zero(); });
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 48; n += 16) {
-      const vec x0 = v_load(d_blocks_carry_next + (b * 27088 + n + 1));
-      sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_blocks_carry_next + (b * 27088 + n + 51));
-      sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_blocks_carry_next + (b * 27088 + n + 101));
-      sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_blocks_carry_next + (b * 27088 + n + 151));
-      sum3 = v_add(sum3, x3);
-      const vec x4 = v_load(d_blocks_carry_next + (b * 27088 + n + 201));
-      sum4 = v_add(sum4, x4);
-      const vec x5 = v_load(d_blocks_carry_next + (b * 27088 + n + 251));
-      sum5 = v_add(sum5, x5);
-      const vec x6 = v_load(d_blocks_carry_next + (b * 27088 + n + 301));
-      sum6 = v_add(sum6, x6);
-      const vec x7 = v_load(d_blocks_carry_next + (b * 27088 + n + 351));
-      sum7 = v_add(sum7, x7);
+      unroll<8>([&](auto row) {
+        const vec x0 = v_load(d_blocks_carry_next + (b * 27088 + n + row * 50 + 1));
+        sum[row] = v_add(sum[row], x0);
+      });
     }
-    {
-      const vec x8 = v_load_n(d_blocks_carry_next + (b * 27088 + 49), 1);
-      sum0 = v_add(sum0, v_keep_n(x8, 1, real(0.0)));
-      const vec x9 = v_load_n(d_blocks_carry_next + (b * 27088 + 99), 1);
-      sum1 = v_add(sum1, v_keep_n(x9, 1, real(0.0)));
-      const vec x10 = v_load_n(d_blocks_carry_next + (b * 27088 + 149), 1);
-      sum2 = v_add(sum2, v_keep_n(x10, 1, real(0.0)));
-      const vec x11 = v_load_n(d_blocks_carry_next + (b * 27088 + 199), 1);
-      sum3 = v_add(sum3, v_keep_n(x11, 1, real(0.0)));
-      const vec x12 = v_load_n(d_blocks_carry_next + (b * 27088 + 249), 1);
-      sum4 = v_add(sum4, v_keep_n(x12, 1, real(0.0)));
-      const vec x13 = v_load_n(d_blocks_carry_next + (b * 27088 + 299), 1);
-      sum5 = v_add(sum5, v_keep_n(x13, 1, real(0.0)));
-      const vec x14 = v_load_n(d_blocks_carry_next + (b * 27088 + 349), 1);
-      sum6 = v_add(sum6, v_keep_n(x14, 1, real(0.0)));
-      const vec x15 = v_load_n(d_blocks_carry_next + (b * 27088 + 399), 1);
-      sum7 = v_add(sum7, v_keep_n(x15, 1, real(0.0)));
-    }
+    unroll<8>([&](auto row) {
+      const vec x1 = v_load_n(d_blocks_carry_next + (b * 27088 + row * 50 + 49), 1);
+      sum[row] = v_add(sum[row], v_keep_n(x1, 1, real(0.0)));
+    });
   }
-  const vec all0 = v_set(v_sum(sum0));
-  v_store_n(partial + chunk * 8, all0, 1);
-  const vec all1 = v_set(v_sum(sum1));
-  v_store_n(partial + (chunk * 8 + 1), all1, 1);
-  const vec all2 = v_set(v_sum(sum2));
-  v_store_n(partial + (chunk * 8 + 2), all2, 1);
-  const vec all3 = v_set(v_sum(sum3));
-  v_store_n(partial + (chunk * 8 + 3), all3, 1);
-  const vec all4 = v_set(v_sum(sum4));
-  v_store_n(partial + (chunk * 8 + 4), all4, 1);
-  const vec all5 = v_set(v_sum(sum5));
-  v_store_n(partial + (chunk * 8 + 5), all5, 1);
-  const vec all6 = v_set(v_sum(sum6));
-  v_store_n(partial + (chunk * 8 + 6), all6, 1);
-  const vec all7 = v_set(v_sum(sum7));
-  v_store_n(partial + (chunk * 8 + 7), all7, 1);
+  unroll<8>([&](auto row) {
+    const vec all = v_set(v_sum(sum[row]));
+    v_store_n(partial + (chunk * 8 + row), all, 1);
+  });
 }
 
 // d < D=8, c < C*P*P=16, b < B (summed), n < N=49 (summed); lanes along n
@@ -6191,256 +3206,58 @@ static void linear_mapper_weight_gradient_partial(const std::int64_t chunk, cons
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t d = 0; d < 8; d += 4) {
     for (std::int64_t c = 0; c < 12; c += 6) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
-      vec sum12 = v_zero();
-      vec sum13 = v_zero();
-      vec sum14 = v_zero();
-      vec sum15 = v_zero();
-      vec sum16 = v_zero();
-      vec sum17 = v_zero();
-      vec sum18 = v_zero();
-      vec sum19 = v_zero();
-      vec sum20 = v_zero();
-      vec sum21 = v_zero();
-      vec sum22 = v_zero();
-      vec sum23 = v_zero();
+      vec sum[4][6];
+      unroll<4, 6>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t b = begin; b < end; ++b) {
         for (std::int64_t n = 0; n < 48; n += 16) {
-          const vec x0 = v_load(d_blocks_carry_next + (d * 50 + b * 27088 + n + 1));
-          const vec x1 = v_load(rearrange + (c * 49 + b * 27088 + n));
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(rearrange + (c * 49 + b * 27088 + n + 49));
-          sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(rearrange + (c * 49 + b * 27088 + n + 98));
-          sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(rearrange + (c * 49 + b * 27088 + n + 147));
-          sum3 = v_fma(x0, x4, sum3);
-          const vec x5 = v_load(rearrange + (c * 49 + b * 27088 + n + 196));
-          sum4 = v_fma(x0, x5, sum4);
-          const vec x6 = v_load(rearrange + (c * 49 + b * 27088 + n + 245));
-          sum5 = v_fma(x0, x6, sum5);
-          const vec x7 = v_load(d_blocks_carry_next + (d * 50 + b * 27088 + n + 51));
-          sum6 = v_fma(x7, x1, sum6);
-          sum7 = v_fma(x7, x2, sum7);
-          sum8 = v_fma(x7, x3, sum8);
-          sum9 = v_fma(x7, x4, sum9);
-          sum10 = v_fma(x7, x5, sum10);
-          sum11 = v_fma(x7, x6, sum11);
-          const vec x8 = v_load(d_blocks_carry_next + (d * 50 + b * 27088 + n + 101));
-          sum12 = v_fma(x8, x1, sum12);
-          sum13 = v_fma(x8, x2, sum13);
-          sum14 = v_fma(x8, x3, sum14);
-          sum15 = v_fma(x8, x4, sum15);
-          sum16 = v_fma(x8, x5, sum16);
-          sum17 = v_fma(x8, x6, sum17);
-          const vec x9 = v_load(d_blocks_carry_next + (d * 50 + b * 27088 + n + 151));
-          sum18 = v_fma(x9, x1, sum18);
-          sum19 = v_fma(x9, x2, sum19);
-          sum20 = v_fma(x9, x3, sum20);
-          sum21 = v_fma(x9, x4, sum21);
-          sum22 = v_fma(x9, x5, sum22);
-          sum23 = v_fma(x9, x6, sum23);
+          vec x1[6];
+          unroll<6>([&](auto column) { x1[column] = v_load(rearrange + (c * 49 + column * 49 + b * 27088 + n)); });
+          unroll<4>([&](auto row) {
+            const vec x0 = v_load(d_blocks_carry_next + (d * 50 + row * 50 + b * 27088 + n + 1));
+            unroll<6>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+          });
         }
         {
-          const vec x10 = v_load_n(d_blocks_carry_next + (d * 50 + b * 27088 + 49), 1);
-          const vec x11 = v_load_n(rearrange + (c * 49 + b * 27088 + 48), 1);
-          sum0 = v_fma(x10, x11, sum0);
-          const vec x12 = v_load_n(rearrange + (c * 49 + b * 27088 + 97), 1);
-          sum1 = v_fma(x10, x12, sum1);
-          const vec x13 = v_load_n(rearrange + (c * 49 + b * 27088 + 146), 1);
-          sum2 = v_fma(x10, x13, sum2);
-          const vec x14 = v_load_n(rearrange + (c * 49 + b * 27088 + 195), 1);
-          sum3 = v_fma(x10, x14, sum3);
-          const vec x15 = v_load_n(rearrange + (c * 49 + b * 27088 + 244), 1);
-          sum4 = v_fma(x10, x15, sum4);
-          const vec x16 = v_load_n(rearrange + (c * 49 + b * 27088 + 293), 1);
-          sum5 = v_fma(x10, x16, sum5);
-          const vec x17 = v_load_n(d_blocks_carry_next + (d * 50 + b * 27088 + 99), 1);
-          sum6 = v_fma(x17, x11, sum6);
-          sum7 = v_fma(x17, x12, sum7);
-          sum8 = v_fma(x17, x13, sum8);
-          sum9 = v_fma(x17, x14, sum9);
-          sum10 = v_fma(x17, x15, sum10);
-          sum11 = v_fma(x17, x16, sum11);
-          const vec x18 = v_load_n(d_blocks_carry_next + (d * 50 + b * 27088 + 149), 1);
-          sum12 = v_fma(x18, x11, sum12);
-          sum13 = v_fma(x18, x12, sum13);
-          sum14 = v_fma(x18, x13, sum14);
-          sum15 = v_fma(x18, x14, sum15);
-          sum16 = v_fma(x18, x15, sum16);
-          sum17 = v_fma(x18, x16, sum17);
-          const vec x19 = v_load_n(d_blocks_carry_next + (d * 50 + b * 27088 + 199), 1);
-          sum18 = v_fma(x19, x11, sum18);
-          sum19 = v_fma(x19, x12, sum19);
-          sum20 = v_fma(x19, x13, sum20);
-          sum21 = v_fma(x19, x14, sum21);
-          sum22 = v_fma(x19, x15, sum22);
-          sum23 = v_fma(x19, x16, sum23);
+          vec x3[6];
+          unroll<6>([&](auto column) {
+            x3[column] = v_load_n(rearrange + (c * 49 + column * 49 + b * 27088 + 48), 1);
+          });
+          unroll<4>([&](auto row) {
+            const vec x2 = v_load_n(d_blocks_carry_next + (d * 50 + row * 50 + b * 27088 + 49), 1);
+            unroll<6>([&](auto column) { sum[row][column] = v_fma(x2, x3[column], sum[row][column]); });
+          });
         }
       }
-      const vec all0 = v_set(v_sum(sum0));
-      v_store_n(partial + (chunk * 128 + (d * 16 + c)), all0, 1);
-      const vec all1 = v_set(v_sum(sum1));
-      v_store_n(partial + (chunk * 128 + (d * 16 + (c + 1))), all1, 1);
-      const vec all2 = v_set(v_sum(sum2));
-      v_store_n(partial + (chunk * 128 + (d * 16 + (c + 2))), all2, 1);
-      const vec all3 = v_set(v_sum(sum3));
-      v_store_n(partial + (chunk * 128 + (d * 16 + (c + 3))), all3, 1);
-      const vec all4 = v_set(v_sum(sum4));
-      v_store_n(partial + (chunk * 128 + (d * 16 + (c + 4))), all4, 1);
-      const vec all5 = v_set(v_sum(sum5));
-      v_store_n(partial + (chunk * 128 + (d * 16 + (c + 5))), all5, 1);
-      const vec all6 = v_set(v_sum(sum6));
-      v_store_n(partial + (chunk * 128 + (d * 16 + 16 + c)), all6, 1);
-      const vec all7 = v_set(v_sum(sum7));
-      v_store_n(partial + (chunk * 128 + (d * 16 + 16 + (c + 1))), all7, 1);
-      const vec all8 = v_set(v_sum(sum8));
-      v_store_n(partial + (chunk * 128 + (d * 16 + 16 + (c + 2))), all8, 1);
-      const vec all9 = v_set(v_sum(sum9));
-      v_store_n(partial + (chunk * 128 + (d * 16 + 16 + (c + 3))), all9, 1);
-      const vec all10 = v_set(v_sum(sum10));
-      v_store_n(partial + (chunk * 128 + (d * 16 + 16 + (c + 4))), all10, 1);
-      const vec all11 = v_set(v_sum(sum11));
-      v_store_n(partial + (chunk * 128 + (d * 16 + 16 + (c + 5))), all11, 1);
-      const vec all12 = v_set(v_sum(sum12));
-      v_store_n(partial + (chunk * 128 + (d * 16 + 32 + c)), all12, 1);
-      const vec all13 = v_set(v_sum(sum13));
-      v_store_n(partial + (chunk * 128 + (d * 16 + 32 + (c + 1))), all13, 1);
-      const vec all14 = v_set(v_sum(sum14));
-      v_store_n(partial + (chunk * 128 + (d * 16 + 32 + (c + 2))), all14, 1);
-      const vec all15 = v_set(v_sum(sum15));
-      v_store_n(partial + (chunk * 128 + (d * 16 + 32 + (c + 3))), all15, 1);
-      const vec all16 = v_set(v_sum(sum16));
-      v_store_n(partial + (chunk * 128 + (d * 16 + 32 + (c + 4))), all16, 1);
-      const vec all17 = v_set(v_sum(sum17));
-      v_store_n(partial + (chunk * 128 + (d * 16 + 32 + (c + 5))), all17, 1);
-      const vec all18 = v_set(v_sum(sum18));
-      v_store_n(partial + (chunk * 128 + (d * 16 + 48 + c)), all18, 1);
-      const vec all19 = v_set(v_sum(sum19));
-      v_store_n(partial + (chunk * 128 + (d * 16 + 48 + (c + 1))), all19, 1);
-      const vec all20 = v_set(v_sum(sum20));
-      v_store_n(partial + (chunk * 128 + (d * 16 + 48 + (c + 2))), all20, 1);
-      const vec all21 = v_set(v_sum(sum21));
-      v_store_n(partial + (chunk * 128 + (d * 16 + 48 + (c + 3))), all21, 1);
-      const vec all22 = v_set(v_sum(sum22));
-      v_store_n(partial + (chunk * 128 + (d * 16 + 48 + (c + 4))), all22, 1);
-      const vec all23 = v_set(v_sum(sum23));
-      v_store_n(partial + (chunk * 128 + (d * 16 + 48 + (c + 5))), all23, 1);
+      unroll<4, 6>([&](auto row, auto column) {
+        const vec all = v_set(v_sum(sum[row][column]));
+        v_store_n(partial + (chunk * 128 + (d * 16 + row * 16 + (c + column))), all, 1);
+      });
     }
     {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
-      vec sum8 = v_zero();
-      vec sum9 = v_zero();
-      vec sum10 = v_zero();
-      vec sum11 = v_zero();
-      vec sum12 = v_zero();
-      vec sum13 = v_zero();
-      vec sum14 = v_zero();
-      vec sum15 = v_zero();
+      vec sum[4][4];
+      unroll<4, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t b = begin; b < end; ++b) {
         for (std::int64_t n = 0; n < 48; n += 16) {
-          const vec x20 = v_load(d_blocks_carry_next + (d * 50 + b * 27088 + n + 1));
-          const vec x21 = v_load(rearrange + (b * 27088 + n + 588));
-          sum0 = v_fma(x20, x21, sum0);
-          const vec x22 = v_load(rearrange + (b * 27088 + n + 637));
-          sum1 = v_fma(x20, x22, sum1);
-          const vec x23 = v_load(rearrange + (b * 27088 + n + 686));
-          sum2 = v_fma(x20, x23, sum2);
-          const vec x24 = v_load(rearrange + (b * 27088 + n + 735));
-          sum3 = v_fma(x20, x24, sum3);
-          const vec x25 = v_load(d_blocks_carry_next + (d * 50 + b * 27088 + n + 51));
-          sum4 = v_fma(x25, x21, sum4);
-          sum5 = v_fma(x25, x22, sum5);
-          sum6 = v_fma(x25, x23, sum6);
-          sum7 = v_fma(x25, x24, sum7);
-          const vec x26 = v_load(d_blocks_carry_next + (d * 50 + b * 27088 + n + 101));
-          sum8 = v_fma(x26, x21, sum8);
-          sum9 = v_fma(x26, x22, sum9);
-          sum10 = v_fma(x26, x23, sum10);
-          sum11 = v_fma(x26, x24, sum11);
-          const vec x27 = v_load(d_blocks_carry_next + (d * 50 + b * 27088 + n + 151));
-          sum12 = v_fma(x27, x21, sum12);
-          sum13 = v_fma(x27, x22, sum13);
-          sum14 = v_fma(x27, x23, sum14);
-          sum15 = v_fma(x27, x24, sum15);
+          vec x5[4];
+          unroll<4>([&](auto column) { x5[column] = v_load(rearrange + (column * 49 + b * 27088 + n + 588)); });
+          unroll<4>([&](auto row) {
+            const vec x4 = v_load(d_blocks_carry_next + (d * 50 + row * 50 + b * 27088 + n + 1));
+            unroll<4>([&](auto column) { sum[row][column] = v_fma(x4, x5[column], sum[row][column]); });
+          });
         }
         {
-          const vec x28 = v_load_n(d_blocks_carry_next + (d * 50 + b * 27088 + 49), 1);
-          const vec x29 = v_load_n(rearrange + (b * 27088 + 636), 1);
-          sum0 = v_fma(x28, x29, sum0);
-          const vec x30 = v_load_n(rearrange + (b * 27088 + 685), 1);
-          sum1 = v_fma(x28, x30, sum1);
-          const vec x31 = v_load_n(rearrange + (b * 27088 + 734), 1);
-          sum2 = v_fma(x28, x31, sum2);
-          const vec x32 = v_load_n(rearrange + (b * 27088 + 783), 1);
-          sum3 = v_fma(x28, x32, sum3);
-          const vec x33 = v_load_n(d_blocks_carry_next + (d * 50 + b * 27088 + 99), 1);
-          sum4 = v_fma(x33, x29, sum4);
-          sum5 = v_fma(x33, x30, sum5);
-          sum6 = v_fma(x33, x31, sum6);
-          sum7 = v_fma(x33, x32, sum7);
-          const vec x34 = v_load_n(d_blocks_carry_next + (d * 50 + b * 27088 + 149), 1);
-          sum8 = v_fma(x34, x29, sum8);
-          sum9 = v_fma(x34, x30, sum9);
-          sum10 = v_fma(x34, x31, sum10);
-          sum11 = v_fma(x34, x32, sum11);
-          const vec x35 = v_load_n(d_blocks_carry_next + (d * 50 + b * 27088 + 199), 1);
-          sum12 = v_fma(x35, x29, sum12);
-          sum13 = v_fma(x35, x30, sum13);
-          sum14 = v_fma(x35, x31, sum14);
-          sum15 = v_fma(x35, x32, sum15);
+          vec x7[4];
+          unroll<4>([&](auto column) { x7[column] = v_load_n(rearrange + (column * 49 + b * 27088 + 636), 1); });
+          unroll<4>([&](auto row) {
+            const vec x6 = v_load_n(d_blocks_carry_next + (d * 50 + row * 50 + b * 27088 + 49), 1);
+            unroll<4>([&](auto column) { sum[row][column] = v_fma(x6, x7[column], sum[row][column]); });
+          });
         }
       }
-      const vec all0 = v_set(v_sum(sum0));
-      v_store_n(partial + (chunk * 128 + (d * 16 + 12)), all0, 1);
-      const vec all1 = v_set(v_sum(sum1));
-      v_store_n(partial + (chunk * 128 + (d * 16 + 13)), all1, 1);
-      const vec all2 = v_set(v_sum(sum2));
-      v_store_n(partial + (chunk * 128 + (d * 16 + 14)), all2, 1);
-      const vec all3 = v_set(v_sum(sum3));
-      v_store_n(partial + (chunk * 128 + (d * 16 + 15)), all3, 1);
-      const vec all4 = v_set(v_sum(sum4));
-      v_store_n(partial + (chunk * 128 + (d * 16 + 16 + 12)), all4, 1);
-      const vec all5 = v_set(v_sum(sum5));
-      v_store_n(partial + (chunk * 128 + (d * 16 + 16 + 13)), all5, 1);
-      const vec all6 = v_set(v_sum(sum6));
-      v_store_n(partial + (chunk * 128 + (d * 16 + 16 + 14)), all6, 1);
-      const vec all7 = v_set(v_sum(sum7));
-      v_store_n(partial + (chunk * 128 + (d * 16 + 16 + 15)), all7, 1);
-      const vec all8 = v_set(v_sum(sum8));
-      v_store_n(partial + (chunk * 128 + (d * 16 + 32 + 12)), all8, 1);
-      const vec all9 = v_set(v_sum(sum9));
-      v_store_n(partial + (chunk * 128 + (d * 16 + 32 + 13)), all9, 1);
-      const vec all10 = v_set(v_sum(sum10));
-      v_store_n(partial + (chunk * 128 + (d * 16 + 32 + 14)), all10, 1);
-      const vec all11 = v_set(v_sum(sum11));
-      v_store_n(partial + (chunk * 128 + (d * 16 + 32 + 15)), all11, 1);
-      const vec all12 = v_set(v_sum(sum12));
-      v_store_n(partial + (chunk * 128 + (d * 16 + 48 + 12)), all12, 1);
-      const vec all13 = v_set(v_sum(sum13));
-      v_store_n(partial + (chunk * 128 + (d * 16 + 48 + 13)), all13, 1);
-      const vec all14 = v_set(v_sum(sum14));
-      v_store_n(partial + (chunk * 128 + (d * 16 + 48 + 14)), all14, 1);
-      const vec all15 = v_set(v_sum(sum15));
-      v_store_n(partial + (chunk * 128 + (d * 16 + 48 + 15)), all15, 1);
+      unroll<4, 4>([&](auto row, auto column) {
+        const vec all = v_set(v_sum(sum[row][column]));
+        v_store_n(partial + (chunk * 128 + (d * 16 + row * 16 + (column + 12))), all, 1);
+      });
     }
   }
 }
@@ -6464,12 +3281,12 @@ static void class_token_gradient_partial(const std::int64_t chunk, const Group& 
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0 = v_zero();
+    vec sum = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       const vec x0 = v_load_strided(d_blocks_carry_next + (b * 27088 + i), 50, 8);
-      sum0 = v_add(sum0, x0);
+      sum = v_add(sum, x0);
     }
-    v_store_n(partial + (chunk * 8 + i * 8), sum0, 8);
+    v_store_n(partial + (chunk * 8 + i * 8), sum, 8);
   }
 }
 
@@ -6486,20 +3303,18 @@ static void class_token_gradient_sum(const Group& group, real* gradient_class_to
 }
 
 // b < B, i < 1, k < K=4, k2 < K=4 (summed); lanes along k
-static void blocks_1_mhsa_q_mappings_1_backward_input_gradient(const real* d_blocks_1_mhsa_einsum_4,
-                                                               const real* blocks_1_mhsa_q_mappings_1_weight,
-                                                               const real* d_blocks_1_mhsa_add,
-                                                               const real* blocks_1_norm1_weight,
-                                                               real* d_blocks_1_norm1_concat) {
+static void blocks_1_mhsa_q_mappings_1_backward_input_gradient(
+    const real* d_blocks_1_mhsa_einsum_4, const real* blocks_1_mhsa_q_mappings_1_weight,
+    const real* d_blocks_1_mhsa_add, const real* blocks_1_norm1_weight, real* d_blocks_1_norm1_concat) {
   for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0 = v_zero();
+    vec sum = v_zero();
     for (std::int64_t k2 = 0; k2 < 4; ++k2) {
       const vec x0 = v_set(d_blocks_1_mhsa_einsum_4[i * 4 + k2]);
       const vec x1 = v_load_n(blocks_1_mhsa_q_mappings_1_weight + k2 * 4, 4);
-      sum0 = v_fma(x0, x1, sum0);
+      sum = v_fma(x0, x1, sum);
     }
     const vec x2 = v_load_strided(d_blocks_1_mhsa_add + i, 50, 4);
-    const vec t3 = v_add(x2, sum0);
+    const vec t3 = v_add(x2, sum);
     const vec x4 = v_load_n(blocks_1_norm1_weight + 4, 4);
     const vec t5 = v_mul(t3, x4);
     v_store_strided(d_blocks_1_norm1_concat + (i + 200), 50, t5, 4);
@@ -6507,20 +3322,18 @@ static void blocks_1_mhsa_q_mappings_1_backward_input_gradient(const real* d_blo
 }
 
 // b < B, i < 1, k < K=4, k2 < K=4 (summed); lanes along k
-static void blocks_1_mhsa_q_mappings_0_backward_input_gradient(const real* d_blocks_1_mhsa_einsum_7,
-                                                               const real* blocks_1_mhsa_q_mappings_0_weight,
-                                                               const real* d_blocks_1_mhsa_add_2,
-                                                               const real* blocks_1_norm1_weight,
-                                                               real* d_blocks_1_norm1_concat) {
+static void blocks_1_mhsa_q_mappings_0_backward_input_gradient(
+    const real* d_blocks_1_mhsa_einsum_7, const real* blocks_1_mhsa_q_mappings_0_weight,
+    const real* d_blocks_1_mhsa_add_2, const real* blocks_1_norm1_weight, real* d_blocks_1_norm1_concat) {
   for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0 = v_zero();
+    vec sum = v_zero();
     for (std::int64_t k2 = 0; k2 < 4; ++k2) {
       const vec x0 = v_set(d_blocks_1_mhsa_einsum_7[i * 4 + k2]);
       const vec x1 = v_load_n(blocks_1_mhsa_q_mappings_0_weight + k2 * 4, 4);
-      sum0 = v_fma(x0, x1, sum0);
+      sum = v_fma(x0, x1, sum);
     }
     const vec x2 = v_load_strided(d_blocks_1_mhsa_add_2 + i, 50, 4);
-    const vec t3 = v_add(x2, sum0);
+    const vec t3 = v_add(x2, sum);
     const vec x4 = v_load_n(blocks_1_norm1_weight, 4);
     const vec t5 = v_mul(t3, x4);
     v_store_strided(d_blocks_1_norm1_concat + i, 50, t5, 4);
@@ -6618,23 +3431,23 @@ static void blocks_1_norm1_backward_input_gradient(const real* d_blocks_1_norm1_
 // b < B (summed); lanes along b
 static void divide_forward_input_gradient(const std::int64_t batch, const real* add, const real* reduce_sum,
                                           real* loss) {
-  vec sum0 = v_zero();
+  vec sum = v_zero();
   for (std::int64_t b = 0; b + 16 <= batch; b += 16) {
     const vec x0 = v_load_strided(add + b * 20256, 20256, lanes);
     const vec x1 = v_load_strided(reduce_sum + b * 20256, 20256, lanes);
     const vec t2 = v_sub(x0, x1);
-    sum0 = v_add(sum0, t2);
+    sum = v_add(sum, t2);
   }
   const std::int64_t b_rest = (batch - 0) / 16 * 16;
   if (b_rest < batch) {
     const vec x3 = v_load_strided(add + b_rest * 20256, 20256, static_cast<int>(batch - b_rest));
     const vec x4 = v_load_strided(reduce_sum + b_rest * 20256, 20256, static_cast<int>(batch - b_rest));
     const vec t5 = v_sub(x3, x4);
-    sum0 = v_add(sum0, v_keep_n(t5, static_cast<int>(batch - b_rest), real(0.0)));
+    sum = v_add(sum, v_keep_n(t5, static_cast<int>(batch - b_rest), real(0.0)));
   }
-  const vec all0 = v_set(v_sum(sum0));
+  const vec all = v_set(v_sum(sum));
   const vec t6 = v_set(static_cast<real>(batch));
-  const vec t7 = v_div_one(all0, t6);
+  const vec t7 = v_div_one(all, t6);
   v_store_n(loss, t7, 1);
 }
 
@@ -6642,456 +3455,99 @@ static void divide_forward_input_gradient(const std::int64_t batch, const real* 
 static void blocks_mlp_2_backward_input_gradient(const real* d_blocks_carry, const real* blocks_mlp_2_weight,
                                                  const real* blocks_mlp_0_add, real* d_blocks_mlp_1_multiply) {
   for (std::int64_t m = 0; m < 30; m += 6) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
-    vec sum12 = v_zero();
-    vec sum13 = v_zero();
-    vec sum14 = v_zero();
-    vec sum15 = v_zero();
-    vec sum16 = v_zero();
-    vec sum17 = v_zero();
-    vec sum18 = v_zero();
-    vec sum19 = v_zero();
-    vec sum20 = v_zero();
-    vec sum21 = v_zero();
-    vec sum22 = v_zero();
-    vec sum23 = v_zero();
+    vec sum[6][4];
+    unroll<6, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x0 = v_load(d_blocks_carry + d * 50);
-      const vec x1 = v_set(blocks_mlp_2_weight[m + d * 32]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(d_blocks_carry + (d * 50 + 16));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_load(d_blocks_carry + (d * 50 + 32));
-      sum2 = v_fma(x3, x1, sum2);
-      const vec x4 = v_load_n(d_blocks_carry + (d * 50 + 48), 2);
-      sum3 = v_fma(x4, x1, sum3);
-      const vec x5 = v_set(blocks_mlp_2_weight[m + d * 32 + 1]);
-      sum4 = v_fma(x0, x5, sum4);
-      sum5 = v_fma(x2, x5, sum5);
-      sum6 = v_fma(x3, x5, sum6);
-      sum7 = v_fma(x4, x5, sum7);
-      const vec x6 = v_set(blocks_mlp_2_weight[m + d * 32 + 2]);
-      sum8 = v_fma(x0, x6, sum8);
-      sum9 = v_fma(x2, x6, sum9);
-      sum10 = v_fma(x3, x6, sum10);
-      sum11 = v_fma(x4, x6, sum11);
-      const vec x7 = v_set(blocks_mlp_2_weight[m + d * 32 + 3]);
-      sum12 = v_fma(x0, x7, sum12);
-      sum13 = v_fma(x2, x7, sum13);
-      sum14 = v_fma(x3, x7, sum14);
-      sum15 = v_fma(x4, x7, sum15);
-      const vec x8 = v_set(blocks_mlp_2_weight[m + d * 32 + 4]);
-      sum16 = v_fma(x0, x8, sum16);
-      sum17 = v_fma(x2, x8, sum17);
-      sum18 = v_fma(x3, x8, sum18);
-      sum19 = v_fma(x4, x8, sum19);
-      const vec x9 = v_set(blocks_mlp_2_weight[m + d * 32 + 5]);
-      sum20 = v_fma(x0, x9, sum20);
-      sum21 = v_fma(x2, x9, sum21);
-      sum22 = v_fma(x3, x9, sum22);
-      sum23 = v_fma(x4, x9, sum23);
+      vec x0[4];
+      unroll<4>([&](auto column) {
+        x0[column] = v_load_some(d_blocks_carry + (column * 16 + d * 50), column < 3 ? lanes : 2);
+      });
+      unroll<6>([&](auto row) {
+        const vec x1 = v_set(blocks_mlp_2_weight[m + row + d * 32]);
+        unroll<4>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+      });
     }
-    const vec x10 = v_load(blocks_mlp_0_add + m * 50);
-    const vec t11 = v_gelu_gradient(x10);
-    const vec t12 = v_mul(sum0, t11);
-    v_store(d_blocks_mlp_1_multiply + m * 50, t12);
-    const vec x13 = v_load(blocks_mlp_0_add + (m * 50 + 16));
-    const vec t14 = v_gelu_gradient(x13);
-    const vec t15 = v_mul(sum1, t14);
-    v_store(d_blocks_mlp_1_multiply + (m * 50 + 16), t15);
-    const vec x16 = v_load(blocks_mlp_0_add + (m * 50 + 32));
-    const vec t17 = v_gelu_gradient(x16);
-    const vec t18 = v_mul(sum2, t17);
-    v_store(d_blocks_mlp_1_multiply + (m * 50 + 32), t18);
-    const vec x19 = v_load_n(blocks_mlp_0_add + (m * 50 + 48), 2);
-    const vec t20 = v_gelu_gradient(x19);
-    const vec t21 = v_mul(sum3, t20);
-    v_store_n(d_blocks_mlp_1_multiply + (m * 50 + 48), t21, 2);
-    const vec x22 = v_load(blocks_mlp_0_add + (m * 50 + 50));
-    const vec t23 = v_gelu_gradient(x22);
-    const vec t24 = v_mul(sum4, t23);
-    v_store(d_blocks_mlp_1_multiply + (m * 50 + 50), t24);
-    const vec x25 = v_load(blocks_mlp_0_add + (m * 50 + 66));
-    const vec t26 = v_gelu_gradient(x25);
-    const vec t27 = v_mul(sum5, t26);
-    v_store(d_blocks_mlp_1_multiply + (m * 50 + 66), t27);
-    const vec x28 = v_load(blocks_mlp_0_add + (m * 50 + 82));
-    const vec t29 = v_gelu_gradient(x28);
-    const vec t30 = v_mul(sum6, t29);
-    v_store(d_blocks_mlp_1_multiply + (m * 50 + 82), t30);
-    const vec x31 = v_load_n(blocks_mlp_0_add + (m * 50 + 98), 2);
-    const vec t32 = v_gelu_gradient(x31);
-    const vec t33 = v_mul(sum7, t32);
-    v_store_n(d_blocks_mlp_1_multiply + (m * 50 + 98), t33, 2);
-    const vec x34 = v_load(blocks_mlp_0_add + (m * 50 + 100));
-    const vec t35 = v_gelu_gradient(x34);
-    const vec t36 = v_mul(sum8, t35);
-    v_store(d_blocks_mlp_1_multiply + (m * 50 + 100), t36);
-    const vec x37 = v_load(blocks_mlp_0_add + (m * 50 + 116));
-    const vec t38 = v_gelu_gradient(x37);
-    const vec t39 = v_mul(sum9, t38);
-    v_store(d_blocks_mlp_1_multiply + (m * 50 + 116), t39);
-    const vec x40 = v_load(blocks_mlp_0_add + (m * 50 + 132));
-    const vec t41 = v_gelu_gradient(x40);
-    const vec t42 = v_mul(sum10, t41);
-    v_store(d_blocks_mlp_1_multiply + (m * 50 + 132), t42);
-    const vec x43 = v_load_n(blocks_mlp_0_add + (m * 50 + 148), 2);
-    const vec t44 = v_gelu_gradient(x43);
-    const vec t45 = v_mul(sum11, t44);
-    v_store_n(d_blocks_mlp_1_multiply + (m * 50 + 148), t45, 2);
-    const vec x46 = v_load(blocks_mlp_0_add + (m * 50 + 150));
-    const vec t47 = v_gelu_gradient(x46);
-    const vec t48 = v_mul(sum12, t47);
-    v_store(d_blocks_mlp_1_multiply + (m * 50 + 150), t48);
-    const vec x49 = v_load(blocks_mlp_0_add + (m * 50 + 166));
-    const vec t50 = v_gelu_gradient(x49);
-    const vec t51 = v_mul(sum13, t50);
-    v_store(d_blocks_mlp_1_multiply + (m * 50 + 166), t51);
-    const vec x52 = v_load(blocks_mlp_0_add + (m * 50 + 182));
-    const vec t53 = v_gelu_gradient(x52);
-    const vec t54 = v_mul(sum14, t53);
-    v_store(d_blocks_mlp_1_multiply + (m * 50 + 182), t54);
-    const vec x55 = v_load_n(blocks_mlp_0_add + (m * 50 + 198), 2);
-    const vec t56 = v_gelu_gradient(x55);
-    const vec t57 = v_mul(sum15, t56);
-    v_store_n(d_blocks_mlp_1_multiply + (m * 50 + 198), t57, 2);
-    const vec x58 = v_load(blocks_mlp_0_add + (m * 50 + 200));
-    const vec t59 = v_gelu_gradient(x58);
-    const vec t60 = v_mul(sum16, t59);
-    v_store(d_blocks_mlp_1_multiply + (m * 50 + 200), t60);
-    const vec x61 = v_load(blocks_mlp_0_add + (m * 50 + 216));
-    const vec t62 = v_gelu_gradient(x61);
-    const vec t63 = v_mul(sum17, t62);
-    v_store(d_blocks_mlp_1_multiply + (m * 50 + 216), t63);
-    const vec x64 = v_load(blocks_mlp_0_add + (m * 50 + 232));
-    const vec t65 = v_gelu_gradient(x64);
-    const vec t66 = v_mul(sum18, t65);
-    v_store(d_blocks_mlp_1_multiply + (m * 50 + 232), t66);
-    const vec x67 = v_load_n(blocks_mlp_0_add + (m * 50 + 248), 2);
-    const vec t68 = v_gelu_gradient(x67);
-    const vec t69 = v_mul(sum19, t68);
-    v_store_n(d_blocks_mlp_1_multiply + (m * 50 + 248), t69, 2);
-    const vec x70 = v_load(blocks_mlp_0_add + (m * 50 + 250));
-    const vec t71 = v_gelu_gradient(x70);
-    const vec t72 = v_mul(sum20, t71);
-    v_store(d_blocks_mlp_1_multiply + (m * 50 + 250), t72);
-    const vec x73 = v_load(blocks_mlp_0_add + (m * 50 + 266));
-    const vec t74 = v_gelu_gradient(x73);
-    const vec t75 = v_mul(sum21, t74);
-    v_store(d_blocks_mlp_1_multiply + (m * 50 + 266), t75);
-    const vec x76 = v_load(blocks_mlp_0_add + (m * 50 + 282));
-    const vec t77 = v_gelu_gradient(x76);
-    const vec t78 = v_mul(sum22, t77);
-    v_store(d_blocks_mlp_1_multiply + (m * 50 + 282), t78);
-    const vec x79 = v_load_n(blocks_mlp_0_add + (m * 50 + 298), 2);
-    const vec t80 = v_gelu_gradient(x79);
-    const vec t81 = v_mul(sum23, t80);
-    v_store_n(d_blocks_mlp_1_multiply + (m * 50 + 298), t81, 2);
+    unroll<6, 4>([&](auto row, auto column) {
+      const vec x2 = v_load_some(blocks_mlp_0_add + (column * 16 + m * 50 + row * 50), column < 3 ? lanes : 2);
+      const vec t3 = v_gelu_gradient(x2);
+      const vec t4 = v_mul(sum[row][column], t3);
+      v_store_some(d_blocks_mlp_1_multiply + (column * 16 + m * 50 + row * 50), t4, column < 3 ? lanes : 2);
+    });
   }
   {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[2][4];
+    unroll<2, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x82 = v_load(d_blocks_carry + d * 50);
-      const vec x83 = v_set(blocks_mlp_2_weight[d * 32 + 30]);
-      sum0 = v_fma(x82, x83, sum0);
-      const vec x84 = v_load(d_blocks_carry + (d * 50 + 16));
-      sum1 = v_fma(x84, x83, sum1);
-      const vec x85 = v_load(d_blocks_carry + (d * 50 + 32));
-      sum2 = v_fma(x85, x83, sum2);
-      const vec x86 = v_load_n(d_blocks_carry + (d * 50 + 48), 2);
-      sum3 = v_fma(x86, x83, sum3);
-      const vec x87 = v_set(blocks_mlp_2_weight[d * 32 + 31]);
-      sum4 = v_fma(x82, x87, sum4);
-      sum5 = v_fma(x84, x87, sum5);
-      sum6 = v_fma(x85, x87, sum6);
-      sum7 = v_fma(x86, x87, sum7);
+      vec x5[4];
+      unroll<4>([&](auto column) {
+        x5[column] = v_load_some(d_blocks_carry + (column * 16 + d * 50), column < 3 ? lanes : 2);
+      });
+      unroll<2>([&](auto row) {
+        const vec x6 = v_set(blocks_mlp_2_weight[row + d * 32 + 30]);
+        unroll<4>([&](auto column) { sum[row][column] = v_fma(x5[column], x6, sum[row][column]); });
+      });
     }
-    const vec x88 = v_load(blocks_mlp_0_add + 1500);
-    const vec t89 = v_gelu_gradient(x88);
-    const vec t90 = v_mul(sum0, t89);
-    v_store(d_blocks_mlp_1_multiply + 1500, t90);
-    const vec x91 = v_load(blocks_mlp_0_add + 1516);
-    const vec t92 = v_gelu_gradient(x91);
-    const vec t93 = v_mul(sum1, t92);
-    v_store(d_blocks_mlp_1_multiply + 1516, t93);
-    const vec x94 = v_load(blocks_mlp_0_add + 1532);
-    const vec t95 = v_gelu_gradient(x94);
-    const vec t96 = v_mul(sum2, t95);
-    v_store(d_blocks_mlp_1_multiply + 1532, t96);
-    const vec x97 = v_load_n(blocks_mlp_0_add + 1548, 2);
-    const vec t98 = v_gelu_gradient(x97);
-    const vec t99 = v_mul(sum3, t98);
-    v_store_n(d_blocks_mlp_1_multiply + 1548, t99, 2);
-    const vec x100 = v_load(blocks_mlp_0_add + 1550);
-    const vec t101 = v_gelu_gradient(x100);
-    const vec t102 = v_mul(sum4, t101);
-    v_store(d_blocks_mlp_1_multiply + 1550, t102);
-    const vec x103 = v_load(blocks_mlp_0_add + 1566);
-    const vec t104 = v_gelu_gradient(x103);
-    const vec t105 = v_mul(sum5, t104);
-    v_store(d_blocks_mlp_1_multiply + 1566, t105);
-    const vec x106 = v_load(blocks_mlp_0_add + 1582);
-    const vec t107 = v_gelu_gradient(x106);
-    const vec t108 = v_mul(sum6, t107);
-    v_store(d_blocks_mlp_1_multiply + 1582, t108);
-    const vec x109 = v_load_n(blocks_mlp_0_add + 1598, 2);
-    const vec t110 = v_gelu_gradient(x109);
-    const vec t111 = v_mul(sum7, t110);
-    v_store_n(d_blocks_mlp_1_multiply + 1598, t111, 2);
+    unroll<2, 4>([&](auto row, auto column) {
+      const vec x7 = v_load_some(blocks_mlp_0_add + (column * 16 + row * 50 + 1500), column < 3 ? lanes : 2);
+      const vec t8 = v_gelu_gradient(x7);
+      const vec t9 = v_mul(sum[row][column], t8);
+      v_store_some(d_blocks_mlp_1_multiply + (column * 16 + row * 50 + 1500), t9, column < 3 ? lanes : 2);
+    });
   }
 }
 
 // b < B, n < N+1=50, k < K=4, k2 < K=4 (summed); lanes along n
-static void blocks_mhsa_q_mappings_1_backward_input_gradient(const real* d_blocks_mhsa_einsum_4,
-                                                             const real* blocks_mhsa_q_mappings_1_weight,
-                                                             const real* d_blocks_mhsa_add,
-                                                             const real* blocks_norm1_weight,
-                                                             real* d_blocks_norm1_concat) {
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
-  vec sum4 = v_zero();
-  vec sum5 = v_zero();
-  vec sum6 = v_zero();
-  vec sum7 = v_zero();
-  vec sum8 = v_zero();
-  vec sum9 = v_zero();
-  vec sum10 = v_zero();
-  vec sum11 = v_zero();
-  vec sum12 = v_zero();
-  vec sum13 = v_zero();
-  vec sum14 = v_zero();
-  vec sum15 = v_zero();
+static void blocks_mhsa_q_mappings_1_backward_input_gradient(
+    const real* d_blocks_mhsa_einsum_4, const real* blocks_mhsa_q_mappings_1_weight, const real* d_blocks_mhsa_add,
+    const real* blocks_norm1_weight, real* d_blocks_norm1_concat) {
+  vec sum[4][4];
+  unroll<4, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
   for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-    const vec x0 = v_load(d_blocks_mhsa_einsum_4 + k2 * 50);
-    const vec x1 = v_set(blocks_mhsa_q_mappings_1_weight[k2 * 4]);
-    sum0 = v_fma(x0, x1, sum0);
-    const vec x2 = v_load(d_blocks_mhsa_einsum_4 + (k2 * 50 + 16));
-    sum1 = v_fma(x2, x1, sum1);
-    const vec x3 = v_load(d_blocks_mhsa_einsum_4 + (k2 * 50 + 32));
-    sum2 = v_fma(x3, x1, sum2);
-    const vec x4 = v_load_n(d_blocks_mhsa_einsum_4 + (k2 * 50 + 48), 2);
-    sum3 = v_fma(x4, x1, sum3);
-    const vec x5 = v_set(blocks_mhsa_q_mappings_1_weight[k2 * 4 + 1]);
-    sum4 = v_fma(x0, x5, sum4);
-    sum5 = v_fma(x2, x5, sum5);
-    sum6 = v_fma(x3, x5, sum6);
-    sum7 = v_fma(x4, x5, sum7);
-    const vec x6 = v_set(blocks_mhsa_q_mappings_1_weight[k2 * 4 + 2]);
-    sum8 = v_fma(x0, x6, sum8);
-    sum9 = v_fma(x2, x6, sum9);
-    sum10 = v_fma(x3, x6, sum10);
-    sum11 = v_fma(x4, x6, sum11);
-    const vec x7 = v_set(blocks_mhsa_q_mappings_1_weight[k2 * 4 + 3]);
-    sum12 = v_fma(x0, x7, sum12);
-    sum13 = v_fma(x2, x7, sum13);
-    sum14 = v_fma(x3, x7, sum14);
-    sum15 = v_fma(x4, x7, sum15);
+    vec x0[4];
+    unroll<4>([&](auto column) {
+      x0[column] = v_load_some(d_blocks_mhsa_einsum_4 + (column * 16 + k2 * 50), column < 3 ? lanes : 2);
+    });
+    unroll<4>([&](auto row) {
+      const vec x1 = v_set(blocks_mhsa_q_mappings_1_weight[row + k2 * 4]);
+      unroll<4>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+    });
   }
-  const vec x8 = v_load(d_blocks_mhsa_add);
-  const vec t9 = v_add(x8, sum0);
-  const vec x10 = v_set(blocks_norm1_weight[4]);
-  const vec t11 = v_mul(t9, x10);
-  v_store(d_blocks_norm1_concat + 200, t11);
-  const vec x12 = v_load(d_blocks_mhsa_add + 16);
-  const vec t13 = v_add(x12, sum1);
-  const vec t14 = v_mul(t13, x10);
-  v_store(d_blocks_norm1_concat + 216, t14);
-  const vec x15 = v_load(d_blocks_mhsa_add + 32);
-  const vec t16 = v_add(x15, sum2);
-  const vec t17 = v_mul(t16, x10);
-  v_store(d_blocks_norm1_concat + 232, t17);
-  const vec x18 = v_load_n(d_blocks_mhsa_add + 48, 2);
-  const vec t19 = v_add(x18, sum3);
-  const vec t20 = v_mul(t19, x10);
-  v_store_n(d_blocks_norm1_concat + 248, t20, 2);
-  const vec x21 = v_load(d_blocks_mhsa_add + 50);
-  const vec t22 = v_add(x21, sum4);
-  const vec x23 = v_set(blocks_norm1_weight[5]);
-  const vec t24 = v_mul(t22, x23);
-  v_store(d_blocks_norm1_concat + 250, t24);
-  const vec x25 = v_load(d_blocks_mhsa_add + 66);
-  const vec t26 = v_add(x25, sum5);
-  const vec t27 = v_mul(t26, x23);
-  v_store(d_blocks_norm1_concat + 266, t27);
-  const vec x28 = v_load(d_blocks_mhsa_add + 82);
-  const vec t29 = v_add(x28, sum6);
-  const vec t30 = v_mul(t29, x23);
-  v_store(d_blocks_norm1_concat + 282, t30);
-  const vec x31 = v_load_n(d_blocks_mhsa_add + 98, 2);
-  const vec t32 = v_add(x31, sum7);
-  const vec t33 = v_mul(t32, x23);
-  v_store_n(d_blocks_norm1_concat + 298, t33, 2);
-  const vec x34 = v_load(d_blocks_mhsa_add + 100);
-  const vec t35 = v_add(x34, sum8);
-  const vec x36 = v_set(blocks_norm1_weight[6]);
-  const vec t37 = v_mul(t35, x36);
-  v_store(d_blocks_norm1_concat + 300, t37);
-  const vec x38 = v_load(d_blocks_mhsa_add + 116);
-  const vec t39 = v_add(x38, sum9);
-  const vec t40 = v_mul(t39, x36);
-  v_store(d_blocks_norm1_concat + 316, t40);
-  const vec x41 = v_load(d_blocks_mhsa_add + 132);
-  const vec t42 = v_add(x41, sum10);
-  const vec t43 = v_mul(t42, x36);
-  v_store(d_blocks_norm1_concat + 332, t43);
-  const vec x44 = v_load_n(d_blocks_mhsa_add + 148, 2);
-  const vec t45 = v_add(x44, sum11);
-  const vec t46 = v_mul(t45, x36);
-  v_store_n(d_blocks_norm1_concat + 348, t46, 2);
-  const vec x47 = v_load(d_blocks_mhsa_add + 150);
-  const vec t48 = v_add(x47, sum12);
-  const vec x49 = v_set(blocks_norm1_weight[7]);
-  const vec t50 = v_mul(t48, x49);
-  v_store(d_blocks_norm1_concat + 350, t50);
-  const vec x51 = v_load(d_blocks_mhsa_add + 166);
-  const vec t52 = v_add(x51, sum13);
-  const vec t53 = v_mul(t52, x49);
-  v_store(d_blocks_norm1_concat + 366, t53);
-  const vec x54 = v_load(d_blocks_mhsa_add + 182);
-  const vec t55 = v_add(x54, sum14);
-  const vec t56 = v_mul(t55, x49);
-  v_store(d_blocks_norm1_concat + 382, t56);
-  const vec x57 = v_load_n(d_blocks_mhsa_add + 198, 2);
-  const vec t58 = v_add(x57, sum15);
-  const vec t59 = v_mul(t58, x49);
-  v_store_n(d_blocks_norm1_concat + 398, t59, 2);
+  unroll<4>([&](auto row) {
+    const vec x4 = v_set(blocks_norm1_weight[row + 4]);
+    unroll<4>([&](auto column) {
+      const vec x2 = v_load_some(d_blocks_mhsa_add + (column * 16 + row * 50), column < 3 ? lanes : 2);
+      const vec t3 = v_add(x2, sum[row][column]);
+      const vec t5 = v_mul(t3, x4);
+      v_store_some(d_blocks_norm1_concat + (column * 16 + row * 50 + 200), t5, column < 3 ? lanes : 2);
+    });
+  });
 }
 
 // b < B, n < N+1=50, k < K=4, k2 < K=4 (summed); lanes along n
-static void blocks_mhsa_q_mappings_0_backward(const real* d_blocks_mhsa_einsum_7,
-                                              const real* blocks_mhsa_q_mappings_0_weight,
-                                              const real* d_blocks_mhsa_add_2, const real* blocks_norm1_weight,
-                                              real* d_blocks_norm1_concat) {
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
-  vec sum4 = v_zero();
-  vec sum5 = v_zero();
-  vec sum6 = v_zero();
-  vec sum7 = v_zero();
-  vec sum8 = v_zero();
-  vec sum9 = v_zero();
-  vec sum10 = v_zero();
-  vec sum11 = v_zero();
-  vec sum12 = v_zero();
-  vec sum13 = v_zero();
-  vec sum14 = v_zero();
-  vec sum15 = v_zero();
+static void blocks_mhsa_q_mappings_0_backward(
+    const real* d_blocks_mhsa_einsum_7, const real* blocks_mhsa_q_mappings_0_weight, const real* d_blocks_mhsa_add_2,
+    const real* blocks_norm1_weight, real* d_blocks_norm1_concat) {
+  vec sum[4][4];
+  unroll<4, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
   for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-    const vec x0 = v_load(d_blocks_mhsa_einsum_7 + k2 * 50);
-    const vec x1 = v_set(blocks_mhsa_q_mappings_0_weight[k2 * 4]);
-    sum0 = v_fma(x0, x1, sum0);
-    const vec x2 = v_load(d_blocks_mhsa_einsum_7 + (k2 * 50 + 16));
-    sum1 = v_fma(x2, x1, sum1);
-    const vec x3 = v_load(d_blocks_mhsa_einsum_7 + (k2 * 50 + 32));
-    sum2 = v_fma(x3, x1, sum2);
-    const vec x4 = v_load_n(d_blocks_mhsa_einsum_7 + (k2 * 50 + 48), 2);
-    sum3 = v_fma(x4, x1, sum3);
-    const vec x5 = v_set(blocks_mhsa_q_mappings_0_weight[k2 * 4 + 1]);
-    sum4 = v_fma(x0, x5, sum4);
-    sum5 = v_fma(x2, x5, sum5);
-    sum6 = v_fma(x3, x5, sum6);
-    sum7 = v_fma(x4, x5, sum7);
-    const vec x6 = v_set(blocks_mhsa_q_mappings_0_weight[k2 * 4 + 2]);
-    sum8 = v_fma(x0, x6, sum8);
-    sum9 = v_fma(x2, x6, sum9);
-    sum10 = v_fma(x3, x6, sum10);
-    sum11 = v_fma(x4, x6, sum11);
-    const vec x7 = v_set(blocks_mhsa_q_mappings_0_weight[k2 * 4 + 3]);
-    sum12 = v_fma(x0, x7, sum12);
-    sum13 = v_fma(x2, x7, sum13);
-    sum14 = v_fma(x3, x7, sum14);
-    sum15 = v_fma(x4, x7, sum15);
+    vec x0[4];
+    unroll<4>([&](auto column) {
+      x0[column] = v_load_some(d_blocks_mhsa_einsum_7 + (column * 16 + k2 * 50), column < 3 ? lanes : 2);
+    });
+    unroll<4>([&](auto row) {
+      const vec x1 = v_set(blocks_mhsa_q_mappings_0_weight[row + k2 * 4]);
+      unroll<4>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+    });
   }
-  const vec x8 = v_load(d_blocks_mhsa_add_2);
-  const vec t9 = v_add(x8, sum0);
-  const vec x10 = v_set(blocks_norm1_weight[0]);
-  const vec t11 = v_mul(t9, x10);
-  v_store(d_blocks_norm1_concat, t11);
-  const vec x12 = v_load(d_blocks_mhsa_add_2 + 16);
-  const vec t13 = v_add(x12, sum1);
-  const vec t14 = v_mul(t13, x10);
-  v_store(d_blocks_norm1_concat + 16, t14);
-  const vec x15 = v_load(d_blocks_mhsa_add_2 + 32);
-  const vec t16 = v_add(x15, sum2);
-  const vec t17 = v_mul(t16, x10);
-  v_store(d_blocks_norm1_concat + 32, t17);
-  const vec x18 = v_load_n(d_blocks_mhsa_add_2 + 48, 2);
-  const vec t19 = v_add(x18, sum3);
-  const vec t20 = v_mul(t19, x10);
-  v_store_n(d_blocks_norm1_concat + 48, t20, 2);
-  const vec x21 = v_load(d_blocks_mhsa_add_2 + 50);
-  const vec t22 = v_add(x21, sum4);
-  const vec x23 = v_set(blocks_norm1_weight[1]);
-  const vec t24 = v_mul(t22, x23);
-  v_store(d_blocks_norm1_concat + 50, t24);
-  const vec x25 = v_load(d_blocks_mhsa_add_2 + 66);
-  const vec t26 = v_add(x25, sum5);
-  const vec t27 = v_mul(t26, x23);
-  v_store(d_blocks_norm1_concat + 66, t27);
-  const vec x28 = v_load(d_blocks_mhsa_add_2 + 82);
-  const vec t29 = v_add(x28, sum6);
-  const vec t30 = v_mul(t29, x23);
-  v_store(d_blocks_norm1_concat + 82, t30);
-  const vec x31 = v_load_n(d_blocks_mhsa_add_2 + 98, 2);
-  const vec t32 = v_add(x31, sum7);
-  const vec t33 = v_mul(t32, x23);
-  v_store_n(d_blocks_norm1_concat + 98, t33, 2);
-  const vec x34 = v_load(d_blocks_mhsa_add_2 + 100);
-  const vec t35 = v_add(x34, sum8);
-  const vec x36 = v_set(blocks_norm1_weight[2]);
-  const vec t37 = v_mul(t35, x36);
-  v_store(d_blocks_norm1_concat + 100, t37);
-  const vec x38 = v_load(d_blocks_mhsa_add_2 + 116);
-  const vec t39 = v_add(x38, sum9);
-  const vec t40 = v_mul(t39, x36);
-  v_store(d_blocks_norm1_concat + 116, t40);
-  const vec x41 = v_load(d_blocks_mhsa_add_2 + 132);
-  const vec t42 = v_add(x41, sum10);
-  const vec t43 = v_mul(t42, x36);
-  v_store(d_blocks_norm1_concat + 132, t43);
-  const vec x44 = v_load_n(d_blocks_mhsa_add_2 + 148, 2);
-  const vec t45 = v_add(x44, sum11);
-  const vec t46 = v_mul(t45, x36);
-  v_store_n(d_blocks_norm1_concat + 148, t46, 2);
-  const vec x47 = v_load(d_blocks_mhsa_add_2 + 150);
-  const vec t48 = v_add(x47, sum12);
-  const vec x49 = v_set(blocks_norm1_weight[3]);
-  const vec t50 = v_mul(t48, x49);
-  v_store(d_blocks_norm1_concat + 150, t50);
-  const vec x51 = v_load(d_blocks_mhsa_add_2 + 166);
-  const vec t52 = v_add(x51, sum13);
-  const vec t53 = v_mul(t52, x49);
-  v_store(d_blocks_norm1_concat + 166, t53);
-  const vec x54 = v_load(d_blocks_mhsa_add_2 + 182);
-  const vec t55 = v_add(x54, sum14);
-  const vec t56 = v_mul(t55, x49);
-  v_store(d_blocks_norm1_concat + 182, t56);
-  const vec x57 = v_load_n(d_blocks_mhsa_add_2 + 198, 2);
-  const vec t58 = v_add(x57, sum15);
-  const vec t59 = v_mul(t58, x49);
-  v_store_n(d_blocks_norm1_concat + 198, t59, 2);
+  unroll<4>([&](auto row) {
+    const vec x4 = v_set(blocks_norm1_weight[row]);
+    unroll<4>([&](auto column) {
+      const vec x2 = v_load_some(d_blocks_mhsa_add_2 + (column * 16 + row * 50), column < 3 ? lanes : 2);
+      const vec t3 = v_add(x2, sum[row][column]);
+      const vec t5 = v_mul(t3, x4);
+      v_store_some(d_blocks_norm1_concat + (column * 16 + row * 50), t5, column < 3 ? lanes : 2);
+    });
+  });
 }
 
 // b < B, n < N+1=50, d < D=8 (row); lanes along n
@@ -7150,37 +3606,16 @@ static void blocks_norm1_backward_input_gradient(const real* d_blocks_norm1_conc
 static void linear_mapper_backward(const real* d_blocks_carry_next, const real* linear_mapper_weight,
                                    real* d_linear_mapper_einsum) {
   for (std::int64_t n = 0; n < 49; n += 7) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
+    vec sum[7];
+    unroll<7>([&](auto row) { sum[row] = v_zero(); });
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x0 = v_set(d_blocks_carry_next[n + d * 50 + 1]);
       const vec x1 = v_load(linear_mapper_weight + d * 16);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_set(d_blocks_carry_next[n + d * 50 + 2]);
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_set(d_blocks_carry_next[n + d * 50 + 3]);
-      sum2 = v_fma(x3, x1, sum2);
-      const vec x4 = v_set(d_blocks_carry_next[n + d * 50 + 4]);
-      sum3 = v_fma(x4, x1, sum3);
-      const vec x5 = v_set(d_blocks_carry_next[n + d * 50 + 5]);
-      sum4 = v_fma(x5, x1, sum4);
-      const vec x6 = v_set(d_blocks_carry_next[n + d * 50 + 6]);
-      sum5 = v_fma(x6, x1, sum5);
-      const vec x7 = v_set(d_blocks_carry_next[n + d * 50 + 7]);
-      sum6 = v_fma(x7, x1, sum6);
+      unroll<7>([&](auto row) {
+        const vec x0 = v_set(d_blocks_carry_next[n + row + d * 50 + 1]);
+        sum[row] = v_fma(x0, x1, sum[row]);
+      });
     }
-    v_store(d_linear_mapper_einsum + n * 16, sum0);
-    v_store(d_linear_mapper_einsum + (n * 16 + 16), sum1);
-    v_store(d_linear_mapper_einsum + (n * 16 + 32), sum2);
-    v_store(d_linear_mapper_einsum + (n * 16 + 48), sum3);
-    v_store(d_linear_mapper_einsum + (n * 16 + 64), sum4);
-    v_store(d_linear_mapper_einsum + (n * 16 + 80), sum5);
-    v_store(d_linear_mapper_einsum + (n * 16 + 96), sum6);
+    unroll<7>([&](auto row) { v_store(d_linear_mapper_einsum + (n * 16 + row * 16), sum[row]); });
   }
 }
 
@@ -7259,216 +3694,112 @@ static void update(const std::int64_t begin, const std::int64_t end, const real*
 static void linear_mapper_forward_inspect(const real* rearrange, const real* linear_mapper_weight,
                                           real* linear_mapper_einsum) {
   {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
-    vec sum12 = v_zero();
-    vec sum13 = v_zero();
-    vec sum14 = v_zero();
-    vec sum15 = v_zero();
-    vec sum16 = v_zero();
-    vec sum17 = v_zero();
-    vec sum18 = v_zero();
-    vec sum19 = v_zero();
-    vec sum20 = v_zero();
-    vec sum21 = v_zero();
-    vec sum22 = v_zero();
-    vec sum23 = v_zero();
+    vec sum[6][4];
+    unroll<6, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t c = 0; c < 16; ++c) {
-      const vec x0 = v_load(rearrange + c * 49);
-      const vec x1 = v_set(linear_mapper_weight[c]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(rearrange + (c * 49 + 16));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_load(rearrange + (c * 49 + 32));
-      sum2 = v_fma(x3, x1, sum2);
-      const vec x4 = v_load_n(rearrange + (c * 49 + 48), 1);
-      sum3 = v_fma(x4, x1, sum3);
-      const vec x5 = v_set(linear_mapper_weight[c + 16]);
-      sum4 = v_fma(x0, x5, sum4);
-      sum5 = v_fma(x2, x5, sum5);
-      sum6 = v_fma(x3, x5, sum6);
-      sum7 = v_fma(x4, x5, sum7);
-      const vec x6 = v_set(linear_mapper_weight[c + 32]);
-      sum8 = v_fma(x0, x6, sum8);
-      sum9 = v_fma(x2, x6, sum9);
-      sum10 = v_fma(x3, x6, sum10);
-      sum11 = v_fma(x4, x6, sum11);
-      const vec x7 = v_set(linear_mapper_weight[c + 48]);
-      sum12 = v_fma(x0, x7, sum12);
-      sum13 = v_fma(x2, x7, sum13);
-      sum14 = v_fma(x3, x7, sum14);
-      sum15 = v_fma(x4, x7, sum15);
-      const vec x8 = v_set(linear_mapper_weight[c + 64]);
-      sum16 = v_fma(x0, x8, sum16);
-      sum17 = v_fma(x2, x8, sum17);
-      sum18 = v_fma(x3, x8, sum18);
-      sum19 = v_fma(x4, x8, sum19);
-      const vec x9 = v_set(linear_mapper_weight[c + 80]);
-      sum20 = v_fma(x0, x9, sum20);
-      sum21 = v_fma(x2, x9, sum21);
-      sum22 = v_fma(x3, x9, sum22);
-      sum23 = v_fma(x4, x9, sum23);
+      vec x0[4];
+      unroll<4>([&](auto column) {
+        x0[column] = v_load_some(rearrange + (column * 16 + c * 49), column < 3 ? lanes : 1);
+      });
+      unroll<6>([&](auto row) {
+        const vec x1 = v_set(linear_mapper_weight[row * 16 + c]);
+        unroll<4>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+      });
     }
-    v_store(linear_mapper_einsum, sum0);
-    v_store(linear_mapper_einsum + 16, sum1);
-    v_store(linear_mapper_einsum + 32, sum2);
-    v_store_n(linear_mapper_einsum + 48, sum3, 1);
-    v_store(linear_mapper_einsum + 49, sum4);
-    v_store(linear_mapper_einsum + 65, sum5);
-    v_store(linear_mapper_einsum + 81, sum6);
-    v_store_n(linear_mapper_einsum + 97, sum7, 1);
-    v_store(linear_mapper_einsum + 98, sum8);
-    v_store(linear_mapper_einsum + 114, sum9);
-    v_store(linear_mapper_einsum + 130, sum10);
-    v_store_n(linear_mapper_einsum + 146, sum11, 1);
-    v_store(linear_mapper_einsum + 147, sum12);
-    v_store(linear_mapper_einsum + 163, sum13);
-    v_store(linear_mapper_einsum + 179, sum14);
-    v_store_n(linear_mapper_einsum + 195, sum15, 1);
-    v_store(linear_mapper_einsum + 196, sum16);
-    v_store(linear_mapper_einsum + 212, sum17);
-    v_store(linear_mapper_einsum + 228, sum18);
-    v_store_n(linear_mapper_einsum + 244, sum19, 1);
-    v_store(linear_mapper_einsum + 245, sum20);
-    v_store(linear_mapper_einsum + 261, sum21);
-    v_store(linear_mapper_einsum + 277, sum22);
-    v_store_n(linear_mapper_einsum + 293, sum23, 1);
+    unroll<6, 4>([&](auto row, auto column) {
+      v_store_some(linear_mapper_einsum + (column * 16 + row * 49), sum[row][column], column < 3 ? lanes : 1);
+    });
   }
   {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[2][4];
+    unroll<2, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t c = 0; c < 16; ++c) {
-      const vec x10 = v_load(rearrange + c * 49);
-      const vec x11 = v_set(linear_mapper_weight[c + 96]);
-      sum0 = v_fma(x10, x11, sum0);
-      const vec x12 = v_load(rearrange + (c * 49 + 16));
-      sum1 = v_fma(x12, x11, sum1);
-      const vec x13 = v_load(rearrange + (c * 49 + 32));
-      sum2 = v_fma(x13, x11, sum2);
-      const vec x14 = v_load_n(rearrange + (c * 49 + 48), 1);
-      sum3 = v_fma(x14, x11, sum3);
-      const vec x15 = v_set(linear_mapper_weight[c + 112]);
-      sum4 = v_fma(x10, x15, sum4);
-      sum5 = v_fma(x12, x15, sum5);
-      sum6 = v_fma(x13, x15, sum6);
-      sum7 = v_fma(x14, x15, sum7);
+      vec x2[4];
+      unroll<4>([&](auto column) {
+        x2[column] = v_load_some(rearrange + (column * 16 + c * 49), column < 3 ? lanes : 1);
+      });
+      unroll<2>([&](auto row) {
+        const vec x3 = v_set(linear_mapper_weight[row * 16 + c + 96]);
+        unroll<4>([&](auto column) { sum[row][column] = v_fma(x2[column], x3, sum[row][column]); });
+      });
     }
-    v_store(linear_mapper_einsum + 294, sum0);
-    v_store(linear_mapper_einsum + 310, sum1);
-    v_store(linear_mapper_einsum + 326, sum2);
-    v_store_n(linear_mapper_einsum + 342, sum3, 1);
-    v_store(linear_mapper_einsum + 343, sum4);
-    v_store(linear_mapper_einsum + 359, sum5);
-    v_store(linear_mapper_einsum + 375, sum6);
-    v_store_n(linear_mapper_einsum + 391, sum7, 1);
+    unroll<2, 4>([&](auto row, auto column) {
+      v_store_some(linear_mapper_einsum + (column * 16 + row * 49 + 294), sum[row][column], column < 3 ? lanes : 1);
+    });
   }
 }
 
 // b < B, n < N=49 (row), d < D=8 (row); lanes along n
 static void linear_mapper_add_forward(const real* linear_mapper_einsum, const real* linear_mapper_bias,
                                       real* magnitude_0, const real* sinusoidal_50x8, real* concat) {
-  vec sum0 = v_zero();
-  vec sum0_1 = v_zero();
-  vec sum0_2 = v_zero();
+  vec sum0[3];
+  unroll<3>([&](auto way) { sum0[way] = v_zero(); });
   for (std::int64_t d = 0; d < 8; ++d) {
     {
-      const vec x0 = v_load(linear_mapper_einsum + d * 49);
       const vec x1 = v_set(linear_mapper_bias[d]);
-      const vec t2 = v_add(x0, x1);
-      const vec t3 = v_neg(t2);
-      const vec t4 = v_max(t2, t3);
-      sum0 = v_add(sum0, t4);
-      const vec x5 = v_load(linear_mapper_einsum + (d * 49 + 16));
-      const vec t6 = v_add(x5, x1);
-      const vec t7 = v_neg(t6);
-      const vec t8 = v_max(t6, t7);
-      sum0_1 = v_add(sum0_1, t8);
-      const vec x9 = v_load(linear_mapper_einsum + (d * 49 + 32));
-      const vec t10 = v_add(x9, x1);
-      const vec t11 = v_neg(t10);
-      const vec t12 = v_max(t10, t11);
-      sum0_2 = v_add(sum0_2, t12);
+      unroll<3>([&](auto column) {
+        const vec x0 = v_load(linear_mapper_einsum + (column * 16 + d * 49));
+        const vec t2 = v_add(x0, x1);
+        const vec t3 = v_neg(t2);
+        const vec t4 = v_max(t2, t3);
+        sum0[column] = v_add(sum0[column], t4);
+      });
     }
     {
-      const vec x13 = v_load_n(linear_mapper_einsum + (d * 49 + 48), 1);
-      const vec x14 = v_set(linear_mapper_bias[d]);
-      const vec t15 = v_add(x13, x14);
-      const vec t16 = v_neg(t15);
-      const vec t17 = v_max(t15, t16);
-      sum0 = v_add(sum0, v_keep_n(t17, 1, real(0.0)));
+      const vec x5 = v_load_n(linear_mapper_einsum + (d * 49 + 48), 1);
+      const vec x6 = v_set(linear_mapper_bias[d]);
+      const vec t7 = v_add(x5, x6);
+      const vec t8 = v_neg(t7);
+      const vec t9 = v_max(t7, t8);
+      sum0[0] = v_add(sum0[0], v_keep_n(t9, 1, real(0.0)));
     }
   }
-  const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), sum0_2)));
-  const vec t18 = v_set(real(0.002551020408163265));
-  const vec t19 = v_mul(row0, t18);
-  v_store_n(magnitude_0, t19, 1);
+  const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), sum0[2])));
+  const vec t10 = v_set(real(0.002551020408163265));
+  const vec t11 = v_mul(row0, t10);
+  v_store_n(magnitude_0, t11, 1);
   for (std::int64_t d = 0; d < 8; ++d) {
     for (std::int64_t n = 0; n < 48; n += 16) {
-      const vec x20 = v_load(linear_mapper_einsum + (n + d * 49));
-      const vec x21 = v_set(linear_mapper_bias[d]);
-      const vec t22 = v_add(x20, x21);
-      const vec x23 = v_load(sinusoidal_50x8 + (n + d * 50 + 1));
-      const vec t24 = v_add(t22, x23);
-      v_store(concat + (n + d * 50 + 1), t24);
+      const vec x12 = v_load(linear_mapper_einsum + (n + d * 49));
+      const vec x13 = v_set(linear_mapper_bias[d]);
+      const vec t14 = v_add(x12, x13);
+      const vec x15 = v_load(sinusoidal_50x8 + (n + d * 50 + 1));
+      const vec t16 = v_add(t14, x15);
+      v_store(concat + (n + d * 50 + 1), t16);
     }
     {
-      const vec x25 = v_load_n(linear_mapper_einsum + (d * 49 + 48), 1);
-      const vec x26 = v_set(linear_mapper_bias[d]);
-      const vec t27 = v_add(x25, x26);
-      const vec x28 = v_load_n(sinusoidal_50x8 + (d * 50 + 49), 1);
-      const vec t29 = v_add(t27, x28);
-      v_store_n(concat + (d * 50 + 49), t29, 1);
+      const vec x17 = v_load_n(linear_mapper_einsum + (d * 49 + 48), 1);
+      const vec x18 = v_set(linear_mapper_bias[d]);
+      const vec t19 = v_add(x17, x18);
+      const vec x20 = v_load_n(sinusoidal_50x8 + (d * 50 + 49), 1);
+      const vec t21 = v_add(t19, x20);
+      v_store_n(concat + (d * 50 + 49), t21, 1);
     }
   }
 }
 
 // b < B, n < N+1=50 (row), d < D=8 (row); lanes along n
 static void inspect_2(const real* concat, real* magnitude_1) {
-  vec sum0 = v_zero();
-  vec sum0_1 = v_zero();
-  vec sum0_2 = v_zero();
+  vec sum0[3];
+  unroll<3>([&](auto way) { sum0[way] = v_zero(); });
   for (std::int64_t d = 0; d < 8; ++d) {
-    {
-      const vec x0 = v_load(concat + d * 50);
+    unroll<3>([&](auto column) {
+      const vec x0 = v_load(concat + (column * 16 + d * 50));
       const vec t1 = v_neg(x0);
       const vec t2 = v_max(x0, t1);
-      sum0 = v_add(sum0, t2);
-      const vec x3 = v_load(concat + (d * 50 + 16));
+      sum0[column] = v_add(sum0[column], t2);
+    });
+    {
+      const vec x3 = v_load_n(concat + (d * 50 + 48), 2);
       const vec t4 = v_neg(x3);
       const vec t5 = v_max(x3, t4);
-      sum0_1 = v_add(sum0_1, t5);
-      const vec x6 = v_load(concat + (d * 50 + 32));
-      const vec t7 = v_neg(x6);
-      const vec t8 = v_max(x6, t7);
-      sum0_2 = v_add(sum0_2, t8);
-    }
-    {
-      const vec x9 = v_load_n(concat + (d * 50 + 48), 2);
-      const vec t10 = v_neg(x9);
-      const vec t11 = v_max(x9, t10);
-      sum0 = v_add(sum0, v_keep_n(t11, 2, real(0.0)));
+      sum0[0] = v_add(sum0[0], v_keep_n(t5, 2, real(0.0)));
     }
   }
-  const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), sum0_2)));
-  const vec t12 = v_set(real(0.0025));
-  const vec t13 = v_mul(row0, t12);
-  v_store_n(magnitude_1, t13, 1);
+  const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), sum0[2])));
+  const vec t6 = v_set(real(0.0025));
+  const vec t7 = v_mul(row0, t6);
+  v_store_n(magnitude_1, t7, 1);
 }
 
 // b < B, n < N+1=50, d < D=8; lanes along n
@@ -7563,77 +3894,21 @@ static void blocks_norm1_forward_inspect(const real* blocks_carry, const real* b
 static void blocks_mhsa_forward_inspect(const real* blocks_mhsa_q_mappings_0_add,
                                         const real* blocks_mhsa_k_mappings_0_add, real* blocks_mhsa_einsum_3) {
   for (std::int64_t n = 0; n < 50; n += 5) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
-    vec sum12 = v_zero();
-    vec sum13 = v_zero();
-    vec sum14 = v_zero();
-    vec sum15 = v_zero();
-    vec sum16 = v_zero();
-    vec sum17 = v_zero();
-    vec sum18 = v_zero();
-    vec sum19 = v_zero();
+    vec sum[5][4];
+    unroll<5, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t k = 0; k < 4; ++k) {
-      const vec x0 = v_set(blocks_mhsa_q_mappings_0_add[n + k * 50]);
-      const vec x1 = v_load(blocks_mhsa_k_mappings_0_add + k * 50);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_mhsa_k_mappings_0_add + (k * 50 + 16));
-      sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_load(blocks_mhsa_k_mappings_0_add + (k * 50 + 32));
-      sum2 = v_fma(x0, x3, sum2);
-      const vec x4 = v_load_n(blocks_mhsa_k_mappings_0_add + (k * 50 + 48), 2);
-      sum3 = v_fma(x0, x4, sum3);
-      const vec x5 = v_set(blocks_mhsa_q_mappings_0_add[n + k * 50 + 1]);
-      sum4 = v_fma(x5, x1, sum4);
-      sum5 = v_fma(x5, x2, sum5);
-      sum6 = v_fma(x5, x3, sum6);
-      sum7 = v_fma(x5, x4, sum7);
-      const vec x6 = v_set(blocks_mhsa_q_mappings_0_add[n + k * 50 + 2]);
-      sum8 = v_fma(x6, x1, sum8);
-      sum9 = v_fma(x6, x2, sum9);
-      sum10 = v_fma(x6, x3, sum10);
-      sum11 = v_fma(x6, x4, sum11);
-      const vec x7 = v_set(blocks_mhsa_q_mappings_0_add[n + k * 50 + 3]);
-      sum12 = v_fma(x7, x1, sum12);
-      sum13 = v_fma(x7, x2, sum13);
-      sum14 = v_fma(x7, x3, sum14);
-      sum15 = v_fma(x7, x4, sum15);
-      const vec x8 = v_set(blocks_mhsa_q_mappings_0_add[n + k * 50 + 4]);
-      sum16 = v_fma(x8, x1, sum16);
-      sum17 = v_fma(x8, x2, sum17);
-      sum18 = v_fma(x8, x3, sum18);
-      sum19 = v_fma(x8, x4, sum19);
+      vec x1[4];
+      unroll<4>([&](auto column) {
+        x1[column] = v_load_some(blocks_mhsa_k_mappings_0_add + (column * 16 + k * 50), column < 3 ? lanes : 2);
+      });
+      unroll<5>([&](auto row) {
+        const vec x0 = v_set(blocks_mhsa_q_mappings_0_add[n + row + k * 50]);
+        unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+      });
     }
-    v_store(blocks_mhsa_einsum_3 + n * 50, sum0);
-    v_store(blocks_mhsa_einsum_3 + (n * 50 + 16), sum1);
-    v_store(blocks_mhsa_einsum_3 + (n * 50 + 32), sum2);
-    v_store_n(blocks_mhsa_einsum_3 + (n * 50 + 48), sum3, 2);
-    v_store(blocks_mhsa_einsum_3 + (n * 50 + 50), sum4);
-    v_store(blocks_mhsa_einsum_3 + (n * 50 + 66), sum5);
-    v_store(blocks_mhsa_einsum_3 + (n * 50 + 82), sum6);
-    v_store_n(blocks_mhsa_einsum_3 + (n * 50 + 98), sum7, 2);
-    v_store(blocks_mhsa_einsum_3 + (n * 50 + 100), sum8);
-    v_store(blocks_mhsa_einsum_3 + (n * 50 + 116), sum9);
-    v_store(blocks_mhsa_einsum_3 + (n * 50 + 132), sum10);
-    v_store_n(blocks_mhsa_einsum_3 + (n * 50 + 148), sum11, 2);
-    v_store(blocks_mhsa_einsum_3 + (n * 50 + 150), sum12);
-    v_store(blocks_mhsa_einsum_3 + (n * 50 + 166), sum13);
-    v_store(blocks_mhsa_einsum_3 + (n * 50 + 182), sum14);
-    v_store_n(blocks_mhsa_einsum_3 + (n * 50 + 198), sum15, 2);
-    v_store(blocks_mhsa_einsum_3 + (n * 50 + 200), sum16);
-    v_store(blocks_mhsa_einsum_3 + (n * 50 + 216), sum17);
-    v_store(blocks_mhsa_einsum_3 + (n * 50 + 232), sum18);
-    v_store_n(blocks_mhsa_einsum_3 + (n * 50 + 248), sum19, 2);
+    unroll<5, 4>([&](auto row, auto column) {
+      v_store_some(blocks_mhsa_einsum_3 + (n * 50 + row * 50 + column * 16), sum[row][column], column < 3 ? lanes : 2);
+    });
   }
 }
 
@@ -7645,119 +3920,87 @@ static void blocks_mhsa_softmax_forward_inspect(const real* blocks_mhsa_einsum_3
     const std::int64_t bottom = std::min<std::int64_t>(50, top + 8);
     real row0s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
-      vec most0 = v_set(-INFINITY);
-      vec most0_1 = v_set(-INFINITY);
-      vec most0_2 = v_set(-INFINITY);
+      vec most0[3];
+      unroll<3>([&](auto way) { most0[way] = v_set(-INFINITY); });
       {
-        const vec x0 = v_load(blocks_mhsa_einsum_3 + n * 50);
         const vec t1 = v_set(real(0.5));
-        const vec t2 = v_mul(x0, t1);
-        most0 = v_max(most0, t2);
-        const vec x3 = v_load(blocks_mhsa_einsum_3 + (n * 50 + 16));
-        const vec t4 = v_mul(x3, t1);
-        most0_1 = v_max(most0_1, t4);
-        const vec x5 = v_load(blocks_mhsa_einsum_3 + (n * 50 + 32));
-        const vec t6 = v_mul(x5, t1);
-        most0_2 = v_max(most0_2, t6);
+        unroll<3>([&](auto column) {
+          const vec x0 = v_load(blocks_mhsa_einsum_3 + (n * 50 + column * 16));
+          const vec t2 = v_mul(x0, t1);
+          most0[column] = v_max(most0[column], t2);
+        });
       }
       {
-        const vec x7 = v_load_n(blocks_mhsa_einsum_3 + (n * 50 + 48), 2);
-        const vec t8 = v_set(real(0.5));
-        const vec t9 = v_mul(x7, t8);
-        most0 = v_max(most0, v_keep_n(t9, 2, -INFINITY));
+        const vec x3 = v_load_n(blocks_mhsa_einsum_3 + (n * 50 + 48), 2);
+        const vec t4 = v_set(real(0.5));
+        const vec t5 = v_mul(x3, t4);
+        most0[0] = v_max(most0[0], v_keep_n(t5, 2, -INFINITY));
       }
-      const vec row0 = v_set(v_max_lane(v_max(v_max(most0, most0_1), most0_2)));
+      const vec row0 = v_set(v_max_lane(v_max(v_max(most0[0], most0[1]), most0[2])));
       row0s[n - top] = v_one(row0);
     }
     real row1s[8];
     real row2s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
       const vec row0 = v_set(row0s[n - top]);
-      vec sum1 = v_zero();
-      vec sum1_1 = v_zero();
-      vec sum1_2 = v_zero();
-      vec most2 = v_set(-INFINITY);
-      vec most2_1 = v_set(-INFINITY);
-      vec most2_2 = v_set(-INFINITY);
+      vec sum1[3];
+      unroll<3>([&](auto way) { sum1[way] = v_zero(); });
+      vec most2[3];
+      unroll<3>([&](auto way) { most2[way] = v_set(-INFINITY); });
       {
-        v_fetch_near(blocks_mhsa_einsum_3, n * 50 + 400);
-        const vec x10 = v_load(blocks_mhsa_einsum_3 + n * 50);
-        const vec t11 = v_set(real(0.5));
-        const vec t12 = v_fms(x10, t11, row0);
-        const vec t13 = v_exp(t12);
-        sum1 = v_add(sum1, t13);
-        v_store(attention_0 + n * 50, t13);
-        const vec x14 = v_load(blocks_mhsa_einsum_4 + n * 50);
-        const vec t15 = v_mul(x14, t11);
-        most2 = v_max(most2, t15);
-        v_fetch_near(blocks_mhsa_einsum_3, n * 50 + 16 + 400);
-        const vec x16 = v_load(blocks_mhsa_einsum_3 + (n * 50 + 16));
-        const vec t17 = v_fms(x16, t11, row0);
-        const vec t18 = v_exp(t17);
-        sum1_1 = v_add(sum1_1, t18);
-        v_store(attention_0 + (n * 50 + 16), t18);
-        const vec x19 = v_load(blocks_mhsa_einsum_4 + (n * 50 + 16));
-        const vec t20 = v_mul(x19, t11);
-        most2_1 = v_max(most2_1, t20);
-        v_fetch_near(blocks_mhsa_einsum_3, n * 50 + 32 + 400);
-        const vec x21 = v_load(blocks_mhsa_einsum_3 + (n * 50 + 32));
-        const vec t22 = v_fms(x21, t11, row0);
-        const vec t23 = v_exp(t22);
-        sum1_2 = v_add(sum1_2, t23);
-        v_store(attention_0 + (n * 50 + 32), t23);
-        const vec x24 = v_load(blocks_mhsa_einsum_4 + (n * 50 + 32));
-        const vec t25 = v_mul(x24, t11);
-        most2_2 = v_max(most2_2, t25);
+        const vec t7 = v_set(real(0.5));
+        unroll<3>([&](auto column) {
+          v_fetch_near(blocks_mhsa_einsum_3, n * 50 + column * 16 + 400);
+          const vec x6 = v_load(blocks_mhsa_einsum_3 + (n * 50 + column * 16));
+          const vec t8 = v_fms(x6, t7, row0);
+          const vec t9 = v_exp(t8);
+          sum1[column] = v_add(sum1[column], t9);
+          v_store(attention_0 + (n * 50 + column * 16), t9);
+          const vec x10 = v_load(blocks_mhsa_einsum_4 + (n * 50 + column * 16));
+          const vec t11 = v_mul(x10, t7);
+          most2[column] = v_max(most2[column], t11);
+        });
       }
       {
-        const vec x26 = v_load_n(blocks_mhsa_einsum_3 + (n * 50 + 48), 2);
-        const vec t27 = v_set(real(0.5));
-        const vec t28 = v_fms(x26, t27, row0);
-        const vec t29 = v_exp(t28);
-        sum1 = v_add(sum1, v_keep_n(t29, 2, real(0.0)));
-        v_store_n(attention_0 + (n * 50 + 48), t29, 2);
-        const vec x30 = v_load_n(blocks_mhsa_einsum_4 + (n * 50 + 48), 2);
-        const vec t31 = v_mul(x30, t27);
-        most2 = v_max(most2, v_keep_n(t31, 2, -INFINITY));
+        const vec x12 = v_load_n(blocks_mhsa_einsum_3 + (n * 50 + 48), 2);
+        const vec t13 = v_set(real(0.5));
+        const vec t14 = v_fms(x12, t13, row0);
+        const vec t15 = v_exp(t14);
+        sum1[0] = v_add(sum1[0], v_keep_n(t15, 2, real(0.0)));
+        v_store_n(attention_0 + (n * 50 + 48), t15, 2);
+        const vec x16 = v_load_n(blocks_mhsa_einsum_4 + (n * 50 + 48), 2);
+        const vec t17 = v_mul(x16, t13);
+        most2[0] = v_max(most2[0], v_keep_n(t17, 2, -INFINITY));
       }
-      const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), sum1_2)));
-      const vec row2 = v_set(v_max_lane(v_max(v_max(most2, most2_1), most2_2)));
+      const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), sum1[2])));
+      const vec row2 = v_set(v_max_lane(v_max(v_max(most2[0], most2[1]), most2[2])));
       row1s[n - top] = v_one(row1);
       row2s[n - top] = v_one(row2);
     }
     real row3s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
       const vec row2 = v_set(row2s[n - top]);
-      vec sum3 = v_zero();
-      vec sum3_1 = v_zero();
-      vec sum3_2 = v_zero();
+      vec sum3[3];
+      unroll<3>([&](auto way) { sum3[way] = v_zero(); });
       {
-        const vec x32 = v_load(blocks_mhsa_einsum_4 + n * 50);
-        const vec t33 = v_set(real(0.5));
-        const vec t34 = v_fms(x32, t33, row2);
-        const vec t35 = v_exp(t34);
-        sum3 = v_add(sum3, t35);
-        v_store(attention_1 + n * 50, t35);
-        const vec x36 = v_load(blocks_mhsa_einsum_4 + (n * 50 + 16));
-        const vec t37 = v_fms(x36, t33, row2);
-        const vec t38 = v_exp(t37);
-        sum3_1 = v_add(sum3_1, t38);
-        v_store(attention_1 + (n * 50 + 16), t38);
-        const vec x39 = v_load(blocks_mhsa_einsum_4 + (n * 50 + 32));
-        const vec t40 = v_fms(x39, t33, row2);
-        const vec t41 = v_exp(t40);
-        sum3_2 = v_add(sum3_2, t41);
-        v_store(attention_1 + (n * 50 + 32), t41);
+        const vec t19 = v_set(real(0.5));
+        unroll<3>([&](auto column) {
+          const vec x18 = v_load(blocks_mhsa_einsum_4 + (n * 50 + column * 16));
+          const vec t20 = v_fms(x18, t19, row2);
+          const vec t21 = v_exp(t20);
+          sum3[column] = v_add(sum3[column], t21);
+          v_store(attention_1 + (n * 50 + column * 16), t21);
+        });
       }
       {
-        const vec x42 = v_load_n(blocks_mhsa_einsum_4 + (n * 50 + 48), 2);
-        const vec t43 = v_set(real(0.5));
-        const vec t44 = v_fms(x42, t43, row2);
-        const vec t45 = v_exp(t44);
-        sum3 = v_add(sum3, v_keep_n(t45, 2, real(0.0)));
-        v_store_n(attention_1 + (n * 50 + 48), t45, 2);
+        const vec x22 = v_load_n(blocks_mhsa_einsum_4 + (n * 50 + 48), 2);
+        const vec t23 = v_set(real(0.5));
+        const vec t24 = v_fms(x22, t23, row2);
+        const vec t25 = v_exp(t24);
+        sum3[0] = v_add(sum3[0], v_keep_n(t25, 2, real(0.0)));
+        v_store_n(attention_1 + (n * 50 + 48), t25, 2);
       }
-      const vec row3 = v_set(v_sum(v_add(v_add(sum3, sum3_1), sum3_2)));
+      const vec row3 = v_set(v_sum(v_add(v_add(sum3[0], sum3[1]), sum3[2])));
       row3s[n - top] = v_one(row3);
     }
     for (std::int64_t n = top; n < bottom; ++n) {
@@ -7766,58 +4009,58 @@ static void blocks_mhsa_softmax_forward_inspect(const real* blocks_mhsa_einsum_3
       const vec row2 = v_set(row2s[n - top]);
       const vec row3 = v_set(row3s[n - top]);
       for (std::int64_t n2 = 0; n2 < 48; n2 += 16) {
-        const vec x46 = v_load(attention_0 + (n * 50 + n2));
-        const vec t47 = v_div_one(v_set(real(1.0)), row1);
-        const vec t48 = v_mul(x46, t47);
-        v_store(attention_0 + (n * 50 + n2), t48);
-        const vec x49 = v_load(blocks_mhsa_einsum_3 + (n * 50 + n2));
-        const vec t50 = v_set(real(0.5));
-        const vec t51 = v_fms(x49, t50, row0);
-        const vec t52 = v_exp(t51);
-        const vec t53 = v_div_one(v_set(real(1.0)), row1);
-        const vec t54 = v_mul(t52, t53);
-        const vec t55 = v_neg(t54);
-        const vec t56 = v_max(t54, t55);
-        v_store(blocks_mhsa_maximum + (n * 50 + n2), t56);
-        const vec x57 = v_load(attention_1 + (n * 50 + n2));
-        const vec t58 = v_div_one(v_set(real(1.0)), row3);
-        const vec t59 = v_mul(x57, t58);
-        v_store(attention_1 + (n * 50 + n2), t59);
-        const vec x60 = v_load(blocks_mhsa_einsum_4 + (n * 50 + n2));
-        const vec t61 = v_fms(x60, t50, row2);
-        const vec t62 = v_exp(t61);
-        const vec t63 = v_div_one(v_set(real(1.0)), row3);
-        const vec t64 = v_mul(t62, t63);
-        const vec t65 = v_neg(t64);
-        const vec t66 = v_max(t64, t65);
-        v_store(blocks_mhsa_maximum_2 + (n * 50 + n2), t66);
+        const vec x26 = v_load(attention_0 + (n * 50 + n2));
+        const vec t27 = v_div_one(v_set(real(1.0)), row1);
+        const vec t28 = v_mul(x26, t27);
+        v_store(attention_0 + (n * 50 + n2), t28);
+        const vec x29 = v_load(blocks_mhsa_einsum_3 + (n * 50 + n2));
+        const vec t30 = v_set(real(0.5));
+        const vec t31 = v_fms(x29, t30, row0);
+        const vec t32 = v_exp(t31);
+        const vec t33 = v_div_one(v_set(real(1.0)), row1);
+        const vec t34 = v_mul(t32, t33);
+        const vec t35 = v_neg(t34);
+        const vec t36 = v_max(t34, t35);
+        v_store(blocks_mhsa_maximum + (n * 50 + n2), t36);
+        const vec x37 = v_load(attention_1 + (n * 50 + n2));
+        const vec t38 = v_div_one(v_set(real(1.0)), row3);
+        const vec t39 = v_mul(x37, t38);
+        v_store(attention_1 + (n * 50 + n2), t39);
+        const vec x40 = v_load(blocks_mhsa_einsum_4 + (n * 50 + n2));
+        const vec t41 = v_fms(x40, t30, row2);
+        const vec t42 = v_exp(t41);
+        const vec t43 = v_div_one(v_set(real(1.0)), row3);
+        const vec t44 = v_mul(t42, t43);
+        const vec t45 = v_neg(t44);
+        const vec t46 = v_max(t44, t45);
+        v_store(blocks_mhsa_maximum_2 + (n * 50 + n2), t46);
       }
       {
-        const vec x67 = v_load_n(attention_0 + (n * 50 + 48), 2);
-        const vec t68 = v_div_one(v_set(real(1.0)), row1);
-        const vec t69 = v_mul(x67, t68);
-        v_store_n(attention_0 + (n * 50 + 48), t69, 2);
-        const vec x70 = v_load_n(blocks_mhsa_einsum_3 + (n * 50 + 48), 2);
-        const vec t71 = v_set(real(0.5));
-        const vec t72 = v_fms(x70, t71, row0);
-        const vec t73 = v_exp(t72);
-        const vec t74 = v_div_one(v_set(real(1.0)), row1);
-        const vec t75 = v_mul(t73, t74);
-        const vec t76 = v_neg(t75);
-        const vec t77 = v_max(t75, t76);
-        v_store_n(blocks_mhsa_maximum + (n * 50 + 48), t77, 2);
-        const vec x78 = v_load_n(attention_1 + (n * 50 + 48), 2);
-        const vec t79 = v_div_one(v_set(real(1.0)), row3);
-        const vec t80 = v_mul(x78, t79);
-        v_store_n(attention_1 + (n * 50 + 48), t80, 2);
-        const vec x81 = v_load_n(blocks_mhsa_einsum_4 + (n * 50 + 48), 2);
-        const vec t82 = v_fms(x81, t71, row2);
-        const vec t83 = v_exp(t82);
-        const vec t84 = v_div_one(v_set(real(1.0)), row3);
-        const vec t85 = v_mul(t83, t84);
-        const vec t86 = v_neg(t85);
-        const vec t87 = v_max(t85, t86);
-        v_store_n(blocks_mhsa_maximum_2 + (n * 50 + 48), t87, 2);
+        const vec x47 = v_load_n(attention_0 + (n * 50 + 48), 2);
+        const vec t48 = v_div_one(v_set(real(1.0)), row1);
+        const vec t49 = v_mul(x47, t48);
+        v_store_n(attention_0 + (n * 50 + 48), t49, 2);
+        const vec x50 = v_load_n(blocks_mhsa_einsum_3 + (n * 50 + 48), 2);
+        const vec t51 = v_set(real(0.5));
+        const vec t52 = v_fms(x50, t51, row0);
+        const vec t53 = v_exp(t52);
+        const vec t54 = v_div_one(v_set(real(1.0)), row1);
+        const vec t55 = v_mul(t53, t54);
+        const vec t56 = v_neg(t55);
+        const vec t57 = v_max(t55, t56);
+        v_store_n(blocks_mhsa_maximum + (n * 50 + 48), t57, 2);
+        const vec x58 = v_load_n(attention_1 + (n * 50 + 48), 2);
+        const vec t59 = v_div_one(v_set(real(1.0)), row3);
+        const vec t60 = v_mul(x58, t59);
+        v_store_n(attention_1 + (n * 50 + 48), t60, 2);
+        const vec x61 = v_load_n(blocks_mhsa_einsum_4 + (n * 50 + 48), 2);
+        const vec t62 = v_fms(x61, t51, row2);
+        const vec t63 = v_exp(t62);
+        const vec t64 = v_div_one(v_set(real(1.0)), row3);
+        const vec t65 = v_mul(t63, t64);
+        const vec t66 = v_neg(t65);
+        const vec t67 = v_max(t65, t66);
+        v_store_n(blocks_mhsa_maximum_2 + (n * 50 + 48), t67, 2);
       }
     }
   }
@@ -7826,41 +4069,31 @@ static void blocks_mhsa_softmax_forward_inspect(const real* blocks_mhsa_einsum_3
 // b < B, n < N+1=50 (row), n2 < N+1=50 (row); lanes along n2
 static void blocks_mhsa_multiply_forward(const real* blocks_mhsa_maximum, const real* blocks_mhsa_maximum_2,
                                          real* magnitude_5, real* magnitude_10) {
-  vec sum0 = v_zero();
-  vec sum0_1 = v_zero();
-  vec sum0_2 = v_zero();
-  vec sum1 = v_zero();
-  vec sum1_1 = v_zero();
-  vec sum1_2 = v_zero();
+  vec sum0[3];
+  unroll<3>([&](auto way) { sum0[way] = v_zero(); });
+  vec sum1[3];
+  unroll<3>([&](auto way) { sum1[way] = v_zero(); });
   for (std::int64_t n = 0; n < 50; ++n) {
+    unroll<3>([&](auto column) {
+      const vec x0 = v_load(blocks_mhsa_maximum + (n * 50 + column * 16));
+      sum0[column] = v_add(sum0[column], x0);
+      const vec x1 = v_load(blocks_mhsa_maximum_2 + (n * 50 + column * 16));
+      sum1[column] = v_add(sum1[column], x1);
+    });
     {
-      const vec x0 = v_load(blocks_mhsa_maximum + n * 50);
-      sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(blocks_mhsa_maximum_2 + n * 50);
-      sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(blocks_mhsa_maximum + (n * 50 + 16));
-      sum0_1 = v_add(sum0_1, x2);
-      const vec x3 = v_load(blocks_mhsa_maximum_2 + (n * 50 + 16));
-      sum1_1 = v_add(sum1_1, x3);
-      const vec x4 = v_load(blocks_mhsa_maximum + (n * 50 + 32));
-      sum0_2 = v_add(sum0_2, x4);
-      const vec x5 = v_load(blocks_mhsa_maximum_2 + (n * 50 + 32));
-      sum1_2 = v_add(sum1_2, x5);
-    }
-    {
-      const vec x6 = v_load_n(blocks_mhsa_maximum + (n * 50 + 48), 2);
-      sum0 = v_add(sum0, v_keep_n(x6, 2, real(0.0)));
-      const vec x7 = v_load_n(blocks_mhsa_maximum_2 + (n * 50 + 48), 2);
-      sum1 = v_add(sum1, v_keep_n(x7, 2, real(0.0)));
+      const vec x2 = v_load_n(blocks_mhsa_maximum + (n * 50 + 48), 2);
+      sum0[0] = v_add(sum0[0], v_keep_n(x2, 2, real(0.0)));
+      const vec x3 = v_load_n(blocks_mhsa_maximum_2 + (n * 50 + 48), 2);
+      sum1[0] = v_add(sum1[0], v_keep_n(x3, 2, real(0.0)));
     }
   }
-  const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), sum0_2)));
-  const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), sum1_2)));
-  const vec t8 = v_set(real(0.0004));
-  const vec t9 = v_mul(row0, t8);
-  v_store_n(magnitude_5, t9, 1);
-  const vec t10 = v_mul(row1, t8);
-  v_store_n(magnitude_10, t10, 1);
+  const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), sum0[2])));
+  const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), sum1[2])));
+  const vec t4 = v_set(real(0.0004));
+  const vec t5 = v_mul(row0, t4);
+  v_store_n(magnitude_5, t5, 1);
+  const vec t6 = v_mul(row1, t4);
+  v_store_n(magnitude_10, t6, 1);
 }
 
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed); lanes along n2
@@ -7868,188 +4101,31 @@ static void blocks_mhsa_matmul_forward_inspect(const real* attention_0, const re
                                                real* blocks_mhsa_einsum, const real* blocks_carry,
                                                real* blocks_concat) {
   for (std::int64_t n = 0; n < 50; n += 5) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
-    vec sum12 = v_zero();
-    vec sum13 = v_zero();
-    vec sum14 = v_zero();
-    vec sum15 = v_zero();
-    vec sum16 = v_zero();
-    vec sum17 = v_zero();
-    vec sum18 = v_zero();
-    vec sum19 = v_zero();
+    vec sum[5][4];
+    unroll<5, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t n2 = 0; n2 < 48; n2 += 16) {
-      const vec x0 = v_load(attention_0 + (n * 50 + n2));
-      const vec x1 = v_load(blocks_mhsa_v_mappings_0_add + n2);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_mhsa_v_mappings_0_add + (n2 + 50));
-      sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_load(blocks_mhsa_v_mappings_0_add + (n2 + 100));
-      sum2 = v_fma(x0, x3, sum2);
-      const vec x4 = v_load(blocks_mhsa_v_mappings_0_add + (n2 + 150));
-      sum3 = v_fma(x0, x4, sum3);
-      const vec x5 = v_load(attention_0 + (n * 50 + n2 + 50));
-      sum4 = v_fma(x5, x1, sum4);
-      sum5 = v_fma(x5, x2, sum5);
-      sum6 = v_fma(x5, x3, sum6);
-      sum7 = v_fma(x5, x4, sum7);
-      const vec x6 = v_load(attention_0 + (n * 50 + n2 + 100));
-      sum8 = v_fma(x6, x1, sum8);
-      sum9 = v_fma(x6, x2, sum9);
-      sum10 = v_fma(x6, x3, sum10);
-      sum11 = v_fma(x6, x4, sum11);
-      const vec x7 = v_load(attention_0 + (n * 50 + n2 + 150));
-      sum12 = v_fma(x7, x1, sum12);
-      sum13 = v_fma(x7, x2, sum13);
-      sum14 = v_fma(x7, x3, sum14);
-      sum15 = v_fma(x7, x4, sum15);
-      const vec x8 = v_load(attention_0 + (n * 50 + n2 + 200));
-      sum16 = v_fma(x8, x1, sum16);
-      sum17 = v_fma(x8, x2, sum17);
-      sum18 = v_fma(x8, x3, sum18);
-      sum19 = v_fma(x8, x4, sum19);
+      vec x1[4];
+      unroll<4>([&](auto column) { x1[column] = v_load(blocks_mhsa_v_mappings_0_add + (column * 50 + n2)); });
+      unroll<5>([&](auto row) {
+        const vec x0 = v_load(attention_0 + (n * 50 + row * 50 + n2));
+        unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+      });
     }
     {
-      const vec x9 = v_load_n(attention_0 + (n * 50 + 48), 2);
-      const vec x10 = v_load_n(blocks_mhsa_v_mappings_0_add + 48, 2);
-      sum0 = v_fma(x9, x10, sum0);
-      const vec x11 = v_load_n(blocks_mhsa_v_mappings_0_add + 98, 2);
-      sum1 = v_fma(x9, x11, sum1);
-      const vec x12 = v_load_n(blocks_mhsa_v_mappings_0_add + 148, 2);
-      sum2 = v_fma(x9, x12, sum2);
-      const vec x13 = v_load_n(blocks_mhsa_v_mappings_0_add + 198, 2);
-      sum3 = v_fma(x9, x13, sum3);
-      const vec x14 = v_load_n(attention_0 + (n * 50 + 98), 2);
-      sum4 = v_fma(x14, x10, sum4);
-      sum5 = v_fma(x14, x11, sum5);
-      sum6 = v_fma(x14, x12, sum6);
-      sum7 = v_fma(x14, x13, sum7);
-      const vec x15 = v_load_n(attention_0 + (n * 50 + 148), 2);
-      sum8 = v_fma(x15, x10, sum8);
-      sum9 = v_fma(x15, x11, sum9);
-      sum10 = v_fma(x15, x12, sum10);
-      sum11 = v_fma(x15, x13, sum11);
-      const vec x16 = v_load_n(attention_0 + (n * 50 + 198), 2);
-      sum12 = v_fma(x16, x10, sum12);
-      sum13 = v_fma(x16, x11, sum13);
-      sum14 = v_fma(x16, x12, sum14);
-      sum15 = v_fma(x16, x13, sum15);
-      const vec x17 = v_load_n(attention_0 + (n * 50 + 248), 2);
-      sum16 = v_fma(x17, x10, sum16);
-      sum17 = v_fma(x17, x11, sum17);
-      sum18 = v_fma(x17, x12, sum18);
-      sum19 = v_fma(x17, x13, sum19);
+      vec x3[4];
+      unroll<4>([&](auto column) { x3[column] = v_load_n(blocks_mhsa_v_mappings_0_add + (column * 50 + 48), 2); });
+      unroll<5>([&](auto row) {
+        const vec x2 = v_load_n(attention_0 + (n * 50 + row * 50 + 48), 2);
+        unroll<4>([&](auto column) { sum[row][column] = v_fma(x2, x3[column], sum[row][column]); });
+      });
     }
-    const vec all0 = v_set(v_sum(sum0));
-    const vec all1 = v_set(v_sum(sum1));
-    const vec all2 = v_set(v_sum(sum2));
-    const vec all3 = v_set(v_sum(sum3));
-    const vec all4 = v_set(v_sum(sum4));
-    const vec all5 = v_set(v_sum(sum5));
-    const vec all6 = v_set(v_sum(sum6));
-    const vec all7 = v_set(v_sum(sum7));
-    const vec all8 = v_set(v_sum(sum8));
-    const vec all9 = v_set(v_sum(sum9));
-    const vec all10 = v_set(v_sum(sum10));
-    const vec all11 = v_set(v_sum(sum11));
-    const vec all12 = v_set(v_sum(sum12));
-    const vec all13 = v_set(v_sum(sum13));
-    const vec all14 = v_set(v_sum(sum14));
-    const vec all15 = v_set(v_sum(sum15));
-    const vec all16 = v_set(v_sum(sum16));
-    const vec all17 = v_set(v_sum(sum17));
-    const vec all18 = v_set(v_sum(sum18));
-    const vec all19 = v_set(v_sum(sum19));
-    v_store_n(blocks_mhsa_einsum + n, all0, 1);
-    const vec x18 = v_set(blocks_carry[n]);
-    const vec t19 = v_add(x18, all0);
-    v_store_n(blocks_concat + n, t19, 1);
-    v_store_n(blocks_mhsa_einsum + (n + 50), all1, 1);
-    const vec x20 = v_set(blocks_carry[n + 50]);
-    const vec t21 = v_add(x20, all1);
-    v_store_n(blocks_concat + (n + 50), t21, 1);
-    v_store_n(blocks_mhsa_einsum + (n + 100), all2, 1);
-    const vec x22 = v_set(blocks_carry[n + 100]);
-    const vec t23 = v_add(x22, all2);
-    v_store_n(blocks_concat + (n + 100), t23, 1);
-    v_store_n(blocks_mhsa_einsum + (n + 150), all3, 1);
-    const vec x24 = v_set(blocks_carry[n + 150]);
-    const vec t25 = v_add(x24, all3);
-    v_store_n(blocks_concat + (n + 150), t25, 1);
-    v_store_n(blocks_mhsa_einsum + (n + 1), all4, 1);
-    const vec x26 = v_set(blocks_carry[n + 1]);
-    const vec t27 = v_add(x26, all4);
-    v_store_n(blocks_concat + (n + 1), t27, 1);
-    v_store_n(blocks_mhsa_einsum + (n + 51), all5, 1);
-    const vec x28 = v_set(blocks_carry[n + 51]);
-    const vec t29 = v_add(x28, all5);
-    v_store_n(blocks_concat + (n + 51), t29, 1);
-    v_store_n(blocks_mhsa_einsum + (n + 101), all6, 1);
-    const vec x30 = v_set(blocks_carry[n + 101]);
-    const vec t31 = v_add(x30, all6);
-    v_store_n(blocks_concat + (n + 101), t31, 1);
-    v_store_n(blocks_mhsa_einsum + (n + 151), all7, 1);
-    const vec x32 = v_set(blocks_carry[n + 151]);
-    const vec t33 = v_add(x32, all7);
-    v_store_n(blocks_concat + (n + 151), t33, 1);
-    v_store_n(blocks_mhsa_einsum + (n + 2), all8, 1);
-    const vec x34 = v_set(blocks_carry[n + 2]);
-    const vec t35 = v_add(x34, all8);
-    v_store_n(blocks_concat + (n + 2), t35, 1);
-    v_store_n(blocks_mhsa_einsum + (n + 52), all9, 1);
-    const vec x36 = v_set(blocks_carry[n + 52]);
-    const vec t37 = v_add(x36, all9);
-    v_store_n(blocks_concat + (n + 52), t37, 1);
-    v_store_n(blocks_mhsa_einsum + (n + 102), all10, 1);
-    const vec x38 = v_set(blocks_carry[n + 102]);
-    const vec t39 = v_add(x38, all10);
-    v_store_n(blocks_concat + (n + 102), t39, 1);
-    v_store_n(blocks_mhsa_einsum + (n + 152), all11, 1);
-    const vec x40 = v_set(blocks_carry[n + 152]);
-    const vec t41 = v_add(x40, all11);
-    v_store_n(blocks_concat + (n + 152), t41, 1);
-    v_store_n(blocks_mhsa_einsum + (n + 3), all12, 1);
-    const vec x42 = v_set(blocks_carry[n + 3]);
-    const vec t43 = v_add(x42, all12);
-    v_store_n(blocks_concat + (n + 3), t43, 1);
-    v_store_n(blocks_mhsa_einsum + (n + 53), all13, 1);
-    const vec x44 = v_set(blocks_carry[n + 53]);
-    const vec t45 = v_add(x44, all13);
-    v_store_n(blocks_concat + (n + 53), t45, 1);
-    v_store_n(blocks_mhsa_einsum + (n + 103), all14, 1);
-    const vec x46 = v_set(blocks_carry[n + 103]);
-    const vec t47 = v_add(x46, all14);
-    v_store_n(blocks_concat + (n + 103), t47, 1);
-    v_store_n(blocks_mhsa_einsum + (n + 153), all15, 1);
-    const vec x48 = v_set(blocks_carry[n + 153]);
-    const vec t49 = v_add(x48, all15);
-    v_store_n(blocks_concat + (n + 153), t49, 1);
-    v_store_n(blocks_mhsa_einsum + (n + 4), all16, 1);
-    const vec x50 = v_set(blocks_carry[n + 4]);
-    const vec t51 = v_add(x50, all16);
-    v_store_n(blocks_concat + (n + 4), t51, 1);
-    v_store_n(blocks_mhsa_einsum + (n + 54), all17, 1);
-    const vec x52 = v_set(blocks_carry[n + 54]);
-    const vec t53 = v_add(x52, all17);
-    v_store_n(blocks_concat + (n + 54), t53, 1);
-    v_store_n(blocks_mhsa_einsum + (n + 104), all18, 1);
-    const vec x54 = v_set(blocks_carry[n + 104]);
-    const vec t55 = v_add(x54, all18);
-    v_store_n(blocks_concat + (n + 104), t55, 1);
-    v_store_n(blocks_mhsa_einsum + (n + 154), all19, 1);
-    const vec x56 = v_set(blocks_carry[n + 154]);
-    const vec t57 = v_add(x56, all19);
-    v_store_n(blocks_concat + (n + 154), t57, 1);
+    unroll<5, 4>([&](auto row, auto column) {
+      const vec all = v_set(v_sum(sum[row][column]));
+      v_store_n(blocks_mhsa_einsum + (n + row + column * 50), all, 1);
+      const vec x4 = v_set(blocks_carry[n + row + column * 50]);
+      const vec t5 = v_add(x4, all);
+      v_store_n(blocks_concat + (n + row + column * 50), t5, 1);
+    });
   }
 }
 
@@ -8058,587 +4134,249 @@ static void blocks_mhsa_matmul_forward_3_inspect(const real* attention_1, const 
                                                  real* blocks_mhsa_einsum_2, const real* blocks_carry,
                                                  real* blocks_concat) {
   for (std::int64_t n = 0; n < 50; n += 5) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
-    vec sum12 = v_zero();
-    vec sum13 = v_zero();
-    vec sum14 = v_zero();
-    vec sum15 = v_zero();
-    vec sum16 = v_zero();
-    vec sum17 = v_zero();
-    vec sum18 = v_zero();
-    vec sum19 = v_zero();
+    vec sum[5][4];
+    unroll<5, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t n2 = 0; n2 < 48; n2 += 16) {
-      const vec x0 = v_load(attention_1 + (n * 50 + n2));
-      const vec x1 = v_load(blocks_mhsa_v_mappings_1_add + n2);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_mhsa_v_mappings_1_add + (n2 + 50));
-      sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_load(blocks_mhsa_v_mappings_1_add + (n2 + 100));
-      sum2 = v_fma(x0, x3, sum2);
-      const vec x4 = v_load(blocks_mhsa_v_mappings_1_add + (n2 + 150));
-      sum3 = v_fma(x0, x4, sum3);
-      const vec x5 = v_load(attention_1 + (n * 50 + n2 + 50));
-      sum4 = v_fma(x5, x1, sum4);
-      sum5 = v_fma(x5, x2, sum5);
-      sum6 = v_fma(x5, x3, sum6);
-      sum7 = v_fma(x5, x4, sum7);
-      const vec x6 = v_load(attention_1 + (n * 50 + n2 + 100));
-      sum8 = v_fma(x6, x1, sum8);
-      sum9 = v_fma(x6, x2, sum9);
-      sum10 = v_fma(x6, x3, sum10);
-      sum11 = v_fma(x6, x4, sum11);
-      const vec x7 = v_load(attention_1 + (n * 50 + n2 + 150));
-      sum12 = v_fma(x7, x1, sum12);
-      sum13 = v_fma(x7, x2, sum13);
-      sum14 = v_fma(x7, x3, sum14);
-      sum15 = v_fma(x7, x4, sum15);
-      const vec x8 = v_load(attention_1 + (n * 50 + n2 + 200));
-      sum16 = v_fma(x8, x1, sum16);
-      sum17 = v_fma(x8, x2, sum17);
-      sum18 = v_fma(x8, x3, sum18);
-      sum19 = v_fma(x8, x4, sum19);
+      vec x1[4];
+      unroll<4>([&](auto column) { x1[column] = v_load(blocks_mhsa_v_mappings_1_add + (column * 50 + n2)); });
+      unroll<5>([&](auto row) {
+        const vec x0 = v_load(attention_1 + (n * 50 + row * 50 + n2));
+        unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+      });
     }
     {
-      const vec x9 = v_load_n(attention_1 + (n * 50 + 48), 2);
-      const vec x10 = v_load_n(blocks_mhsa_v_mappings_1_add + 48, 2);
-      sum0 = v_fma(x9, x10, sum0);
-      const vec x11 = v_load_n(blocks_mhsa_v_mappings_1_add + 98, 2);
-      sum1 = v_fma(x9, x11, sum1);
-      const vec x12 = v_load_n(blocks_mhsa_v_mappings_1_add + 148, 2);
-      sum2 = v_fma(x9, x12, sum2);
-      const vec x13 = v_load_n(blocks_mhsa_v_mappings_1_add + 198, 2);
-      sum3 = v_fma(x9, x13, sum3);
-      const vec x14 = v_load_n(attention_1 + (n * 50 + 98), 2);
-      sum4 = v_fma(x14, x10, sum4);
-      sum5 = v_fma(x14, x11, sum5);
-      sum6 = v_fma(x14, x12, sum6);
-      sum7 = v_fma(x14, x13, sum7);
-      const vec x15 = v_load_n(attention_1 + (n * 50 + 148), 2);
-      sum8 = v_fma(x15, x10, sum8);
-      sum9 = v_fma(x15, x11, sum9);
-      sum10 = v_fma(x15, x12, sum10);
-      sum11 = v_fma(x15, x13, sum11);
-      const vec x16 = v_load_n(attention_1 + (n * 50 + 198), 2);
-      sum12 = v_fma(x16, x10, sum12);
-      sum13 = v_fma(x16, x11, sum13);
-      sum14 = v_fma(x16, x12, sum14);
-      sum15 = v_fma(x16, x13, sum15);
-      const vec x17 = v_load_n(attention_1 + (n * 50 + 248), 2);
-      sum16 = v_fma(x17, x10, sum16);
-      sum17 = v_fma(x17, x11, sum17);
-      sum18 = v_fma(x17, x12, sum18);
-      sum19 = v_fma(x17, x13, sum19);
+      vec x3[4];
+      unroll<4>([&](auto column) { x3[column] = v_load_n(blocks_mhsa_v_mappings_1_add + (column * 50 + 48), 2); });
+      unroll<5>([&](auto row) {
+        const vec x2 = v_load_n(attention_1 + (n * 50 + row * 50 + 48), 2);
+        unroll<4>([&](auto column) { sum[row][column] = v_fma(x2, x3[column], sum[row][column]); });
+      });
     }
-    const vec all0 = v_set(v_sum(sum0));
-    const vec all1 = v_set(v_sum(sum1));
-    const vec all2 = v_set(v_sum(sum2));
-    const vec all3 = v_set(v_sum(sum3));
-    const vec all4 = v_set(v_sum(sum4));
-    const vec all5 = v_set(v_sum(sum5));
-    const vec all6 = v_set(v_sum(sum6));
-    const vec all7 = v_set(v_sum(sum7));
-    const vec all8 = v_set(v_sum(sum8));
-    const vec all9 = v_set(v_sum(sum9));
-    const vec all10 = v_set(v_sum(sum10));
-    const vec all11 = v_set(v_sum(sum11));
-    const vec all12 = v_set(v_sum(sum12));
-    const vec all13 = v_set(v_sum(sum13));
-    const vec all14 = v_set(v_sum(sum14));
-    const vec all15 = v_set(v_sum(sum15));
-    const vec all16 = v_set(v_sum(sum16));
-    const vec all17 = v_set(v_sum(sum17));
-    const vec all18 = v_set(v_sum(sum18));
-    const vec all19 = v_set(v_sum(sum19));
-    v_store_n(blocks_mhsa_einsum_2 + n, all0, 1);
-    const vec x18 = v_set(blocks_carry[n + 200]);
-    const vec t19 = v_add(x18, all0);
-    v_store_n(blocks_concat + (n + 200), t19, 1);
-    v_store_n(blocks_mhsa_einsum_2 + (n + 50), all1, 1);
-    const vec x20 = v_set(blocks_carry[n + 250]);
-    const vec t21 = v_add(x20, all1);
-    v_store_n(blocks_concat + (n + 250), t21, 1);
-    v_store_n(blocks_mhsa_einsum_2 + (n + 100), all2, 1);
-    const vec x22 = v_set(blocks_carry[n + 300]);
-    const vec t23 = v_add(x22, all2);
-    v_store_n(blocks_concat + (n + 300), t23, 1);
-    v_store_n(blocks_mhsa_einsum_2 + (n + 150), all3, 1);
-    const vec x24 = v_set(blocks_carry[n + 350]);
-    const vec t25 = v_add(x24, all3);
-    v_store_n(blocks_concat + (n + 350), t25, 1);
-    v_store_n(blocks_mhsa_einsum_2 + (n + 1), all4, 1);
-    const vec x26 = v_set(blocks_carry[n + 201]);
-    const vec t27 = v_add(x26, all4);
-    v_store_n(blocks_concat + (n + 201), t27, 1);
-    v_store_n(blocks_mhsa_einsum_2 + (n + 51), all5, 1);
-    const vec x28 = v_set(blocks_carry[n + 251]);
-    const vec t29 = v_add(x28, all5);
-    v_store_n(blocks_concat + (n + 251), t29, 1);
-    v_store_n(blocks_mhsa_einsum_2 + (n + 101), all6, 1);
-    const vec x30 = v_set(blocks_carry[n + 301]);
-    const vec t31 = v_add(x30, all6);
-    v_store_n(blocks_concat + (n + 301), t31, 1);
-    v_store_n(blocks_mhsa_einsum_2 + (n + 151), all7, 1);
-    const vec x32 = v_set(blocks_carry[n + 351]);
-    const vec t33 = v_add(x32, all7);
-    v_store_n(blocks_concat + (n + 351), t33, 1);
-    v_store_n(blocks_mhsa_einsum_2 + (n + 2), all8, 1);
-    const vec x34 = v_set(blocks_carry[n + 202]);
-    const vec t35 = v_add(x34, all8);
-    v_store_n(blocks_concat + (n + 202), t35, 1);
-    v_store_n(blocks_mhsa_einsum_2 + (n + 52), all9, 1);
-    const vec x36 = v_set(blocks_carry[n + 252]);
-    const vec t37 = v_add(x36, all9);
-    v_store_n(blocks_concat + (n + 252), t37, 1);
-    v_store_n(blocks_mhsa_einsum_2 + (n + 102), all10, 1);
-    const vec x38 = v_set(blocks_carry[n + 302]);
-    const vec t39 = v_add(x38, all10);
-    v_store_n(blocks_concat + (n + 302), t39, 1);
-    v_store_n(blocks_mhsa_einsum_2 + (n + 152), all11, 1);
-    const vec x40 = v_set(blocks_carry[n + 352]);
-    const vec t41 = v_add(x40, all11);
-    v_store_n(blocks_concat + (n + 352), t41, 1);
-    v_store_n(blocks_mhsa_einsum_2 + (n + 3), all12, 1);
-    const vec x42 = v_set(blocks_carry[n + 203]);
-    const vec t43 = v_add(x42, all12);
-    v_store_n(blocks_concat + (n + 203), t43, 1);
-    v_store_n(blocks_mhsa_einsum_2 + (n + 53), all13, 1);
-    const vec x44 = v_set(blocks_carry[n + 253]);
-    const vec t45 = v_add(x44, all13);
-    v_store_n(blocks_concat + (n + 253), t45, 1);
-    v_store_n(blocks_mhsa_einsum_2 + (n + 103), all14, 1);
-    const vec x46 = v_set(blocks_carry[n + 303]);
-    const vec t47 = v_add(x46, all14);
-    v_store_n(blocks_concat + (n + 303), t47, 1);
-    v_store_n(blocks_mhsa_einsum_2 + (n + 153), all15, 1);
-    const vec x48 = v_set(blocks_carry[n + 353]);
-    const vec t49 = v_add(x48, all15);
-    v_store_n(blocks_concat + (n + 353), t49, 1);
-    v_store_n(blocks_mhsa_einsum_2 + (n + 4), all16, 1);
-    const vec x50 = v_set(blocks_carry[n + 204]);
-    const vec t51 = v_add(x50, all16);
-    v_store_n(blocks_concat + (n + 204), t51, 1);
-    v_store_n(blocks_mhsa_einsum_2 + (n + 54), all17, 1);
-    const vec x52 = v_set(blocks_carry[n + 254]);
-    const vec t53 = v_add(x52, all17);
-    v_store_n(blocks_concat + (n + 254), t53, 1);
-    v_store_n(blocks_mhsa_einsum_2 + (n + 104), all18, 1);
-    const vec x54 = v_set(blocks_carry[n + 304]);
-    const vec t55 = v_add(x54, all18);
-    v_store_n(blocks_concat + (n + 304), t55, 1);
-    v_store_n(blocks_mhsa_einsum_2 + (n + 154), all19, 1);
-    const vec x56 = v_set(blocks_carry[n + 354]);
-    const vec t57 = v_add(x56, all19);
-    v_store_n(blocks_concat + (n + 354), t57, 1);
+    unroll<5, 4>([&](auto row, auto column) {
+      const vec all = v_set(v_sum(sum[row][column]));
+      v_store_n(blocks_mhsa_einsum_2 + (n + row + column * 50), all, 1);
+      const vec x4 = v_set(blocks_carry[n + row + column * 50 + 200]);
+      const vec t5 = v_add(x4, all);
+      v_store_n(blocks_concat + (n + row + column * 50 + 200), t5, 1);
+    });
   }
 }
 
 // b < B, n < N+1=50 (row), k < K=4 (row); lanes along n
-static void blocks_mhsa_q_mappings_0_multiply_forward(const real* blocks_mhsa_q_mappings_0_add,
-                                                      const real* blocks_mhsa_k_mappings_0_add,
-                                                      const real* blocks_mhsa_v_mappings_0_add,
-                                                      const real* blocks_mhsa_einsum,
-                                                      const real* blocks_mhsa_q_mappings_1_add,
-                                                      const real* blocks_mhsa_k_mappings_1_add,
-                                                      const real* blocks_mhsa_v_mappings_1_add,
-                                                      const real* blocks_mhsa_einsum_2, real* magnitude_3,
-                                                      real* magnitude_4, real* magnitude_6, real* magnitude_7,
-                                                      real* magnitude_8, real* magnitude_9, real* magnitude_11,
-                                                      real* magnitude_12) {
-  vec sum0 = v_zero();
-  vec sum0_1 = v_zero();
-  vec sum0_2 = v_zero();
-  vec sum1 = v_zero();
-  vec sum1_1 = v_zero();
-  vec sum1_2 = v_zero();
-  vec sum2 = v_zero();
-  vec sum2_1 = v_zero();
-  vec sum2_2 = v_zero();
-  vec sum3 = v_zero();
-  vec sum3_1 = v_zero();
-  vec sum3_2 = v_zero();
-  vec sum4 = v_zero();
-  vec sum4_1 = v_zero();
-  vec sum4_2 = v_zero();
-  vec sum5 = v_zero();
-  vec sum5_1 = v_zero();
-  vec sum5_2 = v_zero();
-  vec sum6 = v_zero();
-  vec sum6_1 = v_zero();
-  vec sum6_2 = v_zero();
-  vec sum7 = v_zero();
-  vec sum7_1 = v_zero();
-  vec sum7_2 = v_zero();
+static void blocks_mhsa_q_mappings_0_multiply_forward(
+    const real* blocks_mhsa_q_mappings_0_add, const real* blocks_mhsa_k_mappings_0_add,
+    const real* blocks_mhsa_v_mappings_0_add, const real* blocks_mhsa_einsum, const real* blocks_mhsa_q_mappings_1_add,
+    const real* blocks_mhsa_k_mappings_1_add, const real* blocks_mhsa_v_mappings_1_add,
+    const real* blocks_mhsa_einsum_2, real* magnitude_3, real* magnitude_4, real* magnitude_6, real* magnitude_7,
+    real* magnitude_8, real* magnitude_9, real* magnitude_11, real* magnitude_12) {
+  vec sum0[3];
+  unroll<3>([&](auto way) { sum0[way] = v_zero(); });
+  vec sum1[3];
+  unroll<3>([&](auto way) { sum1[way] = v_zero(); });
+  vec sum2[3];
+  unroll<3>([&](auto way) { sum2[way] = v_zero(); });
+  vec sum3[3];
+  unroll<3>([&](auto way) { sum3[way] = v_zero(); });
+  vec sum4[3];
+  unroll<3>([&](auto way) { sum4[way] = v_zero(); });
+  vec sum5[3];
+  unroll<3>([&](auto way) { sum5[way] = v_zero(); });
+  vec sum6[3];
+  unroll<3>([&](auto way) { sum6[way] = v_zero(); });
+  vec sum7[3];
+  unroll<3>([&](auto way) { sum7[way] = v_zero(); });
   for (std::int64_t k = 0; k < 4; ++k) {
-    {
-      const vec x0 = v_load(blocks_mhsa_q_mappings_0_add + k * 50);
+    unroll<3>([&](auto column) {
+      const vec x0 = v_load(blocks_mhsa_q_mappings_0_add + (column * 16 + k * 50));
       const vec t1 = v_neg(x0);
       const vec t2 = v_max(x0, t1);
-      sum0 = v_add(sum0, t2);
-      const vec x3 = v_load(blocks_mhsa_k_mappings_0_add + k * 50);
+      sum0[column] = v_add(sum0[column], t2);
+      const vec x3 = v_load(blocks_mhsa_k_mappings_0_add + (column * 16 + k * 50));
       const vec t4 = v_neg(x3);
       const vec t5 = v_max(x3, t4);
-      sum1 = v_add(sum1, t5);
-      const vec x6 = v_load(blocks_mhsa_v_mappings_0_add + k * 50);
+      sum1[column] = v_add(sum1[column], t5);
+      const vec x6 = v_load(blocks_mhsa_v_mappings_0_add + (column * 16 + k * 50));
       const vec t7 = v_neg(x6);
       const vec t8 = v_max(x6, t7);
-      sum2 = v_add(sum2, t8);
-      const vec x9 = v_load(blocks_mhsa_einsum + k * 50);
+      sum2[column] = v_add(sum2[column], t8);
+      const vec x9 = v_load(blocks_mhsa_einsum + (column * 16 + k * 50));
       const vec t10 = v_neg(x9);
       const vec t11 = v_max(x9, t10);
-      sum3 = v_add(sum3, t11);
-      const vec x12 = v_load(blocks_mhsa_q_mappings_1_add + k * 50);
+      sum3[column] = v_add(sum3[column], t11);
+      const vec x12 = v_load(blocks_mhsa_q_mappings_1_add + (column * 16 + k * 50));
       const vec t13 = v_neg(x12);
       const vec t14 = v_max(x12, t13);
-      sum4 = v_add(sum4, t14);
-      const vec x15 = v_load(blocks_mhsa_k_mappings_1_add + k * 50);
+      sum4[column] = v_add(sum4[column], t14);
+      const vec x15 = v_load(blocks_mhsa_k_mappings_1_add + (column * 16 + k * 50));
       const vec t16 = v_neg(x15);
       const vec t17 = v_max(x15, t16);
-      sum5 = v_add(sum5, t17);
-      const vec x18 = v_load(blocks_mhsa_v_mappings_1_add + k * 50);
+      sum5[column] = v_add(sum5[column], t17);
+      const vec x18 = v_load(blocks_mhsa_v_mappings_1_add + (column * 16 + k * 50));
       const vec t19 = v_neg(x18);
       const vec t20 = v_max(x18, t19);
-      sum6 = v_add(sum6, t20);
-      const vec x21 = v_load(blocks_mhsa_einsum_2 + k * 50);
+      sum6[column] = v_add(sum6[column], t20);
+      const vec x21 = v_load(blocks_mhsa_einsum_2 + (column * 16 + k * 50));
       const vec t22 = v_neg(x21);
       const vec t23 = v_max(x21, t22);
-      sum7 = v_add(sum7, t23);
-      const vec x24 = v_load(blocks_mhsa_q_mappings_0_add + (k * 50 + 16));
+      sum7[column] = v_add(sum7[column], t23);
+    });
+    {
+      const vec x24 = v_load_n(blocks_mhsa_q_mappings_0_add + (k * 50 + 48), 2);
       const vec t25 = v_neg(x24);
       const vec t26 = v_max(x24, t25);
-      sum0_1 = v_add(sum0_1, t26);
-      const vec x27 = v_load(blocks_mhsa_k_mappings_0_add + (k * 50 + 16));
+      sum0[0] = v_add(sum0[0], v_keep_n(t26, 2, real(0.0)));
+      const vec x27 = v_load_n(blocks_mhsa_k_mappings_0_add + (k * 50 + 48), 2);
       const vec t28 = v_neg(x27);
       const vec t29 = v_max(x27, t28);
-      sum1_1 = v_add(sum1_1, t29);
-      const vec x30 = v_load(blocks_mhsa_v_mappings_0_add + (k * 50 + 16));
+      sum1[0] = v_add(sum1[0], v_keep_n(t29, 2, real(0.0)));
+      const vec x30 = v_load_n(blocks_mhsa_v_mappings_0_add + (k * 50 + 48), 2);
       const vec t31 = v_neg(x30);
       const vec t32 = v_max(x30, t31);
-      sum2_1 = v_add(sum2_1, t32);
-      const vec x33 = v_load(blocks_mhsa_einsum + (k * 50 + 16));
+      sum2[0] = v_add(sum2[0], v_keep_n(t32, 2, real(0.0)));
+      const vec x33 = v_load_n(blocks_mhsa_einsum + (k * 50 + 48), 2);
       const vec t34 = v_neg(x33);
       const vec t35 = v_max(x33, t34);
-      sum3_1 = v_add(sum3_1, t35);
-      const vec x36 = v_load(blocks_mhsa_q_mappings_1_add + (k * 50 + 16));
+      sum3[0] = v_add(sum3[0], v_keep_n(t35, 2, real(0.0)));
+      const vec x36 = v_load_n(blocks_mhsa_q_mappings_1_add + (k * 50 + 48), 2);
       const vec t37 = v_neg(x36);
       const vec t38 = v_max(x36, t37);
-      sum4_1 = v_add(sum4_1, t38);
-      const vec x39 = v_load(blocks_mhsa_k_mappings_1_add + (k * 50 + 16));
+      sum4[0] = v_add(sum4[0], v_keep_n(t38, 2, real(0.0)));
+      const vec x39 = v_load_n(blocks_mhsa_k_mappings_1_add + (k * 50 + 48), 2);
       const vec t40 = v_neg(x39);
       const vec t41 = v_max(x39, t40);
-      sum5_1 = v_add(sum5_1, t41);
-      const vec x42 = v_load(blocks_mhsa_v_mappings_1_add + (k * 50 + 16));
+      sum5[0] = v_add(sum5[0], v_keep_n(t41, 2, real(0.0)));
+      const vec x42 = v_load_n(blocks_mhsa_v_mappings_1_add + (k * 50 + 48), 2);
       const vec t43 = v_neg(x42);
       const vec t44 = v_max(x42, t43);
-      sum6_1 = v_add(sum6_1, t44);
-      const vec x45 = v_load(blocks_mhsa_einsum_2 + (k * 50 + 16));
+      sum6[0] = v_add(sum6[0], v_keep_n(t44, 2, real(0.0)));
+      const vec x45 = v_load_n(blocks_mhsa_einsum_2 + (k * 50 + 48), 2);
       const vec t46 = v_neg(x45);
       const vec t47 = v_max(x45, t46);
-      sum7_1 = v_add(sum7_1, t47);
-      const vec x48 = v_load(blocks_mhsa_q_mappings_0_add + (k * 50 + 32));
-      const vec t49 = v_neg(x48);
-      const vec t50 = v_max(x48, t49);
-      sum0_2 = v_add(sum0_2, t50);
-      const vec x51 = v_load(blocks_mhsa_k_mappings_0_add + (k * 50 + 32));
-      const vec t52 = v_neg(x51);
-      const vec t53 = v_max(x51, t52);
-      sum1_2 = v_add(sum1_2, t53);
-      const vec x54 = v_load(blocks_mhsa_v_mappings_0_add + (k * 50 + 32));
-      const vec t55 = v_neg(x54);
-      const vec t56 = v_max(x54, t55);
-      sum2_2 = v_add(sum2_2, t56);
-      const vec x57 = v_load(blocks_mhsa_einsum + (k * 50 + 32));
-      const vec t58 = v_neg(x57);
-      const vec t59 = v_max(x57, t58);
-      sum3_2 = v_add(sum3_2, t59);
-      const vec x60 = v_load(blocks_mhsa_q_mappings_1_add + (k * 50 + 32));
-      const vec t61 = v_neg(x60);
-      const vec t62 = v_max(x60, t61);
-      sum4_2 = v_add(sum4_2, t62);
-      const vec x63 = v_load(blocks_mhsa_k_mappings_1_add + (k * 50 + 32));
-      const vec t64 = v_neg(x63);
-      const vec t65 = v_max(x63, t64);
-      sum5_2 = v_add(sum5_2, t65);
-      const vec x66 = v_load(blocks_mhsa_v_mappings_1_add + (k * 50 + 32));
-      const vec t67 = v_neg(x66);
-      const vec t68 = v_max(x66, t67);
-      sum6_2 = v_add(sum6_2, t68);
-      const vec x69 = v_load(blocks_mhsa_einsum_2 + (k * 50 + 32));
-      const vec t70 = v_neg(x69);
-      const vec t71 = v_max(x69, t70);
-      sum7_2 = v_add(sum7_2, t71);
-    }
-    {
-      const vec x72 = v_load_n(blocks_mhsa_q_mappings_0_add + (k * 50 + 48), 2);
-      const vec t73 = v_neg(x72);
-      const vec t74 = v_max(x72, t73);
-      sum0 = v_add(sum0, v_keep_n(t74, 2, real(0.0)));
-      const vec x75 = v_load_n(blocks_mhsa_k_mappings_0_add + (k * 50 + 48), 2);
-      const vec t76 = v_neg(x75);
-      const vec t77 = v_max(x75, t76);
-      sum1 = v_add(sum1, v_keep_n(t77, 2, real(0.0)));
-      const vec x78 = v_load_n(blocks_mhsa_v_mappings_0_add + (k * 50 + 48), 2);
-      const vec t79 = v_neg(x78);
-      const vec t80 = v_max(x78, t79);
-      sum2 = v_add(sum2, v_keep_n(t80, 2, real(0.0)));
-      const vec x81 = v_load_n(blocks_mhsa_einsum + (k * 50 + 48), 2);
-      const vec t82 = v_neg(x81);
-      const vec t83 = v_max(x81, t82);
-      sum3 = v_add(sum3, v_keep_n(t83, 2, real(0.0)));
-      const vec x84 = v_load_n(blocks_mhsa_q_mappings_1_add + (k * 50 + 48), 2);
-      const vec t85 = v_neg(x84);
-      const vec t86 = v_max(x84, t85);
-      sum4 = v_add(sum4, v_keep_n(t86, 2, real(0.0)));
-      const vec x87 = v_load_n(blocks_mhsa_k_mappings_1_add + (k * 50 + 48), 2);
-      const vec t88 = v_neg(x87);
-      const vec t89 = v_max(x87, t88);
-      sum5 = v_add(sum5, v_keep_n(t89, 2, real(0.0)));
-      const vec x90 = v_load_n(blocks_mhsa_v_mappings_1_add + (k * 50 + 48), 2);
-      const vec t91 = v_neg(x90);
-      const vec t92 = v_max(x90, t91);
-      sum6 = v_add(sum6, v_keep_n(t92, 2, real(0.0)));
-      const vec x93 = v_load_n(blocks_mhsa_einsum_2 + (k * 50 + 48), 2);
-      const vec t94 = v_neg(x93);
-      const vec t95 = v_max(x93, t94);
-      sum7 = v_add(sum7, v_keep_n(t95, 2, real(0.0)));
+      sum7[0] = v_add(sum7[0], v_keep_n(t47, 2, real(0.0)));
     }
   }
-  const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), sum0_2)));
-  const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), sum1_2)));
-  const vec row2 = v_set(v_sum(v_add(v_add(sum2, sum2_1), sum2_2)));
-  const vec row3 = v_set(v_sum(v_add(v_add(sum3, sum3_1), sum3_2)));
-  const vec row4 = v_set(v_sum(v_add(v_add(sum4, sum4_1), sum4_2)));
-  const vec row5 = v_set(v_sum(v_add(v_add(sum5, sum5_1), sum5_2)));
-  const vec row6 = v_set(v_sum(v_add(v_add(sum6, sum6_1), sum6_2)));
-  const vec row7 = v_set(v_sum(v_add(v_add(sum7, sum7_1), sum7_2)));
-  const vec t96 = v_set(real(0.005));
-  const vec t97 = v_mul(row0, t96);
-  v_store_n(magnitude_3, t97, 1);
-  const vec t98 = v_mul(row1, t96);
-  v_store_n(magnitude_4, t98, 1);
-  const vec t99 = v_mul(row2, t96);
-  v_store_n(magnitude_6, t99, 1);
-  const vec t100 = v_mul(row3, t96);
-  v_store_n(magnitude_7, t100, 1);
-  const vec t101 = v_mul(row4, t96);
-  v_store_n(magnitude_8, t101, 1);
-  const vec t102 = v_mul(row5, t96);
-  v_store_n(magnitude_9, t102, 1);
-  const vec t103 = v_mul(row6, t96);
-  v_store_n(magnitude_11, t103, 1);
-  const vec t104 = v_mul(row7, t96);
-  v_store_n(magnitude_12, t104, 1);
+  const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), sum0[2])));
+  const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), sum1[2])));
+  const vec row2 = v_set(v_sum(v_add(v_add(sum2[0], sum2[1]), sum2[2])));
+  const vec row3 = v_set(v_sum(v_add(v_add(sum3[0], sum3[1]), sum3[2])));
+  const vec row4 = v_set(v_sum(v_add(v_add(sum4[0], sum4[1]), sum4[2])));
+  const vec row5 = v_set(v_sum(v_add(v_add(sum5[0], sum5[1]), sum5[2])));
+  const vec row6 = v_set(v_sum(v_add(v_add(sum6[0], sum6[1]), sum6[2])));
+  const vec row7 = v_set(v_sum(v_add(v_add(sum7[0], sum7[1]), sum7[2])));
+  const vec t48 = v_set(real(0.005));
+  const vec t49 = v_mul(row0, t48);
+  v_store_n(magnitude_3, t49, 1);
+  const vec t50 = v_mul(row1, t48);
+  v_store_n(magnitude_4, t50, 1);
+  const vec t51 = v_mul(row2, t48);
+  v_store_n(magnitude_6, t51, 1);
+  const vec t52 = v_mul(row3, t48);
+  v_store_n(magnitude_7, t52, 1);
+  const vec t53 = v_mul(row4, t48);
+  v_store_n(magnitude_8, t53, 1);
+  const vec t54 = v_mul(row5, t48);
+  v_store_n(magnitude_9, t54, 1);
+  const vec t55 = v_mul(row6, t48);
+  v_store_n(magnitude_11, t55, 1);
+  const vec t56 = v_mul(row7, t48);
+  v_store_n(magnitude_12, t56, 1);
 }
 
 // b < B, n < N+1=50, m < M=32, d < D=8 (summed); lanes along n
 static void blocks_mlp_0_forward_inspect(const real* blocks_norm2_add, const real* blocks_mlp_0_weight,
                                          real* blocks_mlp_0_einsum) {
   for (std::int64_t m = 0; m < 30; m += 6) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
-    vec sum12 = v_zero();
-    vec sum13 = v_zero();
-    vec sum14 = v_zero();
-    vec sum15 = v_zero();
-    vec sum16 = v_zero();
-    vec sum17 = v_zero();
-    vec sum18 = v_zero();
-    vec sum19 = v_zero();
-    vec sum20 = v_zero();
-    vec sum21 = v_zero();
-    vec sum22 = v_zero();
-    vec sum23 = v_zero();
+    vec sum[6][4];
+    unroll<6, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x0 = v_load(blocks_norm2_add + d * 50);
-      const vec x1 = v_set(blocks_mlp_0_weight[m * 8 + d]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_norm2_add + (d * 50 + 16));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_load(blocks_norm2_add + (d * 50 + 32));
-      sum2 = v_fma(x3, x1, sum2);
-      const vec x4 = v_load_n(blocks_norm2_add + (d * 50 + 48), 2);
-      sum3 = v_fma(x4, x1, sum3);
-      const vec x5 = v_set(blocks_mlp_0_weight[m * 8 + d + 8]);
-      sum4 = v_fma(x0, x5, sum4);
-      sum5 = v_fma(x2, x5, sum5);
-      sum6 = v_fma(x3, x5, sum6);
-      sum7 = v_fma(x4, x5, sum7);
-      const vec x6 = v_set(blocks_mlp_0_weight[m * 8 + d + 16]);
-      sum8 = v_fma(x0, x6, sum8);
-      sum9 = v_fma(x2, x6, sum9);
-      sum10 = v_fma(x3, x6, sum10);
-      sum11 = v_fma(x4, x6, sum11);
-      const vec x7 = v_set(blocks_mlp_0_weight[m * 8 + d + 24]);
-      sum12 = v_fma(x0, x7, sum12);
-      sum13 = v_fma(x2, x7, sum13);
-      sum14 = v_fma(x3, x7, sum14);
-      sum15 = v_fma(x4, x7, sum15);
-      const vec x8 = v_set(blocks_mlp_0_weight[m * 8 + d + 32]);
-      sum16 = v_fma(x0, x8, sum16);
-      sum17 = v_fma(x2, x8, sum17);
-      sum18 = v_fma(x3, x8, sum18);
-      sum19 = v_fma(x4, x8, sum19);
-      const vec x9 = v_set(blocks_mlp_0_weight[m * 8 + d + 40]);
-      sum20 = v_fma(x0, x9, sum20);
-      sum21 = v_fma(x2, x9, sum21);
-      sum22 = v_fma(x3, x9, sum22);
-      sum23 = v_fma(x4, x9, sum23);
+      vec x0[4];
+      unroll<4>([&](auto column) {
+        x0[column] = v_load_some(blocks_norm2_add + (column * 16 + d * 50), column < 3 ? lanes : 2);
+      });
+      unroll<6>([&](auto row) {
+        const vec x1 = v_set(blocks_mlp_0_weight[m * 8 + row * 8 + d]);
+        unroll<4>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+      });
     }
-    v_store(blocks_mlp_0_einsum + m * 50, sum0);
-    v_store(blocks_mlp_0_einsum + (m * 50 + 16), sum1);
-    v_store(blocks_mlp_0_einsum + (m * 50 + 32), sum2);
-    v_store_n(blocks_mlp_0_einsum + (m * 50 + 48), sum3, 2);
-    v_store(blocks_mlp_0_einsum + (m * 50 + 50), sum4);
-    v_store(blocks_mlp_0_einsum + (m * 50 + 66), sum5);
-    v_store(blocks_mlp_0_einsum + (m * 50 + 82), sum6);
-    v_store_n(blocks_mlp_0_einsum + (m * 50 + 98), sum7, 2);
-    v_store(blocks_mlp_0_einsum + (m * 50 + 100), sum8);
-    v_store(blocks_mlp_0_einsum + (m * 50 + 116), sum9);
-    v_store(blocks_mlp_0_einsum + (m * 50 + 132), sum10);
-    v_store_n(blocks_mlp_0_einsum + (m * 50 + 148), sum11, 2);
-    v_store(blocks_mlp_0_einsum + (m * 50 + 150), sum12);
-    v_store(blocks_mlp_0_einsum + (m * 50 + 166), sum13);
-    v_store(blocks_mlp_0_einsum + (m * 50 + 182), sum14);
-    v_store_n(blocks_mlp_0_einsum + (m * 50 + 198), sum15, 2);
-    v_store(blocks_mlp_0_einsum + (m * 50 + 200), sum16);
-    v_store(blocks_mlp_0_einsum + (m * 50 + 216), sum17);
-    v_store(blocks_mlp_0_einsum + (m * 50 + 232), sum18);
-    v_store_n(blocks_mlp_0_einsum + (m * 50 + 248), sum19, 2);
-    v_store(blocks_mlp_0_einsum + (m * 50 + 250), sum20);
-    v_store(blocks_mlp_0_einsum + (m * 50 + 266), sum21);
-    v_store(blocks_mlp_0_einsum + (m * 50 + 282), sum22);
-    v_store_n(blocks_mlp_0_einsum + (m * 50 + 298), sum23, 2);
+    unroll<6, 4>([&](auto row, auto column) {
+      v_store_some(blocks_mlp_0_einsum + (column * 16 + m * 50 + row * 50), sum[row][column], column < 3 ? lanes : 2);
+    });
   }
   {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[2][4];
+    unroll<2, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x10 = v_load(blocks_norm2_add + d * 50);
-      const vec x11 = v_set(blocks_mlp_0_weight[d + 240]);
-      sum0 = v_fma(x10, x11, sum0);
-      const vec x12 = v_load(blocks_norm2_add + (d * 50 + 16));
-      sum1 = v_fma(x12, x11, sum1);
-      const vec x13 = v_load(blocks_norm2_add + (d * 50 + 32));
-      sum2 = v_fma(x13, x11, sum2);
-      const vec x14 = v_load_n(blocks_norm2_add + (d * 50 + 48), 2);
-      sum3 = v_fma(x14, x11, sum3);
-      const vec x15 = v_set(blocks_mlp_0_weight[d + 248]);
-      sum4 = v_fma(x10, x15, sum4);
-      sum5 = v_fma(x12, x15, sum5);
-      sum6 = v_fma(x13, x15, sum6);
-      sum7 = v_fma(x14, x15, sum7);
+      vec x2[4];
+      unroll<4>([&](auto column) {
+        x2[column] = v_load_some(blocks_norm2_add + (column * 16 + d * 50), column < 3 ? lanes : 2);
+      });
+      unroll<2>([&](auto row) {
+        const vec x3 = v_set(blocks_mlp_0_weight[row * 8 + d + 240]);
+        unroll<4>([&](auto column) { sum[row][column] = v_fma(x2[column], x3, sum[row][column]); });
+      });
     }
-    v_store(blocks_mlp_0_einsum + 1500, sum0);
-    v_store(blocks_mlp_0_einsum + 1516, sum1);
-    v_store(blocks_mlp_0_einsum + 1532, sum2);
-    v_store_n(blocks_mlp_0_einsum + 1548, sum3, 2);
-    v_store(blocks_mlp_0_einsum + 1550, sum4);
-    v_store(blocks_mlp_0_einsum + 1566, sum5);
-    v_store(blocks_mlp_0_einsum + 1582, sum6);
-    v_store_n(blocks_mlp_0_einsum + 1598, sum7, 2);
+    unroll<2, 4>([&](auto row, auto column) {
+      v_store_some(blocks_mlp_0_einsum + (column * 16 + row * 50 + 1500), sum[row][column], column < 3 ? lanes : 2);
+    });
   }
 }
 
 // b < B, n < N+1=50 (row), m < M=32 (row); lanes along n
 static void blocks_mlp_0_multiply_forward(const real* blocks_mlp_0_einsum, const real* blocks_mlp_0_bias,
                                           real* magnitude_15, real* magnitude_16, real* blocks_mlp_1_gelu) {
-  vec sum0 = v_zero();
-  vec sum0_1 = v_zero();
-  vec sum0_2 = v_zero();
-  vec sum1 = v_zero();
-  vec sum1_1 = v_zero();
-  vec sum1_2 = v_zero();
+  vec sum0[3];
+  unroll<3>([&](auto way) { sum0[way] = v_zero(); });
+  vec sum1[3];
+  unroll<3>([&](auto way) { sum1[way] = v_zero(); });
   for (std::int64_t m = 0; m < 32; ++m) {
     {
-      const vec x0 = v_load(blocks_mlp_0_einsum + m * 50);
       const vec x1 = v_set(blocks_mlp_0_bias[m]);
-      const vec t2 = v_add(x0, x1);
-      const vec t3 = v_neg(t2);
-      const vec t4 = v_max(t2, t3);
-      sum0 = v_add(sum0, t4);
-      const vec t5 = v_gelu(t2);
-      const vec t6 = v_neg(t5);
-      const vec t7 = v_max(t5, t6);
-      sum1 = v_add(sum1, t7);
-      const vec x8 = v_load(blocks_mlp_0_einsum + (m * 50 + 16));
-      const vec t9 = v_add(x8, x1);
-      const vec t10 = v_neg(t9);
-      const vec t11 = v_max(t9, t10);
-      sum0_1 = v_add(sum0_1, t11);
-      const vec t12 = v_gelu(t9);
-      const vec t13 = v_neg(t12);
-      const vec t14 = v_max(t12, t13);
-      sum1_1 = v_add(sum1_1, t14);
-      const vec x15 = v_load(blocks_mlp_0_einsum + (m * 50 + 32));
-      const vec t16 = v_add(x15, x1);
-      const vec t17 = v_neg(t16);
-      const vec t18 = v_max(t16, t17);
-      sum0_2 = v_add(sum0_2, t18);
-      const vec t19 = v_gelu(t16);
-      const vec t20 = v_neg(t19);
-      const vec t21 = v_max(t19, t20);
-      sum1_2 = v_add(sum1_2, t21);
+      unroll<3>([&](auto column) {
+        const vec x0 = v_load(blocks_mlp_0_einsum + (column * 16 + m * 50));
+        const vec t2 = v_add(x0, x1);
+        const vec t3 = v_neg(t2);
+        const vec t4 = v_max(t2, t3);
+        sum0[column] = v_add(sum0[column], t4);
+        const vec t5 = v_gelu(t2);
+        const vec t6 = v_neg(t5);
+        const vec t7 = v_max(t5, t6);
+        sum1[column] = v_add(sum1[column], t7);
+      });
     }
     {
-      const vec x22 = v_load_n(blocks_mlp_0_einsum + (m * 50 + 48), 2);
-      const vec x23 = v_set(blocks_mlp_0_bias[m]);
-      const vec t24 = v_add(x22, x23);
-      const vec t25 = v_neg(t24);
-      const vec t26 = v_max(t24, t25);
-      sum0 = v_add(sum0, v_keep_n(t26, 2, real(0.0)));
-      const vec t27 = v_gelu(t24);
-      const vec t28 = v_neg(t27);
-      const vec t29 = v_max(t27, t28);
-      sum1 = v_add(sum1, v_keep_n(t29, 2, real(0.0)));
+      const vec x8 = v_load_n(blocks_mlp_0_einsum + (m * 50 + 48), 2);
+      const vec x9 = v_set(blocks_mlp_0_bias[m]);
+      const vec t10 = v_add(x8, x9);
+      const vec t11 = v_neg(t10);
+      const vec t12 = v_max(t10, t11);
+      sum0[0] = v_add(sum0[0], v_keep_n(t12, 2, real(0.0)));
+      const vec t13 = v_gelu(t10);
+      const vec t14 = v_neg(t13);
+      const vec t15 = v_max(t13, t14);
+      sum1[0] = v_add(sum1[0], v_keep_n(t15, 2, real(0.0)));
     }
   }
-  const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), sum0_2)));
-  const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), sum1_2)));
-  const vec t30 = v_set(real(0.000625));
-  const vec t31 = v_mul(row0, t30);
-  v_store_n(magnitude_15, t31, 1);
-  const vec t32 = v_mul(row1, t30);
-  v_store_n(magnitude_16, t32, 1);
+  const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), sum0[2])));
+  const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), sum1[2])));
+  const vec t16 = v_set(real(0.000625));
+  const vec t17 = v_mul(row0, t16);
+  v_store_n(magnitude_15, t17, 1);
+  const vec t18 = v_mul(row1, t16);
+  v_store_n(magnitude_16, t18, 1);
   for (std::int64_t m = 0; m < 32; ++m) {
     for (std::int64_t n = 0; n < 48; n += 16) {
-      const vec x33 = v_load(blocks_mlp_0_einsum + (n + m * 50));
-      const vec x34 = v_set(blocks_mlp_0_bias[m]);
-      const vec t35 = v_add(x33, x34);
-      const vec t36 = v_gelu(t35);
-      v_store(blocks_mlp_1_gelu + (n + m * 50), t36);
+      const vec x19 = v_load(blocks_mlp_0_einsum + (n + m * 50));
+      const vec x20 = v_set(blocks_mlp_0_bias[m]);
+      const vec t21 = v_add(x19, x20);
+      const vec t22 = v_gelu(t21);
+      v_store(blocks_mlp_1_gelu + (n + m * 50), t22);
     }
     {
-      const vec x37 = v_load_n(blocks_mlp_0_einsum + (m * 50 + 48), 2);
-      const vec x38 = v_set(blocks_mlp_0_bias[m]);
-      const vec t39 = v_add(x37, x38);
-      const vec t40 = v_gelu(t39);
-      v_store_n(blocks_mlp_1_gelu + (m * 50 + 48), t40, 2);
+      const vec x23 = v_load_n(blocks_mlp_0_einsum + (m * 50 + 48), 2);
+      const vec x24 = v_set(blocks_mlp_0_bias[m]);
+      const vec t25 = v_add(x23, x24);
+      const vec t26 = v_gelu(t25);
+      v_store_n(blocks_mlp_1_gelu + (m * 50 + 48), t26, 2);
     }
   }
 }
@@ -8647,269 +4385,145 @@ static void blocks_mlp_0_multiply_forward(const real* blocks_mlp_0_einsum, const
 static void blocks_mlp_2_forward_inspect(const real* blocks_mlp_1_gelu, const real* blocks_mlp_2_weight,
                                          real* blocks_mlp_2_einsum) {
   {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
-    vec sum8 = v_zero();
-    vec sum9 = v_zero();
-    vec sum10 = v_zero();
-    vec sum11 = v_zero();
-    vec sum12 = v_zero();
-    vec sum13 = v_zero();
-    vec sum14 = v_zero();
-    vec sum15 = v_zero();
-    vec sum16 = v_zero();
-    vec sum17 = v_zero();
-    vec sum18 = v_zero();
-    vec sum19 = v_zero();
-    vec sum20 = v_zero();
-    vec sum21 = v_zero();
-    vec sum22 = v_zero();
-    vec sum23 = v_zero();
+    vec sum[6][4];
+    unroll<6, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t m = 0; m < 32; ++m) {
-      const vec x0 = v_load(blocks_mlp_1_gelu + m * 50);
-      const vec x1 = v_set(blocks_mlp_2_weight[m]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_mlp_1_gelu + (m * 50 + 16));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_load(blocks_mlp_1_gelu + (m * 50 + 32));
-      sum2 = v_fma(x3, x1, sum2);
-      const vec x4 = v_load_n(blocks_mlp_1_gelu + (m * 50 + 48), 2);
-      sum3 = v_fma(x4, x1, sum3);
-      const vec x5 = v_set(blocks_mlp_2_weight[m + 32]);
-      sum4 = v_fma(x0, x5, sum4);
-      sum5 = v_fma(x2, x5, sum5);
-      sum6 = v_fma(x3, x5, sum6);
-      sum7 = v_fma(x4, x5, sum7);
-      const vec x6 = v_set(blocks_mlp_2_weight[m + 64]);
-      sum8 = v_fma(x0, x6, sum8);
-      sum9 = v_fma(x2, x6, sum9);
-      sum10 = v_fma(x3, x6, sum10);
-      sum11 = v_fma(x4, x6, sum11);
-      const vec x7 = v_set(blocks_mlp_2_weight[m + 96]);
-      sum12 = v_fma(x0, x7, sum12);
-      sum13 = v_fma(x2, x7, sum13);
-      sum14 = v_fma(x3, x7, sum14);
-      sum15 = v_fma(x4, x7, sum15);
-      const vec x8 = v_set(blocks_mlp_2_weight[m + 128]);
-      sum16 = v_fma(x0, x8, sum16);
-      sum17 = v_fma(x2, x8, sum17);
-      sum18 = v_fma(x3, x8, sum18);
-      sum19 = v_fma(x4, x8, sum19);
-      const vec x9 = v_set(blocks_mlp_2_weight[m + 160]);
-      sum20 = v_fma(x0, x9, sum20);
-      sum21 = v_fma(x2, x9, sum21);
-      sum22 = v_fma(x3, x9, sum22);
-      sum23 = v_fma(x4, x9, sum23);
+      vec x0[4];
+      unroll<4>([&](auto column) {
+        x0[column] = v_load_some(blocks_mlp_1_gelu + (column * 16 + m * 50), column < 3 ? lanes : 2);
+      });
+      unroll<6>([&](auto row) {
+        const vec x1 = v_set(blocks_mlp_2_weight[row * 32 + m]);
+        unroll<4>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+      });
     }
-    v_store(blocks_mlp_2_einsum, sum0);
-    v_store(blocks_mlp_2_einsum + 16, sum1);
-    v_store(blocks_mlp_2_einsum + 32, sum2);
-    v_store_n(blocks_mlp_2_einsum + 48, sum3, 2);
-    v_store(blocks_mlp_2_einsum + 50, sum4);
-    v_store(blocks_mlp_2_einsum + 66, sum5);
-    v_store(blocks_mlp_2_einsum + 82, sum6);
-    v_store_n(blocks_mlp_2_einsum + 98, sum7, 2);
-    v_store(blocks_mlp_2_einsum + 100, sum8);
-    v_store(blocks_mlp_2_einsum + 116, sum9);
-    v_store(blocks_mlp_2_einsum + 132, sum10);
-    v_store_n(blocks_mlp_2_einsum + 148, sum11, 2);
-    v_store(blocks_mlp_2_einsum + 150, sum12);
-    v_store(blocks_mlp_2_einsum + 166, sum13);
-    v_store(blocks_mlp_2_einsum + 182, sum14);
-    v_store_n(blocks_mlp_2_einsum + 198, sum15, 2);
-    v_store(blocks_mlp_2_einsum + 200, sum16);
-    v_store(blocks_mlp_2_einsum + 216, sum17);
-    v_store(blocks_mlp_2_einsum + 232, sum18);
-    v_store_n(blocks_mlp_2_einsum + 248, sum19, 2);
-    v_store(blocks_mlp_2_einsum + 250, sum20);
-    v_store(blocks_mlp_2_einsum + 266, sum21);
-    v_store(blocks_mlp_2_einsum + 282, sum22);
-    v_store_n(blocks_mlp_2_einsum + 298, sum23, 2);
+    unroll<6, 4>([&](auto row, auto column) {
+      v_store_some(blocks_mlp_2_einsum + (column * 16 + row * 50), sum[row][column], column < 3 ? lanes : 2);
+    });
   }
   {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[2][4];
+    unroll<2, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t m = 0; m < 32; ++m) {
-      const vec x10 = v_load(blocks_mlp_1_gelu + m * 50);
-      const vec x11 = v_set(blocks_mlp_2_weight[m + 192]);
-      sum0 = v_fma(x10, x11, sum0);
-      const vec x12 = v_load(blocks_mlp_1_gelu + (m * 50 + 16));
-      sum1 = v_fma(x12, x11, sum1);
-      const vec x13 = v_load(blocks_mlp_1_gelu + (m * 50 + 32));
-      sum2 = v_fma(x13, x11, sum2);
-      const vec x14 = v_load_n(blocks_mlp_1_gelu + (m * 50 + 48), 2);
-      sum3 = v_fma(x14, x11, sum3);
-      const vec x15 = v_set(blocks_mlp_2_weight[m + 224]);
-      sum4 = v_fma(x10, x15, sum4);
-      sum5 = v_fma(x12, x15, sum5);
-      sum6 = v_fma(x13, x15, sum6);
-      sum7 = v_fma(x14, x15, sum7);
+      vec x2[4];
+      unroll<4>([&](auto column) {
+        x2[column] = v_load_some(blocks_mlp_1_gelu + (column * 16 + m * 50), column < 3 ? lanes : 2);
+      });
+      unroll<2>([&](auto row) {
+        const vec x3 = v_set(blocks_mlp_2_weight[row * 32 + m + 192]);
+        unroll<4>([&](auto column) { sum[row][column] = v_fma(x2[column], x3, sum[row][column]); });
+      });
     }
-    v_store(blocks_mlp_2_einsum + 300, sum0);
-    v_store(blocks_mlp_2_einsum + 316, sum1);
-    v_store(blocks_mlp_2_einsum + 332, sum2);
-    v_store_n(blocks_mlp_2_einsum + 348, sum3, 2);
-    v_store(blocks_mlp_2_einsum + 350, sum4);
-    v_store(blocks_mlp_2_einsum + 366, sum5);
-    v_store(blocks_mlp_2_einsum + 382, sum6);
-    v_store_n(blocks_mlp_2_einsum + 398, sum7, 2);
+    unroll<2, 4>([&](auto row, auto column) {
+      v_store_some(blocks_mlp_2_einsum + (column * 16 + row * 50 + 300), sum[row][column], column < 3 ? lanes : 2);
+    });
   }
 }
 
 // b < B, n < N+1=50 (row), d < D=8 (row); lanes along n
-static void blocks_norm1_multiply_forward(const real* blocks_norm1_maximum, const real* blocks_concat,
-                                          const real* blocks_norm2_maximum, const real* blocks_mlp_2_einsum,
-                                          const real* blocks_mlp_2_bias, real* magnitude_2, real* magnitude_13,
-                                          real* magnitude_14, real* magnitude_17, real* magnitude_18,
-                                          real* blocks_carry_next) {
-  vec sum0 = v_zero();
-  vec sum0_1 = v_zero();
-  vec sum0_2 = v_zero();
-  vec sum1 = v_zero();
-  vec sum1_1 = v_zero();
-  vec sum1_2 = v_zero();
-  vec sum2 = v_zero();
-  vec sum2_1 = v_zero();
-  vec sum2_2 = v_zero();
-  vec sum3 = v_zero();
-  vec sum3_1 = v_zero();
-  vec sum3_2 = v_zero();
-  vec sum4 = v_zero();
-  vec sum4_1 = v_zero();
-  vec sum4_2 = v_zero();
+static void blocks_norm1_multiply_forward(
+    const real* blocks_norm1_maximum, const real* blocks_concat, const real* blocks_norm2_maximum,
+    const real* blocks_mlp_2_einsum, const real* blocks_mlp_2_bias, real* magnitude_2, real* magnitude_13,
+    real* magnitude_14, real* magnitude_17, real* magnitude_18, real* blocks_carry_next) {
+  vec sum0[3];
+  unroll<3>([&](auto way) { sum0[way] = v_zero(); });
+  vec sum1[3];
+  unroll<3>([&](auto way) { sum1[way] = v_zero(); });
+  vec sum2[3];
+  unroll<3>([&](auto way) { sum2[way] = v_zero(); });
+  vec sum3[3];
+  unroll<3>([&](auto way) { sum3[way] = v_zero(); });
+  vec sum4[3];
+  unroll<3>([&](auto way) { sum4[way] = v_zero(); });
   for (std::int64_t d = 0; d < 8; ++d) {
     {
-      const vec x0 = v_load(blocks_norm1_maximum + d * 50);
-      sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(blocks_concat + d * 50);
-      const vec t2 = v_neg(x1);
-      const vec t3 = v_max(x1, t2);
-      sum1 = v_add(sum1, t3);
-      const vec x4 = v_load(blocks_norm2_maximum + d * 50);
-      sum2 = v_add(sum2, x4);
-      const vec x5 = v_load(blocks_mlp_2_einsum + d * 50);
       const vec x6 = v_set(blocks_mlp_2_bias[d]);
-      const vec t7 = v_add(x5, x6);
-      const vec t8 = v_neg(t7);
-      const vec t9 = v_max(t7, t8);
-      sum3 = v_add(sum3, t9);
-      const vec t10 = v_add(x1, t7);
-      const vec t11 = v_neg(t10);
-      const vec t12 = v_max(t10, t11);
-      sum4 = v_add(sum4, t12);
-      const vec x13 = v_load(blocks_norm1_maximum + (d * 50 + 16));
-      sum0_1 = v_add(sum0_1, x13);
-      const vec x14 = v_load(blocks_concat + (d * 50 + 16));
+      unroll<3>([&](auto column) {
+        const vec x0 = v_load(blocks_norm1_maximum + (column * 16 + d * 50));
+        sum0[column] = v_add(sum0[column], x0);
+        const vec x1 = v_load(blocks_concat + (column * 16 + d * 50));
+        const vec t2 = v_neg(x1);
+        const vec t3 = v_max(x1, t2);
+        sum1[column] = v_add(sum1[column], t3);
+        const vec x4 = v_load(blocks_norm2_maximum + (column * 16 + d * 50));
+        sum2[column] = v_add(sum2[column], x4);
+        const vec x5 = v_load(blocks_mlp_2_einsum + (column * 16 + d * 50));
+        const vec t7 = v_add(x5, x6);
+        const vec t8 = v_neg(t7);
+        const vec t9 = v_max(t7, t8);
+        sum3[column] = v_add(sum3[column], t9);
+        const vec t10 = v_add(x1, t7);
+        const vec t11 = v_neg(t10);
+        const vec t12 = v_max(t10, t11);
+        sum4[column] = v_add(sum4[column], t12);
+      });
+    }
+    {
+      const vec x13 = v_load_n(blocks_norm1_maximum + (d * 50 + 48), 2);
+      sum0[0] = v_add(sum0[0], v_keep_n(x13, 2, real(0.0)));
+      const vec x14 = v_load_n(blocks_concat + (d * 50 + 48), 2);
       const vec t15 = v_neg(x14);
       const vec t16 = v_max(x14, t15);
-      sum1_1 = v_add(sum1_1, t16);
-      const vec x17 = v_load(blocks_norm2_maximum + (d * 50 + 16));
-      sum2_1 = v_add(sum2_1, x17);
-      const vec x18 = v_load(blocks_mlp_2_einsum + (d * 50 + 16));
-      const vec t19 = v_add(x18, x6);
-      const vec t20 = v_neg(t19);
-      const vec t21 = v_max(t19, t20);
-      sum3_1 = v_add(sum3_1, t21);
-      const vec t22 = v_add(x14, t19);
-      const vec t23 = v_neg(t22);
-      const vec t24 = v_max(t22, t23);
-      sum4_1 = v_add(sum4_1, t24);
-      const vec x25 = v_load(blocks_norm1_maximum + (d * 50 + 32));
-      sum0_2 = v_add(sum0_2, x25);
-      const vec x26 = v_load(blocks_concat + (d * 50 + 32));
-      const vec t27 = v_neg(x26);
-      const vec t28 = v_max(x26, t27);
-      sum1_2 = v_add(sum1_2, t28);
-      const vec x29 = v_load(blocks_norm2_maximum + (d * 50 + 32));
-      sum2_2 = v_add(sum2_2, x29);
-      const vec x30 = v_load(blocks_mlp_2_einsum + (d * 50 + 32));
-      const vec t31 = v_add(x30, x6);
-      const vec t32 = v_neg(t31);
-      const vec t33 = v_max(t31, t32);
-      sum3_2 = v_add(sum3_2, t33);
-      const vec t34 = v_add(x26, t31);
-      const vec t35 = v_neg(t34);
-      const vec t36 = v_max(t34, t35);
-      sum4_2 = v_add(sum4_2, t36);
-    }
-    {
-      const vec x37 = v_load_n(blocks_norm1_maximum + (d * 50 + 48), 2);
-      sum0 = v_add(sum0, v_keep_n(x37, 2, real(0.0)));
-      const vec x38 = v_load_n(blocks_concat + (d * 50 + 48), 2);
-      const vec t39 = v_neg(x38);
-      const vec t40 = v_max(x38, t39);
-      sum1 = v_add(sum1, v_keep_n(t40, 2, real(0.0)));
-      const vec x41 = v_load_n(blocks_norm2_maximum + (d * 50 + 48), 2);
-      sum2 = v_add(sum2, v_keep_n(x41, 2, real(0.0)));
-      const vec x42 = v_load_n(blocks_mlp_2_einsum + (d * 50 + 48), 2);
-      const vec x43 = v_set(blocks_mlp_2_bias[d]);
-      const vec t44 = v_add(x42, x43);
-      const vec t45 = v_neg(t44);
-      const vec t46 = v_max(t44, t45);
-      sum3 = v_add(sum3, v_keep_n(t46, 2, real(0.0)));
-      const vec t47 = v_add(x38, t44);
-      const vec t48 = v_neg(t47);
-      const vec t49 = v_max(t47, t48);
-      sum4 = v_add(sum4, v_keep_n(t49, 2, real(0.0)));
+      sum1[0] = v_add(sum1[0], v_keep_n(t16, 2, real(0.0)));
+      const vec x17 = v_load_n(blocks_norm2_maximum + (d * 50 + 48), 2);
+      sum2[0] = v_add(sum2[0], v_keep_n(x17, 2, real(0.0)));
+      const vec x18 = v_load_n(blocks_mlp_2_einsum + (d * 50 + 48), 2);
+      const vec x19 = v_set(blocks_mlp_2_bias[d]);
+      const vec t20 = v_add(x18, x19);
+      const vec t21 = v_neg(t20);
+      const vec t22 = v_max(t20, t21);
+      sum3[0] = v_add(sum3[0], v_keep_n(t22, 2, real(0.0)));
+      const vec t23 = v_add(x14, t20);
+      const vec t24 = v_neg(t23);
+      const vec t25 = v_max(t23, t24);
+      sum4[0] = v_add(sum4[0], v_keep_n(t25, 2, real(0.0)));
     }
   }
-  const vec row0 = v_set(v_sum(v_add(v_add(sum0, sum0_1), sum0_2)));
-  const vec row1 = v_set(v_sum(v_add(v_add(sum1, sum1_1), sum1_2)));
-  const vec row2 = v_set(v_sum(v_add(v_add(sum2, sum2_1), sum2_2)));
-  const vec row3 = v_set(v_sum(v_add(v_add(sum3, sum3_1), sum3_2)));
-  const vec row4 = v_set(v_sum(v_add(v_add(sum4, sum4_1), sum4_2)));
-  const vec t50 = v_set(real(0.0025));
-  const vec t51 = v_mul(row0, t50);
-  v_store_n(magnitude_2, t51, 1);
-  const vec t52 = v_mul(row1, t50);
-  v_store_n(magnitude_13, t52, 1);
-  const vec t53 = v_mul(row2, t50);
-  v_store_n(magnitude_14, t53, 1);
-  const vec t54 = v_mul(row3, t50);
-  v_store_n(magnitude_17, t54, 1);
-  const vec t55 = v_mul(row4, t50);
-  v_store_n(magnitude_18, t55, 1);
+  const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), sum0[2])));
+  const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), sum1[2])));
+  const vec row2 = v_set(v_sum(v_add(v_add(sum2[0], sum2[1]), sum2[2])));
+  const vec row3 = v_set(v_sum(v_add(v_add(sum3[0], sum3[1]), sum3[2])));
+  const vec row4 = v_set(v_sum(v_add(v_add(sum4[0], sum4[1]), sum4[2])));
+  const vec t26 = v_set(real(0.0025));
+  const vec t27 = v_mul(row0, t26);
+  v_store_n(magnitude_2, t27, 1);
+  const vec t28 = v_mul(row1, t26);
+  v_store_n(magnitude_13, t28, 1);
+  const vec t29 = v_mul(row2, t26);
+  v_store_n(magnitude_14, t29, 1);
+  const vec t30 = v_mul(row3, t26);
+  v_store_n(magnitude_17, t30, 1);
+  const vec t31 = v_mul(row4, t26);
+  v_store_n(magnitude_18, t31, 1);
   for (std::int64_t d = 0; d < 8; ++d) {
     for (std::int64_t n = 0; n < 48; n += 16) {
-      const vec x56 = v_load(blocks_concat + (n + d * 50));
-      const vec x57 = v_load(blocks_mlp_2_einsum + (n + d * 50));
-      const vec x58 = v_set(blocks_mlp_2_bias[d]);
-      const vec t59 = v_add(x57, x58);
-      const vec t60 = v_add(x56, t59);
-      v_store(blocks_carry_next + (n + d * 50), t60);
+      const vec x32 = v_load(blocks_concat + (n + d * 50));
+      const vec x33 = v_load(blocks_mlp_2_einsum + (n + d * 50));
+      const vec x34 = v_set(blocks_mlp_2_bias[d]);
+      const vec t35 = v_add(x33, x34);
+      const vec t36 = v_add(x32, t35);
+      v_store(blocks_carry_next + (n + d * 50), t36);
     }
     {
-      const vec x61 = v_load_n(blocks_concat + (d * 50 + 48), 2);
-      const vec x62 = v_load_n(blocks_mlp_2_einsum + (d * 50 + 48), 2);
-      const vec x63 = v_set(blocks_mlp_2_bias[d]);
-      const vec t64 = v_add(x62, x63);
-      const vec t65 = v_add(x61, t64);
-      v_store_n(blocks_carry_next + (d * 50 + 48), t65, 2);
+      const vec x37 = v_load_n(blocks_concat + (d * 50 + 48), 2);
+      const vec x38 = v_load_n(blocks_mlp_2_einsum + (d * 50 + 48), 2);
+      const vec x39 = v_set(blocks_mlp_2_bias[d]);
+      const vec t40 = v_add(x38, x39);
+      const vec t41 = v_add(x37, t40);
+      v_store_n(blocks_carry_next + (d * 50 + 48), t41, 2);
     }
   }
 }
 
 // b < B, classes < CLASSES=10, d < D=8 (summed); lanes along classes
 static void mlp_0_forward_inspect(const real* blocks_carry_next, const real* mlp_0_weight, real* mlp_0_einsum) {
-  vec sum0 = v_zero();
+  vec sum = v_zero();
   for (std::int64_t d = 0; d < 8; ++d) {
     const vec x0 = v_set(blocks_carry_next[d * 50]);
     const vec x1 = v_load_strided(mlp_0_weight + d, 8, 10);
-    sum0 = v_fma(x0, x1, sum0);
+    sum = v_fma(x0, x1, sum);
   }
-  v_store_n(mlp_0_einsum, sum0, 10);
+  v_store_n(mlp_0_einsum, sum, 10);
 }
 
 // b < B, classes < CLASSES=10 (row); lanes along classes
@@ -9091,38 +4705,32 @@ void vit_mnist_forward_avx512(const float* parameters, const float* images, cons
       blocks_norm1_forward(blocks_carry + layer * 400 + image * 11456,
                            parameters + at::blocks_norm1_weight - layer * 816,
                            parameters + at::blocks_norm1_bias - layer * 816, blocks_norm1_add + place * 11456);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816,
-                                       blocks_mhsa_q_mappings_0_add + place * 11456);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816,
-                                       blocks_mhsa_k_mappings_0_add + place * 11456);
+      blocks_mhsa_q_mappings_0_forward(
+          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816, blocks_mhsa_q_mappings_0_add + place * 11456);
+      blocks_mhsa_q_mappings_0_forward(
+          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816, blocks_mhsa_k_mappings_0_add + place * 11456);
       blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + place * 11456, blocks_mhsa_k_mappings_0_add + place * 11456,
                           blocks_mhsa_einsum + place * 11456);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816,
-                                       blocks_mhsa_v_mappings_0_add + place * 11456);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816,
-                                       blocks_mhsa_q_mappings_1_add + place * 11456);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816,
-                                       blocks_mhsa_k_mappings_1_add + place * 11456);
+      blocks_mhsa_q_mappings_0_forward(
+          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816, blocks_mhsa_v_mappings_0_add + place * 11456);
+      blocks_mhsa_q_mappings_1_forward(
+          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816, blocks_mhsa_q_mappings_1_add + place * 11456);
+      blocks_mhsa_q_mappings_1_forward(
+          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816, blocks_mhsa_k_mappings_1_add + place * 11456);
       blocks_mhsa_forward(blocks_mhsa_q_mappings_1_add + place * 11456, blocks_mhsa_k_mappings_1_add + place * 11456,
                           blocks_mhsa_einsum_2 + place * 11456);
       blocks_mhsa_softmax_forward(blocks_mhsa_einsum + place * 11456, blocks_mhsa_divide + place * 11456,
                                   blocks_mhsa_einsum_2 + place * 11456, blocks_mhsa_divide_2 + place * 11456);
       blocks_mhsa_matmul_forward(blocks_mhsa_divide + place * 11456, blocks_mhsa_v_mappings_0_add + place * 11456,
                                  blocks_carry + layer * 400 + image * 11456, blocks_concat + place * 11456);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816,
-                                       blocks_mhsa_v_mappings_1_add + place * 11456);
+      blocks_mhsa_q_mappings_1_forward(
+          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816, blocks_mhsa_v_mappings_1_add + place * 11456);
       blocks_mhsa_matmul_forward_3(blocks_mhsa_divide_2 + place * 11456, blocks_mhsa_v_mappings_1_add + place * 11456,
                                    blocks_carry + layer * 400 + image * 11456, blocks_concat + place * 11456);
       blocks_norm1_forward(blocks_concat + place * 11456, parameters + at::blocks_norm2_weight - layer * 816,
@@ -9139,32 +4747,26 @@ void vit_mnist_forward_avx512(const float* parameters, const float* images, cons
     if (place < 0) place = image;
     blocks_norm1_forward(blocks_carry + 400 + image * 11456, parameters + at::blocks_norm1_weight - 816,
                          parameters + at::blocks_norm1_bias - 816, blocks_1_norm1_add + place * 11456);
-    blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 11456,
-                                     parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
-                                     parameters + at::blocks_mhsa_k_mappings_0_bias - 816,
-                                     blocks_1_mhsa_k_mappings_0_add + place * 11456);
-    blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 11456,
-                                     parameters + at::blocks_mhsa_v_mappings_0_weight - 816,
-                                     parameters + at::blocks_mhsa_v_mappings_0_bias - 816,
-                                     blocks_1_mhsa_v_mappings_0_add + place * 11456);
-    blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 11456,
-                                     parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
-                                     parameters + at::blocks_mhsa_k_mappings_1_bias - 816,
-                                     blocks_1_mhsa_k_mappings_1_add + place * 11456);
-    blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 11456,
-                                     parameters + at::blocks_mhsa_v_mappings_1_weight - 816,
-                                     parameters + at::blocks_mhsa_v_mappings_1_bias - 816,
-                                     blocks_1_mhsa_v_mappings_1_add + place * 11456);
-    blocks_1_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
-                                       parameters + at::blocks_mhsa_q_mappings_0_bias - 816,
-                                       blocks_1_mhsa_q_mappings_0_add + place * 11456);
+    blocks_mhsa_q_mappings_0_forward(
+        blocks_1_norm1_add + place * 11456, parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
+        parameters + at::blocks_mhsa_k_mappings_0_bias - 816, blocks_1_mhsa_k_mappings_0_add + place * 11456);
+    blocks_mhsa_q_mappings_0_forward(
+        blocks_1_norm1_add + place * 11456, parameters + at::blocks_mhsa_v_mappings_0_weight - 816,
+        parameters + at::blocks_mhsa_v_mappings_0_bias - 816, blocks_1_mhsa_v_mappings_0_add + place * 11456);
+    blocks_mhsa_q_mappings_1_forward(
+        blocks_1_norm1_add + place * 11456, parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
+        parameters + at::blocks_mhsa_k_mappings_1_bias - 816, blocks_1_mhsa_k_mappings_1_add + place * 11456);
+    blocks_mhsa_q_mappings_1_forward(
+        blocks_1_norm1_add + place * 11456, parameters + at::blocks_mhsa_v_mappings_1_weight - 816,
+        parameters + at::blocks_mhsa_v_mappings_1_bias - 816, blocks_1_mhsa_v_mappings_1_add + place * 11456);
+    blocks_1_mhsa_q_mappings_0_forward(
+        blocks_1_norm1_add + place * 11456, parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
+        parameters + at::blocks_mhsa_q_mappings_0_bias - 816, blocks_1_mhsa_q_mappings_0_add + place * 11456);
     blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_0_add + place * 11456,
                           blocks_1_mhsa_k_mappings_0_add + place * 11456, blocks_1_mhsa_einsum + place * 11456);
-    blocks_1_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_q_mappings_1_weight - 816,
-                                       parameters + at::blocks_mhsa_q_mappings_1_bias - 816,
-                                       blocks_1_mhsa_q_mappings_1_add + place * 11456);
+    blocks_1_mhsa_q_mappings_1_forward(
+        blocks_1_norm1_add + place * 11456, parameters + at::blocks_mhsa_q_mappings_1_weight - 816,
+        parameters + at::blocks_mhsa_q_mappings_1_bias - 816, blocks_1_mhsa_q_mappings_1_add + place * 11456);
     blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_1_add + place * 11456,
                           blocks_1_mhsa_k_mappings_1_add + place * 11456, blocks_1_mhsa_einsum_2 + place * 11456);
     blocks_1_mhsa_softmax_forward(blocks_1_mhsa_einsum + place * 11456, blocks_1_mhsa_divide + place * 11456,
@@ -9276,38 +4878,32 @@ void vit_mnist_evaluate_avx512(const float* parameters, const float* images, con
       blocks_norm1_forward(blocks_carry + layer * 400 + image * 11456,
                            parameters + at::blocks_norm1_weight - layer * 816,
                            parameters + at::blocks_norm1_bias - layer * 816, blocks_norm1_add + place * 11456);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816,
-                                       blocks_mhsa_q_mappings_0_add + place * 11456);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816,
-                                       blocks_mhsa_k_mappings_0_add + place * 11456);
+      blocks_mhsa_q_mappings_0_forward(
+          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816, blocks_mhsa_q_mappings_0_add + place * 11456);
+      blocks_mhsa_q_mappings_0_forward(
+          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816, blocks_mhsa_k_mappings_0_add + place * 11456);
       blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + place * 11456, blocks_mhsa_k_mappings_0_add + place * 11456,
                           blocks_mhsa_einsum + place * 11456);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816,
-                                       blocks_mhsa_v_mappings_0_add + place * 11456);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816,
-                                       blocks_mhsa_q_mappings_1_add + place * 11456);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816,
-                                       blocks_mhsa_k_mappings_1_add + place * 11456);
+      blocks_mhsa_q_mappings_0_forward(
+          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816, blocks_mhsa_v_mappings_0_add + place * 11456);
+      blocks_mhsa_q_mappings_1_forward(
+          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816, blocks_mhsa_q_mappings_1_add + place * 11456);
+      blocks_mhsa_q_mappings_1_forward(
+          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816, blocks_mhsa_k_mappings_1_add + place * 11456);
       blocks_mhsa_forward(blocks_mhsa_q_mappings_1_add + place * 11456, blocks_mhsa_k_mappings_1_add + place * 11456,
                           blocks_mhsa_einsum_2 + place * 11456);
       blocks_mhsa_softmax_forward(blocks_mhsa_einsum + place * 11456, blocks_mhsa_divide + place * 11456,
                                   blocks_mhsa_einsum_2 + place * 11456, blocks_mhsa_divide_2 + place * 11456);
       blocks_mhsa_matmul_forward(blocks_mhsa_divide + place * 11456, blocks_mhsa_v_mappings_0_add + place * 11456,
                                  blocks_carry + layer * 400 + image * 11456, blocks_concat + place * 11456);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816,
-                                       blocks_mhsa_v_mappings_1_add + place * 11456);
+      blocks_mhsa_q_mappings_1_forward(
+          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816, blocks_mhsa_v_mappings_1_add + place * 11456);
       blocks_mhsa_matmul_forward_3(blocks_mhsa_divide_2 + place * 11456, blocks_mhsa_v_mappings_1_add + place * 11456,
                                    blocks_carry + layer * 400 + image * 11456, blocks_concat + place * 11456);
       blocks_norm1_forward(blocks_concat + place * 11456, parameters + at::blocks_norm2_weight - layer * 816,
@@ -9324,32 +4920,26 @@ void vit_mnist_evaluate_avx512(const float* parameters, const float* images, con
     if (place < 0) place = image;
     blocks_norm1_forward(blocks_carry + 400 + image * 11456, parameters + at::blocks_norm1_weight - 816,
                          parameters + at::blocks_norm1_bias - 816, blocks_1_norm1_add + place * 11456);
-    blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 11456,
-                                     parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
-                                     parameters + at::blocks_mhsa_k_mappings_0_bias - 816,
-                                     blocks_1_mhsa_k_mappings_0_add + place * 11456);
-    blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 11456,
-                                     parameters + at::blocks_mhsa_v_mappings_0_weight - 816,
-                                     parameters + at::blocks_mhsa_v_mappings_0_bias - 816,
-                                     blocks_1_mhsa_v_mappings_0_add + place * 11456);
-    blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 11456,
-                                     parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
-                                     parameters + at::blocks_mhsa_k_mappings_1_bias - 816,
-                                     blocks_1_mhsa_k_mappings_1_add + place * 11456);
-    blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 11456,
-                                     parameters + at::blocks_mhsa_v_mappings_1_weight - 816,
-                                     parameters + at::blocks_mhsa_v_mappings_1_bias - 816,
-                                     blocks_1_mhsa_v_mappings_1_add + place * 11456);
-    blocks_1_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
-                                       parameters + at::blocks_mhsa_q_mappings_0_bias - 816,
-                                       blocks_1_mhsa_q_mappings_0_add + place * 11456);
+    blocks_mhsa_q_mappings_0_forward(
+        blocks_1_norm1_add + place * 11456, parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
+        parameters + at::blocks_mhsa_k_mappings_0_bias - 816, blocks_1_mhsa_k_mappings_0_add + place * 11456);
+    blocks_mhsa_q_mappings_0_forward(
+        blocks_1_norm1_add + place * 11456, parameters + at::blocks_mhsa_v_mappings_0_weight - 816,
+        parameters + at::blocks_mhsa_v_mappings_0_bias - 816, blocks_1_mhsa_v_mappings_0_add + place * 11456);
+    blocks_mhsa_q_mappings_1_forward(
+        blocks_1_norm1_add + place * 11456, parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
+        parameters + at::blocks_mhsa_k_mappings_1_bias - 816, blocks_1_mhsa_k_mappings_1_add + place * 11456);
+    blocks_mhsa_q_mappings_1_forward(
+        blocks_1_norm1_add + place * 11456, parameters + at::blocks_mhsa_v_mappings_1_weight - 816,
+        parameters + at::blocks_mhsa_v_mappings_1_bias - 816, blocks_1_mhsa_v_mappings_1_add + place * 11456);
+    blocks_1_mhsa_q_mappings_0_forward(
+        blocks_1_norm1_add + place * 11456, parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
+        parameters + at::blocks_mhsa_q_mappings_0_bias - 816, blocks_1_mhsa_q_mappings_0_add + place * 11456);
     blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_0_add + place * 11456,
                           blocks_1_mhsa_k_mappings_0_add + place * 11456, blocks_1_mhsa_einsum + place * 11456);
-    blocks_1_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_q_mappings_1_weight - 816,
-                                       parameters + at::blocks_mhsa_q_mappings_1_bias - 816,
-                                       blocks_1_mhsa_q_mappings_1_add + place * 11456);
+    blocks_1_mhsa_q_mappings_1_forward(
+        blocks_1_norm1_add + place * 11456, parameters + at::blocks_mhsa_q_mappings_1_weight - 816,
+        parameters + at::blocks_mhsa_q_mappings_1_bias - 816, blocks_1_mhsa_q_mappings_1_add + place * 11456);
     blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_1_add + place * 11456,
                           blocks_1_mhsa_k_mappings_1_add + place * 11456, blocks_1_mhsa_einsum_2 + place * 11456);
     blocks_1_mhsa_softmax_forward(blocks_1_mhsa_einsum + place * 11456, blocks_1_mhsa_divide + place * 11456,
@@ -9574,38 +5164,32 @@ void vit_mnist_loss_and_gradients_avx512(const float* parameters, const float* i
                                    blocks_norm1_multiply + image * 27088,
                                    parameters + at::blocks_norm1_weight - layer * 816,
                                    parameters + at::blocks_norm1_bias - layer * 816, blocks_norm1_add + image * 27088);
-        blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + image * 27088,
-                                         parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
-                                         parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816,
-                                         blocks_mhsa_q_mappings_0_add + image * 27088);
-        blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + image * 27088,
-                                         parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
-                                         parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816,
-                                         blocks_mhsa_k_mappings_0_add + image * 27088);
+        blocks_mhsa_q_mappings_0_forward(
+            blocks_norm1_add + image * 27088, parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
+            parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816, blocks_mhsa_q_mappings_0_add + image * 27088);
+        blocks_mhsa_q_mappings_0_forward(
+            blocks_norm1_add + image * 27088, parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
+            parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816, blocks_mhsa_k_mappings_0_add + image * 27088);
         blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + image * 27088, blocks_mhsa_k_mappings_0_add + image * 27088,
                             blocks_mhsa_einsum + place * 27088);
-        blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + image * 27088,
-                                         parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
-                                         parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816,
-                                         blocks_mhsa_v_mappings_0_add + image * 27088);
-        blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + image * 27088,
-                                         parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
-                                         parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816,
-                                         blocks_mhsa_q_mappings_1_add + image * 27088);
-        blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + image * 27088,
-                                         parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
-                                         parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816,
-                                         blocks_mhsa_k_mappings_1_add + image * 27088);
+        blocks_mhsa_q_mappings_0_forward(
+            blocks_norm1_add + image * 27088, parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
+            parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816, blocks_mhsa_v_mappings_0_add + image * 27088);
+        blocks_mhsa_q_mappings_1_forward(
+            blocks_norm1_add + image * 27088, parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
+            parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816, blocks_mhsa_q_mappings_1_add + image * 27088);
+        blocks_mhsa_q_mappings_1_forward(
+            blocks_norm1_add + image * 27088, parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
+            parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816, blocks_mhsa_k_mappings_1_add + image * 27088);
         blocks_mhsa_forward(blocks_mhsa_q_mappings_1_add + image * 27088, blocks_mhsa_k_mappings_1_add + image * 27088,
                             blocks_mhsa_einsum_2 + place * 27088);
         blocks_mhsa_softmax_forward(blocks_mhsa_einsum + place * 27088, blocks_mhsa_divide + image * 27088,
                                     blocks_mhsa_einsum_2 + place * 27088, blocks_mhsa_divide_2 + image * 27088);
         blocks_mhsa_matmul_forward(blocks_mhsa_divide + image * 27088, blocks_mhsa_v_mappings_0_add + image * 27088,
                                    blocks_carry + layer * 400 + image * 27088, blocks_concat + place * 27088);
-        blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + image * 27088,
-                                         parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
-                                         parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816,
-                                         blocks_mhsa_v_mappings_1_add + image * 27088);
+        blocks_mhsa_q_mappings_1_forward(
+            blocks_norm1_add + image * 27088, parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
+            parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816, blocks_mhsa_v_mappings_1_add + image * 27088);
         blocks_mhsa_matmul_forward_3(blocks_mhsa_divide_2 + image * 27088, blocks_mhsa_v_mappings_1_add + image * 27088,
                                      blocks_carry + layer * 400 + image * 27088, blocks_concat + place * 27088);
         blocks_norm1_forward_train(blocks_concat + place * 27088, blocks_norm2_rsqrt + image * 27088,
@@ -9626,32 +5210,26 @@ void vit_mnist_loss_and_gradients_avx512(const float* parameters, const float* i
       blocks_norm1_forward_train(blocks_carry + 400 + image * 27088, blocks_1_norm1_rsqrt + place * 27088,
                                  blocks_1_norm1_multiply + image * 27088, parameters + at::blocks_norm1_weight - 816,
                                  parameters + at::blocks_norm1_bias - 816, blocks_1_norm1_add + image * 27088);
-      blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + image * 27088,
-                                       parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
-                                       parameters + at::blocks_mhsa_k_mappings_0_bias - 816,
-                                       blocks_1_mhsa_k_mappings_0_add + place * 27088);
-      blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + image * 27088,
-                                       parameters + at::blocks_mhsa_v_mappings_0_weight - 816,
-                                       parameters + at::blocks_mhsa_v_mappings_0_bias - 816,
-                                       blocks_1_mhsa_v_mappings_0_add + place * 27088);
-      blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + image * 27088,
-                                       parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
-                                       parameters + at::blocks_mhsa_k_mappings_1_bias - 816,
-                                       blocks_1_mhsa_k_mappings_1_add + place * 27088);
-      blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + image * 27088,
-                                       parameters + at::blocks_mhsa_v_mappings_1_weight - 816,
-                                       parameters + at::blocks_mhsa_v_mappings_1_bias - 816,
-                                       blocks_1_mhsa_v_mappings_1_add + place * 27088);
-      blocks_1_mhsa_q_mappings_0_forward(blocks_1_norm1_add + image * 27088,
-                                         parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
-                                         parameters + at::blocks_mhsa_q_mappings_0_bias - 816,
-                                         blocks_1_mhsa_q_mappings_0_add + place * 27088);
+      blocks_mhsa_q_mappings_0_forward(
+          blocks_1_norm1_add + image * 27088, parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
+          parameters + at::blocks_mhsa_k_mappings_0_bias - 816, blocks_1_mhsa_k_mappings_0_add + place * 27088);
+      blocks_mhsa_q_mappings_0_forward(
+          blocks_1_norm1_add + image * 27088, parameters + at::blocks_mhsa_v_mappings_0_weight - 816,
+          parameters + at::blocks_mhsa_v_mappings_0_bias - 816, blocks_1_mhsa_v_mappings_0_add + place * 27088);
+      blocks_mhsa_q_mappings_1_forward(
+          blocks_1_norm1_add + image * 27088, parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
+          parameters + at::blocks_mhsa_k_mappings_1_bias - 816, blocks_1_mhsa_k_mappings_1_add + place * 27088);
+      blocks_mhsa_q_mappings_1_forward(
+          blocks_1_norm1_add + image * 27088, parameters + at::blocks_mhsa_v_mappings_1_weight - 816,
+          parameters + at::blocks_mhsa_v_mappings_1_bias - 816, blocks_1_mhsa_v_mappings_1_add + place * 27088);
+      blocks_1_mhsa_q_mappings_0_forward(
+          blocks_1_norm1_add + image * 27088, parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
+          parameters + at::blocks_mhsa_q_mappings_0_bias - 816, blocks_1_mhsa_q_mappings_0_add + place * 27088);
       blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_0_add + place * 27088,
                             blocks_1_mhsa_k_mappings_0_add + place * 27088, blocks_1_mhsa_einsum + place * 27088);
-      blocks_1_mhsa_q_mappings_1_forward(blocks_1_norm1_add + image * 27088,
-                                         parameters + at::blocks_mhsa_q_mappings_1_weight - 816,
-                                         parameters + at::blocks_mhsa_q_mappings_1_bias - 816,
-                                         blocks_1_mhsa_q_mappings_1_add + place * 27088);
+      blocks_1_mhsa_q_mappings_1_forward(
+          blocks_1_norm1_add + image * 27088, parameters + at::blocks_mhsa_q_mappings_1_weight - 816,
+          parameters + at::blocks_mhsa_q_mappings_1_bias - 816, blocks_1_mhsa_q_mappings_1_add + place * 27088);
       blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_1_add + place * 27088,
                             blocks_1_mhsa_k_mappings_1_add + place * 27088, blocks_1_mhsa_einsum_2 + place * 27088);
       blocks_1_mhsa_softmax_forward(blocks_1_mhsa_einsum + place * 27088, blocks_1_mhsa_divide + place * 27088,
@@ -9712,10 +5290,9 @@ void vit_mnist_loss_and_gradients_avx512(const float* parameters, const float* i
       blocks_1_mhsa_v_mappings_1_backward(d_blocks_1_mhsa_einsum_2 + image * 27088,
                                           parameters + at::blocks_mhsa_v_mappings_1_weight - 816,
                                           d_blocks_1_mhsa_v_mappings_1_einsum + place * 27088);
-      blocks_1_mhsa_k_mappings_1_backward(d_blocks_1_mhsa_einsum_5 + image * 27088,
-                                          parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
-                                          d_blocks_1_mhsa_v_mappings_1_einsum + place * 27088,
-                                          d_blocks_1_mhsa_add + place * 27088);
+      blocks_1_mhsa_k_mappings_1_backward(
+          d_blocks_1_mhsa_einsum_5 + image * 27088, parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
+          d_blocks_1_mhsa_v_mappings_1_einsum + place * 27088, d_blocks_1_mhsa_add + place * 27088);
       blocks_1_mhsa_q_mappings_1_backward(d_blocks_1_mhsa_einsum_4 + image * 27088,
                                           parameters + at::blocks_mhsa_q_mappings_1_weight - 816,
                                           d_blocks_1_mhsa_add + place * 27088, d_blocks_1_norm1_concat + image * 27088);
@@ -9723,14 +5300,12 @@ void vit_mnist_loss_and_gradients_avx512(const float* parameters, const float* i
       blocks_1_mhsa_v_mappings_1_backward(d_blocks_1_mhsa_einsum_6 + image * 27088,
                                           parameters + at::blocks_mhsa_v_mappings_0_weight - 816,
                                           d_blocks_1_mhsa_v_mappings_0_einsum + place * 27088);
-      blocks_1_mhsa_k_mappings_1_backward(d_blocks_1_mhsa_einsum_8 + image * 27088,
-                                          parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
-                                          d_blocks_1_mhsa_v_mappings_0_einsum + place * 27088,
-                                          d_blocks_1_mhsa_add_2 + place * 27088);
-      blocks_1_mhsa_q_mappings_0_backward(d_blocks_1_mhsa_einsum_7 + image * 27088,
-                                          parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
-                                          d_blocks_1_mhsa_add_2 + place * 27088,
-                                          d_blocks_1_norm1_concat + image * 27088);
+      blocks_1_mhsa_k_mappings_1_backward(
+          d_blocks_1_mhsa_einsum_8 + image * 27088, parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
+          d_blocks_1_mhsa_v_mappings_0_einsum + place * 27088, d_blocks_1_mhsa_add_2 + place * 27088);
+      blocks_1_mhsa_q_mappings_0_backward(
+          d_blocks_1_mhsa_einsum_7 + image * 27088, parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
+          d_blocks_1_mhsa_add_2 + place * 27088, d_blocks_1_norm1_concat + image * 27088);
       blocks_1_mhsa_copy_backward(d_blocks_1_mhsa_add_2 + place * 27088, d_blocks_1_norm1_concat + image * 27088);
       blocks_1_norm1_backward(d_blocks_1_norm1_concat + image * 27088, parameters + at::blocks_norm1_weight - 816,
                               blocks_1_norm1_multiply + image * 27088, blocks_1_norm1_rsqrt + place * 27088,
@@ -9843,10 +5418,9 @@ void vit_mnist_loss_and_gradients_avx512(const float* parameters, const float* i
         blocks_mhsa_matmul_backward_3(d_blocks_mhsa_multiply + place * 27088,
                                       blocks_mhsa_q_mappings_1_add + image * 27088,
                                       d_blocks_mhsa_einsum_5 + image * 27088);
-        blocks_1_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_5 + image * 27088,
-                                            parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
-                                            d_blocks_mhsa_v_mappings_1_einsum + place * 27088,
-                                            d_blocks_mhsa_add + place * 27088);
+        blocks_1_mhsa_k_mappings_1_backward(
+            d_blocks_mhsa_einsum_5 + image * 27088, parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
+            d_blocks_mhsa_v_mappings_1_einsum + place * 27088, d_blocks_mhsa_add + place * 27088);
         blocks_mhsa_q_mappings_1_backward(d_blocks_mhsa_einsum_4 + image * 27088,
                                           parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
                                           d_blocks_mhsa_add + place * 27088, d_blocks_norm1_concat + image * 27088);
@@ -9861,10 +5435,9 @@ void vit_mnist_loss_and_gradients_avx512(const float* parameters, const float* i
         blocks_mhsa_matmul_backward_3(d_blocks_mhsa_multiply_2 + place * 27088,
                                       blocks_mhsa_q_mappings_0_add + image * 27088,
                                       d_blocks_mhsa_einsum_8 + image * 27088);
-        blocks_1_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_8 + image * 27088,
-                                            parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
-                                            d_blocks_mhsa_v_mappings_0_einsum + place * 27088,
-                                            d_blocks_mhsa_add_2 + place * 27088);
+        blocks_1_mhsa_k_mappings_1_backward(
+            d_blocks_mhsa_einsum_8 + image * 27088, parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
+            d_blocks_mhsa_v_mappings_0_einsum + place * 27088, d_blocks_mhsa_add_2 + place * 27088);
         blocks_1_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_7 + image * 27088,
                                             parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
                                             d_blocks_mhsa_add_2 + place * 27088, d_blocks_norm1_concat + image * 27088);
@@ -9912,34 +5485,28 @@ void vit_mnist_loss_and_gradients_avx512(const float* parameters, const float* i
       blocks_1_mlp_2_bias_gradient_sum(group, gradients + at::blocks_norm2_bias - layer * 816, scratch + 10496);
       blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + at::blocks_mhsa_v_mappings_1_bias - layer * 816,
                                                    scratch + 10880);
-      blocks_1_mhsa_v_mappings_1_weight_gradient_sum(group,
-                                                     gradients + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
-                                                     scratch + 8704);
+      blocks_1_mhsa_v_mappings_1_weight_gradient_sum(
+          group, gradients + at::blocks_mhsa_v_mappings_1_weight - layer * 816, scratch + 8704);
       blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + at::blocks_mhsa_k_mappings_1_bias - layer * 816,
                                                    scratch + 10944);
-      blocks_1_mhsa_v_mappings_1_weight_gradient_sum(group,
-                                                     gradients + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
-                                                     scratch + 8960);
+      blocks_1_mhsa_v_mappings_1_weight_gradient_sum(
+          group, gradients + at::blocks_mhsa_k_mappings_1_weight - layer * 816, scratch + 8960);
       blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + at::blocks_mhsa_q_mappings_1_bias - layer * 816,
                                                    scratch + 11008);
-      blocks_1_mhsa_v_mappings_1_weight_gradient_sum(group,
-                                                     gradients + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
-                                                     scratch + 9216);
+      blocks_1_mhsa_v_mappings_1_weight_gradient_sum(
+          group, gradients + at::blocks_mhsa_q_mappings_1_weight - layer * 816, scratch + 9216);
       blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + at::blocks_mhsa_v_mappings_0_bias - layer * 816,
                                                    scratch + 11072);
-      blocks_1_mhsa_v_mappings_1_weight_gradient_sum(group,
-                                                     gradients + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
-                                                     scratch + 9472);
+      blocks_1_mhsa_v_mappings_1_weight_gradient_sum(
+          group, gradients + at::blocks_mhsa_v_mappings_0_weight - layer * 816, scratch + 9472);
       blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + at::blocks_mhsa_k_mappings_0_bias - layer * 816,
                                                    scratch + 11136);
-      blocks_1_mhsa_v_mappings_1_weight_gradient_sum(group,
-                                                     gradients + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
-                                                     scratch + 9728);
+      blocks_1_mhsa_v_mappings_1_weight_gradient_sum(
+          group, gradients + at::blocks_mhsa_k_mappings_0_weight - layer * 816, scratch + 9728);
       blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + at::blocks_mhsa_q_mappings_0_bias - layer * 816,
                                                    scratch + 11200);
-      blocks_1_mhsa_v_mappings_1_weight_gradient_sum(group,
-                                                     gradients + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
-                                                     scratch + 9984);
+      blocks_1_mhsa_v_mappings_1_weight_gradient_sum(
+          group, gradients + at::blocks_mhsa_q_mappings_0_weight - layer * 816, scratch + 9984);
       blocks_1_mlp_2_bias_gradient_sum(group, gradients + at::blocks_norm1_weight - layer * 816, scratch + 10624);
       blocks_1_mlp_2_bias_gradient_sum(group, gradients + at::blocks_norm1_bias - layer * 816, scratch + 10752);
     }
@@ -10149,38 +5716,32 @@ void vit_mnist_input_gradient_avx512(const float* parameters, const float* image
                                  blocks_norm1_multiply + image * 20256,
                                  parameters + at::blocks_norm1_weight - layer * 816,
                                  parameters + at::blocks_norm1_bias - layer * 816, blocks_norm1_add + place * 20256);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 20256,
-                                       parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816,
-                                       blocks_mhsa_q_mappings_0_add + image * 20256);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 20256,
-                                       parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816,
-                                       blocks_mhsa_k_mappings_0_add + image * 20256);
+      blocks_mhsa_q_mappings_0_forward(
+          blocks_norm1_add + place * 20256, parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816, blocks_mhsa_q_mappings_0_add + image * 20256);
+      blocks_mhsa_q_mappings_0_forward(
+          blocks_norm1_add + place * 20256, parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816, blocks_mhsa_k_mappings_0_add + image * 20256);
       blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + image * 20256, blocks_mhsa_k_mappings_0_add + image * 20256,
                           blocks_mhsa_einsum + place * 20256);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 20256,
-                                       parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816,
-                                       blocks_mhsa_v_mappings_0_add + image * 20256);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 20256,
-                                       parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816,
-                                       blocks_mhsa_q_mappings_1_add + image * 20256);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 20256,
-                                       parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816,
-                                       blocks_mhsa_k_mappings_1_add + image * 20256);
+      blocks_mhsa_q_mappings_0_forward(
+          blocks_norm1_add + place * 20256, parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816, blocks_mhsa_v_mappings_0_add + image * 20256);
+      blocks_mhsa_q_mappings_1_forward(
+          blocks_norm1_add + place * 20256, parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816, blocks_mhsa_q_mappings_1_add + image * 20256);
+      blocks_mhsa_q_mappings_1_forward(
+          blocks_norm1_add + place * 20256, parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816, blocks_mhsa_k_mappings_1_add + image * 20256);
       blocks_mhsa_forward(blocks_mhsa_q_mappings_1_add + image * 20256, blocks_mhsa_k_mappings_1_add + image * 20256,
                           blocks_mhsa_einsum_2 + place * 20256);
       blocks_mhsa_softmax_forward(blocks_mhsa_einsum + place * 20256, blocks_mhsa_divide + image * 20256,
                                   blocks_mhsa_einsum_2 + place * 20256, blocks_mhsa_divide_2 + image * 20256);
       blocks_mhsa_matmul_forward(blocks_mhsa_divide + image * 20256, blocks_mhsa_v_mappings_0_add + image * 20256,
                                  blocks_carry + layer * 400 + image * 20256, blocks_concat + place * 20256);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 20256,
-                                       parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816,
-                                       blocks_mhsa_v_mappings_1_add + image * 20256);
+      blocks_mhsa_q_mappings_1_forward(
+          blocks_norm1_add + place * 20256, parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816, blocks_mhsa_v_mappings_1_add + image * 20256);
       blocks_mhsa_matmul_forward_3(blocks_mhsa_divide_2 + image * 20256, blocks_mhsa_v_mappings_1_add + image * 20256,
                                    blocks_carry + layer * 400 + image * 20256, blocks_concat + place * 20256);
       blocks_norm1_forward_train(blocks_concat + place * 20256, blocks_norm2_rsqrt + image * 20256,
@@ -10201,32 +5762,26 @@ void vit_mnist_input_gradient_avx512(const float* parameters, const float* image
     blocks_norm1_forward_train(blocks_carry + 400 + image * 20256, blocks_1_norm1_rsqrt + place * 20256,
                                blocks_1_norm1_multiply + place * 20256, parameters + at::blocks_norm1_weight - 816,
                                parameters + at::blocks_norm1_bias - 816, blocks_1_norm1_add + place * 20256);
-    blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 20256,
-                                     parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
-                                     parameters + at::blocks_mhsa_k_mappings_0_bias - 816,
-                                     blocks_1_mhsa_k_mappings_0_add + place * 20256);
-    blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 20256,
-                                     parameters + at::blocks_mhsa_v_mappings_0_weight - 816,
-                                     parameters + at::blocks_mhsa_v_mappings_0_bias - 816,
-                                     blocks_1_mhsa_v_mappings_0_add + place * 20256);
-    blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 20256,
-                                     parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
-                                     parameters + at::blocks_mhsa_k_mappings_1_bias - 816,
-                                     blocks_1_mhsa_k_mappings_1_add + place * 20256);
-    blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 20256,
-                                     parameters + at::blocks_mhsa_v_mappings_1_weight - 816,
-                                     parameters + at::blocks_mhsa_v_mappings_1_bias - 816,
-                                     blocks_1_mhsa_v_mappings_1_add + place * 20256);
-    blocks_1_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 20256,
-                                       parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
-                                       parameters + at::blocks_mhsa_q_mappings_0_bias - 816,
-                                       blocks_1_mhsa_q_mappings_0_add + place * 20256);
+    blocks_mhsa_q_mappings_0_forward(
+        blocks_1_norm1_add + place * 20256, parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
+        parameters + at::blocks_mhsa_k_mappings_0_bias - 816, blocks_1_mhsa_k_mappings_0_add + place * 20256);
+    blocks_mhsa_q_mappings_0_forward(
+        blocks_1_norm1_add + place * 20256, parameters + at::blocks_mhsa_v_mappings_0_weight - 816,
+        parameters + at::blocks_mhsa_v_mappings_0_bias - 816, blocks_1_mhsa_v_mappings_0_add + place * 20256);
+    blocks_mhsa_q_mappings_1_forward(
+        blocks_1_norm1_add + place * 20256, parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
+        parameters + at::blocks_mhsa_k_mappings_1_bias - 816, blocks_1_mhsa_k_mappings_1_add + place * 20256);
+    blocks_mhsa_q_mappings_1_forward(
+        blocks_1_norm1_add + place * 20256, parameters + at::blocks_mhsa_v_mappings_1_weight - 816,
+        parameters + at::blocks_mhsa_v_mappings_1_bias - 816, blocks_1_mhsa_v_mappings_1_add + place * 20256);
+    blocks_1_mhsa_q_mappings_0_forward(
+        blocks_1_norm1_add + place * 20256, parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
+        parameters + at::blocks_mhsa_q_mappings_0_bias - 816, blocks_1_mhsa_q_mappings_0_add + place * 20256);
     blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_0_add + place * 20256,
                           blocks_1_mhsa_k_mappings_0_add + place * 20256, blocks_1_mhsa_einsum + place * 20256);
-    blocks_1_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 20256,
-                                       parameters + at::blocks_mhsa_q_mappings_1_weight - 816,
-                                       parameters + at::blocks_mhsa_q_mappings_1_bias - 816,
-                                       blocks_1_mhsa_q_mappings_1_add + place * 20256);
+    blocks_1_mhsa_q_mappings_1_forward(
+        blocks_1_norm1_add + place * 20256, parameters + at::blocks_mhsa_q_mappings_1_weight - 816,
+        parameters + at::blocks_mhsa_q_mappings_1_bias - 816, blocks_1_mhsa_q_mappings_1_add + place * 20256);
     blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_1_add + place * 20256,
                           blocks_1_mhsa_k_mappings_1_add + place * 20256, blocks_1_mhsa_einsum_2 + place * 20256);
     blocks_1_mhsa_softmax_forward(blocks_1_mhsa_einsum + place * 20256, blocks_1_mhsa_divide + place * 20256,
@@ -10284,36 +5839,31 @@ void vit_mnist_input_gradient_avx512(const float* parameters, const float* image
     blocks_1_mhsa_v_mappings_1_backward(d_blocks_1_mhsa_einsum_2 + place * 20256,
                                         parameters + at::blocks_mhsa_v_mappings_1_weight - 816,
                                         d_blocks_1_mhsa_v_mappings_1_einsum + place * 20256);
-    blocks_1_mhsa_k_mappings_1_backward(d_blocks_1_mhsa_einsum_5 + place * 20256,
-                                        parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
-                                        d_blocks_1_mhsa_v_mappings_1_einsum + place * 20256,
-                                        d_blocks_1_mhsa_add + place * 20256);
-    blocks_1_mhsa_q_mappings_1_backward_input_gradient(d_blocks_1_mhsa_einsum_4 + place * 20256,
-                                                       parameters + at::blocks_mhsa_q_mappings_1_weight - 816,
-                                                       d_blocks_1_mhsa_add + place * 20256,
-                                                       parameters + at::blocks_norm1_weight - 816,
-                                                       d_blocks_1_norm1_concat + place * 20256);
+    blocks_1_mhsa_k_mappings_1_backward(
+        d_blocks_1_mhsa_einsum_5 + place * 20256, parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
+        d_blocks_1_mhsa_v_mappings_1_einsum + place * 20256, d_blocks_1_mhsa_add + place * 20256);
+    blocks_1_mhsa_q_mappings_1_backward_input_gradient(
+        d_blocks_1_mhsa_einsum_4 + place * 20256, parameters + at::blocks_mhsa_q_mappings_1_weight - 816,
+        d_blocks_1_mhsa_add + place * 20256, parameters + at::blocks_norm1_weight - 816,
+        d_blocks_1_norm1_concat + place * 20256);
     blocks_1_mhsa_v_mappings_1_backward(d_blocks_1_mhsa_einsum_6 + place * 20256,
                                         parameters + at::blocks_mhsa_v_mappings_0_weight - 816,
                                         d_blocks_1_mhsa_v_mappings_0_einsum + place * 20256);
-    blocks_1_mhsa_k_mappings_1_backward(d_blocks_1_mhsa_einsum_8 + place * 20256,
-                                        parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
-                                        d_blocks_1_mhsa_v_mappings_0_einsum + place * 20256,
-                                        d_blocks_1_mhsa_add_2 + place * 20256);
-    blocks_1_mhsa_q_mappings_0_backward_input_gradient(d_blocks_1_mhsa_einsum_7 + place * 20256,
-                                                       parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
-                                                       d_blocks_1_mhsa_add_2 + place * 20256,
-                                                       parameters + at::blocks_norm1_weight - 816,
-                                                       d_blocks_1_norm1_concat + place * 20256);
+    blocks_1_mhsa_k_mappings_1_backward(
+        d_blocks_1_mhsa_einsum_8 + place * 20256, parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
+        d_blocks_1_mhsa_v_mappings_0_einsum + place * 20256, d_blocks_1_mhsa_add_2 + place * 20256);
+    blocks_1_mhsa_q_mappings_0_backward_input_gradient(
+        d_blocks_1_mhsa_einsum_7 + place * 20256, parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
+        d_blocks_1_mhsa_add_2 + place * 20256, parameters + at::blocks_norm1_weight - 816,
+        d_blocks_1_norm1_concat + place * 20256);
     blocks_1_norm1_multiply_backward_2(d_blocks_1_mhsa_add_2 + place * 20256,
                                        parameters + at::blocks_norm1_weight - 816,
                                        d_blocks_1_norm1_concat + place * 20256);
     blocks_1_norm1_multiply_backward(d_blocks_1_mhsa_add + place * 20256, parameters + at::blocks_norm1_weight - 816,
                                      d_blocks_1_norm1_concat + place * 20256);
-    blocks_1_norm1_backward_input_gradient(d_blocks_1_norm1_concat + place * 20256,
-                                           blocks_1_norm1_multiply + place * 20256,
-                                           blocks_1_norm1_rsqrt + place * 20256,
-                                           d_blocks_1_norm1_multiply + place * 20256);
+    blocks_1_norm1_backward_input_gradient(
+        d_blocks_1_norm1_concat + place * 20256, blocks_1_norm1_multiply + place * 20256,
+        blocks_1_norm1_rsqrt + place * 20256, d_blocks_1_norm1_multiply + place * 20256);
     blocks_add_backward(d_blocks_1_norm1_multiply + place * 20256, d_blocks_1_add + place * 20256,
                         d_blocks_carry + image * 20256);
     blocks_backward(d_blocks_1_norm1_multiply + place * 20256, d_blocks_carry + image * 20256);
@@ -10351,15 +5901,13 @@ void vit_mnist_input_gradient_avx512(const float* parameters, const float* image
       blocks_mhsa_matmul_backward_3(d_blocks_mhsa_multiply + place * 20256,
                                     blocks_mhsa_q_mappings_1_add + image * 20256,
                                     d_blocks_mhsa_einsum_5 + place * 20256);
-      blocks_1_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_5 + place * 20256,
-                                          parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
-                                          d_blocks_mhsa_v_mappings_1_einsum + place * 20256,
-                                          d_blocks_mhsa_add + place * 20256);
-      blocks_mhsa_q_mappings_1_backward_input_gradient(d_blocks_mhsa_einsum_4 + place * 20256,
-                                                       parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
-                                                       d_blocks_mhsa_add + place * 20256,
-                                                       parameters + at::blocks_norm1_weight - layer * 816,
-                                                       d_blocks_norm1_concat + place * 20256);
+      blocks_1_mhsa_k_mappings_1_backward(
+          d_blocks_mhsa_einsum_5 + place * 20256, parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
+          d_blocks_mhsa_v_mappings_1_einsum + place * 20256, d_blocks_mhsa_add + place * 20256);
+      blocks_mhsa_q_mappings_1_backward_input_gradient(
+          d_blocks_mhsa_einsum_4 + place * 20256, parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
+          d_blocks_mhsa_add + place * 20256, parameters + at::blocks_norm1_weight - layer * 816,
+          d_blocks_norm1_concat + place * 20256);
       blocks_mhsa_matmul_backward_5(d_blocks_add + place * 20256, blocks_mhsa_divide + image * 20256,
                                     d_blocks_mhsa_einsum_6 + place * 20256);
       blocks_1_mhsa_v_mappings_1_backward(d_blocks_mhsa_einsum_6 + place * 20256,
@@ -10371,15 +5919,13 @@ void vit_mnist_input_gradient_avx512(const float* parameters, const float* image
       blocks_mhsa_matmul_backward_3(d_blocks_mhsa_multiply_2 + place * 20256,
                                     blocks_mhsa_q_mappings_0_add + image * 20256,
                                     d_blocks_mhsa_einsum_8 + place * 20256);
-      blocks_1_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_8 + place * 20256,
-                                          parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
-                                          d_blocks_mhsa_v_mappings_0_einsum + place * 20256,
-                                          d_blocks_mhsa_add_2 + place * 20256);
-      blocks_mhsa_q_mappings_0_backward(d_blocks_mhsa_einsum_7 + place * 20256,
-                                        parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
-                                        d_blocks_mhsa_add_2 + place * 20256,
-                                        parameters + at::blocks_norm1_weight - layer * 816,
-                                        d_blocks_norm1_concat + place * 20256);
+      blocks_1_mhsa_k_mappings_1_backward(
+          d_blocks_mhsa_einsum_8 + place * 20256, parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
+          d_blocks_mhsa_v_mappings_0_einsum + place * 20256, d_blocks_mhsa_add_2 + place * 20256);
+      blocks_mhsa_q_mappings_0_backward(
+          d_blocks_mhsa_einsum_7 + place * 20256, parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
+          d_blocks_mhsa_add_2 + place * 20256, parameters + at::blocks_norm1_weight - layer * 816,
+          d_blocks_norm1_concat + place * 20256);
       blocks_norm1_backward_input_gradient(d_blocks_norm1_concat + place * 20256, blocks_norm1_multiply + image * 20256,
                                            blocks_norm1_rsqrt + image * 20256, d_blocks_add + place * 20256,
                                            d_blocks_carry + (pass + 1) * 400 + image * 20256);
@@ -10481,28 +6027,23 @@ void vit_mnist_inspect_avx512(const float* parameters, const float* images, cons
                                    parameters + at::blocks_norm1_weight - layer * 816,
                                    parameters + at::blocks_norm1_bias - layer * 816, blocks_norm1_add + place * 12688,
                                    blocks_norm1_maximum + place * 12688);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 12688,
-                                       parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816,
-                                       blocks_mhsa_q_mappings_0_add + place * 12688);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 12688,
-                                       parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816,
-                                       blocks_mhsa_k_mappings_0_add + place * 12688);
+      blocks_mhsa_q_mappings_0_forward(
+          blocks_norm1_add + place * 12688, parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816, blocks_mhsa_q_mappings_0_add + place * 12688);
+      blocks_mhsa_q_mappings_0_forward(
+          blocks_norm1_add + place * 12688, parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816, blocks_mhsa_k_mappings_0_add + place * 12688);
       blocks_mhsa_forward_inspect(blocks_mhsa_q_mappings_0_add + place * 12688,
                                   blocks_mhsa_k_mappings_0_add + place * 12688, blocks_mhsa_einsum_3 + place * 12688);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 12688,
-                                       parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816,
-                                       blocks_mhsa_v_mappings_0_add + place * 12688);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 12688,
-                                       parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816,
-                                       blocks_mhsa_q_mappings_1_add + place * 12688);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 12688,
-                                       parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816,
-                                       blocks_mhsa_k_mappings_1_add + place * 12688);
+      blocks_mhsa_q_mappings_0_forward(
+          blocks_norm1_add + place * 12688, parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816, blocks_mhsa_v_mappings_0_add + place * 12688);
+      blocks_mhsa_q_mappings_1_forward(
+          blocks_norm1_add + place * 12688, parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816, blocks_mhsa_q_mappings_1_add + place * 12688);
+      blocks_mhsa_q_mappings_1_forward(
+          blocks_norm1_add + place * 12688, parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816, blocks_mhsa_k_mappings_1_add + place * 12688);
       blocks_mhsa_forward_inspect(blocks_mhsa_q_mappings_1_add + place * 12688,
                                   blocks_mhsa_k_mappings_1_add + place * 12688, blocks_mhsa_einsum_4 + place * 12688);
       blocks_mhsa_softmax_forward_inspect(blocks_mhsa_einsum_3 + place * 12688, maps + layer * 5000 + image * 10000,
@@ -10515,31 +6056,22 @@ void vit_mnist_inspect_avx512(const float* parameters, const float* images, cons
                                          blocks_mhsa_v_mappings_0_add + place * 12688,
                                          blocks_mhsa_einsum + place * 12688,
                                          blocks_carry + layer % 2 * 400 + image * 12688, blocks_concat + place * 12688);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 12688,
-                                       parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816,
-                                       blocks_mhsa_v_mappings_1_add + place * 12688);
-      blocks_mhsa_matmul_forward_3_inspect(maps + 2500 + layer * 5000 + image * 10000,
-                                           blocks_mhsa_v_mappings_1_add + place * 12688,
-                                           blocks_mhsa_einsum_2 + place * 12688,
-                                           blocks_carry + layer % 2 * 400 + image * 12688,
-                                           blocks_concat + place * 12688);
-      blocks_mhsa_q_mappings_0_multiply_forward(blocks_mhsa_q_mappings_0_add + place * 12688,
-                                                blocks_mhsa_k_mappings_0_add + place * 12688,
-                                                blocks_mhsa_v_mappings_0_add + place * 12688,
-                                                blocks_mhsa_einsum + place * 12688,
-                                                blocks_mhsa_q_mappings_1_add + place * 12688,
-                                                blocks_mhsa_k_mappings_1_add + place * 12688,
-                                                blocks_mhsa_v_mappings_1_add + place * 12688,
-                                                blocks_mhsa_einsum_2 + place * 12688,
-                                                magnitudes + 3 + layer * 17 + image * 38,
-                                                magnitudes + 4 + layer * 17 + image * 38,
-                                                magnitudes + 6 + layer * 17 + image * 38,
-                                                magnitudes + 7 + layer * 17 + image * 38,
-                                                magnitudes + 8 + layer * 17 + image * 38,
-                                                magnitudes + 9 + layer * 17 + image * 38,
-                                                magnitudes + 11 + layer * 17 + image * 38,
-                                                magnitudes + 12 + layer * 17 + image * 38);
+      blocks_mhsa_q_mappings_1_forward(
+          blocks_norm1_add + place * 12688, parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816, blocks_mhsa_v_mappings_1_add + place * 12688);
+      blocks_mhsa_matmul_forward_3_inspect(
+          maps + 2500 + layer * 5000 + image * 10000, blocks_mhsa_v_mappings_1_add + place * 12688,
+          blocks_mhsa_einsum_2 + place * 12688, blocks_carry + layer % 2 * 400 + image * 12688,
+          blocks_concat + place * 12688);
+      blocks_mhsa_q_mappings_0_multiply_forward(
+          blocks_mhsa_q_mappings_0_add + place * 12688, blocks_mhsa_k_mappings_0_add + place * 12688,
+          blocks_mhsa_v_mappings_0_add + place * 12688, blocks_mhsa_einsum + place * 12688,
+          blocks_mhsa_q_mappings_1_add + place * 12688, blocks_mhsa_k_mappings_1_add + place * 12688,
+          blocks_mhsa_v_mappings_1_add + place * 12688, blocks_mhsa_einsum_2 + place * 12688,
+          magnitudes + 3 + layer * 17 + image * 38, magnitudes + 4 + layer * 17 + image * 38,
+          magnitudes + 6 + layer * 17 + image * 38, magnitudes + 7 + layer * 17 + image * 38,
+          magnitudes + 8 + layer * 17 + image * 38, magnitudes + 9 + layer * 17 + image * 38,
+          magnitudes + 11 + layer * 17 + image * 38, magnitudes + 12 + layer * 17 + image * 38);
       blocks_norm1_forward_inspect(blocks_concat + place * 12688, parameters + at::blocks_norm2_weight - layer * 816,
                                    parameters + at::blocks_norm2_bias - layer * 816, blocks_norm2_add + place * 12688,
                                    blocks_norm2_maximum + place * 12688);
@@ -10552,14 +6084,12 @@ void vit_mnist_inspect_avx512(const float* parameters, const float* images, cons
       blocks_mlp_2_forward_inspect(blocks_mlp_1_gelu + place * 12688,
                                    parameters + at::blocks_mlp_2_weight - layer * 816,
                                    blocks_mlp_2_einsum + place * 12688);
-      blocks_norm1_multiply_forward(blocks_norm1_maximum + place * 12688, blocks_concat + place * 12688,
-                                    blocks_norm2_maximum + place * 12688, blocks_mlp_2_einsum + place * 12688,
-                                    parameters + at::blocks_mlp_2_bias - layer * 816,
-                                    magnitudes + 2 + layer * 17 + image * 38, magnitudes + 13 + layer * 17 + image * 38,
-                                    magnitudes + 14 + layer * 17 + image * 38,
-                                    magnitudes + 17 + layer * 17 + image * 38,
-                                    magnitudes + 18 + layer * 17 + image * 38,
-                                    blocks_carry + (layer + 1) % 2 * 400 + image * 12688);
+      blocks_norm1_multiply_forward(
+          blocks_norm1_maximum + place * 12688, blocks_concat + place * 12688, blocks_norm2_maximum + place * 12688,
+          blocks_mlp_2_einsum + place * 12688, parameters + at::blocks_mlp_2_bias - layer * 816,
+          magnitudes + 2 + layer * 17 + image * 38, magnitudes + 13 + layer * 17 + image * 38,
+          magnitudes + 14 + layer * 17 + image * 38, magnitudes + 17 + layer * 17 + image * 38,
+          magnitudes + 18 + layer * 17 + image * 38, blocks_carry + (layer + 1) % 2 * 400 + image * 12688);
     }
   }
 #pragma omp parallel for schedule(static) firstprivate(place)
@@ -10625,38 +6155,32 @@ void vit_mnist_embed_avx512(const float* parameters, const float* images, const 
       blocks_norm1_forward(blocks_carry + layer % 2 * 400 + image * 11456,
                            parameters + at::blocks_norm1_weight - layer * 816,
                            parameters + at::blocks_norm1_bias - layer * 816, blocks_norm1_add + place * 11456);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816,
-                                       blocks_mhsa_q_mappings_0_add + place * 11456);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816,
-                                       blocks_mhsa_k_mappings_0_add + place * 11456);
+      blocks_mhsa_q_mappings_0_forward(
+          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816, blocks_mhsa_q_mappings_0_add + place * 11456);
+      blocks_mhsa_q_mappings_0_forward(
+          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816, blocks_mhsa_k_mappings_0_add + place * 11456);
       blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + place * 11456, blocks_mhsa_k_mappings_0_add + place * 11456,
                           blocks_mhsa_einsum + place * 11456);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816,
-                                       blocks_mhsa_v_mappings_0_add + place * 11456);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816,
-                                       blocks_mhsa_q_mappings_1_add + place * 11456);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816,
-                                       blocks_mhsa_k_mappings_1_add + place * 11456);
+      blocks_mhsa_q_mappings_0_forward(
+          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816, blocks_mhsa_v_mappings_0_add + place * 11456);
+      blocks_mhsa_q_mappings_1_forward(
+          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816, blocks_mhsa_q_mappings_1_add + place * 11456);
+      blocks_mhsa_q_mappings_1_forward(
+          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816, blocks_mhsa_k_mappings_1_add + place * 11456);
       blocks_mhsa_forward(blocks_mhsa_q_mappings_1_add + place * 11456, blocks_mhsa_k_mappings_1_add + place * 11456,
                           blocks_mhsa_einsum_2 + place * 11456);
       blocks_mhsa_softmax_forward(blocks_mhsa_einsum + place * 11456, blocks_mhsa_divide + place * 11456,
                                   blocks_mhsa_einsum_2 + place * 11456, blocks_mhsa_divide_2 + place * 11456);
       blocks_mhsa_matmul_forward(blocks_mhsa_divide + place * 11456, blocks_mhsa_v_mappings_0_add + place * 11456,
                                  blocks_carry + layer % 2 * 400 + image * 11456, blocks_concat + place * 11456);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816,
-                                       blocks_mhsa_v_mappings_1_add + place * 11456);
+      blocks_mhsa_q_mappings_1_forward(
+          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816, blocks_mhsa_v_mappings_1_add + place * 11456);
       blocks_mhsa_matmul_forward_3(blocks_mhsa_divide_2 + place * 11456, blocks_mhsa_v_mappings_1_add + place * 11456,
                                    blocks_carry + layer % 2 * 400 + image * 11456, blocks_concat + place * 11456);
       blocks_norm1_forward(blocks_concat + place * 11456, parameters + at::blocks_norm2_weight - layer * 816,

@@ -14,11 +14,11 @@
 #include <unistd.h>
 #endif
 
-/// Bytes of a core's second cache: what the environment says (TESSERA_SECOND_CACHE), else the system, else 1 MiB. How
+/// Bytes of a core's L2: what the environment says (TESSERA_L2_BYTES), else the system, else 1 MiB. How
 /// work is cut up follows from it; sums and their order do not.
-inline std::int64_t tessera_second_cache() {
+inline std::int64_t tessera_l2_bytes() {
   static const std::int64_t bytes = [] {
-    if (const char* given = std::getenv("TESSERA_SECOND_CACHE"); given && std::atoll(given) > 0)
+    if (const char* given = std::getenv("TESSERA_L2_BYTES"); given && std::atoll(given) > 0)
       return static_cast<std::int64_t>(std::atoll(given));
     std::int64_t of_system = 0;
 #if defined(_SC_LEVEL2_CACHE_SIZE)

@@ -117,6 +117,29 @@ typedef real vec;
   return words[element & 3] < static_cast<std::uint64_t>(threshold) ? real(0) : scale;
 }
 
+/// A number as a type, for lambdas of a constant.
+template <int n>
+struct Constant {};
+template <int n>
+inline constexpr Constant<n> constant{};
+
+/// Calls f with 0, 1, ... n - 1. Compilers unroll the loop, so that arrays which f indexes become registers.
+template <int n, class F>
+[[gnu::always_inline]] static inline void unroll(const F& f) {
+#pragma GCC unroll 64
+  for (std::int64_t i = 0; i < n; ++i) f(i);
+}
+/// Calls f with all pairs of one of the first m and one of the first n.
+template <int m, int n, class F>
+[[gnu::always_inline]] static inline void unroll(const F& f) {
+  unroll<m>([&](std::int64_t i) { unroll<n>([&](std::int64_t j) { f(i, j); }); });
+}
+// Of a tile's vectors, where the last one may have fewer lanes: n is a constant once the loop is unrolled.
+[[maybe_unused]] static inline vec v_load_some(const real* p, int n) { return n == lanes ? v_load(p) : v_load_n(p, n); }
+[[maybe_unused]] static inline void v_store_some(real* p, vec x, int n) {
+  n == lanes ? v_store(p, x) : v_store_n(p, x, n);
+}
+
 // Elementary functions over the v_ names: one text for every instruction set. The single-precision polynomials are
 // minimax fits (Remez exchange) of the function named beside them; not-a-number goes in and comes out. Long ones are
 // summed up in two parts, of even and of odd powers, which do not wait for each other; the last, largest terms one by
@@ -367,103 +390,43 @@ static void linear_mapper_forward(const real* rearrange, const real* linear_mapp
                                   const real* linear_mapper_bias, const real* sinusoidal_50x8, real* blocks_carry) {
   for (std::int64_t d = 0; d < 8; d += 4) {
     for (std::int64_t n = 0; n < 48; n += 2) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
+      vec sum[4][2];
+      unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t c = 0; c < 16; ++c) {
-        const vec x0 = v_load(rearrange + (n + c * 49));
-        const vec x1 = v_set(linear_mapper_weight[d * 16 + c]);
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(rearrange + (n + c * 49 + 1));
-        sum1 = v_fma(x2, x1, sum1);
-        const vec x3 = v_set(linear_mapper_weight[d * 16 + c + 16]);
-        sum2 = v_fma(x0, x3, sum2);
-        sum3 = v_fma(x2, x3, sum3);
-        const vec x4 = v_set(linear_mapper_weight[d * 16 + c + 32]);
-        sum4 = v_fma(x0, x4, sum4);
-        sum5 = v_fma(x2, x4, sum5);
-        const vec x5 = v_set(linear_mapper_weight[d * 16 + c + 48]);
-        sum6 = v_fma(x0, x5, sum6);
-        sum7 = v_fma(x2, x5, sum7);
+        vec x0[2];
+        unroll<2>([&](auto column) { x0[column] = v_load(rearrange + (n + column + c * 49)); });
+        unroll<4>([&](auto row) {
+          const vec x1 = v_set(linear_mapper_weight[d * 16 + row * 16 + c]);
+          unroll<2>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+        });
       }
-      const vec x6 = v_set(linear_mapper_bias[d]);
-      const vec t7 = v_add(sum0, x6);
-      const vec x8 = v_load(sinusoidal_50x8 + (n + d * 50 + 1));
-      const vec t9 = v_add(t7, x8);
-      v_store(blocks_carry + (n + d * 50 + 1), t9);
-      const vec t10 = v_add(sum1, x6);
-      const vec x11 = v_load(sinusoidal_50x8 + (n + d * 50 + 2));
-      const vec t12 = v_add(t10, x11);
-      v_store(blocks_carry + (n + d * 50 + 2), t12);
-      const vec x13 = v_set(linear_mapper_bias[d + 1]);
-      const vec t14 = v_add(sum2, x13);
-      const vec x15 = v_load(sinusoidal_50x8 + (n + d * 50 + 51));
-      const vec t16 = v_add(t14, x15);
-      v_store(blocks_carry + (n + d * 50 + 51), t16);
-      const vec t17 = v_add(sum3, x13);
-      const vec x18 = v_load(sinusoidal_50x8 + (n + d * 50 + 52));
-      const vec t19 = v_add(t17, x18);
-      v_store(blocks_carry + (n + d * 50 + 52), t19);
-      const vec x20 = v_set(linear_mapper_bias[d + 2]);
-      const vec t21 = v_add(sum4, x20);
-      const vec x22 = v_load(sinusoidal_50x8 + (n + d * 50 + 101));
-      const vec t23 = v_add(t21, x22);
-      v_store(blocks_carry + (n + d * 50 + 101), t23);
-      const vec t24 = v_add(sum5, x20);
-      const vec x25 = v_load(sinusoidal_50x8 + (n + d * 50 + 102));
-      const vec t26 = v_add(t24, x25);
-      v_store(blocks_carry + (n + d * 50 + 102), t26);
-      const vec x27 = v_set(linear_mapper_bias[d + 3]);
-      const vec t28 = v_add(sum6, x27);
-      const vec x29 = v_load(sinusoidal_50x8 + (n + d * 50 + 151));
-      const vec t30 = v_add(t28, x29);
-      v_store(blocks_carry + (n + d * 50 + 151), t30);
-      const vec t31 = v_add(sum7, x27);
-      const vec x32 = v_load(sinusoidal_50x8 + (n + d * 50 + 152));
-      const vec t33 = v_add(t31, x32);
-      v_store(blocks_carry + (n + d * 50 + 152), t33);
+      unroll<4>([&](auto row) {
+        const vec x2 = v_set(linear_mapper_bias[d + row]);
+        unroll<2>([&](auto column) {
+          const vec t3 = v_add(sum[row][column], x2);
+          const vec x4 = v_load(sinusoidal_50x8 + (n + column + d * 50 + row * 50 + 1));
+          const vec t5 = v_add(t3, x4);
+          v_store(blocks_carry + (n + column + d * 50 + row * 50 + 1), t5);
+        });
+      });
     }
     {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
+      vec sum[4];
+      unroll<4>([&](auto row) { sum[row] = v_zero(); });
       for (std::int64_t c = 0; c < 16; ++c) {
-        const vec x34 = v_load(rearrange + (c * 49 + 48));
-        const vec x35 = v_set(linear_mapper_weight[d * 16 + c]);
-        sum0 = v_fma(x34, x35, sum0);
-        const vec x36 = v_set(linear_mapper_weight[d * 16 + c + 16]);
-        sum1 = v_fma(x34, x36, sum1);
-        const vec x37 = v_set(linear_mapper_weight[d * 16 + c + 32]);
-        sum2 = v_fma(x34, x37, sum2);
-        const vec x38 = v_set(linear_mapper_weight[d * 16 + c + 48]);
-        sum3 = v_fma(x34, x38, sum3);
+        const vec x6 = v_load(rearrange + (c * 49 + 48));
+        unroll<4>([&](auto row) {
+          const vec x7 = v_set(linear_mapper_weight[d * 16 + row * 16 + c]);
+          sum[row] = v_fma(x6, x7, sum[row]);
+        });
       }
-      const vec x39 = v_set(linear_mapper_bias[d]);
-      const vec t40 = v_add(sum0, x39);
-      const vec x41 = v_load(sinusoidal_50x8 + (d * 50 + 49));
-      const vec t42 = v_add(t40, x41);
-      v_store(blocks_carry + (d * 50 + 49), t42);
-      const vec x43 = v_set(linear_mapper_bias[d + 1]);
-      const vec t44 = v_add(sum1, x43);
-      const vec x45 = v_load(sinusoidal_50x8 + (d * 50 + 99));
-      const vec t46 = v_add(t44, x45);
-      v_store(blocks_carry + (d * 50 + 99), t46);
-      const vec x47 = v_set(linear_mapper_bias[d + 2]);
-      const vec t48 = v_add(sum2, x47);
-      const vec x49 = v_load(sinusoidal_50x8 + (d * 50 + 149));
-      const vec t50 = v_add(t48, x49);
-      v_store(blocks_carry + (d * 50 + 149), t50);
-      const vec x51 = v_set(linear_mapper_bias[d + 3]);
-      const vec t52 = v_add(sum3, x51);
-      const vec x53 = v_load(sinusoidal_50x8 + (d * 50 + 199));
-      const vec t54 = v_add(t52, x53);
-      v_store(blocks_carry + (d * 50 + 199), t54);
+      unroll<4>([&](auto row) {
+        const vec x8 = v_set(linear_mapper_bias[d + row]);
+        const vec t9 = v_add(sum[row], x8);
+        const vec x10 = v_load(sinusoidal_50x8 + (d * 50 + row * 50 + 49));
+        const vec t11 = v_add(t9, x10);
+        v_store(blocks_carry + (d * 50 + row * 50 + 49), t11);
+      });
     }
   }
 }
@@ -519,50 +482,23 @@ static void blocks_mhsa_q_mappings_0_forward(const real* blocks_norm1_add, const
                                              const real* blocks_mhsa_q_mappings_0_bias,
                                              real* blocks_mhsa_q_mappings_0_add) {
   for (std::int64_t n = 0; n < 50; n += 2) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[4][2];
+    unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x0 = v_load(blocks_norm1_add + (n + k2 * 50));
-      const vec x1 = v_set(blocks_mhsa_q_mappings_0_weight[k2]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_norm1_add + (n + k2 * 50 + 1));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_set(blocks_mhsa_q_mappings_0_weight[k2 + 4]);
-      sum2 = v_fma(x0, x3, sum2);
-      sum3 = v_fma(x2, x3, sum3);
-      const vec x4 = v_set(blocks_mhsa_q_mappings_0_weight[k2 + 8]);
-      sum4 = v_fma(x0, x4, sum4);
-      sum5 = v_fma(x2, x4, sum5);
-      const vec x5 = v_set(blocks_mhsa_q_mappings_0_weight[k2 + 12]);
-      sum6 = v_fma(x0, x5, sum6);
-      sum7 = v_fma(x2, x5, sum7);
+      vec x0[2];
+      unroll<2>([&](auto column) { x0[column] = v_load(blocks_norm1_add + (n + column + k2 * 50)); });
+      unroll<4>([&](auto row) {
+        const vec x1 = v_set(blocks_mhsa_q_mappings_0_weight[row * 4 + k2]);
+        unroll<2>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+      });
     }
-    const vec x6 = v_set(blocks_mhsa_q_mappings_0_bias[0]);
-    const vec t7 = v_add(sum0, x6);
-    v_store(blocks_mhsa_q_mappings_0_add + n, t7);
-    const vec t8 = v_add(sum1, x6);
-    v_store(blocks_mhsa_q_mappings_0_add + (n + 1), t8);
-    const vec x9 = v_set(blocks_mhsa_q_mappings_0_bias[1]);
-    const vec t10 = v_add(sum2, x9);
-    v_store(blocks_mhsa_q_mappings_0_add + (n + 50), t10);
-    const vec t11 = v_add(sum3, x9);
-    v_store(blocks_mhsa_q_mappings_0_add + (n + 51), t11);
-    const vec x12 = v_set(blocks_mhsa_q_mappings_0_bias[2]);
-    const vec t13 = v_add(sum4, x12);
-    v_store(blocks_mhsa_q_mappings_0_add + (n + 100), t13);
-    const vec t14 = v_add(sum5, x12);
-    v_store(blocks_mhsa_q_mappings_0_add + (n + 101), t14);
-    const vec x15 = v_set(blocks_mhsa_q_mappings_0_bias[3]);
-    const vec t16 = v_add(sum6, x15);
-    v_store(blocks_mhsa_q_mappings_0_add + (n + 150), t16);
-    const vec t17 = v_add(sum7, x15);
-    v_store(blocks_mhsa_q_mappings_0_add + (n + 151), t17);
+    unroll<4>([&](auto row) {
+      const vec x2 = v_set(blocks_mhsa_q_mappings_0_bias[row]);
+      unroll<2>([&](auto column) {
+        const vec t3 = v_add(sum[row][column], x2);
+        v_store(blocks_mhsa_q_mappings_0_add + (n + column + row * 50), t3);
+      });
+    });
   }
 }
 
@@ -572,59 +508,35 @@ static void blocks_mhsa_forward(const real* blocks_mhsa_q_mappings_0_add, const 
                                 real* blocks_mhsa_einsum) {
   for (std::int64_t n2 = 0; n2 < 48; n2 += 4) {
     for (std::int64_t n = 0; n < 50; n += 2) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
+      vec sum[4][2];
+      unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t k = 0; k < 4; ++k) {
-        const vec x0 = v_load(blocks_mhsa_q_mappings_0_add + (n + k * 50));
-        const vec x1 = v_set(blocks_mhsa_k_mappings_0_add[n2 + k * 50]);
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(blocks_mhsa_q_mappings_0_add + (n + k * 50 + 1));
-        sum1 = v_fma(x2, x1, sum1);
-        const vec x3 = v_set(blocks_mhsa_k_mappings_0_add[n2 + k * 50 + 1]);
-        sum2 = v_fma(x0, x3, sum2);
-        sum3 = v_fma(x2, x3, sum3);
-        const vec x4 = v_set(blocks_mhsa_k_mappings_0_add[n2 + k * 50 + 2]);
-        sum4 = v_fma(x0, x4, sum4);
-        sum5 = v_fma(x2, x4, sum5);
-        const vec x5 = v_set(blocks_mhsa_k_mappings_0_add[n2 + k * 50 + 3]);
-        sum6 = v_fma(x0, x5, sum6);
-        sum7 = v_fma(x2, x5, sum7);
+        vec x0[2];
+        unroll<2>([&](auto column) { x0[column] = v_load(blocks_mhsa_q_mappings_0_add + (n + column + k * 50)); });
+        unroll<4>([&](auto row) {
+          const vec x1 = v_set(blocks_mhsa_k_mappings_0_add[n2 + row + k * 50]);
+          unroll<2>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+        });
       }
-      v_store(blocks_mhsa_einsum + (n + n2 * 50), sum0);
-      v_store(blocks_mhsa_einsum + (n + n2 * 50 + 1), sum1);
-      v_store(blocks_mhsa_einsum + (n + n2 * 50 + 50), sum2);
-      v_store(blocks_mhsa_einsum + (n + n2 * 50 + 51), sum3);
-      v_store(blocks_mhsa_einsum + (n + n2 * 50 + 100), sum4);
-      v_store(blocks_mhsa_einsum + (n + n2 * 50 + 101), sum5);
-      v_store(blocks_mhsa_einsum + (n + n2 * 50 + 150), sum6);
-      v_store(blocks_mhsa_einsum + (n + n2 * 50 + 151), sum7);
+      unroll<4, 2>([&](auto row, auto column) {
+        v_store(blocks_mhsa_einsum + (n + column + n2 * 50 + row * 50), sum[row][column]);
+      });
     }
   }
   for (std::int64_t n = 0; n < 50; n += 2) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
+    vec sum[2][2];
+    unroll<2, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t k = 0; k < 4; ++k) {
-      const vec x6 = v_load(blocks_mhsa_q_mappings_0_add + (n + k * 50));
-      const vec x7 = v_set(blocks_mhsa_k_mappings_0_add[k * 50 + 48]);
-      sum0 = v_fma(x6, x7, sum0);
-      const vec x8 = v_load(blocks_mhsa_q_mappings_0_add + (n + k * 50 + 1));
-      sum1 = v_fma(x8, x7, sum1);
-      const vec x9 = v_set(blocks_mhsa_k_mappings_0_add[k * 50 + 49]);
-      sum2 = v_fma(x6, x9, sum2);
-      sum3 = v_fma(x8, x9, sum3);
+      vec x2[2];
+      unroll<2>([&](auto column) { x2[column] = v_load(blocks_mhsa_q_mappings_0_add + (n + column + k * 50)); });
+      unroll<2>([&](auto row) {
+        const vec x3 = v_set(blocks_mhsa_k_mappings_0_add[row + k * 50 + 48]);
+        unroll<2>([&](auto column) { sum[row][column] = v_fma(x2[column], x3, sum[row][column]); });
+      });
     }
-    v_store(blocks_mhsa_einsum + (n + 2400), sum0);
-    v_store(blocks_mhsa_einsum + (n + 2401), sum1);
-    v_store(blocks_mhsa_einsum + (n + 2450), sum2);
-    v_store(blocks_mhsa_einsum + (n + 2451), sum3);
+    unroll<2, 2>([&](auto row, auto column) {
+      v_store(blocks_mhsa_einsum + (n + column + row * 50 + 2400), sum[row][column]);
+    });
   }
 }
 
@@ -634,50 +546,23 @@ static void blocks_mhsa_q_mappings_1_forward(const real* blocks_norm1_add, const
                                              const real* blocks_mhsa_q_mappings_1_bias,
                                              real* blocks_mhsa_q_mappings_1_add) {
   for (std::int64_t n = 0; n < 50; n += 2) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[4][2];
+    unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x0 = v_load(blocks_norm1_add + (n + k2 * 50 + 200));
-      const vec x1 = v_set(blocks_mhsa_q_mappings_1_weight[k2]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_norm1_add + (n + k2 * 50 + 201));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_set(blocks_mhsa_q_mappings_1_weight[k2 + 4]);
-      sum2 = v_fma(x0, x3, sum2);
-      sum3 = v_fma(x2, x3, sum3);
-      const vec x4 = v_set(blocks_mhsa_q_mappings_1_weight[k2 + 8]);
-      sum4 = v_fma(x0, x4, sum4);
-      sum5 = v_fma(x2, x4, sum5);
-      const vec x5 = v_set(blocks_mhsa_q_mappings_1_weight[k2 + 12]);
-      sum6 = v_fma(x0, x5, sum6);
-      sum7 = v_fma(x2, x5, sum7);
+      vec x0[2];
+      unroll<2>([&](auto column) { x0[column] = v_load(blocks_norm1_add + (n + column + k2 * 50 + 200)); });
+      unroll<4>([&](auto row) {
+        const vec x1 = v_set(blocks_mhsa_q_mappings_1_weight[row * 4 + k2]);
+        unroll<2>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+      });
     }
-    const vec x6 = v_set(blocks_mhsa_q_mappings_1_bias[0]);
-    const vec t7 = v_add(sum0, x6);
-    v_store(blocks_mhsa_q_mappings_1_add + n, t7);
-    const vec t8 = v_add(sum1, x6);
-    v_store(blocks_mhsa_q_mappings_1_add + (n + 1), t8);
-    const vec x9 = v_set(blocks_mhsa_q_mappings_1_bias[1]);
-    const vec t10 = v_add(sum2, x9);
-    v_store(blocks_mhsa_q_mappings_1_add + (n + 50), t10);
-    const vec t11 = v_add(sum3, x9);
-    v_store(blocks_mhsa_q_mappings_1_add + (n + 51), t11);
-    const vec x12 = v_set(blocks_mhsa_q_mappings_1_bias[2]);
-    const vec t13 = v_add(sum4, x12);
-    v_store(blocks_mhsa_q_mappings_1_add + (n + 100), t13);
-    const vec t14 = v_add(sum5, x12);
-    v_store(blocks_mhsa_q_mappings_1_add + (n + 101), t14);
-    const vec x15 = v_set(blocks_mhsa_q_mappings_1_bias[3]);
-    const vec t16 = v_add(sum6, x15);
-    v_store(blocks_mhsa_q_mappings_1_add + (n + 150), t16);
-    const vec t17 = v_add(sum7, x15);
-    v_store(blocks_mhsa_q_mappings_1_add + (n + 151), t17);
+    unroll<4>([&](auto row) {
+      const vec x2 = v_set(blocks_mhsa_q_mappings_1_bias[row]);
+      unroll<2>([&](auto column) {
+        const vec t3 = v_add(sum[row][column], x2);
+        v_store(blocks_mhsa_q_mappings_1_add + (n + column + row * 50), t3);
+      });
+    });
   }
 }
 
@@ -731,54 +616,21 @@ static void blocks_mhsa_softmax_forward(const real* blocks_mhsa_einsum, real* bl
 static void blocks_mhsa_matmul_forward(const real* blocks_mhsa_divide, const real* blocks_mhsa_v_mappings_0_add,
                                        const real* blocks_carry, real* blocks_concat) {
   for (std::int64_t n = 0; n < 50; n += 2) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[4][2];
+    unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x0 = v_load(blocks_mhsa_divide + (n + n2 * 50));
-      const vec x1 = v_set(blocks_mhsa_v_mappings_0_add[n2]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_mhsa_divide + (n + n2 * 50 + 1));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_set(blocks_mhsa_v_mappings_0_add[n2 + 50]);
-      sum2 = v_fma(x0, x3, sum2);
-      sum3 = v_fma(x2, x3, sum3);
-      const vec x4 = v_set(blocks_mhsa_v_mappings_0_add[n2 + 100]);
-      sum4 = v_fma(x0, x4, sum4);
-      sum5 = v_fma(x2, x4, sum5);
-      const vec x5 = v_set(blocks_mhsa_v_mappings_0_add[n2 + 150]);
-      sum6 = v_fma(x0, x5, sum6);
-      sum7 = v_fma(x2, x5, sum7);
+      vec x0[2];
+      unroll<2>([&](auto column) { x0[column] = v_load(blocks_mhsa_divide + (n + column + n2 * 50)); });
+      unroll<4>([&](auto row) {
+        const vec x1 = v_set(blocks_mhsa_v_mappings_0_add[row * 50 + n2]);
+        unroll<2>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+      });
     }
-    const vec x6 = v_load(blocks_carry + n);
-    const vec t7 = v_add(x6, sum0);
-    v_store(blocks_concat + n, t7);
-    const vec x8 = v_load(blocks_carry + (n + 1));
-    const vec t9 = v_add(x8, sum1);
-    v_store(blocks_concat + (n + 1), t9);
-    const vec x10 = v_load(blocks_carry + (n + 50));
-    const vec t11 = v_add(x10, sum2);
-    v_store(blocks_concat + (n + 50), t11);
-    const vec x12 = v_load(blocks_carry + (n + 51));
-    const vec t13 = v_add(x12, sum3);
-    v_store(blocks_concat + (n + 51), t13);
-    const vec x14 = v_load(blocks_carry + (n + 100));
-    const vec t15 = v_add(x14, sum4);
-    v_store(blocks_concat + (n + 100), t15);
-    const vec x16 = v_load(blocks_carry + (n + 101));
-    const vec t17 = v_add(x16, sum5);
-    v_store(blocks_concat + (n + 101), t17);
-    const vec x18 = v_load(blocks_carry + (n + 150));
-    const vec t19 = v_add(x18, sum6);
-    v_store(blocks_concat + (n + 150), t19);
-    const vec x20 = v_load(blocks_carry + (n + 151));
-    const vec t21 = v_add(x20, sum7);
-    v_store(blocks_concat + (n + 151), t21);
+    unroll<4, 2>([&](auto row, auto column) {
+      const vec x2 = v_load(blocks_carry + (n + column + row * 50));
+      const vec t3 = v_add(x2, sum[row][column]);
+      v_store(blocks_concat + (n + column + row * 50), t3);
+    });
   }
 }
 
@@ -786,54 +638,21 @@ static void blocks_mhsa_matmul_forward(const real* blocks_mhsa_divide, const rea
 static void blocks_mhsa_matmul_forward_3(const real* blocks_mhsa_divide_2, const real* blocks_mhsa_v_mappings_1_add,
                                          const real* blocks_carry, real* blocks_concat) {
   for (std::int64_t n = 0; n < 50; n += 2) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[4][2];
+    unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x0 = v_load(blocks_mhsa_divide_2 + (n + n2 * 50));
-      const vec x1 = v_set(blocks_mhsa_v_mappings_1_add[n2]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_mhsa_divide_2 + (n + n2 * 50 + 1));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_set(blocks_mhsa_v_mappings_1_add[n2 + 50]);
-      sum2 = v_fma(x0, x3, sum2);
-      sum3 = v_fma(x2, x3, sum3);
-      const vec x4 = v_set(blocks_mhsa_v_mappings_1_add[n2 + 100]);
-      sum4 = v_fma(x0, x4, sum4);
-      sum5 = v_fma(x2, x4, sum5);
-      const vec x5 = v_set(blocks_mhsa_v_mappings_1_add[n2 + 150]);
-      sum6 = v_fma(x0, x5, sum6);
-      sum7 = v_fma(x2, x5, sum7);
+      vec x0[2];
+      unroll<2>([&](auto column) { x0[column] = v_load(blocks_mhsa_divide_2 + (n + column + n2 * 50)); });
+      unroll<4>([&](auto row) {
+        const vec x1 = v_set(blocks_mhsa_v_mappings_1_add[row * 50 + n2]);
+        unroll<2>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+      });
     }
-    const vec x6 = v_load(blocks_carry + (n + 200));
-    const vec t7 = v_add(x6, sum0);
-    v_store(blocks_concat + (n + 200), t7);
-    const vec x8 = v_load(blocks_carry + (n + 201));
-    const vec t9 = v_add(x8, sum1);
-    v_store(blocks_concat + (n + 201), t9);
-    const vec x10 = v_load(blocks_carry + (n + 250));
-    const vec t11 = v_add(x10, sum2);
-    v_store(blocks_concat + (n + 250), t11);
-    const vec x12 = v_load(blocks_carry + (n + 251));
-    const vec t13 = v_add(x12, sum3);
-    v_store(blocks_concat + (n + 251), t13);
-    const vec x14 = v_load(blocks_carry + (n + 300));
-    const vec t15 = v_add(x14, sum4);
-    v_store(blocks_concat + (n + 300), t15);
-    const vec x16 = v_load(blocks_carry + (n + 301));
-    const vec t17 = v_add(x16, sum5);
-    v_store(blocks_concat + (n + 301), t17);
-    const vec x18 = v_load(blocks_carry + (n + 350));
-    const vec t19 = v_add(x18, sum6);
-    v_store(blocks_concat + (n + 350), t19);
-    const vec x20 = v_load(blocks_carry + (n + 351));
-    const vec t21 = v_add(x20, sum7);
-    v_store(blocks_concat + (n + 351), t21);
+    unroll<4, 2>([&](auto row, auto column) {
+      const vec x2 = v_load(blocks_carry + (n + column + row * 50 + 200));
+      const vec t3 = v_add(x2, sum[row][column]);
+      v_store(blocks_concat + (n + column + row * 50 + 200), t3);
+    });
   }
 }
 
@@ -842,58 +661,24 @@ static void blocks_mlp_0_forward(const real* blocks_norm2_add, const real* block
                                  const real* blocks_mlp_0_bias, real* blocks_mlp_1_gelu) {
   for (std::int64_t m = 0; m < 32; m += 4) {
     for (std::int64_t n = 0; n < 50; n += 2) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
+      vec sum[4][2];
+      unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t d = 0; d < 8; ++d) {
-        const vec x0 = v_load(blocks_norm2_add + (n + d * 50));
-        const vec x1 = v_set(blocks_mlp_0_weight[m * 8 + d]);
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(blocks_norm2_add + (n + d * 50 + 1));
-        sum1 = v_fma(x2, x1, sum1);
-        const vec x3 = v_set(blocks_mlp_0_weight[m * 8 + d + 8]);
-        sum2 = v_fma(x0, x3, sum2);
-        sum3 = v_fma(x2, x3, sum3);
-        const vec x4 = v_set(blocks_mlp_0_weight[m * 8 + d + 16]);
-        sum4 = v_fma(x0, x4, sum4);
-        sum5 = v_fma(x2, x4, sum5);
-        const vec x5 = v_set(blocks_mlp_0_weight[m * 8 + d + 24]);
-        sum6 = v_fma(x0, x5, sum6);
-        sum7 = v_fma(x2, x5, sum7);
+        vec x0[2];
+        unroll<2>([&](auto column) { x0[column] = v_load(blocks_norm2_add + (n + column + d * 50)); });
+        unroll<4>([&](auto row) {
+          const vec x1 = v_set(blocks_mlp_0_weight[m * 8 + row * 8 + d]);
+          unroll<2>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+        });
       }
-      const vec x6 = v_set(blocks_mlp_0_bias[m]);
-      const vec t7 = v_add(sum0, x6);
-      const vec t8 = v_gelu(t7);
-      v_store(blocks_mlp_1_gelu + (n + m * 50), t8);
-      const vec t9 = v_add(sum1, x6);
-      const vec t10 = v_gelu(t9);
-      v_store(blocks_mlp_1_gelu + (n + m * 50 + 1), t10);
-      const vec x11 = v_set(blocks_mlp_0_bias[m + 1]);
-      const vec t12 = v_add(sum2, x11);
-      const vec t13 = v_gelu(t12);
-      v_store(blocks_mlp_1_gelu + (n + m * 50 + 50), t13);
-      const vec t14 = v_add(sum3, x11);
-      const vec t15 = v_gelu(t14);
-      v_store(blocks_mlp_1_gelu + (n + m * 50 + 51), t15);
-      const vec x16 = v_set(blocks_mlp_0_bias[m + 2]);
-      const vec t17 = v_add(sum4, x16);
-      const vec t18 = v_gelu(t17);
-      v_store(blocks_mlp_1_gelu + (n + m * 50 + 100), t18);
-      const vec t19 = v_add(sum5, x16);
-      const vec t20 = v_gelu(t19);
-      v_store(blocks_mlp_1_gelu + (n + m * 50 + 101), t20);
-      const vec x21 = v_set(blocks_mlp_0_bias[m + 3]);
-      const vec t22 = v_add(sum6, x21);
-      const vec t23 = v_gelu(t22);
-      v_store(blocks_mlp_1_gelu + (n + m * 50 + 150), t23);
-      const vec t24 = v_add(sum7, x21);
-      const vec t25 = v_gelu(t24);
-      v_store(blocks_mlp_1_gelu + (n + m * 50 + 151), t25);
+      unroll<4>([&](auto row) {
+        const vec x2 = v_set(blocks_mlp_0_bias[m + row]);
+        unroll<2>([&](auto column) {
+          const vec t3 = v_add(sum[row][column], x2);
+          const vec t4 = v_gelu(t3);
+          v_store(blocks_mlp_1_gelu + (n + column + m * 50 + row * 50), t4);
+        });
+      });
     }
   }
 }
@@ -903,102 +688,47 @@ static void blocks_mlp_2_forward(const real* blocks_mlp_1_gelu, const real* bloc
                                  const real* blocks_concat, const real* blocks_mlp_2_bias, real* blocks_carry_next) {
   for (std::int64_t d = 0; d < 8; d += 4) {
     for (std::int64_t n = 0; n < 50; n += 2) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
+      vec sum[4][2];
+      unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t m = 0; m < 32; ++m) {
-        const vec x0 = v_load(blocks_mlp_1_gelu + (n + m * 50));
-        const vec x1 = v_set(blocks_mlp_2_weight[d * 32 + m]);
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(blocks_mlp_1_gelu + (n + m * 50 + 1));
-        sum1 = v_fma(x2, x1, sum1);
-        const vec x3 = v_set(blocks_mlp_2_weight[d * 32 + m + 32]);
-        sum2 = v_fma(x0, x3, sum2);
-        sum3 = v_fma(x2, x3, sum3);
-        const vec x4 = v_set(blocks_mlp_2_weight[d * 32 + m + 64]);
-        sum4 = v_fma(x0, x4, sum4);
-        sum5 = v_fma(x2, x4, sum5);
-        const vec x5 = v_set(blocks_mlp_2_weight[d * 32 + m + 96]);
-        sum6 = v_fma(x0, x5, sum6);
-        sum7 = v_fma(x2, x5, sum7);
+        vec x0[2];
+        unroll<2>([&](auto column) { x0[column] = v_load(blocks_mlp_1_gelu + (n + column + m * 50)); });
+        unroll<4>([&](auto row) {
+          const vec x1 = v_set(blocks_mlp_2_weight[d * 32 + row * 32 + m]);
+          unroll<2>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+        });
       }
-      const vec x6 = v_load(blocks_concat + (n + d * 50));
-      const vec x7 = v_set(blocks_mlp_2_bias[d]);
-      const vec t8 = v_add(sum0, x7);
-      const vec t9 = v_add(x6, t8);
-      v_store(blocks_carry_next + (n + d * 50), t9);
-      const vec x10 = v_load(blocks_concat + (n + d * 50 + 1));
-      const vec t11 = v_add(sum1, x7);
-      const vec t12 = v_add(x10, t11);
-      v_store(blocks_carry_next + (n + d * 50 + 1), t12);
-      const vec x13 = v_load(blocks_concat + (n + d * 50 + 50));
-      const vec x14 = v_set(blocks_mlp_2_bias[d + 1]);
-      const vec t15 = v_add(sum2, x14);
-      const vec t16 = v_add(x13, t15);
-      v_store(blocks_carry_next + (n + d * 50 + 50), t16);
-      const vec x17 = v_load(blocks_concat + (n + d * 50 + 51));
-      const vec t18 = v_add(sum3, x14);
-      const vec t19 = v_add(x17, t18);
-      v_store(blocks_carry_next + (n + d * 50 + 51), t19);
-      const vec x20 = v_load(blocks_concat + (n + d * 50 + 100));
-      const vec x21 = v_set(blocks_mlp_2_bias[d + 2]);
-      const vec t22 = v_add(sum4, x21);
-      const vec t23 = v_add(x20, t22);
-      v_store(blocks_carry_next + (n + d * 50 + 100), t23);
-      const vec x24 = v_load(blocks_concat + (n + d * 50 + 101));
-      const vec t25 = v_add(sum5, x21);
-      const vec t26 = v_add(x24, t25);
-      v_store(blocks_carry_next + (n + d * 50 + 101), t26);
-      const vec x27 = v_load(blocks_concat + (n + d * 50 + 150));
-      const vec x28 = v_set(blocks_mlp_2_bias[d + 3]);
-      const vec t29 = v_add(sum6, x28);
-      const vec t30 = v_add(x27, t29);
-      v_store(blocks_carry_next + (n + d * 50 + 150), t30);
-      const vec x31 = v_load(blocks_concat + (n + d * 50 + 151));
-      const vec t32 = v_add(sum7, x28);
-      const vec t33 = v_add(x31, t32);
-      v_store(blocks_carry_next + (n + d * 50 + 151), t33);
+      unroll<4>([&](auto row) {
+        const vec x3 = v_set(blocks_mlp_2_bias[d + row]);
+        unroll<2>([&](auto column) {
+          const vec x2 = v_load(blocks_concat + (n + column + d * 50 + row * 50));
+          const vec t4 = v_add(sum[row][column], x3);
+          const vec t5 = v_add(x2, t4);
+          v_store(blocks_carry_next + (n + column + d * 50 + row * 50), t5);
+        });
+      });
     }
   }
 }
 
 // b < B, i < 1, k < K=4, k2 < K=4 (summed)
-static void blocks_1_mhsa_q_mappings_0_forward(const real* blocks_1_norm1_add,
-                                               const real* blocks_1_mhsa_q_mappings_0_weight,
-                                               const real* blocks_1_mhsa_q_mappings_0_bias,
-                                               real* blocks_1_mhsa_q_mappings_0_add) {
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
+static void blocks_1_mhsa_q_mappings_0_forward(
+    const real* blocks_1_norm1_add, const real* blocks_1_mhsa_q_mappings_0_weight,
+    const real* blocks_1_mhsa_q_mappings_0_bias, real* blocks_1_mhsa_q_mappings_0_add) {
+  vec sum[4];
+  unroll<4>([&](auto row) { sum[row] = v_zero(); });
   for (std::int64_t k2 = 0; k2 < 4; ++k2) {
     const vec x0 = v_load(blocks_1_norm1_add + k2 * 50);
-    const vec x1 = v_set(blocks_1_mhsa_q_mappings_0_weight[k2]);
-    sum0 = v_fma(x0, x1, sum0);
-    const vec x2 = v_set(blocks_1_mhsa_q_mappings_0_weight[k2 + 4]);
-    sum1 = v_fma(x0, x2, sum1);
-    const vec x3 = v_set(blocks_1_mhsa_q_mappings_0_weight[k2 + 8]);
-    sum2 = v_fma(x0, x3, sum2);
-    const vec x4 = v_set(blocks_1_mhsa_q_mappings_0_weight[k2 + 12]);
-    sum3 = v_fma(x0, x4, sum3);
+    unroll<4>([&](auto row) {
+      const vec x1 = v_set(blocks_1_mhsa_q_mappings_0_weight[row * 4 + k2]);
+      sum[row] = v_fma(x0, x1, sum[row]);
+    });
   }
-  const vec x5 = v_set(blocks_1_mhsa_q_mappings_0_bias[0]);
-  const vec t6 = v_add(sum0, x5);
-  v_store_strided(blocks_1_mhsa_q_mappings_0_add, 4, t6, lanes);
-  const vec x7 = v_set(blocks_1_mhsa_q_mappings_0_bias[1]);
-  const vec t8 = v_add(sum1, x7);
-  v_store_strided(blocks_1_mhsa_q_mappings_0_add + 1, 4, t8, lanes);
-  const vec x9 = v_set(blocks_1_mhsa_q_mappings_0_bias[2]);
-  const vec t10 = v_add(sum2, x9);
-  v_store_strided(blocks_1_mhsa_q_mappings_0_add + 2, 4, t10, lanes);
-  const vec x11 = v_set(blocks_1_mhsa_q_mappings_0_bias[3]);
-  const vec t12 = v_add(sum3, x11);
-  v_store_strided(blocks_1_mhsa_q_mappings_0_add + 3, 4, t12, lanes);
+  unroll<4>([&](auto row) {
+    const vec x2 = v_set(blocks_1_mhsa_q_mappings_0_bias[row]);
+    const vec t3 = v_add(sum[row], x2);
+    v_store_strided(blocks_1_mhsa_q_mappings_0_add + row, 4, t3, lanes);
+  });
 }
 
 // b < B, i < 1, n < N+1=50, k < K=4 (summed)
@@ -1007,65 +737,38 @@ static void blocks_1_mhsa_forward(const real* blocks_1_mhsa_q_mappings_0_add,
                                   const real* blocks_1_mhsa_k_mappings_0_add, real* blocks_1_mhsa_einsum) {
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t n = 0; n < 50; n += 5) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
+      vec sum[5];
+      unroll<5>([&](auto column) { sum[column] = v_zero(); });
       for (std::int64_t k = 0; k < 4; ++k) {
         const vec x0 = v_set(blocks_1_mhsa_q_mappings_0_add[i * 4 + k]);
-        const vec x1 = v_load(blocks_1_mhsa_k_mappings_0_add + (n + k * 50));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(blocks_1_mhsa_k_mappings_0_add + (n + k * 50 + 1));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(blocks_1_mhsa_k_mappings_0_add + (n + k * 50 + 2));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(blocks_1_mhsa_k_mappings_0_add + (n + k * 50 + 3));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_load(blocks_1_mhsa_k_mappings_0_add + (n + k * 50 + 4));
-        sum4 = v_fma(x0, x5, sum4);
+        unroll<5>([&](auto column) {
+          const vec x1 = v_load(blocks_1_mhsa_k_mappings_0_add + (n + column + k * 50));
+          sum[column] = v_fma(x0, x1, sum[column]);
+        });
       }
-      v_store(blocks_1_mhsa_einsum + (i * 50 + n), sum0);
-      v_store(blocks_1_mhsa_einsum + (i * 50 + n + 1), sum1);
-      v_store(blocks_1_mhsa_einsum + (i * 50 + n + 2), sum2);
-      v_store(blocks_1_mhsa_einsum + (i * 50 + n + 3), sum3);
-      v_store(blocks_1_mhsa_einsum + (i * 50 + n + 4), sum4);
+      unroll<5>([&](auto column) { v_store(blocks_1_mhsa_einsum + (i * 50 + n + column), sum[column]); });
     }
   }
 }
 
 // b < B, i < 1, k < K=4, k2 < K=4 (summed)
-static void blocks_1_mhsa_q_mappings_1_forward(const real* blocks_1_norm1_add,
-                                               const real* blocks_1_mhsa_q_mappings_1_weight,
-                                               const real* blocks_1_mhsa_q_mappings_1_bias,
-                                               real* blocks_1_mhsa_q_mappings_1_add) {
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
+static void blocks_1_mhsa_q_mappings_1_forward(
+    const real* blocks_1_norm1_add, const real* blocks_1_mhsa_q_mappings_1_weight,
+    const real* blocks_1_mhsa_q_mappings_1_bias, real* blocks_1_mhsa_q_mappings_1_add) {
+  vec sum[4];
+  unroll<4>([&](auto row) { sum[row] = v_zero(); });
   for (std::int64_t k2 = 0; k2 < 4; ++k2) {
     const vec x0 = v_load(blocks_1_norm1_add + (k2 * 50 + 200));
-    const vec x1 = v_set(blocks_1_mhsa_q_mappings_1_weight[k2]);
-    sum0 = v_fma(x0, x1, sum0);
-    const vec x2 = v_set(blocks_1_mhsa_q_mappings_1_weight[k2 + 4]);
-    sum1 = v_fma(x0, x2, sum1);
-    const vec x3 = v_set(blocks_1_mhsa_q_mappings_1_weight[k2 + 8]);
-    sum2 = v_fma(x0, x3, sum2);
-    const vec x4 = v_set(blocks_1_mhsa_q_mappings_1_weight[k2 + 12]);
-    sum3 = v_fma(x0, x4, sum3);
+    unroll<4>([&](auto row) {
+      const vec x1 = v_set(blocks_1_mhsa_q_mappings_1_weight[row * 4 + k2]);
+      sum[row] = v_fma(x0, x1, sum[row]);
+    });
   }
-  const vec x5 = v_set(blocks_1_mhsa_q_mappings_1_bias[0]);
-  const vec t6 = v_add(sum0, x5);
-  v_store_strided(blocks_1_mhsa_q_mappings_1_add, 4, t6, lanes);
-  const vec x7 = v_set(blocks_1_mhsa_q_mappings_1_bias[1]);
-  const vec t8 = v_add(sum1, x7);
-  v_store_strided(blocks_1_mhsa_q_mappings_1_add + 1, 4, t8, lanes);
-  const vec x9 = v_set(blocks_1_mhsa_q_mappings_1_bias[2]);
-  const vec t10 = v_add(sum2, x9);
-  v_store_strided(blocks_1_mhsa_q_mappings_1_add + 2, 4, t10, lanes);
-  const vec x11 = v_set(blocks_1_mhsa_q_mappings_1_bias[3]);
-  const vec t12 = v_add(sum3, x11);
-  v_store_strided(blocks_1_mhsa_q_mappings_1_add + 3, 4, t12, lanes);
+  unroll<4>([&](auto row) {
+    const vec x2 = v_set(blocks_1_mhsa_q_mappings_1_bias[row]);
+    const vec t3 = v_add(sum[row], x2);
+    v_store_strided(blocks_1_mhsa_q_mappings_1_add + row, 4, t3, lanes);
+  });
 }
 
 // b < B, i < 1, n < N+1=50 (row)
@@ -1122,33 +825,20 @@ static void blocks_1_mhsa_softmax_forward(const real* blocks_1_mhsa_einsum, real
 static void blocks_1_mhsa_matmul_forward(const real* blocks_1_mhsa_divide, const real* blocks_1_mhsa_v_mappings_0_add,
                                          const real* blocks_carry_next, real* blocks_1_concat) {
   for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
+    vec sum[4];
+    unroll<4>([&](auto column) { sum[column] = v_zero(); });
     for (std::int64_t n = 0; n < 50; ++n) {
       const vec x0 = v_set(blocks_1_mhsa_divide[i * 50 + n]);
-      const vec x1 = v_load_strided(blocks_1_mhsa_v_mappings_0_add + n, 50, lanes);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load_strided(blocks_1_mhsa_v_mappings_0_add + (n + 50), 50, lanes);
-      sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_load_strided(blocks_1_mhsa_v_mappings_0_add + (n + 100), 50, lanes);
-      sum2 = v_fma(x0, x3, sum2);
-      const vec x4 = v_load_strided(blocks_1_mhsa_v_mappings_0_add + (n + 150), 50, lanes);
-      sum3 = v_fma(x0, x4, sum3);
+      unroll<4>([&](auto column) {
+        const vec x1 = v_load_strided(blocks_1_mhsa_v_mappings_0_add + (column * 50 + n), 50, lanes);
+        sum[column] = v_fma(x0, x1, sum[column]);
+      });
     }
-    const vec x5 = v_load_strided(blocks_carry_next + i, 50, lanes);
-    const vec t6 = v_add(x5, sum0);
-    v_store(blocks_1_concat + i * 8, t6);
-    const vec x7 = v_load_strided(blocks_carry_next + (i + 50), 50, lanes);
-    const vec t8 = v_add(x7, sum1);
-    v_store(blocks_1_concat + (i * 8 + 1), t8);
-    const vec x9 = v_load_strided(blocks_carry_next + (i + 100), 50, lanes);
-    const vec t10 = v_add(x9, sum2);
-    v_store(blocks_1_concat + (i * 8 + 2), t10);
-    const vec x11 = v_load_strided(blocks_carry_next + (i + 150), 50, lanes);
-    const vec t12 = v_add(x11, sum3);
-    v_store(blocks_1_concat + (i * 8 + 3), t12);
+    unroll<4>([&](auto column) {
+      const vec x2 = v_load_strided(blocks_carry_next + (i + column * 50), 50, lanes);
+      const vec t3 = v_add(x2, sum[column]);
+      v_store(blocks_1_concat + (i * 8 + column), t3);
+    });
   }
 }
 
@@ -1157,33 +847,20 @@ static void blocks_1_mhsa_matmul_forward_3(const real* blocks_1_mhsa_divide_2,
                                            const real* blocks_1_mhsa_v_mappings_1_add, const real* blocks_carry_next,
                                            real* blocks_1_concat) {
   for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
+    vec sum[4];
+    unroll<4>([&](auto column) { sum[column] = v_zero(); });
     for (std::int64_t n = 0; n < 50; ++n) {
       const vec x0 = v_set(blocks_1_mhsa_divide_2[i * 50 + n]);
-      const vec x1 = v_load_strided(blocks_1_mhsa_v_mappings_1_add + n, 50, lanes);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load_strided(blocks_1_mhsa_v_mappings_1_add + (n + 50), 50, lanes);
-      sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_load_strided(blocks_1_mhsa_v_mappings_1_add + (n + 100), 50, lanes);
-      sum2 = v_fma(x0, x3, sum2);
-      const vec x4 = v_load_strided(blocks_1_mhsa_v_mappings_1_add + (n + 150), 50, lanes);
-      sum3 = v_fma(x0, x4, sum3);
+      unroll<4>([&](auto column) {
+        const vec x1 = v_load_strided(blocks_1_mhsa_v_mappings_1_add + (column * 50 + n), 50, lanes);
+        sum[column] = v_fma(x0, x1, sum[column]);
+      });
     }
-    const vec x5 = v_load_strided(blocks_carry_next + (i + 200), 50, lanes);
-    const vec t6 = v_add(x5, sum0);
-    v_store(blocks_1_concat + (i * 8 + 4), t6);
-    const vec x7 = v_load_strided(blocks_carry_next + (i + 250), 50, lanes);
-    const vec t8 = v_add(x7, sum1);
-    v_store(blocks_1_concat + (i * 8 + 5), t8);
-    const vec x9 = v_load_strided(blocks_carry_next + (i + 300), 50, lanes);
-    const vec t10 = v_add(x9, sum2);
-    v_store(blocks_1_concat + (i * 8 + 6), t10);
-    const vec x11 = v_load_strided(blocks_carry_next + (i + 350), 50, lanes);
-    const vec t12 = v_add(x11, sum3);
-    v_store(blocks_1_concat + (i * 8 + 7), t12);
+    unroll<4>([&](auto column) {
+      const vec x2 = v_load_strided(blocks_carry_next + (i + column * 50 + 200), 50, lanes);
+      const vec t3 = v_add(x2, sum[column]);
+      v_store(blocks_1_concat + (i * 8 + column + 4), t3);
+    });
   }
 }
 
@@ -1224,166 +901,58 @@ static void blocks_1_norm2_forward(const real* blocks_1_concat, const real* bloc
 static void blocks_1_mlp_0_forward(const real* blocks_1_norm2_add, const real* blocks_1_mlp_0_weight,
                                    const real* blocks_1_mlp_0_bias, real* blocks_1_mlp_1_gelu) {
   for (std::int64_t m = 0; m < 32; m += 8) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[8];
+    unroll<8>([&](auto row) { sum[row] = v_zero(); });
     for (std::int64_t d = 0; d < 8; ++d) {
       const vec x0 = v_load_strided(blocks_1_norm2_add + d, 8, lanes);
-      const vec x1 = v_set(blocks_1_mlp_0_weight[m * 8 + d]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_set(blocks_1_mlp_0_weight[m * 8 + d + 8]);
-      sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_set(blocks_1_mlp_0_weight[m * 8 + d + 16]);
-      sum2 = v_fma(x0, x3, sum2);
-      const vec x4 = v_set(blocks_1_mlp_0_weight[m * 8 + d + 24]);
-      sum3 = v_fma(x0, x4, sum3);
-      const vec x5 = v_set(blocks_1_mlp_0_weight[m * 8 + d + 32]);
-      sum4 = v_fma(x0, x5, sum4);
-      const vec x6 = v_set(blocks_1_mlp_0_weight[m * 8 + d + 40]);
-      sum5 = v_fma(x0, x6, sum5);
-      const vec x7 = v_set(blocks_1_mlp_0_weight[m * 8 + d + 48]);
-      sum6 = v_fma(x0, x7, sum6);
-      const vec x8 = v_set(blocks_1_mlp_0_weight[m * 8 + d + 56]);
-      sum7 = v_fma(x0, x8, sum7);
+      unroll<8>([&](auto row) {
+        const vec x1 = v_set(blocks_1_mlp_0_weight[m * 8 + row * 8 + d]);
+        sum[row] = v_fma(x0, x1, sum[row]);
+      });
     }
-    const vec x9 = v_set(blocks_1_mlp_0_bias[m]);
-    const vec t10 = v_add(sum0, x9);
-    const vec t11 = v_gelu(t10);
-    v_store_strided(blocks_1_mlp_1_gelu + m, 32, t11, lanes);
-    const vec x12 = v_set(blocks_1_mlp_0_bias[m + 1]);
-    const vec t13 = v_add(sum1, x12);
-    const vec t14 = v_gelu(t13);
-    v_store_strided(blocks_1_mlp_1_gelu + (m + 1), 32, t14, lanes);
-    const vec x15 = v_set(blocks_1_mlp_0_bias[m + 2]);
-    const vec t16 = v_add(sum2, x15);
-    const vec t17 = v_gelu(t16);
-    v_store_strided(blocks_1_mlp_1_gelu + (m + 2), 32, t17, lanes);
-    const vec x18 = v_set(blocks_1_mlp_0_bias[m + 3]);
-    const vec t19 = v_add(sum3, x18);
-    const vec t20 = v_gelu(t19);
-    v_store_strided(blocks_1_mlp_1_gelu + (m + 3), 32, t20, lanes);
-    const vec x21 = v_set(blocks_1_mlp_0_bias[m + 4]);
-    const vec t22 = v_add(sum4, x21);
-    const vec t23 = v_gelu(t22);
-    v_store_strided(blocks_1_mlp_1_gelu + (m + 4), 32, t23, lanes);
-    const vec x24 = v_set(blocks_1_mlp_0_bias[m + 5]);
-    const vec t25 = v_add(sum5, x24);
-    const vec t26 = v_gelu(t25);
-    v_store_strided(blocks_1_mlp_1_gelu + (m + 5), 32, t26, lanes);
-    const vec x27 = v_set(blocks_1_mlp_0_bias[m + 6]);
-    const vec t28 = v_add(sum6, x27);
-    const vec t29 = v_gelu(t28);
-    v_store_strided(blocks_1_mlp_1_gelu + (m + 6), 32, t29, lanes);
-    const vec x30 = v_set(blocks_1_mlp_0_bias[m + 7]);
-    const vec t31 = v_add(sum7, x30);
-    const vec t32 = v_gelu(t31);
-    v_store_strided(blocks_1_mlp_1_gelu + (m + 7), 32, t32, lanes);
+    unroll<8>([&](auto row) {
+      const vec x2 = v_set(blocks_1_mlp_0_bias[m + row]);
+      const vec t3 = v_add(sum[row], x2);
+      const vec t4 = v_gelu(t3);
+      v_store_strided(blocks_1_mlp_1_gelu + (m + row), 32, t4, lanes);
+    });
   }
 }
 
 // b < B, i < 1, d < D=8, m < M=32 (summed)
 static void blocks_1_mlp_2_forward(const real* blocks_1_mlp_1_gelu, const real* blocks_1_mlp_2_weight,
                                    const real* blocks_1_concat, const real* blocks_1_mlp_2_bias, real* blocks_1_add) {
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
-  vec sum4 = v_zero();
-  vec sum5 = v_zero();
-  vec sum6 = v_zero();
-  vec sum7 = v_zero();
+  vec sum[8];
+  unroll<8>([&](auto row) { sum[row] = v_zero(); });
   for (std::int64_t m = 0; m < 32; ++m) {
     const vec x0 = v_load_strided(blocks_1_mlp_1_gelu + m, 32, lanes);
-    const vec x1 = v_set(blocks_1_mlp_2_weight[m]);
-    sum0 = v_fma(x0, x1, sum0);
-    const vec x2 = v_set(blocks_1_mlp_2_weight[m + 32]);
-    sum1 = v_fma(x0, x2, sum1);
-    const vec x3 = v_set(blocks_1_mlp_2_weight[m + 64]);
-    sum2 = v_fma(x0, x3, sum2);
-    const vec x4 = v_set(blocks_1_mlp_2_weight[m + 96]);
-    sum3 = v_fma(x0, x4, sum3);
-    const vec x5 = v_set(blocks_1_mlp_2_weight[m + 128]);
-    sum4 = v_fma(x0, x5, sum4);
-    const vec x6 = v_set(blocks_1_mlp_2_weight[m + 160]);
-    sum5 = v_fma(x0, x6, sum5);
-    const vec x7 = v_set(blocks_1_mlp_2_weight[m + 192]);
-    sum6 = v_fma(x0, x7, sum6);
-    const vec x8 = v_set(blocks_1_mlp_2_weight[m + 224]);
-    sum7 = v_fma(x0, x8, sum7);
+    unroll<8>([&](auto row) {
+      const vec x1 = v_set(blocks_1_mlp_2_weight[row * 32 + m]);
+      sum[row] = v_fma(x0, x1, sum[row]);
+    });
   }
-  const vec x9 = v_load_strided(blocks_1_concat, 8, lanes);
-  const vec x10 = v_set(blocks_1_mlp_2_bias[0]);
-  const vec t11 = v_add(sum0, x10);
-  const vec t12 = v_add(x9, t11);
-  v_store_strided(blocks_1_add, 8, t12, lanes);
-  const vec x13 = v_load_strided(blocks_1_concat + 1, 8, lanes);
-  const vec x14 = v_set(blocks_1_mlp_2_bias[1]);
-  const vec t15 = v_add(sum1, x14);
-  const vec t16 = v_add(x13, t15);
-  v_store_strided(blocks_1_add + 1, 8, t16, lanes);
-  const vec x17 = v_load_strided(blocks_1_concat + 2, 8, lanes);
-  const vec x18 = v_set(blocks_1_mlp_2_bias[2]);
-  const vec t19 = v_add(sum2, x18);
-  const vec t20 = v_add(x17, t19);
-  v_store_strided(blocks_1_add + 2, 8, t20, lanes);
-  const vec x21 = v_load_strided(blocks_1_concat + 3, 8, lanes);
-  const vec x22 = v_set(blocks_1_mlp_2_bias[3]);
-  const vec t23 = v_add(sum3, x22);
-  const vec t24 = v_add(x21, t23);
-  v_store_strided(blocks_1_add + 3, 8, t24, lanes);
-  const vec x25 = v_load_strided(blocks_1_concat + 4, 8, lanes);
-  const vec x26 = v_set(blocks_1_mlp_2_bias[4]);
-  const vec t27 = v_add(sum4, x26);
-  const vec t28 = v_add(x25, t27);
-  v_store_strided(blocks_1_add + 4, 8, t28, lanes);
-  const vec x29 = v_load_strided(blocks_1_concat + 5, 8, lanes);
-  const vec x30 = v_set(blocks_1_mlp_2_bias[5]);
-  const vec t31 = v_add(sum5, x30);
-  const vec t32 = v_add(x29, t31);
-  v_store_strided(blocks_1_add + 5, 8, t32, lanes);
-  const vec x33 = v_load_strided(blocks_1_concat + 6, 8, lanes);
-  const vec x34 = v_set(blocks_1_mlp_2_bias[6]);
-  const vec t35 = v_add(sum6, x34);
-  const vec t36 = v_add(x33, t35);
-  v_store_strided(blocks_1_add + 6, 8, t36, lanes);
-  const vec x37 = v_load_strided(blocks_1_concat + 7, 8, lanes);
-  const vec x38 = v_set(blocks_1_mlp_2_bias[7]);
-  const vec t39 = v_add(sum7, x38);
-  const vec t40 = v_add(x37, t39);
-  v_store_strided(blocks_1_add + 7, 8, t40, lanes);
+  unroll<8>([&](auto row) {
+    const vec x2 = v_load_strided(blocks_1_concat + row, 8, lanes);
+    const vec x3 = v_set(blocks_1_mlp_2_bias[row]);
+    const vec t4 = v_add(sum[row], x3);
+    const vec t5 = v_add(x2, t4);
+    v_store_strided(blocks_1_add + row, 8, t5, lanes);
+  });
 }
 
 // b < B, classes < CLASSES=10, d < D=8 (summed)
 static void mlp_0_forward(const real* blocks_1_add, const real* mlp_0_weight, real* mlp_0_einsum) {
   for (std::int64_t classes = 0; classes < 10; classes += 5) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
+    vec sum[5];
+    unroll<5>([&](auto column) { sum[column] = v_zero(); });
     for (std::int64_t d = 0; d < 8; ++d) {
       const vec x0 = v_set(blocks_1_add[d]);
-      const vec x1 = v_load_strided(mlp_0_weight + (classes * 8 + d), 8, lanes);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load_strided(mlp_0_weight + (classes * 8 + d + 8), 8, lanes);
-      sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_load_strided(mlp_0_weight + (classes * 8 + d + 16), 8, lanes);
-      sum2 = v_fma(x0, x3, sum2);
-      const vec x4 = v_load_strided(mlp_0_weight + (classes * 8 + d + 24), 8, lanes);
-      sum3 = v_fma(x0, x4, sum3);
-      const vec x5 = v_load_strided(mlp_0_weight + (classes * 8 + d + 32), 8, lanes);
-      sum4 = v_fma(x0, x5, sum4);
+      unroll<5>([&](auto column) {
+        const vec x1 = v_load_strided(mlp_0_weight + (classes * 8 + column * 8 + d), 8, lanes);
+        sum[column] = v_fma(x0, x1, sum[column]);
+      });
     }
-    v_store(mlp_0_einsum + classes, sum0);
-    v_store(mlp_0_einsum + (classes + 1), sum1);
-    v_store(mlp_0_einsum + (classes + 2), sum2);
-    v_store(mlp_0_einsum + (classes + 3), sum3);
-    v_store(mlp_0_einsum + (classes + 4), sum4);
+    unroll<5>([&](auto column) { v_store(mlp_0_einsum + (classes + column), sum[column]); });
   }
 }
 
@@ -1482,16 +1051,16 @@ static void mlp_0_softmax_forward_evaluate(const real* mlp_0_einsum, const real*
 
 // b < B (summed)
 static void divide_forward(const std::int64_t batch, const real* add, const real* reduce_sum, real* loss) {
-  vec sum0 = v_zero();
+  vec sum = v_zero();
   for (std::int64_t b = 0; b < batch; ++b) {
     const vec x0 = v_load_strided(add + b * 11456, 11456, lanes);
     const vec x1 = v_load_strided(reduce_sum + b * 11456, 11456, lanes);
     const vec t2 = v_sub(x0, x1);
-    sum0 = v_add(sum0, t2);
+    sum = v_add(sum, t2);
   }
-  const vec all0 = v_set(v_sum(sum0));
+  const vec all = v_set(v_sum(sum));
   const vec t3 = v_set(static_cast<real>(batch));
-  const vec t4 = v_div_one(all0, t3);
+  const vec t4 = v_div_one(all, t3);
   v_store_n(loss, t4, 1);
 }
 
@@ -1544,66 +1113,25 @@ static void blocks_mlp_0_forward_train(const real* blocks_norm2_add, const real*
                                        const real* blocks_mlp_0_bias, real* blocks_mlp_0_add, real* blocks_mlp_1_gelu) {
   for (std::int64_t m = 0; m < 32; m += 4) {
     for (std::int64_t n = 0; n < 50; n += 2) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
+      vec sum[4][2];
+      unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t d = 0; d < 8; ++d) {
-        const vec x0 = v_load(blocks_norm2_add + (n + d * 50));
-        const vec x1 = v_set(blocks_mlp_0_weight[m * 8 + d]);
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(blocks_norm2_add + (n + d * 50 + 1));
-        sum1 = v_fma(x2, x1, sum1);
-        const vec x3 = v_set(blocks_mlp_0_weight[m * 8 + d + 8]);
-        sum2 = v_fma(x0, x3, sum2);
-        sum3 = v_fma(x2, x3, sum3);
-        const vec x4 = v_set(blocks_mlp_0_weight[m * 8 + d + 16]);
-        sum4 = v_fma(x0, x4, sum4);
-        sum5 = v_fma(x2, x4, sum5);
-        const vec x5 = v_set(blocks_mlp_0_weight[m * 8 + d + 24]);
-        sum6 = v_fma(x0, x5, sum6);
-        sum7 = v_fma(x2, x5, sum7);
+        vec x0[2];
+        unroll<2>([&](auto column) { x0[column] = v_load(blocks_norm2_add + (n + column + d * 50)); });
+        unroll<4>([&](auto row) {
+          const vec x1 = v_set(blocks_mlp_0_weight[m * 8 + row * 8 + d]);
+          unroll<2>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+        });
       }
-      const vec x6 = v_set(blocks_mlp_0_bias[m]);
-      const vec t7 = v_add(sum0, x6);
-      v_store(blocks_mlp_0_add + (n + m * 50), t7);
-      const vec t8 = v_gelu(t7);
-      v_store(blocks_mlp_1_gelu + (n + m * 50), t8);
-      const vec t9 = v_add(sum1, x6);
-      v_store(blocks_mlp_0_add + (n + m * 50 + 1), t9);
-      const vec t10 = v_gelu(t9);
-      v_store(blocks_mlp_1_gelu + (n + m * 50 + 1), t10);
-      const vec x11 = v_set(blocks_mlp_0_bias[m + 1]);
-      const vec t12 = v_add(sum2, x11);
-      v_store(blocks_mlp_0_add + (n + m * 50 + 50), t12);
-      const vec t13 = v_gelu(t12);
-      v_store(blocks_mlp_1_gelu + (n + m * 50 + 50), t13);
-      const vec t14 = v_add(sum3, x11);
-      v_store(blocks_mlp_0_add + (n + m * 50 + 51), t14);
-      const vec t15 = v_gelu(t14);
-      v_store(blocks_mlp_1_gelu + (n + m * 50 + 51), t15);
-      const vec x16 = v_set(blocks_mlp_0_bias[m + 2]);
-      const vec t17 = v_add(sum4, x16);
-      v_store(blocks_mlp_0_add + (n + m * 50 + 100), t17);
-      const vec t18 = v_gelu(t17);
-      v_store(blocks_mlp_1_gelu + (n + m * 50 + 100), t18);
-      const vec t19 = v_add(sum5, x16);
-      v_store(blocks_mlp_0_add + (n + m * 50 + 101), t19);
-      const vec t20 = v_gelu(t19);
-      v_store(blocks_mlp_1_gelu + (n + m * 50 + 101), t20);
-      const vec x21 = v_set(blocks_mlp_0_bias[m + 3]);
-      const vec t22 = v_add(sum6, x21);
-      v_store(blocks_mlp_0_add + (n + m * 50 + 150), t22);
-      const vec t23 = v_gelu(t22);
-      v_store(blocks_mlp_1_gelu + (n + m * 50 + 150), t23);
-      const vec t24 = v_add(sum7, x21);
-      v_store(blocks_mlp_0_add + (n + m * 50 + 151), t24);
-      const vec t25 = v_gelu(t24);
-      v_store(blocks_mlp_1_gelu + (n + m * 50 + 151), t25);
+      unroll<4>([&](auto row) {
+        const vec x2 = v_set(blocks_mlp_0_bias[m + row]);
+        unroll<2>([&](auto column) {
+          const vec t3 = v_add(sum[row][column], x2);
+          v_store(blocks_mlp_0_add + (n + column + m * 50 + row * 50), t3);
+          const vec t4 = v_gelu(t3);
+          v_store(blocks_mlp_1_gelu + (n + column + m * 50 + row * 50), t4);
+        });
+      });
     }
   }
 }
@@ -1655,81 +1183,23 @@ static void blocks_1_mlp_0_backward(const real* blocks_1_norm2_add, const real* 
                                     real* d_blocks_1_mlp_1_gelu_gradient) {
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t m = 0; m < 32; m += 8) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
+      vec sum[8];
+      unroll<8>([&](auto column) { sum[column] = v_zero(); });
       for (std::int64_t d = 0; d < 8; ++d) {
         const vec x0 = v_set(blocks_1_norm2_add[i * 8 + d]);
-        const vec x1 = v_load_strided(blocks_1_mlp_0_weight + (m * 8 + d), 8, lanes);
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load_strided(blocks_1_mlp_0_weight + (m * 8 + d + 8), 8, lanes);
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load_strided(blocks_1_mlp_0_weight + (m * 8 + d + 16), 8, lanes);
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load_strided(blocks_1_mlp_0_weight + (m * 8 + d + 24), 8, lanes);
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_load_strided(blocks_1_mlp_0_weight + (m * 8 + d + 32), 8, lanes);
-        sum4 = v_fma(x0, x5, sum4);
-        const vec x6 = v_load_strided(blocks_1_mlp_0_weight + (m * 8 + d + 40), 8, lanes);
-        sum5 = v_fma(x0, x6, sum5);
-        const vec x7 = v_load_strided(blocks_1_mlp_0_weight + (m * 8 + d + 48), 8, lanes);
-        sum6 = v_fma(x0, x7, sum6);
-        const vec x8 = v_load_strided(blocks_1_mlp_0_weight + (m * 8 + d + 56), 8, lanes);
-        sum7 = v_fma(x0, x8, sum7);
+        unroll<8>([&](auto column) {
+          const vec x1 = v_load_strided(blocks_1_mlp_0_weight + (m * 8 + column * 8 + d), 8, lanes);
+          sum[column] = v_fma(x0, x1, sum[column]);
+        });
       }
-      const vec x9 = v_load(blocks_1_mlp_0_bias + m);
-      const vec t10 = v_add(sum0, x9);
-      const vec t11 = v_gelu(t10);
-      v_store(blocks_1_mlp_1_gelu + (i * 32 + m), t11);
-      const vec t12 = v_gelu_gradient(t10);
-      v_store(d_blocks_1_mlp_1_gelu_gradient + (i * 32 + m), t12);
-      const vec x13 = v_load(blocks_1_mlp_0_bias + (m + 1));
-      const vec t14 = v_add(sum1, x13);
-      const vec t15 = v_gelu(t14);
-      v_store(blocks_1_mlp_1_gelu + (i * 32 + m + 1), t15);
-      const vec t16 = v_gelu_gradient(t14);
-      v_store(d_blocks_1_mlp_1_gelu_gradient + (i * 32 + m + 1), t16);
-      const vec x17 = v_load(blocks_1_mlp_0_bias + (m + 2));
-      const vec t18 = v_add(sum2, x17);
-      const vec t19 = v_gelu(t18);
-      v_store(blocks_1_mlp_1_gelu + (i * 32 + m + 2), t19);
-      const vec t20 = v_gelu_gradient(t18);
-      v_store(d_blocks_1_mlp_1_gelu_gradient + (i * 32 + m + 2), t20);
-      const vec x21 = v_load(blocks_1_mlp_0_bias + (m + 3));
-      const vec t22 = v_add(sum3, x21);
-      const vec t23 = v_gelu(t22);
-      v_store(blocks_1_mlp_1_gelu + (i * 32 + m + 3), t23);
-      const vec t24 = v_gelu_gradient(t22);
-      v_store(d_blocks_1_mlp_1_gelu_gradient + (i * 32 + m + 3), t24);
-      const vec x25 = v_load(blocks_1_mlp_0_bias + (m + 4));
-      const vec t26 = v_add(sum4, x25);
-      const vec t27 = v_gelu(t26);
-      v_store(blocks_1_mlp_1_gelu + (i * 32 + m + 4), t27);
-      const vec t28 = v_gelu_gradient(t26);
-      v_store(d_blocks_1_mlp_1_gelu_gradient + (i * 32 + m + 4), t28);
-      const vec x29 = v_load(blocks_1_mlp_0_bias + (m + 5));
-      const vec t30 = v_add(sum5, x29);
-      const vec t31 = v_gelu(t30);
-      v_store(blocks_1_mlp_1_gelu + (i * 32 + m + 5), t31);
-      const vec t32 = v_gelu_gradient(t30);
-      v_store(d_blocks_1_mlp_1_gelu_gradient + (i * 32 + m + 5), t32);
-      const vec x33 = v_load(blocks_1_mlp_0_bias + (m + 6));
-      const vec t34 = v_add(sum6, x33);
-      const vec t35 = v_gelu(t34);
-      v_store(blocks_1_mlp_1_gelu + (i * 32 + m + 6), t35);
-      const vec t36 = v_gelu_gradient(t34);
-      v_store(d_blocks_1_mlp_1_gelu_gradient + (i * 32 + m + 6), t36);
-      const vec x37 = v_load(blocks_1_mlp_0_bias + (m + 7));
-      const vec t38 = v_add(sum7, x37);
-      const vec t39 = v_gelu(t38);
-      v_store(blocks_1_mlp_1_gelu + (i * 32 + m + 7), t39);
-      const vec t40 = v_gelu_gradient(t38);
-      v_store(d_blocks_1_mlp_1_gelu_gradient + (i * 32 + m + 7), t40);
+      unroll<8>([&](auto column) {
+        const vec x2 = v_load(blocks_1_mlp_0_bias + (m + column));
+        const vec t3 = v_add(sum[column], x2);
+        const vec t4 = v_gelu(t3);
+        v_store(blocks_1_mlp_1_gelu + (i * 32 + m + column), t4);
+        const vec t5 = v_gelu_gradient(t3);
+        v_store(d_blocks_1_mlp_1_gelu_gradient + (i * 32 + m + column), t5);
+      });
     }
   }
 }
@@ -1841,98 +1311,36 @@ static void mlp_0_backward(const std::int64_t batch, const real* mlp_0_einsum, c
 
 // b < B, d < D=8, classes < CLASSES=10 (summed)
 static void mlp_0_matmul_backward(const real* d_mlp_1_multiply, const real* mlp_0_weight, real* d_mlp_0_einsum) {
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
-  vec sum4 = v_zero();
-  vec sum5 = v_zero();
-  vec sum6 = v_zero();
-  vec sum7 = v_zero();
+  vec sum[8];
+  unroll<8>([&](auto column) { sum[column] = v_zero(); });
   for (std::int64_t classes = 0; classes < 10; ++classes) {
     const vec x0 = v_set(d_mlp_1_multiply[classes]);
-    const vec x1 = v_load(mlp_0_weight + classes * 8);
-    sum0 = v_fma(x0, x1, sum0);
-    const vec x2 = v_load(mlp_0_weight + (classes * 8 + 1));
-    sum1 = v_fma(x0, x2, sum1);
-    const vec x3 = v_load(mlp_0_weight + (classes * 8 + 2));
-    sum2 = v_fma(x0, x3, sum2);
-    const vec x4 = v_load(mlp_0_weight + (classes * 8 + 3));
-    sum3 = v_fma(x0, x4, sum3);
-    const vec x5 = v_load(mlp_0_weight + (classes * 8 + 4));
-    sum4 = v_fma(x0, x5, sum4);
-    const vec x6 = v_load(mlp_0_weight + (classes * 8 + 5));
-    sum5 = v_fma(x0, x6, sum5);
-    const vec x7 = v_load(mlp_0_weight + (classes * 8 + 6));
-    sum6 = v_fma(x0, x7, sum6);
-    const vec x8 = v_load(mlp_0_weight + (classes * 8 + 7));
-    sum7 = v_fma(x0, x8, sum7);
+    unroll<8>([&](auto column) {
+      const vec x1 = v_load(mlp_0_weight + (column + classes * 8));
+      sum[column] = v_fma(x0, x1, sum[column]);
+    });
   }
-  v_store(d_mlp_0_einsum, sum0);
-  v_store(d_mlp_0_einsum + 1, sum1);
-  v_store(d_mlp_0_einsum + 2, sum2);
-  v_store(d_mlp_0_einsum + 3, sum3);
-  v_store(d_mlp_0_einsum + 4, sum4);
-  v_store(d_mlp_0_einsum + 5, sum5);
-  v_store(d_mlp_0_einsum + 6, sum6);
-  v_store(d_mlp_0_einsum + 7, sum7);
+  unroll<8>([&](auto column) { v_store(d_mlp_0_einsum + column, sum[column]); });
 }
 
 // b < B, i < 1, m < M=32, d < D=8 (summed)
 static void blocks_1_mlp_2_backward(const real* d_mlp_0_einsum, const real* blocks_1_mlp_2_weight,
                                     const real* d_blocks_1_mlp_1_gelu_gradient, real* d_blocks_1_mlp_1_multiply) {
   for (std::int64_t m = 0; m < 32; m += 8) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[8];
+    unroll<8>([&](auto row) { sum[row] = v_zero(); });
     for (std::int64_t d = 0; d < 8; ++d) {
       const vec x0 = v_set(d_mlp_0_einsum[d]);
-      const vec x1 = v_set(blocks_1_mlp_2_weight[m + d * 32]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_set(blocks_1_mlp_2_weight[m + d * 32 + 1]);
-      sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_set(blocks_1_mlp_2_weight[m + d * 32 + 2]);
-      sum2 = v_fma(x0, x3, sum2);
-      const vec x4 = v_set(blocks_1_mlp_2_weight[m + d * 32 + 3]);
-      sum3 = v_fma(x0, x4, sum3);
-      const vec x5 = v_set(blocks_1_mlp_2_weight[m + d * 32 + 4]);
-      sum4 = v_fma(x0, x5, sum4);
-      const vec x6 = v_set(blocks_1_mlp_2_weight[m + d * 32 + 5]);
-      sum5 = v_fma(x0, x6, sum5);
-      const vec x7 = v_set(blocks_1_mlp_2_weight[m + d * 32 + 6]);
-      sum6 = v_fma(x0, x7, sum6);
-      const vec x8 = v_set(blocks_1_mlp_2_weight[m + d * 32 + 7]);
-      sum7 = v_fma(x0, x8, sum7);
+      unroll<8>([&](auto row) {
+        const vec x1 = v_set(blocks_1_mlp_2_weight[m + row + d * 32]);
+        sum[row] = v_fma(x0, x1, sum[row]);
+      });
     }
-    const vec x9 = v_load_strided(d_blocks_1_mlp_1_gelu_gradient + m, 32, lanes);
-    const vec t10 = v_mul(sum0, x9);
-    v_store_strided(d_blocks_1_mlp_1_multiply + m, 32, t10, lanes);
-    const vec x11 = v_load_strided(d_blocks_1_mlp_1_gelu_gradient + (m + 1), 32, lanes);
-    const vec t12 = v_mul(sum1, x11);
-    v_store_strided(d_blocks_1_mlp_1_multiply + (m + 1), 32, t12, lanes);
-    const vec x13 = v_load_strided(d_blocks_1_mlp_1_gelu_gradient + (m + 2), 32, lanes);
-    const vec t14 = v_mul(sum2, x13);
-    v_store_strided(d_blocks_1_mlp_1_multiply + (m + 2), 32, t14, lanes);
-    const vec x15 = v_load_strided(d_blocks_1_mlp_1_gelu_gradient + (m + 3), 32, lanes);
-    const vec t16 = v_mul(sum3, x15);
-    v_store_strided(d_blocks_1_mlp_1_multiply + (m + 3), 32, t16, lanes);
-    const vec x17 = v_load_strided(d_blocks_1_mlp_1_gelu_gradient + (m + 4), 32, lanes);
-    const vec t18 = v_mul(sum4, x17);
-    v_store_strided(d_blocks_1_mlp_1_multiply + (m + 4), 32, t18, lanes);
-    const vec x19 = v_load_strided(d_blocks_1_mlp_1_gelu_gradient + (m + 5), 32, lanes);
-    const vec t20 = v_mul(sum5, x19);
-    v_store_strided(d_blocks_1_mlp_1_multiply + (m + 5), 32, t20, lanes);
-    const vec x21 = v_load_strided(d_blocks_1_mlp_1_gelu_gradient + (m + 6), 32, lanes);
-    const vec t22 = v_mul(sum6, x21);
-    v_store_strided(d_blocks_1_mlp_1_multiply + (m + 6), 32, t22, lanes);
-    const vec x23 = v_load_strided(d_blocks_1_mlp_1_gelu_gradient + (m + 7), 32, lanes);
-    const vec t24 = v_mul(sum7, x23);
-    v_store_strided(d_blocks_1_mlp_1_multiply + (m + 7), 32, t24, lanes);
+    unroll<8>([&](auto row) {
+      const vec x2 = v_load_strided(d_blocks_1_mlp_1_gelu_gradient + (m + row), 32, lanes);
+      const vec t3 = v_mul(sum[row], x2);
+      v_store_strided(d_blocks_1_mlp_1_multiply + (m + row), 32, t3, lanes);
+    });
   }
 }
 
@@ -1940,41 +1348,16 @@ static void blocks_1_mlp_2_backward(const real* d_mlp_0_einsum, const real* bloc
 static void blocks_1_mlp_0_matmul_backward(const real* d_blocks_1_mlp_1_multiply, const real* blocks_1_mlp_0_weight,
                                            real* d_blocks_1_mlp_0_einsum) {
   for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[8];
+    unroll<8>([&](auto column) { sum[column] = v_zero(); });
     for (std::int64_t m = 0; m < 32; ++m) {
       const vec x0 = v_set(d_blocks_1_mlp_1_multiply[i * 32 + m]);
-      const vec x1 = v_load(blocks_1_mlp_0_weight + m * 8);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_1_mlp_0_weight + (m * 8 + 1));
-      sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_load(blocks_1_mlp_0_weight + (m * 8 + 2));
-      sum2 = v_fma(x0, x3, sum2);
-      const vec x4 = v_load(blocks_1_mlp_0_weight + (m * 8 + 3));
-      sum3 = v_fma(x0, x4, sum3);
-      const vec x5 = v_load(blocks_1_mlp_0_weight + (m * 8 + 4));
-      sum4 = v_fma(x0, x5, sum4);
-      const vec x6 = v_load(blocks_1_mlp_0_weight + (m * 8 + 5));
-      sum5 = v_fma(x0, x6, sum5);
-      const vec x7 = v_load(blocks_1_mlp_0_weight + (m * 8 + 6));
-      sum6 = v_fma(x0, x7, sum6);
-      const vec x8 = v_load(blocks_1_mlp_0_weight + (m * 8 + 7));
-      sum7 = v_fma(x0, x8, sum7);
+      unroll<8>([&](auto column) {
+        const vec x1 = v_load(blocks_1_mlp_0_weight + (column + m * 8));
+        sum[column] = v_fma(x0, x1, sum[column]);
+      });
     }
-    v_store(d_blocks_1_mlp_0_einsum + i * 8, sum0);
-    v_store(d_blocks_1_mlp_0_einsum + (i * 8 + 1), sum1);
-    v_store(d_blocks_1_mlp_0_einsum + (i * 8 + 2), sum2);
-    v_store(d_blocks_1_mlp_0_einsum + (i * 8 + 3), sum3);
-    v_store(d_blocks_1_mlp_0_einsum + (i * 8 + 4), sum4);
-    v_store(d_blocks_1_mlp_0_einsum + (i * 8 + 5), sum5);
-    v_store(d_blocks_1_mlp_0_einsum + (i * 8 + 6), sum6);
-    v_store(d_blocks_1_mlp_0_einsum + (i * 8 + 7), sum7);
+    unroll<8>([&](auto column) { v_store(d_blocks_1_mlp_0_einsum + (i * 8 + column), sum[column]); });
   }
 }
 
@@ -2014,29 +1397,16 @@ static void blocks_1_mhsa_backward(const real* d_blocks_1_add, const real* block
                                    real* d_blocks_1_mhsa_einsum) {
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t n = 0; n < 50; n += 5) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
+      vec sum[5];
+      unroll<5>([&](auto column) { sum[column] = v_zero(); });
       for (std::int64_t k = 0; k < 4; ++k) {
         const vec x0 = v_set(d_blocks_1_add[i + k + 4]);
-        const vec x1 = v_load(blocks_1_mhsa_v_mappings_1_add + (n + k * 50));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(blocks_1_mhsa_v_mappings_1_add + (n + k * 50 + 1));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(blocks_1_mhsa_v_mappings_1_add + (n + k * 50 + 2));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(blocks_1_mhsa_v_mappings_1_add + (n + k * 50 + 3));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_load(blocks_1_mhsa_v_mappings_1_add + (n + k * 50 + 4));
-        sum4 = v_fma(x0, x5, sum4);
+        unroll<5>([&](auto column) {
+          const vec x1 = v_load(blocks_1_mhsa_v_mappings_1_add + (n + column + k * 50));
+          sum[column] = v_fma(x0, x1, sum[column]);
+        });
       }
-      v_store(d_blocks_1_mhsa_einsum + (i * 50 + n), sum0);
-      v_store(d_blocks_1_mhsa_einsum + (i * 50 + n + 1), sum1);
-      v_store(d_blocks_1_mhsa_einsum + (i * 50 + n + 2), sum2);
-      v_store(d_blocks_1_mhsa_einsum + (i * 50 + n + 3), sum3);
-      v_store(d_blocks_1_mhsa_einsum + (i * 50 + n + 4), sum4);
+      unroll<5>([&](auto column) { v_store(d_blocks_1_mhsa_einsum + (i * 50 + n + column), sum[column]); });
     }
   }
 }
@@ -2045,38 +1415,19 @@ static void blocks_1_mhsa_backward(const real* d_blocks_1_add, const real* block
 static void blocks_1_mhsa_matmul_backward(const real* d_blocks_1_add, const real* blocks_1_mhsa_divide_2,
                                           real* d_blocks_1_mhsa_einsum_2) {
   for (std::int64_t n = 0; n < 50; n += 2) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[4][2];
+    unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t i = 0; i < 1; ++i) {
-      const vec x0 = v_set(d_blocks_1_add[i + 4]);
-      const vec x1 = v_load(blocks_1_mhsa_divide_2 + (n + i * 50));
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_1_mhsa_divide_2 + (n + i * 50 + 1));
-      sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_set(d_blocks_1_add[i + 5]);
-      sum2 = v_fma(x3, x1, sum2);
-      sum3 = v_fma(x3, x2, sum3);
-      const vec x4 = v_set(d_blocks_1_add[i + 6]);
-      sum4 = v_fma(x4, x1, sum4);
-      sum5 = v_fma(x4, x2, sum5);
-      const vec x5 = v_set(d_blocks_1_add[i + 7]);
-      sum6 = v_fma(x5, x1, sum6);
-      sum7 = v_fma(x5, x2, sum7);
+      vec x1[2];
+      unroll<2>([&](auto column) { x1[column] = v_load(blocks_1_mhsa_divide_2 + (n + column + i * 50)); });
+      unroll<4>([&](auto row) {
+        const vec x0 = v_set(d_blocks_1_add[row + i + 4]);
+        unroll<2>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+      });
     }
-    v_store(d_blocks_1_mhsa_einsum_2 + n, sum0);
-    v_store(d_blocks_1_mhsa_einsum_2 + (n + 1), sum1);
-    v_store(d_blocks_1_mhsa_einsum_2 + (n + 50), sum2);
-    v_store(d_blocks_1_mhsa_einsum_2 + (n + 51), sum3);
-    v_store(d_blocks_1_mhsa_einsum_2 + (n + 100), sum4);
-    v_store(d_blocks_1_mhsa_einsum_2 + (n + 101), sum5);
-    v_store(d_blocks_1_mhsa_einsum_2 + (n + 150), sum6);
-    v_store(d_blocks_1_mhsa_einsum_2 + (n + 151), sum7);
+    unroll<4, 2>([&](auto row, auto column) {
+      v_store(d_blocks_1_mhsa_einsum_2 + (n + column + row * 50), sum[row][column]);
+    });
   }
 }
 
@@ -2085,29 +1436,16 @@ static void blocks_1_mhsa_matmul_backward_4(const real* d_blocks_1_add, const re
                                             real* d_blocks_1_mhsa_einsum_3) {
   for (std::int64_t i = 0; i < 1; ++i) {
     for (std::int64_t n = 0; n < 50; n += 5) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
+      vec sum[5];
+      unroll<5>([&](auto column) { sum[column] = v_zero(); });
       for (std::int64_t k = 0; k < 4; ++k) {
         const vec x0 = v_set(d_blocks_1_add[i + k]);
-        const vec x1 = v_load(blocks_1_mhsa_v_mappings_0_add + (n + k * 50));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(blocks_1_mhsa_v_mappings_0_add + (n + k * 50 + 1));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(blocks_1_mhsa_v_mappings_0_add + (n + k * 50 + 2));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(blocks_1_mhsa_v_mappings_0_add + (n + k * 50 + 3));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_load(blocks_1_mhsa_v_mappings_0_add + (n + k * 50 + 4));
-        sum4 = v_fma(x0, x5, sum4);
+        unroll<5>([&](auto column) {
+          const vec x1 = v_load(blocks_1_mhsa_v_mappings_0_add + (n + column + k * 50));
+          sum[column] = v_fma(x0, x1, sum[column]);
+        });
       }
-      v_store(d_blocks_1_mhsa_einsum_3 + (i * 50 + n), sum0);
-      v_store(d_blocks_1_mhsa_einsum_3 + (i * 50 + n + 1), sum1);
-      v_store(d_blocks_1_mhsa_einsum_3 + (i * 50 + n + 2), sum2);
-      v_store(d_blocks_1_mhsa_einsum_3 + (i * 50 + n + 3), sum3);
-      v_store(d_blocks_1_mhsa_einsum_3 + (i * 50 + n + 4), sum4);
+      unroll<5>([&](auto column) { v_store(d_blocks_1_mhsa_einsum_3 + (i * 50 + n + column), sum[column]); });
     }
   }
 }
@@ -2149,70 +1487,40 @@ static void blocks_1_mhsa_multiply_backward(const real* d_blocks_1_mhsa_einsum, 
 
 // b < B, i < 1, k < K=4, n < N+1=50 (summed)
 // for 2 kernels of the plan, of which this is the first
-static void blocks_1_mhsa_matmul_backward_2(const real* d_blocks_1_mhsa_multiply,
-                                            const real* blocks_1_mhsa_k_mappings_1_add,
-                                            real* d_blocks_1_mhsa_einsum_4) {
+static void blocks_1_mhsa_matmul_backward_2(
+    const real* d_blocks_1_mhsa_multiply, const real* blocks_1_mhsa_k_mappings_1_add, real* d_blocks_1_mhsa_einsum_4) {
   for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
+    vec sum[4];
+    unroll<4>([&](auto column) { sum[column] = v_zero(); });
     for (std::int64_t n = 0; n < 50; ++n) {
       const vec x0 = v_set(d_blocks_1_mhsa_multiply[i * 50 + n]);
-      const vec x1 = v_load_strided(blocks_1_mhsa_k_mappings_1_add + n, 50, lanes);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load_strided(blocks_1_mhsa_k_mappings_1_add + (n + 50), 50, lanes);
-      sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_load_strided(blocks_1_mhsa_k_mappings_1_add + (n + 100), 50, lanes);
-      sum2 = v_fma(x0, x3, sum2);
-      const vec x4 = v_load_strided(blocks_1_mhsa_k_mappings_1_add + (n + 150), 50, lanes);
-      sum3 = v_fma(x0, x4, sum3);
+      unroll<4>([&](auto column) {
+        const vec x1 = v_load_strided(blocks_1_mhsa_k_mappings_1_add + (column * 50 + n), 50, lanes);
+        sum[column] = v_fma(x0, x1, sum[column]);
+      });
     }
-    v_store(d_blocks_1_mhsa_einsum_4 + i * 4, sum0);
-    v_store(d_blocks_1_mhsa_einsum_4 + (i * 4 + 1), sum1);
-    v_store(d_blocks_1_mhsa_einsum_4 + (i * 4 + 2), sum2);
-    v_store(d_blocks_1_mhsa_einsum_4 + (i * 4 + 3), sum3);
+    unroll<4>([&](auto column) { v_store(d_blocks_1_mhsa_einsum_4 + (i * 4 + column), sum[column]); });
   }
 }
 
 // b < B, n < N+1=50, k < K=4, i < 1 (summed)
 // for 2 kernels of the plan, of which this is the first
-static void blocks_1_mhsa_matmul_backward_3(const real* d_blocks_1_mhsa_multiply,
-                                            const real* blocks_1_mhsa_q_mappings_1_add,
-                                            real* d_blocks_1_mhsa_einsum_5) {
+static void blocks_1_mhsa_matmul_backward_3(
+    const real* d_blocks_1_mhsa_multiply, const real* blocks_1_mhsa_q_mappings_1_add, real* d_blocks_1_mhsa_einsum_5) {
   for (std::int64_t n = 0; n < 50; n += 2) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[4][2];
+    unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t i = 0; i < 1; ++i) {
-      const vec x0 = v_load(d_blocks_1_mhsa_multiply + (n + i * 50));
-      const vec x1 = v_set(blocks_1_mhsa_q_mappings_1_add[i * 4]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(d_blocks_1_mhsa_multiply + (n + i * 50 + 1));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_set(blocks_1_mhsa_q_mappings_1_add[i * 4 + 1]);
-      sum2 = v_fma(x0, x3, sum2);
-      sum3 = v_fma(x2, x3, sum3);
-      const vec x4 = v_set(blocks_1_mhsa_q_mappings_1_add[i * 4 + 2]);
-      sum4 = v_fma(x0, x4, sum4);
-      sum5 = v_fma(x2, x4, sum5);
-      const vec x5 = v_set(blocks_1_mhsa_q_mappings_1_add[i * 4 + 3]);
-      sum6 = v_fma(x0, x5, sum6);
-      sum7 = v_fma(x2, x5, sum7);
+      vec x0[2];
+      unroll<2>([&](auto column) { x0[column] = v_load(d_blocks_1_mhsa_multiply + (n + column + i * 50)); });
+      unroll<4>([&](auto row) {
+        const vec x1 = v_set(blocks_1_mhsa_q_mappings_1_add[row + i * 4]);
+        unroll<2>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+      });
     }
-    v_store(d_blocks_1_mhsa_einsum_5 + n, sum0);
-    v_store(d_blocks_1_mhsa_einsum_5 + (n + 1), sum1);
-    v_store(d_blocks_1_mhsa_einsum_5 + (n + 50), sum2);
-    v_store(d_blocks_1_mhsa_einsum_5 + (n + 51), sum3);
-    v_store(d_blocks_1_mhsa_einsum_5 + (n + 100), sum4);
-    v_store(d_blocks_1_mhsa_einsum_5 + (n + 101), sum5);
-    v_store(d_blocks_1_mhsa_einsum_5 + (n + 150), sum6);
-    v_store(d_blocks_1_mhsa_einsum_5 + (n + 151), sum7);
+    unroll<4, 2>([&](auto row, auto column) {
+      v_store(d_blocks_1_mhsa_einsum_5 + (n + column + row * 50), sum[row][column]);
+    });
   }
 }
 
@@ -2220,38 +1528,19 @@ static void blocks_1_mhsa_matmul_backward_3(const real* d_blocks_1_mhsa_multiply
 static void blocks_1_mhsa_matmul_backward_5(const real* d_blocks_1_add, const real* blocks_1_mhsa_divide,
                                             real* d_blocks_1_mhsa_einsum_6) {
   for (std::int64_t n = 0; n < 50; n += 2) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[4][2];
+    unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t i = 0; i < 1; ++i) {
-      const vec x0 = v_set(d_blocks_1_add[i]);
-      const vec x1 = v_load(blocks_1_mhsa_divide + (n + i * 50));
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(blocks_1_mhsa_divide + (n + i * 50 + 1));
-      sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_set(d_blocks_1_add[i + 1]);
-      sum2 = v_fma(x3, x1, sum2);
-      sum3 = v_fma(x3, x2, sum3);
-      const vec x4 = v_set(d_blocks_1_add[i + 2]);
-      sum4 = v_fma(x4, x1, sum4);
-      sum5 = v_fma(x4, x2, sum5);
-      const vec x5 = v_set(d_blocks_1_add[i + 3]);
-      sum6 = v_fma(x5, x1, sum6);
-      sum7 = v_fma(x5, x2, sum7);
+      vec x1[2];
+      unroll<2>([&](auto column) { x1[column] = v_load(blocks_1_mhsa_divide + (n + column + i * 50)); });
+      unroll<4>([&](auto row) {
+        const vec x0 = v_set(d_blocks_1_add[row + i]);
+        unroll<2>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+      });
     }
-    v_store(d_blocks_1_mhsa_einsum_6 + n, sum0);
-    v_store(d_blocks_1_mhsa_einsum_6 + (n + 1), sum1);
-    v_store(d_blocks_1_mhsa_einsum_6 + (n + 50), sum2);
-    v_store(d_blocks_1_mhsa_einsum_6 + (n + 51), sum3);
-    v_store(d_blocks_1_mhsa_einsum_6 + (n + 100), sum4);
-    v_store(d_blocks_1_mhsa_einsum_6 + (n + 101), sum5);
-    v_store(d_blocks_1_mhsa_einsum_6 + (n + 150), sum6);
-    v_store(d_blocks_1_mhsa_einsum_6 + (n + 151), sum7);
+    unroll<4, 2>([&](auto row, auto column) {
+      v_store(d_blocks_1_mhsa_einsum_6 + (n + column + row * 50), sum[row][column]);
+    });
   }
 }
 
@@ -2261,96 +1550,43 @@ static void blocks_1_mhsa_v_mappings_1_backward(const real* d_blocks_1_mhsa_eins
                                                 const real* blocks_1_mhsa_v_mappings_1_weight,
                                                 real* d_blocks_1_mhsa_v_mappings_1_einsum) {
   for (std::int64_t n = 0; n < 50; n += 2) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[4][2];
+    unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x0 = v_load(d_blocks_1_mhsa_einsum_2 + (n + k2 * 50));
-      const vec x1 = v_set(blocks_1_mhsa_v_mappings_1_weight[k2 * 4]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(d_blocks_1_mhsa_einsum_2 + (n + k2 * 50 + 1));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_set(blocks_1_mhsa_v_mappings_1_weight[k2 * 4 + 1]);
-      sum2 = v_fma(x0, x3, sum2);
-      sum3 = v_fma(x2, x3, sum3);
-      const vec x4 = v_set(blocks_1_mhsa_v_mappings_1_weight[k2 * 4 + 2]);
-      sum4 = v_fma(x0, x4, sum4);
-      sum5 = v_fma(x2, x4, sum5);
-      const vec x5 = v_set(blocks_1_mhsa_v_mappings_1_weight[k2 * 4 + 3]);
-      sum6 = v_fma(x0, x5, sum6);
-      sum7 = v_fma(x2, x5, sum7);
+      vec x0[2];
+      unroll<2>([&](auto column) { x0[column] = v_load(d_blocks_1_mhsa_einsum_2 + (n + column + k2 * 50)); });
+      unroll<4>([&](auto row) {
+        const vec x1 = v_set(blocks_1_mhsa_v_mappings_1_weight[row + k2 * 4]);
+        unroll<2>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+      });
     }
-    v_store(d_blocks_1_mhsa_v_mappings_1_einsum + n, sum0);
-    v_store(d_blocks_1_mhsa_v_mappings_1_einsum + (n + 1), sum1);
-    v_store(d_blocks_1_mhsa_v_mappings_1_einsum + (n + 50), sum2);
-    v_store(d_blocks_1_mhsa_v_mappings_1_einsum + (n + 51), sum3);
-    v_store(d_blocks_1_mhsa_v_mappings_1_einsum + (n + 100), sum4);
-    v_store(d_blocks_1_mhsa_v_mappings_1_einsum + (n + 101), sum5);
-    v_store(d_blocks_1_mhsa_v_mappings_1_einsum + (n + 150), sum6);
-    v_store(d_blocks_1_mhsa_v_mappings_1_einsum + (n + 151), sum7);
+    unroll<4, 2>([&](auto row, auto column) {
+      v_store(d_blocks_1_mhsa_v_mappings_1_einsum + (n + column + row * 50), sum[row][column]);
+    });
   }
 }
 
 // b < B, n < N+1=50, k < K=4, k2 < K=4 (summed)
 // for 5 kernels of the plan, of which this is the first
-static void blocks_1_mhsa_k_mappings_1_backward(const real* d_blocks_1_mhsa_einsum_5,
-                                                const real* blocks_1_mhsa_k_mappings_1_weight,
-                                                const real* d_blocks_1_mhsa_v_mappings_1_einsum,
-                                                real* d_blocks_1_mhsa_add) {
+static void blocks_1_mhsa_k_mappings_1_backward(
+    const real* d_blocks_1_mhsa_einsum_5, const real* blocks_1_mhsa_k_mappings_1_weight,
+    const real* d_blocks_1_mhsa_v_mappings_1_einsum, real* d_blocks_1_mhsa_add) {
   for (std::int64_t n = 0; n < 50; n += 2) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[4][2];
+    unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x0 = v_load(d_blocks_1_mhsa_einsum_5 + (n + k2 * 50));
-      const vec x1 = v_set(blocks_1_mhsa_k_mappings_1_weight[k2 * 4]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(d_blocks_1_mhsa_einsum_5 + (n + k2 * 50 + 1));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_set(blocks_1_mhsa_k_mappings_1_weight[k2 * 4 + 1]);
-      sum2 = v_fma(x0, x3, sum2);
-      sum3 = v_fma(x2, x3, sum3);
-      const vec x4 = v_set(blocks_1_mhsa_k_mappings_1_weight[k2 * 4 + 2]);
-      sum4 = v_fma(x0, x4, sum4);
-      sum5 = v_fma(x2, x4, sum5);
-      const vec x5 = v_set(blocks_1_mhsa_k_mappings_1_weight[k2 * 4 + 3]);
-      sum6 = v_fma(x0, x5, sum6);
-      sum7 = v_fma(x2, x5, sum7);
+      vec x0[2];
+      unroll<2>([&](auto column) { x0[column] = v_load(d_blocks_1_mhsa_einsum_5 + (n + column + k2 * 50)); });
+      unroll<4>([&](auto row) {
+        const vec x1 = v_set(blocks_1_mhsa_k_mappings_1_weight[row + k2 * 4]);
+        unroll<2>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+      });
     }
-    const vec x6 = v_load(d_blocks_1_mhsa_v_mappings_1_einsum + n);
-    const vec t7 = v_add(x6, sum0);
-    v_store(d_blocks_1_mhsa_add + n, t7);
-    const vec x8 = v_load(d_blocks_1_mhsa_v_mappings_1_einsum + (n + 1));
-    const vec t9 = v_add(x8, sum1);
-    v_store(d_blocks_1_mhsa_add + (n + 1), t9);
-    const vec x10 = v_load(d_blocks_1_mhsa_v_mappings_1_einsum + (n + 50));
-    const vec t11 = v_add(x10, sum2);
-    v_store(d_blocks_1_mhsa_add + (n + 50), t11);
-    const vec x12 = v_load(d_blocks_1_mhsa_v_mappings_1_einsum + (n + 51));
-    const vec t13 = v_add(x12, sum3);
-    v_store(d_blocks_1_mhsa_add + (n + 51), t13);
-    const vec x14 = v_load(d_blocks_1_mhsa_v_mappings_1_einsum + (n + 100));
-    const vec t15 = v_add(x14, sum4);
-    v_store(d_blocks_1_mhsa_add + (n + 100), t15);
-    const vec x16 = v_load(d_blocks_1_mhsa_v_mappings_1_einsum + (n + 101));
-    const vec t17 = v_add(x16, sum5);
-    v_store(d_blocks_1_mhsa_add + (n + 101), t17);
-    const vec x18 = v_load(d_blocks_1_mhsa_v_mappings_1_einsum + (n + 150));
-    const vec t19 = v_add(x18, sum6);
-    v_store(d_blocks_1_mhsa_add + (n + 150), t19);
-    const vec x20 = v_load(d_blocks_1_mhsa_v_mappings_1_einsum + (n + 151));
-    const vec t21 = v_add(x20, sum7);
-    v_store(d_blocks_1_mhsa_add + (n + 151), t21);
+    unroll<4, 2>([&](auto row, auto column) {
+      const vec x2 = v_load(d_blocks_1_mhsa_v_mappings_1_einsum + (n + column + row * 50));
+      const vec t3 = v_add(x2, sum[row][column]);
+      v_store(d_blocks_1_mhsa_add + (n + column + row * 50), t3);
+    });
   }
 }
 
@@ -2358,33 +1594,20 @@ static void blocks_1_mhsa_k_mappings_1_backward(const real* d_blocks_1_mhsa_eins
 static void blocks_1_mhsa_q_mappings_1_backward(const real* d_blocks_1_mhsa_einsum_4,
                                                 const real* blocks_1_mhsa_q_mappings_1_weight,
                                                 const real* d_blocks_1_mhsa_add, real* d_blocks_1_norm1_concat) {
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
+  vec sum[4];
+  unroll<4>([&](auto row) { sum[row] = v_zero(); });
   for (std::int64_t k2 = 0; k2 < 4; ++k2) {
     const vec x0 = v_load_strided(d_blocks_1_mhsa_einsum_4 + k2, 4, lanes);
-    const vec x1 = v_set(blocks_1_mhsa_q_mappings_1_weight[k2 * 4]);
-    sum0 = v_fma(x0, x1, sum0);
-    const vec x2 = v_set(blocks_1_mhsa_q_mappings_1_weight[k2 * 4 + 1]);
-    sum1 = v_fma(x0, x2, sum1);
-    const vec x3 = v_set(blocks_1_mhsa_q_mappings_1_weight[k2 * 4 + 2]);
-    sum2 = v_fma(x0, x3, sum2);
-    const vec x4 = v_set(blocks_1_mhsa_q_mappings_1_weight[k2 * 4 + 3]);
-    sum3 = v_fma(x0, x4, sum3);
+    unroll<4>([&](auto row) {
+      const vec x1 = v_set(blocks_1_mhsa_q_mappings_1_weight[row + k2 * 4]);
+      sum[row] = v_fma(x0, x1, sum[row]);
+    });
   }
-  const vec x5 = v_load(d_blocks_1_mhsa_add);
-  const vec t6 = v_add(x5, sum0);
-  v_store(d_blocks_1_norm1_concat + 200, t6);
-  const vec x7 = v_load(d_blocks_1_mhsa_add + 50);
-  const vec t8 = v_add(x7, sum1);
-  v_store(d_blocks_1_norm1_concat + 250, t8);
-  const vec x9 = v_load(d_blocks_1_mhsa_add + 100);
-  const vec t10 = v_add(x9, sum2);
-  v_store(d_blocks_1_norm1_concat + 300, t10);
-  const vec x11 = v_load(d_blocks_1_mhsa_add + 150);
-  const vec t12 = v_add(x11, sum3);
-  v_store(d_blocks_1_norm1_concat + 350, t12);
+  unroll<4>([&](auto row) {
+    const vec x2 = v_load(d_blocks_1_mhsa_add + row * 50);
+    const vec t3 = v_add(x2, sum[row]);
+    v_store(d_blocks_1_norm1_concat + (row * 50 + 200), t3);
+  });
 }
 
 // b < B, i < 49, k < K=4
@@ -2401,33 +1624,20 @@ static void blocks_1_mhsa_copy_backward_2(const real* d_blocks_1_mhsa_add, real*
 static void blocks_1_mhsa_q_mappings_0_backward(const real* d_blocks_1_mhsa_einsum_7,
                                                 const real* blocks_1_mhsa_q_mappings_0_weight,
                                                 const real* d_blocks_1_mhsa_add_2, real* d_blocks_1_norm1_concat) {
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
+  vec sum[4];
+  unroll<4>([&](auto row) { sum[row] = v_zero(); });
   for (std::int64_t k2 = 0; k2 < 4; ++k2) {
     const vec x0 = v_load_strided(d_blocks_1_mhsa_einsum_7 + k2, 4, lanes);
-    const vec x1 = v_set(blocks_1_mhsa_q_mappings_0_weight[k2 * 4]);
-    sum0 = v_fma(x0, x1, sum0);
-    const vec x2 = v_set(blocks_1_mhsa_q_mappings_0_weight[k2 * 4 + 1]);
-    sum1 = v_fma(x0, x2, sum1);
-    const vec x3 = v_set(blocks_1_mhsa_q_mappings_0_weight[k2 * 4 + 2]);
-    sum2 = v_fma(x0, x3, sum2);
-    const vec x4 = v_set(blocks_1_mhsa_q_mappings_0_weight[k2 * 4 + 3]);
-    sum3 = v_fma(x0, x4, sum3);
+    unroll<4>([&](auto row) {
+      const vec x1 = v_set(blocks_1_mhsa_q_mappings_0_weight[row + k2 * 4]);
+      sum[row] = v_fma(x0, x1, sum[row]);
+    });
   }
-  const vec x5 = v_load(d_blocks_1_mhsa_add_2);
-  const vec t6 = v_add(x5, sum0);
-  v_store(d_blocks_1_norm1_concat, t6);
-  const vec x7 = v_load(d_blocks_1_mhsa_add_2 + 50);
-  const vec t8 = v_add(x7, sum1);
-  v_store(d_blocks_1_norm1_concat + 50, t8);
-  const vec x9 = v_load(d_blocks_1_mhsa_add_2 + 100);
-  const vec t10 = v_add(x9, sum2);
-  v_store(d_blocks_1_norm1_concat + 100, t10);
-  const vec x11 = v_load(d_blocks_1_mhsa_add_2 + 150);
-  const vec t12 = v_add(x11, sum3);
-  v_store(d_blocks_1_norm1_concat + 150, t12);
+  unroll<4>([&](auto row) {
+    const vec x2 = v_load(d_blocks_1_mhsa_add_2 + row * 50);
+    const vec t3 = v_add(x2, sum[row]);
+    v_store(d_blocks_1_norm1_concat + row * 50, t3);
+  });
 }
 
 // b < B, i < 49, k < K=4
@@ -2496,15 +1706,15 @@ static void blocks_backward(const real* d_blocks_1_norm1_multiply, real* d_block
 // b < B (summed)
 static void divide_forward_sum_of_batch(const Group& group, real* divide_forward_sum, const real* add,
                                         const real* reduce_sum) {
-  vec sum0 = v_zero();
-  if (group.first > 0) sum0 = v_set(divide_forward_sum[0]);
+  vec sum = v_zero();
+  if (group.first > 0) sum = v_set(divide_forward_sum[0]);
   for (std::int64_t b = 0; b < group.images; ++b) {
     const vec x0 = v_set(add[b * 27088]);
     const vec x1 = v_set(reduce_sum[b * 27088]);
     const vec t2 = v_sub(x0, x1);
-    sum0 = v_add(sum0, t2);
+    sum = v_add(sum, t2);
   }
-  v_store_n(divide_forward_sum, sum0, 1);
+  v_store_n(divide_forward_sum, sum, 1);
 }
 
 static void divide_forward_train(const std::int64_t batch, const real* divide_forward_sum, real* loss) {
@@ -2520,28 +1730,15 @@ static void mlp_0_bias_gradient_partial(const std::int64_t chunk, const Group& g
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t classes = 0; classes < 10; classes += 5) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
+    vec sum[5];
+    unroll<5>([&](auto column) { sum[column] = v_zero(); });
     for (std::int64_t b = begin; b < end; ++b) {
-      const vec x0 = v_load(d_mlp_1_multiply + (b * 27088 + classes));
-      sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_mlp_1_multiply + (b * 27088 + classes + 1));
-      sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_mlp_1_multiply + (b * 27088 + classes + 2));
-      sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_mlp_1_multiply + (b * 27088 + classes + 3));
-      sum3 = v_add(sum3, x3);
-      const vec x4 = v_load(d_mlp_1_multiply + (b * 27088 + classes + 4));
-      sum4 = v_add(sum4, x4);
+      unroll<5>([&](auto column) {
+        const vec x0 = v_load(d_mlp_1_multiply + (b * 27088 + classes + column));
+        sum[column] = v_add(sum[column], x0);
+      });
     }
-    v_store(partial + (chunk * 10 + classes), sum0);
-    v_store(partial + (chunk * 10 + (classes + 1)), sum1);
-    v_store(partial + (chunk * 10 + (classes + 2)), sum2);
-    v_store(partial + (chunk * 10 + (classes + 3)), sum3);
-    v_store(partial + (chunk * 10 + (classes + 4)), sum4);
+    unroll<5>([&](auto column) { v_store(partial + (chunk * 10 + (classes + column)), sum[column]); });
   }
 }
 
@@ -2564,38 +1761,19 @@ static void mlp_0_weight_gradient_partial(const std::int64_t chunk, const Group&
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t classes = 0; classes < 10; classes += 2) {
     for (std::int64_t d = 0; d < 8; d += 4) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
+      vec sum[2][4];
+      unroll<2, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t b = begin; b < end; ++b) {
-        const vec x0 = v_set(d_mlp_1_multiply[classes + b * 27088]);
-        const vec x1 = v_load(blocks_1_add + (d + b * 27088));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(blocks_1_add + (d + b * 27088 + 1));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(blocks_1_add + (d + b * 27088 + 2));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(blocks_1_add + (d + b * 27088 + 3));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(d_mlp_1_multiply[classes + b * 27088 + 1]);
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
+        vec x1[4];
+        unroll<4>([&](auto column) { x1[column] = v_load(blocks_1_add + (d + column + b * 27088)); });
+        unroll<2>([&](auto row) {
+          const vec x0 = v_set(d_mlp_1_multiply[classes + row + b * 27088]);
+          unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+        });
       }
-      v_store(partial + (chunk * 80 + (classes * 8 + d)), sum0);
-      v_store(partial + (chunk * 80 + (classes * 8 + (d + 1))), sum1);
-      v_store(partial + (chunk * 80 + (classes * 8 + (d + 2))), sum2);
-      v_store(partial + (chunk * 80 + (classes * 8 + (d + 3))), sum3);
-      v_store(partial + (chunk * 80 + (classes * 8 + 8 + d)), sum4);
-      v_store(partial + (chunk * 80 + (classes * 8 + 8 + (d + 1))), sum5);
-      v_store(partial + (chunk * 80 + (classes * 8 + 8 + (d + 2))), sum6);
-      v_store(partial + (chunk * 80 + (classes * 8 + 8 + (d + 3))), sum7);
+      unroll<2, 4>([&](auto row, auto column) {
+        v_store(partial + (chunk * 80 + (classes * 8 + row * 8 + (d + column))), sum[row][column]);
+      });
     }
   }
 }
@@ -2619,42 +1797,17 @@ static void blocks_1_mlp_2_bias_gradient_partial(const std::int64_t chunk, const
                                                  const real* d_mlp_0_einsum, real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
-  vec sum4 = v_zero();
-  vec sum5 = v_zero();
-  vec sum6 = v_zero();
-  vec sum7 = v_zero();
+  vec sum[8];
+  unroll<8>([&](auto column) { sum[column] = v_zero(); });
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t i = 0; i < 1; ++i) {
-      const vec x0 = v_load(d_mlp_0_einsum + b * 27088);
-      sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_mlp_0_einsum + (b * 27088 + 1));
-      sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_mlp_0_einsum + (b * 27088 + 2));
-      sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_mlp_0_einsum + (b * 27088 + 3));
-      sum3 = v_add(sum3, x3);
-      const vec x4 = v_load(d_mlp_0_einsum + (b * 27088 + 4));
-      sum4 = v_add(sum4, x4);
-      const vec x5 = v_load(d_mlp_0_einsum + (b * 27088 + 5));
-      sum5 = v_add(sum5, x5);
-      const vec x6 = v_load(d_mlp_0_einsum + (b * 27088 + 6));
-      sum6 = v_add(sum6, x6);
-      const vec x7 = v_load(d_mlp_0_einsum + (b * 27088 + 7));
-      sum7 = v_add(sum7, x7);
+      unroll<8>([&](auto column) {
+        const vec x0 = v_load(d_mlp_0_einsum + (b * 27088 + column));
+        sum[column] = v_add(sum[column], x0);
+      });
     }
   }
-  v_store(partial + chunk * 8, sum0);
-  v_store(partial + (chunk * 8 + 1), sum1);
-  v_store(partial + (chunk * 8 + 2), sum2);
-  v_store(partial + (chunk * 8 + 3), sum3);
-  v_store(partial + (chunk * 8 + 4), sum4);
-  v_store(partial + (chunk * 8 + 5), sum5);
-  v_store(partial + (chunk * 8 + 6), sum6);
-  v_store(partial + (chunk * 8 + 7), sum7);
+  unroll<8>([&](auto column) { v_store(partial + (chunk * 8 + column), sum[column]); });
 }
 
 // b < B (summed), i < 1 (summed), d < D=8
@@ -2679,40 +1832,21 @@ static void blocks_1_mlp_2_weight_gradient_partial(const std::int64_t chunk, con
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t d = 0; d < 8; d += 2) {
     for (std::int64_t m = 0; m < 32; m += 4) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
+      vec sum[2][4];
+      unroll<2, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t b = begin; b < end; ++b) {
         for (std::int64_t i = 0; i < 1; ++i) {
-          const vec x0 = v_set(d_mlp_0_einsum[d + b * 27088]);
-          const vec x1 = v_load(blocks_1_mlp_1_gelu + (m + b * 27088 + i * 32));
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(blocks_1_mlp_1_gelu + (m + b * 27088 + i * 32 + 1));
-          sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(blocks_1_mlp_1_gelu + (m + b * 27088 + i * 32 + 2));
-          sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(blocks_1_mlp_1_gelu + (m + b * 27088 + i * 32 + 3));
-          sum3 = v_fma(x0, x4, sum3);
-          const vec x5 = v_set(d_mlp_0_einsum[d + b * 27088 + 1]);
-          sum4 = v_fma(x5, x1, sum4);
-          sum5 = v_fma(x5, x2, sum5);
-          sum6 = v_fma(x5, x3, sum6);
-          sum7 = v_fma(x5, x4, sum7);
+          vec x1[4];
+          unroll<4>([&](auto column) { x1[column] = v_load(blocks_1_mlp_1_gelu + (m + column + b * 27088 + i * 32)); });
+          unroll<2>([&](auto row) {
+            const vec x0 = v_set(d_mlp_0_einsum[d + row + b * 27088]);
+            unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+          });
         }
       }
-      v_store(partial + (chunk * 256 + (d * 32 + m)), sum0);
-      v_store(partial + (chunk * 256 + (d * 32 + (m + 1))), sum1);
-      v_store(partial + (chunk * 256 + (d * 32 + (m + 2))), sum2);
-      v_store(partial + (chunk * 256 + (d * 32 + (m + 3))), sum3);
-      v_store(partial + (chunk * 256 + (d * 32 + 32 + m)), sum4);
-      v_store(partial + (chunk * 256 + (d * 32 + 32 + (m + 1))), sum5);
-      v_store(partial + (chunk * 256 + (d * 32 + 32 + (m + 2))), sum6);
-      v_store(partial + (chunk * 256 + (d * 32 + 32 + (m + 3))), sum7);
+      unroll<2, 4>([&](auto row, auto column) {
+        v_store(partial + (chunk * 256 + (d * 32 + row * 32 + (m + column))), sum[row][column]);
+      });
     }
   }
 }
@@ -2739,42 +1873,17 @@ static void blocks_1_mlp_0_bias_gradient_partial(const std::int64_t chunk, const
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t m = 0; m < 32; m += 8) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[8];
+    unroll<8>([&](auto column) { sum[column] = v_zero(); });
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t i = 0; i < 1; ++i) {
-        const vec x0 = v_load(d_blocks_1_mlp_1_multiply + (b * 27088 + i * 32 + m));
-        sum0 = v_add(sum0, x0);
-        const vec x1 = v_load(d_blocks_1_mlp_1_multiply + (b * 27088 + i * 32 + m + 1));
-        sum1 = v_add(sum1, x1);
-        const vec x2 = v_load(d_blocks_1_mlp_1_multiply + (b * 27088 + i * 32 + m + 2));
-        sum2 = v_add(sum2, x2);
-        const vec x3 = v_load(d_blocks_1_mlp_1_multiply + (b * 27088 + i * 32 + m + 3));
-        sum3 = v_add(sum3, x3);
-        const vec x4 = v_load(d_blocks_1_mlp_1_multiply + (b * 27088 + i * 32 + m + 4));
-        sum4 = v_add(sum4, x4);
-        const vec x5 = v_load(d_blocks_1_mlp_1_multiply + (b * 27088 + i * 32 + m + 5));
-        sum5 = v_add(sum5, x5);
-        const vec x6 = v_load(d_blocks_1_mlp_1_multiply + (b * 27088 + i * 32 + m + 6));
-        sum6 = v_add(sum6, x6);
-        const vec x7 = v_load(d_blocks_1_mlp_1_multiply + (b * 27088 + i * 32 + m + 7));
-        sum7 = v_add(sum7, x7);
+        unroll<8>([&](auto column) {
+          const vec x0 = v_load(d_blocks_1_mlp_1_multiply + (b * 27088 + i * 32 + m + column));
+          sum[column] = v_add(sum[column], x0);
+        });
       }
     }
-    v_store(partial + (chunk * 32 + m), sum0);
-    v_store(partial + (chunk * 32 + (m + 1)), sum1);
-    v_store(partial + (chunk * 32 + (m + 2)), sum2);
-    v_store(partial + (chunk * 32 + (m + 3)), sum3);
-    v_store(partial + (chunk * 32 + (m + 4)), sum4);
-    v_store(partial + (chunk * 32 + (m + 5)), sum5);
-    v_store(partial + (chunk * 32 + (m + 6)), sum6);
-    v_store(partial + (chunk * 32 + (m + 7)), sum7);
+    unroll<8>([&](auto column) { v_store(partial + (chunk * 32 + (m + column)), sum[column]); });
   }
 }
 
@@ -2800,40 +1909,21 @@ static void blocks_1_mlp_0_weight_gradient_partial(const std::int64_t chunk, con
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t m = 0; m < 32; m += 2) {
     for (std::int64_t d = 0; d < 8; d += 4) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
+      vec sum[2][4];
+      unroll<2, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t b = begin; b < end; ++b) {
         for (std::int64_t i = 0; i < 1; ++i) {
-          const vec x0 = v_set(d_blocks_1_mlp_1_multiply[m + b * 27088 + i * 32]);
-          const vec x1 = v_load(blocks_1_norm2_add + (d + b * 27088 + i * 8));
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load(blocks_1_norm2_add + (d + b * 27088 + i * 8 + 1));
-          sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load(blocks_1_norm2_add + (d + b * 27088 + i * 8 + 2));
-          sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load(blocks_1_norm2_add + (d + b * 27088 + i * 8 + 3));
-          sum3 = v_fma(x0, x4, sum3);
-          const vec x5 = v_set(d_blocks_1_mlp_1_multiply[m + b * 27088 + i * 32 + 1]);
-          sum4 = v_fma(x5, x1, sum4);
-          sum5 = v_fma(x5, x2, sum5);
-          sum6 = v_fma(x5, x3, sum6);
-          sum7 = v_fma(x5, x4, sum7);
+          vec x1[4];
+          unroll<4>([&](auto column) { x1[column] = v_load(blocks_1_norm2_add + (d + column + b * 27088 + i * 8)); });
+          unroll<2>([&](auto row) {
+            const vec x0 = v_set(d_blocks_1_mlp_1_multiply[m + row + b * 27088 + i * 32]);
+            unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+          });
         }
       }
-      v_store(partial + (chunk * 256 + (m * 8 + d)), sum0);
-      v_store(partial + (chunk * 256 + (m * 8 + (d + 1))), sum1);
-      v_store(partial + (chunk * 256 + (m * 8 + (d + 2))), sum2);
-      v_store(partial + (chunk * 256 + (m * 8 + (d + 3))), sum3);
-      v_store(partial + (chunk * 256 + (m * 8 + 8 + d)), sum4);
-      v_store(partial + (chunk * 256 + (m * 8 + 8 + (d + 1))), sum5);
-      v_store(partial + (chunk * 256 + (m * 8 + 8 + (d + 2))), sum6);
-      v_store(partial + (chunk * 256 + (m * 8 + 8 + (d + 3))), sum7);
+      unroll<2, 4>([&](auto row, auto column) {
+        v_store(partial + (chunk * 256 + (m * 8 + row * 8 + (d + column))), sum[row][column]);
+      });
     }
   }
 }
@@ -2860,50 +1950,18 @@ static void blocks_1_norm2_weight_gradient_partial(const std::int64_t chunk, con
                                                    const real* blocks_1_norm2_multiply, real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
-  vec sum4 = v_zero();
-  vec sum5 = v_zero();
-  vec sum6 = v_zero();
-  vec sum7 = v_zero();
+  vec sum[8];
+  unroll<8>([&](auto column) { sum[column] = v_zero(); });
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t i = 0; i < 1; ++i) {
-      const vec x0 = v_load(d_blocks_1_mlp_0_einsum + (b * 27088 + i * 8));
-      const vec x1 = v_load(blocks_1_norm2_multiply + (b * 27088 + i * 8));
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(d_blocks_1_mlp_0_einsum + (b * 27088 + i * 8 + 1));
-      const vec x3 = v_load(blocks_1_norm2_multiply + (b * 27088 + i * 8 + 1));
-      sum1 = v_fma(x2, x3, sum1);
-      const vec x4 = v_load(d_blocks_1_mlp_0_einsum + (b * 27088 + i * 8 + 2));
-      const vec x5 = v_load(blocks_1_norm2_multiply + (b * 27088 + i * 8 + 2));
-      sum2 = v_fma(x4, x5, sum2);
-      const vec x6 = v_load(d_blocks_1_mlp_0_einsum + (b * 27088 + i * 8 + 3));
-      const vec x7 = v_load(blocks_1_norm2_multiply + (b * 27088 + i * 8 + 3));
-      sum3 = v_fma(x6, x7, sum3);
-      const vec x8 = v_load(d_blocks_1_mlp_0_einsum + (b * 27088 + i * 8 + 4));
-      const vec x9 = v_load(blocks_1_norm2_multiply + (b * 27088 + i * 8 + 4));
-      sum4 = v_fma(x8, x9, sum4);
-      const vec x10 = v_load(d_blocks_1_mlp_0_einsum + (b * 27088 + i * 8 + 5));
-      const vec x11 = v_load(blocks_1_norm2_multiply + (b * 27088 + i * 8 + 5));
-      sum5 = v_fma(x10, x11, sum5);
-      const vec x12 = v_load(d_blocks_1_mlp_0_einsum + (b * 27088 + i * 8 + 6));
-      const vec x13 = v_load(blocks_1_norm2_multiply + (b * 27088 + i * 8 + 6));
-      sum6 = v_fma(x12, x13, sum6);
-      const vec x14 = v_load(d_blocks_1_mlp_0_einsum + (b * 27088 + i * 8 + 7));
-      const vec x15 = v_load(blocks_1_norm2_multiply + (b * 27088 + i * 8 + 7));
-      sum7 = v_fma(x14, x15, sum7);
+      unroll<8>([&](auto column) {
+        const vec x0 = v_load(d_blocks_1_mlp_0_einsum + (b * 27088 + i * 8 + column));
+        const vec x1 = v_load(blocks_1_norm2_multiply + (b * 27088 + i * 8 + column));
+        sum[column] = v_fma(x0, x1, sum[column]);
+      });
     }
   }
-  v_store(partial + chunk * 8, sum0);
-  v_store(partial + (chunk * 8 + 1), sum1);
-  v_store(partial + (chunk * 8 + 2), sum2);
-  v_store(partial + (chunk * 8 + 3), sum3);
-  v_store(partial + (chunk * 8 + 4), sum4);
-  v_store(partial + (chunk * 8 + 5), sum5);
-  v_store(partial + (chunk * 8 + 6), sum6);
-  v_store(partial + (chunk * 8 + 7), sum7);
+  unroll<8>([&](auto column) { v_store(partial + (chunk * 8 + column), sum[column]); });
 }
 
 // b < B (summed), i < 1 (summed), d < D=8
@@ -2911,42 +1969,17 @@ static void blocks_1_norm2_bias_gradient_partial(const std::int64_t chunk, const
                                                  const real* d_blocks_1_mlp_0_einsum, real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
-  vec sum4 = v_zero();
-  vec sum5 = v_zero();
-  vec sum6 = v_zero();
-  vec sum7 = v_zero();
+  vec sum[8];
+  unroll<8>([&](auto column) { sum[column] = v_zero(); });
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t i = 0; i < 1; ++i) {
-      const vec x0 = v_load(d_blocks_1_mlp_0_einsum + (b * 27088 + i * 8));
-      sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_blocks_1_mlp_0_einsum + (b * 27088 + i * 8 + 1));
-      sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_blocks_1_mlp_0_einsum + (b * 27088 + i * 8 + 2));
-      sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_blocks_1_mlp_0_einsum + (b * 27088 + i * 8 + 3));
-      sum3 = v_add(sum3, x3);
-      const vec x4 = v_load(d_blocks_1_mlp_0_einsum + (b * 27088 + i * 8 + 4));
-      sum4 = v_add(sum4, x4);
-      const vec x5 = v_load(d_blocks_1_mlp_0_einsum + (b * 27088 + i * 8 + 5));
-      sum5 = v_add(sum5, x5);
-      const vec x6 = v_load(d_blocks_1_mlp_0_einsum + (b * 27088 + i * 8 + 6));
-      sum6 = v_add(sum6, x6);
-      const vec x7 = v_load(d_blocks_1_mlp_0_einsum + (b * 27088 + i * 8 + 7));
-      sum7 = v_add(sum7, x7);
+      unroll<8>([&](auto column) {
+        const vec x0 = v_load(d_blocks_1_mlp_0_einsum + (b * 27088 + i * 8 + column));
+        sum[column] = v_add(sum[column], x0);
+      });
     }
   }
-  v_store(partial + chunk * 8, sum0);
-  v_store(partial + (chunk * 8 + 1), sum1);
-  v_store(partial + (chunk * 8 + 2), sum2);
-  v_store(partial + (chunk * 8 + 3), sum3);
-  v_store(partial + (chunk * 8 + 4), sum4);
-  v_store(partial + (chunk * 8 + 5), sum5);
-  v_store(partial + (chunk * 8 + 6), sum6);
-  v_store(partial + (chunk * 8 + 7), sum7);
+  unroll<8>([&](auto column) { v_store(partial + (chunk * 8 + column), sum[column]); });
 }
 
 // b < B (summed), i < 1 (summed), k < K=4
@@ -2955,33 +1988,23 @@ static void blocks_1_mhsa_q_mappings_1_bias_gradient_partial(const std::int64_t 
                                                              const real* d_blocks_1_mhsa_einsum_4, real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
+  vec sum[4];
+  unroll<4>([&](auto column) { sum[column] = v_zero(); });
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t i = 0; i < 1; ++i) {
-      const vec x0 = v_load(d_blocks_1_mhsa_einsum_4 + (b * 27088 + i * 4));
-      sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(d_blocks_1_mhsa_einsum_4 + (b * 27088 + i * 4 + 1));
-      sum1 = v_add(sum1, x1);
-      const vec x2 = v_load(d_blocks_1_mhsa_einsum_4 + (b * 27088 + i * 4 + 2));
-      sum2 = v_add(sum2, x2);
-      const vec x3 = v_load(d_blocks_1_mhsa_einsum_4 + (b * 27088 + i * 4 + 3));
-      sum3 = v_add(sum3, x3);
+      unroll<4>([&](auto column) {
+        const vec x0 = v_load(d_blocks_1_mhsa_einsum_4 + (b * 27088 + i * 4 + column));
+        sum[column] = v_add(sum[column], x0);
+      });
     }
   }
-  v_store(partial + chunk * 4, sum0);
-  v_store(partial + (chunk * 4 + 1), sum1);
-  v_store(partial + (chunk * 4 + 2), sum2);
-  v_store(partial + (chunk * 4 + 3), sum3);
+  unroll<4>([&](auto column) { v_store(partial + (chunk * 4 + column), sum[column]); });
 }
 
 // b < B (summed), i < 1 (summed), k < K=4
 // for 12 kernels of the plan, of which this is the first
-static void blocks_1_mhsa_q_mappings_1_bias_gradient_sum(const Group& group,
-                                                         real* gradient_blocks_1_mhsa_q_mappings_1_bias,
-                                                         const real* partial) {
+static void blocks_1_mhsa_q_mappings_1_bias_gradient_sum(
+    const Group& group, real* gradient_blocks_1_mhsa_q_mappings_1_bias, const real* partial) {
   for (std::int64_t k = 0; k < 4; ++k) {
     vec sum0 = v_zero();
     if (group.first > 0) sum0 = v_load(gradient_blocks_1_mhsa_q_mappings_1_bias + k);
@@ -2999,48 +2022,30 @@ static void blocks_1_mhsa_q_mappings_1_weight_gradient_partial(const std::int64_
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t k = 0; k < 4; k += 2) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[2][4];
+    unroll<2, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t i = 0; i < 1; ++i) {
-        const vec x0 = v_set(d_blocks_1_mhsa_einsum_4[k + b * 27088 + i * 4]);
-        const vec x1 = v_load_strided(blocks_1_norm1_add + (b * 27088 + i + 200), 50, lanes);
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load_strided(blocks_1_norm1_add + (b * 27088 + i + 250), 50, lanes);
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load_strided(blocks_1_norm1_add + (b * 27088 + i + 300), 50, lanes);
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load_strided(blocks_1_norm1_add + (b * 27088 + i + 350), 50, lanes);
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(d_blocks_1_mhsa_einsum_4[k + b * 27088 + i * 4 + 1]);
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
+        vec x1[4];
+        unroll<4>([&](auto column) {
+          x1[column] = v_load_strided(blocks_1_norm1_add + (column * 50 + b * 27088 + i + 200), 50, lanes);
+        });
+        unroll<2>([&](auto row) {
+          const vec x0 = v_set(d_blocks_1_mhsa_einsum_4[k + row + b * 27088 + i * 4]);
+          unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+        });
       }
     }
-    v_store(partial + (chunk * 16 + k * 4), sum0);
-    v_store(partial + (chunk * 16 + (k * 4 + 1)), sum1);
-    v_store(partial + (chunk * 16 + (k * 4 + 2)), sum2);
-    v_store(partial + (chunk * 16 + (k * 4 + 3)), sum3);
-    v_store(partial + (chunk * 16 + (k * 4 + 4)), sum4);
-    v_store(partial + (chunk * 16 + (k * 4 + 4 + 1)), sum5);
-    v_store(partial + (chunk * 16 + (k * 4 + 4 + 2)), sum6);
-    v_store(partial + (chunk * 16 + (k * 4 + 4 + 3)), sum7);
+    unroll<2, 4>([&](auto row, auto column) {
+      v_store(partial + (chunk * 16 + (k * 4 + row * 4 + column)), sum[row][column]);
+    });
   }
 }
 
 // k < K=4, k2 < K=4, b < B (summed), i < 1 (summed)
 // for 12 kernels of the plan, of which this is the first
-static void blocks_1_mhsa_q_mappings_1_weight_gradient_sum(const Group& group,
-                                                           real* gradient_blocks_1_mhsa_q_mappings_1_weight,
-                                                           const real* partial) {
+static void blocks_1_mhsa_q_mappings_1_weight_gradient_sum(
+    const Group& group, real* gradient_blocks_1_mhsa_q_mappings_1_weight, const real* partial) {
   for (std::int64_t k = 0; k < 4; ++k) {
     for (std::int64_t k2 = 0; k2 < 4; ++k2) {
       vec sum0 = v_zero();
@@ -3060,40 +2065,23 @@ static void blocks_1_mhsa_q_mappings_0_weight_gradient_partial(const std::int64_
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t k = 0; k < 4; k += 2) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[2][4];
+    unroll<2, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t i = 0; i < 1; ++i) {
-        const vec x0 = v_set(d_blocks_1_mhsa_einsum_7[k + b * 27088 + i * 4]);
-        const vec x1 = v_load_strided(blocks_1_norm1_add + (b * 27088 + i), 50, lanes);
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load_strided(blocks_1_norm1_add + (b * 27088 + i + 50), 50, lanes);
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load_strided(blocks_1_norm1_add + (b * 27088 + i + 100), 50, lanes);
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load_strided(blocks_1_norm1_add + (b * 27088 + i + 150), 50, lanes);
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(d_blocks_1_mhsa_einsum_7[k + b * 27088 + i * 4 + 1]);
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
+        vec x1[4];
+        unroll<4>([&](auto column) {
+          x1[column] = v_load_strided(blocks_1_norm1_add + (column * 50 + b * 27088 + i), 50, lanes);
+        });
+        unroll<2>([&](auto row) {
+          const vec x0 = v_set(d_blocks_1_mhsa_einsum_7[k + row + b * 27088 + i * 4]);
+          unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+        });
       }
     }
-    v_store(partial + (chunk * 16 + k * 4), sum0);
-    v_store(partial + (chunk * 16 + (k * 4 + 1)), sum1);
-    v_store(partial + (chunk * 16 + (k * 4 + 2)), sum2);
-    v_store(partial + (chunk * 16 + (k * 4 + 3)), sum3);
-    v_store(partial + (chunk * 16 + (k * 4 + 4)), sum4);
-    v_store(partial + (chunk * 16 + (k * 4 + 4 + 1)), sum5);
-    v_store(partial + (chunk * 16 + (k * 4 + 4 + 2)), sum6);
-    v_store(partial + (chunk * 16 + (k * 4 + 4 + 3)), sum7);
+    unroll<2, 4>([&](auto row, auto column) {
+      v_store(partial + (chunk * 16 + (k * 4 + row * 4 + column)), sum[row][column]);
+    });
   }
 }
 
@@ -3103,26 +2091,17 @@ static void blocks_1_mhsa_v_mappings_1_bias_gradient_partial(const std::int64_t 
                                                              const real* d_blocks_1_mhsa_einsum_2, real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
+  vec sum[4];
+  unroll<4>([&](auto column) { sum[column] = v_zero(); });
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 50; ++n) {
-      const vec x0 = v_load_strided(d_blocks_1_mhsa_einsum_2 + (b * 27088 + n), 50, lanes);
-      sum0 = v_add(sum0, x0);
-      const vec x1 = v_load_strided(d_blocks_1_mhsa_einsum_2 + (b * 27088 + n + 50), 50, lanes);
-      sum1 = v_add(sum1, x1);
-      const vec x2 = v_load_strided(d_blocks_1_mhsa_einsum_2 + (b * 27088 + n + 100), 50, lanes);
-      sum2 = v_add(sum2, x2);
-      const vec x3 = v_load_strided(d_blocks_1_mhsa_einsum_2 + (b * 27088 + n + 150), 50, lanes);
-      sum3 = v_add(sum3, x3);
+      unroll<4>([&](auto column) {
+        const vec x0 = v_load_strided(d_blocks_1_mhsa_einsum_2 + (b * 27088 + n + column * 50), 50, lanes);
+        sum[column] = v_add(sum[column], x0);
+      });
     }
   }
-  v_store(partial + chunk * 4, sum0);
-  v_store(partial + (chunk * 4 + 1), sum1);
-  v_store(partial + (chunk * 4 + 2), sum2);
-  v_store(partial + (chunk * 4 + 3), sum3);
+  unroll<4>([&](auto column) { v_store(partial + (chunk * 4 + column), sum[column]); });
 }
 
 // k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed)
@@ -3133,40 +2112,23 @@ static void blocks_1_mhsa_v_mappings_1_weight_gradient_partial(const std::int64_
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t k = 0; k < 4; k += 2) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[2][4];
+    unroll<2, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 50; ++n) {
-        const vec x0 = v_set(d_blocks_1_mhsa_einsum_2[k * 50 + b * 27088 + n]);
-        const vec x1 = v_load_strided(blocks_1_norm1_add + (b * 27088 + n + 200), 50, lanes);
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load_strided(blocks_1_norm1_add + (b * 27088 + n + 250), 50, lanes);
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load_strided(blocks_1_norm1_add + (b * 27088 + n + 300), 50, lanes);
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load_strided(blocks_1_norm1_add + (b * 27088 + n + 350), 50, lanes);
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(d_blocks_1_mhsa_einsum_2[k * 50 + b * 27088 + n + 50]);
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
+        vec x1[4];
+        unroll<4>([&](auto column) {
+          x1[column] = v_load_strided(blocks_1_norm1_add + (column * 50 + b * 27088 + n + 200), 50, lanes);
+        });
+        unroll<2>([&](auto row) {
+          const vec x0 = v_set(d_blocks_1_mhsa_einsum_2[k * 50 + row * 50 + b * 27088 + n]);
+          unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+        });
       }
     }
-    v_store(partial + (chunk * 16 + k * 4), sum0);
-    v_store(partial + (chunk * 16 + (k * 4 + 1)), sum1);
-    v_store(partial + (chunk * 16 + (k * 4 + 2)), sum2);
-    v_store(partial + (chunk * 16 + (k * 4 + 3)), sum3);
-    v_store(partial + (chunk * 16 + (k * 4 + 4)), sum4);
-    v_store(partial + (chunk * 16 + (k * 4 + 4 + 1)), sum5);
-    v_store(partial + (chunk * 16 + (k * 4 + 4 + 2)), sum6);
-    v_store(partial + (chunk * 16 + (k * 4 + 4 + 3)), sum7);
+    unroll<2, 4>([&](auto row, auto column) {
+      v_store(partial + (chunk * 16 + (k * 4 + row * 4 + column)), sum[row][column]);
+    });
   }
 }
 
@@ -3178,40 +2140,23 @@ static void blocks_1_mhsa_v_mappings_0_weight_gradient_partial(const std::int64_
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t k = 0; k < 4; k += 2) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[2][4];
+    unroll<2, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 50; ++n) {
-        const vec x0 = v_set(d_blocks_1_mhsa_einsum_6[k * 50 + b * 27088 + n]);
-        const vec x1 = v_load_strided(blocks_1_norm1_add + (b * 27088 + n), 50, lanes);
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load_strided(blocks_1_norm1_add + (b * 27088 + n + 50), 50, lanes);
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load_strided(blocks_1_norm1_add + (b * 27088 + n + 100), 50, lanes);
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load_strided(blocks_1_norm1_add + (b * 27088 + n + 150), 50, lanes);
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(d_blocks_1_mhsa_einsum_6[k * 50 + b * 27088 + n + 50]);
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
+        vec x1[4];
+        unroll<4>([&](auto column) {
+          x1[column] = v_load_strided(blocks_1_norm1_add + (column * 50 + b * 27088 + n), 50, lanes);
+        });
+        unroll<2>([&](auto row) {
+          const vec x0 = v_set(d_blocks_1_mhsa_einsum_6[k * 50 + row * 50 + b * 27088 + n]);
+          unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+        });
       }
     }
-    v_store(partial + (chunk * 16 + k * 4), sum0);
-    v_store(partial + (chunk * 16 + (k * 4 + 1)), sum1);
-    v_store(partial + (chunk * 16 + (k * 4 + 2)), sum2);
-    v_store(partial + (chunk * 16 + (k * 4 + 3)), sum3);
-    v_store(partial + (chunk * 16 + (k * 4 + 4)), sum4);
-    v_store(partial + (chunk * 16 + (k * 4 + 4 + 1)), sum5);
-    v_store(partial + (chunk * 16 + (k * 4 + 4 + 2)), sum6);
-    v_store(partial + (chunk * 16 + (k * 4 + 4 + 3)), sum7);
+    unroll<2, 4>([&](auto row, auto column) {
+      v_store(partial + (chunk * 16 + (k * 4 + row * 4 + column)), sum[row][column]);
+    });
   }
 }
 
@@ -3222,50 +2167,18 @@ static void blocks_1_norm1_weight_gradient_partial(const std::int64_t chunk, con
                                                    const real* blocks_1_norm1_multiply, real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
-  vec sum4 = v_zero();
-  vec sum5 = v_zero();
-  vec sum6 = v_zero();
-  vec sum7 = v_zero();
+  vec sum[8];
+  unroll<8>([&](auto column) { sum[column] = v_zero(); });
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 50; ++n) {
-      const vec x0 = v_load_strided(d_blocks_1_norm1_concat + (b * 27088 + n), 50, lanes);
-      const vec x1 = v_load_strided(blocks_1_norm1_multiply + (b * 27088 + n), 50, lanes);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load_strided(d_blocks_1_norm1_concat + (b * 27088 + n + 50), 50, lanes);
-      const vec x3 = v_load_strided(blocks_1_norm1_multiply + (b * 27088 + n + 50), 50, lanes);
-      sum1 = v_fma(x2, x3, sum1);
-      const vec x4 = v_load_strided(d_blocks_1_norm1_concat + (b * 27088 + n + 100), 50, lanes);
-      const vec x5 = v_load_strided(blocks_1_norm1_multiply + (b * 27088 + n + 100), 50, lanes);
-      sum2 = v_fma(x4, x5, sum2);
-      const vec x6 = v_load_strided(d_blocks_1_norm1_concat + (b * 27088 + n + 150), 50, lanes);
-      const vec x7 = v_load_strided(blocks_1_norm1_multiply + (b * 27088 + n + 150), 50, lanes);
-      sum3 = v_fma(x6, x7, sum3);
-      const vec x8 = v_load_strided(d_blocks_1_norm1_concat + (b * 27088 + n + 200), 50, lanes);
-      const vec x9 = v_load_strided(blocks_1_norm1_multiply + (b * 27088 + n + 200), 50, lanes);
-      sum4 = v_fma(x8, x9, sum4);
-      const vec x10 = v_load_strided(d_blocks_1_norm1_concat + (b * 27088 + n + 250), 50, lanes);
-      const vec x11 = v_load_strided(blocks_1_norm1_multiply + (b * 27088 + n + 250), 50, lanes);
-      sum5 = v_fma(x10, x11, sum5);
-      const vec x12 = v_load_strided(d_blocks_1_norm1_concat + (b * 27088 + n + 300), 50, lanes);
-      const vec x13 = v_load_strided(blocks_1_norm1_multiply + (b * 27088 + n + 300), 50, lanes);
-      sum6 = v_fma(x12, x13, sum6);
-      const vec x14 = v_load_strided(d_blocks_1_norm1_concat + (b * 27088 + n + 350), 50, lanes);
-      const vec x15 = v_load_strided(blocks_1_norm1_multiply + (b * 27088 + n + 350), 50, lanes);
-      sum7 = v_fma(x14, x15, sum7);
+      unroll<8>([&](auto column) {
+        const vec x0 = v_load_strided(d_blocks_1_norm1_concat + (b * 27088 + n + column * 50), 50, lanes);
+        const vec x1 = v_load_strided(blocks_1_norm1_multiply + (b * 27088 + n + column * 50), 50, lanes);
+        sum[column] = v_fma(x0, x1, sum[column]);
+      });
     }
   }
-  v_store(partial + chunk * 8, sum0);
-  v_store(partial + (chunk * 8 + 1), sum1);
-  v_store(partial + (chunk * 8 + 2), sum2);
-  v_store(partial + (chunk * 8 + 3), sum3);
-  v_store(partial + (chunk * 8 + 4), sum4);
-  v_store(partial + (chunk * 8 + 5), sum5);
-  v_store(partial + (chunk * 8 + 6), sum6);
-  v_store(partial + (chunk * 8 + 7), sum7);
+  unroll<8>([&](auto column) { v_store(partial + (chunk * 8 + column), sum[column]); });
 }
 
 // b < B (summed), n < N+1=50 (summed), d < D=8
@@ -3274,42 +2187,17 @@ static void blocks_1_norm1_bias_gradient_partial(const std::int64_t chunk, const
                                                  const real* d_blocks_1_norm1_concat, real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
-  vec sum4 = v_zero();
-  vec sum5 = v_zero();
-  vec sum6 = v_zero();
-  vec sum7 = v_zero();
+  vec sum[8];
+  unroll<8>([&](auto column) { sum[column] = v_zero(); });
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 50; ++n) {
-      const vec x0 = v_load_strided(d_blocks_1_norm1_concat + (b * 27088 + n), 50, lanes);
-      sum0 = v_add(sum0, x0);
-      const vec x1 = v_load_strided(d_blocks_1_norm1_concat + (b * 27088 + n + 50), 50, lanes);
-      sum1 = v_add(sum1, x1);
-      const vec x2 = v_load_strided(d_blocks_1_norm1_concat + (b * 27088 + n + 100), 50, lanes);
-      sum2 = v_add(sum2, x2);
-      const vec x3 = v_load_strided(d_blocks_1_norm1_concat + (b * 27088 + n + 150), 50, lanes);
-      sum3 = v_add(sum3, x3);
-      const vec x4 = v_load_strided(d_blocks_1_norm1_concat + (b * 27088 + n + 200), 50, lanes);
-      sum4 = v_add(sum4, x4);
-      const vec x5 = v_load_strided(d_blocks_1_norm1_concat + (b * 27088 + n + 250), 50, lanes);
-      sum5 = v_add(sum5, x5);
-      const vec x6 = v_load_strided(d_blocks_1_norm1_concat + (b * 27088 + n + 300), 50, lanes);
-      sum6 = v_add(sum6, x6);
-      const vec x7 = v_load_strided(d_blocks_1_norm1_concat + (b * 27088 + n + 350), 50, lanes);
-      sum7 = v_add(sum7, x7);
+      unroll<8>([&](auto column) {
+        const vec x0 = v_load_strided(d_blocks_1_norm1_concat + (b * 27088 + n + column * 50), 50, lanes);
+        sum[column] = v_add(sum[column], x0);
+      });
     }
   }
-  v_store(partial + chunk * 8, sum0);
-  v_store(partial + (chunk * 8 + 1), sum1);
-  v_store(partial + (chunk * 8 + 2), sum2);
-  v_store(partial + (chunk * 8 + 3), sum3);
-  v_store(partial + (chunk * 8 + 4), sum4);
-  v_store(partial + (chunk * 8 + 5), sum5);
-  v_store(partial + (chunk * 8 + 6), sum6);
-  v_store(partial + (chunk * 8 + 7), sum7);
+  unroll<8>([&](auto column) { v_store(partial + (chunk * 8 + column), sum[column]); });
 }
 
 // b < B, n < N+1=50, m < M=32, d < D=8 (summed)
@@ -3318,78 +2206,24 @@ static void blocks_mlp_2_backward(const real* d_blocks_carry, const real* blocks
                                   real* d_blocks_mlp_1_multiply) {
   for (std::int64_t m = 0; m < 32; m += 4) {
     for (std::int64_t n = 0; n < 50; n += 2) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
+      vec sum[4][2];
+      unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t d = 0; d < 8; ++d) {
-        const vec x0 = v_load(d_blocks_carry + (n + d * 50));
-        const vec x1 = v_set(blocks_mlp_2_weight[m + d * 32]);
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(d_blocks_carry + (n + d * 50 + 1));
-        sum1 = v_fma(x2, x1, sum1);
-        const vec x3 = v_set(blocks_mlp_2_weight[m + d * 32 + 1]);
-        sum2 = v_fma(x0, x3, sum2);
-        sum3 = v_fma(x2, x3, sum3);
-        const vec x4 = v_set(blocks_mlp_2_weight[m + d * 32 + 2]);
-        sum4 = v_fma(x0, x4, sum4);
-        sum5 = v_fma(x2, x4, sum5);
-        const vec x5 = v_set(blocks_mlp_2_weight[m + d * 32 + 3]);
-        sum6 = v_fma(x0, x5, sum6);
-        sum7 = v_fma(x2, x5, sum7);
+        vec x0[2];
+        unroll<2>([&](auto column) { x0[column] = v_load(d_blocks_carry + (n + column + d * 50)); });
+        unroll<4>([&](auto row) {
+          const vec x1 = v_set(blocks_mlp_2_weight[m + row + d * 32]);
+          unroll<2>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+        });
       }
-      const vec x6 = v_load(blocks_mlp_0_add + (n + m * 50));
-      const vec t7 = v_gelu(x6);
-      v_store(d_blocks_mlp_2_copy + (n + m * 50), t7);
-      const vec t8 = v_gelu_gradient(x6);
-      const vec t9 = v_mul(sum0, t8);
-      v_store(d_blocks_mlp_1_multiply + (n + m * 50), t9);
-      const vec x10 = v_load(blocks_mlp_0_add + (n + m * 50 + 1));
-      const vec t11 = v_gelu(x10);
-      v_store(d_blocks_mlp_2_copy + (n + m * 50 + 1), t11);
-      const vec t12 = v_gelu_gradient(x10);
-      const vec t13 = v_mul(sum1, t12);
-      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 1), t13);
-      const vec x14 = v_load(blocks_mlp_0_add + (n + m * 50 + 50));
-      const vec t15 = v_gelu(x14);
-      v_store(d_blocks_mlp_2_copy + (n + m * 50 + 50), t15);
-      const vec t16 = v_gelu_gradient(x14);
-      const vec t17 = v_mul(sum2, t16);
-      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 50), t17);
-      const vec x18 = v_load(blocks_mlp_0_add + (n + m * 50 + 51));
-      const vec t19 = v_gelu(x18);
-      v_store(d_blocks_mlp_2_copy + (n + m * 50 + 51), t19);
-      const vec t20 = v_gelu_gradient(x18);
-      const vec t21 = v_mul(sum3, t20);
-      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 51), t21);
-      const vec x22 = v_load(blocks_mlp_0_add + (n + m * 50 + 100));
-      const vec t23 = v_gelu(x22);
-      v_store(d_blocks_mlp_2_copy + (n + m * 50 + 100), t23);
-      const vec t24 = v_gelu_gradient(x22);
-      const vec t25 = v_mul(sum4, t24);
-      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 100), t25);
-      const vec x26 = v_load(blocks_mlp_0_add + (n + m * 50 + 101));
-      const vec t27 = v_gelu(x26);
-      v_store(d_blocks_mlp_2_copy + (n + m * 50 + 101), t27);
-      const vec t28 = v_gelu_gradient(x26);
-      const vec t29 = v_mul(sum5, t28);
-      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 101), t29);
-      const vec x30 = v_load(blocks_mlp_0_add + (n + m * 50 + 150));
-      const vec t31 = v_gelu(x30);
-      v_store(d_blocks_mlp_2_copy + (n + m * 50 + 150), t31);
-      const vec t32 = v_gelu_gradient(x30);
-      const vec t33 = v_mul(sum6, t32);
-      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 150), t33);
-      const vec x34 = v_load(blocks_mlp_0_add + (n + m * 50 + 151));
-      const vec t35 = v_gelu(x34);
-      v_store(d_blocks_mlp_2_copy + (n + m * 50 + 151), t35);
-      const vec t36 = v_gelu_gradient(x34);
-      const vec t37 = v_mul(sum7, t36);
-      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 151), t37);
+      unroll<4, 2>([&](auto row, auto column) {
+        const vec x2 = v_load(blocks_mlp_0_add + (n + column + m * 50 + row * 50));
+        const vec t3 = v_gelu(x2);
+        v_store(d_blocks_mlp_2_copy + (n + column + m * 50 + row * 50), t3);
+        const vec t4 = v_gelu_gradient(x2);
+        const vec t5 = v_mul(sum[row][column], t4);
+        v_store(d_blocks_mlp_1_multiply + (n + column + m * 50 + row * 50), t5);
+      });
     }
   }
 }
@@ -3399,38 +2233,19 @@ static void blocks_mlp_0_backward(const real* d_blocks_mlp_1_multiply, const rea
                                   real* d_blocks_mlp_0_einsum) {
   for (std::int64_t d = 0; d < 8; d += 4) {
     for (std::int64_t n = 0; n < 50; n += 2) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
+      vec sum[4][2];
+      unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t m = 0; m < 32; ++m) {
-        const vec x0 = v_load(d_blocks_mlp_1_multiply + (n + m * 50));
-        const vec x1 = v_set(blocks_mlp_0_weight[d + m * 8]);
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(d_blocks_mlp_1_multiply + (n + m * 50 + 1));
-        sum1 = v_fma(x2, x1, sum1);
-        const vec x3 = v_set(blocks_mlp_0_weight[d + m * 8 + 1]);
-        sum2 = v_fma(x0, x3, sum2);
-        sum3 = v_fma(x2, x3, sum3);
-        const vec x4 = v_set(blocks_mlp_0_weight[d + m * 8 + 2]);
-        sum4 = v_fma(x0, x4, sum4);
-        sum5 = v_fma(x2, x4, sum5);
-        const vec x5 = v_set(blocks_mlp_0_weight[d + m * 8 + 3]);
-        sum6 = v_fma(x0, x5, sum6);
-        sum7 = v_fma(x2, x5, sum7);
+        vec x0[2];
+        unroll<2>([&](auto column) { x0[column] = v_load(d_blocks_mlp_1_multiply + (n + column + m * 50)); });
+        unroll<4>([&](auto row) {
+          const vec x1 = v_set(blocks_mlp_0_weight[d + row + m * 8]);
+          unroll<2>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+        });
       }
-      v_store(d_blocks_mlp_0_einsum + (n + d * 50), sum0);
-      v_store(d_blocks_mlp_0_einsum + (n + d * 50 + 1), sum1);
-      v_store(d_blocks_mlp_0_einsum + (n + d * 50 + 50), sum2);
-      v_store(d_blocks_mlp_0_einsum + (n + d * 50 + 51), sum3);
-      v_store(d_blocks_mlp_0_einsum + (n + d * 50 + 100), sum4);
-      v_store(d_blocks_mlp_0_einsum + (n + d * 50 + 101), sum5);
-      v_store(d_blocks_mlp_0_einsum + (n + d * 50 + 150), sum6);
-      v_store(d_blocks_mlp_0_einsum + (n + d * 50 + 151), sum7);
+      unroll<4, 2>([&](auto row, auto column) {
+        v_store(d_blocks_mlp_0_einsum + (n + column + d * 50 + row * 50), sum[row][column]);
+      });
     }
   }
 }
@@ -3477,59 +2292,35 @@ static void blocks_mhsa_backward(const real* d_blocks_add, const real* blocks_mh
                                  real* d_blocks_mhsa_einsum) {
   for (std::int64_t n2 = 0; n2 < 48; n2 += 4) {
     for (std::int64_t n = 0; n < 50; n += 2) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
+      vec sum[4][2];
+      unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t k = 0; k < 4; ++k) {
-        const vec x0 = v_load(d_blocks_add + (n + k * 50 + 200));
-        const vec x1 = v_set(blocks_mhsa_v_mappings_1_add[n2 + k * 50]);
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(d_blocks_add + (n + k * 50 + 201));
-        sum1 = v_fma(x2, x1, sum1);
-        const vec x3 = v_set(blocks_mhsa_v_mappings_1_add[n2 + k * 50 + 1]);
-        sum2 = v_fma(x0, x3, sum2);
-        sum3 = v_fma(x2, x3, sum3);
-        const vec x4 = v_set(blocks_mhsa_v_mappings_1_add[n2 + k * 50 + 2]);
-        sum4 = v_fma(x0, x4, sum4);
-        sum5 = v_fma(x2, x4, sum5);
-        const vec x5 = v_set(blocks_mhsa_v_mappings_1_add[n2 + k * 50 + 3]);
-        sum6 = v_fma(x0, x5, sum6);
-        sum7 = v_fma(x2, x5, sum7);
+        vec x0[2];
+        unroll<2>([&](auto column) { x0[column] = v_load(d_blocks_add + (n + column + k * 50 + 200)); });
+        unroll<4>([&](auto row) {
+          const vec x1 = v_set(blocks_mhsa_v_mappings_1_add[n2 + row + k * 50]);
+          unroll<2>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+        });
       }
-      v_store(d_blocks_mhsa_einsum + (n + n2 * 50), sum0);
-      v_store(d_blocks_mhsa_einsum + (n + n2 * 50 + 1), sum1);
-      v_store(d_blocks_mhsa_einsum + (n + n2 * 50 + 50), sum2);
-      v_store(d_blocks_mhsa_einsum + (n + n2 * 50 + 51), sum3);
-      v_store(d_blocks_mhsa_einsum + (n + n2 * 50 + 100), sum4);
-      v_store(d_blocks_mhsa_einsum + (n + n2 * 50 + 101), sum5);
-      v_store(d_blocks_mhsa_einsum + (n + n2 * 50 + 150), sum6);
-      v_store(d_blocks_mhsa_einsum + (n + n2 * 50 + 151), sum7);
+      unroll<4, 2>([&](auto row, auto column) {
+        v_store(d_blocks_mhsa_einsum + (n + column + n2 * 50 + row * 50), sum[row][column]);
+      });
     }
   }
   for (std::int64_t n = 0; n < 50; n += 2) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
+    vec sum[2][2];
+    unroll<2, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t k = 0; k < 4; ++k) {
-      const vec x6 = v_load(d_blocks_add + (n + k * 50 + 200));
-      const vec x7 = v_set(blocks_mhsa_v_mappings_1_add[k * 50 + 48]);
-      sum0 = v_fma(x6, x7, sum0);
-      const vec x8 = v_load(d_blocks_add + (n + k * 50 + 201));
-      sum1 = v_fma(x8, x7, sum1);
-      const vec x9 = v_set(blocks_mhsa_v_mappings_1_add[k * 50 + 49]);
-      sum2 = v_fma(x6, x9, sum2);
-      sum3 = v_fma(x8, x9, sum3);
+      vec x2[2];
+      unroll<2>([&](auto column) { x2[column] = v_load(d_blocks_add + (n + column + k * 50 + 200)); });
+      unroll<2>([&](auto row) {
+        const vec x3 = v_set(blocks_mhsa_v_mappings_1_add[row + k * 50 + 48]);
+        unroll<2>([&](auto column) { sum[row][column] = v_fma(x2[column], x3, sum[row][column]); });
+      });
     }
-    v_store(d_blocks_mhsa_einsum + (n + 2400), sum0);
-    v_store(d_blocks_mhsa_einsum + (n + 2401), sum1);
-    v_store(d_blocks_mhsa_einsum + (n + 2450), sum2);
-    v_store(d_blocks_mhsa_einsum + (n + 2451), sum3);
+    unroll<2, 2>([&](auto row, auto column) {
+      v_store(d_blocks_mhsa_einsum + (n + column + row * 50 + 2400), sum[row][column]);
+    });
   }
 }
 
@@ -3537,38 +2328,21 @@ static void blocks_mhsa_backward(const real* d_blocks_add, const real* blocks_mh
 static void blocks_mhsa_matmul_backward(const real* d_blocks_add, const real* blocks_mhsa_divide_2,
                                         real* d_blocks_mhsa_einsum_2) {
   for (std::int64_t n = 0; n < 50; n += 2) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[4][2];
+    unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x0 = v_set(d_blocks_add[n2 + 200]);
-      const vec x1 = v_load_strided(blocks_mhsa_divide_2 + (n * 50 + n2), 50, lanes);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load_strided(blocks_mhsa_divide_2 + (n * 50 + n2 + 50), 50, lanes);
-      sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_set(d_blocks_add[n2 + 250]);
-      sum2 = v_fma(x3, x1, sum2);
-      sum3 = v_fma(x3, x2, sum3);
-      const vec x4 = v_set(d_blocks_add[n2 + 300]);
-      sum4 = v_fma(x4, x1, sum4);
-      sum5 = v_fma(x4, x2, sum5);
-      const vec x5 = v_set(d_blocks_add[n2 + 350]);
-      sum6 = v_fma(x5, x1, sum6);
-      sum7 = v_fma(x5, x2, sum7);
+      vec x1[2];
+      unroll<2>([&](auto column) {
+        x1[column] = v_load_strided(blocks_mhsa_divide_2 + (n * 50 + column * 50 + n2), 50, lanes);
+      });
+      unroll<4>([&](auto row) {
+        const vec x0 = v_set(d_blocks_add[row * 50 + n2 + 200]);
+        unroll<2>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+      });
     }
-    v_store(d_blocks_mhsa_einsum_2 + n, sum0);
-    v_store(d_blocks_mhsa_einsum_2 + (n + 1), sum1);
-    v_store(d_blocks_mhsa_einsum_2 + (n + 50), sum2);
-    v_store(d_blocks_mhsa_einsum_2 + (n + 51), sum3);
-    v_store(d_blocks_mhsa_einsum_2 + (n + 100), sum4);
-    v_store(d_blocks_mhsa_einsum_2 + (n + 101), sum5);
-    v_store(d_blocks_mhsa_einsum_2 + (n + 150), sum6);
-    v_store(d_blocks_mhsa_einsum_2 + (n + 151), sum7);
+    unroll<4, 2>([&](auto row, auto column) {
+      v_store(d_blocks_mhsa_einsum_2 + (n + column + row * 50), sum[row][column]);
+    });
   }
 }
 
@@ -3610,38 +2384,19 @@ static void blocks_mhsa_multiply_backward(const real* d_blocks_mhsa_einsum, cons
 static void blocks_mhsa_matmul_backward_2(const real* d_blocks_mhsa_multiply, const real* blocks_mhsa_k_mappings_1_add,
                                           real* d_blocks_mhsa_einsum_4) {
   for (std::int64_t n = 0; n < 50; n += 2) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[4][2];
+    unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x0 = v_load(d_blocks_mhsa_multiply + (n + n2 * 50));
-      const vec x1 = v_set(blocks_mhsa_k_mappings_1_add[n2]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(d_blocks_mhsa_multiply + (n + n2 * 50 + 1));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_set(blocks_mhsa_k_mappings_1_add[n2 + 50]);
-      sum2 = v_fma(x0, x3, sum2);
-      sum3 = v_fma(x2, x3, sum3);
-      const vec x4 = v_set(blocks_mhsa_k_mappings_1_add[n2 + 100]);
-      sum4 = v_fma(x0, x4, sum4);
-      sum5 = v_fma(x2, x4, sum5);
-      const vec x5 = v_set(blocks_mhsa_k_mappings_1_add[n2 + 150]);
-      sum6 = v_fma(x0, x5, sum6);
-      sum7 = v_fma(x2, x5, sum7);
+      vec x0[2];
+      unroll<2>([&](auto column) { x0[column] = v_load(d_blocks_mhsa_multiply + (n + column + n2 * 50)); });
+      unroll<4>([&](auto row) {
+        const vec x1 = v_set(blocks_mhsa_k_mappings_1_add[row * 50 + n2]);
+        unroll<2>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+      });
     }
-    v_store(d_blocks_mhsa_einsum_4 + n, sum0);
-    v_store(d_blocks_mhsa_einsum_4 + (n + 1), sum1);
-    v_store(d_blocks_mhsa_einsum_4 + (n + 50), sum2);
-    v_store(d_blocks_mhsa_einsum_4 + (n + 51), sum3);
-    v_store(d_blocks_mhsa_einsum_4 + (n + 100), sum4);
-    v_store(d_blocks_mhsa_einsum_4 + (n + 101), sum5);
-    v_store(d_blocks_mhsa_einsum_4 + (n + 150), sum6);
-    v_store(d_blocks_mhsa_einsum_4 + (n + 151), sum7);
+    unroll<4, 2>([&](auto row, auto column) {
+      v_store(d_blocks_mhsa_einsum_4 + (n + column + row * 50), sum[row][column]);
+    });
   }
 }
 
@@ -3650,38 +2405,21 @@ static void blocks_mhsa_matmul_backward_2(const real* d_blocks_mhsa_multiply, co
 static void blocks_mhsa_matmul_backward_3(const real* d_blocks_mhsa_multiply, const real* blocks_mhsa_q_mappings_1_add,
                                           real* d_blocks_mhsa_einsum_5) {
   for (std::int64_t n = 0; n < 50; n += 2) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[4][2];
+    unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x0 = v_load_strided(d_blocks_mhsa_multiply + (n * 50 + n2), 50, lanes);
-      const vec x1 = v_set(blocks_mhsa_q_mappings_1_add[n2]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load_strided(d_blocks_mhsa_multiply + (n * 50 + n2 + 50), 50, lanes);
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_set(blocks_mhsa_q_mappings_1_add[n2 + 50]);
-      sum2 = v_fma(x0, x3, sum2);
-      sum3 = v_fma(x2, x3, sum3);
-      const vec x4 = v_set(blocks_mhsa_q_mappings_1_add[n2 + 100]);
-      sum4 = v_fma(x0, x4, sum4);
-      sum5 = v_fma(x2, x4, sum5);
-      const vec x5 = v_set(blocks_mhsa_q_mappings_1_add[n2 + 150]);
-      sum6 = v_fma(x0, x5, sum6);
-      sum7 = v_fma(x2, x5, sum7);
+      vec x0[2];
+      unroll<2>([&](auto column) {
+        x0[column] = v_load_strided(d_blocks_mhsa_multiply + (n * 50 + column * 50 + n2), 50, lanes);
+      });
+      unroll<4>([&](auto row) {
+        const vec x1 = v_set(blocks_mhsa_q_mappings_1_add[row * 50 + n2]);
+        unroll<2>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+      });
     }
-    v_store(d_blocks_mhsa_einsum_5 + n, sum0);
-    v_store(d_blocks_mhsa_einsum_5 + (n + 1), sum1);
-    v_store(d_blocks_mhsa_einsum_5 + (n + 50), sum2);
-    v_store(d_blocks_mhsa_einsum_5 + (n + 51), sum3);
-    v_store(d_blocks_mhsa_einsum_5 + (n + 100), sum4);
-    v_store(d_blocks_mhsa_einsum_5 + (n + 101), sum5);
-    v_store(d_blocks_mhsa_einsum_5 + (n + 150), sum6);
-    v_store(d_blocks_mhsa_einsum_5 + (n + 151), sum7);
+    unroll<4, 2>([&](auto row, auto column) {
+      v_store(d_blocks_mhsa_einsum_5 + (n + column + row * 50), sum[row][column]);
+    });
   }
 }
 
@@ -3690,54 +2428,21 @@ static void blocks_mhsa_q_mappings_1_backward(const real* d_blocks_mhsa_einsum_4
                                               const real* blocks_mhsa_q_mappings_1_weight,
                                               const real* d_blocks_mhsa_add, real* d_blocks_norm1_concat) {
   for (std::int64_t n = 0; n < 50; n += 2) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[4][2];
+    unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x0 = v_load(d_blocks_mhsa_einsum_4 + (n + k2 * 50));
-      const vec x1 = v_set(blocks_mhsa_q_mappings_1_weight[k2 * 4]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(d_blocks_mhsa_einsum_4 + (n + k2 * 50 + 1));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_set(blocks_mhsa_q_mappings_1_weight[k2 * 4 + 1]);
-      sum2 = v_fma(x0, x3, sum2);
-      sum3 = v_fma(x2, x3, sum3);
-      const vec x4 = v_set(blocks_mhsa_q_mappings_1_weight[k2 * 4 + 2]);
-      sum4 = v_fma(x0, x4, sum4);
-      sum5 = v_fma(x2, x4, sum5);
-      const vec x5 = v_set(blocks_mhsa_q_mappings_1_weight[k2 * 4 + 3]);
-      sum6 = v_fma(x0, x5, sum6);
-      sum7 = v_fma(x2, x5, sum7);
+      vec x0[2];
+      unroll<2>([&](auto column) { x0[column] = v_load(d_blocks_mhsa_einsum_4 + (n + column + k2 * 50)); });
+      unroll<4>([&](auto row) {
+        const vec x1 = v_set(blocks_mhsa_q_mappings_1_weight[row + k2 * 4]);
+        unroll<2>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+      });
     }
-    const vec x6 = v_load(d_blocks_mhsa_add + n);
-    const vec t7 = v_add(x6, sum0);
-    v_store(d_blocks_norm1_concat + (n + 200), t7);
-    const vec x8 = v_load(d_blocks_mhsa_add + (n + 1));
-    const vec t9 = v_add(x8, sum1);
-    v_store(d_blocks_norm1_concat + (n + 201), t9);
-    const vec x10 = v_load(d_blocks_mhsa_add + (n + 50));
-    const vec t11 = v_add(x10, sum2);
-    v_store(d_blocks_norm1_concat + (n + 250), t11);
-    const vec x12 = v_load(d_blocks_mhsa_add + (n + 51));
-    const vec t13 = v_add(x12, sum3);
-    v_store(d_blocks_norm1_concat + (n + 251), t13);
-    const vec x14 = v_load(d_blocks_mhsa_add + (n + 100));
-    const vec t15 = v_add(x14, sum4);
-    v_store(d_blocks_norm1_concat + (n + 300), t15);
-    const vec x16 = v_load(d_blocks_mhsa_add + (n + 101));
-    const vec t17 = v_add(x16, sum5);
-    v_store(d_blocks_norm1_concat + (n + 301), t17);
-    const vec x18 = v_load(d_blocks_mhsa_add + (n + 150));
-    const vec t19 = v_add(x18, sum6);
-    v_store(d_blocks_norm1_concat + (n + 350), t19);
-    const vec x20 = v_load(d_blocks_mhsa_add + (n + 151));
-    const vec t21 = v_add(x20, sum7);
-    v_store(d_blocks_norm1_concat + (n + 351), t21);
+    unroll<4, 2>([&](auto row, auto column) {
+      const vec x2 = v_load(d_blocks_mhsa_add + (n + column + row * 50));
+      const vec t3 = v_add(x2, sum[row][column]);
+      v_store(d_blocks_norm1_concat + (n + column + row * 50 + 200), t3);
+    });
   }
 }
 
@@ -3745,38 +2450,21 @@ static void blocks_mhsa_q_mappings_1_backward(const real* d_blocks_mhsa_einsum_4
 static void blocks_mhsa_matmul_backward_5(const real* d_blocks_add, const real* blocks_mhsa_divide,
                                           real* d_blocks_mhsa_einsum_6) {
   for (std::int64_t n = 0; n < 50; n += 2) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[4][2];
+    unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x0 = v_set(d_blocks_add[n2]);
-      const vec x1 = v_load_strided(blocks_mhsa_divide + (n * 50 + n2), 50, lanes);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load_strided(blocks_mhsa_divide + (n * 50 + n2 + 50), 50, lanes);
-      sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_set(d_blocks_add[n2 + 50]);
-      sum2 = v_fma(x3, x1, sum2);
-      sum3 = v_fma(x3, x2, sum3);
-      const vec x4 = v_set(d_blocks_add[n2 + 100]);
-      sum4 = v_fma(x4, x1, sum4);
-      sum5 = v_fma(x4, x2, sum5);
-      const vec x5 = v_set(d_blocks_add[n2 + 150]);
-      sum6 = v_fma(x5, x1, sum6);
-      sum7 = v_fma(x5, x2, sum7);
+      vec x1[2];
+      unroll<2>([&](auto column) {
+        x1[column] = v_load_strided(blocks_mhsa_divide + (n * 50 + column * 50 + n2), 50, lanes);
+      });
+      unroll<4>([&](auto row) {
+        const vec x0 = v_set(d_blocks_add[row * 50 + n2]);
+        unroll<2>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+      });
     }
-    v_store(d_blocks_mhsa_einsum_6 + n, sum0);
-    v_store(d_blocks_mhsa_einsum_6 + (n + 1), sum1);
-    v_store(d_blocks_mhsa_einsum_6 + (n + 50), sum2);
-    v_store(d_blocks_mhsa_einsum_6 + (n + 51), sum3);
-    v_store(d_blocks_mhsa_einsum_6 + (n + 100), sum4);
-    v_store(d_blocks_mhsa_einsum_6 + (n + 101), sum5);
-    v_store(d_blocks_mhsa_einsum_6 + (n + 150), sum6);
-    v_store(d_blocks_mhsa_einsum_6 + (n + 151), sum7);
+    unroll<4, 2>([&](auto row, auto column) {
+      v_store(d_blocks_mhsa_einsum_6 + (n + column + row * 50), sum[row][column]);
+    });
   }
 }
 
@@ -3822,40 +2510,23 @@ static void blocks_mlp_2_weight_gradient_partial(const std::int64_t chunk, const
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t d = 0; d < 8; d += 2) {
     for (std::int64_t m = 0; m < 32; m += 4) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
+      vec sum[2][4];
+      unroll<2, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t b = begin; b < end; ++b) {
         for (std::int64_t n = 0; n < 50; ++n) {
-          const vec x0 = v_set(d_blocks_carry[d * 50 + b * 27088 + n]);
-          const vec x1 = v_load_strided(d_blocks_mlp_2_copy + (m * 50 + b * 27088 + n), 50, lanes);
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load_strided(d_blocks_mlp_2_copy + (m * 50 + b * 27088 + n + 50), 50, lanes);
-          sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load_strided(d_blocks_mlp_2_copy + (m * 50 + b * 27088 + n + 100), 50, lanes);
-          sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load_strided(d_blocks_mlp_2_copy + (m * 50 + b * 27088 + n + 150), 50, lanes);
-          sum3 = v_fma(x0, x4, sum3);
-          const vec x5 = v_set(d_blocks_carry[d * 50 + b * 27088 + n + 50]);
-          sum4 = v_fma(x5, x1, sum4);
-          sum5 = v_fma(x5, x2, sum5);
-          sum6 = v_fma(x5, x3, sum6);
-          sum7 = v_fma(x5, x4, sum7);
+          vec x1[4];
+          unroll<4>([&](auto column) {
+            x1[column] = v_load_strided(d_blocks_mlp_2_copy + (m * 50 + column * 50 + b * 27088 + n), 50, lanes);
+          });
+          unroll<2>([&](auto row) {
+            const vec x0 = v_set(d_blocks_carry[d * 50 + row * 50 + b * 27088 + n]);
+            unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+          });
         }
       }
-      v_store(partial + (chunk * 256 + (d * 32 + m)), sum0);
-      v_store(partial + (chunk * 256 + (d * 32 + (m + 1))), sum1);
-      v_store(partial + (chunk * 256 + (d * 32 + (m + 2))), sum2);
-      v_store(partial + (chunk * 256 + (d * 32 + (m + 3))), sum3);
-      v_store(partial + (chunk * 256 + (d * 32 + 32 + m)), sum4);
-      v_store(partial + (chunk * 256 + (d * 32 + 32 + (m + 1))), sum5);
-      v_store(partial + (chunk * 256 + (d * 32 + 32 + (m + 2))), sum6);
-      v_store(partial + (chunk * 256 + (d * 32 + 32 + (m + 3))), sum7);
+      unroll<2, 4>([&](auto row, auto column) {
+        v_store(partial + (chunk * 256 + (d * 32 + row * 32 + (m + column))), sum[row][column]);
+      });
     }
   }
 }
@@ -3866,42 +2537,17 @@ static void blocks_mlp_0_bias_gradient_partial(const std::int64_t chunk, const G
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t m = 0; m < 32; m += 8) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[8];
+    unroll<8>([&](auto column) { sum[column] = v_zero(); });
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 50; ++n) {
-        const vec x0 = v_load_strided(d_blocks_mlp_1_multiply + (b * 27088 + n + m * 50), 50, lanes);
-        sum0 = v_add(sum0, x0);
-        const vec x1 = v_load_strided(d_blocks_mlp_1_multiply + (b * 27088 + n + m * 50 + 50), 50, lanes);
-        sum1 = v_add(sum1, x1);
-        const vec x2 = v_load_strided(d_blocks_mlp_1_multiply + (b * 27088 + n + m * 50 + 100), 50, lanes);
-        sum2 = v_add(sum2, x2);
-        const vec x3 = v_load_strided(d_blocks_mlp_1_multiply + (b * 27088 + n + m * 50 + 150), 50, lanes);
-        sum3 = v_add(sum3, x3);
-        const vec x4 = v_load_strided(d_blocks_mlp_1_multiply + (b * 27088 + n + m * 50 + 200), 50, lanes);
-        sum4 = v_add(sum4, x4);
-        const vec x5 = v_load_strided(d_blocks_mlp_1_multiply + (b * 27088 + n + m * 50 + 250), 50, lanes);
-        sum5 = v_add(sum5, x5);
-        const vec x6 = v_load_strided(d_blocks_mlp_1_multiply + (b * 27088 + n + m * 50 + 300), 50, lanes);
-        sum6 = v_add(sum6, x6);
-        const vec x7 = v_load_strided(d_blocks_mlp_1_multiply + (b * 27088 + n + m * 50 + 350), 50, lanes);
-        sum7 = v_add(sum7, x7);
+        unroll<8>([&](auto column) {
+          const vec x0 = v_load_strided(d_blocks_mlp_1_multiply + (b * 27088 + n + m * 50 + column * 50), 50, lanes);
+          sum[column] = v_add(sum[column], x0);
+        });
       }
     }
-    v_store(partial + (chunk * 32 + m), sum0);
-    v_store(partial + (chunk * 32 + (m + 1)), sum1);
-    v_store(partial + (chunk * 32 + (m + 2)), sum2);
-    v_store(partial + (chunk * 32 + (m + 3)), sum3);
-    v_store(partial + (chunk * 32 + (m + 4)), sum4);
-    v_store(partial + (chunk * 32 + (m + 5)), sum5);
-    v_store(partial + (chunk * 32 + (m + 6)), sum6);
-    v_store(partial + (chunk * 32 + (m + 7)), sum7);
+    unroll<8>([&](auto column) { v_store(partial + (chunk * 32 + (m + column)), sum[column]); });
   }
 }
 
@@ -3913,40 +2559,23 @@ static void blocks_mlp_0_weight_gradient_partial(const std::int64_t chunk, const
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t m = 0; m < 32; m += 2) {
     for (std::int64_t d = 0; d < 8; d += 4) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
+      vec sum[2][4];
+      unroll<2, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t b = begin; b < end; ++b) {
         for (std::int64_t n = 0; n < 50; ++n) {
-          const vec x0 = v_set(d_blocks_mlp_1_multiply[m * 50 + b * 27088 + n]);
-          const vec x1 = v_load_strided(d_blocks_mlp_0_copy + (d * 50 + b * 27088 + n), 50, lanes);
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load_strided(d_blocks_mlp_0_copy + (d * 50 + b * 27088 + n + 50), 50, lanes);
-          sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load_strided(d_blocks_mlp_0_copy + (d * 50 + b * 27088 + n + 100), 50, lanes);
-          sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load_strided(d_blocks_mlp_0_copy + (d * 50 + b * 27088 + n + 150), 50, lanes);
-          sum3 = v_fma(x0, x4, sum3);
-          const vec x5 = v_set(d_blocks_mlp_1_multiply[m * 50 + b * 27088 + n + 50]);
-          sum4 = v_fma(x5, x1, sum4);
-          sum5 = v_fma(x5, x2, sum5);
-          sum6 = v_fma(x5, x3, sum6);
-          sum7 = v_fma(x5, x4, sum7);
+          vec x1[4];
+          unroll<4>([&](auto column) {
+            x1[column] = v_load_strided(d_blocks_mlp_0_copy + (d * 50 + column * 50 + b * 27088 + n), 50, lanes);
+          });
+          unroll<2>([&](auto row) {
+            const vec x0 = v_set(d_blocks_mlp_1_multiply[m * 50 + row * 50 + b * 27088 + n]);
+            unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+          });
         }
       }
-      v_store(partial + (chunk * 256 + (m * 8 + d)), sum0);
-      v_store(partial + (chunk * 256 + (m * 8 + (d + 1))), sum1);
-      v_store(partial + (chunk * 256 + (m * 8 + (d + 2))), sum2);
-      v_store(partial + (chunk * 256 + (m * 8 + (d + 3))), sum3);
-      v_store(partial + (chunk * 256 + (m * 8 + 8 + d)), sum4);
-      v_store(partial + (chunk * 256 + (m * 8 + 8 + (d + 1))), sum5);
-      v_store(partial + (chunk * 256 + (m * 8 + 8 + (d + 2))), sum6);
-      v_store(partial + (chunk * 256 + (m * 8 + 8 + (d + 3))), sum7);
+      unroll<2, 4>([&](auto row, auto column) {
+        v_store(partial + (chunk * 256 + (m * 8 + row * 8 + (d + column))), sum[row][column]);
+      });
     }
   }
 }
@@ -3956,42 +2585,17 @@ static void linear_mapper_bias_gradient_partial(const std::int64_t chunk, const 
                                                 const real* d_blocks_carry_next, real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
-  vec sum4 = v_zero();
-  vec sum5 = v_zero();
-  vec sum6 = v_zero();
-  vec sum7 = v_zero();
+  vec sum[8];
+  unroll<8>([&](auto column) { sum[column] = v_zero(); });
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 49; ++n) {
-      const vec x0 = v_load_strided(d_blocks_carry_next + (b * 27088 + n + 1), 50, lanes);
-      sum0 = v_add(sum0, x0);
-      const vec x1 = v_load_strided(d_blocks_carry_next + (b * 27088 + n + 51), 50, lanes);
-      sum1 = v_add(sum1, x1);
-      const vec x2 = v_load_strided(d_blocks_carry_next + (b * 27088 + n + 101), 50, lanes);
-      sum2 = v_add(sum2, x2);
-      const vec x3 = v_load_strided(d_blocks_carry_next + (b * 27088 + n + 151), 50, lanes);
-      sum3 = v_add(sum3, x3);
-      const vec x4 = v_load_strided(d_blocks_carry_next + (b * 27088 + n + 201), 50, lanes);
-      sum4 = v_add(sum4, x4);
-      const vec x5 = v_load_strided(d_blocks_carry_next + (b * 27088 + n + 251), 50, lanes);
-      sum5 = v_add(sum5, x5);
-      const vec x6 = v_load_strided(d_blocks_carry_next + (b * 27088 + n + 301), 50, lanes);
-      sum6 = v_add(sum6, x6);
-      const vec x7 = v_load_strided(d_blocks_carry_next + (b * 27088 + n + 351), 50, lanes);
-      sum7 = v_add(sum7, x7);
+      unroll<8>([&](auto column) {
+        const vec x0 = v_load_strided(d_blocks_carry_next + (b * 27088 + n + column * 50 + 1), 50, lanes);
+        sum[column] = v_add(sum[column], x0);
+      });
     }
   }
-  v_store(partial + chunk * 8, sum0);
-  v_store(partial + (chunk * 8 + 1), sum1);
-  v_store(partial + (chunk * 8 + 2), sum2);
-  v_store(partial + (chunk * 8 + 3), sum3);
-  v_store(partial + (chunk * 8 + 4), sum4);
-  v_store(partial + (chunk * 8 + 5), sum5);
-  v_store(partial + (chunk * 8 + 6), sum6);
-  v_store(partial + (chunk * 8 + 7), sum7);
+  unroll<8>([&](auto column) { v_store(partial + (chunk * 8 + column), sum[column]); });
 }
 
 // d < D=8, c < C*P*P=16, b < B (summed), n < N=49 (summed)
@@ -4002,40 +2606,23 @@ static void linear_mapper_weight_gradient_partial(const std::int64_t chunk, cons
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t d = 0; d < 8; d += 2) {
     for (std::int64_t c = 0; c < 16; c += 4) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
+      vec sum[2][4];
+      unroll<2, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t b = begin; b < end; ++b) {
         for (std::int64_t n = 0; n < 49; ++n) {
-          const vec x0 = v_set(d_blocks_carry_next[d * 50 + b * 27088 + n + 1]);
-          const vec x1 = v_load_strided(rearrange + (c * 49 + b * 27088 + n), 49, lanes);
-          sum0 = v_fma(x0, x1, sum0);
-          const vec x2 = v_load_strided(rearrange + (c * 49 + b * 27088 + n + 49), 49, lanes);
-          sum1 = v_fma(x0, x2, sum1);
-          const vec x3 = v_load_strided(rearrange + (c * 49 + b * 27088 + n + 98), 49, lanes);
-          sum2 = v_fma(x0, x3, sum2);
-          const vec x4 = v_load_strided(rearrange + (c * 49 + b * 27088 + n + 147), 49, lanes);
-          sum3 = v_fma(x0, x4, sum3);
-          const vec x5 = v_set(d_blocks_carry_next[d * 50 + b * 27088 + n + 51]);
-          sum4 = v_fma(x5, x1, sum4);
-          sum5 = v_fma(x5, x2, sum5);
-          sum6 = v_fma(x5, x3, sum6);
-          sum7 = v_fma(x5, x4, sum7);
+          vec x1[4];
+          unroll<4>([&](auto column) {
+            x1[column] = v_load_strided(rearrange + (c * 49 + column * 49 + b * 27088 + n), 49, lanes);
+          });
+          unroll<2>([&](auto row) {
+            const vec x0 = v_set(d_blocks_carry_next[d * 50 + row * 50 + b * 27088 + n + 1]);
+            unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+          });
         }
       }
-      v_store(partial + (chunk * 128 + (d * 16 + c)), sum0);
-      v_store(partial + (chunk * 128 + (d * 16 + (c + 1))), sum1);
-      v_store(partial + (chunk * 128 + (d * 16 + (c + 2))), sum2);
-      v_store(partial + (chunk * 128 + (d * 16 + (c + 3))), sum3);
-      v_store(partial + (chunk * 128 + (d * 16 + 16 + c)), sum4);
-      v_store(partial + (chunk * 128 + (d * 16 + 16 + (c + 1))), sum5);
-      v_store(partial + (chunk * 128 + (d * 16 + 16 + (c + 2))), sum6);
-      v_store(partial + (chunk * 128 + (d * 16 + 16 + (c + 3))), sum7);
+      unroll<2, 4>([&](auto row, auto column) {
+        v_store(partial + (chunk * 128 + (d * 16 + row * 16 + (c + column))), sum[row][column]);
+      });
     }
   }
 }
@@ -4061,40 +2648,15 @@ static void class_token_gradient_partial(const std::int64_t chunk, const Group& 
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[8];
+    unroll<8>([&](auto column) { sum[column] = v_zero(); });
     for (std::int64_t b = begin; b < end; ++b) {
-      const vec x0 = v_load_strided(d_blocks_carry_next + (b * 27088 + i), 50, lanes);
-      sum0 = v_add(sum0, x0);
-      const vec x1 = v_load_strided(d_blocks_carry_next + (b * 27088 + i + 50), 50, lanes);
-      sum1 = v_add(sum1, x1);
-      const vec x2 = v_load_strided(d_blocks_carry_next + (b * 27088 + i + 100), 50, lanes);
-      sum2 = v_add(sum2, x2);
-      const vec x3 = v_load_strided(d_blocks_carry_next + (b * 27088 + i + 150), 50, lanes);
-      sum3 = v_add(sum3, x3);
-      const vec x4 = v_load_strided(d_blocks_carry_next + (b * 27088 + i + 200), 50, lanes);
-      sum4 = v_add(sum4, x4);
-      const vec x5 = v_load_strided(d_blocks_carry_next + (b * 27088 + i + 250), 50, lanes);
-      sum5 = v_add(sum5, x5);
-      const vec x6 = v_load_strided(d_blocks_carry_next + (b * 27088 + i + 300), 50, lanes);
-      sum6 = v_add(sum6, x6);
-      const vec x7 = v_load_strided(d_blocks_carry_next + (b * 27088 + i + 350), 50, lanes);
-      sum7 = v_add(sum7, x7);
+      unroll<8>([&](auto column) {
+        const vec x0 = v_load_strided(d_blocks_carry_next + (b * 27088 + i + column * 50), 50, lanes);
+        sum[column] = v_add(sum[column], x0);
+      });
     }
-    v_store(partial + (chunk * 8 + i * 8), sum0);
-    v_store(partial + (chunk * 8 + (i * 8 + 1)), sum1);
-    v_store(partial + (chunk * 8 + (i * 8 + 2)), sum2);
-    v_store(partial + (chunk * 8 + (i * 8 + 3)), sum3);
-    v_store(partial + (chunk * 8 + (i * 8 + 4)), sum4);
-    v_store(partial + (chunk * 8 + (i * 8 + 5)), sum5);
-    v_store(partial + (chunk * 8 + (i * 8 + 6)), sum6);
-    v_store(partial + (chunk * 8 + (i * 8 + 7)), sum7);
+    unroll<8>([&](auto column) { v_store(partial + (chunk * 8 + (i * 8 + column)), sum[column]); });
   }
 }
 
@@ -4113,89 +2675,47 @@ static void class_token_gradient_sum(const Group& group, real* gradient_class_to
 }
 
 // b < B, i < 1, k < K=4, k2 < K=4 (summed)
-static void blocks_1_mhsa_q_mappings_1_backward_input_gradient(const real* d_blocks_1_mhsa_einsum_4,
-                                                               const real* blocks_1_mhsa_q_mappings_1_weight,
-                                                               const real* d_blocks_1_mhsa_add,
-                                                               const real* blocks_1_norm1_weight,
-                                                               real* d_blocks_1_norm1_concat) {
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
+static void blocks_1_mhsa_q_mappings_1_backward_input_gradient(
+    const real* d_blocks_1_mhsa_einsum_4, const real* blocks_1_mhsa_q_mappings_1_weight,
+    const real* d_blocks_1_mhsa_add, const real* blocks_1_norm1_weight, real* d_blocks_1_norm1_concat) {
+  vec sum[4];
+  unroll<4>([&](auto row) { sum[row] = v_zero(); });
   for (std::int64_t k2 = 0; k2 < 4; ++k2) {
     const vec x0 = v_load_strided(d_blocks_1_mhsa_einsum_4 + k2, 4, lanes);
-    const vec x1 = v_set(blocks_1_mhsa_q_mappings_1_weight[k2 * 4]);
-    sum0 = v_fma(x0, x1, sum0);
-    const vec x2 = v_set(blocks_1_mhsa_q_mappings_1_weight[k2 * 4 + 1]);
-    sum1 = v_fma(x0, x2, sum1);
-    const vec x3 = v_set(blocks_1_mhsa_q_mappings_1_weight[k2 * 4 + 2]);
-    sum2 = v_fma(x0, x3, sum2);
-    const vec x4 = v_set(blocks_1_mhsa_q_mappings_1_weight[k2 * 4 + 3]);
-    sum3 = v_fma(x0, x4, sum3);
+    unroll<4>([&](auto row) {
+      const vec x1 = v_set(blocks_1_mhsa_q_mappings_1_weight[row + k2 * 4]);
+      sum[row] = v_fma(x0, x1, sum[row]);
+    });
   }
-  const vec x5 = v_load(d_blocks_1_mhsa_add);
-  const vec t6 = v_add(x5, sum0);
-  const vec x7 = v_set(blocks_1_norm1_weight[4]);
-  const vec t8 = v_mul(t6, x7);
-  v_store(d_blocks_1_norm1_concat + 200, t8);
-  const vec x9 = v_load(d_blocks_1_mhsa_add + 50);
-  const vec t10 = v_add(x9, sum1);
-  const vec x11 = v_set(blocks_1_norm1_weight[5]);
-  const vec t12 = v_mul(t10, x11);
-  v_store(d_blocks_1_norm1_concat + 250, t12);
-  const vec x13 = v_load(d_blocks_1_mhsa_add + 100);
-  const vec t14 = v_add(x13, sum2);
-  const vec x15 = v_set(blocks_1_norm1_weight[6]);
-  const vec t16 = v_mul(t14, x15);
-  v_store(d_blocks_1_norm1_concat + 300, t16);
-  const vec x17 = v_load(d_blocks_1_mhsa_add + 150);
-  const vec t18 = v_add(x17, sum3);
-  const vec x19 = v_set(blocks_1_norm1_weight[7]);
-  const vec t20 = v_mul(t18, x19);
-  v_store(d_blocks_1_norm1_concat + 350, t20);
+  unroll<4>([&](auto row) {
+    const vec x2 = v_load(d_blocks_1_mhsa_add + row * 50);
+    const vec t3 = v_add(x2, sum[row]);
+    const vec x4 = v_set(blocks_1_norm1_weight[row + 4]);
+    const vec t5 = v_mul(t3, x4);
+    v_store(d_blocks_1_norm1_concat + (row * 50 + 200), t5);
+  });
 }
 
 // b < B, i < 1, k < K=4, k2 < K=4 (summed)
-static void blocks_1_mhsa_q_mappings_0_backward_input_gradient(const real* d_blocks_1_mhsa_einsum_7,
-                                                               const real* blocks_1_mhsa_q_mappings_0_weight,
-                                                               const real* d_blocks_1_mhsa_add_2,
-                                                               const real* blocks_1_norm1_weight,
-                                                               real* d_blocks_1_norm1_concat) {
-  vec sum0 = v_zero();
-  vec sum1 = v_zero();
-  vec sum2 = v_zero();
-  vec sum3 = v_zero();
+static void blocks_1_mhsa_q_mappings_0_backward_input_gradient(
+    const real* d_blocks_1_mhsa_einsum_7, const real* blocks_1_mhsa_q_mappings_0_weight,
+    const real* d_blocks_1_mhsa_add_2, const real* blocks_1_norm1_weight, real* d_blocks_1_norm1_concat) {
+  vec sum[4];
+  unroll<4>([&](auto row) { sum[row] = v_zero(); });
   for (std::int64_t k2 = 0; k2 < 4; ++k2) {
     const vec x0 = v_load_strided(d_blocks_1_mhsa_einsum_7 + k2, 4, lanes);
-    const vec x1 = v_set(blocks_1_mhsa_q_mappings_0_weight[k2 * 4]);
-    sum0 = v_fma(x0, x1, sum0);
-    const vec x2 = v_set(blocks_1_mhsa_q_mappings_0_weight[k2 * 4 + 1]);
-    sum1 = v_fma(x0, x2, sum1);
-    const vec x3 = v_set(blocks_1_mhsa_q_mappings_0_weight[k2 * 4 + 2]);
-    sum2 = v_fma(x0, x3, sum2);
-    const vec x4 = v_set(blocks_1_mhsa_q_mappings_0_weight[k2 * 4 + 3]);
-    sum3 = v_fma(x0, x4, sum3);
+    unroll<4>([&](auto row) {
+      const vec x1 = v_set(blocks_1_mhsa_q_mappings_0_weight[row + k2 * 4]);
+      sum[row] = v_fma(x0, x1, sum[row]);
+    });
   }
-  const vec x5 = v_load(d_blocks_1_mhsa_add_2);
-  const vec t6 = v_add(x5, sum0);
-  const vec x7 = v_set(blocks_1_norm1_weight[0]);
-  const vec t8 = v_mul(t6, x7);
-  v_store(d_blocks_1_norm1_concat, t8);
-  const vec x9 = v_load(d_blocks_1_mhsa_add_2 + 50);
-  const vec t10 = v_add(x9, sum1);
-  const vec x11 = v_set(blocks_1_norm1_weight[1]);
-  const vec t12 = v_mul(t10, x11);
-  v_store(d_blocks_1_norm1_concat + 50, t12);
-  const vec x13 = v_load(d_blocks_1_mhsa_add_2 + 100);
-  const vec t14 = v_add(x13, sum2);
-  const vec x15 = v_set(blocks_1_norm1_weight[2]);
-  const vec t16 = v_mul(t14, x15);
-  v_store(d_blocks_1_norm1_concat + 100, t16);
-  const vec x17 = v_load(d_blocks_1_mhsa_add_2 + 150);
-  const vec t18 = v_add(x17, sum3);
-  const vec x19 = v_set(blocks_1_norm1_weight[3]);
-  const vec t20 = v_mul(t18, x19);
-  v_store(d_blocks_1_norm1_concat + 150, t20);
+  unroll<4>([&](auto row) {
+    const vec x2 = v_load(d_blocks_1_mhsa_add_2 + row * 50);
+    const vec t3 = v_add(x2, sum[row]);
+    const vec x4 = v_set(blocks_1_norm1_weight[row]);
+    const vec t5 = v_mul(t3, x4);
+    v_store(d_blocks_1_norm1_concat + row * 50, t5);
+  });
 }
 
 // b < B, i < 49, k < K=4
@@ -4255,16 +2775,16 @@ static void blocks_1_norm1_backward_input_gradient(const real* d_blocks_1_norm1_
 // b < B (summed)
 static void divide_forward_input_gradient(const std::int64_t batch, const real* add, const real* reduce_sum,
                                           real* loss) {
-  vec sum0 = v_zero();
+  vec sum = v_zero();
   for (std::int64_t b = 0; b < batch; ++b) {
     const vec x0 = v_load_strided(add + b * 20256, 20256, lanes);
     const vec x1 = v_load_strided(reduce_sum + b * 20256, 20256, lanes);
     const vec t2 = v_sub(x0, x1);
-    sum0 = v_add(sum0, t2);
+    sum = v_add(sum, t2);
   }
-  const vec all0 = v_set(v_sum(sum0));
+  const vec all = v_set(v_sum(sum));
   const vec t3 = v_set(static_cast<real>(batch));
-  const vec t4 = v_div_one(all0, t3);
+  const vec t4 = v_div_one(all, t3);
   v_store_n(loss, t4, 1);
 }
 
@@ -4273,202 +2793,77 @@ static void blocks_mlp_2_backward_input_gradient(const real* d_blocks_carry, con
                                                  const real* blocks_mlp_0_add, real* d_blocks_mlp_1_multiply) {
   for (std::int64_t m = 0; m < 32; m += 4) {
     for (std::int64_t n = 0; n < 50; n += 2) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
+      vec sum[4][2];
+      unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t d = 0; d < 8; ++d) {
-        const vec x0 = v_load(d_blocks_carry + (n + d * 50));
-        const vec x1 = v_set(blocks_mlp_2_weight[m + d * 32]);
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(d_blocks_carry + (n + d * 50 + 1));
-        sum1 = v_fma(x2, x1, sum1);
-        const vec x3 = v_set(blocks_mlp_2_weight[m + d * 32 + 1]);
-        sum2 = v_fma(x0, x3, sum2);
-        sum3 = v_fma(x2, x3, sum3);
-        const vec x4 = v_set(blocks_mlp_2_weight[m + d * 32 + 2]);
-        sum4 = v_fma(x0, x4, sum4);
-        sum5 = v_fma(x2, x4, sum5);
-        const vec x5 = v_set(blocks_mlp_2_weight[m + d * 32 + 3]);
-        sum6 = v_fma(x0, x5, sum6);
-        sum7 = v_fma(x2, x5, sum7);
+        vec x0[2];
+        unroll<2>([&](auto column) { x0[column] = v_load(d_blocks_carry + (n + column + d * 50)); });
+        unroll<4>([&](auto row) {
+          const vec x1 = v_set(blocks_mlp_2_weight[m + row + d * 32]);
+          unroll<2>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+        });
       }
-      const vec x6 = v_load(blocks_mlp_0_add + (n + m * 50));
-      const vec t7 = v_gelu_gradient(x6);
-      const vec t8 = v_mul(sum0, t7);
-      v_store(d_blocks_mlp_1_multiply + (n + m * 50), t8);
-      const vec x9 = v_load(blocks_mlp_0_add + (n + m * 50 + 1));
-      const vec t10 = v_gelu_gradient(x9);
-      const vec t11 = v_mul(sum1, t10);
-      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 1), t11);
-      const vec x12 = v_load(blocks_mlp_0_add + (n + m * 50 + 50));
-      const vec t13 = v_gelu_gradient(x12);
-      const vec t14 = v_mul(sum2, t13);
-      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 50), t14);
-      const vec x15 = v_load(blocks_mlp_0_add + (n + m * 50 + 51));
-      const vec t16 = v_gelu_gradient(x15);
-      const vec t17 = v_mul(sum3, t16);
-      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 51), t17);
-      const vec x18 = v_load(blocks_mlp_0_add + (n + m * 50 + 100));
-      const vec t19 = v_gelu_gradient(x18);
-      const vec t20 = v_mul(sum4, t19);
-      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 100), t20);
-      const vec x21 = v_load(blocks_mlp_0_add + (n + m * 50 + 101));
-      const vec t22 = v_gelu_gradient(x21);
-      const vec t23 = v_mul(sum5, t22);
-      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 101), t23);
-      const vec x24 = v_load(blocks_mlp_0_add + (n + m * 50 + 150));
-      const vec t25 = v_gelu_gradient(x24);
-      const vec t26 = v_mul(sum6, t25);
-      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 150), t26);
-      const vec x27 = v_load(blocks_mlp_0_add + (n + m * 50 + 151));
-      const vec t28 = v_gelu_gradient(x27);
-      const vec t29 = v_mul(sum7, t28);
-      v_store(d_blocks_mlp_1_multiply + (n + m * 50 + 151), t29);
+      unroll<4, 2>([&](auto row, auto column) {
+        const vec x2 = v_load(blocks_mlp_0_add + (n + column + m * 50 + row * 50));
+        const vec t3 = v_gelu_gradient(x2);
+        const vec t4 = v_mul(sum[row][column], t3);
+        v_store(d_blocks_mlp_1_multiply + (n + column + m * 50 + row * 50), t4);
+      });
     }
   }
 }
 
 // b < B, n < N+1=50, k < K=4, k2 < K=4 (summed)
-static void blocks_mhsa_q_mappings_1_backward_input_gradient(const real* d_blocks_mhsa_einsum_4,
-                                                             const real* blocks_mhsa_q_mappings_1_weight,
-                                                             const real* d_blocks_mhsa_add,
-                                                             const real* blocks_norm1_weight,
-                                                             real* d_blocks_norm1_concat) {
+static void blocks_mhsa_q_mappings_1_backward_input_gradient(
+    const real* d_blocks_mhsa_einsum_4, const real* blocks_mhsa_q_mappings_1_weight, const real* d_blocks_mhsa_add,
+    const real* blocks_norm1_weight, real* d_blocks_norm1_concat) {
   for (std::int64_t n = 0; n < 50; n += 2) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[4][2];
+    unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x0 = v_load(d_blocks_mhsa_einsum_4 + (n + k2 * 50));
-      const vec x1 = v_set(blocks_mhsa_q_mappings_1_weight[k2 * 4]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(d_blocks_mhsa_einsum_4 + (n + k2 * 50 + 1));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_set(blocks_mhsa_q_mappings_1_weight[k2 * 4 + 1]);
-      sum2 = v_fma(x0, x3, sum2);
-      sum3 = v_fma(x2, x3, sum3);
-      const vec x4 = v_set(blocks_mhsa_q_mappings_1_weight[k2 * 4 + 2]);
-      sum4 = v_fma(x0, x4, sum4);
-      sum5 = v_fma(x2, x4, sum5);
-      const vec x5 = v_set(blocks_mhsa_q_mappings_1_weight[k2 * 4 + 3]);
-      sum6 = v_fma(x0, x5, sum6);
-      sum7 = v_fma(x2, x5, sum7);
+      vec x0[2];
+      unroll<2>([&](auto column) { x0[column] = v_load(d_blocks_mhsa_einsum_4 + (n + column + k2 * 50)); });
+      unroll<4>([&](auto row) {
+        const vec x1 = v_set(blocks_mhsa_q_mappings_1_weight[row + k2 * 4]);
+        unroll<2>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+      });
     }
-    const vec x6 = v_load(d_blocks_mhsa_add + n);
-    const vec t7 = v_add(x6, sum0);
-    const vec x8 = v_set(blocks_norm1_weight[4]);
-    const vec t9 = v_mul(t7, x8);
-    v_store(d_blocks_norm1_concat + (n + 200), t9);
-    const vec x10 = v_load(d_blocks_mhsa_add + (n + 1));
-    const vec t11 = v_add(x10, sum1);
-    const vec t12 = v_mul(t11, x8);
-    v_store(d_blocks_norm1_concat + (n + 201), t12);
-    const vec x13 = v_load(d_blocks_mhsa_add + (n + 50));
-    const vec t14 = v_add(x13, sum2);
-    const vec x15 = v_set(blocks_norm1_weight[5]);
-    const vec t16 = v_mul(t14, x15);
-    v_store(d_blocks_norm1_concat + (n + 250), t16);
-    const vec x17 = v_load(d_blocks_mhsa_add + (n + 51));
-    const vec t18 = v_add(x17, sum3);
-    const vec t19 = v_mul(t18, x15);
-    v_store(d_blocks_norm1_concat + (n + 251), t19);
-    const vec x20 = v_load(d_blocks_mhsa_add + (n + 100));
-    const vec t21 = v_add(x20, sum4);
-    const vec x22 = v_set(blocks_norm1_weight[6]);
-    const vec t23 = v_mul(t21, x22);
-    v_store(d_blocks_norm1_concat + (n + 300), t23);
-    const vec x24 = v_load(d_blocks_mhsa_add + (n + 101));
-    const vec t25 = v_add(x24, sum5);
-    const vec t26 = v_mul(t25, x22);
-    v_store(d_blocks_norm1_concat + (n + 301), t26);
-    const vec x27 = v_load(d_blocks_mhsa_add + (n + 150));
-    const vec t28 = v_add(x27, sum6);
-    const vec x29 = v_set(blocks_norm1_weight[7]);
-    const vec t30 = v_mul(t28, x29);
-    v_store(d_blocks_norm1_concat + (n + 350), t30);
-    const vec x31 = v_load(d_blocks_mhsa_add + (n + 151));
-    const vec t32 = v_add(x31, sum7);
-    const vec t33 = v_mul(t32, x29);
-    v_store(d_blocks_norm1_concat + (n + 351), t33);
+    unroll<4>([&](auto row) {
+      const vec x4 = v_set(blocks_norm1_weight[row + 4]);
+      unroll<2>([&](auto column) {
+        const vec x2 = v_load(d_blocks_mhsa_add + (n + column + row * 50));
+        const vec t3 = v_add(x2, sum[row][column]);
+        const vec t5 = v_mul(t3, x4);
+        v_store(d_blocks_norm1_concat + (n + column + row * 50 + 200), t5);
+      });
+    });
   }
 }
 
 // b < B, n < N+1=50, k < K=4, k2 < K=4 (summed)
-static void blocks_mhsa_q_mappings_0_backward(const real* d_blocks_mhsa_einsum_7,
-                                              const real* blocks_mhsa_q_mappings_0_weight,
-                                              const real* d_blocks_mhsa_add_2, const real* blocks_norm1_weight,
-                                              real* d_blocks_norm1_concat) {
+static void blocks_mhsa_q_mappings_0_backward(
+    const real* d_blocks_mhsa_einsum_7, const real* blocks_mhsa_q_mappings_0_weight, const real* d_blocks_mhsa_add_2,
+    const real* blocks_norm1_weight, real* d_blocks_norm1_concat) {
   for (std::int64_t n = 0; n < 50; n += 2) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[4][2];
+    unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x0 = v_load(d_blocks_mhsa_einsum_7 + (n + k2 * 50));
-      const vec x1 = v_set(blocks_mhsa_q_mappings_0_weight[k2 * 4]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(d_blocks_mhsa_einsum_7 + (n + k2 * 50 + 1));
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_set(blocks_mhsa_q_mappings_0_weight[k2 * 4 + 1]);
-      sum2 = v_fma(x0, x3, sum2);
-      sum3 = v_fma(x2, x3, sum3);
-      const vec x4 = v_set(blocks_mhsa_q_mappings_0_weight[k2 * 4 + 2]);
-      sum4 = v_fma(x0, x4, sum4);
-      sum5 = v_fma(x2, x4, sum5);
-      const vec x5 = v_set(blocks_mhsa_q_mappings_0_weight[k2 * 4 + 3]);
-      sum6 = v_fma(x0, x5, sum6);
-      sum7 = v_fma(x2, x5, sum7);
+      vec x0[2];
+      unroll<2>([&](auto column) { x0[column] = v_load(d_blocks_mhsa_einsum_7 + (n + column + k2 * 50)); });
+      unroll<4>([&](auto row) {
+        const vec x1 = v_set(blocks_mhsa_q_mappings_0_weight[row + k2 * 4]);
+        unroll<2>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+      });
     }
-    const vec x6 = v_load(d_blocks_mhsa_add_2 + n);
-    const vec t7 = v_add(x6, sum0);
-    const vec x8 = v_set(blocks_norm1_weight[0]);
-    const vec t9 = v_mul(t7, x8);
-    v_store(d_blocks_norm1_concat + n, t9);
-    const vec x10 = v_load(d_blocks_mhsa_add_2 + (n + 1));
-    const vec t11 = v_add(x10, sum1);
-    const vec t12 = v_mul(t11, x8);
-    v_store(d_blocks_norm1_concat + (n + 1), t12);
-    const vec x13 = v_load(d_blocks_mhsa_add_2 + (n + 50));
-    const vec t14 = v_add(x13, sum2);
-    const vec x15 = v_set(blocks_norm1_weight[1]);
-    const vec t16 = v_mul(t14, x15);
-    v_store(d_blocks_norm1_concat + (n + 50), t16);
-    const vec x17 = v_load(d_blocks_mhsa_add_2 + (n + 51));
-    const vec t18 = v_add(x17, sum3);
-    const vec t19 = v_mul(t18, x15);
-    v_store(d_blocks_norm1_concat + (n + 51), t19);
-    const vec x20 = v_load(d_blocks_mhsa_add_2 + (n + 100));
-    const vec t21 = v_add(x20, sum4);
-    const vec x22 = v_set(blocks_norm1_weight[2]);
-    const vec t23 = v_mul(t21, x22);
-    v_store(d_blocks_norm1_concat + (n + 100), t23);
-    const vec x24 = v_load(d_blocks_mhsa_add_2 + (n + 101));
-    const vec t25 = v_add(x24, sum5);
-    const vec t26 = v_mul(t25, x22);
-    v_store(d_blocks_norm1_concat + (n + 101), t26);
-    const vec x27 = v_load(d_blocks_mhsa_add_2 + (n + 150));
-    const vec t28 = v_add(x27, sum6);
-    const vec x29 = v_set(blocks_norm1_weight[3]);
-    const vec t30 = v_mul(t28, x29);
-    v_store(d_blocks_norm1_concat + (n + 150), t30);
-    const vec x31 = v_load(d_blocks_mhsa_add_2 + (n + 151));
-    const vec t32 = v_add(x31, sum7);
-    const vec t33 = v_mul(t32, x29);
-    v_store(d_blocks_norm1_concat + (n + 151), t33);
+    unroll<4>([&](auto row) {
+      const vec x4 = v_set(blocks_norm1_weight[row]);
+      unroll<2>([&](auto column) {
+        const vec x2 = v_load(d_blocks_mhsa_add_2 + (n + column + row * 50));
+        const vec t3 = v_add(x2, sum[row][column]);
+        const vec t5 = v_mul(t3, x4);
+        v_store(d_blocks_norm1_concat + (n + column + row * 50), t5);
+      });
+    });
   }
 }
 
@@ -4506,60 +2901,32 @@ static void linear_mapper_backward(const real* d_blocks_carry_next, const real* 
                                    real* d_linear_mapper_einsum) {
   for (std::int64_t n = 0; n < 48; n += 2) {
     for (std::int64_t c = 0; c < 16; c += 4) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
+      vec sum[2][4];
+      unroll<2, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t d = 0; d < 8; ++d) {
-        const vec x0 = v_set(d_blocks_carry_next[n + d * 50 + 1]);
-        const vec x1 = v_load(linear_mapper_weight + (c + d * 16));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(linear_mapper_weight + (c + d * 16 + 1));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(linear_mapper_weight + (c + d * 16 + 2));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(linear_mapper_weight + (c + d * 16 + 3));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(d_blocks_carry_next[n + d * 50 + 2]);
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
+        vec x1[4];
+        unroll<4>([&](auto column) { x1[column] = v_load(linear_mapper_weight + (c + column + d * 16)); });
+        unroll<2>([&](auto row) {
+          const vec x0 = v_set(d_blocks_carry_next[n + row + d * 50 + 1]);
+          unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+        });
       }
-      v_store(d_linear_mapper_einsum + (n * 16 + c), sum0);
-      v_store(d_linear_mapper_einsum + (n * 16 + c + 1), sum1);
-      v_store(d_linear_mapper_einsum + (n * 16 + c + 2), sum2);
-      v_store(d_linear_mapper_einsum + (n * 16 + c + 3), sum3);
-      v_store(d_linear_mapper_einsum + (n * 16 + c + 16), sum4);
-      v_store(d_linear_mapper_einsum + (n * 16 + c + 17), sum5);
-      v_store(d_linear_mapper_einsum + (n * 16 + c + 18), sum6);
-      v_store(d_linear_mapper_einsum + (n * 16 + c + 19), sum7);
+      unroll<2, 4>([&](auto row, auto column) {
+        v_store(d_linear_mapper_einsum + (n * 16 + row * 16 + c + column), sum[row][column]);
+      });
     }
   }
   for (std::int64_t c = 0; c < 16; c += 4) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
+    vec sum[4];
+    unroll<4>([&](auto column) { sum[column] = v_zero(); });
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x6 = v_set(d_blocks_carry_next[d * 50 + 49]);
-      const vec x7 = v_load(linear_mapper_weight + (c + d * 16));
-      sum0 = v_fma(x6, x7, sum0);
-      const vec x8 = v_load(linear_mapper_weight + (c + d * 16 + 1));
-      sum1 = v_fma(x6, x8, sum1);
-      const vec x9 = v_load(linear_mapper_weight + (c + d * 16 + 2));
-      sum2 = v_fma(x6, x9, sum2);
-      const vec x10 = v_load(linear_mapper_weight + (c + d * 16 + 3));
-      sum3 = v_fma(x6, x10, sum3);
+      const vec x2 = v_set(d_blocks_carry_next[d * 50 + 49]);
+      unroll<4>([&](auto column) {
+        const vec x3 = v_load(linear_mapper_weight + (c + column + d * 16));
+        sum[column] = v_fma(x2, x3, sum[column]);
+      });
     }
-    v_store(d_linear_mapper_einsum + (c + 768), sum0);
-    v_store(d_linear_mapper_einsum + (c + 769), sum1);
-    v_store(d_linear_mapper_einsum + (c + 770), sum2);
-    v_store(d_linear_mapper_einsum + (c + 771), sum3);
+    unroll<4>([&](auto column) { v_store(d_linear_mapper_einsum + (c + column + 768), sum[column]); });
   }
 }
 
@@ -4615,59 +2982,31 @@ static void linear_mapper_forward_inspect(const real* rearrange, const real* lin
                                           real* linear_mapper_einsum) {
   for (std::int64_t d = 0; d < 8; d += 4) {
     for (std::int64_t n = 0; n < 48; n += 2) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
+      vec sum[4][2];
+      unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t c = 0; c < 16; ++c) {
-        const vec x0 = v_load(rearrange + (n + c * 49));
-        const vec x1 = v_set(linear_mapper_weight[d * 16 + c]);
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(rearrange + (n + c * 49 + 1));
-        sum1 = v_fma(x2, x1, sum1);
-        const vec x3 = v_set(linear_mapper_weight[d * 16 + c + 16]);
-        sum2 = v_fma(x0, x3, sum2);
-        sum3 = v_fma(x2, x3, sum3);
-        const vec x4 = v_set(linear_mapper_weight[d * 16 + c + 32]);
-        sum4 = v_fma(x0, x4, sum4);
-        sum5 = v_fma(x2, x4, sum5);
-        const vec x5 = v_set(linear_mapper_weight[d * 16 + c + 48]);
-        sum6 = v_fma(x0, x5, sum6);
-        sum7 = v_fma(x2, x5, sum7);
+        vec x0[2];
+        unroll<2>([&](auto column) { x0[column] = v_load(rearrange + (n + column + c * 49)); });
+        unroll<4>([&](auto row) {
+          const vec x1 = v_set(linear_mapper_weight[d * 16 + row * 16 + c]);
+          unroll<2>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+        });
       }
-      v_store(linear_mapper_einsum + (n + d * 49), sum0);
-      v_store(linear_mapper_einsum + (n + d * 49 + 1), sum1);
-      v_store(linear_mapper_einsum + (n + d * 49 + 49), sum2);
-      v_store(linear_mapper_einsum + (n + d * 49 + 50), sum3);
-      v_store(linear_mapper_einsum + (n + d * 49 + 98), sum4);
-      v_store(linear_mapper_einsum + (n + d * 49 + 99), sum5);
-      v_store(linear_mapper_einsum + (n + d * 49 + 147), sum6);
-      v_store(linear_mapper_einsum + (n + d * 49 + 148), sum7);
+      unroll<4, 2>([&](auto row, auto column) {
+        v_store(linear_mapper_einsum + (n + column + d * 49 + row * 49), sum[row][column]);
+      });
     }
     {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
+      vec sum[4];
+      unroll<4>([&](auto row) { sum[row] = v_zero(); });
       for (std::int64_t c = 0; c < 16; ++c) {
-        const vec x6 = v_load(rearrange + (c * 49 + 48));
-        const vec x7 = v_set(linear_mapper_weight[d * 16 + c]);
-        sum0 = v_fma(x6, x7, sum0);
-        const vec x8 = v_set(linear_mapper_weight[d * 16 + c + 16]);
-        sum1 = v_fma(x6, x8, sum1);
-        const vec x9 = v_set(linear_mapper_weight[d * 16 + c + 32]);
-        sum2 = v_fma(x6, x9, sum2);
-        const vec x10 = v_set(linear_mapper_weight[d * 16 + c + 48]);
-        sum3 = v_fma(x6, x10, sum3);
+        const vec x2 = v_load(rearrange + (c * 49 + 48));
+        unroll<4>([&](auto row) {
+          const vec x3 = v_set(linear_mapper_weight[d * 16 + row * 16 + c]);
+          sum[row] = v_fma(x2, x3, sum[row]);
+        });
       }
-      v_store(linear_mapper_einsum + (d * 49 + 48), sum0);
-      v_store(linear_mapper_einsum + (d * 49 + 97), sum1);
-      v_store(linear_mapper_einsum + (d * 49 + 146), sum2);
-      v_store(linear_mapper_einsum + (d * 49 + 195), sum3);
+      unroll<4>([&](auto row) { v_store(linear_mapper_einsum + (d * 49 + row * 49 + 48), sum[row]); });
     }
   }
 }
@@ -4775,58 +3114,34 @@ static void blocks_mhsa_forward_inspect(const real* blocks_mhsa_q_mappings_0_add
                                         const real* blocks_mhsa_k_mappings_0_add, real* blocks_mhsa_einsum_3) {
   for (std::int64_t n = 0; n < 50; n += 2) {
     for (std::int64_t n2 = 0; n2 < 48; n2 += 4) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
+      vec sum[2][4];
+      unroll<2, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t k = 0; k < 4; ++k) {
-        const vec x0 = v_set(blocks_mhsa_q_mappings_0_add[n + k * 50]);
-        const vec x1 = v_load(blocks_mhsa_k_mappings_0_add + (n2 + k * 50));
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(blocks_mhsa_k_mappings_0_add + (n2 + k * 50 + 1));
-        sum1 = v_fma(x0, x2, sum1);
-        const vec x3 = v_load(blocks_mhsa_k_mappings_0_add + (n2 + k * 50 + 2));
-        sum2 = v_fma(x0, x3, sum2);
-        const vec x4 = v_load(blocks_mhsa_k_mappings_0_add + (n2 + k * 50 + 3));
-        sum3 = v_fma(x0, x4, sum3);
-        const vec x5 = v_set(blocks_mhsa_q_mappings_0_add[n + k * 50 + 1]);
-        sum4 = v_fma(x5, x1, sum4);
-        sum5 = v_fma(x5, x2, sum5);
-        sum6 = v_fma(x5, x3, sum6);
-        sum7 = v_fma(x5, x4, sum7);
+        vec x1[4];
+        unroll<4>([&](auto column) { x1[column] = v_load(blocks_mhsa_k_mappings_0_add + (n2 + column + k * 50)); });
+        unroll<2>([&](auto row) {
+          const vec x0 = v_set(blocks_mhsa_q_mappings_0_add[n + row + k * 50]);
+          unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+        });
       }
-      v_store(blocks_mhsa_einsum_3 + (n * 50 + n2), sum0);
-      v_store(blocks_mhsa_einsum_3 + (n * 50 + n2 + 1), sum1);
-      v_store(blocks_mhsa_einsum_3 + (n * 50 + n2 + 2), sum2);
-      v_store(blocks_mhsa_einsum_3 + (n * 50 + n2 + 3), sum3);
-      v_store(blocks_mhsa_einsum_3 + (n * 50 + n2 + 50), sum4);
-      v_store(blocks_mhsa_einsum_3 + (n * 50 + n2 + 51), sum5);
-      v_store(blocks_mhsa_einsum_3 + (n * 50 + n2 + 52), sum6);
-      v_store(blocks_mhsa_einsum_3 + (n * 50 + n2 + 53), sum7);
+      unroll<2, 4>([&](auto row, auto column) {
+        v_store(blocks_mhsa_einsum_3 + (n * 50 + row * 50 + n2 + column), sum[row][column]);
+      });
     }
     {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
+      vec sum[2][2];
+      unroll<2, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t k = 0; k < 4; ++k) {
-        const vec x6 = v_set(blocks_mhsa_q_mappings_0_add[n + k * 50]);
-        const vec x7 = v_load(blocks_mhsa_k_mappings_0_add + (k * 50 + 48));
-        sum0 = v_fma(x6, x7, sum0);
-        const vec x8 = v_load(blocks_mhsa_k_mappings_0_add + (k * 50 + 49));
-        sum1 = v_fma(x6, x8, sum1);
-        const vec x9 = v_set(blocks_mhsa_q_mappings_0_add[n + k * 50 + 1]);
-        sum2 = v_fma(x9, x7, sum2);
-        sum3 = v_fma(x9, x8, sum3);
+        vec x3[2];
+        unroll<2>([&](auto column) { x3[column] = v_load(blocks_mhsa_k_mappings_0_add + (column + k * 50 + 48)); });
+        unroll<2>([&](auto row) {
+          const vec x2 = v_set(blocks_mhsa_q_mappings_0_add[n + row + k * 50]);
+          unroll<2>([&](auto column) { sum[row][column] = v_fma(x2, x3[column], sum[row][column]); });
+        });
       }
-      v_store(blocks_mhsa_einsum_3 + (n * 50 + 48), sum0);
-      v_store(blocks_mhsa_einsum_3 + (n * 50 + 49), sum1);
-      v_store(blocks_mhsa_einsum_3 + (n * 50 + 98), sum2);
-      v_store(blocks_mhsa_einsum_3 + (n * 50 + 99), sum3);
+      unroll<2, 2>([&](auto row, auto column) {
+        v_store(blocks_mhsa_einsum_3 + (n * 50 + row * 50 + column + 48), sum[row][column]);
+      });
     }
   }
 }
@@ -4926,62 +3241,24 @@ static void blocks_mhsa_matmul_forward_inspect(const real* attention_0, const re
                                                real* blocks_mhsa_einsum, const real* blocks_carry,
                                                real* blocks_concat) {
   for (std::int64_t n = 0; n < 50; n += 2) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[4][2];
+    unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x0 = v_load_strided(attention_0 + (n * 50 + n2), 50, lanes);
-      const vec x1 = v_set(blocks_mhsa_v_mappings_0_add[n2]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load_strided(attention_0 + (n * 50 + n2 + 50), 50, lanes);
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_set(blocks_mhsa_v_mappings_0_add[n2 + 50]);
-      sum2 = v_fma(x0, x3, sum2);
-      sum3 = v_fma(x2, x3, sum3);
-      const vec x4 = v_set(blocks_mhsa_v_mappings_0_add[n2 + 100]);
-      sum4 = v_fma(x0, x4, sum4);
-      sum5 = v_fma(x2, x4, sum5);
-      const vec x5 = v_set(blocks_mhsa_v_mappings_0_add[n2 + 150]);
-      sum6 = v_fma(x0, x5, sum6);
-      sum7 = v_fma(x2, x5, sum7);
+      vec x0[2];
+      unroll<2>([&](auto column) {
+        x0[column] = v_load_strided(attention_0 + (n * 50 + column * 50 + n2), 50, lanes);
+      });
+      unroll<4>([&](auto row) {
+        const vec x1 = v_set(blocks_mhsa_v_mappings_0_add[row * 50 + n2]);
+        unroll<2>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+      });
     }
-    v_store(blocks_mhsa_einsum + n, sum0);
-    const vec x6 = v_load(blocks_carry + n);
-    const vec t7 = v_add(x6, sum0);
-    v_store(blocks_concat + n, t7);
-    v_store(blocks_mhsa_einsum + (n + 1), sum1);
-    const vec x8 = v_load(blocks_carry + (n + 1));
-    const vec t9 = v_add(x8, sum1);
-    v_store(blocks_concat + (n + 1), t9);
-    v_store(blocks_mhsa_einsum + (n + 50), sum2);
-    const vec x10 = v_load(blocks_carry + (n + 50));
-    const vec t11 = v_add(x10, sum2);
-    v_store(blocks_concat + (n + 50), t11);
-    v_store(blocks_mhsa_einsum + (n + 51), sum3);
-    const vec x12 = v_load(blocks_carry + (n + 51));
-    const vec t13 = v_add(x12, sum3);
-    v_store(blocks_concat + (n + 51), t13);
-    v_store(blocks_mhsa_einsum + (n + 100), sum4);
-    const vec x14 = v_load(blocks_carry + (n + 100));
-    const vec t15 = v_add(x14, sum4);
-    v_store(blocks_concat + (n + 100), t15);
-    v_store(blocks_mhsa_einsum + (n + 101), sum5);
-    const vec x16 = v_load(blocks_carry + (n + 101));
-    const vec t17 = v_add(x16, sum5);
-    v_store(blocks_concat + (n + 101), t17);
-    v_store(blocks_mhsa_einsum + (n + 150), sum6);
-    const vec x18 = v_load(blocks_carry + (n + 150));
-    const vec t19 = v_add(x18, sum6);
-    v_store(blocks_concat + (n + 150), t19);
-    v_store(blocks_mhsa_einsum + (n + 151), sum7);
-    const vec x20 = v_load(blocks_carry + (n + 151));
-    const vec t21 = v_add(x20, sum7);
-    v_store(blocks_concat + (n + 151), t21);
+    unroll<4, 2>([&](auto row, auto column) {
+      v_store(blocks_mhsa_einsum + (n + column + row * 50), sum[row][column]);
+      const vec x2 = v_load(blocks_carry + (n + column + row * 50));
+      const vec t3 = v_add(x2, sum[row][column]);
+      v_store(blocks_concat + (n + column + row * 50), t3);
+    });
   }
 }
 
@@ -4990,77 +3267,34 @@ static void blocks_mhsa_matmul_forward_3_inspect(const real* attention_1, const 
                                                  real* blocks_mhsa_einsum_2, const real* blocks_carry,
                                                  real* blocks_concat) {
   for (std::int64_t n = 0; n < 50; n += 2) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
-    vec sum5 = v_zero();
-    vec sum6 = v_zero();
-    vec sum7 = v_zero();
+    vec sum[4][2];
+    unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x0 = v_load_strided(attention_1 + (n * 50 + n2), 50, lanes);
-      const vec x1 = v_set(blocks_mhsa_v_mappings_1_add[n2]);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load_strided(attention_1 + (n * 50 + n2 + 50), 50, lanes);
-      sum1 = v_fma(x2, x1, sum1);
-      const vec x3 = v_set(blocks_mhsa_v_mappings_1_add[n2 + 50]);
-      sum2 = v_fma(x0, x3, sum2);
-      sum3 = v_fma(x2, x3, sum3);
-      const vec x4 = v_set(blocks_mhsa_v_mappings_1_add[n2 + 100]);
-      sum4 = v_fma(x0, x4, sum4);
-      sum5 = v_fma(x2, x4, sum5);
-      const vec x5 = v_set(blocks_mhsa_v_mappings_1_add[n2 + 150]);
-      sum6 = v_fma(x0, x5, sum6);
-      sum7 = v_fma(x2, x5, sum7);
+      vec x0[2];
+      unroll<2>([&](auto column) {
+        x0[column] = v_load_strided(attention_1 + (n * 50 + column * 50 + n2), 50, lanes);
+      });
+      unroll<4>([&](auto row) {
+        const vec x1 = v_set(blocks_mhsa_v_mappings_1_add[row * 50 + n2]);
+        unroll<2>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+      });
     }
-    v_store(blocks_mhsa_einsum_2 + n, sum0);
-    const vec x6 = v_load(blocks_carry + (n + 200));
-    const vec t7 = v_add(x6, sum0);
-    v_store(blocks_concat + (n + 200), t7);
-    v_store(blocks_mhsa_einsum_2 + (n + 1), sum1);
-    const vec x8 = v_load(blocks_carry + (n + 201));
-    const vec t9 = v_add(x8, sum1);
-    v_store(blocks_concat + (n + 201), t9);
-    v_store(blocks_mhsa_einsum_2 + (n + 50), sum2);
-    const vec x10 = v_load(blocks_carry + (n + 250));
-    const vec t11 = v_add(x10, sum2);
-    v_store(blocks_concat + (n + 250), t11);
-    v_store(blocks_mhsa_einsum_2 + (n + 51), sum3);
-    const vec x12 = v_load(blocks_carry + (n + 251));
-    const vec t13 = v_add(x12, sum3);
-    v_store(blocks_concat + (n + 251), t13);
-    v_store(blocks_mhsa_einsum_2 + (n + 100), sum4);
-    const vec x14 = v_load(blocks_carry + (n + 300));
-    const vec t15 = v_add(x14, sum4);
-    v_store(blocks_concat + (n + 300), t15);
-    v_store(blocks_mhsa_einsum_2 + (n + 101), sum5);
-    const vec x16 = v_load(blocks_carry + (n + 301));
-    const vec t17 = v_add(x16, sum5);
-    v_store(blocks_concat + (n + 301), t17);
-    v_store(blocks_mhsa_einsum_2 + (n + 150), sum6);
-    const vec x18 = v_load(blocks_carry + (n + 350));
-    const vec t19 = v_add(x18, sum6);
-    v_store(blocks_concat + (n + 350), t19);
-    v_store(blocks_mhsa_einsum_2 + (n + 151), sum7);
-    const vec x20 = v_load(blocks_carry + (n + 351));
-    const vec t21 = v_add(x20, sum7);
-    v_store(blocks_concat + (n + 351), t21);
+    unroll<4, 2>([&](auto row, auto column) {
+      v_store(blocks_mhsa_einsum_2 + (n + column + row * 50), sum[row][column]);
+      const vec x2 = v_load(blocks_carry + (n + column + row * 50 + 200));
+      const vec t3 = v_add(x2, sum[row][column]);
+      v_store(blocks_concat + (n + column + row * 50 + 200), t3);
+    });
   }
 }
 
 // b < B, n < N+1=50 (row), k < K=4 (row)
-static void blocks_mhsa_q_mappings_0_multiply_forward(const real* blocks_mhsa_q_mappings_0_add,
-                                                      const real* blocks_mhsa_k_mappings_0_add,
-                                                      const real* blocks_mhsa_v_mappings_0_add,
-                                                      const real* blocks_mhsa_einsum,
-                                                      const real* blocks_mhsa_q_mappings_1_add,
-                                                      const real* blocks_mhsa_k_mappings_1_add,
-                                                      const real* blocks_mhsa_v_mappings_1_add,
-                                                      const real* blocks_mhsa_einsum_2, real* magnitude_3,
-                                                      real* magnitude_4, real* magnitude_6, real* magnitude_7,
-                                                      real* magnitude_8, real* magnitude_9, real* magnitude_11,
-                                                      real* magnitude_12) {
+static void blocks_mhsa_q_mappings_0_multiply_forward(
+    const real* blocks_mhsa_q_mappings_0_add, const real* blocks_mhsa_k_mappings_0_add,
+    const real* blocks_mhsa_v_mappings_0_add, const real* blocks_mhsa_einsum, const real* blocks_mhsa_q_mappings_1_add,
+    const real* blocks_mhsa_k_mappings_1_add, const real* blocks_mhsa_v_mappings_1_add,
+    const real* blocks_mhsa_einsum_2, real* magnitude_3, real* magnitude_4, real* magnitude_6, real* magnitude_7,
+    real* magnitude_8, real* magnitude_9, real* magnitude_11, real* magnitude_12) {
   vec sum0 = v_zero();
   vec sum1 = v_zero();
   vec sum2 = v_zero();
@@ -5137,38 +3371,19 @@ static void blocks_mlp_0_forward_inspect(const real* blocks_norm2_add, const rea
                                          real* blocks_mlp_0_einsum) {
   for (std::int64_t m = 0; m < 32; m += 4) {
     for (std::int64_t n = 0; n < 50; n += 2) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
+      vec sum[4][2];
+      unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t d = 0; d < 8; ++d) {
-        const vec x0 = v_load(blocks_norm2_add + (n + d * 50));
-        const vec x1 = v_set(blocks_mlp_0_weight[m * 8 + d]);
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(blocks_norm2_add + (n + d * 50 + 1));
-        sum1 = v_fma(x2, x1, sum1);
-        const vec x3 = v_set(blocks_mlp_0_weight[m * 8 + d + 8]);
-        sum2 = v_fma(x0, x3, sum2);
-        sum3 = v_fma(x2, x3, sum3);
-        const vec x4 = v_set(blocks_mlp_0_weight[m * 8 + d + 16]);
-        sum4 = v_fma(x0, x4, sum4);
-        sum5 = v_fma(x2, x4, sum5);
-        const vec x5 = v_set(blocks_mlp_0_weight[m * 8 + d + 24]);
-        sum6 = v_fma(x0, x5, sum6);
-        sum7 = v_fma(x2, x5, sum7);
+        vec x0[2];
+        unroll<2>([&](auto column) { x0[column] = v_load(blocks_norm2_add + (n + column + d * 50)); });
+        unroll<4>([&](auto row) {
+          const vec x1 = v_set(blocks_mlp_0_weight[m * 8 + row * 8 + d]);
+          unroll<2>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+        });
       }
-      v_store(blocks_mlp_0_einsum + (n + m * 50), sum0);
-      v_store(blocks_mlp_0_einsum + (n + m * 50 + 1), sum1);
-      v_store(blocks_mlp_0_einsum + (n + m * 50 + 50), sum2);
-      v_store(blocks_mlp_0_einsum + (n + m * 50 + 51), sum3);
-      v_store(blocks_mlp_0_einsum + (n + m * 50 + 100), sum4);
-      v_store(blocks_mlp_0_einsum + (n + m * 50 + 101), sum5);
-      v_store(blocks_mlp_0_einsum + (n + m * 50 + 150), sum6);
-      v_store(blocks_mlp_0_einsum + (n + m * 50 + 151), sum7);
+      unroll<4, 2>([&](auto row, auto column) {
+        v_store(blocks_mlp_0_einsum + (n + column + m * 50 + row * 50), sum[row][column]);
+      });
     }
   }
 }
@@ -5215,48 +3430,28 @@ static void blocks_mlp_2_forward_inspect(const real* blocks_mlp_1_gelu, const re
                                          real* blocks_mlp_2_einsum) {
   for (std::int64_t d = 0; d < 8; d += 4) {
     for (std::int64_t n = 0; n < 50; n += 2) {
-      vec sum0 = v_zero();
-      vec sum1 = v_zero();
-      vec sum2 = v_zero();
-      vec sum3 = v_zero();
-      vec sum4 = v_zero();
-      vec sum5 = v_zero();
-      vec sum6 = v_zero();
-      vec sum7 = v_zero();
+      vec sum[4][2];
+      unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
       for (std::int64_t m = 0; m < 32; ++m) {
-        const vec x0 = v_load(blocks_mlp_1_gelu + (n + m * 50));
-        const vec x1 = v_set(blocks_mlp_2_weight[d * 32 + m]);
-        sum0 = v_fma(x0, x1, sum0);
-        const vec x2 = v_load(blocks_mlp_1_gelu + (n + m * 50 + 1));
-        sum1 = v_fma(x2, x1, sum1);
-        const vec x3 = v_set(blocks_mlp_2_weight[d * 32 + m + 32]);
-        sum2 = v_fma(x0, x3, sum2);
-        sum3 = v_fma(x2, x3, sum3);
-        const vec x4 = v_set(blocks_mlp_2_weight[d * 32 + m + 64]);
-        sum4 = v_fma(x0, x4, sum4);
-        sum5 = v_fma(x2, x4, sum5);
-        const vec x5 = v_set(blocks_mlp_2_weight[d * 32 + m + 96]);
-        sum6 = v_fma(x0, x5, sum6);
-        sum7 = v_fma(x2, x5, sum7);
+        vec x0[2];
+        unroll<2>([&](auto column) { x0[column] = v_load(blocks_mlp_1_gelu + (n + column + m * 50)); });
+        unroll<4>([&](auto row) {
+          const vec x1 = v_set(blocks_mlp_2_weight[d * 32 + row * 32 + m]);
+          unroll<2>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+        });
       }
-      v_store(blocks_mlp_2_einsum + (n + d * 50), sum0);
-      v_store(blocks_mlp_2_einsum + (n + d * 50 + 1), sum1);
-      v_store(blocks_mlp_2_einsum + (n + d * 50 + 50), sum2);
-      v_store(blocks_mlp_2_einsum + (n + d * 50 + 51), sum3);
-      v_store(blocks_mlp_2_einsum + (n + d * 50 + 100), sum4);
-      v_store(blocks_mlp_2_einsum + (n + d * 50 + 101), sum5);
-      v_store(blocks_mlp_2_einsum + (n + d * 50 + 150), sum6);
-      v_store(blocks_mlp_2_einsum + (n + d * 50 + 151), sum7);
+      unroll<4, 2>([&](auto row, auto column) {
+        v_store(blocks_mlp_2_einsum + (n + column + d * 50 + row * 50), sum[row][column]);
+      });
     }
   }
 }
 
 // b < B, n < N+1=50 (row), d < D=8 (row)
-static void blocks_norm1_multiply_forward(const real* blocks_norm1_maximum, const real* blocks_concat,
-                                          const real* blocks_norm2_maximum, const real* blocks_mlp_2_einsum,
-                                          const real* blocks_mlp_2_bias, real* magnitude_2, real* magnitude_13,
-                                          real* magnitude_14, real* magnitude_17, real* magnitude_18,
-                                          real* blocks_carry_next) {
+static void blocks_norm1_multiply_forward(
+    const real* blocks_norm1_maximum, const real* blocks_concat, const real* blocks_norm2_maximum,
+    const real* blocks_mlp_2_einsum, const real* blocks_mlp_2_bias, real* magnitude_2, real* magnitude_13,
+    real* magnitude_14, real* magnitude_17, real* magnitude_18, real* blocks_carry_next) {
   vec sum0 = v_zero();
   vec sum1 = v_zero();
   vec sum2 = v_zero();
@@ -5315,29 +3510,16 @@ static void blocks_norm1_multiply_forward(const real* blocks_norm1_maximum, cons
 // b < B, classes < CLASSES=10, d < D=8 (summed)
 static void mlp_0_forward_inspect(const real* blocks_carry_next, const real* mlp_0_weight, real* mlp_0_einsum) {
   for (std::int64_t classes = 0; classes < 10; classes += 5) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    vec sum2 = v_zero();
-    vec sum3 = v_zero();
-    vec sum4 = v_zero();
+    vec sum[5];
+    unroll<5>([&](auto column) { sum[column] = v_zero(); });
     for (std::int64_t d = 0; d < 8; ++d) {
       const vec x0 = v_set(blocks_carry_next[d * 50]);
-      const vec x1 = v_load_strided(mlp_0_weight + (classes * 8 + d), 8, lanes);
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load_strided(mlp_0_weight + (classes * 8 + d + 8), 8, lanes);
-      sum1 = v_fma(x0, x2, sum1);
-      const vec x3 = v_load_strided(mlp_0_weight + (classes * 8 + d + 16), 8, lanes);
-      sum2 = v_fma(x0, x3, sum2);
-      const vec x4 = v_load_strided(mlp_0_weight + (classes * 8 + d + 24), 8, lanes);
-      sum3 = v_fma(x0, x4, sum3);
-      const vec x5 = v_load_strided(mlp_0_weight + (classes * 8 + d + 32), 8, lanes);
-      sum4 = v_fma(x0, x5, sum4);
+      unroll<5>([&](auto column) {
+        const vec x1 = v_load_strided(mlp_0_weight + (classes * 8 + column * 8 + d), 8, lanes);
+        sum[column] = v_fma(x0, x1, sum[column]);
+      });
     }
-    v_store(mlp_0_einsum + classes, sum0);
-    v_store(mlp_0_einsum + (classes + 1), sum1);
-    v_store(mlp_0_einsum + (classes + 2), sum2);
-    v_store(mlp_0_einsum + (classes + 3), sum3);
-    v_store(mlp_0_einsum + (classes + 4), sum4);
+    unroll<5>([&](auto column) { v_store(mlp_0_einsum + (classes + column), sum[column]); });
   }
 }
 
@@ -5524,38 +3706,32 @@ void vit_mnist_forward_scalar(const float* parameters, const float* images, cons
       blocks_norm1_forward(blocks_carry + layer * 400 + image * 11456,
                            parameters + at::blocks_norm1_weight - layer * 816,
                            parameters + at::blocks_norm1_bias - layer * 816, blocks_norm1_add + place * 11456);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816,
-                                       blocks_mhsa_q_mappings_0_add + place * 11456);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816,
-                                       blocks_mhsa_k_mappings_0_add + place * 11456);
+      blocks_mhsa_q_mappings_0_forward(
+          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816, blocks_mhsa_q_mappings_0_add + place * 11456);
+      blocks_mhsa_q_mappings_0_forward(
+          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816, blocks_mhsa_k_mappings_0_add + place * 11456);
       blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + place * 11456, blocks_mhsa_k_mappings_0_add + place * 11456,
                           blocks_mhsa_einsum + place * 11456);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816,
-                                       blocks_mhsa_v_mappings_0_add + place * 11456);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816,
-                                       blocks_mhsa_q_mappings_1_add + place * 11456);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816,
-                                       blocks_mhsa_k_mappings_1_add + place * 11456);
+      blocks_mhsa_q_mappings_0_forward(
+          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816, blocks_mhsa_v_mappings_0_add + place * 11456);
+      blocks_mhsa_q_mappings_1_forward(
+          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816, blocks_mhsa_q_mappings_1_add + place * 11456);
+      blocks_mhsa_q_mappings_1_forward(
+          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816, blocks_mhsa_k_mappings_1_add + place * 11456);
       blocks_mhsa_forward(blocks_mhsa_q_mappings_1_add + place * 11456, blocks_mhsa_k_mappings_1_add + place * 11456,
                           blocks_mhsa_einsum_2 + place * 11456);
       blocks_mhsa_softmax_forward(blocks_mhsa_einsum + place * 11456, blocks_mhsa_divide + place * 11456,
                                   blocks_mhsa_einsum_2 + place * 11456, blocks_mhsa_divide_2 + place * 11456);
       blocks_mhsa_matmul_forward(blocks_mhsa_divide + place * 11456, blocks_mhsa_v_mappings_0_add + place * 11456,
                                  blocks_carry + layer * 400 + image * 11456, blocks_concat + place * 11456);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816,
-                                       blocks_mhsa_v_mappings_1_add + place * 11456);
+      blocks_mhsa_q_mappings_1_forward(
+          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816, blocks_mhsa_v_mappings_1_add + place * 11456);
       blocks_mhsa_matmul_forward_3(blocks_mhsa_divide_2 + place * 11456, blocks_mhsa_v_mappings_1_add + place * 11456,
                                    blocks_carry + layer * 400 + image * 11456, blocks_concat + place * 11456);
       blocks_norm1_forward(blocks_concat + place * 11456, parameters + at::blocks_norm2_weight - layer * 816,
@@ -5572,32 +3748,26 @@ void vit_mnist_forward_scalar(const float* parameters, const float* images, cons
     if (place < 0) place = image;
     blocks_norm1_forward(blocks_carry + 400 + image * 11456, parameters + at::blocks_norm1_weight - 816,
                          parameters + at::blocks_norm1_bias - 816, blocks_1_norm1_add + place * 11456);
-    blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 11456,
-                                     parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
-                                     parameters + at::blocks_mhsa_k_mappings_0_bias - 816,
-                                     blocks_1_mhsa_k_mappings_0_add + place * 11456);
-    blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 11456,
-                                     parameters + at::blocks_mhsa_v_mappings_0_weight - 816,
-                                     parameters + at::blocks_mhsa_v_mappings_0_bias - 816,
-                                     blocks_1_mhsa_v_mappings_0_add + place * 11456);
-    blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 11456,
-                                     parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
-                                     parameters + at::blocks_mhsa_k_mappings_1_bias - 816,
-                                     blocks_1_mhsa_k_mappings_1_add + place * 11456);
-    blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 11456,
-                                     parameters + at::blocks_mhsa_v_mappings_1_weight - 816,
-                                     parameters + at::blocks_mhsa_v_mappings_1_bias - 816,
-                                     blocks_1_mhsa_v_mappings_1_add + place * 11456);
-    blocks_1_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
-                                       parameters + at::blocks_mhsa_q_mappings_0_bias - 816,
-                                       blocks_1_mhsa_q_mappings_0_add + place * 11456);
+    blocks_mhsa_q_mappings_0_forward(
+        blocks_1_norm1_add + place * 11456, parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
+        parameters + at::blocks_mhsa_k_mappings_0_bias - 816, blocks_1_mhsa_k_mappings_0_add + place * 11456);
+    blocks_mhsa_q_mappings_0_forward(
+        blocks_1_norm1_add + place * 11456, parameters + at::blocks_mhsa_v_mappings_0_weight - 816,
+        parameters + at::blocks_mhsa_v_mappings_0_bias - 816, blocks_1_mhsa_v_mappings_0_add + place * 11456);
+    blocks_mhsa_q_mappings_1_forward(
+        blocks_1_norm1_add + place * 11456, parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
+        parameters + at::blocks_mhsa_k_mappings_1_bias - 816, blocks_1_mhsa_k_mappings_1_add + place * 11456);
+    blocks_mhsa_q_mappings_1_forward(
+        blocks_1_norm1_add + place * 11456, parameters + at::blocks_mhsa_v_mappings_1_weight - 816,
+        parameters + at::blocks_mhsa_v_mappings_1_bias - 816, blocks_1_mhsa_v_mappings_1_add + place * 11456);
+    blocks_1_mhsa_q_mappings_0_forward(
+        blocks_1_norm1_add + place * 11456, parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
+        parameters + at::blocks_mhsa_q_mappings_0_bias - 816, blocks_1_mhsa_q_mappings_0_add + place * 11456);
     blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_0_add + place * 11456,
                           blocks_1_mhsa_k_mappings_0_add + place * 11456, blocks_1_mhsa_einsum + place * 11456);
-    blocks_1_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_q_mappings_1_weight - 816,
-                                       parameters + at::blocks_mhsa_q_mappings_1_bias - 816,
-                                       blocks_1_mhsa_q_mappings_1_add + place * 11456);
+    blocks_1_mhsa_q_mappings_1_forward(
+        blocks_1_norm1_add + place * 11456, parameters + at::blocks_mhsa_q_mappings_1_weight - 816,
+        parameters + at::blocks_mhsa_q_mappings_1_bias - 816, blocks_1_mhsa_q_mappings_1_add + place * 11456);
     blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_1_add + place * 11456,
                           blocks_1_mhsa_k_mappings_1_add + place * 11456, blocks_1_mhsa_einsum_2 + place * 11456);
     blocks_1_mhsa_softmax_forward(blocks_1_mhsa_einsum + place * 11456, blocks_1_mhsa_divide + place * 11456,
@@ -5709,38 +3879,32 @@ void vit_mnist_evaluate_scalar(const float* parameters, const float* images, con
       blocks_norm1_forward(blocks_carry + layer * 400 + image * 11456,
                            parameters + at::blocks_norm1_weight - layer * 816,
                            parameters + at::blocks_norm1_bias - layer * 816, blocks_norm1_add + place * 11456);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816,
-                                       blocks_mhsa_q_mappings_0_add + place * 11456);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816,
-                                       blocks_mhsa_k_mappings_0_add + place * 11456);
+      blocks_mhsa_q_mappings_0_forward(
+          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816, blocks_mhsa_q_mappings_0_add + place * 11456);
+      blocks_mhsa_q_mappings_0_forward(
+          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816, blocks_mhsa_k_mappings_0_add + place * 11456);
       blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + place * 11456, blocks_mhsa_k_mappings_0_add + place * 11456,
                           blocks_mhsa_einsum + place * 11456);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816,
-                                       blocks_mhsa_v_mappings_0_add + place * 11456);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816,
-                                       blocks_mhsa_q_mappings_1_add + place * 11456);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816,
-                                       blocks_mhsa_k_mappings_1_add + place * 11456);
+      blocks_mhsa_q_mappings_0_forward(
+          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816, blocks_mhsa_v_mappings_0_add + place * 11456);
+      blocks_mhsa_q_mappings_1_forward(
+          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816, blocks_mhsa_q_mappings_1_add + place * 11456);
+      blocks_mhsa_q_mappings_1_forward(
+          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816, blocks_mhsa_k_mappings_1_add + place * 11456);
       blocks_mhsa_forward(blocks_mhsa_q_mappings_1_add + place * 11456, blocks_mhsa_k_mappings_1_add + place * 11456,
                           blocks_mhsa_einsum_2 + place * 11456);
       blocks_mhsa_softmax_forward(blocks_mhsa_einsum + place * 11456, blocks_mhsa_divide + place * 11456,
                                   blocks_mhsa_einsum_2 + place * 11456, blocks_mhsa_divide_2 + place * 11456);
       blocks_mhsa_matmul_forward(blocks_mhsa_divide + place * 11456, blocks_mhsa_v_mappings_0_add + place * 11456,
                                  blocks_carry + layer * 400 + image * 11456, blocks_concat + place * 11456);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816,
-                                       blocks_mhsa_v_mappings_1_add + place * 11456);
+      blocks_mhsa_q_mappings_1_forward(
+          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816, blocks_mhsa_v_mappings_1_add + place * 11456);
       blocks_mhsa_matmul_forward_3(blocks_mhsa_divide_2 + place * 11456, blocks_mhsa_v_mappings_1_add + place * 11456,
                                    blocks_carry + layer * 400 + image * 11456, blocks_concat + place * 11456);
       blocks_norm1_forward(blocks_concat + place * 11456, parameters + at::blocks_norm2_weight - layer * 816,
@@ -5757,32 +3921,26 @@ void vit_mnist_evaluate_scalar(const float* parameters, const float* images, con
     if (place < 0) place = image;
     blocks_norm1_forward(blocks_carry + 400 + image * 11456, parameters + at::blocks_norm1_weight - 816,
                          parameters + at::blocks_norm1_bias - 816, blocks_1_norm1_add + place * 11456);
-    blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 11456,
-                                     parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
-                                     parameters + at::blocks_mhsa_k_mappings_0_bias - 816,
-                                     blocks_1_mhsa_k_mappings_0_add + place * 11456);
-    blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 11456,
-                                     parameters + at::blocks_mhsa_v_mappings_0_weight - 816,
-                                     parameters + at::blocks_mhsa_v_mappings_0_bias - 816,
-                                     blocks_1_mhsa_v_mappings_0_add + place * 11456);
-    blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 11456,
-                                     parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
-                                     parameters + at::blocks_mhsa_k_mappings_1_bias - 816,
-                                     blocks_1_mhsa_k_mappings_1_add + place * 11456);
-    blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 11456,
-                                     parameters + at::blocks_mhsa_v_mappings_1_weight - 816,
-                                     parameters + at::blocks_mhsa_v_mappings_1_bias - 816,
-                                     blocks_1_mhsa_v_mappings_1_add + place * 11456);
-    blocks_1_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
-                                       parameters + at::blocks_mhsa_q_mappings_0_bias - 816,
-                                       blocks_1_mhsa_q_mappings_0_add + place * 11456);
+    blocks_mhsa_q_mappings_0_forward(
+        blocks_1_norm1_add + place * 11456, parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
+        parameters + at::blocks_mhsa_k_mappings_0_bias - 816, blocks_1_mhsa_k_mappings_0_add + place * 11456);
+    blocks_mhsa_q_mappings_0_forward(
+        blocks_1_norm1_add + place * 11456, parameters + at::blocks_mhsa_v_mappings_0_weight - 816,
+        parameters + at::blocks_mhsa_v_mappings_0_bias - 816, blocks_1_mhsa_v_mappings_0_add + place * 11456);
+    blocks_mhsa_q_mappings_1_forward(
+        blocks_1_norm1_add + place * 11456, parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
+        parameters + at::blocks_mhsa_k_mappings_1_bias - 816, blocks_1_mhsa_k_mappings_1_add + place * 11456);
+    blocks_mhsa_q_mappings_1_forward(
+        blocks_1_norm1_add + place * 11456, parameters + at::blocks_mhsa_v_mappings_1_weight - 816,
+        parameters + at::blocks_mhsa_v_mappings_1_bias - 816, blocks_1_mhsa_v_mappings_1_add + place * 11456);
+    blocks_1_mhsa_q_mappings_0_forward(
+        blocks_1_norm1_add + place * 11456, parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
+        parameters + at::blocks_mhsa_q_mappings_0_bias - 816, blocks_1_mhsa_q_mappings_0_add + place * 11456);
     blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_0_add + place * 11456,
                           blocks_1_mhsa_k_mappings_0_add + place * 11456, blocks_1_mhsa_einsum + place * 11456);
-    blocks_1_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_q_mappings_1_weight - 816,
-                                       parameters + at::blocks_mhsa_q_mappings_1_bias - 816,
-                                       blocks_1_mhsa_q_mappings_1_add + place * 11456);
+    blocks_1_mhsa_q_mappings_1_forward(
+        blocks_1_norm1_add + place * 11456, parameters + at::blocks_mhsa_q_mappings_1_weight - 816,
+        parameters + at::blocks_mhsa_q_mappings_1_bias - 816, blocks_1_mhsa_q_mappings_1_add + place * 11456);
     blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_1_add + place * 11456,
                           blocks_1_mhsa_k_mappings_1_add + place * 11456, blocks_1_mhsa_einsum_2 + place * 11456);
     blocks_1_mhsa_softmax_forward(blocks_1_mhsa_einsum + place * 11456, blocks_1_mhsa_divide + place * 11456,
@@ -6007,38 +4165,32 @@ void vit_mnist_loss_and_gradients_scalar(const float* parameters, const float* i
                                    blocks_norm1_multiply + image * 27088,
                                    parameters + at::blocks_norm1_weight - layer * 816,
                                    parameters + at::blocks_norm1_bias - layer * 816, blocks_norm1_add + image * 27088);
-        blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + image * 27088,
-                                         parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
-                                         parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816,
-                                         blocks_mhsa_q_mappings_0_add + image * 27088);
-        blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + image * 27088,
-                                         parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
-                                         parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816,
-                                         blocks_mhsa_k_mappings_0_add + image * 27088);
+        blocks_mhsa_q_mappings_0_forward(
+            blocks_norm1_add + image * 27088, parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
+            parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816, blocks_mhsa_q_mappings_0_add + image * 27088);
+        blocks_mhsa_q_mappings_0_forward(
+            blocks_norm1_add + image * 27088, parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
+            parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816, blocks_mhsa_k_mappings_0_add + image * 27088);
         blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + image * 27088, blocks_mhsa_k_mappings_0_add + image * 27088,
                             blocks_mhsa_einsum + place * 27088);
-        blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + image * 27088,
-                                         parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
-                                         parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816,
-                                         blocks_mhsa_v_mappings_0_add + image * 27088);
-        blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + image * 27088,
-                                         parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
-                                         parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816,
-                                         blocks_mhsa_q_mappings_1_add + image * 27088);
-        blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + image * 27088,
-                                         parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
-                                         parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816,
-                                         blocks_mhsa_k_mappings_1_add + image * 27088);
+        blocks_mhsa_q_mappings_0_forward(
+            blocks_norm1_add + image * 27088, parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
+            parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816, blocks_mhsa_v_mappings_0_add + image * 27088);
+        blocks_mhsa_q_mappings_1_forward(
+            blocks_norm1_add + image * 27088, parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
+            parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816, blocks_mhsa_q_mappings_1_add + image * 27088);
+        blocks_mhsa_q_mappings_1_forward(
+            blocks_norm1_add + image * 27088, parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
+            parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816, blocks_mhsa_k_mappings_1_add + image * 27088);
         blocks_mhsa_forward(blocks_mhsa_q_mappings_1_add + image * 27088, blocks_mhsa_k_mappings_1_add + image * 27088,
                             blocks_mhsa_einsum_2 + place * 27088);
         blocks_mhsa_softmax_forward(blocks_mhsa_einsum + place * 27088, blocks_mhsa_divide + image * 27088,
                                     blocks_mhsa_einsum_2 + place * 27088, blocks_mhsa_divide_2 + image * 27088);
         blocks_mhsa_matmul_forward(blocks_mhsa_divide + image * 27088, blocks_mhsa_v_mappings_0_add + image * 27088,
                                    blocks_carry + layer * 400 + image * 27088, blocks_concat + place * 27088);
-        blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + image * 27088,
-                                         parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
-                                         parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816,
-                                         blocks_mhsa_v_mappings_1_add + image * 27088);
+        blocks_mhsa_q_mappings_1_forward(
+            blocks_norm1_add + image * 27088, parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
+            parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816, blocks_mhsa_v_mappings_1_add + image * 27088);
         blocks_mhsa_matmul_forward_3(blocks_mhsa_divide_2 + image * 27088, blocks_mhsa_v_mappings_1_add + image * 27088,
                                      blocks_carry + layer * 400 + image * 27088, blocks_concat + place * 27088);
         blocks_norm1_forward_train(blocks_concat + place * 27088, blocks_norm2_rsqrt + image * 27088,
@@ -6059,32 +4211,26 @@ void vit_mnist_loss_and_gradients_scalar(const float* parameters, const float* i
       blocks_norm1_forward_train(blocks_carry + 400 + image * 27088, blocks_1_norm1_rsqrt + place * 27088,
                                  blocks_1_norm1_multiply + image * 27088, parameters + at::blocks_norm1_weight - 816,
                                  parameters + at::blocks_norm1_bias - 816, blocks_1_norm1_add + image * 27088);
-      blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + image * 27088,
-                                       parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
-                                       parameters + at::blocks_mhsa_k_mappings_0_bias - 816,
-                                       blocks_1_mhsa_k_mappings_0_add + place * 27088);
-      blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + image * 27088,
-                                       parameters + at::blocks_mhsa_v_mappings_0_weight - 816,
-                                       parameters + at::blocks_mhsa_v_mappings_0_bias - 816,
-                                       blocks_1_mhsa_v_mappings_0_add + place * 27088);
-      blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + image * 27088,
-                                       parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
-                                       parameters + at::blocks_mhsa_k_mappings_1_bias - 816,
-                                       blocks_1_mhsa_k_mappings_1_add + place * 27088);
-      blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + image * 27088,
-                                       parameters + at::blocks_mhsa_v_mappings_1_weight - 816,
-                                       parameters + at::blocks_mhsa_v_mappings_1_bias - 816,
-                                       blocks_1_mhsa_v_mappings_1_add + place * 27088);
-      blocks_1_mhsa_q_mappings_0_forward(blocks_1_norm1_add + image * 27088,
-                                         parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
-                                         parameters + at::blocks_mhsa_q_mappings_0_bias - 816,
-                                         blocks_1_mhsa_q_mappings_0_add + place * 27088);
+      blocks_mhsa_q_mappings_0_forward(
+          blocks_1_norm1_add + image * 27088, parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
+          parameters + at::blocks_mhsa_k_mappings_0_bias - 816, blocks_1_mhsa_k_mappings_0_add + place * 27088);
+      blocks_mhsa_q_mappings_0_forward(
+          blocks_1_norm1_add + image * 27088, parameters + at::blocks_mhsa_v_mappings_0_weight - 816,
+          parameters + at::blocks_mhsa_v_mappings_0_bias - 816, blocks_1_mhsa_v_mappings_0_add + place * 27088);
+      blocks_mhsa_q_mappings_1_forward(
+          blocks_1_norm1_add + image * 27088, parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
+          parameters + at::blocks_mhsa_k_mappings_1_bias - 816, blocks_1_mhsa_k_mappings_1_add + place * 27088);
+      blocks_mhsa_q_mappings_1_forward(
+          blocks_1_norm1_add + image * 27088, parameters + at::blocks_mhsa_v_mappings_1_weight - 816,
+          parameters + at::blocks_mhsa_v_mappings_1_bias - 816, blocks_1_mhsa_v_mappings_1_add + place * 27088);
+      blocks_1_mhsa_q_mappings_0_forward(
+          blocks_1_norm1_add + image * 27088, parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
+          parameters + at::blocks_mhsa_q_mappings_0_bias - 816, blocks_1_mhsa_q_mappings_0_add + place * 27088);
       blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_0_add + place * 27088,
                             blocks_1_mhsa_k_mappings_0_add + place * 27088, blocks_1_mhsa_einsum + place * 27088);
-      blocks_1_mhsa_q_mappings_1_forward(blocks_1_norm1_add + image * 27088,
-                                         parameters + at::blocks_mhsa_q_mappings_1_weight - 816,
-                                         parameters + at::blocks_mhsa_q_mappings_1_bias - 816,
-                                         blocks_1_mhsa_q_mappings_1_add + place * 27088);
+      blocks_1_mhsa_q_mappings_1_forward(
+          blocks_1_norm1_add + image * 27088, parameters + at::blocks_mhsa_q_mappings_1_weight - 816,
+          parameters + at::blocks_mhsa_q_mappings_1_bias - 816, blocks_1_mhsa_q_mappings_1_add + place * 27088);
       blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_1_add + place * 27088,
                             blocks_1_mhsa_k_mappings_1_add + place * 27088, blocks_1_mhsa_einsum_2 + place * 27088);
       blocks_1_mhsa_softmax_forward(blocks_1_mhsa_einsum + place * 27088, blocks_1_mhsa_divide + place * 27088,
@@ -6145,10 +4291,9 @@ void vit_mnist_loss_and_gradients_scalar(const float* parameters, const float* i
       blocks_1_mhsa_v_mappings_1_backward(d_blocks_1_mhsa_einsum_2 + image * 27088,
                                           parameters + at::blocks_mhsa_v_mappings_1_weight - 816,
                                           d_blocks_1_mhsa_v_mappings_1_einsum + place * 27088);
-      blocks_1_mhsa_k_mappings_1_backward(d_blocks_1_mhsa_einsum_5 + image * 27088,
-                                          parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
-                                          d_blocks_1_mhsa_v_mappings_1_einsum + place * 27088,
-                                          d_blocks_1_mhsa_add + place * 27088);
+      blocks_1_mhsa_k_mappings_1_backward(
+          d_blocks_1_mhsa_einsum_5 + image * 27088, parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
+          d_blocks_1_mhsa_v_mappings_1_einsum + place * 27088, d_blocks_1_mhsa_add + place * 27088);
       blocks_1_mhsa_q_mappings_1_backward(d_blocks_1_mhsa_einsum_4 + image * 27088,
                                           parameters + at::blocks_mhsa_q_mappings_1_weight - 816,
                                           d_blocks_1_mhsa_add + place * 27088, d_blocks_1_norm1_concat + image * 27088);
@@ -6156,14 +4301,12 @@ void vit_mnist_loss_and_gradients_scalar(const float* parameters, const float* i
       blocks_1_mhsa_v_mappings_1_backward(d_blocks_1_mhsa_einsum_6 + image * 27088,
                                           parameters + at::blocks_mhsa_v_mappings_0_weight - 816,
                                           d_blocks_1_mhsa_v_mappings_0_einsum + place * 27088);
-      blocks_1_mhsa_k_mappings_1_backward(d_blocks_1_mhsa_einsum_8 + image * 27088,
-                                          parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
-                                          d_blocks_1_mhsa_v_mappings_0_einsum + place * 27088,
-                                          d_blocks_1_mhsa_add_2 + place * 27088);
-      blocks_1_mhsa_q_mappings_0_backward(d_blocks_1_mhsa_einsum_7 + image * 27088,
-                                          parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
-                                          d_blocks_1_mhsa_add_2 + place * 27088,
-                                          d_blocks_1_norm1_concat + image * 27088);
+      blocks_1_mhsa_k_mappings_1_backward(
+          d_blocks_1_mhsa_einsum_8 + image * 27088, parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
+          d_blocks_1_mhsa_v_mappings_0_einsum + place * 27088, d_blocks_1_mhsa_add_2 + place * 27088);
+      blocks_1_mhsa_q_mappings_0_backward(
+          d_blocks_1_mhsa_einsum_7 + image * 27088, parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
+          d_blocks_1_mhsa_add_2 + place * 27088, d_blocks_1_norm1_concat + image * 27088);
       blocks_1_mhsa_copy_backward(d_blocks_1_mhsa_add_2 + place * 27088, d_blocks_1_norm1_concat + image * 27088);
       blocks_1_norm1_backward(d_blocks_1_norm1_concat + image * 27088, parameters + at::blocks_norm1_weight - 816,
                               blocks_1_norm1_multiply + image * 27088, blocks_1_norm1_rsqrt + place * 27088,
@@ -6276,10 +4419,9 @@ void vit_mnist_loss_and_gradients_scalar(const float* parameters, const float* i
         blocks_mhsa_matmul_backward_3(d_blocks_mhsa_multiply + place * 27088,
                                       blocks_mhsa_q_mappings_1_add + image * 27088,
                                       d_blocks_mhsa_einsum_5 + image * 27088);
-        blocks_1_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_5 + image * 27088,
-                                            parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
-                                            d_blocks_mhsa_v_mappings_1_einsum + place * 27088,
-                                            d_blocks_mhsa_add + place * 27088);
+        blocks_1_mhsa_k_mappings_1_backward(
+            d_blocks_mhsa_einsum_5 + image * 27088, parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
+            d_blocks_mhsa_v_mappings_1_einsum + place * 27088, d_blocks_mhsa_add + place * 27088);
         blocks_mhsa_q_mappings_1_backward(d_blocks_mhsa_einsum_4 + image * 27088,
                                           parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
                                           d_blocks_mhsa_add + place * 27088, d_blocks_norm1_concat + image * 27088);
@@ -6294,10 +4436,9 @@ void vit_mnist_loss_and_gradients_scalar(const float* parameters, const float* i
         blocks_mhsa_matmul_backward_3(d_blocks_mhsa_multiply_2 + place * 27088,
                                       blocks_mhsa_q_mappings_0_add + image * 27088,
                                       d_blocks_mhsa_einsum_8 + image * 27088);
-        blocks_1_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_8 + image * 27088,
-                                            parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
-                                            d_blocks_mhsa_v_mappings_0_einsum + place * 27088,
-                                            d_blocks_mhsa_add_2 + place * 27088);
+        blocks_1_mhsa_k_mappings_1_backward(
+            d_blocks_mhsa_einsum_8 + image * 27088, parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
+            d_blocks_mhsa_v_mappings_0_einsum + place * 27088, d_blocks_mhsa_add_2 + place * 27088);
         blocks_1_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_7 + image * 27088,
                                             parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
                                             d_blocks_mhsa_add_2 + place * 27088, d_blocks_norm1_concat + image * 27088);
@@ -6345,34 +4486,28 @@ void vit_mnist_loss_and_gradients_scalar(const float* parameters, const float* i
       blocks_1_mlp_2_bias_gradient_sum(group, gradients + at::blocks_norm2_bias - layer * 816, scratch + 10496);
       blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + at::blocks_mhsa_v_mappings_1_bias - layer * 816,
                                                    scratch + 10880);
-      blocks_1_mhsa_q_mappings_1_weight_gradient_sum(group,
-                                                     gradients + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
-                                                     scratch + 8704);
+      blocks_1_mhsa_q_mappings_1_weight_gradient_sum(
+          group, gradients + at::blocks_mhsa_v_mappings_1_weight - layer * 816, scratch + 8704);
       blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + at::blocks_mhsa_k_mappings_1_bias - layer * 816,
                                                    scratch + 10944);
-      blocks_1_mhsa_q_mappings_1_weight_gradient_sum(group,
-                                                     gradients + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
-                                                     scratch + 8960);
+      blocks_1_mhsa_q_mappings_1_weight_gradient_sum(
+          group, gradients + at::blocks_mhsa_k_mappings_1_weight - layer * 816, scratch + 8960);
       blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + at::blocks_mhsa_q_mappings_1_bias - layer * 816,
                                                    scratch + 11008);
-      blocks_1_mhsa_q_mappings_1_weight_gradient_sum(group,
-                                                     gradients + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
-                                                     scratch + 9216);
+      blocks_1_mhsa_q_mappings_1_weight_gradient_sum(
+          group, gradients + at::blocks_mhsa_q_mappings_1_weight - layer * 816, scratch + 9216);
       blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + at::blocks_mhsa_v_mappings_0_bias - layer * 816,
                                                    scratch + 11072);
-      blocks_1_mhsa_q_mappings_1_weight_gradient_sum(group,
-                                                     gradients + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
-                                                     scratch + 9472);
+      blocks_1_mhsa_q_mappings_1_weight_gradient_sum(
+          group, gradients + at::blocks_mhsa_v_mappings_0_weight - layer * 816, scratch + 9472);
       blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + at::blocks_mhsa_k_mappings_0_bias - layer * 816,
                                                    scratch + 11136);
-      blocks_1_mhsa_q_mappings_1_weight_gradient_sum(group,
-                                                     gradients + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
-                                                     scratch + 9728);
+      blocks_1_mhsa_q_mappings_1_weight_gradient_sum(
+          group, gradients + at::blocks_mhsa_k_mappings_0_weight - layer * 816, scratch + 9728);
       blocks_1_mhsa_q_mappings_1_bias_gradient_sum(group, gradients + at::blocks_mhsa_q_mappings_0_bias - layer * 816,
                                                    scratch + 11200);
-      blocks_1_mhsa_q_mappings_1_weight_gradient_sum(group,
-                                                     gradients + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
-                                                     scratch + 9984);
+      blocks_1_mhsa_q_mappings_1_weight_gradient_sum(
+          group, gradients + at::blocks_mhsa_q_mappings_0_weight - layer * 816, scratch + 9984);
       blocks_1_mlp_2_bias_gradient_sum(group, gradients + at::blocks_norm1_weight - layer * 816, scratch + 10624);
       blocks_1_mlp_2_bias_gradient_sum(group, gradients + at::blocks_norm1_bias - layer * 816, scratch + 10752);
     }
@@ -6582,38 +4717,32 @@ void vit_mnist_input_gradient_scalar(const float* parameters, const float* image
                                  blocks_norm1_multiply + image * 20256,
                                  parameters + at::blocks_norm1_weight - layer * 816,
                                  parameters + at::blocks_norm1_bias - layer * 816, blocks_norm1_add + place * 20256);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 20256,
-                                       parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816,
-                                       blocks_mhsa_q_mappings_0_add + image * 20256);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 20256,
-                                       parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816,
-                                       blocks_mhsa_k_mappings_0_add + image * 20256);
+      blocks_mhsa_q_mappings_0_forward(
+          blocks_norm1_add + place * 20256, parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816, blocks_mhsa_q_mappings_0_add + image * 20256);
+      blocks_mhsa_q_mappings_0_forward(
+          blocks_norm1_add + place * 20256, parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816, blocks_mhsa_k_mappings_0_add + image * 20256);
       blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + image * 20256, blocks_mhsa_k_mappings_0_add + image * 20256,
                           blocks_mhsa_einsum + place * 20256);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 20256,
-                                       parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816,
-                                       blocks_mhsa_v_mappings_0_add + image * 20256);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 20256,
-                                       parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816,
-                                       blocks_mhsa_q_mappings_1_add + image * 20256);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 20256,
-                                       parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816,
-                                       blocks_mhsa_k_mappings_1_add + image * 20256);
+      blocks_mhsa_q_mappings_0_forward(
+          blocks_norm1_add + place * 20256, parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816, blocks_mhsa_v_mappings_0_add + image * 20256);
+      blocks_mhsa_q_mappings_1_forward(
+          blocks_norm1_add + place * 20256, parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816, blocks_mhsa_q_mappings_1_add + image * 20256);
+      blocks_mhsa_q_mappings_1_forward(
+          blocks_norm1_add + place * 20256, parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816, blocks_mhsa_k_mappings_1_add + image * 20256);
       blocks_mhsa_forward(blocks_mhsa_q_mappings_1_add + image * 20256, blocks_mhsa_k_mappings_1_add + image * 20256,
                           blocks_mhsa_einsum_2 + place * 20256);
       blocks_mhsa_softmax_forward(blocks_mhsa_einsum + place * 20256, blocks_mhsa_divide + image * 20256,
                                   blocks_mhsa_einsum_2 + place * 20256, blocks_mhsa_divide_2 + image * 20256);
       blocks_mhsa_matmul_forward(blocks_mhsa_divide + image * 20256, blocks_mhsa_v_mappings_0_add + image * 20256,
                                  blocks_carry + layer * 400 + image * 20256, blocks_concat + place * 20256);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 20256,
-                                       parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816,
-                                       blocks_mhsa_v_mappings_1_add + image * 20256);
+      blocks_mhsa_q_mappings_1_forward(
+          blocks_norm1_add + place * 20256, parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816, blocks_mhsa_v_mappings_1_add + image * 20256);
       blocks_mhsa_matmul_forward_3(blocks_mhsa_divide_2 + image * 20256, blocks_mhsa_v_mappings_1_add + image * 20256,
                                    blocks_carry + layer * 400 + image * 20256, blocks_concat + place * 20256);
       blocks_norm1_forward_train(blocks_concat + place * 20256, blocks_norm2_rsqrt + image * 20256,
@@ -6634,32 +4763,26 @@ void vit_mnist_input_gradient_scalar(const float* parameters, const float* image
     blocks_norm1_forward_train(blocks_carry + 400 + image * 20256, blocks_1_norm1_rsqrt + place * 20256,
                                blocks_1_norm1_multiply + place * 20256, parameters + at::blocks_norm1_weight - 816,
                                parameters + at::blocks_norm1_bias - 816, blocks_1_norm1_add + place * 20256);
-    blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 20256,
-                                     parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
-                                     parameters + at::blocks_mhsa_k_mappings_0_bias - 816,
-                                     blocks_1_mhsa_k_mappings_0_add + place * 20256);
-    blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 20256,
-                                     parameters + at::blocks_mhsa_v_mappings_0_weight - 816,
-                                     parameters + at::blocks_mhsa_v_mappings_0_bias - 816,
-                                     blocks_1_mhsa_v_mappings_0_add + place * 20256);
-    blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 20256,
-                                     parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
-                                     parameters + at::blocks_mhsa_k_mappings_1_bias - 816,
-                                     blocks_1_mhsa_k_mappings_1_add + place * 20256);
-    blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 20256,
-                                     parameters + at::blocks_mhsa_v_mappings_1_weight - 816,
-                                     parameters + at::blocks_mhsa_v_mappings_1_bias - 816,
-                                     blocks_1_mhsa_v_mappings_1_add + place * 20256);
-    blocks_1_mhsa_q_mappings_0_forward(blocks_1_norm1_add + place * 20256,
-                                       parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
-                                       parameters + at::blocks_mhsa_q_mappings_0_bias - 816,
-                                       blocks_1_mhsa_q_mappings_0_add + place * 20256);
+    blocks_mhsa_q_mappings_0_forward(
+        blocks_1_norm1_add + place * 20256, parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
+        parameters + at::blocks_mhsa_k_mappings_0_bias - 816, blocks_1_mhsa_k_mappings_0_add + place * 20256);
+    blocks_mhsa_q_mappings_0_forward(
+        blocks_1_norm1_add + place * 20256, parameters + at::blocks_mhsa_v_mappings_0_weight - 816,
+        parameters + at::blocks_mhsa_v_mappings_0_bias - 816, blocks_1_mhsa_v_mappings_0_add + place * 20256);
+    blocks_mhsa_q_mappings_1_forward(
+        blocks_1_norm1_add + place * 20256, parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
+        parameters + at::blocks_mhsa_k_mappings_1_bias - 816, blocks_1_mhsa_k_mappings_1_add + place * 20256);
+    blocks_mhsa_q_mappings_1_forward(
+        blocks_1_norm1_add + place * 20256, parameters + at::blocks_mhsa_v_mappings_1_weight - 816,
+        parameters + at::blocks_mhsa_v_mappings_1_bias - 816, blocks_1_mhsa_v_mappings_1_add + place * 20256);
+    blocks_1_mhsa_q_mappings_0_forward(
+        blocks_1_norm1_add + place * 20256, parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
+        parameters + at::blocks_mhsa_q_mappings_0_bias - 816, blocks_1_mhsa_q_mappings_0_add + place * 20256);
     blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_0_add + place * 20256,
                           blocks_1_mhsa_k_mappings_0_add + place * 20256, blocks_1_mhsa_einsum + place * 20256);
-    blocks_1_mhsa_q_mappings_1_forward(blocks_1_norm1_add + place * 20256,
-                                       parameters + at::blocks_mhsa_q_mappings_1_weight - 816,
-                                       parameters + at::blocks_mhsa_q_mappings_1_bias - 816,
-                                       blocks_1_mhsa_q_mappings_1_add + place * 20256);
+    blocks_1_mhsa_q_mappings_1_forward(
+        blocks_1_norm1_add + place * 20256, parameters + at::blocks_mhsa_q_mappings_1_weight - 816,
+        parameters + at::blocks_mhsa_q_mappings_1_bias - 816, blocks_1_mhsa_q_mappings_1_add + place * 20256);
     blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_1_add + place * 20256,
                           blocks_1_mhsa_k_mappings_1_add + place * 20256, blocks_1_mhsa_einsum_2 + place * 20256);
     blocks_1_mhsa_softmax_forward(blocks_1_mhsa_einsum + place * 20256, blocks_1_mhsa_divide + place * 20256,
@@ -6717,36 +4840,31 @@ void vit_mnist_input_gradient_scalar(const float* parameters, const float* image
     blocks_1_mhsa_v_mappings_1_backward(d_blocks_1_mhsa_einsum_2 + place * 20256,
                                         parameters + at::blocks_mhsa_v_mappings_1_weight - 816,
                                         d_blocks_1_mhsa_v_mappings_1_einsum + place * 20256);
-    blocks_1_mhsa_k_mappings_1_backward(d_blocks_1_mhsa_einsum_5 + place * 20256,
-                                        parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
-                                        d_blocks_1_mhsa_v_mappings_1_einsum + place * 20256,
-                                        d_blocks_1_mhsa_add + place * 20256);
-    blocks_1_mhsa_q_mappings_1_backward_input_gradient(d_blocks_1_mhsa_einsum_4 + place * 20256,
-                                                       parameters + at::blocks_mhsa_q_mappings_1_weight - 816,
-                                                       d_blocks_1_mhsa_add + place * 20256,
-                                                       parameters + at::blocks_norm1_weight - 816,
-                                                       d_blocks_1_norm1_concat + place * 20256);
+    blocks_1_mhsa_k_mappings_1_backward(
+        d_blocks_1_mhsa_einsum_5 + place * 20256, parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
+        d_blocks_1_mhsa_v_mappings_1_einsum + place * 20256, d_blocks_1_mhsa_add + place * 20256);
+    blocks_1_mhsa_q_mappings_1_backward_input_gradient(
+        d_blocks_1_mhsa_einsum_4 + place * 20256, parameters + at::blocks_mhsa_q_mappings_1_weight - 816,
+        d_blocks_1_mhsa_add + place * 20256, parameters + at::blocks_norm1_weight - 816,
+        d_blocks_1_norm1_concat + place * 20256);
     blocks_1_mhsa_v_mappings_1_backward(d_blocks_1_mhsa_einsum_6 + place * 20256,
                                         parameters + at::blocks_mhsa_v_mappings_0_weight - 816,
                                         d_blocks_1_mhsa_v_mappings_0_einsum + place * 20256);
-    blocks_1_mhsa_k_mappings_1_backward(d_blocks_1_mhsa_einsum_8 + place * 20256,
-                                        parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
-                                        d_blocks_1_mhsa_v_mappings_0_einsum + place * 20256,
-                                        d_blocks_1_mhsa_add_2 + place * 20256);
-    blocks_1_mhsa_q_mappings_0_backward_input_gradient(d_blocks_1_mhsa_einsum_7 + place * 20256,
-                                                       parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
-                                                       d_blocks_1_mhsa_add_2 + place * 20256,
-                                                       parameters + at::blocks_norm1_weight - 816,
-                                                       d_blocks_1_norm1_concat + place * 20256);
+    blocks_1_mhsa_k_mappings_1_backward(
+        d_blocks_1_mhsa_einsum_8 + place * 20256, parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
+        d_blocks_1_mhsa_v_mappings_0_einsum + place * 20256, d_blocks_1_mhsa_add_2 + place * 20256);
+    blocks_1_mhsa_q_mappings_0_backward_input_gradient(
+        d_blocks_1_mhsa_einsum_7 + place * 20256, parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
+        d_blocks_1_mhsa_add_2 + place * 20256, parameters + at::blocks_norm1_weight - 816,
+        d_blocks_1_norm1_concat + place * 20256);
     blocks_1_norm1_multiply_backward_2(d_blocks_1_mhsa_add_2 + place * 20256,
                                        parameters + at::blocks_norm1_weight - 816,
                                        d_blocks_1_norm1_concat + place * 20256);
     blocks_1_norm1_multiply_backward(d_blocks_1_mhsa_add + place * 20256, parameters + at::blocks_norm1_weight - 816,
                                      d_blocks_1_norm1_concat + place * 20256);
-    blocks_1_norm1_backward_input_gradient(d_blocks_1_norm1_concat + place * 20256,
-                                           blocks_1_norm1_multiply + place * 20256,
-                                           blocks_1_norm1_rsqrt + place * 20256,
-                                           d_blocks_1_norm1_multiply + place * 20256);
+    blocks_1_norm1_backward_input_gradient(
+        d_blocks_1_norm1_concat + place * 20256, blocks_1_norm1_multiply + place * 20256,
+        blocks_1_norm1_rsqrt + place * 20256, d_blocks_1_norm1_multiply + place * 20256);
     blocks_add_backward(d_blocks_1_norm1_multiply + place * 20256, d_blocks_1_add + place * 20256,
                         d_blocks_carry + image * 20256);
     blocks_backward(d_blocks_1_norm1_multiply + place * 20256, d_blocks_carry + image * 20256);
@@ -6784,15 +4902,13 @@ void vit_mnist_input_gradient_scalar(const float* parameters, const float* image
       blocks_mhsa_matmul_backward_3(d_blocks_mhsa_multiply + place * 20256,
                                     blocks_mhsa_q_mappings_1_add + image * 20256,
                                     d_blocks_mhsa_einsum_5 + place * 20256);
-      blocks_1_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_5 + place * 20256,
-                                          parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
-                                          d_blocks_mhsa_v_mappings_1_einsum + place * 20256,
-                                          d_blocks_mhsa_add + place * 20256);
-      blocks_mhsa_q_mappings_1_backward_input_gradient(d_blocks_mhsa_einsum_4 + place * 20256,
-                                                       parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
-                                                       d_blocks_mhsa_add + place * 20256,
-                                                       parameters + at::blocks_norm1_weight - layer * 816,
-                                                       d_blocks_norm1_concat + place * 20256);
+      blocks_1_mhsa_k_mappings_1_backward(
+          d_blocks_mhsa_einsum_5 + place * 20256, parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
+          d_blocks_mhsa_v_mappings_1_einsum + place * 20256, d_blocks_mhsa_add + place * 20256);
+      blocks_mhsa_q_mappings_1_backward_input_gradient(
+          d_blocks_mhsa_einsum_4 + place * 20256, parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
+          d_blocks_mhsa_add + place * 20256, parameters + at::blocks_norm1_weight - layer * 816,
+          d_blocks_norm1_concat + place * 20256);
       blocks_mhsa_matmul_backward_5(d_blocks_add + place * 20256, blocks_mhsa_divide + image * 20256,
                                     d_blocks_mhsa_einsum_6 + place * 20256);
       blocks_1_mhsa_v_mappings_1_backward(d_blocks_mhsa_einsum_6 + place * 20256,
@@ -6804,15 +4920,13 @@ void vit_mnist_input_gradient_scalar(const float* parameters, const float* image
       blocks_mhsa_matmul_backward_3(d_blocks_mhsa_multiply_2 + place * 20256,
                                     blocks_mhsa_q_mappings_0_add + image * 20256,
                                     d_blocks_mhsa_einsum_8 + place * 20256);
-      blocks_1_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_8 + place * 20256,
-                                          parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
-                                          d_blocks_mhsa_v_mappings_0_einsum + place * 20256,
-                                          d_blocks_mhsa_add_2 + place * 20256);
-      blocks_mhsa_q_mappings_0_backward(d_blocks_mhsa_einsum_7 + place * 20256,
-                                        parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
-                                        d_blocks_mhsa_add_2 + place * 20256,
-                                        parameters + at::blocks_norm1_weight - layer * 816,
-                                        d_blocks_norm1_concat + place * 20256);
+      blocks_1_mhsa_k_mappings_1_backward(
+          d_blocks_mhsa_einsum_8 + place * 20256, parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
+          d_blocks_mhsa_v_mappings_0_einsum + place * 20256, d_blocks_mhsa_add_2 + place * 20256);
+      blocks_mhsa_q_mappings_0_backward(
+          d_blocks_mhsa_einsum_7 + place * 20256, parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
+          d_blocks_mhsa_add_2 + place * 20256, parameters + at::blocks_norm1_weight - layer * 816,
+          d_blocks_norm1_concat + place * 20256);
       blocks_norm1_backward_input_gradient(d_blocks_norm1_concat + place * 20256, blocks_norm1_multiply + image * 20256,
                                            blocks_norm1_rsqrt + image * 20256, d_blocks_add + place * 20256,
                                            d_blocks_carry + (pass + 1) * 400 + image * 20256);
@@ -6914,28 +5028,23 @@ void vit_mnist_inspect_scalar(const float* parameters, const float* images, cons
                                    parameters + at::blocks_norm1_weight - layer * 816,
                                    parameters + at::blocks_norm1_bias - layer * 816, blocks_norm1_add + place * 12688,
                                    blocks_norm1_maximum + place * 12688);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 12688,
-                                       parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816,
-                                       blocks_mhsa_q_mappings_0_add + place * 12688);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 12688,
-                                       parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816,
-                                       blocks_mhsa_k_mappings_0_add + place * 12688);
+      blocks_mhsa_q_mappings_0_forward(
+          blocks_norm1_add + place * 12688, parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816, blocks_mhsa_q_mappings_0_add + place * 12688);
+      blocks_mhsa_q_mappings_0_forward(
+          blocks_norm1_add + place * 12688, parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816, blocks_mhsa_k_mappings_0_add + place * 12688);
       blocks_mhsa_forward_inspect(blocks_mhsa_q_mappings_0_add + place * 12688,
                                   blocks_mhsa_k_mappings_0_add + place * 12688, blocks_mhsa_einsum_3 + place * 12688);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 12688,
-                                       parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816,
-                                       blocks_mhsa_v_mappings_0_add + place * 12688);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 12688,
-                                       parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816,
-                                       blocks_mhsa_q_mappings_1_add + place * 12688);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 12688,
-                                       parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816,
-                                       blocks_mhsa_k_mappings_1_add + place * 12688);
+      blocks_mhsa_q_mappings_0_forward(
+          blocks_norm1_add + place * 12688, parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816, blocks_mhsa_v_mappings_0_add + place * 12688);
+      blocks_mhsa_q_mappings_1_forward(
+          blocks_norm1_add + place * 12688, parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816, blocks_mhsa_q_mappings_1_add + place * 12688);
+      blocks_mhsa_q_mappings_1_forward(
+          blocks_norm1_add + place * 12688, parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816, blocks_mhsa_k_mappings_1_add + place * 12688);
       blocks_mhsa_forward_inspect(blocks_mhsa_q_mappings_1_add + place * 12688,
                                   blocks_mhsa_k_mappings_1_add + place * 12688, blocks_mhsa_einsum_4 + place * 12688);
       blocks_mhsa_softmax_forward_inspect(blocks_mhsa_einsum_3 + place * 12688, maps + layer * 5000 + image * 10000,
@@ -6948,31 +5057,22 @@ void vit_mnist_inspect_scalar(const float* parameters, const float* images, cons
                                          blocks_mhsa_v_mappings_0_add + place * 12688,
                                          blocks_mhsa_einsum + place * 12688,
                                          blocks_carry + layer % 2 * 400 + image * 12688, blocks_concat + place * 12688);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 12688,
-                                       parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816,
-                                       blocks_mhsa_v_mappings_1_add + place * 12688);
-      blocks_mhsa_matmul_forward_3_inspect(maps + 2500 + layer * 5000 + image * 10000,
-                                           blocks_mhsa_v_mappings_1_add + place * 12688,
-                                           blocks_mhsa_einsum_2 + place * 12688,
-                                           blocks_carry + layer % 2 * 400 + image * 12688,
-                                           blocks_concat + place * 12688);
-      blocks_mhsa_q_mappings_0_multiply_forward(blocks_mhsa_q_mappings_0_add + place * 12688,
-                                                blocks_mhsa_k_mappings_0_add + place * 12688,
-                                                blocks_mhsa_v_mappings_0_add + place * 12688,
-                                                blocks_mhsa_einsum + place * 12688,
-                                                blocks_mhsa_q_mappings_1_add + place * 12688,
-                                                blocks_mhsa_k_mappings_1_add + place * 12688,
-                                                blocks_mhsa_v_mappings_1_add + place * 12688,
-                                                blocks_mhsa_einsum_2 + place * 12688,
-                                                magnitudes + 3 + layer * 17 + image * 38,
-                                                magnitudes + 4 + layer * 17 + image * 38,
-                                                magnitudes + 6 + layer * 17 + image * 38,
-                                                magnitudes + 7 + layer * 17 + image * 38,
-                                                magnitudes + 8 + layer * 17 + image * 38,
-                                                magnitudes + 9 + layer * 17 + image * 38,
-                                                magnitudes + 11 + layer * 17 + image * 38,
-                                                magnitudes + 12 + layer * 17 + image * 38);
+      blocks_mhsa_q_mappings_1_forward(
+          blocks_norm1_add + place * 12688, parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816, blocks_mhsa_v_mappings_1_add + place * 12688);
+      blocks_mhsa_matmul_forward_3_inspect(
+          maps + 2500 + layer * 5000 + image * 10000, blocks_mhsa_v_mappings_1_add + place * 12688,
+          blocks_mhsa_einsum_2 + place * 12688, blocks_carry + layer % 2 * 400 + image * 12688,
+          blocks_concat + place * 12688);
+      blocks_mhsa_q_mappings_0_multiply_forward(
+          blocks_mhsa_q_mappings_0_add + place * 12688, blocks_mhsa_k_mappings_0_add + place * 12688,
+          blocks_mhsa_v_mappings_0_add + place * 12688, blocks_mhsa_einsum + place * 12688,
+          blocks_mhsa_q_mappings_1_add + place * 12688, blocks_mhsa_k_mappings_1_add + place * 12688,
+          blocks_mhsa_v_mappings_1_add + place * 12688, blocks_mhsa_einsum_2 + place * 12688,
+          magnitudes + 3 + layer * 17 + image * 38, magnitudes + 4 + layer * 17 + image * 38,
+          magnitudes + 6 + layer * 17 + image * 38, magnitudes + 7 + layer * 17 + image * 38,
+          magnitudes + 8 + layer * 17 + image * 38, magnitudes + 9 + layer * 17 + image * 38,
+          magnitudes + 11 + layer * 17 + image * 38, magnitudes + 12 + layer * 17 + image * 38);
       blocks_norm1_forward_inspect(blocks_concat + place * 12688, parameters + at::blocks_norm2_weight - layer * 816,
                                    parameters + at::blocks_norm2_bias - layer * 816, blocks_norm2_add + place * 12688,
                                    blocks_norm2_maximum + place * 12688);
@@ -6985,14 +5085,12 @@ void vit_mnist_inspect_scalar(const float* parameters, const float* images, cons
       blocks_mlp_2_forward_inspect(blocks_mlp_1_gelu + place * 12688,
                                    parameters + at::blocks_mlp_2_weight - layer * 816,
                                    blocks_mlp_2_einsum + place * 12688);
-      blocks_norm1_multiply_forward(blocks_norm1_maximum + place * 12688, blocks_concat + place * 12688,
-                                    blocks_norm2_maximum + place * 12688, blocks_mlp_2_einsum + place * 12688,
-                                    parameters + at::blocks_mlp_2_bias - layer * 816,
-                                    magnitudes + 2 + layer * 17 + image * 38, magnitudes + 13 + layer * 17 + image * 38,
-                                    magnitudes + 14 + layer * 17 + image * 38,
-                                    magnitudes + 17 + layer * 17 + image * 38,
-                                    magnitudes + 18 + layer * 17 + image * 38,
-                                    blocks_carry + (layer + 1) % 2 * 400 + image * 12688);
+      blocks_norm1_multiply_forward(
+          blocks_norm1_maximum + place * 12688, blocks_concat + place * 12688, blocks_norm2_maximum + place * 12688,
+          blocks_mlp_2_einsum + place * 12688, parameters + at::blocks_mlp_2_bias - layer * 816,
+          magnitudes + 2 + layer * 17 + image * 38, magnitudes + 13 + layer * 17 + image * 38,
+          magnitudes + 14 + layer * 17 + image * 38, magnitudes + 17 + layer * 17 + image * 38,
+          magnitudes + 18 + layer * 17 + image * 38, blocks_carry + (layer + 1) % 2 * 400 + image * 12688);
     }
   }
 #pragma omp parallel for schedule(static) firstprivate(place)
@@ -7058,38 +5156,32 @@ void vit_mnist_embed_scalar(const float* parameters, const float* images, const 
       blocks_norm1_forward(blocks_carry + layer % 2 * 400 + image * 11456,
                            parameters + at::blocks_norm1_weight - layer * 816,
                            parameters + at::blocks_norm1_bias - layer * 816, blocks_norm1_add + place * 11456);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816,
-                                       blocks_mhsa_q_mappings_0_add + place * 11456);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816,
-                                       blocks_mhsa_k_mappings_0_add + place * 11456);
+      blocks_mhsa_q_mappings_0_forward(
+          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816, blocks_mhsa_q_mappings_0_add + place * 11456);
+      blocks_mhsa_q_mappings_0_forward(
+          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816, blocks_mhsa_k_mappings_0_add + place * 11456);
       blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + place * 11456, blocks_mhsa_k_mappings_0_add + place * 11456,
                           blocks_mhsa_einsum + place * 11456);
-      blocks_mhsa_q_mappings_0_forward(blocks_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816,
-                                       blocks_mhsa_v_mappings_0_add + place * 11456);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816,
-                                       blocks_mhsa_q_mappings_1_add + place * 11456);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816,
-                                       blocks_mhsa_k_mappings_1_add + place * 11456);
+      blocks_mhsa_q_mappings_0_forward(
+          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816, blocks_mhsa_v_mappings_0_add + place * 11456);
+      blocks_mhsa_q_mappings_1_forward(
+          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816, blocks_mhsa_q_mappings_1_add + place * 11456);
+      blocks_mhsa_q_mappings_1_forward(
+          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816, blocks_mhsa_k_mappings_1_add + place * 11456);
       blocks_mhsa_forward(blocks_mhsa_q_mappings_1_add + place * 11456, blocks_mhsa_k_mappings_1_add + place * 11456,
                           blocks_mhsa_einsum_2 + place * 11456);
       blocks_mhsa_softmax_forward(blocks_mhsa_einsum + place * 11456, blocks_mhsa_divide + place * 11456,
                                   blocks_mhsa_einsum_2 + place * 11456, blocks_mhsa_divide_2 + place * 11456);
       blocks_mhsa_matmul_forward(blocks_mhsa_divide + place * 11456, blocks_mhsa_v_mappings_0_add + place * 11456,
                                  blocks_carry + layer % 2 * 400 + image * 11456, blocks_concat + place * 11456);
-      blocks_mhsa_q_mappings_1_forward(blocks_norm1_add + place * 11456,
-                                       parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
-                                       parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816,
-                                       blocks_mhsa_v_mappings_1_add + place * 11456);
+      blocks_mhsa_q_mappings_1_forward(
+          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816, blocks_mhsa_v_mappings_1_add + place * 11456);
       blocks_mhsa_matmul_forward_3(blocks_mhsa_divide_2 + place * 11456, blocks_mhsa_v_mappings_1_add + place * 11456,
                                    blocks_carry + layer % 2 * 400 + image * 11456, blocks_concat + place * 11456);
       blocks_norm1_forward(blocks_concat + place * 11456, parameters + at::blocks_norm2_weight - layer * 816,

@@ -10,6 +10,7 @@
 #include "runtime/arena.hpp"
 #include "runtime/error.hpp"
 #include "runtime/exchange.hpp"
+#include "runtime/labels.hpp"
 #include "runtime/onnx.hpp"
 #include "runtime/safetensors.hpp"
 
@@ -19,6 +20,7 @@ namespace {
 struct ExportOptions {
   std::filesystem::path file;  ///< of parameters
   std::filesystem::path onnx;  ///< in the place of `file`
+  std::filesystem::path labels;
   std::string dtype = "f32";
 };
 
@@ -36,7 +38,8 @@ int run_export(const CommandContext& context, const ExportOptions& options) {
   if (std::filesystem::equivalent(to, context.parameters.file(), unknown))
     fail("cannot write ", to.string(), ": it is what the parameters are read from");
   const Arena parameters = Arena::of_floats(model.parameter_floats, model.alignment);
-  const Usage usage = load_for_use(context.parameters.file(), model, context.recipe, parameters.floats());
+  Usage usage = load_for_use(context.parameters.file(), model, context.recipe, parameters.floats());
+  if (!options.labels.empty()) usage.classes = read_labels(options.labels, model.classes);
   if (whole) {
     export_onnx(to, model, parameters.floats(), usage);
     std::cout << to.string() << " holds the forward pass of " << model.name << " with the parameters of "
@@ -63,6 +66,7 @@ Subcommand add_export(CLI::App& app, CommandContext& context) {
       "--onnx", options->onnx, "The ONNX file to write: the forward pass in single precision, with its parameters");
   to->type_name("FILE");
   onnx->type_name("FILE")->excludes(to);
+  add_labels_option(command, options->labels);
   command->add_option("--dtype", options->dtype, "Type of the numbers: f32, f16 or bf16")
       ->capture_default_str()
       ->check(CLI::IsMember({"f32", "f16", "bf16"}).description(""))

@@ -141,7 +141,7 @@ std::size_t longest_line(const std::string& text) {
   return longest;
 }
 
-TEST(TreePrint, BreaksCallsAndParametersBefore120ColumnsUnderTheFirstOfThem) {
+TEST(TreePrint, BreaksCallsAndParametersBefore120ColumnsUnderTheFirstOfThemOrWhereItTakesFewerLines) {
   std::vector<Expr> arguments;
   Function f = function({});
   for (int i = 0; i < 20; ++i) {
@@ -154,10 +154,12 @@ TEST(TreePrint, BreaksCallsAndParametersBefore120ColumnsUnderTheFirstOfThem) {
   const std::string text = print(f), declaration = print_declaration(f);
   EXPECT_LE(longest_line(text), 120u) << text;
   EXPECT_GT(longest_line(text), 90u) << text;
-  EXPECT_NE(text.find("\n                   const real* a_rather_long_name_"), std::string::npos) << text;
+  EXPECT_TRUE(text.starts_with("static void kernel(\n    const real* x, real* y, const real* a_rather")) << text;
   EXPECT_NE(text.find("\n    a_rather_long_name_"), std::string::npos) << text;
   EXPECT_LE(longest_line(declaration), 120u) << declaration;
   EXPECT_TRUE(declaration.ends_with("a_rather_long_name_19);\n")) << declaration;
+  f.parameters.resize(5);
+  EXPECT_NE(print(f).find("\n                   const real* a_rather_long_name_2) {\n"), std::string::npos) << print(f);
 }
 
 TEST(TreePrint, WritesALambdaOnOneLineWhereItFits) {
@@ -174,6 +176,40 @@ TEST(TreePrint, GivesALoopsVariableItsTypeAndBreaksALongAssignmentBehindItsSign)
   const std::string long_name(80, 'n');
   EXPECT_EQ(print({evaluate(binary("=", index(name("y"), name("i")), name(long_name) + name(long_name)))}, 1),
             "  y[i] =\n      " + long_name + " + " + long_name + ";\n");
+}
+
+TEST(TreePrint, WritesLoopsThatCompilersUnrollAsCallsOfALambda) {
+  const Block fma{assign("sum[row][column]", call("g", {name("row"), name("column")})), uses("row")};
+  EXPECT_EQ(print({unroll("row", integer(6), {unroll("column", integer(4), {fma[0]})})}, 0),
+            "unroll<6, 4>([&](auto row, auto column) { sum[row][column] = g(row, column); });\n");
+  EXPECT_EQ(print({unroll("row", name("rows"), {fma[1], unroll("column", integer(4), fma)})}, 1),
+            "  unroll<rows>([&](auto row) {\n    f(row);\n    unroll<4>([&](auto column) {\n"
+            "      sum[row][column] = g(row, column);\n      f(row);\n    });\n  });\n");
+  EXPECT_TRUE(calls({unroll("row", integer(6), {fma[1]})}, "unroll"));
+  EXPECT_FALSE(calls({fma[1]}, "unroll"));
+}
+
+TEST(TreePrint, WritesALambdaOfAConstantThatIsAlwaysInlinedAndOneThatIsNot) {
+  EXPECT_EQ(print({lambda_of_constant("tile", "rows", {{"const std::int64_t", "n"}}, {uses("n"), uses("rows")})}, 0),
+            "const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {\n"
+            "  f(n);\n  f(rows);\n};\n");
+  EXPECT_EQ(print({lambda_not_inlined("epilogue", {{"const real*", "sums"}}, {uses("sums")})}, 0),
+            "const auto epilogue = [=](const real* sums) __attribute__((noinline)) { f(sums); };\n");
+}
+
+TEST(TreePrint, ChoosesOneOfTwoValuesInParenthesesWhereItIsAnOperand) {
+  const Expr chosen = choose(binary("<", name("i"), integer(3)), name("lanes"), integer(5));
+  EXPECT_EQ(print(chosen), "i < 3 ? lanes : 5");
+  EXPECT_EQ(print(call("f", {chosen + integer(1)})), "f((i < 3 ? lanes : 5) + 1)");
+}
+
+TEST(TreeCheck, ConstantsOfLambdasAndVariablesOfUnrolledLoopsAreKnownInsideThemAlone) {
+  const Block inside{uses("rows"), unroll("row", name("rows"), {uses("row")})};
+  EXPECT_EQ(refusal({lambda_of_constant("tile", "rows", {{"int", "n"}}, inside),
+                     evaluate(call("tile", {name("constant<6>"), integer(0)}))}),
+            "");
+  EXPECT_NE(refusal({lambda_of_constant("tile", "rows", {{"int", "n"}}, inside), uses("rows")}), "");
+  EXPECT_NE(refusal({unroll("row", integer(2), {uses("row")}), uses("row")}), "");
 }
 
 TEST(TreeCheck, ALambdasParametersAreKnownInsideItAlone) {

@@ -56,6 +56,25 @@ TEST(CudaTiles, WarpgroupsTakeAProductUnlessMmaIsFaster) {
   EXPECT_THROW(by_warpgroups({64, 64, 64, 1}, "64x64"), Error);
 }
 
+// What nvcc makes of them: Nvcc.NoKernelSpills.vqgan_digits_encode_bf16 and _decode_bf16.
+TEST(CudaTiles, NumbersThatAThreadLoadsByItselfTakeRegistersOfWhichATileHasEnough) {
+  GemmSizes convolution{32, nominal_batch * 784, 288, 1, 20};
+  const CtaTile copied = choose_tile(Precision::bf16, convolution, "32x64");
+  EXPECT_EQ(copied.ctas, 4);  // of 128 threads, with 128 registers
+  convolution.b_registers = 6.1;
+  const CtaTile loaded = choose_tile(Precision::bf16, convolution, "32x64");
+  EXPECT_EQ(loaded.ctas, 3);  // with 168
+  EXPECT_EQ(choose_tile(Precision::bf16, convolution, "32x32").ctas, 4);
+  EXPECT_EQ(choose_tile(Precision::bf16, convolution, "64x64").ctas, 2);
+  EXPECT_EQ(choose_tile(Precision::bf16, convolution, "128x128").ctas, 1);
+  // Of 128 x 256 a thread would spill: chosen where copies bring its operands, or where it is asked for.
+  GemmSizes wide{128, nominal_batch * 1024, 4608, 1, 20};
+  EXPECT_EQ(tile_of(Precision::bf16, wide), "128x256");
+  wide.b_registers = 6.1;
+  EXPECT_NE(tile_of(Precision::bf16, wide), "128x256");
+  EXPECT_EQ(tile_of(Precision::bf16, wide, "128x256"), "128x256");
+}
+
 TEST(CudaTiles, AskedForATileAProductGetsIt) {
   EXPECT_EQ(tile_of(Precision::bf16, {64 * 197, 768, 768, 1}, "64x32"), "64x32");
   EXPECT_THROW(choose_tile(Precision::bf16, {64, 64, 64, 1}, "48x48"), Error);

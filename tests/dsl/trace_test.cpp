@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "dsl/keys.hpp"
 #include "dsl/tessera.hpp"
 
 namespace {
@@ -530,6 +531,10 @@ TEST(Trace, NumbersStacksOfDifferentBlocksThrough) {
   EXPECT_EQ(keys, (std::vector<std::string>{"blocks.{}.map.weight", "blocks.{}.map.bias", "blocks.{2}.map.weight",
                                             "blocks.{2}.map.bias", "blocks.{2}.norm.weight", "blocks.{2}.norm.bias",
                                             "blocks.{5}.map.weight", "blocks.{5}.map.bias"}));
+  std::vector<std::string> trainable;
+  auto look = [&](std::string_view key) { trainable.emplace_back(key); };
+  detail::TrainableKeys<StacksOfSeveral>::visit(Text{}, look);
+  EXPECT_EQ(trainable, keys);
   // What leaves one enters the next.
   for (std::size_t i = 2; i < g.regions.size(); ++i) {
     const graph::Node& entering = g[g[g.regions[i].carries[0]].operands[0]];

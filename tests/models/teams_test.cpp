@@ -133,7 +133,7 @@ std::pair<std::uint64_t, std::int64_t> run_with_l2(const char* bytes) {
 }
 
 TEST_P(Teams, GiveTheSameBitsWhateverASecondCacheHolds) {
-  const auto small = run_with_l2("65536"), large = run_with_second_cache("268435456");
+  const auto small = run_with_l2("65536"), large = run_with_l2("268435456");
   EXPECT_EQ(small.first, large.first);
   EXPECT_LT(small.second, large.second) << "images at once";
 }

@@ -12,13 +12,14 @@ namespace {
 class Labels : public testing::Test {
  protected:
   std::vector<std::string> of(const std::string& content, std::int64_t classes = 3) {
-    spill(folder / "names", content);
-    return read_labels(folder / "names", classes);
+    spill(folder / file, content);
+    return read_labels(folder / file, classes);
   }
   std::string error(const std::string& content, std::int64_t classes = 3) {
     const std::string all = sentence([&] { of(content, classes); });
-    return all.starts_with((folder / "names").string()) ? all.substr((folder / "names").string().size()) : all;
+    return all.starts_with((folder / file).string()) ? all.substr((folder / file).string().size()) : all;
   }
+  std::string file = "names";
   TemporaryFolder folder;
 };
 
@@ -29,6 +30,30 @@ TEST_F(Labels, AreLinesOrAJsonListOrAJsonObject) {
   EXPECT_EQ(of(R"(["cat", "great white shark", "dog"])"), names);
   EXPECT_EQ(of(R"({"1": "great white shark", "0": "cat", "2": "dog"})"), names);
   EXPECT_EQ(of(R"({"0": ["n1", "cat"], "1": ["n2", "great white shark"], "2": ["n3", "dog"]})"), names);
+}
+
+TEST_F(Labels, AreThoseOfAConfiguration) {
+  EXPECT_EQ(of(R"({"architecture": "vit", "label_names": ["n1", "n2", "n3"]})"),
+            (std::vector<std::string>{"n1", "n2", "n3"}));
+  EXPECT_EQ(of(R"({"label_names": ["n1", "n2", "n3"], "label_descriptions": {"n1": "tench, Tinca", "n3": "dog"}})"),
+            (std::vector<std::string>{"tench, Tinca", "n2", "dog"}));
+  EXPECT_EQ(of(R"({"model_type": "vit", "id2label": {"0": "a", "2": "c", "1": "b"}})"),
+            (std::vector<std::string>{"a", "b", "c"}));
+  EXPECT_EQ(error(R"({"architecture": "vit", "num_classes": 3})"), " has no name for class 0");
+  EXPECT_EQ(error(R"({"label_names": ["n1", "n2"]})"), " has 2 names, the model tells 3 classes apart");
+}
+
+TEST_F(Labels, AreRowsOfACsvFile) {
+  const std::vector<std::string> names{"tench, Tinca", "the \"great\" shark", "dog"};
+  file = "names.csv";
+  EXPECT_EQ(of("2,dog\n0,\"tench, Tinca\"\n1,\"the \"\"great\"\" shark\"\n"), names);
+  EXPECT_EQ(of("class,code,name\r\n0,n1,\"tench, Tinca\"\r\n1,n2,\"the \"\"great\"\" shark\"\r\n2,n3,dog"), names);
+  EXPECT_EQ(of("0,a\x1b\n1,b\n2,c\n\n")[0], "a ");
+  EXPECT_EQ(error("0,a\n1,b\n"), " has 2 names, the model tells 3 classes apart");
+  EXPECT_EQ(error("0,a\n1,b\n1,c\n"), ": row 3 names class 1 again");
+  for (const char* row : {"3,c", "-1,c", "2", "two,c", "2x,c", "99999999999999999999,c"})
+    EXPECT_EQ(error(std::string("0,a\n1,b\n") + row),
+              ": row 3 is no number of a class from 0 to 2, a comma and its name");
 }
 
 TEST_F(Labels, ThatATerminalWouldObeyAreBlank) { EXPECT_EQ(of("a\x1b[2J\nb\nc")[0], "a [2J"); }

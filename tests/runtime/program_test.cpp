@@ -275,6 +275,11 @@ TEST_F(Program, PredictTellsTheNamesOfAFile) {
   const Result named = predict((folder / "names").string());
   EXPECT_EQ(named.code, 0) << named.err;
   for (const char* name : {"  zero 0.", "  nine 0."}) EXPECT_CONTAINS(named.out, name);
+  const std::string weights = (folder / "named.safetensors").string();
+  const Result exported = sample({"export", "--out", out(), "--labels", (folder / "names").string(), "-o", weights});
+  EXPECT_EQ(exported.code, 0) << exported.err;
+  const Result of_file = sample({"predict", (folder / "a.png").string(), "--checkpoint", weights, "--topk", "10"});
+  for (const char* name : {"  zero 0.", "  nine 0."}) EXPECT_CONTAINS(of_file.out, name);
   const Result missing = predict((folder / "none").string());
   EXPECT_EQ(missing.code, 1);
   EXPECT_EQ(missing.out, "");

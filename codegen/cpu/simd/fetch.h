@@ -14,6 +14,14 @@ template <class T>
 [[maybe_unused]] static inline void v_fetch_near(const T* first, std::int64_t at) {
   v_fetch_line<3>(first, at);
 }
+/// The lines of a tile's rows, so many values wide.
+template <class T>
+[[maybe_unused]] static inline void v_fetch_rows(const T* first, std::int64_t rows, std::int64_t stride,
+                                                 std::int64_t width) {
+  constexpr std::int64_t line = 64 / sizeof(T);
+  for (std::int64_t row = 0; row < rows; ++row)
+    for (std::int64_t column = 0; column < width; column += line) v_fetch_line(first, row * stride + column);
+}
 /// Lines in order, which a matrix product is going to go through in strides; none of what would take up more than half
 /// of the L2.
 template <class T>
