@@ -135,14 +135,14 @@ void convolutions(Sketch& s) {
                    node_of(mix(silu(apart(leaky_relu<0.2>(wide(x + parameter<Tensor<3_c, 9_c, 18_c>>(s, "shift"))))))));
 }
 
-/// Convolutions of so many channels that their weights' gradients copy parts of the map: windows some way apart, taps
-/// some way apart, and a kernel of one number.
+/// Convolutions of so many channels that their weights' gradients copy parts of the map: every other line of windows,
+/// taps some way apart, and a kernel of one number.
 void wide_convolutions(Sketch& s) {
   const RecorderScope scope(s.b);
   const auto x = images<Tensor<B, 16_c, 8_c, 10_c>>(s);
   Conv2d<16_c, 16_c, 2_c, 2_c, Convolution{.padding = 1, .dilation = 2}> apart;
   Conv2d<16_c, 20_c, 1_c, 1_c> mix;
-  Conv2d<20_c, 4_c, 3_c, 3_c, Convolution{.stride = 2, .padding_end = 1}> half;
+  Conv2d<20_c, 4_c, 3_c, 3_c, Convolution{.stride = {2, 1}, .padding_end = 1}> half;
   declare(s, apart, "apart");
   declare(s, mix, "mix");
   declare(s, half, "half");
