@@ -44,7 +44,6 @@ class Windows {
       (uses(x.access, columns_) ? found_.right : found_.left) = &x.access;
     }
     if (!found_.left || !found_.right || !uses(*found_.left, rows_) || uses(*found_.right, rows_)) return false;
-    if (step(*found_.right, columns_) == 1) return false;  // of tokens: the bias beside it is summed on the way
     for (int a = 0; a < static_cast<int>(k_.axes.size()); ++a)
       if (a != rows_ && !k_.axes[a].inner && uses(*found_.left, a)) return false;
     return true;
