@@ -41,7 +41,7 @@ bool is_bias_of(const KernelProgram& program, const Kernel& sum, const Kernel& w
 }  // namespace
 
 bool copies_operands(const Layouts& layouts, const Kernel& k) {
-  if (!k.across_batch || k.gemm.columns < 0 || !reduces_one_axis(k)) return false;
+  if (!k.across_batch || k.gemm.columns < 0 || k.gemm.windows || !reduces_one_axis(k)) return false;
   std::int64_t depth = 1;
   int along = -1;
   for (int a : k.steps.front().over)
