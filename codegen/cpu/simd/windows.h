@@ -111,9 +111,11 @@ static void w_transpose_rows(std::int64_t begin, std::int64_t end, real* rows, s
 /// to[row * to_row + column * taps + tap], rows from `begin` to `end`, gets the sum of left * right over the positions
 /// of all images, or is increased by it. The sums lie tap by tap while they are made, so that they are stored as
 /// vectors. Image after image and block after block of the positions: the order does not depend on threads.
-template <Windows w, int high, int vectors, class Left, class Right>
+template <Windows given, int high, int vectors, class Left, class Right>
 static void g_windows(std::int64_t begin, std::int64_t end, std::int64_t images, bool add, const Left* left,
                       std::int64_t left_image, const Right* right, std::int64_t right_image, real* to) {
+  // A copy: Clang 19 gives the object that an argument of a template is to all sources, of which the linker keeps one.
+  static constexpr Windows w = given;
   constexpr std::int64_t wide = vectors * lanes, deepest = 3 << 14;
   // Rows are copied by vectors where whole tiles of them fill one.
   constexpr int left_wide = lanes % high == 0 ? lanes : high;
