@@ -156,6 +156,8 @@ function(_tessera_kernels target folder)
   target_compile_features(${target} PRIVATE cxx_std_20)
   # Build type None: the flags are the user's alone (the sanitizers' build, where -O3 would only take long).
   target_compile_options(${target} PRIVATE $<$<NOT:$<CONFIG:None>>:-O3> -ffp-contract=off)
+  # Below -O2, as for sanitizers, Clang leaves long loops as they are and warns of it.
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-Wno-pass-failed>)
   if(TESSERA_LINE_TABLES)
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU,Clang>:-g1>)
   endif()
