@@ -22,8 +22,8 @@
   ROW(sin,           1, false, 20, "v_sin",          25, "sine",            std::sin(a))           \
   ROW(cos,           1, false, 20, "v_cos",          25, "cosine",          std::cos(a))           \
   ROW(erf,           1, false, 25, "v_erf",          30, "erff",            std::erf(a))           \
-  ROW(gelu,          1, false, 25, "v_gelu",         35, "gelu",            std::nullopt)          \
-  ROW(gelu_gradient, 1, false, 25, "v_gelu_gradient", 50, "gelu_gradient",  std::nullopt)          \
+  ROW(gelu,          1, false, 25, "v_gelu",         16, "gelu",            std::nullopt)          \
+  ROW(gelu_gradient, 1, false, 25, "v_gelu_gradient", 17, "gelu_gradient",  std::nullopt)          \
   ROW(relu,          1, false,  1, "v_max",           1, "larger",          std::nullopt)          \
   ROW(step,          1, false,  1, "v_step",          1, "one_if_positive", std::nullopt)          \
   ROW(copy,          1, false,  1, "",                1, "",                std::nullopt)

@@ -35,15 +35,37 @@ TESSERA_DEVICE real cosine(real x) {
   return -sine_reduced(x, m, m + 0.5f);
 }
 
-/// gelu(x) = x Phi(x), exact form (Hendrycks & Gimpel 2016). Held at -15, where it is 0, so that -infinity gives 0.
-TESSERA_DEVICE real gelu(real x) {
-  x = larger(-15.0f, x);
-  return x * 0.5f * (erff(x * 0.70710678f) + 1.0f);
+/// Of the standard normal distribution at a distance `u` from its middle: exp(-u^2 / 2), and what times that is the
+/// tail beyond it, 1 - Phi(u), within 2e-7. A rational function of u, as erfc's in Abramowitz & Stegun 7.1.26, fitted
+/// so that it does not cancel: one reciprocal and one exponential, which Phi and its density share.
+struct NormalTail {
+  real density, tail;
+};
+TESSERA_DEVICE NormalTail normal_tail(real u) {
+  const real t = reciprocal(fmaf(u, 0.31f, 1.0f)) - 0.5f;
+  real p = -1.40759533e-1f;
+  p = fmaf(p, t, 2.40529213e-1f);
+  p = fmaf(p, t, 4.18287238e-1f);
+  p = fmaf(p, t, 5.02284931e-1f);
+  p = fmaf(p, t, 3.94634751e-1f);
+  p = fmaf(p, t, 1.14191165e-1f);
+  return {power_of_two(u * -0.72134752f * u), p};
 }
-/// d gelu(x) / dx = Phi(x) + x phi(x). Held at -15 and 15, where it is 0 and 1.
+/// |x|, but no more than 15, where density and tail are 0 in single precision; not a number stays so.
+TESSERA_DEVICE real held_distance(real x) { return -larger(-15.0f, -fabsf(x)); }
+
+/// gelu(x) = x Phi(x) = max(x, 0) - |x| (1 - Phi(|x|)), exact form (Hendrycks & Gimpel 2016). Of -infinity it is 0.
+TESSERA_DEVICE real gelu(real x) {
+  const real u = held_distance(x);
+  const NormalTail normal = normal_tail(u);
+  return fmaf(normal.density * -u, normal.tail, larger(x, 0.0f));
+}
+/// d gelu(x) / dx = Phi(x) + x phi(x): of |x| the one, of -|x| what is left to 1.
 TESSERA_DEVICE real gelu_gradient(real x) {
-  x = -larger(-15.0f, -larger(-15.0f, x));
-  return 0.5f * (erff(x * 0.70710678f) + 1.0f) + x * 0.39894228f * expf(x * x * -0.5f);
+  const real u = held_distance(x);
+  const NormalTail normal = normal_tail(u);
+  const real left = normal.density * fmaf(u, -0.39894228f, normal.tail);
+  return x < 0.0f ? left : 1.0f - left;
 }
 
 /// Dropout's factor for an element: 0 where a random word is below `threshold`, else `scale`. Four elements in a row

@@ -117,6 +117,7 @@ TESSERA_DEVICE int same_in_warp(int number) { return number; }
 TESSERA_DEVICE int made_anew(int number) { return number; }
 TESSERA_DEVICE float difference(float a, float b) { return a - b; }
 TESSERA_DEVICE float power_of_two(float x) { return std::exp2(x); }
+TESSERA_DEVICE float reciprocal(float x) { return 1.0f / x; }
 TESSERA_DEVICE int thread_x() { return tessera::cuda_host::current().thread; }
 TESSERA_DEVICE int threads() { return static_cast<int>(tessera::cuda_host::block_size().x); }
 TESSERA_DEVICE int block_x() { return static_cast<int>(tessera::cuda_host::current().block.x); }
