@@ -17,7 +17,8 @@ namespace tessera::codegen::cuda {
 
 class Emitter : Values {
  public:
-  Emitter(const Plan& of, const Kernel& emitted, const TableName& table) : Values(of, emitted, table), table_(table) {}
+  Emitter(const Plan& of, const Kernel& emitted, const TableName& table, int pairs = -1)
+      : Values(of, emitted, table, pairs), table_(table) {}
 
   std::vector<Emitted> run(const std::vector<Launch>& launches);
 
@@ -109,7 +110,10 @@ class Emitter : Values {
   Emitted gemm(const Launch& l);
   /// What a GEMM's grid and epilogue need of the batch.
   void of_product(Emitted& e, const Launch& l) const;
-  tree::Statement store_of_product(const FlatIndex& row, const FlatIndex& column, bool chunk, CtaTile::Unit unit);
+  tree::Statement store_of_product(const FlatIndex& row, const FlatIndex& column, bool chunk, CtaTile::Unit unit,
+                                   bool pairs = false);
+  /// The axis of columns two of which at a time can be made of a GEMM's sums, or none: -1.
+  int axis_of_pairs(const Launch& l) const;
   /// The same by wgmma, for sm_90a.
   Emitted gemm_by_wgmma(const Launch& l);
   /// What becomes of the sum of A's rows: a partial one of the kernel behind.

@@ -56,8 +56,8 @@ class File : EntryWriter {
     out += "#endif\n\nnamespace {\n\n";
     std::vector<std::string> headers{"math", "reduce"};
     if (tensor_cores())
-      headers.insert(headers.end(),
-                     {"tensor_product", "attention_shares", "attention", "attention_gradient", "warpgroup_product"});
+      headers.insert(headers.end(), {"pair", "tensor_product", "attention_shares", "attention", "attention_gradient",
+                                     "warpgroup_product"});
     else
       headers.emplace_back("product");
     for (const std::string& header : headers)
@@ -128,7 +128,7 @@ class File : EntryWriter {
                                 "blocks_for",
                                 "can_launch",
                                 "!",
-                                "launch_clusters",
+                                "launch_warpgroups",
                                 "tensor_map",
                                 "product_bytes",
                                 "warpgroup_product_bytes",
@@ -193,7 +193,8 @@ class File : EntryWriter {
     for (std::size_t i = 0; i < blocks.size(); ++i) blocks[i] = e.grid[i];
     std::vector<Expr> arguments;
     arguments.push_back(name(place(e.function, plan.program)));
-    if (l.tile.cluster > 1) arguments.push_back(integer(l.tile.cluster));
+    const bool wgmma = l.tile.unit == CtaTile::Unit::wgmma;
+    if (wgmma) arguments.push_back(integer(l.tile.cluster));
     arguments.push_back(call("dim3", std::move(blocks)));
     arguments.push_back(call("dim3", {integer(l.threads)}));
     arguments.push_back(e.shared_bytes);
@@ -205,7 +206,7 @@ class File : EntryWriter {
     if (e.takes_stretch) arguments.push_back(name("stopped"));
     for (const TensorMap& m : l.maps) arguments.push_back(map(plan, kernel, m));
     for (const Argument& a : e.arguments) arguments.push_back(passed(plan, kernel, a));
-    return tree::evaluate(call(l.tile.cluster > 1 ? "launch_clusters" : "launch", std::move(arguments)));
+    return tree::evaluate(call(wgmma ? "launch_warpgroups" : "launch", std::move(arguments)));
   }
 
   Expr map(const Plan& plan, int kernel, const TensorMap& m) {

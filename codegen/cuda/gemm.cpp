@@ -2,8 +2,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <map>
 #include <range/v3/algorithm/any_of.hpp>
+#include <range/v3/algorithm/contains.hpp>
 
 #include "codegen/cuda/emitter.hpp"
 #include "codegen/error.hpp"
@@ -43,7 +45,7 @@ Emitted Emitter::gemm(const Launch& l) {
   const bool chunk = l.partials, tensor = tile.unit == CtaTile::Unit::mma_sync;
   const std::string device = function_of_unit(tile.unit);
   e.shared_bytes = call(device + "_bytes", {integer(tile.rows), integer(tile.columns)});
-  for (const Launch& w : l.wgmma) e.wgmma.push_back(Emitter(plan, kernel, table_).gemm_by_wgmma(w));
+  for (const Launch& w : l.wgmma) e.wgmma.push_back(Emitter(plan, kernel, table_, axis_of_pairs(w)).gemm_by_wgmma(w));
 
   const Extent depths = points(l.depth);
   const FlatIndex row = fuse(l.a.across, "row"), column = fuse(l.b.across, "column"), group = fuse(l.groups, "group"),
@@ -88,20 +90,28 @@ void Emitter::of_product(Emitted& e, const Launch& l) const {
     if (!points(*axes).known()) e.takes_batch = true;
 }
 
-tree::Statement Emitter::store_of_product(const FlatIndex& row, const FlatIndex& column, bool chunk,
-                                          CtaTile::Unit unit) {
+tree::Statement Emitter::store_of_product(const FlatIndex& row, const FlatIndex& column, bool chunk, CtaTile::Unit unit,
+                                          bool pairs) {
   // A sum that is stored as it is, or with what its column has, waits for no memory: rows need not be on their way
   // together, and store_rows spares the registers for that.
   std::map<ExprId, int> read;
   if (!chunk)
     for (const Step::Store& to : stores_of_sum()) reach(to.value, read);
+  const auto of_rows = [&](const Access& access) {
+    return ranges::any_of(strides_of(access), [&](const auto& along) {
+      return along.second != 0 && ranges::contains(row.axes, along.first);
+    });
+  };
   const bool waits = unit != CtaTile::Unit::fma && ranges::any_of(read, [&](const auto& part) {
-                       return expression(part.first).kind == Expression::Kind::load;
+                       const Expression& x = expression(part.first);
+                       return x.kind == Expression::Kind::load && of_rows(x.access);
                      });
-  return function_of("store", {row, column}, {{"real", "sum"}}, [&](Block& body) {
+  return function_of("store", {row, column}, {{pairs ? "Pair" : "real", "sum"}}, [&](Block& body) {
     Block stores;
     if (chunk)
-      stores.push_back(tree::evaluate(binary("=", partial(), name("sum"))));
+      stores.push_back(tree::evaluate(pairs
+                                          ? call("store_pair", {name("partial") + partial()->operands[1], name("sum")})
+                                          : binary("=", partial(), name("sum"))));
     else
       store_sums(body, stores);
     if (waits) {
@@ -111,6 +121,18 @@ tree::Statement Emitter::store_of_product(const FlatIndex& row, const FlatIndex&
       body.insert(body.end(), stores.begin(), stores.end());
     }
   });
+}
+
+int Emitter::axis_of_pairs(const Launch& l) const {
+  int last = -1;
+  for (const int a : l.b.across)
+    if (extent_of(a) != 1) last = a;
+  if (last < 0 || is_batch(last) || extent_of(last) % 2 != 0) return -1;
+  if (!l.partials) return has_pairs(values_of(1, kernel.steps.size())) ? last : -1;
+  // Partial sums lie as the points do.
+  const std::vector<int> axes = point_axes(*this);
+  const auto along = std::find_if(axes.rbegin(), axes.rend(), [&](int a) { return extent_of(a) != 1; });
+  return along != axes.rend() && *along == last ? last : -1;
 }
 
 // ---- by warpgroups -----------------------------------------------------------------------------------------------
@@ -144,7 +166,7 @@ Emitted Emitter::gemm_by_wgmma(const Launch& l) {
     to = bound(name("chunk") + integer(1));
   }
   if (!group.axes.empty()) b.push_back(tree::declare("const int", group.variable, call("block_z", {})));
-  tree::Statement store = store_of_product(row, column, chunk, tile.unit);
+  tree::Statement store = store_of_product(row, column, chunk, tile.unit, axis_of_pairs(l) >= 0);
   leave();
   Block declared = declare_needed(group);
   b.insert(b.end(), declared.begin(), declared.end());

@@ -303,6 +303,8 @@ const std::set<std::string>& known_names() {
                               "sums_of_warp",   "store_sums_of_warps",
                               "rounded",        "store_pair",
                               "rounded_pair",   "in_eights",
+                              "load_pair",      "load_two",
+                              "store_two",      "Pair",
                               "widened",        "keep",
                               "SaveNothing",    "KeepNothing",
                               "KeptNothing",    "of_row",

@@ -569,6 +569,7 @@ std::vector<Launch> Scheduler::of_wgmma(const Launch& gemm, const GemmSizes& pro
   tile(l, *chosen, products);
   l.maps = {*a, *b};
   if (products.sums_rows) {
+    l.threads += 32;  // by a warp of its own
     l.row_shares = static_cast<int>(
         std::clamp<std::int64_t>(batch_chunks / split_k_, 1, ceiling(products.columns, chosen->columns)));
     l.latency += operand_reduction_cycles(products, *chosen, l.row_shares);

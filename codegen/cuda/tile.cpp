@@ -32,8 +32,9 @@ CtaTile simple(int rows, int columns, int of_thread) {
 struct Speed {
   double multiply_adds;
   int depth;
+  double cached;  ///< bytes of L2 in a cycle
 };
-constexpr Speed of_mma{1340, 32}, of_wgmma{1710, 64};
+constexpr Speed of_mma{1340, 32, 32}, of_wgmma{1710, 64, 38};
 
 /// By device/tensor_product.h. A thread with 128 sums needs up to 255 registers, else 128 do; where it loads numbers by
 /// itself, what registers_of says.
@@ -78,23 +79,27 @@ CtaTile tensor(const GemmSizes& p, int rows, int columns, int warps_down, int wa
 /// By device/warpgroup_product.h, for one or two blocks on an SM: as many steps as shared memory has room
 /// for, up to five. A cluster is of one, two or four blocks.
 CtaTile warpgroup(int rows, int columns, int down, int blocks, int cluster) {
-  constexpr int shared_bytes = 228 * 1024, taken = 1024 + 128;  // of an H200; by the system and the gates of a block
+  constexpr int shared_bytes = 228 * 1024,
+                taken = 1024 + 16384 + 128;  // of an H200; by the system, squares and gates of a block
   const int steps = std::min(5, (shared_bytes / blocks - taken) / ((rows + columns) * 128));
   return {rows, columns, 288, blocks, CtaTile::Unit::wgmma, {down}, steps, cluster};
 }
 
 /// Cycles of the busiest SM, about. A step along the depth takes what the tensor cores need or its factors,
-/// of which the second-level cache gives 32 bytes a cycle, whichever is longer: copies run while warps multiply. While
+/// of which L2 gives so many bytes a cycle, whichever is longer: copies run while warps multiply. While
 /// a block does not multiply, the others on its SM do. How full the last wave is, the batch decides (half)
-/// where the number of products hangs on it.
+/// where the number of products hangs on it. Measured on an H200: blocks of a cluster of four wait for one another,
+/// which costs a tenth.
 double tensor_cycles(const CtaTile& tile, const GemmSizes& p, const Speed& speed) {
   const double waves = static_cast<double>(blocks_of(tile, p)) / static_cast<double>(sms_for(tile.cluster));
   const double on_one = waves <= 1 ? 1 : p.any_batch ? std::ceil(waves) : waves + 0.5;
-  const double step = speed.depth * std::max(tile.rows * tile.columns / speed.multiply_adds,
-                                             (tile.rows / tile.across() + tile.columns / tile.down()) * 2 / 32.0);
+  const double step =
+      speed.depth * std::max(tile.rows * tile.columns / speed.multiply_adds,
+                             (tile.rows / tile.across() + tile.columns / tile.down()) * 2 / speed.cached);
   const double multiplies = static_cast<double>(ceiling(p.depth, speed.depth)) * step,
                all = multiplies + exposed_latency(tile, p);
-  return on_one * std::max(multiplies, all / std::min<double>(tile.ctas, std::ceil(on_one)));
+  const double together = tile.cluster > 2 ? 1.1 : 1;
+  return together * on_one * std::max(multiplies, all / std::min<double>(tile.ctas, std::ceil(on_one)));
 }
 
 /// A guess, too: a small tile loads more for each multiply-add.
@@ -177,7 +182,7 @@ std::optional<CtaTile> choose_wgmma_tile(const GemmSizes& products, const CtaTil
           warpgroup(128, 128, 2, 2, cluster), warpgroup(128, 64, 2, 2, cluster), warpgroup(64, 256, 1, 1, cluster),
           warpgroup(64, 128, 1, 2, cluster)})
       if (products.rows > (tile.down() - 1) * tile.rows && products.columns > (tile.across() - 1) * tile.columns &&
-          !(products.sums_rows && tile.across() > 1))
+          !(products.sums_rows && (tile.across() > 1 || (tile.rows * tile.columns > 128 * 64 && tile.ctas > 1))))
         all.push_back({tile, tensor_cycles(tile, products, of_wgmma)});
   const Candidate& best = best_of(all, wanted);
   if (wanted.empty() && tensor_cycles(otherwise, products, of_mma) < best.time) return {};

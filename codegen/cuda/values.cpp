@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <range/v3/algorithm/all_of.hpp>
 #include <range/v3/algorithm/contains.hpp>
 #include <range/v3/algorithm/none_of.hpp>
 
@@ -30,8 +31,9 @@ const std::set<std::string> reserved{
 
 }  // namespace
 
-Values::Values(const Plan& of, const Kernel& rendered, TableName table)
-    : ExprRenderer(of, rendered, {"real", "", "keep", reserved, std::move(table)}) {}
+Values::Values(const Plan& of, const Kernel& rendered, TableName table, int pairs)
+    : ExprRenderer(of, rendered, {pairs < 0 ? "real" : "Pair", "", "keep", reserved, std::move(table)}),
+      pairs_(pairs) {}
 
 FlatIndex Values::fuse(std::vector<int> axes, const std::string& variable) const {
   std::erase_if(axes, [&](int a) { return extent_of(a) == 1; });
@@ -108,7 +110,36 @@ bool Values::gets_name(ExprId e, const Expr& value) {
   return !plain && (uses_[e] > 1 || tree::print(value).size() > long_expression);
 }
 
+std::int64_t Values::apart(const Access& access) const {
+  const std::map<int, std::int64_t> strides = strides_of(access);
+  const auto at = strides.find(pairs_);
+  return at == strides.end() ? 0 : at->second;
+}
+
+bool Values::reached_at_once(const Access& access) const {
+  std::int64_t constant = 0;
+  bool even = tensor(access).storage == Storage::scratch && apart(access) == 1;
+  for (const auto& [a, stride] : strides_of(access, &constant)) even = even && (a == pairs_ || stride % 2 == 0);
+  return even && constant % 2 == 0;
+}
+
+bool Values::has_pairs(const std::vector<ExprId>& roots) const {
+  // Of device/pair.h; functions of the C library have no twin there, which would hide them.
+  static constexpr Op known[] = {Op::negate, Op::gelu,     Op::gelu_gradient, Op::relu,   Op::step,   Op::copy,
+                                 Op::add,    Op::subtract, Op::multiply,      Op::divide, Op::maximum};
+  std::map<ExprId, int> below;
+  for (ExprId root : roots) reach(root, below);
+  return ranges::all_of(below, [&](const auto& part) {
+    const Expression& x = expression(part.first);
+    if (x.kind == Expression::Kind::op) return ranges::contains(known, x.op);
+    return x.kind != Expression::Kind::keep && x.kind != Expression::Kind::index_equals;
+  });
+}
+
 Expr Values::load(const Access& access) {
+  if (pairs_ >= 0 && apart(access) != 0)
+    return reached_at_once(access) ? call("load_pair", {address(access)})
+                                   : call("load_two", {address(access), integer(apart(access))});
   return rounds(access) ? call("widened", {element(access, false)}) : element(access, false);
 }
 
@@ -145,17 +176,21 @@ void Values::put(Block& values, Block& stores, const Step::Store& store) {
   Expr value = evaluate(values, store.value);
   if (value->kind != tree::Node::Kind::name && value->kind != tree::Node::Kind::real) {
     const std::string named = fresh("x");
-    values.push_back(tree::declare("const real", named, std::move(value)));
+    values.push_back(tree::declare(pairs_ < 0 ? "const real" : "const Pair", named, std::move(value)));
     value = name(named);
   }
-  if (rounds(store.to)) value = call("rounded", {std::move(value)});
-  stores.push_back(tree::evaluate(binary("=", element(store.to, true), std::move(value))));
+  stores.push_back(stored(store.to, std::move(value)));
 }
 
-void Values::put(Block& b, const Step::Store& store) {
-  Expr value = evaluate(b, store.value);
-  if (rounds(store.to)) value = call("rounded", {std::move(value)});
-  b.push_back(tree::evaluate(binary("=", element(store.to, true), std::move(value))));
+tree::Statement Values::stored(const Access& to, Expr value) {
+  if (pairs_ >= 0)
+    return tree::evaluate(reached_at_once(to)
+                              ? call("store_pair", {address(to, true), std::move(value)})
+                              : call("store_two", {address(to, true), integer(apart(to)), std::move(value)}));
+  if (rounds(to)) value = call("rounded", {std::move(value)});
+  return tree::evaluate(binary("=", element(to, true), std::move(value)));
 }
+
+void Values::put(Block& b, const Step::Store& store) { b.push_back(stored(store.to, evaluate(b, store.value))); }
 
 }  // namespace tessera::codegen::cuda

@@ -18,7 +18,8 @@ struct FlatIndex {
 
 class Values : public ExprRenderer {
  public:
-  Values(const Plan& of, const Kernel& rendered, TableName table);
+  /// `pairs`: every value is one of two neighbours along that axis, where that is one.
+  Values(const Plan& of, const Kernel& rendered, TableName table, int pairs = -1);
 
  protected:
   /// Gives one variable to several axes (axes of one point need none). Named after the axis when it is only one.
@@ -44,6 +45,9 @@ class Values : public ExprRenderer {
   /// The same with the store in another block, which may be a branch: what is loaded for it is loaded before.
   void put(tree::Block& values, tree::Block& stores, const Step::Store& store);
 
+  /// Whether the values below these can all be computed for two neighbours at a time.
+  bool has_pairs(const std::vector<ExprId>& roots) const;
+
   std::map<int, tree::Expr> locals_;  ///< reduced values, by step
 
  private:
@@ -55,7 +59,13 @@ class Values : public ExprRenderer {
   std::vector<std::int64_t> key_of(ExprId e) override { return {e.number()}; }
   bool gets_name(ExprId e, const tree::Expr& value) override;
   tree::Expr position(int a) { return linear({{a, 1}}, 0); }
+  /// How far apart two neighbours' elements are, and whether one instruction reaches both: of scratch memory, which
+  /// begins on a multiple of 16 bytes.
+  std::int64_t apart(const Access& access) const;
+  bool reached_at_once(const Access& access) const;
+  tree::Statement stored(const Access& to, tree::Expr value);
 
+  const int pairs_;
   std::vector<FlatIndex> fused_;
   std::set<int> needed_;
   std::map<ExprId, int> uses_;

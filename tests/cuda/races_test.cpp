@@ -14,6 +14,7 @@
 // clang-format off
 #include "tests/cuda/host/device.hpp"
 #include "codegen/cuda/device/math.h"
+#include "codegen/cuda/device/pair.h"
 #include "codegen/cuda/device/reduce.h"
 #include "codegen/cuda/device/product.h"
 #include "codegen/cuda/device/tensor_product.h"

@@ -13,6 +13,7 @@
 
 namespace {
 #include "codegen/cuda/device/math.h"
+#include "codegen/cuda/device/pair.h"
 #include "codegen/cuda/device/tensor_product.h"
 #include "codegen/cuda/device/attention.h"
 #include "codegen/cuda/device/attention_gradient.h"

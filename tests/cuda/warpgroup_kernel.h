@@ -10,7 +10,7 @@ __global__ void __launch_bounds__(TESSERA_THREADS_OF_WARPGROUPS(warpgroup_thread
 }
 /// The same, and of each row the sums along the depth by `shares` blocks: of_rows [group, share, rows].
 template <int tile_rows, int tile_columns, int down, int steps, int cluster, bool right_deep, int shares>
-__global__ void __launch_bounds__(TESSERA_THREADS_OF_WARPGROUPS(warpgroup_threads), 1)
+__global__ void __launch_bounds__(TESSERA_THREADS_OF_WARPGROUPS(warpgroup_threads + 32), 1)
     by_warpgroups_with_sums(TESSERA_MAP left, TESSERA_MAP right, float* out, float* of_rows, int rows, int columns,
                             int from, int to) {
   const int group = block_z();

@@ -212,9 +212,10 @@ class MappedFactor {
   DeviceArray<bf16> factor_;
 };
 
-/// `run` starts the kernel: run(start, left map, right map, out), start(kernel, arguments...).
+/// `run` starts the kernel, in blocks of so many threads: run(start, left map, right map, out), start(kernel,
+/// arguments...).
 template <template <class> class DeviceArray, class Run>
-std::vector<float> product_by(const WarpgroupProduct& p, const FourMatrices& m, Run run) {
+std::vector<float> product_by(const WarpgroupProduct& p, const FourMatrices& m, int threads, Run run) {
   const Matrices& each = m.each;
   const int across = blocks_across(p.cluster), over = p.cluster / across;
   MappedFactor<DeviceArray> left(p.left_deep, each.rows, each.depth, p.tile_rows / across, 64 / across,
@@ -224,19 +225,14 @@ std::vector<float> product_by(const WarpgroupProduct& p, const FourMatrices& m, 
   DeviceArray<float> out(static_cast<std::size_t>(4 * each.rows * each.columns));
   const dim3 grid(blocks_for(each.rows, p.tile_rows / across), blocks_for(each.columns, p.tile_columns * across), 4);
   const auto bytes = static_cast<std::size_t>(warpgroup_product_bytes(p.tile_rows, p.tile_columns, p.steps));
-  run(
-      [&](auto kernel, auto... passed) {
-        if (p.cluster == 1)
-          launch(kernel, grid, dim3(warpgroup_threads), bytes, nullptr, passed...);
-        else
-          launch_clusters(kernel, p.cluster, grid, dim3(warpgroup_threads), bytes, nullptr, passed...);
-      },
+  run([&](auto kernel,
+          auto... passed) { launch_warpgroups(kernel, p.cluster, grid, dim3(threads), bytes, nullptr, passed...); },
       left.map(), right.map(), out.data());
   return launches_failed() ? std::vector<float>() : out.values();
 }
 template <template <class> class DeviceArray>
 std::vector<float> product_by(const WarpgroupProduct& p, const FourMatrices& m) {
-  return product_by<DeviceArray>(p, m, [&](auto start, auto left, auto right, float* out) {
+  return product_by<DeviceArray>(p, m, warpgroup_threads, [&](auto start, auto left, auto right, float* out) {
     start(p.kernel, left, right, out, m.each.rows, m.each.columns, m.from, m.to);
   });
 }
@@ -281,9 +277,10 @@ inline std::vector<float> product_and_sums(const SummingProduct& p, const FourMa
 template <template <class> class DeviceArray>
 std::vector<float> product_and_sums_by(const SummingProduct& p, const FourMatrices& m) {
   DeviceArray<float> of_rows(static_cast<std::size_t>(4 * p.shares * m.each.rows));
-  std::vector<float> all = product_by<DeviceArray>(p.product, m, [&](auto start, auto left, auto right, float* out) {
-    start(p.kernel, left, right, out, of_rows.data(), m.each.rows, m.each.columns, m.from, m.to);
-  });
+  std::vector<float> all =
+      product_by<DeviceArray>(p.product, m, warpgroup_threads + 32, [&](auto start, auto left, auto right, float* out) {
+        start(p.kernel, left, right, out, of_rows.data(), m.each.rows, m.each.columns, m.from, m.to);
+      });
   const std::vector<float> sums = of_rows.values();
   all.insert(all.end(), sums.begin(), sums.end());
   return all;

@@ -3,6 +3,7 @@
 #include <cuda.h>  // the types of tensor maps alone
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -10,6 +11,7 @@
 
 #define TESSERA_DEVICE __device__ __forceinline__
 #define TESSERA_UNROLL _Pragma("unroll")
+#define TESSERA_UNROLL_BY_2 _Pragma("unroll 2")
 #define TESSERA_UNROLL_BY_4 _Pragma("unroll 4")
 #define TESSERA_ROLLED _Pragma("unroll 1")
 
@@ -356,10 +358,21 @@ void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t sh
   kernel<<<grid, block, shared_bytes, stream>>>(arguments...);
 }
 
-/// The same in clusters of so many blocks along x, of which as many more are started as a whole cluster needs.
+/// How many blocks of a kernel this GPU has room for at once, in clusters of so many; CUDA is asked once.
+inline unsigned room_for(const void* kernel, const cudaLaunchConfig_t& configuration, unsigned cluster) {
+  static thread_local std::map<std::pair<int, const void*>, unsigned> known;
+  const auto [at, fresh] = known.try_emplace({present_gpu(), kernel}, cluster);
+  if (!fresh) return at->second;
+  int found = 0;
+  if (cudaOccupancyMaxActiveClusters(&found, kernel, &configuration) == cudaSuccess && found > 0)
+    at->second = static_cast<unsigned>(found) * cluster;
+  return at->second;
+}
+/// The same for a kernel whose blocks along x share its tiles (warpgroup_product), in clusters of so many: as many as
+/// find room at once, no more than there are. The grid counts the tiles of rows, those of columns, and groups.
 template <class... Parameters, class... Arguments>
-void launch_clusters(void (*kernel)(Parameters...), int cluster, dim3 grid, dim3 block, std::size_t shared_bytes,
-                     Stream stream, Arguments... arguments) {
+void launch_warpgroups(void (*kernel)(Parameters...), int cluster, dim3 grid, dim3 block, std::size_t shared_bytes,
+                       Stream stream, Arguments... arguments) {
   const unsigned size = static_cast<unsigned>(cluster);
   if (!allow_shared(reinterpret_cast<const void*>(kernel), shared_bytes)) return;
   cudaLaunchAttribute attribute{};
@@ -367,12 +380,14 @@ void launch_clusters(void (*kernel)(Parameters...), int cluster, dim3 grid, dim3
   attribute.val.clusterDim.x = size;
   attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
   cudaLaunchConfig_t configuration{};
-  configuration.gridDim = dim3((grid.x + size - 1) / size * size, grid.y, grid.z);
+  configuration.gridDim = dim3(size, 1, grid.z);
   configuration.blockDim = block;
   configuration.dynamicSmemBytes = shared_bytes;
   configuration.stream = stream;
   configuration.attrs = &attribute;
   configuration.numAttrs = 1;
+  const unsigned room = room_for(reinterpret_cast<const void*>(kernel), configuration, size) / grid.z / size * size;
+  configuration.gridDim.x = std::min((grid.x + size - 1) / size * size * grid.y, std::max(room, size));
   cudaLaunchKernelEx(&configuration, kernel, static_cast<Parameters>(arguments)...);
 }
 /// Whether a kernel for warpgroups is there for this GPU; CUDA is asked once.

@@ -21,38 +21,45 @@ constexpr int tensor_product_bytes(int tile_rows, int tile_columns) {
   return factors > sums ? factors : sums;
 }
 
-/// The rows of a column of sums, which lie `stride` apart, from `first` on: each `step`-th of a tile, all of which
-/// there are where it is `whole`. `store` gives back what stores: eight rows' loads are on their way before the first
-/// of them is stored, wherever that lies. No branch around a load: the last row is loaded in the place of those past
-/// the end.
-template <bool whole, int tile_rows, int step, class Store>
-TESSERA_DEVICE void store_rows_by_eight(int first_row, int first, int rows, int column, const real* sums, int stride,
-                                        Store store) {
-  static_assert(tile_rows / step % 8 == 0);
+/// The rows of a column of sums, `sum_of` says each, from `first` on: each `step`-th of a tile, all of which there are
+/// where it is `whole`. `store` gives back what stores: the loads of so many rows at once are on their way before the
+/// first of them is stored, wherever that lies. No branch around a load: the last row is loaded in the place of those
+/// past the end.
+template <bool whole, int tile_rows, int step, class SumOf, class Store, int... place>
+TESSERA_DEVICE void store_rows_at_once(int first_row, int first, int rows, int column, SumOf sum_of, Store store,
+                                       std::integer_sequence<int, place...>) {
+  constexpr int at_once = sizeof...(place);
+  static_assert(tile_rows / step % at_once == 0);
   TESSERA_ROLLED
-  for (int i = 0; i < tile_rows / step; i += 8) {
-    const auto load = [=](int place) {
-      const int row = first + (i + place) * step, at = first_row + row;
-      return store(whole || at < rows ? at : rows - 1, column, sums[row * stride]);
+  for (int i = 0; i < tile_rows / step; i += at_once) {
+    const auto load = [=](int there) {
+      const int row = first + (i + there) * step, at = first_row + row;
+      return store(whole || at < rows ? at : rows - 1, column, sum_of(row));
     };
-    const decltype(load(0)) eight[] = {load(0), load(1), load(2), load(3), load(4), load(5), load(6), load(7)};
+    const decltype(load(0)) later[] = {load(place)...};
     TESSERA_UNROLL
-    for (int place = 0; place < 8; ++place)
-      if (whole || first_row + first + (i + place) * step < rows) eight[place]();
+    for (int there = 0; there < at_once; ++there)
+      if (whole || first_row + first + (i + there) * step < rows) later[there]();
   }
 }
 /// The same; row after row where `store` stores by itself.
-template <int tile_rows, int step, class Store>
-TESSERA_DEVICE void store_rows(int first_row, int first, int rows, int column, const real* sums, int stride,
-                               Store store) {
+template <int tile_rows, int step, int at_once = 8, class SumOf, class Store>
+TESSERA_DEVICE void store_rows(int first_row, int first, int rows, int column, SumOf sum_of, Store store) {
+  constexpr std::make_integer_sequence<int, at_once> places;
   if constexpr (std::is_void_v<decltype(store(0, 0, real(0)))>) {
-    TESSERA_UNROLL_BY_4
-    for (int row = first; row < tile_rows && first_row + row < rows; row += step)
-      store(first_row + row, column, sums[row * stride]);
+    if constexpr (at_once < 8) {  // pairs take the registers of two
+      TESSERA_UNROLL_BY_2
+      for (int row = first; row < tile_rows && first_row + row < rows; row += step)
+        store(first_row + row, column, sum_of(row));
+    } else {
+      TESSERA_UNROLL_BY_4
+      for (int row = first; row < tile_rows && first_row + row < rows; row += step)
+        store(first_row + row, column, sum_of(row));
+    }
   } else if (first_row + tile_rows <= rows) {
-    store_rows_by_eight<true, tile_rows, step>(first_row, first, rows, column, sums, stride, store);
+    store_rows_at_once<true, tile_rows, step>(first_row, first, rows, column, sum_of, store, places);
   } else {
-    store_rows_by_eight<false, tile_rows, step>(first_row, first, rows, column, sums, stride, store);
+    store_rows_at_once<false, tile_rows, step>(first_row, first, rows, column, sum_of, store, places);
   }
 }
 
@@ -172,6 +179,7 @@ TESSERA_DEVICE void tensor_product(int rows, int columns, int from, int to, Left
   barrier();
   const int column = thread_x() % tile_columns;
   if (first_column + column < columns)
-    store_rows<tile_rows, block / tile_columns>(first_row, thread_x() / tile_columns, rows, first_column + column,
-                                                results + column, stride, store);
+    store_rows<tile_rows, block / tile_columns>(
+        first_row, thread_x() / tile_columns, rows, first_column + column,
+        [=](int row) { return results[row * stride + column]; }, store);
 }

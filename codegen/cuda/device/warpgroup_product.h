@@ -5,18 +5,22 @@
 ///
 /// Two warpgroups multiply, `down` of them below each other; a thread of one warp more brings the factors. Shared
 /// memory holds `steps` steps along the depth, each with a gate that opens when it is there and one that opens when all
-/// for whom this block brings something have multiplied it. Blocks that share rows are neighbours. Where a `cluster` is
-/// of two blocks, which lie below each other, each brings its rows and half of the columns for both; where it is of
-/// four, two by two, half of either. A cluster lies along block x, which counts half tiles of rows where it is of four,
-/// and block y twice as many columns.
-constexpr int warpgroup_depth = 64;                  ///< of a step: a line of 128 bytes
-constexpr int multiplying = 256;                     ///< threads
-constexpr int warpgroup_threads = multiplying + 32;  ///< of a block
+/// for whom this block brings something have multiplied it. Tiles that share rows are neighbours. Where a `cluster` is
+/// of two blocks, whose tiles lie below each other, each brings its rows and half of the columns for both; where it is
+/// of four, two by two, half of either.
+///
+/// Blocks along x share the tiles, one after the other, so that the next tile's factors come while this one is stored;
+/// no more of them are started than find room at once (launch_warpgroups).
+constexpr int warpgroup_depth = 64;                   ///< of a step: a line of 128 bytes
+constexpr int multiplying = 256;                      ///< threads
+constexpr int warpgroup_threads = multiplying + 32;   ///< of a block; with a warp more where rows are summed
+constexpr int square_rows = 16, square_columns = 32;  ///< of sums that a warp stores at once
 constexpr int warpgroup_factor_bytes(int tile_rows, int tile_columns, int steps) {
   return steps * (tile_rows + tile_columns) * warpgroup_depth * static_cast<int>(sizeof(bf16));
 }
 constexpr int warpgroup_product_bytes(int tile_rows, int tile_columns, int steps) {
-  return warpgroup_factor_bytes(tile_rows, tile_columns, steps) + 2 * steps * static_cast<int>(sizeof(Gate));
+  const int squares = multiplying / 32 * square_rows * square_columns * static_cast<int>(sizeof(real));
+  return warpgroup_factor_bytes(tile_rows, tile_columns, steps) + squares + 2 * steps * static_cast<int>(sizeof(Gate));
 }
 
 /// Of shared memory in lines of 128 bytes, as copy_box writes it: a PTX matrix descriptor. `leading`: bytes from 64
@@ -48,28 +52,39 @@ struct BoxesOf {
   }
 };
 
-/// The left factor's rows of a tile, `of_lane` of which each lane of a warp sums along the depth. Lines run across it.
+/// Sums along the depth of the left factor's rows of a tile, by one warp, whose left factor is ones. Lines run across
+/// the depth. Each row of the sums is the same.
 template <int tile_rows>
 struct RowSums {
-  static constexpr int of_lane = tile_rows / 32, box = warpgroup_depth * 64;
-  struct alignas(of_lane * sizeof(bf16)) Together {
-    std::uint16_t bits[of_lane];
-  };
-  real sums[of_lane];
+  static constexpr int box = warpgroup_depth * 64;
+  real sums[tile_rows / 8][4];
 
   TESSERA_DEVICE void begin() {
     TESSERA_UNROLL
-    for (int i = 0; i < of_lane; ++i) sums[i] = 0;
+    for (int i = 0; i < tile_rows / 8 * 4; ++i) sums[i / 4][i % 4] = 0;
   }
   TESSERA_DEVICE void add(const bf16* tile, int lane) {
-    const int point = lane * of_lane;
-    tile += point / 64 * box + point % 8;
-    TESSERA_UNROLL_BY_4
-    for (int depth = 0; depth < warpgroup_depth; ++depth) {
-      const int eight = (point % 64 / 8) ^ (depth % 8);  // as copy_box swizzles them
-      const Together numbers = *reinterpret_cast<const Together*>(tile + depth * 64 + eight * 8);
+    constexpr std::uint32_t ones[4] = {0x3f803f80, 0x3f803f80, 0x3f803f80, 0x3f803f80};
+    TESSERA_UNROLL
+    for (int depth = 0; depth < warpgroup_depth; depth += 16) {
       TESSERA_UNROLL
-      for (int i = 0; i < of_lane; ++i) sums[i] += widened(bf16{numbers.bits[i]});
+      for (int row = 0; row < tile_rows; row += 16) {
+        const int line = depth + lane / 8 % 2 * 8 + lane % 8, eight = row % 64 / 8 + lane / 16;
+        std::uint32_t right[4];  // as copy_box swizzles them
+        load_matrices_transposed(right, tile + row / 64 * box + line * 64 + (eight ^ (lane % 8)) * 8);
+        multiply_add(sums[row / 8], ones, right);
+        multiply_add(sums[row / 8 + 1], ones, right + 2);
+      }
+    }
+  }
+  /// store(row of the tile, sum), by one lane for each row.
+  template <class Store>
+  TESSERA_DEVICE void store_all(int lane, Store store) const {
+    TESSERA_UNROLL
+    for (int i = 0; i < tile_rows / 8; ++i) {
+      if (lane / 4 != i % 8) continue;
+      store(i * 8 + lane % 4 * 2, sums[i][0]);
+      store(i * 8 + lane % 4 * 2 + 1, sums[i][1]);
     }
   }
 };
@@ -78,9 +93,8 @@ struct StoreNothing {
   TESSERA_DEVICE void operator()(int, int, real) const {}
 };
 
-/// Where `shares` is not 0, the warp that brings also sums each row of the left factor, whose lines run across the
-/// depth: the first `shares` of the blocks with the same rows each sum some of the steps, for
-/// store_sum(which of them, row, sum).
+/// Where `shares` is not 0, a warp more sums each row of the left factor, whose lines run across the depth: the first
+/// `shares` of the tiles with the same rows each sum some of the steps, for store_sum(which of them, row, sum).
 template <int tile_rows, int tile_columns, int down, int steps, int cluster, bool left_deep, bool right_deep,
           int shares = 0, class Store, class StoreSum = StoreNothing>
 TESSERA_DEVICE void warpgroup_product(int rows, int columns, int from, int to, const CUtensorMap& left, int left_third,
@@ -89,14 +103,14 @@ TESSERA_DEVICE void warpgroup_product(int rows, int columns, int from, int to, c
 #if TESSERA_WARPGROUPS
   constexpr int my_rows = tile_rows / down, my_columns = tile_columns * down / 2, parts = my_rows / 64;
   constexpr int right_at = tile_rows * warpgroup_depth, step = (tile_rows + tile_columns) * warpgroup_depth;
-  constexpr int stride = tile_columns + tensor_padding;
   static_assert(shares == 0 || (!left_deep && cluster <= 2));  // by whom rows are summed, they are brought
-  static_assert(my_rows % 64 == 0 && tile_rows * stride * sizeof(real) <= steps * step * sizeof(bf16));
+  static_assert(my_rows % 64 == 0 && my_columns % square_columns == 0);
   constexpr int across = cluster > 2 ? 2 : 1, over = cluster / across;  // blocks of a cluster
   using OfLeft = BoxesOf<tile_rows, left_deep, across>;
   using OfRight = BoxesOf<tile_columns, right_deep, over>;
   bf16* const factors = shared_tiles<bf16>();  // [steps, tile_rows and tile_columns, warpgroup_depth]
-  Gate* const full = reinterpret_cast<Gate*>(factors + steps * step);
+  real* const squares = reinterpret_cast<real*>(factors + steps * step);  // one for each warp that multiplies
+  Gate* const full = reinterpret_cast<Gate*>(squares + multiplying / 32 * square_rows * square_columns);
   Gate* const empty = full + steps;
   const int warp = same_in_warp(thread_x() / 32);  // descriptors and roles are a warp's
   if (thread_x() == multiplying) {
@@ -106,35 +120,28 @@ TESSERA_DEVICE void warpgroup_product(int rows, int columns, int from, int to, c
   if (thread_x() == 0) {
     for (int i = 0; i < steps; ++i) {
       gate_begin(full + i, 1);
-      gate_begin(empty + i, (across + over - 1) * multiplying / 32);
+      gate_begin(empty + i, (across + over - 1) * multiplying / 32 + (shares > 0));
     }
     asynchronous_fence();
   }
   barrier_of_gates<cluster>();  // the gates are there
 
   constexpr int cluster_rows = over * tile_rows, cluster_columns = across * tile_columns;
-  const int below = (rows + cluster_rows - 1) / cluster_rows,
-            beside = (columns + cluster_columns - 1) / cluster_columns;
-  const int at = block_x() / cluster + block_y() * below;
+  const int beside = (columns + cluster_columns - 1) / cluster_columns,
+            tiles = (rows + cluster_rows - 1) / cluster_rows * beside;
   const int down_at = block_x() % cluster % over, across_at = block_x() % cluster / over;
-  const int first_row = at / beside * cluster_rows + down_at * tile_rows,
-            first_column = at % beside * cluster_columns + across_at * tile_columns;
   const int of_my_rows = ((across - 1) << over | 1) << down_at,
             of_my_columns = ((1 << over) - 1) << across_at * over,  // blocks of the cluster, a bit for each
       of_mine = of_my_rows | of_my_columns;                         // those that bring something for this one
+  const auto row_of = [=](int at) { return at / beside * cluster_rows + down_at * tile_rows; };
+  const auto column_of = [=](int at) { return at % beside * cluster_columns + across_at * tile_columns; };
   const int lane = thread_x() % 32;
-  const int my_row = warp / 4 % down * my_rows, my_column = warp / 4 / down * my_columns;
-  real sums[parts][my_columns / 2];
   int place = 0;  // of the step
-  if (warp >= multiplying / 32) {
-    // A step is summed when those behind it that there is memory for are on their way.
-    constexpr int ahead = shares > 0 ? (steps - 1) * warpgroup_depth : 0;
-    const int share = first_column / tile_columns;
-    RowSums<tile_rows> of_rows;
-    of_rows.begin();
-    int parity = 1, summed = 0, phase = 0;
-    for (int begin = from; (shares > 0 || lane == 0) && begin < to + ahead; begin += warpgroup_depth) {
-      if (lane == 0 && begin < to) {
+  if (warp == multiplying / 32) {
+    int parity = 1;
+    for (int at = block_x() / cluster; lane == 0 && at < tiles; at += blocks_x() / cluster) {
+      const int first_row = row_of(at), first_column = column_of(at);
+      for (int begin = from; begin < to; begin += warpgroup_depth) {
         gate_wait(empty + place, parity);
         gate_expect(full + place, step * static_cast<int>(sizeof(bf16)));
         bf16* const tile = factors + place * step;
@@ -144,64 +151,96 @@ TESSERA_DEVICE void warpgroup_product(int rows, int columns, int from, int to, c
         place = place + 1 == steps ? 0 : place + 1;
         parity ^= place == 0;
       }
-      if (shares == 0 || begin < from + ahead) continue;
-      gate_wait(full + summed, phase);
-      if ((begin - ahead - from) / warpgroup_depth % (shares > 0 ? shares : 1) == share)
-        of_rows.add(factors + summed * step, lane);
-      asynchronous_fence();
-      barrier_of<2, 32>();  // all lanes have read it, and the first brings another one there
-      summed = summed + 1 == steps ? 0 : summed + 1;
-      phase ^= summed == 0;
     }
-    TESSERA_UNROLL
-    for (int i = 0; i < of_rows.of_lane; ++i)
-      if (const int row = first_row + lane * of_rows.of_lane + i; share < shares && row < rows)
-        store_sum(share, row, of_rows.sums[i]);
-  } else {
-    TESSERA_UNROLL
-    for (int i = 0; i < parts * my_columns / 2; ++i) sums[i / (my_columns / 2)][i % (my_columns / 2)] = 0;
+  } else if (shares > 0 && warp > multiplying / 32) {
     int parity = 0;
-    for (int begin = from; begin < to; begin += warpgroup_depth) {
-      gate_wait(full + place, parity);
-      const bf16* const tile = factors + place * step;
-      multiplications_begin();
-      TESSERA_UNROLL
-      for (int depth = 0; depth < warpgroup_depth; depth += 16) {
-        const std::uint64_t rights = OfRight::descriptor_of(tile + right_at, my_column, depth);
-        TESSERA_UNROLL
-        for (int part = 0; part < parts; ++part)
-          multiply_add_async<my_columns, !left_deep, !right_deep>(
-              sums[part], OfLeft::descriptor_of(tile, my_row + part * 64, depth), rights);
+    for (int at = block_x() / cluster; at < tiles; at += blocks_x() / cluster) {
+      const int first_row = row_of(at), share = at % beside;
+      RowSums<tile_rows> of_rows;
+      of_rows.begin();
+      for (int begin = from, next = 0; begin < to; begin += warpgroup_depth) {
+        gate_wait(full + place, parity);
+        if (next == share) of_rows.add(factors + place * step, lane);
+        warp_barrier();  // all lanes have read it
+        if (lane == 0) gate_arrive<1>(empty + place, 0);
+        next = next + 1 == shares ? 0 : next + 1;
+        place = place + 1 == steps ? 0 : place + 1;
+        parity ^= place == 0;
       }
-      multiplications_commit();
-      multiplications_wait<1>();  // the step before this one is multiplied
-      if (begin > from && of_mine >> lane & 1) gate_arrive<cluster>(empty + (place == 0 ? steps : place) - 1, lane);
-      place = place + 1 == steps ? 0 : place + 1;
-      parity ^= place == 0;
+      of_rows.store_all(lane, [=](int row, real sum) {
+        if (share < shares && first_row + row < rows) store_sum(share, first_row + row, sum);
+      });
     }
-    multiplications_wait<0>();
-  }
-  cluster_barrier<cluster>();  // sums lie where factors were; and no block ends while another speaks to its gates
-  if (warp >= multiplying / 32) return;
+  } else {
+    const int my_row = warp / 4 % down * my_rows, my_column = warp / 4 / down * my_columns;
+    real* const square = squares + warp * square_rows * square_columns;
+    const auto give_back = [=](int behind) {
+      if (of_mine >> lane & 1) gate_arrive<cluster>(empty + (behind == 0 ? steps : behind) - 1, lane);
+    };
+    int parity = 0;
+    for (int at = block_x() / cluster; at < tiles; at += blocks_x() / cluster) {
+      const int first_row = row_of(at), first_column = column_of(at);
+      real sums[parts][my_columns / 2];
+      TESSERA_UNROLL
+      for (int i = 0; i < parts * my_columns / 2; ++i) sums[i / (my_columns / 2)][i % (my_columns / 2)] = 0;
+      for (int begin = from; begin < to; begin += warpgroup_depth) {
+        gate_wait(full + place, parity);
+        const bf16* const tile = factors + place * step;
+        multiplications_begin();
+        TESSERA_UNROLL
+        for (int depth = 0; depth < warpgroup_depth; depth += 16) {
+          const std::uint64_t rights = OfRight::descriptor_of(tile + right_at, my_column, depth);
+          TESSERA_UNROLL
+          for (int part = 0; part < parts; ++part)
+            multiply_add_async<my_columns, !left_deep, !right_deep>(
+                sums[part], OfLeft::descriptor_of(tile, my_row + part * 64, depth), rights);
+        }
+        multiplications_commit();
+        multiplications_wait<1>();  // the step before this one is multiplied
+        if (begin > from) give_back(place);
+        place = place + 1 == steps ? 0 : place + 1;
+        parity ^= place == 0;
+      }
+      multiplications_wait<0>();
+      if (from < to) give_back(place);
 
-  // Through shared memory, so that neighbouring threads store neighbouring columns.
-  real* const results = shared_tiles<real>();
-  TESSERA_UNROLL
-  for (int part = 0; part < parts; ++part) {
-    TESSERA_UNROLL
-    for (int i = 0; i < my_columns / 2; ++i) {
-      const int row = my_row + part * 64 + warp % 4 * 16 + lane / 4 + i / 2 % 2 * 8,
-                column = my_column + i / 4 * 8 + lane % 4 * 2 + i % 2;
-      results[row * stride + column] = sums[part][i];
+      // Through shared memory, so that neighbouring lanes store neighbouring columns: a warp by itself, square by
+      // square. Eights of columns change places by the row, so that what is written at once lies in different banks.
+      constexpr int beside_each_other = my_columns / square_columns;
+      TESSERA_ROLLED  // the instructions of eight rows are enough for the instruction cache
+          for (int now = 0; now < parts * beside_each_other; ++now) {
+        warp_barrier();  // of the square before, all is read
+        TESSERA_UNROLL   // sums have names, which are known while compiling
+            for (int i = 0; i < parts * beside_each_other; ++i) {
+          if (i != now) continue;
+          TESSERA_UNROLL
+          for (int j = 0; j < square_columns / 2; j += 2) {
+            const int row = lane / 4 + j / 2 % 2 * 8, column = ((j / 4 * 8) ^ (row % 4 * 8)) + lane % 4 * 2;
+            const real* const two = sums[i / beside_each_other] + i % beside_each_other * (square_columns / 2) + j;
+            *reinterpret_cast<Pair*>(square + row * square_columns + column) = {two[0], two[1]};
+          }
+        }
+        warp_barrier();  // the square is there
+        // A lane stores every row of a column or, where `store` takes both at once, every other row of two columns.
+        constexpr bool pairs = std::is_invocable_v<Store, int, int, Pair>;
+        constexpr int of_lane = pairs ? 2 : 1, lanes = square_columns / of_lane;
+        const int row = first_row + my_row + now / beside_each_other * 64 + warp % 4 * 16,
+                  mine = lane % lanes * of_lane,
+                  column = first_column + my_column + now % beside_each_other * square_columns + mine;
+        if (row < rows && column < columns)
+          store_rows<square_rows, of_lane, 8 / of_lane>(
+              row, lane / lanes, rows, column,
+              [=](int line) {
+                const real* const there = square + line * square_columns + (mine ^ (line % 4 * 8));
+                if constexpr (pairs)
+                  return load_pair(there);
+                else
+                  return *there;
+              },
+              store);
+      }
     }
   }
-  barrier_of<1, multiplying>();
-  TESSERA_ROLLED  // the instructions of eight rows are enough for the instruction cache
-      for (int begin = 0; begin < tile_columns; begin += 32) {
-    const int column = begin + lane;
-    if (first_column + column >= columns) return;
-    store_rows<tile_rows, multiplying / 32>(first_row, warp, rows, first_column + column, results + column, stride,
-                                            store);
-  }
+  cluster_barrier<cluster>();  // no block ends while another speaks to its gates
 #endif
 }

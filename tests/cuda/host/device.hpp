@@ -12,6 +12,7 @@
 
 #define TESSERA_DEVICE [[maybe_unused]] inline
 #define TESSERA_UNROLL
+#define TESSERA_UNROLL_BY_2
 #define TESSERA_UNROLL_BY_4
 #define TESSERA_ROLLED
 #define __device__
@@ -190,7 +191,7 @@ typedef std::uint64_t Gate;
 TESSERA_DEVICE void gate_begin(Gate* gate, int arrivals) { tessera::cuda_host::gate_begin(gate, arrivals); }
 template <int cluster>
 TESSERA_DEVICE void gate_arrive(Gate* gate, int block) {
-  tessera::cuda_host::gate_arrive_in(gate, block);
+  cluster == 1 ? tessera::cuda_host::gate_arrive(gate, 0) : tessera::cuda_host::gate_arrive_in(gate, block);
 }
 TESSERA_DEVICE void gate_expect(Gate* gate, int bytes) { tessera::cuda_host::gate_arrive(gate, bytes); }
 TESSERA_DEVICE void gate_wait(Gate* gate, int parity, const Place& place = Place::current()) {
@@ -269,6 +270,15 @@ void launch_clusters_named(const char* name, void (*kernel)(Parameters...), int 
       stream, [=] { tessera::cuda_host::run(name, grid, block, shared_bytes, [=] { kernel(arguments...); }, size); });
 }
 #define launch_clusters(kernel, ...) launch_clusters_named(#kernel, kernel, __VA_ARGS__)
+/// As if there were room for half of the clusters: some blocks have more tiles than one.
+template <class... Parameters, class... Arguments>
+void launch_warpgroups_named(const char* name, void (*kernel)(Parameters...), int cluster, dim3 grid, dim3 block,
+                             std::size_t shared_bytes, Stream stream, Arguments... arguments) {
+  const unsigned size = static_cast<unsigned>(cluster), clusters = (grid.x + size - 1) / size * grid.y;
+  launch_clusters_named(name, kernel, cluster, dim3((clusters + 1) / 2 * size, 1, grid.z), block, shared_bytes, stream,
+                        arguments...);
+}
+#define launch_warpgroups(kernel, ...) launch_warpgroups_named(#kernel, kernel, __VA_ARGS__)
 
 template <class... Parameters>
 bool can_launch(void (*)(Parameters...)) {
