@@ -5,12 +5,11 @@
 
 #include <charconv>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
 #include <thread>
-
-#include "runtime/stop_signals.hpp"
 
 namespace tessera::runtime {
 namespace {
@@ -60,6 +59,7 @@ void Communicator::open(const Model& model) {
          " ranks of this program, but it is linked with another MPI than that of the launcher");
   }
   ranks_ = model.ranks;
+  program_ = model.name;
   if (leads()) return;
   // Rank 0 speaks for all.
   if (const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC); nowhere >= 0) {
@@ -70,7 +70,14 @@ void Communicator::open(const Model& model) {
 }
 
 void Communicator::close() {
-  if (ranks_) ranks_->close();
+  if (!ranks_) return;
+  try {
+    // Whoever waits elsewhere for a rank that has stopped shall get answers, which MPI_Finalize does not give.
+    all_gather(std::string());
+    hear();
+  } catch (const std::exception&) {  // who cannot be reached is not waited for
+  }
+  ranks_->close();
   ranks_ = nullptr;
 }
 
@@ -83,27 +90,91 @@ void Communicator::receive(void* to, std::int64_t bytes, int from) const {
 }
 
 void Communicator::poll(const std::function<int()>& missing) const {
-  // The lower ranks tell first: one sentence, and not one from each rank that waits. A second apart, as a launcher on a
-  // busy machine takes its time to end the others.
-  const double limit = timeout_ + std::min(rank_, 10);
-  // The time in which this rank itself was stopped does not count: it would wake up and accuse the others.
+  const auto next = [&] {
+    try {
+      return missing();
+    } catch (const std::exception&) {
+      hear();  // whoever has told and ended is the cause
+      throw;
+    }
+  };
+  // The time in which this rank itself was stopped does not count: it would wake up and suspect the others.
   double waited = 0;
+  int pings = 0;
   Clock::time_point last = Clock::now();
-  for (int rank = missing(); rank != -1; rank = missing()) {
+  for (int rank = next(); rank != -1; rank = next()) {
     waited += std::min(seconds_since(last), 0.1);
     last = Clock::now();
-    if (waited > limit) {
-      // Another rank has told, and the launcher ends this one, which takes SIGTERM as a wish to stop after the step.
-      if (StopSignals::raised() && !leads()) std::_Exit(1);
-      fail(rank >= 0 ? text("rank ", rank) : "the GPU of another rank", " has not answered for ", timeout_,
-           " s (--rank-timeout): the run ends, its checkpoint holds what was saved last");
-    }
     // Ranks may have to share a core: the one that computes shall have it.
-    if (waited < 1e-3)
+    if (waited < 1e-3) {
       std::this_thread::yield();
-    else
-      std::this_thread::sleep_for(std::chrono::microseconds(50));
+      continue;
+    }
+    hear();
+    // A ping at half of the limit and one a half later each; from the limit on, what the last one has found out counts.
+    if (waited > timeout_ / 2 * (pings + 1)) {
+      const char* const ends = " (--rank-timeout): the run ends, its checkpoint holds what was saved last";
+      if (const std::string silent = pings > 0 ? unanswered() : ""; !silent.empty())
+        end(text(silent, " for ", timeout_, " s", ends));
+      // One that has answered may have stopped since, so that it takes two pings to say that all are alive.
+      if (pings > 1 && leads())
+        end(text("the exchange with ", rank >= 0 ? text("rank ", rank) : "the GPUs of other ranks",
+                 " has not ended for ", timeout_, " s, though all ranks answer", ends));
+      tell_others(Notice::Kind::ping);
+      ++pings;
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
+}
+
+void Communicator::tell_others(Notice::Kind kind) const {
+  answered_.assign(static_cast<std::size_t>(size_), false);
+  answered_[static_cast<std::size_t>(rank_)] = true;
+  ++number_;
+  for (int rank = 0; rank < size_; ++rank)
+    if (rank != rank_) ranks_->tell({kind, number_}, rank);
+}
+
+void Communicator::hear() const {
+  Notice notice;
+  for (int rank = 0; ranks_->hear(notice, rank);) {
+    if (notice.kind == Notice::Kind::ack) {
+      if (notice.number == number_) answered_[static_cast<std::size_t>(rank)] = true;
+      continue;
+    }
+    ranks_->tell({Notice::Kind::ack, notice.number}, rank);
+    if (notice.kind == Notice::Kind::end) std::_Exit(1);
+  }
+}
+
+std::string Communicator::unanswered() const {
+  const auto answered = [&](int rank) { return answered_[static_cast<std::size_t>(rank)]; };
+  for (int rank = 0; rank < rank_; ++rank)
+    if (answered(rank)) return "";
+  std::string silent;
+  int count = 0;
+  for (int rank = 0; rank < size_; ++rank)
+    if (!answered(rank)) silent += text(count++ ? ", " : "", rank);
+  return count == 0 ? ""
+                    : text(count == 1 ? "rank " : "ranks ", silent, count == 1 ? " has" : " have", " not answered");
+}
+
+void Communicator::end(const std::string& sentence) const {
+  // Said here and now: an exception would free what MPI still receives into while the others are told.
+  std::fputs(text(program_, ": ", sentence, "\n").c_str(), stderr);
+  const std::vector<bool> alive = answered_;
+  const auto untold = [&] {
+    for (std::size_t rank = 0; rank < alive.size(); ++rank)
+      if (alive[rank] && !answered_[rank]) return true;
+    return false;
+  };
+  tell_others(Notice::Kind::end);
+  // The launcher may take seconds to end the others, which would find this rank silent in the meantime.
+  for (const Clock::time_point begin = Clock::now(); untold() && seconds_since(begin) < 1;) {
+    hear();
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+  std::_Exit(1);
 }
 
 void Communicator::wait() const {

@@ -26,16 +26,22 @@ std::int64_t launched_rank();
 std::int64_t launched_rank_of_machine();
 
 /// This process among the ranks. All functions but `send` and `receive` are called by all ranks, in the same order.
-/// A single process is a rank too, alone: nothing is sent then. A rank that does not answer within the time limit
-/// throws an Error on those who wait for it. MPI, the engine, only moves bytes: what is computed of them, and in which
-/// order, is decided here.
+/// A single process is a rank too, alone: nothing is sent then. MPI, the engine, only moves bytes: what is computed of
+/// them, and in which order, is decided here.
+///
+/// A wait that takes longer than the time limit ends the process with code 1, and all others that it reaches. Whose
+/// fault it is, a failure detector finds out: a rank that waits acknowledges pings, one that is stopped, dead or cut
+/// off does not; who owes bytes proves nothing, as a rank that waits for the stopped one owes some too. The lowest of
+/// the ranks that answer says which do not and tells the others to end without a word: one sentence, or one on each
+/// side of a cut cable. It names every rank that had stopped before the last ping, half of the limit ago. It names
+/// another one only where that has not waited at any time since: it was computing or writing all the while.
 class Communicator {
  public:
   /// Alone.
   Communicator() = default;
   /// Joins the others, where a launcher has started several. Throws an Error where the program was built to run alone.
   void open(const Model& model);
-  /// Leaves, after the others have come here too.
+  /// Leaves, after the others have come here too, for whom it waits as for anything else.
   void close();
   /// One that is alone, for whoever needs one.
   static const Communicator& single();
@@ -76,13 +82,26 @@ class Communicator {
   void agree_on_isa(const Model& model) const;
 
  private:
-  /// Polls against the limit. `missing` tells the rank that has not answered, -1 where nothing is missing, or -2 where
-  /// it is unknown which.
+  /// Polls against the limit. `missing` tells a rank that owes something, -1 where nothing is missing, or -2 where it
+  /// is unknown which.
   void poll(const std::function<int()>& missing) const;
+  /// Sends a ping or an end to all others, which from then on have not answered.
+  void tell_others(Notice::Kind kind) const;
+  /// Receives the notices that have arrived and acknowledges them. Ends the process at an end.
+  void hear() const;
+  /// Which ranks have not answered the last ping, "rank 2 has not answered"; empty where all have, or where a lower
+  /// rank has, which finds the same and says it.
+  std::string unanswered() const;
+  /// Ends the process: says the sentence, then tells the others to end without one, and waits a moment until they know.
+  [[noreturn]] void end(const std::string& sentence) const;
 
   const Ranks* ranks_ = nullptr;
   int rank_ = 0, size_ = 1;
   double timeout_ = 600;
+  std::string program_;  ///< whose name a sentence begins with
+  // Of the last ping or end.
+  mutable std::int64_t number_ = 0;
+  mutable std::vector<bool> answered_;
 };
 
 }  // namespace tessera::runtime

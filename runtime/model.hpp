@@ -126,6 +126,15 @@ struct Cuda {
                 const tessera_cuda_step* step, void* scratch, void* stream) = nullptr;
 };
 
+/// A short message of one rank to another, beside the bytes that they exchange: a failure detector's.
+struct Notice {
+  /// `ping` asks whether a rank is alive and waits as well, `end` says that the sender has told the user why the run
+  /// ends; both are acknowledged.
+  enum class Kind : std::int64_t { ping, ack, end };
+  Kind kind = Kind::ping;
+  std::int64_t number = 0;  ///< of a ping or an end, from 1 on each rank; an ack has that of what it acknowledges
+};
+
 /// What a program needs of the engine (MPI) that moves bytes between ranks, the processes that train one model
 /// together, so that the runtime itself does not know it. What the engine refuses throws a std::runtime_error with one
 /// sentence.
@@ -140,6 +149,10 @@ struct Ranks {
   void (*receive)(void* to, std::int64_t bytes, int rank) = nullptr;
   /// A rank with which something that was begun is not done, or -1.
   int (*pending)() = nullptr;
+  /// Sends a notice and waits for nobody. A rank that cannot be reached does not get it; nothing is thrown.
+  void (*tell)(const Notice& notice, int rank) = nullptr;
+  /// The next notice that has arrived, and whose it is; false where there is none.
+  bool (*hear)(Notice& notice, int& rank) = nullptr;
 };
 
 /// What a program needs of the engine (NCCL) that moves bytes between the GPUs of ranks, so that the runtime itself

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <list>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -19,6 +20,14 @@ struct Begun {
   std::vector<int> ranks;  ///< whom each is for
 };
 Begun begun;
+
+constexpr int tag_of_bytes = 0, tag_of_notices = 1;
+
+struct Told {
+  Notice notice;
+  MPI_Request request;
+};
+std::list<Told> told;  ///< which MPI may still read
 
 void demand(int code) {
   if (code == MPI_SUCCESS) return;
@@ -53,13 +62,13 @@ void by_pieces(Bytes* bytes, std::int64_t length, int rank, Begin begin) {
 void send(const void* from, std::int64_t bytes, int rank) {
   by_pieces(static_cast<const std::byte*>(from), bytes, rank,
             [&](const std::byte* at, int count, MPI_Request* request) {
-              return MPI_Isend(at, count, MPI_BYTE, rank, 0, MPI_COMM_WORLD, request);
+              return MPI_Isend(at, count, MPI_BYTE, rank, tag_of_bytes, MPI_COMM_WORLD, request);
             });
 }
 
 void receive(void* to, std::int64_t bytes, int rank) {
   by_pieces(static_cast<std::byte*>(to), bytes, rank, [&](std::byte* at, int count, MPI_Request* request) {
-    return MPI_Irecv(at, count, MPI_BYTE, rank, 0, MPI_COMM_WORLD, request);
+    return MPI_Irecv(at, count, MPI_BYTE, rank, tag_of_bytes, MPI_COMM_WORLD, request);
   });
 }
 
@@ -77,8 +86,28 @@ int pending() {
   return -1;
 }
 
+void tell(const Notice& notice, int rank) {
+  told.remove_if([](Told& one) {
+    int done = 0;
+    return MPI_Test(&one.request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && done;
+  });
+  Told& one = told.emplace_back(notice, MPI_REQUEST_NULL);
+  MPI_Isend(&one.notice, sizeof one.notice, MPI_BYTE, rank, tag_of_notices, MPI_COMM_WORLD, &one.request);
+}
+
+bool hear(Notice& notice, int& rank) {
+  int arrived = 0;
+  MPI_Status status;
+  if (MPI_Iprobe(MPI_ANY_SOURCE, tag_of_notices, MPI_COMM_WORLD, &arrived, &status) != MPI_SUCCESS || !arrived)
+    return false;
+  rank = status.MPI_SOURCE;
+  return MPI_Recv(&notice, sizeof notice, MPI_BYTE, rank, tag_of_notices, MPI_COMM_WORLD, MPI_STATUS_IGNORE) ==
+         MPI_SUCCESS;
+}
+
 }  // namespace
 
-const Ranks ranks_over_mpi{.open = open, .close = close, .send = send, .receive = receive, .pending = pending};
+const Ranks ranks_over_mpi{
+    .open = open, .close = close, .send = send, .receive = receive, .pending = pending, .tell = tell, .hear = hear};
 
 }  // namespace tessera::runtime

@@ -39,7 +39,9 @@ CLI::Option* add_skip_option(CLI::App* command, std::vector<std::string>& skip) 
 
 void add_timeout_option(CLI::App* command, CommandContext& context) {
   if (!context.model.ranks) return;
-  command->add_option("--rank-timeout", context.rank_timeout, "End where a rank has not answered for so many seconds")
+  command
+      ->add_option("--rank-timeout", context.rank_timeout,
+                   "End, and say which, where a rank has not answered for so many seconds")
       ->capture_default_str()
       ->check(in(0.1, 1e6))
       ->type_name("S");

@@ -140,7 +140,9 @@ const Ranks noting{.open =
                          std::memset(to, 0, static_cast<std::size_t>(bytes));
                          ++received;
                        },
-                   .pending = [] { return -1; }};
+                   .pending = [] { return -1; },
+                   .tell = [](const Notice&, int) {},
+                   .hear = [](Notice&, int&) { return false; }};
 
 TEST(Ranges, AreOnTheirWayBeforeTheRestIsKnown) {
   for (const char* const name : {"OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"}) ::unsetenv(name);
