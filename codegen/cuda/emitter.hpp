@@ -53,6 +53,8 @@ class Emitter : Values {
   Emitted points_kernel(const Launch& l, const std::function<tree::Block()>& body, const std::string& how,
                         bool combines);
   Emitted each_point(const Launch& l);
+  /// What vectors are loaded, what becomes of each lane, and what is stored of them.
+  tree::Block in_vector(tree::Block lane);
 
   // Sums over chunks of the batch: split_k.cpp
   /// begin and end of the chunk's images, chunk being the block's z.

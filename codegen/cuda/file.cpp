@@ -54,7 +54,7 @@ class File : EntryWriter {
         model_.name, tensor_cores() ? " but for the factors of matrix products" : "");
     out += embedded("cuda/device/cuda.h");
     out += "#endif\n\nnamespace {\n\n";
-    std::vector<std::string> headers{"math", "reduce"};
+    std::vector<std::string> headers{"math", "vector", "reduce"};
     if (tensor_cores())
       headers.insert(headers.end(), {"pair", "tensor_product", "attention_shares", "attention", "attention_gradient",
                                      "warpgroup_product"});

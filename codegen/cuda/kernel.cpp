@@ -264,20 +264,24 @@ Emitted Emitter::points_kernel(const Launch& l, const std::function<Block()>& bo
                                bool combines) {
   Emitted e = of_launch(l);
   const FlatIndex point = fuse(point_axes(*this), "point"), image = fuse(batch_axes(*this, false), "");
-  const std::int64_t count = points(point.axes).fixed;
+  const std::int64_t count = points(point.axes).fixed, of_block = l.grid[0].size;
   e.takes_stretch = traits_of(plan.program.kind).updates;
-  if (e.takes_stretch) e.grid[0] = call("blocks_for", {binary("-", name("last"), name("first")), integer(l.threads)});
+  // A stretch begins and ends on multiples of 16, as all parameters do.
+  if (e.takes_stretch) e.grid[0] = call("blocks_for", {binary("-", name("last"), name("first")), integer(of_block)});
   Block b;
   if (!image.axes.empty()) blocks_for_images(b, image);
   stand(point);
+  if (l.vector > 1) stand_in_vector(point.axes.back(), l.vector);
   Block inside = body();
+  if (l.vector > 1) inside = in_vector(std::move(inside));
   leave();
   if (!image.axes.empty()) leave();
   Block declared = declare_needed(point);
   inside.insert(inside.begin(), declared.begin(), declared.end());
   const std::string variable = point.axes.empty() ? "point" : point.variable;
-  Expr at = count > l.threads ? binary("*", call("block_x", {}), integer(l.threads)) + call("thread_x", {})
-                              : call("thread_x", {});
+  Expr at = count > of_block ? binary("*", call("block_x", {}), integer(l.threads)) + call("thread_x", {})
+                             : call("thread_x", {});
+  if (l.vector > 1) at = binary("*", at, integer(l.vector));
   if (e.takes_stretch) at = name("first") + at;
   b.push_back(tree::declare("const int", variable, at));
   Expr there = binary("<", name(variable), e.takes_stretch ? name("last") : integer(count));
@@ -287,8 +291,18 @@ Emitted Emitter::points_kernel(const Launch& l, const std::function<Block()>& bo
   return e;
 }
 
+Block Emitter::in_vector(Block lane) {
+  Block b = std::move(vector_loads);
+  b.push_back(tree::unroll("lane", integer(launch_->vector), std::move(lane)));
+  b.insert(b.end(), vector_stores.begin(), vector_stores.end());
+  stand_in_vector(-1, 0);
+  return b;
+}
+
 Emitted Emitter::each_point(const Launch& l) {
-  return points_kernel(l, [&] { return steps_of_point(); }, "a thread for each result", false);
+  return points_kernel(
+      l, [&] { return steps_of_point(); },
+      l.vector > 1 ? fmt::format("a thread for {} results", l.vector) : "a thread for each result", false);
 }
 
 std::string type_of(const Tensor& tensor) { return tensor.element == DType::bf16 ? "bf16" : "real"; }
@@ -308,6 +322,7 @@ const std::set<std::string>& known_names() {
                               "widened",        "keep",
                               "SaveNothing",    "KeepNothing",
                               "KeptNothing",    "of_row",
+                              "load_vector",    "store_vector",
                               "in_bf16",        "share_of",
                               "row_of_it.most", "row_of_it.inverse",
                               "std::int64_t",   "static_cast<real>"};

@@ -9,6 +9,8 @@
 #include <range/v3/algorithm/contains.hpp>
 #include <range/v3/algorithm/count.hpp>
 #include <range/v3/algorithm/count_if.hpp>
+#include <set>
+#include <utility>
 
 #include "codegen/cuda/attention.hpp"
 #include "codegen/cuda/attention_gradient.hpp"
@@ -44,6 +46,17 @@ std::vector<int> batch_axes(const KernelView& k, bool inner) {
   return axes;
 }
 
+bool lies_in_vectors(const KernelView& k, const Access& access, int along, std::int64_t count) {
+  const Tensor& t = k.tensor(access);
+  if (t.storage == Storage::table || t.type != graph::Type::real ||
+      (t.element != DType::real && t.element != DType::bf16))
+    return false;
+  std::int64_t constant = 0;
+  for (auto [a, stride] : k.strides_of(access, &constant))
+    if (a == along ? stride != 1 : k.extent_of(a) != 1 && stride % count != 0) return false;
+  return k.strides_of(access).contains(along) && constant % count == 0;
+}
+
 std::size_t sums_of(const Kernel& kernel) {
   return static_cast<std::size_t>(ranges::count_if(kernel.steps, [](const Step& s) { return s.reduces; }));
 }
@@ -71,6 +84,11 @@ class Scheduler : KernelView {
   void of_partials(Launch& l) const;
 
   Launch of_points(Launch::Form form, const char* suffix) const;
+  /// How many neighbours along an axis a thread may take at once, in a pass of these steps; 1: each by itself. All that
+  /// is stored, and most of what is loaded, has to lie in vectors: they are loaded before anything is stored.
+  int vector_along(int axis, std::size_t first, std::size_t end) const;
+  /// The same for all steps of a thread that makes points.
+  int vector_of_points() const;
   Launch of_columns(bool partials) const;
   Launch of_rows(bool partials) const;
   Launch of_row_reductions(const ColumnReductions& sums) const;
@@ -207,13 +225,62 @@ bool Scheduler::sums_along_memory() const {
 
 // ---- points, columns, rows ---------------------------------------------------------------------------------------
 
+int Scheduler::vector_along(int along, std::size_t first, std::size_t end) const {
+  constexpr std::int64_t most_registers = 64;  // of what is loaded and stored at once
+  if (is_batch(along)) return 1;
+  std::set<std::pair<TensorId, int>> stored, vectors;
+  bool all_bf16 = true;
+  const auto lie_in = [&](int count) {
+    stored.clear();
+    vectors.clear();
+    all_bf16 = true;
+    const auto lies = [&](const Access& access) {
+      if (!lies_in_vectors(*this, access, along, count)) return false;
+      vectors.insert({access.tensor, access.shift});
+      all_bf16 = all_bf16 && rounds(access);
+      return true;
+    };
+    for (std::size_t s = first; s < end; ++s) {
+      std::map<ExprId, int> below;
+      if (step(s).reduces) reach(step(s).value, below);
+      for (const Step::Store& store : step(s).stores) reach(store.value, below);
+      for (auto [e, uses] : below) {
+        if (expression(e).kind != Expression::Kind::load) continue;
+        const Access& access = expression(e).access;
+        if (stored.contains({access.tensor, access.shift})) return false;  // what an earlier step has made
+        const std::map<int, std::int64_t> strides = strides_of(access);
+        const auto at = strides.find(along);
+        if (!lies(access) && at != strides.end() && at->second != 0 && at->second != 1) return false;
+      }
+      for (const Step::Store& store : step(s).stores) {
+        if (!lies(store.to)) return false;
+        stored.insert({store.to.tensor, store.to.shift});
+      }
+    }
+    return extent_of(along) % count == 0 && !vectors.empty() &&
+           static_cast<std::int64_t>(vectors.size()) * count <= most_registers;
+  };
+  if (lie_in(8) && all_bf16) return 8;
+  return lie_in(4) ? 4 : 1;
+}
+
+int Scheduler::vector_of_points() const {
+  for (const Step& s : kernel.steps)
+    for (int a : s.over)
+      if (extent_of(a) != 1) return 1;
+  std::vector<int> axes = point_axes(*this);
+  std::erase_if(axes, [&](int a) { return extent_of(a) == 1; });
+  return axes.empty() ? 1 : vector_along(axes.back(), 0, kernel.steps.size());
+}
+
 Launch Scheduler::of_points(Launch::Form form, const char* suffix) const {
   Launch l = fresh(form, suffix);
   const std::int64_t count = points(point_axes(*this)).fixed;
+  if (form == Launch::Form::point) l.vector = vector_of_points();
   l.threads = traits_of(plan.program.kind).updates
                   ? threads_of_points
-                  : static_cast<int>(std::min<std::int64_t>(threads_of_points, ceiling(count, 32) * 32));
-  l.grid[0] = {{count, 0}, l.threads};
+                  : static_cast<int>(std::min<std::int64_t>(threads_of_points, ceiling(count / l.vector, 32) * 32));
+  l.grid[0] = {{count, 0}, std::int64_t{l.threads} * l.vector};
   if (!batch_axes(*this, false).empty()) {
     l.grid[1] = {{0, 1}};
     limit(l, 1);

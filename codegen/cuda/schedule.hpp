@@ -18,6 +18,10 @@ std::vector<int> batch_axes(const KernelView& k, bool inner);
 /// How many of a kernel's steps, the first ones, are sums.
 std::size_t sums_of(const Kernel& kernel);
 
+/// Whether so many neighbours along an axis, the first of which is a multiple of it, lie side by side, and begin on a
+/// multiple of themselves wherever the tensor does.
+bool lies_in_vectors(const KernelView& k, const Access& access, int along, std::int64_t count);
+
 /// Fills in the launches of a plan that has its layouts and buffers. `wanted`: tiles that somebody asks for. Throws
 /// Error, with one sentence, for a kernel that the CUDA back end cannot do, and for a tile that is not there.
 void choose_launches(Plan& plan, const Tiles& wanted);

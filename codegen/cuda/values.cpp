@@ -6,6 +6,7 @@
 #include <range/v3/algorithm/contains.hpp>
 #include <range/v3/algorithm/none_of.hpp>
 
+#include "codegen/cuda/schedule.hpp"
 #include "codegen/error.hpp"
 #include "codegen/passes/op.hpp"
 
@@ -66,7 +67,24 @@ Expr Values::linear(const std::map<int, std::int64_t>& strides, std::int64_t con
         sum = sum + name(axis_name(a)) * s;
       }
   }
+  if (vector_axis_ >= 0 && !at_first_)
+    if (const std::int64_t s = stride_of(vector_axis_)) sum = sum + name("lane") * s;
   return sum + integer(constant);
+}
+
+void Values::stand_in_vector(int axis, int count) {
+  vector_axis_ = count ? axis : -1;
+  vector_ = count ? count : 1;
+  vector_loads.clear();
+  vector_stores.clear();
+  loaded_.clear();
+}
+
+Expr Values::vector_address(const Access& access, bool written) {
+  at_first_ = true;
+  Expr at = address(access, written);
+  at_first_ = false;
+  return at;
 }
 
 Expr Values::element(const Access& access, bool written) {
@@ -140,6 +158,16 @@ Expr Values::load(const Access& access) {
   if (pairs_ >= 0 && apart(access) != 0)
     return reached_at_once(access) ? call("load_pair", {address(access)})
                                    : call("load_two", {address(access), integer(apart(access))});
+  if (vector_axis_ >= 0 && lies_in_vectors(*this, access, vector_axis_, vector_)) {
+    const Expr from = vector_address(access, false);
+    const auto [at, fresh_one] = loaded_.try_emplace({argument(access, false), tree::print(from)});
+    if (fresh_one) {
+      at->second = fresh("x");
+      vector_loads.push_back(tree::declare("real", fmt::format("{}[{}]", at->second, vector_), nullptr));
+      vector_loads.push_back(tree::evaluate(call("load_vector", {name(at->second), from})));
+    }
+    return tree::index(name(at->second), name("lane"));
+  }
   return rounds(access) ? call("widened", {element(access, false)}) : element(access, false);
 }
 
@@ -191,6 +219,16 @@ tree::Statement Values::stored(const Access& to, Expr value) {
   return tree::evaluate(binary("=", element(to, true), std::move(value)));
 }
 
-void Values::put(Block& b, const Step::Store& store) { b.push_back(stored(store.to, evaluate(b, store.value))); }
+void Values::put(Block& b, const Step::Store& store) {
+  Expr value = evaluate(b, store.value);
+  if (vector_axis_ < 0) {
+    b.push_back(stored(store.to, std::move(value)));
+    return;
+  }
+  const std::string vector = fresh("x");
+  vector_loads.push_back(tree::declare("real", fmt::format("{}[{}]", vector, vector_), nullptr));
+  b.push_back(tree::evaluate(binary("=", tree::index(name(vector), name("lane")), std::move(value))));
+  vector_stores.push_back(tree::evaluate(call("store_vector", {vector_address(store.to, true), name(vector)})));
+}
 
 }  // namespace tessera::codegen::cuda

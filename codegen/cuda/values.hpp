@@ -39,6 +39,10 @@ class Values : public ExprRenderer {
 
   /// Opens a scope of values: those that `roots` name more than once will be variables.
   void begin(const std::vector<ExprId>& roots);
+  /// From here on, until a vector of 0: of so many neighbours along an axis, at the first of which its variable stands,
+  /// `lane` is at hand; what lies in vectors is loaded before, and stored behind.
+  void stand_in_vector(int axis, int count);
+  tree::Block vector_loads, vector_stores;
   /// In this scope, the expression has that value.
   void take(ExprId e, tree::Expr value) { given_[e] = std::move(value); }
   void put(tree::Block& b, const Step::Store& store);
@@ -64,10 +68,15 @@ class Values : public ExprRenderer {
   std::int64_t apart(const Access& access) const;
   bool reached_at_once(const Access& access) const;
   tree::Statement stored(const Access& to, tree::Expr value);
+  /// Where the vector begins that an element is of.
+  tree::Expr vector_address(const Access& access, bool written);
 
   const int pairs_;
   std::vector<FlatIndex> fused_;
   std::set<int> needed_;
+  int vector_axis_ = -1, vector_ = 1;
+  bool at_first_ = false;                                              ///< of a vector's lanes
+  std::map<std::pair<std::string, std::string>, std::string> loaded_;  ///< vectors, by tensor and place
   std::map<ExprId, int> uses_;
 };
 

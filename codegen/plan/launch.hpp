@@ -91,6 +91,7 @@ struct Launch {
   bool partials = false;           ///< makes split-K partials
   int split_k = 0;                 ///< of a sum over the batch: into so many
   int lanes = 0;                   ///< of columns: of a warp's lanes that have a result each; of a row: its threads
+  int vector = 1;                  ///< of points and rows: neighbours that a thread loads and stores at once
   ColumnReductions sums;           ///< of row_reductions
   Attention attention;
   bool recomputes = false;  ///< of attention_backward: the probabilities, which are not in memory

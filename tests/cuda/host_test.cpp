@@ -14,6 +14,7 @@
 #include "tests/cuda/host/device.hpp"
 #include "codegen/cuda/device/math.h"
 #include "codegen/cuda/device/pair.h"
+#include "codegen/cuda/device/vector.h"
 #include "codegen/cuda/device/reduce.h"
 #include "codegen/cuda/device/product.h"
 #include "codegen/cuda/device/tensor_product.h"
@@ -21,6 +22,7 @@
 #include "codegen/cuda/device/attention_gradient.h"
 #include "codegen/cuda/device/warpgroup_product.h"
 #include "tests/cuda/reduce_kernel.h"
+#include "tests/cuda/vector_kernel.h"
 #include "tests/cuda/product_kernel.h"
 #include "tests/cuda/tensor_kernel.h"
 #include "tests/cuda/attention_kernel.h"
@@ -110,6 +112,26 @@ TEST(CudaHost, EveryFaultPlantedInSumsOverRowsIsFound) {
 }
 
 TEST(CudaHost, SumsOverGroupsOfEightAreOfEachLaneByItself) { EXPECT_EQ(right_sums_over_groups(), 8u); }
+
+TEST(CudaHost, VectorsAreLoadedAndStoredWhereverTheCallersMemoryBegins) {
+  for (const int shift : {0, 1, 2, 3, 4}) {
+    DeviceArray<float> from(64 + 8), to(64 + 8);
+    DeviceArray<bf16> rounded_to(64 + 8), back(64 + 8);
+    for (int i = 0; i < 72; ++i) {
+      from.data()[i] = static_cast<float>(i + 1);
+      to.data()[i] = 0;
+      rounded_to.data()[i] = back.data()[i] = {0};
+    }
+    launch_named("copy_vectors", copy_vectors, dim3(1), dim3(8), 0, nullptr, from.data() + shift, to.data() + shift,
+                 rounded_to.data() + shift, back.data() + shift);
+    for (int i = 0; i < 72; ++i) {
+      const float wanted = i < shift || i >= shift + 64 ? 0 : static_cast<float>(i + 1);
+      EXPECT_EQ(to.data()[i], wanted) << shift << ", " << i;
+      EXPECT_EQ(rounded_to.data()[i].bits, to_bf16(wanted)) << shift << ", " << i;
+      EXPECT_EQ(back.data()[i].bits, to_bf16(wanted)) << shift << ", " << i;
+    }
+  }
+}
 
 TEST(CudaHost, UnrolledStepsAreAllThereOnceAndInTheirOrder) { EXPECT_EQ(right_unrolled_steps(), 8u); }
 
