@@ -82,6 +82,8 @@ class Torch:
         run = module
         if kind == "compiled":
             torch._dynamo.reset()  # else it gives up after some sizes, and runs eagerly without a word
+            from torch._inductor import select_algorithm
+            select_algorithm.PRINT_AUTOTUNE = False  # a line for each tile that it tries
             run = torch.compile(module, mode="max-autotune", dynamic=False)
         with torch.no_grad(), self.autocast(device, trains):
             self.outputs = module(images).float()
@@ -435,7 +437,7 @@ def time_kernels(model, batch, options, library, device):
 class Clock:
     """Whether there is time for more of a kind, by the longest work of that kind so far: one that takes minutes, as
     compiling does, cuts off no others."""
-    FIRST = {"compiled": 90}  # seconds that one is taken to need before there was any
+    FIRST = {"compiled": 240}  # seconds that one is taken to need before there was any: ViT-Base's step took 200 on an H200
 
     def __init__(self, deadline):
         self.begin, self.deadline, self.longest, self.cut = time.monotonic(), deadline, dict(self.FIRST), []
@@ -513,6 +515,7 @@ def main():
         for model, batch in dict.fromkeys(work[:2] for work in works) if options.gemms or options.kernels else []:
             clock.do("kernels", f"{model}, batch {batch}", lambda: time_kernels(model, batch, options, libraries[model], device))
         if "compiled" in options.contenders:
+            times.table()  # what is known, whatever becomes of the rest
             print("\n| contender | work | time |\n|---|---|---|", flush=True)
         take([kind for kind in options.contenders if kind == "compiled"])
     finally:
