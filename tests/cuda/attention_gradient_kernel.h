@@ -2,10 +2,10 @@
 /// are `line` numbers apart, p and `scale` [rows, keys], gradients of queries [rows, width], and of keys and values
 /// [keys, width]. Included where an attention_gradient is: the device's own, or one with a fault.
 template <int most_keys, int width>
-__global__ void attention_gradient_of_a_head(const bf16* queries, const bf16* keys, const bf16* values,
-                                             const bf16* gradients, int line, const float* p, const float* scale,
-                                             float* of_queries, float* of_keys, float* of_values, int rows,
-                                             int key_count) {
+__global__ void __launch_bounds__(most_keys * 2)
+    attention_gradient_of_a_head(const bf16* queries, const bf16* keys, const bf16* values, const bf16* gradients,
+                                 int line, const float* p, const float* scale, float* of_queries, float* of_keys,
+                                 float* of_values, int rows, int key_count) {
   attention_gradient<most_keys, width, false>(
       rows, key_count, [=](int row, int k) { return queries + row * line + k; },
       [=](int key, int k) { return keys + key * line + k; }, [=](int key, int k) { return values + key * line + k; },
@@ -21,10 +21,10 @@ __global__ void attention_gradient_of_a_head(const bf16* queries, const bf16* ke
 /// The same with p made again, of the scores of attention_kernel.h and of what its forward pass has kept [rows, 4]:
 /// which is written to p.
 template <int most_keys, int width>
-__global__ void attention_again_of_a_head(const bf16* queries, const bf16* keys, const bf16* values,
-                                          const bf16* gradients, int line, const float* kept, float* p,
-                                          const float* scale, float* of_queries, float* of_keys, float* of_values,
-                                          int rows, int key_count) {
+__global__ void __launch_bounds__(most_keys * 2)
+    attention_again_of_a_head(const bf16* queries, const bf16* keys, const bf16* values, const bf16* gradients,
+                              int line, const float* kept, float* p, const float* scale, float* of_queries,
+                              float* of_keys, float* of_values, int rows, int key_count) {
   attention_gradient<most_keys, width, true>(
       rows, key_count, [=](int row, int k) { return queries + row * line + k; },
       [=](int key, int k) { return keys + key * line + k; }, [=](int key, int k) { return values + key * line + k; },

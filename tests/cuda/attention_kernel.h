@@ -6,8 +6,9 @@ TESSERA_DEVICE real test_score(int row, int key, real sum) {
 /// [rows, keys], what is kept of each row [rows, 4], two numbers, and out [rows, width]. Included where an attention
 /// is: the device's own, or one with a fault.
 template <int warps, int most_keys, int width>
-__global__ void attention_of_a_head(const bf16* queries, const bf16* keys, const bf16* values, int line, float* p,
-                                    float* kept, float* out, int rows, int key_count) {
+__global__ void __launch_bounds__(warps * 32)
+    attention_of_a_head(const bf16* queries, const bf16* keys, const bf16* values, int line, float* p, float* kept,
+                        float* out, int rows, int key_count) {
   attention<warps, most_keys, width>(
       rows, key_count, [=](int row, int k) { return queries + row * line + k; },
       [=](int key, int k) { return keys + key * line + k; },
