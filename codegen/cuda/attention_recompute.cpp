@@ -51,6 +51,7 @@ struct Pair {
   std::size_t forward, backward;
   Attention attention;
   TensorId p;  ///< what backward reads of the softmax; the tensor
+  std::int64_t width;
 };
 
 /// The tensors that a softmax' last step gives: it may be stored twice, as it is and as bf16.
@@ -90,7 +91,7 @@ std::optional<Pair> pair_of(const KernelProgram& program, std::size_t forward, s
       !same_number(key, attention->scores, expression_of(part(gradient->of_query), gradient->of_query.factor).access,
                    gradient->of_query.axes))
     return {};
-  return Pair{forward, backward, *attention, p};
+  return Pair{forward, backward, *attention, p, gradient->width};
 }
 
 /// A tensor with a number of each row of p's.
@@ -167,10 +168,12 @@ std::optional<AttentionRecompute> attention_recompute_of(const Kernel& k) {
   return found;
 }
 
-void recompute_attention(KernelProgram& program) {
+void recompute_attention(KernelProgram& program, bool everywhere) {
   for (std::size_t backward = 0; backward < program.kernels.size(); ++backward)
     for (std::size_t forward = 0; forward < program.kernels.size(); ++forward)
-      if (const std::optional<Pair> pair = pair_of(program, forward, backward)) apply(program, *pair);
+      if (const std::optional<Pair> pair = pair_of(program, forward, backward);
+          pair && (everywhere || pair->width <= 64))
+        apply(program, *pair);
 }
 
 }  // namespace tessera::codegen::cuda

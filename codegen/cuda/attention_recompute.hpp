@@ -19,7 +19,8 @@ std::optional<AttentionRecompute> attention_recompute_of(const Kernel& kernel);
 
 /// Where all readers of what a softmax gives are attention's two kernels, the one backward makes it again: it is never
 /// stored, and of the same bits. Forward keeps, of each row, the largest score and one over the sum of
-/// exponentials.
-void recompute_attention(KernelProgram& program);
+/// exponentials. Not of heads wider than the 64 columns that backward makes at a time, unless `everywhere`: it would
+/// compute them again for each 64.
+void recompute_attention(KernelProgram& program, bool everywhere);
 
 }  // namespace tessera::codegen::cuda

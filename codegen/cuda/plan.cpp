@@ -169,9 +169,11 @@ std::vector<Pass> cuda_passes(const PassOptions& options) {
     const auto at = options.values.find(pass);
     return at == options.values.end() ? std::string() : at->second;
   };
-  const bool recomputes = value_of("attention_recompute") == "on";
-  if (!recomputes && !value_of("attention_recompute").empty())
-    throw Error(fmt::format("the pass attention_recompute takes on, not {}", value_of("attention_recompute")));
+  const std::string recompute = value_of("attention_recompute");
+  const bool everywhere = recompute == "on";
+  if (!recompute.empty() && !everywhere && recompute != "off")
+    throw Error(fmt::format("the pass attention_recompute takes on or off, not {}", recompute));
+  const bool recomputes = recompute != "off";
   std::int64_t ctas = 0;
   if (const std::string text = value_of("column_reductions"); !text.empty()) {
     std::from_chars(text.data(), text.data() + text.size(), ctas);
@@ -184,8 +186,9 @@ std::vector<Pass> cuda_passes(const PassOptions& options) {
       {"bf16_storage", "what GEMMs read is stored as bf16", in_bf16, store_factors, true},
       {"attention", "scores, softmax and mix become one kernel", in_bf16, fuse_attention},
       {"attention_gradient", "the backward pass of attention becomes one kernel", in_bf16, fuse_attention_gradients},
-      {"attention_recompute", "the backward pass of attention computes the probabilities again, where asked for",
-       [=](const KernelProgram& p) { return recomputes && in_bf16(p); }, recompute_attention, false, "on"},
+      {"attention_recompute", "the backward pass of attention computes the probabilities again",
+       [=](const KernelProgram& p) { return recomputes && in_bf16(p); },
+       [=](KernelProgram& p) { recompute_attention(p, everywhere); }, false, "on|off"},
       {"merge_sums", "sums over the batch of one element become one kernel", always, merge_sums},
       {"residual_epilogue", "the residual connection before a norm is an epilogue of the GEMM", always,
        fuse_residual_epilogues},

@@ -52,7 +52,8 @@ TEST(CudaAttention, IsOneBlockForAHeadWhereThereAreManyAndMoreWhereThereAreFew) 
 
 TEST(CudaAttention, ItsBackwardPassIsOneKernelThatNobodyNeedsTheChangesOfScoresOf) {
   const graph::Graph wide = trace<models::ToyWideVit>("toy_wide_bf16"), tiny = trace<models::VitTiny>("vit_tiny_bf16");
-  const std::string of_wide = kernels_of(wide, {}), of_tiny = kernels_of(tiny, {});
+  const PassOptions stored{.values = {{"attention_recompute", "off"}}};
+  const std::string of_wide = kernels_of(wide, {}, stored), of_tiny = kernels_of(tiny, {}, stored);
   EXPECT_NE(of_wide.find(" attention_gradient<32, 16, false>(17, 17, query, key, value, gradient, "),
             std::string::npos);
   EXPECT_NE(of_tiny.find(" attention_gradient<208, 64, false>(197, 197, query, key, value, gradient, "),
@@ -69,15 +70,16 @@ TEST(CudaAttention, ItsBackwardPassIsOneKernelThatNobodyNeedsTheChangesOfScoresO
 }
 
 TEST(CudaAttention, StoresSixteenBytesWhereEightOfARowLieSo) {
-  const std::string text = kernels_of(trace<models::VitTiny>("vit_tiny_bf16"), {});
+  const std::string text =
+      kernels_of(trace<models::VitTiny>("vit_tiny_bf16"), {}, {.values = {{"attention_recompute", "off"}}});
   for (const char* which : {"save", "store"})
     EXPECT_NE(text.find(std::string("in_eights(") + which + ", " + which + "_place)"), std::string::npos) << which;
 }
 
-TEST(CudaAttention, ItsBackwardPassComputesProbabilitiesAgainWhereThatIsAskedForAndNoneAreStored) {
+TEST(CudaAttention, ItsBackwardPassComputesProbabilitiesAgainAndNoneAreStored) {
   const graph::Graph tiny = trace<models::VitTiny>("vit_tiny_bf16");
-  const std::string stored = kernels_of(tiny, {}),
-                    again = kernels_of(tiny, {}, {.values = {{"attention_recompute", "on"}}});
+  const std::string stored = kernels_of(tiny, {}, {.values = {{"attention_recompute", "off"}}}),
+                    again = kernels_of(tiny, {});
   EXPECT_NE(stored.find("  bf16* const blocks_attn_divide_bf16 = "), std::string::npos);
   EXPECT_EQ(again.find("  bf16* const blocks_attn_divide_bf16 = "), std::string::npos);
   EXPECT_NE(again.find("  attention<4, 208, 64>(197, 197, query, key, score, SaveNothing(), keep_row, value,"),
@@ -89,7 +91,8 @@ TEST(CudaAttention, ItsBackwardPassComputesProbabilitiesAgainWhereThatIsAskedFor
 }
 
 TEST(CudaAttention, IsOneKernelWhereAProductOfValuesStandsBetweenTheSoftmaxAndItsMix) {
-  const std::string text = kernels_of(trace_example<models::SelfAttention2d<{}>>("self_attention_2d"), {});
+  const std::string text = kernels_of(trace_example<models::SelfAttention2d<{}>>("self_attention_2d"), {},
+                                      {.values = {{"attention_recompute", "off"}}});
   EXPECT_NE(text.find("  attention<4, 256, 32>(256, 256, query, key, score, SaveNothing(), KeepNothing(), value,"),
             std::string::npos);
   EXPECT_NE(text.find("  attention<4, 256, 32>(256, 256, query, key, score, save, KeepNothing(), value, "
@@ -132,6 +135,7 @@ TEST(CudaPrediction, AttentionTakesWhatItsTilesOfQueriesDoAndTheLastOnesNoLessTh
 TEST(CudaPrediction, ABlockOfAttentionsGradientMultipliesNothingWhileItChangesScores) {
   GeneratorOptions options;
   options.precision = Precision::bf16;
+  options.pass_options["attention_recompute"] = "off";
   const std::string text = predict(trace<models::VitTiny>("vit_tiny"), options, "sm_90a", 256);
   // 768 heads on 132 SMs; four products of 197 rows, 197 keys and 64 numbers, the sum of p dp, and a
   // change for each score.
