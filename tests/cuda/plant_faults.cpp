@@ -244,7 +244,7 @@ const Fault faults_in_warpgroups[] = {
     {"a_last_barrier_that_does_not_release", "  cluster_barrier<cluster>();  // no block",
      "  barrier_of_gates<cluster>();  // no block"},
     {"a_block_that_ends_too_early", "  cluster_barrier<cluster>();  // no block", "  barrier();  // no block"},
-    {"a_square_over_one_that_is_read", "        warp_barrier();  // of the square before",
+    {"no_barrier_before_the_next_square", "        warp_barrier();  // of the square before",
      "        // of the square before"},
     {"no_barrier_before_a_square_is_stored", "        warp_barrier();  // the square", "        // the square"},
     {"the_first_square_alone", "          if (i != now) continue;\n", "          if (i != 0) continue;\n"},
