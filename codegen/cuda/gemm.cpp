@@ -6,6 +6,7 @@
 #include <map>
 #include <range/v3/algorithm/any_of.hpp>
 #include <range/v3/algorithm/contains.hpp>
+#include <range/v3/algorithm/count.hpp>
 
 #include "codegen/cuda/emitter.hpp"
 #include "codegen/error.hpp"
@@ -184,8 +185,11 @@ Emitted Emitter::gemm_by_wgmma(const Launch& l) {
                            places[2],
                            places[3],
                            name("store")};
+  constexpr std::ptrdiff_t few = 2;  // loads, of which a thread has those of four pairs in its registers
+  const bool many = !chunk && ranges::count(kernel.expressions, Expression::Kind::load, &Expression::kind) > few + 2;
+  if (l.row_shares || many) division += fmt::format(", {}", l.row_shares);
+  if (many) division += ", 2";
   if (l.row_shares) {
-    division += fmt::format(", {}", l.row_shares);
     passed.push_back(name("store_sum"));
     b.push_back(store_operand_reduction(l.row_shares, points(l.a.across).fixed));
   }

@@ -11,7 +11,6 @@
 
 #define TESSERA_DEVICE __device__ __forceinline__
 #define TESSERA_UNROLL _Pragma("unroll")
-#define TESSERA_UNROLL_BY_2 _Pragma("unroll 2")
 #define TESSERA_UNROLL_BY_4 _Pragma("unroll 4")
 #define TESSERA_ROLLED _Pragma("unroll 1")
 

@@ -47,8 +47,8 @@ template <int tile_rows, int step, int at_once = 8, class SumOf, class Store>
 TESSERA_DEVICE void store_rows(int first_row, int first, int rows, int column, SumOf sum_of, Store store) {
   constexpr std::make_integer_sequence<int, at_once> places;
   if constexpr (std::is_void_v<decltype(store(0, 0, real(0)))>) {
-    if constexpr (at_once < 8) {  // pairs take the registers of two
-      TESSERA_UNROLL_BY_2
+    if constexpr (at_once < 8) {  // there are no registers for more pairs than one
+      TESSERA_ROLLED
       for (int row = first; row < tile_rows && first_row + row < rows; row += step)
         store(first_row + row, column, sum_of(row));
     } else {

@@ -94,9 +94,10 @@ struct StoreNothing {
 };
 
 /// Where `shares` is not 0, a warp more sums each row of the left factor, whose lines run across the depth: the first
-/// `shares` of the tiles with the same rows each sum some of the steps, for store_sum(which of them, row, sum).
+/// `shares` of the tiles with the same rows each sum some of the steps, for store_sum(which of them, row, sum). So many
+/// pairs at once are loaded before the first of them is stored: fewer where each takes many registers.
 template <int tile_rows, int tile_columns, int down, int steps, int cluster, bool left_deep, bool right_deep,
-          int shares = 0, class Store, class StoreSum = StoreNothing>
+          int shares = 0, int pairs_at_once = 4, class Store, class StoreSum = StoreNothing>
 TESSERA_DEVICE void warpgroup_product(int rows, int columns, int from, int to, const CUtensorMap& left, int left_third,
                                       int left_fourth, const CUtensorMap& right, int right_third, int right_fourth,
                                       Store store, StoreSum store_sum = {}) {
@@ -228,7 +229,7 @@ TESSERA_DEVICE void warpgroup_product(int rows, int columns, int from, int to, c
                   mine = lane % lanes * of_lane,
                   column = first_column + my_column + now % beside_each_other * square_columns + mine;
         if (row < rows && column < columns)
-          store_rows<square_rows, of_lane, 8 / of_lane>(
+          store_rows<square_rows, of_lane, pairs ? pairs_at_once : 8>(
               row, lane / lanes, rows, column,
               [=](int line) {
                 const real* const there = square + line * square_columns + (mine ^ (line % 4 * 8));

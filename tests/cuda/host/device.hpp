@@ -12,7 +12,6 @@
 
 #define TESSERA_DEVICE [[maybe_unused]] inline
 #define TESSERA_UNROLL
-#define TESSERA_UNROLL_BY_2
 #define TESSERA_UNROLL_BY_4
 #define TESSERA_ROLLED
 #define __device__
