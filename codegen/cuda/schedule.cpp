@@ -622,8 +622,8 @@ std::vector<Launch> Scheduler::of_wgmma(const Launch& gemm, const GemmSizes& pro
   if (chosen && !(a && b) && wanted_.contains("wgmma:" + kernel.name))
     refuse("has a factor that no tensor map can bring");
   if (!a || !b || !chosen) return {};
-  // Where all of so many tensors lie that are added to a sum would have no room in the registers of one CTA of two.
-  constexpr std::ptrdiff_t many = 24;
+  // More loads, for pairs of which each takes two registers, would have no room in those of one CTA of two.
+  constexpr std::ptrdiff_t many = 6;
   if (ranges::count(kernel.expressions, Expression::Kind::load, &Expression::kind) > many) chosen->ctas = 1;
   a->box = (a->k_major ? chosen->rows : 64) / chosen->across();
   b->box = (b->k_major ? chosen->columns : 64) / chosen->down();
