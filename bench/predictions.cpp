@@ -123,7 +123,7 @@ int main() {
            "the\n"
            "plans' own [predictions](../design/cuda.md#predicted-times), on an A100 (sm_80) and an H100 (sm_90a); a\n"
            "training step with the update. [An H200](nvidia-h200.md) takes 1.5 to 1.6 times what is predicted for "
-           "ViT-B.\n\n";
+           "ViT-B\nwith 256 images.\n\n";
     tessera::bench::write_vits();
     tessera::bench::write_vqgan();
   } catch (const std::exception& error) {

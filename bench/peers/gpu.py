@@ -437,7 +437,7 @@ def time_kernels(model, batch, options, library, device):
 class Clock:
     """Whether there is time for more of a kind, by the longest work of that kind so far: one that takes minutes, as
     compiling does, cuts off no others."""
-    FIRST = {"compiled": 240}  # seconds that one is taken to need before there was any: ViT-Base's step took 200 on an H200
+    FIRST = {"compiled": 240}  # seconds that one is taken to need before there was any: ViT-Base's step took more than 200 on an H200
 
     def __init__(self, deadline):
         self.begin, self.deadline, self.longest, self.cut = time.monotonic(), deadline, dict(self.FIRST), []
