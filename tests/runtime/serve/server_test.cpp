@@ -60,6 +60,7 @@ TEST(HttpServer, AnswersRequestsOfAConnectionOneAfterTheOther) {
   // The body of this answer is announced and not sent.
   EXPECT_FALSE(client.ask("HEAD / HTTP/1.1\r\n\r\n", 1));
   EXPECT_TRUE(client.partial());
+  server.stop();  // an answer is counted once it is written, when its client may have it already
   const HttpServer::Counts counts = server.counts();
   EXPECT_EQ(counts.asked, 8);
   EXPECT_EQ(counts.answered, 8);
