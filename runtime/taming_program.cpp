@@ -29,6 +29,7 @@
 #include "runtime/ranges.hpp"
 #include "runtime/safetensors.hpp"
 #include "runtime/taming_keys.hpp"
+#include "runtime/taming_on_gpu.hpp"
 #include "runtime/taming_pictures.hpp"
 #include "runtime/taming_run.hpp"
 #include "runtime/taming_training.hpp"
@@ -103,16 +104,21 @@ int sample(const Taming& taming, const GptSampling& options) {
   return 0;
 }
 
-int evaluate(const Taming& taming, const RunFile& run, const DataChoice& choice) {
+int evaluate(const Taming& taming, const RunFile& run, const DataChoice& choice, bool on_gpu) {
+  std::optional<TamingOnGpu> gpu;
+  if (on_gpu) gpu.emplace(taming, 0);
   const fs::path file = run_file(run.out);
   fs::path vqgan;
   decoder_of(taming, file, run.vqgan, vqgan);  // throws where the codebook is another
   const Packed gpt(taming.gpt, parameters_of(taming.gpt, file));
   const Dataset images = images_for(taming, choice, Split::test);
-  const Tokens tokens = tokens_of(taming, pass_from(taming.encode, vqgan), images, "test");
-  std::cout << "loss " << fixed(nats_a_token(taming, gpt.parameters.floats(), gpt.numbers.floats(), tokens), 4)
-            << " nats a token on " << grouped(images.size()) << " test images (" << images.source
-            << "); even chances: " << fixed(std::log(static_cast<double>(taming.tokens.codes)), 4) << std::endl;
+  const Tokens tokens = tokens_of(taming, pass_from(taming.encode, vqgan, on_gpu), images, "test");
+  if (gpu) gpu->load(gpt.parameters.floats(), nullptr);
+  const double nats =
+      gpu ? gpu->nats_a_token(tokens) : nats_a_token(taming, gpt.parameters.floats(), gpt.numbers.floats(), tokens);
+  std::cout << "loss " << fixed(nats, 4) << " nats a token on " << grouped(images.size()) << " test images ("
+            << images.source << "); even chances: " << fixed(std::log(static_cast<double>(taming.tokens.codes)), 4)
+            << std::endl;
   return 0;
 }
 
@@ -294,17 +300,18 @@ int run(const Taming& taming, int argc, char** argv) {
       ->check(in<std::int64_t>(1, 1000))
       ->type_name("N");
   std::string device = "cpu";
-  for (CLI::App* const computes : {train, draw}) add_device_option(computes, device);
+  for (CLI::App* const computes : {train, eval, draw}) add_device_option(computes, device);
   CLI11_PARSE(app, argc, argv);
-  if (device == "cuda")
-    fail("--device cuda: a step of one token has no kernels for GPUs, this program computes on the CPU only");
+  const bool on_gpu = training.on_gpu = device == "cuda";
+  if (on_gpu && *draw)
+    fail("--device cuda: a step of one token has no kernels for GPUs, pictures are drawn on the CPU only");
 #ifdef _OPENMP
   if (threads > 0) omp_set_num_threads(static_cast<int>(threads));
 #endif
   if (training.data.folder.empty() && training.data.limit) training.data.digits = std::exchange(training.data.limit, 0);
   if (*train) return train_gpt(taming, training);
   if (*draw) return sample(taming, sampling);
-  if (*eval) return evaluate(taming, file, training.data);
+  if (*eval) return evaluate(taming, file, training.data, on_gpu);
   if (*imported) return import_keys(taming, from, file);
   if (*exported) return export_keys(taming, file.out, to);
   if (*speed) return bench(taming, batch, runs);
