@@ -20,15 +20,18 @@ std::int64_t checked(const Gpu& gpu, std::int64_t batch) {
 
 }  // namespace
 
-GpuTraining::GpuTraining(const Model& model, const Recipe& recipe, const Gpu& gpu, int sums)
+GpuTraining::GpuTraining(const Model& model, const Recipe& recipe, const Gpu& gpu, int sums, const Communicator& ranks)
     : model_(model),
       gpu_(gpu),
       cuda_(gpu.cuda()),
+      ranks_(ranks),
       recipe_(recipe),
+      state_floats_(static_cast<std::int64_t>(model.optimizer_state.size()) *
+                    slice_of(model.parameter_floats, ranks.rank(), ranks.size()).size()),
       parameters_(gpu, model.parameter_floats),
       gradients_(GpuMemory::of_floats(gpu, model.parameter_floats)),
       // Not nothing where nothing is kept from step to step: a function wants no null pointer.
-      optimizer_(GpuMemory::of_floats(gpu, std::max<std::int64_t>(model.optimizer_floats(), 1))),
+      optimizer_(GpuMemory::of_floats(gpu, std::max<std::int64_t>(state_floats_, 1))),
       answer_(gpu, outputs_at + 4 * checked(gpu, recipe.batch) * model.classes),
       scratch_(gpu, cuda_.train_scratch_bytes(recipe.batch)),
       inputs_{{model, recipe, gpu}, {model, recipe, gpu}},
@@ -53,12 +56,12 @@ GpuTraining::Inputs::Inputs(const Model& model, const Recipe& recipe, const Gpu&
 
 void GpuTraining::load(const float* parameters, const float* optimizer) const {
   parameters_.write(parameters);
-  optimizer_.write(optimizer, 4 * model_.optimizer_floats());
+  optimizer_.write(optimizer, 4 * state_floats_);
 }
 
 void GpuTraining::store(float* parameters, float* optimizer) const {
   parameters_.read(parameters);
-  optimizer_.read(optimizer, 4 * model_.optimizer_floats());
+  optimizer_.read(optimizer, 4 * state_floats_);
 }
 
 void GpuTraining::store_gradients(float* gradients) const { gradients_.read(gradients, 4 * model_.parameter_floats); }
@@ -140,19 +143,33 @@ void GpuTraining::gather(std::int64_t part, std::int64_t parts) {
 }
 
 void GpuTraining::update(std::int64_t step_number, std::int64_t parts, float share, float learning_rate) {
-  float* mean = gradients_.floats();
-  if (reduce_) {
-    reduce_->reduce(tree_.nodes(), sums_, parts, share, mean);
-  } else {
-    mean = sums_[static_cast<std::size_t>(tree_.nodes().front().buffer)].floats();
-    gpu_.check(cuda_.gather(mean, mean, 0.0f, share, gpu_.stream()));
-  }
-  tree_.clear();
   given_.step = step_number;
   given_.learning_rate = learning_rate;
   answer_.write(&given_, sizeof given_);
-  gpu_.check(cuda_.update(parameters_.floats(), parameters_.packed(), mean, optimizer_.floats(), step(),
-                          scratch_.data(), gpu_.stream()));
+  if (reduce_) {
+    update_slice(parts, share);
+  } else {
+    float* const mean = sums_[static_cast<std::size_t>(tree_.nodes().front().buffer)].floats();
+    gpu_.check(cuda_.gather(mean, mean, 0.0f, share, gpu_.stream()));
+    gpu_.check(cuda_.update(parameters_.floats(), parameters_.packed(), mean, optimizer_.floats(), step(),
+                            scratch_.data(), gpu_.stream()));
+  }
+  tree_.clear();
+}
+
+void GpuTraining::update_slice(std::int64_t parts, float share) {
+  const Slice own = reduce_->slice();
+  float* const mean = gradients_.floats();
+  reduce_->reduce(tree_.nodes(), sums_, parts, share, mean);
+  if (cuda_.squares) {
+    gpu_.check(cuda_.squares(mean, static_cast<std::int32_t>(own.first_chunk),
+                             static_cast<std::int32_t>(own.last_chunk), reduce_->squares(), gpu_.stream()));
+    reduce_->all_gather_squares();
+  }
+  gpu_.check(cuda_.update_range(parameters_.floats(), parameters_.packed(), mean, optimizer_.floats(), own.first,
+                                own.last, reduce_->squares(), step(), scratch_.data(), gpu_.stream()));
+  reduce_->all_gather(parameters_.floats());
+  gpu_.check(cuda_.pack(parameters_.floats(), parameters_.packed(), gpu_.stream()));
 }
 
 }  // namespace tessera::runtime

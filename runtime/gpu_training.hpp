@@ -22,10 +22,12 @@ namespace tessera::runtime {
 class GpuTraining {
  public:
   /// Takes memory for batches of `recipe.batch` images and, where several make one step, for `sums` sums of their
-  /// gradients. Throws an Error where the images are too many.
-  GpuTraining(const Model& model, const Recipe& recipe, const Gpu& gpu, int sums = 0);
+  /// gradients. Of the optimiser's state it holds the slice of this rank. Throws an Error where the images are too
+  /// many.
+  GpuTraining(const Model& model, const Recipe& recipe, const Gpu& gpu, int sums = 0,
+              const Communicator& ranks = Communicator::single());
 
-  /// Parameters and the optimiser's state from the CPU's memory, and back.
+  /// Parameters and the optimiser's state, of several ranks this one's slice, from the CPU's memory, and back.
   void load(const float* parameters, const float* optimizer) const;
   void store(float* parameters, float* optimizer) const;
   void store_gradients(float* gradients) const;
@@ -51,12 +53,12 @@ class GpuTraining {
   /// Adds the gradients of the batch, number `part` (from 0) of the `parts` of a step, weighted by its images, to those
   /// gathered since the last update, along the tree over these numbers.
   void gather(std::int64_t part, std::int64_t parts);
-  /// Updates by the mean of the gradients gathered, `share` times their sum, which is that of all ranks. `step` is its
-  /// number, from 1.
+  /// Updates by the mean of the gradients gathered, `share` times their sum, which is that of all ranks: each updates
+  /// its slice of the parameters, and gets those of the others. `step` is its number, from 1.
   void update(std::int64_t step, std::int64_t parts, float share, float learning_rate);
 
-  /// From here on several ranks share a step, a GPU each. They must outlive this.
-  void share_with(const Communicator& ranks) { reduce_.emplace(ranks, model_, gpu_); }
+  /// Joins the GPUs of the ranks, which share a step from here on. All of them call it.
+  void join() { reduce_.emplace(ranks_, model_, gpu_); }
   std::int64_t sent() const { return reduce_ ? reduce_->sent() : 0; }  ///< bytes, by this rank, of all steps so far
 
  private:
@@ -75,12 +77,15 @@ class GpuTraining {
   /// Copies a batch in the order of a stream.
   void copy(const Inputs& inputs, const Batch& batch, void* stream) const;
   void pin(const void* memory, std::int64_t bytes);
+  void update_slice(std::int64_t parts, float share);
   void kernels() const;
 
   const Model& model_;
   const Gpu& gpu_;
   const Cuda& cuda_;
+  const Communicator& ranks_;
   Recipe recipe_;
+  std::int64_t state_floats_;  ///< of the optimiser's state, here
   GpuParameters parameters_;
   GpuMemory gradients_, optimizer_, answer_, scratch_;
   PartTree tree_;

@@ -10,7 +10,8 @@ GpuTreeReduce::GpuTreeReduce(const Communicator& ranks, const Model& model, cons
       model_(model),
       gpu_(gpu),
       engine_(*model.gpu_ranks),
-      own_(slice_of(model.parameter_floats, ranks.rank(), ranks.size())) {
+      own_(slice_of(model.parameter_floats, ranks.rank(), ranks.size())),
+      squares_(gpu, Slice::chunks * std::int64_t{sizeof(double)}) {
   std::array<std::byte, GpuRanks::id_bytes> id{};
   ranks_.agree([&] {
     if (ranks_.leads()) engine_.make_id(id.data());
@@ -70,15 +71,36 @@ void GpuTreeReduce::reduce(const std::vector<Subtree>& nodes, const std::vector<
     add(slices[static_cast<std::size_t>(into)], slices[static_cast<std::size_t>(from)], 1, 1);
   });
   add(to + own_.first, slices[static_cast<std::size_t>(all.front().buffer)], 0, share);
+}
 
+void GpuTreeReduce::all_gather(void* all, const std::vector<std::int64_t>& begins) {
+  auto* const bytes = static_cast<std::byte*>(all);
+  const int here = ranks_.rank(), ranks = ranks_.size();
+  const auto at = [&](int rank) { return begins[static_cast<std::size_t>(rank)]; };
   engine_.begin();
   for (int step = 1; step < ranks; ++step) {
     const int next = (here + step) % ranks, before = (here + ranks - step) % ranks;
-    receive(to + slice(before).first, slice(before).size(), before);
-    send(to + own_.first, own_.size(), next);
+    if (at(before) < at(before + 1))
+      engine_.receive(bytes + at(before), at(before + 1) - at(before), before, gpu_.stream());
+    if (at(here) < at(here + 1)) engine_.send(bytes + at(here), at(here + 1) - at(here), next, gpu_.stream());
   }
   engine_.end();
   wait();
+}
+
+void GpuTreeReduce::all_gather(float* all) {
+  std::vector<std::int64_t> begins;
+  for (int rank = 0; rank <= ranks_.size(); ++rank)
+    begins.push_back(4 * slice_of(model_.parameter_floats, rank, ranks_.size()).first);
+  all_gather(all, begins);
+  sent_ += 4 * own_.size() * (ranks_.size() - 1);
+}
+
+void GpuTreeReduce::all_gather_squares() {
+  std::vector<std::int64_t> begins;
+  for (int rank = 0; rank <= ranks_.size(); ++rank)
+    begins.push_back(slice_of(model_.parameter_floats, rank, ranks_.size()).first_chunk * std::int64_t{sizeof(double)});
+  all_gather(squares(), begins);
 }
 
 void GpuTreeReduce::wait() const {

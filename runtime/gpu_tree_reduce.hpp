@@ -1,4 +1,5 @@
-// The sum of the gradients on all ranks' GPUs, along the tree over the parts of a step: see tree_reduce.hpp.
+// The sum of the gradients on all ranks' GPUs, along the tree over the parts of a step: see tree_reduce.hpp. Each owns
+// a slice of it.
 #pragma once
 
 #include <cstdint>
@@ -18,15 +19,23 @@ class GpuTreeReduce {
   GpuTreeReduce(const GpuTreeReduce&) = delete;
   GpuTreeReduce& operator=(const GpuTreeReduce&) = delete;
 
-  /// The sum over a step of `parts` parts, times `share`, into `to`, on every GPU: each adds its slice, by the kernel
-  /// that adds on one GPU, and gives it to the others. `nodes` are the sums of this rank's parts, in `sums`, which are
-  /// not whole afterwards.
+  Slice slice() const { return own_; }  ///< this rank's
+  /// This rank's slice of the sum over a step of `parts` parts, times `share`, into the same slice of `to`: added by
+  /// the kernel that adds on one GPU. `nodes` are the sums of this rank's parts, in `sums`, which are not whole
+  /// afterwards.
   void reduce(const std::vector<Subtree>& nodes, const std::vector<GpuMemory>& sums, std::int64_t parts, float share,
               float* to);
+  /// Of `all`, as long as the parameters, every rank's slice to every rank.
+  void all_gather(float* all);
+  /// [64] Sums of squares of chunks, of which `all_gather_squares` gives every rank's to every rank.
+  double* squares() const { return static_cast<double*>(squares_.data()); }
+  void all_gather_squares();
 
   std::int64_t sent() const { return sent_; }  ///< bytes, by this rank, of all steps so far
 
  private:
+  /// Rank r has the bytes from begins[r] to begins[r + 1] of `all`: afterwards every rank has all of them.
+  void all_gather(void* all, const std::vector<std::int64_t>& begins);
   void wait() const;
 
   const Communicator& ranks_;
@@ -35,6 +44,7 @@ class GpuTreeReduce {
   const GpuRanks& engine_;
   Slice own_;
   std::vector<GpuMemory> received_;
+  GpuMemory squares_;
   std::int64_t sent_ = 0;
 };
 

@@ -28,8 +28,6 @@ class GradientSums {
   /// `buffers`: as PartTree::buffers says of the share. Both references must outlive this.
   GradientSums(const Model& model, const Communicator& ranks, int buffers);
 
-  bool exchanges() const { return reduce_.has_value(); }  ///< there are other ranks
-
   /// Adds a part of a step of `parts`; nothing where it has been added range by range.
   void add(const PartGradients& added, std::int64_t parts);
   /// The last part of this rank's share, or none, will be added range by range, and exchanged on the way.

@@ -139,6 +139,14 @@ struct Cuda {
                       void* stream) = nullptr;
   int (*update)(float* parameters, void* packed, const float* gradients, float* optimizer,
                 const tessera_cuda_step* step, void* scratch, void* stream) = nullptr;
+  // Only where the program runs as several ranks.
+  /// As update, of the parameters in [from, to) alone, whose state is all that `optimizer` holds.
+  int (*update_range)(float* parameters, void* packed, const float* gradients, float* optimizer, std::int64_t from,
+                      std::int64_t to, const double* squares, const tessera_cuda_step* step, void* scratch,
+                      void* stream) = nullptr;
+  /// squares [64]: the sums of squares of these chunks of the gradients. Null: nothing is clipped.
+  int (*squares)(const float* gradients, std::int32_t first_chunk, std::int32_t last_chunk, double* squares,
+                 void* stream) = nullptr;
 };
 
 /// A short message of one rank to another, beside the bytes that they exchange: a failure detector's.

@@ -66,12 +66,29 @@ class Message {
   std::string text_;
 };
 
-/// An initializer of GraphProto, up to its numbers: `bytes` of them, which are the last of the field.
-std::string initializer(const std::string& name, const Shape& shape, std::int64_t type, std::uint64_t bytes) {
+Message tensor(const std::string& name, const Shape& shape, std::int64_t type) {
   Message tensor;
   for (const std::int64_t dim : shape) tensor.number(1, dim);
-  tensor.number(2, type).bytes(8, name).begin(9, bytes);
-  return Message().begin(5, tensor.text().size() + bytes).text() + tensor.text();
+  return tensor.number(2, type).bytes(8, name);
+}
+
+/// An initializer of GraphProto, up to its numbers: `bytes` of them, which are the last of the field.
+std::string initializer(const std::string& name, const Shape& shape, std::int64_t type, std::uint64_t bytes) {
+  const Message front = tensor(name, shape, type).begin(9, bytes);
+  return Message().begin(5, front.text().size() + bytes).text() + front.text();
+}
+
+/// The same with its numbers in another file, from byte `at` on (ONNX's external data).
+std::string external_initializer(const std::string& name, const Shape& shape, std::uint64_t bytes,
+                                 const std::string& file, std::uint64_t at) {
+  Message t = tensor(name, shape, float_type);
+  const auto entry = [&](std::string_view key, const std::string& value) {
+    t.message(13, Message().bytes(1, key).bytes(2, value));
+  };
+  entry("location", file);
+  entry("offset", std::to_string(at));
+  entry("length", std::to_string(bytes));
+  return Message().message(5, t.number(14, 1)).text();
 }
 
 /// The text with the layer's number where it has "{}", and with 8 more where it has "{8}".
@@ -227,36 +244,59 @@ std::span<const std::uint8_t> as_bytes(std::string_view text) {
 
 }  // namespace
 
-void export_onnx(const std::filesystem::path& path, const Model& model, const float* parameters, const Usage& usage) {
+std::filesystem::path onnx_data(std::filesystem::path path) { return path += ".data"; }
+
+bool export_onnx(const std::filesystem::path& path, const Model& model, const float* parameters, const Usage& usage,
+                 std::uint64_t limit) {
   if (!model.onnx) fail("this program was emitted without the words of ONNX: emit it anew");
   const Structure structure(model);
-  std::vector<const tessera_parameter*> rows;
+  struct Row {
+    std::string name;
+    Shape shape;
+    std::span<const float> numbers;
+  };
+  std::vector<Row> rows;
   std::vector<std::string> heads;
   std::uint64_t size = structure.text().size();
   for (const tessera_parameter& row : model.parameters) {
     if (!structure.reads(row.name)) continue;
     const Shape shape = shape_of(row);
-    const std::uint64_t bytes = sizeof(float) * static_cast<std::uint64_t>(elements(shape));
-    rows.push_back(&row);
-    heads.push_back(initializer(row.name, shape, float_type, bytes));
-    size += heads.back().size() + bytes;
+    const std::span numbers(parameters + row.offset, static_cast<std::size_t>(elements(shape)));
+    rows.push_back({row.name, shape, numbers});
+    heads.push_back(initializer(row.name, shape, float_type, numbers.size_bytes()));
+    size += heads.back().size() + numbers.size_bytes();
+  }
+  const bool beside = size + description(model, usage).begin(7, size).text().size() > limit;
+  const std::filesystem::path data = onnx_data(path);
+  std::vector<std::span<const std::uint8_t>> parts;
+  if (beside) {
+    size = structure.text().size();
+    std::uint64_t at = 0;
+    for (std::size_t i = 0; i < rows.size(); at += rows[i++].numbers.size_bytes()) {
+      heads[i] = external_initializer(rows[i].name, rows[i].shape, rows[i].numbers.size_bytes(), data.filename(), at);
+      size += heads[i].size();
+    }
+  }
+  for (const Row& row : rows)
+    for (const float number : row.numbers)
+      if (!std::isfinite(number)) fail("cannot write ", path.string(), ": '", row.name, "' holds ", number);
+  const auto numbers = [&](const Row& row) {
+    parts.emplace_back(reinterpret_cast<const std::uint8_t*>(row.numbers.data()), row.numbers.size_bytes());
+  };
+  if (beside) {
+    check_target(path);
+    for (const Row& row : rows) numbers(row);
+    write_file(data, parts);
+    parts.clear();
   }
   const std::string front = description(model, usage).begin(7, size).text() + structure.text();
-  size += front.size() - structure.text().size();
-  constexpr std::uint64_t most = (std::uint64_t{1} << 31) - 1;
-  if (size > most)
-    fail("cannot write ", path.string(), ": the model would take ", size,
-         " bytes, and an ONNX file has less than 2 GiB");
-  std::vector<std::span<const std::uint8_t>> parts{as_bytes(front)};
+  parts.push_back(as_bytes(front));
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    const std::span<const float> numbers(parameters + rows[i]->offset,
-                                         static_cast<std::size_t>(elements(shape_of(*rows[i]))));
-    for (const float number : numbers)
-      if (!std::isfinite(number)) fail("cannot write ", path.string(), ": '", rows[i]->name, "' holds ", number);
     parts.push_back(as_bytes(heads[i]));
-    parts.emplace_back(reinterpret_cast<const std::uint8_t*>(numbers.data()), numbers.size_bytes());
+    if (!beside) numbers(rows[i]);
   }
   write_file(path, parts);
+  return beside;
 }
 
 }  // namespace tessera::runtime

@@ -36,8 +36,7 @@ Session::Session(const Model& model, const Recipe& declared, const TrainOptions&
       parameters_(Arena::of_floats(model.parameter_floats, model.alignment)),
       packed_(Arena::of_floats(model.packed_floats, model.alignment)),
       gradients_(Arena::of_floats(model.parameter_floats, model.alignment)),
-      optimizer_(
-          Arena::of_floats(options.ranks->leads() || options.gpu ? model.optimizer_floats() : 0, model.alignment)),
+      optimizer_(Arena::of_floats(options.ranks->leads() ? model.optimizer_floats() : 0, model.alignment)),
       overlaps_(options.overlap),
       gpu_(options.gpu) {
   ranks_.agree([&] {
@@ -67,7 +66,7 @@ Session::Session(const Model& model, const Recipe& declared, const TrainOptions&
         sums = std::max(sums, PartTree::buffers(share.first, share.last, of_step));
       }
     if (gpu_) {
-      training_.emplace(model_, state_.recipe, *gpu_, sums);
+      training_.emplace(model_, state_.recipe, *gpu_, sums, ranks_);
     } else {
       at_once_ = model_.images_at_once(batch);
       scratch_.emplace(model_.train_scratch_bytes(at_once_), model_.alignment);
@@ -77,7 +76,7 @@ Session::Session(const Model& model, const Recipe& declared, const TrainOptions&
   });
   ranks_.demand_same(text(state_.fingerprint), "has other training images");
   ranks_.demand_same(text(state_.test_fingerprint.value_or(0)), "has other test images");
-  if (!ranks_.alone() && gpu_) training_->share_with(ranks_);
+  if (!ranks_.alone() && gpu_) training_->join();
   const std::int64_t left = (state_.recipe.epochs - state_.epoch) * train_.size() - state_.position;
   const char* const kind = std::getenv("TERM");
   const bool terminal = ::isatty(STDOUT_FILENO) != 0 && !(kind && std::string_view(kind) == "dumb");
@@ -112,7 +111,6 @@ void Session::share_start(const Recipe& declared) {
     started_ = start.started;
   }
   if (started_) ranks_.broadcast(parameters(), 4 * model_.parameter_floats);
-  if (gpu_) return ranks_.broadcast(optimizer(), 4 * model_.optimizer_floats());  // each GPU updates all parameters
   optimizer_ = scatter_slices(ranks_, model_, optimizer());  // of the optimiser's state each rank keeps its slice
 }
 

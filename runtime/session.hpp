@@ -163,8 +163,8 @@ class Session {
   std::int64_t batches_per_epoch() const;
   std::int64_t parts_of_step() const;
   PartGradients gradients_of_part() { return {part_, gradients(), static_cast<float>(batch_->size)}; }
-  /// Of several ranks on CPUs: optimizer() and gathered() are of a slice.
-  bool has_slice() const { return sums_ && sums_->exchanges(); }
+  /// Of several ranks: optimizer() and gathered() are of a slice.
+  bool has_slice() const { return !ranks_.alone(); }
   bool is_followed() const { return own_.size() > 0 && part_ + 1 < own_.last; }  ///< by a part of the same share
 
   const Model& model_;

@@ -581,23 +581,27 @@ int run(const Vqgan& m, int argc, char** argv) {
   CLI::App* const encode = command("encode", "Make tokens of pictures");
   CLI::App* const decode = command("decode", "Draw the images that tokens stand for");
   CLI::App* const exported = command("export", "Write the parameters under their published keys");
-  reconstruct->add_option("FILE", from, "A picture")->required();
-  encode->add_option("FILE", pictures, "Pictures")->required();
-  decode->add_option("FILE", from, "Tokens, as encode writes them")->required();
+  reconstruct->add_option("FILE", from, "A picture")->required()->type_name("");
+  encode->add_option("FILE", pictures, "Pictures")->required()->type_name("");
+  decode->add_option("FILE", from, "Tokens, as encode writes them")->required()->type_name("");
   for (CLI::App* const app_ : {reconstruct, encode, decode, exported}) {
     add_checkpoint_options(app_, file);
     app_->add_option("-o,--to", to, "The file to write")->required()->type_name("FILE");
   }
   CLI::App* const imported = command("import", "Make a checkpoint of a safetensors file with published keys");
-  imported->add_option("FILE", from, "Parameters")->required();
+  imported->add_option("FILE", from, "Parameters")->required()->type_name("");
   imported->add_option("--out", flags.out, "Folder for the checkpoint")->capture_default_str()->type_name("DIR");
   CLI::App* const summary = command("summary", "Shapes, parameters and memory");
   CLI::App* const speed = command("bench", "Time a training step and the forward passes");
   std::int64_t batch = m.batch, runs = 5;
-  speed->add_option("--batch", batch, "Images at once")->capture_default_str()->check(in<std::int64_t>(2, 65536));
+  speed->add_option("--batch", batch, "Images at once")
+      ->capture_default_str()
+      ->check(in<std::int64_t>(2, 65536))
+      ->type_name("N");
   speed->add_option("--runs", runs, "Of which the median is told")
       ->capture_default_str()
-      ->check(in<std::int64_t>(1, 1000));
+      ->check(in<std::int64_t>(1, 1000))
+      ->type_name("N");
 
   try {
     app.parse(argc, argv);

@@ -115,6 +115,9 @@ std::string read_by_training(const Model& m) { return input_of(m.plans.front().p
 /// Whether several batches may make one step.
 bool gathers(const Model& m) { return m.recipe.accumulate > 1 || m.distributed; }
 
+/// Whether the gradients' norm is clipped.
+bool clips(const Model& m) { return m.recipe.clip_norm > 0; }
+
 /// Where the parameters lie that a step gives new values, in the place of gradients.
 std::vector<std::pair<std::int64_t, std::int64_t>> assigned_runs(const Model& m) {
   std::vector<std::pair<std::int64_t, std::int64_t>> runs;
@@ -130,8 +133,9 @@ std::int64_t reported_losses(const Model& m) {
   return 0;
 }
 
-/// pack and, where something is trained, update, next_step, check, train_step unless it is a phase, and, where
-/// several batches make one step, gather; where GPUs share a step, gather_range.
+/// pack and, where something is trained, update, next_step, check, train_step unless it is a phase, and, where several
+/// batches make one step, gather; where GPUs share a step, gather_range, update_range and, where gradients are clipped,
+/// squares.
 std::vector<tree::Function> functions_of_steps(const Model& m) {
   const tree::Parameter step{"const tessera_cuda_step*", "step"}, counted{"tessera_cuda_step*", "step"},
       scratch{"void*", "scratch"}, stream{"void*", "stream"};
@@ -197,6 +201,28 @@ std::vector<tree::Function> functions_of_steps(const Model& m) {
          {"float", "weight"},
          stream},
         "The same of so many elements, with the same rounding: of slices that GPUs exchange.");
+  if (m.distributed)
+    add("update_range",
+        {{"float*", "parameters"},
+         {"void*", "packed"},
+         {"const float*", "gradients"},
+         {"float*", "optimizer"},
+         {"int64_t", "from"},
+         {"int64_t", "to"},
+         {"const double*", "squares"},
+         step,
+         scratch,
+         stream},
+        fmt::format("update of the parameters in [from, to) alone, multiples of 16, which optimizer is of, too. {}",
+                    clips(m) ? "squares: of all chunks." : "squares is never read."));
+  if (m.distributed && clips(m))
+    add("squares",
+        {{"const float*", "gradients"},
+         {"int32_t", "first_chunk"},
+         {"int32_t", "last_chunk"},
+         {"double*", "squares"},
+         stream},
+        "Sums of squares of these of the 64 chunks of the gradients, each at its number in squares [64].");
   return functions;
 }
 
@@ -364,8 +390,27 @@ __global__ void __launch_bounds__(256) take_buffers(real* parameters{2}, const r
                        packs(m) ? "    packed[i] = rounded(gradients[i]);\n" : "");
   }
   if (packs(m)) out += pack_kernel(m);
-  const bool clips = m.recipe.clip_norm > 0;
-  if (clips)
+  // Where GPUs share a step each sums what it owns, whole chunks.
+  if (clips(m) && m.distributed)
+    out += fmt::format(R"cpp(
+// Sums of squares of chunks of the gradients, 64 in all, in double precision and always in the same order.
+__global__ void __launch_bounds__(256) squares_of(const real* gradients, int first_chunk, double* sums) {{
+  double* const of_thread = shared_memory<double>();
+  const std::int64_t chunk = first_chunk + block_x(), end = {0} * (chunk + 1) / 64 * 16;
+  double sum = 0;
+  for (std::int64_t i = {0} * chunk / 64 * 16 + thread_x(); i < end; i += 256)
+    sum += double(gradients[i]) * gradients[i];
+  of_thread[thread_x()] = sum;
+  barrier();
+  if (thread_x() == 0) {{
+    double all = 0;
+    for (int i = 0; i < 256; ++i) all += of_thread[i];
+    sums[chunk] = all;
+  }}
+}}
+)cpp",
+                       m.arena.reals / 16);
+  if (clips(m) && !m.distributed)
     out += fmt::format(R"cpp(
 // Sums of squares of 64 parts of the gradients, in double precision and always in the same order.
 __global__ void __launch_bounds__(256) squares_of(const real* gradients, double* sums) {{
@@ -383,7 +428,7 @@ __global__ void __launch_bounds__(256) squares_of(const real* gradients, double*
 )cpp",
                        m.arena.reals);
   std::string body;
-  if (clips) body += "  double norm = 0;\n  for (int i = 0; i < 64; ++i) norm += sums[i];\n  norm = sqrt(norm);\n";
+  if (clips(m)) body += "  double norm = 0;\n  for (int i = 0; i < 64; ++i) norm += sums[i];\n  norm = sqrt(norm);\n";
   const std::vector<std::string> numbers = optimizer_numbers(m.recipe);
   for (std::size_t i = 0; i < numbers.size(); ++i)
     body +=
@@ -397,7 +442,7 @@ __global__ void __launch_bounds__(32) update_numbers(const tessera_cuda_step* st
 {}  const double rate = step->learning_rate;
 {}}}
 )cpp",
-                     clips ? "const double* sums, " : "",
+                     clips(m) ? "const double* sums, " : "",
                      counts ? "  const double t = static_cast<double>(step->step);\n" : "", body);
   return out;
 }
@@ -513,37 +558,51 @@ int64_t {1}_cuda_largest_inspected_batch(void) {{ return {3}; }}
                    : "  (void)stream;\n") +
          finish(m) + "}\n";
   if (!trains(m.plans)) return out + "\n}  // extern \"C\"\n";
+  // The arguments of run_update for the parameters from `first` to `last`.
+  const auto update_of = [&](const auto& at, const std::vector<tree::Expr>& kept, const auto& number,
+                             const tree::Expr& first, const tree::Expr& last) {
+    std::vector<tree::Expr> arguments{at("parameters")};
+    if (packs(m)) arguments.push_back(at("static_cast<bf16*>(packed)"));
+    arguments.push_back(at("gradients"));
+    arguments.insert(arguments.end(), kept.begin(), kept.end());
+    for (std::size_t i = 0; i < numbers.size(); ++i) arguments.push_back(number(i));
+    for (const tree::Expr& last_ones : {first, last, tree::name("&step->stopped"), tree::name("s")})
+      arguments.push_back(last_ones);
+    return tree::evaluate(tree::call("run_update", std::move(arguments)));
+  };
+  const std::string numbers_in_scratch = fmt::format(
+      "  real* const numbers = static_cast<real*>(scratch) + {};\n  const Stream s = static_cast<Stream>(stream);\n",
+      numbers_at);
+  const std::string nothing_kept = state.empty() ? "  (void)optimizer;  // nothing is kept from step to step\n" : "";
+  const auto checks_of_update = [&](tree::Function f) {
+    std::erase_if(f.parameters, [&](const tree::Parameter& p) {
+      return (state.empty() && p.name == "optimizer") || (!clips(m) && p.name == "squares");
+    });
+    return checks(m, f) + nothing_kept;
+  };
+  const auto number_at = [&](std::size_t i) {
+    return tree::name("numbers") + tree::integer(static_cast<std::int64_t>(i));
+  };
   {
-    tree::Function f = functions[1];
-    if (state.empty()) std::erase_if(f.parameters, [](const tree::Parameter& p) { return p.name == "optimizer"; });
-    std::string body = checks(m, f);
-    if (state.empty()) body += "  (void)optimizer;  // nothing is kept from step to step\n";
-    body += fmt::format(
-        "  real* const numbers = static_cast<real*>(scratch) + {};\n  const Stream s = static_cast<Stream>(stream);\n",
-        numbers_at);
-    if (m.recipe.clip_norm > 0)
-      body +=
-          "  double* const sums = static_cast<double*>(scratch);\n"
-          "  launch(squares_of, dim3(64), dim3(256), 256 * sizeof(double), s, gradients, sums);\n"
-          "  launch(update_numbers, dim3(1), dim3(32), 0, s, step, static_cast<const double*>(sums), numbers);\n";
+    std::string body = checks_of_update(functions[1]) + numbers_in_scratch;
+    if (clips(m))
+      body += "  double* const sums = static_cast<double*>(scratch);\n" +
+              fmt::format("  launch(squares_of, dim3(64), dim3(256), 256 * sizeof(double), s, gradients, {}sums);\n",
+                          m.distributed ? "0, " : "") +
+              "  launch(update_numbers, dim3(1), dim3(32), 0, s, step, static_cast<const double*>(sums), numbers);\n";
     else
       body += "  launch(update_numbers, dim3(1), dim3(32), 0, s, step, numbers);\n";
+    std::vector<tree::Expr> kept;
+    for (std::size_t i = 0; i < state.size(); ++i)
+      kept.push_back(tree::name("optimizer") + tree::integer(static_cast<std::int64_t>(i) * m.arena.reals));
     for (const auto& [first, last, decays] : decay_runs(m)) {
-      std::vector<tree::Expr> arguments{tree::name("parameters")};
-      if (packs(m)) arguments.push_back(tree::name("static_cast<bf16*>(packed)"));
-      arguments.push_back(tree::name("gradients"));
-      for (std::size_t i = 0; i < state.size(); ++i)
-        arguments.push_back(tree::name("optimizer") + tree::integer(static_cast<std::int64_t>(i) * m.arena.reals));
-      for (std::size_t i = 0; i < numbers.size(); ++i) {
-        const bool none = numbers[i] == "decay" && !decays;
-        arguments.push_back(tree::name("numbers") +
-                            tree::integer(static_cast<std::int64_t>(none ? numbers.size() : i)));
-      }
-      arguments.push_back(tree::integer(first));
-      arguments.push_back(tree::integer(last));
-      arguments.push_back(tree::name("&step->stopped"));
-      arguments.push_back(tree::name("s"));
-      body += tree::print({tree::evaluate(tree::call("run_update", std::move(arguments)))}, 1);
+      const bool decays_here = decays;
+      const auto number = [&](std::size_t i) {
+        return number_at(numbers[i] == "decay" && !decays_here ? numbers.size() : i);
+      };
+      body += tree::print({update_of([](const char* name) { return tree::name(name); }, kept, number,
+                                     tree::integer(first), tree::integer(last))},
+                          1);
     }
     if (const auto runs = assigned_runs(m); !runs.empty())
       body +=
@@ -588,6 +647,53 @@ int64_t {1}_cuda_largest_inspected_batch(void) {{ return {3}; }}
                "  launch(add_weighted, dim3((static_cast<unsigned>(count) + 255) / 256), dim3(256), 0, "
                "static_cast<Stream>(stream), sum,\n         gradients, kept, weight, static_cast<int>(count));\n",
                m.arena.reals, upper(m.name)) +
+           finish(m) + "}\n";
+  if (functions.size() > next) {
+    const tree::Function& update_range = functions[next++];
+    std::string rows;
+    const auto runs = decay_runs(m);
+    for (const auto& [first, last, decays] : runs) rows += fmt::format("      {{{}, {}, {}}},\n", first, last, decays);
+    std::vector<tree::Expr> kept;
+    for (std::size_t i = 0; i < state.size(); ++i)
+      kept.push_back(tree::name(
+          i == 0 ? std::string("optimizer + (begin - from)")
+                 : fmt::format("optimizer + {}(to - from) + (begin - from)", i == 1 ? "" : fmt::format("{} * ", i))));
+    const auto number = [&](std::size_t i) {
+      return numbers[i] != "decay"
+                 ? number_at(i)
+                 : tree::name("numbers") + tree::name(fmt::format("(stretch.decays ? {} : {})", i, numbers.size()));
+    };
+    const auto at = [](const char* name) { return tree::name(name) + tree::name("begin"); };
+    out += "\n" + tree::print_head(update_range) + checks_of_update(update_range) +
+           fmt::format(
+               "  if (from < 0 || from > to || to > {} || from % 16 != 0 || to % 16 != 0) return {}_ERROR_RANGE;\n",
+               m.arena.reals, u) +
+           (clips(m) ? "" : "  (void)squares;  // nothing is clipped\n") + numbers_in_scratch +
+           fmt::format("  launch(update_numbers, dim3(1), dim3(32), 0, s, step, {}numbers);\n",
+                       clips(m) ? "squares, " : "") +
+           fmt::format(R"cpp(  // By whether weight decay applies.
+  const struct {{
+    int64_t first, last;
+    bool decays;
+  }} stretches[{}] = {{
+{}  }};
+  for (const auto& stretch : stretches) {{
+    const int64_t begin = from > stretch.first ? from : stretch.first, end = to < stretch.last ? to : stretch.last;
+    if (begin >= end) continue;
+)cpp",
+                       runs.size(), rows) +
+           tree::print({update_of(at, kept, number, tree::integer(0), tree::name("end - begin"))}, 2) + "  }\n" +
+           finish(m) + "}\n";
+  }
+  if (functions.size() > next)
+    out += begin() +
+           fmt::format(
+               "  if (first_chunk < 0 || first_chunk > last_chunk || last_chunk > 64) return {0}_ERROR_RANGE;\n"
+               "  if (first_chunk == last_chunk) return {0}_OK;\n"
+               "  launch(squares_of, dim3(static_cast<unsigned>(last_chunk - first_chunk)), dim3(256), 256 * "
+               "sizeof(double),\n         static_cast<Stream>(stream), gradients, static_cast<int>(first_chunk), "
+               "squares);\n",
+               u) +
            finish(m) + "}\n";
   return out + "\n}  // extern \"C\"\n";
 }

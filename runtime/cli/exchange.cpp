@@ -41,9 +41,12 @@ int run_export(const CommandContext& context, const ExportOptions& options) {
   Usage usage = load_for_use(context.parameters.file(), model, context.recipe, parameters.floats());
   if (!options.labels.empty()) usage.classes = read_labels(options.labels, model.classes);
   if (whole) {
-    export_onnx(to, model, parameters.floats(), usage);
+    spare_models(onnx_data(to), Output::other);
+    const bool beside = export_onnx(to, model, parameters.floats(), usage);
     std::cout << to.string() << " holds the forward pass of " << model.name << " with the parameters of "
-              << context.parameters.file().string() << std::endl;
+              << context.parameters.file().string();
+    if (beside) std::cout << ", whose numbers lie beside it in " << onnx_data(to).string();
+    std::cout << std::endl;
     return 0;
   }
   const std::string dtype = options.dtype == "f32" ? "F32" : options.dtype == "f16" ? "F16" : "BF16";
@@ -84,7 +87,7 @@ Subcommand add_import(CLI::App& app, CommandContext& context) {
   const auto options = std::make_shared<ImportOptions>();
   CLI::App* command = app.add_subcommand(
       "import", "Make a checkpoint of a safetensors file with the model's keys, as PyTorch has them");
-  command->add_option("FILE", options->file, "Parameters in F32, F16, BF16 or F64")->required();
+  command->add_option("FILE", options->file, "Parameters in F32, F16, BF16 or F64")->required()->type_name("");
   command->add_option("--out", context.parameters.out, "Folder for the checkpoint")
       ->capture_default_str()
       ->type_name("DIR");

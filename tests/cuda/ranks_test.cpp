@@ -109,6 +109,13 @@ TEST_F(CudaRanks, AnyNumberEndsWithTheSameBytes) {
   }
 }
 
+TEST_F(CudaRanks, InBf16EndWithTheSameBytes) {
+  ASSERT_EQ(run(Arguments{paths::probe_bf16} + training("one")).code, 0);
+  const Result result = run(launch(3, paths::probe_bf16) + training("three"));
+  ASSERT_EQ(result.code, 0) << result.err;
+  expect_same("one", "three");
+}
+
 TEST_F(CudaRanks, ThreeTrainNearTheNumbersOfACpu) {
   Arguments on_cpu = training("cpu");
   on_cpu[2] = "cpu";

@@ -281,7 +281,7 @@ TEST_F(Record, ActivationsAreElementwise) {
   EXPECT_EQ(node(modules).shape, x.shape.dims());
 }
 
-// tests/golden/sinusoidal is the same formula in PyTorch; here its corners.
+// Corners of the formula; PyTorch's tables: Sinusoidal.TablesArePyTorchs.
 TEST_F(Record, SinusoidalTableIsVaswanis) {
   const auto table = sinusoidal<N, D>();
   const std::vector<double>& data = node(table).data;

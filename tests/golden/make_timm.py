@@ -10,6 +10,10 @@ parameters:
   backward.safetensors  the gradients of sum(outputs * grad_output): of every parameter, and grad_input
   larger.safetensors    where it is: features of pictures of 48 x 32 of one colour, COLOURS, with the same parameters
 Float32, eager, one thread, evaluation mode. ../../tests/models/timm_golden.hpp compares.
+
+So that 48 instances take little room, parameters, x and grad_output are numbers that float16 has, and lie as such;
+gradients lie as 16-bit integers, each tensor's times its scale: half a step is 1.5e-5 of its largest. `scales` has them
+in the order of the keys.
 """
 import json
 import os
@@ -61,14 +65,28 @@ def larger(model):
         return model.forward_head(model.forward_features((x - 0.5) / 0.5), pre_logits=True)
 
 
+def rounded(tensor):
+    return tensor.half().float()
+
+
+def integers(tensors):
+    """The tensors as 16-bit integers, and `scales`, one for each in the order of the keys."""
+    scales = {k: t.abs().max() / 32767 for k, t in tensors.items()}
+    whole = {k: torch.round(t / (scales[k] if scales[k] > 0 else 1)).to(torch.int16) for k, t in tensors.items()}
+    return {**whole, "scales": torch.stack([scales[k] for k in sorted(tensors)])}
+
+
 def golden(out, name, configured=False):
     seed = 1000 + sum(map(ord, name))
     gen = torch.Generator().manual_seed(seed)
     torch.manual_seed(seed)
     model, arguments = reduced(name)
     randomise(model, gen)
+    with torch.no_grad():
+        for p in model.parameters():
+            p.copy_(rounded(p))
     image = arguments["img_size"]
-    x = torch.randn(2, 3, *image, generator=gen, requires_grad=True)
+    x = rounded(torch.randn(2, 3, *image, generator=gen)).requires_grad_()
     outputs = model(x)
     folder = os.path.join(out, name)
     os.makedirs(folder, exist_ok=True)
@@ -77,13 +95,14 @@ def golden(out, name, configured=False):
         with open(f"{folder}/config.json", "w", encoding="utf-8") as file:
             json.dump({"architecture": name, "model_args": said}, file)
             file.write("\n")
-    g = torch.randn(outputs.shape, generator=gen)
+    g = rounded(torch.randn(outputs.shape, generator=gen))
     (outputs * g).sum().backward()
-    save(f"{folder}/params.safetensors", model.state_dict())
-    save(f"{folder}/batch.safetensors", {"x": x, "grad_output": g})
+    parameters = {k: p.half() for k, p in model.named_parameters()}
+    save(f"{folder}/params.safetensors", {**model.state_dict(), **parameters})
+    save(f"{folder}/batch.safetensors", {"x": x.half(), "grad_output": g.half()})
     save(f"{folder}/forward.safetensors", {"outputs": outputs})
     gradients = {k: p.grad for k, p in model.named_parameters() if p.grad is not None}
-    save(f"{folder}/backward.safetensors", {"grad_input": x.grad, **gradients})
+    save(f"{folder}/backward.safetensors", integers({"grad_input": x.grad, **gradients}))
     if name in LARGER:
         save(f"{folder}/larger.safetensors", {"features": larger(model)})
 

@@ -3,9 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "runtime/safetensors.hpp"
 #include "tests/codegen/support/interpreter.hpp"
@@ -24,11 +28,26 @@ inline std::filesystem::path timm_folder(const std::string& name) {
   return {};
 }
 
+/// Integers of 16 bits, times the tensor's scale.
+inline std::vector<double> scaled(const runtime::Tensor& tensor, double scale) {
+  std::vector<double> numbers;
+  for (std::size_t i = 0; i + 1 < tensor.bytes.size(); i += 2) {
+    std::int16_t whole = 0;
+    std::memcpy(&whole, &tensor.bytes[i], sizeof whole);
+    numbers.push_back(scale * whole);
+  }
+  return numbers;
+}
+
+/// Where there are `scales`, one for each of the other tensors by their keys, these are integers.
 inline Arrays timm_arrays(const std::string& name, const char* file) {
   Arrays arrays;
-  for (const auto& [key, tensor] :
-       runtime::read_safetensors(timm_folder(name) / (std::string(file) + ".safetensors")).tensors)
-    arrays[key] = {tensor.shape, tensor.doubles()};
+  auto tensors = runtime::read_safetensors(timm_folder(name) / (std::string(file) + ".safetensors")).tensors;
+  const auto scales = tensors.extract("scales");
+  const std::vector<double> scale = scales ? scales.mapped().doubles() : std::vector<double>();
+  auto next = scale.begin();
+  for (const auto& [key, tensor] : tensors)
+    arrays[key] = {tensor.shape, scales ? scaled(tensor, *next++) : tensor.doubles()};
   return arrays;
 }
 

@@ -116,5 +116,14 @@ TEST(ScalarGraph, GivesTheValueAndBothGradientsOfTheWorkedExample) {
   }
 }
 
+TEST(Sinusoidal, TablesArePyTorchs) {
+  Recording r;
+  r.value("50x8", node_of(sinusoidal<50_c, 8_c>()));
+  r.value("17x5", node_of(sinusoidal<17_c, 5_c>()));
+  const Arrays tables = golden("sinusoidal/table"), results = interpret(r.graph, 1, {});
+  ASSERT_EQ(results.size(), tables.size());
+  for (const auto& [name, theirs] : tables) expect_near(results.at(name), theirs, 1e-7, name);
+}
+
 }  // namespace
 }  // namespace tessera::test

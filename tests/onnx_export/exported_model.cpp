@@ -82,8 +82,8 @@ void ExportedModel::fill(const Arrays& given) {
     if (n.op == Op::input) inputs_[n.name] = given.at(n.name);
 }
 
-void ExportedModel::write(const std::string& path, const runtime::Usage& usage) const {
-  runtime::export_onnx(path, model_, numbers_.data(), usage);
+void ExportedModel::write(const std::string& path, const runtime::Usage& usage, std::uint64_t limit) const {
+  runtime::export_onnx(path, model_, numbers_.data(), usage, limit);
 }
 
 Arrays ExportedModel::answers(std::int64_t batch) const {

@@ -29,7 +29,7 @@ class ExportedModel {
   void fill();
   /// These numbers, for inputs and parameters by name.
   void fill(const Arrays& given);
-  void write(const std::string& path, const runtime::Usage& usage = {}) const;
+  void write(const std::string& path, const runtime::Usage& usage = {}, std::uint64_t limit = INT32_MAX) const;
   /// What the interpreter answers, under "outputs", and to what inputs, under their names: those that were given, else
   /// random ones. It reads the single-precision numbers that are exported.
   Arrays answers(std::int64_t batch) const;

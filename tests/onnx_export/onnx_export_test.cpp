@@ -121,19 +121,42 @@ TEST(OnnxExport, MetadataSaysWhatPicturesGoThroughAndWhatClassesAreCalled) {
                                                                            {"outputs", "logits"}}));
 }
 
-TEST(OnnxExport, FileOfTwoGibibytesIsRefusedBeforeItsNumbersAreRead) {
+TEST(OnnxExport, NumbersThatDoNotFitLieInAFileBesideIt) {
   const TemporaryFolder folder;
-  const tessera_parameter rows[] = {{"huge.weight", 2, 0, {1 << 15, 1 << 14}, 0, ""}};
-  runtime::Model model;
-  model.name = "huge";
-  model.parameters = rows;
-  model.onnx =
-      "input images float B 16384\noutput outputs float B 32768\n"
-      "outputs = Einsum images huge.weight equation=\"ab,cb->ac\"\n";
-  const std::string path = (folder / "huge.onnx").string();
-  EXPECT_EQ(runtime::sentence([&] { runtime::export_onnx(path, model, nullptr, {}); }),
-            "cannot write " + path + ": the model would take 2147484086 bytes, and an ONNX file has less than 2 GiB");
-  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+  const std::string path = (folder / "model.onnx").string();
+  ExportedModel exported(traced("tessera::models::GoldenVit"), 2);
+  exported.fill();
+  exported.write(path);
+  const std::string whole = slurp(path);
+  const OnnxFile one = read_onnx(whole);
+  EXPECT_FALSE(std::filesystem::exists(path + ".data"));
+  exported.write(path, {}, whole.size());
+  EXPECT_EQ(slurp(path), whole) << "of just as many bytes as it may have";
+  exported.write(path, {}, whole.size() - 1);
+  const std::string structure = slurp(path), numbers = slurp(path + ".data");
+  const OnnxFile two = read_onnx(structure);
+  EXPECT_EQ(two.nodes.size(), one.nodes.size());
+  EXPECT_EQ(two.metadata, one.metadata);
+  ASSERT_EQ(two.initializers.size(), one.initializers.size());
+  std::size_t beside = 0;
+  for (std::size_t i = 0; i < two.initializers.size(); ++i) {
+    const OnnxTensor &t = two.initializers[i], &was = one.initializers[i];
+    EXPECT_EQ(t.name, was.name);
+    EXPECT_EQ(t.shape, was.shape);
+    EXPECT_EQ(t.type, was.type);
+    if (t.external.empty()) {  // a constant of the structure
+      EXPECT_EQ(t.raw, was.raw);
+      continue;
+    }
+    EXPECT_EQ(t.external.at("location"), "model.onnx.data");
+    EXPECT_EQ(std::stoull(t.external.at("offset")), beside) << "one after the other";
+    EXPECT_EQ(std::stoull(t.external.at("length")), was.raw.size());
+    EXPECT_TRUE(t.raw.empty());
+    EXPECT_EQ(numbers.substr(beside, was.raw.size()), was.raw) << t.name;
+    beside += was.raw.size();
+  }
+  EXPECT_EQ(numbers.size(), beside);
+  EXPECT_GT(beside, 0u);
 }
 
 }  // namespace

@@ -59,6 +59,10 @@ OnnxTensor tensor(std::string_view bytes) {
     if (f.number == 2) t.type = f.value;
     if (f.number == 8) t.name = f.bytes;
     if (f.number == 9) t.raw = f.bytes;
+    if (f.number == 13) {
+      std::string key;
+      each(f.bytes, [&](const Field& entry) { entry.number == 1 ? key = entry.bytes : t.external[key] = entry.bytes; });
+    }
   });
   return t;
 }

@@ -15,6 +15,7 @@ struct OnnxTensor {
   std::vector<std::int64_t> shape;
   std::int64_t type = 0;
   std::string_view raw;
+  std::map<std::string, std::string> external;  ///< in the place of `raw`: location, offset and length
 };
 struct OnnxNode {
   std::string name, op;

@@ -440,7 +440,7 @@ class Interpreter {
       return of_loops;
     };
     const auto walk = [](const Index& index, const Index& of_loops) {
-      return at(std::inner_product(index.begin(), index.end(), of_loops.begin(), std::int64_t{0}));
+      return std::inner_product(index.begin(), index.end(), of_loops.begin(), std::int64_t{0});
     };
     std::vector<const std::vector<double>*> factors;
     std::vector<Index> of_factors;
@@ -450,14 +450,28 @@ class Interpreter {
       of_factors.push_back(strides(n.letters[k], x.shape));
     }
     const Index of_result = strides(n.letters.back(), y.shape);
-    every(shape, [&](const Index& index) {
-      double product = 1;
-      for (std::size_t k = 0; k < factors.size(); ++k) {
-        const double factor = factors[k]->at(walk(index, of_factors[k]));
-        product *= rounds ? nearest_bf16(factor) : factor;
+    if (shape.empty()) return void(y.numbers.at(0) = multiplied(factors, Index(factors.size(), 0), rounds));
+    // The last loop goes on by its strides alone, as most of the time of a large model is spent there.
+    Index outer = shape;
+    outer.back() = 1;
+    every(outer, [&](const Index& index) {
+      Index from;
+      for (const Index& of_factor : of_factors) from.push_back(walk(index, of_factor));
+      std::int64_t to = walk(index, of_result);
+      for (std::int64_t i = 0; i < shape.back(); ++i, to += of_result.back()) {
+        y.numbers.at(at(to)) += multiplied(factors, from, rounds);
+        for (std::size_t k = 0; k < from.size(); ++k) from[k] += of_factors[k].back();
       }
-      y.numbers.at(walk(index, of_result)) += product;
     });
+  }
+
+  static double multiplied(const std::vector<const std::vector<double>*>& factors, const Index& from, bool rounds) {
+    double product = 1;
+    for (std::size_t k = 0; k < factors.size(); ++k) {
+      const double factor = factors[k]->at(at(from[k]));
+      product *= rounds ? nearest_bf16(factor) : factor;
+    }
+    return product;
   }
 
   static Index kept(const Index& index, const std::vector<int>& axes) {
