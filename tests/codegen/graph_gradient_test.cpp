@@ -9,7 +9,9 @@
 #include "codegen/passes/differentiate.hpp"
 #include "codegen/passes/ops.hpp"
 #include "codegen/passes/print.hpp"
+#include "codegen/passes/vjp.hpp"
 #include "dsl/graph/op_name.hpp"
+#include "dsl/unused.hpp"
 #include "tests/codegen/support/gradient_check.hpp"
 
 namespace tessera::test {
@@ -82,6 +84,24 @@ TEST(GradientCases, HoldEveryElementwiseOp) {
   for (const BinaryCase& c : binary_cases) ops.insert(c.op);
   for (const Op op : codegen::elementwise_ops)
     EXPECT_TRUE(ops.contains(op)) << "no case compares the gradient of " << graph::op_name(op);
+}
+
+// The declaration refuses parameters that no gradient reaches: it has to know of the same ops that they pass none.
+TEST(GradientCases, AreFlatWhereTheDeclarationSaysSo) {
+  for (const Op op : codegen::elementwise_ops) {
+    Sketch s;
+    std::vector<NodeId> operands;
+    for (int k = 0; k < codegen::row_of(op).most; ++k)
+      operands.push_back(s.parameter("x" + std::to_string(k), {s.I, s.J}));
+    const NodeId y = operands.size() == 1   ? s.b.unary(op, operands[0])
+                     : operands.size() == 2 ? s.b.binary(op, operands[0], operands[1])
+                                            : s.b.select(operands[0], operands[1], operands[2]);
+    const NodeId gradient = s.parameter("gradient", {s.I, s.J});
+    const auto contributions = codegen::vjp(s.b, y, gradient, std::vector<bool>(operands.size(), true));
+    for (std::size_t k = 0; k < operands.size(); ++k)
+      EXPECT_EQ(contributions[k].node == graph::none, detail::is_flat(op, k))
+          << "dsl/unused.hpp and vjp.cpp differ about operand " << k << " of " << graph::op_name(op);
+  }
 }
 
 TEST(Gradient, OfSelectIsThatOfTheChosenOperand) {
