@@ -16,6 +16,7 @@ extern const char* const without_cuda;
 extern const char* const generator;    ///< test_generator
 extern const char* const onnx_page;    ///< docs/reference/onnx-coverage.md
 extern const char* const summaries;    ///< tests/models/summary
+extern const char* const simd_table;   ///< tests/kernels/simd_table.inc
 extern const char* const odd_tiles;    ///< tests/models/odd_tiles.txt
 extern const char* const ranks_mpich;  ///< programs of tests/distributed
 extern const char* const ranks_allreduce;
