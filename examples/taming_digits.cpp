@@ -58,4 +58,6 @@ tessera::runtime::Taming digits() {
 
 }  // namespace
 
-int main(int argc, char** argv) { return tessera::runtime::taming_program(digits(), argc, argv); }
+const tessera::runtime::Taming taming = digits();
+
+int main(int argc, char** argv) { return tessera::runtime::taming_program(taming, argc, argv); }

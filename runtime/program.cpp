@@ -37,6 +37,7 @@
 #include "runtime/cli/train.hpp"
 #include "runtime/cli/unknown_word.hpp"
 #include "runtime/communicator.hpp"
+#include "runtime/ending.hpp"
 #include "runtime/error.hpp"
 #include "runtime/file.hpp"
 #include "runtime/gpu.hpp"
@@ -205,19 +206,6 @@ std::string for_people(const std::string& message) {
   for (std::size_t at = message.find("\n  "); at != std::string::npos; at = message.find("\n  ", at + 1))
     shown[at] = '\n';
   return shown;
-}
-
-/// Where memory runs out in a place that may not throw, in a library for instance, the program still ends in a
-/// sentence.
-[[noreturn]] void end_without_memory() {
-  try {
-    if (std::current_exception()) throw;
-  } catch (const std::bad_alloc&) {
-  } catch (...) {
-    std::abort();
-  }
-  std::fputs("the program cannot go on: there is not enough memory\n", stderr);
-  std::_Exit(1);
 }
 
 }  // namespace

@@ -19,6 +19,7 @@
 #include "runtime/arena.hpp"
 #include "runtime/checkpoint.hpp"
 #include "runtime/command.hpp"
+#include "runtime/ending.hpp"
 #include "runtime/error.hpp"
 #include "runtime/file.hpp"
 #include "runtime/folder_lock.hpp"
@@ -322,12 +323,7 @@ int run(const Taming& taming, int argc, char** argv) {
 }  // namespace
 
 int taming_program(const Taming& taming, int argc, char** argv) {
-  try {
-    return run(taming, argc, argv);
-  } catch (const std::exception&) {
-    std::fprintf(stderr, "%s: %s\n", taming.gpt.name.c_str(), sentence_of_error().c_str());
-    return 1;
-  }
+  return ending_in_a_sentence(taming.gpt.name, [&] { return run(taming, argc, argv); });
 }
 
 }  // namespace tessera::runtime

@@ -20,6 +20,7 @@
 #include "runtime/curve.hpp"
 #include "runtime/data_choice.hpp"
 #include "runtime/divergence.hpp"
+#include "runtime/ending.hpp"
 #include "runtime/error.hpp"
 #include "runtime/file.hpp"
 #include "runtime/folder_lock.hpp"
@@ -643,12 +644,7 @@ int run(const Vqgan& m, int argc, char** argv) {
 }  // namespace
 
 int vqgan_program(const Vqgan& model, int argc, char** argv) {
-  try {
-    return run(model, argc, argv);
-  } catch (const std::exception&) {
-    std::cerr << model.name << ": " << without_controls(sentence_of_error()) << std::endl;
-    return 1;
-  }
+  return ending_in_a_sentence(model.name, [&] { return run(model, argc, argv); });
 }
 
 }  // namespace tessera::runtime

@@ -206,11 +206,10 @@ TEST(TamingProgramOfNoClasses, HasNoClassToDraw) {
   Taming taming;
   taming.gpt.name = "made_up";
   taming.tokens.window = {2, 2};
-  testing::internal::CaptureStderr();
   std::vector<std::string> arguments{"made_up", "sample", "--class", "3", "-o", "none.png"};
   const Result refused = ran([&](int argc, char** argv) { return taming_program(taming, argc, argv); }, arguments);
   EXPECT_EQ(refused.code, 1);
-  EXPECT_EQ(testing::internal::GetCapturedStderr(), "made_up: --class: made_up is not trained by class\n");
+  EXPECT_EQ(refused.err, "made_up: --class: made_up is not trained by class\n");
 }
 
 }  // namespace

@@ -1,0 +1,51 @@
+// How a program ends where it cannot go on: in one sentence on standard error, and 1.
+#pragma once
+
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <iostream>
+#include <new>
+#include <stdexcept>
+#include <string>
+
+#include "runtime/error.hpp"
+#include "runtime/labels.hpp"
+
+namespace tessera::runtime {
+
+/// For std::set_terminate: where memory runs out in a place that may not throw, in a library for instance, the program
+/// still ends in a sentence.
+[[noreturn]] inline void end_without_memory() {
+  try {
+    if (std::current_exception()) throw;
+  } catch (const std::bad_alloc&) {
+  } catch (...) {
+    std::abort();
+  }
+  std::fputs("the program cannot go on: there is not enough memory\n", stderr);
+  std::_Exit(1);
+}
+
+/// What `run` returns, or 1 after "NAME: SENTENCE" about what it threw. That needs memory, of which there may be none
+/// left: what is said then needs none.
+template <class Run>
+int ending_in_a_sentence(const std::string& name, const Run& run) {
+  std::set_terminate(end_without_memory);
+  try {
+    try {
+      return run();
+    } catch (const std::bad_alloc&) {
+    } catch (const std::length_error&) {
+    } catch (const std::exception&) {
+      const std::string said = text(name, ": ", without_controls(sentence_of_error()), "\n");
+      std::cerr << said << std::flush;
+      return 1;
+    }
+  } catch (const std::exception&) {  // out of memory while saying something else
+  }
+  std::fprintf(stderr, "%s: there is not enough memory\n", name.c_str());
+  return 1;
+}
+
+}  // namespace tessera::runtime
