@@ -27,13 +27,22 @@ install(FILES ${CMAKE_BINARY_DIR}/TesseraConfig.cmake ${CMAKE_BINARY_DIR}/Tesser
   cmake/TesseraAddModel.cmake cmake/wheel_of_model.py codegen/isas.def DESTINATION ${package_folder})
 
 # Last, for the files that are installed by then: a bill of materials of what a build ships, SPDX 2.3 as JSON. Names and versions
-# are those of the packages that were found; header-only libraries are compiled in, the others are linked.
+# are those of the packages that were found; header-only libraries are compiled in, the others are linked. MPI and NCCL are not
+# among them: what needs them is shipped as source, for those of whoever has DISTRIBUTED.
 set(TESSERA_SBOM_PACKAGES
   "boost|${Boost_VERSION}|BSL-1.0" "cli11|${CLI11_VERSION}|BSD-3-Clause" "fmt|${fmt_VERSION}|MIT"
   "libjpeg|${JPEG_VERSION} (ABI)|IJG AND BSD-3-Clause" "libpng|${PNG_VERSION_STRING}|libpng-2.0"
   "nlohmann-json|${nlohmann_json_VERSION}|MIT" "range-v3|${range-v3_VERSION}|BSL-1.0" "zlib|${ZLIB_VERSION_STRING}|Zlib")
 if(TARGET tessera_serve)
   list(APPEND TESSERA_SBOM_PACKAGES "cpp-httplib|${TESSERA_HTTPLIB_VERSION}|MIT")
+endif()
+if(OpenMP_CXX_FOUND)  # its library comes with the compiler
+  list(GET OpenMP_CXX_LIB_NAMES 0 library)
+  set(license "Apache-2.0 WITH LLVM-exception")
+  if(library STREQUAL gomp)
+    set(license "GPL-3.0-or-later WITH GCC-exception-3.1")
+  endif()
+  list(APPEND TESSERA_SBOM_PACKAGES "lib${library}|${CMAKE_CXX_COMPILER_VERSION}|${license}")
 endif()
 list(TRANSFORM TESSERA_SBOM_PACKAGES REPLACE "(.+)" "\"\\1\"" OUTPUT_VARIABLE TESSERA_SBOM_ITEMS)
 list(JOIN TESSERA_SBOM_ITEMS " " TESSERA_SBOM_ITEMS)
