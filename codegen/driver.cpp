@@ -278,11 +278,10 @@ std::map<std::string, std::string> generate(const graph::Graph& traced, const Ge
   Planned planned = plan_model(traced, options);
   planned.files.distributed = options.distributed && trains(planned.files.plans);
   const ModelFiles& m = planned.files;
-  if (m.forward.recipe.phase && (options.train || options.cuda || options.distributed))
-    throw Error(fmt::format("{} is a half of a training step, which has no {}", m.name,
-                            options.train  ? "program of its own (--train, TRAIN)"
-                            : options.cuda ? "kernels for GPUs (--cuda, CUDA)"
-                                           : "ranks (--distributed, DISTRIBUTED)"));
+  if (m.forward.recipe.phase && (options.train || options.distributed))
+    throw Error(
+        fmt::format("{} is a half of a training step, which has no {}", m.name,
+                    options.train ? "program of its own (--train, TRAIN)" : "ranks (--distributed, DISTRIBUTED)"));
   if (options.train && takes_tokens(m.forward))
     throw Error(fmt::format("{} reads tokens: a program (--train, TRAIN) reads pictures; call {} from your own", m.name,
                             m.name + (trains(m.plans) ? "_train_step" : "_forward")));

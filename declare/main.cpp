@@ -43,12 +43,16 @@ int main(int argc, char** argv) try {
       ->add_option(
           "CHECKPOINT", checkpoint,
           "A safetensors file with the keys of timm, torchvision, Hugging Face, DINOv2 or OpenCLIP, as published")
-      ->required();
-  declare->add_option("--config", configuration,
-                      "The config.json beside it (OpenCLIP: open_clip_config.json): heads, activation, epsilon and "
-                      "positions, which shapes do not tell");
-  declare->add_option("-o,--output", output, "The header that is written")->required();
-  declare->add_option("--name", name, "The model's name in C++ (default: of the header's name, my_vit.hpp: MyVit)");
+      ->required()
+      ->type_name("");
+  declare
+      ->add_option("--config", configuration,
+                   "The config.json beside it (OpenCLIP: open_clip_config.json): heads, activation, epsilon and "
+                   "positions, which shapes do not tell")
+      ->type_name("FILE");
+  declare->add_option("-o,--output", output, "The header that is written")->required()->type_name("FILE");
+  declare->add_option("--name", name, "The model's name in C++ (default: of the header's name, my_vit.hpp: MyVit)")
+      ->type_name("NAME");
   declare->add_flag("--overwrite", overwrite, "Replace a header that is there");
   CLI11_PARSE(app, argc, argv);
   if (name.empty()) name = in_camel_case(std::filesystem::path(output).stem().string());

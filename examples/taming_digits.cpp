@@ -4,6 +4,10 @@
 #include "vqgan_digits_decode.h"
 #include "vqgan_digits_encode.h"
 
+#ifdef TESSERA_CUDA
+extern const tessera::runtime::Cuda gpt_on_cuda, encode_on_cuda, decode_on_cuda;
+#endif
+
 namespace {
 
 tessera::runtime::Taming digits() {
@@ -44,6 +48,11 @@ tessera::runtime::Taming digits() {
   t.classes = 10;
   t.train_step = digits_gpt_train_step;
   t.evaluate = digits_gpt_evaluate;
+#ifdef TESSERA_CUDA  // taming_digits_on_gpu.cu
+  t.gpt.cuda = &gpt_on_cuda;
+  t.encode.cuda = &encode_on_cuda;
+  t.decode.cuda = &decode_on_cuda;
+#endif
   return t;
 }
 

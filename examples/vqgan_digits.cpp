@@ -4,8 +4,12 @@
 #include "vqgan_digits_discriminator.h"
 #include "vqgan_digits_generator.h"
 
+#ifdef TESSERA_CUDA
+extern const tessera::runtime::Cuda generator_on_cuda, discriminator_on_cuda, decode_on_cuda;
+#endif
+
 int main(int argc, char** argv) {
-  const tessera::runtime::Vqgan model{
+  tessera::runtime::Vqgan model{
       .name = "vqgan_digits",
       .generator = TESSERA_TRAINING_PHASE(vqgan_digits_generator, VQGAN_DIGITS_GENERATOR, "generator"),
       .discriminator = TESSERA_TRAINING_PHASE(vqgan_digits_discriminator, VQGAN_DIGITS_DISCRIMINATOR, "discriminator"),
@@ -22,5 +26,10 @@ int main(int argc, char** argv) {
       .discriminator_rate = 5e-4,
       .later = 0.2,
       .summary = vqgan_digits_generator_summary};
+#ifdef TESSERA_CUDA  // vqgan_digits_on_gpu.cu
+  model.generator.cuda = model.encode.cuda = &generator_on_cuda;
+  model.discriminator.cuda = model.reconstruct.cuda = &discriminator_on_cuda;
+  model.decode.cuda = &decode_on_cuda;
+#endif
   return tessera::runtime::vqgan_program(model, argc, argv);
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -20,13 +21,15 @@ struct ForwardPass {
   int (*pack)(const float* parameters, float* packed) = nullptr;
   int (*forward)(const float* parameters, const float* packed, const float* images, std::int64_t batch, float* outputs,
                  void* scratch) = nullptr;
+  const Cuda* cuda = nullptr;  ///< the same pass on a GPU; null: the program was built without
 };
 
 /// A forward pass with its parameters.
 class PackedPass {
  public:
-  /// `parameters` lie as `pass` says. Throws an Error where they cannot be packed. `pass` outlives it.
-  PackedPass(const ForwardPass& pass, Arena parameters);
+  /// `parameters` lie as `pass` says; `on_gpu`: it computes. Throws an Error where they cannot be packed, or where a
+  /// GPU is asked for and there is none. `pass` outlives it.
+  PackedPass(const ForwardPass& pass, Arena parameters, bool on_gpu = false);
 
   const float* parameters() const { return parameters_.floats(); }
   /// The outputs of [count, floats], a batch after the other; `done` is told the size of each.
@@ -34,10 +37,12 @@ class PackedPass {
                                 const std::function<void(std::int64_t images)>& done = nullptr) const;
 
  private:
+  struct OnGpu;
   void check(int code) const;
 
   const ForwardPass& pass_;
   Arena parameters_, packed_, scratch_;
+  std::shared_ptr<OnGpu> gpu_;
 };
 
 }  // namespace tessera::runtime

@@ -1,8 +1,17 @@
 #include "runtime/gpu.hpp"
 
+#include <utility>
+
 #include "runtime/error.hpp"
 
 namespace tessera::runtime {
+
+Model named(std::string part, const Cuda* cuda) {
+  Model model;
+  model.name = std::move(part);
+  model.cuda = cuda;
+  return model;
+}
 
 Gpu::Gpu(const Model& model) : model_(model), stream_(nullptr, nullptr) {
   if (!model.cuda)

@@ -9,6 +9,9 @@
 
 namespace tessera::runtime {
 
+/// What a Gpu is opened by, where a program has the table of a part of a model alone.
+Model named(std::string part, const Cuda* cuda);
+
 /// The GPU that a program was asked to compute on. What CUDA refuses throws, in one sentence.
 class Gpu {
  public:

@@ -115,8 +115,23 @@ struct Cuda {
                             const std::int32_t* labels, const float* targets, const tessera_cuda_step* step,
                             std::int64_t batch, float* outputs, float* loss, float* gradients, void* scratch,
                             void* stream) = nullptr;
+  /// In place of `evaluate` and `loss_and_gradients`, of a model that reads tokens.
+  int (*evaluate_tokens)(const float* parameters, const void* packed, const std::int32_t* tokens,
+                         const std::int32_t* labels, std::int64_t batch, float* outputs, float* loss, void* scratch,
+                         void* stream) = nullptr;
+  int (*token_gradients)(const float* parameters, const void* packed, const std::int32_t* tokens,
+                         const std::int32_t* labels, const tessera_cuda_step* step, std::int64_t batch, float* outputs,
+                         float* loss, float* gradients, void* scratch, void* stream) = nullptr;
+  /// In place of `loss_and_gradients`, of a phase of a training step: reads the factor of the adversarial losses,
+  /// and gives the numbers of the phase's table of losses, too.
+  int (*phase)(const float* parameters, const void* packed, const float* images, const float* factor,
+               const tessera_cuda_step* step, std::int64_t batch, float* outputs, float* losses, float* loss,
+               float* gradients, void* scratch, void* stream) = nullptr;
   /// Sets step->stopped where the loss or a gradient is not a number.
   int (*check)(const float* loss, const float* gradients, tessera_cuda_step* step, void* stream) = nullptr;
+  /// The same of a phase, whose losses have to be numbers, too.
+  int (*check_phase)(const float* losses, const float* loss, const float* gradients, tessera_cuda_step* step,
+                     void* stream) = nullptr;
   /// sum = kept * sum + weight * gradients. Only where the recipe gathers several batches for a step.
   int (*gather)(float* sum, const float* gradients, float kept, float weight, void* stream) = nullptr;
   /// The same of `count` elements alone. Only where the program runs as several ranks.

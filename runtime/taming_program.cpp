@@ -29,6 +29,7 @@
 #include "runtime/ranges.hpp"
 #include "runtime/safetensors.hpp"
 #include "runtime/taming_keys.hpp"
+#include "runtime/taming_on_gpu.hpp"
 #include "runtime/taming_pictures.hpp"
 #include "runtime/taming_run.hpp"
 #include "runtime/taming_training.hpp"
@@ -103,16 +104,21 @@ int sample(const Taming& taming, const GptSampling& options) {
   return 0;
 }
 
-int evaluate(const Taming& taming, const RunFile& run, const DataChoice& choice) {
+int evaluate(const Taming& taming, const RunFile& run, const DataChoice& choice, bool on_gpu) {
+  std::optional<TamingOnGpu> gpu;
+  if (on_gpu) gpu.emplace(taming, 0);
   const fs::path file = run_file(run.out);
   fs::path vqgan;
   decoder_of(taming, file, run.vqgan, vqgan);  // throws where the codebook is another
   const Packed gpt(taming.gpt, parameters_of(taming.gpt, file));
   const Dataset images = images_for(taming, choice, Split::test);
-  const Tokens tokens = tokens_of(taming, pass_from(taming.encode, vqgan), images, "test");
-  std::cout << "loss " << fixed(nats_a_token(taming, gpt.parameters.floats(), gpt.numbers.floats(), tokens), 4)
-            << " nats a token on " << grouped(images.size()) << " test images (" << images.source
-            << "); even chances: " << fixed(std::log(static_cast<double>(taming.tokens.codes)), 4) << std::endl;
+  const Tokens tokens = tokens_of(taming, pass_from(taming.encode, vqgan, on_gpu), images, "test");
+  if (gpu) gpu->load(gpt.parameters.floats(), nullptr);
+  const double nats =
+      gpu ? gpu->nats_a_token(tokens) : nats_a_token(taming, gpt.parameters.floats(), gpt.numbers.floats(), tokens);
+  std::cout << "loss " << fixed(nats, 4) << " nats a token on " << grouped(images.size()) << " test images ("
+            << images.source << "); even chances: " << fixed(std::log(static_cast<double>(taming.tokens.codes)), 4)
+            << std::endl;
   return 0;
 }
 
@@ -214,21 +220,29 @@ int run(const Taming& taming, int argc, char** argv) {
                        .batch = taming.batch,
                        .learning_rate = taming.learning_rate};
   CLI::App* const train = command("train", "Encode the data once, and train on its tokens");
-  train->add_option("--vqgan", training.vqgan, "A run of the VQGAN, or a file with its parameters")->required();
-  train->add_option("--out", training.out, "The folder of the run")->capture_default_str();
+  train->add_option("--vqgan", training.vqgan, "A run of the VQGAN, or a file with its parameters")
+      ->required()
+      ->type_name("DIR");
+  train->add_option("--out", training.out, "The folder of the run")->capture_default_str()->type_name("DIR");
   train->add_option("--steps", training.steps, "Steps")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 32))
+      ->check(in<std::int64_t>(1, std::int64_t{1} << 32))
+      ->type_name("N")
       ->capture_default_str();
   train->add_option("--batch", training.batch, "Images of a step")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 16))
+      ->check(in<std::int64_t>(1, std::int64_t{1} << 16))
+      ->type_name("N")
       ->capture_default_str();
   train->add_option("--learning-rate", training.learning_rate, "Of AdamW")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::PositiveNumber.description(""))
+      ->type_name("RATE")
       ->capture_default_str();
   train->add_option("--keep", training.keep, "The chance that a token is read as it is, and not a random one for it")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(in<double>(0, 1))
+      ->type_name("P")
       ->capture_default_str();
-  train->add_option("--seed", training.seed, "Of starting values and of the order of images")->capture_default_str();
+  train->add_option("--seed", training.seed, "Of starting values and of the order of images")
+      ->type_name("N")
+      ->capture_default_str();
   train->add_flag("--resume", training.resume, "Go on with the run in --out");
 
   GptSampling sampling;
@@ -239,47 +253,65 @@ int run(const Taming& taming, int argc, char** argv) {
   CLI::App* const imported = command("import", "Make a run of a safetensors file with published keys");
   CLI::App* const exported = command("export", "Write the parameters with published keys");
   for (CLI::App* const data : {train, eval}) {
-    data->add_option("--data", training.data.folder, "A folder with a data set; without it built-in digits");
-    data->add_option("--images", training.data.limit, "Only so many")->check(CLI::Range(std::int64_t{1}, most_digits));
+    data->add_option("--data", training.data.folder, "A folder with a data set; without it built-in digits")
+        ->type_name("DIR");
+    data->add_option("--images", training.data.limit, "Only so many")
+        ->check(in<std::int64_t>(1, most_digits))
+        ->type_name("N");
   }
   for (CLI::App* const reads : {draw, eval, exported})
-    reads->add_option("--out", file.out, "A run, or a file of parameters")->capture_default_str();
+    reads->add_option("--out", file.out, "A run, or a file of parameters")->capture_default_str()->type_name("DIR");
   for (CLI::App* const reads : {draw, eval})
-    reads->add_option("--vqgan", file.vqgan, "Where the VQGAN is, if not where training found it");
-  draw->add_option("--class", drawing.of_class, "Of this class; without it of all in turn");
-  draw->add_option("--count", drawing.count, "Pictures")->check(CLI::Range(1, 4096))->capture_default_str();
-  draw->add_option("--topk", drawing.top_k, "Of the most probable codes alone; 0: of all")->capture_default_str();
-  draw->add_option("--topp", drawing.top_p, "Of the smallest set whose probability exceeds it")->capture_default_str();
-  draw->add_option("--temperature", drawing.temperature, "Divides the logits")->capture_default_str();
-  draw->add_option("--seed", drawing.seed, "Of what is drawn")->capture_default_str();
+    reads->add_option("--vqgan", file.vqgan, "Where the VQGAN is, if not where training found it")->type_name("DIR");
+  draw->add_option("--class", drawing.of_class, "Of this class; without it of all in turn")->type_name("CLASS");
+  draw->add_option("--count", drawing.count, "Pictures")
+      ->check(in<std::int64_t>(1, 4096))
+      ->type_name("N")
+      ->capture_default_str();
+  draw->add_option("--topk", drawing.top_k, "Of the most probable codes alone; 0: of all")
+      ->type_name("K")
+      ->capture_default_str();
+  draw->add_option("--topp", drawing.top_p, "Of the smallest set whose probability exceeds it")
+      ->type_name("P")
+      ->capture_default_str();
+  draw->add_option("--temperature", drawing.temperature, "Divides the logits")->type_name("T")->capture_default_str();
+  draw->add_option("--seed", drawing.seed, "Of what is drawn")->type_name("N")->capture_default_str();
   draw->add_flag("--greedy", drawing.greedy, "Always the most probable code");
-  draw->add_option("--complete", sampling.complete, "A picture whose upper half is kept");
-  draw->add_option("--size", sampling.size, "Rows and columns of tokens, as 10x12, through a sliding window");
-  draw->add_option("-o", sampling.sheet, "The PNG file")->required();
+  draw->add_option("--complete", sampling.complete, "A picture whose upper half is kept")->type_name("FILE");
+  draw->add_option("--size", sampling.size, "Rows and columns of tokens, as 10x12, through a sliding window")
+      ->type_name("HxW");
+  draw->add_option("-o", sampling.sheet, "The PNG file")->required()->type_name("FILE");
   fs::path from, to;
-  imported->add_option("FILE", from, "Parameters")->required();
-  imported->add_option("--vqgan", file.vqgan, "The VQGAN of its tokens: a run, or a file of parameters")->required();
-  imported->add_option("--out", file.out, "The folder of the run")->capture_default_str();
-  exported->add_option("-o", to, "The safetensors file")->required();
+  imported->add_option("FILE", from, "Parameters")->required()->type_name("");
+  imported->add_option("--vqgan", file.vqgan, "The VQGAN of its tokens: a run, or a file of parameters")
+      ->required()
+      ->type_name("DIR");
+  imported->add_option("--out", file.out, "The folder of the run")->capture_default_str()->type_name("DIR");
+  exported->add_option("-o", to, "The safetensors file")->required()->type_name("FILE");
   CLI::App* const summary = command("summary", "Shapes, parameters and memory");
   CLI::App* const speed = command("bench", "Time a training step and a token");
   std::int64_t batch = taming.batch, runs = 5;
-  speed->add_option("--batch", batch, "Images of a step")->capture_default_str()->check(in<std::int64_t>(1, 4096));
+  speed->add_option("--batch", batch, "Images of a step")
+      ->capture_default_str()
+      ->check(in<std::int64_t>(1, 4096))
+      ->type_name("N");
   speed->add_option("--runs", runs, "Of which the median is told")
       ->capture_default_str()
-      ->check(in<std::int64_t>(1, 1000));
+      ->check(in<std::int64_t>(1, 1000))
+      ->type_name("N");
   std::string device = "cpu";
-  for (CLI::App* const computes : {train, draw}) add_device_option(computes, device);
+  for (CLI::App* const computes : {train, eval, draw}) add_device_option(computes, device);
   CLI11_PARSE(app, argc, argv);
-  if (device == "cuda")
-    fail("--device cuda: a step of one token has no kernels for GPUs, this program computes on the CPU only");
+  const bool on_gpu = training.on_gpu = device == "cuda";
+  if (on_gpu && *draw)
+    fail("--device cuda: a step of one token has no kernels for GPUs, pictures are drawn on the CPU only");
 #ifdef _OPENMP
   if (threads > 0) omp_set_num_threads(static_cast<int>(threads));
 #endif
   if (training.data.folder.empty() && training.data.limit) training.data.digits = std::exchange(training.data.limit, 0);
   if (*train) return train_gpt(taming, training);
   if (*draw) return sample(taming, sampling);
-  if (*eval) return evaluate(taming, file, training.data);
+  if (*eval) return evaluate(taming, file, training.data, on_gpu);
   if (*imported) return import_keys(taming, from, file);
   if (*exported) return export_keys(taming, file.out, to);
   if (*speed) return bench(taming, batch, runs);

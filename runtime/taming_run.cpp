@@ -33,13 +33,13 @@ Arena parameters_of(const Model& model, const fs::path& file) {
   return parameters;
 }
 
-PackedPass pass_from(const ForwardPass& pass, const fs::path& file) {
+PackedPass pass_from(const ForwardPass& pass, const fs::path& file, bool on_gpu) {
   Model model;
   model.name = "the VQGAN";
   model.parameters = pass.parameters;
   model.parameter_floats = pass.parameter_floats;
   model.alignment = pass.alignment;
-  return {pass, parameters_of(model, file)};
+  return {pass, parameters_of(model, file), on_gpu};
 }
 
 std::string codebook_hash(const ForwardPass& decode, const PackedPass& loaded) {

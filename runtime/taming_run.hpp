@@ -30,7 +30,7 @@ std::filesystem::path run_file(const std::filesystem::path& run);
 Arena parameters_of(const Model& model, const std::filesystem::path& file);
 
 /// A pass of the VQGAN with its parameters out of a file.
-PackedPass pass_from(const ForwardPass& pass, const std::filesystem::path& file);
+PackedPass pass_from(const ForwardPass& pass, const std::filesystem::path& file, bool on_gpu = false);
 
 /// FNV-1a of the codes: two VQGANs with one hash give tokens the same meaning.
 std::string codebook_hash(const ForwardPass& decode, const PackedPass& loaded);

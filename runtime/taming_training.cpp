@@ -22,6 +22,7 @@
 #include "runtime/philox.hpp"
 #include "runtime/picture_report.hpp"
 #include "runtime/progress.hpp"
+#include "runtime/taming_on_gpu.hpp"
 #include "runtime/taming_pictures.hpp"
 #include "runtime/taming_run.hpp"
 
@@ -51,19 +52,22 @@ class Trainer {
         optimizer_(arena(taming.gpt.optimizer_floats())) {}
 
   int run() {
+    if (options_.on_gpu) gpu_.emplace(taming_, options_.batch);
     make_folder(options_.out);
     const FolderLock lock(options_.out);
     const fs::path path = run_file(options_.out);
     if (!options_.resume && fs::exists(path))
       fail(path.string(), " is there already: --resume goes on with it, another --out begins anew");
     const fs::path vqgan = run_file(options_.vqgan);
-    const PackedPass encode = pass_from(taming_.encode, vqgan), decode = pass_from(taming_.decode, vqgan);
+    const PackedPass encode = pass_from(taming_.encode, vqgan, options_.on_gpu),
+                     decode = pass_from(taming_.decode, vqgan);
     codebook_ = codebook_hash(taming_.decode, decode);
     if (options_.resume)
       resume(path);
     else
       check(taming_.gpt.init(parameters_.floats(), options_.seed));
     check(taming_.gpt.pack(parameters_.floats(), packed_.floats()));
+    if (gpu_) gpu_->load(parameters_.floats(), optimizer_.floats());
     const Dataset images = images_for(taming_, options_.data, Split::train);
     const Tokens training = tokens_of(taming_, encode, images, "training");
     const Tokens test = tokens_of(taming_, encode, images_for(taming_, options_.data, Split::test), "test");
@@ -79,6 +83,7 @@ class Trainer {
         if (step_ % steps_between_checkpoints == 0 || step_ == options_.steps) save(path, vqgan);
       }
     }
+    bring();
     report(decode, images.source, training, test);
     std::cout << path.string() << "\n" << (options_.out / "report.html").string() << std::endl;
     return 0;
@@ -101,6 +106,11 @@ class Trainer {
       wanted.insert(wanted.end(), training.wanted.begin() + first, training.wanted.begin() + first + positions_);
     }
     replace(read, static_cast<std::uint64_t>(step_) * static_cast<std::uint64_t>(batch));
+    if (gpu_) {
+      ++step_;
+      return static_cast<double>(
+          gpu_->step(read, wanted, step_, options_.seed, static_cast<float>(options_.learning_rate)));
+    }
     const std::int64_t at_once = taming_.gpt.images_at_once(batch);
     outputs_.resize(place(batch * positions_ * taming_.tokens.codes));
     if (!scratch_) scratch_.emplace(taming_.gpt.train_scratch_bytes(at_once), taming_.gpt.alignment);
@@ -127,9 +137,19 @@ class Trainer {
     }
   }
 
+  double nats(const Tokens& test) const {
+    return gpu_ ? gpu_->nats_a_token(test) : nats_a_token(taming_, parameters_.floats(), packed_.floats(), test);
+  }
+  /// Parameters and moments from the GPU, for a file or for what the CPU draws.
+  void bring() const {
+    if (!gpu_) return;
+    gpu_->store(parameters_.floats(), optimizer_.floats());
+    check(taming_.gpt.pack(parameters_.floats(), packed_.floats()));
+  }
+
   void tell(std::int64_t steps_of_epoch, const Tokens& test) {
     const double loss = sum_ / static_cast<double>(summed_);
-    const double of_test = nats_a_token(taming_, parameters_.floats(), packed_.floats(), test);
+    const double of_test = nats(test);
     std::cout << "step " << step_ << "/" << options_.steps << "  loss " << fixed(loss, 4) << "  test "
               << fixed(of_test, 4) << " nats a token" << std::endl;
     if (step_ % steps_of_row) return;  // the last one, after which a longer run goes on
@@ -139,6 +159,7 @@ class Trainer {
   }
 
   void save(const fs::path& path, const fs::path& vqgan) const {
+    bring();
     Safetensors file;
     put(file, taming_.gpt, "", parameters_.floats());
     for (std::size_t i = 0; i < taming_.gpt.optimizer_state.size(); ++i)
@@ -187,7 +208,7 @@ class Trainer {
   void report(const PackedPass& decode, const std::string& source, const Tokens& training, const Tokens& test) const {
     constexpr std::int64_t of_each = 12;
     const std::int64_t classes = std::max<std::int64_t>(taming_.classes, 1);
-    const double loss = nats_a_token(taming_, parameters_.floats(), packed_.floats(), test);
+    const double loss = nats(test);
     Section samples{"Samples", {}, {}, ""};
     for (std::int64_t c = 0; c < classes; ++c) {
       PictureDrawing drawing{.grid = taming_.tokens.window, .count = of_each, .seed = options_.seed};
@@ -212,7 +233,7 @@ class Trainer {
     Section recipe{"Recipe", {}, {}, ""};
     for (const auto& [what, value] : options_.settings()) recipe.rows.emplace_back(what, value);
     Section machine{"Machine", machine_rows(), {}, ""};
-    machine.rows.emplace_back("Kernels", taming_.gpt.isa());
+    machine.rows.emplace_back("Kernels", gpu_ ? "CUDA" : taming_.gpt.isa());
     std::vector<Section> sections{run};
     const std::int64_t batch = std::min(options_.batch, training.images);
     if (!curve_.empty())
@@ -228,6 +249,7 @@ class Trainer {
   const std::int64_t positions_;
   Arena parameters_, packed_, gradients_, optimizer_;
   std::optional<Arena> scratch_;
+  std::optional<TamingOnGpu> gpu_;
   std::vector<float> outputs_;
   std::vector<std::int32_t> order_;
   std::string codebook_;

@@ -19,6 +19,7 @@ struct GptTraining {
   double learning_rate = 0;
   double keep = 1;  ///< the chance that a token is read as it is; else a random code is read in its place
   bool resume = false;
+  bool on_gpu = false;  ///< encodes and trains on it; pictures of the report are drawn on the CPU
 
   /// All that a run's bits follow from, but how long it is and its codebook.
   std::map<std::string, std::string> settings() const;

@@ -23,6 +23,7 @@
 #include "runtime/error.hpp"
 #include "runtime/file.hpp"
 #include "runtime/folder_lock.hpp"
+#include "runtime/gpu.hpp"
 #include "runtime/html.hpp"
 #include "runtime/image.hpp"
 #include "runtime/labels.hpp"
@@ -65,13 +66,14 @@ std::int64_t image_floats(const Vqgan& m) {
 std::int64_t positions(const Vqgan& m) { return m.tokens.rows * m.tokens.columns; }
 
 /// A forward pass with its parameters out of those that lie as `from` says.
-PackedPass pass_of(const ForwardPass& pass, std::span<const tessera_parameter> from, const float* parameters) {
+PackedPass pass_of(const ForwardPass& pass, std::span<const tessera_parameter> from, const float* parameters,
+                   bool on_gpu) {
   Arena own = Arena::of_floats(pass.parameter_floats, pass.alignment);
   for (const tessera_parameter& row : pass.parameters)
     for (const tessera_parameter& theirs : from)
       if (std::string_view(row.name) == theirs.name)
         std::copy_n(parameters + theirs.offset, elements(shape_of(row)), own.floats() + row.offset);
-  return {pass, std::move(own)};
+  return {pass, std::move(own), on_gpu};
 }
 
 /// How near reconstructions are: of pixels in [0, 1], clamped, and of numbers in [-1, 1].
@@ -125,8 +127,10 @@ struct Tested {
   CodeUsage usage;
 };
 
-Tested test(const Vqgan& m, std::span<const tessera_parameter> from, const float* parameters, const Dataset& data) {
-  const PackedPass encode = pass_of(m.encode, from, parameters), reconstruct = pass_of(m.reconstruct, from, parameters);
+Tested test(const Vqgan& m, std::span<const tessera_parameter> from, const float* parameters, const Dataset& data,
+            bool on_gpu) {
+  const PackedPass encode = pass_of(m.encode, from, parameters, on_gpu),
+                   reconstruct = pass_of(m.reconstruct, from, parameters, on_gpu);
   Tested tested{{}, CodeUsage(m.codes)};
   for (std::int64_t i = 0; i < data.size(); i += at_once) {
     const Floats images = images_of(data, i, at_once);
@@ -161,7 +165,7 @@ struct TrainFlags {
   std::optional<fs::path> data, perceptual;
   std::optional<std::int64_t> digits, limit, epochs, batch;
   std::optional<std::uint64_t> seed;
-  bool resume = false, overwrite = false;
+  bool resume = false, overwrite = false, on_gpu = false;
 };
 
 constexpr std::string_view of_metric = "loss.perceptual_loss.";
@@ -194,7 +198,11 @@ std::string checkpoint_name(const fs::path& out) { return (out / "checkpoint.saf
 class Training {
  public:
   Training(const Vqgan& m, const TrainFlags& flags)
-      : m_(m), model_(checkpoint_of(m)), out_(flags.out), phases_(m.generator, m.discriminator, settle(flags)) {
+      : m_(m),
+        model_(checkpoint_of(m)),
+        out_(flags.out),
+        on_gpu_(flags.on_gpu),
+        phases_(m.generator, m.discriminator, settle(flags), flags.on_gpu) {
     if (flags.resume)
       state_ = resume_checkpoint(checkpoint_name(out_), model_, phases_.parameters(), phases_.optimizer());
     else
@@ -306,7 +314,7 @@ class Training {
   void end_epoch(Progress& progress, const CodeUsage& usage, bool idle) {
     ++state_.epoch;
     state_.position = 0;
-    const Tested tested = test(m_, model_.parameters, phases_.parameters(), test_);
+    const Tested tested = test(m_, model_.parameters, phases_.parameters(), test_, on_gpu_);
     add_to_curve(tested.nearness.l1());
     progress.line(text("epoch ", state_.epoch, "/", state_.recipe.epochs, "  step ", state_.step, "  L1 ",
                        fixed(state_.curve.empty() ? 0 : state_.curve.back().train_loss, 4), "  discriminator ",
@@ -332,13 +340,13 @@ class Training {
 
   /// Originals above their reconstructions, the codes' counts, and all of it on a page.
   void finish(const Progress& progress) {
-    const PackedPass reconstruct = pass_of(m_.reconstruct, model_.parameters, phases_.parameters());
+    const PackedPass reconstruct = pass_of(m_.reconstruct, model_.parameters, phases_.parameters(), on_gpu_);
     const Floats images = images_of(test_, 0, 32), made = reconstruct(images, image_floats(m_));
     const auto sheet = std::min<std::size_t>(images.size(), static_cast<std::size_t>(16 * image_floats(m_)));
     Floats both(images.begin(), images.begin() + static_cast<std::ptrdiff_t>(sheet));
     both.insert(both.end(), made.begin(), made.begin() + static_cast<std::ptrdiff_t>(sheet));
     write_sheet(m_, out_ / "reconstructions.png", both, std::min<std::int64_t>(16, test_.size()));
-    const Tested tested = test(m_, model_.parameters, phases_.parameters(), test_);
+    const Tested tested = test(m_, model_.parameters, phases_.parameters(), test_, on_gpu_);
     std::string counts = "code,count\n";
     for (std::size_t code = 0; code < tested.usage.counts.size(); ++code)
       counts += text(code, ",", tested.usage.counts[code], "\n");
@@ -378,7 +386,7 @@ class Training {
         {},
         ""};
     Section machine{"Machine", machine_rows(), {}, ""};
-    machine.rows.emplace_back("Kernels", m_.generator.isa());
+    machine.rows.emplace_back("Kernels", on_gpu_ ? "CUDA" : m_.generator.isa());
     write_file(out_ / "report.html",
                html_report(m_.name, tested.nearness.words(),
                            {run,
@@ -393,6 +401,7 @@ class Training {
   const Vqgan& m_;
   const Model model_;
   fs::path out_;
+  bool on_gpu_;
   TrainingState state_;
   std::optional<FolderLock> lock_;
   AlternatingPhases phases_;
@@ -458,8 +467,8 @@ void import_from(const Vqgan& m, const fs::path& path, const fs::path& out) {
 }
 
 void write_tokens(const Vqgan& m, const std::vector<std::string>& pictures, const Floats& parameters,
-                  const fs::path& to) {
-  const PackedPass encode = pass_of(m.encode, m.generator.parameters, parameters.data());
+                  const fs::path& to, bool on_gpu) {
+  const PackedPass encode = pass_of(m.encode, m.generator.parameters, parameters.data(), on_gpu);
   std::vector<std::int64_t> tokens;
   for (const std::string& picture : pictures)
     for (const float token : encode(read_picture(m, picture), image_floats(m)))
@@ -471,7 +480,7 @@ void write_tokens(const Vqgan& m, const std::vector<std::string>& pictures, cons
   std::cout << to.string() << " holds " << std::ssize(pictures) << " images of " << positions(m) << " tokens\n";
 }
 
-void draw_tokens(const Vqgan& m, const fs::path& from, const Floats& parameters, const fs::path& to) {
+void draw_tokens(const Vqgan& m, const fs::path& from, const Floats& parameters, const fs::path& to, bool on_gpu) {
   const Safetensors file = read_safetensors(from);
   const std::vector<std::int64_t> tokens = file.at("tokens").integers();
   std::vector<std::int32_t> narrow;
@@ -479,24 +488,26 @@ void draw_tokens(const Vqgan& m, const fs::path& from, const Floats& parameters,
     narrow.push_back(static_cast<std::int32_t>(std::clamp<std::int64_t>(token, -1, INT32_MAX)));
   if (narrow.empty()) fail(from.string(), " holds no tokens");
   demand_tokens(narrow, positions(m), m.codes);
-  const PackedPass decode = pass_of(m.decode, m.generator.parameters, parameters.data());
+  const PackedPass decode = pass_of(m.decode, m.generator.parameters, parameters.data(), on_gpu);
   const Floats images = decode(Floats(narrow.begin(), narrow.end()), positions(m));
   const auto columns = static_cast<std::int64_t>(std::ceil(std::sqrt(std::ssize(narrow) / positions(m))));
   write_sheet(m, to, images, columns);
   std::cout << to.string() << " shows " << std::ssize(narrow) / positions(m) << " images\n";
 }
 
-void reconstruct_picture(const Vqgan& m, const fs::path& from, const Floats& parameters, const fs::path& to) {
+void reconstruct_picture(const Vqgan& m, const fs::path& from, const Floats& parameters, const fs::path& to,
+                         bool on_gpu) {
   const Floats picture = read_picture(m, from);
-  const Floats made = pass_of(m.reconstruct, m.generator.parameters, parameters.data())(picture, image_floats(m));
+  const Floats made =
+      pass_of(m.reconstruct, m.generator.parameters, parameters.data(), on_gpu)(picture, image_floats(m));
   Nearness nearness;
   nearness.add(picture, made);
   write_sheet(m, to, made, 1);
   std::cout << nearness.words() << "\n";
 }
 
-void bench(const Vqgan& m, std::int64_t batch, std::int64_t runs) {
-  AlternatingPhases phases(m.generator, m.discriminator, batch);
+void bench(const Vqgan& m, std::int64_t batch, std::int64_t runs, bool on_gpu) {
+  AlternatingPhases phases(m.generator, m.discriminator, batch, on_gpu);
   phases.init(1);
   const Floats images(static_cast<std::size_t>(batch * image_floats(m)), 0.25F);
   const auto median = [&](const auto& work) {
@@ -509,12 +520,12 @@ void bench(const Vqgan& m, std::int64_t batch, std::int64_t runs) {
     std::sort(seconds.begin() + 1, seconds.end());
     return fixed(1000 * seconds[1 + static_cast<std::size_t>(runs) / 2], 2);
   };
-  std::cout << "kernels: " << m.generator.isa() << ", batch " << batch << "\n";
+  std::cout << "kernels: " << (on_gpu ? "CUDA" : m.generator.isa()) << ", batch " << batch << "\n";
   std::cout << "training step  "
             << median([&](std::int64_t step) { phases.step(images.data(), batch, step, 1, {1e-6F, 1e-6F}); })
             << " ms\n";
   const auto time = [&](const char* name, const ForwardPass& pass, const Floats& inputs) {
-    const PackedPass run = pass_of(pass, m.generator.parameters, phases.parameters());
+    const PackedPass run = pass_of(pass, m.generator.parameters, phases.parameters(), on_gpu);
     const std::int64_t floats = static_cast<std::int64_t>(inputs.size()) / batch;
     std::cout << name << median([&](std::int64_t) { run(inputs, floats); }) << " ms\n";
   };
@@ -570,23 +581,27 @@ int run(const Vqgan& m, int argc, char** argv) {
   CLI::App* const encode = command("encode", "Make tokens of pictures");
   CLI::App* const decode = command("decode", "Draw the images that tokens stand for");
   CLI::App* const exported = command("export", "Write the parameters under their published keys");
-  reconstruct->add_option("FILE", from, "A picture")->required();
-  encode->add_option("FILE", pictures, "Pictures")->required();
-  decode->add_option("FILE", from, "Tokens, as encode writes them")->required();
+  reconstruct->add_option("FILE", from, "A picture")->required()->type_name("");
+  encode->add_option("FILE", pictures, "Pictures")->required()->type_name("");
+  decode->add_option("FILE", from, "Tokens, as encode writes them")->required()->type_name("");
   for (CLI::App* const app_ : {reconstruct, encode, decode, exported}) {
     add_checkpoint_options(app_, file);
     app_->add_option("-o,--to", to, "The file to write")->required()->type_name("FILE");
   }
   CLI::App* const imported = command("import", "Make a checkpoint of a safetensors file with published keys");
-  imported->add_option("FILE", from, "Parameters")->required();
+  imported->add_option("FILE", from, "Parameters")->required()->type_name("");
   imported->add_option("--out", flags.out, "Folder for the checkpoint")->capture_default_str()->type_name("DIR");
   CLI::App* const summary = command("summary", "Shapes, parameters and memory");
   CLI::App* const speed = command("bench", "Time a training step and the forward passes");
   std::int64_t batch = m.batch, runs = 5;
-  speed->add_option("--batch", batch, "Images at once")->capture_default_str()->check(in<std::int64_t>(2, 65536));
+  speed->add_option("--batch", batch, "Images at once")
+      ->capture_default_str()
+      ->check(in<std::int64_t>(2, 65536))
+      ->type_name("N");
   speed->add_option("--runs", runs, "Of which the median is told")
       ->capture_default_str()
-      ->check(in<std::int64_t>(1, 1000));
+      ->check(in<std::int64_t>(1, 1000))
+      ->type_name("N");
 
   try {
     app.parse(argc, argv);
@@ -595,15 +610,17 @@ int run(const Vqgan& m, int argc, char** argv) {
     std::cerr << m.name << ": " << without_controls(wrong.what()) << " (" << m.name << " --help tells more)\n";
     return 2;
   }
-  if (device == "cuda")
-    fail(
-        "--device cuda: the phases of a training step have no kernels for GPUs, this program computes on the CPU only");
+  const bool on_gpu = flags.on_gpu = device == "cuda";
+  if (on_gpu) {  // before anything is written
+    const Model model = named(m.name, m.generator.cuda);
+    Gpu{model};
+  }
 #ifdef _OPENMP
   if (threads > 0) omp_set_num_threads(static_cast<int>(threads));
 #endif
   if (*train) return Training(m, flags).run();
   if (*summary) std::cout << m.summary();
-  if (*speed) bench(m, batch, runs);
+  if (*speed) bench(m, batch, runs, on_gpu);
   if (*imported) import_from(m, from, flags.out);
   if (!*eval && !*reconstruct && !*encode && !*decode && !*exported) return 0;
   const Floats parameters = parameters_from(m, file.file());
@@ -613,12 +630,12 @@ int run(const Vqgan& m, int argc, char** argv) {
     choice.digits = flags.digits.value_or(choice.digits);
     choice.limit = flags.limit.value_or(0);
     const Dataset data = load(choice, Split::test, checkpoint_of(m), minus_one_to_one);
-    std::cout << words(m, test(m, m.generator.parameters, parameters.data(), data)) << " on " << grouped(data.size())
-              << " test images (" << data.source << ")\n";
+    std::cout << words(m, test(m, m.generator.parameters, parameters.data(), data, on_gpu)) << " on "
+              << grouped(data.size()) << " test images (" << data.source << ")\n";
   }
-  if (*reconstruct) reconstruct_picture(m, from, parameters, to);
-  if (*encode) write_tokens(m, pictures, parameters, to);
-  if (*decode) draw_tokens(m, from, parameters, to);
+  if (*reconstruct) reconstruct_picture(m, from, parameters, to, on_gpu);
+  if (*encode) write_tokens(m, pictures, parameters, to, on_gpu);
+  if (*decode) draw_tokens(m, from, parameters, to, on_gpu);
   if (*exported) export_to(m, parameters, to);
   return 0;
 }

@@ -68,6 +68,11 @@ tree::Function function_of(const Model& m, const Plan& plan) {
   f.returns = "int";
   f.name = fmt::format("{}_cuda_{}", m.name, plan.program.name);
   f.comment = {comment_of(plan.program.kind, input_of(plan.program.graph))};
+  if (m.recipe.phase && traits_of(plan.program.kind).trains)
+    f.comment = {
+        "Overwrites gradients, which lie as the parameters do: zeros of what this phase does not train, and the new",
+        "values of the buffers that it changes. The factor, one number, is that of the adversarial losses. losses has",
+        fmt::format("the numbers of the table {}_losses; loss is the one that is made small.", m.name)};
   f.parameters = {{"const float*", "parameters"}, {"const void*", "packed"}};
   if (traits_of(plan.program.kind).embeds) {
     f.parameters.insert(f.parameters.end(), {{"const float*", "images"},
@@ -113,8 +118,24 @@ bool gathers(const Model& m) { return m.recipe.accumulate > 1 || m.distributed; 
 /// Whether the gradients' norm is clipped.
 bool clips(const Model& m) { return m.recipe.clip_norm > 0; }
 
-/// pack and, where something is trained, update, train_step, next_step, check and, where several batches make one step,
-/// gather; where GPUs share a step, gather_range, update_range and, where gradients are clipped, squares.
+/// Where the parameters lie that a step gives new values, in the place of gradients.
+std::vector<std::pair<std::int64_t, std::int64_t>> assigned_runs(const Model& m) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> runs;
+  for (const ArenaEntry& e : m.arena.entries)
+    if (e.assigned) runs.emplace_back(e.offset, e.offset + e.reals);
+  return runs;
+}
+
+/// How many numbers a phase of a training step tells beside its loss; of a whole step 0.
+std::int64_t reported_losses(const Model& m) {
+  for (const Plan& plan : m.plans)
+    if (traits_of(plan.program.kind).trains) return std::ssize(plan.program.graph.losses);
+  return 0;
+}
+
+/// pack and, where something is trained, update, next_step, check, train_step unless it is a phase, and, where several
+/// batches make one step, gather; where GPUs share a step, gather_range, update_range and, where gradients are clipped,
+/// squares.
 std::vector<tree::Function> functions_of_steps(const Model& m) {
   const tree::Parameter step{"const tessera_cuda_step*", "step"}, counted{"tessera_cuda_step*", "step"},
       scratch{"void*", "scratch"}, stream{"void*", "stream"};
@@ -144,24 +165,30 @@ std::vector<tree::Function> functions_of_steps(const Model& m) {
        step,
        scratch,
        stream},
-      "One step of the optimiser in place, with the step's number and learning rate; nothing where step->stopped.");
-  add("train_step",
-      {{"float*", "parameters"},
-       {"void*", "packed"},
-       {"float*", "gradients"},
-       {"float*", "optimizer"},
-       {reads == "tokens" ? "const int32_t*" : "const float*", reads},
-       wanted,
-       step,
-       {"int64_t", "batch"},
-       {"float*", "outputs"},
-       {"float*", "loss"},
-       scratch,
-       stream},
-      "loss_and_gradients and update.");
+      fmt::format("One step of the optimiser in place, with the step's number and learning rate{}; nothing where "
+                  "step->stopped.",
+                  assigned_runs(m).empty() ? "" : ", and the new values of buffers"));
+  if (!m.recipe.phase)
+    add("train_step",
+        {{"float*", "parameters"},
+         {"void*", "packed"},
+         {"float*", "gradients"},
+         {"float*", "optimizer"},
+         {reads == "tokens" ? "const int32_t*" : "const float*", reads},
+         wanted,
+         step,
+         {"int64_t", "batch"},
+         {"float*", "outputs"},
+         {"float*", "loss"},
+         scratch,
+         stream},
+        "loss_and_gradients and update.");
   add("next_step", {counted, stream}, "Counts the step on.");
-  add("check", {{"const float*", "loss"}, {"const float*", "gradients"}, counted, stream},
-      "Sets step->stopped where the loss or a gradient is not a number.");
+  std::vector<tree::Parameter> checked{{"const float*", "loss"}, {"const float*", "gradients"}, counted, stream};
+  if (m.recipe.phase) checked.insert(checked.begin(), {"const float*", "losses"});
+  add("check", std::move(checked),
+      fmt::format("Sets step->stopped where {} or a gradient is not a number.",
+                  m.recipe.phase ? "one of the losses" : "the loss"));
   if (gathers(m))
     add("gather", {{"float*", "sum"}, {"const float*", "gradients"}, {"float", "kept"}, {"float", "weight"}, stream},
         "sum = kept * sum + weight * gradients, element by element; where kept is 0, sum may hold anything before.");
@@ -298,14 +325,20 @@ __global__ void __launch_bounds__(32) count_on(tessera_cuda_step* step) {
 }
 )cpp";
   out += fmt::format(R"cpp(
-// Whether the loss and all gradients are numbers: of an infinity, too, the difference to itself is none.
-__global__ void __launch_bounds__(256) find_no_number(const real* loss, const real* gradients, std::int32_t* stopped) {{
+// Whether {2} and all gradients are numbers: of an infinity, too, the difference to itself is none.
+__global__ void __launch_bounds__(256) find_no_number({3}const real* loss, const real* gradients, std::int32_t* stopped) {{
   bool found = block_x() == 0 && thread_x() == 0 && loss[0] - loss[0] != 0;
-  for (int i = block_x() * 256 + thread_x(); i < {0}; i += {1} * 256) found = found || gradients[i] - gradients[i] != 0;
+{4}  for (int i = block_x() * 256 + thread_x(); i < {0}; i += {1} * 256) found = found || gradients[i] - gradients[i] != 0;
   if (found) stopped[0] = 1;
 }}
 )cpp",
-                     m.arena.reals, check_blocks(m));
+                     m.arena.reals, check_blocks(m), m.recipe.phase ? "the losses" : "the loss",
+                     m.recipe.phase ? "const real* losses, " : "",
+                     m.recipe.phase
+                         ? fmt::format("  if (block_x() == 0)\n    for (int i = thread_x(); i < {}; i += 256) found = "
+                                       "found || losses[i] - losses[i] != 0;\n",
+                                       reported_losses(m))
+                         : "");
   if (gathers(m))
     out += fmt::format(R"cpp(
 // Gradients of several batches, weighted.
@@ -337,6 +370,24 @@ __global__ void __launch_bounds__(32) zero_gaps(real* gradients) {{
 }}
 )cpp",
                        all.size(), rows);
+  }
+  if (const auto runs = assigned_runs(m); !runs.empty()) {
+    std::string rows;
+    for (const auto& [first, last] : runs) rows += fmt::format("    {{{}, {}}},\n", first, last);
+    out += fmt::format(R"cpp(
+// Buffers take the values that stand where other parameters have gradients.
+__device__ const int buffers[{0}][2] = {{
+{1}}};
+__global__ void __launch_bounds__(256) take_buffers(real* parameters{2}, const real* gradients,
+                                                     const std::int32_t* stopped) {{
+  if (stopped[0]) return;
+  for (int i = buffers[block_x()][0] + thread_x(); i < buffers[block_x()][1]; i += 256) {{
+    parameters[i] = gradients[i];
+{3}  }}
+}}
+)cpp",
+                       runs.size(), rows, packs(m) ? ", bf16* packed" : "",
+                       packs(m) ? "    packed[i] = rounded(gradients[i]);\n" : "");
   }
   if (packs(m)) out += pack_kernel(m);
   // Where GPUs share a step each sums what it owns, whole chunks.
@@ -553,35 +604,43 @@ int64_t {1}_cuda_largest_inspected_batch(void) {{ return {3}; }}
                                      tree::integer(first), tree::integer(last))},
                           1);
     }
+    if (const auto runs = assigned_runs(m); !runs.empty())
+      body +=
+          fmt::format("  launch(take_buffers, dim3({}), dim3(256), 0, s, parameters,{} gradients, &step->stopped);\n",
+                      runs.size(), packs(m) ? " static_cast<bf16*>(packed)," : "");
     out += "\n" + tree::print_head(functions[1]) + body + finish(m) + "}\n";
   }
-  const tree::Function& train = functions[2];
-  out +=
-      "\n" + tree::print_head(train) +
-      fmt::format(
-          R"cpp(  const int code = {0}_cuda_loss_and_gradients(parameters, packed, {2}, {1}, step, batch, outputs, loss,
+  std::size_t next = 2;
+  if (!m.recipe.phase)
+    out +=
+        "\n" + tree::print_head(functions[next++]) +
+        fmt::format(
+            R"cpp(  const int code = {0}_cuda_loss_and_gradients(parameters, packed, {2}, {1}, step, batch, outputs, loss,
                                               gradients, scratch, stream);
   return code ? code : {0}_cuda_update(parameters, packed, gradients, optimizer, step, scratch, stream);
 }}
 )cpp",
-          m.name, wanted_by_training(m), read_by_training(m));
-  out += "\n" + tree::print_head(functions[3]) + checks(m, functions[3]) +
-         "  launch(count_on, dim3(1), dim3(32), 0, static_cast<Stream>(stream), step);\n" + finish(m) + "}\n";
-  out += "\n" + tree::print_head(functions[4]) + checks(m, functions[4]) +
+            m.name, wanted_by_training(m), read_by_training(m));
+  const auto begin = [&]() {
+    const tree::Function& f = functions[next++];
+    return "\n" + tree::print_head(f) + checks(m, f);
+  };
+  out += begin() + "  launch(count_on, dim3(1), dim3(32), 0, static_cast<Stream>(stream), step);\n" + finish(m) + "}\n";
+  out += begin() +
          fmt::format(
-             "  launch(find_no_number, dim3({}), dim3(256), 0, static_cast<Stream>(stream), loss, gradients, "
+             "  launch(find_no_number, dim3({}), dim3(256), 0, static_cast<Stream>(stream), {}loss, gradients, "
              "&step->stopped);\n",
-             check_blocks(m)) +
+             check_blocks(m), m.recipe.phase ? "losses, " : "") +
          finish(m) + "}\n";
-  if (functions.size() > 5)
-    out += "\n" + tree::print_head(functions[5]) + checks(m, functions[5]) +
+  if (functions.size() > next)
+    out += begin() +
            fmt::format(
                "  launch(add_weighted, dim3({}), dim3(256), 0, static_cast<Stream>(stream), sum, gradients, kept, "
                "weight{});\n",
                (m.arena.reals + 255) / 256, m.distributed ? fmt::format(", {}", m.arena.reals) : "") +
            finish(m) + "}\n";
-  if (functions.size() > 6)
-    out += "\n" + tree::print_head(functions[6]) + checks(m, functions[6]) +
+  if (functions.size() > next)
+    out += begin() +
            fmt::format(
                "  if (count < 0 || count > {0}) return {1}_ERROR_RANGE;\n"
                "  if (count == 0) return {1}_OK;\n"
@@ -589,7 +648,8 @@ int64_t {1}_cuda_largest_inspected_batch(void) {{ return {3}; }}
                "static_cast<Stream>(stream), sum,\n         gradients, kept, weight, static_cast<int>(count));\n",
                m.arena.reals, upper(m.name)) +
            finish(m) + "}\n";
-  if (functions.size() > 7) {
+  if (functions.size() > next) {
+    const tree::Function& update_range = functions[next++];
     std::string rows;
     const auto runs = decay_runs(m);
     for (const auto& [first, last, decays] : runs) rows += fmt::format("      {{{}, {}, {}}},\n", first, last, decays);
@@ -604,7 +664,7 @@ int64_t {1}_cuda_largest_inspected_batch(void) {{ return {3}; }}
                  : tree::name("numbers") + tree::name(fmt::format("(stretch.decays ? {} : {})", i, numbers.size()));
     };
     const auto at = [](const char* name) { return tree::name(name) + tree::name("begin"); };
-    out += "\n" + tree::print_head(functions[7]) + checks_of_update(functions[7]) +
+    out += "\n" + tree::print_head(update_range) + checks_of_update(update_range) +
            fmt::format(
                "  if (from < 0 || from > to || to > {} || from % 16 != 0 || to % 16 != 0) return {}_ERROR_RANGE;\n",
                m.arena.reals, u) +
@@ -625,8 +685,8 @@ int64_t {1}_cuda_largest_inspected_batch(void) {{ return {3}; }}
            tree::print({update_of(at, kept, number, tree::integer(0), tree::name("end - begin"))}, 2) + "  }\n" +
            finish(m) + "}\n";
   }
-  if (functions.size() > 8)
-    out += "\n" + tree::print_head(functions[8]) + checks(m, functions[8]) +
+  if (functions.size() > next)
+    out += begin() +
            fmt::format(
                "  if (first_chunk < 0 || first_chunk > last_chunk || last_chunk > 64) return {0}_ERROR_RANGE;\n"
                "  if (first_chunk == last_chunk) return {0}_OK;\n"

@@ -88,7 +88,8 @@ int run_attention(const CommandContext& context, const AttentionOptions& options
 Subcommand add_attention(CLI::App& app, CommandContext& context) {
   const auto options = std::make_shared<AttentionOptions>();
   CLI::App* const command = app.add_subcommand("attention", "Draw what the model looks at over a picture");
-  CLI::Option* const file = command->add_option("FILE", options->file, "PNG, JPEG, BMP or PGM picture of any size");
+  CLI::Option* const file =
+      command->add_option("FILE", options->file, "PNG, JPEG, BMP or PGM picture of any size")->type_name("");
   CLI::Option* const test_image = command
                                       ->add_option("--test-image", options->test_image,
                                                    "A test image of the run, by its number from 0, in FILE's place")

@@ -87,7 +87,7 @@ Subcommand add_import(CLI::App& app, CommandContext& context) {
   const auto options = std::make_shared<ImportOptions>();
   CLI::App* command = app.add_subcommand(
       "import", "Make a checkpoint of a safetensors file with the model's keys, as PyTorch has them");
-  command->add_option("FILE", options->file, "Parameters in F32, F16, BF16 or F64")->required();
+  command->add_option("FILE", options->file, "Parameters in F32, F16, BF16 or F64")->required()->type_name("");
   command->add_option("--out", context.parameters.out, "Folder for the checkpoint")
       ->capture_default_str()
       ->type_name("DIR");

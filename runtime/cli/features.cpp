@@ -192,7 +192,8 @@ std::vector<Subcommand> add_features(CLI::App& app, CommandContext& context) {
 
   CLI::App* const embed =
       app.add_subcommand("embed", "Write the features of pictures: what the head reads, or a model without one gives");
-  CLI::Option* const files = embed->add_option("FILE", options->files, text(picture_files, ", and folders of them"));
+  CLI::Option* const files =
+      embed->add_option("FILE", options->files, text(picture_files, ", and folders of them"))->type_name("");
   CLI::Option* const data =
       embed
           ->add_option_function<std::string>(
@@ -225,7 +226,9 @@ std::vector<Subcommand> add_features(CLI::App& app, CommandContext& context) {
 
   CLI::App* const similar =
       app.add_subcommand("similar", "Find the pictures whose features are nearest to another picture's");
-  similar->add_option("QUERY", options->query, "PNG, JPEG, BMP, PGM or PPM picture of any size")->required();
+  similar->add_option("QUERY", options->query, "PNG, JPEG, BMP, PGM or PPM picture of any size")
+      ->required()
+      ->type_name("");
   index_option(similar);
   similar->add_option("--top", options->top, "How many to tell")
       ->capture_default_str()
@@ -266,7 +269,9 @@ std::vector<Subcommand> add_features(CLI::App& app, CommandContext& context) {
   if (model.embedding.tokens == 0 || model.patches == Grid{}) return commands;
   CLI::App* const components = app.add_subcommand(
       "components", "Draw what the model tells apart within pictures: principal components and clusters");
-  components->add_option("FILE", options->files, text(picture_files, ", and folders of them"))->required();
+  components->add_option("FILE", options->files, text(picture_files, ", and folders of them"))
+      ->required()
+      ->type_name("");
   components->add_option("-o,--picture", options->picture, "What to draw into: .svg with titles, or .png without")
       ->capture_default_str()
       ->type_name("FILE");

@@ -76,7 +76,8 @@ Subcommand add_predict(CLI::App& app, CommandContext& context) {
   command
       ->add_option("FILE", options->files,
                    "PNG, JPEG, BMP or PGM pictures of any size, or IDX files of images (plain or .gz)")
-      ->required();
+      ->required()
+      ->type_name("");
   add_checkpoint_options(command, context.parameters);
   command->add_option("--topk", options->top, "How many classes to show")
       ->capture_default_str()

@@ -3,19 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <set>
 
-#include "codegen/cuda/plan.hpp"
-#include "codegen/kernels/lower.hpp"
-#include "codegen/passes/canonical_order.hpp"
-#include "codegen/passes/decompose.hpp"
 #include "codegen/passes/differentiate.hpp"
-#include "codegen/passes/simplify.hpp"
-#include "codegen/passes/subgraph.hpp"
 #include "tests/cuda/cuda_case.hpp"
 #include "tests/cuda/host/device_array.hpp"
 #include "tests/cuda/host/run.hpp"
+#include "tests/cuda/planned.hpp"
 #include "tests/kernels/generated_cases.hpp"
 
 namespace tessera::test {
@@ -61,37 +54,6 @@ void expect_near(const float* found, const std::vector<double>& wanted, Operands
   EXPECT_LT(error, 3e-4) << what;
 }
 
-/// A program as it is planned for a GPU, by the interpreter: what is stored as bf16 is taken rounded by all who read it
-/// from memory.
-Arrays interpret_planned(const graph::Graph& graph, codegen::ProgramKind kind, std::int64_t batch,
-                         const Arrays& given) {
-  using namespace codegen;
-  KernelProgram kernels = lower(simplify(decompose(graph)), kind);
-  kernels.precision = Precision::bf16;
-  const KernelProgram program = cuda::plan_for_gpu(std::move(kernels)).program;
-  std::map<graph::NodeId, std::size_t> kernel_of;
-  for (std::size_t k = 0; k < program.kernels.size(); ++k)
-    for (graph::NodeId node : program.kernels[k].nodes) kernel_of[node] = k;
-  std::map<graph::NodeId, const Tensor*> rounded;
-  std::set<graph::NodeId> exact;
-  for (const Tensor& t : program.tensors)
-    if (t.storage == Storage::scratch && t.element == DType::bf16)
-      rounded[t.node] = &t;
-    else
-      exact.insert(t.node);
-  const Rounds rounds = [&](graph::NodeId reader, graph::NodeId value) {
-    const auto stored = rounded.find(value);
-    if (stored == rounded.end()) return false;
-    const auto mine = kernel_of.find(reader), theirs = kernel_of.find(value);
-    if (mine != kernel_of.end() && theirs != kernel_of.end() && mine->second == theirs->second) return false;
-    if (!exact.contains(value)) return true;
-    // Beside single precision: what is kept of every layer for another region is the copy alone.
-    return stored->second->slots > 1 && !stored->second->carry &&
-           program.graph[reader].region != program.graph[value].region;
-  };
-  return interpret(program.graph, batch, given, Operands::bf16, rounds);
-}
-
 class CudaCases : public testing::TestWithParam<Run> {
  protected:
   CudaCases() {
@@ -107,14 +69,12 @@ class CudaCases : public testing::TestWithParam<Run> {
       trained = interpret(joint, batch, with_random);
       return;
     }
-    const graph::Graph declared = codegen::canonical_order(sketch.graph),
-                       plain = codegen::subgraph(codegen::without_dropout(declared), {"outputs", "loss"});
-    forward =
-        interpret_planned(codegen::subgraph(plain, {"outputs"}), codegen::ProgramKind::forward, batch, sketch.given);
-    trained = interpret_planned(codegen::differentiate(declared, false), codegen::ProgramKind::loss_and_gradients,
-                                batch, with_random);
-    pixels = interpret_planned(codegen::subgraph(codegen::differentiate(plain, true), {"outputs", "loss", "images"}),
-                               codegen::ProgramKind::input_gradient, batch, sketch.given);
+    const auto planned = [&](codegen::ProgramKind kind, const Arrays& with) {
+      return interpret_planned(sketch.graph, kind, batch, with);
+    };
+    forward = planned(codegen::ProgramKind::forward, sketch.given);
+    trained = planned(codegen::ProgramKind::loss_and_gradients, with_random);
+    pixels = planned(codegen::ProgramKind::input_gradient, sketch.given);
   }
 
   void run(const Options& options) const {

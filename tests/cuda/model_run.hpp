@@ -1,12 +1,17 @@
 // A model through the C API of both back ends, each program of it once and some steps of training: shared by the run
-// on the CPU (models_test.cpp) and on a GPU (gpu_check.cpp), which bring a DeviceArray of their own.
+// on the CPU (models_test.cpp) and on a GPU (gpu_check.cpp), which bring a DeviceArray of their own: see toy_runs.hpp.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <ostream>
+#include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "toy_mnist.h"  // tessera_parameter, as in every model's header
 
 namespace tessera::test {
 
@@ -25,6 +30,7 @@ struct Results {
 /// A model through the C API of both back ends.
 struct Model {
   std::string name;
+  std::span<const tessera_parameter> table;  ///< of its parameters
   std::size_t parameter_floats, packed_floats, optimizer_floats, image_floats, output_floats, map_floats, layers;
   void (*start)(float* parameters);
   Results (*on_cpu)(const Model&, const Floats& parameters, const Floats& images, const std::int32_t* labels);
@@ -37,6 +43,14 @@ inline void PrintTo(const Model& model, std::ostream* out) { *out << model.name;
 inline Floats starting_parameters(const Model& m) {
   Floats parameters(m.parameter_floats);
   m.start(parameters.data());
+  // What is divided by starts above zero: running variances, and a scale of images.
+  for (const tessera_parameter& row : m.table) {
+    const std::string_view name = row.name;
+    if (!name.ends_with("running_var") && !name.ends_with("scaling_layer.scale")) continue;
+    std::int64_t count = 1;
+    for (int d = 0; d < row.rank; ++d) count *= row.shape[d];
+    for (float* x = parameters.data() + row.offset; count > 0; --count, ++x) *x = 0.5f + std::fabs(*x);
+  }
   return parameters;
 }
 inline Floats some_images(const Model& m) {
@@ -68,7 +82,7 @@ inline void succeed(int code) {
 // not-a-number, and scratch memory is as long as the header says.
 #define TESSERA_TOY_MODEL_BESIDE(cpu, CPU, gpu, GPU)                                                                   \
   Model {                                                                                                              \
-    #gpu, CPU##_PARAMETER_FLOATS, CPU##_PACKED_FLOATS, CPU##_OPTIMIZER_FLOATS, CPU##_IMAGE_FLOATS,                     \
+    #gpu, cpu##_parameters, CPU##_PARAMETER_FLOATS, CPU##_PACKED_FLOATS, CPU##_OPTIMIZER_FLOATS, CPU##_IMAGE_FLOATS,   \
         CPU##_OUTPUT_FLOATS, CPU##_ATTENTION_FLOATS, CPU##_LAYERS, [](float* p) { cpu##_init(p, 7); },                 \
         [](const Model& m, const Floats& start, const Floats& images, const std::int32_t* labels) {                    \
           Results r;                                                                                                   \

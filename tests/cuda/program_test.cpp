@@ -268,13 +268,6 @@ TEST_F(CudaProgram, SummaryTellsWhatTheGeneratorPredicts) {
   EXPECT_EQ(run(mnist, {"summary", "--batch", "256"}).code, 2);
 }
 
-TEST_F(CudaProgram, AHalfOfATrainingStepHasNoKernelsForGpus) {
-  expect_refused(run(paths::generator,
-                     {"tessera::models::VqganDigitsGenerator", "vqgan_digits_generator", "--cuda", "--out", at("new")}),
-                 "vqgan_digits_generator is a half of a training step, which has no kernels for GPUs (--cuda, CUDA)");
-  EXPECT_FALSE(std::filesystem::exists(folder / "new"));
-}
-
 TEST_F(CudaProgram, AGpuThatIsTooSmallIsOneSentence) {
   const GpuBytes little("100000");
   expect_refused(run(probe, training("cuda", "new")), "cuda_probe: the GPU has no room for ");

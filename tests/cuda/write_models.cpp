@@ -65,8 +65,10 @@ int published(const fs::path& folder) {
                                {"tessera::models::Dinov2Large", "dinov2_large"},
                                {"tessera::models::Dinov2Giant", "dinov2_giant"},
                                {"tessera::models::NotebookVit<{}>", "vit_notebook"},
-                               {"tessera::models::VqganDigitsEncode", "vqgan_digits_encode", true, false},
-                               {"tessera::models::VqganDigitsDecode", "vqgan_digits_decode", true, false},
+                               {"tessera::models::VqganDigitsEncode", "vqgan_digits_encode"},
+                               {"tessera::models::VqganDigitsDecode", "vqgan_digits_decode"},
+                               {"tessera::models::VqganDigitsGenerator", "vqgan_digits_generator"},
+                               {"tessera::models::VqganDigitsDiscriminator", "vqgan_digits_discriminator"},
                                {"tessera::models::DigitsGpt", "digits_gpt"}};
   generate(folder, models);
   return 0;

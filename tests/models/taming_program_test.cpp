@@ -224,8 +224,12 @@ TEST_F(TamingProgram, WhatCannotBeDrawnIsOneSentence) {
   EXPECT_EQ(refused({"--topp", "1.5"}), "taming_digits: top_p must be above 0 and at most 1\n");
   EXPECT_EQ(refused({"--topk", "-1"}), "taming_digits: top_k must not be negative (0 keeps all codes)\n");
   EXPECT_EQ(refused({"--device", "cuda"}),
-            "taming_digits: --device cuda: a step of one token has no kernels for GPUs, this program computes on the "
-            "CPU only\n");
+            "taming_digits: --device cuda: a step of one token has no kernels for GPUs, pictures are drawn on the CPU "
+            "only\n");
+  EXPECT_EQ(fails(trained("none", {"--device", "cuda"})),
+            "taming_digits: this program was built without CUDA and computes on the CPU only (CUDA in "
+            "tessera_add_model lets it use a GPU)\n");
+  EXPECT_FALSE(std::filesystem::exists(folder / "none"));
   EXPECT_NE(refused({"--vqgan", at("other.safetensors")}).find("was trained on another codebook ("), std::string::npos);
   EXPECT_NE(
       fails(sample({"train", "--resume", "--vqgan", at("other.safetensors"), "--out", at("run"), "--images", "40"}))

@@ -114,8 +114,8 @@ TEST(VqganDigits, WhatDoesNotFitIsASentence) {
     const Result on_gpu = sample({command, "--device", "cuda", "--out", elsewhere});
     EXPECT_EQ(on_gpu.code, 1);
     EXPECT_EQ(on_gpu.err,
-              "vqgan_digits: --device cuda: the phases of a training step have no kernels for GPUs, this program "
-              "computes on the CPU only\n");
+              "vqgan_digits: this program was built without CUDA and computes on the CPU only (CUDA in "
+              "tessera_add_model lets it use a GPU)\n");
   }
   EXPECT_FALSE(fs::exists(elsewhere));
 }

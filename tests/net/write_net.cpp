@@ -118,7 +118,7 @@ void add_declared(std::vector<Job>& jobs, const codegen::DeclaredModel& model) {
           traced = codegen::subgraph(traced, {"outputs"});
         }
         options.train = has_program(traced);
-        options.cuda = options.cuda && !traced.recipe.phase && !codegen::takes_output_gradients(traced);
+        options.cuda = options.cuda && !codegen::takes_output_gradients(traced);
         return emitted(traced, options);
       };
       jobs.push_back({fs::path(short_name(model.type)) / (std::string(name) + (inference ? "_inference" : "")), emit});
