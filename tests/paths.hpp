@@ -7,6 +7,8 @@ namespace tessera::paths {
 extern const char* const golden;           ///< tests/golden
 extern const char* const sample_program;   ///< the program that a test runs
 extern const char* const serving_program;  ///< the same with the command serve
+extern const char* const vqgan_program;    ///< vqgan_digits
+extern const char* const gpt_program;      ///< taming_digits
 extern const char* const faults_shim;      ///< to be preloaded (tests/faults)
 extern const char* const trained_program;  ///< one that trains what the sample program reads
 extern const char* const probe;            ///< programs of tests/cuda
