@@ -37,7 +37,11 @@ struct Conv : Module {
   TESSERA_MEMBERS(Conv, conv)
   static constexpr Recipe recipe{};
 
-  Tensor<B, C * H * W> forward(Tensor<B, C, H, W> x) const { return reshape<B, C * H * W>(conv(x)); }
+  using Maps = Tensor<B, C * H * W>;
+
+  Maps forward(Tensor<B, C, H, W> x) const { return reshape<B, C * H * W>(conv(x)); }
+  /// Whose gradient with respect to the outputs are the targets.
+  Tensor<> loss(Maps outputs, Maps targets) const { return sum<0>(sum<1>(outputs * targets)); }
 };
 
 /// Two of them with SiLU, and classes of the map's means, to be trained: [B, C, Size, Size] -> [B, 10].

@@ -9,22 +9,7 @@ namespace tessera::declare {
 
 using runtime::fail;
 
-Checkpoint read_checkpoint(const std::filesystem::path& path) {
-  {
-    const runtime::InputFile file(path);
-    std::array<std::uint8_t, 9> first{};
-    file.read(0, std::span(first).first(std::min<std::uint64_t>(file.size(), first.size())));
-    // The length of a safetensors header can begin with the same bytes; its header follows, and begins with a brace.
-    if (first[8] != '{' &&
-        ((first[0] == 'P' && first[1] == 'K') || (first[0] == 0x80 && first[1] >= 2 && first[1] <= 5)))
-      fail(file.where(),
-           ": a pickle of PyTorch, which may run any code when it is read, and is not read; convert it where ",
-           "you trust it: python3 -c \"import sys, torch, safetensors.torch as s; s.save_file({k: v.contiguous() for "
-           "k, v ",
-           "in torch.load(sys.argv[1], weights_only=True).items()}, sys.argv[2])\" IN.pt OUT.safetensors");
-  }
-  return checkpoint_of(runtime::read_safetensors(path));
-}
+Checkpoint read_checkpoint(const std::filesystem::path& path) { return checkpoint_of(runtime::read_safetensors(path)); }
 
 Checkpoint checkpoint_of(runtime::Safetensors file) {
   runtime::Translation read = runtime::in_timms_keys(std::move(file));

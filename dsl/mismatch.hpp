@@ -56,9 +56,11 @@ class AxisNames {
 struct Grouping {
   bool complete = false;
   int group[Shape::capacity]{};  ///< of each axis of the longer shape: the axis it goes into; -1: it is 1 and goes away
+  bool reversed[Shape::capacity]{};  ///< of each axis of the other: it is the later one times the earlier one
 };
 
-/// Each axis of `few` is one of `many`, or the product of two; what is left of `many` is of size 1.
+/// Each axis of `few` is one of `many`, or the product of two in the order that it is defined by; what is left of
+/// `many` is of size 1.
 constexpr Grouping group_axes(const Shape& many, const Shape& few) {
   Grouping g;
   for (int& group : g.group) group = -1;
@@ -70,11 +72,12 @@ constexpr Grouping group_axes(const Shape& many, const Shape& few) {
         found = true;
       }
     for (int i = 0; i < many.rank && !found; ++i)
-      for (int k = i + 1; k < many.rank && !found; ++k)
-        if (g.group[i] < 0 && g.group[k] < 0 && many[i] * many[k] == few[f]) {
-          g.group[i] = g.group[k] = f;
-          found = true;
-        }
+      for (int k = i + 1; k < many.rank && !found; ++k) {
+        if (g.group[i] >= 0 || g.group[k] >= 0 || !(many[i] * many[k] == few[f])) continue;
+        g.reversed[f] = !(many[i] * many[k]).nests_as(few[f]);
+        found = !g.reversed[f] || (many[k] * many[i]).nests_as(few[f]);
+        if (found) g.group[i] = g.group[k] = f;
+      }
     if (!found) return g;
   }
   for (int i = 0; i < many.rank; ++i)
@@ -92,8 +95,9 @@ constexpr void put_side(Text& t, const AxisNames& names, const Grouping& groupin
     int members = 0;
     for (int i = 0; i < rank; ++i) members += grouping.group[i] == f;
     t.put(f ? " " : "").put(members > 1 ? "(" : "");
-    for (int i = 0, n = 0; i < rank; ++i)
-      if (grouping.group[i] == f) t.put(n++ ? " " : "").put(names.name(i));
+    for (int at = 0, n = 0; at < rank; ++at)
+      if (const int i = grouping.reversed[f] ? rank - 1 - at : at; grouping.group[i] == f)
+        t.put(n++ ? " " : "").put(names.name(i));
     t.put(members > 1 ? ")" : "");
   }
 }
@@ -123,18 +127,20 @@ constexpr bool suggest_rearrange(Text& t, const char* before, const Shape& got, 
 }
 
 /// Adds " (nothing is stretched silently: did you mean repeat<b 1 d -> b n d>?)" where `got` becomes `needed` by new
-/// axes and longer ones of size 1; else nothing, and the answer is false.
+/// axes and longer ones of size 1, or expand_as where that needs no word; else nothing, and the answer is false.
 constexpr bool suggest_repeat(Text& t, const Shape& got, const Shape& needed) {
   const detail::AxisNames left(got), right(needed);
-  int at = 0;
-  for (int i = 0; i < needed.rank; ++i)
+  int at = 0, alike = 0;
+  for (int i = 0; i < needed.rank; ++i) {
     if (at < got.rank && (got[at].lines_up_with(needed[i]) || got[at] == Dim::constant(1))) ++at;
+    for (int k = 0; k < got.rank; ++k) alike += got[k].lines_up_with(needed[i]) && !(got[k] == Dim::constant(1));
+  }
   if (at < got.rank || got == needed || !left.clear() || !right.clear()) return false;
   t.put(" (nothing is stretched silently: did you mean repeat<");
   detail::put_side(t, left, got.rank);
   t.put(" -> ");
   detail::put_side(t, right, needed.rank);
-  t.put(">?)");
+  t.put(alike == got.rank ? ">, or expand_as?)" : ">?)");
   return true;
 }
 

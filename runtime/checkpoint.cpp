@@ -13,6 +13,7 @@
 #include "runtime/error.hpp"
 #include "runtime/labels.hpp"
 #include "runtime/matching.hpp"
+#include "runtime/metadata.hpp"
 #include "runtime/positions.hpp"
 #include "runtime/safetensors.hpp"
 #include "runtime/taming_keys.hpp"
@@ -52,41 +53,14 @@ void check_model(const Safetensors& file, const Model& model, Matching& matching
                          "'; 'import' takes its parameters all the same)"));
 }
 
-/// Reads metadata field by field, none of which is taken without bounds: whoever wrote the file could write anything.
-class Metadata {
- public:
-  explicit Metadata(const Safetensors& file) : file_(file) {}
-
-  const std::string& text(const char* key) const {
-    const auto found = file_.metadata.find(key);
-    if (found == file_.metadata.end()) fail(file_.where, ": the checkpoint does not say its '", key, "'");
-    return found->second;
-  }
-  template <class Number>
-  Number number(const char* key, Number least, Number most) const {
-    const std::string& digits = text(key);
-    Number value{};
-    const auto [end, failed] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    // Written so that what is not a number is refused as well.
-    demand(failed == std::errc{} && end == digits.data() + digits.size() && value >= least && value <= most, key);
-    return value;
-  }
-  void demand(bool sound, const char* key) const {
-    if (!sound) fail(file_.where, ": the checkpoint's '", key, "' is damaged");
-  }
-
- private:
-  const Safetensors& file_;
-};
-
 /// Of a file that says how its parameters are used.
 Usage usage_of(const Safetensors& file) {
   const Metadata metadata(file);
   Usage usage;
   Preprocessing& input = usage.input;
   for (std::size_t c = 0; c < input.mean.size(); ++c) {
-    input.mean[c] = metadata.number(text("input_mean.", c).c_str(), -1e6, 1e6);
-    input.deviation[c] = metadata.number(text("input_deviation.", c).c_str(), 1e-6, 1e6);
+    input.mean[c] = metadata.number(text("input_mean.", c), -1e6, 1e6);
+    input.deviation[c] = metadata.number(text("input_deviation.", c), 1e-6, 1e6);
   }
   // A picture is scaled to 1 / crop of what the model reads.
   input.crop = metadata.number(says_usage, 0.0, 1.0);
@@ -132,7 +106,7 @@ TrainingState state_of(const Safetensors& file) {
   if (file.metadata.contains("kernels")) state.kernels = metadata.text("kernels");
   if (file.metadata.contains("init")) state.init = metadata.text("init");
   for (std::string key = "skip.0"; file.metadata.contains(key); key = text("skip.", state.skip.size()))
-    state.skip.push_back(metadata.text(key.c_str()));
+    state.skip.push_back(metadata.text(key));
   state.epoch = count("epoch", 0, state.recipe.epochs);
   state.position = count("position", 0, INT32_MAX);
   // How many an epoch has, only the images tell.

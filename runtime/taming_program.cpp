@@ -225,7 +225,7 @@ int run(const Taming& taming, int argc, char** argv) {
       ->type_name("DIR");
   train->add_option("--out", training.out, "The folder of the run")->capture_default_str()->type_name("DIR");
   train->add_option("--steps", training.steps, "Steps")
-      ->check(in<std::int64_t>(1, std::int64_t{1} << 32))
+      ->check(in<std::int64_t>(1, most_steps))
       ->type_name("N")
       ->capture_default_str();
   train->add_option("--batch", training.batch, "Images of a step")

@@ -18,6 +18,7 @@
 #include "runtime/folder_lock.hpp"
 #include "runtime/html.hpp"
 #include "runtime/matching.hpp"
+#include "runtime/metadata.hpp"
 #include "runtime/numbers.hpp"
 #include "runtime/philox.hpp"
 #include "runtime/picture_report.hpp"
@@ -188,21 +189,28 @@ class Trainer {
       matching.take(taming_.gpt.optimizer_state[i],
                     optimizer_.floats() + static_cast<std::int64_t>(i) * taming_.gpt.parameter_floats);
     matching.finish();
-    step_ = number<std::int64_t>(file, "step");
-    sum_ = number<double>(file, "loss sum");
-    summed_ = number<std::int64_t>(file, "losses summed");
-    curve_ = parse_curve_csv(metadata_of(file, "curve"), file.where);
+    read_progress(file);
   }
 
-  template <class Number>
-  static Number number(const Safetensors& file, const char* key) {
-    const std::string written = metadata_of(file, key);
-    const char* const end = written.data() + written.size();
-    Number value{};
-    const auto [at, error] = std::from_chars(written.data(), end, value);
-    if (error != std::errc{} || at != end || !(value >= 0 && value < Number{1'000'000'000'000}))
-      fail(file.where, ": does not say its ", key);
-    return value;
+  /// How far the run is: a row of the curve for each hundred steps, and the losses of the steps since.
+  void read_progress(const Safetensors& file) {
+    constexpr double largest = 1e300;
+    const Metadata metadata(file);
+    step_ = metadata.number<std::int64_t>("step", 0, most_steps);
+    summed_ = metadata.number<std::int64_t>("losses summed", 0, steps_of_row - 1);
+    metadata.demand(summed_ == step_ % steps_of_row, "losses summed");
+    sum_ = metadata.number("loss sum", 0.0, largest);
+    metadata.demand(summed_ > 0 || sum_ == 0, "loss sum");
+    curve_ = parse_curve_csv(metadata.text("curve"), file.where);
+    metadata.demand(std::ssize(curve_) == step_ / steps_of_row, "curve");
+    std::int64_t step = 0, epoch = 1;
+    for (const CurveRow& row : curve_) {
+      step += steps_of_row;
+      metadata.demand(row.step == step && row.epoch >= epoch && row.epoch <= step && row.train_loss >= 0 &&
+                          row.train_loss <= largest && row.test_loss && std::isfinite(*row.test_loss),
+                      "curve");
+      epoch = row.epoch;
+    }
   }
 
   void report(const PackedPass& decode, const std::string& source, const Tokens& training, const Tokens& test) const {

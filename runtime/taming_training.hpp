@@ -11,6 +11,8 @@
 
 namespace tessera::runtime {
 
+inline constexpr std::int64_t most_steps = std::int64_t{1} << 32;
+
 struct GptTraining {
   std::filesystem::path vqgan, out;
   DataChoice data;

@@ -263,7 +263,8 @@ Schedule attention_schedule(const KernelProgram& program, const Layouts& layouts
   const Kernel &scores = kernel.fused.part(Fused::Role::scores), &softmax = kernel.fused.part(Fused::Role::softmax);
   Schedule s = gemm_schedule(program, layouts, kernel, target);
   s.depth = 0;  // there are too few rows at once
-  s.fused = {gemm_schedule(program, layouts, scores, target), choose_schedule(program, layouts, softmax, target)};
+  s.fused = {gemm_schedule(program, layouts, scores, target),
+             choose_schedule(program, layouts, softmax, target, attention_axes(kernel)[1].heads)};
   s.fused[0].depth = 0;
   // Whole tiles of both products, so many that all blocks are about as large. Tiles that do not go together get as many
   // rows as the smaller ones.

@@ -2,7 +2,9 @@
 #include "codegen/plan/layout.hpp"
 
 #include <algorithm>
+#include <range/v3/algorithm/contains.hpp>
 #include <set>
+#include <vector>
 
 #include "codegen/passes/ops.hpp"
 #include "codegen/plan/attention.hpp"
@@ -132,15 +134,15 @@ bool labels_vary_along(const Kernel& kernel, int axis) {
   });
 }
 
-/// The cheapest axis to vectorise over, and its cost.
+/// The cheapest axis to vectorise over that is not among `fixed`, and its cost.
 std::pair<int, double> best_axis(const KernelProgram& program, const Layouts& layouts, const Kernel& kernel,
-                                 const Target& target) {
+                                 const Target& target, const std::vector<int>& fixed = {}) {
   std::pair<int, double> best{-1, 0};
   for (int a = 0; a < static_cast<int>(kernel.axes.size()); ++a) {
     // The batch is partitioned among threads; lanes run over it only where there is nothing else to sum over, and where
     // it is summed at once.
     if (!kernel.axes[a].dim.known() && (tasks_of(kernel) != Tasks::serial || kernel.accumulates)) continue;
-    if (labels_vary_along(kernel, a) || kernel.axes[a].only.valid()) continue;
+    if (labels_vary_along(kernel, a) || kernel.axes[a].only.valid() || ranges::contains(fixed, a)) continue;
     double cost = estimate(program, layouts, kernel, a, target);
     if (best.first < 0 || cost < best.second) best = {a, cost};
   }
@@ -218,12 +220,12 @@ Layouts choose_layouts(const KernelProgram& program, const Target& target) {
 }
 
 Schedule choose_schedule(const KernelProgram& program, const Layouts& layouts, const Kernel& kernel,
-                         const Target& target) {
+                         const Target& target, const std::vector<int>& fixed) {
   if (attends(kernel)) return attention_schedule(program, layouts, kernel, target);
   if (kernel.gemm.columns >= 0) return gemm_schedule(program, layouts, kernel, target);
   Schedule s;
   s.tile.assign(kernel.axes.size(), 1);
-  s.vector = best_axis(program, layouts, kernel, target).first;
+  s.vector = best_axis(program, layouts, kernel, target, fixed).first;
   for (std::size_t a = 0; a < kernel.axes.size() && s.parallel < 0; ++a)
     if (!kernel.axes[a].inner && !kernel.axes[a].dim.known()) s.parallel = static_cast<int>(a);
   if (s.parallel < 0 && kernel.axes.size() == 1 && !kernel.axes[0].inner) {

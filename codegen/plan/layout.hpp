@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "codegen/plan/plan.hpp"
 
@@ -14,8 +15,9 @@ Layout layout_with_rows(const Tensor& tensor, std::int64_t apart);
 Layout layout_for_gemms(const Tensor& tensor);
 /// Chooses the innermost dim of every scratch tensor: the assignment with the lowest estimated cost.
 Layouts choose_layouts(const KernelProgram& program, const Target& target);
+/// Lanes run along none of the `fixed` axes: those of which a kernel within another one is given one value at a time.
 Schedule choose_schedule(const KernelProgram& program, const Layouts& layouts, const Kernel& kernel,
-                         const Target& target);
+                         const Target& target, const std::vector<int>& fixed = {});
 /// An estimate of the instructions that a kernel runs for 32 images, vectorised over `axis`.
 double estimate(const KernelProgram& program, const Layouts& layouts, const Kernel& kernel, int axis,
                 const Target& target);

@@ -22,7 +22,11 @@ constexpr void suggest_linear(Text& t, const Shape& x, const Dim& in, const Dim&
     out.shown.print(t);
     t.put(" -> ");
     in.shown.print(t);
-    t.put(", the transposed weight?)");
+    t.put(", the transposed weight, or Linear<");
+    out.shown.print(t);
+    t.put(", ");
+    in.shown.print(t);
+    t.put("> before it?)");
     return;
   }
   for (int i = 0; i < last; ++i) {

@@ -2,10 +2,16 @@
 #include <gtest/gtest.h>
 
 #include <ostream>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "codegen/passes/differentiate.hpp"
+#include "codegen/passes/ops.hpp"
 #include "codegen/passes/print.hpp"
+#include "codegen/passes/vjp.hpp"
+#include "dsl/graph/op_name.hpp"
+#include "dsl/unused.hpp"
 #include "tests/codegen/support/gradient_check.hpp"
 
 namespace tessera::test {
@@ -30,14 +36,13 @@ TEST_P(UnaryGradient, AgreesWithCentralDifferences) {
   check_gradients(s);
 }
 
-INSTANTIATE_TEST_SUITE_P(Op, UnaryGradient,
-                         testing::Values(UnaryCase{"negate", Op::negate, -2, 2}, UnaryCase{"exp", Op::exp, -2, 2},
-                                         UnaryCase{"log", Op::log, 0.3, 3}, UnaryCase{"sqrt", Op::sqrt, 0.3, 3},
-                                         UnaryCase{"rsqrt", Op::rsqrt, 0.3, 3}, UnaryCase{"tanh", Op::tanh, -2, 2},
-                                         UnaryCase{"sin", Op::sin, -4, 4}, UnaryCase{"cos", Op::cos, -4, 4},
-                                         UnaryCase{"erf", Op::erf, -2, 2}, UnaryCase{"gelu", Op::gelu, -3, 3},
-                                         UnaryCase{"gelu_gradient", Op::gelu_gradient, -3, 3},
-                                         UnaryCase{"relu", Op::relu, -2, 2}, UnaryCase{"copy", Op::copy, -2, 2}),
+const std::vector<UnaryCase> unary_cases{
+    {"negate", Op::negate, -2, 2}, {"exp", Op::exp, -2, 2},      {"log", Op::log, 0.3, 3},
+    {"sqrt", Op::sqrt, 0.3, 3},    {"rsqrt", Op::rsqrt, 0.3, 3}, {"tanh", Op::tanh, -2, 2},
+    {"sin", Op::sin, -4, 4},       {"cos", Op::cos, -4, 4},      {"erf", Op::erf, -2, 2},
+    {"gelu", Op::gelu, -3, 3},     {"relu", Op::relu, -2, 2},    {"gelu_gradient", Op::gelu_gradient, -3, 3},
+    {"copy", Op::copy, -2, 2}};
+INSTANTIATE_TEST_SUITE_P(Op, UnaryGradient, testing::ValuesIn(unary_cases),
                          [](const auto& info) { return info.param.name; });
 
 struct BinaryCase {
@@ -63,11 +68,48 @@ TEST_P(BinaryGradient, AgreesWithCentralDifferencesWhereOneValueIsBothOperandsAn
   check_gradients(s);
 }
 
-INSTANTIATE_TEST_SUITE_P(Op, BinaryGradient,
-                         testing::Values(BinaryCase{"add", Op::add}, BinaryCase{"subtract", Op::subtract},
-                                         BinaryCase{"multiply", Op::multiply}, BinaryCase{"divide", Op::divide},
-                                         BinaryCase{"maximum", Op::maximum}),
+const std::vector<BinaryCase> binary_cases{{"add", Op::add},
+                                           {"subtract", Op::subtract},
+                                           {"multiply", Op::multiply},
+                                           {"divide", Op::divide},
+                                           {"maximum", Op::maximum}};
+INSTANTIATE_TEST_SUITE_P(Op, BinaryGradient, testing::ValuesIn(binary_cases),
                          [](const auto& info) { return info.param.name; });
+
+// An op without a case would have a gradient that nothing has ever compared.
+TEST(GradientCases, HoldEveryElementwiseOp) {
+  std::set<Op> ops{Op::step, Op::equal,  // flat wherever they have a derivative
+                   Op::select};          // Gradient.OfSelectIsThatOfTheChosenOperand
+  for (const UnaryCase& c : unary_cases) ops.insert(c.op);
+  for (const BinaryCase& c : binary_cases) ops.insert(c.op);
+  for (const Op op : codegen::elementwise_ops)
+    EXPECT_TRUE(ops.contains(op)) << "no case compares the gradient of " << graph::op_name(op);
+}
+
+// The declaration refuses parameters that no gradient reaches: it has to know of the same ops that they pass none.
+TEST(GradientCases, AreFlatWhereTheDeclarationSaysSo) {
+  for (const Op op : codegen::elementwise_ops) {
+    Sketch s;
+    std::vector<NodeId> operands;
+    for (int k = 0; k < codegen::row_of(op).most; ++k)
+      operands.push_back(s.parameter("x" + std::to_string(k), {s.I, s.J}));
+    const NodeId y = operands.size() == 1   ? s.b.unary(op, operands[0])
+                     : operands.size() == 2 ? s.b.binary(op, operands[0], operands[1])
+                                            : s.b.select(operands[0], operands[1], operands[2]);
+    const NodeId gradient = s.parameter("gradient", {s.I, s.J});
+    const auto contributions = codegen::vjp(s.b, y, gradient, std::vector<bool>(operands.size(), true));
+    for (std::size_t k = 0; k < operands.size(); ++k)
+      EXPECT_EQ(contributions[k].node == graph::none, detail::is_flat(op, k))
+          << "dsl/unused.hpp and vjp.cpp differ about operand " << k << " of " << graph::op_name(op);
+  }
+}
+
+TEST(Gradient, OfSelectIsThatOfTheChosenOperand) {
+  Sketch s;
+  const NodeId x = s.parameter("x", {s.I, s.J}), y = s.parameter("y", {s.I, s.J});
+  s.weighted_loss(s.b.select(x, s.b.multiply(x, y), s.b.unary(Op::exp, y)));
+  check_gradients(s);
+}
 
 TEST(Gradient, OfMaximumIsSplitEvenlyWhereBothOperandsAreEqual) {
   Sketch s;

@@ -22,6 +22,7 @@
 #include "codegen/plan/attention.hpp"
 #include "codegen/plan/tuned.hpp"
 #include "dsl/trace.hpp"
+#include "models/taming.hpp"
 #include "models/vit.hpp"
 #include "models/vit_cifar.hpp"
 #include "models/vit_mnist.hpp"
@@ -254,6 +255,25 @@ TEST(PlanAttention, GoesByBlocksOfAHeadsQueriesWhoseScoresHaveNoPlaceInMemory) {
       << print(forward);
   for (const Plan& small : vit_mnist())
     for (const codegen::Kernel& kernel : small.program.kernels) EXPECT_FALSE(codegen::attends(kernel)) << kernel.name;
+}
+
+TEST(PlanAttention, LanesOfAMaskedSoftmaxRunAlongNoHeads) {  // of which a block has one; the mask is the same for all
+  using Causal = models::Gpt<{.codes = 32, .positions = 64, .layers = 1, .heads = 8, .width = 64}>;
+  const Graph graph = codegen::canonical_order(trace<Causal>("causal"));
+  const Graph primitive = codegen::simplify(codegen::decompose(codegen::subgraph(graph, {"outputs"})));
+  const Plan forward =
+      codegen::make_plan(codegen::lower(codegen::copy_operands_n_innermost(primitive), codegen::ProgramKind::forward),
+                         codegen::targets_of(codegen::Precision::fp32));
+  std::size_t found = 0;
+  for (std::size_t at = 0; at < forward.program.kernels.size(); ++at) {
+    const codegen::Kernel& kernel = forward.program.kernels[at];
+    if (!codegen::attends(kernel)) continue;
+    ++found;
+    const std::vector<int> heads = codegen::attention_axes(kernel)[1].heads;
+    for (const auto& [target, schedules] : forward.schedules)
+      EXPECT_EQ(std::count(heads.begin(), heads.end(), schedules[at].fused.at(1).vector), 0) << target;
+  }
+  EXPECT_EQ(found, 1u) << print(forward);
 }
 
 TEST(PlanDropout, DrawsAFactorOnceForTheGradientOfASoftmax) {

@@ -13,6 +13,7 @@
 #include "runtime/checkpoint.hpp"
 #include "runtime/digits.hpp"
 #include "runtime/image.hpp"
+#include "runtime/safetensors.hpp"
 #include "tests/faults/disk.hpp"
 #include "tests/runtime/helpers.hpp"
 #include "tests/runtime/sample_table.hpp"
@@ -20,12 +21,15 @@
 namespace tessera::runtime {
 namespace {
 
-/// A command of the program, run where there is a run of its own, WORK/run, and what other commands have left.
+/// A command of a program, run where there are a run of the sample program, WORK/run, a VQGAN, WORK/vqgan, a
+/// transformer over its tokens, WORK/gpt, and what other commands have left.
 struct Command {
   const char* name;
   std::vector<std::string> arguments;
   const char* model;     ///< the file that it writes, "" for none
   const char* previous;  ///< where what was there before is kept, "" for nowhere
+  const char* program = paths::sample_program;
+  bool is_sample() const { return program == paths::sample_program; }
 };
 void PrintTo(const Command& command, std::ostream* out) { *out << command.name; }
 
@@ -47,10 +51,25 @@ const Command commands[]{
      ""},
     {"eval", {"eval", "--out", "WORK/run", "--confusion", "WORK/c.svg"}, "", ""},
     {"predict", {"predict", "WORK/digit.png", "--out", "WORK/run"}, "", ""},
+    {"encode",
+     {"encode", "WORK/digit.png", "--out", "WORK/vqgan", "-o", "WORK/tokens.safetensors"},
+     "tokens.safetensors",
+     "",
+     paths::vqgan_program},
+    {"vqgan_import",
+     {"import", "WORK/other.safetensors", "--out", "WORK/vqgan"},
+     "vqgan/checkpoint.safetensors",
+     "",
+     paths::vqgan_program},
+    {"gpt_export",
+     {"export", "--out", "WORK/gpt", "-o", "WORK/gpt.safetensors"},
+     "gpt.safetensors",
+     "",
+     paths::gpt_program},
 };
 
-/// Whether the bytes are a model, and where it is a run one that can go on.
-bool is_whole(const std::string& bytes) {
+/// Whether the bytes are a model of the sample program, and where it is a run one that can go on.
+bool is_model(const std::string& bytes) {
   static std::set<std::string> known;
   if (known.contains(bytes)) return true;
   const Model model = sample_model();
@@ -90,6 +109,19 @@ class Faults : public testing::TestWithParam<Command> {
     ASSERT_EQ(sample({"export", "--out", run, "-o", (*start / "weights.safetensors").string()}).code, 0);
     const Bytes digit = encode_png(draw_digits(1, 1, Split::test).image(0), 1, 28, 28);
     spill(*start / "digit.png", std::string(digit.begin(), digit.end()));
+    // Two VQGANs, a transformer over the tokens of the first, and files that are no models, which may be replaced.
+    const std::filesystem::path weights = std::filesystem::path(paths::golden) / "vq/digits_trained/vqgan.safetensors";
+    const std::string vqgan = *start / "vqgan", gpt = *start / "gpt";
+    const auto ran = [](const char* program, const std::vector<std::string>& arguments) {
+      return Process(program, arguments, {}).wait().code;
+    };
+    ASSERT_EQ(ran(paths::vqgan_program, {"import", weights, "--out", vqgan}), 0);
+    ASSERT_EQ(ran(paths::gpt_program, {"train", "--vqgan", vqgan, "--out", gpt, "--images", "8", "--steps", "1"}), 0);
+    Safetensors other = read_safetensors(weights);
+    Tensor& codes = other.tensors.at("quantize.embedding.weight");
+    codes = Tensor::of(codes.shape, std::vector<float>(static_cast<std::size_t>(elements(codes.shape)), 0.5F));
+    write_safetensors(*start / "other.safetensors", other);
+    for (const char* name : {"tokens.safetensors", "gpt.safetensors"}) spill(*start / name, "no model");
   }
   static void TearDownTestSuite() { start.reset(); }
 
@@ -103,7 +135,7 @@ class Faults : public testing::TestWithParam<Command> {
     for (std::string& argument : arguments)
       if (argument.starts_with("WORK")) argument.replace(0, 4, work().string());
     const Environment preload("LD_PRELOAD", paths::faults_shim);
-    return sample(arguments);
+    return Process(GetParam().program, arguments, {}).wait();
   }
   /// How often the command does this, and what it answers where nothing fails.
   long calls(const std::string& call) {
@@ -111,9 +143,15 @@ class Faults : public testing::TestWithParam<Command> {
     const Environment fault("TESSERA_FAULT", call + ":0"), count("TESSERA_FAULT_COUNT", (folder / "count").string());
     good = run();
     EXPECT_EQ(good.code, 0) << good.err;
+    complete = file(GetParam().model);
     return std::stol(slurp(folder / "count"));
   }
   std::string file(const char* name) const { return *name ? slurp(work() / name) : std::string(); }
+
+  /// Whether nothing of what was written is missing.
+  bool is_whole(const std::string& bytes, const std::string& before, const std::string& after) const {
+    return GetParam().is_sample() ? is_model(bytes) : bytes == before || bytes == after;
+  }
 
   /// Lets one call fail, and answers whether a model was lost.
   bool lost(const std::string& fault) {
@@ -132,10 +170,12 @@ class Faults : public testing::TestWithParam<Command> {
         EXPECT_EQ(result.out, good.out) << fault;
       }
     } else {
+      const std::string program =
+          GetParam().is_sample() ? "sample" : std::filesystem::path(GetParam().program).filename().string();
       // OpenMP's own sentence begins with an empty line.
       const std::ptrdiff_t lines = result.err.starts_with("\nlibgomp: ") ? 2 : 1;
       EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), lines) << fault << ": " << result.err;
-      EXPECT_TRUE(result.err.starts_with("sample: ") || result.err.starts_with("the program cannot go on: ") ||
+      EXPECT_TRUE(result.err.starts_with(program + ": ") || result.err.starts_with("the program cannot go on: ") ||
                   result.err.starts_with("\nlibgomp: "))
           << fault << ": " << result.err;
     }
@@ -145,12 +185,13 @@ class Faults : public testing::TestWithParam<Command> {
     if (!*GetParam().model) return false;
     const bool is_new = now != before;
     EXPECT_TRUE(is_new || result.code != 0) << fault << ": nothing was written";
-    return !is_whole(now) || (is_new && *GetParam().previous && kept != before);
+    return !is_whole(now, before, complete) || (is_new && *GetParam().previous && kept != before);
   }
 
   static inline std::unique_ptr<TemporaryFolder> start;
   TemporaryFolder folder;
   Result good;
+  std::string complete;  ///< what the command writes where nothing fails
 };
 
 TEST_P(Faults, OfAnySystemCallLoseNoModel) {
@@ -198,8 +239,8 @@ TEST_P(Faults, OfPowerAtAnyMomentLoseNoModel) {
   const auto see = [&](const Disk::Files& files) {
     ++crashes;
     const auto content = [&](const std::string& name) { return files.contains(name) ? files.at(name) : std::string(); };
-    models_lost += !is_whole(content(model)) || (content(model) != before && *GetParam().previous &&
-                                                 content(work() / GetParam().previous) != before);
+    models_lost += !is_whole(content(model), before, after) || (content(model) != before && *GetParam().previous &&
+                                                                content(work() / GetParam().previous) != before);
   };
   disk.after_a_crash(see);
   for (const DiskEvent& event : disk_events(slurp(folder / "log"))) {

@@ -1,6 +1,8 @@
 // The program taming_digits, with a VQGAN as it starts: what it draws are no digits, but the bytes are those of the
 // seed.
 #include <iostream>
+#include <map>
+#include <optional>
 
 #include "digits_gpt.h"
 #include "runtime/checkpoint.hpp"
@@ -90,6 +92,42 @@ TEST_F(TamingProgram, TheCurveOfAResumedRunGoesOn) {
   for (const char* said : {"<h2>Samples</h2>", "<h3>Class 0</h3>", "<h3>Class 9</h3>", "<h2>Curve</h2>",
                            "nats a token on test images; even chances: 4.1589"})
     EXPECT_NE(report.find(said), std::string::npos) << said;
+}
+
+TEST_F(TamingProgram, AFieldOfACheckpointOutOfItsBoundsIsOneSentence) {
+  succeeds(trained("run", {"--steps", "101"}));
+  const std::filesystem::path path = folder / "run/checkpoint.safetensors";
+  const Safetensors sound = read_safetensors(path);
+  const auto refused = [&](const std::string& key, const std::optional<std::string>& value) {
+    Safetensors file = sound;
+    file.metadata.erase(key);
+    if (value) file.metadata[key] = *value;
+    write_safetensors(path, file);
+    const std::string before = slurp(path), said = fails(trained("run", {"--steps", "102", "--resume"}));
+    EXPECT_TRUE(slurp(path) == before) << key;
+    return said;
+  };
+  const std::string begin = "taming_digits: " + path.string() + ": the checkpoint";
+  const std::string names = "step,epoch,train_loss,train_accuracy,test_loss,test_accuracy\n";
+  for (const auto& [key, values] : std::map<std::string, std::vector<std::string>>{
+           {"step", {"", "-1", "1x", "4294967297", "999999999999", "99999999999999999999", "nan"}},
+           {"losses summed", {"", "-1", "0", "2", "100", "1e0"}},  // one step is behind the row
+           {"loss sum", {"", "-1", "nan", "inf", "1e301"}},
+           {"curve",
+            {names, names + "99,5,1,0,1,\n", names + "100,0,1,0,1,\n", names + "100,101,1,0,1,\n",
+             names + "100,20,nan,0,1,\n", names + "100,20,inf,0,1,\n", names + "100,20,-1,0,1,\n",
+             names + "100,20,1,0,nan,\n", names + "100,20,1,0,,\n", names + "100,20,1,0,1,\n200,40,1,0,1,\n"}}}) {
+    for (const std::string& value : values)
+      EXPECT_EQ(refused(key, value), begin + "'s '" + key + "' is damaged\n") << value;
+    EXPECT_EQ(refused(key, std::nullopt), begin + " does not say its '" + key + "'\n");
+  }
+  // Fields that contradict one another.
+  EXPECT_EQ(refused("step", "100"), begin + "'s 'losses summed' is damaged\n");
+  EXPECT_EQ(refused("step", "1"), begin + "'s 'curve' is damaged\n");
+  EXPECT_EQ(refused("curve", names + "100,x\n"),
+            "taming_digits: " + path.string() + ": line 2 of the curve is damaged\n");
+  write_safetensors(path, sound);
+  succeeds(trained("run", {"--steps", "102", "--resume"}));
 }
 
 TEST_F(TamingProgram, TokensThatAreNotKeptAreReadAsRandomOnes) {

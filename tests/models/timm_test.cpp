@@ -46,8 +46,8 @@ void expect_timms_numbers(const std::string& name, const graph::Graph& forward) 
 }
 
 /// What `embed` gives, within 1e-5: features of which timm's head makes timm's outputs or, without a head, which are
-/// timm's outputs; tokens that are timm's forward_features where the golden numbers have them; a pooling whose rows sum
-/// to one.
+/// timm's outputs; tokens that are timm's forward_features where the golden numbers have them; a pooling that is what
+/// timm's learned query attends to where they have it, and whose rows sum to one.
 void expect_timms_features(const std::string& name, const graph::Graph& recorded) {
   const graph::Graph forward = codegen::subgraph(recorded, {"outputs"});
   Arrays given = timm_arrays(name, "params");
@@ -102,6 +102,13 @@ void expect_timms_features(const std::string& name, const graph::Graph& recorded
       EXPECT_NEAR(sum, 1, 1e-12) << name;
     }
     compared += ", pooling";
+    if (const auto file = timm_folder(name) / "pooling.safetensors"; std::filesystem::exists(file)) {
+      const Array of_timm = timm_arrays(name, "pooling").at("pooling");
+      ASSERT_EQ(pooling.shape, of_timm.shape) << name;
+      const double apart = distance(pooling, of_timm, 1e-3);
+      EXPECT_LE(apart, 1e-5) << name << ": pooling";
+      std::printf("  %s: pooling %.1e\n", name.c_str(), apart);
+    }
   }
   std::printf("  %s: %s\n", name.c_str(), compared.c_str());
 }
@@ -113,7 +120,15 @@ TEST_P(Timm, IsWhatTheDeclarationComputes) {
   if (timm_folder(model.name).empty()) GTEST_SKIP() << "TESSERA_SHARED names no folder with golden/timm/" << model.name;
   const graph::Graph forward = model.record();
   expect_timms_numbers(model.name, forward);
-  expect_timms_features(model.name, forward);
+  if (timm_arrays(model.name, "forward").at("outputs").shape.size() == 2)
+    expect_timms_features(model.name, forward);
+  else  // chosen layers
+    EXPECT_FALSE(codegen::embeds(codegen::subgraph(forward, {"outputs"}))) << model.name;
+}
+
+TEST(TimmPooling, IsThereOfOneInstance) {
+  EXPECT_TRUE(std::filesystem::exists(std::filesystem::path(paths::golden) / "timm" /
+                                      "vit_so150m_patch16_reg4_map_256" / "pooling.safetensors"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, Timm, testing::ValuesIn(timm_models()),

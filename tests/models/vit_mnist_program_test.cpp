@@ -1,4 +1,6 @@
 // What the emitted program can do beyond training: attention, and telling where a run breaks.
+#include <algorithm>
+
 #include "runtime/digits.hpp"
 #include "runtime/image.hpp"
 #include "runtime/safetensors.hpp"
@@ -91,6 +93,36 @@ TEST_F(VitMnistProgram, AttentionThatCannotBeDrawnIsOneSentence) {
     EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
   }
   EXPECT_FALSE(std::filesystem::exists(folder / "seen.png"));
+}
+
+TEST_F(VitMnistProgram, TrainingThatCannotBeginMovesNoCheckpoint) {
+  ASSERT_EQ(train().code, 0);
+  const std::filesystem::path last = folder / "run/checkpoint.safetensors";
+  const std::string before = slurp(last);
+  const auto refused = [&](const Result& result, int code, const std::string& said) {
+    EXPECT_EQ(result.code, code) << result.err;
+    EXPECT_CONTAINS(result.err, said);
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+    EXPECT_TRUE(slurp(last) == before) << said;
+    EXPECT_FALSE(std::filesystem::exists(folder / "run/checkpoint.previous.safetensors"));
+    EXPECT_EQ(partial_files(folder.path()), std::vector<std::string>());
+  };
+  ::setenv("TESSERA_ISA", "none_such", 1);
+  refused(train({"--overwrite"}), 1, "TESSERA_ISA names kernels that do not exist or that this processor cannot run");
+  ::unsetenv("TESSERA_ISA");
+  refused(train({"--overwrite", "--lr", "nan"}), 2, "--lr: 'nan' is no number");
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+  return;  // it needs more memory of its own
+#endif
+#endif
+  // With 1 GiB, since a machine may have what is asked for.
+  refused(Process("/bin/sh",
+                  {"-c", "ulimit -d 1048576 && exec \"$@\"", "sh", paths::sample_program, "train", "--overwrite",
+                   "--digits", "300", "--batch", "1000000", "--out", out()},
+                  {})
+              .wait(),
+          1, "there is not enough memory");
 }
 
 TEST_F(VitMnistProgram, DivergenceNamesTheFirstLayerAndKeepsTheCheckpoint) {

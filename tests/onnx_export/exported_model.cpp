@@ -27,7 +27,7 @@ ExportedModel::ExportedModel(graph::Graph declared, int layers) : declared_(std:
     if (n.op == Op::input && n.name == "images" && n.shape.size() == 4)
       for (std::size_t d = 0; d < 3; ++d) model_.image_shape[d] = n.shape[d + 1].value();
     if (n.op != Op::parameter) continue;
-    const bool repeats = n.name.find("{}") != std::string::npos;
+    const bool repeats = n.name.find('{') != std::string::npos;
     for (int layer = 0; layer < (repeats ? declared_.regions[static_cast<std::size_t>(n.region)].count : 1); ++layer) {
       tessera_parameter row{};
       row.name = names_.emplace_back(layer_name(n.name, layer)).c_str();

@@ -1,7 +1,7 @@
 // write_onnx FOLDER [TYPE...]: exports the models of tests/declared (or those of these types) and, where no types are
-// given, the small models of tests/kernels, each about one op, and random ones, as NUMBER.onnx; beside each what the
-// interpreter answers to which inputs, NUMBER.safetensors. Prints a line for each: number, name and, where it is left
-// out, why. onnx_runtime.py reads all of it.
+// given, timm's reduced instances, the small models of tests/kernels, each about one op, and random ones, as
+// NUMBER.onnx; beside each what the interpreter answers to which inputs, NUMBER.safetensors. Prints a line for each:
+// number, name and, where it is left out, why. onnx_runtime.py reads all of it.
 //
 // The interpreter takes its time: blocks are cut to two layers, and what is then still too much work is left out.
 #include <algorithm>
@@ -17,6 +17,7 @@
 #include "runtime/safetensors.hpp"
 #include "tests/declared/models.hpp"
 #include "tests/kernels/generated_cases.hpp"
+#include "tests/models/timm_models.hpp"
 #include "tests/onnx_export/exported_model.hpp"
 
 namespace tessera::test {
@@ -44,6 +45,15 @@ class Writer {
     begin(std::string(declared.type) + ",in_two_files");
     model.fill();
     write(model, 2, 0);
+  }
+
+  void timm(const TimmModel& reduced) {
+    graph::Graph graph = reduced.record();
+    graph.name = reduced.name;
+    ExportedModel model(graph, 99);
+    begin("timm," + reduced.name);
+    model.fill();
+    write(model, 2);
   }
 
   void recorded(const GeneratedCase& one) {
@@ -88,6 +98,7 @@ void write_all(const std::filesystem::path& folder, const std::vector<std::strin
   if (!types.empty()) return;
   for (const codegen::DeclaredModel& declared : declared_models())
     if (declared.type == "tessera::models::GoldenVit") writer.in_two_files(declared);
+  for (const TimmModel& reduced : timm_models()) writer.timm(reduced);
   for (const GeneratedCase& one : generated_cases()) writer.recorded(one);
   for (int i = 0; i < random_models; ++i) writer.recorded(fuzz_case("fuzz_1_" + std::to_string(i)));
 }

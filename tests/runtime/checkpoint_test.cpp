@@ -256,12 +256,14 @@ TEST_F(Checkpoint, DamagedMetadataIsNamed) {
 TEST_F(Checkpoint, EveryFieldOutOfItsBoundsIsNamedBothInUseAndInResuming) {
   const std::map<std::string, std::vector<std::string>> wrong{
       {"batch", {"0", "-1", "1000001", "4611686018427387904", "9223372036854775807"}},
+      {"accumulate", {"-1", "0", "1000001", "1x", ""}},
       {"epochs", {"0", "1000001", "9223372036854775807"}},  // one epoch is done
       {"learning_rate", {"-1", "inf", "nan", "2e6"}},
       {"seed", {"-1", "18446744073709551616"}},
       {"digits", {"0", "-5", "10000001", "9000000000000000000"}},
       {"limit", {"-1", "1000000001"}},
       {"fingerprint", {"-1", "4294967296"}},
+      {"test_fingerprint", {"-1", "4294967296", "nan", ""}},
       {"step", {"-1", "9000000000000000000"}},
       {"epoch", {"-1", "6", "9000000000000000000"}},
       {"position", {"-1", "2147483648"}},

@@ -34,11 +34,12 @@ inline std::string get(const std::string& path) { return "GET " + path + " HTTP/
 
 class Client {
  public:
-  explicit Client(int port) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  explicit Client(int port, std::uint32_t host = INADDR_LOOPBACK)
+      : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_port = htons(static_cast<std::uint16_t>(port));
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_addr.s_addr = htonl(host);
     connected_ = ::connect(socket_.number(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
     const int yes = 1;
     ::setsockopt(socket_.number(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);

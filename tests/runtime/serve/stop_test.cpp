@@ -117,7 +117,8 @@ class ServeProgram : public testing::Test {
     std::string line;
     while (process.running() && Clock::now() - start < std::chrono::seconds(60)) {
       line = slurp(said);
-      if (line.ends_with("\n") && std::regex_search(line, found, std::regex(R"(at http://127\.0\.0\.1:(\d+)/)")))
+      if (line.ends_with("\n") &&
+          std::regex_search(line, found, std::regex(R"(at http://(?:127\.0\.0\.1|0\.0\.0\.0):(\d+)/)")))
         return std::stoi(found[1]);
       std::this_thread::sleep_for(milliseconds(5));
     }
@@ -232,6 +233,22 @@ TEST_F(ServeProgram, WaitsForARequestAsLongAsItIsTold) {
   EXPECT_EQ(Client(port).ask("GET / HTTP/1.1\r\n")->status, 408);
   process.send(SIGTERM);
   EXPECT_EQ(process.wait().code, 0);
+}
+
+TEST_F(ServeProgram, OtherAddressesThanLoopbacksAreListenedOnWhereItIsToldSo) {
+  constexpr std::uint32_t other = INADDR_LOOPBACK + 1;  // 127.0.0.2, this machine as well
+  for (const bool told : {false, true}) {
+    const std::string said = (folder_ / (told ? "told" : "not told")).string();
+    Process process(paths::serving_program,
+                    arguments(told ? std::vector<std::string>{"--host", "0.0.0.0"} : std::vector<std::string>()),
+                    {.file_bytes = -1, .stdout_to = said});
+    const int port = port_of(process, said);
+    ASSERT_NE(port, 0);
+    EXPECT_TRUE(Client(port).connected());
+    EXPECT_EQ(Client(port, other).connected(), told);
+    process.send(SIGTERM);
+    EXPECT_EQ(process.wait().code, 0);
+  }
 }
 
 TEST_F(ServeProgram, WhatIsWrongOnTheCommandLineIsOneSentence) {
