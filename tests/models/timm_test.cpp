@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <type_traits>
 
 #include "codegen/passes/decompose.hpp"
 #include "codegen/passes/differentiate.hpp"
@@ -10,6 +11,9 @@
 #include "codegen/passes/simplify.hpp"
 #include "codegen/passes/subgraph.hpp"
 #include "codegen/passes/verify.hpp"
+#include "tests/models/declared/vit_base_patch16_rope_mixed_ape_224.hpp"
+#include "tests/models/declared/vit_large_patch16_sapiens2.hpp"
+#include "tests/models/declared/vit_srelpos_medium_patch16_224.hpp"
 #include "tests/models/timm_golden.hpp"
 #include "tests/models/timm_models.hpp"
 
@@ -124,6 +128,47 @@ TEST_P(Timm, IsWhatTheDeclarationComputes) {
     expect_timms_features(model.name, forward);
   else  // chosen layers
     EXPECT_FALSE(codegen::embeds(codegen::subgraph(forward, {"outputs"}))) << model.name;
+}
+
+/// The model, giving these layers.
+template <models::Layers chosen, models::VitSpec S, template <class> class Block>
+auto giving(const models::Vit<S, Block>*) {
+  constexpr models::VitSpec spec = [] {
+    models::VitSpec changed = S;
+    changed.classes = 0;
+    changed.layers = chosen;
+    return changed;
+  }();
+  return std::type_identity<models::Vit<spec, Block>>();
+}
+
+/// The last of the layers, all that a model has, is the tokens that it pools.
+template <class Model, models::Layers chosen>
+void expect_layers_end_with_tokens(const std::string& name) {
+  using Dense = typename decltype(giving<chosen>(static_cast<const Model*>(nullptr)))::type;
+  Arrays given = timm_arrays(name, "params");
+  given.merge(timm_batch(name));
+  const Array tokens =
+      interpret(codegen::embedding(codegen::subgraph(recorded<Model>(), {"outputs"})), 2, given).at("tokens");
+  const Array layers = interpret(codegen::subgraph(recorded<Dense>(), {"outputs"}), 2, given).at("outputs");
+  ASSERT_EQ(layers.shape, (std::vector<std::int64_t>{2, chosen.count(), tokens.shape[1], tokens.shape[2]})) << name;
+  const std::size_t image = tokens.numbers.size() / 2, all = layers.numbers.size() / 2;
+  Array last{tokens.shape, {}}, first = last;
+  for (const std::size_t begin : {std::size_t{0}, all}) {
+    const auto at = layers.numbers.begin() + static_cast<std::ptrdiff_t>(begin);
+    first.numbers.insert(first.numbers.end(), at, at + static_cast<std::ptrdiff_t>(image));
+    last.numbers.insert(last.numbers.end(), at + static_cast<std::ptrdiff_t>(all - image),
+                        at + static_cast<std::ptrdiff_t>(all));
+  }
+  EXPECT_LE(distance(last, tokens, 1e-3), 1e-12) << name;
+  EXPECT_GT(distance(first, tokens, 1e-3), 1e-3) << name;
+}
+
+TEST(TimmLayers, OfBlocksThatShareOrDiffer) {
+  using namespace models;
+  expect_layers_end_with_tokens<VitBasePatch16RopeMixedApe224, Layers{0, 1}>("vit_base_patch16_rope_mixed_ape_224");
+  expect_layers_end_with_tokens<VitSrelposMediumPatch16224, Layers{0, 1}>("vit_srelpos_medium_patch16_224");
+  expect_layers_end_with_tokens<VitLargePatch16Sapiens2, Layers{0, 3}>("vit_large_patch16_sapiens2");
 }
 
 TEST(TimmPooling, IsThereOfOneInstance) {
