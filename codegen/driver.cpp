@@ -3,17 +3,20 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cerrno>
 #include <charconv>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <random>
 #include <range/v3/algorithm/any_of.hpp>
 #include <range/v3/algorithm/contains.hpp>
 #include <range/v3/algorithm/find.hpp>
 #include <range/v3/algorithm/find_if.hpp>
 #include <range/v3/view/transform.hpp>
 #include <sstream>
+#include <system_error>
 
 #include "codegen/cpu/file.hpp"
 #include "codegen/cuda/file.hpp"
@@ -49,7 +52,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Temporary file, then rename: a reader never sees half a file. Files that would not change keep their time stamp.
+/// Temporary file of a name of its own, then rename: a reader never sees half a file, nor does one of several writers
+/// write into another's. Files that would not change keep their time stamp.
 void write_file(const fs::path& path, const std::string& text) {
   if (std::ifstream old(path, std::ios::binary); old) {
     std::stringstream content;
@@ -57,20 +61,18 @@ void write_file(const fs::path& path, const std::string& text) {
     if (content.str() == text) return;
   }
   fs::path temporary = path;
-  temporary += ".tmp";
-  {
-    std::ofstream out(temporary, std::ios::binary);
-    out << text;
-    out.flush();
-    if (!out) {
-      std::error_code ignored;
-      fs::remove(temporary, ignored);
-      throw Error(fmt::format("cannot write {}", path.string()));
-    }
-  }
+  std::random_device random;
+  temporary += fmt::format(".{:08x}{:08x}.tmp", random(), random());
+  std::FILE* const out = std::fopen(temporary.c_str(), "wbx");  // x: O_EXCL, which follows no link
+  if (!out) throw Error(fmt::format("cannot write {}: {}", path.string(), std::generic_category().message(errno)));
+  const bool written = std::fwrite(text.data(), 1, text.size(), out) == text.size();
   std::error_code failed;
-  fs::rename(temporary, path, failed);
-  if (failed) throw Error(fmt::format("cannot write {}: {}", path.string(), failed.message()));
+  if (std::fclose(out) != 0 || !written) failed.assign(errno, std::generic_category());
+  if (!failed) fs::rename(temporary, path, failed);
+  if (!failed) return;
+  std::error_code ignored;
+  fs::remove(temporary, ignored);
+  throw Error(fmt::format("cannot write {}: {}", path.string(), failed.message()));
 }
 
 /// A table of tiles: a regular file of at most a mebibyte. Others, as pipes and devices, are not opened.

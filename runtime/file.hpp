@@ -39,6 +39,7 @@ class InputFile {
   explicit InputFile(const std::filesystem::path& path);
   std::uint64_t size() const { return size_; }  ///< when it was opened; no more is read
   const std::string& where() const { return where_; }
+  int number() const { return file_.number(); }  ///< its descriptor
   /// Bytes from `at` on. Throws an Error when they cannot be read or the file has become shorter.
   void read(std::uint64_t at, std::span<std::uint8_t> bytes) const;
 

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <cstring>
 #include <string>
@@ -14,6 +13,7 @@
 #include "runtime/arena.hpp"
 #include "runtime/error.hpp"
 #include "runtime/labels.hpp"
+#include "runtime/metadata.hpp"
 #include "runtime/safetensors.hpp"
 
 namespace tessera::runtime {
@@ -38,29 +38,15 @@ std::shared_ptr<std::uint8_t> mapped(int file, std::size_t bytes, int protection
   return {static_cast<std::uint8_t*>(memory), [bytes](std::uint8_t* m) { ::munmap(m, bytes); }};
 }
 
-SafetensorsHeader header_of(const std::filesystem::path& path) {
+SafetensorsHeader header_of(const InputFile& file) {
   try {
-    return read_safetensors_header(path);
+    return read_safetensors_header(file);
   } catch (const Error& error) {
-    fail(path.string(), " holds no packed data, as pack makes it of a folder: ", error.what());
+    fail(file.where(), " holds no packed data, as pack makes it of a folder: ", error.what());
   }
 }
 
 std::string prefix(Split split) { return split == Split::train ? "train." : "test."; }
-
-std::int64_t number(const std::map<std::string, std::string>& metadata, const std::string& key, std::int64_t most,
-                    const std::string& where) {
-  const auto found = metadata.find(key);
-  std::int64_t value = -1;
-  if (found != metadata.end()) {
-    const char* const end = found->second.data() + found->second.size();
-    if (const auto [read, error] = std::from_chars(found->second.data(), end, value);
-        error != std::errc{} || read != end)
-      value = -1;
-  }
-  if (value < 0 || value > most) fail(where, ": the '", key, "' of the packed data is damaged");
-  return value;
-}
 
 }  // namespace
 
@@ -98,8 +84,9 @@ bool is_packed_data(const std::filesystem::path& path) {
 }
 
 Dataset read_packed_data(const std::filesystem::path& path, Split split) {
-  const std::string where = path.string();
-  const SafetensorsHeader header = header_of(path);
+  const InputFile file(path);  // opened once: another may take its name meanwhile
+  const std::string& where = file.where();
+  const SafetensorsHeader header = header_of(file);
   const auto format = header.metadata.find("format");
   if (format == header.metadata.end() || format->second != packed_format)
     fail(where, " holds no packed data: pack makes such a file of a folder");
@@ -121,10 +108,10 @@ Dataset read_packed_data(const std::filesystem::path& path, Split split) {
   data.channels = pixels.shape[1];
   data.height = pixels.shape[2];
   data.width = pixels.shape[3];
-  data.classes = number(header.metadata, "classes", INT32_MAX, where);
+  const Metadata metadata(header.metadata, where, "packed data");
+  data.classes = metadata.number<std::int64_t>("classes", 0, INT32_MAX);
   if (const auto names = header.metadata.find("class_names"); names != header.metadata.end() && !names->second.empty())
     data.names = names_of_lines(names->second);
-  const InputFile file(path);
   data.labels.resize(static_cast<std::size_t>(labels.shape[0]));
   file.read(labels.begin,
             {reinterpret_cast<std::uint8_t*>(data.labels.data()), data.labels.size() * sizeof(data.labels[0])});
@@ -133,11 +120,8 @@ Dataset read_packed_data(const std::filesystem::path& path, Split split) {
   if (wrong != data.labels.end())
     fail(where, ": ", name(split), " label ", wrong - data.labels.begin(), " is ", *wrong, " of ", data.classes,
          " classes");
-  data.known_fingerprint =
-      static_cast<std::uint32_t>(number(header.metadata, prefix(split) + "fingerprint", UINT32_MAX, where));
-  const Descriptor mapped_file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (mapped_file.number() < 0) fail("cannot open ", where, ": ", reason(errno));
-  data.mapping = mapped(mapped_file.number(), file.size(), PROT_READ, where);
+  data.known_fingerprint = metadata.number<std::uint32_t>(prefix(split) + "fingerprint", 0, UINT32_MAX);
+  data.mapping = mapped(file.number(), file.size(), PROT_READ, where);
   data.mapped = {data.mapping.get() + pixels.begin, static_cast<std::size_t>(elements(pixels.shape))};
   return data;
 }

@@ -327,8 +327,7 @@ Safetensors read_safetensors(const std::filesystem::path& path, std::uint64_t li
                         [&](std::uint64_t at, std::span<std::uint8_t> to) { file.read(at, to); });
 }
 
-SafetensorsHeader read_safetensors_header(const std::filesystem::path& path) {
-  const InputFile file(path);
+SafetensorsHeader read_safetensors_header(const InputFile& file) {
   const auto read = [&](std::uint64_t at, std::span<std::uint8_t> to) { file.read(at, to); };
   std::map<std::string, std::uint64_t> places;
   Safetensors content = safetensors_of(file.size(), file.where(), read, &places);
@@ -340,7 +339,7 @@ SafetensorsHeader read_safetensors_header(const std::filesystem::path& path) {
 }
 
 std::map<std::string, std::string> read_metadata(const std::filesystem::path& path) {
-  return read_safetensors_header(path).metadata;
+  return read_safetensors_header(InputFile(path)).metadata;
 }
 
 bool can_hold(const std::string& text) {

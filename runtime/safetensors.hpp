@@ -79,8 +79,8 @@ struct SafetensorsHeader {
   std::map<std::string, std::string> metadata;
 };
 
-/// Of a regular file of any size. Throws an Error for all that read_safetensors refuses.
-SafetensorsHeader read_safetensors_header(const std::filesystem::path& path);
+/// Of a file of any size. Throws an Error for all that read_safetensors refuses.
+SafetensorsHeader read_safetensors_header(const InputFile& file);
 
 /// Whether metadata can hold the text and give it back: it is UTF-8.
 bool can_hold(const std::string& text);

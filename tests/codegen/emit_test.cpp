@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -577,6 +579,60 @@ TEST(Emit, TheGeneratorReadsTablesOfTilesFromRegularFilesAlone) {
   EXPECT_EQ(said(large), "digit_probe: the table of tiles " + large + " has more than 1048576 bytes\n");
   EXPECT_EQ(said("nowhere"), "digit_probe: cannot read the table of tiles nowhere: there is no such file\n");
   EXPECT_FALSE(std::filesystem::exists(out));
+  std::filesystem::remove_all(folder);
+}
+
+TEST(Emit, GeneratorsThatWriteAtOnceLeaveEveryFileWhole) {
+  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "tessera_writers";
+  const std::string out = folder / "out", other = folder / "other";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(out);
+  // What an earlier version has left, or somebody has put there, is in nobody's way, and not written through.
+  const std::string header = out + "/digit_probe.h";
+  std::filesystem::create_directories(header + ".tmp");
+  std::filesystem::create_symlink(other, out + "/digit_probe_scalar.cpp.tmp");
+  const graph::Graph g = trace<DigitProbe>("digit_probe");
+  std::vector<pid_t> writers;
+  for (int i = 0; i < 4; ++i) {
+    writers.push_back(fork());
+    if (writers.back() != 0) continue;
+    std::vector<std::string> arguments{"generator", "--out", out, "--isa", "scalar"};
+    std::vector<char*> argv;
+    for (std::string& a : arguments) argv.push_back(a.data());
+    for (int again = 0; again < 5; ++again) {
+      if (codegen::generator_main(g, static_cast<int>(argv.size()), argv.data()) != 0) _exit(1);
+      std::error_code ignored;
+      std::filesystem::remove(header, ignored);  // for the others to write it anew
+    }
+    _exit(codegen::generator_main(g, static_cast<int>(argv.size()), argv.data()));
+  }
+  for (const pid_t writer : writers) {
+    int status = -1;
+    ASSERT_EQ(waitpid(writer, &status, 0), writer);
+    EXPECT_EQ(status, 0);
+  }
+  GeneratorOptions options;
+  options.isas = {"scalar"};
+  std::set<std::string> expected{"digit_probe.h.tmp", "digit_probe_scalar.cpp.tmp"};
+  for (const auto& [name, text] : codegen::generate(g, options)) {
+    std::stringstream content;
+    content << std::ifstream(out + "/" + name).rdbuf();
+    EXPECT_EQ(content.str(), text) << name;
+    expected.insert(name);
+  }
+  std::set<std::string> found;
+  for (const auto& entry : std::filesystem::directory_iterator(out)) found.insert(entry.path().filename());
+  EXPECT_EQ(found, expected);
+  EXPECT_FALSE(std::filesystem::exists(other));
+  std::filesystem::remove_all(folder);
+}
+
+TEST(Emit, TheGeneratorSaysWhyItCannotWrite) {
+  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "tessera_taken";
+  std::filesystem::create_directories(folder / "digit_probe.h" / "full");
+  EXPECT_EQ(said_by_generator({"--out", folder, "--isa", "scalar"}),
+            "digit_probe: cannot write " + (folder / "digit_probe.h").string() + ": Is a directory\n");
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) EXPECT_NE(entry.path().extension(), ".tmp");
   std::filesystem::remove_all(folder);
 }
 

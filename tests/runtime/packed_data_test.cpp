@@ -1,6 +1,8 @@
 // Data sets in one mapped file: the same images, damaged files, and more of them than memory holds.
 #include "runtime/packed_data.hpp"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <chrono>
 #include <csignal>
@@ -143,10 +145,14 @@ TEST_F(PackedData, DamagedFilesAreOneSentence) {
   write_safetensors(folder / "sound", sound);
   EXPECT_EQ(read_packed_data(folder / "sound", Split::test).size(), 2);
   refused(saying("format", "pt"), "holds no packed data: pack makes such a file of a folder");
-  refused(saying("classes", "-1"), "the 'classes' of the packed data is damaged");
+  refused(saying("classes", "-1"), "the packed data's 'classes' is damaged");
   refused(saying("classes", "9"), "training label 1 is 9 of 9 classes");
   refused(saying("classes", "11"), "tells 10 classes apart");
-  refused(saying("train.fingerprint", "x"), "the 'train.fingerprint' of the packed data is damaged");
+  refused(saying("train.fingerprint", "x"), "the packed data's 'train.fingerprint' is damaged");
+  refused(saying("train.fingerprint", "4294967296"), "the packed data's 'train.fingerprint' is damaged");
+  Safetensors unnamed = sound;
+  unnamed.metadata.erase("classes");
+  refused(unnamed, "the packed data does not say its 'classes'");
   refused(with("train.labels", labels({0, -1})), "training label 1 is -1 of 10 classes");
   refused(with("train.labels", labels({0})), "has 2 training images and 1 labels");
   refused(with("train.labels", pixels({2})), "the training labels are U8 [2]");
@@ -155,6 +161,9 @@ TEST_F(PackedData, DamagedFilesAreOneSentence) {
   Safetensors half = sound;
   half.tensors.erase("test.pixels");
   refused(half, "there are no test pixels");
+  // What waits for ever, or has no end, is not opened.
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0666), 0);
+  EXPECT_CONTAINS(sentence([&] { read_packed_data(folder / "pipe", Split::test); }), "it is no regular file");
   write_safetensors(folder / "damaged", sound);
   const std::string whole = slurp(folder / "damaged");
   spill(folder / "damaged", whole.substr(0, whole.size() - 10));
