@@ -181,6 +181,11 @@ constexpr std::int64_t times_as_long(const Dim& got, const Dim& needed) {
   return 0;
 }
 
+/// Whether a dim is shown as one axis, which is how code writes it, too.
+constexpr bool is_name(const Dim& d) {
+  return d.shown.terms == 1 && d.shown.term[0].coefficient == 1 && d.shown.term[0].factors == 1;
+}
+
 /// Whether `whole` is a sum of which `part` lacks one term, which is then `rest`: the registers of N + 1 + R.
 constexpr bool lacks_one_part(const Dim& part, const Dim& whole, Dim& rest) {
   rest = whole - part;
@@ -192,7 +197,8 @@ constexpr bool lacks_one_part(const Dim& part, const Dim& whole, Dim& rest) {
 }  // namespace detail
 
 /// Adds what may have been meant where `got` stands and `needed` should, as a bracket; nothing where there is no idea.
-constexpr void suggest(Text& t, const Dim& got, const Dim& needed, int axis) {
+/// `layer`: of channels, between which a layer may be missing, what stands before its name; else empty.
+constexpr void suggest(Text& t, const Dim& got, const Dim& needed, int axis, std::string_view layer = {}) {
   const Dim one = Dim::constant(1);
   Dim rest;
   if (got == needed && !got.nests_as(needed)) {
@@ -200,16 +206,18 @@ constexpr void suggest(Text& t, const Dim& got, const Dim& needed, int axis) {
     got.print_factors(t);
     t.put(" is not ");
     needed.print_factors(t);
-    t.put(")");
+    t.put("; did you mean ");
+    needed.print_factors(t);
+    t.put(" where it was merged?)");
   } else if (got == needed) {
-    t.put(" (the same parts in another order: ");
-    for (int i = 0; i < got.parts(); ++i) {
+    t.put(" (the same parts in another order: did you mean ");
+    for (int i = 0; i < needed.parts(); ++i) {
       Polynomial part;
-      part.add(got.part(i));
+      part.add(needed.part(i));
       t.put(i ? ", " : "");
       part.print(t);
     }
-    t.put(")");
+    t.put(" in the concat?)");
   } else if (got + one == needed) {
     t.put(" (one short: was the class token forgotten?)");
   } else if (needed + one == got) {
@@ -236,13 +244,25 @@ constexpr void suggest(Text& t, const Dim& got, const Dim& needed, int axis) {
     t.put(">(x, ");
     needed.shown.print(t);
     t.put("))");
+  } else if (const std::int64_t parts = detail::times_as_long(needed, got); layer.size() && parts > 1) {
+    t.put(" (").put(parts).put(" times as short: did you mean a concat<").put(std::int64_t{axis}).put("> of ");
+    t.put(parts).put("?)");
+  } else if (layer.size() && detail::is_name(got) && detail::is_name(needed)) {
+    t.put(" (");
+    put_definition(t, "", needed, "; ");
+    t.put("did you mean ").put(layer).put("Linear<");
+    got.shown.print(t);
+    t.put(", ");
+    needed.shown.print(t);
+    t.put("> in between?)");
   } else {
     put_definition(t, " (", needed, ")");
   }
 }
 
 /// Adds where two shapes differ and one suggestion: "axis 1 is N=49, needs N+1=50 (one short: ...)".
-constexpr void explain_mismatch(Text& t, const Shape& got, const Shape& needed) {
+/// `layer`: as in suggest, of the last axis.
+constexpr void explain_mismatch(Text& t, const Shape& got, const Shape& needed, std::string_view layer = {}) {
   int first = -1;
   if (got.rank != needed.rank) {
     t.put("it has ").put(std::int64_t{got.rank}).put(got.rank == 1 ? " axis" : " axes").put(", needs ");
@@ -263,7 +283,7 @@ constexpr void explain_mismatch(Text& t, const Shape& got, const Shape& needed) 
   if (suggest_rearrange(t, " (", got, needed))
     t.put(")");
   else if (!suggest_pooling(t, got, needed) && first >= 0)
-    suggest(t, got[first], needed[first], first);
+    suggest(t, got[first], needed[first], first, first > 0 && first == got.rank - 1 ? layer : "");
 }
 
 }  // namespace tessera

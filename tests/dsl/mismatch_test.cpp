@@ -79,6 +79,13 @@ TEST(Mismatch, ShowsADefinition) {
   EXPECT_EQ(explained(shape<B, N>, shape<B, D>), "axis 1 is N=196, needs D=192 (D := H*K)");
 }
 
+TEST(Mismatch, SuggestsTheLayerThatMayBeMissingBetweenChannels) {
+  Text t;
+  explain_mismatch(t, shape<B, K>, shape<B, D>, "a ");
+  EXPECT_EQ(t.view(), "axis 1 is K=64, needs D=192 (D := H*K; did you mean a Linear<K, D> in between?)");
+  EXPECT_EQ(explained(shape<B, K>, shape<B, D>), "axis 1 is K=64, needs D=192 (D := H*K)");
+}
+
 TEST(Mismatch, SuggestsTheRearrangeThatPermutes) {
   EXPECT_EQ(explained(shape<B, D, N>, shape<B, N, D>),
             "axis 1 is D=192, needs N=196, axis 2 is N=196, needs D=192 (did you mean rearrange<b d n -> b n d>?)");
