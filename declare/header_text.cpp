@@ -9,7 +9,7 @@ namespace tessera::declare {
 using runtime::text;
 
 std::string header_text(const Model& model, const Input& input, const std::string& name) {
-  const auto& [of, include, block_template, alias, stacks, fields, classes, is_cait] = model;
+  const auto& [of, include, block_template, alias, stacks, fields, classes, is_cait, has_texts] = model;
   // In the order of VitSpec, as designated initializers have to be.
   static constexpr const char* order[] = {
       "image",     "patch",         "channels",       "width",       "heads",           "head",
@@ -22,8 +22,9 @@ std::string header_text(const Model& model, const Input& input, const std::strin
     if (const auto found = fields.find(field); found != fields.end())
       spec += text(spec.empty() ? "" : ",\n", "    .", field, " = ", found->second);
   std::string out =
-      text("// ", of, ", as its checkpoint has it: written by `tessera declare`.\n#pragma once\n\n#include \"", include,
-           "\"\n\nnamespace tessera::models {\n\n");
+      text("// ", of, ", as its checkpoint has it: written by `tessera declare`.\n",
+           has_texts ? "// Images alone: texts, and zero-shot classification by them, are out of scope.\n" : "",
+           "#pragma once\n\n#include \"", include, "\"\n\nnamespace tessera::models {\n\n");
   std::string block = block_template;
   if (!alias.empty()) {
     block = name + (stacks.empty() ? "Block" : "Layer");

@@ -22,6 +22,7 @@ struct Model {
   std::map<std::string, std::string> fields;  ///< of VitSpec, that are not as by default
   std::int64_t classes = 0;                   ///< 0: no head
   bool cait = false;
+  bool has_texts = false;  ///< it is the image half of a model that was trained with texts too
 };
 
 std::string header_text(const Model& model, const Input& input, const std::string& name);

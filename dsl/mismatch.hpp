@@ -56,9 +56,11 @@ class AxisNames {
 struct Grouping {
   bool complete = false;
   int group[Shape::capacity]{};  ///< of each axis of the longer shape: the axis it goes into; -1: it is 1 and goes away
+  bool reversed[Shape::capacity]{};  ///< of each axis of the other: it is the later one times the earlier one
 };
 
-/// Each axis of `few` is one of `many`, or the product of two; what is left of `many` is of size 1.
+/// Each axis of `few` is one of `many`, or the product of two in the order that it is defined by; what is left of
+/// `many` is of size 1.
 constexpr Grouping group_axes(const Shape& many, const Shape& few) {
   Grouping g;
   for (int& group : g.group) group = -1;
@@ -70,11 +72,12 @@ constexpr Grouping group_axes(const Shape& many, const Shape& few) {
         found = true;
       }
     for (int i = 0; i < many.rank && !found; ++i)
-      for (int k = i + 1; k < many.rank && !found; ++k)
-        if (g.group[i] < 0 && g.group[k] < 0 && many[i] * many[k] == few[f]) {
-          g.group[i] = g.group[k] = f;
-          found = true;
-        }
+      for (int k = i + 1; k < many.rank && !found; ++k) {
+        if (g.group[i] >= 0 || g.group[k] >= 0 || !(many[i] * many[k] == few[f])) continue;
+        g.reversed[f] = !(many[i] * many[k]).nests_as(few[f]);
+        found = !g.reversed[f] || (many[k] * many[i]).nests_as(few[f]);
+        if (found) g.group[i] = g.group[k] = f;
+      }
     if (!found) return g;
   }
   for (int i = 0; i < many.rank; ++i)
@@ -92,8 +95,9 @@ constexpr void put_side(Text& t, const AxisNames& names, const Grouping& groupin
     int members = 0;
     for (int i = 0; i < rank; ++i) members += grouping.group[i] == f;
     t.put(f ? " " : "").put(members > 1 ? "(" : "");
-    for (int i = 0, n = 0; i < rank; ++i)
-      if (grouping.group[i] == f) t.put(n++ ? " " : "").put(names.name(i));
+    for (int at = 0, n = 0; at < rank; ++at)
+      if (const int i = grouping.reversed[f] ? rank - 1 - at : at; grouping.group[i] == f)
+        t.put(n++ ? " " : "").put(names.name(i));
     t.put(members > 1 ? ")" : "");
   }
 }
@@ -123,18 +127,20 @@ constexpr bool suggest_rearrange(Text& t, const char* before, const Shape& got, 
 }
 
 /// Adds " (nothing is stretched silently: did you mean repeat<b 1 d -> b n d>?)" where `got` becomes `needed` by new
-/// axes and longer ones of size 1; else nothing, and the answer is false.
+/// axes and longer ones of size 1, or expand_as where that needs no word; else nothing, and the answer is false.
 constexpr bool suggest_repeat(Text& t, const Shape& got, const Shape& needed) {
   const detail::AxisNames left(got), right(needed);
-  int at = 0;
-  for (int i = 0; i < needed.rank; ++i)
+  int at = 0, alike = 0;
+  for (int i = 0; i < needed.rank; ++i) {
     if (at < got.rank && (got[at].lines_up_with(needed[i]) || got[at] == Dim::constant(1))) ++at;
+    for (int k = 0; k < got.rank; ++k) alike += got[k].lines_up_with(needed[i]) && !(got[k] == Dim::constant(1));
+  }
   if (at < got.rank || got == needed || !left.clear() || !right.clear()) return false;
   t.put(" (nothing is stretched silently: did you mean repeat<");
   detail::put_side(t, left, got.rank);
   t.put(" -> ");
   detail::put_side(t, right, needed.rank);
-  t.put(">?)");
+  t.put(alike == got.rank ? ">, or expand_as?)" : ">?)");
   return true;
 }
 
@@ -175,6 +181,11 @@ constexpr std::int64_t times_as_long(const Dim& got, const Dim& needed) {
   return 0;
 }
 
+/// Whether a dim is shown as one axis, which is how code writes it, too.
+constexpr bool is_name(const Dim& d) {
+  return d.shown.terms == 1 && d.shown.term[0].coefficient == 1 && d.shown.term[0].factors == 1;
+}
+
 /// Whether `whole` is a sum of which `part` lacks one term, which is then `rest`: the registers of N + 1 + R.
 constexpr bool lacks_one_part(const Dim& part, const Dim& whole, Dim& rest) {
   rest = whole - part;
@@ -186,7 +197,8 @@ constexpr bool lacks_one_part(const Dim& part, const Dim& whole, Dim& rest) {
 }  // namespace detail
 
 /// Adds what may have been meant where `got` stands and `needed` should, as a bracket; nothing where there is no idea.
-constexpr void suggest(Text& t, const Dim& got, const Dim& needed, int axis) {
+/// `layer`: of channels, between which a layer may be missing, what stands before its name; else empty.
+constexpr void suggest(Text& t, const Dim& got, const Dim& needed, int axis, std::string_view layer = {}) {
   const Dim one = Dim::constant(1);
   Dim rest;
   if (got == needed && !got.nests_as(needed)) {
@@ -194,16 +206,18 @@ constexpr void suggest(Text& t, const Dim& got, const Dim& needed, int axis) {
     got.print_factors(t);
     t.put(" is not ");
     needed.print_factors(t);
-    t.put(")");
+    t.put("; did you mean ");
+    needed.print_factors(t);
+    t.put(" where it was merged?)");
   } else if (got == needed) {
-    t.put(" (the same parts in another order: ");
-    for (int i = 0; i < got.parts(); ++i) {
+    t.put(" (the same parts in another order: did you mean ");
+    for (int i = 0; i < needed.parts(); ++i) {
       Polynomial part;
-      part.add(got.part(i));
+      part.add(needed.part(i));
       t.put(i ? ", " : "");
       part.print(t);
     }
-    t.put(")");
+    t.put(" in the concat?)");
   } else if (got + one == needed) {
     t.put(" (one short: was the class token forgotten?)");
   } else if (needed + one == got) {
@@ -230,13 +244,25 @@ constexpr void suggest(Text& t, const Dim& got, const Dim& needed, int axis) {
     t.put(">(x, ");
     needed.shown.print(t);
     t.put("))");
+  } else if (const std::int64_t parts = detail::times_as_long(needed, got); layer.size() && parts > 1) {
+    t.put(" (").put(parts).put(" times as short: did you mean a concat<").put(std::int64_t{axis}).put("> of ");
+    t.put(parts).put("?)");
+  } else if (layer.size() && detail::is_name(got) && detail::is_name(needed)) {
+    t.put(" (");
+    put_definition(t, "", needed, "; ");
+    t.put("did you mean ").put(layer).put("Linear<");
+    got.shown.print(t);
+    t.put(", ");
+    needed.shown.print(t);
+    t.put("> in between?)");
   } else {
     put_definition(t, " (", needed, ")");
   }
 }
 
 /// Adds where two shapes differ and one suggestion: "axis 1 is N=49, needs N+1=50 (one short: ...)".
-constexpr void explain_mismatch(Text& t, const Shape& got, const Shape& needed) {
+/// `layer`: as in suggest, of the last axis.
+constexpr void explain_mismatch(Text& t, const Shape& got, const Shape& needed, std::string_view layer = {}) {
   int first = -1;
   if (got.rank != needed.rank) {
     t.put("it has ").put(std::int64_t{got.rank}).put(got.rank == 1 ? " axis" : " axes").put(", needs ");
@@ -257,7 +283,7 @@ constexpr void explain_mismatch(Text& t, const Shape& got, const Shape& needed) 
   if (suggest_rearrange(t, " (", got, needed))
     t.put(")");
   else if (!suggest_pooling(t, got, needed) && first >= 0)
-    suggest(t, got[first], needed[first], first);
+    suggest(t, got[first], needed[first], first, first > 0 && first == got.rank - 1 ? layer : "");
 }
 
 }  // namespace tessera

@@ -110,7 +110,8 @@ std::string path_of(const std::string& path, const char* name) {
 /// Binds every member.
 template <class M, class... Members>
 void bind_members(M& module, const std::string& path, const MemberList<Members...>*) {
-  bound_modules.push_back({M::module_name, path, &module, &module + 1, [](const void* self, const void* member) {
+  bound_modules.push_back({M::module_name, path, &module, &module + 1,
+                           [](const void* self, const void* member) {
                              const char* found = nullptr;
                              const void* nearest = self;
                              const auto look = [&](const void* listed, const char* name) {
@@ -121,7 +122,8 @@ void bind_members(M& module, const std::string& path, const MemberList<Members..
                              (look(&(static_cast<const M*>(self)->*Members::pointer), Members::name), ...);
                              static_cast<void>(look);  // where there are no members
                              return found;
-                           }});
+                           },
+                           M::module_file, M::module_line, M::module_list});
   (tessera::bind(module.*Members::pointer,
                  path_of<std::remove_cvref_t<decltype(module.*Members::pointer)>>(path, Members::name)),
    ...);
@@ -263,6 +265,8 @@ struct Frozen : M {
 /// under the module's path, after a look at the arguments: TESSERA_MEMBERS(Block, norm1, mhsa, norm2, mlp)
 #define TESSERA_MEMBERS(Self, ...)                                                                             \
   [[maybe_unused]] static constexpr const char* module_name = #Self;                                           \
+  [[maybe_unused]] static constexpr const char *module_file = __FILE__, *module_list = #__VA_ARGS__;           \
+  [[maybe_unused]] static constexpr int module_line = __LINE__;                                                \
   static constexpr auto member_list() {                                                                        \
     using List = ::tessera::detail::MemberList<__VA_OPT__(TESSERA_EXPAND_(TESSERA_LIST_(Self, __VA_ARGS__)))>; \
     return static_cast<const List*>(nullptr);                                                                  \

@@ -189,14 +189,10 @@ class PatternSolver {
 
   /// Whether the names of bracket g stand in the order in which its axis is defined: D := H*K is (h k), not (k h).
   constexpr void nested(int g, const Dim& quotient) {
-    Dim product = Dim::constant(1);
-    const int first = left().first[g];
-    for (int i = first; i < first + left().count[g]; ++i) {
-      const int n = left().name[i];
-      product = product * (plan_.source[n] == Source::binding  ? *bound_[plan_.index[n]].dim
-                           : plan_.source[n] == Source::number ? Dim::constant(plan_.pattern.number[n])
-                                                               : quotient);
-    }
+    const int first = left().first[g], count = left().count[g];
+    int order[Pattern::capacity]{};
+    for (int i = 0; i < count; ++i) order[i] = left().name[first + i];
+    const Dim product = product_of(order, count, quotient);
     if (product.nests_as(x_[g])) return;
     say(left().position[first]);
     print_group(g);
@@ -206,7 +202,34 @@ class PatternSolver {
     x_.print(plan_.problem);
     plan_.problem.put(" is ");
     x_[g].print_factors(plan_.problem);
-    plan_.problem.put(", the same factors in another order [pattern-size]");
+    plan_.problem.put(", the same factors in another order");
+    if (count < 6 && put_in_order(order, 0, count, g, quotient)) {
+      plan_.problem.put(" (did you mean (");
+      for (int i = 0; i < count; ++i) plan_.problem.put(i ? " " : "").put(word(order[i]));
+      plan_.problem.put(")?)");
+    }
+    plan_.problem.put(" [pattern-size]");
+  }
+
+  constexpr Dim product_of(const int* names, int count, const Dim& quotient) const {
+    Dim product = Dim::constant(1);
+    for (int i = 0; i < count; ++i)
+      product = product * (plan_.source[names[i]] == Source::binding  ? *bound_[plan_.index[names[i]]].dim
+                           : plan_.source[names[i]] == Source::number ? Dim::constant(plan_.pattern.number[names[i]])
+                                                                      : quotient);
+    return product;
+  }
+
+  /// Puts the names from `at` on into the first order that nests as axis g; false if there is none.
+  constexpr bool put_in_order(int* names, int at, int count, int g, const Dim& quotient) const {
+    if (at == count) return product_of(names, count, quotient).nests_as(x_[g]);
+    for (int i = at; i < count; ++i) {
+      // The one that is taken comes first, the others keep their order.
+      for (int k = i; k > at; --k) std::swap(names[k], names[k - 1]);
+      if (put_in_order(names, at + 1, count, g, quotient)) return true;
+      for (int k = at; k < i; ++k) std::swap(names[k], names[k + 1]);
+    }
+    return false;
   }
 
   constexpr void known_on_the_right(int i) {

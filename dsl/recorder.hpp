@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "dsl/graph/builder.hpp"
+#include "dsl/member_names.hpp"
 
 namespace tessera {
 
@@ -23,6 +24,9 @@ struct BoundModule {
   const void *begin, *end;
   /// The last member that TESSERA_MEMBERS lists of those before an address; null where there is none.
   const char* (*listed_before)(const void* module, const void* member);
+  const char* file;  ///< where its TESSERA_MEMBERS stands, and what that lists
+  int line;
+  const char* listed;
 };
 inline thread_local std::vector<BoundModule> bound_modules;
 
@@ -32,15 +36,17 @@ inline bool lies_before(const void* a, const void* b) {
 }
 
 /// Throws std::logic_error where `member`, which was not bound, lies within a module that was: its TESSERA_MEMBERS
-/// lacks it. C++ has no names of members, so that it is told by the one before it.
+/// lacks it. C++ has no names of members, so that the source is read; without it the member before is named.
 inline void demand_listed(const void* member) {
   for (std::size_t i = bound_modules.size(); i-- > 0;) {
     const BoundModule& module = bound_modules[i];
     if (lies_before(member, module.begin) || !lies_before(member, module.end)) continue;
     const char* before = module.listed_before(module.begin, member);
-    throw std::logic_error(std::string(module.name) + (module.path.empty() ? "" : ", " + module.path + ",") +
-                           " uses a member that its TESSERA_MEMBERS does not list: the one declared " +
-                           (before ? "behind " + std::string(before) : "first"));
+    const std::string names = unlisted_names(module.file, module.line, module.name, module.listed, before);
+    throw std::logic_error(std::string(module.name) + (module.path.empty() ? "" : ", " + module.path + ",") + " uses " +
+                           (names.empty() ? "a member that its TESSERA_MEMBERS does not list: the one declared " +
+                                                (before ? "behind " + std::string(before) : "first")
+                                          : names + ", which its TESSERA_MEMBERS does not list"));
   }
 }
 

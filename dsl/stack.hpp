@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <tuple>
@@ -9,6 +10,7 @@
 #include <utility>
 
 #include "dsl/module.hpp"
+#include "dsl/ops/slice.hpp"
 #include "dsl/ops/take.hpp"
 
 namespace tessera {
@@ -143,22 +145,30 @@ struct Stack {
 };
 
 /// Stacks of different blocks, one after the other, whose layers are numbered through: Stacks<Stack<A, 8>, Stack<B, 4>>
-/// blocks has the keys blocks.0 to blocks.7 of A, and blocks.8 to blocks.11 of B. What layers share they are given:
-/// blocks(x, give) calls give(block) of a block of each. PyTorch equivalent: a torch.nn.ModuleList of unlike blocks,
-/// applied in a loop.
+/// blocks has the keys blocks.0 to blocks.7 of A, and blocks.8 to blocks.11 of B. What layers need besides they are
+/// given as those of a Stack are: blocks(x, give), blocks(x, each, give). blocks.each(x), with the same arguments, is a
+/// tuple of what each of the stacks gives, the last of which is blocks(x). PyTorch equivalent: a torch.nn.ModuleList of
+/// unlike blocks, applied in a loop.
 template <class First, class... Rest>
 struct Stacks {
   static constexpr int count = First::count + (0 + ... + Rest::count);
+  static constexpr std::size_t size = 1 + sizeof...(Rest);
 
   std::tuple<First, Rest...> stacks{};
 
-  template <class X>
-  auto operator()(const X& x) const {
-    return from<0>(x);
+  /// The number of the first layer of stack i, or of the first layer behind the last stack.
+  static constexpr int first(std::size_t i) {
+    constexpr int counts[] = {First::count, Rest::count...};
+    return std::accumulate(counts, counts + i, 0);
   }
-  template <class X, class Give>
-  auto operator()(const X& x, const Give& give) const {
-    return from<0>(x, give);
+
+  template <class X, class... Give>
+  auto operator()(const X& x, const Give&... give) const {
+    return std::get<size - 1>(each(x, give...));
+  }
+  template <class X, class... Give>
+  auto each(const X& x, const Give&... give) const {
+    return from<0>(x, give...);
   }
 
   void bind(const std::string& where) {
@@ -169,10 +179,21 @@ struct Stacks {
  private:
   template <std::size_t i, class X, class... Give>
   auto from(const X& x, const Give&... give) const {
-    if constexpr (i > sizeof...(Rest))
-      return x;
+    if constexpr (i == size) {
+      return std::tuple<>();
+    } else {
+      const auto y = std::get<i>(stacks)(x, own<i>(give)...);
+      return std::tuple_cat(std::tuple(y), from<i + 1>(y, give...));
+    }
+  }
+
+  /// Of a tensor with a slice for each layer, those of stack i.
+  template <std::size_t i, class Give>
+  static auto own(const Give& give) {
+    if constexpr (AnyTensor<Give>)
+      return slice<0>(give, Constant<first(i)>{}, Constant<first(i + 1) - first(i)>{});
     else
-      return from<i + 1>(std::get<i>(stacks)(x, give...), give...);
+      return give;
   }
 };
 

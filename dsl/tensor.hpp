@@ -36,7 +36,7 @@ struct Tensor {
       t.put(" to the declared ");
       shape.print(t);
       t.put(": ");
-      explain_mismatch(t, Other::shape, shape);
+      explain_mismatch(t, Other::shape, shape, "a ");
       t.put(" [conversion]");
       return t;
     };

@@ -5,7 +5,9 @@
 // variant lacks has no keys.
 #pragma once
 
+#include <tuple>
 #include <type_traits>
+#include <utility>
 
 #include "models/vit_parts.hpp"
 
@@ -41,15 +43,45 @@ struct SharedOf<Block> {
   using type = typename Block::Shared;
 };
 
-/// The blocks of a model: alike, or Stacks of several kinds.
-template <class Block, int depth>
+/// The blocks of a model: alike, or Stacks of several kinds. With each of the chosen layers a stack ends.
+template <class Block, int depth, Layers chosen>
 struct BlocksOf {
+  template <int... i>
+  static Stacks<Stack<Block, chosen.blocks(i)>...> ending(std::integer_sequence<int, i...>);
+  using type = decltype(ending(std::make_integer_sequence<int, chosen.count()>()));
+};
+template <class Block, int depth>
+struct BlocksOf<Block, depth, Layers{}> {
   using type = Stack<Block, depth>;
 };
-template <class... Parts, int depth>
-struct BlocksOf<Stacks<Parts...>, depth> {
-  static_assert(Stacks<Parts...>::count == depth, "the stacks of a ViT have as many blocks as its spec says");
+template <class... Parts, int depth, Layers chosen>
+  requires(chosen.count() != 0)
+struct BlocksOf<Stacks<Parts...>, depth, chosen> {
   using type = Stacks<Parts...>;
+  static_assert(type::count == depth, "the stacks of a ViT have as many blocks as its spec says");
+  static_assert(
+      [] {
+        int ends = 0;
+        for (std::size_t i = 1; i <= type::size; ++i) ends += chosen.has(type::first(i) - 1);
+        return ends == chosen.count();
+      }(),
+      "a stack ends with each of the layers of a ViT whose blocks differ");
+};
+template <class... Parts, int depth>
+struct BlocksOf<Stacks<Parts...>, depth, Layers{}> {
+  using type = Stacks<Parts...>;
+  static_assert(type::count == depth, "the stacks of a ViT have as many blocks as its spec says");
+};
+
+/// Blocks, whose call gives what each of their stacks gives.
+template <class Blocks>
+struct EachStack {
+  const Blocks& blocks;
+
+  template <class X, class... Give>
+  auto operator()(const X& x, const Give&... give) const {
+    return blocks.each(x, give...);
+  }
 };
 
 }  // namespace detail
@@ -58,12 +90,16 @@ struct BlocksOf<Stacks<Parts...>, depth> {
 template <class V>
 using PlainBlock = VitBlock<V>;
 
-/// Images [B, C, IH, IW] -> logits [B, CLASSES]; without classes, features. Block is a template of a VitAxes, as
-/// VitBlock is: a module from tokens to tokens, or Stacks of such modules where blocks differ.
+/// Images [B, C, IH, IW] -> logits [B, CLASSES]; without classes, features, or what chosen layers give [B, L, T, D].
+/// Block is a template of a VitAxes, as VitBlock is: a module from tokens to tokens, or Stacks of such modules where
+/// blocks differ.
 template <VitSpec S, template <class> class Block = PlainBlock>
 struct Vit : Module, std::conditional_t<S.classes != 0, detail::VitRecipe, detail::VitInput> {
   static constexpr bool has_what_is_pooled = S.class_token || S.pooling != Pooling::class_token;
   static_assert(has_what_is_pooled, "a ViT without a class token is pooled by Pooling::mean");
+  static constexpr bool gives_layers = S.layers.count() != 0;
+  static_assert(!gives_layers || S.classes == 0, "a ViT that gives layers has no classes");
+  static_assert(!gives_layers || S.layers.last() == S.depth - 1, "the last of a ViT's layers is its last block");
 
   using V = VitAxes<S>;
   using Tokens = typename V::Tokens;
@@ -124,7 +160,7 @@ struct Vit : Module, std::conditional_t<S.classes != 0, detail::VitRecipe, detai
     else
       return axis<"CLASSES", S.classes>;
   }();
-  static constexpr bool pools = S.classes != 0 || S.features != Features::tokens;
+  static constexpr bool pools = S.classes != 0 || (S.features != Features::tokens && !gives_layers);
   static constexpr bool attends = S.pooling == Pooling::attention || S.pooling == Pooling::attention_to_all;
   using Layer = Block<V>;
   using Head = If<S.classes != 0, Linear<E, CLASSES>>;
@@ -136,7 +172,7 @@ struct Vit : Module, std::conditional_t<S.classes != 0, detail::VitRecipe, detai
   If<S.positions == Positions::learned, Parameter<1_c, POSITIONS, D>> pos_embed{normal(0, 0.02)};
   If<S.stem == Stem::norm_of_all, Norm> norm_pre{S.epsilon};
   typename detail::SharedOf<Layer>::type shared;
-  typename detail::BlocksOf<Layer, S.depth>::type blocks;
+  typename detail::BlocksOf<Layer, S.depth, S.layers>::type blocks;
   If<S.final_norm == FinalNorm::before_pooling, Norm> norm{S.epsilon};
   If<pools && attends, AttentionPool<V>> attn_pool;
   If<pools && S.final_norm == FinalNorm::after_pooling, Norm> fc_norm{S.epsilon};
@@ -148,7 +184,30 @@ struct Vit : Module, std::conditional_t<S.classes != 0, detail::VitRecipe, detai
 
   auto forward(Tensor<B, C, IH, IW> images) const {
     const Tokens embedding = dropout<S.dropout>(embedded(patch_embed(images)));
-    const Tokens tokens = norm(shared(blocks, norm_pre(embedding)));
+    if constexpr (gives_layers)
+      return chosen(shared(detail::EachStack{blocks}, norm_pre(embedding)));
+    else
+      return ending(norm(shared(blocks, norm_pre(embedding))));
+  }
+
+ private:
+  /// Of what each stack gives, that of the chosen layers.
+  template <class... Each>
+  auto chosen(const std::tuple<Each...>& each) const {
+    return [&]<std::size_t... i>(std::index_sequence<i...>) {
+      const auto some = std::tuple_cat(chosen<i>(std::get<i>(each))...);
+      return std::apply([&](const auto&... tokens) { return stack<1>(norm(tokens)...); }, some);
+    }(std::index_sequence_for<Each...>());
+  }
+  template <std::size_t i, class X>
+  static auto chosen(const X& tokens) {
+    if constexpr (S.layers.has(decltype(blocks)::first(i + 1) - 1))
+      return std::tuple(tokens);
+    else
+      return std::tuple();
+  }
+
+  auto ending(const Tokens& tokens) const {
     if constexpr (!pools) {
       return tokens;
     } else {
@@ -164,7 +223,6 @@ struct Vit : Module, std::conditional_t<S.classes != 0, detail::VitRecipe, detai
     }
   }
 
- private:
   /// Patches with the tokens before them and with positions.
   template <class X>
   Tokens embedded(const X& patches) const {

@@ -3,7 +3,9 @@
 // its model.
 #pragma once
 
+#include <bit>
 #include <cstdint>
+#include <initializer_list>
 #include <type_traits>
 
 #include "dsl/tessera.hpp"
@@ -79,6 +81,27 @@ enum class Features : std::uint8_t {
   both,    ///< [B, 1+T, D], the pooled one first
 };
 
+/// Some of a model's blocks, by their numbers from 0 to 63; what they are in their order.
+struct Layers {
+  std::uint64_t set = 0;
+
+  constexpr Layers() = default;
+  constexpr Layers(std::initializer_list<int> numbers) {
+    for (const int number : numbers) set |= std::uint64_t{1} << number;
+  }
+
+  constexpr int count() const { return std::popcount(set); }
+  constexpr bool has(int number) const { return set >> number & 1; }
+  constexpr int last() const { return std::bit_width(set) - 1; }
+  /// How many blocks there are from the i-th of these on to the one behind it; before the first, all that lead to it.
+  constexpr int blocks(int i) const {
+    std::uint64_t rest = set;
+    int before = -1;
+    for (; i > 0; --i, rest &= rest - 1) before = std::countr_zero(rest);
+    return std::countr_zero(rest) - before;
+  }
+};
+
 /// What can differ from one ViT to another. The defaults are those of ViT-Ti/16.
 struct VitSpec {
   Extent image = 224;
@@ -111,6 +134,7 @@ struct VitSpec {
   std::int64_t pooling_heads = 0;   ///< of Pooling::attention; 0: as many as a block has
   std::int64_t pooling_hidden = 0;  ///< of the MLP of Pooling::attention; 0: that of a block
   Features features = Features::pooled;
+  Layers layers = {};  ///< the model gives [B, L, T, D], what these L blocks give, each behind the last norm (DINOv2)
   std::int64_t representation = 0;  ///< width of a layer with tanh before the head; 0: there is none
   double epsilon = 1e-6;            ///< of the norms
 

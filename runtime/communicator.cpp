@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <chrono>
 #include <cstdio>
@@ -10,6 +12,8 @@
 #include <cstring>
 #include <iostream>
 #include <thread>
+
+#include "runtime/gpu.hpp"
 
 namespace tessera::runtime {
 namespace {
@@ -26,28 +30,47 @@ std::int64_t from_environment(std::initializer_list<const char*> names, std::int
   return otherwise;
 }
 
+/// Rank 0 speaks for all: the others no more.
+void be_silent() {
+  if (const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC); nowhere >= 0) {
+    ::dup2(nowhere, STDOUT_FILENO);
+    ::close(nowhere);
+  }
+  std::cerr.setstate(std::ios::failbit);
+}
+
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
 }  // namespace
 
 std::int64_t launched_ranks() {
-  return from_environment({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}, 1);
+  return from_environment({"TESSERA_RANKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}, 1);
 }
 
 std::int64_t launched_rank_of_machine() {
-  return from_environment({"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"}, 0);
+  return from_environment({"TESSERA_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"},
+                          from_environment({"TESSERA_RANK"}, 0));
 }
 
-std::int64_t launched_rank() { return from_environment({"OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"}, 0); }
+std::int64_t launched_rank() {
+  return from_environment({"TESSERA_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"}, 0);
+}
 
 const Communicator& Communicator::single() {
   static const Communicator alone;
   return alone;
 }
 
-void Communicator::open(const Model& model) {
+void Communicator::open(const Model& model, double timeout) {
   const std::int64_t launched = launched_ranks();
+  const char* const file = std::getenv("TESSERA_RENDEZVOUS");
+  const bool meets = file && *file;
+  if (!meets && std::getenv("TESSERA_RANKS"))
+    fail("TESSERA_RANKS is for ranks that find each other by a file, which TESSERA_RENDEZVOUS names");
+  if (meets && from_environment({"TESSERA_RANKS", "SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}, 0) < 1)
+    fail("TESSERA_RENDEZVOUS names a file for ranks, but neither TESSERA_RANKS nor srun says how many there are");
   if (launched <= 1) return;
+  if (meets) return meet(model, file, timeout);
   if (!model.ranks)
     fail("this program was built without DISTRIBUTED and cannot run as ", launched,
          " ranks (DISTRIBUTED mpi in tessera_add_model)");
@@ -60,13 +83,57 @@ void Communicator::open(const Model& model) {
   }
   ranks_ = model.ranks;
   program_ = model.name;
-  if (leads()) return;
-  // Rank 0 speaks for all.
-  if (const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC); nowhere >= 0) {
-    ::dup2(nowhere, STDOUT_FILENO);
-    ::close(nowhere);
+  if (!leads()) be_silent();
+}
+
+void Communicator::meet(const Model& model, const char* file, double timeout) {
+  const std::int64_t rank = launched_rank(), count = launched_ranks();
+  constexpr std::int64_t most = 100'000;
+  if (!model.gpu_ranks)
+    fail(
+        "this program was built without NCCL, by which ranks exchange bytes that find each other by a file "
+        "(DISTRIBUTED mpi nccl in tessera_add_model)");
+  if (count > most) fail("TESSERA_RANKS asks for ", count, " ranks, more than the ", most, " that there can be");
+  if (rank < 0 || rank >= count)
+    fail("TESSERA_RANK=", rank, " is none of ", count, " ranks (TESSERA_RANKS), which count from 0");
+  const GpuRanks& engine = *model.gpu_ranks;
+  engine.choose(static_cast<int>(launched_rank_of_machine()));
+  static_cast<void>(Gpu(model));  // says it where there is none
+  rendezvous_.emplace(file, static_cast<int>(rank), static_cast<int>(count));
+  rank_ = static_cast<int>(rank);
+  size_ = static_cast<int>(count);
+  program_ = model.name;
+  // Rank 0 gives up first, and tells the others.
+  const double limit = leads() ? timeout : 1.5 * timeout;
+  const Clock::time_point begin = Clock::now();
+  const auto until = [&](const std::function<bool()>& done) {
+    while (!done()) {
+      if (seconds_since(begin) > limit) return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    return true;
+  };
+  std::array<std::byte, GpuRanks::id_bytes> id{};
+  if (leads()) engine.make_id(id.data());
+  const auto met = [&] { return leads() ? rendezvous_->give(id) : rendezvous_->take(id); };
+  if (!until(met)) {
+    if (leads()) rendezvous_->give_up();
+    fail(rendezvous_->missing(), " for ", limit, " s (--rank-timeout)");
   }
-  std::cerr.setstate(std::ios::failbit);
+  try {
+    engine.join(id.data(), rank_, size_);
+    const bool joined = until([&] {
+      met();  // rank 0 may have read an earlier launch's file of a rank that comes later
+      hear();
+      return engine.done(nullptr);
+    });
+    if (!joined) fail("the GPUs of the ranks have not joined for ", limit, " s (--rank-timeout)");
+    met();
+  } catch (const std::exception&) {
+    end_unless_said(sentence_of_error());
+  }
+  ranks_ = engine.ranks;
+  if (!leads()) be_silent();
 }
 
 void Communicator::close() {
@@ -79,6 +146,15 @@ void Communicator::close() {
   }
   ranks_->close();
   ranks_ = nullptr;
+  rendezvous_.reset();
+}
+
+void Communicator::tell(const Notice& notice, int rank) const {
+  rendezvous_ ? rendezvous_->tell(notice, rank) : ranks_->tell(notice, rank);
+}
+
+bool Communicator::next(Notice& notice, int& rank) const {
+  return rendezvous_ ? rendezvous_->hear(notice, rank) : ranks_->hear(notice, rank);
 }
 
 void Communicator::send(const void* from, std::int64_t bytes, int to) const {
@@ -94,7 +170,8 @@ void Communicator::poll(const std::function<int()>& missing) const {
     try {
       return missing();
     } catch (const std::exception&) {
-      hear();  // whoever has told and ended is the cause
+      hear();                                                 // whoever has told and ended is the cause
+      if (rendezvous_) end_unless_said(sentence_of_error());  // no launcher ends the others
       throw;
     }
   };
@@ -132,17 +209,17 @@ void Communicator::tell_others(Notice::Kind kind) const {
   answered_[static_cast<std::size_t>(rank_)] = true;
   ++number_;
   for (int rank = 0; rank < size_; ++rank)
-    if (rank != rank_) ranks_->tell({kind, number_}, rank);
+    if (rank != rank_) tell({kind, number_}, rank);
 }
 
 void Communicator::hear() const {
   Notice notice;
-  for (int rank = 0; ranks_->hear(notice, rank);) {
+  for (int rank = 0; next(notice, rank);) {
     if (notice.kind == Notice::Kind::ack) {
       if (notice.number == number_) answered_[static_cast<std::size_t>(rank)] = true;
       continue;
     }
-    ranks_->tell({Notice::Kind::ack, notice.number}, rank);
+    tell({Notice::Kind::ack, notice.number}, rank);
     if (notice.kind == Notice::Kind::end) std::_Exit(1);
   }
 }
@@ -175,6 +252,12 @@ void Communicator::end(const std::string& sentence) const {
     std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
   std::_Exit(1);
+}
+
+void Communicator::end_unless_said(const std::string& sentence) const {
+  if (!rendezvous_->claim()) std::_Exit(1);
+  answered_.assign(static_cast<std::size_t>(size_), true);
+  end(sentence);
 }
 
 void Communicator::wait() const {

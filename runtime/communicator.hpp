@@ -3,23 +3,19 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "runtime/error.hpp"
 #include "runtime/model.hpp"
+#include "runtime/rendezvous.hpp"
 
 namespace tessera::runtime {
 
-/// What went wrong on one rank, thrown on all of them: it has to be said but once.
-class AgreedError : public Error {
- public:
-  using Error::Error;
-};
-
 /// How many ranks a launcher (mpirun, srun) says that it has started, from what Open MPI, MPICH or Slurm put into the
-/// environment; 1 where none did.
+/// environment, or TESSERA_RANKS; 1 where none did.
 std::int64_t launched_ranks();
 /// Which of them this process is, and which of those on its machine.
 std::int64_t launched_rank();
@@ -39,8 +35,12 @@ class Communicator {
  public:
   /// Alone.
   Communicator() = default;
-  /// Joins the others, where a launcher has started several. Throws an Error where the program was built to run alone.
-  void open(const Model& model);
+  /// Joins the others, where a launcher has started several, within so many seconds. Throws an Error where the program
+  /// was built to run alone.
+  ///
+  /// Where TESSERA_RENDEZVOUS names a file, the ranks find each other by it and not by MPI (rendezvous.hpp), and the
+  /// engine between their GPUs moves all bytes. They are numbered by TESSERA_RANKS and TESSERA_RANK, or by srun.
+  void open(const Model& model, double timeout = 600);
   /// Leaves, after the others have come here too, for whom it waits as for anything else.
   void close();
   /// One that is alone, for whoever needs one.
@@ -49,8 +49,12 @@ class Communicator {
   int rank() const { return rank_; }
   int size() const { return size_; }
   bool alone() const { return size_ == 1; }
+  bool by_file() const { return rendezvous_ && rendezvous_->met(); }  ///< they found each other so
   bool leads() const { return rank_ == 0; }  ///< it alone reads and writes the run's folder, and speaks
   void set_timeout(double seconds) { timeout_ = seconds; }
+  /// Of ranks by a file that have met: ends the process, and the others, which no launcher does. One of them, the
+  /// first, says its sentence.
+  [[noreturn]] void end_unless_said(const std::string& sentence) const;
 
   /// Begins to send or to receive; the bytes have to stay until `wait` has returned.
   void send(const void* from, std::int64_t bytes, int to) const;
@@ -94,8 +98,12 @@ class Communicator {
   std::string unanswered() const;
   /// Ends the process: says the sentence, then tells the others to end without one, and waits a moment until they know.
   [[noreturn]] void end(const std::string& sentence) const;
+  void meet(const Model& model, const char* file, double timeout);
+  void tell(const Notice& notice, int rank) const;
+  bool next(Notice& notice, int& rank) const;
 
   const Ranks* ranks_ = nullptr;
+  mutable std::optional<Rendezvous> rendezvous_;
   int rank_ = 0, size_ = 1;
   double timeout_ = 600;
   std::string program_;  ///< whose name a sentence begins with

@@ -16,6 +16,12 @@ class Error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// What went wrong on one rank, thrown on all of them: it has to be said but once.
+class AgreedError : public Error {
+ public:
+  using Error::Error;
+};
+
 /// The parts one after the other as text; numbers as `std::ostream` prints them.
 template <class... Parts>
 std::string text(const Parts&... parts) {

@@ -12,6 +12,7 @@ GpuTreeReduce::GpuTreeReduce(const Communicator& ranks, const Model& model, cons
       engine_(*model.gpu_ranks),
       own_(slice_of(model.parameter_floats, ranks.rank(), ranks.size())),
       squares_(gpu, Slice::chunks * std::int64_t{sizeof(double)}) {
+  if (ranks_.by_file()) return;  // they have joined
   std::array<std::byte, GpuRanks::id_bytes> id{};
   ranks_.agree([&] {
     if (ranks_.leads()) engine_.make_id(id.data());
@@ -21,7 +22,9 @@ GpuTreeReduce::GpuTreeReduce(const Communicator& ranks, const Model& model, cons
   ranks_.agree([&] { ranks_.wait_until([&] { return engine_.done(nullptr); }); });
 }
 
-GpuTreeReduce::~GpuTreeReduce() { engine_.leave(); }
+GpuTreeReduce::~GpuTreeReduce() {
+  if (!ranks_.by_file()) engine_.leave();
+}
 
 void GpuTreeReduce::reduce(const std::vector<Subtree>& nodes, const std::vector<GpuMemory>& sums, std::int64_t parts,
                            float share, float* to) {

@@ -180,6 +180,7 @@ struct Ranks {
 
 /// What a program needs of the engine (NCCL) that moves bytes between the GPUs of ranks, so that the runtime itself
 /// does not know it. What it refuses throws a std::runtime_error with one sentence. Nothing waits: `done` tells.
+struct Ranks;
 struct GpuRanks {
   static constexpr std::int64_t id_bytes = 128;
   /// Which GPU this process uses from now on: the one of that number, counted round and round.
@@ -196,6 +197,9 @@ struct GpuRanks {
   void (*end)() = nullptr;
   /// Whether all ranks have joined and all work in the stream, where one is given, is done.
   bool (*done)(void* stream) = nullptr;
+  /// The same engine, once joined, as what carries bytes between ranks where there is no other, by way of the GPUs'
+  /// memory; it does not open, tell or hear.
+  const Ranks* ranks = nullptr;
 };
 
 /// Sizes and entry points of one emitted model. Every function returns 0 or an error code that `error` puts into words.

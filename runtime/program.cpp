@@ -175,7 +175,11 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
       fail(named->app->get_name(), " is for one process, not for ", ranks.size(), " ranks");
     if (named->check) named->check();
     use_threads(threads);
-    if (context.device != "cuda") return;
+    if (context.device != "cuda") {
+      if (ranks.by_file())
+        fail("ranks that find each other by a file (TESSERA_RENDEZVOUS) compute on GPUs: --device cuda is missing");
+      return;
+    }
     if (model.cuda && !ranks.alone()) {
       if (!model.gpu_ranks)
         fail(
@@ -208,6 +212,22 @@ std::string for_people(const std::string& message) {
   return shown;
 }
 
+/// --rank-timeout, which counts before the ranks compare their command lines.
+double rank_timeout(int argc, char** argv) {
+  const std::string option = "--rank-timeout";
+  double seconds = 600;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    const std::string value = word.starts_with(option + "=")   ? word.substr(option.size() + 1)
+                              : word == option && i + 1 < argc ? std::string(argv[i + 1])
+                                                               : std::string();
+    double given = 0;
+    if (std::from_chars(value.data(), value.data() + value.size(), given).ec == std::errc{} && given > 0)
+      seconds = given;
+  }
+  return seconds;
+}
+
 }  // namespace
 
 int program(const Model& model, const Recipe& recipe, int (*train)(Session&), int argc, char** argv,
@@ -221,7 +241,7 @@ int program(const Model& model, const Recipe& recipe, int (*train)(Session&), in
   try {
     try {
       let_waiting_threads_sleep(argv);
-      ranks.open(model);
+      ranks.open(model, rank_timeout(argc, argv));
       const int code = run(model, recipe, train, argc, argv, more, ranks);
       ranks.close();
       return code;
@@ -232,8 +252,9 @@ int program(const Model& model, const Recipe& recipe, int (*train)(Session&), in
     } catch (const std::bad_alloc&) {
     } catch (const std::length_error&) {
     } catch (const std::exception&) {
+      if (ranks.by_file()) ranks.end_unless_said(sentence_of_error());
       // Before the ranks know each other all of them find the same.
-      if (!ranks.alone() || launched_rank() == 0) say(sentence_of_error());
+      if (!ranks.alone() || launched_rank() <= 0 || launched_rank() >= launched_ranks()) say(sentence_of_error());
       if (ranks.alone()) return 1;
       std::_Exit(1);  // the others are not waited for: their launcher ends them
     }

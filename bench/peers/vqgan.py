@@ -426,7 +426,9 @@ def page():
         timed = {name: w["time"] for name, w in works.items() if "time" in w}
         dates, torch = ({t[key] for t in timed.values()} for key in ("date", "torch"))
         lines += [f"## {record['processor']['name']}", "",
-                  *pages.wrapped(f"{record['processor']['cpuinfo']}; {', '.join(sorted(dates))}; PyTorch {', '.join(sorted(torch))}."), ""]
+                  *pages.wrapped(f"{record['processor']['cpuinfo']}; {', '.join(sorted(dates))}; PyTorch {', '.join(sorted(torch))}; rounds: "
+                                 f"{' or '.join(map(str, sorted({t['rounds'] for t in timed.values()})))}. "
+                                 + record["processor"].get("note", "")), ""]
         rows = []
         for name, measured in timed.items():
             peers = [s for kind, s in measured["seconds"].items() if kind != "tessera"]

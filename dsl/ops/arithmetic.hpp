@@ -50,7 +50,8 @@ constexpr Text arithmetic_problem(const char* op, const char* sign, const Shape&
   if (rearranged) {
     t.put(")");
   } else if (!suggest_repeat(t, small, large)) {
-    suggest(t, small[small.rank - from_end], large[large.rank - from_end], small.rank - from_end);
+    suggest(t, small[small.rank - from_end], large[large.rank - from_end], small.rank - from_end,
+            from_end == 1 && small.rank == large.rank ? "a " : "");
   }
   t.put(" [elementwise-shape]");
   return t;

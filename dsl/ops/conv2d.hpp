@@ -62,7 +62,9 @@ constexpr Text conv2d_problem(const Shape& x, const Shape& weight, const Convolu
   Text t;
   if (x.rank != 4 || weight.rank != 4) {
     put_convolution(t, x, weight);
-    t.put("it needs an image [B, C, height, width] and a weight [D, C, height, width] [convolution-input]");
+    t.put("it needs an image [B, C, height, width] and a weight [D, C, height, width]");
+    if (x.rank == 3 && weight.rank == 4) t.put(" (did you mean rearrange<b (gh gw) d -> b d gh gw> of tokens?)");
+    t.put(" [convolution-input]");
     return t;
   }
   if (!(x[1] == weight[1])) {

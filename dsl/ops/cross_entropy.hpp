@@ -1,6 +1,7 @@
 // cross_entropy: how far logits, or probabilities, are from the labels.
 #pragma once
 
+#include "dsl/mismatch.hpp"
 #include "dsl/ops/dropout.hpp"
 #include "dsl/ops/log.hpp"
 #include "dsl/ops/log_softmax.hpp"
@@ -43,6 +44,9 @@ constexpr Text cross_entropy_problem(const Shape& x, const Shape& y, bool soft) 
   put_rows();
   t.put("]");
   if (targets) t.put(", or targets of the shape of the logits");
+  Shape needed = y;
+  if (x.rank) needed.dim[needed.rank++] = x.dim[x.rank - 1];
+  suggest_pooling(t, x, needed);
   t.put(" [cross-entropy-shape]");
   return t;
 }

@@ -45,7 +45,7 @@ constexpr Text norm_problem(const NormNames& names, const Shape& x, const Shape&
     if (i == 1 && elsewhere < x.rank - 1 && channels_first &&
         suggest_rearrange(t, " (it normalises the last axes: ", x, moved)) {
       t.put(")");
-    } else if (i == 1 && elsewhere < x.rank - 1) {
+    } else if (i == 1 && (elsewhere < x.rank - 1 || (over.rank == 1 && is_name(x.back())))) {
       t.put(" (it normalises the last axes: did you mean ").put(names.module).put("<");
       x.back().shown.print(t);
       t.put(">?)");

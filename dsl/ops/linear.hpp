@@ -22,7 +22,11 @@ constexpr void suggest_linear(Text& t, const Shape& x, const Dim& in, const Dim&
     out.shown.print(t);
     t.put(" -> ");
     in.shown.print(t);
-    t.put(", the transposed weight?)");
+    t.put(", the transposed weight, or Linear<");
+    out.shown.print(t);
+    t.put(", ");
+    in.shown.print(t);
+    t.put("> before it?)");
     return;
   }
   for (int i = 0; i < last; ++i) {
@@ -41,7 +45,17 @@ constexpr void suggest_linear(Text& t, const Shape& x, const Dim& in, const Dim&
     t.put("axis ").put(std::int64_t{i}).put(merges ? " has to be merged into it)" : " would fit)");
     return;
   }
-  suggest(t, x.back(), in, last);
+  Text layer;
+  if (x.rank == 2) {
+    layer.put("a mean over another axis, or ");
+  } else if (is_name(out) && !(in == out)) {
+    layer.put("Linear<");
+    x.back().shown.print(layer);
+    layer.put(", ");
+    out.shown.print(layer);
+    layer.put(">, or ");
+  }
+  suggest(t, x.back(), in, last, layer.put("a ").view());
 }
 
 constexpr Text linear_problem(const Shape& x, const Dim& in, const Dim& out) {

@@ -30,9 +30,10 @@ constexpr Text patch_convolution_problem(const Shape& x, const Shape& weight) {
     weight[1].print(t);
     // Channels last, as image decoders give them.
     const Shape channels_first{4, {x.dim[0], x.dim[3], x.dim[1], x.dim[2]}};
+    const Shape stretched{4, {x.dim[0], weight.dim[1], x.dim[2], x.dim[3]}};
     if (x[3] == weight[1] && suggest_rearrange(t, " (", x, channels_first))
       t.put(")");
-    else
+    else if (!suggest_repeat(t, x, stretched))
       suggest(t, x[1], weight[1], 1);
   } else {
     t.put(": it needs the axes batch, channels, height and width");

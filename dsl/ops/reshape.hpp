@@ -101,7 +101,14 @@ constexpr Text reshape_problem(const Shape& x, const Shape& to) {
   t.put(" -> ");
   to.print(t);
   if (!plan.complete) {
-    t.put(": they do not hold equally many numbers, by their names [reshape-size]");
+    t.put(": they do not hold equally many numbers, by their names");
+    for (int i = 1; i < x.rank; ++i)
+      if (product_of(x, 0, i) * (x[i] - Dim::constant(1)) * product_of(x, i + 1, x.rank) ==
+          product_of(to, 0, to.rank)) {
+        t.put(" (axis ").put(std::int64_t{i}).put(" is one too long: does it still hold the class token?)");
+        break;
+      }
+    t.put(" [reshape-size]");
     return t;
   }
   if (mixed == plan.runs) {

@@ -40,6 +40,11 @@ auto unstack(const X& x, Count) {
       X::shape.print(t);
       t.put(" into ").put(std::int64_t{count}).put(" tensors: axis ").put(std::int64_t{at}).put(" is ");
       X::shape[at].print(t);
+      if (X::shape[at].known()) {
+        t.put(" (did you mean unstack<");
+        axis.print(t);
+        t.put(">(x, ").put(X::shape[at].value()).put("_c)?)");
+      }
       t.put(" [unstack-count]");
       return t;
     };

@@ -46,7 +46,7 @@ constexpr Text where_problem(const Shape& condition, const Shape& a, const Shape
       anywhere &= m < wide.rank;
     }
     if (anywhere)
-      t.put(" (did you mean to match axes by name? say so with expand_as)");
+      t.put(" (did you mean expand_as, which matches axes by name?)");
     else
       suggest(t, (*x)[i], end[i], i);
     t.put(" [where-shape]");

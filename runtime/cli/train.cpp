@@ -99,8 +99,10 @@ Subcommand add_train(CLI::App& app, CommandContext& context, int (*loop)(Session
   command->footer(text(threads_too, what_a_run_leaves, environment,
                        examples(model, {"train", "train --data mnist --epochs 10 --out run", "train --resume --out run",
                                         "train --init weights.safetensors --skip 'head.*'"})));
-  const auto check = [loop, options] {
+  const auto check = [&context, loop, options] {
     if (!loop) fail("the declaration has no loss: there is nothing to train (a recipe beside forward gives it one)");
+    if (options->overlap && context.device == "cuda")
+      fail("--overlap is for ranks that compute on CPUs, not for --device cuda");
     std::error_code unknown;
     if (options->ranks->leads() && !options->resume && !options->overwrite &&
         std::filesystem::is_regular_file(options->out / "checkpoint.safetensors", unknown))

@@ -199,7 +199,8 @@ TEST(Verify, RefusesAFieldThatTheOpsRowDoesNotList) {
       {"dim", [](Node& n) { n.dim = n.shape[0]; }},    {"letters", [](Node& n) { n.letters = {{'a'}}; }},
       {"data", [](Node& n) { n.data = {1}; }},         {"rearrangement", [](Node& n) { n.rearrangement.from = {{0}}; }},
       {"decay", [](Node& n) { n.decay = false; }},     {"init", [](Node& n) { n.init.a = 1; }},
-      {"trained", [](Node& n) { n.trained = false; }},
+      {"trained", [](Node& n) { n.trained = false; }}, {"stride", [](Node& n) { n.stride = 2; }},
+      {"stride", [](Node& n) { n.dilation = 2; }},
   };
   for (const auto& [field, set] : fields) {
     Broken s;

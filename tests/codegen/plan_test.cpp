@@ -258,7 +258,7 @@ TEST(PlanAttention, GoesByBlocksOfAHeadsQueriesWhoseScoresHaveNoPlaceInMemory) {
 }
 
 TEST(PlanAttention, LanesOfAMaskedSoftmaxRunAlongNoHeads) {  // of which a block has one; the mask is the same for all
-  using Causal = models::Gpt<{.codes = 32, .positions = 64, .layers = 1, .heads = 8, .width = 64}>;
+  using Causal = models::Gpt<{.codes = 32, .positions = 256, .layers = 1, .heads = 8, .width = 512}>;
   const Graph graph = codegen::canonical_order(trace<Causal>("causal"));
   const Graph primitive = codegen::simplify(codegen::decompose(codegen::subgraph(graph, {"outputs"})));
   const Plan forward =

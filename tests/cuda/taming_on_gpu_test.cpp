@@ -8,10 +8,8 @@
 #include "cuda_gpt.h"
 #include "cuda_vqgan_decode.h"
 #include "cuda_vqgan_generator.h"
-#include "runtime/image.hpp"
-#include "runtime/safetensors.hpp"
 #include "runtime/taming_program.hpp"
-#include "tests/runtime/helpers.hpp"
+#include "tests/cuda/picture_programs.hpp"
 
 extern const tessera::runtime::Cuda gpt_on_cuda, generator_on_cuda, decode_on_cuda;
 
@@ -62,45 +60,11 @@ Taming small() {
   return t;
 }
 
-class CudaTaming : public testing::Test {
+class CudaTaming : public PicturePrograms {
  protected:
-  static constexpr int each = 6;  // pictures of a class
-  CudaTaming() {
-    Safetensors vqgan = read_safetensors(std::string(paths::golden) + "/vq/vqgan_small/params.safetensors");
-    for (auto& [name, tensor] : vqgan.tensors)  // counters of batches are integers there
-      if (!tensor.is_real()) {
-        const auto counted = tensor.integers();
-        tensor = Tensor::of(tensor.shape, std::vector<float>(counted.begin(), counted.end()));
-      }
-    write_safetensors(folder / "vqgan.safetensors", vqgan);
-    for (const char* split : {"train", "test"})
-      for (int c = 0; c < 2; ++c)
-        for (int i = 0; i < each; ++i) {
-          Bytes pixels(std::size_t{3} * 16 * 16);
-          for (std::size_t p = 0; p < pixels.size(); ++p)
-            pixels[p] = static_cast<std::uint8_t>(
-                (p * (7 + static_cast<std::size_t>(c) * 6) + static_cast<std::size_t>(i) * 41) % 251);
-          const auto to = folder / "images" / split / std::to_string(c);
-          std::filesystem::create_directories(to);
-          const Bytes png = encode_png(pixels, 3, 16, 16);
-          spill(to / (std::to_string(i) + ".png"), std::string(png.begin(), png.end()));
-        }
-  }
-  std::string at(const std::string& name) const { return (folder / name).string(); }
-
-  struct Said {
-    int code;
-    std::string out, err;
-  };
-  static Said run(const Taming& taming, std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), "taming_small");
-    std::vector<char*> argv;
-    for (std::string& argument : arguments) argv.push_back(argument.data());
-    testing::internal::CaptureStdout();
-    testing::internal::CaptureStderr();
-    const int code = taming_program(taming, static_cast<int>(argv.size()), argv.data());
-    const std::string out = testing::internal::GetCapturedStdout();
-    return {code, out, testing::internal::GetCapturedStderr()};
+  static Said run(const Taming& taming, const std::vector<std::string>& arguments) {
+    return run_here("taming_small", arguments,
+                    [&](int argc, char** argv) { return taming_program(taming, argc, argv); });
   }
   Said train(const std::string& device, const std::string& out, const std::vector<std::string>& more) const {
     std::vector<std::string> arguments{"train",   "--vqgan",    at("vqgan.safetensors"),
@@ -111,11 +75,6 @@ class CudaTaming : public testing::Test {
     arguments.insert(arguments.end(), more.begin(), more.end());
     return run(taming, arguments);
   }
-  Safetensors checkpoint(const std::string& run) const {
-    return read_safetensors(folder / run / "checkpoint.safetensors");
-  }
-
-  const TemporaryFolder folder;
   const Taming taming = small();
 };
 

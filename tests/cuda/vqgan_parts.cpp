@@ -1,5 +1,5 @@
-// The parts of a VQGAN's and of a transformer's program on the CPU that stands for a GPU, for vqgan_phases_test.cpp and
-// taming_on_gpu_test.cpp.
+// The parts of a VQGAN's and of a transformer's program on the CPU that stands for a GPU, for vqgan_phases_test.cpp,
+// vqgan_on_gpu_test.cpp and taming_on_gpu_test.cpp.
 #include "cuda_gpt_cuda.h"
 #include "cuda_vqgan_decode_cuda.h"
 #include "cuda_vqgan_discriminator_cuda.h"

@@ -204,6 +204,31 @@ TEST(Declare, SaysWhatTheConfigurationDoesNot) {
   }
 }
 
+TEST(Declare, SaysThatTextsAreOutOfScopeWhereThereWereSome) {
+  const std::string says = "// Images alone: texts, and zero-shot classification by them, are out of scope.\n";
+  const auto of_name = [&](const std::string& name) {
+    Config config = of_tiny();
+    config.architecture = name;
+    config.pool = "token";  // as of vit()
+    return declare::declare(vit(), config, "M").header.find(says) != std::string::npos;
+  };
+  for (const char* name :
+       {"vit_base_patch16_clip_224", "vit_large_patch14_clip_quickgelu_224", "eva02_base_patch16_clip_224",
+        "vit_base_patch16_siglip_224", "vit_base_patch16_siglip_gap_224"})
+    EXPECT_TRUE(of_name(name)) << name;
+  for (const char* name : {"vit_tiny_patch16_224", "deit_tiny_patch16_224"}) EXPECT_FALSE(of_name(name)) << name;
+  int with_texts = 0;
+  for (const auto& entry : fs::directory_iterator(fs::path(paths::golden) / "dialects")) {
+    const std::string name = entry.path().filename();
+    const auto written = declare::declare(declare::read_checkpoint(entry.path() / "model.safetensors"),
+                                          declare::read_config(entry.path() / "config.json"), "M");
+    const bool said = written.header.find(says) != std::string::npos;
+    EXPECT_EQ(said, name == "hf_clip" || name == "hf_siglip" || name == "open_clip") << name;
+    with_texts += said;
+  }
+  EXPECT_EQ(with_texts, 3);
+}
+
 /// A model of another library, as tests/golden/make_dialects.py writes it.
 const fs::path dialects = fs::path(paths::golden) / "dialects";
 

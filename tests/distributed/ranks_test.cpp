@@ -425,6 +425,24 @@ TEST_F(Ranks, AreRefusedWhereTheirImagesDiffer) {
                  "rank 1 has other training images than rank 0");
 }
 
+TEST_F(Ranks, ReadOnePackedFile) {
+  write_digits(folder / "data", 1);
+  const std::string packed = (folder / "digits.packed").string();
+  ASSERT_EQ(run({paths::sample_program, "pack", "--data", (folder / "data").string(), "-o", packed}).code, 0);
+  const auto train = [&](const std::string& data, const std::string& out) {
+    return Arguments{paths::sample_program, "train", "--data",   data, "--batch", "5",
+                     "--accumulate",        "4",     "--epochs", "2",  "--out",   (folder / out).string()};
+  };
+  ASSERT_EQ(run(train(packed, "one")).code, 0);
+  for (const Mpi& mpi : {open_mpi(), mpich()}) {
+    Arguments command = train(packed, mpi.name);
+    command.front() = mpi.program;
+    const Result result = run(launch(mpi, 3) + command);
+    ASSERT_EQ(result.code, 0) << result.err;
+    expect_same("one", mpi.name);
+  }
+}
+
 TEST_F(Ranks, MayHaveOtherClocks) {
   const Arguments later{"unshare", "--time", "--fork", "--monotonic", "1000000"};
   if (std::system("unshare --time --fork --monotonic 1000000 true 2>/dev/null") != 0)

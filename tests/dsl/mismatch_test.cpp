@@ -79,6 +79,13 @@ TEST(Mismatch, ShowsADefinition) {
   EXPECT_EQ(explained(shape<B, N>, shape<B, D>), "axis 1 is N=196, needs D=192 (D := H*K)");
 }
 
+TEST(Mismatch, SuggestsTheLayerThatMayBeMissingBetweenChannels) {
+  Text t;
+  explain_mismatch(t, shape<B, K>, shape<B, D>, "a ");
+  EXPECT_EQ(t.view(), "axis 1 is K=64, needs D=192 (D := H*K; did you mean a Linear<K, D> in between?)");
+  EXPECT_EQ(explained(shape<B, K>, shape<B, D>), "axis 1 is K=64, needs D=192 (D := H*K)");
+}
+
 TEST(Mismatch, SuggestsTheRearrangeThatPermutes) {
   EXPECT_EQ(explained(shape<B, D, N>, shape<B, N, D>),
             "axis 1 is D=192, needs N=196, axis 2 is N=196, needs D=192 (did you mean rearrange<b d n -> b n d>?)");
@@ -89,9 +96,16 @@ TEST(Mismatch, SuggestsTheRearrangeThatMerges) {
             "it has 4 axes, needs 3 (did you mean rearrange<b h n k -> b n (h k)>?)");
 }
 
+TEST(Mismatch, SuggestsTheRearrangeThatMergesInTheOrderOfTheDefinition) {
+  EXPECT_EQ(explained(shape<B, N, K, H>, shape<B, N, D>),
+            "it has 4 axes, needs 3 (did you mean rearrange<b n k h -> b n (h k)>?)");
+}
+
 TEST(Mismatch, SuggestsTheRearrangeThatSplits) {
   EXPECT_EQ(explained(shape<B, N, D>, shape<B, H, N, K>),
             "it has 3 axes, needs 4 (did you mean rearrange<b n (h k) -> b h n k>?)");
+  EXPECT_EQ(explained(shape<B, N, D>, shape<B, K, N, H>),
+            "it has 3 axes, needs 4 (did you mean rearrange<b n (h k) -> b k n h>?)");
 }
 
 TEST(Mismatch, SuggestsTheRearrangeThatDropsAnAxisOfSizeOne) {
@@ -110,7 +124,7 @@ TEST(Mismatch, SuggestsNoPatternForTwoAxesOfOneName) {
 
 TEST(Mismatch, SuggestsTheRepeatForAnAxisThatIsMissingOrOfSizeOne) {
   EXPECT_EQ(stretched(shape<B, D>, shape<B, N, D>),
-            " (nothing is stretched silently: did you mean repeat<b d -> b n d>?)");
+            " (nothing is stretched silently: did you mean repeat<b d -> b n d>, or expand_as?)");
   EXPECT_EQ(stretched(shape<B, 1_c, D>, shape<B, N, D>),
             " (nothing is stretched silently: did you mean repeat<b 1 d -> b n d>?)");
   EXPECT_EQ(stretched(shape<B, K>, shape<B, N, D>), "no suggestion");

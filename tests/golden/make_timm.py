@@ -8,7 +8,10 @@ parameters:
   batch.safetensors     x [2, C, H, W] and grad_output
   forward.safetensors   outputs: logits, or the pooled features where there are no classes
   backward.safetensors  the gradients of sum(outputs * grad_output): of every parameter, and grad_input
+  pooling.safetensors   of the first instance with a learned query, POOLING: its probabilities [2, heads, tokens]
   larger.safetensors    where it is: features of pictures of 48 x 32 of one colour, COLOURS, with the same parameters
+Of ARCHITECTURE_layers, which LAYERS has, outputs are timm's forward_intermediates: all tokens of the chosen layers, each
+behind the last norm, [2, layers, tokens, width].
 Float32, eager, one thread, evaluation mode. ../../tests/models/timm_golden.hpp compares.
 
 So that 48 instances take little room, parameters, x and grad_output are numbers that float16 has, and lie as such;
@@ -41,16 +44,55 @@ SIZES = ({"embed_dim": 24, "num_heads": 2}, {"embed_dim": 48, "num_heads": 4}, {
 
 def reduced(name):
     """The instance, and what it is made with."""
-    classes = min(10, timm.models.get_pretrained_cfg(name).num_classes)
+    architecture = name.removesuffix("_layers")
+    classes = min(10, timm.models.get_pretrained_cfg(architecture).num_classes)
     for sizes in SIZES:
         arguments = {"img_size": (24, 16), "patch_size": 8, "depth": 2, "num_classes": classes, **sizes, **BESIDES.get(name, {})}
         try:
-            model = timm.create_model(name, **arguments).eval()
+            model = timm.create_model(architecture, **arguments).eval()
             model(torch.zeros(1, 3, *arguments["img_size"]))
             return model, arguments
         except (AssertionError, RuntimeError, ValueError):
             if sizes == SIZES[-1]:
                 raise
+
+
+# Instances that give what some of their blocks give: what they are made with, and the blocks. The hidden layer is as wide as
+# a token, so that four blocks take little room.
+LAYERS = {"vit_base_patch14_reg4_dinov2_layers": ({"depth": 4, "mlp_ratio": 1}, (0, 2, 3))}
+BESIDES |= {name: arguments for name, (arguments, _) in LAYERS.items()}
+
+
+def outputs_of(model, name, x):
+    if name not in LAYERS:
+        return model(x)
+    chosen = model.forward_intermediates(x, indices=list(LAYERS[name][1]), norm=True, output_fmt="NLC",
+                                         return_prefix_tokens=True, intermediates_only=True)
+    return torch.stack([torch.cat((front, patches), dim=1) for patches, front in chosen], dim=1)
+
+
+# Whose probabilities of the learned query that pools are kept.
+POOLING = "vit_so150m_patch16_reg4_map_256"
+
+
+def pooling(model, x):
+    """As timm's AttentionPoolLatent computes them where attention is not fused: it hands them to its dropout."""
+    kept = []
+    model.attn_pool.fused_attn = False
+    softmax = torch.Tensor.softmax
+
+    def keeping(self, *arguments, **named):
+        kept.append(softmax(self, *arguments, **named))
+        return kept[-1]
+
+    torch.Tensor.softmax = keeping
+    try:
+        with torch.no_grad():
+            model(x)
+    finally:
+        torch.Tensor.softmax = softmax
+    (probabilities,) = kept
+    return probabilities[:, :, 0]
 
 
 # Whose grid becomes a larger one: learned positions, and those beside rotary ones.
@@ -87,13 +129,13 @@ def golden(out, name, configured=False):
             p.copy_(rounded(p))
     image = arguments["img_size"]
     x = rounded(torch.randn(2, 3, *image, generator=gen)).requires_grad_()
-    outputs = model(x)
+    outputs = outputs_of(model, name, x)
     folder = os.path.join(out, name)
     os.makedirs(folder, exist_ok=True)
-    if configured or image != (24, 16):
-        said = arguments if configured else {"img_size": image, "num_heads": 2}
+    if configured or image != (24, 16) or name in LAYERS:
+        said = arguments if configured or name in LAYERS else {"img_size": image, "num_heads": 2}
         with open(f"{folder}/config.json", "w", encoding="utf-8") as file:
-            json.dump({"architecture": name, "model_args": said}, file)
+            json.dump({"architecture": name.removesuffix("_layers"), "model_args": said}, file)
             file.write("\n")
     g = rounded(torch.randn(outputs.shape, generator=gen))
     (outputs * g).sum().backward()
@@ -103,6 +145,8 @@ def golden(out, name, configured=False):
     save(f"{folder}/forward.safetensors", {"outputs": outputs})
     gradients = {k: p.grad for k, p in model.named_parameters() if p.grad is not None}
     save(f"{folder}/backward.safetensors", integers({"grad_input": x.grad, **gradients}))
+    if name == POOLING:
+        save(f"{folder}/pooling.safetensors", {"pooling": pooling(model, x)})
     if name in LARGER:
         save(f"{folder}/larger.safetensors", {"features": larger(model)})
 

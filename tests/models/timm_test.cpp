@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <type_traits>
 
 #include "codegen/passes/decompose.hpp"
 #include "codegen/passes/differentiate.hpp"
@@ -10,6 +11,9 @@
 #include "codegen/passes/simplify.hpp"
 #include "codegen/passes/subgraph.hpp"
 #include "codegen/passes/verify.hpp"
+#include "tests/models/declared/vit_base_patch16_rope_mixed_ape_224.hpp"
+#include "tests/models/declared/vit_large_patch16_sapiens2.hpp"
+#include "tests/models/declared/vit_srelpos_medium_patch16_224.hpp"
 #include "tests/models/timm_golden.hpp"
 #include "tests/models/timm_models.hpp"
 
@@ -46,8 +50,8 @@ void expect_timms_numbers(const std::string& name, const graph::Graph& forward) 
 }
 
 /// What `embed` gives, within 1e-5: features of which timm's head makes timm's outputs or, without a head, which are
-/// timm's outputs; tokens that are timm's forward_features where the golden numbers have them; a pooling whose rows sum
-/// to one.
+/// timm's outputs; tokens that are timm's forward_features where the golden numbers have them; a pooling that is what
+/// timm's learned query attends to where they have it, and whose rows sum to one.
 void expect_timms_features(const std::string& name, const graph::Graph& recorded) {
   const graph::Graph forward = codegen::subgraph(recorded, {"outputs"});
   Arrays given = timm_arrays(name, "params");
@@ -102,6 +106,13 @@ void expect_timms_features(const std::string& name, const graph::Graph& recorded
       EXPECT_NEAR(sum, 1, 1e-12) << name;
     }
     compared += ", pooling";
+    if (const auto file = timm_folder(name) / "pooling.safetensors"; std::filesystem::exists(file)) {
+      const Array of_timm = timm_arrays(name, "pooling").at("pooling");
+      ASSERT_EQ(pooling.shape, of_timm.shape) << name;
+      const double apart = distance(pooling, of_timm, 1e-3);
+      EXPECT_LE(apart, 1e-5) << name << ": pooling";
+      std::printf("  %s: pooling %.1e\n", name.c_str(), apart);
+    }
   }
   std::printf("  %s: %s\n", name.c_str(), compared.c_str());
 }
@@ -113,7 +124,56 @@ TEST_P(Timm, IsWhatTheDeclarationComputes) {
   if (timm_folder(model.name).empty()) GTEST_SKIP() << "TESSERA_SHARED names no folder with golden/timm/" << model.name;
   const graph::Graph forward = model.record();
   expect_timms_numbers(model.name, forward);
-  expect_timms_features(model.name, forward);
+  if (timm_arrays(model.name, "forward").at("outputs").shape.size() == 2)
+    expect_timms_features(model.name, forward);
+  else  // chosen layers
+    EXPECT_FALSE(codegen::embeds(codegen::subgraph(forward, {"outputs"}))) << model.name;
+}
+
+/// The model, giving these layers.
+template <models::Layers chosen, models::VitSpec S, template <class> class Block>
+auto giving(const models::Vit<S, Block>*) {
+  constexpr models::VitSpec spec = [] {
+    models::VitSpec changed = S;
+    changed.classes = 0;
+    changed.layers = chosen;
+    return changed;
+  }();
+  return std::type_identity<models::Vit<spec, Block>>();
+}
+
+/// The last of the layers, all that a model has, is the tokens that it pools.
+template <class Model, models::Layers chosen>
+void expect_layers_end_with_tokens(const std::string& name) {
+  using Dense = typename decltype(giving<chosen>(static_cast<const Model*>(nullptr)))::type;
+  Arrays given = timm_arrays(name, "params");
+  given.merge(timm_batch(name));
+  const Array tokens =
+      interpret(codegen::embedding(codegen::subgraph(recorded<Model>(), {"outputs"})), 2, given).at("tokens");
+  const Array layers = interpret(codegen::subgraph(recorded<Dense>(), {"outputs"}), 2, given).at("outputs");
+  ASSERT_EQ(layers.shape, (std::vector<std::int64_t>{2, chosen.count(), tokens.shape[1], tokens.shape[2]})) << name;
+  const std::size_t image = tokens.numbers.size() / 2, all = layers.numbers.size() / 2;
+  Array last{tokens.shape, {}}, first = last;
+  for (const std::size_t begin : {std::size_t{0}, all}) {
+    const auto at = layers.numbers.begin() + static_cast<std::ptrdiff_t>(begin);
+    first.numbers.insert(first.numbers.end(), at, at + static_cast<std::ptrdiff_t>(image));
+    last.numbers.insert(last.numbers.end(), at + static_cast<std::ptrdiff_t>(all - image),
+                        at + static_cast<std::ptrdiff_t>(all));
+  }
+  EXPECT_LE(distance(last, tokens, 1e-3), 1e-12) << name;
+  EXPECT_GT(distance(first, tokens, 1e-3), 1e-3) << name;
+}
+
+TEST(TimmLayers, OfBlocksThatShareOrDiffer) {
+  using namespace models;
+  expect_layers_end_with_tokens<VitBasePatch16RopeMixedApe224, Layers{0, 1}>("vit_base_patch16_rope_mixed_ape_224");
+  expect_layers_end_with_tokens<VitSrelposMediumPatch16224, Layers{0, 1}>("vit_srelpos_medium_patch16_224");
+  expect_layers_end_with_tokens<VitLargePatch16Sapiens2, Layers{0, 3}>("vit_large_patch16_sapiens2");
+}
+
+TEST(TimmPooling, IsThereOfOneInstance) {
+  EXPECT_TRUE(std::filesystem::exists(std::filesystem::path(paths::golden) / "timm" /
+                                      "vit_so150m_patch16_reg4_map_256" / "pooling.safetensors"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, Timm, testing::ValuesIn(timm_models()),

@@ -13,6 +13,7 @@
 #include "tests/models/declared/vit_base_patch14_dinov2.hpp"
 #include "tests/models/declared/vit_base_patch14_reg1_tipsv2.hpp"
 #include "tests/models/declared/vit_base_patch14_reg4_dinov2.hpp"
+#include "tests/models/declared/vit_base_patch14_reg4_dinov2_layers.hpp"
 #include "tests/models/declared/vit_base_patch16_18x2_224.hpp"
 #include "tests/models/declared/vit_base_patch16_224_miil.hpp"
 #include "tests/models/declared/vit_base_patch16_clip_224.hpp"
@@ -52,6 +53,13 @@ namespace tessera::test {
 
 using namespace models;
 
+/// As it is written but for the layers that it gives, of four.
+constexpr VitSpec dinov2_layers = [] {
+  VitSpec spec = VitBasePatch14Reg4Dinov2Layers::V::spec;
+  spec.layers = {0, 2, 3};
+  return spec;
+}();
+
 std::vector<TimmModel> timm_eva_models();
 std::vector<TimmModel> timm_relative_models();
 
@@ -67,6 +75,7 @@ std::vector<TimmModel> timm_models() {
       TIMM(test_vit3, TestVit3),
       TIMM(vit_base_patch14_dinov2, VitBasePatch14Dinov2),
       TIMM(vit_base_patch14_reg4_dinov2, VitBasePatch14Reg4Dinov2),
+      TIMM(vit_base_patch14_reg4_dinov2_layers, Vit<dinov2_layers>),
       TIMM(vit_base_patch16_224_miil, VitBasePatch16224Miil),
       TIMM(vit_base_patch16_clip_quickgelu_224, VitBasePatch16ClipQuickgelu224),
       TIMM(vit_base_patch16_radio_v3, VitBasePatch16RadioV3),

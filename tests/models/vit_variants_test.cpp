@@ -8,8 +8,10 @@
 
 #include "dsl/contract.hpp"
 #include "dsl/trace.hpp"
+#include "models/eva.hpp"
 #include "models/vit.hpp"
 #include "models/vit_cifar.hpp"
+#include "models/vit_relpos.hpp"
 
 namespace {
 
@@ -93,6 +95,36 @@ TEST(VitVariants, WithoutClassesItGivesFeaturesAndHasNoLoss) {
   using Tokens = Vit<{.classes = 0, .features = Features::tokens}>;
   EXPECT_EQ(keys<Tokens>(), expected);
   EXPECT_EQ(trace<Tokens>("model").outputs.size(), 1U);
+}
+
+template <class V>
+using SharedTable = SharedRelativeBlock<V, 16>;
+template <class V>
+using TwoKinds = Stacks<Stack<VitBlock<V>, 1>, Stack<VitBlock<V>, 2>, Stack<VitBlock<V, Attention<V>, SwiGlu<V>>, 1>>;
+
+/// The stacks of a model, and how many blocks each has.
+template <class Model>
+std::set<std::string> stacks_of() {
+  std::set<std::string> all;
+  for (const graph::Region& region : trace<Model>("model").regions)
+    if (region.path.starts_with("blocks")) all.insert(region.path + ": " + std::to_string(region.count));
+  return all;
+}
+
+TEST(VitVariants, GivesChosenLayersOfAnyBlocks) {
+  using Sizes = std::vector<std::int64_t>;
+  using Dense = Vit<{.classes = 0, .layers = {2, 5, 8, 11}}>;
+  EXPECT_EQ((outputs_of_two<Dense>()), (Sizes{2, 4, 197, 192}));
+  EXPECT_EQ(stacks_of<Dense>(),
+            (std::set<std::string>{"blocks.0-2: 3", "blocks.3-5: 3", "blocks.6-8: 3", "blocks.9-11: 3"}));
+  EXPECT_EQ(parameter_count<Dense>(), parameter_count<Vit<{.classes = 0}>>());
+  EXPECT_EQ(trace<Dense>("model").outputs.size(), 1U);
+  // Blocks that share a table, that have a slice each of a tensor, and that differ.
+  EXPECT_EQ((outputs_of_two<Vit<{.depth = 4, .classes = 0, .layers = {1, 3}}, SharedTable>>()),
+            (Sizes{2, 2, 197, 192}));
+  EXPECT_EQ((outputs_of_two<Vit<{.depth = 4, .classes = 0, .layers = {3, 0}}, RopeMixedBlock>>()),
+            (Sizes{2, 2, 197, 192}));
+  EXPECT_EQ((outputs_of_two<Vit<{.depth = 4, .classes = 0, .layers = {2, 3}}, TwoKinds>>()), (Sizes{2, 2, 197, 192}));
 }
 
 TEST(VitVariants, DinoV2AddsRegistersAndLayerScale) {

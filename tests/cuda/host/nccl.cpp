@@ -158,6 +158,9 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* state) {
   return ncclSuccess;
 }
 
+ncclResult_t ncclCommFinalize(ncclComm_t comm) { return comm->state; }  // sockets keep what is on its way
+ncclResult_t ncclCommDestroy(ncclComm_t comm) { return ncclCommAbort(comm); }
+
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
   for (const int socket : comm->sockets)
     if (socket >= 0) ::close(socket);

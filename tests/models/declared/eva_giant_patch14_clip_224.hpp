@@ -1,4 +1,5 @@
 // timm's eva_giant_patch14_clip_224, as its checkpoint has it: written by `tessera declare`.
+// Images alone: texts, and zero-shot classification by them, are out of scope.
 #pragma once
 
 #include "models/vit.hpp"

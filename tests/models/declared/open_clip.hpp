@@ -1,4 +1,5 @@
 // A Vision Transformer of OpenCLIP, as its checkpoint has it: written by `tessera declare`.
+// Images alone: texts, and zero-shot classification by them, are out of scope.
 #pragma once
 
 #include "models/vit.hpp"

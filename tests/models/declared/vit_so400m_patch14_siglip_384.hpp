@@ -1,4 +1,5 @@
 // timm's vit_so400m_patch14_siglip_384, as its checkpoint has it: written by `tessera declare`.
+// Images alone: texts, and zero-shot classification by them, are out of scope.
 #pragma once
 
 #include "models/vit.hpp"

@@ -1,6 +1,6 @@
 // The class token is one parameter, and each image gets a copy.
-// expect: concat<1> of [1, D=192] and [B, N=196, D=192]: they have 2 and 3 axes (nothing is stretched silently: did
-// you mean repeat<1 d -> b 1 d>?) [concat-shape]
+// expect: concat<1> of [1, D=192] and [B, N=196, D=192]: they have 2 and 3 axes (nothing is stretched silently: did you
+// mean repeat<1 d -> b 1 d>?) [concat-shape]
 #include "axes.hpp"
 
 namespace tessera {

@@ -1,6 +1,6 @@
 // One row of logits a label: the class token has to be taken first.
 // expect: cross entropy of [B, N+1=197, D=192] and labels [B]: it needs one row of logits a label, [B, J] and [B]
-// [cross-entropy-shape]
+// (N+1=197 is one axis too many: did you mean take<1>(x, 0_c), a position of it, or mean<1>(x)?) [cross-entropy-shape]
 #include "axes.hpp"
 
 namespace tessera {

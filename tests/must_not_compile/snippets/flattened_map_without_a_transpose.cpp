@@ -6,7 +6,7 @@
 namespace tessera {
 
 #ifdef TWIN
-inline Tensor<B, N, D> f(Tensor<B, D, GH, GW> map) { return transpose<1, 2>(reshape<B, D, N>(map)); }
+inline Tensor<B, N, D> f(Tensor<B, D, GH, GW> map) { return rearrange<"b d n -> b n d">(reshape<B, D, N>(map)); }
 #else
 inline Tensor<B, N, D> f(Tensor<B, D, GH, GW> map) { return reshape<B, D, N>(map); }
 #endif

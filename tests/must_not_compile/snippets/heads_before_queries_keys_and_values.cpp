@@ -1,6 +1,6 @@
 // Queries, keys and values are the outer axis of what the fused map gives: QKV*H*K.
 // expect: rearrange<b n (h s k) -> s b h n k> at 6: (h s k) is H*QKV*K, and axis 2 of [B, N=196, H*K*QKV=576] is
-// QKV*H*K, the same factors in another order [pattern-size]
+// QKV*H*K, the same factors in another order (did you mean (s h k)?) [pattern-size]
 #include "axes.hpp"
 
 namespace tessera {

@@ -5,6 +5,7 @@
 
 namespace tessera {
 
+// did you mean: linear(x, weight)
 #ifdef TWIN
 inline auto f(Tensor<B, N + 1_c, D> x, const Parameter<3_c * D, D>& weight, const Parameter<3_c * D>& bias) {
   return linear(x, weight) + bias;

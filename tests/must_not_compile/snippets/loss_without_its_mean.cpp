@@ -11,6 +11,7 @@ struct Regression : Module {
   static constexpr Recipe recipe{.optimizer = {.learning_rate = 0.01}};
 
   Tensor<B, C> forward(Tensor<B, D> x) const { return map(x); }
+// did you mean: mean(abs(outputs - targets))
 #ifdef TWIN
   Tensor<> loss(Tensor<B, C> outputs, Tensor<B, C> targets) const { return mean(abs(outputs - targets)); }
 #else

@@ -1,6 +1,6 @@
 // Nothing is stretched silently.
 // expect: maximum [B, N=196, D=192] and [B, D=192]: axis 1 is N=196 on the left and B on the right (nothing is
-// stretched silently: did you mean repeat<b d -> b n d>?) [elementwise-shape]
+// stretched silently: did you mean repeat<b d -> b n d>, or expand_as?) [elementwise-shape]
 #include "axes.hpp"
 
 namespace tessera {

@@ -1,6 +1,6 @@
 // A norm of queries is over the width of a head.
-// expect: layer norm over [D=192] cannot take [B, H=3, N=196, K=64]: axis 3 is K=64, needs D=192 (D := H*K)
-// [layer-norm-axis]
+// expect: layer norm over [D=192] cannot take [B, H=3, N=196, K=64]: axis 3 is K=64, needs D=192 (it normalises the
+// last axes: did you mean LayerNorm<K>?) [layer-norm-axis]
 #include "axes.hpp"
 
 namespace tessera {

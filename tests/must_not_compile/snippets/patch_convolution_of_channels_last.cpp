@@ -7,7 +7,7 @@ namespace tessera {
 
 #ifdef TWIN
 inline auto f(const PatchConvolution<C, D, P>& proj, Tensor<B, IH, IW, C> images) {
-  return proj(rearrange<"b h w c -> b c h w">(images));
+  return proj(rearrange<"b ih iw c -> b c ih iw">(images));
 }
 #else
 inline auto f(const PatchConvolution<C, D, P>& proj, Tensor<B, IH, IW, C> images) { return proj(images); }

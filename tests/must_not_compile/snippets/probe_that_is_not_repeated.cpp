@@ -5,6 +5,7 @@
 
 namespace tessera {
 
+// did you mean: repeat<"1 q d -> b q d">(probe, "b"_is(B))
 #ifdef TWIN
 inline auto f(const Parameter<1_c, 1_c, D>& probe, Tensor<B, N, D> keys) {
   return einsum<"b q d, b n d -> b q n">(repeat<"1 q d -> b q d">(probe, "b"_is(B)), keys);

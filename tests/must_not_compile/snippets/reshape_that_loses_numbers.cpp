@@ -1,6 +1,6 @@
 // The class token is not part of the grid.
 // expect: reshape [B, N+1=197, D=192] -> [B, GH=14, GW=14, D=192]: they do not hold equally many numbers, by their
-// names [reshape-size]
+// names (axis 1 is one too long: does it still hold the class token?) [reshape-size]
 #include "axes.hpp"
 
 namespace tessera {

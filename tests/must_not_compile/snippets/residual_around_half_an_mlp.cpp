@@ -1,6 +1,6 @@
 // The second map of the MLP is forgotten.
-// expect: add [B, N=196, D=192] + [B, N=196, M=768]: axis 2 is D=192 on the left and M=768 on the right (D := H*K)
-// [elementwise-shape]
+// expect: add [B, N=196, D=192] + [B, N=196, M=768]: axis 2 is D=192 on the left and M=768 on the right (D := H*K; did
+// you mean a Linear<M, D> in between?) [elementwise-shape]
 #include "axes.hpp"
 
 namespace tessera {

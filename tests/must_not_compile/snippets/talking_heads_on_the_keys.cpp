@@ -9,7 +9,7 @@ inline constexpr auto J = axis<"J", N>;
 
 #ifdef TWIN
 inline auto f(const Linear<H, H>& talk, Tensor<B, H, N, J> scores) {
-  return talk(rearrange<"b h i j -> b i j h">(scores));
+  return talk(rearrange<"b h n j -> b n j h">(scores));
 }
 #else
 inline auto f(const Linear<H, H>& talk, Tensor<B, H, N, J> scores) { return talk(scores); }

@@ -6,7 +6,7 @@
 namespace tessera {
 
 #ifdef TWIN
-inline auto f(const Linear<N, M>& fc1, Tensor<B, N, D> x) { return fc1(transpose<1, 2>(x)); }
+inline auto f(const Linear<N, M>& fc1, Tensor<B, N, D> x) { return fc1(rearrange<"b n d -> b d n">(x)); }
 #else
 inline auto f(const Linear<N, M>& fc1, Tensor<B, N, D> x) { return fc1(x); }
 #endif

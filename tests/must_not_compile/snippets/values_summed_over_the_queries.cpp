@@ -9,7 +9,7 @@ namespace tessera {
 inline constexpr auto T = axis<"T", N + 1_c>;
 
 #ifdef TWIN
-inline auto f(Tensor<B, H, T, T> p, Tensor<B, H, T, K> v) { return einsum<"b h i j, b h j k -> b h i k">(p, v); }
+inline auto f(Tensor<B, H, T, T> p, Tensor<B, H, T, K> v) { return einsum<"b h j i, b h i k -> b h j k">(p, v); }
 #else
 inline auto f(Tensor<B, H, T, T> p, Tensor<B, H, T, K> v) { return einsum<"b h i j, b h i k -> b h j k">(p, v); }
 #endif

@@ -1,6 +1,6 @@
 // A mask of keys does not stand at the end of the scores.
 // expect: where([B, T=197], [B, H=3, K=64, T=197], []): [B, T=197] is not the end of [B, H=3, K=64, T=197]: axis 0 is
-// B, needs K=64 (did you mean to match axes by name? say so with expand_as) [where-shape]
+// B, needs K=64 (did you mean expand_as, which matches axes by name?) [where-shape]
 #include "axes.hpp"
 
 namespace tessera {
