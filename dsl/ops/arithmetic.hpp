@@ -50,8 +50,18 @@ constexpr Text arithmetic_problem(const char* op, const char* sign, const Shape&
   if (rearranged) {
     t.put(")");
   } else if (!suggest_repeat(t, small, large)) {
-    suggest(t, small[small.rank - from_end], large[large.rank - from_end], small.rank - from_end,
+    Text idea;
+    suggest(idea, small[small.rank - from_end], large[large.rank - from_end], small.rank - from_end,
             from_end == 1 && small.rank == large.rank ? "a " : "");
+    if (small.rank < large.rank && (idea.size == 0 || idea.view().find(" := ") != idea.view().npos)) {
+      t.put(" (did you mean ");
+      Shape end;
+      for (int i = large.rank - small.rank; i < large.rank; ++i) end.dim[end.rank++] = large.dim[i];
+      end.print(t);
+      t.put(a_is_longer ? " on the right?)" : " on the left?)");
+    } else {
+      t.put(idea.view());
+    }
   }
   t.put(" [elementwise-shape]");
   return t;

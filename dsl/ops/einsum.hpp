@@ -122,7 +122,7 @@ constexpr EinsumPlan solve_einsum(std::string_view text, const Shape* x, int ope
           t.put(k ? " " : "").put(p.name[side.name[k == i ? elsewhere : k == elsewhere ? i : k]]);
         t.put(" for it?)");
       } else {
-        suggest(t, second, first, i);
+        suggest(t, second, first, i, i == x[o].rank - 1 ? "a " : "");
       }
       t.put(" [einsum-letter]");
       return plan;

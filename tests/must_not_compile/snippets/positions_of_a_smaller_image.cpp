@@ -1,6 +1,6 @@
 // Positions learned at 224 pixels are added to the tokens of 384.
-// expect: add [B, BIG+1=577, D=192] + [N+1=197, D=192]: axis 1 is BIG+1=577 on the left and N+1=197 on the right
-// [elementwise-shape]
+// expect: add [B, BIG+1=577, D=192] + [N+1=197, D=192]: axis 1 is BIG+1=577 on the left and N+1=197 on the right (did
+// you mean [BIG+1=577, D=192] on the right?) [elementwise-shape]
 #include "axes.hpp"
 
 namespace tessera {
