@@ -239,10 +239,10 @@ Safetensors safetensors_of(std::uint64_t size, const std::string& where, const R
   read(0, std::span(first).first(std::min<std::uint64_t>(size, first.size())));
   // The length of a header can begin with the same bytes; its header follows, and begins with a brace.
   if (first[8] != '{' && ((first[0] == 'P' && first[1] == 'K') || (first[0] == 0x80 && first[1] >= 2 && first[1] <= 5)))
-    fail(where, " is not a safetensors file but a pickle of PyTorch, which may run any code when it is read, and is ",
-         "not read; convert it where you trust it: python3 -c \"import sys, torch, safetensors.torch as s; ",
-         "s.save_file({k: v.contiguous() for k, v in torch.load(sys.argv[1], weights_only=True).items()}, ",
-         "sys.argv[2])\" IN.pt OUT.safetensors");
+    fail(where,
+         " is a pickle of PyTorch, which may run any code when read, and is not read; convert it where you trust ",
+         "it: python3 -c \"import sys, torch, safetensors.torch as s; s.save_file({k: v.contiguous() for k, v in ",
+         "torch.load(sys.argv[1], weights_only=True).items()}, sys.argv[2])\" IN.pt OUT.safetensors");
   if (size < 8) fail(where, " is not a safetensors file: it has ", size, " bytes, the header alone needs 8");
   std::array<std::uint8_t, 8> length_bytes{};
   std::copy_n(first.begin(), length_bytes.size(), length_bytes.begin());

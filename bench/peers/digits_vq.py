@@ -6,8 +6,8 @@ Usage: digits_vq.py MNIST [--build build/release] [--seeds 1 2 3] [--work FOLDER
 MNIST is a folder with its four files. Needs torch and numpy. What is trained stays in --work for the next call.
 
 Prints a table in Markdown: of each seed and in the mean, PSNR and perplexity on the 10,000 test images, the next token's
-loss in nats, and the share of right classes that the classifier sees in the test images, in the reconstructions of the
-first 1,000 of them, and in 100 drawn digits of each class: plainly, with top_k 10 and with top_p 0.9."""
+loss in nats, and the share of right classes that the classifier sees in the test images, in their reconstructions, and in
+100 drawn digits of each class: plainly, with top_k 10 and with top_p 0.9."""
 import argparse
 import concurrent.futures
 import gzip
@@ -116,12 +116,12 @@ def learned(options, seed, model, test, labels):
            said(r"([0-9.]+) nats", run("taming_digits", "eval", *data, "--out", gpt)), share_right(model, test, labels)]
     sheet = folder / "sheet.png"
     with tempfile.TemporaryDirectory() as pictures:
-        names = [pathlib.Path(pictures) / f"{i:04}.png" for i in range(1000)]
+        names = [pathlib.Path(pictures) / f"{i:05}.png" for i in range(len(test))]
         for name, image in zip(names, test):
             write_png(name, image)
         run("vqgan_digits", "encode", "--out", vqgan, *names, "-o", folder / "tokens.safetensors")
     run("vqgan_digits", "decode", "--out", vqgan, folder / "tokens.safetensors", "-o", sheet)
-    row.append(share_right(model, read_sheet(sheet, 1000, 2), labels[:1000]))
+    row.append(share_right(model, read_sheet(sheet, len(test), 2), labels))
     for how in ((), ("--topk", 10), ("--topp", 0.9)):
         drawn = []
         for digit in range(10):

@@ -273,7 +273,7 @@ TEST(PlanAttention, LanesOfAMaskedSoftmaxRunAlongNoHeads) {  // of which a block
     for (const auto& [target, schedules] : forward.schedules)
       EXPECT_EQ(std::count(heads.begin(), heads.end(), schedules[at].fused.at(1).vector), 0) << target;
   }
-  EXPECT_EQ(found, 1u) << print(forward);
+  EXPECT_GT(found, 0u) << print(forward);
 }
 
 TEST(PlanDropout, DrawsAFactorOnceForTheGradientOfASoftmax) {
