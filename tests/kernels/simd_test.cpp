@@ -5,19 +5,14 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <fstream>
 #include <functional>
-#include <iterator>
 #include <limits>
 #include <ostream>
-#include <string>
 #include <vector>
 
 #include "codegen/isa.hpp"
-#include "codegen/passes/ops.hpp"
 #include "runtime/philox.hpp"
 #include "tests/kernels/simd_table.hpp"
-#include "tests/paths.hpp"
 
 namespace tessera::test {
 
@@ -347,17 +342,6 @@ TEST(SimdTables, AreThereForAllVectorsThatAnInstructionSetIsWrittenIn) {
     EXPECT_TRUE(std::any_of(tables.begin(), tables.end(), [&](const SimdTable& t) { return t.isa == isa.vectors; }))
         << "tests/kernels has no table of " << isa.vectors;
   }
-}
-
-// A function that no table has is one whose accuracy and ends nobody has looked at.
-TEST(SimdTables, HaveTheFunctionOfEveryOpOfOneOrTwoOperands) {
-  std::ifstream file(paths::simd_table);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  for (const graph::Op op : codegen::elementwise_ops)
-    if (const codegen::OpRow row = codegen::row_of(op); row.most <= 2 && !row.cpu.empty()) {
-      EXPECT_NE(text.find(", " + std::string(row.cpu) + ")"), std::string::npos)
-          << "tests/kernels/simd_table.inc has no " << row.cpu;
-    }
 }
 
 }  // namespace
