@@ -114,13 +114,14 @@ def learned(options, seed, model, test, labels):
     tested = run("vqgan_digits", "eval", *data, "--out", vqgan)
     row = [said(r"PSNR ([0-9.]+)", tested), said(r"perplexity ([0-9.]+)", tested),
            said(r"([0-9.]+) nats", run("taming_digits", "eval", *data, "--out", gpt)), share_right(model, test, labels)]
-    sheet = folder / "sheet.png"
+    sheet, tokens = folder / "sheet.png", folder / "tokens.safetensors"
+    tokens.unlink(missing_ok=True)
     with tempfile.TemporaryDirectory() as pictures:
         names = [pathlib.Path(pictures) / f"{i:05}.png" for i in range(len(test))]
         for name, image in zip(names, test):
             write_png(name, image)
-        run("vqgan_digits", "encode", "--out", vqgan, *names, "-o", folder / "tokens.safetensors")
-    run("vqgan_digits", "decode", "--out", vqgan, folder / "tokens.safetensors", "-o", sheet)
+        run("vqgan_digits", "encode", "--out", vqgan, *names, "-o", tokens)
+    run("vqgan_digits", "decode", "--out", vqgan, tokens, "-o", sheet)
     row.append(share_right(model, read_sheet(sheet, len(test), 2), labels))
     for how in ((), ("--topk", 10), ("--topp", 0.9)):
         drawn = []
