@@ -180,7 +180,6 @@ struct Ranks {
 
 /// What a program needs of the engine (NCCL) that moves bytes between the GPUs of ranks, so that the runtime itself
 /// does not know it. What it refuses throws a std::runtime_error with one sentence. Nothing waits: `done` tells.
-struct Ranks;
 struct GpuRanks {
   static constexpr std::int64_t id_bytes = 128;
   /// Which GPU this process uses from now on: the one of that number, counted round and round.

@@ -47,6 +47,14 @@ Plan planned(const Graph& graph, codegen::ProgramKind kind) {
                             codegen::targets_of(codegen::Precision::fp32));
 }
 
+/// As the generator plans the forward pass of a declared model.
+Plan forward_pass(const Graph& declared) {
+  const Graph outputs = codegen::subgraph(codegen::canonical_order(declared), {"outputs"});
+  const Graph primitive = codegen::copy_operands_n_innermost(codegen::simplify(codegen::decompose(outputs)));
+  return codegen::make_plan(codegen::lower(primitive, codegen::ProgramKind::forward),
+                            codegen::targets_of(codegen::Precision::fp32));
+}
+
 /// Forward, evaluation and training step of a declared model.
 std::vector<Plan> plans(const Graph& declared) {
   const Graph graph = codegen::canonical_order(declared);
@@ -219,11 +227,7 @@ TEST(PlanGradients, OfBiasesComeWithThoseOfTheWeightsBesideThemWhoseFactorTheyAd
 
 TEST(PlanAttention, GoesByBlocksOfAHeadsQueriesWhoseScoresHaveNoPlaceInMemory) {
   using Many = models::Vit<{.image = 112, .patch = 8, .width = 96, .heads = 3, .depth = 2}>;  // of 197 tokens
-  const Graph graph = codegen::canonical_order(trace<Many>("many"));
-  const Graph primitive = codegen::simplify(codegen::decompose(codegen::subgraph(graph, {"outputs"})));
-  const Plan forward =
-      codegen::make_plan(codegen::lower(codegen::copy_operands_n_innermost(primitive), codegen::ProgramKind::forward),
-                         codegen::targets_of(codegen::Precision::fp32));
+  const Plan forward = forward_pass(trace<Many>("many"));
   std::size_t found = 0;
   for (std::size_t at = 0; at < forward.program.kernels.size(); ++at) {
     const codegen::Kernel& kernel = forward.program.kernels[at];
@@ -259,11 +263,7 @@ TEST(PlanAttention, GoesByBlocksOfAHeadsQueriesWhoseScoresHaveNoPlaceInMemory) {
 
 TEST(PlanAttention, LanesOfAMaskedSoftmaxRunAlongNoHeads) {  // of which a block has one; the mask is the same for all
   using Causal = models::Gpt<{.codes = 32, .positions = 256, .layers = 1, .heads = 8, .width = 512}>;
-  const Graph graph = codegen::canonical_order(trace<Causal>("causal"));
-  const Graph primitive = codegen::simplify(codegen::decompose(codegen::subgraph(graph, {"outputs"})));
-  const Plan forward =
-      codegen::make_plan(codegen::lower(codegen::copy_operands_n_innermost(primitive), codegen::ProgramKind::forward),
-                         codegen::targets_of(codegen::Precision::fp32));
+  const Plan forward = forward_pass(trace<Causal>("causal"));
   std::size_t found = 0;
   for (std::size_t at = 0; at < forward.program.kernels.size(); ++at) {
     const codegen::Kernel& kernel = forward.program.kernels[at];
