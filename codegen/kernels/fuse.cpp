@@ -403,9 +403,11 @@ class Fuser {
   template <class F>
   bool reaches(std::vector<NodeId> todo, int region, F found) const {
     std::vector<bool> seen(graph_.nodes.size());  // by node: most of the generator's questions end here
+    std::vector<bool> computed(out_.groups.size());
     std::set<int> blocks;
     auto visit_operands = [&](NodeId n) {
-      todo.insert(todo.end(), graph_[n].operands.begin(), graph_[n].operands.end());
+      for (NodeId o : graph_[n].operands)
+        if (!seen[o]) todo.push_back(o);
     };
     while (!todo.empty()) {
       const NodeId n = todo.back();
@@ -417,10 +419,12 @@ class Fuser {
       if (block != 0 && block != region && blocks.insert(block).second)
         for (std::size_t i = 0; i < graph_.nodes.size(); ++i)
           if (graph_.nodes[i].region == block) todo.push_back(static_cast<NodeId>(i));
-      if (group_of(n) < 0)
+      if (const int g = group_of(n); g < 0) {
         visit_operands(n);
-      else
-        for (NodeId member : out_.groups[group_of(n)].nodes) visit_operands(member);
+      } else if (!computed[g]) {
+        computed[g] = true;
+        for (NodeId member : out_.groups[g].nodes) visit_operands(member);
+      }
     }
     return false;
   }

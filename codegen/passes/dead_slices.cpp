@@ -8,6 +8,7 @@
 #include <range/v3/algorithm/find.hpp>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "codegen/passes/op.hpp"
 #include "codegen/passes/rewrite.hpp"
@@ -53,7 +54,7 @@ class Sinking {
       return part(n.operands[0], n, n.axes[0]);
     });
     if (!moved_) return std::nullopt;
-    return remove_dead(graph);
+    return remove_dead(std::move(graph));
   }
 
  private:
@@ -187,7 +188,7 @@ class Peeling {
       return new_[at(old)] = ends ? yielded(b, old_[old].operands[0]) : b.append(n);
     });
     --graph.regions[region_].count;
-    return remove_dead(graph);
+    return remove_dead(std::move(graph));
   }
 
  private:

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <range/v3/algorithm/any_of.hpp>
+#include <utility>
 
 #include "codegen/error.hpp"
 #include "codegen/passes/inspect.hpp"
@@ -113,7 +114,7 @@ Graph embedding(const Graph& declared) {
   if (tokens != graph::none) g.outputs.push_back({Output::Kind::value, "tokens", tokens, graph::none});
   if (const NodeId pooling = pooling_of(declared, tokens); pooling != graph::none)
     g.outputs.push_back({Output::Kind::value, "pooling", pooling, graph::none});
-  return remove_dead(g);
+  return remove_dead(std::move(g));
 }
 
 }  // namespace tessera::codegen

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <range/v3/algorithm/contains.hpp>
+#include <utility>
 
 #include "codegen/passes/op.hpp"
 #include "codegen/passes/rewrite.hpp"
@@ -104,7 +105,7 @@ Graph inspected(const Graph& graph) {
     return id;
   });
   result.outputs.insert(result.outputs.end(), magnitudes.begin(), magnitudes.end());
-  return remove_dead(result);
+  return remove_dead(std::move(result));
 }
 
 }  // namespace tessera::codegen

@@ -4,6 +4,7 @@
 #include <range/v3/range/conversion.hpp>
 #include <range/v3/view/filter.hpp>
 #include <range/v3/view/iota.hpp>
+#include <utility>
 
 #include "codegen/passes/op.hpp"
 
@@ -17,30 +18,19 @@ using graph::Op;
 using graph::Output;
 using graph::Region;
 
-Graph rewrite(const Graph& graph, const Rule& rule) {
-  Graph result = graph;
-  result.nodes.clear();
-  std::vector<NodeId> map(graph.nodes.size(), graph::none);
-  Builder builder(result);
-  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
-    Node node = graph.nodes[i];
-    for (NodeId& o : node.operands) o = map[at(o)];
-    builder.region = node.region;
-    builder.path = node.path;
-    map[i] = rule(builder, node, static_cast<NodeId>(i));
-  }
-  for (Region& r : result.regions) {
+namespace {
+
+/// Carries, yields and outputs follow their nodes.
+void renumber(Graph& graph, const std::vector<NodeId>& map) {
+  for (Region& r : graph.regions) {
     for (NodeId& id : r.carries) id = map[at(id)];
     for (NodeId& id : r.yields) id = map[at(id)];
   }
-  for (Output& o : result.outputs) {
+  for (Output& o : graph.outputs) {
     o.node = map[at(o.node)];
     if (o.parameter != graph::none) o.parameter = map[at(o.parameter)];
   }
-  return result;
 }
-
-namespace {
 
 /// Which nodes the outputs depend on; a carry depends on its yield as well.
 std::vector<bool> live(const Graph& graph) {
@@ -68,40 +58,61 @@ std::vector<bool> live(const Graph& graph) {
 
 }  // namespace
 
-Graph remove_dead(const Graph& graph) {
+Graph rewrite(const Graph& graph, const Rule& rule) {
+  Graph result{graph.name, graph.recipe, {}, graph.regions, graph.outputs, graph.losses};
+  result.nodes.reserve(graph.nodes.size());
+  std::vector<NodeId> map(graph.nodes.size(), graph::none);
+  Builder builder(result);
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    Node node = graph.nodes[i];
+    for (NodeId& o : node.operands) o = map[at(o)];
+    builder.region = node.region;
+    builder.path = node.path;
+    map[i] = rule(builder, node, static_cast<NodeId>(i));
+  }
+  renumber(result, map);
+  return result;
+}
+
+Graph remove_dead(Graph graph) {
   const std::vector<bool> alive = live(graph);
-  Graph pruned = graph;
-  std::vector<bool> used(graph.regions.size(), false);
-  used[0] = true;
-  for (std::size_t i = 0; i < graph.nodes.size(); ++i)
-    if (alive[i]) used[graph.nodes[i].region] = true;
-  // Regions keep their place until the nodes are gone; then those without nodes are closed up.
-  for (Region& r : pruned.regions) {
-    Region kept = r;
-    kept.carries.clear();
-    kept.yields.clear();
+  for (Region& r : graph.regions) {
+    std::size_t kept = 0;
     for (std::size_t i = 0; i < r.carries.size(); ++i) {
       if (!alive[at(r.carries[i])]) continue;
-      kept.carries.push_back(r.carries[i]);
-      kept.yields.push_back(r.yields[i]);
+      r.carries[kept] = r.carries[i];
+      r.yields[kept++] = r.yields[i];
     }
-    r = kept;
+    r.carries.resize(kept);
+    r.yields.resize(kept);
   }
-  Graph result = rewrite(pruned, [&](Builder& builder, const Node& node, NodeId old) {
-    return alive[at(old)] ? builder.append(node) : graph::none;
-  });
+  // Nodes and regions are closed up where they are: to copy them took a third of the time that a VQGAN's emission took.
+  std::vector<NodeId> map(graph.nodes.size(), graph::none);
+  std::vector<bool> used(graph.regions.size(), false);
+  used[0] = true;
+  std::size_t nodes = 0;
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    if (!alive[i]) continue;
+    if (nodes != i) graph.nodes[nodes] = std::move(graph.nodes[i]);
+    Node& node = graph.nodes[nodes];
+    for (NodeId& o : node.operands) o = map[at(o)];
+    used[node.region] = true;
+    map[i] = static_cast<NodeId>(nodes++);
+  }
+  graph.nodes.resize(nodes);
+  renumber(graph, map);
   std::vector<int> number(graph.regions.size(), graph::none);
   std::vector<Region> regions;
   for (std::size_t r = 0; r < graph.regions.size(); ++r) {
     if (!used[r]) continue;
     number[r] = static_cast<int>(regions.size());
-    regions.push_back(result.regions[r]);
+    regions.push_back(std::move(graph.regions[r]));
   }
   for (Region& r : regions)
     if (r.mirror != graph::none) r.mirror = number[r.mirror];
-  result.regions = std::move(regions);
-  for (Node& n : result.nodes) n.region = number[n.region];
-  return result;
+  graph.regions = std::move(regions);
+  for (Node& n : graph.nodes) n.region = number[n.region];
+  return graph;
 }
 
 NodeId extent_of(Builder& builder, const Dim& dim) {

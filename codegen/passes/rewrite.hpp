@@ -18,7 +18,7 @@ using Rule = std::function<graph::NodeId(graph::Builder& builder, const graph::N
 graph::Graph rewrite(const graph::Graph& graph, const Rule& rule);
 
 /// Without the nodes, carries and regions that no output depends on. Parameters whose gradient is an output stay.
-graph::Graph remove_dead(const graph::Graph& graph);
+graph::Graph remove_dead(graph::Graph graph);
 
 /// The value of dim as a number in the graph: a constant where it is known, else an extent.
 graph::NodeId extent_of(graph::Builder& builder, const Dim& dim);

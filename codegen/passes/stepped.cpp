@@ -39,7 +39,7 @@ class Stepping {
     for (const graph::Region& r : old_.regions)
       for (std::size_t k = 0; k < r.carries.size(); ++k)
         if (axis_[at(r.carries[k])] != axis_[at(r.yields[k])]) throw Unsteppable{};
-    return remove_dead(g);
+    return remove_dead(std::move(g));
   }
 
  private:

@@ -6,6 +6,7 @@
 #include <range/v3/algorithm/contains.hpp>
 #include <range/v3/range/conversion.hpp>
 #include <range/v3/view/transform.hpp>
+#include <utility>
 
 #include "codegen/error.hpp"
 #include "codegen/passes/rewrite.hpp"
@@ -22,7 +23,7 @@ Graph subgraph(const Graph& graph, const std::vector<std::string>& outputs) {
       throw Error(fmt::format("the model {} has no output {}: it has {}", graph.name, name, fmt::join(names, ", ")));
   Graph part = graph;
   std::erase_if(part.outputs, [&](const Output& o) { return !ranges::contains(outputs, o.name); });
-  return remove_dead(part);
+  return remove_dead(std::move(part));
 }
 
 }  // namespace tessera::codegen

@@ -451,18 +451,48 @@ class Interpreter {
     }
     const Index of_result = strides(n.letters.back(), y.shape);
     if (shape.empty()) return void(y.numbers.at(0) = multiplied(factors, Index(factors.size(), 0), rounds));
-    // The last loop goes on by its strides alone, as most of the time of a large model is spent there.
+    // The innermost loop is the one with the shortest steps, and goes on by its strides alone: most of the time of a
+    // large model is spent there.
+    const auto step = [&](std::size_t loop) {
+      std::int64_t sum = of_result[loop];
+      for (const Index& of_factor : of_factors) sum += of_factor[loop];
+      return sum;
+    };
+    std::size_t inner = shape.size() - 1;
+    for (std::size_t loop = 0; loop < shape.size(); ++loop)
+      if (shape[loop] > 1 && (shape[inner] == 1 || step(loop) < step(inner))) inner = loop;
     Index outer = shape;
-    outer.back() = 1;
+    outer[inner] = 1;
     every(outer, [&](const Index& index) {
       Index from;
       for (const Index& of_factor : of_factors) from.push_back(walk(index, of_factor));
       std::int64_t to = walk(index, of_result);
-      for (std::int64_t i = 0; i < shape.back(); ++i, to += of_result.back()) {
+      if (from.size() == 2 && !rounds)
+        return add_products(*factors[0], from[0], of_factors[0][inner], *factors[1], from[1], of_factors[1][inner],
+                            y.numbers, to, of_result[inner], shape[inner]);
+      for (std::int64_t i = 0; i < shape[inner]; ++i, to += of_result[inner]) {
         y.numbers.at(at(to)) += multiplied(factors, from, rounds);
-        for (std::size_t k = 0; k < from.size(); ++k) from[k] += of_factors[k].back();
+        for (std::size_t k = 0; k < from.size(); ++k) from[k] += of_factors[k][inner];
       }
     });
+  }
+
+  /// result[to + i * by] += a[from_a + i * by_a] * b[from_b + i * by_b] for i in [0, n), in this order.
+  static void add_products(const std::vector<double>& a, std::int64_t from_a, std::int64_t by_a,
+                           const std::vector<double>& b, std::int64_t from_b, std::int64_t by_b,
+                           std::vector<double>& result, std::int64_t to, std::int64_t by, std::int64_t n) {
+    const double* x = &a.at(at(from_a));
+    const double* y = &b.at(at(from_b));
+    double* z = &result.at(at(to));
+    static_cast<void>(a.at(at(from_a + (n - 1) * by_a)) + b.at(at(from_b + (n - 1) * by_b)) +
+                      result.at(at(to + (n - 1) * by)));
+    if (by == 0) {
+      double sum = *z;
+      for (std::int64_t i = 0; i < n; ++i) sum += x[i * by_a] * y[i * by_b];
+      *z = sum;
+    } else {
+      for (std::int64_t i = 0; i < n; ++i) z[i * by] += x[i * by_a] * y[i * by_b];
+    }
   }
 
   static double multiplied(const std::vector<const std::vector<double>*>& factors, const Index& from, bool rounds) {
