@@ -2,6 +2,7 @@
 used: kernels call no kernels, and what they call in turn takes a few lines.
 Usage: frames.py COMPILER BYTES GENERATOR MODEL PRECISION/ISA..."""
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -10,7 +11,8 @@ import tempfile
 def frames(compiler, source):
     """(bytes, function) of every function."""
     folder, name = os.path.split(source)
-    subprocess.run([compiler, "-std=gnu++20", "-O1", "-fopenmp", "-fstack-usage", "-c", name, "-o", "object.o"],
+    ccache = [path for path in [shutil.which("ccache")] if path]
+    subprocess.run([*ccache, compiler, "-std=gnu++20", "-O1", "-fopenmp", "-fstack-usage", "-c", name, "-o", "object.o"],
                    cwd=folder, check=True)
     with open(os.path.join(folder, "object.su"), encoding="utf-8") as file:
         for line in file:
