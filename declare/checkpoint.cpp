@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <type_traits>
 
 #include "declare/declare.hpp"
 #include "runtime/error.hpp"
@@ -36,10 +37,16 @@ void take(const Json& from, const char* field, std::optional<T>& to, const std::
   const auto found = from.find(field);
   if (found == from.end() || found->is_null()) return;
   try {
-    to = found->template get<T>();
+    // A fraction, or a number beyond 64 bits, would be converted to any integer.
+    const bool is_beyond = found->is_number_unsigned() && found->template get<std::uint64_t>() > INT64_MAX;
+    if (!std::is_same_v<T, std::int64_t> || (found->is_number_integer() && !is_beyond)) {
+      to = found->template get<T>();
+      return;
+    }
   } catch (const Json::exception&) {
-    fail(where, ": ", field, " is not of its type");
+    // said below
   }
+  fail(where, ": ", field, " is not of its type");
 }
 
 /// A side, or height and width.
@@ -82,7 +89,7 @@ std::int64_t count(const Json& json, const char* field, const std::string& where
 double positive(const Json& json, const char* field, const std::string& where, double otherwise) {
   std::optional<double> number;
   take(json, field, number, where);
-  if (number && !(std::isfinite(*number) && *number > 0)) fail(where, ": ", field, " has to be above 0");
+  if (number && !(*number >= 1e-30 && *number <= 1e30)) fail(where, ": ", field, " has to be from 1e-30 to 1e30");
   return number.value_or(otherwise);
 }
 
@@ -181,14 +188,13 @@ void open_clips(const Json& json, Config& config) {
 
 void check(const Config& config) {
   const std::string& where = config.where;
-  const auto finite = [](double x) { return std::isfinite(x); };
+  const auto finite = [](double x) { return std::fabs(x) <= 1e6; };  // as a checkpoint's metadata has them
   if (config.mean && !std::all_of(config.mean->begin(), config.mean->end(), finite))
-    fail(where, ": mean is not finite");
-  if (config.deviation &&
-      !std::all_of(config.deviation->begin(), config.deviation->end(), [&](double x) { return finite(x) && x > 0; }))
-    fail(where, ": std has to be above 0");
-  if (config.crop && !(*config.crop > 0 && *config.crop <= 1))
-    fail(where, ": crop_pct has to be above 0 and at most 1");
+    fail(where, ": mean is not from -1e6 to 1e6");
+  if (config.deviation && !std::all_of(config.deviation->begin(), config.deviation->end(),
+                                       [&](double x) { return finite(x) && x >= 1e-6; }))
+    fail(where, ": std has to be from 1e-6 to 1e6");
+  if (config.crop && !(*config.crop >= 0.05 && *config.crop <= 1)) fail(where, ": crop_pct has to be from 0.05 to 1");
 }
 
 Json object(std::string_view content, const std::string& where) {

@@ -1,5 +1,6 @@
 #include "declare/input.hpp"
 
+#include <cstdlib>
 #include <sstream>
 
 #include "runtime/error.hpp"
@@ -15,7 +16,7 @@ std::string number(double x) {
     std::ostringstream out;
     out.precision(digits);
     out << x;
-    if (std::stod(out.str()) == x) return out.str();
+    if (std::strtod(out.str().c_str(), nullptr) == x) return out.str();  // rounded up it may be infinite
   }
   return text(x);
 }

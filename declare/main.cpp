@@ -1,10 +1,14 @@
 // tessera: what has to do with checkpoints before there is a program for them.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cctype>
-#include <cstdio>
-#include <exception>
+#include <iostream>
+#include <optional>
 
 #include "declare/declare.hpp"
+#include "runtime/checkpoint.hpp"
+#include "runtime/command_line.hpp"
+#include "runtime/ending.hpp"
 #include "runtime/error.hpp"
 
 namespace {
@@ -27,9 +31,7 @@ bool is_identifier(const std::string& name) {
          std::all_of(name.begin(), name.end(), counts);
 }
 
-}  // namespace
-
-int main(int argc, char** argv) try {
+int run(int argc, char** argv) {
   using namespace tessera;
   CLI::App app("Tessera: Vision Transformers, declared in C++ and emitted as plain C++.", "tessera");
   app.require_subcommand(1);
@@ -54,22 +56,27 @@ int main(int argc, char** argv) try {
   declare->add_option("--name", name, "The model's name in C++ (default: of the header's name, my_vit.hpp: MyVit)")
       ->type_name("NAME");
   declare->add_flag("--overwrite", overwrite, "Replace a header that is there");
-  CLI11_PARSE(app, argc, argv);
+  if (const std::optional<int> code = runtime::parse(app, argc, argv)) return *code;
   if (name.empty()) name = in_camel_case(std::filesystem::path(output).stem().string());
   if (!is_identifier(name)) runtime::fail("--name: ", runtime::printable(name), " is no name of a type in C++");
   std::error_code unknown;
   if (!overwrite && std::filesystem::exists(output, unknown))
     runtime::fail(output, ": is there already; --overwrite replaces it");
   runtime::check_target(output);
+  runtime::spare_models(output, runtime::Output::other, {checkpoint, configuration});
   const tessera::declare::Config config =
       configuration.empty() ? tessera::declare::Config{} : tessera::declare::read_config(configuration);
   const tessera::declare::Declaration written =
       tessera::declare::declare(tessera::declare::read_checkpoint(checkpoint), config, name);
-  for (const std::string& sentence : written.assumptions) std::fprintf(stderr, "assumed: %s\n", sentence.c_str());
+  for (const std::string& sentence : written.assumptions)
+    std::cerr << "assumed: " << runtime::without_controls(sentence) << "\n";
   runtime::write_file(output, written.header);
-  std::printf("%s: tessera::models::%s\n", output.c_str(), name.c_str());
+  std::cout << output << ": tessera::models::" << name << "\n";
   return 0;
-} catch (const std::exception& problem) {
-  std::fprintf(stderr, "error: %s\n", problem.what());
-  return 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return tessera::runtime::ending_in_a_sentence("tessera", [&] { return run(argc, argv); });
 }

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <string_view>
@@ -307,17 +308,23 @@ TrainingState unpacked_state(const std::string& text) {
   return state_of(file);
 }
 
-void spare_models(const std::filesystem::path& path, Output output) {
-  std::map<std::string, std::string> metadata;
+void spare_models(const std::filesystem::path& path, Output output, const std::vector<std::filesystem::path>& inputs) {
+  std::optional<SafetensorsHeader> header;
   try {
-    metadata = read_metadata(path);
+    header = read_safetensors_header(InputFile(path));
   } catch (const Error&) {
-    return;  // no model
+    // no model
   }
-  if (has_format(metadata, format))
-    fail("cannot write ", path.string(), ": it is the checkpoint of a training run, which would be lost");
-  if (output != Output::parameters)
-    fail("cannot write ", path.string(), ": it is a safetensors file, whose parameters would be lost");
+  if (header) {
+    // Any program's run has its optimiser's moments.
+    const auto moments = header->tensors.lower_bound("optimizer.");
+    if (has_format(header->metadata, format) ||
+        (moments != header->tensors.end() && moments->first.starts_with("optimizer.")))
+      fail("cannot write ", path.string(), ": it is the checkpoint of a training run, which would be lost");
+    if (output != Output::parameters)
+      fail("cannot write ", path.string(), ": it is a safetensors file, whose parameters would be lost");
+  }
+  spare_inputs(path, inputs);
 }
 
 Loaded load_parameters(const std::filesystem::path& path, const Model& model, float* parameters, std::ostream& notes) {

@@ -76,8 +76,10 @@ TrainingState unpacked_state(const std::string& text);
 enum class Output { parameters, other };
 
 /// Throws an Error where the output would take the place of a model: of a checkpoint with a training run, whose
-/// optimiser parameters alone would lose, or, unless it holds parameters itself, of any safetensors file.
-void spare_models(const std::filesystem::path& path, Output output);
+/// optimiser parameters alone would lose, or, unless it holds parameters itself, of any safetensors file; or of what is
+/// read (spare_inputs).
+void spare_models(const std::filesystem::path& path, Output output,
+                  const std::vector<std::filesystem::path>& inputs = {});
 
 /// What a file of parameters says beside them, as far as it does.
 struct Loaded {

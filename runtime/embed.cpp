@@ -35,6 +35,17 @@ void find_pictures(const std::filesystem::path& folder, std::vector<std::filesys
   }
 }
 
+/// As they are named, one by one.
+PictureList pictures_at(const Model& model, std::vector<std::filesystem::path> files) {
+  PictureList pictures;
+  for (const std::filesystem::path& file : files) pictures.names.push_back(file.string());
+  pictures.read = [channels = model.image_shape[0], files = std::move(files)](std::int64_t index) {
+    const std::filesystem::path& file = files[static_cast<std::size_t>(index)];
+    return decode_image(read_file(file, longest_picture), channels, file.string());
+  };
+  return pictures;
+}
+
 }  // namespace
 
 PictureList pictures_of_files(const Model& model, const std::vector<std::filesystem::path>& paths) {
@@ -49,13 +60,7 @@ PictureList pictures_of_files(const Model& model, const std::vector<std::filesys
     find_pictures(path, files);
     if (files.size() == before) fail("there are no PNG, JPEG, BMP, PGM or PPM pictures in ", path.string());
   }
-  PictureList pictures;
-  for (const std::filesystem::path& file : files) pictures.names.push_back(file.string());
-  pictures.read = [channels = model.image_shape[0], files = std::move(files)](std::int64_t index) {
-    const std::filesystem::path& file = files[static_cast<std::size_t>(index)];
-    return decode_image(read_file(file, longest_picture), channels, file.string());
-  };
-  return pictures;
+  return pictures_at(model, std::move(files));
 }
 
 PictureList pictures_of_data(const Model& model, std::shared_ptr<const Dataset> data) {
@@ -86,7 +91,8 @@ PictureList pictures_of_features(const Model& model, const Features& features, c
            " images, and there are features of ", features.size());
     return pictures_of_data(model, std::move(data));
   }
-  return pictures_of_files(model, {features.names.begin(), features.names.end()});
+  // A folder among them, whose pictures would be in their place, is none that embed wrote.
+  return pictures_at(model, {features.names.begin(), features.names.end()});
 }
 
 Features embed(const Model& model, const Inference& inference, const Preprocessing& input, const PictureList& pictures,

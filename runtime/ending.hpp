@@ -1,6 +1,7 @@
 // How a program ends where it cannot go on: in one sentence on standard error, and 1.
 #pragma once
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -27,14 +28,26 @@ namespace tessera::runtime {
   std::_Exit(1);
 }
 
+/// To begin with: what would otherwise end the program without a sentence does not.
+inline void end_in_sentences() {
+  std::set_terminate(end_without_memory);
+  std::signal(SIGXFSZ, SIG_IGN);  // of a file that would grow past its limit
+}
+
+/// `code`. Throws an Error where the text did not arrive: a full disk behind a redirection is otherwise silent.
+inline int finished(int code) {
+  if (!std::cout.flush()) fail("cannot write to standard output");
+  return code;
+}
+
 /// What `run` returns, or 1 after "NAME: SENTENCE" about what it threw. That needs memory, of which there may be none
 /// left: what is said then needs none.
 template <class Run>
 int ending_in_a_sentence(const std::string& name, const Run& run) {
-  std::set_terminate(end_without_memory);
+  end_in_sentences();
   try {
     try {
-      return run();
+      return finished(run());
     } catch (const std::bad_alloc&) {
     } catch (const std::length_error&) {
     } catch (const std::exception&) {

@@ -77,17 +77,18 @@ void check_finite(std::span<const float> numbers, const std::string& whose) {
     fail(whose, " are not all finite numbers");
 }
 
-void check_place(const std::filesystem::path& path) {
+void check_place(const std::filesystem::path& path, const std::vector<std::filesystem::path>& inputs) {
   check_target(path);
+  std::string format;
   try {
     const auto metadata = read_metadata(path);
-    const auto found = metadata.find("format");
-    const std::string format = found == metadata.end() ? "" : found->second;
-    if (format == features_format || format == probe_format) return;
+    if (const auto found = metadata.find("format"); found != metadata.end()) format = found->second;
   } catch (const Error&) {
-    return;  // no safetensors file
+    // no safetensors file
   }
-  spare_models(path, Output::other);
+  if (format != features_format && format != probe_format) return spare_models(path, Output::other, inputs);
+  for (const std::filesystem::path& input : inputs)  // of folders, what embed wrote there is no picture
+    if (std::error_code unknown; !std::filesystem::is_directory(input, unknown)) spare_inputs(path, {input});
 }
 
 void write_features(const std::filesystem::path& path, const Features& features, const Origin& origin) {

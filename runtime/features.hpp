@@ -44,7 +44,7 @@ void check_finite(std::span<const float> numbers, const std::string& whose);
 
 /// Throws the Error that write_features would throw for what has the name now. What features or probes were written to
 /// before may be replaced, any other safetensors file may not.
-void check_place(const std::filesystem::path& path);
+void check_place(const std::filesystem::path& path, const std::vector<std::filesystem::path>& inputs);
 
 /// Writes tensor "features" F32 [size, width], with the names as a JSON list in the metadata "pictures"; all or
 /// nothing. Throws an Error for a name that is not UTF-8, and for more names than a header holds.

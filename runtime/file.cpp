@@ -163,6 +163,19 @@ void check_target(const std::filesystem::path& path) {
     fail("cannot write ", path.string(), ": it is a link to a file that is not there");
 }
 
+void spare_inputs(const std::filesystem::path& path, const std::vector<std::filesystem::path>& inputs) {
+  std::error_code unknown;
+  if (!std::filesystem::exists(path, unknown)) return;
+  const std::filesystem::path there = std::filesystem::canonical(path, unknown);
+  for (const std::filesystem::path& input : inputs) {
+    if (std::filesystem::equivalent(path, input, unknown)) fail("cannot write ", path.string(), ": it is what is read");
+    if (!std::filesystem::is_directory(input, unknown)) continue;
+    const std::filesystem::path folder = std::filesystem::canonical(input, unknown);
+    if (std::ranges::mismatch(folder, there).in1 == folder.end())
+      fail("cannot write ", path.string(), ": it lies in ", input.string(), ", which is read");
+  }
+}
+
 void write_file(const std::filesystem::path& path, std::span<const std::span<const std::uint8_t>> parts,
                 const std::filesystem::path& keep) {
   check_target(path);

@@ -56,6 +56,10 @@ Bytes read_file(const InputFile& file, std::uint64_t limit);
 /// Throws the Error that write_file would throw for what has the name now: a folder, a device, a link to nothing.
 void check_target(const std::filesystem::path& path);
 
+/// Throws an Error where what is there under the name would be lost though it is what is read: one of the inputs, or a
+/// file that lies in one which is a folder.
+void spare_inputs(const std::filesystem::path& path, const std::vector<std::filesystem::path>& inputs);
+
 /// Replaces the file by the parts, one after the other, or leaves it as it was: the parts go into a temporary file of
 /// its own in the same folder, reach the disk, and only then take the name. A crash or a kill at any moment leaves the
 /// old or the new content, and of several writers at once the last one's, whole. What the file was before stays as

@@ -71,13 +71,16 @@ void Inference::forward(const float* images, std::int64_t count, float* outputs)
   if (cpu_) {
     check(model_,
           model_.forward(cpu_->parameters, cpu_->packed.floats(), images, count, outputs, cpu_->scratch.data()));
-    return;
+  } else {
+    const OnGpu& on = *gpu_;
+    on.images.write(images, 4 * count * image_floats());
+    on.gpu.check(on.gpu.cuda().forward(on.parameters.floats(), on.parameters.packed(), on.images.floats(), count,
+                                       on.outputs.floats(), on.scratch.data(), on.gpu.stream()));
+    on.outputs.read(outputs, 4 * count * model_.classes);
   }
-  const OnGpu& on = *gpu_;
-  on.images.write(images, 4 * count * image_floats());
-  on.gpu.check(on.gpu.cuda().forward(on.parameters.floats(), on.parameters.packed(), on.images.floats(), count,
-                                     on.outputs.floats(), on.scratch.data(), on.gpu.stream()));
-  on.outputs.read(outputs, 4 * count * model_.classes);
+  // Finite parameters may be so large that no answer comes of them.
+  if (!std::all_of(outputs, outputs + count * model_.classes, [](float value) { return std::isfinite(value); }))
+    fail("the answer of ", model_.name, " is not a number: these parameters cannot be used");
 }
 
 void Inference::evaluate(const float* images, const std::int32_t* labels, std::int64_t count, float* outputs,

@@ -98,6 +98,8 @@ Dataset read_packed_data(const std::filesystem::path& path, Split split) {
     return found->second;
   };
   const TensorPlace &pixels = place("pixels", "U8", 4), &labels = place("labels", "I32", 1);
+  if (elements(pixels.shape) < 1)
+    fail(where, ": the ", name(split), " pixels are ", printed(pixels.shape), ", which holds nothing");
   if (pixels.shape[0] != labels.shape[0])
     fail(where, " has ", pixels.shape[0], ' ', name(split), " images and ", labels.shape[0], " labels");
   if (pixels.shape[0] > INT32_MAX)

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "runtime/arena.hpp"
+#include "runtime/error.hpp"
 
 namespace tessera::runtime {
 
@@ -24,6 +25,8 @@ std::vector<float> numbers_of_pixels(std::span<const std::uint8_t> pixels) {
 
 Bytes picture_sheet(std::span<const float> images, const std::int64_t (&shape)[3], std::int64_t columns,
                     std::int64_t border) {
+  if (!std::ranges::all_of(images, [](float number) { return std::isfinite(number); }))
+    fail("the pixels are not numbers: the parameters that gave them cannot be used");
   const auto [channels, height, width] = shape;
   const std::int64_t count = static_cast<std::int64_t>(images.size()) / size_product({channels, height, width});
   columns = std::min(columns, count);

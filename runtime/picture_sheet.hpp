@@ -14,7 +14,7 @@ namespace tessera::runtime {
 std::vector<float> numbers_of_pixels(std::span<const std::uint8_t> pixels);
 
 /// Images [count, channels, height, width], clamped to [-1, 1], side by side in rows of `columns`, with a grey border
-/// of so many pixels between them: a PNG file.
+/// of so many pixels between them: a PNG file. Throws an Error where one of them is not a number.
 Bytes picture_sheet(std::span<const float> images, const std::int64_t (&shape)[3], std::int64_t columns,
                     std::int64_t border);
 

@@ -2,18 +2,13 @@
 
 #include <unistd.h>
 #include <zlib.h>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
-#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <exception>
 #include <filesystem>
 #include <iostream>
@@ -38,6 +33,7 @@
 #include "runtime/cli/unknown_word.hpp"
 #include "runtime/communicator.hpp"
 #include "runtime/ending.hpp"
+#include "runtime/environment.hpp"
 #include "runtime/error.hpp"
 #include "runtime/file.hpp"
 #include "runtime/gpu.hpp"
@@ -49,36 +45,6 @@
 
 namespace tessera::runtime {
 namespace {
-
-constexpr std::int64_t most_threads = 4096;
-
-void use_threads(std::int64_t threads) {
-#ifdef _OPENMP
-  if (threads > 0) omp_set_num_threads(static_cast<int>(threads));
-  // OpenMP itself ends the program where it cannot hold so many.
-  if (omp_get_max_threads() > most_threads)
-    fail("OMP_NUM_THREADS asks for ", omp_get_max_threads(), " threads, more than the ", most_threads,
-         " that can be used");
-#else
-  if (threads > 1) fail("this program was built without OpenMP: it runs on one thread, not on ", threads);
-#endif
-}
-
-/// Also says that the text did not arrive: a full disk behind a redirection is otherwise silent.
-int finished(int code) {
-  if (!std::cout.flush()) fail("cannot write to standard output");
-  return code;
-}
-
-/// The kernels take no notice of a size that they cannot read; a person should hear of it.
-void check_l2_bytes() {
-  const char* const given = std::getenv("TESSERA_L2_BYTES");
-  if (!given || !*given) return;
-  const char* const end = given + std::strlen(given);
-  std::int64_t bytes = 0;
-  if (const auto [read, error] = std::from_chars(given, end, bytes); error != std::errc{} || read != end || bytes < 1)
-    fail(text("TESSERA_L2_BYTES=", given, " is not a number of bytes above 0"));
-}
 
 /// Ranks that differ in what decides the bits cannot share a run.
 void demand_equal_ranks(const Communicator& ranks, const Model& model, int argc, char** argv) {
@@ -116,9 +82,7 @@ Subcommand add_more(CLI::App& app, CommandContext& context, const Command& more)
 int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int argc, char** argv,
         const std::optional<Command>& more, Communicator& ranks) {
   demand_equal_ranks(ranks, model, argc, argv);
-  check_l2_bytes();
-  // A file that would grow past its limit is an error with a sentence, not the end of the program.
-  std::signal(SIGXFSZ, SIG_IGN);
+  check_environment();
   CLI::App app(text(model.name, train ? ": trains, evaluates" : ": evaluates", " and applies the model."), model.name);
   app.require_subcommand(0, 1);
   app.footer(footer(model));
@@ -232,7 +196,7 @@ double rank_timeout(int argc, char** argv) {
 
 int program(const Model& model, const Recipe& recipe, int (*train)(Session&), int argc, char** argv,
             const std::optional<Command>& more) {
-  std::set_terminate(end_without_memory);
+  end_in_sentences();
   Communicator ranks;
   const auto say = [&](const std::string& sentence) {
     const std::string said = text(model.name, ": ", for_people(sentence), "\n");

@@ -9,6 +9,7 @@
 #include "runtime/image.hpp"
 #include "runtime/picture_sheet.hpp"
 #include "runtime/taming_run.hpp"
+#include "runtime/tokens.hpp"
 
 namespace tessera::runtime {
 
@@ -61,9 +62,10 @@ std::vector<std::int32_t> tokens_of_half(const Taming& taming, const PackedPass&
   for (std::int64_t c = 0; c < channels; ++c)
     std::copy_n(picture.pixels.begin() + c * picture.height * width, picture.height * width,
                 pixels.begin() + c * height * width);
-  const std::vector<float> numbers = encode(numbers_of_pixels(pixels), channels * height * width);
+  const std::vector<std::int32_t> found =
+      tokens_of_numbers(encode(numbers_of_pixels(pixels), channels * height * width), taming.tokens.codes);
   const std::int64_t rows = picture.height == height ? window.rows / 2 : picture.height / row;
-  return {numbers.begin(), numbers.begin() + rows * window.columns};
+  return {found.begin(), found.begin() + rows * window.columns};
 }
 
 std::vector<float> drawn_pictures(const Taming& taming, const PackedPass& decode, const float* parameters,

@@ -12,14 +12,13 @@
 #include <string>
 #include <utility>
 #include <vector>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
 
 #include "runtime/arena.hpp"
 #include "runtime/checkpoint.hpp"
 #include "runtime/command.hpp"
+#include "runtime/command_line.hpp"
 #include "runtime/ending.hpp"
+#include "runtime/environment.hpp"
 #include "runtime/error.hpp"
 #include "runtime/file.hpp"
 #include "runtime/folder_lock.hpp"
@@ -82,6 +81,7 @@ int sample(const Taming& taming, const GptSampling& options) {
   if (!options.complete.empty() && !options.size.empty())
     fail("--complete and --size: what is completed is as large as what was trained on");
   check_target(options.sheet);
+  spare_models(options.sheet, Output::other, {options.complete});
   fs::path vqgan;
   const PackedPass decode = decoder_of(taming, file, options.run.vqgan, vqgan);
   const Packed gpt(taming.gpt, parameters_of(taming.gpt, file));
@@ -117,6 +117,7 @@ int evaluate(const Taming& taming, const RunFile& run, const DataChoice& choice,
   if (gpu) gpu->load(gpt.parameters.floats(), nullptr);
   const double nats =
       gpu ? gpu->nats_a_token(tokens) : nats_a_token(taming, gpt.parameters.floats(), gpt.numbers.floats(), tokens);
+  if (!std::isfinite(nats)) fail("the loss of a token is not a number: these parameters cannot be used");
   std::cout << "loss " << fixed(nats, 4) << " nats a token on " << grouped(images.size()) << " test images ("
             << images.source << "); even chances: " << fixed(std::log(static_cast<double>(taming.tokens.codes)), 4)
             << std::endl;
@@ -125,7 +126,7 @@ int evaluate(const Taming& taming, const RunFile& run, const DataChoice& choice,
 
 int export_keys(const Taming& taming, const fs::path& out, const fs::path& to) {
   const Arena parameters = parameters_of(taming.gpt, run_file(out));
-  spare_models(to, Output::parameters);
+  spare_models(to, Output::parameters, {run_file(out)});
   Safetensors file;
   put(file, taming.gpt, "", parameters.floats());
   write_safetensors(to, as_taming(std::move(file)));
@@ -138,7 +139,7 @@ int import_keys(const Taming& taming, const fs::path& from, const RunFile& run) 
   make_folder(run.out);
   const FolderLock lock(run.out);
   const fs::path to = run_file(run.out);
-  spare_models(to, Output::parameters);
+  spare_models(to, Output::parameters, {from, run_file(run.vqgan)});
   save_gpt(taming, to, parameters.floats(), run_file(run.vqgan));
   std::cout << to.string() << " holds the parameters of " << from.string() << std::endl;
   return 0;
@@ -211,7 +212,9 @@ int run(const Taming& taming, int argc, char** argv) {
   std::int64_t threads = 0;
   const auto command = [&](const char* name, const char* what) {
     CLI::App* const made = app.add_subcommand(name, what);
-    made->add_option("--threads", threads, "The threads to use")->check(in<std::int64_t>(1, 4096))->type_name("N");
+    made->add_option("--threads", threads, "The threads to use")
+        ->check(in<std::int64_t>(1, most_threads))
+        ->type_name("N");
     return made;
   };
   GptTraining training{.vqgan = {},
@@ -234,7 +237,7 @@ int run(const Taming& taming, int argc, char** argv) {
       ->type_name("N")
       ->capture_default_str();
   train->add_option("--learning-rate", training.learning_rate, "Of AdamW")
-      ->check(CLI::PositiveNumber.description(""))
+      ->check(in<double>(0, most_learning_rate))
       ->type_name("RATE")
       ->capture_default_str();
   train->add_option("--keep", training.keep, "The chance that a token is read as it is, and not a random one for it")
@@ -302,13 +305,12 @@ int run(const Taming& taming, int argc, char** argv) {
       ->type_name("N");
   std::string device = "cpu";
   for (CLI::App* const computes : {train, eval, draw}) add_device_option(computes, device);
-  CLI11_PARSE(app, argc, argv);
+  if (const std::optional<int> code = parse(app, argc, argv)) return *code;
+  check_environment();
+  use_threads(threads);
   const bool on_gpu = training.on_gpu = device == "cuda";
   if (on_gpu && *draw)
     fail("--device cuda: a step of one token has no kernels for GPUs, pictures are drawn on the CPU only");
-#ifdef _OPENMP
-  if (threads > 0) omp_set_num_threads(static_cast<int>(threads));
-#endif
   if (training.data.folder.empty() && training.data.limit) training.data.digits = std::exchange(training.data.limit, 0);
   if (*train) return train_gpt(taming, training);
   if (*draw) return sample(taming, sampling);

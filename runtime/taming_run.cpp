@@ -10,6 +10,7 @@
 #include "runtime/picture_sheet.hpp"
 #include "runtime/progress.hpp"
 #include "runtime/taming_keys.hpp"
+#include "runtime/tokens.hpp"
 
 namespace tessera::runtime {
 
@@ -96,13 +97,14 @@ Tokens tokens_of(const Taming& taming, const PackedPass& encode, const Dataset& 
       const std::vector<float> one = numbers_of_pixels(data.image(i));
       images.insert(images.end(), one.begin(), one.end());
     }
-    const std::vector<float> numbers =
+    const std::vector<std::int32_t> found = tokens_of_numbers(
         encode(images, size_product({taming.image_shape[0], taming.image_shape[1], taming.image_shape[2]}),
-               [&](std::int64_t done) { counter.add(done); });
+               [&](std::int64_t done) { counter.add(done); }),
+        taming.tokens.codes);
     for (std::int64_t i = 0; i < batch; ++i) {
       tokens.read.push_back(taming.classes ? data.labels[place(first + i)] : static_cast<std::int32_t>(taming.start));
       for (std::int64_t t = 0; t < positions; ++t) {
-        const auto token = static_cast<std::int32_t>(numbers[place(i * positions + t)]);
+        const std::int32_t token = found[place(i * positions + t)];
         tokens.wanted.push_back(token);
         if (t + 1 < positions) tokens.read.push_back(token);
       }

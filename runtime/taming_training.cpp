@@ -13,6 +13,7 @@
 #include "runtime/arena.hpp"
 #include "runtime/batches.hpp"
 #include "runtime/curve.hpp"
+#include "runtime/divergence.hpp"
 #include "runtime/error.hpp"
 #include "runtime/file.hpp"
 #include "runtime/folder_lock.hpp"
@@ -151,6 +152,7 @@ class Trainer {
   void tell(std::int64_t steps_of_epoch, const Tokens& test) {
     const double loss = sum_ / static_cast<double>(summed_);
     const double of_test = nats(test);
+    if (!std::isfinite(loss) || !std::isfinite(of_test)) fail("step ", step_, ": the loss is not a number");
     std::cout << "step " << step_ << "/" << options_.steps << "  loss " << fixed(loss, 4) << "  test "
               << fixed(of_test, 4) << " nats a token" << std::endl;
     if (step_ % steps_of_row) return;  // the last one, after which a longer run goes on
@@ -161,6 +163,9 @@ class Trainer {
 
   void save(const fs::path& path, const fs::path& vqgan) const {
     bring();
+    const std::string broken = first_not_finite(taming_.gpt, parameters_.floats());
+    if (!broken.empty())
+      fail("training diverged: after step ", step_, " some parameters are not numbers, first ", broken);
     Safetensors file;
     put(file, taming_.gpt, "", parameters_.floats());
     for (std::size_t i = 0; i < taming_.gpt.optimizer_state.size(); ++i)

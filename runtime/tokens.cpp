@@ -16,4 +16,15 @@ void demand_tokens(std::span<const std::int32_t> tokens, std::int64_t positions,
   }
 }
 
+std::vector<std::int32_t> tokens_of_numbers(std::span<const float> numbers, std::int64_t codes) {
+  std::vector<std::int32_t> tokens;
+  tokens.reserve(numbers.size());
+  for (const float number : numbers) {
+    if (!(number >= 0 && number < static_cast<float>(codes)))
+      fail("the encoder finds no nearest code: its parameters cannot be used");
+    tokens.push_back(static_cast<std::int32_t>(number));
+  }
+  return tokens;
+}
+
 }  // namespace tessera::runtime

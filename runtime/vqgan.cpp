@@ -10,17 +10,16 @@
 #include <optional>
 #include <utility>
 #include <vector>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
 
 #include "runtime/batches.hpp"
 #include "runtime/checkpoint.hpp"
 #include "runtime/command.hpp"
+#include "runtime/command_line.hpp"
 #include "runtime/curve.hpp"
 #include "runtime/data_choice.hpp"
 #include "runtime/divergence.hpp"
 #include "runtime/ending.hpp"
+#include "runtime/environment.hpp"
 #include "runtime/error.hpp"
 #include "runtime/file.hpp"
 #include "runtime/folder_lock.hpp"
@@ -82,6 +81,8 @@ struct Nearness {
   double squares = 0, absolute = 0, count = 0;
 
   void add(std::span<const float> images, std::span<const float> reconstructions) {
+    if (!std::ranges::all_of(reconstructions, [](float number) { return std::isfinite(number); }))
+      fail("the reconstructions are not numbers: these parameters cannot be used");
     for (std::size_t i = 0; i < images.size(); ++i) {
       const double d = (std::clamp(reconstructions[i], -1.0F, 1.0F) - std::clamp(images[i], -1.0F, 1.0F)) / 2.0;
       squares += d * d;
@@ -100,8 +101,9 @@ struct CodeUsage {
   explicit CodeUsage(std::int64_t codes) : counts(static_cast<std::size_t>(codes)) {}
   std::vector<std::int64_t> counts;
 
-  void add(std::span<const float> tokens) {
-    for (const float token : tokens) ++counts[static_cast<std::size_t>(token)];
+  void add(std::span<const float> numbers) {
+    for (const std::int32_t token : tokens_of_numbers(numbers, std::ssize(counts)))
+      ++counts[static_cast<std::size_t>(token)];
   }
   std::int64_t used() const { return std::ssize(counts) - std::count(counts.begin(), counts.end(), 0); }
   /// exp of the entropy of the codes' shares: as many as there are where all are used alike.
@@ -135,8 +137,8 @@ Tested test(const Vqgan& m, std::span<const tessera_parameter> from, const float
   Tested tested{{}, CodeUsage(m.codes)};
   for (std::int64_t i = 0; i < data.size(); i += at_once) {
     const Floats images = images_of(data, i, at_once);
-    tested.nearness.add(images, reconstruct(images, image_floats(m)));
     tested.usage.add(encode(images, image_floats(m)));
+    tested.nearness.add(images, reconstruct(images, image_floats(m)));
   }
   return tested;
 }
@@ -146,8 +148,9 @@ std::string words(const Vqgan& m, const Tested& tested) {
               m.codes, ", perplexity ", fixed(tested.usage.perplexity(), 1));
 }
 
-void write_sheet(const Vqgan& m, const fs::path& path, std::span<const float> images, std::int64_t columns) {
-  spare_models(path, Output::other);
+void write_sheet(const Vqgan& m, const fs::path& path, std::span<const float> images, std::int64_t columns,
+                 const std::vector<fs::path>& inputs = {}) {
+  spare_models(path, Output::other, inputs);
   const Bytes png = picture_sheet(images, m.image_shape, columns, 2);
   write_file(path, std::string_view(reinterpret_cast<const char*>(png.data()), png.size()));
 }
@@ -424,8 +427,8 @@ const char* counter_of(std::string_view key) {
   return key.ends_with(".num_batches_tracked") ? "I64" : key.ends_with(".initialized") ? "U8" : nullptr;
 }
 
-void export_to(const Vqgan& m, const Floats& parameters, const fs::path& path) {
-  spare_models(path, Output::parameters);
+void export_to(const Vqgan& m, const Floats& parameters, const fs::path& from, const fs::path& path) {
+  spare_models(path, Output::parameters, {from});
   Safetensors file;
   for (const tessera_parameter& row : m.generator.parameters) {
     const Shape shape = shape_of(row);
@@ -462,19 +465,19 @@ void import_from(const Vqgan& m, const fs::path& path, const fs::path& out) {
   matching.finish();
   make_folder(out);
   const FolderLock lock(out);
-  spare_models(checkpoint_name(out), Output::parameters);
+  spare_models(checkpoint_name(out), Output::parameters, {path});
   save_model(checkpoint_name(out), model, parameters.data(), std::nullopt);
   std::cout << checkpoint_name(out) << " holds the parameters of " << path.string() << "\n";
 }
 
 void write_tokens(const Vqgan& m, const std::vector<std::string>& pictures, const Floats& parameters,
                   const fs::path& to, bool on_gpu) {
+  spare_models(to, Output::other, {pictures.begin(), pictures.end()});
   const PackedPass encode = pass_of(m.encode, m.generator.parameters, parameters.data(), on_gpu);
   std::vector<std::int64_t> tokens;
   for (const std::string& picture : pictures)
-    for (const float token : encode(read_picture(m, picture), image_floats(m)))
-      tokens.push_back(static_cast<std::int64_t>(token));
-  spare_models(to, Output::other);
+    for (const std::int32_t token : tokens_of_numbers(encode(read_picture(m, picture), image_floats(m)), m.codes))
+      tokens.push_back(token);
   Safetensors file;
   file.tensors["tokens"] = Tensor::of({std::ssize(pictures), positions(m)}, tokens);
   write_safetensors(to, file);
@@ -492,7 +495,7 @@ void draw_tokens(const Vqgan& m, const fs::path& from, const Floats& parameters,
   const PackedPass decode = pass_of(m.decode, m.generator.parameters, parameters.data(), on_gpu);
   const Floats images = decode(Floats(narrow.begin(), narrow.end()), positions(m));
   const auto columns = static_cast<std::int64_t>(std::ceil(std::sqrt(std::ssize(narrow) / positions(m))));
-  write_sheet(m, to, images, columns);
+  write_sheet(m, to, images, columns, {from});
   std::cout << to.string() << " shows " << std::ssize(narrow) / positions(m) << " images\n";
 }
 
@@ -503,7 +506,7 @@ void reconstruct_picture(const Vqgan& m, const fs::path& from, const Floats& par
       pass_of(m.reconstruct, m.generator.parameters, parameters.data(), on_gpu)(picture, image_floats(m));
   Nearness nearness;
   nearness.add(picture, made);
-  write_sheet(m, to, made, 1);
+  write_sheet(m, to, made, 1, {from});
   std::cout << nearness.words() << "\n";
 }
 
@@ -544,7 +547,9 @@ int run(const Vqgan& m, int argc, char** argv) {
   std::string device = "cpu";
   const auto command = [&](const char* name, const char* what) {
     CLI::App* const made = app.add_subcommand(name, what);
-    made->add_option("--threads", threads, "The threads to use")->check(in<std::int64_t>(1, 4096))->type_name("N");
+    made->add_option("--threads", threads, "The threads to use")
+        ->check(in<std::int64_t>(1, most_threads))
+        ->type_name("N");
     add_device_option(made, device);
     return made;
   };
@@ -604,21 +609,14 @@ int run(const Vqgan& m, int argc, char** argv) {
       ->check(in<std::int64_t>(1, 1000))
       ->type_name("N");
 
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& wrong) {
-    if (wrong.get_exit_code() == 0) return app.exit(wrong);
-    std::cerr << m.name << ": " << without_controls(wrong.what()) << " (" << m.name << " --help tells more)\n";
-    return 2;
-  }
+  if (const std::optional<int> code = parse(app, argc, argv)) return *code;
+  check_environment();
+  use_threads(threads);
   const bool on_gpu = flags.on_gpu = device == "cuda";
   if (on_gpu) {  // before anything is written
     const Model model = named(m.name, m.generator.cuda);
     Gpu{model};
   }
-#ifdef _OPENMP
-  if (threads > 0) omp_set_num_threads(static_cast<int>(threads));
-#endif
   if (*train) return Training(m, flags).run();
   if (*summary) std::cout << m.summary();
   if (*speed) bench(m, batch, runs, on_gpu);
@@ -637,7 +635,7 @@ int run(const Vqgan& m, int argc, char** argv) {
   if (*reconstruct) reconstruct_picture(m, from, parameters, to, on_gpu);
   if (*encode) write_tokens(m, pictures, parameters, to, on_gpu);
   if (*decode) draw_tokens(m, from, parameters, to, on_gpu);
-  if (*exported) export_to(m, parameters, to);
+  if (*exported) export_to(m, parameters, file.file(), to);
   return 0;
 }
 

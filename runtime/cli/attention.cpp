@@ -39,7 +39,7 @@ int run_attention(const CommandContext& context, const AttentionOptions& options
   const std::string kind = options.picture.extension().string();
   if (kind != ".png" && kind != ".svg")
     fail(options.picture.string(), " names no picture: it has to end in .png or .svg");
-  spare_models(options.picture, Output::other);
+  spare_models(options.picture, Output::other, {options.file, options.labels});
   const Arena parameters = Arena::of_floats(model.parameter_floats, model.alignment);
   const Loaded loaded = load_parameters(context.parameters.file(), model, parameters.floats());
   Usage usage = loaded.usage.value_or(Usage{context.recipe.input, {}});

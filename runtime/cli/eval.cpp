@@ -1,5 +1,6 @@
 #include "runtime/cli/eval.hpp"
 
+#include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <iostream>
@@ -49,7 +50,7 @@ int run_eval(const CommandContext& context, const EvalOptions& options, const Gp
   Loaded loaded;
   ranks.agree([&] {
     if (!ranks.leads()) return;
-    if (!options.confusion.empty()) spare_models(options.confusion, Output::other);
+    if (!options.confusion.empty()) spare_models(options.confusion, Output::other, {options.labels});
     loaded = load_parameters(context.parameters.file(), model, parameters->floats());
   });
   share_loaded(ranks, model, loaded, parameters->floats());
@@ -70,6 +71,10 @@ int run_eval(const CommandContext& context, const EvalOptions& options, const Gp
   const Inference inference(model, parameters->floats(), recipe.batch, gpu);
   if (!inference.reads_parameters()) parameters.reset();
   const Evaluation evaluation = evaluate(model, recipe, inference, data, recipe.batch, ranks);
+  ranks.agree([&] {
+    if (!std::isfinite(evaluation.loss))
+      fail("the loss of ", model.name, " is not a number: these parameters cannot be used");
+  });
   std::cout << evaluation_table(model, data, evaluation);
   if (options.confusion.empty()) return 0;
   ranks.agree([&] {

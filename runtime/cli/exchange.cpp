@@ -33,15 +33,13 @@ int run_export(const CommandContext& context, const ExportOptions& options) {
   const Model& model = context.model;
   const bool whole = !options.onnx.empty();
   const std::filesystem::path& to = whole ? options.onnx : options.file;
-  spare_models(to, whole ? Output::other : Output::parameters);
-  std::error_code unknown;
-  if (std::filesystem::equivalent(to, context.parameters.file(), unknown))
-    fail("cannot write ", to.string(), ": it is what the parameters are read from");
+  const std::vector<std::filesystem::path> read{context.parameters.file(), options.labels};
+  spare_models(to, whole ? Output::other : Output::parameters, read);
   const Arena parameters = Arena::of_floats(model.parameter_floats, model.alignment);
   Usage usage = load_for_use(context.parameters.file(), model, context.recipe, parameters.floats());
   if (!options.labels.empty()) usage.classes = read_labels(options.labels, model.classes);
   if (whole) {
-    spare_models(onnx_data(to), Output::other);
+    spare_models(onnx_data(to), Output::other, read);
     const bool beside = export_onnx(to, model, parameters.floats(), usage);
     std::cout << to.string() << " holds the forward pass of " << model.name << " with the parameters of "
               << context.parameters.file().string();

@@ -72,7 +72,7 @@ struct FeatureOptions {
 
 int run_embed(const CommandContext& context, const FeatureOptions& options, const Gpu* gpu) {
   const Model& model = context.model;
-  check_place(options.output);
+  check_place(options.output, options.data.empty() ? options.files : std::vector{options.data});
   const Embedder embedder(context, gpu);
   PictureList list;
   if (options.data.empty()) {
@@ -98,7 +98,7 @@ int run_similar(const CommandContext& context, const FeatureOptions& options, co
   const Model& model = context.model;
   if (!options.sheet.empty()) {
     must_end_in(options.sheet, {".html"});
-    spare_models(options.sheet, Output::other);
+    spare_models(options.sheet, Output::other, {options.query});
   }
   const Embedder embedder(context, gpu);
   const Features known = read_features(options.index, model, embedder.origin);
@@ -122,7 +122,7 @@ int run_similar(const CommandContext& context, const FeatureOptions& options, co
 
 int run_probe(const CommandContext& context, const FeatureOptions& options) {
   const Model& model = context.model;
-  check_place(options.head);
+  check_place(options.head, {options.index, options.test});
   std::optional<Arena> arena = Arena::of_floats(model.parameter_floats, model.alignment);
   const Preprocessing input = load_for_use(context.parameters.file(), model, context.recipe, arena->floats()).input;
   const Origin origin = origin_of(model, arena->floats(), input);
@@ -153,7 +153,7 @@ int run_probe(const CommandContext& context, const FeatureOptions& options) {
 int run_components(const CommandContext& context, const FeatureOptions& options, const Gpu* gpu) {
   const Model& model = context.model;
   must_end_in(options.picture, {".svg", ".png"});
-  spare_models(options.picture, Output::other);
+  spare_models(options.picture, Output::other, options.files);
   const Grid& grid = model.patches;
   if (grid == Grid{} || model.embedding.tokens < grid.rows * grid.columns)
     fail(model.name, " has no tokens of patches: there are no components to draw");
@@ -300,6 +300,7 @@ std::optional<LinearHead> head_of(const std::filesystem::path& path, const Model
 std::vector<float> probabilities(const LinearHead& head, const Inference& inference, const float* image) {
   Inference::Embedded embedded;
   inference.embed(image, 1, embedded);
+  check_finite(embedded.features, "the features of the picture");
   return head.probabilities(embedded.features);
 }
 

@@ -32,9 +32,9 @@ int run_pack(const CommandContext& context, const PackOptions& options) {
   choice.folder = options.from.value_or("");
   choice.digits = options.digits.value_or(choice.digits);
   choice.limit = options.limit.value_or(0);
-  if (!is_packed_data(to)) spare_models(to, Output::other);
-  std::error_code unknown;
-  if (std::filesystem::equivalent(to, choice.folder, unknown)) fail("cannot write ", to.string(), ": it is the data");
+  if (!is_packed_data(to)) spare_models(to, Output::other, {choice.folder});
+  if (std::error_code unknown; !std::filesystem::is_directory(choice.folder, unknown))
+    spare_inputs(to, {choice.folder});
   const Room room = [&](std::int64_t bytes) {
     return room_on_disk(to.has_parent_path() ? to.parent_path() : ".", bytes);
   };

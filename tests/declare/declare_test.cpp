@@ -196,6 +196,10 @@ TEST(Declare, SaysWhatTheConfigurationDoesNot) {
   Config gated = of_tiny();
   gated.facts = {{"heads", "3"}, {"gate", "gelu"}};
   expect_a_sentence(refusal([&] { declare::declare(packed, gated, "M"); }), "a gate of gelu has no declaration");
+  // A number that is below all normal ones is written as it is.
+  const Config small = declare::parse_config(
+      R"({"architecture": "vit_tiny_patch16_224", "pretrained_cfg": {"mean": [1e-310, 0.5, 0.5]}})", "config.json");
+  EXPECT_NE(declare::declare(vit(), small, "M").header.find(".mean = {1e-310, 0.5, 0.5}"), std::string::npos);
   for (const auto& [width, heads] : std::vector<std::pair<int, const char*>>{{1280, "16"}, {1152, "16"}, {256, "4"}}) {
     Checkpoint wide = vit();
     for (auto& [key, shape] : wide.shapes)
@@ -489,6 +493,14 @@ TEST(Declare, RefusesAConfigurationThatIsNone) {
            {R"({"model_type": "vit", "hidden_act": "mish"})", "hidden_act 'mish' is no"},
            {R"({"model_type": "vit", "num_attention_heads": 0})", "num_attention_heads is 0"},
            {R"({"model_type": "vit", "layer_norm_eps": -1})", "layer_norm_eps has"},
+           {R"({"model_type": "vit", "layer_norm_eps": 1e-320})", "layer_norm_eps has to be from 1e-30 to 1e30"},
+           {R"({"model_type": "vit", "layer_norm_eps": 1.7e308})", "layer_norm_eps has"},
+           {R"({"model_type": "vit", "num_attention_heads": 1e300})", "num_attention_heads is not"},
+           {R"({"num_heads": 2.5})", "num_heads is not"},
+           {R"({"num_heads": 18446744073709551615})", "num_heads is not"},
+           {R"({"pretrained_cfg": {"mean": [1.7e308, 0, 0]}})", "mean is not"},
+           {R"({"pretrained_cfg": {"std": [1e-320, 1, 1]}})", "std has to be"},
+           {R"({"pretrained_cfg": {"crop_pct": 1e-9}})", "crop_pct has to be from 0.05 to 1"},
            {R"({"model_type": "vit", "image_size": 0})", "image_size is no"},
            {R"({"model_cfg": []})", "model_cfg is no"},
            {R"({"model_cfg": {"vision_cfg": {"head_width": 0}}})", "head_width is 0"},

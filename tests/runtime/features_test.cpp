@@ -219,6 +219,56 @@ TEST_F(FeatureCommand, BadInputIsOneSentenceAndNothingIsWritten) {
   EXPECT_CONTAINS(sample({"similar", "a.png", "--index", "x", "--jsn"}).err, "did you mean --json?");
 }
 
+TEST_F(FeatureCommand, WhatIsReadIsNotWrittenOver) {
+  embed_all();
+  spill(folder / "labels.txt", "0\n1\n2\n3\n4\n5\n6\n7\n8\n9\n");
+  std::filesystem::create_directories(folder / "data");
+  for (const char* part : {"train", "test"})
+    std::filesystem::copy(folder / "pictures", folder / "data" / part, std::filesystem::copy_options::recursive);
+  std::filesystem::create_symlink("pictures/dark/d.png", folder / "link.html");
+  const std::string picture = at("pictures/dark/d.png"), index = at("f.safetensors"), labels = at("labels.txt");
+  const auto all = [&] {
+    std::string content;
+    for (const std::string& file : {picture, index, labels, at("weights.safetensors"), at("data/test/dark/d.png")})
+      content += slurp(file);
+    return content;
+  };
+  const std::string before = all(), read = ": it is what is read";
+  for (const auto& [arguments, said] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{"embed", picture, "-o", picture}, picture + read},
+           {{"embed", at("pictures"), "-o", picture}, picture + ": it lies in " + at("pictures") + ", which is read"},
+           {{"embed", "--data", at("data"), "-o", at("data/test/dark/d.png")},
+            at("data/test/dark/d.png") + ": it lies in " + at("data") + ", which is read"},
+           {{"similar", picture, "--index", index, "-o", at("link.html")}, at("link.html") + read},
+           {{"probe", "--index", index, "-o", index}, index + read},
+           {{"eval", "--labels", labels, "--confusion", labels}, labels + read},
+           {{"export", "--labels", labels, "--onnx", labels}, labels + read}}) {
+    refused(run(arguments), "cannot write " + said);
+    EXPECT_TRUE(all() == before) << said;
+  }
+  refused(sample({"pack", "--data", at("data"), "-o", at("data/test/dark/d.png")}),
+          "cannot write " + at("data/test/dark/d.png") + ": it lies in " + at("data") + ", which is read");
+  EXPECT_TRUE(all() == before);
+  // What embed has written among the pictures is replaced.
+  ASSERT_EQ(run({"embed", at("pictures"), "-o", at("pictures/f.safetensors")}).code, 0);
+  EXPECT_EQ(run({"embed", at("pictures"), "-o", at("pictures/f.safetensors")}).code, 0);
+}
+
+TEST_F(FeatureCommand, FoldersThatAnIndexNamesAreNotSearched) {
+  embed_all();
+  Safetensors file = read_safetensors(folder / "f.safetensors");
+  nlohmann::json names = nlohmann::json::parse(file.metadata.at("pictures"));
+  names[0] = at("pictures");  // a folder in a picture's place
+  file.metadata["pictures"] = names.dump();
+  write_safetensors(folder / "f.safetensors", file);
+  const Result result =
+      run({"similar", at("pictures/bright/a.png"), "--index", at("f.safetensors"), "-o", at("sheet.html")});
+  EXPECT_EQ(result.code, 0) << result.err;
+  const std::string sheet = slurp(folder / "sheet.html");
+  EXPECT_CONTAINS(sheet, "cannot be read");
+  EXPECT_EQ(sheet.find("cannot be read"), sheet.rfind("cannot be read"));  // the others are shown
+}
+
 TEST_F(FeatureCommand, ProbeFitsAHeadThatPredictTakes) {
   embed_all();
   picture("tests/bright/x.png", 150, 20);

@@ -158,6 +158,15 @@ TEST_F(PackedData, DamagedFilesAreOneSentence) {
   refused(with("train.labels", pixels({2})), "the training labels are U8 [2]");
   refused(with("test.pixels", pixels({2, 784})), "the test pixels are U8 [2, 784]");
   refused(with("test.pixels", pixels({2, 1, 28, 27})), "reads images of 1x28x28");
+  // Of nothing, a shape may claim anything, and a split have no images.
+  for (const char* split : {"train.", "test."}) {
+    Safetensors none = with(std::string(split) + "pixels", pixels({0, std::int64_t{1} << 62, 28, 28}));
+    none.tensors[std::string(split) + "labels"] = labels({});
+    refused(none, "pixels are [0, 4611686018427387904, 28, 28], which holds nothing");
+    none = with(std::string(split) + "pixels", pixels({0, 1, 28, 28}));
+    none.tensors[std::string(split) + "labels"] = labels({});
+    refused(none, "pixels are [0, 1, 28, 28], which holds nothing");
+  }
   Safetensors half = sound;
   half.tensors.erase("test.pixels");
   refused(half, "there are no test pixels");

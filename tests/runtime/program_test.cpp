@@ -8,9 +8,11 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "runtime/checkpoint.hpp"
 #include "runtime/digits.hpp"
 #include "runtime/image.hpp"
 #include "tests/runtime/helpers.hpp"
+#include "tests/runtime/sample_table.hpp"
 
 namespace tessera::runtime {
 namespace {
@@ -451,7 +453,7 @@ TEST_F(Program, WhatIsWrittenTakesTheCheckpointsPlaceOfNoRun) {
            {{"eval", "--out", out(), "--confusion", weights},
             weights + ": it is a safetensors file, whose parameters would be lost\n"},
            {{"export", "--checkpoint", weights, "--dtype", "f16", "-o", weights},
-            weights + ": it is what the parameters are read from\n"}}) {
+            weights + ": it is what is read\n"}}) {
     const Result result = sample(arguments);
     EXPECT_EQ(result.code, 1);
     EXPECT_EQ(result.err, "sample: cannot write " + sentence);
@@ -459,6 +461,25 @@ TEST_F(Program, WhatIsWrittenTakesTheCheckpointsPlaceOfNoRun) {
   }
   EXPECT_EQ(sample({"export", "--out", out(), "--dtype", "f16", "-o", weights}).code, 0);
   EXPECT_NE(slurp(weights), exported);
+}
+
+TEST_F(Program, ParametersThatGiveNoNumbersAreNoAnswer) {
+  const std::string weights = (folder / "weights.safetensors").string(), picture = (folder / "digit.png").string();
+  save_model(weights, sample_model(), std::vector<float>(SAMPLE_PARAMETER_FLOATS, 3e38F).data(), std::nullopt);
+  const Bytes png = encode_png(Bytes(28 * 28, 90), 1, 28, 28);
+  spill(picture, std::string(png.begin(), png.end()));
+  const std::string unusable = " of sample is not a number: these parameters cannot be used\n";
+  for (const auto& [arguments, what] :
+       std::vector<std::pair<std::vector<std::string>, std::string>>{{{"eval", "--digits", "60"}, "loss"},
+                                                                     {{"predict", picture}, "answer"},
+                                                                     {{"predict", picture, "--json"}, "answer"}}) {
+    std::vector<std::string> with = arguments;
+    with.insert(with.end(), {"--checkpoint", weights});
+    const Result result = sample(with);
+    EXPECT_EQ(result.code, 1);
+    EXPECT_EQ(result.err, "sample: the " + what + unusable);
+    EXPECT_EQ(result.out, "");
+  }
 }
 
 TEST_F(Program, CheckpointsOfEveryEarlierVersionAreEvaluatedAndResumed) {
